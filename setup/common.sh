@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# Shared by the set-up scripts: where caches live, how progress and failures are said.
+#
+# Everything that is slow to make lives outside the checkout under $RKFD_CACHE, in folders
+# named after a hash of what they were made from, so that a changed recipe makes a new one.
+
+set -euo pipefail
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+CACHE=${RKFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rkfd}
+mkdir -p "$CACHE"
+
+say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
+die() { printf 'rkfd set-up: %s\n' "$1" >&2; shift; for l in "$@"; do printf '  %s\n' "$l" >&2; done; exit 1; }
+
+# need COMMAND PACKAGE: install the Debian package on the host when the command is missing.
+need() {
+    command -v "$1" >/dev/null 2>&1 && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "installing $2 (for $1)"
+        { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2"; } \
+            >>"$CACHE/host-packages.log" 2>&1 || true
+    fi
+    command -v "$1" >/dev/null 2>&1 || die "the command '$1' is missing" \
+        "install it, on Debian or Ubuntu with: apt-get install $2"
+}
+
+# step NAME DONE-FILE COMMAND...: run once, log to a file, say how long it takes.
+# On a terminal a moving clock shows that a long step is alive; otherwise a line every 30 s.
+step() {
+    local name=$1 stamp=$2; shift 2
+    [ -e "$stamp" ] && return 0
+    local log; log="$CACHE/log-$(basename "$stamp").txt"
+    local start=$SECONDS pid last=0
+    say "$name (log: $log)"
+    "$@" >"$log" 2>&1 </dev/null & pid=$!
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 1
+        local t=$((SECONDS - start))
+        if [ -t 2 ]; then printf '\r           %3d s  %-60.60s' "$t" "$(tail -n1 "$log" 2>/dev/null | tr -cd '[:print:]')" >&2
+        elif [ $((t - last)) -ge 30 ]; then last=$t; say "  $name: $t s, still going"; fi
+    done
+    [ -t 2 ] && printf '\r%78s\r' '' >&2
+    if ! wait "$pid"; then
+        tail -n 15 "$log" >&2
+        die "'$name' failed" "the whole log is $log" "run the same command again to go on from here"
+    fi
+    say "  done in $((SECONDS - start)) s"
+    touch "$stamp"
+}
+
+# One set-up at a time: two of them in one cache would mix.
+lock_cache() { exec 9>"$CACHE/lock"; flock -n 9 || { say "another set-up is running, waiting for it"; flock 9; }; }
