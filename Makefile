@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Thin: each target is a script. Whatever a target needs, it sets up first (slow once, cached).
+CHIP ?= mi308x
+export CHIP
+
+help:
+	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
+	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
+	@echo 'make check     formatting and lints of the crates and of the module'
+	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
+	@echo 'make shell     a shell in the virtual machine, module loaded'
+	@echo 'make bench     benchmarks'
+	@echo 'make setup     only the set-up: Debian root, kernel tree, crates (about 10 minutes, 9 GB)'
+	@echo 'make clean     remove what was built from this checkout'
+	@echo 'make distclean remove the Debian root and kernel trees as well'
+	@echo
+	@echo 'CHIP=$(CHIP) chooses the emulated GPU. RKFD_CACHE=folder chooses where the root and builds live.'
+
+setup:
+	@setup/setup.sh
+
+ifdef KDIR
+module:
+	@test -e '$(KDIR)/Makefile' || { echo "KDIR=$(KDIR) is not a kernel tree" >&2; exit 1; }
+	@mkdir -p target/module
+	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' MO='$(CURDIR)/target/module' modules
+	@cp target/module/rkfd.ko rkfd.ko
+	@echo rkfd.ko
+else
+module:
+	@setup/module.sh >/dev/null
+	@setup/in-root sh -c 'cp "$$RKFD_BUILD/rkfd.ko" rkfd.ko'
+	@echo rkfd.ko
+endif
+
+demo:
+	@tests/vm demo
+
+test:
+	@tests/run
+
+shell:
+	@tests/vm shell
+
+check:
+	@setup/check.sh
+
+bench:
+	@test -x tests/bench/run || { echo "no benchmark exists yet: tests/bench/run is missing" >&2; exit 1; }
+	@tests/bench/run
+
+clean:
+	@setup/clean.sh
+
+distclean:
+	@setup/clean.sh --all
+
+.PHONY: help setup module demo test shell check bench clean distclean

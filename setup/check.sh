@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Formatting and lints, each part run even if an earlier one complained.
+. "$(dirname "$(readlink -f "$0")")/common.sh"
+"$TOP/setup/devroot.sh" >/dev/null
+bad=0
+part() {
+    local name=$1; shift
+    if "$@" </dev/null; then say "$name: clean"; else say "$name: NOT clean"; bad=$((bad + 1)); fi
+}
+cd "$TOP"
+part "formatting of the crates" setup/in-root cargo fmt --all --check
+part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
+if [ -e rust/rkfd_main.rs ]; then
+    tree=$(setup/kernel.sh)
+    part "formatting of the module" setup/in-root rustfmt --edition 2021 \
+        --config-path "$tree/.rustfmt.toml" --check rust/rkfd_main.rs
+    part "lints of the module" setup/module.sh --clippy
+else
+    say "rust/rkfd_main.rs is missing: the module was not checked"; bad=$((bad + 1))
+fi
+[ "$bad" = 0 ] || die "$bad part(s) not clean"
