@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: MIT
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Shared by the set-up scripts: where caches live, how progress and failures are said.
 #
 # Everything that is slow to make lives outside the checkout under $RKFD_CACHE, in folders

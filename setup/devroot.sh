@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: MIT
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Make the Debian root that everything is built and run in, and print its path.
 #
 # It holds the stock kernel image, the same kernel's headers and source, QEMU with
