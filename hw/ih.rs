@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Interrupt ring entries (IH), 32 bytes each, written by the device.
+//!
+//! Sources: Linux, `amdgpu/amdgpu_ih.c` (`amdgpu_ih_decode_iv_helper`), `include/soc15_ih_clientid.h`,
+//! `include/ivsrcid/gfx/irqsrcs_gfx_9_0.h`, `include/ivsrcid/vmc/irqsrcs_vmc_1_0.h`,
+//! `amdkfd/kfd_int_process_v9.c`.
+
+use super::layout::*;
+
+layout! {
+    /// An interrupt vector. Linux takes it apart with shifts, so there is no C type to compare.
+    pub struct Entry: [u32; 8] = "" {
+        /// The block that raised it, one of [`client`].
+        CLIENT_ID: 0[7:0] = "";
+        /// What happened, numbered by each client, see [`source`].
+        SOURCE_ID: 0[15:8] = "";
+        RING_ID: 0[23:16] = "";
+        VMID: 0[27:24] = "";
+        /// 0: the VMID is of the graphics hub; 1: of the multimedia hub.
+        VMID_SRC: 0[31:31] = "";
+        /// Device clock, 48 bits.
+        TIMESTAMP: 1[47:0] = "";
+        TIMESTAMP_SRC: 2[31:31] = "";
+        PASID: 3[15:0] = "";
+        NODE_ID: 3[23:16] = "";
+        /// The client's data; for an end-of-pipe interrupt the first is the event id.
+        DATA_0: 4[31:0] = "";
+        DATA_1: 5[31:0] = "";
+        DATA_2: 6[31:0] = "";
+        DATA_3: 7[31:0] = "";
+    }
+}
+
+/// Bytes in an entry.
+pub const ENTRY_SIZE: usize = 32;
+
+/// Interrupt clients (`soc15_ih_clientid.h`).
+pub mod client {
+    #![allow(missing_docs)]
+    pub const VMC1: u8 = 0x06;
+    pub const SE0SH: u8 = 0x0a;
+    pub const VMC: u8 = 0x12;
+    pub const GRBM_CP: u8 = 0x14;
+    pub const UTCL2: u8 = 0x1b;
+}
+
+/// Interrupt sources, by client.
+pub mod source {
+    /// GRBM_CP: end of pipe: a signal's event (`GFX_9_0__SRCID__CP_EOP_INTERRUPT`).
+    pub const CP_EOP: u8 = 181;
+    /// GRBM_CP: a packet the processor can't parse (`GFX_9_0__SRCID__CP_BAD_OPCODE_ERROR`).
+    pub const CP_BAD_OPCODE: u8 = 183;
+    /// SEnSH: a message from a shader (`GFX_9_0__SRCID__SQ_INTERRUPT_ID`).
+    pub const SQ_MESSAGE: u8 = 239;
+    /// VMC, UTCL2: page fault (`VMC_1_0__SRCID__VM_FAULT`).
+    pub const VM_FAULT: u8 = 0;
+}
+
+/// The number constants of this file with their names in Linux, for the ABI test.
+pub const CONSTANTS: &[(u64, &str)] = &[
+    (client::VMC1 as u64, "SOC15_IH_CLIENTID_VMC1"),
+    (client::SE0SH as u64, "SOC15_IH_CLIENTID_SE0SH"),
+    (client::VMC as u64, "SOC15_IH_CLIENTID_VMC"),
+    (client::GRBM_CP as u64, "SOC15_IH_CLIENTID_GRBM_CP"),
+    (client::UTCL2 as u64, "SOC15_IH_CLIENTID_UTCL2"),
+    (source::CP_EOP as u64, "GFX_9_0__SRCID__CP_EOP_INTERRUPT"),
+    (source::CP_BAD_OPCODE as u64, "GFX_9_0__SRCID__CP_BAD_OPCODE_ERROR"),
+    (source::SQ_MESSAGE as u64, "GFX_9_0__SRCID__SQ_INTERRUPT_ID"),
+    (source::VM_FAULT as u64, "VMC_1_0__SRCID__VM_FAULT"),
+];

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Registers: one generated table per IP block and version.
+//!
+//! A register's place is a segment of its IP block plus an offset, both in 32-bit words; where
+//! the segment lies is told by the chip's discovery table ([`super::discovery`]), so no absolute
+//! address stands here. Names keep the vendor's capitals: each register is a constant, and a
+//! module of the same name holds its fields.
+//!
+//! ```text
+//! let v = gc::CP_HQD_PQ_CONTROL::QUEUE_SIZE.set(0, 9);
+//! regs.write(gc::CP_HQD_PQ_CONTROL, v)
+//! ```
+
+#[rustfmt::skip]
+pub mod athub_1_8_0;
+#[rustfmt::skip]
+pub mod gc_9_4_3;
+#[rustfmt::skip]
+pub mod hdp_4_4_2;
+#[rustfmt::skip]
+pub mod mmhub_1_8_0;
+#[rustfmt::skip]
+pub mod mp_13_0_6;
+#[rustfmt::skip]
+pub mod nbio_7_9_0;
+#[rustfmt::skip]
+pub mod osssys_4_4_2;
+
+/// The IP blocks whose registers are described here, by their discovery hardware id.
+///
+/// Source: Linux, `include/soc15_hw_ip.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum Block {
+    /// Graphics core.
+    Gc = 11,
+    /// Multimedia hub.
+    Mmhub = 34,
+    /// Address translation hub.
+    Athub = 35,
+    /// OS services: the interrupt handler.
+    Osssys = 40,
+    /// Host data path.
+    Hdp = 41,
+    /// North-bridge I/O.
+    Nbio = 108,
+    /// Security processor.
+    Mp0 = 255,
+}
+
+/// A register: where it lies in its IP block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reg {
+    /// The vendor's name.
+    pub name: &'static str,
+    /// The IP block.
+    pub block: Block,
+    /// Index into the block's base addresses.
+    pub segment: u8,
+    /// Offset from that base, in 32-bit words.
+    pub offset: u32,
+}
+
+impl Reg {
+    /// The register `index * stride` words further on, for arrays of registers.
+    pub const fn at(self, index: u32, stride: u32) -> Self {
+        Self { offset: self.offset + index * stride, ..self }
+    }
+}
+
+/// A field of a register: bits `hi..=lo`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bits {
+    /// Highest bit.
+    pub hi: u8,
+    /// Lowest bit.
+    pub lo: u8,
+}
+
+impl Bits {
+    /// The field's mask, in place.
+    pub const fn mask(self) -> u32 {
+        (u32::MAX >> (31 - (self.hi - self.lo) as u32)) << self.lo
+    }
+
+    /// The field's value in the register value `reg`.
+    pub const fn get(self, reg: u32) -> u32 {
+        (reg & self.mask()) >> self.lo
+    }
+
+    /// The register value `reg` with the field set to `value`, whose high bits are dropped.
+    pub const fn set(self, reg: u32, value: u32) -> u32 {
+        (reg & !self.mask()) | ((value << self.lo) & self.mask())
+    }
+}
+
+/// A register with its fields: one line of a table.
+pub struct RegInfo {
+    /// The register.
+    pub reg: Reg,
+    /// Its fields by name.
+    pub fields: &'static [(&'static str, Bits)],
+}
+
+/// A table: the registers of an IP block of one version.
+pub struct Table {
+    /// The header it was read from: `asic_reg/{header}_offset.h` and `_sh_mask.h`.
+    pub header: &'static str,
+    /// The registers, by segment and offset.
+    pub regs: &'static [RegInfo],
+}
+
+macro_rules! regs {
+    ($header:literal $block:ident $( $reg:ident $seg:literal $offset:literal { $( $f:ident $hi:literal $lo:literal ; )* } )*) => {
+        $(
+            #[allow(missing_docs)]
+            pub const $reg: Reg = Reg { name: stringify!($reg), block: Block::$block, segment: $seg, offset: $offset };
+            #[allow(missing_docs, non_snake_case, unused_imports)]
+            pub mod $reg {
+                use super::Bits;
+                $( pub const $f: Bits = Bits { hi: $hi, lo: $lo }; )*
+            }
+        )*
+        /// All registers of this table.
+        pub const TABLE: Table = Table {
+            header: $header,
+            regs: &[ $( RegInfo { reg: $reg, fields: &[ $( (stringify!($f), $reg::$f), )* ] }, )* ],
+        };
+    };
+}
+use regs;
+
+/// All tables.
+pub const TABLES: &[&Table] = &[
+    &athub_1_8_0::TABLE,
+    &gc_9_4_3::TABLE,
+    &hdp_4_4_2::TABLE,
+    &mmhub_1_8_0::TABLE,
+    &mp_13_0_6::TABLE,
+    &nbio_7_9_0::TABLE,
+    &osssys_4_4_2::TABLE,
+];

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Write the register tables of this folder from Linux's register headers.
+
+usage: generate.py LINUX-SOURCE-TREE
+
+Per IP block, NAMES lists the registers (a trailing * matches a prefix; {n} runs over the given
+range). Taken over are facts only: name, segment, offset and bit positions. Fields are kept when
+the driver sources named in `users` mention them, or when WANTED lists them.
+"""
+import pathlib, re, sys
+
+AMD = pathlib.Path(sys.argv[1]) / "drivers/gpu/drm/amd"
+HERE = pathlib.Path(__file__).parent
+
+VM = ("VM_CONTEXT{16}_CNTL VM_CONTEXT{16}_PAGE_TABLE_BASE_ADDR_LO32 VM_CONTEXT{16}_PAGE_TABLE_BASE_ADDR_HI32 "
+      "VM_CONTEXT{16}_PAGE_TABLE_START_ADDR_LO32 VM_CONTEXT{16}_PAGE_TABLE_START_ADDR_HI32 "
+      "VM_CONTEXT{16}_PAGE_TABLE_END_ADDR_LO32 VM_CONTEXT{16}_PAGE_TABLE_END_ADDR_HI32 "
+      "VM_INVALIDATE_ENG{18}_SEM VM_INVALIDATE_ENG{18}_REQ VM_INVALIDATE_ENG{18}_ACK "
+      "VM_INVALIDATE_ENG{18}_ADDR_RANGE_LO32 VM_INVALIDATE_ENG{18}_ADDR_RANGE_HI32 VM_L2_* "
+      "MC_VM_FB_LOCATION_BASE MC_VM_FB_LOCATION_TOP MC_VM_FB_OFFSET MC_VM_AGP_BASE MC_VM_AGP_TOP MC_VM_AGP_BOT "
+      "MC_VM_SYSTEM_APERTURE_* MC_VM_MX_L1_TLB_CNTL VM_CONTEXTS_DISABLE")
+
+BLOCKS = {
+    "gc_9_4_3": dict(header="gc/gc_9_4_3", block="Gc", doc="Graphics core of gfx942: GFX hub, command processor, shader memory.",
+        users=["amdgpu/gfxhub_v1_2.c", "amdgpu/gfx_v9_4_3.c", "amdgpu/amdgpu_amdkfd_gfx_v9.c",
+               "amdgpu/amdgpu_amdkfd_gc_9_4_3.c", "amdgpu/gmc_v9_0.c"],
+        names=VM + " CP_HQD_* CP_MQD_BASE_ADDR CP_MQD_BASE_ADDR_HI CP_MQD_CONTROL CP_MEC_CNTL CP_MEC_DOORBELL_RANGE_LOWER "
+              "CP_MEC_DOORBELL_RANGE_UPPER CP_PQ_WPTR_POLL_CNTL CP_PQ_WPTR_POLL_CNTL1 CP_PQ_STATUS CP_CPC_IC_BASE_CNTL "
+              "CP_IQ_WAIT_TIME1 CP_IQ_WAIT_TIME2 CP_INT_CNTL_RING0 CP_ME1_PIPE{4}_INT_CNTL CP_HYP_XCP_CTL CP_PSP_XCP_CTL "
+              "CP_STAT CP_CPC_STATUS CP_CPF_STATUS CP_MEC_ME1_UCODE_ADDR CP_CPC_DEBUG CP_EOPQ_WAIT_TIME CP_CPC_MGCG_SYNC_CNTL "
+              "GRBM_GFX_CNTL GRBM_GFX_INDEX GRBM_STATUS GRBM_STATUS2 GRBM_CNTL GRBM_SOFT_RESET RLC_CP_SCHEDULERS RLC_CNTL RLC_STAT "
+              "RLC_SAFE_MODE RLC_GPM_STAT RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
+              "SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG "
+              "SPI_GDBG_PER_VMID_CNTL SQ_CONFIG TCP_UTCL1_CNTL1 TCP_UTCL1_CNTL2"),
+    "mmhub_1_8_0": dict(header="mmhub/mmhub_1_8_0", block="Mmhub", doc="Multimedia hub of gfx942: the VM hub of SDMA and IH.",
+        users=["amdgpu/mmhub_v1_8.c", "amdgpu/gmc_v9_0.c"], names=VM + " VML2PF0_* VML2VC0_* VMSHAREDPF0_* VMSHAREDVC0_*"),
+    "osssys_4_4_2": dict(header="oss/osssys_4_4_2", block="Osssys", doc="Interrupt handler (IH) of gfx942.",
+        users=["amdgpu/vega20_ih.c"],
+        names="IH_RB_CNTL IH_RB_BASE IH_RB_BASE_HI IH_RB_RPTR IH_RB_WPTR IH_RB_WPTR_ADDR_HI IH_RB_WPTR_ADDR_LO "
+              "IH_DOORBELL_RPTR IH_RB_CNTL_RING1 IH_RB_BASE_RING1 IH_RB_BASE_HI_RING1 IH_RB_RPTR_RING1 IH_RB_WPTR_RING1 "
+              "IH_DOORBELL_RPTR_RING1 IH_RB_CNTL_RING2 IH_RB_BASE_RING2 IH_RB_BASE_HI_RING2 IH_RB_RPTR_RING2 "
+              "IH_RB_WPTR_RING2 IH_DOORBELL_RPTR_RING2 IH_STATUS IH_STORM_CLIENT_LIST_CNTL IH_INT_FLOOD_CNTL "
+              "IH_INT_FLOOD_STATUS IH_MSI_STORM_CTRL IH_CHICKEN IH_LIMIT_INT_RATE_CNTL IH_VMID_{16}_LUT IH_VMID_{16}_LUT_MM"),
+    "nbio_7_9_0": dict(header="nbio/nbio_7_9_0", block="Nbio", doc="North-bridge I/O of gfx942: BARs, doorbell routing, memory size, straps.",
+        users=["amdgpu/nbio_v7_9.c"],
+        names="RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN "
+              "BIF_BX_PF0_GPU_HDP_FLUSH_REQ BIF_BX_PF0_GPU_HDP_FLUSH_DONE BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL "
+              "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL BIF_BX0_INTERRUPT_CNTL BIF_BX0_INTERRUPT_CNTL2 BIF_BX0_BIF_DOORBELL_INT_CNTL "
+              "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH "
+              "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER "
+              "DOORBELL0_CTRL_ENTRY_{16} S2A_DOORBELL_ENTRY_{16}_CTRL BIF_BX0_BIF_FB_EN BIF_BX_PF0_PARTITION_MEM_STATUS "
+              "BIF_BX_PF0_PARTITION_COMPUTE_STATUS XCC_DOORBELL_FENCE BIFC_GFX_INT_MONITOR_MASK"),
+    "hdp_4_4_2": dict(header="hdp/hdp_4_4_2", block="Hdp", doc="Host data path of gfx942.",
+        users=["amdgpu/hdp_v4_0.c"],
+        names="HDP_MEM_COHERENCY_FLUSH_CNTL HDP_READ_CACHE_INVALIDATE HDP_MISC_CNTL HDP_NONSURFACE_BASE HDP_NONSURFACE_BASE_HI "
+              "HDP_HOST_PATH_CNTL"),
+    "mp_13_0_6": dict(header="mp/mp_13_0_6", block="Mp0", doc="Security processor (PSP) mailboxes of gfx942.",
+        users=["amdgpu/psp_v13_0.c"], names="MP0_SMN_C2PMSG_33 MP0_SMN_C2PMSG_35 MP0_SMN_C2PMSG_58 MP0_SMN_C2PMSG_81"),
+    "athub_1_8_0": dict(header="athub/athub_1_8_0", block="Athub", doc="Address translation hub of gfx942: VMID to PASID.",
+        users=["amdgpu/amdgpu_amdkfd_gfx_v9.c", "amdgpu/athub_v1_0.c"],
+        names="ATC_VMID{16}_PASID_MAPPING ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
+}
+# Fields that no user source mentions by REG_SET_FIELD but that a device or a driver needs.
+WANTED = {"CP_HQD_ACTIVE": None, "CP_MEC_CNTL": None, "CP_HQD_DEQUEUE_REQUEST": None, "CP_HQD_PQ_DOORBELL_CONTROL": None,
+          "CP_HQD_PQ_CONTROL": None, "CP_HQD_PERSISTENT_STATE": None, "CP_HQD_IB_CONTROL": None, "CP_HQD_EOP_CONTROL": None,
+          "CP_HQD_QUANTUM": None, "CP_HQD_AQL_CONTROL": None, "CP_HQD_VMID": None, "CP_MQD_CONTROL": None, "IH_RB_CNTL": None,
+          "IH_RB_WPTR": None, "IH_DOORBELL_RPTR": None, "GRBM_GFX_CNTL": None, "SH_MEM_CONFIG": None, "SH_MEM_BASES": None,
+          "VM_INVALIDATE_ENG0_REQ": None, "VM_CONTEXT0_CNTL": None, "VM_CONTEXT1_CNTL": None, "VM_L2_PROTECTION_FAULT_STATUS": None,
+          "VM_L2_PROTECTION_FAULT_CNTL": None, "MC_VM_MX_L1_TLB_CNTL": None, "CP_PQ_STATUS": None, "CP_PQ_WPTR_POLL_CNTL": None,
+          "CC_GC_SHADER_ARRAY_CONFIG": None, "GC_USER_SHADER_ARRAY_CONFIG": None, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN": None,
+          "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0": {"STRAP_ATI_REV_ID_DEV0_F0"}, "ATC_VMID0_PASID_MAPPING": None,
+          "BIF_BX0_INTERRUPT_CNTL": None, "CP_IQ_WAIT_TIME2": None, "GB_ADDR_CONFIG": None, "SPI_GDBG_PER_VMID_CNTL": None}
+
+
+def expand(word):
+    m = re.search(r"\{(\d+)\}", word)
+    return [word] if not m else [word.replace(m[0], str(i)) for i in range(int(m[1]))]
+
+
+def hub_names(word, offsets):
+    """Hubs prefix their registers (VML2PF0_, VMSHAREDVC0_ ...); the driver's names have none."""
+    return [n for n in offsets if n == word or re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_", "", n) == word]
+
+
+for table, b in BLOCKS.items():
+    offset_text = (AMD / f"include/asic_reg/{b['header']}_offset.h").read_text(errors="replace")
+    mask_text = (AMD / f"include/asic_reg/{b['header']}_sh_mask.h").read_text(errors="replace")
+    offsets = {m[1]: int(m[2], 16) for m in re.finditer(r"#define\s+reg(\w+?)\s+(0x[0-9a-fA-F]+)", offset_text) if not m[1].endswith("_BASE_IDX")}
+    segments = {m[1]: int(m[2]) for m in re.finditer(r"#define\s+reg(\w+)_BASE_IDX\s+(\d+)", offset_text)}
+    shifts, masks = {}, {}
+    for m in re.finditer(r"#define\s+(\w+?)__(\w+)__SHIFT\s+(0x[0-9a-fA-F]+)", mask_text):
+        shifts.setdefault(m[1], {})[m[2]] = int(m[3], 16)
+    for m in re.finditer(r"#define\s+(\w+?)__(\w+)_MASK\s+(0x[0-9a-fA-F]+)", mask_text):
+        masks.setdefault(m[1], {})[m[2]] = int(m[3], 16)
+    used = {}
+    for user in b["users"]:
+        text = (AMD / user).read_text(errors="replace")
+        for m in re.finditer(r"REG_[SG]ET_FIELD\(\s*\w+[\w>\-\[\].]*,\s*(\w+),\s*(\w+)", text):
+            used.setdefault(m[1], set()).add(m[2])
+        for m in re.finditer(r"\b([A-Z]\w+?)__(\w+?)(__SHIFT|_MASK)\b", text):
+            used.setdefault(m[1], set()).add(m[2])
+    names = []
+    for word in b["names"].split():
+        if word.endswith("*"):
+            names += [n for n in offsets if n.startswith(word[:-1])]
+        else:
+            names += [n for w in expand(word) for n in hub_names(w, offsets)]
+    names = sorted(set(names), key=lambda n: (segments[n], offsets[n], n))
+    out = ["// SPDX-License-Identifier: MIT OR Apache-2.0", "// Generated by hw/regs/generate.py: change that, not this.", "",
+           f"//! {b['doc']}", "//!",
+           f"//! Source: Linux, `drivers/gpu/drm/amd/include/asic_reg/{b['header']}_{{offset,sh_mask}}.h`.", "",
+           "use super::*;", "", f'regs! {{ "{b["header"]}" {b["block"]}']
+    for n in names:
+        # Instances of a hub register share the fields of instance 0 or 1 of the driver's spelling.
+        plain = re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_", "", n)
+        keys = [n, plain, re.sub(r"(CONTEXT|ENG|VMID|VMID_|PIPE)\d+", lambda m: m[1] + "0", plain), re.sub(r"(CONTEXT)\d+", r"\g<1>1", plain)]
+        want, everything = set(), False
+        for k in keys:
+            want |= used.get(k, set())
+            if k in WANTED:
+                everything |= WANTED[k] is None
+                want |= WANTED[k] or set()
+        fields = []
+        for f, mask in sorted(masks.get(n, {}).items(), key=lambda kv: kv[1]):
+            if f in shifts.get(n, {}) and mask and (everything or f in want):
+                lo = shifts[n][f]
+                fields.append(f"{f} {lo + (mask >> lo).bit_length() - 1} {lo}")
+        out.append(f"    {n} {segments[n]} {offsets[n]:#x} {{ " + " ".join(x + ";" for x in fields) + (" }" if fields else "}"))
+    out += ["}", ""]
+    (HERE / f"{table}.rs").write_text("\n".join(out))
+    print(f"{table}: {len(names)} registers, {sum(l.count(';') for l in out)} fields")
