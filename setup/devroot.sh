@@ -29,7 +29,7 @@ apt() { in_root apt-get -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"; }
 
 bootstrap() { rm -rf "$ROOT"; mmdebstrap --variant=minbase --mode=root "$SUITE" "$ROOT"; }
 backports() {
-    sed "s/$SUITE /$SUITE-backports /" "$ROOT/etc/apt/sources.list" >"$ROOT/etc/apt/sources.list.d/backports.list"
+    sed -n "s/ $SUITE / $SUITE-backports /p" "$ROOT/etc/apt/sources.list" >"$ROOT/etc/apt/sources.list.d/backports.list"
     # QEMU comes with backports' libelf; let its siblings follow, or pahole cannot be installed.
     printf 'Package: src:elfutils\nPin: release n=%s-backports\nPin-Priority: 500\n' "$SUITE" \
         >"$ROOT/etc/apt/preferences.d/elfutils"
