@@ -162,3 +162,19 @@ pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<Barrier>(),
     LayoutInfo::of::<Signal>(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_round_trip_and_reserved_bits_are_refused() {
+        for bits in 0..=u16::MAX {
+            let reserved = bits >> 13 != 0 || bits >> 9 & 3 == 3 || bits >> 11 & 3 == 3;
+            match Header::parse(bits) {
+                Some(header) => assert_eq!((header.bits(), reserved), (bits, false)),
+                None => assert!(reserved, "{bits:#x}"),
+            }
+        }
+    }
+}

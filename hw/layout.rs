@@ -189,3 +189,58 @@ macro_rules! layout {
         }
     )* };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    layout! {
+        /// Fields in every position: inside a word, over two words, at the end.
+        pub struct Sample: [u32; 3] = "" {
+            LOW: 0[3:0] = "";
+            ACROSS: 0[35:28] = "";
+            WIDE: 1[63:8] = "";
+        }
+    }
+
+    #[test]
+    fn a_field_touches_its_own_bits_only() {
+        for (field, words) in [
+            (Sample::LOW, [0xf, 0, 0]),
+            (Sample::ACROSS, [0xf000_0000, 0xf, 0]),
+            (Sample::WIDE, [0, 0xffff_ff00, 0xffff_ffff]),
+        ] {
+            assert_eq!(Sample::zeroed().with(field, u64::MAX).0, words);
+            let mut full = Sample([u32::MAX; 3]);
+            full.set(field, 0);
+            assert_eq!(full.0, words.map(|word: u32| !word));
+            assert_eq!(Sample(words).get(field), field.max());
+        }
+    }
+
+    #[test]
+    fn bits_without_a_field_are_reserved() {
+        let all = Sample::zeroed()
+            .with(Sample::LOW, 15)
+            .with(Sample::ACROSS, 255)
+            .with(Sample::WIDE, u64::MAX);
+        assert_eq!(all.reserved_word(), None);
+        let mut stray = all;
+        stray.0[1] |= 0x10;
+        assert_eq!(stray.reserved_word(), Some(1));
+    }
+
+    #[test]
+    fn a_layout_is_read_from_enough_words_only() {
+        assert_eq!(Sample::read(&[1, 2]), None);
+        assert_eq!(Sample::read(&[1, 2, 3, 4]).map(|s| s.0), Some([1, 2, 3]));
+    }
+
+    #[test]
+    fn a_field_beyond_the_slice_reads_zero_and_writes_nothing() {
+        let mut words = [7];
+        assert_eq!(Sample::WIDE.get(&words), 0);
+        Sample::WIDE.set(&mut words, u64::MAX);
+        assert_eq!(words, [7]);
+    }
+}

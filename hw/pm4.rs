@@ -266,3 +266,17 @@ pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<UnmapByPasid>(),
     LayoutInfo::of::<QueryStatus>(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_say_their_size() {
+        for words in 1..=0x4000 {
+            assert_eq!(parse_header(header(op::NOP, words)), Some((op::NOP, words)));
+        }
+        assert_eq!(parse_header(0), None);
+        assert_eq!(parse_header(header(op::NOP, 4) | 1), None);
+    }
+}

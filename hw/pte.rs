@@ -98,3 +98,15 @@ pub const FLAGS: &[(u64, &str)] = &[
     (block_fragment(9), "AMDGPU_PDE_BFS(9ULL)"),
     (mtype(Mtype::Uc), "AMDGPU_PTE_MTYPE_VG10_SHIFT(3ULL)"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_take_an_address_apart() {
+        let va = 0x7123_4567_8000;
+        let whole = (0..4).fold(0, |a, level| a | (index(va, level) as u64) << (12 + level * LEVEL_BITS));
+        assert_eq!(whole, va);
+    }
+}
