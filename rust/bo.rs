@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Buffer objects.
+use kernel::prelude::*;

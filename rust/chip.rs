@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a chip is: a table by GC version, completed by what the device itself says.
+//!
+//! The GC version of the IP discovery table chooses the [`Family`]: the constants that no
+//! register tells. Counts of shader engines, compute units and XCCs come from discovery and
+//! from the harvest registers. From both come the sizes that user programs must allocate for
+//! saving waves (`kfd_queue_ctx_save_restore_size` upstream).
+
+use crate::discovery::Discovery;
+use kernel::prelude::*;
+
+mod gfx942;
+
+/// Version of an IP block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct IpVersion {
+    pub(crate) major: u8,
+    pub(crate) minor: u8,
+    pub(crate) revision: u8,
+}
+
+impl IpVersion {
+    /// From its three numbers.
+    pub(crate) const fn new(major: u8, minor: u8, revision: u8) -> Self {
+        Self { major, minor, revision }
+    }
+}
+
+impl kernel::fmt::Display for IpVersion {
+    fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.revision)
+    }
+}
+
+/// How queues are handed to the hardware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SchedulerKind {
+    /// Run lists through HIQ.
+    Cpsch,
+}
+
+/// Constants of a generation.
+pub(crate) struct Family {
+    /// `gfx_target_version` of the topology: 90402 is gfx942.
+    pub(crate) gfx_target_version: u32,
+    /// The name user programs know, such as "gfx942".
+    pub(crate) name: &'static CStr,
+    pub(crate) scheduler: SchedulerKind,
+    /// Bits of a bus address.
+    pub(crate) dma_bits: u32,
+    /// SIMDs in a compute unit.
+    pub(crate) simd_per_cu: u32,
+    pub(crate) waves_per_simd: u32,
+    pub(crate) wave_size: u32,
+    pub(crate) lds_kib: u32,
+    /// Bytes of vector registers that a compute unit saves.
+    pub(crate) vgpr_bytes_per_cu: u32,
+    /// Bytes of scalar registers.
+    pub(crate) sgpr_bytes_per_cu: u32,
+    /// Bytes of other state.
+    pub(crate) hwreg_bytes_per_cu: u32,
+    /// Waves of a compute unit in the control stack.
+    pub(crate) cwsr_waves_per_cu: u32,
+    /// Bytes of the control stack for each wave.
+    pub(crate) cntl_stack_bytes_per_wave: u32,
+    pub(crate) eop_buffer_size: u32,
+    /// Queues a process may have on the device.
+    pub(crate) max_queues_per_process: u32,
+    /// First and last VMID that processes get.
+    pub(crate) compute_vmids: (u32, u32),
+    /// Doorbells (64-bit indices) of other engines: set aside in every process' slice.
+    pub(crate) non_cp_doorbells: (u32, u32),
+    /// Hardware queues (HQDs): pipes of the first MEC, queues of a pipe.
+    pub(crate) mec_pipes: u32,
+    pub(crate) mec_queues_per_pipe: u32,
+    /// SDMA engines and the queues of each that processes get; 0 until SDMA queues exist here.
+    pub(crate) sdma_engines: u32,
+    pub(crate) sdma_queues_per_engine: u32,
+}
+
+/// Sizes for saving waves, for one XCC (`kfd_queue_ctx_save_restore_size`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CwsrSizes {
+    pub(crate) ctl_stack_size: u32,
+    /// Control stack and saved state; what ioctl and topology call `cwsr_size`.
+    pub(crate) cwsr_size: u32,
+    pub(crate) debug_memory_size: u32,
+}
+
+/// A chip: its family, and what the device says about itself.
+pub(crate) struct ChipInfo {
+    pub(crate) family: &'static Family,
+    /// GC version, such as 9.4.3.
+    pub(crate) gc: IpVersion,
+    pub(crate) sdma: IpVersion,
+    /// Accelerator dies; each has its own command processor.
+    pub(crate) num_xcc: u32,
+    /// Shader engines in all XCCs together.
+    pub(crate) shader_engines: u32,
+    pub(crate) shader_arrays_per_engine: u32,
+    pub(crate) cu_per_array: u32,
+    /// Active compute units in all XCCs together.
+    pub(crate) cu_count: u32,
+    /// Bit mask of active compute units by shader engine and array, of XCC 0.
+    pub(crate) cu_bitmap: [[u32; 4]; 8],
+    pub(crate) wave_size: u32,
+    pub(crate) waves_per_simd: u32,
+    pub(crate) max_scratch_slots_per_cu: u32,
+    pub(crate) lds_kib: u32,
+    /// Vector L1, scalar L1, instruction and L2 cache in KiB, and how many CUs share the scalar.
+    pub(crate) tcp_kib: u32,
+    pub(crate) sqc_data_kib: u32,
+    pub(crate) sqc_inst_kib: u32,
+    pub(crate) cu_per_sqc: u32,
+    pub(crate) tcc_kib: u32,
+    /// L2 channels.
+    pub(crate) tccs: u32,
+    pub(crate) vram_size: u64,
+    /// How much of the VRAM the CPU reaches through BAR 0.
+    pub(crate) visible_vram_size: u64,
+    pub(crate) rev_id: u32,
+    /// Version of the compute firmware and of SDMA's, as topology reports them.
+    pub(crate) mec_fw_version: u32,
+    pub(crate) sdma_fw_version: u32,
+    /// GB_ADDR_CONFIG.
+    pub(crate) gb_addr_config: u32,
+    pub(crate) cwsr: CwsrSizes,
+}
+
+impl ChipInfo {
+    /// SIMDs of all XCCs together.
+    pub(crate) fn simd_count(&self) -> u32 {
+        self.cu_count.saturating_mul(self.family.simd_per_cu)
+    }
+
+    /// Hardware queues that user queues can be on at a time (`get_cp_queues_num`).
+    pub(crate) fn cp_queues(&self) -> u32 {
+        self.family.mec_pipes * self.family.mec_queues_per_pipe
+    }
+}
+
+/// The family of a GC version, or `None` when the chip isn't supported.
+pub(crate) fn family(gc: IpVersion) -> Option<&'static Family> {
+    match (gc.major, gc.minor, gc.revision) {
+        (9, 4, 3) => Some(&gfx942::FAMILY),
+        _ => None,
+    }
+}
+
+/// Sizes for saving waves of an XCC of `cu_count` compute units.
+pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result<CwsrSizes> {
+    const PAGE: u32 = 4096;
+    let align = |v: u32, to: u32| v.checked_next_multiple_of(to).ok_or(EOVERFLOW);
+    // At most 512 waves an engine of waves outstanding in the control stack.
+    let waves = cu_count.checked_mul(family.cwsr_waves_per_cu).ok_or(EOVERFLOW)?.min(engines.saturating_mul(512));
+    let per_cu = family.vgpr_bytes_per_cu + family.sgpr_bytes_per_cu + (family.lds_kib << 10) + family.hwreg_bytes_per_cu;
+    let wg_data = align(cu_count.checked_mul(per_cu).ok_or(EOVERFLOW)?, PAGE)?;
+    let ctl_stack_size = align(40 + waves * family.cntl_stack_bytes_per_wave + 8, PAGE)?;
+    Ok(CwsrSizes {
+        ctl_stack_size,
+        cwsr_size: align(ctl_stack_size.checked_add(wg_data).ok_or(EOVERFLOW)?, PAGE)?,
+        debug_memory_size: align(waves * 32, 64)?,
+    })
+}
+
+impl Discovery {
+    /// GC version of the first graphics core.
+    pub(crate) fn gc_version(&self) -> Option<IpVersion> {
+        self.version(crate::hw::regs::Block::Gc as u16)
+    }
+}

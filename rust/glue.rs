@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Thin wrappers over `kernel::bindings`: what the `kernel` crate lacks.
+//!
+//! No other room names `bindings::`. Each file wraps one thing of the C side behind a type whose
+//! methods are safe, and says in its SAFETY comments why.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rkfd: a KFD-compatible AMD GPU compute-queue driver.
+//!
+//! Data flows one way down (ioctl -> process -> queue -> mqd -> sched -> ring) and one way up
+//! (ih -> upcall -> event -> waiter); a lower room never calls a higher one. The rooms:
+//!
+//! | room | what |
+//! |---|---|
+//! | `driver`, `gpu` | PCI device found; its bring-up and teardown |
+//! | `discovery`, `chip`, `regs` | what the chip says it is, and where its registers lie |
+//! | `gmc`, `vm`, `bo` | address spaces, page tables, memory |
+//! | `ih`, `ring`, `mqd`, `sched`, `doorbell` | interrupts, queues, schedulers |
+//! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
+
+use kernel::prelude::*;
+
+#[path = "../hw/lib.rs"]
+#[allow(dead_code, unreachable_pub)]
+#[macro_use]
+mod hw;
+#[path = "../uapi/lib.rs"]
+#[allow(dead_code, unreachable_pub)]
+#[macro_use]
+mod uapi;
+
+mod glue;
+
+// The hardware half, lowest first.
+mod bo;
+mod chip;
+mod discovery;
+mod doorbell;
+mod driver;
+mod gmc;
+mod gpu;
+mod ih;
+mod mqd;
+mod regs;
+mod ring;
+mod sched;
+mod upcall;
+mod vm;
+
+// The user half.
+
+/// The module. Fields are dropped in this order: no device is left when the rest goes.
+#[pin_data]
+struct Rkfd {
+    #[pin]
+    driver: kernel::driver::Registration<kernel::pci::Adapter<driver::Driver>>,
+}
+
+impl kernel::InPlaceModule for Rkfd {
+    fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        gpu::init();
+        // The user half registers its upcalls (`upcall::register`) here, before any probe.
+        try_pin_init!(Self {
+            driver <- kernel::driver::Registration::new(
+                <Self as kernel::ModuleMetadata>::NAME,
+                module,
+            ),
+        })
+    }
+}
+
+module! {
+    type: Rkfd,
+    name: "rkfd",
+    authors: ["The rkfd authors"],
+    description: "KFD-compatible AMD GPU compute-queue driver",
+    license: "GPL",
+}

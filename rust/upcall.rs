@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How the hardware half tells the user half that something happened.
+//!
+//! A lower room never calls a higher one by name. The user half registers one static object
+//! ([`register`]) before the PCI driver is registered; the interrupt handler's work item and
+//! probe and unbind call it. All calls come from process context with no lock of the hardware
+//! half held, so an implementation may take process locks and may sleep, but must not wait for
+//! the GPU: the work item that calls it is the one that would report the GPU's answer.
+
+use crate::gpu::Gpu;
+use kernel::{
+    prelude::*,
+    sync::{Arc, SetOnce},
+};
+
+/// A process address space id as the hardware reports it: never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Pasid(pub(crate) core::num::NonZeroU16);
+
+impl Pasid {
+    /// The number.
+    pub(crate) fn get(self) -> u16 {
+        self.0.get()
+    }
+}
+
+/// A page fault of the GPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VmFault {
+    /// Whose address space.
+    pub(crate) pasid: Pasid,
+    /// Page-aligned address.
+    pub(crate) va: u64,
+    /// The page had no mapping (as opposed to one that doesn't allow the access).
+    pub(crate) not_present: bool,
+    /// A store.
+    pub(crate) write: bool,
+    /// An instruction fetch.
+    pub(crate) execute: bool,
+}
+
+/// A queue that the firmware refuses to go on with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueError {
+    /// Whose queue.
+    pub(crate) pasid: Pasid,
+    /// Low bits of the queue's doorbell index in the process' slice.
+    pub(crate) doorbell_id: u32,
+    /// The firmware's code (`ecode` of CP_BAD_OPCODE).
+    pub(crate) code: u32,
+}
+
+/// What the user half implements.
+pub(crate) trait Upcalls: Send + Sync {
+    /// A GPU is ready. An error fails the probe.
+    fn gpu_added(&self, gpu: &Arc<Gpu>) -> Result;
+
+    /// A GPU goes: revoke every mapping of it, wake every waiter. [`Gpu::alive`] already says
+    /// ENODEV, so what is created from now on fails. Called once for each `gpu_added` that
+    /// succeeded, before the hardware is stopped.
+    fn gpu_removed(&self, gpu: &Arc<Gpu>);
+
+    /// The GPU signalled event `id`, of which only the low `bits` bits are known.
+    fn signal(&self, gpu: &Gpu, pasid: Pasid, id: u32, bits: u32);
+
+    /// The GPU faulted. The queues of the process are already taken off the GPU.
+    fn vm_fault(&self, gpu: &Gpu, fault: &VmFault);
+
+    /// A queue was stopped by the firmware.
+    fn queue_error(&self, gpu: &Gpu, error: &QueueError);
+
+    /// A queue of the GPU hung, or the GPU itself: HW exception for every process on it.
+    fn gpu_hang(&self, gpu: &Gpu);
+}
+
+static SINK: SetOnce<&'static dyn Upcalls> = SetOnce::new();
+
+/// Registers the user half, once, before any GPU is probed.
+pub(crate) fn register(sink: &'static dyn Upcalls) -> Result {
+    if SINK.populate(sink) {
+        Ok(())
+    } else {
+        Err(EBUSY)
+    }
+}
+
+/// The user half, if there is one.
+pub(crate) fn sink() -> Option<&'static dyn Upcalls> {
+    SINK.copy()
+}
