@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rkfd-vm demo | test [FILTER] | shell | run`: see the library's documentation.
+
+use anyhow::{ensure, Result};
+use clap::{Parser, Subcommand};
+use rkfd_vm::host::Host;
+use rkfd_vm::qemu::Accel;
+use rkfd_vm::run::{self, Show};
+use rkfd_vm::{emulator, guest, scenarios, Include, Scenario, Step};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Boot a kernel with the module and the emulated GPU, run a plan, give one verdict.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Which emulated GPU.
+    #[arg(long, env = "CHIP", default_value = "mi308x", global = true)]
+    chip: String,
+    /// The kernel image; default: the root's stock kernel.
+    #[arg(long, env = "RKFD_KERNEL", global = true)]
+    kernel: Option<PathBuf>,
+    /// The module for that kernel; default: the one that `make module` built.
+    #[arg(long, env = "RKFD_MODULE", global = true)]
+    module: Option<PathBuf>,
+    /// The emulator; default: the workspace's.
+    #[arg(long, env = "RKFD_EMULATOR", global = true)]
+    emulator: Option<PathBuf>,
+    /// auto, kvm or tcg.
+    #[arg(long, env = "RKFD_ACCEL", default_value = "auto", global = true)]
+    accel: String,
+    /// Show the console while it runs.
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Follow one dispatch from ioctl to interrupt.
+    Demo,
+    /// Run the scenarios whose name contains FILTER; ends with `N passed, N failed`.
+    Test {
+        /// Part of a name.
+        filter: Option<String>,
+        /// Only list them.
+        #[arg(long)]
+        list: bool,
+    },
+    /// A shell in the guest, with the module loaded. Ctrl-A X ends it.
+    Shell {
+        /// Put a file of the host into the guest.
+        #[arg(long = "include", value_name = "SRC:/DST", value_parser = Include::parse)]
+        includes: Vec<Include>,
+        /// Without the emulated GPU.
+        #[arg(long)]
+        no_device: bool,
+    },
+    /// Run a plan given on the command line, such as `'insmod /rkfd.ko' 'rmmod rkfd'`.
+    Run {
+        /// The steps.
+        #[arg(required = true)]
+        steps: Vec<String>,
+        /// Put a file of the host into the guest.
+        #[arg(long = "include", value_name = "SRC:/DST", value_parser = Include::parse)]
+        includes: Vec<Include>,
+        /// Without the emulated GPU.
+        #[arg(long)]
+        no_device: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match real_main(Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("rkfd-vm: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn real_main(args: Args) -> Result<bool> {
+    let host = Host::new(args.kernel, args.module, args.emulator, args.chip)?;
+    let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
+    let suite = match args.what {
+        What::Demo => vec![scenarios::demo()],
+        What::Run {
+            steps,
+            includes,
+            no_device,
+        } => {
+            let plan = steps
+                .iter()
+                .map(|s| Step::parse(s))
+                .collect::<Result<Vec<_>>>()?;
+            vec![Scenario {
+                plan,
+                includes,
+                device: !no_device,
+                ..Scenario::new("run", "a plan of your own")
+            }]
+        }
+        What::Shell {
+            includes,
+            no_device,
+        } => {
+            let scenario = Scenario {
+                includes,
+                device: !no_device,
+                ..scenarios::shell()
+            };
+            let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
+            run::interactive(&host, accel, &scenario)?;
+            return Ok(true);
+        }
+        What::Test { filter, list } => {
+            let mut suite = scenarios::all();
+            suite.retain(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str())));
+            ensure!(
+                !suite.is_empty(),
+                "no scenario has '{}' in its name",
+                filter.unwrap_or_default()
+            );
+            if list {
+                suite
+                    .iter()
+                    .for_each(|s| println!("{:28} {}", s.name, s.about));
+                return Ok(true);
+            }
+            return test(&host, &args.accel, &suite, show(Show::Nothing));
+        }
+    };
+    test(&host, &args.accel, &suite, show(Show::Programs))
+}
+
+/// Check the host and build what the scenarios need.
+fn prepare(host: &Host, accel: &str, suite: &[Scenario]) -> Result<Accel> {
+    let device = suite.iter().any(|s| s.device);
+    host.check(device)?;
+    guest::build_programs(host, suite)?;
+    if device {
+        emulator::build(host)?;
+    }
+    Accel::choose(host, accel)
+}
+
+fn test(host: &Host, accel: &str, suite: &[Scenario], show: Show) -> Result<bool> {
+    let accel = prepare(host, accel, suite)?;
+    let (mut passed, mut failed) = (0, 0);
+    for scenario in suite {
+        // A scenario that cannot start is a failure; the others still run.
+        let outcome = match run::run(host, accel, scenario, show) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                println!("FAIL {}: {e:#}", scenario.name);
+                failed += 1;
+                continue;
+            }
+        };
+        let verdict = outcome.judge(scenario);
+        let word = if verdict.failed == 0 { "ok  " } else { "FAIL" };
+        let took = outcome.took.as_secs_f32();
+        println!(
+            "{word} {}: {} ({} checks, {took:.1} s)",
+            scenario.name,
+            scenario.about,
+            verdict.passed + verdict.failed
+        );
+        for reason in &verdict.reasons {
+            println!("     {reason}");
+        }
+        if verdict.failed > 0 {
+            println!("     the end of {}:", outcome.logs.join("log").display());
+            println!("{}", emulator::tail(&outcome.logs.join("log"), 12));
+        }
+        passed += verdict.passed;
+        failed += verdict.failed;
+    }
+    println!("{passed} passed, {failed} failed");
+    Ok(failed == 0)
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts the emulated GPU and, at the end, hears what it has to report.
+
+use crate::host::{Host, RunDir};
+use crate::scenario::Scenario;
+use anyhow::{bail, ensure, Context, Result};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const READY: Duration = Duration::from_secs(30);
+const GOODBYE: Duration = Duration::from_secs(20);
+
+/// The running emulator. It is killed if it is dropped before [`Emulator::finish`].
+pub struct Emulator {
+    child: Child,
+    report: PathBuf,
+    log: PathBuf,
+    /// Where QEMU finds it.
+    pub socket: PathBuf,
+}
+
+/// Build the workspace's emulator, unless another one was named.
+pub fn build(host: &Host) -> Result<()> {
+    if host.emulator.is_some() {
+        return Ok(());
+    }
+    let status = Command::new("cargo")
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "-p",
+            "rkfd-emulator",
+            "--bin",
+            "rkfd-emulator",
+        ])
+        .status()
+        .context("cargo cannot be started")?;
+    ensure!(status.success(), "the emulator does not build");
+    Ok(())
+}
+
+impl Emulator {
+    /// Start it and wait until it listens.
+    pub fn start(host: &Host, dir: &RunDir, scenario: &Scenario) -> Result<Self> {
+        let binary = host
+            .emulator
+            .clone()
+            .unwrap_or_else(|| host.target.join("release/rkfd-emulator"));
+        let (socket, report, log) = (
+            dir.file("gpu.sock"),
+            dir.file("report"),
+            dir.file("emulator.log"),
+        );
+        // struct sockaddr_un has 108 bytes.
+        ensure!(
+            socket.as_os_str().len() < 108,
+            "the path {} is too long for a socket",
+            socket.display()
+        );
+        let mut log_file = File::create(&log)?;
+        let mut child = Command::new(&binary)
+            .args(["--chip", &host.chip])
+            .arg("--socket")
+            .arg(&socket)
+            .arg("--report")
+            .arg(&report)
+            .arg("--trace")
+            .arg(dir.file("trace.jsonl"))
+            .args(&scenario.emulator_args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log_file.try_clone()?)
+            .spawn()
+            .with_context(|| format!("the emulator {} cannot be started", binary.display()))?;
+        let out = child.stdout.take().context("the emulator has no output")?;
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                let _ = writeln!(log_file, "{line}");
+                let _ = tell.send(line);
+            }
+        });
+        let emulator = Emulator {
+            child,
+            report,
+            log,
+            socket,
+        };
+        let deadline = Instant::now() + READY;
+        loop {
+            match told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.trim() == "ready" => return Ok(emulator),
+                Ok(_) => {}
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    bail!("the emulator was not ready after {} s", READY.as_secs())
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    bail!(
+                        "the emulator ended before it was ready:\n{}",
+                        tail(&emulator.log, 10)
+                    )
+                }
+            }
+        }
+    }
+
+    /// Wait for its end, which comes when QEMU has gone. What it found wrong, one line each.
+    pub fn finish(mut self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let status = match wait(&mut self.child, GOODBYE) {
+            Some(status) => Some(status),
+            None => {
+                wrong.push(format!(
+                    "emulator: still running {} s after QEMU ended",
+                    GOODBYE.as_secs()
+                ));
+                terminate(&self.child);
+                wait(&mut self.child, Duration::from_secs(5))
+            }
+        };
+        match status {
+            Some(s) if s.success() => {}
+            Some(s) => wrong.push(format!("emulator: {s}\n{}", tail(&self.log, 5))),
+            None => wrong.push("emulator: did not end on SIGTERM and was killed".into()),
+        }
+        match fs::read_to_string(&self.report) {
+            Ok(text) => wrong.extend(violations(&text)),
+            Err(e) => wrong.push(format!("emulator: it left no report ({e})")),
+        }
+        wrong
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Read a report: `violation COUNT TEXT` lines and a last line `end violations=N`.
+fn violations(report: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut end = None;
+    for line in report.lines() {
+        if let Some(rest) = line.strip_prefix("violation ") {
+            let (count, text) = rest.split_once(' ').unwrap_or(("?", rest));
+            wrong.push(format!("emulator: violation ({count} times): {text}"));
+        } else if let Some(count) = line.strip_prefix("end violations=") {
+            end = count.trim().parse::<u64>().ok();
+        }
+    }
+    match end {
+        None => wrong.push("emulator: its report has no end line".into()),
+        Some(n) if n > 0 && wrong.is_empty() => {
+            wrong.push(format!("emulator: {n} violations, none of them described"));
+        }
+        Some(_) => {}
+    }
+    wrong
+}
+
+/// Wait for a child, but not for ever.
+pub fn wait(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(20)),
+            _ => return None,
+        }
+    }
+}
+
+fn terminate(child: &Child) {
+    use rustix::process::{kill_process, Pid, Signal};
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+/// The last lines of a file, for a message.
+pub fn tail(path: &Path, lines: usize) -> String {
+    let text = fs::read(path)
+        .map(|b| String::from_utf8_lossy(&b).into_owned())
+        .unwrap_or_default();
+    let all: Vec<&str> = text.lines().collect();
+    let shown = &all[all.len().saturating_sub(lines)..];
+    shown
+        .iter()
+        .map(|l| format!("    {l}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clean_report_is_clean() {
+        assert!(violations("end violations=0\n").is_empty());
+    }
+
+    #[test]
+    fn violations_and_half_written_reports_are_not() {
+        let wrong = violations("violation 3 register 0x1234 is not known\nend violations=3\n");
+        assert_eq!(
+            wrong,
+            ["emulator: violation (3 times): register 0x1234 is not known"]
+        );
+        assert_eq!(violations("").len(), 1);
+        assert_eq!(violations("end violations=2\n").len(), 1);
+        assert_eq!(violations("end violations=many\n").len(), 1);
+    }
+}

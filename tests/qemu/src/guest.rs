@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds what runs in the guest, and packs the initramfs.
+
+use crate::cpio::Archive;
+use crate::host::Host;
+use crate::plan;
+use crate::scenario::{Include, Scenario};
+use anyhow::{ensure, Context, Result};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+const BUSYBOX: &str = "/bin/busybox";
+
+/// Build, static, everything that the scenarios include, and process 1.
+pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
+    let mut packages = BTreeSet::from(["rkfd-vm"]);
+    let mut targets = BTreeSet::from([("--bin", "rkfd-init")]);
+    for include in scenarios.iter().flat_map(|s| &s.includes) {
+        match include {
+            Include::Bin { package, name } => {
+                packages.insert(package);
+                targets.insert(("--bin", name));
+            }
+            Include::Example { package, name } => {
+                packages.insert(package);
+                targets.insert(("--example", name));
+            }
+            Include::File { .. } => {}
+        }
+    }
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--quiet", "--release", "--target", TRIPLE]);
+    cargo.arg("--target-dir").arg(target_dir(host));
+    // With --target the flag holds for the programs only, not for the macros they are built with.
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    for package in packages {
+        cargo.args(["-p", package]);
+    }
+    for (kind, name) in targets {
+        cargo.args([kind, name]);
+    }
+    let status = cargo.status().context("cargo cannot be started")?;
+    ensure!(status.success(), "the guest's programs do not build");
+    Ok(())
+}
+
+fn target_dir(host: &Host) -> PathBuf {
+    host.target.join("guest")
+}
+
+fn program(host: &Host, kind: &str, name: &str) -> PathBuf {
+    target_dir(host)
+        .join(TRIPLE)
+        .join("release")
+        .join(kind)
+        .join(name)
+}
+
+/// Pack the initramfs of a scenario.
+pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
+    let out = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
+    let mut archive = Archive::new(BufWriter::new(out));
+    for dir in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
+        archive.dir(dir)?;
+    }
+    // Process 1 wants an open console before it can mount /dev.
+    archive.device("/dev/console", 0o600, 5, 1)?;
+    add(&mut archive, &program(host, "", "rkfd-init"), "/init")?;
+    add(&mut archive, Path::new(BUSYBOX), BUSYBOX)?;
+    archive.link("/bin/sh", "busybox")?;
+    archive.file("/etc/plan", 0o644, plan::to_text(&scenario.plan).as_bytes())?;
+    if scenario.module {
+        ensure!(
+            host.module.is_file(),
+            "there is no module {}; 'make module' builds it",
+            host.module.display()
+        );
+        add(&mut archive, &host.module, "/rkfd.ko")?;
+    }
+    for include in &scenario.includes {
+        match include {
+            Include::Bin { name, .. } => {
+                add(
+                    &mut archive,
+                    &program(host, "", name),
+                    &format!("/bin/{name}"),
+                )?;
+            }
+            Include::Example { name, .. } => {
+                add(
+                    &mut archive,
+                    &program(host, "examples", name),
+                    &format!("/bin/{name}"),
+                )?;
+            }
+            Include::File { from, to } => add(&mut archive, from, to)?,
+        }
+    }
+    archive.finish()?;
+    Ok(())
+}
+
+fn add<W: std::io::Write>(archive: &mut Archive<W>, from: &Path, to: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let data = fs::read(from)
+        .with_context(|| format!("cannot put {} into the initramfs", from.display()))?;
+    let mode = fs::metadata(from)?.permissions().mode() & 0o777;
+    archive.file(to, mode, &data)?;
+    Ok(())
+}

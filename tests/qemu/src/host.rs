@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the host must have, found before anything is started.
+
+use anyhow::{bail, ensure, Context, Result};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// QEMU's binary.
+pub const QEMU: &str = "qemu-system-x86_64";
+
+/// Where things are. All paths can be given on the command line; the defaults are the root's.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Results of builds and runs.
+    pub build: PathBuf,
+    /// Where cargo puts what it builds.
+    pub target: PathBuf,
+    /// The kernel image.
+    pub kernel: PathBuf,
+    /// The module.
+    pub module: PathBuf,
+    /// The emulator; `None`: build the workspace's.
+    pub emulator: Option<PathBuf>,
+    /// Which GPU.
+    pub chip: String,
+}
+
+impl Host {
+    /// The places in the Debian root, as `setup/in-root` tells them.
+    pub fn new(
+        kernel: Option<PathBuf>,
+        module: Option<PathBuf>,
+        emulator: Option<PathBuf>,
+        chip: String,
+    ) -> Result<Self> {
+        let var = |name: &str| {
+            env::var_os(name).map(PathBuf::from).with_context(|| {
+                format!(
+                    "{name} is not set; start this in the Debian root: tests/vm, or setup/in-root"
+                )
+            })
+        };
+        let build = var("RKFD_BUILD")?;
+        let target = var("CARGO_TARGET_DIR").unwrap_or_else(|_| build.join("target"));
+        let kernel = match kernel {
+            Some(k) => k,
+            None => {
+                let release = fs::read_to_string("/etc/rkfd-kernel-release").context(
+                    "this is not the Debian root (no /etc/rkfd-kernel-release); use --kernel",
+                )?;
+                PathBuf::from(format!("/boot/vmlinuz-{}", release.trim()))
+            }
+        };
+        ensure!(
+            kernel.is_file(),
+            "there is no kernel image {}",
+            kernel.display()
+        );
+        let module = module.unwrap_or_else(|| build.join("rkfd.ko"));
+        Ok(Host {
+            build,
+            target,
+            kernel,
+            module,
+            emulator,
+            chip,
+        })
+    }
+
+    /// Check for QEMU and, if a run has a device, for what a device needs.
+    pub fn check(&self, device: bool) -> Result<()> {
+        let help = Command::new(QEMU)
+            .args(["-device", "help"])
+            .output()
+            .with_context(|| {
+                format!("{QEMU} cannot be started; 'make setup' installs it in the root")
+            })?;
+        if device && !String::from_utf8_lossy(&help.stdout).contains("\"vfio-user-pci\"") {
+            bail!("this {QEMU} has no vfio-user-pci device; QEMU 10.1 or later has it");
+        }
+        // Guest memory is a memfd, which is how the emulator sees it.
+        rustix::fs::memfd_create("rkfd-probe", rustix::fs::MemfdFlags::CLOEXEC).context(
+            "this kernel refuses memfd_create, by which guest memory is shared with the emulator",
+        )?;
+        Ok(())
+    }
+
+    /// A name for this boot of the host with this guest kernel: what was found out about KVM
+    /// holds as long as both stay.
+    pub fn boot_key(&self) -> String {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let kernel = self
+            .kernel
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        format!("{}-{kernel}", boot.trim())
+    }
+}
+
+/// A folder for one run. Runs of the same scenario at the same time do not meet.
+#[derive(Debug)]
+pub struct RunDir(pub PathBuf);
+
+impl RunDir {
+    /// Make it.
+    pub fn new(build: &Path, scenario: &str) -> Result<Self> {
+        let path = build
+            .join("vm")
+            .join(format!("{scenario}.{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(RunDir(path))
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Keep it under the scenario's plain name, in place of an earlier run's.
+    pub fn keep(self, scenario: &str) -> PathBuf {
+        let kept = self.0.with_file_name(scenario);
+        let _ = fs::remove_file(self.0.join("initramfs"));
+        let _ = fs::remove_dir_all(&kept);
+        match fs::rename(&self.0, &kept) {
+            Ok(()) => kept,
+            Err(_) => self.0,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boot a kernel in QEMU with `rkfd.ko` and the emulated GPU, run a plan in the guest, and give
+//! one verdict.
+//!
+//! A [`Scenario`] says what to put into the initramfs and a plan of [`Step`]s. [`run::run`]
+//! starts the emulator and QEMU; in the guest, `rkfd-init` is process 1 and works the plan off.
+//! Kernel messages come out of the first serial port; what programs print, and the lines of
+//! [`protocol`], come out of the second, so that neither ever lands inside a line of the other.
+//!
+//! A run is good only if every test line says so, the guest reached its last line, the kernel
+//! printed nothing that [`splat`] knows, and the emulator recorded no violation.
+
+pub mod cpio;
+pub mod emulator;
+pub mod guest;
+pub mod host;
+pub mod plan;
+pub mod protocol;
+pub mod qemu;
+pub mod run;
+pub mod scenario;
+pub mod scenarios;
+pub mod splat;
+pub mod verdict;
+
+pub use plan::Step;
+pub use scenario::{Expect, Include, Scenario};
+pub use verdict::Outcome;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! QEMU's command line, and the choice of its accelerator.
+
+use crate::host::{Host, RunDir, QEMU};
+use crate::run::{self, Show};
+use crate::scenario::Scenario;
+use crate::scenarios;
+use anyhow::{bail, Result};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What executes the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accel {
+    /// The processor itself.
+    Kvm,
+    /// QEMU's translator: slower, works everywhere.
+    Tcg,
+}
+
+impl Accel {
+    fn args(self) -> [&'static str; 4] {
+        match self {
+            Accel::Kvm => ["-accel", "kvm", "-cpu", "host"],
+            Accel::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max"],
+        }
+    }
+
+    /// As it was asked for, or what works here. `/dev/kvm` can be there and open and still not
+    /// run a guest, so a trial boot decides, once per boot of the host and kernel.
+    pub fn choose(host: &Host, asked: &str) -> Result<Self> {
+        match asked {
+            "kvm" => return Ok(Accel::Kvm),
+            "tcg" => return Ok(Accel::Tcg),
+            "auto" => {}
+            other => bail!("no accelerator is called '{other}': auto, kvm or tcg"),
+        }
+        if fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/kvm")
+            .is_err()
+        {
+            return Ok(Accel::Tcg);
+        }
+        let known = host.build.join(format!("kvm-{}", host.boot_key()));
+        if let Ok(text) = fs::read_to_string(&known) {
+            return Ok(if text.starts_with("works") {
+                Accel::Kvm
+            } else {
+                Accel::Tcg
+            });
+        }
+        eprintln!("trying KVM once ...");
+        let trial = Scenario {
+            name: "kvm-trial",
+            ..scenarios::boot()
+        }
+        .timeout(20);
+        let outcome = run::run(host, Accel::Kvm, &trial, Show::Nothing)?;
+        let reason = outcome.wrong.join("; ");
+        if outcome.is_good() {
+            fs::write(&known, "works\n")?;
+            return Ok(Accel::Kvm);
+        }
+        eprintln!(
+            "KVM does not run a guest here ({}); using the translator",
+            reason.lines().next().unwrap_or("?")
+        );
+        fs::write(&known, format!("no: {reason}\n"))?;
+        Ok(Accel::Tcg)
+    }
+}
+
+/// How the guest's two serial ports are connected.
+pub enum Serial<'a> {
+    /// The console is QEMU's output; the second port is a socket on which we listen.
+    Judged(&'a Path),
+    /// The console is the terminal.
+    Terminal,
+}
+
+/// The command that boots a scenario.
+pub fn command(
+    host: &Host,
+    accel: Accel,
+    scenario: &Scenario,
+    dir: &RunDir,
+    gpu: Option<&Path>,
+    serial: Serial<'_>,
+) -> Command {
+    let memory = scenario.memory_mib;
+    let mut qemu = Command::new(QEMU);
+    qemu.args(accel.args());
+    qemu.args([
+        "-smp",
+        &scenario.cpus.to_string(),
+        "-m",
+        &format!("{memory}M"),
+    ]);
+    // Guest memory is a shared memfd: the emulator's DMA goes there.
+    qemu.args([
+        "-object",
+        &format!("memory-backend-memfd,id=mem,size={memory}M,share=on"),
+    ]);
+    qemu.args(["-machine", "q35,memory-backend=mem"]);
+    qemu.args([
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+    match serial {
+        Serial::Judged(socket) => {
+            qemu.args([
+                "-chardev",
+                "stdio,id=console,signal=off",
+                "-serial",
+                "chardev:console",
+            ]);
+            qemu.arg("-chardev")
+                .arg(format!("socket,id=results,path={}", escaped(socket)));
+            qemu.args(["-serial", "chardev:results"]);
+        }
+        Serial::Terminal => {
+            qemu.args(["-serial", "mon:stdio", "-serial", "null"]);
+        }
+    }
+    qemu.arg("-kernel").arg(&host.kernel);
+    qemu.arg("-initrd").arg(dir.file("initramfs"));
+    // rkfd-init raises the log level once it runs; before that only trouble is worth the time.
+    let mut line = String::from("console=ttyS0 loglevel=5 panic=-1 panic_on_warn=1 rdinit=/init");
+    for word in &scenario.kernel_args {
+        line.push(' ');
+        line.push_str(word);
+    }
+    qemu.args(["-append", &line]);
+    if let Some(socket) = gpu {
+        // A long time-out: a loaded host must not cost us the device. Only JSON can name a socket.
+        let path = socket
+            .display()
+            .to_string()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        qemu.arg("-device").arg(format!(
+            r#"{{"driver":"vfio-user-pci","id":"gpu0","x-msg-timeout":60000,"socket":{{"type":"unix","path":"{path}"}}}}"#
+        ));
+    }
+    qemu.args(&scenario.qemu_args);
+    qemu
+}
+
+/// A comma ends an option's value in QEMU, unless it is doubled.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run: emulator, QEMU, its two serial ports, a deadline.
+
+use crate::emulator::{self, Emulator};
+use crate::guest;
+use crate::host::{Host, RunDir};
+use crate::qemu::{self, Accel, Serial};
+use crate::scenario::Scenario;
+use crate::verdict::Outcome;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is shown while it runs. The logs have everything in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Nothing.
+    Nothing,
+    /// What programs in the guest print.
+    Programs,
+    /// The kernel's console, too.
+    All,
+}
+
+enum Event {
+    Console(String),
+    Guest(String),
+    ConsoleClosed,
+}
+
+/// QEMU, which does not outlive us.
+struct Qemu(Child);
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Run a scenario to its end. An error means that it could not even be started.
+pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result<Outcome> {
+    let dir = RunDir::new(&host.build, scenario.name)?;
+    guest::pack(host, scenario, &dir.file("initramfs"))?;
+    let started = Instant::now();
+    let gpu = if scenario.device {
+        Some(Emulator::start(host, &dir, scenario)?)
+    } else {
+        None
+    };
+
+    let results = dir.file("results.sock");
+    let _ = std::fs::remove_file(&results);
+    let listener = UnixListener::bind(&results).with_context(|| {
+        format!(
+            "cannot listen on {} (is its path too long?)",
+            results.display()
+        )
+    })?;
+    let socket = gpu.as_ref().map(|g| g.socket.as_path());
+    let mut child = qemu::command(
+        host,
+        accel,
+        scenario,
+        &dir,
+        socket,
+        Serial::Judged(&results),
+    )
+    .stdin(Stdio::null())
+    .stdout(Stdio::piped())
+    .stderr(File::create(dir.file("qemu.log"))?)
+    .spawn()
+    .context("QEMU cannot be started")?;
+    let console = child.stdout.take().context("QEMU has no output")?;
+    let mut child = Qemu(child);
+
+    let (tell, events) = mpsc::channel();
+    let results_tell = tell.clone();
+    thread::spawn(move || {
+        if let Ok((stream, _)) = listener.accept() {
+            lines(stream, &results_tell, Event::Guest);
+        }
+    });
+    thread::spawn(move || {
+        lines(console, &tell, Event::Console);
+        let _ = tell.send(Event::ConsoleClosed);
+    });
+
+    let mut outcome = Outcome::default();
+    let mut log = BufWriter::new(File::create(dir.file("log"))?);
+    let mut deadline = started + scenario.timeout;
+    let mut closing = false;
+    loop {
+        match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Event::Console(line)) => {
+                writeln!(log, "k {line}")?;
+                if show == Show::All {
+                    println!("{line}");
+                }
+                outcome.console(&line);
+            }
+            Ok(Event::Guest(line)) => {
+                writeln!(log, "  {line}")?;
+                if show == Show::All || (show == Show::Programs && !line.starts_with("@rkfd")) {
+                    println!("{line}");
+                }
+                outcome.guest(&line);
+            }
+            // QEMU is gone; what the second port still holds comes within a moment.
+            Ok(Event::ConsoleClosed) => {
+                closing = true;
+                deadline = Instant::now() + Duration::from_secs(2);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if closing => break,
+            Err(RecvTimeoutError::Timeout) => {
+                outcome.wrong.push(format!(
+                    "run: no end after {} s, given up",
+                    scenario.timeout.as_secs()
+                ));
+                break;
+            }
+        }
+    }
+    match emulator::wait(
+        &mut child.0,
+        Duration::from_secs(if closing { 10 } else { 0 }),
+    ) {
+        Some(status) if status.success() => {}
+        Some(status) => {
+            let said = emulator::tail(&dir.file("qemu.log"), 5);
+            outcome.wrong.push(format!("QEMU: {status}\n{said}"));
+        }
+        None if closing => outcome
+            .wrong
+            .push("QEMU: closed its console but did not end".into()),
+        None => {}
+    }
+    drop(child);
+    if let Some(gpu) = gpu {
+        outcome.wrong.extend(gpu.finish());
+    }
+    outcome.finish(scenario);
+    outcome.took = started.elapsed();
+    log.flush()?;
+    outcome.logs = dir.keep(scenario.name);
+    Ok(outcome)
+}
+
+/// Boot with the console on the terminal; no verdict.
+pub fn interactive(host: &Host, accel: Accel, scenario: &Scenario) -> Result<()> {
+    let dir = RunDir::new(&host.build, scenario.name)?;
+    guest::pack(host, scenario, &dir.file("initramfs"))?;
+    let gpu = if scenario.device {
+        Some(Emulator::start(host, &dir, scenario)?)
+    } else {
+        None
+    };
+    let socket = gpu.as_ref().map(|g| g.socket.as_path());
+    let child = qemu::command(host, accel, scenario, &dir, socket, Serial::Terminal)
+        .spawn()
+        .context("QEMU cannot be started")?;
+    let mut child = Qemu(child);
+    child.0.wait().context("QEMU")?;
+    for wrong in gpu.map(Emulator::finish).unwrap_or_default() {
+        eprintln!("{wrong}");
+    }
+    let kept: PathBuf = dir.keep(scenario.name);
+    eprintln!("logs: {}", kept.display());
+    Ok(())
+}
+
+fn lines(stream: impl Read, tell: &Sender<Event>, event: fn(String) -> Event) {
+    let mut reader = BufReader::new(stream);
+    let mut bytes = Vec::new();
+    while matches!(reader.read_until(b'\n', &mut bytes), Ok(n) if n > 0) {
+        // Firmware and shells colour their lines; logs and patterns want the text.
+        let line = plain(&String::from_utf8_lossy(&bytes));
+        bytes.clear();
+        if tell.send(event(line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// A line without its end and without terminal escapes.
+fn plain(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.trim_end_matches(['\r', '\n']).chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => {
+                if chars.next() == Some('[') {
+                    let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
+                }
+            }
+            '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_do_not_hide_a_line() {
+        assert_eq!(
+            plain("\x1b[2J\x1b[1;31m@rkfd start\x1b[0m\r\n"),
+            "@rkfd start"
+        );
+        assert_eq!(plain("a\tb\x07"), "a\tb");
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run consists of.
+
+use crate::plan::Step;
+use crate::verdict::Outcome;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Something that is put into the initramfs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // a variant's text says what its fields are
+pub enum Include {
+    /// A binary of a workspace package, built static for the guest, as `/bin/NAME`.
+    Bin { package: String, name: String },
+    /// An example of a workspace package, built static for the guest, as `/bin/NAME`.
+    Example { package: String, name: String },
+    /// A file: its path on the host (relative to the checkout) and in the guest.
+    File { from: PathBuf, to: String },
+}
+
+impl Include {
+    /// Read `SRC:DST` of the command line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some((from, to)) if !from.is_empty() && to.starts_with('/') => Ok(Include::File {
+                from: from.into(),
+                to: to.into(),
+            }),
+            _ => Err("wanted SRC:/DST".into()),
+        }
+    }
+}
+
+/// How a run should end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Everything is good.
+    Pass,
+    /// It must be found bad, and one of the reasons must contain this text. For scenarios that
+    /// prove that a kind of fault does not go unseen.
+    Failure(&'static str),
+}
+
+/// A further look at a finished run: `Err` is why it is bad. It can read the memory figures, the
+/// test lines and everything that was printed.
+pub type Check = fn(&Outcome) -> Result<(), String>;
+
+/// One boot.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Its name, one word.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// What process 1 does.
+    pub plan: Vec<Step>,
+    /// What it needs besides process 1 and busybox.
+    pub includes: Vec<Include>,
+    /// Put the module in as `/rkfd.ko`.
+    pub module: bool,
+    /// Attach the emulated GPU.
+    pub device: bool,
+    /// Further arguments for the emulator, such as `--inject NAME`.
+    pub emulator_args: Vec<String>,
+    /// Further arguments for QEMU.
+    pub qemu_args: Vec<String>,
+    /// Further words for the kernel's command line.
+    pub kernel_args: Vec<String>,
+    /// CPUs of the guest.
+    pub cpus: u32,
+    /// Memory of the guest, in MiB.
+    pub memory_mib: u32,
+    /// When the whole run is given up.
+    pub timeout: Duration,
+    /// How it should end.
+    pub expect: Expect,
+    /// Looks at the finished run.
+    pub checks: Vec<Check>,
+}
+
+impl Scenario {
+    /// A scenario with the module and the device, and an empty plan.
+    pub fn new(name: &'static str, about: &'static str) -> Self {
+        Scenario {
+            name,
+            about,
+            plan: Vec::new(),
+            includes: Vec::new(),
+            module: true,
+            device: true,
+            emulator_args: Vec::new(),
+            qemu_args: Vec::new(),
+            kernel_args: Vec::new(),
+            cpus: 2,
+            memory_mib: 1024,
+            timeout: Duration::from_secs(240),
+            expect: Expect::Pass,
+            checks: Vec::new(),
+        }
+    }
+
+    /// Without the emulated GPU.
+    pub fn without_device(mut self) -> Self {
+        self.device = false;
+        self
+    }
+
+    /// Without the module.
+    pub fn without_module(mut self) -> Self {
+        self.module = false;
+        self
+    }
+
+    /// Append a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.plan.push(step);
+        self
+    }
+
+    /// Append steps.
+    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
+        self.plan.extend(steps);
+        self
+    }
+
+    /// Include a binary of a workspace package as `/bin/NAME`.
+    pub fn bin(mut self, package: &str, name: &str) -> Self {
+        self.includes.push(Include::Bin {
+            package: package.into(),
+            name: name.into(),
+        });
+        self
+    }
+
+    /// Include an example of a workspace package as `/bin/NAME`.
+    pub fn example(mut self, package: &str, name: &str) -> Self {
+        self.includes.push(Include::Example {
+            package: package.into(),
+            name: name.into(),
+        });
+        self
+    }
+
+    /// Include a file.
+    pub fn file(mut self, from: &str, to: &str) -> Self {
+        self.includes.push(Include::File {
+            from: from.into(),
+            to: to.into(),
+        });
+        self
+    }
+
+    /// Append an argument for the emulator.
+    pub fn emulator_arg(mut self, arg: &str) -> Self {
+        self.emulator_args.push(arg.into());
+        self
+    }
+
+    /// Append a word to the kernel's command line.
+    pub fn kernel_arg(mut self, arg: &str) -> Self {
+        self.kernel_args.push(arg.into());
+        self
+    }
+
+    /// Give the whole run up after so many seconds.
+    pub fn timeout(mut self, seconds: u64) -> Self {
+        self.timeout = Duration::from_secs(seconds);
+        self
+    }
+
+    /// The run must be found bad for this reason.
+    pub fn fails_with(mut self, reason: &'static str) -> Self {
+        self.expect = Expect::Failure(reason);
+        self
+    }
+
+    /// Look at the finished run.
+    pub fn check(mut self, check: Check) -> Self {
+        self.checks.push(check);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn includes_of_the_command_line() {
+        assert_eq!(
+            Include::parse("target/x:/bin/x"),
+            Ok(Include::File {
+                from: "target/x".into(),
+                to: "/bin/x".into()
+            })
+        );
+        for bad in ["x", "x:", ":/x", "x:relative"] {
+            assert!(Include::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

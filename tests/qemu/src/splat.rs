@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernel messages after which a run is bad, whatever the tests say.
+
+/// A message is bad if it contains one of these.
+const BAD: &[&str] = &[
+    "WARNING: ",
+    "BUG: ",
+    "kernel BUG at",
+    "Oops: ",
+    "Oops:",
+    "Kernel panic",
+    "Call Trace:",
+    "general protection fault",
+    "KASAN: ",
+    "UBSAN: ",
+    "KFENCE: ",
+    "DEBUG_LOCKS_WARN_ON",
+    "INFO: task ",
+    "rcu: INFO: ",
+    "rcu_preempt detected",
+    "detected stall",
+    "soft lockup",
+    "hard LOCKUP",
+    "suspicious RCU usage",
+    "Voluntary context switch within RCU",
+    "possible recursive locking",
+    "possible circular locking",
+    "unreferenced object",
+    "new suspected memory leaks",
+    "refcount_t: ",
+    "list_add corruption",
+    "list_del corruption",
+    "Bad page state",
+    "DMA-API: ",
+    "scheduling while atomic",
+    "sleeping function called from invalid context",
+    "rust_kernel: panicked",
+    "panicked at",
+    "Unknown symbol",
+    "disagrees about version of symbol",
+];
+
+/// Messages of a healthy boot that look like bad ones.
+const FINE: &[&str] = &[
+    "DMA-API: preallocated",
+    "DMA-API: debugging enabled",
+    "Spectre V2 : WARNING: ",
+];
+
+/// Is this text of a kernel message one that should not be?
+pub fn is_splat(message: &str) -> bool {
+    BAD.iter().any(|b| message.contains(b)) && !FINE.iter().any(|f| message.contains(f))
+}
+
+/// The message in a console line, if it is one: `[    1.234567] text` or, with CONFIG_PRINTK_CALLER,
+/// `[    1.234567][    T1] text`.
+pub fn console_message(line: &str) -> Option<&str> {
+    let (stamp, mut text) = line.split_once('[')?.1.split_once(']')?;
+    let (seconds, micros) = stamp.trim_start().split_once('.')?;
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    if !digits(seconds) || !digits(micros) {
+        return None;
+    }
+    if text.starts_with('[') {
+        text = text.split_once(']')?.1;
+    }
+    Some(text.trim())
+}
+
+/// The text of one `/dev/kmsg` record (`prio,seq,time,flags;text`), without its level if it is
+/// one that programs wrote.
+pub fn kmsg_message(record: &str) -> Option<&str> {
+    let (head, text) = record.split_once(';')?;
+    let prio: u32 = head.split(',').next()?.parse().ok()?;
+    // Facility 0 is the kernel; everything else was written to /dev/kmsg from user space.
+    (prio >> 3 == 0).then(|| text.lines().next().unwrap_or(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_splats_are_seen() {
+        for line in [
+            "[   12.345678] WARNING: drivers/foo.c:12 at bar+0x1/0x2, CPU#0: insmod/80",
+            "[   12.345678] BUG: kernel NULL pointer dereference, address: 0000000000000000",
+            "[   12.345678] Oops: Oops: 0002 [#1] SMP PTI",
+            "[   12.345678] Kernel panic - not syncing: sysrq triggered crash",
+            "[    5.000000][   T80] BUG: KASAN: slab-use-after-free in f+0x1/0x2",
+            "[   99.000000] INFO: task rkfd:80 blocked for more than 120 seconds.",
+            "[   99.000000] rcu: INFO: rcu_preempt self-detected stall on CPU",
+            "[   99.000000] kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+            "[    1.000000] rkfd: Unknown symbol foo (err -2)",
+        ] {
+            let message = console_message(line).expect(line);
+            assert!(is_splat(message), "{line}");
+        }
+    }
+
+    #[test]
+    fn ordinary_lines_are_not() {
+        for line in [
+            "[    0.512345] debug: unmapping init memory",
+            "[    0.100000] Spectre V2 : WARNING: Unprivileged eBPF is enabled with eIBRS on",
+            "[    7.000000] rkfd: loading out-of-tree module taints kernel.",
+        ] {
+            assert!(!is_splat(console_message(line).expect(line)), "{line}");
+        }
+        assert_eq!(
+            console_message("WARNING: said a program, not the kernel"),
+            None
+        );
+        assert_eq!(console_message("[ok] WARNING: "), None);
+    }
+
+    #[test]
+    fn kmsg_records_of_programs_are_left_out() {
+        assert_eq!(kmsg_message("4,100,12345,-;WARNING: x"), Some("WARNING: x"));
+        assert_eq!(kmsg_message("12,100,12345,-;WARNING: I am a program"), None);
+        assert_eq!(kmsg_message("nonsense"), None);
+    }
+}
