@@ -48,6 +48,7 @@ regs! { "oss/osssys_4_4_2" Osssys
     IH_RB_WPTR_ADDR_HI 0 0x85 { }
     IH_RB_WPTR_ADDR_LO 0 0x86 { }
     IH_DOORBELL_RPTR 0 0x87 { OFFSET 25 0; ENABLE 28 28; }
+    IH_DOORBELL_RETRY_CAM 0 0x88 { }
     IH_RB_CNTL_RING1 0 0x8c { }
     IH_RB_BASE_RING1 0 0x8d { }
     IH_RB_BASE_HI_RING1 0 0x8e { }
@@ -59,5 +60,6 @@ regs! { "oss/osssys_4_4_2" Osssys
     IH_INT_FLOOD_CNTL 0 0xd5 { }
     IH_INT_FLOOD_STATUS 0 0xd9 { }
     IH_STORM_CLIENT_LIST_CNTL 0 0xda { }
+    IH_RETRY_INT_CAM_CNTL 0 0xea { ENABLE 16 16; }
     IH_CHICKEN 0 0x18d { MC_SPACE_GPA_ENABLE 4 4; }
 }
