@@ -4,3 +4,8 @@
 //!
 //! No other room names `bindings::`. Each file wraps one thing of the C side behind a type whose
 //! methods are safe, and says in its SAFETY comments why.
+
+// Of the hardware half.
+pub(crate) mod aperture;
+pub(crate) mod dma;
+pub(crate) mod workqueue;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Streaming DMA mappings of pages and of device memory.
+//!
+//! The `kernel` crate has coherent allocations and scatterlists; buffer objects want one bus
+//! address a page. A mapping lives in a `Devres`, so it is undone at the latest when the device
+//! is unbound, while the pages themselves go with the buffer object.
+
+use kernel::{
+    bindings,
+    device::{self, Bound},
+    page::{Page, PAGE_SIZE},
+    prelude::*,
+    sync::aref::ARef,
+};
+
+/// What `dma_map_*` return on failure.
+const MAPPING_ERROR: u64 = !0;
+
+fn raw(dev: &device::Device) -> *mut bindings::device {
+    // `device::Device` is `repr(transparent)` over `Opaque<device>`.
+    core::ptr::from_ref(dev).cast_mut().cast()
+}
+
+/// Bus addresses of a list of pages, in order.
+pub(crate) struct PageMapping {
+    dev: ARef<device::Device>,
+    bus: KVVec<u64>,
+}
+
+impl PageMapping {
+    /// Maps pages for reading and writing by the device. The caller keeps the pages until the
+    /// mapping is dropped.
+    pub(crate) fn new<'a>(
+        dev: &device::Device<Bound>,
+        pages: impl ExactSizeIterator<Item = &'a Page>,
+    ) -> Result<Self> {
+        let plain: &device::Device = dev;
+        let mut this =
+            Self { dev: plain.into(), bus: KVVec::with_capacity(pages.len(), GFP_KERNEL)? };
+        for page in pages {
+            // SAFETY: The device is bound and the page is valid; `Drop` undoes the mapping.
+            let bus = unsafe {
+                bindings::dma_map_page_attrs(
+                    raw(plain),
+                    page.as_ptr(),
+                    0,
+                    PAGE_SIZE,
+                    bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                    0,
+                )
+            };
+            if bus == MAPPING_ERROR {
+                return Err(ENOMEM);
+            }
+            this.bus.push(bus, GFP_KERNEL)?;
+        }
+        Ok(this)
+    }
+
+    /// The bus addresses.
+    pub(crate) fn bus(&self) -> &[u64] {
+        &self.bus
+    }
+}
+
+impl Drop for PageMapping {
+    fn drop(&mut self) {
+        for &bus in &self.bus {
+            // SAFETY: `bus` was returned by `dma_map_page_attrs` with the same arguments.
+            unsafe {
+                bindings::dma_unmap_page_attrs(
+                    raw(&self.dev),
+                    bus,
+                    PAGE_SIZE,
+                    bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                    0,
+                )
+            };
+        }
+    }
+}
+
+/// The bus address of memory of a device, such as its doorbells.
+pub(crate) struct ResourceMapping {
+    dev: ARef<device::Device>,
+    bus: u64,
+    len: usize,
+}
+
+impl ResourceMapping {
+    /// Maps `len` bytes of device memory at a physical address.
+    pub(crate) fn new(dev: &device::Device<Bound>, phys: u64, len: usize) -> Result<Self> {
+        let plain: &device::Device = dev;
+        // SAFETY: The device is bound; `phys` is not RAM by the caller's use of a BAR.
+        let bus = unsafe {
+            bindings::dma_map_resource(
+                raw(plain),
+                phys,
+                len,
+                bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                0,
+            )
+        };
+        if bus == MAPPING_ERROR {
+            return Err(ENOMEM);
+        }
+        Ok(Self { dev: plain.into(), bus, len })
+    }
+
+    /// The bus address.
+    pub(crate) fn bus(&self) -> u64 {
+        self.bus
+    }
+}
+
+impl Drop for ResourceMapping {
+    fn drop(&mut self) {
+        // SAFETY: `bus` was returned by `dma_map_resource` with the same arguments.
+        unsafe {
+            bindings::dma_unmap_resource(
+                raw(&self.dev),
+                self.bus,
+                self.len,
+                bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                0,
+            )
+        };
+    }
+}
+
+/// The page frame number of a page.
+pub(crate) fn pfn(page: &Page) -> usize {
+    // SAFETY: The kernel sets it once, while booting.
+    let map = unsafe { (&raw const bindings::vmemmap_base).read() };
+    // With SPARSEMEM_VMEMMAP, x86_64's only memory model, `vmemmap` is one array of all pages.
+    (page.as_ptr() as usize).wrapping_sub(map) / core::mem::size_of::<bindings::page>()
+}
+
+/// A device that is known to be bound for as long as the borrow lasts.
+///
+/// # Safety
+///
+/// The caller holds a lock that unbind takes before it lets the device go.
+pub(crate) unsafe fn assume_bound(dev: &device::Device) -> &device::Device<Bound> {
+    // SAFETY: The context is a type parameter without data, and the caller vouches for it.
+    unsafe { &*core::ptr::from_ref(dev).cast() }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A work queue of our own.
+//!
+//! A queued work item doesn't pin the module, and the `kernel` crate can't flush: the queue is
+//! destroyed, which waits for its items, before the module's code goes.
+
+use kernel::{bindings, prelude::*, workqueue::Queue};
+
+/// The queue; dropped, it runs what is queued and is gone.
+pub(crate) struct WorkQueue(core::ptr::NonNull<bindings::workqueue_struct>);
+
+// SAFETY: Work queues may be used from any thread.
+unsafe impl Send for WorkQueue {}
+// SAFETY: As above.
+unsafe impl Sync for WorkQueue {}
+
+impl WorkQueue {
+    /// Makes a queue that runs one item at a time, in order.
+    pub(crate) fn new_ordered(name: &'static CStr) -> Result<Self> {
+        let flags = bindings::wq_flags_WQ_UNBOUND
+            | bindings::wq_flags___WQ_ORDERED
+            | bindings::wq_flags_WQ_MEM_RECLAIM;
+        // SAFETY: The name has no format specifiers and lives forever.
+        let wq = unsafe { bindings::alloc_workqueue_noprof(name.as_char_ptr(), flags, 1) };
+        Ok(Self(core::ptr::NonNull::new(wq).ok_or(ENOMEM)?))
+    }
+
+    /// For enqueuing.
+    pub(crate) fn queue(&self) -> &Queue {
+        // SAFETY: The queue is valid for as long as `self`.
+        unsafe { Queue::from_raw(self.0.as_ptr()) }
+    }
+
+    /// Waits until everything queued so far has run.
+    pub(crate) fn flush(&self) {
+        // SAFETY: The queue is valid, and no item of this queue calls this.
+        unsafe { bindings::__flush_workqueue(self.0.as_ptr()) };
+    }
+}
+
+impl Drop for WorkQueue {
+    fn drop(&mut self) {
+        // SAFETY: The queue is valid and nobody can use it any more.
+        unsafe { bindings::destroy_workqueue(self.0.as_ptr()) };
+    }
+}
