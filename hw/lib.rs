@@ -18,6 +18,7 @@ pub mod layout;
 pub mod aql;
 pub mod discovery;
 pub mod ih;
+pub mod mes;
 pub mod mqd;
 pub mod pm4;
 pub mod pte;

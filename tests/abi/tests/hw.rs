@@ -3,7 +3,7 @@
 //! `hw/` against Linux's and HSA's headers: sizes, fields, registers, opcodes, page table bits.
 
 use rkfd_abi_test::{hsa, includes, linux, report, Place, Probe};
-use rkfd_hw::{aql, discovery, ih, layout::LayoutInfo, mqd, pm4, pte, regs};
+use rkfd_hw::{aql, discovery, ih, layout::LayoutInfo, mes, mqd, pm4, pte, regs};
 
 const AMD: &str = "drivers/gpu/drm/amd";
 
@@ -238,4 +238,23 @@ fn page_table_bits_and_interrupt_numbers_are_linux_s() {
         assert_eq!(answer.bit, *value, "{c}");
     }
     report(&format!("{} constants compared", cases.len()));
+}
+
+#[test]
+fn mes_frames_are_linux_s() {
+    let flags = includes(&linux(), &[&format!("{AMD}/include")]);
+    // The two headers give the same names to different layouts, so each has a probe of its own.
+    for (header, layouts) in
+        [("mes_v11_api_def.h", mes::v11::LAYOUTS), ("mes_v12_api_def.h", mes::v12::LAYOUTS)]
+    {
+        let fields = compare(Probe::new(&[header], &flags), &[layouts]);
+        assert!(fields >= 250, "{header}: only {fields} fields");
+    }
+    let mut probe = Probe::new(&["mes_v12_api_def.h"], &flags);
+    for (_, c) in mes::CONSTANTS {
+        probe.value(c);
+    }
+    for ((value, c), answer) in mes::CONSTANTS.iter().zip(probe.run()) {
+        assert_eq!(answer.bit, *value, "{c}");
+    }
 }
