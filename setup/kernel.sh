@@ -7,7 +7,6 @@
 # crate and its bindings, not the kernel. The tree is named after the kernel's release, the
 # compilers and the recipe, and is made once.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
-"$TOP/setup/devroot.sh" >/dev/null
 ROOT=$("$TOP/setup/devroot.sh")
 
 release=$(cat "$ROOT/etc/rkfd-kernel-release")

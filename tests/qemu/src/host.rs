@@ -15,6 +15,8 @@ pub const QEMU: &str = "qemu-system-x86_64";
 pub struct Host {
     /// Results of builds and runs.
     pub build: PathBuf,
+    /// What holds for every checkout on this machine.
+    pub cache: PathBuf,
     /// Where cargo puts what it builds.
     pub target: PathBuf,
     /// The kernel image.
@@ -43,6 +45,7 @@ impl Host {
             })
         };
         let build = var("RKFD_BUILD")?;
+        let cache = var("RKFD_CACHE").unwrap_or_else(|_| build.clone());
         let target = var("CARGO_TARGET_DIR").unwrap_or_else(|_| build.join("target"));
         let kernel = match kernel {
             Some(k) => k,
@@ -61,6 +64,7 @@ impl Host {
         let module = module.unwrap_or_else(|| build.join("rkfd.ko"));
         Ok(Host {
             build,
+            cache,
             target,
             kernel,
             module,

@@ -44,7 +44,7 @@ impl Accel {
         {
             return Ok(Accel::Tcg);
         }
-        let known = host.build.join(format!("kvm-{}", host.boot_key()));
+        let known = host.cache.join(format!("kvm-{}", host.boot_key()));
         if let Ok(text) = fs::read_to_string(&known) {
             return Ok(if text.starts_with("works") {
                 Accel::Kvm
