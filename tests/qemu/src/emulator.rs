@@ -64,14 +64,17 @@ impl Emulator {
             socket.display()
         );
         let mut log_file = File::create(&log)?;
-        let mut child = Command::new(&binary)
+        let mut command = Command::new(&binary);
+        command
             .args(["--chip", &host.chip])
             .arg("--socket")
             .arg(&socket)
             .arg("--report")
-            .arg(&report)
-            .arg("--trace")
-            .arg(dir.file("trace.jsonl"))
+            .arg(&report);
+        if scenario.trace {
+            command.arg("--trace").arg(dir.file("trace.jsonl"));
+        }
+        let mut child = command
             .args(&scenario.emulator_args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -3,7 +3,7 @@
 
 use crate::cpio::Archive;
 use crate::host::Host;
-use crate::plan;
+use crate::plan::{self, Step};
 use crate::scenario::{Include, Scenario};
 use anyhow::{ensure, Context, Result};
 use std::collections::BTreeSet;
@@ -72,7 +72,12 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
     add(&mut archive, &program(host, "", "rkfd-init"), "/init")?;
     add(&mut archive, Path::new(BUSYBOX), BUSYBOX)?;
     archive.link("/bin/sh", "busybox")?;
-    archive.file("/etc/plan", 0o644, plan::to_text(&scenario.plan).as_bytes())?;
+    let steps: Vec<Step> = scenario
+        .plan
+        .iter()
+        .map(|s| s.clone().slower(host.slow))
+        .collect();
+    archive.file("/etc/plan", 0o644, plan::to_text(&steps).as_bytes())?;
     if scenario.module {
         ensure!(
             host.module.is_file(),

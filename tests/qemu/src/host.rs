@@ -27,6 +27,8 @@ pub struct Host {
     pub emulator: Option<PathBuf>,
     /// Which GPU.
     pub chip: String,
+    /// By how much every timeout is stretched, for slow hosts and debug kernels.
+    pub slow: u32,
 }
 
 impl Host {
@@ -36,6 +38,7 @@ impl Host {
         module: Option<PathBuf>,
         emulator: Option<PathBuf>,
         chip: String,
+        slow: u32,
     ) -> Result<Self> {
         let var = |name: &str| {
             env::var_os(name).map(PathBuf::from).with_context(|| {
@@ -70,6 +73,7 @@ impl Host {
             module,
             emulator,
             chip,
+            slow,
         })
     }
 

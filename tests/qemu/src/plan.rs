@@ -63,6 +63,14 @@ impl Step {
         Self::run(name, seconds, &["/bin/sh", "-c", script])
     }
 
+    /// With its timeout stretched.
+    pub fn slower(mut self, factor: u32) -> Self {
+        if let Step::Run { timeout, .. } = &mut self {
+            *timeout *= factor;
+        }
+        self
+    }
+
     fn words(&self) -> Vec<String> {
         let mut w: Vec<String> = Vec::new();
         match self {

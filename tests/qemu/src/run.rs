@@ -94,7 +94,8 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
 
     let mut outcome = Outcome::default();
     let mut log = BufWriter::new(File::create(dir.file("log"))?);
-    let mut deadline = started + scenario.timeout;
+    let timeout = scenario.timeout * host.slow;
+    let mut deadline = started + timeout;
     let mut closing = false;
     loop {
         match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -122,7 +123,7 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
             Err(RecvTimeoutError::Timeout) => {
                 outcome.wrong.push(format!(
                     "run: no end after {} s, given up",
-                    scenario.timeout.as_secs()
+                    timeout.as_secs()
                 ));
                 break;
             }
@@ -146,9 +147,11 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
     if let Some(gpu) = gpu {
         outcome.wrong.extend(gpu.finish());
     }
+    // Checks may look into the logs.
+    outcome.logs = dir.0.clone();
+    log.flush()?;
     outcome.finish(scenario);
     outcome.took = started.elapsed();
-    log.flush()?;
     outcome.logs = dir.keep(scenario.name);
     Ok(outcome)
 }

@@ -60,6 +60,8 @@ pub struct Scenario {
     pub module: bool,
     /// Attach the emulated GPU.
     pub device: bool,
+    /// Have the emulator write a trace: `trace.jsonl` among the logs.
+    pub trace: bool,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
     /// Further arguments for QEMU.
@@ -88,6 +90,7 @@ impl Scenario {
             includes: Vec::new(),
             module: true,
             device: true,
+            trace: true,
             emulator_args: Vec::new(),
             qemu_args: Vec::new(),
             kernel_args: Vec::new(),
@@ -108,6 +111,12 @@ impl Scenario {
     /// Without the module.
     pub fn without_module(mut self) -> Self {
         self.module = false;
+        self
+    }
+
+    /// Without the emulator's trace, for runs that would make a large one.
+    pub fn without_trace(mut self) -> Self {
+        self.trace = false;
         self
     }
 

@@ -84,7 +84,7 @@ fn notices_a_hang() -> Scenario {
     .without_device()
     .without_module()
     .step(Step::sh("sleeper", 1, "sleep 1000"))
-    .fails_with("sleeper: no end after 1 s")
+    .fails_with("sleeper: no end after")
 }
 
 #[cfg(test)]

@@ -47,9 +47,11 @@ const FINE: &[&str] = &[
     "Spectre V2 : WARNING: ",
 ];
 
-/// Is this text of a kernel message one that should not be?
+/// Is this text of a kernel message one that should not be? A failing KUnit test is one, too:
+/// loading a module succeeds whatever its tests say.
 pub fn is_splat(message: &str) -> bool {
-    BAD.iter().any(|b| message.contains(b)) && !FINE.iter().any(|f| message.contains(f))
+    message.trim_start().starts_with("not ok ")
+        || BAD.iter().any(|b| message.contains(b)) && !FINE.iter().any(|f| message.contains(f))
 }
 
 /// The message in a console line, if it is one: `[    1.234567] text` or, with CONFIG_PRINTK_CALLER,
@@ -91,6 +93,7 @@ mod tests {
             "[   99.000000] INFO: task rkfd:80 blocked for more than 120 seconds.",
             "[   99.000000] rcu: INFO: rcu_preempt self-detected stall on CPU",
             "[   99.000000] kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+            "[    1.000000]     not ok 3 header_words",
             "[    1.000000] rkfd: Unknown symbol foo (err -2)",
         ] {
             let message = console_message(line).expect(line);

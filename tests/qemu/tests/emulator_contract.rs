@@ -30,6 +30,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         module: PathBuf::new(),
         emulator: Some(binary),
         chip: "mi308x".into(),
+        slow: 1,
     };
     let scenario = Scenario::new("x", "y")
         .emulator_arg("--inject")

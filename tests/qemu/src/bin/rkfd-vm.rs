@@ -29,6 +29,10 @@ struct Args {
     /// auto, kvm or tcg.
     #[arg(long, env = "RKFD_ACCEL", default_value = "auto", global = true)]
     accel: String,
+    /// Stretch every timeout by this factor: for a slow host, or a debug kernel.
+    #[arg(long, env = "RKFD_SLOW", default_value_t = 1, global = true,
+        value_parser = clap::value_parser!(u32).range(1..=100))]
+    slow: u32,
     /// Show the console while it runs.
     #[arg(short, long, global = true)]
     verbose: bool,
@@ -59,7 +63,7 @@ enum What {
     },
     /// Run a plan given on the command line, such as `'insmod /rkfd.ko' 'rmmod rkfd'`.
     Run {
-        /// The steps.
+        /// The steps. Single quotes hold words together: `run NAME SECONDS STATUS /bin/sh -c '...'`.
         #[arg(required = true)]
         steps: Vec<String>,
         /// Put a file of the host into the guest.
@@ -83,7 +87,13 @@ fn main() -> ExitCode {
 }
 
 fn real_main(args: Args) -> Result<bool> {
-    let host = Host::new(args.kernel, args.module, args.emulator, args.chip)?;
+    let host = Host::new(
+        args.kernel,
+        args.module,
+        args.emulator,
+        args.chip,
+        args.slow,
+    )?;
     let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
     let suite = match args.what {
         What::Demo => vec![scenarios::demo()],
