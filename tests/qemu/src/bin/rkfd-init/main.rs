@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Process 1 of the guest: works `/etc/plan` off and reports on the second serial port.
+
+mod program;
+mod report;
+mod system;
+
+use report::{Outcome, Report};
+use rkfd_vm::protocol::Line;
+use rkfd_vm::Step;
+use rustix::mount::{mount, MountFlags};
+use rustix::system::{reboot, RebootCommand};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+fn main() {
+    let mounted = mount_all();
+    let out = OpenOptions::new()
+        .write(true)
+        .custom_flags(O_NOCTTY)
+        .open("/dev/ttyS1")
+        .ok();
+    let mut report = Report {
+        out,
+        passed: 0,
+        failed: 0,
+    };
+    report.say(&Line::Start);
+    // The boot was quiet; what the module says shall be seen.
+    let _ = fs::write("/proc/sys/kernel/printk", "7");
+    let applets = Command::new("/bin/busybox")
+        .args(["--install", "-s", "/bin"])
+        .status();
+    let applets = applets
+        .map_err(|e| format!("busybox: {e}"))
+        .and_then(|s| program::outcome(s, 0));
+    report.test("init", mounted.and(applets));
+
+    match fs::read_to_string("/etc/plan") {
+        Ok(plan) => plan.lines().for_each(|l| step(l, &mut report)),
+        Err(e) => report.test("plan", Err(format!("/etc/plan: {e}"))),
+    }
+    system::kernel_log(&mut report);
+    let (passed, failed) = (report.passed, report.failed);
+    report.say(&Line::End { passed, failed });
+    power_off(report.out);
+}
+
+/// From `<fcntl.h>`: opening the port must not make it our terminal.
+const O_NOCTTY: i32 = 0o400;
+
+fn mount_all() -> Outcome {
+    for (kind, at) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("debugfs", "/sys/kernel/debug"),
+        ("tmpfs", "/tmp"),
+        ("tmpfs", "/run"),
+    ] {
+        // Some kernels mount devtmpfs by themselves.
+        match mount(kind, at, kind, MountFlags::empty(), None) {
+            Ok(()) | Err(rustix::io::Errno::BUSY) => {}
+            Err(e) => return Err(format!("mounting {at}: {e}")),
+        }
+    }
+    Ok(())
+}
+
+fn step(line: &str, report: &mut Report) {
+    match Step::parse(line) {
+        Err(e) => report.test("plan", Err(format!("{e:#}"))),
+        Ok(Step::Insmod { path, params }) => {
+            let name = Path::new(&path)
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            report.test(&format!("insmod-{name}"), system::insmod(&path, &params));
+        }
+        Ok(Step::Rmmod(name)) => report.test(&format!("rmmod-{name}"), system::rmmod(&name)),
+        Ok(Step::Run {
+            name,
+            timeout,
+            status,
+            argv,
+        }) => {
+            let result = program::run(&name, timeout, status, &argv, report);
+            report.test(&name, result);
+        }
+        Ok(Step::Write { path, text }) => {
+            let result = fs::write(&path, &text).map_err(|e| e.to_string());
+            report.test(&format!("write-{path}"), result);
+        }
+        Ok(Step::Exists(path)) => {
+            let found = Path::new(&path).exists();
+            report.test(
+                &format!("exists-{path}"),
+                found.then_some(()).ok_or("it does not".into()),
+            );
+        }
+        Ok(Step::Absent(path)) => {
+            let gone = !Path::new(&path).exists();
+            report.test(
+                &format!("absent-{path}"),
+                gone.then_some(()).ok_or("it exists".into()),
+            );
+        }
+        Ok(Step::Meminfo(label)) => match system::free_memory() {
+            Ok(kib) => report.say(&Line::Meminfo { label, kib }),
+            Err(e) => report.test(&format!("meminfo-{label}"), Err(e)),
+        },
+        Ok(Step::Sleep(time)) => thread::sleep(time),
+        Ok(Step::Shell) => {
+            println!("The module's devices are /dev/kfd and /dev/dri/*. 'exit' powers off.");
+            let _ = Command::new("/bin/busybox")
+                .args(["setsid", "-c", "/bin/sh", "-l"])
+                .status();
+        }
+    }
+}
+
+fn power_off(results: Option<File>) -> ! {
+    if let Some(file) = results {
+        let _ = rustix::termios::tcdrain(&file);
+    }
+    let _ = std::io::stdout().flush();
+    let _ = rustix::termios::tcdrain(std::io::stdout());
+    let _ = reboot(RebootCommand::PowerOff);
+    // Ending would be a panic of the kernel, which the host would report; so is this.
+    panic!("the guest does not power off");
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Modules, memory and the kernel's log.
+
+use crate::report::{Outcome, Report};
+use rkfd_vm::protocol::Line;
+use rkfd_vm::splat;
+use rustix::system::{delete_module, finit_module};
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
+use std::time::Duration;
+
+/// From `<fcntl.h>`.
+const O_NONBLOCK: i32 = 0o4000;
+
+/// Load a module.
+pub fn insmod(path: &str, params: &[String]) -> Outcome {
+    let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+    let params = CString::new(params.join(" ")).map_err(|e| e.to_string())?;
+    finit_module(&file, &params, 0).map_err(|e| e.to_string())
+}
+
+/// Unload a module; never waits for its users.
+pub fn rmmod(name: &str) -> Outcome {
+    let name = CString::new(name).map_err(|e| e.to_string())?;
+    delete_module(&name, O_NONBLOCK).map_err(|e| e.to_string())
+}
+
+/// MemFree after dropping caches. Memory is freed late (RCU, work items), so the best of a second.
+pub fn free_memory() -> Result<u64, String> {
+    // 4 keeps the kernel from logging each of the writes.
+    let _ = fs::write("/proc/sys/vm/drop_caches", "4");
+    let mut best = 0;
+    for _ in 0..5 {
+        fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| format!("drop_caches: {e}"))?;
+        thread::sleep(Duration::from_millis(200));
+        let text = fs::read_to_string("/proc/meminfo").map_err(|e| e.to_string())?;
+        let free = text.lines().find_map(|l| {
+            l.strip_prefix("MemFree:")?
+                .split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+        });
+        best = best.max(free.ok_or("no MemFree in /proc/meminfo")?);
+    }
+    Ok(best)
+}
+
+/// Look through the whole kernel log, also what the console did not show.
+pub fn kernel_log(report: &mut Report) {
+    let Ok(mut log) = OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open("/dev/kmsg")
+    else {
+        report.test("kmsg", Err("/dev/kmsg cannot be read".into()));
+        return;
+    };
+    // A read gives one record. EPIPE: records were overwritten before we read them.
+    let mut record = [0; 8192];
+    let mut lost = false;
+    loop {
+        match log.read(&mut record) {
+            Ok(0) => break,
+            Ok(n) => {
+                let text = String::from_utf8_lossy(record.get(..n).unwrap_or_default());
+                if let Some(message) = splat::kmsg_message(&text).filter(|m| splat::is_splat(m)) {
+                    report.say(&Line::Kernel(message.into()));
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => lost = true,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    if lost {
+        report.line("(the kernel log was longer than its buffer)");
+    }
+    // Bits 5 bad page, 7 died, 9 warned, 14 soft lockup; out-of-tree and unsigned are what we are.
+    const BAD: u64 = (1 << 5) | (1 << 7) | (1 << 9) | (1 << 14);
+    let tainted = fs::read_to_string("/proc/sys/kernel/tainted")
+        .ok()
+        .and_then(|t| t.trim().parse::<u64>().ok());
+    match tainted {
+        Some(bits) if bits & BAD == 0 => {}
+        other => report.say(&Line::Kernel(format!("it is tainted: {other:?}"))),
+    }
+}
