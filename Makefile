@@ -10,7 +10,7 @@ help:
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
 	@echo 'make shell     a shell in the virtual machine, module loaded'
 	@echo 'make bench     benchmarks'
-	@echo 'make setup     only the set-up: Debian root, kernel tree, crates (about 10 minutes, 9 GB)'
+	@echo 'make setup     only the set-up: Debian root, kernel tree, crates (about 5 minutes and 5 GB)'
 	@echo 'make clean     remove what was built from this checkout'
 	@echo 'make distclean remove the Debian root and kernel trees as well'
 	@echo
