@@ -43,6 +43,10 @@ step() {
     [ -t 2 ] && printf '\r%78s\r' '' >&2
     if ! wait "$pid"; then
         tail -n 15 "$log" >&2
+        ! grep -qE 'emporary failure resolving|ould not resolve|nable to connect|onnection (refused|timed out)|etwork is unreachable' "$log" ||
+            say "the network cannot be reached; behind a proxy set http_proxy and https_proxy"
+        ! grep -q 'No space left on device' "$log" ||
+            say "the disk is full; point RKFD_CACHE at a folder with more room"
         die "'$name' failed" "the whole log is $log" "run the same command again to go on from here"
     fi
     say "  done in $((SECONDS - start)) s"

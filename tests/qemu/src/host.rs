@@ -130,11 +130,24 @@ impl RunDir {
     /// Keep it under the scenario's plain name, in place of an earlier run's.
     pub fn keep(self, scenario: &str) -> PathBuf {
         let kept = self.0.with_file_name(scenario);
-        let _ = fs::remove_file(self.0.join("initramfs"));
+        for done_with in ["initramfs", "gpu.sock", "results.sock"] {
+            let _ = fs::remove_file(self.0.join(done_with));
+        }
         let _ = fs::remove_dir_all(&kept);
         match fs::rename(&self.0, &kept) {
             Ok(()) => kept,
             Err(_) => self.0,
+        }
+    }
+}
+
+/// Remove what runs left that were killed: folders named after processes that are no more.
+fn sweep(all: &Path) {
+    for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let pid = path.extension().and_then(|e| e.to_str()?.parse::<u32>().ok());
+        if pid.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
