@@ -115,9 +115,9 @@ pub struct RunDir(pub PathBuf);
 impl RunDir {
     /// Make it.
     pub fn new(build: &Path, scenario: &str) -> Result<Self> {
-        let path = build
-            .join("vm")
-            .join(format!("{scenario}.{}", std::process::id()));
+        let all = build.join("vm");
+        sweep(&all);
+        let path = all.join(format!("{scenario}.{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(RunDir(path))
     }
@@ -145,7 +145,9 @@ impl RunDir {
 fn sweep(all: &Path) {
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let path = entry.path();
-        let pid = path.extension().and_then(|e| e.to_str()?.parse::<u32>().ok());
+        let pid = path
+            .extension()
+            .and_then(|e| e.to_str()?.parse::<u32>().ok());
         if pid.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
             let _ = fs::remove_dir_all(&path);
         }
