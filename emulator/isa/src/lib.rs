@@ -8,5 +8,19 @@
 // A misspelt operation in a pattern would be a variable that matches everything.
 #![deny(unreachable_patterns, unused_variables, bindings_with_variant_name)]
 
+pub mod cu;
 pub mod decode;
+pub mod exec;
+pub mod fault;
+pub mod kernel;
+pub mod memory;
 pub mod target;
+pub mod wave;
+pub mod workgroup;
+
+pub use cu::{ComputeUnit, Statistics};
+pub use fault::{Fault, FaultKind};
+pub use kernel::{DescriptorError, Kernel};
+pub use memory::{Access, Env, HostPage, MemoryFault, Reason};
+pub use wave::Apertures;
+pub use workgroup::{Dispatch, LaunchError, Outcome, Scratch, Workgroup};

@@ -5,6 +5,7 @@
 //! operands is written here, from AMD's CDNA3 ISA, section 13, and LLVM's SIInstrFormats.td,
 //! VOPInstructions.td, FLATInstructions.td, DSInstructions.td and SMInstructions.td.
 
+pub mod kind;
 pub mod table;
 
 use crate::target::gfx942::Op;
@@ -43,6 +44,8 @@ pub enum DecodeError {
 pub struct Inst {
     /// The operation.
     pub op: Op,
+    /// Its regular family, if it belongs to one.
+    pub kind: kind::Kind,
     /// The encoding it came in.
     pub family: Family,
     /// Bytes, with the literal.
@@ -81,9 +84,20 @@ impl Inst {
         self.op.name()
     }
 
+    /// A form that decodes but is not executed, whatever the registers hold.
+    pub fn unsupported(&self) -> Option<&'static str> {
+        let sources = self.src.iter().filter(|_| !matches!(self.family, Family::Flat | Family::Ds | Family::Smem));
+        sources.copied().find_map(|operand| match operand {
+            239 => Some("src_pops_exiting_wave_id"),
+            254 => Some("src_lds_direct"),
+            _ => None,
+        })
+    }
+
     fn new(row: &Row) -> Self {
         Self {
             op: row.op,
+            kind: kind::of(row.op),
             family: row.family,
             size: row.size,
             dst: code::NONE,
@@ -116,7 +130,12 @@ pub fn decode(words: [u32; 2]) -> Result<Inst, DecodeError> {
     let [low, high] = words;
     let row = table::find(low, high).ok_or(DecodeError::Undecodable)?;
     let mut i = Inst::new(row);
-    match row.family {
+    // The records call accumulation register moves and matrix operations VOP3; their words are
+    // VOP3P's.
+    if row.family == Family::Vop3 && low >> 23 == 0x1a7 {
+        i.family = Family::Vop3p;
+    }
+    match i.family {
         Family::Sop2 => {
             i.dst = bits(low, 16, 7) as u16;
             i.src = [bits(low, 0, 8) as u16, bits(low, 8, 8) as u16, code::NONE];

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations that come in regular families, taken apart once from their names.
+
+use crate::exec::atomics::Atomic;
+use crate::target::gfx942::{Op, NAMES};
+use std::sync::OnceLock;
+
+/// Type of a comparison's sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Type {
+    F16,
+    F32,
+    F64,
+    I16,
+    I32,
+    I64,
+    U16,
+    U32,
+    U64,
+}
+
+/// A member of a regular family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something of its own.
+    Plain,
+    /// v_cmp and v_cmpx.
+    Compare {
+        /// Type of the sources.
+        ty: Type,
+        /// Result by relation: bit 0 less, 1 equal, 2 greater, 3 unordered.
+        when: u8,
+        /// v_cmpx writes EXEC too.
+        exec: bool,
+    },
+    /// v_cmp_class and v_cmpx_class.
+    Class(Type, bool),
+    /// A load of whole dwords.
+    Load(u8),
+    /// A load of 1 or 2 bytes.
+    LoadSmall {
+        /// 1 or 2.
+        bytes: u8,
+        /// Sign-extend.
+        signed: bool,
+        /// Into one half only: 0 whole register, 1 low, 2 high.
+        half: u8,
+    },
+    /// A store of whole dwords.
+    Store(u8),
+    /// A store of 1 or 2 bytes, from the upper half if so.
+    StoreSmall(u8, bool),
+    /// An atomic of 32 bits, or 64.
+    Atomic(Atomic, bool),
+}
+
+/// The family member that `op` is.
+pub fn of(op: Op) -> Kind {
+    static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
+    KINDS.get_or_init(|| NAMES.iter().map(|name| parse(name)).collect())[op as usize]
+}
+
+fn parse(name: &str) -> Kind {
+    if let Some(rest) = name.strip_prefix("v_cmp") {
+        return compare(rest).unwrap_or(Kind::Plain);
+    }
+    for space in ["flat_", "global_", "scratch_"] {
+        if let Some(rest) = name.strip_prefix(space) {
+            return memory(rest).unwrap_or(Kind::Plain);
+        }
+    }
+    if let Some(rest) = name.strip_prefix("ds_") {
+        return lds(rest).unwrap_or(Kind::Plain);
+    }
+    Kind::Plain
+}
+
+fn compare(rest: &str) -> Option<Kind> {
+    let (exec, rest) = match rest.strip_prefix("x_") {
+        Some(rest) => (true, rest),
+        None => (false, rest.strip_prefix('_')?),
+    };
+    let (relation, ty) = rest.rsplit_once('_')?;
+    let ty = match ty {
+        "f16" => Type::F16,
+        "f32" => Type::F32,
+        "f64" => Type::F64,
+        "i16" => Type::I16,
+        "i32" => Type::I32,
+        "i64" => Type::I64,
+        "u16" => Type::U16,
+        "u32" => Type::U32,
+        "u64" => Type::U64,
+        _ => return None,
+    };
+    let float = matches!(ty, Type::F16 | Type::F32 | Type::F64);
+    // The ISA's negated forms are true for unordered sources.
+    let when = match relation {
+        "class" => return Some(Kind::Class(ty, exec)),
+        "f" => 0,
+        "lt" => 0b0001,
+        "eq" => 0b0010,
+        "le" => 0b0011,
+        "gt" => 0b0100,
+        "lg" => 0b0101,
+        "ne" => 0b0101,
+        "ge" => 0b0110,
+        "o" => 0b0111,
+        "u" => 0b1000,
+        "nge" => 0b1001,
+        "nlg" => 0b1010,
+        "ngt" => 0b1011,
+        "nle" => 0b1100,
+        "neq" => 0b1101,
+        "nlt" => 0b1110,
+        "tru" if float => 0b1111,
+        "t" => 0b1111,
+        _ => return None,
+    };
+    Some(Kind::Compare { ty, when, exec })
+}
+
+fn small(rest: &str) -> Option<(u8, bool, u8)> {
+    let (rest, half) = match rest.strip_suffix("_d16_hi") {
+        Some(rest) => (rest, 2),
+        None => rest.strip_suffix("_d16").map_or((rest, 0), |rest| (rest, 1)),
+    };
+    Some(match rest {
+        "ubyte" | "u8" => (1, false, half),
+        "sbyte" | "i8" => (1, true, half),
+        "ushort" | "u16" | "short" => (2, false, half),
+        "sshort" | "i16" => (2, true, half),
+        _ => return None,
+    })
+}
+
+fn dwords(rest: &str) -> Option<u8> {
+    Some(match rest {
+        "dword" | "b32" => 1,
+        "dwordx2" | "b64" => 2,
+        "dwordx3" | "b96" => 3,
+        "dwordx4" | "b128" => 4,
+        _ => return None,
+    })
+}
+
+fn load(rest: &str) -> Option<Kind> {
+    if let Some(count) = dwords(rest) {
+        return Some(Kind::Load(count));
+    }
+    small(rest).map(|(bytes, signed, half)| Kind::LoadSmall { bytes, signed, half })
+}
+
+fn store(rest: &str) -> Option<Kind> {
+    if let Some(count) = dwords(rest) {
+        return Some(Kind::Store(count));
+    }
+    Some(match rest {
+        "byte" | "b8" => Kind::StoreSmall(1, false),
+        "short" | "b16" => Kind::StoreSmall(2, false),
+        "byte_d16_hi" | "b8_d16_hi" => Kind::StoreSmall(1, true),
+        "short_d16_hi" | "b16_d16_hi" => Kind::StoreSmall(2, true),
+        _ => return None,
+    })
+}
+
+fn memory(rest: &str) -> Option<Kind> {
+    if let Some(rest) = rest.strip_prefix("load_") {
+        return load(rest);
+    }
+    if let Some(rest) = rest.strip_prefix("store_") {
+        return store(rest);
+    }
+    let rest = rest.strip_prefix("atomic_")?;
+    if let Some(name) = rest.strip_suffix("_f32") {
+        return Atomic::parse(name, true).map(|a| Kind::Atomic(a, false));
+    }
+    if let Some(name) = rest.strip_suffix("_f64") {
+        return Atomic::parse(name, true).map(|a| Kind::Atomic(a, true));
+    }
+    match rest.strip_suffix("_x2") {
+        Some(name) => Atomic::parse(name, false).map(|a| Kind::Atomic(a, true)),
+        None => Atomic::parse(rest, false).map(|a| Kind::Atomic(a, false)),
+    }
+}
+
+fn lds(rest: &str) -> Option<Kind> {
+    if let Some(rest) = rest.strip_prefix("read_") {
+        return load(rest);
+    }
+    if let Some(rest) = rest.strip_prefix("write_") {
+        return store(rest);
+    }
+    let (name, ty) = rest.rsplit_once('_')?;
+    let name = name.strip_suffix("_rtn").unwrap_or(name);
+    let signed = ty.starts_with('i');
+    let name = match (name, signed, ty.starts_with('u')) {
+        ("min", true, _) => "smin",
+        ("min", _, true) => "umin",
+        ("max", true, _) => "smax",
+        ("max", _, true) => "umax",
+        _ => name,
+    };
+    match ty {
+        "u32" | "i32" | "b32" => Atomic::parse(name, false).map(|a| Kind::Atomic(a, false)),
+        "u64" | "i64" | "b64" => Atomic::parse(name, false).map(|a| Kind::Atomic(a, true)),
+        "f32" => Atomic::parse(name, true).map(|a| Kind::Atomic(a, false)),
+        "f64" => Atomic::parse(name, true).map(|a| Kind::Atomic(a, true)),
+        _ => None,
+    }
+}

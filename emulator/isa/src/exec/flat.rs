@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vector memory: flat, global and scratch loads, stores and atomics.
+//!
+//! A flat address in the shared aperture is LDS, one in the private aperture is scratch, any other
+//! is memory (CDNA3 ISA, section 9.3). Scratch is memory too: each lane has dwords of its own,
+//! lane by lane, from the wave's base on (the swizzle of ADD_TID_ENABLE with 4-byte elements).
+
+use super::atomics::{apply32, apply64, Atomic};
+use super::lds;
+use super::Context;
+use crate::decode::kind::Kind;
+use crate::decode::{code, Inst};
+use crate::fault::FaultKind;
+use crate::memory::{Access, Env, HostPage, PAGE};
+use crate::wave::Wave;
+
+const FLAT: u8 = 0;
+const SCRATCH: u8 = 1;
+
+/// Where one lane's access goes.
+#[derive(Clone, Copy)]
+enum Place {
+    Memory(u64),
+    Lds(u64),
+    Private(u64),
+}
+
+/// Addresses of all lanes, read before anything is written: they may be overwritten by a load.
+fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
+    let offset = i64::from(i.imm as i32) as u64;
+    let scalar = i.src[2] != code::NONE;
+    if i.op_sel == SCRATCH {
+        let base = if scalar { u64::from(w.scalar(i.src[2], 0)) } else { 0 };
+        if i.src[0] == code::NONE {
+            return [base.wrapping_add(offset); L];
+        }
+        let v = &w.v[w.slot(i.src[0])];
+        return std::array::from_fn(|l| base.wrapping_add(u64::from(v[l])).wrapping_add(offset));
+    }
+    let at = w.slot(i.src[0]);
+    if scalar {
+        let base = w.pair(i.src[2]).wrapping_add(offset);
+        let v = &w.v[at];
+        return std::array::from_fn(|l| base.wrapping_add(u64::from(v[l])));
+    }
+    let (low, high) = (&w.v[at], &w.v[at + 1]);
+    std::array::from_fn(|l| (u64::from(low[l]) | u64::from(high[l]) << 32).wrapping_add(offset))
+}
+
+fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
+    match segment {
+        SCRATCH => Place::Private(address & 0xffff_ffff),
+        FLAT if address >> 32 == w.apertures.shared >> 32 => Place::Lds(address & 0xffff_ffff),
+        FLAT if address >> 32 == w.apertures.private >> 32 => Place::Private(address & 0xffff_ffff),
+        _ => Place::Memory(address),
+    }
+}
+
+/// Address of a byte of a lane's private memory.
+fn private<const L: usize>(w: &Wave<L>, lane: usize, offset: u64) -> Result<u64, FaultKind> {
+    let (base, size) = w.scratch;
+    let at = offset / 4 * 4 * L as u64 + lane as u64 * 4 + offset % 4;
+    if at >= size {
+        return Err(FaultKind::Scratch(offset));
+    }
+    Ok(base.wrapping_add(at))
+}
+
+fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
+    let mut left = w.exec() & Wave::<L>::FULL;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let lane = left.trailing_zeros() as usize;
+        left &= left - 1;
+        Some(lane)
+    })
+}
+
+/// FLAT, GLOBAL and SCRATCH.
+pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+    let a = addresses(w, i);
+    match i.kind {
+        Kind::Load(count) => {
+            if i.op_sel == 2 {
+                return load_global(w, i, c, &a, count);
+            }
+            for l in active(w) {
+                for n in 0..u16::from(count) {
+                    let value = load(w, i.op_sel, l, a[l].wrapping_add(4 * u64::from(n)), 4, c)?;
+                    put(w, i.dst + n, l, value);
+                }
+            }
+        }
+        Kind::LoadSmall { bytes, signed, half } => {
+            for l in active(w) {
+                let value = load(w, i.op_sel, l, a[l], bytes, c)?;
+                let at = w.slot(i.dst);
+                w.v[at][l] = lds::narrow(value, bytes, signed, half, w.v[at][l]);
+            }
+        }
+        Kind::Store(count) => {
+            if i.op_sel == 2 {
+                return store_global(w, i, c, &a, count);
+            }
+            for l in active(w) {
+                for n in 0..u16::from(count) {
+                    let value = w.v[w.slot(i.src[1] + n)][l];
+                    store(w, i.op_sel, l, a[l].wrapping_add(4 * u64::from(n)), value, 4, c)?;
+                }
+            }
+        }
+        Kind::StoreSmall(bytes, high) => {
+            for l in active(w) {
+                let value = w.v[w.slot(i.src[1])][l] >> if high { 16 } else { 0 };
+                store(w, i.op_sel, l, a[l], value, bytes, c)?;
+            }
+        }
+        Kind::Atomic(op, wide) => {
+            for l in active(w) {
+                atomic(w, i, c, l, place(w, i.op_sel, a[l]), op, wide)?;
+            }
+        }
+        _ => return Err(FaultKind::Illegal),
+    }
+    Ok(())
+}
+
+#[inline]
+fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u32) {
+    let at = w.slot(operand);
+    w.v[at][lane] = value;
+}
+
+/// Loads from memory alone, with the page looked up once for neighbouring lanes.
+fn load_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, a: &[u64; L], count: u8) -> Result<(), FaultKind> {
+    let size = 4 * count as usize;
+    let to = w.slot(i.dst);
+    let mut page: Option<(u64, &HostPage)> = None;
+    for l in active(w) {
+        let (number, at) = (a[l] / PAGE as u64, a[l] as usize % PAGE);
+        if at + size > PAGE {
+            page = None;
+            for n in 0..count as usize {
+                w.v[to + n][l] = c.load_u32(a[l].wrapping_add(4 * n as u64))?;
+            }
+            continue;
+        }
+        let host = match page {
+            Some((known, host)) if known == number => host,
+            _ => c.tlb.page(c.env, c.vmid, a[l], Access::Read)?,
+        };
+        if count == 2 {
+            let value = host.load_u64(at);
+            w.v[to][l] = value as u32;
+            w.v[to + 1][l] = (value >> 32) as u32;
+        } else {
+            for n in 0..count as usize {
+                w.v[to + n][l] = host.load_u32(at + 4 * n);
+            }
+        }
+        page = Some((number, host));
+    }
+    Ok(())
+}
+
+fn store_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, a: &[u64; L], count: u8) -> Result<(), FaultKind> {
+    let size = 4 * count as usize;
+    let from = w.slot(i.src[1]);
+    let mut page: Option<(u64, &HostPage)> = None;
+    for l in active(w) {
+        let (number, at) = (a[l] / PAGE as u64, a[l] as usize % PAGE);
+        if at + size > PAGE {
+            page = None;
+            for n in 0..count as usize {
+                c.store_u32(a[l].wrapping_add(4 * n as u64), w.v[from + n][l])?;
+            }
+            continue;
+        }
+        let host = match page {
+            Some((known, host)) if known == number => host,
+            _ => c.tlb.page(c.env, c.vmid, a[l], Access::Write)?,
+        };
+        if count == 2 {
+            host.store_u64(at, u64::from(w.v[from][l]) | u64::from(w.v[from + 1][l]) << 32);
+        } else {
+            for n in 0..count as usize {
+                host.store_u32(at + 4 * n, w.v[from + n][l]);
+            }
+        }
+        page = Some((number, host));
+    }
+    Ok(())
+}
+
+fn load<E: Env, const L: usize>(w: &Wave<L>, segment: u8, lane: usize, address: u64, bytes: u8, c: &mut Context<'_, E>) -> Result<u32, FaultKind> {
+    match place(w, segment, address) {
+        Place::Memory(va) => load_memory(c, va, bytes),
+        Place::Lds(at) => lds::load(c.lds, at, bytes),
+        Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => load_memory(c, private(w, lane, offset)?, bytes),
+        Place::Private(offset) => (0..u64::from(bytes)).try_fold(0, |value, n| {
+            let byte = c.load_u8(private(w, lane, offset + n)?)?;
+            Ok(value | u32::from(byte) << (8 * n))
+        }),
+    }
+}
+
+fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result<u32, FaultKind> {
+    Ok(match bytes {
+        1 => c.load_u8(va)?.into(),
+        2 => c.load_u16(va)?.into(),
+        _ => c.load_u32(va)?,
+    })
+}
+
+fn store<E: Env, const L: usize>(w: &Wave<L>, segment: u8, lane: usize, address: u64, value: u32, bytes: u8, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+    match place(w, segment, address) {
+        Place::Memory(va) => store_memory(c, va, value, bytes),
+        Place::Lds(at) => lds::store(c.lds, at, value, bytes),
+        Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => {
+            store_memory(c, private(w, lane, offset)?, value, bytes)
+        }
+        Place::Private(offset) => (0..u64::from(bytes)).try_for_each(|n| {
+            c.store_u8(private(w, lane, offset + n)?, (value >> (8 * n)) as u8)
+        }),
+    }
+}
+
+fn store_memory<E: Env>(c: &mut Context<'_, E>, va: u64, value: u32, bytes: u8) -> Result<(), FaultKind> {
+    match bytes {
+        1 => c.store_u8(va, value as u8),
+        2 => c.store_u16(va, value as u16),
+        _ => c.store_u32(va, value),
+    }
+}
+
+/// Data of a compare-and-swap: the new value first, then the value to compare with.
+fn atomic<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, l: usize, at: Place, op: Atomic, wide: bool) -> Result<(), FaultKind> {
+    let from = w.slot(i.src[1]);
+    let word = |n: usize| w.v.get(from + n).map_or(0, |v| v[l]);
+    let long = |n: usize| u64::from(word(n)) | u64::from(word(n + 1)) << 32;
+    let returns = i.cache & 1 == 1;
+    if wide {
+        let (data, compare) = (long(0), long(2));
+        let f = |old| apply64(op, old, data, compare);
+        let old = match at {
+            Place::Memory(va) => c.update_u64(va, f)?,
+            Place::Lds(at) => lds::update64(c.lds, at, f)?,
+            Place::Private(_) => return Err(FaultKind::Unsupported("an atomic in private memory")),
+        };
+        if returns {
+            put(w, i.dst, l, old as u32);
+            put(w, i.dst + 1, l, (old >> 32) as u32);
+        }
+    } else {
+        let (data, compare) = (word(0), word(1));
+        let f = |old| apply32(op, old, data, compare);
+        let old = match at {
+            Place::Memory(va) => c.update_u32(va, f)?,
+            Place::Lds(at) => lds::update32(c.lds, at, f)?,
+            Place::Private(_) => return Err(FaultKind::Unsupported("an atomic in private memory")),
+        };
+        if returns {
+            put(w, i.dst, l, old);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The local data share: loads, stores, atomics and lane permutations.
+//!
+//! An access beyond the workgroup's allocation is a fault here. Hardware reads zero and drops
+//! writes; a kernel that does so is wrong, and so may be the allocation that it was given.
+
+use super::atomics::{apply32, apply64};
+use super::Context;
+use crate::decode::kind::Kind;
+use crate::decode::Inst;
+use crate::fault::FaultKind;
+use crate::memory::Env;
+use crate::target::gfx942::Op;
+use crate::wave::Wave;
+
+fn range(lds: &[u8], at: u64, bytes: u64) -> Result<std::ops::Range<usize>, FaultKind> {
+    match at.checked_add(bytes) {
+        Some(end) if end <= lds.len() as u64 => Ok(at as usize..end as usize),
+        _ => Err(FaultKind::Lds(at)),
+    }
+}
+
+/// Load 1, 2 or 4 bytes.
+pub fn load(lds: &[u8], at: u64, bytes: u8) -> Result<u32, FaultKind> {
+    let mut value = [0; 4];
+    value[..bytes as usize].copy_from_slice(&lds[range(lds, at, bytes.into())?]);
+    Ok(u32::from_le_bytes(value))
+}
+
+/// Store 1, 2 or 4 bytes.
+pub fn store(lds: &mut [u8], at: u64, value: u32, bytes: u8) -> Result<(), FaultKind> {
+    let range = range(lds, at, bytes.into())?;
+    lds[range].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+    Ok(())
+}
+
+/// Read, modify, write 32 bits. One workgroup runs on one thread: nothing can come between.
+pub fn update32(lds: &mut [u8], at: u64, f: impl Fn(u32) -> u32) -> Result<u32, FaultKind> {
+    if at % 4 != 0 {
+        return Err(FaultKind::Unsupported("an unaligned LDS atomic"));
+    }
+    let old = load(lds, at, 4)?;
+    store(lds, at, f(old), 4)?;
+    Ok(old)
+}
+
+/// Read, modify, write 64 bits.
+pub fn update64(lds: &mut [u8], at: u64, f: impl Fn(u64) -> u64) -> Result<u64, FaultKind> {
+    if at % 8 != 0 {
+        return Err(FaultKind::Unsupported("an unaligned LDS atomic"));
+    }
+    let old = u64::from(load(lds, at, 4)?) | u64::from(load(lds, at + 4, 4)?) << 32;
+    let new = f(old);
+    store(lds, at, new as u32, 4)?;
+    store(lds, at + 4, (new >> 32) as u32, 4)?;
+    Ok(old)
+}
+
+/// A loaded byte or short as a register: extended, or in one half of the old value.
+pub fn narrow(value: u32, bytes: u8, signed: bool, half: u8, old: u32) -> u32 {
+    let value = match (bytes, signed) {
+        (1, true) => value as i8 as u32,
+        (2, true) => value as i16 as u32,
+        _ => value,
+    };
+    match half {
+        0 => value,
+        1 => old & 0xffff_0000 | value & 0xffff,
+        _ => old & 0xffff | value << 16,
+    }
+}
+
+/// DS.
+pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+    use Op::*;
+    if i.cache & 1 == 1 {
+        return Err(FaultKind::Unsupported("global data share"));
+    }
+    match i.op {
+        DsNop => return Ok(()),
+        DsBpermuteB32 | DsPermuteB32 | DsSwizzleB32 => return permute(w, i),
+        DsRead2B32 => return two(w, i, c, 4, 1, false),
+        DsRead2st64B32 => return two(w, i, c, 4, 64, false),
+        DsRead2B64 => return two(w, i, c, 8, 1, false),
+        DsRead2st64B64 => return two(w, i, c, 8, 64, false),
+        DsWrite2B32 => return two(w, i, c, 4, 1, true),
+        DsWrite2st64B32 => return two(w, i, c, 4, 64, true),
+        DsWrite2B64 => return two(w, i, c, 8, 1, true),
+        DsWrite2st64B64 => return two(w, i, c, 8, 64, true),
+        _ => {}
+    }
+    let exec = w.exec();
+    let base = w.v[w.slot(i.src[0])];
+    let returns = i.op.name().contains("_rtn_");
+    for l in (0..L).filter(|l| exec >> l & 1 == 1) {
+        let at = u64::from(base[l]) + u64::from(i.imm);
+        match i.kind {
+            Kind::Load(count) => {
+                range(c.lds, at, 4 * u64::from(count))?;
+                for n in 0..u16::from(count) {
+                    let to = w.slot(i.dst + n);
+                    w.v[to][l] = load(c.lds, at + 4 * u64::from(n), 4)?;
+                }
+            }
+            Kind::LoadSmall { bytes, signed, half } => {
+                let to = w.slot(i.dst);
+                w.v[to][l] = narrow(load(c.lds, at, bytes)?, bytes, signed, half, w.v[to][l]);
+            }
+            Kind::Store(count) => {
+                range(c.lds, at, 4 * u64::from(count))?;
+                for n in 0..u16::from(count) {
+                    store(c.lds, at + 4 * u64::from(n), w.v[w.slot(i.src[1] + n)][l], 4)?;
+                }
+            }
+            Kind::StoreSmall(bytes, high) => {
+                let value = w.v[w.slot(i.src[1])][l] >> if high { 16 } else { 0 };
+                store(c.lds, at, value, bytes)?;
+            }
+            Kind::Atomic(op, false) => {
+                let (first, second) = (w.v[w.slot(i.src[1])][l], second(w, i, l));
+                // A compare-and-swap has the value to compare with first.
+                let (data, compare) = if op == super::atomics::Atomic::Cmpswap { (second, first) } else { (first, 0) };
+                let old = update32(c.lds, at, |old| apply32(op, old, data, compare))?;
+                if returns {
+                    let to = w.slot(i.dst);
+                    w.v[to][l] = old;
+                }
+            }
+            Kind::Atomic(op, true) => {
+                let pair = |operand: u16| match (w.v.get(w.slot(operand)), w.v.get(w.slot(operand) + 1)) {
+                    (Some(low), Some(high)) => u64::from(low[l]) | u64::from(high[l]) << 32,
+                    _ => 0,
+                };
+                let (first, second) = (pair(i.src[1]), pair(i.src[2]));
+                let (data, compare) = if op == super::atomics::Atomic::Cmpswap { (second, first) } else { (first, 0) };
+                let old = update64(c.lds, at, |old| apply64(op, old, data, compare))?;
+                if returns {
+                    let to = w.slot(i.dst);
+                    w.v[to][l] = old as u32;
+                    w.v[to + 1][l] = (old >> 32) as u32;
+                }
+            }
+            _ => return Err(FaultKind::Illegal),
+        }
+    }
+    Ok(())
+}
+
+/// The second data register; instructions without one name v0, which may not be allocated.
+fn second<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u32 {
+    w.v.get(w.slot(i.src[2])).map_or(0, |v| v[lane])
+}
+
+/// The forms with two addresses: two 8-bit offsets in units of the element, or of 64 elements.
+fn two<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, size: u64, unit: u64, write: bool) -> Result<(), FaultKind> {
+    let exec = w.exec();
+    let base = w.v[w.slot(i.src[0])];
+    let offsets = [u64::from(i.imm & 0xff) * size * unit, u64::from(i.imm >> 8 & 0xff) * size * unit];
+    let dwords = (size / 4) as u16;
+    for l in (0..L).filter(|l| exec >> l & 1 == 1) {
+        for (which, offset) in offsets.into_iter().enumerate() {
+            let at = u64::from(base[l]) + offset;
+            for n in 0..dwords {
+                let at = at + 4 * u64::from(n);
+                if write {
+                    store(c.lds, at, w.v[w.slot(i.src[1 + which] + n)][l], 4)?;
+                } else {
+                    let to = w.slot(i.dst + which as u16 * dwords + n);
+                    w.v[to][l] = load(c.lds, at, 4)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+    let exec = w.exec();
+    let valid = |l: usize| exec >> l & 1 == 1;
+    let address = w.v[w.slot(i.src[0])];
+    let lane = |l: usize| (address[l].wrapping_add(i.imm) / 4) as usize % L;
+    let mut r = [0; L];
+    match i.op {
+        Op::DsBpermuteB32 => {
+            let data = w.v[w.slot(i.src[1])];
+            for l in 0..L {
+                if valid(lane(l)) {
+                    r[l] = data[lane(l)];
+                }
+            }
+        }
+        Op::DsPermuteB32 => {
+            let data = w.v[w.slot(i.src[1])];
+            // The highest source wins.
+            for l in (0..L).filter(|l| valid(*l)) {
+                r[lane(l)] = data[l];
+            }
+        }
+        _ => {
+            let pattern = i.imm as usize;
+            if pattern >= 0xc000 {
+                return Err(FaultKind::Unsupported("this swizzle pattern"));
+            }
+            for l in 0..L {
+                let from = if pattern & 0x8000 != 0 {
+                    l & !3 | pattern >> (2 * (l & 3)) & 3
+                } else {
+                    ((l & pattern & 0x1f | pattern >> 5 & 0x1f) ^ (pattern >> 10 & 0x1f)) | l & 0x20
+                };
+                if valid(from) {
+                    r[l] = address[from];
+                }
+            }
+        }
+    }
+    w.put(i.dst, &r);
+    Ok(())
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Execution of one instruction by one wave.
+//!
+//! Semantics are those of AMD's CDNA3 ISA manual, section 12 ("Instructions"); where the manual
+//! leaves something open, the comment at the place says what is done.
+
+pub mod atomics;
+pub mod flat;
+pub mod float;
+pub mod lds;
+pub mod salu;
+pub mod smem;
+pub mod valu;
+mod vcmp;
+mod vdiv;
+mod vfloat;
+mod vint;
+mod vlane;
+mod vpacked;
+
+use crate::decode::table::Family;
+use crate::decode::Inst;
+use crate::fault::FaultKind;
+use crate::memory::{Access, Env, MemoryFault, Reason, Tlb, PAGE};
+use crate::wave::Wave;
+
+/// What an instruction can reach besides its wave.
+pub struct Context<'a, E: Env> {
+    /// The rest of the GPU.
+    pub env: &'a mut E,
+    /// Translations.
+    pub tlb: &'a mut Tlb,
+    /// The workgroup's LDS.
+    pub lds: &'a mut [u8],
+    /// The process.
+    pub vmid: u8,
+}
+
+/// What the wave does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Goes on.
+    Go,
+    /// Lets others run first (s_sleep).
+    Yield,
+    /// Waits at a barrier.
+    Barrier,
+    /// Has ended.
+    End,
+}
+
+/// Execute `i`; the wave's `pc` already points behind it.
+#[inline]
+pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<Next, FaultKind> {
+    match i.family {
+        Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i)?,
+        Family::Sopk => salu::execute_k(w, i)?,
+        Family::Sopp => return salu::execute_p(w, i, c),
+        Family::Smem => smem::execute(w, i, c)?,
+        Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => valu::execute(w, i)?,
+        Family::Flat => flat::execute(w, i, c)?,
+        Family::Ds => lds::execute(w, i, c)?,
+        // Cache maintenance has no effect on a coherent memory.
+        Family::Mubuf if matches!(i.op, crate::target::gfx942::Op::BufferInv | crate::target::gfx942::Op::BufferWbl2) => {}
+        Family::Sdwa => return Err(FaultKind::Unsupported("SDWA")),
+        Family::Dpp => return Err(FaultKind::Unsupported("DPP")),
+        _ => return Err(FaultKind::Illegal),
+    }
+    Ok(Next::Go)
+}
+
+macro_rules! scalar {
+    ($load:ident, $store:ident, $update:ident, $int:ty) => {
+        /// Load from memory, split into bytes where it crosses a page.
+        #[inline]
+        pub fn $load(&mut self, va: u64) -> Result<$int, FaultKind> {
+            let at = va as usize % PAGE;
+            if at + size_of::<$int>() <= PAGE {
+                return Ok(self.tlb.page(self.env, self.vmid, va, Access::Read)?.$load(at));
+            }
+            let mut bytes = [0; size_of::<$int>()];
+            for (n, byte) in bytes.iter_mut().enumerate() {
+                let va = va.wrapping_add(n as u64);
+                *byte = self.tlb.page(self.env, self.vmid, va, Access::Read)?.load_u8(va as usize % PAGE);
+            }
+            Ok(<$int>::from_le_bytes(bytes))
+        }
+
+        /// Store to memory, split into bytes where it crosses a page.
+        #[inline]
+        pub fn $store(&mut self, va: u64, value: $int) -> Result<(), FaultKind> {
+            let at = va as usize % PAGE;
+            if at + size_of::<$int>() <= PAGE {
+                self.tlb.page(self.env, self.vmid, va, Access::Write)?.$store(at, value);
+                return Ok(());
+            }
+            for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+                let va = va.wrapping_add(n as u64);
+                self.tlb.page(self.env, self.vmid, va, Access::Write)?.store_u8(va as usize % PAGE, byte);
+            }
+            Ok(())
+        }
+
+        /// Read, modify and write memory atomically; the old value.
+        pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
+            let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
+            page.$update(va as usize % PAGE, f).ok_or(FaultKind::Memory(MemoryFault {
+                va,
+                access: Access::Atomic,
+                reason: Reason::Unaligned,
+            }))
+        }
+    };
+}
+
+impl<E: Env> Context<'_, E> {
+    scalar!(load_u8, store_u8, update_u8, u8);
+    scalar!(load_u16, store_u16, update_u16, u16);
+    scalar!(load_u32, store_u32, update_u32, u32);
+    scalar!(load_u64, store_u64, update_u64, u64);
+}

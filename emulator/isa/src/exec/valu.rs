@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vector arithmetic: the way from an operation to a function of lanes.
+//!
+//! Operations are written as functions of one lane's values; the helpers here read whole
+//! registers, apply the function to all lanes in a loop that the compiler vectorises, and write
+//! the active ones.
+
+use super::{vcmp, vdiv, vfloat, vint, vlane, vpacked};
+use crate::decode::kind::Kind;
+use crate::decode::table::Family;
+use crate::decode::Inst;
+use crate::fault::FaultKind;
+use crate::wave::{Wave, Wide};
+
+/// VOP1, VOP2, VOPC, VOP3 and VOP3P.
+#[inline]
+pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+    match i.kind {
+        Kind::Compare { ty, when, exec } => return vcmp::compare(w, i, ty, when, exec),
+        Kind::Class(ty, exec) => return vcmp::class(w, i, ty, exec),
+        _ => {}
+    }
+    // Each group says whether the operation is one of its own.
+    if i.family == Family::Vop3p {
+        return vpacked::execute(w, i)?.then_some(()).ok_or(FaultKind::Illegal);
+    }
+    let done = vint::execute(w, i)? || vfloat::execute(w, i)? || vlane::execute(w, i)? || vdiv::execute(w, i)?;
+    done.then_some(()).ok_or(FaultKind::Illegal)
+}
+
+/// Integer operations take no float modifiers, and integer clamping is not executed.
+pub fn plain(i: &Inst) -> Result<(), FaultKind> {
+    if i.clamp {
+        return Err(FaultKind::Unsupported("integer clamp"));
+    }
+    if i.abs | i.neg | i.omod | i.op_sel != 0 {
+        return Err(FaultKind::Unsupported("modifiers of an integer operation"));
+    }
+    Ok(())
+}
+
+/// d = f(a), 32 bits.
+#[inline]
+pub fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
+    let mut s = [0; L];
+    let a = w.lanes(i, 0, &mut s);
+    let r = std::array::from_fn(|l| f(a[l]));
+    w.put(i.dst, &r);
+}
+
+/// d = f(a, b), 32 bits.
+#[inline]
+pub fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
+    let (mut s, mut t) = ([0; L], [0; L]);
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
+    let r = std::array::from_fn(|l| f(a[l], b[l]));
+    w.put(i.dst, &r);
+}
+
+/// d = f(a, b, c), 32 bits.
+#[inline]
+pub fn three<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
+    let (mut s, mut t, mut u) = ([0; L], [0; L], [0; L]);
+    let (a, b, c) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t), w.lanes(i, 2, &mut u));
+    let r = std::array::from_fn(|l| f(a[l], b[l], c[l]));
+    w.put(i.dst, &r);
+}
+
+/// d = f(a, b) of 16 bits; the upper half of d becomes zero.
+#[inline]
+pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
+    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+    let r = std::array::from_fn(|l| u32::from(f(a[l] as u16, b[l] as u16)));
+    w.put(i.dst, &r);
+}
+
+/// d = f(a, b, c) of 16 bits. `legacy` forms clear the other half of d, the others keep it and
+/// choose halves by op_sel (LLVM's zeroesHigh16BitsOfDest).
+#[inline]
+pub fn three16<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(u16, u16, u16) -> u16) {
+    let half = |n: usize, x: u32| if i.op_sel >> n & 1 == 1 { (x >> 16) as u16 } else { x as u16 };
+    let (a, b, c) = (w.lanes16(i, 0), w.lanes16(i, 1), w.lanes16(i, 2));
+    let old = &w.v[w.slot(i.dst)];
+    let high = i.op_sel & 8 != 0;
+    let r = std::array::from_fn(|l| {
+        let r = u32::from(f(half(0, a[l]), half(1, b[l]), half(2, c[l])));
+        match (legacy, high) {
+            (true, _) => r,
+            (false, false) => old[l] & 0xffff_0000 | r,
+            (false, true) => old[l] & 0xffff | r << 16,
+        }
+    });
+    w.put(i.dst, &r);
+}
+
+/// d = f(a), 64 bits.
+#[inline]
+pub fn one64<const L: usize>(w: &mut Wave<L>, i: &Inst, wide: Wide, f: impl Fn(u64) -> u64) {
+    let a = w.lanes64(i, 0, wide);
+    let r = std::array::from_fn(|l| f(a[l]));
+    w.put64(i.dst, &r);
+}
+
+/// d = f(shift, b): 64 bits by 32.
+#[inline]
+pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -> u64) {
+    let mut s = [0; L];
+    let b = w.lanes64(i, 1, Wide::Unsigned);
+    let a = w.lanes(i, 0, &mut s);
+    let r = std::array::from_fn(|l| f(a[l], b[l]));
+    w.put64(i.dst, &r);
+}
+
+/// d, mask = f(a, b, mask bit): additions and subtractions with a carry.
+#[inline]
+pub fn carry<const L: usize>(w: &mut Wave<L>, i: &Inst, carry_in: bool, f: impl Fn(u32, u32, u32) -> (u32, bool)) {
+    let (mut s, mut t) = ([0; L], [0; L]);
+    let mask_in = if carry_in { w.scalar64(i.src[2], 0, Wide::Unsigned) } else { 0 };
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
+    let mut mask = 0;
+    let mut r = [0; L];
+    for l in 0..L {
+        let (value, carry) = f(a[l], b[l], (mask_in >> l) as u32 & 1);
+        r[l] = value;
+        mask |= u64::from(carry) << l;
+    }
+    w.put(i.dst, &r);
+    w.put_mask(i.sdst, mask);
+}

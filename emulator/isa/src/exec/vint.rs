@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vector integer and bit operations.
+
+use super::valu::{carry, one, one64, plain, shift64, three, three16, two, two16};
+use crate::decode::Inst;
+use crate::fault::FaultKind;
+use crate::target::gfx942::Op;
+use crate::wave::{Wave, Wide};
+
+/// 24-bit sources, sign-extended and not.
+fn i24(x: u32) -> i64 {
+    i64::from((x << 8) as i32 >> 8)
+}
+fn u24(x: u32) -> u64 {
+    u64::from(x & 0xff_ffff)
+}
+
+fn median<T: Ord>(a: T, b: T, c: T) -> T {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    if c < low { low } else if c > high { high } else { c }
+}
+
+/// Sum of absolute differences of the four bytes.
+fn sad_u8(a: u32, b: u32) -> u32 {
+    (0..4).map(|n| u32::from(((a >> (8 * n)) as u8).abs_diff((b >> (8 * n)) as u8))).sum()
+}
+
+/// v_perm_b32: bytes 0-3 of b, 4-7 of a, signs, and constants.
+fn permute(a: u32, b: u32, selector: u32) -> u32 {
+    let data = u64::from(a) << 32 | u64::from(b);
+    (0..4).fold(0, |r, n| {
+        let byte = match selector >> (8 * n) & 0xff {
+            s @ 0..=7 => (data >> (8 * s)) as u8,
+            s @ 8..=11 => if data >> (16 * (s - 8) + 15) & 1 == 1 { 0xff } else { 0 },
+            12 => 0,
+            _ => 0xff,
+        };
+        r | u32::from(byte) << (8 * n)
+    })
+}
+
+fn field_u32(a: u32, b: u32, c: u32) -> u32 {
+    (a >> (b & 31)) & ((1 << (c & 31)) - 1)
+}
+
+fn field_i32(a: u32, b: u32, c: u32) -> u32 {
+    let (at, width) = (b & 31, c & 31);
+    if width == 0 {
+        return 0;
+    }
+    let up = 32 - width.min(32 - at);
+    (((a >> at) << up) as i32 >> up) as u32
+}
+
+/// True if the operation is one of these.
+#[inline]
+pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
+    use Op::*;
+    if i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0) {
+        if !is_sixteen(i.op) {
+            // Floats have modifiers; an integer operation with one is refused by name.
+            return if is_integer(i.op) { plain(i).map(|()| false) } else { Ok(false) };
+        }
+        if i.clamp {
+            return Err(FaultKind::Unsupported("integer clamp"));
+        }
+    }
+    match i.op {
+        VNop => {}
+        VMovB32 | VAccvgprMovB32 => one(w, i, |a| a),
+        VMovB64 => one64(w, i, Wide::Unsigned, |a| a),
+        VNotB32 => one(w, i, |a| !a),
+        VBfrevB32 => one(w, i, u32::reverse_bits),
+        VFfbhU32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
+        VFfblB32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
+        VFfbhI32 => one(w, i, |a| {
+            let x = a ^ (a as i32 >> 31) as u32;
+            if x == 0 { u32::MAX } else { x.leading_zeros() }
+        }),
+        VAndB32 => two(w, i, |a, b| a & b),
+        VOrB32 => two(w, i, |a, b| a | b),
+        VXorB32 => two(w, i, |a, b| a ^ b),
+        VXnorB32 => two(w, i, |a, b| !(a ^ b)),
+        VLshlrevB32 => two(w, i, |a, b| b << (a & 31)),
+        VLshrrevB32 => two(w, i, |a, b| b >> (a & 31)),
+        VAshrrevI32 => two(w, i, |a, b| (b as i32 >> (a & 31)) as u32),
+        VAddU32 | VAddI32 => two(w, i, u32::wrapping_add),
+        VSubU32 | VSubI32 => two(w, i, u32::wrapping_sub),
+        VSubrevU32 => two(w, i, |a, b| b.wrapping_sub(a)),
+        VMinU32 => two(w, i, |a, b| a.min(b)),
+        VMaxU32 => two(w, i, |a, b| a.max(b)),
+        VMinI32 => two(w, i, |a, b| (a as i32).min(b as i32) as u32),
+        VMaxI32 => two(w, i, |a, b| (a as i32).max(b as i32) as u32),
+        VMulLoU32 => two(w, i, u32::wrapping_mul),
+        VMulHiU32 => two(w, i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
+        VMulHiI32 => two(w, i, |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
+        VMulU32U24 => two(w, i, |a, b| (u24(a) * u24(b)) as u32),
+        VMulI32I24 => two(w, i, |a, b| (i24(a) * i24(b)) as u32),
+        VMulHiU32U24 => two(w, i, |a, b| (u24(a) * u24(b) >> 32) as u32),
+        VMulHiI32I24 => two(w, i, |a, b| (i24(a) * i24(b) >> 32) as u32),
+        VBcntU32B32 => two(w, i, |a, b| a.count_ones().wrapping_add(b)),
+        VBfmB32 => two(w, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
+        VCvtPkU16U32 => two(w, i, |a, b| a.min(0xffff) | b.min(0xffff) << 16),
+        VCvtPkI16I32 => two(w, i, |a, b| {
+            let half = |x: u32| u32::from((x as i32).clamp(-32768, 32767) as u16);
+            half(a) | half(b) << 16
+        }),
+        VAdd3U32 => three(w, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
+        VAddLshlU32 => three(w, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
+        VLshlAddU32 => three(w, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
+        VLshlOrB32 => three(w, i, |a, b, c| a << (b & 31) | c),
+        VAndOrB32 => three(w, i, |a, b, c| a & b | c),
+        VOr3B32 => three(w, i, |a, b, c| a | b | c),
+        VXadU32 => three(w, i, |a, b, c| (a ^ b).wrapping_add(c)),
+        VBfeU32 => three(w, i, field_u32),
+        VBfeI32 => three(w, i, field_i32),
+        VBfiB32 => three(w, i, |a, b, c| a & b | !a & c),
+        VAlignbitB32 => three(w, i, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
+        VAlignbyteB32 => three(w, i, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (8 * (c & 3))) as u32),
+        VPermB32 => three(w, i, permute),
+        VMadU32U24 => three(w, i, |a, b, c| ((u24(a) * u24(b)) as u32).wrapping_add(c)),
+        VMadI32I24 => three(w, i, |a, b, c| ((i24(a) * i24(b)) as u32).wrapping_add(c)),
+        VMin3U32 => three(w, i, |a, b, c| a.min(b).min(c)),
+        VMax3U32 => three(w, i, |a, b, c| a.max(b).max(c)),
+        VMed3U32 => three(w, i, median),
+        VMin3I32 => three(w, i, |a, b, c| (a as i32).min(b as i32).min(c as i32) as u32),
+        VMax3I32 => three(w, i, |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32),
+        VMed3I32 => three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
+        VSadU32 => three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
+        VSadU8 => three(w, i, |a, b, c| sad_u8(a, b).wrapping_add(c)),
+        VLshlrevB64 => shift64(w, i, |a, b| b << (a & 63)),
+        VLshrrevB64 => shift64(w, i, |a, b| b >> (a & 63)),
+        VAshrrevI64 => shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
+        VLshlAddU64 => {
+            let (a, c) = (w.lanes64(i, 0, Wide::Unsigned), w.lanes64(i, 2, Wide::Unsigned));
+            let mut s = [0; L];
+            let b = w.lanes(i, 1, &mut s);
+            // A shift of more than 4 is undefined in the manual: only the low three bits count here.
+            let r = std::array::from_fn(|l| (a[l] << (b[l] & 7)).wrapping_add(c[l]));
+            w.put64(i.dst, &r);
+        }
+        VMadU64U32 => wide_mad(w, i, |a, b| u128::from(a) * u128::from(b)),
+        VMadI64I32 => wide_mad_signed(w, i),
+        VAddCoU32 => carry(w, i, false, |a, b, _| a.overflowing_add(b)),
+        VSubCoU32 => carry(w, i, false, |a, b, _| a.overflowing_sub(b)),
+        VSubrevCoU32 => carry(w, i, false, |a, b, _| b.overflowing_sub(a)),
+        VAddcCoU32 => carry(w, i, true, |a, b, c| {
+            let sum = u64::from(a) + u64::from(b) + u64::from(c);
+            (sum as u32, sum >> 32 != 0)
+        }),
+        VSubbCoU32 => carry(w, i, true, borrow),
+        VSubbrevCoU32 => carry(w, i, true, |a, b, c| borrow(b, a, c)),
+        VAddU16 => two16(w, i, u16::wrapping_add),
+        VSubU16 => two16(w, i, u16::wrapping_sub),
+        VSubrevU16 => two16(w, i, |a, b| b.wrapping_sub(a)),
+        VMulLoU16 => two16(w, i, u16::wrapping_mul),
+        VLshlrevB16 => two16(w, i, |a, b| b << (a & 15)),
+        VLshrrevB16 => two16(w, i, |a, b| b >> (a & 15)),
+        VAshrrevI16 => two16(w, i, |a, b| (b as i16 >> (a & 15)) as u16),
+        VMinU16 => two16(w, i, |a, b| a.min(b)),
+        VMaxU16 => two16(w, i, |a, b| a.max(b)),
+        VMinI16 => two16(w, i, |a, b| (a as i16).min(b as i16) as u16),
+        VMaxI16 => two16(w, i, |a, b| (a as i16).max(b as i16) as u16),
+        VMadLegacyU16 | VMadLegacyI16 => three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        VMadU16 | VMadI16 => three16(w, i, false, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn borrow(a: u32, b: u32, c: u32) -> (u32, bool) {
+    let (from, take) = (u64::from(a), u64::from(b) + u64::from(c));
+    (from.wrapping_sub(take) as u32, take > from)
+}
+
+/// Operations of 16 bits that choose halves by op_sel.
+fn is_sixteen(op: Op) -> bool {
+    matches!(op, Op::VMadU16 | Op::VMadI16)
+}
+
+/// Operations for which a modifier bit has no meaning.
+fn is_integer(op: Op) -> bool {
+    let ends = ["_u32", "_i32", "_b32", "_b64", "_u64", "_i64", "_u16", "_i16", "_b16"];
+    let name = op.name();
+    ends.iter().any(|e| name.ends_with(e)) && !name.contains("cvt") && !name.starts_with("v_cndmask")
+}
+
+fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u128) {
+    let c = w.lanes64(i, 2, Wide::Unsigned);
+    let (mut s, mut t) = ([0; L], [0; L]);
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
+    let mut mask = 0;
+    let mut r = [0; L];
+    for l in 0..L {
+        let sum = f(a[l], b[l]) + u128::from(c[l]);
+        r[l] = sum as u64;
+        mask |= u64::from(sum >> 64 != 0) << l;
+    }
+    w.put64(i.dst, &r);
+    w.put_mask(i.sdst, mask);
+}
+
+fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
+    let c = w.lanes64(i, 2, Wide::Signed);
+    let (mut s, mut t) = ([0; L], [0; L]);
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
+    let mut mask = 0;
+    let mut r = [0; L];
+    for l in 0..L {
+        let (sum, overflow) = (i64::from(a[l] as i32) * i64::from(b[l] as i32)).overflowing_add(c[l] as i64);
+        r[l] = sum as u64;
+        mask |= u64::from(overflow) << l;
+    }
+    w.put64(i.dst, &r);
+    w.put_mask(i.sdst, mask);
+}

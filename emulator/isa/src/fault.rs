@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stops a wave that did not reach s_endpgm.
+
+use crate::memory::MemoryFault;
+use std::fmt;
+
+/// Why an instruction could not be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A memory access failed.
+    Memory(MemoryFault),
+    /// An instruction of the chip that this compute unit does not execute.
+    Illegal,
+    /// An instruction that is executed, in a form that is not.
+    Unsupported(&'static str),
+    /// Words that are no instruction of the chip.
+    Undecodable,
+    /// A register beyond what the wave was given.
+    Register,
+    /// An LDS access beyond what the workgroup was given.
+    Lds(u64),
+    /// A scratch access beyond what the wave was given.
+    Scratch(u64),
+    /// s_trap.
+    Trap(u8),
+}
+
+/// A wave's fatal instruction, where and whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Why.
+    pub kind: FaultKind,
+    /// The instruction's address.
+    pub pc: u64,
+    /// Its words.
+    pub words: [u32; 2],
+    /// Its mnemonic, if it has one.
+    pub mnemonic: Option<&'static str>,
+    /// The wave in its workgroup.
+    pub wave: u32,
+    /// The workgroup in its grid.
+    pub workgroup: [u32; 3],
+}
+
+impl From<MemoryFault> for FaultKind {
+    fn from(fault: MemoryFault) -> Self {
+        Self::Memory(fault)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(m) => write!(f, "memory access fault: {:?} at {:#x}: {:?}", m.access, m.va, m.reason),
+            Self::Illegal => write!(f, "illegal instruction: not executed by this compute unit"),
+            Self::Unsupported(what) => write!(f, "illegal instruction: {what} not executed by this compute unit"),
+            Self::Undecodable => write!(f, "illegal instruction: no instruction of this chip"),
+            Self::Register => write!(f, "illegal instruction: a register beyond the wave's allocation"),
+            Self::Lds(at) => write!(f, "LDS access beyond the workgroup's allocation at {at:#x}"),
+            Self::Scratch(at) => write!(f, "scratch access beyond the wave's allocation at {at:#x}"),
+            Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(f, "{} (pc {:#x}, ", self.kind, self.pc)?;
+        match self.mnemonic {
+            Some(name) => write!(f, "{name}")?,
+            None => write!(f, "words {:#010x} {:#010x}", self.words[0], self.words[1])?,
+        }
+        write!(f, ", wave {} of workgroup {x},{y},{z})", self.wave)
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Host memory that the GPU shares with others: guest CPUs, DMA engines, other workgroups.
+//!
+//! Every access is a single relaxed atomic of the access's size when it is aligned, and a chain of
+//! byte atomics when it is not, as a bus would split it. No reference to the bytes ever exists, so
+//! what others do to them at the same time cannot break anything but the program's own result.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
+
+/// Bytes that one translation covers.
+pub const PAGE: usize = 4096;
+
+/// One 4 KiB page of host memory and what keeps it mapped.
+#[derive(Clone)]
+pub struct HostPage {
+    base: NonNull<u8>,
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the page is only touched by atomic operations, and its owner is Send and Sync.
+unsafe impl Send for HostPage {}
+// SAFETY: as above.
+unsafe impl Sync for HostPage {}
+
+macro_rules! scalar {
+    ($load:ident, $store:ident, $cas:ident, $int:ty, $atomic:ty) => {
+        /// Load; aligned ones are single-copy atomic. Bytes past the page's end read as zero.
+        #[inline]
+        pub fn $load(&self, at: usize) -> $int {
+            const SIZE: usize = size_of::<$int>();
+            match self.atomic::<$atomic>(at, SIZE) {
+                Some(cell) => <$int>::from_le(cell.load(Ordering::Relaxed)),
+                None => {
+                    let mut bytes = [0; SIZE];
+                    for (n, byte) in bytes.iter_mut().enumerate() {
+                        *byte = self.atomic::<AtomicU8>(at + n, 1).map_or(0, |c| c.load(Ordering::Relaxed));
+                    }
+                    <$int>::from_le_bytes(bytes)
+                }
+            }
+        }
+
+        /// Store; aligned ones are single-copy atomic. Bytes past the page's end are dropped.
+        #[inline]
+        pub fn $store(&self, at: usize, value: $int) {
+            match self.atomic::<$atomic>(at, size_of::<$int>()) {
+                Some(cell) => cell.store(value.to_le(), Ordering::Relaxed),
+                None => {
+                    for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+                        if let Some(cell) = self.atomic::<AtomicU8>(at + n, 1) {
+                            cell.store(byte, Ordering::Relaxed);
+                        }
+                    }
+                }
+            }
+        }
+
+        /// Replace by a function of the old value, atomically among all users of the memory, and
+        /// return the old value. Unaligned or outside: `None`.
+        pub fn $cas(&self, at: usize, f: impl Fn($int) -> $int) -> Option<$int> {
+            let cell = self.atomic::<$atomic>(at, size_of::<$int>())?;
+            let step = |old| Some(f(<$int>::from_le(old)).to_le());
+            let old = match cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step) {
+                Ok(old) | Err(old) => old,
+            };
+            Some(<$int>::from_le(old))
+        }
+    };
+}
+
+impl HostPage {
+    /// A page of host memory.
+    ///
+    /// # Safety
+    /// `base` must be aligned to 8 bytes and `PAGE` bytes from it must stay mapped, readable and
+    /// (if the translation grants writing) writable for as long as `owner` lives. Everyone else who
+    /// touches them must do so with atomic or volatile operations, or from outside this process.
+    pub unsafe fn new(base: NonNull<u8>, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        debug_assert!(base.as_ptr() as usize % 8 == 0);
+        Self { base, _owner: owner }
+    }
+
+    /// Page `number` of memory that is Rust's own.
+    pub fn of(cells: &Arc<[AtomicU64]>, number: usize) -> Option<Self> {
+        let words = cells.get(number * (PAGE / 8)..(number + 1) * (PAGE / 8))?;
+        let base = NonNull::from(words).cast();
+        // SAFETY: the slice is a page long, aligned for AtomicU64 and kept by the Arc; it can only
+        // be touched through atomics.
+        Some(unsafe { Self::new(base, Arc::new(cells.clone())) })
+    }
+
+    #[inline]
+    fn atomic<A>(&self, at: usize, size: usize) -> Option<&A> {
+        if at % size != 0 || at + size > PAGE {
+            return None;
+        }
+        // SAFETY: inside the page and aligned, both checked above (the base is aligned to 8); the
+        // page is valid while `self.owner` lives; A is an atomic of `size` bytes.
+        Some(unsafe { &*self.base.as_ptr().add(at).cast::<A>() })
+    }
+
+    scalar!(load_u8, store_u8, update_u8, u8, AtomicU8);
+    scalar!(load_u16, store_u16, update_u16, u16, AtomicU16);
+    scalar!(load_u32, store_u32, update_u32, u32, AtomicU32);
+    scalar!(load_u64, store_u64, update_u64, u64, AtomicU64);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The compute unit's view of memory: what the embedder must provide, and a translation cache.
+
+mod host;
+
+pub use host::{HostPage, PAGE};
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Read, modify, write.
+    Atomic,
+    /// Fetch an instruction.
+    Execute,
+}
+
+/// Why an address cannot be accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No valid translation.
+    NotPresent,
+    /// Translated, but this kind of access is not permitted.
+    NotPermitted,
+    /// Not an address of the GPU's (the upper bits are not a sign extension).
+    NotCanonical,
+    /// The translation leads outside of memory.
+    NoMemory,
+    /// An atomic at an address that is not a multiple of its size.
+    Unaligned,
+}
+
+/// A failed access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFault {
+    /// The GPU virtual address.
+    pub va: u64,
+    /// What was tried.
+    pub access: Access,
+    /// Why it failed.
+    pub reason: Reason,
+}
+
+/// What a compute unit needs from the rest of the GPU.
+pub trait Env {
+    /// A number that changes whenever translations given earlier may be wrong (a TLB flush).
+    fn epoch(&self) -> u64;
+
+    /// The host memory behind the 4 KiB page that holds `va`, if `vmid` may access it so.
+    fn translate(&mut self, vmid: u8, va: u64, access: Access) -> Result<HostPage, Reason>;
+
+    /// The GPU's reference clock, for s_memtime and s_memrealtime.
+    fn clock(&mut self) -> u64;
+
+    /// s_sendmsg: the message and M0.
+    fn interrupt(&mut self, message: u16, m0: u32);
+}
+
+struct Entry {
+    // VMID and page number; no page has this many bits set.
+    tag: u64,
+    rights: u8,
+    page: Option<HostPage>,
+}
+
+const ENTRIES: usize = 512;
+const NO_TAG: u64 = u64::MAX;
+
+/// Translations, kept until the embedder's epoch changes.
+pub struct Tlb {
+    entries: Vec<Entry>,
+    epoch: u64,
+    /// Translations asked of the embedder.
+    pub misses: u64,
+}
+
+impl Default for Tlb {
+    fn default() -> Self {
+        let entries = (0..ENTRIES).map(|_| Entry { tag: NO_TAG, rights: 0, page: None }).collect();
+        Self { entries, epoch: 0, misses: 0 }
+    }
+}
+
+impl Tlb {
+    /// Forget everything if the embedder flushed; true if so.
+    pub fn follow(&mut self, epoch: u64) -> bool {
+        if self.epoch == epoch {
+            return false;
+        }
+        for entry in &mut self.entries {
+            *entry = Entry { tag: NO_TAG, rights: 0, page: None };
+        }
+        self.epoch = epoch;
+        true
+    }
+
+    /// The page that holds `va`.
+    #[inline]
+    pub fn page<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64, access: Access) -> Result<&HostPage, MemoryFault> {
+        let tag = va >> 12 | u64::from(vmid) << 52;
+        let slot = (va >> 12) as usize % ENTRIES;
+        let right = 1 << access as u8;
+        let hit = self.entries[slot].tag == tag && self.entries[slot].rights & right != 0;
+        if !hit {
+            self.fill(env, vmid, va, access, tag, slot)?;
+        }
+        match &self.entries[slot].page {
+            Some(page) => Ok(page),
+            None => Err(MemoryFault { va, access, reason: Reason::NotPresent }),
+        }
+    }
+
+    #[cold]
+    fn fill<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64, access: Access, tag: u64, slot: usize) -> Result<(), MemoryFault> {
+        self.misses += 1;
+        let fault = |reason| MemoryFault { va, access, reason };
+        let sign = (va as i64) >> 47;
+        if sign != 0 && sign != -1 {
+            return Err(fault(Reason::NotCanonical));
+        }
+        let page = env.translate(vmid, va, access).map_err(fault)?;
+        let entry = &mut self.entries[slot];
+        // Rights add up only for the same page.
+        let rights = if entry.tag == tag { entry.rights } else { 0 } | 1 << access as u8;
+        *entry = Entry { tag, rights, page: Some(page) };
+        Ok(())
+    }
+}

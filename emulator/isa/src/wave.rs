@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A wave's registers and how operands are read from them.
+
+use crate::decode::{code, Inst};
+
+/// LDS and private apertures, from SH_MEM_BASES.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Apertures {
+    /// Where LDS begins in the flat address space.
+    pub shared: u64,
+    /// Where private memory begins in the flat address space.
+    pub private: u64,
+}
+
+impl Apertures {
+    /// From the register: bits 15:0 are the private base, 31:16 the shared base, both address
+    /// bits 63:48.
+    pub const fn from_sh_mem_bases(register: u32) -> Self {
+        Self { private: (register as u64 & 0xffff) << 48, shared: (register as u64 >> 16) << 48 }
+    }
+}
+
+/// What a wave is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Ready to run.
+    Running,
+    /// Waits for its workgroup at s_barrier.
+    Barrier,
+    /// Reached s_endpgm.
+    Done,
+}
+
+/// MODE bits (CDNA3 ISA, section 3.3).
+pub mod mode {
+    /// fp_round for f32, 2 bits; for f64 and f16 2 bits above.
+    pub const ROUND: u32 = 0;
+    /// fp_denorm for f32, 2 bits: bit 0 keeps denormal inputs, bit 1 denormal results.
+    pub const DENORM: u32 = 4;
+    /// dx10_clamp: clamp NaN to zero.
+    pub const DX10_CLAMP: u32 = 1 << 8;
+    /// ieee: quiet signalling NaNs in min, max and others.
+    pub const IEEE: u32 = 1 << 9;
+}
+
+/// One wave of `L` lanes.
+pub struct Wave<const L: usize> {
+    /// Scalar registers by operand code: s0-s101, FLAT_SCRATCH, XNACK_MASK, VCC, TTMP, M0, EXEC.
+    pub s: [u32; 128],
+    /// Vector registers, then accumulation registers from `acc_base`.
+    pub v: Vec<[u32; L]>,
+    /// First accumulation register.
+    pub acc_base: u16,
+    /// Address of the next instruction.
+    pub pc: u64,
+    /// Scalar condition code.
+    pub scc: bool,
+    /// MODE.
+    pub mode: u32,
+    /// What it is doing.
+    pub state: State,
+    /// Flat apertures.
+    pub apertures: Apertures,
+    /// Base of the wave's scratch, and its bytes (all lanes).
+    pub scratch: (u64, u64),
+    /// Wave number in its workgroup.
+    pub index: u32,
+}
+
+/// What a 32-bit literal or constant means where 64 bits are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wide {
+    /// Zero-extended (B64, U64).
+    Unsigned,
+    /// Sign-extended (I64).
+    Signed,
+    /// The upper half of a double.
+    Float,
+}
+
+/// Inline constants 240-248 as f32 bits: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi).
+const F32: [u32; 9] = [
+    0x3f00_0000, 0xbf00_0000, 0x3f80_0000, 0xbf80_0000, 0x4000_0000, 0xc000_0000, 0x4080_0000, 0xc080_0000, 0x3e22_f983,
+];
+const F16: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+const F64: [u64; 9] = [
+    0x3fe0_0000_0000_0000, 0xbfe0_0000_0000_0000, 0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000, 0x4000_0000_0000_0000,
+    0xc000_0000_0000_0000, 0x4010_0000_0000_0000, 0xc010_0000_0000_0000, 0x3fc4_5f30_6dc9_c882,
+];
+
+impl<const L: usize> Wave<L> {
+    /// EXEC.
+    #[inline]
+    pub fn exec(&self) -> u64 {
+        self.pair(code::EXEC)
+    }
+
+    /// Every lane of a wave.
+    pub const FULL: u64 = if L == 64 { u64::MAX } else { (1 << L) - 1 };
+
+    /// VCC.
+    #[inline]
+    pub fn vcc(&self) -> u64 {
+        self.pair(code::VCC)
+    }
+
+    /// A 64-bit scalar register pair.
+    #[inline]
+    pub fn pair(&self, at: u16) -> u64 {
+        let at = (at & 127) as usize;
+        u64::from(self.s[at]) | u64::from(self.s[(at + 1) & 127]) << 32
+    }
+
+    /// Set a scalar register.
+    #[inline]
+    pub fn set(&mut self, at: u16, value: u32) {
+        self.s[(at & 127) as usize] = value;
+    }
+
+    /// Set a scalar register pair.
+    #[inline]
+    pub fn set_pair(&mut self, at: u16, value: u64) {
+        self.s[(at & 127) as usize] = value as u32;
+        self.s[((at + 1) & 127) as usize] = (value >> 32) as u32;
+    }
+
+    /// A scalar operand of 32 bits.
+    #[inline]
+    pub fn scalar(&self, operand: u16, literal: u32) -> u32 {
+        match operand {
+            0..=127 => self.s[operand as usize],
+            128..=192 => u32::from(operand - 128),
+            193..=208 => (192 - i32::from(operand)) as u32,
+            240..=248 => F32[(operand - 240) as usize],
+            255 => literal,
+            _ => self.wide_special(operand) as u32,
+        }
+    }
+
+    /// A scalar operand of 64 bits.
+    #[inline]
+    pub fn scalar64(&self, operand: u16, literal: u32, wide: Wide) -> u64 {
+        match operand {
+            0..=127 => self.pair(operand),
+            128..=192 => u64::from(operand - 128),
+            193..=208 => (192 - i64::from(operand)) as u64,
+            240..=248 => F64[(operand - 240) as usize],
+            255 => match wide {
+                Wide::Unsigned => u64::from(literal),
+                Wide::Signed => literal as i32 as i64 as u64,
+                Wide::Float => u64::from(literal) << 32,
+            },
+            _ => self.wide_special(operand),
+        }
+    }
+
+    /// A scalar operand of 16 bits: only the floating constants differ from 32 bits.
+    #[inline]
+    pub fn scalar16(&self, operand: u16, literal: u32) -> u32 {
+        match operand {
+            240..=248 => u32::from(F16[(operand - 240) as usize]),
+            _ => self.scalar(operand, literal),
+        }
+    }
+
+    fn wide_special(&self, operand: u16) -> u64 {
+        match operand {
+            // src_shared_base, _limit, src_private_base, _limit.
+            235 => self.apertures.shared,
+            236 => self.apertures.shared | 0xffff_ffff,
+            237 => self.apertures.private,
+            238 => self.apertures.private | 0xffff_ffff,
+            // src_vccz, src_execz, src_scc.
+            251 => u64::from(self.vcc() & Self::FULL == 0),
+            252 => u64::from(self.exec() & Self::FULL == 0),
+            253 => u64::from(self.scc),
+            _ => 0,
+        }
+    }
+
+    /// Index in `v` of a vector or accumulation register.
+    #[inline]
+    pub fn slot(&self, operand: u16) -> usize {
+        if operand >= code::AGPR {
+            (self.acc_base + (operand - code::AGPR)) as usize
+        } else {
+            (operand & 0xff) as usize
+        }
+    }
+
+    /// A vector source of 32 bits: a register, or a scalar for all lanes.
+    #[inline]
+    pub fn lanes<'a>(&'a self, i: &Inst, n: usize, splat: &'a mut [u32; L]) -> &'a [u32; L] {
+        let operand = i.src[n];
+        if (code::VGPR..code::NONE).contains(&operand) {
+            &self.v[self.slot(operand)]
+        } else {
+            *splat = [self.scalar(operand, i.imm); L];
+            splat
+        }
+    }
+
+    /// A vector source of 16 bits, in the lower half of each lane.
+    #[inline]
+    pub fn lanes16(&self, i: &Inst, n: usize) -> [u32; L] {
+        let operand = i.src[n];
+        if (code::VGPR..code::NONE).contains(&operand) {
+            self.v[self.slot(operand)]
+        } else {
+            [self.scalar16(operand, i.imm); L]
+        }
+    }
+
+    /// A vector source of 64 bits.
+    #[inline]
+    pub fn lanes64(&self, i: &Inst, n: usize, wide: Wide) -> [u64; L] {
+        let operand = i.src[n];
+        if (code::VGPR..code::NONE).contains(&operand) {
+            let at = self.slot(operand);
+            let (low, high) = (&self.v[at], &self.v[at + 1]);
+            std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
+        } else {
+            [self.scalar64(operand, i.imm, wide); L]
+        }
+    }
+
+    /// Write the active lanes of a vector register.
+    #[inline]
+    pub fn put(&mut self, operand: u16, value: &[u32; L]) {
+        let exec = self.exec();
+        let at = self.slot(operand);
+        let to = &mut self.v[at];
+        if exec & Self::FULL == Self::FULL {
+            *to = *value;
+        } else {
+            for l in 0..L {
+                let keep = ((exec >> l) as u32 & 1).wrapping_sub(1);
+                to[l] = (to[l] & keep) | (value[l] & !keep);
+            }
+        }
+    }
+
+    /// Write the active lanes of a vector register pair.
+    #[inline]
+    pub fn put64(&mut self, operand: u16, value: &[u64; L]) {
+        let low: [u32; L] = std::array::from_fn(|l| value[l] as u32);
+        let high: [u32; L] = std::array::from_fn(|l| (value[l] >> 32) as u32);
+        self.put(operand, &low);
+        self.put(operand + 1, &high);
+    }
+
+    /// Write a lane mask: active lanes from `mask`, inactive ones zero.
+    #[inline]
+    pub fn put_mask(&mut self, at: u16, mask: u64) {
+        self.set_pair(at, mask & self.exec());
+    }
+}

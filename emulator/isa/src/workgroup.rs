@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A workgroup: how its waves start, and how they take turns.
+
+use crate::cu::ComputeUnit;
+use crate::decode::code;
+use crate::exec::{self, Context, Next};
+use crate::fault::{Fault, FaultKind};
+use crate::kernel::Kernel;
+use crate::memory::{Env, PAGE};
+use crate::wave::{Apertures, State, Wave};
+use std::fmt;
+
+/// Fields of a dispatch packet and of its queue that waves see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The process.
+    pub vmid: u8,
+    /// Flat apertures, from SH_MEM_BASES.
+    pub apertures: Apertures,
+    /// workgroup_size_x/y/z.
+    pub workgroup_size: [u16; 3],
+    /// grid_size_x/y/z, in work items.
+    pub grid_size: [u32; 3],
+    /// private_segment_size: scratch bytes of a work item.
+    pub private_segment_size: u32,
+    /// group_segment_size: LDS bytes of a workgroup.
+    pub group_segment_size: u32,
+    /// kernarg_address.
+    pub kernarg_address: u64,
+    /// Address of the packet itself.
+    pub packet_address: u64,
+    /// Address of the queue's amd_queue_t.
+    pub queue_address: u64,
+    /// The packet's number in its queue.
+    pub dispatch_id: u64,
+}
+
+/// Scratch memory of one workgroup's waves, one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scratch {
+    /// GPU address of the first wave's.
+    pub base: u64,
+    /// Bytes of each wave (all lanes).
+    pub wave_size: u64,
+}
+
+/// Why a workgroup cannot be launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// A workgroup dimension is 0 or there are more than 1,024 work items.
+    WorkgroupSize,
+    /// A grid dimension is 0, or the workgroup is outside of the grid.
+    Grid,
+    /// The packet gives less LDS than the code needs, or more than 64 KiB.
+    GroupSegment,
+    /// The packet gives less scratch than the code needs, or there is not that much.
+    PrivateSegment,
+    /// More than 512 vector registers, or accumulation registers that begin past the end.
+    Registers,
+    /// User SGPRs beyond the 16 that hardware has, or a preload that was not provided.
+    UserSgprs,
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WorkgroupSize => "workgroup size: a dimension is 0, or more than 1024 work items",
+            Self::Grid => "grid size: a dimension is 0, or the workgroup lies outside",
+            Self::GroupSegment => "group segment: less than the kernel needs, or more than 64 KiB",
+            Self::PrivateSegment => "private segment: less than the kernel needs, or than there is",
+            Self::Registers => "vector registers: more than 512, or ACCUM_OFFSET beyond them",
+            Self::UserSgprs => "user SGPRs: kernel arguments to preload were not provided",
+        })
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// How a slice of running ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every wave reached its end.
+    Done,
+    /// The budget is used up; run again to go on.
+    Budget,
+    /// A wave cannot go on.
+    Fault(Fault),
+}
+
+// A wave runs this long before the next one's turn, unless it waits.
+const TURN: u64 = 2048;
+
+/// LDS of a compute unit.
+pub const LDS_SIZE: u32 = 64 * 1024;
+const LDS_GRANULE: u32 = 512;
+
+/// A workgroup of waves of `L` lanes.
+pub struct Workgroup<const L: usize = 64> {
+    id: [u32; 3],
+    vmid: u8,
+    lds: Vec<u8>,
+    waves: Vec<Wave<L>>,
+    turn: usize,
+}
+
+impl<const L: usize> Workgroup<L> {
+    /// Set up workgroup `id` of a dispatch as hardware does. `preloaded` are the kernel argument
+    /// dwords that the descriptor asks for in SGPRs, as read from memory.
+    pub fn launch(cu: &mut ComputeUnit, kernel: &Kernel, d: &Dispatch, id: [u32; 3], scratch: Scratch, preloaded: &[u32]) -> Result<Self, LaunchError> {
+        let size = d.workgroup_size.map(u32::from);
+        let items = u64::from(size[0]) * u64::from(size[1]) * u64::from(size[2]);
+        if items == 0 || items > 1024 {
+            return Err(LaunchError::WorkgroupSize);
+        }
+        // Work items of this workgroup: fewer at the grid's edges.
+        let mut extent = [0u32; 3];
+        for n in 0..3 {
+            let start = u64::from(id[n]) * u64::from(size[n]);
+            if start >= u64::from(d.grid_size[n]) {
+                return Err(LaunchError::Grid);
+            }
+            extent[n] = (u64::from(d.grid_size[n]) - start).min(u64::from(size[n])) as u32;
+        }
+        if d.group_segment_size < kernel.group_segment_fixed_size || d.group_segment_size > LDS_SIZE {
+            return Err(LaunchError::GroupSegment);
+        }
+        let lanes = L as u64;
+        let needed = (u64::from(d.private_segment_size) * lanes).next_multiple_of(1024);
+        let too_small = d.private_segment_size < kernel.private_segment_fixed_size;
+        if too_small || (d.private_segment_size > 0 && scratch.wave_size < needed) {
+            return Err(LaunchError::PrivateSegment);
+        }
+        if kernel.vgprs > 512 || kernel.accum_offset > 256 {
+            return Err(LaunchError::Registers);
+        }
+        if (preloaded.len() as u64) < u64::from(kernel.preload.0) {
+            return Err(LaunchError::UserSgprs);
+        }
+
+        let all = u64::from(extent[0]) * u64::from(extent[1]) * u64::from(extent[2]);
+        let count = all.div_ceil(lanes) as u32;
+        let mut waves = Vec::with_capacity(count as usize);
+        for index in 0..count {
+            let mut wave = Wave {
+                s: [0; 128],
+                v: vec![[0; L]; kernel.vgprs.max(1) as usize],
+                acc_base: kernel.accum_offset,
+                pc: kernel.entry,
+                scc: false,
+                mode: kernel.mode,
+                state: State::Running,
+                apertures: d.apertures,
+                scratch: (scratch.base.wrapping_add(u64::from(index) * scratch.wave_size), scratch.wave_size),
+                index,
+            };
+            scalars(&mut wave, kernel, d, id, index == 0, preloaded, count);
+            let first = u64::from(index) * lanes;
+            let active = (all - first).min(lanes);
+            for lane in 0..active {
+                let item = (first + lane) as u32;
+                let (x, y, z) = (item % extent[0], item / extent[0] % extent[1], item / (extent[0] * extent[1]));
+                // Packed work item id; dimensions that were not asked for are zero.
+                let y = if kernel.work_item_id >= 1 { y } else { 0 };
+                let z = if kernel.work_item_id >= 2 { z } else { 0 };
+                wave.v[0][lane as usize] = x | y << 10 | z << 20;
+            }
+            wave.set_pair(code::EXEC, if active >= 64 { u64::MAX } else { (1 << active) - 1 });
+            waves.push(wave);
+        }
+        cu.waves += u64::from(count);
+        cu.workgroups += 1;
+        let lds = vec![0; d.group_segment_size.next_multiple_of(LDS_GRANULE) as usize];
+        Ok(Self { id, vmid: d.vmid, lds, waves, turn: 0 })
+    }
+
+    /// Run until every wave has ended, `budget` instructions were executed, or one cannot be.
+    ///
+    /// The budget counts instructions of whole waves.
+    pub fn run<E: Env>(&mut self, cu: &mut ComputeUnit, env: &mut E, budget: u64) -> Outcome {
+        let mut left = budget;
+        loop {
+            cu.follow(env);
+            if self.waves.iter().all(|w| w.state == State::Done) {
+                return Outcome::Done;
+            }
+            self.release_barrier();
+            if left == 0 {
+                return Outcome::Budget;
+            }
+            let turn = self.turn;
+            self.turn = (turn + 1) % self.waves.len();
+            if self.waves[turn].state != State::Running {
+                continue;
+            }
+            let slice = left.min(TURN);
+            let (used, result) = self.run_wave(cu, env, turn, slice);
+            left -= used;
+            cu.instructions += used;
+            if let Err(kind) = result {
+                return Outcome::Fault(self.report(cu, env, turn, kind));
+            }
+        }
+    }
+
+    /// When every wave that has not ended waits, all go on.
+    fn release_barrier(&mut self) {
+        let mut waits = self.waves.iter().filter(|w| w.state != State::Done).peekable();
+        if waits.peek().is_some() && waits.all(|w| w.state == State::Barrier) {
+            for wave in self.waves.iter_mut().filter(|w| w.state == State::Barrier) {
+                wave.state = State::Running;
+            }
+        }
+    }
+
+    fn run_wave<E: Env>(&mut self, cu: &mut ComputeUnit, env: &mut E, turn: usize, slice: u64) -> (u64, Result<(), FaultKind>) {
+        let wave = &mut self.waves[turn];
+        let mut page_number = u64::MAX;
+        let mut page = 0;
+        for used in 0..slice {
+            let pc = wave.pc;
+            if pc / PAGE as u64 != page_number {
+                page_number = pc / PAGE as u64;
+                page = cu.code_page(self.vmid, pc);
+            }
+            let inst = match cu.fetch(env, self.vmid, page, pc) {
+                Ok(inst) => inst,
+                Err(kind) => return (used, Err(kind)),
+            };
+            let registers = wave.v.len() as u16;
+            if inst.vgprs > registers.min(256) || (inst.agprs > 0 && wave.acc_base + inst.agprs > registers) {
+                return (used, Err(FaultKind::Register));
+            }
+            wave.pc = pc.wrapping_add(u64::from(inst.size));
+            let mut context = Context { env, tlb: &mut cu.tlb, lds: &mut self.lds, vmid: self.vmid };
+            match exec::execute(wave, &inst, &mut context) {
+                Ok(Next::Go) => {}
+                Ok(Next::Yield) => return (used + 1, Ok(())),
+                Ok(Next::Barrier) => {
+                    wave.state = State::Barrier;
+                    return (used + 1, Ok(()));
+                }
+                Ok(Next::End) => {
+                    wave.state = State::Done;
+                    return (used + 1, Ok(()));
+                }
+                Err(kind) => {
+                    wave.pc = pc;
+                    return (used, Err(kind));
+                }
+            }
+        }
+        (slice, Ok(()))
+    }
+
+    fn report<E: Env>(&self, cu: &mut ComputeUnit, env: &mut E, turn: usize, kind: FaultKind) -> Fault {
+        let pc = self.waves[turn].pc;
+        let words = cu.words(env, self.vmid, pc).unwrap_or([0; 2]);
+        let mnemonic = crate::decode::table::find(words[0], words[1]).map(|row| row.op.name());
+        Fault { kind, pc, words, mnemonic, wave: turn as u32, workgroup: self.id }
+    }
+
+    /// The workgroup's number in its grid.
+    pub fn id(&self) -> [u32; 3] {
+        self.id
+    }
+
+    /// Its waves, to look at.
+    pub fn waves(&self) -> &[Wave<L>] {
+        &self.waves
+    }
+
+    /// Its waves, to restore or to debug.
+    pub fn waves_mut(&mut self) -> &mut [Wave<L>] {
+        &mut self.waves
+    }
+
+    /// Its LDS, to look at.
+    pub fn lds(&self) -> &[u8] {
+        &self.lds
+    }
+}
+
+/// User SGPRs in the descriptor's order, then the system ones.
+fn scalars<const L: usize>(wave: &mut Wave<L>, kernel: &Kernel, d: &Dispatch, id: [u32; 3], first: bool, preloaded: &[u32], waves: u32) {
+    let mut at = 0;
+    let mut pair = |wave: &mut Wave<L>, wanted: bool, value: u64| {
+        if wanted {
+            wave.set_pair(at, value);
+            at += 2;
+        }
+    };
+    pair(wave, kernel.user.dispatch_ptr, d.packet_address);
+    pair(wave, kernel.user.queue_ptr, d.queue_address);
+    pair(wave, kernel.user.kernarg_segment_ptr, d.kernarg_address);
+    pair(wave, kernel.user.dispatch_id, d.dispatch_id);
+    if kernel.user.private_segment_size {
+        wave.set(at, d.private_segment_size);
+        at += 1;
+    }
+    for &value in preloaded.iter().take(kernel.preload.0 as usize) {
+        wave.set(at, value);
+        at += 1;
+    }
+    // System SGPRs follow the user SGPRs' count, not the last that was used.
+    let mut at = kernel.user_count as u16;
+    for n in 0..3 {
+        if kernel.workgroup_id[n] {
+            wave.set(at, id[n]);
+            at += 1;
+        }
+    }
+    if kernel.workgroup_info {
+        wave.set(at, u32::from(first) << 31 | waves);
+    }
+    // Architected flat scratch.
+    let base = wave.scratch.0;
+    wave.set_pair(102, base);
+}
