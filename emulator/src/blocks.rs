@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The IP blocks: the registers of each, and what they do.
+//!
+//! A block lists the registers that it models, by name. Some are plain storage ([`store`]): the
+//! hardware's behaviour that hangs on them is not visible to a driver of compute queues. A register
+//! of the table that no block lists is refused as not modelled.
+
+pub mod athub;
+pub mod discovery;
+pub mod hdp;
+pub mod mp0;
+pub mod nbio;
+pub mod osssys;
+pub mod store;
+pub mod vmhub;
+
+use crate::cp::Cp;
+use crate::device::{IpBlock, Soc};
+use crate::memory::Hub;
+use rkfd_hw::regs::{Block, RegInfo};
+use std::sync::Arc;
+
+/// All blocks of the device.
+pub struct Blocks {
+    /// North-bridge I/O.
+    pub nbio: nbio::Nbio,
+    mp0: mp0::Mp0,
+    hdp: hdp::Hdp,
+    athub: athub::Athub,
+    osssys: osssys::Osssys,
+    mmhub: vmhub::VmHubBlock,
+    gfxhub: vmhub::VmHubBlock,
+    cp: Arc<Cp>,
+}
+
+impl Blocks {
+    /// The blocks in their start-up state.
+    pub fn new(soc: &Arc<Soc>, cp: Arc<Cp>) -> Self {
+        Self {
+            nbio: nbio::Nbio::new(soc.clone()),
+            mp0: mp0::Mp0::new(soc),
+            hdp: hdp::Hdp::new(),
+            athub: athub::Athub::new(soc.clone()),
+            osssys: osssys::Osssys::new(soc.clone()),
+            mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
+            gfxhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Gfx),
+            cp,
+        }
+    }
+
+    /// The block that answers for a register.
+    pub fn get(&self, block: Block, reg: &RegInfo) -> &dyn IpBlock {
+        match block {
+            Block::Gc if vmhub::owns(reg) => &self.gfxhub,
+            Block::Gc => &*self.cp,
+            Block::Mmhub => &self.mmhub,
+            Block::Athub => &self.athub,
+            Block::Osssys => &self.osssys,
+            Block::Hdp => &self.hdp,
+            Block::Nbio => &self.nbio,
+            Block::Mp0 => &self.mp0,
+        }
+    }
+
+    /// Start-up state. The command processor is first: nothing works while the others change.
+    pub fn reset(&self) {
+        let all: [&dyn IpBlock; 8] = [
+            &*self.cp,
+            &self.gfxhub,
+            &self.mmhub,
+            &self.osssys,
+            &self.athub,
+            &self.hdp,
+            &self.mp0,
+            &self.nbio,
+        ];
+        for block in all {
+            block.reset();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The IP discovery binary that firmware leaves at the end of VRAM.
+//!
+//! Sources: Linux, `include/discovery.h`, `amdgpu/amdgpu_discovery.c`; layouts in
+//! `rkfd_hw::discovery`. It holds the IP table (version 3: 32-bit base addresses), the graphics
+//! core's counts (version 2.1) and an empty harvest table.
+
+use crate::chip::{Chip, Ip};
+use crate::device::Soc;
+use crate::inject::{Fault, Faults};
+use rkfd_hw::discovery::{
+    checksum, BinaryHeader, DieHeader, GcInfoV2_1 as Gc, Ip as IpEntry, IpHeader, BINARY_SIGNATURE, GC_TABLE_ID,
+    HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
+};
+use rkfd_hw::layout::Layout;
+use rkfd_hw::regs::Block;
+
+/// Entries of the harvest table.
+const HARVEST_ENTRIES: usize = 32;
+/// The version of GC that no driver knows, for the injected fault.
+const UNKNOWN_GC: (u8, u8, u8) = (99, 4, 3);
+
+/// Puts the binary into VRAM.
+pub fn install(soc: &Soc) {
+    let binary = build(soc.chip, &soc.faults);
+    let vram = soc.memory.vram;
+    let at = vram.size().checked_sub(OFFSET_FROM_END);
+    let done = at.and_then(|at| vram.part(at, binary.len())).is_some_and(|part| part.write(0, &binary));
+    if !done {
+        soc.report.violation(format_args!("VRAM of {:#x} bytes has no room for the discovery binary", vram.size()));
+    }
+}
+
+/// The binary of a chip.
+pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
+    let header_size = BinaryHeader::WORDS * 4;
+    let ip_table = ip_table(chip, faults, header_size);
+    let gc_table = bytes(&gc_table(chip).0);
+    let harvest = harvest_table();
+    let ip_at = header_size;
+    let gc_at = ip_at + ip_table.len();
+    let harvest_at = gc_at + gc_table.len();
+    let size = harvest_at + harvest.len();
+    let signature = if faults.has(Fault::BadDiscoverySignature) { !BINARY_SIGNATURE } else { BINARY_SIGNATURE };
+    let header = BinaryHeader::zeroed()
+        .with(BinaryHeader::SIGNATURE, signature.into())
+        .with(BinaryHeader::VERSION_MAJOR, 1)
+        .with(BinaryHeader::SIZE, size as u64)
+        .with(BinaryHeader::IP_OFFSET, ip_at as u64)
+        .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table).into())
+        .with(BinaryHeader::IP_SIZE, ip_table.len() as u64)
+        .with(BinaryHeader::GC_OFFSET, gc_at as u64)
+        .with(BinaryHeader::GC_CHECKSUM, checksum(&gc_table).into())
+        .with(BinaryHeader::GC_SIZE, gc_table.len() as u64)
+        .with(BinaryHeader::HARVEST_OFFSET, harvest_at as u64)
+        .with(BinaryHeader::HARVEST_CHECKSUM, checksum(&harvest).into())
+        .with(BinaryHeader::HARVEST_SIZE, harvest.len() as u64);
+    let rest = [ip_table, gc_table, harvest].concat();
+    // The sum covers what follows the checksum: the header from its size on, and the tables.
+    let from_size = bytes(&header.0);
+    let sum = checksum(from_size.get(10..).unwrap_or_default()).wrapping_add(checksum(&rest));
+    let sum = if faults.has(Fault::BadDiscoveryChecksum) { !sum } else { sum };
+    let header = header.with(BinaryHeader::CHECKSUM, sum.into());
+    [bytes(&header.0), rest].concat()
+}
+
+fn ip_table(chip: &Chip, faults: &Faults, at: usize) -> Vec<u8> {
+    let die_at = at + IpHeader::WORDS * 4;
+    let mut die = bytes(&DieHeader::zeroed().with(DieHeader::NUM_IPS, chip.ips.len() as u64).0);
+    for ip in chip.ips {
+        let version = match faults.has(Fault::UnknownGcVersion) && ip.hw_id == Block::Gc as u16 {
+            true => UNKNOWN_GC,
+            false => ip.version,
+        };
+        die.extend(bytes(&entry(ip, version).0));
+        die.extend(bytes(ip.bases));
+    }
+    let size = IpHeader::WORDS * 4 + die.len();
+    let header = IpHeader::zeroed()
+        .with(IpHeader::SIGNATURE, IP_SIGNATURE.into())
+        .with(IpHeader::VERSION, 3)
+        .with(IpHeader::SIZE, size as u64)
+        .with(IpHeader::NUM_DIES, 1)
+        .with(IpHeader::DIE0_OFFSET, die_at as u64);
+    [bytes(&header.0), die].concat()
+}
+
+fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {
+    IpEntry::zeroed()
+        .with(IpEntry::HW_ID, ip.hw_id.into())
+        .with(IpEntry::INSTANCE, ip.instance.into())
+        .with(IpEntry::NUM_BASE_ADDRESS, ip.bases.len() as u64)
+        .with(IpEntry::MAJOR, major.into())
+        .with(IpEntry::MINOR, minor.into())
+        .with(IpEntry::REVISION, revision.into())
+}
+
+/// The counts of one XCC. Cache sizes are in KiB, those of CDNA 3: a vector cache of 32 KiB in each
+/// compute unit, 64 KiB of instruction cache and 16 KiB of scalar cache for two of them, 4 MiB of
+/// L2 in 16 channels.
+fn gc_table(chip: &Chip) -> Gc {
+    let gc = &chip.gc;
+    Gc::zeroed()
+        .with(Gc::TABLE_ID, GC_TABLE_ID.into())
+        .with(Gc::VERSION_MAJOR, 2)
+        .with(Gc::VERSION_MINOR, 1)
+        .with(Gc::SIZE, (Gc::WORDS * 4) as u64)
+        .with(Gc::NUM_SE, gc.engines.into())
+        .with(Gc::NUM_CU_PER_SH, gc.cus_per_array.into())
+        .with(Gc::NUM_SH_PER_SE, gc.arrays_per_engine.into())
+        .with(Gc::NUM_RB_PER_SE, 4)
+        .with(Gc::NUM_TCCS, 16)
+        .with(Gc::NUM_GPRS, 512)
+        .with(Gc::WAVE_SIZE, gc.wave_size.into())
+        .with(Gc::MAX_WAVES_PER_SIMD, gc.waves_per_simd.into())
+        .with(Gc::MAX_SCRATCH_SLOTS_PER_CU, 32)
+        .with(Gc::LDS_SIZE, (gc.lds_size >> 10).into())
+        .with(Gc::NUM_TCP_PER_SH, gc.cus_per_array.into())
+        .with(Gc::TCP_SIZE_PER_CU, 32)
+        .with(Gc::NUM_SDP_INTERFACE, 16)
+        .with(Gc::NUM_CU_PER_SQC, 2)
+        .with(Gc::INSTRUCTION_CACHE_SIZE_PER_SQC, 64)
+        .with(Gc::SCALAR_DATA_CACHE_SIZE_PER_SQC, 16)
+        .with(Gc::TCC_SIZE, 4096)
+}
+
+/// No IP block is harvested: a table that ends at its first entry. (Fused-off compute units are
+/// told by `CC_GC_SHADER_ARRAY_CONFIG`.)
+fn harvest_table() -> Vec<u8> {
+    let mut table = bytes(&[HARVEST_SIGNATURE, 0]);
+    table.resize(table.len() + HARVEST_ENTRIES * 4, 0);
+    table
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The host data path: the CPU's way to VRAM.
+//!
+//! The CPU's stores to VRAM arrive at once here, so a flush has nothing to do; its registers are
+//! storage. Source: Linux, `amdgpu/hdp_v4_0.c`.
+
+use super::store::Store;
+use crate::device::{IpBlock, Refused};
+use rkfd_hw::regs::RegInfo;
+
+/// The block.
+pub struct Hdp {
+    store: Store,
+}
+
+impl Hdp {
+    /// Start-up state.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self {
+            store: Store::zeroed(&[
+                "HDP_HOST_PATH_CNTL",
+                "HDP_MISC_CNTL",
+                "HDP_NONSURFACE_BASE",
+                "HDP_NONSURFACE_BASE_HI",
+            ]),
+        }
+    }
+}
+
+impl IpBlock for Hdp {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.store.read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        self.store.write(reg, value)
+    }
+
+    fn reset(&self) {
+        self.store.reset();
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The security processor's mailboxes: whether firmware runs.
+//!
+//! Sources: Linux, `amdgpu/amdgpu_discovery.c` (C2PMSG_33 bit 31: the boot firmware has finished),
+//! `amdgpu/psp_v13_0.c` (C2PMSG_81: not zero while sOS runs). Commands to it are not modelled.
+
+use super::store::Store;
+use crate::device::{IpBlock, Refused, Soc};
+use crate::inject::Fault;
+use rkfd_hw::regs::RegInfo;
+
+/// The mailboxes.
+pub struct Mp0 {
+    store: Store,
+}
+
+impl Mp0 {
+    /// Firmware that runs, or, for a cold device, none.
+    pub fn new(soc: &Soc) -> Self {
+        let alive = !soc.faults.has(Fault::Cold);
+        // A cold device has finished its boot firmware (discovery is readable), but no sOS was loaded.
+        let sos = if alive { 0x0038_0000 } else { 0 };
+        Self { store: Store::new(&[("MP0_SMN_C2PMSG_33", 1 << 31), ("MP0_SMN_C2PMSG_81", sos)]) }
+    }
+}
+
+impl IpBlock for Mp0 {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.store.read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, _: u32) -> Result<(), Refused> {
+        match self.store.get(reg.reg.name) {
+            Some(_) => Err(Refused::ReadOnly),
+            None => Err(Refused::NotModelled),
+        }
+    }
+
+    fn reset(&self) {
+        self.store.reset();
+    }
+}

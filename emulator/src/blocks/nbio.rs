@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! North-bridge I/O (NBIO 7.9): memory size, straps, doorbell aperture and routing, HDP remap.
+//!
+//! Source: Linux, `amdgpu/nbio_v7_9.c`.
+//!
+//! A doorbell reaches a client other than the command processor if it lies in that client's range
+//! (`DOORBELL0_CTRL_ENTRY_n`) and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). The
+//! interrupt handler's are entry 0 and port 3.
+
+use super::store::Store;
+use crate::device::{IpBlock, Refused, Soc};
+use rkfd_hw::regs::nbio_7_9_0 as nbio;
+use rkfd_hw::regs::RegInfo;
+use std::sync::Arc;
+
+/// Registers that are storage.
+const STORED: &[&str] = &[
+    "BIF_BX0_BIF_FB_EN",
+    "BIF_BX0_INTERRUPT_CNTL",
+    "BIF_BX0_INTERRUPT_CNTL2",
+    "BIF_BX0_BIF_DOORBELL_INT_CNTL",
+    "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL",
+    "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL",
+    "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH",
+    "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW",
+    "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL",
+    "BIFC_DOORBELL_ACCESS_EN_PF",
+    "BIFC_GFX_INT_MONITOR_MASK",
+    "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN",
+    "XCC_DOORBELL_FENCE",
+];
+
+/// Families of registers that are storage, and how many of each there are.
+const STORED_FAMILIES: &[(&str, &str)] = &[("DOORBELL0_CTRL_ENTRY_", ""), ("S2A_DOORBELL_ENTRY_", "_CTRL")];
+
+/// Registers that the chip sets.
+const READ_ONLY: &[&str] = &[
+    "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE",
+    "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0",
+    "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER",
+    "BIF_BX_PF0_PARTITION_COMPUTE_STATUS",
+    "BIF_BX_PF0_PARTITION_MEM_STATUS",
+    "BIF_BX_PF0_GPU_HDP_FLUSH_DONE",
+];
+
+/// Partition mode of one XCC: SPX, all of what there is in one partition (`AMDGPU_SPX_PARTITION_MODE`).
+const SPX: u32 = 0;
+/// One memory partition (`NPS1` is bit 0).
+const NPS1: u32 = 1;
+
+/// The block.
+pub struct Nbio {
+    soc: Arc<Soc>,
+    store: Store,
+}
+
+impl Nbio {
+    /// Start-up state.
+    pub fn new(soc: Arc<Soc>) -> Self {
+        let mut registers: Vec<(&'static str, u32)> = STORED.iter().map(|name| (*name, 0)).collect();
+        for reg in nbio::TABLE.regs {
+            let name = reg.reg.name;
+            if STORED_FAMILIES.iter().any(|(start, end)| name.starts_with(start) && name.ends_with(end)) {
+                registers.push((name, 0));
+            }
+        }
+        Self { soc, store: Store::new(&registers) }
+    }
+
+    /// Whether a byte offset of BAR5 is one of the two words that the driver chose for HDP
+    /// flushes. They do nothing more: stores to VRAM arrive at once here.
+    pub fn is_hdp_flush(&self, offset: u64) -> bool {
+        ["BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL"]
+            .iter()
+            .filter_map(|name| self.store.get(name))
+            .any(|at| at != 0 && u64::from(at) == offset)
+    }
+
+    /// Tells the doorbell BAR which of its words reach the interrupt handler.
+    fn route(&self) {
+        use nbio::DOORBELL0_CTRL_ENTRY_0 as Entry;
+        use nbio::S2A_DOORBELL_ENTRY_1_CTRL as Port;
+        let entry = self.store.get("DOORBELL0_CTRL_ENTRY_0").unwrap_or(0);
+        let port = self.store.get("S2A_DOORBELL_ENTRY_3_CTRL").unwrap_or(0);
+        let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0 && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
+        let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
+        let size = if open { Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry) } else { 0 };
+        self.soc.doorbells.route_ih(first, size);
+    }
+}
+
+impl IpBlock for Nbio {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        Ok(match reg.reg.name {
+            "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE" => (self.soc.memory.vram.size() >> 20) as u32,
+            "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0" => {
+                nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0.set(0, self.soc.chip.rev_id)
+            }
+            // No virtual function.
+            "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER" => 0,
+            "BIF_BX_PF0_PARTITION_COMPUTE_STATUS" => {
+                nbio::BIF_BX_PF0_PARTITION_COMPUTE_STATUS::PARTITION_MODE.set(0, SPX)
+            }
+            "BIF_BX_PF0_PARTITION_MEM_STATUS" => nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE.set(0, NPS1),
+            // A flush is done when it is asked for.
+            "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
+            "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" => 0,
+            _ => return self.store.read(reg),
+        })
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let name = reg.reg.name;
+        if READ_ONLY.contains(&name) {
+            return Err(Refused::ReadOnly);
+        }
+        if name == "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" {
+            return Ok(());
+        }
+        let remap = name.starts_with("BIF_BX0_REMAP_HDP_");
+        if remap && (value % 4 != 0 || u64::from(value) >= self.soc.chip.mmio_size) {
+            return Err(Refused::Undefined("not a word of the register BAR".into()));
+        }
+        if name == "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" && value > 1 {
+            return Err(Refused::Undefined("reserved bits".into()));
+        }
+        self.store.write(reg, value)?;
+        match name {
+            "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.soc.doorbells.enable(value != 0),
+            "DOORBELL0_CTRL_ENTRY_0" | "S2A_DOORBELL_ENTRY_3_CTRL" => self.route(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn reset(&self) {
+        self.store.reset();
+        self.route();
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Registers of the interrupt handler; what it does is in [`crate::device::interrupt`].
+//!
+//! Source: Linux, `amdgpu/vega20_ih.c`. Ring 0 is modelled. Rings 1 and 2 hold retry faults, which
+//! this device never raises: their registers, and those of the retry filter (CAM), of storms and
+//! floods, are storage; enabling a ring is not modelled.
+
+use super::store::Store;
+use crate::device::{IpBlock, Refused, Soc};
+use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::regs::RegInfo;
+use std::sync::Arc;
+
+const STORED: &[&str] = &[
+    "IH_RB_CNTL_RING1",
+    "IH_RB_BASE_RING1",
+    "IH_RB_BASE_HI_RING1",
+    "IH_RB_RPTR_RING1",
+    "IH_RB_WPTR_RING1",
+    "IH_DOORBELL_RPTR_RING1",
+    "IH_DOORBELL_RETRY_CAM",
+    "IH_RETRY_INT_CAM_CNTL",
+    "IH_STORM_CLIENT_LIST_CNTL",
+    "IH_INT_FLOOD_CNTL",
+    "IH_LIMIT_INT_RATE_CNTL",
+];
+
+/// The block.
+pub struct Osssys {
+    soc: Arc<Soc>,
+    store: Store,
+}
+
+impl Osssys {
+    /// Start-up state.
+    pub fn new(soc: Arc<Soc>) -> Self {
+        Self { soc, store: Store::zeroed(STORED) }
+    }
+
+    /// A register of the VMID tables: VMID, and whether it is the multimedia hub's.
+    fn table(name: &str) -> Option<(u8, bool)> {
+        let rest = name.strip_prefix("IH_VMID_")?;
+        let (number, mm) = match rest.strip_suffix("_LUT_MM") {
+            Some(number) => (number, true),
+            None => (rest.strip_suffix("_LUT")?, false),
+        };
+        Some((number.parse().ok()?, mm))
+    }
+
+    fn write_cntl(&self, value: u32) -> Result<(), Refused> {
+        let mut ring = self.soc.interrupts.ring();
+        let known = [
+            IH_RB_CNTL::RB_ENABLE,
+            IH_RB_CNTL::RB_SIZE,
+            IH_RB_CNTL::RB_GPU_TS_ENABLE,
+            IH_RB_CNTL::WPTR_WRITEBACK_ENABLE,
+            IH_RB_CNTL::RB_FULL_DRAIN_ENABLE,
+            IH_RB_CNTL::WPTR_OVERFLOW_ENABLE,
+            IH_RB_CNTL::ENABLE_INTR,
+            IH_RB_CNTL::MC_SNOOP,
+            IH_RB_CNTL::RPTR_REARM,
+            IH_RB_CNTL::MC_RO,
+            IH_RB_CNTL::MC_VMID,
+            IH_RB_CNTL::MC_SPACE,
+            IH_RB_CNTL::WPTR_OVERFLOW_CLEAR,
+        ];
+        let rest = known.iter().fold(value, |rest, field| field.set(rest, 0));
+        if rest != 0 {
+            return Err(Refused::Undefined(format!("bits {rest:#x} are reserved or not modelled")));
+        }
+        // The overflow is cleared by the bit's change from 0 to 1.
+        let cleared = IH_RB_CNTL::WPTR_OVERFLOW_CLEAR.get(value & !ring.cntl) != 0;
+        ring.cntl = value;
+        if cleared {
+            ring.wptr = IH_RB_WPTR::RB_OVERFLOW.set(ring.wptr, 0);
+        }
+        let enabled = IH_RB_CNTL::RB_ENABLE.get(value) != 0;
+        if enabled && ring.size().is_none() {
+            return Err(Refused::Undefined("ring enabled with a size that it can't have".into()));
+        }
+        Ok(())
+    }
+}
+
+impl IpBlock for Osssys {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let name = reg.reg.name;
+        if let Some((vmid, mm)) = Self::table(name) {
+            return Ok(self.soc.pasids.of_interrupt(vmid, mm).into());
+        }
+        self.soc.interrupts.poll();
+        let ring = self.soc.interrupts.ring();
+        Ok(match name {
+            "IH_RB_CNTL" => ring.cntl,
+            "IH_RB_BASE" => ring.base,
+            "IH_RB_BASE_HI" => ring.base_hi,
+            "IH_RB_RPTR" => ring.rptr,
+            "IH_RB_WPTR" => ring.wptr,
+            "IH_RB_WPTR_ADDR_LO" => ring.wptr_addr[0],
+            "IH_RB_WPTR_ADDR_HI" => ring.wptr_addr[1],
+            "IH_DOORBELL_RPTR" => ring.doorbell,
+            "IH_CHICKEN" => ring.chicken,
+            // Idle, and never flooded.
+            "IH_STATUS" | "IH_INT_FLOOD_STATUS" => 0,
+            _ => return self.store.read(reg),
+        })
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let name = reg.reg.name;
+        if let Some((vmid, mm)) = Self::table(name) {
+            if value > 0xffff {
+                return Err(Refused::Undefined("a PASID has 16 bits".into()));
+            }
+            self.soc.pasids.set_of_interrupt(vmid, mm, value);
+            return Ok(());
+        }
+        let interrupts = &self.soc.interrupts;
+        match name {
+            "IH_RB_CNTL" => return self.write_cntl(value),
+            "IH_RB_BASE" => interrupts.ring().base = value,
+            "IH_RB_BASE_HI" if value <= 0xff => interrupts.ring().base_hi = value,
+            "IH_RB_RPTR" => interrupts.set_rptr(&mut interrupts.ring(), value),
+            "IH_RB_WPTR" if value % 32 == 0 => interrupts.ring().wptr = value,
+            "IH_RB_WPTR_ADDR_LO" if value % 4 == 0 => interrupts.ring().wptr_addr[0] = value,
+            "IH_RB_WPTR_ADDR_HI" if value <= 0xffff => interrupts.ring().wptr_addr[1] = value,
+            "IH_RB_BASE_HI" | "IH_RB_WPTR" | "IH_RB_WPTR_ADDR_LO" | "IH_RB_WPTR_ADDR_HI" => {
+                return Err(Refused::Undefined("reserved bits".into()));
+            }
+            "IH_DOORBELL_RPTR" => interrupts.ring().doorbell = value,
+            "IH_CHICKEN" => interrupts.ring().chicken = value,
+            "IH_STATUS" | "IH_INT_FLOOD_STATUS" => return Err(Refused::ReadOnly),
+            "IH_RB_CNTL_RING1" if IH_RB_CNTL::RB_ENABLE.get(value) != 0 => {
+                return Err(Refused::Undefined("ring 1 is not modelled".into()));
+            }
+            _ => return self.store.write(reg, value),
+        }
+        Ok(())
+    }
+
+    fn reset(&self) {
+        self.store.reset();
+        self.soc.interrupts.reset();
+    }
+}

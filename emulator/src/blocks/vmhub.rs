@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Registers of a VM hub (GFXHUB 1.2, MMHUB 1.8): contexts, apertures, invalidation, faults.
+//!
+//! Sources: Linux, `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`, `amdgpu/gmc_v9_0.c`
+//! (`gmc_v9_0_flush_gpu_tlb`, `gmc_v9_0_process_interrupt`). What translation needs is kept in
+//! [`crate::memory::hub`]. An invalidation is done when its request register is written.
+
+use super::store::Store;
+use crate::device::interrupt::Interrupt;
+use crate::device::{IpBlock, Refused, Soc};
+use crate::memory::hub::{Registers, VMIDS};
+use crate::memory::{Access, FaultReason, Hub, VmFault};
+use crate::trace::Value;
+use rkfd_hw::ih;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::{Bits, RegInfo};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Registers of the caches and of what is not modelled further: storage.
+const STORED: &[&str] = &[
+    "VM_L2_CNTL",
+    "VM_L2_CNTL3",
+    "VM_L2_CNTL4",
+    "VM_L2_CNTL5",
+    "VM_L2_CGTT_CLK_CTRL",
+    "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
+    "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
+    "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
+    "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
+    "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
+    "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
+    "VM_L2_PROTECTION_FAULT_CNTL2",
+    "VM_L2_PROTECTION_FAULT_MM_CNTL3",
+    "VM_L2_PROTECTION_FAULT_MM_CNTL4",
+    "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
+    "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
+    "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
+    "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
+];
+
+/// Invalidation engines of a hub.
+const ENGINES: usize = 18;
+
+/// An invalidation engine.
+#[derive(Clone, Copy, Default)]
+struct Engine {
+    taken: bool,
+    request: u32,
+    done: u32,
+    range: [u32; 2],
+}
+
+/// The range that covers everything: 37 bits of page number.
+const WHOLE_RANGE: [u32; 2] = [0xffff_ffff, 0x1f];
+
+/// Whether a register of GC belongs to its VM hub.
+pub fn owns(reg: &RegInfo) -> bool {
+    reg.reg.name.starts_with("VM_") || reg.reg.name.starts_with("MC_VM_")
+}
+
+/// The block of one hub.
+pub struct VmHubBlock {
+    soc: Arc<Soc>,
+    hub: Hub,
+    store: Store,
+    engines: Mutex<[Engine; ENGINES]>,
+}
+
+impl VmHubBlock {
+    /// Start-up state.
+    pub fn new(soc: Arc<Soc>, hub: Hub) -> Self {
+        Self { soc, hub, store: Store::zeroed(STORED), engines: Mutex::default() }
+    }
+
+    /// The register of translation that a name means, if it is one.
+    fn slot<'a>(r: &'a mut Registers, name: &str) -> Option<&'a mut u32> {
+        if let Some((vmid, what)) = numbered(name, "VM_CONTEXT") {
+            let half = |of: &'a mut [[u32; 2]; VMIDS], high: usize| of.get_mut(vmid)?.get_mut(high);
+            return match what {
+                "CNTL" => r.cntl.get_mut(vmid),
+                "PAGE_TABLE_BASE_ADDR_LO32" => half(&mut r.base, 0),
+                "PAGE_TABLE_BASE_ADDR_HI32" => half(&mut r.base, 1),
+                "PAGE_TABLE_START_ADDR_LO32" => half(&mut r.start, 0),
+                "PAGE_TABLE_START_ADDR_HI32" => half(&mut r.start, 1),
+                "PAGE_TABLE_END_ADDR_LO32" => half(&mut r.end, 0),
+                "PAGE_TABLE_END_ADDR_HI32" => half(&mut r.end, 1),
+                _ => None,
+            };
+        }
+        let [fb_base, fb_top, fb_offset] = &mut r.fb;
+        let [agp_base, agp_bot, agp_top] = &mut r.agp;
+        let [low, high] = &mut r.system;
+        let [address_lo, address_hi] = &mut r.fault_address;
+        Some(match name {
+            "MC_VM_FB_LOCATION_BASE" => fb_base,
+            "MC_VM_FB_LOCATION_TOP" => fb_top,
+            "MC_VM_FB_OFFSET" => fb_offset,
+            "MC_VM_AGP_BASE" => agp_base,
+            "MC_VM_AGP_BOT" => agp_bot,
+            "MC_VM_AGP_TOP" => agp_top,
+            "MC_VM_SYSTEM_APERTURE_LOW_ADDR" => low,
+            "MC_VM_SYSTEM_APERTURE_HIGH_ADDR" => high,
+            "MC_VM_MX_L1_TLB_CNTL" => &mut r.l1_cntl,
+            "VM_L2_PROTECTION_FAULT_CNTL" => &mut r.fault_cntl,
+            "VM_L2_PROTECTION_FAULT_STATUS" => &mut r.fault_status,
+            "VM_L2_PROTECTION_FAULT_ADDR_LO32" => address_lo,
+            "VM_L2_PROTECTION_FAULT_ADDR_HI32" => address_hi,
+            _ => return None,
+        })
+    }
+
+    fn read_engine(&self, n: usize, what: &str) -> Result<u32, Refused> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = engines.get_mut(n).ok_or(Refused::NotModelled)?;
+        Ok(match what {
+            // Reading takes the semaphore: one means that it was free.
+            "SEM" => u32::from(!std::mem::replace(&mut engine.taken, true)),
+            "REQ" => engine.request,
+            "ACK" => engine.done,
+            "ADDR_RANGE_LO32" => engine.range[0],
+            "ADDR_RANGE_HI32" => engine.range[1],
+            _ => return Err(Refused::NotModelled),
+        })
+    }
+
+    fn write_engine(&self, n: usize, what: &str, value: u32) -> Result<(), Refused> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = engines.get_mut(n).ok_or(Refused::NotModelled)?;
+        match what {
+            "SEM" if value == 0 => engine.taken = false,
+            "SEM" => return Err(Refused::Undefined("the semaphore is released by 0".into())),
+            "ACK" => return Err(Refused::ReadOnly),
+            "ADDR_RANGE_LO32" => engine.range[0] = value,
+            "ADDR_RANGE_HI32" => engine.range[1] = value,
+            "REQ" => {
+                if engine.range != WHOLE_RANGE {
+                    return Err(Refused::Undefined("the engine's address range is not the whole one".into()));
+                }
+                engine.request = value;
+                engine.done = gc::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ.get(value);
+                drop(engines);
+                return self.invalidate(value);
+            }
+            _ => return Err(Refused::NotModelled),
+        }
+        Ok(())
+    }
+
+    /// Carries out an invalidation request.
+    fn invalidate(&self, request: u32) -> Result<(), Refused> {
+        use gc::VM_INVALIDATE_ENG0_REQ as Req;
+        if request >> 25 != 0 || Req::FLUSH_TYPE.get(request) == 3 {
+            return Err(Refused::Undefined("reserved bits or flush type".into()));
+        }
+        let vmids = Req::PER_VMID_INVALIDATE_REQ.get(request) as u16;
+        // A translation leaves only when both caches that may keep it drop it.
+        let whole = Req::INVALIDATE_L1_PTES.get(request) != 0 && Req::INVALIDATE_L2_PTES.get(request) != 0;
+        let hub = self.soc.memory.hub(self.hub);
+        if whole {
+            hub.invalidate(vmids);
+        }
+        if Req::CLEAR_PROTECTION_FAULT_STATUS_ADDR.get(request) != 0 {
+            clear_fault(&mut hub.registers());
+        }
+        let members = [("vmids", Value::Hex(vmids.into())), ("whole", Value::Num(whole.into()))];
+        self.soc.trace.event("tlb_invalidate", &members);
+        Ok(())
+    }
+
+    fn write_context(&self, reg: &RegInfo, vmid: usize, value: u32) -> Result<(), Refused> {
+        let known = reg.fields.iter().fold(0, |mask, (_, bits)| mask | bits.mask());
+        if value & !known != 0 {
+            return Err(Refused::Undefined("reserved bits".into()));
+        }
+        let block_size = gc::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE.get(value);
+        if block_size > 9 && vmid != 0 {
+            return Err(Refused::Undefined("page table blocks above 2^18 pages".into()));
+        }
+        Ok(())
+    }
+}
+
+impl IpBlock for VmHubBlock {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let name = reg.reg.name;
+        if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
+            return self.read_engine(n, what);
+        }
+        if let Some(slot) = Self::slot(&mut self.soc.memory.hub(self.hub).registers(), name) {
+            return Ok(*slot);
+        }
+        match name {
+            // Idle; requests to invalidate are done at once.
+            "VM_L2_STATUS" | "VM_L2_CNTL2" | "VM_CONTEXTS_DISABLE" => Ok(0),
+            _ => self.store.read(reg),
+        }
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let name = reg.reg.name;
+        if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
+            return self.write_engine(n, what, value);
+        }
+        let hub = self.soc.memory.hub(self.hub);
+        match name {
+            // Firmware has placed the frame buffer; the host's writes do not reach it.
+            "MC_VM_FB_LOCATION_BASE" | "MC_VM_FB_LOCATION_TOP" | "MC_VM_FB_OFFSET" => return Err(Refused::ReadOnly),
+            "VM_L2_PROTECTION_FAULT_STATUS"
+            | "VM_L2_PROTECTION_FAULT_ADDR_LO32"
+            | "VM_L2_PROTECTION_FAULT_ADDR_HI32"
+            | "VM_L2_STATUS" => return Err(Refused::ReadOnly),
+            "VM_L2_CNTL2" => {
+                let all = gc::VM_L2_CNTL2::INVALIDATE_ALL_L1_TLBS.mask() | gc::VM_L2_CNTL2::INVALIDATE_L2_CACHE.mask();
+                if value & all == all {
+                    hub.invalidate(u16::MAX);
+                }
+                return Ok(());
+            }
+            "VM_CONTEXTS_DISABLE" if value != 0 => return Err(Refused::NotModelled),
+            "VM_CONTEXTS_DISABLE" => return Ok(()),
+            "VM_L2_PROTECTION_FAULT_CNTL" => {
+                let clear = gc::VM_L2_PROTECTION_FAULT_CNTL::CLEAR_PROTECTION_FAULT_STATUS_ADDR;
+                let mut registers = hub.registers();
+                registers.fault_cntl = clear.set(value, 0);
+                if clear.get(value) != 0 {
+                    clear_fault(&mut registers);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        if let Some((vmid, "CNTL")) = numbered(name, "VM_CONTEXT") {
+            self.write_context(reg, vmid, value)?;
+        }
+        if let Some(slot) = Self::slot(&mut hub.registers(), name) {
+            *slot = value;
+            return Ok(());
+        }
+        self.store.write(reg, value)
+    }
+
+    fn reset(&self) {
+        self.store.reset();
+        *self.engines.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
+        self.soc.memory.hub(self.hub).reset();
+    }
+}
+
+/// Splits `VM_CONTEXT3_CNTL` into 3 and `CNTL`.
+fn numbered<'a>(name: &'a str, prefix: &str) -> Option<(usize, &'a str)> {
+    let (number, what) = name.strip_prefix(prefix)?.split_once('_')?;
+    Some((number.parse().ok()?, what))
+}
+
+fn clear_fault(registers: &mut Registers) {
+    registers.fault_status = 0;
+    registers.fault_address = [0; 2];
+}
+
+/// What a fault is in the terms of the hub's registers.
+struct Kind {
+    /// The context's bit that enables the interrupt.
+    enable: Bits,
+    /// `WALKER_ERROR`.
+    walker: u32,
+    /// `PERMISSION_FAULTS`: valid, read, write, execute.
+    permission: u32,
+}
+
+fn kind(fault: &VmFault) -> Kind {
+    use gc::VM_CONTEXT0_CNTL as Cntl;
+    let of_access = match fault.access {
+        Access::Read => (Cntl::READ_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 1),
+        Access::Write | Access::Atomic => (Cntl::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 2),
+        Access::Execute => (Cntl::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 3),
+    };
+    let valid = (Cntl::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT, 1);
+    let (walker, (enable, permission)) = match fault.reason {
+        FaultReason::Disabled | FaultReason::Range | FaultReason::Mode => {
+            (1, (Cntl::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1))
+        }
+        FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => {
+            (1 + u32::from(level.min(3)), (Cntl::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT, 1))
+        }
+        FaultReason::Invalid(_) | FaultReason::Malformed(_) | FaultReason::NoMemory => (0, valid),
+        FaultReason::Permission => (0, of_access),
+    };
+    Kind { enable, walker, permission: permission | of_access.1 }
+}
+
+/// Captures a fault in its hub's registers and raises the interrupt.
+///
+/// The first fault is kept until it is cleared; later ones only set MORE_FAULTS, unless the control
+/// register lets them replace it. A fault of VMID 0 is a bug of the driver itself and recorded.
+pub fn capture(soc: &Soc, fault: &VmFault) {
+    use gc::VM_L2_PROTECTION_FAULT_CNTL as Cntl;
+    use gc::VM_L2_PROTECTION_FAULT_STATUS as Status;
+    let page = fault.va >> 12;
+    let kind = kind(fault);
+    let write = matches!(fault.access, Access::Write | Access::Atomic);
+    let enabled = {
+        let mut r = soc.memory.hub(fault.hub).registers();
+        let replace = Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES.get(r.fault_cntl) != 0;
+        if r.fault_status != 0 && !replace {
+            r.fault_status = Status::MORE_FAULTS.set(r.fault_status, 1);
+        } else {
+            let status = Status::WALKER_ERROR.set(0, kind.walker);
+            let status = Status::PERMISSION_FAULTS.set(status, kind.permission);
+            let status = Status::RW.set(status, write.into());
+            let status = Status::ATOMIC.set(status, u32::from(fault.access == Access::Atomic));
+            r.fault_status = Status::VMID.set(status, fault.vmid.into());
+            r.fault_address = [page as u32, (page >> 32) as u32 & 0xf];
+        }
+        let cntl = r.cntl.get(usize::from(fault.vmid)).copied().unwrap_or(0);
+        kind.enable.get(cntl) != 0
+    };
+    if fault.vmid == 0 {
+        soc.report.violation(format_args!("{fault}"));
+    }
+    let text = fault.to_string();
+    soc.trace.event("vm_fault", &[("fault", Value::Text(&text)), ("interrupt", Value::Num(enabled.into()))]);
+    if !enabled {
+        return;
+    }
+    // The access's kind stands in the second data word (`AMDGPU_GMC9_FAULT_SOURCE_DATA_*`), the
+    // fault's in the ring id (`kfd_int_process_v9.c`: 0x08 valid, 0x10 read, 0x20 write).
+    let access = match fault.access {
+        Access::Read => 0x40,
+        Access::Write | Access::Atomic => 0x20,
+        Access::Execute => 0x10,
+    };
+    let (client, node) = match fault.hub {
+        Hub::Gfx => (ih::client::UTCL2, 1),
+        Hub::Mm => (ih::client::VMC, 0),
+    };
+    soc.interrupt(&Interrupt {
+        client,
+        source: ih::source::VM_FAULT,
+        ring_id: (kind.permission as u8 & 0x7) << 3,
+        vmid: fault.vmid,
+        hub: fault.hub,
+        node,
+        data: [page as u32, (page >> 32) as u32 & 0xf | access, 0, 0],
+    });
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! AMD Instinct MI308X: one compute die (XCC) of gfx942.
+//!
+//! An MI308X has 80 compute units on four XCCs. Here is one XCC with its 20, as a partition in CPX
+//! mode is. What is not public about this very chip is taken from its nearest kin, and said so.
+
+use super::{Chip, GcShape, Ip, RegisterBlock};
+use rkfd_hw::regs::{self, Block};
+
+/// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
+mod hw_id {
+    pub(super) const MP1: u16 = 1;
+    pub(super) const SDMA0: u16 = 42;
+    pub(super) const DF: u16 = 46;
+}
+
+/// IP versions are those for which Linux has MI300 support (`amdgpu/amdgpu_discovery.c`).
+///
+/// Base addresses are Aldebaran's (`include/aldebaran_ip_offset.h`), the nearest chip whose bases
+/// are public; GC's agree with `XCC_REG_RANGE_*` in `amdgpu/gfx_v9_4_3.c`. NBIO has segments beyond
+/// Aldebaran's: 5 and 8 are the block addresses in `asic_reg/nbio/nbio_7_9_0_offset.h`
+/// (0x1400000 and 0x10100000) in words.
+const IPS: &[Ip] = &[
+    Ip { hw_id: Block::Gc as u16, instance: 0, version: (9, 4, 3), bases: &[0x2000, 0xa000, 0x0240_2c00] },
+    Ip { hw_id: hw_id::SDMA0, instance: 0, version: (4, 4, 2), bases: &[0x1260, 0x12540, 0x0040_a800] },
+    Ip { hw_id: Block::Mmhub as u16, instance: 0, version: (1, 8, 0), bases: &[0x1a000, 0x0240_8800] },
+    Ip { hw_id: Block::Athub as u16, instance: 0, version: (1, 8, 0), bases: &[0xc20, 0x0240_8c00] },
+    Ip { hw_id: Block::Osssys as u16, instance: 0, version: (4, 4, 2), bases: &[0x10a0, 0x0240_a000] },
+    Ip { hw_id: Block::Hdp as u16, instance: 0, version: (4, 4, 2), bases: &[0xf20, 0x0240_a400] },
+    Ip {
+        hw_id: Block::Nbio as u16,
+        instance: 0,
+        version: (7, 9, 0),
+        bases: &[0x0, 0x14, 0xd20, 0x10400, 0x0241_b000, 0x0050_0000, 0, 0, 0x0404_0000],
+    },
+    Ip {
+        hw_id: Block::Mp0 as u16,
+        instance: 0,
+        version: (13, 0, 6),
+        bases: &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00],
+    },
+    Ip {
+        hw_id: hw_id::MP1,
+        instance: 0,
+        version: (13, 0, 6),
+        bases: &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00],
+    },
+    Ip { hw_id: hw_id::DF, instance: 0, version: (4, 15, 0), bases: &[0x7000, 0x0240_b800, 0x07c0_0000] },
+];
+
+/// The chip.
+pub const CHIP: Chip = Chip {
+    name: "AMD Instinct MI308X",
+    device_id: 0x74a2,
+    revision: 0,
+    class: 0x12_0000,
+    subsystem_id: 0x74a2,
+    rev_id: 1,
+    doorbell_size: 2 << 20,
+    mmio_size: 512 << 10,
+    // Where an MI300's driver log shows VRAM ("VRAM: ... 0x0000008000000000 - ...").
+    fb_base: 0x80_0000_0000,
+    fb_offset: 0,
+    clock_hz: 100_000_000,
+    ips: IPS,
+    blocks: &[
+        RegisterBlock { block: Block::Gc, table: &regs::gc_9_4_3::TABLE },
+        RegisterBlock { block: Block::Mmhub, table: &regs::mmhub_1_8_0::TABLE },
+        RegisterBlock { block: Block::Athub, table: &regs::athub_1_8_0::TABLE },
+        RegisterBlock { block: Block::Osssys, table: &regs::osssys_4_4_2::TABLE },
+        RegisterBlock { block: Block::Hdp, table: &regs::hdp_4_4_2::TABLE },
+        RegisterBlock { block: Block::Nbio, table: &regs::nbio_7_9_0::TABLE },
+        RegisterBlock { block: Block::Mp0, table: &regs::mp_13_0_6::TABLE },
+    ],
+    // Four engines of one array with ten compute units each, of which half are fused off: which
+    // half is not public.
+    gc: GcShape {
+        engines: 4,
+        arrays_per_engine: 1,
+        cus_per_array: 10,
+        inactive_cus: &[0x3e0, 0x3e0, 0x3e0, 0x3e0],
+        wave_size: 64,
+        waves_per_simd: 8,
+        simds_per_cu: 4,
+        lds_size: 64 << 10,
+    },
+    // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
+    start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
+};

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The device: what its blocks share ([`Soc`]), and the way of a register access to a block.
+//!
+//! ```text
+//! BAR5 offset --Router--> (block, register) --Device--> IpBlock::{read, write}
+//! ```
+//!
+//! Register accesses come from the transport's thread and must be answered at once: a block that
+//! has work to do hands it to a thread of its own.
+
+pub mod clock;
+pub mod doorbell;
+pub mod interrupt;
+pub mod router;
+
+use crate::blocks;
+use crate::chip::Chip;
+use crate::cp::Cp;
+use crate::inject::{Fault, Faults};
+use crate::memory::{Hub, Memory, VmFault};
+use crate::report::Report;
+use crate::trace::{Trace, Value};
+use clock::Clock;
+use doorbell::Doorbells;
+use interrupt::Interrupts;
+use rkfd_hw::regs::RegInfo;
+use router::{Router, Target};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// What the blocks share.
+pub struct Soc {
+    /// The chip's constants.
+    pub chip: &'static Chip,
+    /// VRAM, guest RAM, address spaces.
+    pub memory: Arc<Memory>,
+    /// The doorbell BAR.
+    pub doorbells: Arc<Doorbells>,
+    /// The way to the interrupt ring.
+    pub interrupts: Interrupts,
+    /// Which process (PASID) each VMID serves (ATHUB, IH).
+    pub pasids: blocks::athub::Pasids,
+    /// The device's clock.
+    pub clock: Clock,
+    /// Injected faults.
+    pub faults: Faults,
+    /// Where violations go.
+    pub report: Arc<Report>,
+    /// Where events go.
+    pub trace: Arc<Trace>,
+}
+
+impl Soc {
+    /// Raises an interrupt: the handler adds the time and the VMID's process.
+    pub fn interrupt(&self, what: &interrupt::Interrupt) {
+        let pasid = self.pasids.of_interrupt(what.vmid, what.hub == Hub::Mm);
+        self.interrupts.raise(what, pasid, self.clock.now());
+    }
+
+    /// Tells a hub that an access of one of its clients failed: status and address are captured,
+    /// and the fault interrupt is raised if the context enables it.
+    pub fn vm_fault(&self, fault: &VmFault) {
+        blocks::vmhub::capture(self, fault);
+    }
+}
+
+/// Why a block refuses an access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// The chip has the register, but it is not modelled.
+    NotModelled,
+    /// The register can't be written.
+    ReadOnly,
+    /// A value or a state that the hardware does not define, or that is not modelled.
+    Undefined(String),
+}
+
+/// A block of the device.
+///
+/// An access that is refused has no effect and reads as zero; the device records it.
+pub trait IpBlock: Send + Sync {
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// The access is refused.
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused>;
+
+    /// Writes a register.
+    ///
+    /// # Errors
+    /// The access is refused.
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused>;
+
+    /// Returns to the start-up state. Work in progress ends before this returns.
+    fn reset(&self);
+}
+
+/// How a device is made.
+pub struct Config {
+    /// The chip.
+    pub chip: &'static Chip,
+    /// Bytes of VRAM.
+    pub vram_size: u64,
+    /// Injected faults.
+    pub faults: Faults,
+    /// Where violations go.
+    pub report: Arc<Report>,
+    /// Where events go.
+    pub trace: Arc<Trace>,
+}
+
+/// The assembled device.
+pub struct Device {
+    /// What the blocks share.
+    pub soc: Arc<Soc>,
+    router: Router,
+    blocks: blocks::Blocks,
+    accesses: AtomicU64,
+}
+
+/// Accesses after which an injected dead bus sets in.
+const DEAD_AFTER: u64 = 2000;
+
+impl Device {
+    /// A device in its start-up state.
+    ///
+    /// # Errors
+    /// The host has no memory for it.
+    pub fn new(config: Config) -> io::Result<Arc<Self>> {
+        let Config { chip, vram_size, faults, report, trace } = config;
+        let memory = Memory::new(chip, vram_size, &faults, report.clone())?;
+        let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
+        let interrupts = Interrupts::new(memory.clone(), doorbells.clone(), report.clone(), trace.clone());
+        let soc = Arc::new(Soc {
+            chip,
+            doorbells,
+            interrupts,
+            pasids: blocks::athub::Pasids::default(),
+            clock: Clock::new(chip.clock_hz),
+            memory,
+            faults,
+            report,
+            trace,
+        });
+        let cp = Cp::new(soc.clone());
+        let device = Self {
+            router: Router::new(chip),
+            blocks: blocks::Blocks::new(&soc, cp),
+            soc,
+            accesses: AtomicU64::new(0),
+        };
+        device.start_up();
+        Ok(Arc::new(device))
+    }
+
+    /// Reads the register at a byte offset in BAR5.
+    pub fn read(&self, offset: u64) -> u32 {
+        if self.is_dead() {
+            return u32::MAX;
+        }
+        match self.router.resolve(offset) {
+            Target::Register(at) => self.read_register(at.block, at.reg),
+            Target::Index => self.router.index(),
+            Target::IndexHigh => self.router.index_high(),
+            Target::Data => match self.router.indirect() {
+                Some(at) => self.read_register(at.block, at.reg),
+                None => self.unknown("indirect read", self.router.indirect_address()),
+            },
+            Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
+            Target::Unknown => self.unknown("read", offset),
+        }
+    }
+
+    /// Writes the register at a byte offset in BAR5.
+    pub fn write(&self, offset: u64, value: u32) {
+        if self.is_dead() {
+            return;
+        }
+        match self.router.resolve(offset) {
+            Target::Register(at) => self.write_register(at.block, at.reg, value),
+            Target::Index => self.router.set_index(value),
+            Target::IndexHigh => self.router.set_index_high(value),
+            Target::Data => match self.router.indirect() {
+                Some(at) => self.write_register(at.block, at.reg, value),
+                None => {
+                    self.unknown("indirect write", self.router.indirect_address());
+                }
+            },
+            Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => {}
+            Target::Unknown => {
+                self.unknown("write", offset);
+            }
+        }
+    }
+
+    /// Returns to the start-up state (reset by the bus or by function-level reset). VRAM keeps its
+    /// content, apart from what firmware puts there.
+    pub fn reset(&self) {
+        self.soc.trace.event("reset", &[]);
+        self.blocks.reset();
+        self.soc.memory.hub(Hub::Gfx).reset();
+        self.soc.memory.hub(Hub::Mm).reset();
+        self.soc.doorbells.reset();
+        self.soc.interrupts.reset();
+        self.soc.pasids.reset();
+        self.router.reset();
+        self.start_up();
+    }
+
+    /// What firmware does before the host may use the device: it puts the discovery binary
+    /// into VRAM.
+    fn start_up(&self) {
+        crate::blocks::discovery::install(&self.soc);
+    }
+
+    fn read_register(&self, block: rkfd_hw::regs::Block, reg: &'static RegInfo) -> u32 {
+        let value = self.blocks.get(block, reg).read(reg).unwrap_or_else(|why| {
+            self.refused("read", reg, None, &why);
+            0
+        });
+        self.trace_register("read", reg, value);
+        value
+    }
+
+    fn write_register(&self, block: rkfd_hw::regs::Block, reg: &'static RegInfo, value: u32) {
+        self.trace_register("write", reg, value);
+        if let Err(why) = self.blocks.get(block, reg).write(reg, value) {
+            self.refused("write", reg, Some(value), &why);
+        }
+    }
+
+    fn trace_register(&self, what: &str, reg: &RegInfo, value: u32) {
+        if self.soc.trace.is_on() {
+            let members = [("reg", Value::Text(reg.reg.name)), ("value", Value::Hex(value.into()))];
+            self.soc.trace.event(if what == "read" { "reg_read" } else { "reg_write" }, &members);
+        }
+    }
+
+    fn refused(&self, what: &str, reg: &RegInfo, value: Option<u32>, why: &Refused) {
+        let name = reg.reg.name;
+        let why = match why {
+            Refused::NotModelled => "not modelled",
+            Refused::ReadOnly => "read-only",
+            Refused::Undefined(text) => text,
+        };
+        match value {
+            Some(v) => self.soc.report.violation(format_args!("{what} of {name} = {v:#x}: {why}")),
+            None => self.soc.report.violation(format_args!("{what} of {name}: {why}")),
+        }
+    }
+
+    fn unknown(&self, what: &str, offset: u64) -> u32 {
+        self.soc.report.violation(format_args!(
+            "{what} of unknown register at {offset:#x} (word {:#x})",
+            offset / 4
+        ));
+        0
+    }
+
+    fn is_dead(&self) -> bool {
+        self.soc.faults.has(Fault::DeadReads) && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
+    }
+}

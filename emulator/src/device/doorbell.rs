@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The doorbell BAR: words that the guest stores and the device polls.
+//!
+//! The guest maps the BAR's memory file, so a store makes no exit; who listens to a doorbell loads
+//! it again and again. A doorbell is a 32-bit word by index; compute queues use the aligned pair
+//! from an even index as one of 64 bits.
+
+use crate::memory::host::{HostPage, Mapping};
+use crate::report::Report;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// The doorbells.
+pub struct Doorbells {
+    file: Mapping,
+    all: HostPage,
+    enabled: AtomicBool,
+    /// Words that reach the interrupt handler: first, and how many in the high half.
+    ih: AtomicU64,
+    report: Arc<Report>,
+}
+
+impl Doorbells {
+    /// A doorbell BAR of `size` bytes, disabled.
+    ///
+    /// # Errors
+    /// The host has no memory file for it.
+    pub fn new(size: u64, report: Arc<Report>) -> io::Result<Self> {
+        let file = Mapping::anonymous("rkfd-doorbells", size)?;
+        let all = file.part(0, size as usize).ok_or_else(|| io::Error::other("empty doorbell BAR"))?;
+        Ok(Self { file, all, enabled: AtomicBool::new(false), ih: AtomicU64::new(0), report })
+    }
+
+    /// The memory file, for the guest to map.
+    pub fn file(&self) -> Mapping {
+        self.file
+    }
+
+    /// How many 32-bit doorbells there are.
+    pub fn words(&self) -> u32 {
+        (self.all.len() / 4) as u32
+    }
+
+    /// Whether the aperture is enabled (`RCC_DOORBELL_APER_EN`): stores before are dropped.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Acquire)
+    }
+
+    /// Enables or disables the aperture. What was stored while it was disabled never reached the
+    /// device: it is recorded and dropped.
+    pub fn enable(&self, on: bool) {
+        if self.enabled.swap(on, Ordering::AcqRel) || !on {
+            return;
+        }
+        for index in (0..self.words()).step_by(2) {
+            if let Some(word) = self.all.u64(index as usize * 4) {
+                if word.load(Ordering::Acquire) != 0 {
+                    self.report.violation(format_args!("doorbell {index:#x} rung while the aperture was disabled"));
+                    word.store(0, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// The 64-bit doorbell at a word index, with acquire order: what the guest wrote before it rang
+    /// is visible. Disabled doorbells read as zero; an odd index, or one beyond the BAR, is recorded.
+    pub fn load(&self, index: u32) -> u64 {
+        if !self.is_enabled() {
+            return 0;
+        }
+        let word = (index % 2 == 0).then(|| self.all.u64(index as usize * 4)).flatten();
+        match word {
+            Some(word) => word.load(Ordering::Acquire),
+            None => {
+                self.report.violation(format_args!("64-bit doorbell at word {index:#x}, which the BAR has not"));
+                0
+            }
+        }
+    }
+
+    /// The 32-bit doorbell at a word index, otherwise as [`Doorbells::load`].
+    pub fn load_u32(&self, index: u32) -> u32 {
+        if !self.is_enabled() {
+            return 0;
+        }
+        self.all.u32(index as usize * 4).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// Sets the 64-bit doorbell at a word index, so that the next ring is seen as a change: the device
+    /// does so when it connects a queue, with the queue's own write pointer.
+    pub fn store(&self, index: u32, value: u64) {
+        if let Some(word) = self.all.u64(index as usize * 4) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// Sets which words reach the interrupt handler.
+    pub fn route_ih(&self, first: u32, count: u32) {
+        self.ih.store(u64::from(first) | u64::from(count) << 32, Ordering::Release);
+    }
+
+    /// Whether a word reaches the interrupt handler.
+    pub fn reaches_ih(&self, index: u32) -> bool {
+        let range = self.ih.load(Ordering::Acquire);
+        let (first, count) = (range as u32, (range >> 32) as u32);
+        index.checked_sub(first).is_some_and(|n| n < count)
+    }
+
+    /// Start-up state: disabled and zero.
+    pub fn reset(&self) {
+        self.enabled.store(false, Ordering::Release);
+        self.route_ih(0, 0);
+        for at in (0..self.all.len()).step_by(8) {
+            if let Some(word) = self.all.u64(at) {
+                // A page that was never touched stays untouched.
+                if word.load(Ordering::Relaxed) != 0 {
+                    word.store(0, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}

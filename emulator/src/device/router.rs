@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where a register access goes: from a byte offset in BAR5 to a block's register.
+//!
+//! A register lies at its segment's base address plus its offset, in words. BAR5 shows the first
+//! 512 KiB of that space; what lies beyond is reached indirectly: its byte address is written to
+//! `BIF_BX0_PCIE_INDEX2` (and `_INDEX2_HI`), then `BIF_BX0_PCIE_DATA2` is that register
+//! (Linux, `amdgpu_device_indirect_wreg`).
+
+use crate::chip::Chip;
+use rkfd_hw::regs::{Block, RegInfo};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A register of a block.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// The block.
+    pub block: Block,
+    /// The register.
+    pub reg: &'static RegInfo,
+}
+
+/// What lies at an offset.
+pub enum Target {
+    /// A register.
+    Register(Place),
+    /// The indirect address.
+    Index,
+    /// Its high bits.
+    IndexHigh,
+    /// The register at the indirect address.
+    Data,
+    /// Nothing that the chip's tables know.
+    Unknown,
+}
+
+/// The table of registers by word address, and the indirect address.
+pub struct Router {
+    by_word: HashMap<u64, Place>,
+    window: u64,
+    index: AtomicU32,
+    index_high: AtomicU32,
+}
+
+impl Router {
+    /// The router of a chip.
+    pub fn new(chip: &'static Chip) -> Self {
+        let mut by_word = HashMap::new();
+        for block in chip.blocks {
+            let bases = chip.ips.iter().find(|ip| ip.hw_id == block.block as u16 && ip.instance == 0);
+            for reg in block.table.regs {
+                let base = bases.and_then(|ip| ip.bases.get(usize::from(reg.reg.segment)));
+                if let Some(base) = base {
+                    let word = u64::from(*base) + u64::from(reg.reg.offset);
+                    by_word.insert(word, Place { block: block.block, reg });
+                }
+            }
+        }
+        Self { by_word, window: chip.mmio_size, index: AtomicU32::new(0), index_high: AtomicU32::new(0) }
+    }
+
+    /// What lies at a byte offset of BAR5.
+    pub fn resolve(&self, offset: u64) -> Target {
+        if offset % 4 != 0 || offset >= self.window {
+            return Target::Unknown;
+        }
+        match self.by_word.get(&(offset / 4)) {
+            Some(at) => match at.reg.reg.name {
+                "BIF_BX0_PCIE_INDEX2" => Target::Index,
+                "BIF_BX0_PCIE_INDEX2_HI" => Target::IndexHigh,
+                "BIF_BX0_PCIE_DATA2" => Target::Data,
+                _ => Target::Register(*at),
+            },
+            None => Target::Unknown,
+        }
+    }
+
+    /// The register at the indirect address.
+    pub fn indirect(&self) -> Option<Place> {
+        let at = self.indirect_address();
+        (at % 4 == 0).then(|| self.by_word.get(&(at / 4)).copied()).flatten()
+    }
+
+    /// The indirect byte address. The high bits choose another die, of which there is none.
+    pub fn indirect_address(&self) -> u64 {
+        u64::from(self.index()) | u64::from(self.index_high()) << 32
+    }
+
+    /// `BIF_BX0_PCIE_INDEX2`.
+    pub fn index(&self) -> u32 {
+        self.index.load(Ordering::Relaxed)
+    }
+
+    /// `BIF_BX0_PCIE_INDEX2_HI`.
+    pub fn index_high(&self) -> u32 {
+        self.index_high.load(Ordering::Relaxed)
+    }
+
+    /// Writes `BIF_BX0_PCIE_INDEX2`.
+    pub fn set_index(&self, value: u32) {
+        self.index.store(value, Ordering::Relaxed);
+    }
+
+    /// Writes `BIF_BX0_PCIE_INDEX2_HI`.
+    pub fn set_index_high(&self, value: u32) {
+        self.index_high.store(value, Ordering::Relaxed);
+    }
+
+    /// Start-up state.
+    pub fn reset(&self) {
+        self.set_index(0);
+        self.set_index_high(0);
+    }
+
+    /// The byte address of a register by name: for tests and tools.
+    pub fn address_of(&self, block: Block, name: &str) -> Option<u64> {
+        let found = self.by_word.iter().find(|(_, at)| at.block == block && at.reg.reg.name == name);
+        found.map(|(word, _)| word * 4)
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Faults on request (`--inject NAME`): a broken device, or a mutation that proves that a test
+//! which compares results would notice.
+
+use clap::ValueEnum;
+
+/// One fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Fault {
+    /// The device falls off the bus: after some accesses all register reads give ffffffff.
+    DeadReads,
+    /// The command processor never completes QUERY_STATUS.
+    NoFence,
+    /// The discovery binary has a wrong signature.
+    BadDiscoverySignature,
+    /// The discovery binary has a wrong checksum.
+    BadDiscoveryChecksum,
+    /// The discovery binary lists a graphics core of an unknown version.
+    UnknownGcVersion,
+    /// The firmware does not run, as before PSP load.
+    Cold,
+    /// Mutation: the first page walk of a user VMID gets a wrong page address.
+    StalePte,
+    /// Mutation: one bit of the first fetched instruction word is flipped.
+    FlipInstructionBit,
+    /// Mutation: the last body word of an AQL packet is hidden until the next fetch.
+    DropRelease,
+}
+
+/// The faults of this run.
+#[derive(Clone, Default, Debug)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// A set of faults.
+    pub fn new(faults: &[Fault]) -> Self {
+        Self(faults.to_vec())
+    }
+
+    /// Whether a fault was asked for.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.0.contains(&fault)
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! An AMD GPU as a PCI device for QEMU's `vfio-user-pci`.
+//!
+//! ```text
+//! guest driver -- MMIO --> transport -> device (router) -> blocks (nbio mp0 hdp athub ih mmhub gfxhub)
+//!              -- doorbell page (shared) -----------------> cp (command processor) -> rkfd-isa
+//!                                                           |  reads and writes through
+//! guest RAM, VRAM <---- memory (VM hubs, page tables, TLB) <-+
+//!              <-- MSI -- interrupts (IH ring) <-------------+
+//! ```
+//!
+//! The device is written from the hardware's side, from Linux's register headers and what the
+//! chip does; it knows nothing of the driver. Where the guest does what the hardware does not
+//! define, nothing is guessed: it is recorded ([`report`]), the access has no effect, and the run
+//! fails. Nothing here panics on what the guest does, and no code here is `unsafe`: host memory
+//! is mapped and reached by `vm-memory`.
+
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod chip;
+pub mod cp;
+pub mod device;
+pub mod inject;
+pub mod memory;
+pub mod report;
+pub mod trace;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Guest RAM by bus address: what the device reaches by DMA.
+//!
+//! QEMU announces ranges of bus addresses with the memory file behind them, and takes them back,
+//! sometimes in pieces or without having announced them. Each file is mapped once, whole, and stays
+//! mapped ([`super::host`]); announcing and taking back only changes the table of ranges. All
+//! arithmetic on its addresses is checked.
+
+use super::host::Mapping;
+use super::{HostPage, PAGE};
+use crate::report::Report;
+use rustix::fs::fstat;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// A range of bus addresses: its length and what is behind it.
+#[derive(Clone, Copy)]
+struct Range {
+    size: u64,
+    /// The file and the range's offset in it; `None` for memory without a file (another
+    /// device's BAR, or our own), which can't be reached.
+    backing: Option<(Mapping, u64)>,
+}
+
+/// The table of ranges.
+pub struct Bus {
+    ranges: RwLock<BTreeMap<u64, Range>>,
+    files: Mutex<HashMap<(u64, u64), Mapping>>,
+    epoch: AtomicU64,
+    report: Arc<Report>,
+}
+
+impl Bus {
+    /// An empty bus.
+    pub fn new(report: Arc<Report>) -> Self {
+        Self { ranges: RwLock::default(), files: Mutex::default(), epoch: AtomicU64::new(0), report }
+    }
+
+    /// Announces `size` bytes at bus address `address`, which are those of `file` at `offset`.
+    pub fn map(&self, address: u64, size: u64, offset: u64, file: Option<File>) {
+        if size == 0 || address.checked_add(size).is_none() {
+            return;
+        }
+        let backing = file.and_then(|file| Some((self.file(file)?, offset)));
+        let backing = backing.filter(|(m, at)| at.checked_add(size).is_some_and(|end| end <= m.size()));
+        self.unmap(address, size);
+        let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
+        ranges.insert(address, Range { size, backing });
+    }
+
+    /// Takes a range back, whatever of it was announced.
+    pub fn unmap(&self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
+        let first = ranges.range(..address).next_back().map_or(address, |(&at, _)| at);
+        let hit: Vec<(u64, Range)> = ranges
+            .range(first..end.max(first))
+            .map(|(&at, &r)| (at, r))
+            .filter(|(at, r)| at + r.size > address)
+            .collect();
+        for (at, range) in hit {
+            ranges.remove(&at);
+            if at < address {
+                ranges.insert(at, Range { size: address - at, ..range });
+            }
+            if at + range.size > end {
+                let skip = end - at;
+                let backing = range.backing.map(|(m, offset)| (m, offset + skip));
+                ranges.insert(end, Range { size: range.size - skip, backing });
+            }
+        }
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Forgets all ranges: the client has gone.
+    pub fn clear(&self) {
+        self.ranges.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The page at a bus address (rounded down), or `None`, recorded, where there is no guest RAM.
+    pub fn page(&self, address: u64) -> Option<HostPage> {
+        let page = self.peek(address);
+        if page.is_none() {
+            let at = address & !(PAGE - 1);
+            self.report.violation(format_args!("DMA outside guest RAM at bus address {at:#x}"));
+        }
+        page
+    }
+
+    /// As [`Bus::page`], without a record.
+    pub fn peek(&self, address: u64) -> Option<HostPage> {
+        let address = address & !(PAGE - 1);
+        let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
+        let (&at, range) = ranges.range(..=address).next_back()?;
+        if address - at > range.size.checked_sub(PAGE)? {
+            return None;
+        }
+        let (mapping, offset) = range.backing?;
+        mapping.part(offset + (address - at), PAGE as usize)
+    }
+
+    /// How often ranges were taken back: with it a kept [`HostPage`] is known to be current.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The mapping of a file: each is mapped once.
+    fn file(&self, file: File) -> Option<Mapping> {
+        let stat = fstat(&file).ok()?;
+        let size = u64::try_from(stat.st_size).ok()?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mapping) = files.get(&(stat.st_dev, stat.st_ino)) {
+            if mapping.size() >= size {
+                return Some(*mapping);
+            }
+        }
+        let mapping = Mapping::file(file, size).ok()?;
+        files.insert((stat.st_dev, stat.st_ino), mapping);
+        Some(mapping)
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A VM hub's registers, and its translation caches.
+//!
+//! The graphics hub (GC) and the multimedia hub (MMHUB) have the same registers by name, at other
+//! addresses. Sources: Linux, `asic_reg/gc/gc_9_4_3_*.h`, `asic_reg/mmhub/mmhub_1_8_0_*.h`, and for
+//! their use `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`. The registers' side effects are in
+//! [`crate::blocks::vmhub`]; here is what translation needs of them.
+
+use super::tlb::Tlb;
+use super::walk::{FaultReason, Place, Translation};
+use super::{Hub, Memory};
+use crate::chip::Chip;
+use crate::inject::{Fault, Faults};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// VMIDs of a hub.
+pub const VMIDS: usize = 16;
+
+/// The registers that translation uses, by their place in the hub.
+#[derive(Clone, Default)]
+pub struct Registers {
+    /// `VM_CONTEXTn_CNTL`.
+    pub cntl: [u32; VMIDS],
+    /// `VM_CONTEXTn_PAGE_TABLE_BASE_ADDR_{LO32,HI32}`.
+    pub base: [[u32; 2]; VMIDS],
+    /// `VM_CONTEXTn_PAGE_TABLE_START_ADDR_{LO32,HI32}`, a page number.
+    pub start: [[u32; 2]; VMIDS],
+    /// `VM_CONTEXTn_PAGE_TABLE_END_ADDR_{LO32,HI32}`, the last page's number.
+    pub end: [[u32; 2]; VMIDS],
+    /// `MC_VM_FB_LOCATION_{BASE,TOP}` and `MC_VM_FB_OFFSET`, in units of 16 MiB.
+    pub fb: [u32; 3],
+    /// `MC_VM_AGP_{BASE,BOT,TOP}`, in units of 16 MiB.
+    pub agp: [u32; 3],
+    /// `MC_VM_SYSTEM_APERTURE_{LOW,HIGH}_ADDR`, in units of 256 KiB.
+    pub system: [u32; 2],
+    /// `MC_VM_MX_L1_TLB_CNTL`.
+    pub l1_cntl: u32,
+    /// `VM_L2_PROTECTION_FAULT_CNTL`.
+    pub fault_cntl: u32,
+    /// `VM_L2_PROTECTION_FAULT_STATUS`: zero while no fault is captured.
+    pub fault_status: u32,
+    /// `VM_L2_PROTECTION_FAULT_ADDR_{LO32,HI32}`, a page number.
+    pub fault_address: [u32; 2],
+}
+
+/// A context's registers, put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context {
+    /// `ENABLE_CONTEXT`.
+    pub enabled: bool,
+    /// `PAGE_TABLE_DEPTH`: directories above the page table block.
+    pub depth: u8,
+    /// `PAGE_TABLE_BLOCK_SIZE`: address bits of the block above 9.
+    pub block_size: u32,
+    /// Root table's address and flags.
+    pub base: u64,
+    /// First page's number.
+    pub start: u64,
+    /// Last page's number.
+    pub end: u64,
+}
+
+/// A hub.
+pub struct VmHub {
+    hub: Hub,
+    registers: Mutex<Registers>,
+    power_on: Registers,
+    tlbs: [Tlb; VMIDS],
+    stale_pte: AtomicBool,
+}
+
+impl VmHub {
+    /// A hub as the chip's firmware leaves it: it has placed the frame buffer, nothing else.
+    pub fn new(hub: Hub, chip: &Chip, vram_size: u64, faults: &Faults) -> Self {
+        let base = (chip.fb_base >> 24) as u32;
+        let top = ((chip.fb_base + vram_size.max(1) - 1) >> 24) as u32;
+        let power_on = Registers { fb: [base, top, (chip.fb_offset >> 24) as u32], ..Registers::default() };
+        Self {
+            hub,
+            registers: Mutex::new(power_on.clone()),
+            power_on,
+            tlbs: Default::default(),
+            stale_pte: AtomicBool::new(faults.has(Fault::StalePte)),
+        }
+    }
+
+    /// Which hub it is.
+    pub fn hub(&self) -> Hub {
+        self.hub
+    }
+
+    /// The registers, locked.
+    pub fn registers(&self) -> MutexGuard<'_, Registers> {
+        self.registers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Start-up state again.
+    pub fn reset(&self) {
+        *self.registers() = self.power_on.clone();
+        self.invalidate(u16::MAX);
+    }
+
+    /// A VMID's context.
+    pub fn context(&self, vmid: u8) -> Context {
+        let n = usize::from(vmid & 0xf);
+        let r = self.registers();
+        let join = |[lo, hi]: [u32; 2]| u64::from(lo) | u64::from(hi) << 32;
+        let at = |of: &[[u32; 2]; VMIDS]| of.get(n).copied().map_or(0, join);
+        let cntl = r.cntl.get(n).copied().unwrap_or(0);
+        Context {
+            enabled: gc::VM_CONTEXT0_CNTL::ENABLE_CONTEXT.get(cntl) != 0,
+            depth: gc::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH.get(cntl) as u8,
+            block_size: gc::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE.get(cntl),
+            base: at(&r.base),
+            start: at(&r.start) & 0xf_ffff_ffff,
+            end: at(&r.end) & 0xf_ffff_ffff,
+        }
+    }
+
+    /// Gives a VMID another page table and forgets its translations, as the scheduler's firmware
+    /// does when it gives the VMID to a process (`MAP_PROCESS`). `base` is the packet's value:
+    /// address and flags.
+    pub fn bind(&self, vmid: u8, base: u64) {
+        if let Some(slot) = self.registers().base.get_mut(usize::from(vmid & 0xf)) {
+            *slot = [base as u32, (base >> 32) as u32];
+        }
+        self.invalidate(1 << (vmid & 0xf));
+    }
+
+    /// Forgets the translations of the VMIDs in a mask.
+    pub fn invalidate(&self, vmids: u16) {
+        for (n, tlb) in self.tlbs.iter().enumerate() {
+            if vmids & 1 << n != 0 {
+                tlb.invalidate();
+            }
+        }
+    }
+
+    /// A VMID's translation cache.
+    pub fn tlb(&self, vmid: u8) -> &Tlb {
+        let [first, ..] = &self.tlbs;
+        self.tlbs.get(usize::from(vmid & 0xf)).unwrap_or(first)
+    }
+
+    /// Physical address of VRAM's first byte, as page tables name it.
+    pub fn fb_offset(&self) -> u64 {
+        let [_, _, offset] = self.registers().fb;
+        u64::from(offset) << 24
+    }
+
+    /// The direct translation of an address of VMID 0 in the system aperture, or `None` when its
+    /// page table (GART) decides.
+    ///
+    /// # Errors
+    /// The aperture has a hole there, or its mode is not the one that is modelled: advanced driver
+    /// model, and access mode 3 (what is not in the aperture is translated).
+    pub fn system_aperture(&self, va: u64) -> Result<Option<Translation>, FaultReason> {
+        use gc::MC_VM_MX_L1_TLB_CNTL as L1;
+        let r = self.registers();
+        if L1::SYSTEM_ACCESS_MODE.get(r.l1_cntl) != 3 || L1::ENABLE_ADVANCED_DRIVER_MODEL.get(r.l1_cntl) != 1 {
+            return Err(FaultReason::Mode);
+        }
+        let window = |low: u32, high: u32, shift: u32| {
+            let (first, last) = (u64::from(low) << shift, (u64::from(high) + 1) << shift);
+            (first < last && (first..last).contains(&va)).then_some((first, last - first))
+        };
+        let [low, high] = r.system;
+        if window(low, high, 18).is_none() {
+            return Ok(None);
+        }
+        let [base, top, _] = r.fb;
+        if let Some((first, len)) = window(base, top, 24) {
+            return Ok(Some(Memory::direct(first, len, Place::Vram(0))));
+        }
+        let [bus, bottom, top] = r.agp;
+        if let Some((first, len)) = window(bottom, top, 24) {
+            return Ok(Some(Memory::direct(first, len, Place::Bus(u64::from(bus) << 24))));
+        }
+        Err(FaultReason::NoMemory)
+    }
+
+    /// Takes the injected fault of a wrong page address, once.
+    pub(super) fn take_stale_pte(&self) -> bool {
+        self.stale_pte.load(Ordering::Relaxed) && self.stale_pte.swap(false, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Access through an address space: translation by page, and copies across pages.
+
+use super::walk::{walk, Access, FaultReason, Place, Rights, Translation, VmFault};
+use super::{HostPage, Hub, Memory, PAGE};
+use std::sync::atomic::Ordering;
+
+/// One VMID of one hub.
+#[derive(Clone, Copy)]
+pub struct Space<'a> {
+    memory: &'a Memory,
+    hub: Hub,
+    vmid: u8,
+}
+
+impl<'a> Space<'a> {
+    /// The address space of a VMID below 16.
+    pub(super) fn new(memory: &'a Memory, hub: Hub, vmid: u8) -> Self {
+        Self { memory, hub, vmid }
+    }
+
+    /// The hub.
+    pub fn hub(&self) -> Hub {
+        self.hub
+    }
+
+    /// The VMID.
+    pub fn vmid(&self) -> u8 {
+        self.vmid
+    }
+
+    /// A number that grows whenever a page got from [`Space::page`] may have become stale: who
+    /// keeps pages asks for new ones when it has changed.
+    pub fn epoch(&self) -> u64 {
+        let tlb = self.memory.hub(self.hub).tlb(self.vmid).epoch();
+        tlb.wrapping_add(self.memory.bus.epoch())
+    }
+
+    /// The 4 KiB of host memory that hold `va` (rounded down to a page).
+    ///
+    /// # Errors
+    /// The address does not translate or does not allow the access.
+    pub fn page(&self, va: u64, access: Access) -> Result<HostPage, VmFault> {
+        let fault = |reason| VmFault { hub: self.hub, vmid: self.vmid, va, access, reason };
+        let found = self.translate(va).map_err(fault)?;
+        if !found.rights.allow(access) {
+            return Err(fault(FaultReason::Permission));
+        }
+        let at = found.place.plus((va & !(PAGE - 1)).wrapping_sub(found.start));
+        self.memory.at(at).ok_or(fault(FaultReason::NoMemory))
+    }
+
+    /// Where an address lies, from the cache or by a page walk.
+    ///
+    /// # Errors
+    /// Why it does not translate.
+    pub fn translate(&self, va: u64) -> Result<Translation, FaultReason> {
+        let hub = self.memory.hub(self.hub);
+        if self.vmid == 0 {
+            if let Some(direct) = hub.system_aperture(va)? {
+                return Ok(direct);
+            }
+        }
+        let tlb = hub.tlb(self.vmid);
+        if let Some(kept) = tlb.get(va) {
+            return Ok(kept);
+        }
+        let epoch = tlb.epoch();
+        let mut found = walk(self.memory, self.hub, self.vmid, &hub.context(self.vmid), va)?;
+        if self.vmid != 0 && hub.take_stale_pte() {
+            found.place = found.place.plus(PAGE);
+        }
+        tlb.put(found, epoch);
+        Ok(found)
+    }
+
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// A page of them does not translate; those before it were read.
+    pub fn read(&self, va: u64, out: &mut [u8]) -> Result<(), VmFault> {
+        let mut done = 0;
+        while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let (page, at, n) = self.piece(va.wrapping_add(done as u64), rest.len(), Access::Read)?;
+            if let Some(part) = rest.get_mut(..n) {
+                // Always inside: `piece` ends at the page's end.
+                let _ = page.read(at, part);
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// A page of them does not translate; those before it were written.
+    pub fn write(&self, va: u64, bytes: &[u8]) -> Result<(), VmFault> {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let (page, at, n) = self.piece(va.wrapping_add(done as u64), rest.len(), Access::Write)?;
+            let _ = page.write(at, rest.get(..n).unwrap_or_default());
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Reads words.
+    ///
+    /// # Errors
+    /// As [`Space::read`].
+    pub fn read_words(&self, va: u64, out: &mut [u32]) -> Result<(), VmFault> {
+        let mut bytes = vec![0; out.len() * 4];
+        self.read(va, &mut bytes)?;
+        for (word, b) in out.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes(b.try_into().unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Writes words.
+    ///
+    /// # Errors
+    /// As [`Space::write`].
+    pub fn write_words(&self, va: u64, words: &[u32]) -> Result<(), VmFault> {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.write(va, &bytes)
+    }
+
+    /// Loads an aligned 32-bit word at once, with acquire order.
+    ///
+    /// # Errors
+    /// It does not translate, or is misaligned ([`FaultReason::Range`]).
+    pub fn load_u32(&self, va: u64) -> Result<u32, VmFault> {
+        let page = self.page(va, Access::Read)?;
+        let word = page.u32((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Read))?;
+        Ok(word.load(Ordering::Acquire))
+    }
+
+    /// Loads an aligned 64-bit word at once, with acquire order.
+    ///
+    /// # Errors
+    /// As [`Space::load_u32`].
+    pub fn load_u64(&self, va: u64) -> Result<u64, VmFault> {
+        let page = self.page(va, Access::Read)?;
+        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Read))?;
+        Ok(word.load(Ordering::Acquire))
+    }
+
+    /// Stores an aligned 32-bit word at once, with release order.
+    ///
+    /// # Errors
+    /// As [`Space::load_u32`].
+    pub fn store_u32(&self, va: u64, value: u32) -> Result<(), VmFault> {
+        let page = self.page(va, Access::Write)?;
+        let word = page.u32((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Write))?;
+        word.store(value, Ordering::Release);
+        Ok(())
+    }
+
+    /// Stores an aligned 64-bit word at once, with release order.
+    ///
+    /// # Errors
+    /// As [`Space::load_u32`].
+    pub fn store_u64(&self, va: u64, value: u64) -> Result<(), VmFault> {
+        let page = self.page(va, Access::Write)?;
+        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Write))?;
+        word.store(value, Ordering::Release);
+        Ok(())
+    }
+
+    /// Replaces an aligned 64-bit word by `f` of it, atomically, and returns the old one.
+    ///
+    /// # Errors
+    /// As [`Space::load_u32`].
+    pub fn update_u64(&self, va: u64, f: impl Fn(u64) -> u64) -> Result<u64, VmFault> {
+        let page = self.page(va, Access::Atomic)?;
+        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Atomic))?;
+        let mut old = word.load(Ordering::Acquire);
+        while let Err(now) = word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire) {
+            old = now;
+        }
+        Ok(old)
+    }
+
+    /// The part of an access that lies in the page of its first byte.
+    fn piece(&self, va: u64, len: usize, access: Access) -> Result<(HostPage, usize, usize), VmFault> {
+        let at = (va % PAGE) as usize;
+        Ok((self.page(va, access)?, at, len.min(PAGE as usize - at)))
+    }
+
+    fn misaligned(&self, va: u64, access: Access) -> VmFault {
+        let reason = FaultReason::Range;
+        VmFault { hub: self.hub, vmid: self.vmid, va, access, reason }
+    }
+}
+
+impl Memory {
+    /// The page at a place. A bus address without guest RAM, or an offset beyond VRAM, is recorded.
+    pub fn at(&self, place: Place) -> Option<HostPage> {
+        match place {
+            Place::Bus(address) => self.bus.page(address),
+            Place::Vram(offset) => {
+                let offset = offset & !(PAGE - 1);
+                let page = self.vram.part(offset, PAGE as usize);
+                if page.is_none() {
+                    self.report().violation(format_args!("access beyond VRAM at offset {offset:#x}"));
+                }
+                page
+            }
+        }
+    }
+
+    /// Entry `index` of a page table.
+    pub(super) fn entry(&self, table: Place, index: u64) -> Option<u64> {
+        let place = table.plus(index.wrapping_mul(8));
+        let (Place::Bus(at) | Place::Vram(at)) = place;
+        let page = self.at(place)?;
+        Some(page.u64((at % PAGE) as usize)?.load(Ordering::Acquire))
+    }
+
+    /// A direct translation: `len` bytes at `start` that lie at `place`.
+    pub(super) fn direct(start: u64, len: u64, place: Place) -> Translation {
+        Translation { start, len, place, rights: Rights::ALL }
+    }
+}

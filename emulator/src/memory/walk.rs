@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The page walk of gfx9 (GPUVM), as the chip does it and Linux programs it.
+//!
+//! Sources: Linux, `amdgpu/gmc_v9_0.c` (`gmc_v9_0_get_vm_pde`, `gmc_v9_0_get_vm_pte`),
+//! `amdgpu/amdgpu_vm_pt.c`, `amdgpu/gfxhub_v1_2.c` (`gfxhub_v1_2_xcc_setup_vmid_config`).
+//!
+//! `PAGE_TABLE_DEPTH` directories lie above a *page table block* of `9 + PAGE_TABLE_BLOCK_SIZE`
+//! address bits. A directory entry tells by its block fragment size (BFS) how many pages an entry
+//! of the block covers, 2^BFS; an entry of the block either maps that range, or *translates further*
+//! (TF): it points at a table of 4 KiB pages for it. A directory entry with PDE_PTE maps its whole
+//! range itself.
+//!
+//! ```text
+//! translate_further on gfx942: DEPTH 2, BLOCK_SIZE 9
+//!   47      39 38      30 29      21 20      12
+//!   [ PDB2   ] [ PDB1   ] [ block  ] [ further ]     names in Linux: PDB2 PDB1 PDB0 PTB
+//!              entry: BFS 9   entry: TF, or a page of 2 MiB
+//! GART (context 0): DEPTH 0, BLOCK_SIZE 0, one flat table
+//! ```
+
+use super::hub::Context;
+use super::{Hub, Memory, PAGE};
+use rkfd_hw::pte;
+use std::fmt;
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// A read and a write in one: needs both rights.
+    Atomic,
+    /// An instruction fetch.
+    Execute,
+}
+
+/// Why an access did not translate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultReason {
+    /// The VMID's context is not enabled.
+    Disabled,
+    /// The address is outside the context's range, or not canonical.
+    Range,
+    /// An entry is not valid. The level: 0 is the last table, higher ones are directories.
+    Invalid(u8),
+    /// An entry has reserved bits set, or a combination that the chip does not define.
+    Malformed(u8),
+    /// A page table or a page lies where there is no memory.
+    NoMemory,
+    /// The page does not allow the access.
+    Permission,
+    /// The registers ask for a translation mode that is not modelled.
+    Mode,
+}
+
+/// A failed access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct VmFault {
+    /// The hub.
+    pub hub: Hub,
+    /// The address space.
+    pub vmid: u8,
+    /// The address.
+    pub va: u64,
+    /// What was tried.
+    pub access: Access,
+    /// Why it failed.
+    pub reason: FaultReason,
+}
+
+impl fmt::Display for VmFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} hub VMID {}: {:?} of {:#x}: {:?}",
+            self.hub, self.vmid, self.access, self.va, self.reason
+        )
+    }
+}
+
+/// Where a translated address lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Offset in VRAM.
+    Vram(u64),
+    /// Bus address: guest RAM.
+    Bus(u64),
+}
+
+impl Place {
+    /// The place `n` bytes further on, wrapping as an adder does.
+    pub fn plus(self, n: u64) -> Self {
+        match self {
+            Self::Vram(at) => Self::Vram(at.wrapping_add(n)),
+            Self::Bus(at) => Self::Bus(at.wrapping_add(n)),
+        }
+    }
+}
+
+/// Rights of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights(u64);
+
+impl Rights {
+    /// All of them: memory that is reached without a page table.
+    pub const ALL: Self = Self(pte::READABLE | pte::WRITEABLE | pte::EXECUTABLE);
+
+    /// Whether they allow an access.
+    pub fn allow(self, access: Access) -> bool {
+        let need = match access {
+            Access::Read => pte::READABLE,
+            Access::Write => pte::WRITEABLE,
+            Access::Atomic => pte::READABLE | pte::WRITEABLE,
+            Access::Execute => pte::EXECUTABLE,
+        };
+        self.0 & need == need
+    }
+}
+
+/// The result of a walk: a range of virtual addresses that maps contiguous memory alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Translation {
+    /// First virtual address.
+    pub start: u64,
+    /// Length in bytes, a power of two.
+    pub len: u64,
+    /// Where `start` lies.
+    pub place: Place,
+    /// What may be done.
+    pub rights: Rights,
+}
+
+/// Bits of a directory entry that points at a table.
+const PDE_BITS: u64 = pte::VALID | pte::SYSTEM | pte::SNOOPED | PDE_ADDRESS | BFS;
+/// Address of a table: 64-byte grain.
+const PDE_ADDRESS: u64 = 0x0000_ffff_ffff_ffc0;
+/// Block fragment size.
+const BFS: u64 = pte::block_fragment(0x1f);
+/// Bits of an entry that maps memory, apart from those that tell where it stands.
+const PTE_BITS: u64 = pte::VALID
+    | pte::SYSTEM
+    | pte::SNOOPED
+    | pte::TMZ
+    | pte::EXECUTABLE
+    | pte::READABLE
+    | pte::WRITEABLE
+    | pte::fragment(0x1f)
+    | pte::ADDRESS
+    | pte::PRT
+    | pte::mtype(pte::Mtype::Uc);
+/// The combination for "no retry" faults (`AMDGPU_VM_NORETRY_FLAGS_TF`).
+const NO_RETRY: u64 = pte::VALID | pte::SYSTEM | pte::PRT;
+
+/// Walks the page tables of a context. Records entries that the chip does not define.
+///
+/// # Errors
+/// Why there is no translation.
+pub fn walk(memory: &Memory, hub: Hub, vmid: u8, context: &Context, va: u64) -> Result<Translation, FaultReason> {
+    if !context.enabled {
+        return Err(FaultReason::Disabled);
+    }
+    // Addresses are 48 bits, sign-extended; the context's range counts pages of the 48 bits.
+    let canonical = ((va << 16) as i64 >> 16) as u64 == va;
+    let pfn = va >> 12 & 0xf_ffff_ffff;
+    if !canonical || pfn < context.start || pfn > context.end {
+        return Err(FaultReason::Range);
+    }
+    let bad = |level: u8, entry: u64, what: &str| {
+        memory.report().violation(format_args!("{hub:?} hub VMID {vmid}: {what} {entry:#018x} at level {level}"));
+        FaultReason::Malformed(level)
+    };
+    let page = pfn - context.start;
+    let block_bits = 9 + context.block_size;
+    // What the entry before points at: at first the base register, which has the form of a directory entry.
+    let mut pde = context.base;
+    if pde & pte::VALID == 0 {
+        return Err(FaultReason::Invalid(context.depth + 1));
+    }
+    if pde & !PDE_BITS != 0 {
+        return Err(bad(context.depth + 1, pde, "reserved bits in page table base"));
+    }
+    for level in (1..=context.depth).rev() {
+        let shift = block_bits + 9 * (u32::from(level) - 1);
+        // The root has as many entries as the range needs, the others 512.
+        let index = if level == context.depth { page >> shift } else { page >> shift & 0x1ff };
+        let entry = memory.entry(table(pde, memory, hub), index).ok_or(FaultReason::NoMemory)?;
+        if entry & pte::VALID == 0 {
+            return Err(FaultReason::Invalid(level));
+        }
+        if entry & pte::PDE_PTE != 0 {
+            return leaf(memory, hub, entry & !pte::PDE_PTE, va, shift).map_err(|what| match what {
+                Some(what) => bad(level, entry, what),
+                None => FaultReason::Invalid(level),
+            });
+        }
+        if entry & !PDE_BITS != 0 {
+            return Err(bad(level, entry, "reserved bits in directory entry"));
+        }
+        pde = entry;
+    }
+    let bfs = (pde >> 59) as u32;
+    if bfs > block_bits {
+        return Err(bad(1, pde, "block fragment larger than the block in"));
+    }
+    let index = (page & ((1 << block_bits) - 1)) >> bfs;
+    let index = if context.depth == 0 { page >> bfs } else { index };
+    let mut entry = memory.entry(table(pde, memory, hub), index).ok_or(FaultReason::NoMemory)?;
+    let mut shift = bfs;
+    if entry & pte::VALID != 0 && entry & pte::TRANSLATE_FURTHER != 0 {
+        if bfs == 0 || entry & !(PDE_BITS & !BFS | pte::TRANSLATE_FURTHER) != 0 {
+            return Err(bad(0, entry, "reserved bits in further-translating entry"));
+        }
+        let further = table(entry, memory, hub);
+        entry = memory.entry(further, page & ((1 << bfs) - 1)).ok_or(FaultReason::NoMemory)?;
+        shift = 0;
+    }
+    if entry & pte::VALID == 0 {
+        if entry & pte::PRT != 0 {
+            return Err(bad(0, entry, "partially resident page, which is not modelled:"));
+        }
+        return Err(FaultReason::Invalid(0));
+    }
+    leaf(memory, hub, entry, va, shift).map_err(|what| match what {
+        Some(what) => bad(0, entry, what),
+        None => FaultReason::Invalid(0),
+    })
+}
+
+/// Where the table lies that an entry points at.
+fn table(entry: u64, memory: &Memory, hub: Hub) -> Place {
+    place(entry, entry & PDE_ADDRESS, memory, hub)
+}
+
+/// An address of an entry: a bus address, or VRAM's physical address.
+fn place(entry: u64, address: u64, memory: &Memory, hub: Hub) -> Place {
+    if entry & pte::SYSTEM != 0 {
+        Place::Bus(address)
+    } else {
+        Place::Vram(address.wrapping_sub(memory.hub(hub).fb_offset()))
+    }
+}
+
+/// The translation by an entry that maps 2^`shift` pages.
+///
+/// The error says what is malformed, or is `None` for an entry that faults by intent.
+fn leaf(memory: &Memory, hub: Hub, entry: u64, va: u64, shift: u32) -> Result<Translation, Option<&'static str>> {
+    if entry & !PTE_BITS & !pte::TRANSLATE_FURTHER == 0 && entry & NO_RETRY == NO_RETRY {
+        return Err(None);
+    }
+    if entry & !PTE_BITS != 0 {
+        return Err(Some("reserved bits in page table entry"));
+    }
+    if entry & pte::PRT != 0 {
+        return Err(Some("valid entry with PRT"));
+    }
+    if entry & pte::TMZ != 0 {
+        return Err(Some("entry of encrypted memory, which is not modelled:"));
+    }
+    let own = PAGE << shift;
+    if entry & pte::ADDRESS & (own - 1) != 0 {
+        return Err(Some("unaligned address for its level in entry"));
+    }
+    // The cache may keep the whole fragment. Its pages are contiguous, but need not be aligned.
+    let len = (PAGE << pte::fragment_of(entry)).max(own);
+    let start = va & !(len - 1);
+    let back = (va & !(own - 1)) - start;
+    let at = place(entry, entry & pte::ADDRESS, memory, hub).plus(back.wrapping_neg());
+    let rights = Rights(entry & Rights::ALL.0);
+    Ok(Translation { start, len, place: at, rights })
+}
