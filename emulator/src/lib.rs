@@ -26,3 +26,4 @@ pub mod inject;
 pub mod memory;
 pub mod report;
 pub mod trace;
+pub mod transport;

@@ -13,7 +13,7 @@ use crate::report::Report;
 use rustix::fs::fstat;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A range of bus addresses: its length and what is behind it.
@@ -30,13 +30,15 @@ pub struct Bus {
     ranges: RwLock<BTreeMap<u64, Range>>,
     files: Mutex<HashMap<(u64, u64), Mapping>>,
     epoch: AtomicU64,
+    /// Whether the guest lets the device master the bus.
+    master: AtomicBool,
     report: Arc<Report>,
 }
 
 impl Bus {
     /// An empty bus.
     pub fn new(report: Arc<Report>) -> Self {
-        Self { ranges: RwLock::default(), files: Mutex::default(), epoch: AtomicU64::new(0), report }
+        Self { ranges: RwLock::default(), files: Mutex::default(), epoch: AtomicU64::new(0), master: AtomicBool::new(true), report }
     }
 
     /// Announces `size` bytes at bus address `address`, which are those of `file` at `offset`.
@@ -82,7 +84,13 @@ impl Bus {
     }
 
     /// The page at a bus address (rounded down), or `None`, recorded, where there is no guest RAM.
+    ///
+    /// While bus mastering is off the device reaches nothing, which is recorded too.
     pub fn page(&self, address: u64) -> Option<HostPage> {
+        if !self.master.load(Ordering::Acquire) {
+            self.report.violation(format_args!("DMA while bus mastering is off"));
+            return None;
+        }
         let page = self.peek(address);
         if page.is_none() {
             let at = address & !(PAGE - 1);
@@ -101,6 +109,11 @@ impl Bus {
         }
         let (mapping, offset) = range.backing?;
         mapping.part(offset + (address - at), PAGE as usize)
+    }
+
+    /// Switches bus mastering (the command register's bit).
+    pub fn set_master(&self, on: bool) {
+        self.master.store(on, Ordering::Release);
     }
 
     /// How often ranges were taken back: with it a kept [`HostPage`] is known to be current.
