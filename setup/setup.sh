@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Everything that is made once per machine: the Debian root, the stock kernel's source, GPU test
-# kernels from LLVM, and the crates. Finished parts are skipped; a part that failed goes on from
+# Everything that is made once per machine: the Debian root, the stock kernel's source, what tests
+# compare with (LLVM's GPU tests, AMD's headers), and the crates. Finished parts are skipped; a part that failed goes on from
 # where it stopped. Every other command calls what it needs of this by itself.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 
 root=$("$TOP/setup/devroot.sh")
 tree=$("$TOP/setup/kernel.sh")
-[ ! -x "$TOP/setup/llvm-suite.sh" ] || "$TOP/setup/llvm-suite.sh" >/dev/null
+for reference in llvm-suite hsa-headers; do
+    [ ! -x "$TOP/setup/$reference.sh" ] || "$TOP/setup/$reference.sh" >/dev/null
+done
 if [ -e "$TOP/Cargo.toml" ]; then
     say "fetching crates"
     locked=''; [ ! -e "$TOP/Cargo.lock" ] || locked=--locked
