@@ -105,7 +105,12 @@ structs! {
 impl EventData {
     /// An event to wait for. `last_event_age` is meant for signal events; 0 for others.
     pub const fn wait_for(event_id: u32, last_event_age: u64) -> Self {
-        Self { data: [last_event_age, 0, 0, 0], kfd_event_data_ext: 0, event_id, pad: 0 }
+        Self {
+            data: [last_event_age, 0, 0, 0],
+            kfd_event_data_ext: 0,
+            event_id,
+            pad: 0,
+        }
     }
 
     /// The data as that of an [`EVENT_MEMORY`].
@@ -153,7 +158,9 @@ impl EventData {
 
     /// The data as that of an [`EVENT_SIGNAL`].
     pub const fn signal(&self) -> SignalEventData {
-        SignalEventData { last_event_age: self.data[0] }
+        SignalEventData {
+            last_event_age: self.data[0],
+        }
     }
 
     /// Sets the data to that of an [`EVENT_SIGNAL`].
@@ -218,7 +225,12 @@ mod tests {
         };
         event.set_memory_exception(memory);
         assert_eq!(event.memory_exception(), memory);
-        let hw = HwExceptionData { reset_type: 1, reset_cause: 2, memory_lost: 3, gpu_id: 4 };
+        let hw = HwExceptionData {
+            reset_type: 1,
+            reset_cause: 2,
+            memory_lost: 3,
+            gpu_id: 4,
+        };
         event.set_hw_exception(hw);
         assert_eq!(event.hw_exception(), hw);
         assert_eq!(event.event_id, 7);

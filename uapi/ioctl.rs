@@ -70,7 +70,16 @@ impl<T> Request<T> {
         let size = core::mem::size_of::<T>();
         assert!(size <= SIZE_MAX);
         let command = ioc(direction, kind, number, size);
-        Self { info: IoctlInfo { name, c, argument, number, command }, _argument: PhantomData }
+        Self {
+            info: IoctlInfo {
+                name,
+                c,
+                argument,
+                number,
+                command,
+            },
+            _argument: PhantomData,
+        }
     }
 
     /// The encoded command.

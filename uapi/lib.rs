@@ -57,8 +57,14 @@ pub const STRUCTS: &[&[abi::StructInfo]] = &[
 /// The constants, by file.
 pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
     &[
-        abi::ConstInfo { c: "KFD_IOCTL_MAJOR_VERSION", value: VERSION_MAJOR as u64 },
-        abi::ConstInfo { c: "KFD_IOCTL_MINOR_VERSION", value: VERSION_MINOR as u64 },
+        abi::ConstInfo {
+            c: "KFD_IOCTL_MAJOR_VERSION",
+            value: VERSION_MAJOR as u64,
+        },
+        abi::ConstInfo {
+            c: "KFD_IOCTL_MINOR_VERSION",
+            value: VERSION_MINOR as u64,
+        },
     ],
     criu::CONSTANTS,
     debug::CONSTANTS,

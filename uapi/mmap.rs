@@ -69,7 +69,12 @@ impl Offset {
 
 /// The offset in bytes of a doorbell: what CREATE_QUEUE returns.
 pub const fn doorbell(gpu_id: u32, byte_in_slice: u64) -> u64 {
-    Offset { kind: Kind::Doorbell, gpu_id: gpu_id as u16, offset: byte_in_slice }.bits()
+    Offset {
+        kind: Kind::Doorbell,
+        gpu_id: gpu_id as u16,
+        offset: byte_in_slice,
+    }
+    .bits()
 }
 
 /// Splits a doorbell's offset into the offset to map the slice at and the byte within the slice.
@@ -84,7 +89,14 @@ mod tests {
 
     #[test]
     fn offsets_round_trip() {
-        for bits in [0, 1 << 62, 2 << 62, 3 << 62, u64::MAX, 0xc123_4567_89ab_cdef] {
+        for bits in [
+            0,
+            1 << 62,
+            2 << 62,
+            3 << 62,
+            u64::MAX,
+            0xc123_4567_89ab_cdef,
+        ] {
             assert_eq!(Offset::parse(bits).bits(), bits);
         }
         let offset = doorbell(0xabcd, 0x18);

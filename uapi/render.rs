@@ -32,5 +32,11 @@ structs! {
 }
 
 /// Name and version of the DRM driver.
-pub const VERSION: Request<DrmVersion> =
-    Request::new("VERSION", "DRM_IOCTL_VERSION", "DrmVersion", READ_WRITE, TYPE, 0x00);
+pub const VERSION: Request<DrmVersion> = Request::new(
+    "VERSION",
+    "DRM_IOCTL_VERSION",
+    "DrmVersion",
+    READ_WRITE,
+    TYPE,
+    0x00,
+);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the examples share: the kernel they run, the check of its result, the report at the end.
+
+pub mod steps;
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use rkfd::{Buffer, Dispatch, Gpu, Kernel, Queue, Result};
+
+/// Elements of the measured case.
+pub const N: usize = 1 << 20;
+/// Work-items of a work-group.
+pub const BLOCK: u32 = 256;
+/// The kernel: `c[i] = a[i] + b[i]` for `i < n`, arguments `a, b, c, n`.
+pub const KERNEL: &str = "vadd";
+
+/// What the examples fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The library failed.
+    #[error(transparent)]
+    Rkfd(#[from] rkfd::Error),
+    /// Something else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// A failure with a message.
+    pub fn new(what: impl Display) -> Self {
+        Self::Other(what.to_string())
+    }
+}
+
+/// Runs an example and prints its result as the line that test runs look for.
+///
+/// `@rkfd test NAME ok` or `@rkfd test NAME FAIL REASON`; exit status 0 or 1.
+pub fn report(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
+    match run() {
+        Ok(()) => {
+            println!("@rkfd test {name} ok");
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            let reason = failure.to_string().replace('\n', " ");
+            println!("@rkfd test {name} FAIL {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads the code object that the first command line argument names.
+pub fn code_object() -> Result<Vec<u8>, Failure> {
+    let mut args = std::env::args();
+    let program = args.next().unwrap_or_default();
+    let path = args.next().ok_or_else(|| {
+        Failure::new(format_args!(
+            "usage: {program} CODE-OBJECT (which has a kernel `{KERNEL}`)"
+        ))
+    })?;
+    std::fs::read(&path).map_err(|error| Failure::new(format_args!("{path}: {error}")))
+}
+
+/// The buffers of one vector addition.
+pub struct VectorAdd {
+    /// First operand.
+    pub a: Buffer<f32>,
+    /// Second operand.
+    pub b: Buffer<f32>,
+    /// Sums.
+    pub c: Buffer<f32>,
+    seed: usize,
+}
+
+impl VectorAdd {
+    /// Allocates and fills the operands; `seed` makes them differ from other additions'.
+    pub fn new(gpu: &Gpu, n: usize, seed: usize) -> Result<Self> {
+        let add = Self {
+            a: gpu.alloc(n)?,
+            b: gpu.alloc(n)?,
+            c: gpu.alloc(n)?,
+            seed,
+        };
+        add.a.fill_with(|i| add.operands(i).0)?;
+        add.b.fill_with(|i| add.operands(i).1)?;
+        add.c.fill(f32::NAN)?;
+        Ok(add)
+    }
+
+    /// The operands of element `i`: small integers and quarters, so that sums are exact.
+    fn operands(&self, i: usize) -> (f32, f32) {
+        (
+            (i % 8191) as f32 + self.seed as f32,
+            (i % 127) as f32 * 0.25,
+        )
+    }
+
+    /// The dispatch.
+    pub fn dispatch(&self, queue: &Queue, kernel: &Kernel) -> Dispatch {
+        let n = self.a.len() as u32;
+        let blocks = n.div_ceil(BLOCK);
+        let dispatch = queue.dispatch(kernel).blocks(blocks).block(BLOCK);
+        dispatch.arg(&self.a).arg(&self.b).arg(&self.c).arg(n)
+    }
+
+    /// Compares every sum with the CPU's: how many are right.
+    pub fn verified(&self) -> Result<usize> {
+        let sums = self.c.to_vec()?;
+        let right = |(i, sum): &(usize, f32)| {
+            let (a, b) = self.operands(*i);
+            *sum == a + b
+        };
+        Ok(sums.into_iter().enumerate().filter(right).count())
+    }
+
+    /// Like [`verified`](Self::verified), where one wrong sum is a failure.
+    pub fn verify(&self) -> Result<(), Failure> {
+        let (right, all) = (self.verified()?, self.a.len());
+        match right == all {
+            true => Ok(()),
+            false => Err(Failure::new(format_args!(
+                "only {right} of {all} sums are right"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Code objects in a GPU's memory, and their kernels.
+
+use std::sync::Arc;
+
+use crate::code::{CodeObject, KernelMetadata};
+use crate::error::{Error, Result};
+use crate::memory::{flags, Bo};
+use crate::process::Link;
+
+/// A code object loaded into a GPU's memory.
+#[derive(Clone, Debug)]
+pub struct Module {
+    inner: Arc<Loaded>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) bo: Bo,
+    code: CodeObject,
+}
+
+impl Module {
+    pub(crate) fn load(link: &Arc<Link>, code: CodeObject, in_vram: bool) -> Result<Self> {
+        let kind = if in_vram { flags::VRAM } else { flags::GTT };
+        let bo = Bo::new(link, code.image_size(), kind | flags::EXECUTABLE)?;
+        bo.host()?
+            .write(0, &code.image_at(bo.address()))
+            .ok_or(Error::NotHostVisible)?;
+        Ok(Self {
+            inner: Arc::new(Loaded { bo, code }),
+        })
+    }
+
+    /// Address of the image.
+    pub fn address(&self) -> u64 {
+        self.inner.bo.address()
+    }
+
+    /// The code object.
+    pub fn code(&self) -> &CodeObject {
+        &self.inner.code
+    }
+
+    /// Names of the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.inner
+            .code
+            .kernels()
+            .iter()
+            .map(|kernel| kernel.metadata.name.as_str())
+    }
+
+    /// A kernel by name. The error lists those there are.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let index = self.inner.code.find(name)?;
+        Ok(Kernel {
+            loaded: self.inner.clone(),
+            index,
+        })
+    }
+}
+
+/// A kernel of a loaded code object.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    loaded: Arc<Loaded>,
+    index: usize,
+}
+
+impl Kernel {
+    fn info(&self) -> &crate::code::KernelInfo {
+        // The index was found in this list, which does not change.
+        &self.loaded.code.kernels()[self.index]
+    }
+
+    /// What the compiler recorded about it.
+    pub fn metadata(&self) -> &KernelMetadata {
+        &self.info().metadata
+    }
+
+    /// Address of its descriptor: the packet's kernel object.
+    pub fn address(&self) -> u64 {
+        self.loaded.bo.address() + self.info().descriptor
+    }
+
+    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Small pieces of shared memory: signals and kernel arguments.
+//!
+//! Pieces of one size are cut from objects of 64 KiB. Taking and returning one makes no system
+//! call as long as there is a spare one. Objects are kept until the GPU's last user is gone.
+
+use std::sync::{Arc, Mutex};
+
+use crate::error::{Error, Result};
+use crate::memory::{flags, Bo};
+use crate::process::{lock, Link};
+use crate::sys::map::Mapping;
+
+const CHUNK: usize = 1 << 16;
+
+/// Pieces of one size.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    link: Arc<Link>,
+    piece: usize,
+    spare: Mutex<Spare>,
+}
+
+#[derive(Debug, Default)]
+struct Spare {
+    pieces: Vec<(Arc<Bo>, usize)>,
+    /// Pieces there are, taken or not: `pieces` has room for as many.
+    total: usize,
+}
+
+/// A piece: returned to its pool when dropped.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    home: Option<Arc<Pool>>,
+    bo: Arc<Bo>,
+    offset: usize,
+    size: usize,
+}
+
+impl Pool {
+    /// A pool of pieces of `piece` bytes, a power of two up to 64 KiB.
+    pub(crate) fn new(link: &Arc<Link>, piece: usize) -> Arc<Self> {
+        Arc::new(Self {
+            link: link.clone(),
+            piece,
+            spare: Mutex::default(),
+        })
+    }
+
+    /// Takes a piece. Its bytes are what the last user left.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Piece> {
+        let mut spare = lock(&self.spare);
+        if spare.pieces.is_empty() {
+            let bo = Arc::new(Bo::new(&self.link, CHUNK, flags::SHARED)?);
+            let pieces = CHUNK / self.piece;
+            spare.total += pieces;
+            let total = spare.total;
+            spare.pieces.reserve(total);
+            spare
+                .pieces
+                .extend((0..pieces).rev().map(|i| (bo.clone(), i * self.piece)));
+        }
+        let piece = spare.pieces.pop();
+        let (bo, offset) = piece.ok_or(Error::Size {
+            elements: 1,
+            size: self.piece,
+        })?;
+        Ok(Piece {
+            home: Some(self.clone()),
+            bo,
+            offset,
+            size: self.piece,
+        })
+    }
+}
+
+impl Piece {
+    /// A piece of its own object, for what no pool has.
+    pub(crate) fn alone(link: &Arc<Link>, size: usize) -> Result<Self> {
+        let bo = Arc::new(Bo::new(link, size, flags::SHARED)?);
+        Ok(Self {
+            home: None,
+            bo,
+            offset: 0,
+            size,
+        })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.bo.address() + self.offset as u64
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        self.bo.link()
+    }
+
+    /// The memory it lies in, and its offset there.
+    pub(crate) fn place(&self) -> Result<(&Mapping, usize)> {
+        Ok((self.bo.host()?, self.offset))
+    }
+
+    /// Copies bytes to the start of the piece.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
+        let (map, offset) = self.place()?;
+        let fits = bytes.len() <= self.size;
+        fits.then(|| map.write(offset, bytes))
+            .flatten()
+            .ok_or(Error::NotHostVisible)
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home {
+            lock(&home.spare)
+                .pieces
+                .push((self.bo.clone(), self.offset));
+        }
+    }
+}
