@@ -76,6 +76,9 @@ pub struct Kernel {
     pub work_item_id: u32,
     /// Scratch is used.
     pub scratch: bool,
+    /// The code makes calls that the compiler could not follow: its scratch size is a guess, and
+    /// the packet's should be larger.
+    pub dynamic_stack: bool,
     /// Kernel argument dwords to preload into user SGPRs, and from which dword on.
     pub preload: (u32, u32),
 }
@@ -144,6 +147,7 @@ impl Kernel {
             workgroup_info: bits(rsrc2, 10, 1) == 1,
             work_item_id: bits(rsrc2, 11, 2),
             scratch: bits(rsrc2, 0, 1) == 1,
+            dynamic_stack: bits(properties, 11, 1) == 1,
             preload: (preload & 0x7f, preload >> 7),
         };
         check(kernel.entry % 256 == 0, Reserved("the entry point's low 8 bits"))?;

@@ -96,7 +96,9 @@ fn scale32(a: f32, b: f32, c: f32) -> (f32, bool) {
     } else if b.is_subnormal() {
         (by(64), false)
     } else if denormal(reciprocal) && denormal(quotient) {
-        (if same(a, b) { by(64) } else { a }, true)
+        // The manual prints +64 here, which would overflow the denominator; only a scale down
+        // fits the one that v_div_fmas undoes.
+        (if same(a, b) { by(-64) } else { a }, true)
     } else if denormal(reciprocal) {
         (by(-64), false)
     } else if denormal(quotient) {
@@ -126,7 +128,9 @@ fn fixup32(a: f32, b: f32, c: f32, keep_denormals: bool) -> f32 {
     } else if distance < -150 {
         // Below half the smallest denormal.
         0f32.copysign(sign)
-    } else if exponent32(b) == 255 {
+    } else if a.is_nan() {
+        // The refinement steps make a NaN of ordinary sources only when the quotient overflows
+        // inside them; the manual does not say what comes out, IEEE does.
         f32::INFINITY.copysign(sign)
     } else {
         flush(a.abs()).copysign(sign)
@@ -176,7 +180,7 @@ fn scale64(a: f64, b: f64, c: f64) -> (f64, bool) {
     } else if b.is_subnormal() {
         (by(128), false)
     } else if reciprocal.is_subnormal() && (quotient.abs() < f64::MIN_POSITIVE) {
-        (if same(a, b) { by(128) } else { a }, true)
+        (if same(a, b) { by(-128) } else { a }, true)
     } else if reciprocal.is_subnormal() {
         (by(-128), false)
     } else if quotient.abs() < f64::MIN_POSITIVE {
@@ -203,7 +207,7 @@ fn fixup64(a: f64, b: f64, c: f64) -> f64 {
         0f64.copysign(sign)
     } else if exponent64(c) - exponent64(b) < -1075 {
         0f64.copysign(sign)
-    } else if exponent64(b) == 2047 {
+    } else if a.is_nan() {
         f64::INFINITY.copysign(sign)
     } else {
         a.abs().copysign(sign)

@@ -9,6 +9,7 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
+use vm_memory::VolatileSlice;
 
 /// Bytes that one translation covers.
 pub const PAGE: usize = 4096;
@@ -81,6 +82,17 @@ impl HostPage {
     pub unsafe fn new(base: NonNull<u8>, owner: Arc<dyn Any + Send + Sync>) -> Self {
         debug_assert!(base.as_ptr() as usize % 8 == 0);
         Self { base, _owner: owner }
+    }
+
+    /// A page of memory that `vm-memory` keeps mapped for good.
+    pub fn from_volatile(page: VolatileSlice<'static>) -> Option<Self> {
+        let base = NonNull::new(page.ptr_guard_mut().as_ptr())?;
+        if page.len() < PAGE || base.as_ptr() as usize % 8 != 0 {
+            return None;
+        }
+        // SAFETY: aligned and long enough, checked above; a slice with lifetime 'static stays
+        // mapped until the process ends; and vm-memory's own accesses are volatile or atomic.
+        Some(unsafe { Self::new(base, Arc::new(())) })
     }
 
     /// Page `number` of memory that is Rust's own.

@@ -189,7 +189,7 @@ pub fn prepare(memory: &mut Flat, cu: &mut ComputeUnit, code: &Code, name: &str,
         memory.write(packet + 4 + 2 * n as u64, &group[n].to_le_bytes());
         memory.write(packet + 12 + 4 * n as u64, &grid[n].to_le_bytes());
     }
-    let private = kernel.private_segment_fixed_size.max(if name == "ackk" { 16384 } else { 0 });
+    let private = kernel.private_segment_fixed_size.max(if kernel.dynamic_stack { 16384 } else { 0 });
     let wave_size = (u64::from(private) * 64).next_multiple_of(1024);
     let scratch = Scratch { base: memory.alloc((wave_size * 16) as usize), wave_size };
     let dispatch = Dispatch {
