@@ -9,3 +9,12 @@
 pub(crate) mod aperture;
 pub(crate) mod dma;
 pub(crate) mod workqueue;
+
+// Of the user half.
+pub(crate) mod anon_inode;
+pub(crate) mod chrdev;
+pub(crate) mod kobject;
+pub(crate) mod mmu_notifier;
+mod table;
+pub(crate) mod user;
+pub(crate) mod vma;

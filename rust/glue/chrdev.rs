@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Character devices: a class, a major, nodes, and the file operations behind them.
+//!
+//! A device implements [`CharDevice`]; its tables are statics ([`Fops`], [`VmOps`]) so that a file
+//! can be recognised by its operations ([`borrow`]). Every file holds an `Arc` of the device's
+//! file type. All files of a [`Region`] share one address space of their own, so that the mappings
+//! of all openers can be revoked at once, whatever node they opened.
+
+use super::{
+    anon_inode::AnonInode,
+    table::Table,
+    vma::{Area, Fault, VmOps},
+};
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    device::Device,
+    error::{from_result, to_result},
+    fs::LocalFile,
+    prelude::*,
+    str::{as_char_ptr_in_const_context, CStr},
+    sync::{Arc, ArcBorrow},
+    types::ForeignOwnable,
+};
+
+/// What a character device does. All calls come from the context of a user process.
+pub(crate) trait CharDevice: Sized + 'static {
+    /// What an open file holds.
+    type File: Send + Sync + 'static;
+
+    /// The file operations: `static FOPS: Fops = Fops::new::<Self>();`.
+    fn fops() -> &'static Fops;
+    /// The operations of its mappings: `static VM_OPS: VmOps = VmOps::new::<Self>();`.
+    fn vm_ops() -> &'static VmOps;
+    /// The address space of all its files.
+    fn inode(minor: u32) -> Option<Arc<AnonInode>>;
+    /// Opens the node with this minor.
+    fn open(minor: u32) -> Result<Arc<Self::File>>;
+    /// An ioctl.
+    fn ioctl(file: ArcBorrow<'_, Self::File>, cmd: u32, arg: usize) -> Result<isize>;
+    /// Checks a new mapping and sets it up with [`Area::map`]. The mmap lock is held for writing.
+    fn mmap(file: ArcBorrow<'_, Self::File>, area: &Area<'_>) -> Result;
+    /// Inserts the page that was touched. The mmap lock or the area's lock is held for reading.
+    fn fault(file: ArcBorrow<'_, Self::File>, fault: &Fault<'_>) -> Result;
+}
+
+/// File operations of a device.
+pub(crate) struct Fops(Table<bindings::file_operations>);
+
+impl Fops {
+    /// The table of a device.
+    #[allow(clippy::needless_update)]
+    pub(crate) const fn new<T: CharDevice>() -> Self {
+        Self(Table(bindings::file_operations {
+            owner: crate::THIS_MODULE.as_ptr(),
+            open: Some(open::<T>),
+            release: Some(release::<T>),
+            unlocked_ioctl: Some(ioctl::<T>),
+            compat_ioctl: Some(ioctl::<T>),
+            mmap: Some(mmap::<T>),
+            llseek: Some(bindings::noop_llseek),
+            ..pin_init::zeroed()
+        }))
+    }
+}
+
+/// The object behind a file, if the file is one of `T`'s.
+pub(crate) fn borrow<T: CharDevice>(file: &LocalFile) -> Option<ArcBorrow<'_, T::File>> {
+    // SAFETY: The file is counted; its operations don't change once it is open.
+    let fops = unsafe { (*file.as_ptr()).f_op };
+    if !core::ptr::eq(fops, T::fops().0.as_ptr()) {
+        return None;
+    }
+    // SAFETY: Files with these operations hold what `open` put there, until `release`, which the
+    // reference to the file keeps away.
+    Some(unsafe { file_of::<T>(file.as_ptr()) })
+}
+
+/// # Safety
+///
+/// `file` is an open file of `T` that stays open for `'a`.
+unsafe fn file_of<'a, T: CharDevice>(file: *mut bindings::file) -> ArcBorrow<'a, T::File> {
+    // SAFETY: `open` stored the pointer of an `Arc`, which only `release` takes back.
+    unsafe { <Arc<T::File> as ForeignOwnable>::borrow((*file).private_data) }
+}
+
+extern "C" fn open<T: CharDevice>(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    from_result(|| {
+        // SAFETY: The VFS passes the inode of the node that is opened.
+        let minor = unsafe { (*inode).i_rdev } & ((1 << bindings::MINORBITS) - 1);
+        let shared = T::inode(minor).ok_or(ENODEV)?;
+        let opened = T::open(minor)?;
+        // SAFETY: The file is being opened: nobody else sees it. The inode outlives it, because
+        // the device holds it until its nodes are gone, which open files prevent.
+        unsafe {
+            (*file).f_mapping = shared.mapping();
+            (*file).private_data = opened.into_foreign();
+        }
+        Ok(0)
+    })
+}
+
+extern "C" fn release<T: CharDevice>(
+    _inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> c_int {
+    // SAFETY: The last reference to the file went, so nobody borrows from it any more.
+    drop(unsafe { <Arc<T::File> as ForeignOwnable>::from_foreign((*file).private_data) });
+    0
+}
+
+extern "C" fn ioctl<T: CharDevice>(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
+    // SAFETY: The VFS holds the file during the call.
+    match T::ioctl(unsafe { file_of::<T>(file) }, cmd, arg) {
+        Ok(value) => value,
+        Err(e) => e.to_errno() as c_long,
+    }
+}
+
+extern "C" fn mmap<T: CharDevice>(
+    file: *mut bindings::file,
+    vma: *mut bindings::vm_area_struct,
+) -> c_int {
+    from_result(|| {
+        // SAFETY: The area is being set up by the caller, who holds the mmap lock for writing.
+        let area = unsafe { Area::from_raw(vma, T::vm_ops()) };
+        // SAFETY: The VFS holds the file during the call.
+        T::mmap(unsafe { file_of::<T>(file) }, &area)?;
+        Ok(0)
+    })
+}
+
+/// The fault handler of a device's mappings; see [`VmOps::new`].
+pub(super) extern "C" fn fault<T: CharDevice>(
+    vmf: *mut bindings::vm_fault,
+) -> bindings::vm_fault_t {
+    // SAFETY: The memory manager passes a fault of an area that `mmap` set up; the area holds its
+    // file, and is locked during the call.
+    let (fault, file) = unsafe {
+        let vma = (*vmf).__bindgen_anon_1.vma;
+        (Fault::from_raw(vmf), file_of::<T>((*vma).vm_file))
+    };
+    match T::fault(file, &fault) {
+        Ok(()) => fault.outcome(),
+        Err(e) if e == ENOMEM => bindings::vm_fault_reason_VM_FAULT_OOM,
+        Err(_) => bindings::vm_fault_reason_VM_FAULT_SIGBUS,
+    }
+}
+
+/// A device class and its major number.
+pub(crate) struct Region {
+    class: &'static Class,
+    major: u32,
+}
+
+/// A class, a static of the device: `static CLASS: Class = Class::new(c"kfd", ..)`.
+pub(crate) struct Class(Table<bindings::class>);
+
+/// Where devtmpfs puts the nodes of a class.
+#[derive(Clone, Copy)]
+pub(crate) enum Folder {
+    /// `/dev/NAME`.
+    Dev,
+    /// `/dev/dri/NAME`.
+    Dri,
+}
+
+impl Class {
+    /// A class by this name; its nodes are for everyone.
+    #[allow(clippy::needless_update)]
+    pub(crate) const fn new(name: &'static CStr, folder: Folder) -> Self {
+        Self(Table(bindings::class {
+            name: as_char_ptr_in_const_context(name),
+            devnode: Some(match folder {
+                Folder::Dev => devnode,
+                Folder::Dri => devnode_dri,
+            }),
+            ..pin_init::zeroed()
+        }))
+    }
+}
+
+extern "C" fn devnode(_: *const bindings::device, mode: *mut bindings::umode_t) -> *mut c_char {
+    if !mode.is_null() {
+        // SAFETY: The driver core passes null or a place for the mode.
+        unsafe { *mode = 0o666 };
+    }
+    core::ptr::null_mut()
+}
+
+extern "C" fn devnode_dri(
+    dev: *const bindings::device,
+    mode: *mut bindings::umode_t,
+) -> *mut c_char {
+    devnode(dev, mode);
+    // SAFETY: The driver core passes a device that has a name, and frees the result.
+    unsafe {
+        bindings::kasprintf(
+            bindings::GFP_KERNEL,
+            c"dri/%s".as_char_ptr(),
+            (*dev).kobj.name,
+        )
+    }
+}
+
+/// Nodes that a major is good for.
+const MINORS: u32 = 256;
+
+impl Region {
+    /// Registers the class and a major for `T`'s files.
+    pub(crate) fn new<T: CharDevice>(class: &'static Class, name: &'static CStr) -> Result<Self> {
+        // SAFETY: Statics; the module unregisters them before it goes.
+        to_result(unsafe { bindings::class_register(class.0.as_ptr()) })?;
+        // SAFETY: As above.
+        let major = unsafe {
+            bindings::__register_chrdev(0, 0, MINORS, name.as_char_ptr(), T::fops().0.as_ptr())
+        };
+        match u32::try_from(major) {
+            Ok(major) => Ok(Self { class, major }),
+            Err(_) => {
+                // SAFETY: It was registered above.
+                unsafe { bindings::class_unregister(class.0.as_ptr()) };
+                Err(Error::from_errno(major))
+            }
+        }
+    }
+
+    /// Makes the node of a minor, below `parent` in the device tree.
+    pub(crate) fn node(
+        self: &Arc<Self>,
+        minor: u32,
+        name: &CStr,
+        parent: Option<&Device>,
+    ) -> Result<Node> {
+        let parent = parent.map_or(core::ptr::null_mut(), |p| {
+            core::ptr::from_ref(p).cast_mut().cast::<bindings::device>()
+        });
+        let devt = (self.major << bindings::MINORBITS) | minor;
+        // SAFETY: The class is registered, `Device` is a transparent wrapper, the name is copied.
+        let dev = unsafe {
+            bindings::device_create(
+                self.class.0.as_ptr(),
+                parent,
+                devt,
+                core::ptr::null_mut(),
+                c"%s".as_char_ptr(),
+                name.as_char_ptr(),
+            )
+        };
+        // The device core returns an error as a pointer of the last page.
+        let dev = kernel::error::from_err_ptr(dev)?;
+        Ok(Node {
+            region: self.clone(),
+            devt,
+            dev: NonNull::new(dev).ok_or(ENOMEM)?,
+        })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: Both were registered by `new`; every node holds the region, so none is left.
+        unsafe {
+            bindings::__unregister_chrdev(self.major, 0, MINORS, c"".as_char_ptr());
+            bindings::class_unregister(self.class.0.as_ptr());
+        }
+    }
+}
+
+/// A node; removed when dropped.
+pub(crate) struct Node {
+    region: Arc<Region>,
+    devt: bindings::dev_t,
+    dev: NonNull<bindings::device>,
+}
+
+// SAFETY: A counted device of the driver core.
+unsafe impl Send for Node {}
+// SAFETY: As above.
+unsafe impl Sync for Node {}
+
+impl Node {
+    /// The device's object in sysfs.
+    pub(super) fn kobject(&self) -> *mut bindings::kobject {
+        // SAFETY: The device lives until `drop`.
+        unsafe { &raw mut (*self.dev.as_ptr()).kobj }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // SAFETY: `device_create` made it under this number.
+        unsafe { bindings::device_destroy(self.region.class.0.as_ptr(), self.devt) };
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Folders and files in sysfs.
+//!
+//! A [`Dir`] is a kobject with data; its files are rendered from the data when they are read.
+//! Dropping it removes it; its children must be dropped before it (declare them first).
+
+use super::chrdev::Node;
+use core::{fmt::Write, ptr::NonNull};
+use kernel::{
+    bindings,
+    error::to_result,
+    page::PAGE_SIZE,
+    prelude::*,
+    str::{as_char_ptr_in_const_context, CStr},
+};
+
+/// A read-only file of a folder.
+#[repr(transparent)]
+pub(crate) struct File(bindings::attribute);
+
+// SAFETY: Never written to after it was made; it points at a static string.
+unsafe impl Sync for File {}
+
+impl File {
+    /// A file by this name.
+    #[allow(clippy::needless_update)]
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self(bindings::attribute {
+            name: as_char_ptr_in_const_context(name),
+            mode: 0o444,
+            ..pin_init::zeroed()
+        })
+    }
+}
+
+/// What a folder shows.
+pub(crate) trait Show: Send + Sync + 'static {
+    /// Its files: a static, one for each type.
+    fn files() -> &'static [File];
+
+    /// Writes the content of the file with this index.
+    fn show(&self, file: usize, out: &mut Text<'_>) -> Result;
+}
+
+/// A folder without files.
+pub(crate) struct Empty;
+
+impl Show for Empty {
+    fn files() -> &'static [File] {
+        &[]
+    }
+    fn show(&self, _file: usize, _out: &mut Text<'_>) -> Result {
+        Err(EINVAL)
+    }
+}
+
+/// The text of a file, at most a page; what doesn't fit is cut off.
+pub(crate) struct Text<'a> {
+    buffer: &'a mut [u8],
+    len: usize,
+}
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, s: &str) -> core::fmt::Result {
+        let room = self.buffer.get_mut(self.len..).ok_or(core::fmt::Error)?;
+        let n = room.len().min(s.len());
+        room[..n].copy_from_slice(&s.as_bytes()[..n]);
+        self.len += n;
+        Ok(())
+    }
+}
+
+impl Text<'_> {
+    /// A line `name value`.
+    pub(crate) fn property(&mut self, name: &str, value: u64) {
+        let _ = writeln!(self, "{name} {value}");
+    }
+}
+
+#[repr(C)]
+struct Inner<T: Show> {
+    // First, so that a pointer to it is one to the whole.
+    kobj: bindings::kobject,
+    data: T,
+}
+
+impl<T: Show> Inner<T> {
+    #[allow(clippy::needless_update)]
+    const OPS: bindings::sysfs_ops = bindings::sysfs_ops {
+        show: Some(show::<T>),
+        ..pin_init::zeroed()
+    };
+    #[allow(clippy::needless_update)]
+    const TYPE: bindings::kobj_type = bindings::kobj_type {
+        release: Some(release::<T>),
+        sysfs_ops: &Self::OPS,
+        ..pin_init::zeroed()
+    };
+}
+
+extern "C" fn release<T: Show>(kobj: *mut bindings::kobject) {
+    // SAFETY: Made by `KBox::into_raw` in `new`; called when the last reference goes.
+    drop(unsafe { KBox::from_raw(kobj.cast::<Inner<T>>()) });
+}
+
+extern "C" fn show<T: Show>(
+    kobj: *mut bindings::kobject,
+    attr: *mut bindings::attribute,
+    buf: *mut c_char,
+) -> isize {
+    // SAFETY: sysfs holds the object during the call, and gives a page of room.
+    let (inner, buffer) = unsafe {
+        (
+            &*kobj.cast::<Inner<T>>(),
+            core::slice::from_raw_parts_mut(buf.cast::<u8>(), PAGE_SIZE),
+        )
+    };
+    let file = T::files()
+        .iter()
+        .position(|f| core::ptr::eq(&raw const f.0, attr));
+    let mut text = Text { buffer, len: 0 };
+    match file
+        .ok_or(EINVAL)
+        .and_then(|file| inner.data.show(file, &mut text))
+    {
+        Ok(()) => text.len as isize,
+        Err(e) => e.to_errno() as isize,
+    }
+}
+
+/// A folder; removed when dropped.
+pub(crate) struct Dir(NonNull<bindings::kobject>);
+
+// SAFETY: A counted object of the driver core.
+unsafe impl Send for Dir {}
+// SAFETY: As above.
+unsafe impl Sync for Dir {}
+
+impl Dir {
+    fn add<T: Show>(parent: *mut bindings::kobject, name: &CStr, data: T) -> Result<Self> {
+        let inner = KBox::new(
+            Inner {
+                kobj: pin_init::zeroed(),
+                data,
+            },
+            GFP_KERNEL,
+        )?;
+        let kobj = NonNull::from(KBox::leak(inner)).cast::<bindings::kobject>();
+        // SAFETY: Zeroed and ours; the type is a promoted constant; the parent is alive, as the
+        // callers have it by reference, and is counted by the call. The name is copied.
+        let ret = unsafe {
+            bindings::kobject_init_and_add(
+                kobj.as_ptr(),
+                &Inner::<T>::TYPE,
+                parent,
+                c"%s".as_char_ptr(),
+                name.as_char_ptr(),
+            )
+        };
+        if let Err(e) = to_result(ret) {
+            // SAFETY: Initialised even when adding failed; this frees it.
+            unsafe { bindings::kobject_put(kobj.as_ptr()) };
+            return Err(e);
+        }
+        let dir = Self(kobj);
+        for file in T::files() {
+            // SAFETY: The object is added, the attribute is a static.
+            to_result(unsafe {
+                bindings::sysfs_create_file_ns(kobj.as_ptr(), &file.0, core::ptr::null())
+            })?;
+        }
+        Ok(dir)
+    }
+
+    /// A folder in this one.
+    pub(crate) fn subdir<T: Show>(&self, name: &CStr, data: T) -> Result<Self> {
+        Self::add(self.0.as_ptr(), name, data)
+    }
+
+    /// A folder of a character device.
+    pub(crate) fn of_node<T: Show>(node: &Node, name: &CStr, data: T) -> Result<Self> {
+        Self::add(node.kobject(), name, data)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        // SAFETY: Added by `add`, which left us one reference. Removing the folder removes its
+        // files and waits for their readers.
+        unsafe {
+            bindings::kobject_del(self.0.as_ptr());
+            bindings::kobject_put(self.0.as_ptr());
+        }
+    }
+}

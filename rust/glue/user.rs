@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The calling program and the machine: checks and readings that the `kernel` crate has no name
+//! for.
+
+use crate::uapi::abi::Abi;
+use kernel::{bindings, page::PAGE_SIZE, prelude::*, task::Task};
+
+/// Whether `size` bytes at `address` can be user memory. Says nothing about what is mapped there.
+pub(crate) fn access_ok(address: u64, size: u64) -> bool {
+    // SAFETY: A task's own address space stays while it runs.
+    let limit = unsafe {
+        let mm = (*Task::current_raw()).mm;
+        if mm.is_null() {
+            return false;
+        }
+        (*mm).__bindgen_anon_1.task_size
+    };
+    address
+        .checked_add(size)
+        .is_some_and(|end| end <= limit as u64)
+}
+
+/// Whether the caller is a 32-bit program.
+pub(crate) fn is_compat() -> bool {
+    /// `TS_COMPAT`: this system call came by a 32-bit gate.
+    const TS_COMPAT: u32 = 2;
+    // SAFETY: Only the task itself changes its status.
+    unsafe { (*Task::current_raw()).thread_info.status & TS_COMPAT != 0 }
+}
+
+/// Whether the caller may checkpoint and restore: CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+pub(crate) fn may_checkpoint() -> bool {
+    // SAFETY: Plain queries about the current task.
+    unsafe {
+        bindings::capable(bindings::CAP_CHECKPOINT_RESTORE as c_int)
+            || bindings::capable(bindings::CAP_SYS_ADMIN as c_int)
+    }
+}
+
+/// Whether the caller may read performance counters: CAP_PERFMON or CAP_SYS_ADMIN.
+pub(crate) fn may_profile() -> bool {
+    // SAFETY: Plain queries about the current task.
+    unsafe {
+        bindings::capable(bindings::CAP_PERFMON as c_int)
+            || bindings::capable(bindings::CAP_SYS_ADMIN as c_int)
+    }
+}
+
+/// Nanoseconds of the raw monotonic clock.
+pub(crate) fn raw_ns() -> u64 {
+    // SAFETY: Reads a clock.
+    unsafe { bindings::ktime_get_raw() as u64 }
+}
+
+/// Nanoseconds since boot, including sleep.
+pub(crate) fn boottime_ns() -> u64 {
+    // SAFETY: Reads a clock.
+    unsafe { bindings::ktime_get_boottime() as u64 }
+}
+
+/// Processors that are on.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: A counter that the kernel updates atomically; any value of it will do.
+    unsafe { (&raw const bindings::__num_online_cpus.counter).read_volatile() as u32 }
+}
+
+/// Bytes of memory.
+pub(crate) fn total_memory() -> u64 {
+    // SAFETY: As above.
+    let pages = unsafe { (&raw const bindings::_totalram_pages.counter).read_volatile() };
+    (pages as u64).saturating_mul(PAGE_SIZE as u64)
+}
+
+/// The highest frequency of the first processor in MHz, 0 when unknown.
+pub(crate) fn cpu_max_mhz() -> u32 {
+    // SAFETY: Asks for processor 0.
+    unsafe { bindings::cpufreq_quick_get_max(0) / 1000 }
+}
+
+/// The rest of a time in milliseconds, rounded up as `jiffies_to_msecs` does.
+pub(crate) fn jiffies_to_msecs(jiffies: usize) -> u32 {
+    let second = kernel::time::msecs_to_jiffies(1000) as u64;
+    u32::try_from((jiffies as u64).saturating_mul(1000).div_ceil(second)).unwrap_or(u32::MAX)
+}
+
+/// Reads an ABI structure from the start of `bytes`.
+pub(crate) fn read_abi<T: Abi>(bytes: &[u8]) -> Result<T> {
+    let bytes = bytes.get(..core::mem::size_of::<T>()).ok_or(EINVAL)?;
+    // SAFETY: As many bytes as `T` has, of which every combination is a value: an `Abi` type is
+    // made of integers without padding, as its declaring macro sees to.
+    Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// Writes an ABI structure to the start of `bytes`.
+pub(crate) fn write_abi<T: Abi>(bytes: &mut [u8], value: &T) -> Result {
+    let bytes = bytes.get_mut(..core::mem::size_of::<T>()).ok_or(EINVAL)?;
+    bytes.copy_from_slice(abi_bytes(core::slice::from_ref(value)));
+    Ok(())
+}
+
+/// The bytes of ABI structures.
+pub(crate) fn abi_bytes<T: Abi>(values: &[T]) -> &[u8] {
+    // SAFETY: An `Abi` type has no padding, so all of its bytes are initialised.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), core::mem::size_of_val(values)) }
+}

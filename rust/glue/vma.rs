@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Mappings of device pages into user programs, revocable: every page comes by a fault.
+//!
+//! `mmap` only marks the area. A page is inserted when it is touched, by the device's fault
+//! handler, which looks under a lock whether it may. Whoever takes a page away first makes the
+//! handler refuse it, then takes it out of all page tables ([`super::anon_inode`]): then no page
+//! table holds it, and none will.
+
+use super::{
+    chrdev::{self, CharDevice},
+    table::Table,
+};
+use core::{cell::Cell, marker::PhantomData};
+use kernel::{
+    bindings,
+    mm::virt::VmaNew,
+    page::{PAGE_SHIFT, PAGE_SIZE},
+    prelude::*,
+};
+
+/// Operations of a device's mappings.
+pub(crate) struct VmOps(Table<bindings::vm_operations_struct>);
+
+impl VmOps {
+    /// The table of a device.
+    #[allow(clippy::needless_update)]
+    pub(crate) const fn new<T: CharDevice>() -> Self {
+        Self(Table(bindings::vm_operations_struct {
+            fault: Some(chrdev::fault::<T>),
+            ..pin_init::zeroed()
+        }))
+    }
+}
+
+/// How the CPU's caches treat the pages of a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CpuCaching {
+    /// Like ordinary memory.
+    WriteBack,
+    /// Stores are gathered.
+    WriteCombine,
+    /// Every access goes out as it is.
+    Uncached,
+}
+
+/// An area that is being mapped.
+pub(crate) struct Area<'a> {
+    vma: &'a VmaNew,
+    ops: &'static VmOps,
+}
+
+impl<'a> Area<'a> {
+    /// # Safety
+    ///
+    /// `vma` is being set up, with the mmap lock held for writing, and stays so for `'a`.
+    pub(super) unsafe fn from_raw(vma: *mut bindings::vm_area_struct, ops: &'static VmOps) -> Self {
+        // SAFETY: As the caller promises.
+        let vma = unsafe { VmaNew::from_raw(vma) };
+        Self { vma, ops }
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.vma.end() - self.vma.start()
+    }
+
+    /// The file offset in bytes.
+    pub(crate) fn offset(&self) -> u64 {
+        // SAFETY: The area is ours while it is set up.
+        (unsafe { (*self.vma.as_ptr()).vm_pgoff } as u64) << PAGE_SHIFT
+    }
+
+    /// Sets the file offset in bytes: where the area is found by who takes its pages away.
+    pub(crate) fn set_offset(&self, offset: u64) {
+        // SAFETY: The area is ours while it is set up.
+        unsafe { (*self.vma.as_ptr()).vm_pgoff = (offset >> PAGE_SHIFT) as usize };
+    }
+
+    /// Whether stores would go to a private copy.
+    fn is_cow(&self) -> bool {
+        let flags = self.vma.flags();
+        flags & bindings::VM_SHARED == 0 && flags & bindings::VM_MAYWRITE != 0
+    }
+
+    /// Makes this a mapping whose pages come by faults. With `inherit` a forked child has it too.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL for a private writable mapping: a copy of a device's page is no use.
+    pub(crate) fn map(&self, caching: CpuCaching, inherit: bool) -> Result {
+        if self.is_cow() {
+            return Err(EINVAL);
+        }
+        self.vma.set_io();
+        self.vma.set_dontexpand();
+        self.vma.set_dontdump();
+        if !inherit {
+            self.vma.set_dontcopy();
+        }
+        let vma = self.vma.as_ptr();
+        // SAFETY: The area is ours while it is set up: its flags, protection and operations may be
+        // set. The table is a static of the module, which the area's file keeps loaded.
+        unsafe {
+            (*vma).__bindgen_anon_2.vm_flags |=
+                (bindings::VM_PFNMAP | bindings::VM_NORESERVE) as bindings::vm_flags_t;
+            let prot = (*vma).vm_page_prot;
+            (*vma).vm_page_prot = match caching {
+                CpuCaching::WriteBack => prot,
+                CpuCaching::WriteCombine => bindings::pgprot_writecombine(prot),
+                CpuCaching::Uncached => bindings::pgprot_t {
+                    pgprot: prot.pgprot
+                        | bindings::cachemode2protval(
+                            bindings::page_cache_mode__PAGE_CACHE_MODE_UC_MINUS,
+                        ),
+                },
+            };
+            (*vma).vm_ops = self.ops.0.as_ptr();
+        }
+        Ok(())
+    }
+}
+
+/// A page that a program touched.
+pub(crate) struct Fault<'a> {
+    vmf: *mut bindings::vm_fault,
+    outcome: Cell<bindings::vm_fault_t>,
+    _area: PhantomData<&'a ()>,
+}
+
+impl Fault<'_> {
+    /// # Safety
+    ///
+    /// `vmf` describes a fault of an area set up by [`Area::map`] and is valid for the lifetime.
+    pub(super) unsafe fn from_raw(vmf: *mut bindings::vm_fault) -> Self {
+        Self {
+            vmf,
+            outcome: Cell::new(bindings::vm_fault_reason_VM_FAULT_SIGBUS),
+            _area: PhantomData,
+        }
+    }
+
+    /// The file offset of the page, in bytes.
+    pub(crate) fn offset(&self) -> u64 {
+        // SAFETY: The fault is valid.
+        (unsafe { (*self.vmf).__bindgen_anon_1.pgoff } as u64) << PAGE_SHIFT
+    }
+
+    /// Puts a page frame there.
+    pub(crate) fn insert(&self, pfn: usize) -> Result {
+        // SAFETY: The area is a PFN map that isn't copy-on-write, and is locked during a fault;
+        // the address lies in it.
+        let outcome = unsafe {
+            let address = (*self.vmf).__bindgen_anon_1.address & !(PAGE_SIZE - 1);
+            bindings::vmf_insert_pfn((*self.vmf).__bindgen_anon_1.vma, address, pfn)
+        };
+        self.outcome.set(outcome);
+        Ok(())
+    }
+
+    /// What to tell the memory manager.
+    pub(super) fn outcome(&self) -> bindings::vm_fault_t {
+        self.outcome.get()
+    }
+}
