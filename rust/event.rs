@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events: what a program sleeps on.
+//!
+//! Signal events have a slot in the signal page. The GPU writes the slot, then raises an
+//! interrupt that carries the event's id; the upcall puts the slot back to "unsignalled", marks
+//! the event and wakes its waiters. Other events tell of faults and hangs.
+//!
+//! All events of a process are under one mutex that is never held while user memory is touched,
+//! so that the interrupt's work item is never kept waiting by a program. A waiter registers with
+//! every event before it sleeps and sleeps with the mutex given up atomically: no wake-up is lost.
+//!
+//! What upstream keeps in a waiter's flag is here the event's age: it grows with each signal, so a
+//! waiter that noted the age when it registered knows whether the event was signalled since.
+//!
+//! Source: Linux, `amdkfd/kfd_events.c`. Lock order: process -> events.
+
+use crate::{
+    bo::{
+        Bo,
+        Placement, //
+    },
+    debugfs::{Count, EVENTS},
+    gpu::Gpu,
+    ids::IdTable,
+    uapi::event as abi,
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
+
+mod signal;
+mod wait;
+
+use wait::Sleeper;
+pub(crate) use wait::Wait;
+
+/// First id of events that aren't signals: the upper half of what an IDR numbers.
+const FIRST_OTHER: u32 = (i32::MAX as u32 >> 1) + 1;
+/// One past the last id.
+const END: u32 = i32::MAX as u32 + 1;
+/// Slots that a program without a signal page of its own has before it maps the driver's.
+const OLD_USER_SLOTS: u32 = 256;
+
+/// What an event tells beside that it happened.
+#[derive(Clone, Copy)]
+enum Data {
+    None,
+    Memory(abi::MemoryExceptionData),
+    HwException(abi::HwExceptionData),
+}
+
+/// One event.
+struct Event {
+    kind: u32,
+    auto_reset: bool,
+    signaled: bool,
+    /// Grows with each signal; starts at 1, never 0.
+    age: u64,
+    /// Tells this event from a later one with the same id.
+    serial: u64,
+    data: Data,
+    /// Who sleeps on it; one entry for each mention in a wait.
+    sleepers: KVec<Arc<Sleeper>>,
+    _count: Count,
+}
+
+impl Event {
+    /// Signals it (`set_event`).
+    fn set(&mut self) {
+        // With auto reset a signal that wakes somebody is used up.
+        self.signaled = !self.auto_reset || self.sleepers.is_empty();
+        self.age = self.age.checked_add(1).unwrap_or(2);
+        self.wake();
+    }
+
+    /// Makes everyone who waits for it look again.
+    fn wake(&self) {
+        for sleeper in &self.sleepers {
+            sleeper.wake();
+        }
+    }
+}
+
+/// Where signals are written.
+struct SignalPage {
+    bo: Arc<Bo>,
+    /// The handle under which the program gave it, or `None` if the driver made it.
+    handle: Option<u64>,
+}
+
+struct State {
+    signals: IdTable<Event>,
+    others: IdTable<Event>,
+    page: Option<SignalPage>,
+    /// Slots that the program can reach.
+    slots: u32,
+    serial: u64,
+    /// The device went: waiting makes no sense any more.
+    lost: bool,
+}
+
+impl State {
+    fn get_mut(&mut self, id: u32) -> Option<&mut Event> {
+        if id < FIRST_OTHER {
+            self.signals.get_mut(id)
+        } else {
+            self.others.get_mut(id)
+        }
+    }
+}
+
+/// The events of a process.
+#[pin_data]
+pub(crate) struct Events {
+    #[pin]
+    state: Mutex<State>,
+}
+
+/// A new event, as CREATE_EVENT reports it.
+pub(crate) struct Created {
+    pub(crate) id: u32,
+    /// Slot in the signal page, if it has one.
+    pub(crate) slot: Option<u32>,
+}
+
+impl Events {
+    /// No events.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_mutex!(State {
+                // Id 0 stays free: the firmware sends it for signals without an event.
+                signals: IdTable::new(1),
+                others: IdTable::new(FIRST_OTHER),
+                page: None,
+                slots: 0,
+                serial: 0,
+                lost: false,
+            }, "rkfd events"),
+        })
+    }
+
+    /// Makes a program's buffer object the signal page.
+    ///
+    /// # Errors
+    ///
+    /// EBUSY when there is one, EINVAL when it is too small.
+    pub(crate) fn set_page(&self, bo: Arc<Bo>, handle: u64) -> Result {
+        let mut state = self.state.lock();
+        if state.page.is_some() {
+            return Err(EBUSY);
+        }
+        if bo.size() < abi::SIGNAL_PAGE_SIZE as u64 {
+            return Err(EINVAL);
+        }
+        let slots = u32::try_from(bo.size() / 8)
+            .unwrap_or(u32::MAX)
+            .min(FIRST_OTHER);
+        clear(&bo)?;
+        state.slots = slots;
+        state.page = Some(SignalPage {
+            bo,
+            handle: Some(handle),
+        });
+        Ok(())
+    }
+
+    /// Whether there is a signal page.
+    pub(crate) fn has_page(&self) -> bool {
+        self.state.lock().page.is_some()
+    }
+
+    /// Whether this buffer object's handle is the signal page's.
+    pub(crate) fn is_page(&self, handle: u64) -> bool {
+        let state = self.state.lock();
+        handle != 0
+            && state
+                .page
+                .as_ref()
+                .is_some_and(|page| page.handle == Some(handle))
+    }
+
+    /// The driver's own signal page, to be mapped by the program: `bytes` of it are mapped.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when the program gave its own, none was needed yet, or this is more than there is.
+    pub(crate) fn map_own_page(&self, bytes: usize) -> Result {
+        let mut state = self.state.lock();
+        match &state.page {
+            Some(SignalPage { handle: None, .. }) if bytes <= abi::SIGNAL_PAGE_SIZE => {
+                state.slots = (bytes / 8) as u32;
+                Ok(())
+            }
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// The page frame at an offset of the driver's own signal page.
+    pub(crate) fn own_page_pfn(&self, offset: u64) -> Result<usize> {
+        match &self.state.lock().page {
+            Some(SignalPage { handle: None, bo }) => bo.pfn(offset),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// Makes an event. `gpu` provides the signal page of a program that gave none.
+    ///
+    /// # Errors
+    ///
+    /// ENOSPC when the signal page is full, ENOMEM.
+    pub(crate) fn create(&self, gpu: &Gpu, kind: u32, auto_reset: bool) -> Result<Created> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let serial = state.serial;
+        state.serial = serial.wrapping_add(1);
+        let event = Event {
+            kind,
+            auto_reset,
+            signaled: false,
+            age: 1,
+            serial,
+            data: Data::None,
+            sleepers: KVec::new(),
+            _count: Count::new(&EVENTS),
+        };
+        if kind != abi::EVENT_SIGNAL && kind != abi::EVENT_DEBUG_EVENT {
+            let id = state.others.insert(END, event)?;
+            return Ok(Created { id, slot: None });
+        }
+        // One slot is id 0's.
+        if state.page.is_some() && state.signals.len() + 1 >= state.slots as usize {
+            return Err(ENOSPC);
+        }
+        if state.page.is_none() {
+            let bo = Bo::new(gpu, Placement::Gtt, abi::SIGNAL_PAGE_SIZE as u64)?;
+            clear(&bo)?;
+            state.page = Some(SignalPage { bo, handle: None });
+            state.slots = OLD_USER_SLOTS;
+        }
+        let id = state.signals.insert(state.slots, event)?;
+        if let Some(page) = &state.page {
+            if let Err(e) = page.bo.write_u64(id as usize, abi::SLOT_UNSIGNALED) {
+                state.signals.remove(id);
+                return Err(e);
+            }
+        }
+        Ok(Created { id, slot: Some(id) })
+    }
+
+    /// Destroys an event; who waits for it fails.
+    pub(crate) fn destroy(&self, id: u32) -> Result {
+        let mut guard = self.state.lock();
+        let table = if id < FIRST_OTHER {
+            &mut guard.signals
+        } else {
+            &mut guard.others
+        };
+        let event = table.remove(id).ok_or(EINVAL)?;
+        event.wake();
+        Ok(())
+    }
+
+    /// Signals an event from the CPU. Only signal events can be.
+    pub(crate) fn set(&self, id: u32) -> Result {
+        self.with_signal(id, Event::set)
+    }
+
+    /// Takes an event's signal back.
+    pub(crate) fn reset(&self, id: u32) -> Result {
+        self.with_signal(id, |event| event.signaled = false)
+    }
+
+    fn with_signal(&self, id: u32, f: impl FnOnce(&mut Event)) -> Result {
+        let mut state = self.state.lock();
+        let event = state.get_mut(id).ok_or(EINVAL)?;
+        if event.kind != abi::EVENT_SIGNAL {
+            return Err(EINVAL);
+        }
+        f(event);
+        Ok(())
+    }
+
+    /// Ends the process: all events go, then the signal page.
+    pub(crate) fn clear(&self) {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        state.lost = true;
+        for table in [&mut state.signals, &mut state.others] {
+            while let Some((_, event)) = table.pop() {
+                event.wake();
+            }
+        }
+        let page = state.page.take();
+        drop(guard);
+        drop(page);
+    }
+}
+
+/// Makes all slots of a signal page unsignalled.
+fn clear(bo: &Bo) -> Result {
+    for slot in 0..abi::SIGNAL_EVENT_LIMIT as usize {
+        bo.write_u64(slot, abi::SLOT_UNSIGNALED)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waiting for one or all of some events.
+
+use super::{
+    abi,
+    Data,
+    Events,
+    State, //
+};
+use crate::glue::user;
+use kernel::{
+    alloc::KVVec,
+    current, new_condvar,
+    prelude::*,
+    sync::{
+        Arc,
+        CondVar,
+        CondVarTimeoutResult, //
+    },
+    time::msecs_to_jiffies,
+};
+
+/// A thread that waits.
+#[pin_data]
+pub(super) struct Sleeper {
+    #[pin]
+    woken: CondVar,
+}
+
+impl Sleeper {
+    fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self { woken <- new_condvar!("rkfd waiter") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes it look again. The events' mutex is held, so it can't miss this.
+    pub(super) fn wake(&self) {
+        self.woken.notify_all();
+    }
+}
+
+/// How long to wait.
+#[derive(Clone, Copy)]
+pub(crate) enum Timeout {
+    Forever,
+    /// Jiffies.
+    Left(usize),
+}
+
+impl Timeout {
+    /// From what a program gave: milliseconds, or no end.
+    pub(crate) fn from_user(ms: u32) -> Self {
+        match ms {
+            0 => Self::Left(0),
+            abi::TIMEOUT_INFINITE => Self::Forever,
+            // Longer times would be taken as no end.
+            ms => Self::Left(msecs_to_jiffies(ms.min(0x7fff_ffff)).saturating_add(1)),
+        }
+    }
+
+    /// What to give back when a signal interrupts: the milliseconds that are left.
+    fn to_user(self, asked: u32) -> u32 {
+        match (self, asked) {
+            (Self::Forever, _) | (_, 0 | abi::TIMEOUT_INFINITE) => asked,
+            (Self::Left(jiffies), _) => user::jiffies_to_msecs(jiffies.saturating_sub(1)),
+        }
+    }
+}
+
+/// One event of a wait.
+struct Waiter {
+    id: u32,
+    serial: u64,
+    /// The event's age when we began.
+    age: u64,
+    activated: bool,
+    /// Our sleeper is in the event's list.
+    queued: bool,
+    /// The program wants the age.
+    wants_age: bool,
+}
+
+/// What to write into the program's array for one event.
+pub(crate) struct Report {
+    /// Index in the array.
+    pub(crate) index: usize,
+    pub(crate) data: [u64; 4],
+    /// How many bytes of it.
+    pub(crate) len: usize,
+}
+
+/// How a wait ended.
+pub(crate) struct Outcome {
+    /// One of the WAIT_RESULT_ constants, or the error, which makes it FAIL.
+    pub(crate) result: Result<u32>,
+    /// The time left in milliseconds, when a signal interrupted.
+    pub(crate) timeout: u32,
+    pub(crate) reports: KVVec<Report>,
+}
+
+/// A wait as the program asked for it.
+pub(crate) struct Wait<'a> {
+    /// The events, as far as they could be read.
+    pub(crate) events: &'a [abi::EventData],
+    /// Reading the next event failed: reported unless an earlier one is wrong.
+    pub(crate) unreadable: bool,
+    pub(crate) all: bool,
+    pub(crate) timeout: u32,
+}
+
+enum Condition {
+    Met,
+    NotYet,
+    Destroyed,
+}
+
+impl Events {
+    /// Waits.
+    pub(crate) fn wait(&self, wait: &Wait<'_>) -> Outcome {
+        let mut outcome = Outcome {
+            result: Ok(0),
+            timeout: wait.timeout,
+            reports: KVVec::new(),
+        };
+        outcome.result = self.wait_inner(wait, &mut outcome.timeout, &mut outcome.reports);
+        outcome
+    }
+
+    fn wait_inner(
+        &self,
+        wait: &Wait<'_>,
+        timeout: &mut u32,
+        reports: &mut KVVec<Report>,
+    ) -> Result<u32> {
+        // All memory is had before anything changes.
+        let mut waiters = KVVec::with_capacity(wait.events.len(), GFP_KERNEL)?;
+        reports.reserve(wait.events.len(), GFP_KERNEL)?;
+        let sleeper = Sleeper::new()?;
+        let mut left = Timeout::from_user(wait.timeout);
+
+        let mut guard = self.state.lock();
+        let mut first = true;
+        let result = match guard.register(wait, &sleeper, &mut waiters) {
+            Err(e) => Err(e),
+            Ok(()) => loop {
+                if guard.lost {
+                    break Err(ENODEV);
+                }
+                // A condition that holds at once counts more than a pending signal.
+                if !first && current!().signal_pending() {
+                    *timeout = left.to_user(wait.timeout);
+                    break Err(ERESTARTSYS);
+                }
+                match guard.condition(&mut waiters, wait.all) {
+                    Condition::Met => break Ok(abi::WAIT_RESULT_COMPLETE),
+                    Condition::Destroyed => break Err(EIO),
+                    Condition::NotYet if core::mem::take(&mut first) => continue,
+                    Condition::NotYet => {}
+                }
+                left = match left {
+                    Timeout::Left(0) => break Ok(abi::WAIT_RESULT_TIMEOUT),
+                    Timeout::Forever => {
+                        // Signals are looked at above.
+                        let _ = sleeper.woken.wait_interruptible(&mut guard);
+                        Timeout::Forever
+                    }
+                    Timeout::Left(jiffies) => Timeout::Left(
+                        match sleeper
+                            .woken
+                            .wait_interruptible_timeout(&mut guard, jiffies)
+                        {
+                            CondVarTimeoutResult::Woken { jiffies }
+                            | CondVarTimeoutResult::Signal { jiffies } => jiffies,
+                            CondVarTimeoutResult::Timeout => 0,
+                        },
+                    ),
+                };
+            },
+        };
+        if result == Ok(abi::WAIT_RESULT_COMPLETE) {
+            guard.report(&waiters, reports);
+        }
+        guard.unregister(&waiters, &sleeper, result == Err(ERESTARTSYS));
+        result
+    }
+}
+
+impl State {
+    /// Puts the sleeper on every event that isn't signalled yet. A signal of an auto-reset event
+    /// is taken.
+    fn register(
+        &mut self,
+        wait: &Wait<'_>,
+        sleeper: &Arc<Sleeper>,
+        waiters: &mut KVVec<Waiter>,
+    ) -> Result {
+        for data in wait.events {
+            let event = self.get_mut(data.event_id).ok_or(EINVAL)?;
+            let seen = data.signal().last_event_age;
+            // Age 0 means that the program doesn't know about ages.
+            let wants_age = event.kind == abi::EVENT_SIGNAL && seen != 0;
+            let activated = event.signaled || (wants_age && event.age != seen);
+            if !activated {
+                event.sleepers.push(sleeper.clone(), GFP_KERNEL)?;
+            }
+            event.signaled = event.signaled && !event.auto_reset;
+            let waiter = Waiter {
+                id: data.event_id,
+                serial: event.serial,
+                age: event.age,
+                activated,
+                queued: !activated,
+                wants_age,
+            };
+            waiters.push(waiter, GFP_KERNEL)?;
+        }
+        if wait.unreadable {
+            return Err(EFAULT);
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self, waiters: &mut [Waiter], all: bool) -> Condition {
+        let mut activated = 0;
+        let count = waiters.len();
+        for waiter in waiters {
+            let event = self
+                .get_mut(waiter.id)
+                .filter(|event| event.serial == waiter.serial);
+            let Some(event) = event else {
+                return Condition::Destroyed;
+            };
+            waiter.activated |= waiter.queued && event.age != waiter.age;
+            if waiter.activated {
+                if !all {
+                    return Condition::Met;
+                }
+                activated += 1;
+            }
+        }
+        if activated == count {
+            Condition::Met
+        } else {
+            Condition::NotYet
+        }
+    }
+
+    /// What the events tell, for the program's array. There is room for all.
+    fn report(&mut self, waiters: &[Waiter], reports: &mut KVVec<Report>) {
+        for (index, waiter) in waiters.iter().enumerate() {
+            let Some(event) = self.get_mut(waiter.id).filter(|_| waiter.activated) else {
+                continue;
+            };
+            let mut data = abi::EventData::default();
+            let len = match (event.kind, event.data) {
+                (abi::EVENT_MEMORY, Data::Memory(memory)) => {
+                    data.set_memory_exception(memory);
+                    32
+                }
+                (abi::EVENT_MEMORY, _) => 32,
+                (abi::EVENT_HW_EXCEPTION, Data::HwException(hw)) => {
+                    data.set_hw_exception(hw);
+                    16
+                }
+                (abi::EVENT_HW_EXCEPTION, _) => 16,
+                (abi::EVENT_SIGNAL, _) if waiter.wants_age => {
+                    data.set_signal(abi::SignalEventData {
+                        last_event_age: event.age,
+                    });
+                    8
+                }
+                _ => continue,
+            };
+            let _ = reports.push_within_capacity(Report {
+                index,
+                data: data.data,
+                len,
+            });
+        }
+    }
+
+    /// Takes the sleeper off the events. With `undo`, signals that were taken are given again.
+    fn unregister(&mut self, waiters: &[Waiter], sleeper: &Arc<Sleeper>, undo: bool) {
+        for waiter in waiters {
+            let event = self
+                .get_mut(waiter.id)
+                .filter(|event| event.serial == waiter.serial);
+            let Some(event) = event else {
+                continue;
+            };
+            if waiter.queued {
+                if let Some(i) = event.sleepers.iter().position(|s| Arc::ptr_eq(s, sleeper)) {
+                    let _ = event.sleepers.remove(i);
+                }
+            }
+            if undo && waiter.activated && event.auto_reset {
+                event.set();
+            }
+        }
+    }
+}
