@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Processes: one for each address space that opened `/dev/kfd`.
+//!
+//! A [`Process`] is found by its address space, so that a second open gives the same one. Open
+//! files and lookups hold counted references; what it owns (queues, VMs, buffer objects) it gives
+//! up when the address space goes ([`teardown`]), whoever still holds a reference: a forked child
+//! that inherited the file keeps an empty shell, and its calls fail with EBADF.
+//!
+//! Lock order: opening -> mmap lock -> registry; process state -> (vm -> scheduler -> ring),
+//! events, doorbells, render objects. Nothing copies from or to user memory under a process'
+//! state, and mapping and faulting, which come with the mmap lock held, don't take it.
+
+use crate::{
+    debugfs::{Count, PROCESSES},
+    doorbell::Slice,
+    event::Events,
+    glue::mmu_notifier::{MmWatcher, Watch},
+    gpu::Gpu,
+    ids::IdTable,
+    queue::UserQueue,
+};
+use kernel::{
+    current, new_mutex,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc,
+        Mutex,
+        SetOnce, //
+    },
+    task::Task,
+};
+
+mod device;
+mod memory;
+mod registry;
+mod teardown;
+
+pub(crate) use device::DeviceState;
+pub(crate) use memory::{
+    AllocRequest,
+    Mem,
+    Pin, //
+};
+pub(crate) use registry::{
+    by_pasid,
+    find_or_create,
+    for_each,
+    init, //
+};
+pub(crate) use teardown::end_all;
+
+/// A process' part of a GPU: what never changes, and the doorbells, which a page fault needs.
+#[pin_data]
+pub(crate) struct ProcessDevice {
+    pub(crate) gpu: Arc<Gpu>,
+    /// Held while a doorbell or MMIO page is inserted into a page table.
+    #[pin]
+    pub(crate) doorbells: Mutex<Doorbells>,
+}
+
+/// A process' doorbells on a GPU.
+pub(crate) enum Doorbells {
+    /// None was needed yet.
+    Unused,
+    Slice(Arc<Slice>),
+    /// The device or the process went: no page of it may be mapped any more.
+    Gone,
+}
+
+impl ProcessDevice {
+    /// The doorbell slice; allotted the first time.
+    pub(crate) fn slice(&self) -> Result<Arc<Slice>> {
+        let mut doorbells = self.doorbells.lock();
+        match &*doorbells {
+            Doorbells::Slice(slice) => Ok(slice.clone()),
+            Doorbells::Gone => Err(ENODEV),
+            Doorbells::Unused => {
+                let slice = self.gpu.doorbell_slice()?;
+                *doorbells = Doorbells::Slice(slice.clone());
+                Ok(slice)
+            }
+        }
+    }
+}
+
+/// What changes in a process.
+pub(crate) struct State {
+    /// The address space went; nothing may be made any more.
+    pub(crate) gone: bool,
+    /// For each of the process' devices, in the same order.
+    pub(crate) devices: KVec<DeviceState>,
+    /// By queue id.
+    pub(crate) queues: IdTable<UserQueue>,
+    /// Destroyed, but the hardware never said that it let go: kept until the end.
+    pub(crate) hung: KVec<UserQueue>,
+    pub(crate) runtime_enabled: bool,
+}
+
+/// A process.
+#[pin_data]
+pub(crate) struct Process {
+    lead: ARef<Task>,
+    /// Address of the `mm_struct`: a key, never followed.
+    mm: usize,
+    devices: KVec<Arc<ProcessDevice>>,
+    #[pin]
+    state: Mutex<State>,
+    #[pin]
+    pub(crate) events: Events,
+    watch: SetOnce<Watch>,
+    _count: Count,
+}
+
+impl Process {
+    /// A process of the current address space with these GPUs. Nobody knows it yet.
+    fn new(mm: usize, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
+        let lead: ARef<Task> = ARef::from(current!().group_leader());
+        let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
+        let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
+        for gpu in gpus {
+            states.push(DeviceState::new(&gpu), GFP_KERNEL)?;
+            let device = Arc::pin_init(
+                pin_init!(ProcessDevice {
+                    gpu,
+                    doorbells <- new_mutex!(Doorbells::Unused, "rkfd doorbells"),
+                }),
+                GFP_KERNEL,
+            )?;
+            devices.push(device, GFP_KERNEL)?;
+        }
+        Arc::pin_init(
+            pin_init!(Self {
+                lead,
+                mm,
+                devices,
+                state <- new_mutex!(State {
+                    gone: false,
+                    devices: states,
+                    queues: IdTable::new(0),
+                    hung: KVec::new(),
+                    runtime_enabled: false,
+                }, "rkfd process"),
+                events <- Events::new(),
+                watch: SetOnce::new(),
+                _count: Count::new(&PROCESSES),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Whether the caller belongs to this process; a forked child doesn't.
+    pub(crate) fn is_current(&self) -> bool {
+        *current!().group_leader() == *self.lead
+    }
+
+    /// Its devices. Those of GPUs that came later aren't among them.
+    pub(crate) fn devices(&self) -> &[Arc<ProcessDevice>] {
+        &self.devices
+    }
+
+    /// Index of the device with this GPU id.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none.
+    pub(crate) fn device_index(&self, gpu_id: u32) -> Result<usize> {
+        self.devices
+            .iter()
+            .position(|device| u32::from(device.gpu.id().get()) == gpu_id)
+            .ok_or(EINVAL)
+    }
+
+    /// The device with this GPU id.
+    pub(crate) fn device(&self, gpu_id: u32) -> Result<&Arc<ProcessDevice>> {
+        self.devices.get(self.device_index(gpu_id)?).ok_or(EINVAL)
+    }
+
+    /// Fails with ENODEV when none of the GPUs is left.
+    pub(crate) fn alive(&self) -> Result {
+        if self.devices.iter().any(|device| device.gpu.alive().is_ok()) {
+            Ok(())
+        } else {
+            Err(ENODEV)
+        }
+    }
+
+    /// Runs `f` with the state.
+    ///
+    /// # Errors
+    ///
+    /// EBADF when the address space is gone, and what `f` returns.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
+        let mut state = self.state.lock();
+        if state.gone {
+            return Err(EBADF);
+        }
+        f(&mut state)
+    }
+
+    /// Runs `f` with the state of the device that has this GPU id.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none, and those of [`with`](Self::with).
+    pub(crate) fn with_device<R>(
+        &self,
+        gpu_id: u32,
+        f: impl FnOnce(&ProcessDevice, &mut DeviceState) -> Result<R>,
+    ) -> Result<R> {
+        let index = self.device_index(gpu_id)?;
+        let device = self.devices.get(index).ok_or(EINVAL)?;
+        self.with(|state| f(device, state.devices.get_mut(index).ok_or(EINVAL)?))
+    }
+}
+
+impl MmWatcher for Process {
+    fn released(self: Arc<Self>) {
+        self.end();
+    }
+}

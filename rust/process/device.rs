@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a process has on one GPU.
+
+use super::{
+    Mem,
+    Process, //
+};
+use crate::{
+    gpu::Gpu,
+    ids::IdTable,
+    render::RenderFile,
+    sched::{
+        ProcessConfig,
+        SchedProcess, //
+    },
+    vm::Vm,
+};
+use kernel::{
+    prelude::*,
+    rbtree::RBTree,
+    sync::Arc, //
+};
+
+/// The address space that ACQUIRE_VM took.
+pub(crate) struct Bound {
+    /// The render node's file it came with.
+    pub(crate) file: Arc<RenderFile>,
+    pub(crate) vm: Arc<Vm>,
+}
+
+/// A buffer object under its handle.
+pub(crate) struct Handle {
+    pub(crate) mem: Arc<Mem>,
+    pub(crate) mapped: bool,
+}
+
+/// A process' state on a GPU.
+pub(crate) struct DeviceState {
+    pub(crate) bound: Option<Bound>,
+    /// By the lower half of the handle.
+    pub(super) handles: IdTable<Handle>,
+    /// Mapped buffer objects by the address of each mapping.
+    pub(super) by_va: RBTree<u64, Arc<Mem>>,
+    /// There while the process has queues on the GPU.
+    pub(crate) sched: Option<Arc<SchedProcess>>,
+    pub(crate) queue_count: u32,
+    /// A queue of this process was reset or hangs: its other queues can't be changed any more.
+    pub(crate) has_reset_queue: bool,
+    pub(crate) config: ProcessConfig,
+}
+
+impl DeviceState {
+    pub(super) fn new(gpu: &Gpu) -> Self {
+        Self {
+            bound: None,
+            handles: IdTable::new(0),
+            by_va: RBTree::new(),
+            sched: None,
+            queue_count: 0,
+            has_reset_queue: false,
+            config: ProcessConfig::default_for(gpu.chip()),
+        }
+    }
+
+    /// The VM.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV before ACQUIRE_VM (`kfd_bind_process_to_device`).
+    pub(crate) fn bound(&self) -> Result<&Bound> {
+        self.bound.as_ref().ok_or(ENODEV)
+    }
+
+    /// The process as the scheduler knows it; introduced the first time.
+    pub(crate) fn sched(&mut self, gpu: &Gpu) -> Result<Arc<SchedProcess>> {
+        if let Some(sched) = &self.sched {
+            return Ok(sched.clone());
+        }
+        let vm = &self.bound()?.vm;
+        let sched = gpu.scheduler().add_process(vm, self.config)?;
+        self.sched = Some(sched.clone());
+        Ok(sched)
+    }
+
+    /// Takes the process off the scheduler when it has no queue left.
+    pub(crate) fn drop_sched_if_idle(&mut self, gpu: &Gpu) {
+        if self.queue_count > 0 {
+            return;
+        }
+        if let Some(sched) = self.sched.take() {
+            // It has no queues: nothing waits for the hardware, and a GPU that is gone forgot it.
+            let _ = gpu.scheduler().remove_process(sched);
+        }
+    }
+
+    /// Sets the trap handler of waves that start from now on.
+    pub(crate) fn configure(&mut self, gpu: &Gpu, config: ProcessConfig) -> Result {
+        self.config = config;
+        match &self.sched {
+            Some(sched) => gpu.scheduler().configure(sched, config),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Process {
+    /// Takes the address space of a render node's file (ACQUIRE_VM).
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is no such GPU, the file is of another GPU, or its address space is some
+    /// other process'; EBUSY when another file's was taken before.
+    pub(crate) fn acquire_vm(self: &Arc<Self>, gpu_id: u32, file: &Arc<RenderFile>) -> Result {
+        self.with_device(gpu_id, |device, state| {
+            if let Some(bound) = &state.bound {
+                return if Arc::ptr_eq(&bound.file, file) {
+                    Ok(())
+                } else {
+                    Err(EBUSY)
+                };
+            }
+            if !Arc::ptr_eq(file.gpu(), &device.gpu) {
+                return Err(EINVAL);
+            }
+            let claim = file.claim()?;
+            let vm = Vm::new(&device.gpu)?;
+            self.register_pasid(vm.pasid())?;
+            claim.keep();
+            state.bound = Some(Bound {
+                file: file.clone(),
+                vm,
+            });
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A process' buffer objects: handles, mappings, and what queues hold of them.
+//!
+//! A handle is in one of two states, mapped or not. Mapping puts the object at its address into
+//! the VM (twice, back to back, for AQL ring memory); unmapping flushes the TLB before the
+//! mapping's reference to the memory goes. What a queue uses is pinned: it can't be unmapped.
+//!
+//! Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`. Called with the process' state.
+
+use super::device::{
+    DeviceState,
+    Handle, //
+};
+use crate::{
+    bo::{
+        Bo,
+        Placement, //
+    },
+    debugfs::{Count, BUFFERS},
+    process::ProcessDevice,
+    render::Mapping,
+    uapi::memory as abi,
+    vm::{
+        MapFlags,
+        Vm, //
+    },
+};
+use kernel::{
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
+    prelude::*,
+    rbtree::RBTreeNode,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+    },
+};
+
+/// One past the last handle.
+const END: u32 = i32::MAX as u32;
+
+/// A buffer object of a process.
+pub(crate) struct Mem {
+    /// Where programs map it; taken from them before the memory goes.
+    mapping: Mapping,
+    bo: Arc<Bo>,
+    va: u64,
+    flags: u32,
+    /// Queues that use it.
+    queues: Atomic<i32>,
+    _count: Count,
+}
+
+impl Mem {
+    pub(crate) fn bo(&self) -> &Arc<Bo> {
+        &self.bo
+    }
+
+    fn is_double(&self) -> bool {
+        self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0
+    }
+
+    /// The addresses it is mapped at.
+    fn addresses(&self) -> Result<KVec<u64>> {
+        let mut addresses = KVec::with_capacity(2, GFP_KERNEL)?;
+        addresses.push(self.va, GFP_KERNEL)?;
+        if self.is_double() {
+            addresses.push(
+                self.va.checked_add(self.bo.size()).ok_or(EINVAL)?,
+                GFP_KERNEL,
+            )?;
+        }
+        Ok(addresses)
+    }
+
+    fn map_flags(&self) -> MapFlags {
+        let has = |flag| self.flags & flag != 0;
+        MapFlags {
+            writable: has(abi::ALLOC_WRITABLE),
+            executable: has(abi::ALLOC_EXECUTABLE),
+            coherent: has(abi::ALLOC_COHERENT),
+            uncached: has(abi::ALLOC_UNCACHED),
+            ext_coherent: has(abi::ALLOC_EXT_COHERENT),
+        }
+    }
+}
+
+/// A buffer object that a queue uses; it stays mapped as long.
+pub(crate) struct Pin(Arc<Mem>);
+
+impl Pin {
+    fn new(mem: &Arc<Mem>) -> Self {
+        mem.queues.fetch_add(1, Relaxed);
+        Self(mem.clone())
+    }
+
+    pub(crate) fn bo(&self) -> &Arc<Bo> {
+        self.0.bo()
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.queues.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What ALLOC_MEMORY_OF_GPU asks for.
+pub(crate) struct AllocRequest {
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    pub(crate) flags: u32,
+    /// CPU address of USERPTR memory.
+    pub(crate) user_address: u64,
+}
+
+/// What it gives.
+pub(crate) struct Allocated {
+    /// The lower half of the handle.
+    pub(crate) index: u32,
+    pub(crate) mmap_offset: u64,
+}
+
+fn page_align(size: u64) -> Option<u64> {
+    size.checked_next_multiple_of(PAGE_SIZE as u64)
+}
+
+impl DeviceState {
+    /// Makes a buffer object.
+    pub(crate) fn alloc(&mut self, device: &ProcessDevice, r: &AllocRequest) -> Result<Allocated> {
+        let has = |flag| r.flags & flag != 0;
+        let gpu = &device.gpu;
+        let chip = gpu.chip();
+        let large_bar = chip.visible_vram_size >= chip.vram_size;
+        if has(abi::ALLOC_PUBLIC) && has(abi::ALLOC_VRAM) && !large_bar {
+            return Err(EINVAL);
+        }
+        self.bound()?;
+        // These two are checked whatever kind of memory it then is.
+        let slice = if has(abi::ALLOC_DOORBELL) {
+            if r.size != crate::doorbell::SLICE_SIZE as u64 {
+                return Err(EINVAL);
+            }
+            Some(device.slice().map_err(|_| ENOMEM)?)
+        } else {
+            None
+        };
+        if slice.is_none() && has(abi::ALLOC_MMIO_REMAP) && r.size != PAGE_SIZE as u64 {
+            return Err(EINVAL);
+        }
+        let kind = |placement| -> Result<Arc<Bo>> {
+            let size = if has(abi::ALLOC_AQL_QUEUE_MEM) {
+                r.size >> 1
+            } else {
+                r.size
+            };
+            let size = page_align(size).filter(|size| *size > 0).ok_or(EINVAL)?;
+            if matches!(placement, Placement::Vram) && size > gpu.vram_available() {
+                return Err(ENOMEM);
+            }
+            Bo::new(gpu, placement, size)
+        };
+        let bo = if has(abi::ALLOC_VRAM) {
+            kind(Placement::Vram)?
+        } else if has(abi::ALLOC_GTT) {
+            kind(Placement::Gtt)?
+        } else if has(abi::ALLOC_USERPTR) {
+            if r.user_address == 0 {
+                return Err(EINVAL);
+            }
+            // What a kernel without user pointers (CONFIG_DRM_AMDGPU_USERPTR=n) says.
+            return Err(ENODEV);
+        } else if let Some(slice) = slice {
+            slice.bo()?
+        } else if has(abi::ALLOC_MMIO_REMAP) {
+            Bo::mmio_remap(gpu).map_err(|_| ENOMEM)?
+        } else {
+            return Err(EINVAL);
+        };
+        self.add(bo, r)
+    }
+
+    fn add(&mut self, bo: Arc<Bo>, r: &AllocRequest) -> Result<Allocated> {
+        let mapping = Mapping::new(&self.bound()?.file, &bo)?;
+        let mmap_offset = mapping.offset();
+        let mem = Arc::new(
+            Mem {
+                mapping,
+                bo,
+                va: r.va,
+                flags: r.flags,
+                queues: Atomic::new(0),
+                _count: Count::new(&BUFFERS),
+            },
+            GFP_KERNEL,
+        )?;
+        let index = self
+            .handles
+            .insert(END, Handle { mem, mapped: false })
+            .map_err(|_| EFAULT)?;
+        Ok(Allocated { index, mmap_offset })
+    }
+
+    /// The object with this handle.
+    pub(crate) fn mem(&self, index: u32) -> Option<&Arc<Mem>> {
+        Some(&self.handles.get(index)?.mem)
+    }
+
+    /// Frees an object.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none, EBUSY when it is mapped.
+    pub(crate) fn free(&mut self, index: u32) -> Result {
+        let handle = self.handles.get(index).ok_or(EINVAL)?;
+        if handle.mapped {
+            return Err(EBUSY);
+        }
+        drop(self.handles.remove(index));
+        Ok(())
+    }
+
+    /// Maps an object into the VM; does nothing if it is.
+    pub(crate) fn map(&mut self, index: u32) -> Result {
+        let vm = self.bound()?.vm.clone();
+        let handle = self.handles.get_mut(index).ok_or(ENOMEM)?;
+        if handle.mapped {
+            return Ok(());
+        }
+        let mem = handle.mem.clone();
+        if mem.va == 0 {
+            return Err(EINVAL);
+        }
+        let addresses = mem.addresses()?;
+        for (done, va) in addresses.iter().enumerate() {
+            if let Err(e) = self.map_at(&vm, *va, &mem) {
+                for va in addresses.iter().take(done) {
+                    let _ = vm
+                        .unmap(*va, mem.bo.size())
+                        .and_then(|unmapped| unmapped.flush());
+                    self.by_va.remove(va);
+                }
+                // Upstream has one errno for addresses that are taken or make no sense.
+                return Err(if e == EEXIST { EINVAL } else { e });
+            }
+        }
+        if let Some(handle) = self.handles.get_mut(index) {
+            handle.mapped = true;
+        }
+        Ok(())
+    }
+
+    fn map_at(&mut self, vm: &Vm, va: u64, mem: &Arc<Mem>) -> Result {
+        if self.by_va.get(&va).is_some() {
+            return Err(EEXIST);
+        }
+        let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
+        vm.map(va, &mem.bo, 0, mem.bo.size(), mem.map_flags())?;
+        self.by_va.insert(node);
+        Ok(())
+    }
+
+    /// Takes an object out of the VM.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when there is none, EINVAL when it isn't mapped, EBUSY when a queue uses it.
+    pub(crate) fn unmap(&mut self, index: u32) -> Result {
+        let handle = self.handles.get(index).ok_or(ENOMEM)?;
+        if !handle.mapped {
+            return Err(EINVAL);
+        }
+        if handle.mem.queues.load(Relaxed) > 0 {
+            return Err(EBUSY);
+        }
+        self.unmap_now(index)
+    }
+
+    /// Takes an object out of the VM, whoever uses it.
+    fn unmap_now(&mut self, index: u32) -> Result {
+        let vm = self.bound()?.vm.clone();
+        let handle = self.handles.get_mut(index).ok_or(ENOMEM)?;
+        let mem = handle.mem.clone();
+        handle.mapped = false;
+        let mut result = Ok(());
+        for va in &mem.addresses()? {
+            self.by_va.remove(va);
+            // The flush keeps the memory if the hardware doesn't answer.
+            if let Err(e) = vm
+                .unmap(*va, mem.bo.size())
+                .and_then(|unmapped| unmapped.flush())
+            {
+                result = Err(e);
+            }
+        }
+        result
+    }
+
+    /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
+    /// as `size` has whole ones; less than one isn't compared.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none.
+    pub(crate) fn pin_exact(&self, va: u64, size: u64) -> Result<Pin> {
+        let mem = self
+            .by_va
+            .get(&(va & !(PAGE_SIZE as u64 - 1)))
+            .ok_or(EINVAL)?;
+        let pages = size >> PAGE_SHIFT;
+        if pages != 0 && mem.bo.size() >> PAGE_SHIFT != pages {
+            return Err(EINVAL);
+        }
+        Ok(Pin::new(mem))
+    }
+
+    /// Takes everything out of the VM and frees it.
+    pub(super) fn free_all(&mut self) {
+        while let Some(index) = self.handles.last_id() {
+            if self.handles.get(index).is_some_and(|handle| handle.mapped) {
+                // If the hardware doesn't answer, the flush keeps the memory.
+                let _ = self.unmap_now(index);
+            }
+            drop(self.handles.remove(index));
+        }
+    }
+}
