@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! User queues: what CREATE_QUEUE makes and what may become of it.
+//!
+//! The life of a queue is [`QueueState`](crate::sched::QueueState): Created, Mapped, Disabled,
+//! Evicted, Hung, Gone. The scheduler makes its transitions, under its lock; this room asks for
+//! them ([`create`], [`update`], [`stop`]) and keeps what the queue uses ([`Pin`]) in step:
+//! pins go when the queue is Gone, and stay with it when it is Hung.
+//!
+//! Source: Linux, `amdkfd/kfd_process_queue_manager.c`, `kfd_queue.c`. Called with the process'
+//! state. Lock order: process -> scheduler.
+
+use crate::{
+    debugfs::{Count, QUEUES},
+    doorbell::Doorbell,
+    gpu::Gpu,
+    process::{
+        DeviceState,
+        Process,
+        ProcessDevice,
+        State, //
+    },
+    sched::{
+        HwQueue,
+        QueueSpec,
+        QueueState,
+        QueueUpdate, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+mod buffers;
+mod params;
+
+use buffers::Buffers;
+pub(crate) use params::{
+    Kind,
+    QueueParams,
+    RingParams, //
+};
+
+/// Queues of a process on all devices (`KFD_MAX_NUM_OF_QUEUES_PER_PROCESS`).
+const MAX_PER_PROCESS: u32 = 1024;
+
+/// A queue of a process.
+pub(crate) struct UserQueue {
+    hw: Arc<HwQueue>,
+    device: usize,
+    metadata_size: u64,
+    ring: RingParams,
+    buffers: Buffers,
+    _count: Count,
+}
+
+/// What CREATE_QUEUE gives back.
+pub(crate) struct CreatedQueue {
+    pub(crate) id: u32,
+    /// Byte of the doorbell in the process' slice.
+    pub(crate) doorbell: u64,
+}
+
+impl UserQueue {
+    /// Index of its device in the process.
+    pub(crate) fn device(&self) -> usize {
+        self.device
+    }
+}
+
+/// Makes a queue. `params` are checked, what they point at isn't.
+///
+/// # Errors
+///
+/// In this order: ESRCH before ACQUIRE_VM; ENOMEM without doorbells; EINVAL when a buffer isn't
+/// mapped as it must be; ENOSPC with too many queues on the device, ENOMEM in the process; ENOMEM
+/// without a free SDMA queue, EBUSY without a free doorbell, and what the scheduler says.
+pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Result<CreatedQueue> {
+    let index = process.device_index(gpu_id)?;
+    let device = process.devices().get(index).ok_or(EINVAL)?;
+    process.with(|state| {
+        let device_state = state.devices.get_mut(index).ok_or(EINVAL)?;
+        device_state.bound().map_err(|_| ESRCH)?;
+        let slice = device.slice()?;
+        let buffers = Buffers::acquire(device_state, device.gpu.chip(), params)?;
+        if device_state.queue_count >= device.gpu.chip().family.max_queues_per_process {
+            return Err(ENOSPC);
+        }
+        if state.queues.len() >= MAX_PER_PROCESS as usize {
+            return Err(ENOMEM);
+        }
+        let Some(format) = params.kind.format() else {
+            // There is no SDMA queue to be had: `allocate_sdma_queue` with an empty bitmap.
+            return Err(ENOMEM);
+        };
+        let doorbell = slice.alloc()?;
+        let byte = doorbell.byte_in_slice();
+        let spec = spec(params, format, doorbell, &buffers)?;
+        let hw = create_on(device, device_state, spec)?;
+        let queue = UserQueue {
+            hw,
+            device: index,
+            metadata_size: params.metadata_size,
+            ring: params.ring,
+            buffers,
+            _count: Count::new(&QUEUES),
+        };
+        let id = insert(state, device, queue)?;
+        Ok(CreatedQueue { id, doorbell: byte })
+    })
+}
+
+fn spec(
+    params: &QueueParams,
+    format: crate::sched::Format,
+    doorbell: Doorbell,
+    buffers: &Buffers,
+) -> Result<QueueSpec> {
+    Ok(QueueSpec {
+        format,
+        ring: params.ring.address,
+        ring_size: params.ring.size.bytes(),
+        rptr: params.rptr,
+        wptr: params.wptr,
+        eop: params.eop,
+        eop_size: params.eop_size,
+        cwsr: params.cwsr,
+        cwsr_size: params.cwsr_size,
+        ctl_stack_size: params.ctl_stack_size,
+        priority: params.ring.priority.get(),
+        percent: params.ring.percent.get(),
+        doorbell,
+        pins: buffers.bos()?,
+    })
+}
+
+fn create_on(
+    device: &ProcessDevice,
+    state: &mut DeviceState,
+    spec: QueueSpec,
+) -> Result<Arc<HwQueue>> {
+    let result = state
+        .sched(&device.gpu)
+        .and_then(|sched| device.gpu.scheduler().create(&sched, spec));
+    match &result {
+        Ok(_) => state.queue_count += 1,
+        Err(_) => state.drop_sched_if_idle(&device.gpu),
+    }
+    result
+}
+
+fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result<u32> {
+    // Room is made first, so that a queue that exists always has a number.
+    let index = queue.device;
+    let mut queue = Some(queue);
+    let slot = state.queues.insert_with(MAX_PER_PROCESS, || queue.take());
+    match slot {
+        Ok(id) => Ok(id),
+        Err(_) => {
+            if let (Some(queue), Some(device_state)) = (queue, state.devices.get_mut(index)) {
+                let _ = stop(queue, &device.gpu, device_state, &mut state.hung);
+            }
+            Err(ENOMEM)
+        }
+    }
+}
+
+/// Destroys a queue (DESTROY_QUEUE).
+///
+/// # Errors
+///
+/// EINVAL when there is none; ETIME or EIO when the hardware didn't let go: the queue is gone for
+/// the program all the same.
+pub(crate) fn destroy(process: &Process, id: u32) -> Result {
+    process.with(|state| {
+        let queue = state.queues.remove(id).ok_or(EINVAL)?;
+        let device = process.devices().get(queue.device).ok_or(EINVAL)?;
+        let device_state = state.devices.get_mut(queue.device).ok_or(EINVAL)?;
+        let result = stop(queue, &device.gpu, device_state, &mut state.hung);
+        device_state.drop_sched_if_idle(&device.gpu);
+        result
+    })
+}
+
+/// Takes a queue off the hardware for good. With the proof its buffers are free again; without,
+/// it goes to the hung ones.
+pub(crate) fn stop(
+    queue: UserQueue,
+    gpu: &Gpu,
+    state: &mut DeviceState,
+    hung: &mut KVec<UserQueue>,
+) -> Result {
+    state.queue_count = state.queue_count.saturating_sub(1);
+    match gpu.scheduler().unmap(&queue.hw) {
+        Ok(proof) => {
+            drop(queue);
+            drop(proof);
+            Ok(())
+        }
+        Err(e) => {
+            if gpu.alive().is_ok() {
+                state.has_reset_queue = true;
+                // Without room for it only the pins go: the scheduler keeps the memory.
+                let _ = hung.push(queue, GFP_KERNEL);
+            }
+            Err(e)
+        }
+    }
+}
+
+/// Changes ring, share and priority (UPDATE_QUEUE). A ring of 0 or a share of 0 disables it.
+///
+/// # Errors
+///
+/// EFAULT when there is no such queue or the new ring isn't mapped as a whole; EACCES when a queue
+/// of the process was reset; what the scheduler says.
+pub(crate) fn update(process: &Process, id: u32, ring: &RingParams) -> Result {
+    process.with(|state| {
+        let queue = state.queues.get_mut(id).ok_or(EFAULT)?;
+        let device = process.devices().get(queue.device).ok_or(ENODEV)?;
+        let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
+        if ring.address != 0 {
+            let size = ring
+                .size
+                .bytes()
+                .checked_add(queue.metadata_size)
+                .ok_or(EFAULT)?;
+            let pin = device_state
+                .pin_exact(ring.address, size)
+                .map_err(|_| EFAULT)?;
+            queue.buffers.set_ring(pin);
+        }
+        queue.ring = *ring;
+        queue.submit(device, device_state, None)
+    })
+}
+
+/// Chooses the compute units of a queue (SET_CU_MASK).
+///
+/// # Errors
+///
+/// EFAULT when there is no such queue; as [`update`].
+pub(crate) fn set_cu_mask(process: &Process, id: u32, mask: KVec<u32>) -> Result {
+    process.with(|state| {
+        let queue = state.queues.get_mut(id).ok_or(EFAULT)?;
+        let device = process.devices().get(queue.device).ok_or(ENODEV)?;
+        let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
+        queue.submit(device, device_state, Some(mask))
+    })
+}
+
+/// Whether there is a queue with this id.
+pub(crate) fn exists(process: &Process, id: u32) -> Result<bool> {
+    process.with(|state| Ok(state.queues.get(id).is_some()))
+}
+
+impl UserQueue {
+    fn submit(
+        &self,
+        device: &ProcessDevice,
+        state: &DeviceState,
+        cu_mask: Option<KVec<u32>>,
+    ) -> Result {
+        if state.has_reset_queue || matches!(self.hw.state(), QueueState::Hung) {
+            return Err(EACCES);
+        }
+        let change = QueueUpdate {
+            ring: self.ring.address,
+            ring_size: self.ring.size.bytes(),
+            percent: self.ring.percent.get(),
+            priority: self.ring.priority.get(),
+            cu_mask,
+            pins: Some(self.buffers.bos()?),
+        };
+        device.gpu.scheduler().update(&self.hw, change)
+    }
+}
