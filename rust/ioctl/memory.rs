@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls about memory: address spaces, buffer objects, mappings.
+
+use crate::{
+    glue::chrdev,
+    process::{
+        AllocRequest,
+        Process, //
+    },
+    render::Render,
+    uapi::{
+        device,
+        memory as abi,
+        mmap, //
+    },
+};
+use kernel::{
+    alloc::KVec,
+    fs::LocalFile,
+    prelude::*,
+    sync::Arc,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    },
+};
+
+/// A handle of ALLOC_MEMORY_OF_GPU taken apart.
+struct Handle {
+    gpu_id: u32,
+    index: u32,
+}
+
+impl Handle {
+    fn parse(handle: u64) -> Self {
+        // CAST: The halves.
+        Self {
+            gpu_id: (handle >> 32) as u32,
+            index: handle as u32,
+        }
+    }
+}
+
+/// ACQUIRE_VM.
+pub(super) fn acquire_vm(process: &Arc<Process>, args: &mut abi::AcquireVmArgs) -> Result {
+    let file = LocalFile::fget(args.drm_fd).map_err(|_| EINVAL)?;
+    process.device_index(args.gpu_id)?;
+    // `amdgpu_file_to_fpriv` of another file.
+    let render = chrdev::borrow::<Render>(&file).ok_or(EINVAL)?;
+    process.acquire_vm(args.gpu_id, &render.into())
+}
+
+/// SET_MEMORY_POLICY: nothing depends on the policy since gfx9; it is only checked.
+pub(super) fn set_policy(process: &Process, args: &mut device::SetMemoryPolicyArgs) -> Result {
+    for policy in [args.default_policy, args.alternate_policy] {
+        if !matches!(
+            policy,
+            device::CACHE_POLICY_COHERENT | device::CACHE_POLICY_NONCOHERENT
+        ) {
+            return Err(EINVAL);
+        }
+    }
+    process.with_device(args.gpu_id, |_, state| {
+        state.bound().map(|_| ()).map_err(|_| ESRCH)
+    })
+}
+
+/// SET_SCRATCH_BACKING_VA: only a driver that assigns VMIDs itself has a use for it.
+pub(super) fn set_scratch_backing_va(
+    process: &Process,
+    args: &mut abi::SetScratchBackingVaArgs,
+) -> Result {
+    process.with_device(args.gpu_id, |_, state| state.bound().map(|_| ()))
+}
+
+/// AVAILABLE_MEMORY.
+pub(super) fn available(process: &Process, args: &mut abi::GetAvailableMemoryArgs) -> Result {
+    /// `VRAM_AVAILABILITY_ALIGN`.
+    const ALIGN: u64 = 1 << 21;
+    args.available = process.device(args.gpu_id)?.gpu.vram_available() & !(ALIGN - 1);
+    Ok(())
+}
+
+/// ALLOC_MEMORY_OF_GPU.
+pub(super) fn alloc(process: &Process, args: &mut abi::AllocMemoryOfGpuArgs) -> Result {
+    if args.size == 0 {
+        return Err(EINVAL);
+    }
+    let request = AllocRequest {
+        va: args.va_addr,
+        size: args.size,
+        flags: args.flags,
+        user_address: args.mmap_offset,
+    };
+    let allocated =
+        process.with_device(args.gpu_id, |device, state| state.alloc(device, &request))?;
+    args.handle = u64::from(args.gpu_id) << 32 | u64::from(allocated.index);
+    args.mmap_offset = if args.flags & abi::ALLOC_MMIO_REMAP != 0 {
+        // CAST: A GPU id has 16 bits.
+        mmap::Offset {
+            kind: mmap::Kind::Mmio,
+            gpu_id: args.gpu_id as u16,
+            offset: 0,
+        }
+        .bits()
+    } else {
+        allocated.mmap_offset
+    };
+    Ok(())
+}
+
+/// FREE_MEMORY_OF_GPU.
+pub(super) fn free(process: &Process, args: &mut abi::FreeMemoryOfGpuArgs) -> Result {
+    if process.events.is_page(args.handle) {
+        return Err(EPERM);
+    }
+    let handle = Handle::parse(args.handle);
+    process.with_device(handle.gpu_id, |_, state| state.free(handle.index))
+}
+
+/// The GPU ids of a call.
+fn read_ids(address: u64, count: u32) -> Result<KVec<u32>> {
+    /// The largest array that one allocation of the kernel holds.
+    const MAX: usize = 1 << 20;
+    let count = count as usize;
+    if count > MAX {
+        return Err(ENOMEM);
+    }
+    let mut ids = KVec::with_capacity(count, GFP_KERNEL)?;
+    let mut reader = UserSlice::new(UserPtr::from_addr(address as usize), count * 4).reader();
+    for _ in 0..count {
+        ids.push(reader.read::<u32>()?, GFP_KERNEL)?;
+    }
+    Ok(ids)
+}
+
+fn check_counts(n_devices: u32, n_success: u32) -> Result {
+    if n_devices == 0 || n_success > n_devices {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+/// Does `f` for each GPU from `done` on, counting what is done.
+fn for_each_gpu(ids: &[u32], done: &mut u32, mut f: impl FnMut(u32) -> Result) -> Result {
+    for id in ids.iter().skip(*done as usize) {
+        f(*id)?;
+        *done += 1;
+    }
+    Ok(())
+}
+
+/// MAP_MEMORY_TO_GPU.
+pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Result {
+    check_counts(args.n_devices, args.n_success)?;
+    let ids = read_ids(args.device_ids_array_ptr, args.n_devices)?;
+    let handle = Handle::parse(args.handle);
+    let owner = process.device_index(handle.gpu_id)?;
+    process.with(|state| {
+        let device = state.devices.get(owner).ok_or(EINVAL)?;
+        device.bound()?;
+        if device.mem(handle.index).is_none() {
+            return Err(ENOMEM);
+        }
+        for_each_gpu(&ids, &mut args.n_success, |id| {
+            let peer = process.device_index(id)?;
+            let device = state.devices.get_mut(peer).ok_or(EINVAL)?;
+            device.bound()?;
+            if peer != owner {
+                // No way from one GPU to another's memory.
+                return Err(EINVAL);
+            }
+            device.map(handle.index)
+        })
+    })
+}
+
+/// UNMAP_MEMORY_FROM_GPU.
+pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -> Result {
+    check_counts(args.n_devices, args.n_success)?;
+    let ids = read_ids(args.device_ids_array_ptr, args.n_devices)?;
+    let handle = Handle::parse(args.handle);
+    let owner = process.device_index(handle.gpu_id)?;
+    process.with(|state| {
+        let device = state.devices.get_mut(owner).ok_or(EINVAL)?;
+        if device.mem(handle.index).is_none() {
+            return Err(ENOMEM);
+        }
+        for_each_gpu(&ids, &mut args.n_success, |id| {
+            if process.device_index(id)? != owner {
+                // Never mapped there.
+                return Err(EINVAL);
+            }
+            device.unmap(handle.index)
+        })
+    })
+}
+
+/// Fails with EINVAL unless this is a buffer object's handle.
+pub(super) fn check_handle(process: &Process, handle: u64) -> Result {
+    let handle = Handle::parse(handle);
+    process.with_device(handle.gpu_id, |_, state| {
+        state.mem(handle.index).map(|_| ()).ok_or(EINVAL)
+    })
+}
+
+/// Makes a buffer object the signal page of the process (`kfd_kmap_event_page`).
+pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
+    if process.events.has_page() {
+        return Err(EINVAL);
+    }
+    let parts = Handle::parse(handle);
+    process.with_device(parts.gpu_id, |_, state| {
+        state.bound()?;
+        let bo = state.mem(parts.index).ok_or(EINVAL)?.bo();
+        if bo.placement().is_none() {
+            // Neither VRAM nor pages: nothing the kernel could map.
+            return Err(EINVAL);
+        }
+        process.events.set_page(bo.clone(), handle)
+    })
+}

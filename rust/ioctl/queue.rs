@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls about queues.
+
+use crate::{
+    process::Process,
+    queue::{
+        self,
+        QueueParams,
+        RingParams, //
+    },
+    uapi::{
+        device,
+        mmap,
+        queue as abi, //
+    },
+};
+use kernel::{
+    alloc::KVec,
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    },
+};
+
+/// CREATE_QUEUE.
+pub(super) fn create(process: &Process, args: &mut abi::CreateQueueArgs) -> Result {
+    let params = QueueParams::new(args)?;
+    let created = queue::create(process, args.gpu_id, &params)?;
+    args.queue_id = created.id;
+    args.doorbell_offset = mmap::doorbell(args.gpu_id, created.doorbell);
+    Ok(())
+}
+
+/// DESTROY_QUEUE.
+pub(super) fn destroy(process: &Process, args: &mut abi::DestroyQueueArgs) -> Result {
+    queue::destroy(process, args.queue_id)
+}
+
+/// UPDATE_QUEUE.
+pub(super) fn update(process: &Process, args: &mut abi::UpdateQueueArgs) -> Result {
+    let ring = RingParams::new(
+        args.ring_base_address,
+        args.ring_size,
+        args.queue_percentage,
+        args.queue_priority,
+    )?;
+    args.ring_size = ring.size.raw();
+    queue::update(process, args.queue_id, &ring)
+}
+
+/// SET_CU_MASK.
+pub(super) fn set_cu_mask(process: &Process, args: &mut abi::SetCuMaskArgs) -> Result {
+    /// Bits beyond are dropped.
+    const MAX_BITS: u32 = 1024;
+    if args.num_cu_mask % 32 != 0 || args.num_cu_mask == 0 {
+        return Err(EINVAL);
+    }
+    let words = (args.num_cu_mask.min(MAX_BITS) / 32) as usize;
+    let mut mask = KVec::with_capacity(words, GFP_KERNEL)?;
+    let address = UserPtr::from_addr(args.cu_mask_ptr as usize);
+    let mut reader = UserSlice::new(address, words * 4).reader();
+    for _ in 0..words {
+        mask.push(reader.read::<u32>()?, GFP_KERNEL)?;
+    }
+    queue::set_cu_mask(process, args.queue_id, mask)
+}
+
+/// GET_QUEUE_WAVE_STATE: without wave save and restore there is no state.
+pub(super) fn wave_state(process: &Process, args: &mut abi::GetQueueWaveStateArgs) -> Result {
+    if queue::exists(process, args.queue_id)? {
+        Err(EINVAL)
+    } else {
+        Err(EFAULT)
+    }
+}
+
+/// ALLOC_QUEUE_GWS: the device offers no global wave sync.
+pub(super) fn alloc_gws(process: &Process, args: &mut abi::AllocQueueGwsArgs) -> Result {
+    if queue::exists(process, args.queue_id)? {
+        Err(ENODEV)
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// SET_TRAP_HANDLER.
+pub(super) fn set_trap_handler(process: &Process, args: &mut device::SetTrapHandlerArgs) -> Result {
+    process.with_device(args.gpu_id, |device, state| {
+        state.bound().map_err(|_| ESRCH)?;
+        let mut config = state.config;
+        config.tba = args.tba_addr;
+        config.tma = args.tma_addr;
+        state.configure(&device.gpu, config)
+    })
+}

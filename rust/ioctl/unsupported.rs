@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls that exist but do nothing here: each with the errno that upstream gives on a build or a
+//! GPU without the feature, after the checks that come first there.
+
+use super::Argument;
+use crate::{
+    glue::user,
+    process::Process,
+    uapi::{
+        criu,
+        ioctl::nr,
+        memory,
+        smi,
+        svm, //
+    },
+};
+use kernel::{
+    fs::LocalFile,
+    prelude::*,
+    sync::Arc, //
+};
+
+const EOPNOTSUPP: c_int = 95;
+
+/// The errno of a call.
+pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -> Result {
+    debug_assert!(a.user_size <= a.bytes.len());
+    match number {
+        // Deprecated.
+        nr::DBG_REGISTER_DEPRECATED
+        | nr::DBG_UNREGISTER_DEPRECATED
+        | nr::DBG_ADDRESS_WATCH_DEPRECATED
+        | nr::DBG_WAVE_CONTROL_DEPRECATED => Err(EPERM),
+        // CONFIG_HSA_AMD_SVM=n.
+        nr::SVM => Err(EPERM),
+        // A scheduler that can't suspend queues ("Debugging does not support sched_policy").
+        nr::DBG_TRAP => Err(EINVAL),
+        nr::CRIU_OP => a.with(criu_op),
+        nr::GET_DMABUF_INFO => {
+            a.with(|args: &mut memory::GetDmabufInfoArgs| foreign_dmabuf(args.dmabuf_fd))
+        }
+        nr::IMPORT_DMABUF => a.with(|args: &mut memory::ImportDmabufArgs| {
+            process.with_device(args.gpu_id, |_, state| state.bound().map(|_| ()))?;
+            foreign_dmabuf(args.dmabuf_fd)
+        }),
+        nr::EXPORT_DMABUF => a.with(|args: &mut memory::ExportDmabufArgs| {
+            super::memory::check_handle(process, args.handle)?;
+            // A buffer object that may not be shared (`amdgpu_gem_prime_export`).
+            Err(EPERM)
+        }),
+        nr::SMI_EVENTS => a.with(|args: &mut smi::SmiEventsArgs| {
+            process.device_index(args.gpuid)?;
+            // The one failure that `kfd_smi_event_open` has of its own.
+            Err(ENOMEM)
+        }),
+        // Only one compute process for each address space: what a file that has a secondary one
+        // is told.
+        nr::CREATE_PROCESS => Err(EINVAL),
+        nr::PROFILER => a.with(|args| profiler(process, args)),
+        _ => Err(ENOTTY),
+    }
+}
+
+/// The SVM call's own check: its attributes must be there.
+pub(super) fn check_svm(bytes: &[u8], user_size: usize) -> Result {
+    let args: svm::SvmArgs = user::read_abi(bytes)?;
+    let attributes = (args.nattr as usize).checked_mul(core::mem::size_of::<svm::SvmAttribute>());
+    match attributes.and_then(|size| size.checked_add(core::mem::size_of::<svm::SvmArgs>())) {
+        Some(expected) if user_size >= expected => Ok(()),
+        _ => Err(EINVAL),
+    }
+}
+
+fn criu_op(args: &mut criu::CriuArgs) -> Result {
+    match args.op {
+        // The plain checks of each stage, all of which need a paused process.
+        criu::OP_PROCESS_INFO
+        | criu::OP_CHECKPOINT
+        | criu::OP_UNPAUSE
+        | criu::OP_RESTORE
+        | criu::OP_RESUME => Err(EINVAL),
+        _ => Err(EINVAL),
+    }
+}
+
+/// No DMA-buf is ours: what upstream says of a descriptor of something else.
+fn foreign_dmabuf(fd: u32) -> Result {
+    LocalFile::fget(fd)?;
+    Err(EINVAL)
+}
+
+fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
+    let [gpu_id, ..] = args.data;
+    match args.op {
+        smi::PROFILER_VERSION => {
+            if let Some(version) = args.data.first_mut() {
+                *version = smi::PROFILER_VERSION_NUM;
+            }
+            Ok(())
+        }
+        smi::PROFILER_PMC => {
+            if !user::may_profile() {
+                return Err(EPERM);
+            }
+            process.device_index(gpu_id)?;
+            Err(EINVAL)
+        }
+        // No such control in the firmware.
+        smi::PROFILER_PTL_CONTROL => {
+            process.device_index(gpu_id)?;
+            Err(Error::from_errno(-EOPNOTSUPP))
+        }
+        _ => Err(EINVAL),
+    }
+}
