@@ -299,4 +299,4 @@ impl CodeObject {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -15,6 +15,7 @@ use crate::pool::{Piece, Pool};
 use crate::process::{Link, Process};
 use crate::queue::{Queue, QueueOptions};
 use crate::signal::{self, Signal};
+use crate::sys::kfd::open_device;
 use crate::topology::{self, Node};
 
 /// Bytes of the kernel argument blocks that are kept ready.
@@ -62,16 +63,27 @@ impl Gpu {
     /// Opens the GPU of a node.
     pub fn of_node(node: Node) -> Result<Self> {
         let process = Process::get()?;
-        let link = process.link(node.gpu_id, &node.render_node()?)?;
+        let path = node.render_node()?;
+        let link = process.link(node.gpu_id, || {
+            open_device(&path).map_err(|error| match error {
+                Error::NoDriver { path } => Error::NoRenderNode { path },
+                error => error,
+            })
+        })?;
+        Ok(Self::of_link(link, node))
+    }
+
+    /// The GPU that a link holds.
+    pub(crate) fn of_link(link: Arc<Link>, node: Node) -> Self {
         let inner = Inner {
             signals: Pool::new(&link, signal::SIZE),
             kernargs: KERNARG_PIECES.map(|size| Pool::new(&link, size)),
             link,
             node,
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
-        })
+        }
     }
 
     /// The version of the driver's interface.

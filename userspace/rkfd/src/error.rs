@@ -19,6 +19,12 @@ pub enum Error {
         /// The device file.
         path: PathBuf,
     },
+    /// The render node that the topology names does not exist.
+    #[error("{} does not exist, though the driver's topology names it; see `dmesg`, or wait for udev", path.display())]
+    NoRenderNode {
+        /// The device file.
+        path: PathBuf,
+    },
     /// The driver is there but knows no GPU.
     #[error("the KFD driver has no GPU; see `dmesg` for why none was taken")]
     NoGpu,

@@ -39,6 +39,8 @@ mod cwsr;
 mod device;
 mod dispatch;
 mod error;
+#[cfg(test)]
+mod fake;
 mod kernarg;
 mod kernel;
 mod memory;
@@ -47,6 +49,8 @@ mod process;
 mod queue;
 mod signal;
 mod sys;
+#[cfg(test)]
+mod tests;
 pub mod topology;
 pub mod trace;
 

@@ -71,7 +71,13 @@ impl Process {
                 false => Err(Error::Forked),
             };
         }
-        let kfd = Kfd(open_device(Path::new(DEVICE))?);
+        let process = Self::of_device(Kfd(open_device(Path::new(DEVICE))?))?;
+        *slot = Some(process.clone());
+        Ok(process)
+    }
+
+    /// Reads what there is to know of an open driver.
+    pub(crate) fn of_device(kfd: Kfd) -> Result<Arc<Self>> {
         let version = kfd.version()?;
         if version.0 != VERSION_MAJOR {
             return Err(Error::Version {
@@ -80,20 +86,22 @@ impl Process {
             });
         }
         let apertures = kfd.apertures()?;
-        let process = Arc::new(Self {
+        Ok(Arc::new(Self {
             kfd,
             version,
             apertures,
             pid: rustix::process::getpid(),
             links: Mutex::default(),
             events: Mutex::default(),
-        });
-        *slot = Some(process.clone());
-        Ok(process)
+        }))
     }
 
     /// Takes hold of a GPU; the second time, gives the same hold.
-    pub(crate) fn link(self: &Arc<Self>, gpu_id: u32, render: &Path) -> Result<Arc<Link>> {
+    pub(crate) fn link(
+        self: &Arc<Self>,
+        gpu_id: u32,
+        open_render: impl FnOnce() -> Result<OwnedFd>,
+    ) -> Result<Arc<Link>> {
         let mut links = lock(&self.links);
         if let Some(link) = links.get(&gpu_id) {
             return Ok(link.clone());
@@ -107,7 +115,7 @@ impl Process {
                 path: crate::topology::ROOT.into(),
                 what: format!("GPU {gpu_id:#x} has no apertures; the driver may be restarting"),
             })?;
-        let render = open_device(render)?;
+        let render = open_render()?;
         self.kfd.acquire_vm(gpu_id, render.as_fd())?;
         let process = self.clone();
         let doorbells = Mutex::default();

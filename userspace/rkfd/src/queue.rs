@@ -255,7 +255,7 @@ impl Queue {
             acquire: FENCE_SYSTEM,
             release: FENCE_SYSTEM,
         };
-        let signal = self.inner.gpu.signal_of(1, true)?;
+        let signal = self.inner.gpu.signal_of(0, true)?;
         let mut packet = aql::Barrier::zeroed()
             .with(aql::Barrier::HEADER, header.bits().into())
             .with(aql::Barrier::COMPLETION_SIGNAL, signal.address());
@@ -294,6 +294,14 @@ impl Queue {
         {
             0 => Ok(()),
             code => Err(Error::QueueStopped { code }),
+        }
+    }
+
+    /// Does what the packet processor does when it refuses a packet.
+    #[cfg(test)]
+    pub(crate) fn stop_for_test(&self, code: i64) {
+        if let Some(memory) = &self.inner.memory {
+            memory.stopped.set(code);
         }
     }
 

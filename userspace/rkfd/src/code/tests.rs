@@ -54,7 +54,8 @@ fn compile(target: &str) -> Vec<u8> {
     std::fs::read(object).unwrap()
 }
 
-fn gfx942() -> &'static [u8] {
+/// A code object for gfx942 with the kernels `vadd(a, b, c, n)` and `scaled(a, by)`.
+pub(crate) fn gfx942() -> &'static [u8] {
     static OBJECT: OnceLock<Vec<u8>> = OnceLock::new();
     OBJECT.get_or_init(|| compile("gfx942"))
 }

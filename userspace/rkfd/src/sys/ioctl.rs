@@ -52,6 +52,11 @@ pub(crate) unsafe fn call<T: Abi>(
     args: &mut T,
 ) -> Result<()> {
     let before = *args;
+    #[cfg(test)]
+    if let Some(result) = crate::fake::ioctl(fd, request.command(), std::ptr::from_mut(args).cast())
+    {
+        return result.map_err(|errno| Error::ioctl(request.info.name, errno));
+    }
     let result = loop {
         let call = Call {
             command: request.command(),

@@ -44,11 +44,10 @@ impl Mapping {
             .checked_add(align - PAGE)
             .ok_or(failed(rustix::io::Errno::NOMEM))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let (anywhere, none) = (std::ptr::null_mut(), ProtFlags::empty());
         // SAFETY: no address is asked for, so no mapping is replaced.
-        let raw =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), padded, ProtFlags::empty(), flags) }
-                .map_err(failed)?
-                .cast::<u8>();
+        let raw = unsafe { mmap_anonymous(anywhere, padded, none, flags) };
+        let raw = raw.map_err(failed)?.cast::<u8>();
         let head = raw.align_offset(align);
         let tail = padded - head - len;
         // SAFETY: head + len + tail = padded, so all three parts lie within the new mapping, which
@@ -140,10 +139,10 @@ impl Mapping {
 
     /// The 64-bit word at `offset`, if it lies within accessible memory and is aligned.
     pub(crate) fn word64(&self, offset: usize) -> Option<&AtomicU64> {
+        let word = self.at(offset, 8, 8)?.as_ptr().cast();
         // SAFETY: 8 accessible bytes, aligned, alive as long as `self`; every access to them in
         // this process is atomic or a volatile copy.
-        self.at(offset, 8, 8)
-            .map(|p| unsafe { AtomicU64::from_ptr(p.as_ptr().cast()) })
+        Some(unsafe { AtomicU64::from_ptr(word) })
     }
 
     /// `count` 32-bit words from `offset`.

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A driver and a GPU in this process, for tests of everything above the ioctls.
+//!
+//! One file in memory stands for `/dev/kfd` and the render node. Each queue gets a thread that
+//! does what a packet processor does: it waits for the doorbell, honours types and barriers, and
+//! completes signals. Instead of running code it adds vectors, as the kernel `vadd` would. It
+//! refuses what the driver refuses.
+
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rkfd_hw::aql;
+use rkfd_uapi::device::{GetProcessAperturesNewArgs, GetVersionArgs, ProcessDeviceApertures};
+use rkfd_uapi::event::*;
+use rkfd_uapi::memory::*;
+use rkfd_uapi::mmap::DOORBELL_SLICE;
+use rkfd_uapi::queue::{CreateQueueArgs, DestroyQueueArgs};
+use rkfd_uapi::{ioctl as requests, VERSION_MAJOR, VERSION_MINOR};
+use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
+use rustix::io::Errno;
+
+use crate::cwsr::SaveArea;
+use crate::device::Gpu;
+use crate::process::{lock, Process};
+use crate::sys::kfd::Kfd;
+use crate::sys::map::Mapping;
+use crate::topology::{tests::node, Node};
+
+const GPU_ID: u32 = 0x1234;
+
+static FAKES: Mutex<Option<HashMap<RawFd, Arc<Fake>>>> = Mutex::new(None);
+
+/// The driver's state.
+pub(crate) struct Fake {
+    file: OwnedFd,
+    save_area: SaveArea,
+    state: Mutex<State>,
+    doorbells: Mapping,
+    signalled: Condvar,
+    /// The packet processors stand still.
+    pub(crate) paused: AtomicBool,
+    /// Calls of WAIT_EVENTS.
+    pub(crate) waits: AtomicU32,
+}
+
+#[derive(Default)]
+struct State {
+    objects: HashMap<u64, Object>,
+    queues: HashMap<u32, (Arc<AtomicBool>, JoinHandle<()>)>,
+    events: HashMap<u32, bool>,
+    page: u64,
+    next: u64,
+    end: u64,
+}
+
+struct Object {
+    va: u64,
+    size: u64,
+    mapped: bool,
+}
+
+/// A node of the topology that the fake GPU could have.
+fn fake_node() -> Node {
+    let mut node = node(&[
+        ("gfx_target_version", 90402),
+        ("simd_count", 16),
+        ("simd_per_cu", 4),
+        ("max_waves_per_simd", 8),
+        ("array_count", 1),
+        ("simd_arrays_per_engine", 1),
+        ("lds_size_in_kb", 64),
+    ]);
+    node.gpu_id = GPU_ID;
+    node
+}
+
+/// Opens a new fake GPU.
+pub(crate) fn open() -> (Gpu, Arc<Fake>) {
+    let file = memfd_create("fake-kfd", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, DOORBELL_SLICE as u64).unwrap();
+    let own = rustix::io::dup(&file).unwrap();
+    let doorbells = Mapping::of_file(std::os::fd::AsFd::as_fd(&file), 0, DOORBELL_SLICE).unwrap();
+    let fake = Arc::new(Fake {
+        file: own,
+        save_area: SaveArea::of(&fake_node()).unwrap(),
+        state: Mutex::new(State {
+            end: DOORBELL_SLICE as u64,
+            next: 1,
+            ..Default::default()
+        }),
+        doorbells,
+        signalled: Condvar::new(),
+        paused: AtomicBool::new(false),
+        waits: AtomicU32::new(0),
+    });
+    lock(&FAKES)
+        .get_or_insert_default()
+        .insert(file.as_raw_fd(), fake.clone());
+    let process = Process::of_device(Kfd(file)).unwrap();
+    let render = || Ok(rustix::io::dup(&fake.file).unwrap());
+    let link = process.link(GPU_ID, render).unwrap();
+    (Gpu::of_link(link, fake_node()), fake)
+}
+
+/// Answers a request when the file is a fake's.
+pub(crate) fn ioctl(fd: BorrowedFd<'_>, cmd: u32, arg: *mut u8) -> Option<Result<(), Errno>> {
+    let fake = lock(&FAKES).as_ref()?.get(&fd.as_raw_fd())?.clone();
+    Some(fake.answer(cmd, arg))
+}
+
+/// The argument of a request.
+fn argument<'a, T>(arg: *mut u8) -> &'a mut T {
+    // SAFETY: the command that named `T` was made from a `Request<T>`, whose argument this is,
+    // exclusively borrowed during the call.
+    unsafe { &mut *arg.cast::<T>() }
+}
+
+/// A word of the memory that CPU and GPU share.
+fn word32<'a>(address: u64) -> &'a AtomicU32 {
+    // SAFETY: queues, signals and arguments lie in mapped objects while packets use them.
+    unsafe { AtomicU32::from_ptr(address as *mut u32) }
+}
+
+fn word64<'a>(address: u64) -> &'a AtomicU64 {
+    // SAFETY: as for `word32`.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }
+}
+
+impl Fake {
+    /// Objects that were not freed.
+    pub(crate) fn objects(&self) -> usize {
+        lock(&self.state).objects.len()
+    }
+
+    /// Queues that were not destroyed.
+    pub(crate) fn queues(&self) -> usize {
+        lock(&self.state).queues.len()
+    }
+
+    fn answer(self: &Arc<Self>, cmd: u32, arg: *mut u8) -> Result<(), Errno> {
+        match cmd {
+            c if c == requests::GET_VERSION.command() => {
+                let args: &mut GetVersionArgs = argument(arg);
+                (args.major_version, args.minor_version) = (VERSION_MAJOR, VERSION_MINOR);
+                Ok(())
+            }
+            c if c == requests::GET_PROCESS_APERTURES_NEW.command() => {
+                let args: &mut GetProcessAperturesNewArgs = argument(arg);
+                if args.num_of_nodes != 0 {
+                    let entry: &mut ProcessDeviceApertures =
+                        argument(args.kfd_process_device_apertures_ptr as *mut u8);
+                    entry.gpu_id = GPU_ID;
+                    (entry.gpuvm_base, entry.gpuvm_limit) = (0x10000, (1 << 47) - 1);
+                    (entry.lds_base, entry.scratch_base) = (1 << 48, 2 << 48);
+                }
+                args.num_of_nodes = 1;
+                Ok(())
+            }
+            c if c == requests::ACQUIRE_VM.command() => Ok(()),
+            c if c == requests::ALLOC_MEMORY_OF_GPU.command() => self.alloc(argument(arg)),
+            c if c == requests::MAP_MEMORY_TO_GPU.command() => {
+                let args: &mut MapMemoryToGpuArgs = argument(arg);
+                let mut state = lock(&self.state);
+                let object = state.objects.get_mut(&args.handle).ok_or(Errno::NOMEM)?;
+                object.mapped = true;
+                args.n_success = args.n_devices;
+                Ok(())
+            }
+            c if c == requests::UNMAP_MEMORY_FROM_GPU.command() => {
+                let args: &mut UnmapMemoryFromGpuArgs = argument(arg);
+                let mut state = lock(&self.state);
+                let object = state.objects.get_mut(&args.handle).ok_or(Errno::NOMEM)?;
+                object.mapped = false;
+                Ok(())
+            }
+            c if c == requests::FREE_MEMORY_OF_GPU.command() => {
+                let args: &mut FreeMemoryOfGpuArgs = argument(arg);
+                let mut state = lock(&self.state);
+                match state.objects.get(&args.handle) {
+                    None => return Err(Errno::INVAL),
+                    Some(object) if object.mapped => return Err(Errno::BUSY),
+                    Some(_) => state.objects.remove(&args.handle),
+                };
+                Ok(())
+            }
+            c if c == requests::CREATE_QUEUE.command() => self.create_queue(argument(arg)),
+            c if c == requests::DESTROY_QUEUE.command() => {
+                let args: &mut DestroyQueueArgs = argument(arg);
+                let queue = lock(&self.state).queues.remove(&args.queue_id);
+                let (stop, thread) = queue.ok_or(Errno::INVAL)?;
+                stop.store(true, Ordering::Relaxed);
+                thread.join().map_err(|_| Errno::IO)
+            }
+            c if c == requests::CREATE_EVENT.command() => self.create_event(argument(arg)),
+            c if c == requests::WAIT_EVENTS.command() => self.wait(argument(arg)),
+            _ => Err(Errno::NOTTY),
+        }
+    }
+
+    fn alloc(&self, args: &mut AllocMemoryOfGpuArgs) -> Result<(), Errno> {
+        let kinds = (args.flags & ALLOC_KINDS).count_ones();
+        if args.size == 0 || args.size % 4096 != 0 || args.va_addr % 4096 != 0 || kinds != 1 {
+            return Err(Errno::INVAL);
+        }
+        let mut state = lock(&self.state);
+        args.mmap_offset = state.end;
+        state.end += args.size;
+        ftruncate(&self.file, state.end)?;
+        args.handle = (u64::from(GPU_ID) << 32) | state.next;
+        state.next += 1;
+        let object = Object {
+            va: args.va_addr,
+            size: args.size,
+            mapped: false,
+        };
+        state.objects.insert(args.handle, object);
+        Ok(())
+    }
+
+    fn create_queue(self: &Arc<Self>, args: &mut CreateQueueArgs) -> Result<(), Errno> {
+        let mut state = lock(&self.state);
+        let exact = |va: u64, size: u64| {
+            let found = state
+                .objects
+                .values()
+                .any(|o| o.mapped && o.va == va && o.size == size);
+            found.then_some(()).ok_or(Errno::INVAL)
+        };
+        exact(args.ring_base_address, u64::from(args.ring_size))?;
+        exact(args.write_pointer_address & !0xfff, 4096)?;
+        exact(args.read_pointer_address & !0xfff, 4096)?;
+        exact(args.ctx_save_restore_address, self.save_area.total as u64)?;
+        let area = &self.save_area;
+        if args.ctl_stack_size != area.control_stack || args.ctx_save_restore_size < area.size {
+            return Err(Errno::INVAL);
+        }
+        let id = state.next as u32;
+        state.next += 1;
+        args.queue_id = id;
+        args.doorbell_offset = u64::from(id % 1024) * 8;
+        let bell = self
+            .doorbells
+            .word64(args.doorbell_offset as usize)
+            .ok_or(Errno::INVAL)?;
+        bell.store(u64::MAX, Ordering::Relaxed);
+        let stop = Arc::new(AtomicBool::new(false));
+        let processor = Processor {
+            fake: self.clone(),
+            ring: args.ring_base_address,
+            packets: u64::from(args.ring_size) / 64,
+            read: args.read_pointer_address,
+            bell: args.doorbell_offset as usize,
+            stop: stop.clone(),
+        };
+        state
+            .queues
+            .insert(id, (stop, std::thread::spawn(move || processor.run())));
+        Ok(())
+    }
+
+    fn create_event(&self, args: &mut CreateEventArgs) -> Result<(), Errno> {
+        let mut state = lock(&self.state);
+        if args.event_page_offset != 0 {
+            let object = state
+                .objects
+                .get(&args.event_page_offset)
+                .ok_or(Errno::INVAL)?;
+            if state.page != 0 || object.size < SIGNAL_PAGE_SIZE as u64 {
+                return Err(Errno::INVAL);
+            }
+            let page = object.va;
+            state.page = page;
+            (0..SIGNAL_EVENT_LIMIT).for_each(|i| {
+                word64(page + u64::from(i) * 8).store(SLOT_UNSIGNALED, Ordering::Relaxed);
+            });
+        } else if args.event_type == EVENT_SIGNAL && state.page == 0 {
+            return Err(Errno::NOMEM);
+        }
+        args.event_id = state.events.len() as u32 + 1;
+        args.event_slot_index = args.event_id;
+        state.events.insert(args.event_id, false);
+        Ok(())
+    }
+
+    fn wait(&self, args: &mut WaitEventsArgs) -> Result<(), Errno> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        let end = Instant::now() + Duration::from_millis(args.timeout.into());
+        let ids: Vec<u32> = (0..u64::from(args.num_events))
+            .map(|i| argument::<EventData>((args.events_ptr + i * 48) as *mut u8).event_id)
+            .collect();
+        let mut state = lock(&self.state);
+        loop {
+            for id in &ids {
+                if std::mem::take(state.events.get_mut(id).ok_or(Errno::INVAL)?) {
+                    args.wait_result = WAIT_RESULT_COMPLETE;
+                    return Ok(());
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                args.wait_result = WAIT_RESULT_TIMEOUT;
+                return Ok(());
+            }
+            state = self.signalled.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// The end-of-pipe interrupt: looks at the slot, as the driver does.
+    fn interrupt(&self, id: u32) {
+        let mut state = lock(&self.state);
+        let slot = word64(state.page + u64::from(id) * 8);
+        if slot.swap(SLOT_UNSIGNALED, Ordering::AcqRel) == u64::from(id) {
+            state.events.insert(id, true);
+            self.signalled.notify_all();
+        }
+    }
+}
+
+struct Processor {
+    fake: Arc<Fake>,
+    ring: u64,
+    packets: u64,
+    read: u64,
+    bell: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Processor {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn run(self) {
+        let read = word64(self.read);
+        while !self.stopped() {
+            std::thread::yield_now();
+            let rung = self
+                .fake
+                .doorbells
+                .word64(self.bell)
+                .unwrap()
+                .load(Ordering::Acquire);
+            if rung == u64::MAX || self.fake.paused.load(Ordering::Relaxed) {
+                continue;
+            }
+            let next = read.load(Ordering::Relaxed);
+            let slot = self.ring + (next & (self.packets - 1)) * 64;
+            let header = word32(slot).load(Ordering::Acquire);
+            if header as u8 == aql::TYPE_INVALID {
+                continue;
+            }
+            let mut words = [header; 16];
+            for (i, word) in words.iter_mut().enumerate().skip(1) {
+                *word = word32(slot + i as u64 * 4).load(Ordering::Relaxed);
+            }
+            if !self.execute(&words) {
+                return;
+            }
+            word32(slot).store(aql::TYPE_INVALID.into(), Ordering::Relaxed);
+            read.store(next + 1, Ordering::Release);
+            self.complete(u64::from(words[14]) | (u64::from(words[15]) << 32));
+        }
+    }
+
+    /// Does a packet's work: false when the queue was stopped meanwhile.
+    fn execute(&self, words: &[u32; 16]) -> bool {
+        let header = aql::Header::parse(words[0] as u16).expect("a valid header");
+        let pair = |i: usize| u64::from(words[i]) | (u64::from(words[i + 1]) << 32);
+        match header.packet_type {
+            aql::TYPE_KERNEL_DISPATCH => {
+                let args = pair(10);
+                let at = |i: u64| word64(args + i * 8).load(Ordering::Relaxed);
+                let n = word32(args + 24).load(Ordering::Relaxed).min(words[3]);
+                for i in 0..u64::from(n) * 4 {
+                    if i % 4 == 0 {
+                        let value =
+                            |base: u64| f32::from_bits(word32(base + i).load(Ordering::Relaxed));
+                        let sum = value(at(0)) + value(at(1));
+                        word32(at(2) + i).store(sum.to_bits(), Ordering::Relaxed);
+                    }
+                }
+            }
+            aql::TYPE_BARRIER_AND => {
+                for signal in [2, 4, 6, 8, 10]
+                    .map(pair)
+                    .into_iter()
+                    .filter(|&signal| signal != 0)
+                {
+                    while word64(signal + 8).load(Ordering::Acquire) != 0 {
+                        if self.stopped() {
+                            return false;
+                        }
+                        std::thread::yield_now();
+                    }
+                }
+            }
+            other => panic!("packet type {other}"),
+        }
+        true
+    }
+
+    fn complete(&self, signal: u64) {
+        // SAFETY: as for `word32`.
+        unsafe { AtomicI64::from_ptr((signal + 8) as *mut i64) }.fetch_sub(1, Ordering::Release);
+        let mailbox = word64(signal + 16).load(Ordering::Relaxed);
+        let id = word32(signal + 24).load(Ordering::Relaxed);
+        if mailbox != 0 {
+            word64(mailbox).store(u64::from(id), Ordering::Release);
+            self.fake.interrupt(id);
+        }
+    }
+}
