@@ -62,6 +62,8 @@ pub struct Chip {
     pub subsystem_id: u16,
     /// Silicon revision (`STRAP_ATI_REV_ID`): 0 is an early sample that drivers refuse.
     pub rev_id: u32,
+    /// Video memory in bytes.
+    pub vram_size: u64,
     /// Size of the doorbell BAR in bytes.
     pub doorbell_size: u64,
     /// Size of the register BAR in bytes.

@@ -31,9 +31,10 @@ struct Args {
     /// Which GPU.
     #[arg(long, default_value = "mi308x")]
     chip: Name,
-    /// Video memory in MiB. Memory is taken from the host only where the guest touches it.
-    #[arg(long, default_value_t = 16384, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
-    vram_mib: u64,
+    /// Video memory in MiB; default: the chip's own. Memory is taken from the host only where the
+    /// guest touches it.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
+    vram_mib: Option<u64>,
     /// Where to write the violations.
     #[arg(long)]
     report: Option<PathBuf>,
@@ -72,9 +73,10 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Some(path) => Trace::to_file(path)?,
         None => Trace::off(),
     };
+    let chip = args.chip.chip();
     let device = Device::new(Config {
-        chip: args.chip.chip(),
-        vram_size: args.vram_mib << 20,
+        chip,
+        vram_size: args.vram_mib.map_or(chip.vram_size, |mib| mib << 20),
         faults: Faults::new(&faults),
         report: report.clone(),
         trace: trace.clone(),

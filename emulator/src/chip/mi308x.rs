@@ -57,6 +57,7 @@ pub const CHIP: Chip = Chip {
     class: 0x12_0000,
     subsystem_id: 0x74a2,
     rev_id: 1,
+    vram_size: 192 << 30,
     doorbell_size: 2 << 20,
     mmio_size: 512 << 10,
     // Where an MI300's driver log shows VRAM ("VRAM: ... 0x0000008000000000 - ...").

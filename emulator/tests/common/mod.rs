@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A guest without a virtual machine: RAM, registers by name, page tables by hand.
+
+#![allow(dead_code, missing_docs)]
+
+use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::device::router::Router;
+use rkfd_emulator::device::{Config, Device};
+use rkfd_emulator::inject::{Fault, Faults};
+use rkfd_emulator::memory::host::Mapping;
+use rkfd_emulator::memory::{Hub, Memory};
+use rkfd_emulator::report::Report;
+use rkfd_emulator::trace::Trace;
+use rkfd_hw::regs::Block;
+use std::sync::Arc;
+
+pub const VRAM: u64 = 256 << 20;
+/// Bus address and size of guest RAM.
+pub const RAM: u64 = 0x1_0000_0000;
+pub const RAM_SIZE: u64 = 16 << 20;
+
+/// A device with guest RAM, and the guest's way to its registers.
+pub struct Guest {
+    pub device: Arc<Device>,
+    pub ram: Mapping,
+    router: Router,
+}
+
+impl Guest {
+    pub fn new(faults: &[Fault]) -> Self {
+        let device = Device::new(Config {
+            chip: &CHIP,
+            vram_size: VRAM,
+            faults: Faults::new(faults),
+            report: Report::new(None),
+            trace: Trace::off(),
+        })
+        .unwrap();
+        let ram = ram(&device.soc.memory);
+        Self { device, ram, router: Router::new(&CHIP) }
+    }
+
+    pub fn address(&self, block: Block, name: &str) -> u64 {
+        self.router.address_of(block, name).unwrap_or_else(|| panic!("no register {name}"))
+    }
+
+    pub fn read(&self, block: Block, name: &str) -> u32 {
+        self.device.read(self.address(block, name))
+    }
+
+    pub fn write(&self, block: Block, name: &str, value: u32) {
+        self.device.write(self.address(block, name), value);
+    }
+
+    /// Through PCIE_INDEX2 and PCIE_DATA2, as for registers beyond BAR5.
+    pub fn write_indirect(&self, block: Block, name: &str, value: u32) {
+        self.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", self.address(block, name) as u32);
+        self.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", value);
+    }
+
+    pub fn read_indirect(&self, block: Block, name: &str) -> u32 {
+        self.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", self.address(block, name) as u32);
+        self.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
+    }
+
+    pub fn violations(&self) -> Vec<String> {
+        self.device.soc.report.lines().into_iter().map(|(text, _)| text).collect()
+    }
+
+    /// The only violation so far contains `text`; afterwards further ones count.
+    pub fn expect_violation(&self, text: &str) {
+        let all = self.violations();
+        assert!(all.iter().any(|v| v.contains(text)), "no '{text}' in {all:?}");
+    }
+}
+
+/// Gives a device RAM.
+pub fn ram(memory: &Memory) -> Mapping {
+    let ram = Mapping::anonymous("ram", RAM_SIZE).unwrap();
+    memory.bus.map(RAM, RAM_SIZE, 0, Some(ram.fd().unwrap().try_clone().unwrap()));
+    ram
+}
+
+/// Memory alone, with guest RAM at [`RAM`].
+pub fn memory(faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
+    let report = Report::new(None);
+    let memory = Memory::new(&CHIP, VRAM, &Faults::new(faults), report.clone()).unwrap();
+    let ram = ram(&memory);
+    (memory, ram, report)
+}
+
+pub fn put(mapping: Mapping, at: u64, value: u64) {
+    assert!(mapping.part(at, 8).unwrap().write(0, &value.to_le_bytes()));
+}
+
+pub fn get(mapping: Mapping, at: u64) -> u64 {
+    let mut bytes = [0; 8];
+    assert!(mapping.part(at, 8).unwrap().read(0, &mut bytes));
+    u64::from_le_bytes(bytes)
+}
+
+pub fn get_words<const N: usize>(mapping: Mapping, at: u64) -> [u32; N] {
+    std::array::from_fn(|i| {
+        let mut bytes = [0; 4];
+        assert!(mapping.part(at + 4 * i as u64, 4).unwrap().read(0, &mut bytes));
+        u32::from_le_bytes(bytes)
+    })
+}
+
+/// Programs a user VMID as Linux does with `translate_further`: two directories, blocks of 2^18 pages.
+pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
+    let mut r = memory.hub(hub).registers();
+    let n = usize::from(vmid);
+    // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 2, PAGE_TABLE_BLOCK_SIZE 9.
+    r.cntl[n] = 1 | 2 << 1 | 9 << 3;
+    r.base[n] = [root as u32 | 1, (root >> 32) as u32];
+    r.start[n] = [0, 0];
+    r.end[n] = [0xffff_ffff, 0xf];
+}
+
+/// Programs context 0 and the apertures as Linux does: frame buffer in the system aperture, a flat
+/// GART table at `table` (VRAM) for `pages` pages from address 0.
+pub fn kernel_context(memory: &Memory, hub: Hub, table: u64, pages: u32) {
+    let mut r = memory.hub(hub).registers();
+    // ENABLE_L1_TLB, SYSTEM_ACCESS_MODE 3, ENABLE_ADVANCED_DRIVER_MODEL, MTYPE UC.
+    r.l1_cntl = 1 | 3 << 3 | 1 << 6 | 3 << 11;
+    let [fb_base, fb_top, _] = r.fb;
+    r.agp = [0, 0xff_ffff, 0];
+    r.system = [fb_base << 6, fb_top << 6 | 0x3f];
+    r.cntl[0] = 1;
+    r.base[0] = [table as u32 | 1, (table >> 32) as u32];
+    r.start[0] = [0, 0];
+    r.end[0] = [pages - 1, 0];
+}
