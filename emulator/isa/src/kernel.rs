@@ -133,14 +133,14 @@ impl Kernel {
         check(!user.flat_scratch_init, Unsupported("flat scratch initialisation with architected flat scratch"))?;
 
         let kernel = Self {
-            entry: va.wrapping_add(u64::from(word(16)) | u64::from(word(20)) << 32),
+            entry: va.wrapping_add(u64::from(word(16)) | (u64::from(word(20)) << 32)),
             group_segment_fixed_size: word(0),
             private_segment_fixed_size: word(4),
             kernarg_size: word(8),
             vgprs: (bits(rsrc1, 0, 6) as u16 + 1) * 8,
             accum_offset: (bits(rsrc3, 0, 6) as u16 + 1) * 4,
             // float mode, dx10_clamp and ieee are MODE's bits 7:0, 8 and 9.
-            mode: bits(rsrc1, 12, 8) | bits(rsrc1, 21, 1) << 8 | bits(rsrc1, 23, 1) << 9,
+            mode: bits(rsrc1, 12, 8) | (bits(rsrc1, 21, 1) << 8) | (bits(rsrc1, 23, 1) << 9),
             user,
             user_count: bits(rsrc2, 1, 5),
             workgroup_id: [bits(rsrc2, 7, 1) == 1, bits(rsrc2, 8, 1) == 1, bits(rsrc2, 9, 1) == 1],

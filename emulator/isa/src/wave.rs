@@ -108,7 +108,7 @@ impl<const L: usize> Wave<L> {
     #[inline]
     pub fn pair(&self, at: u16) -> u64 {
         let at = (at & 127) as usize;
-        u64::from(self.s[at]) | u64::from(self.s[(at + 1) & 127]) << 32
+        u64::from(self.s[at]) | (u64::from(self.s[(at + 1) & 127]) << 32)
     }
 
     /// Set a scalar register.
@@ -218,7 +218,7 @@ impl<const L: usize> Wave<L> {
         if (code::VGPR..code::NONE).contains(&operand) {
             let at = self.slot(operand);
             let (low, high) = (&self.v[at], &self.v[at + 1]);
-            std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
+            std::array::from_fn(|l| u64::from(low[l]) | (u64::from(high[l]) << 32))
         } else {
             [self.scalar64(operand, i.imm, wide); L]
         }

@@ -162,7 +162,7 @@ impl<const L: usize> Workgroup<L> {
                 // Packed work item id; dimensions that were not asked for are zero.
                 let y = if kernel.work_item_id >= 1 { y } else { 0 };
                 let z = if kernel.work_item_id >= 2 { z } else { 0 };
-                wave.v[0][lane as usize] = x | y << 10 | z << 20;
+                wave.v[0][lane as usize] = x | (y << 10) | (z << 20);
             }
             wave.set_pair(code::EXEC, if active >= 64 { u64::MAX } else { (1 << active) - 1 });
             waves.push(wave);
@@ -303,14 +303,14 @@ fn scalars<const L: usize>(wave: &mut Wave<L>, kernel: &Kernel, d: &Dispatch, id
     }
     // System SGPRs follow the user SGPRs' count, not the last that was used.
     let mut at = kernel.user_count as u16;
-    for n in 0..3 {
-        if kernel.workgroup_id[n] {
-            wave.set(at, id[n]);
+    for (wanted, id) in kernel.workgroup_id.into_iter().zip(id) {
+        if wanted {
+            wave.set(at, id);
             at += 1;
         }
     }
     if kernel.workgroup_info {
-        wave.set(at, u32::from(first) << 31 | waves);
+        wave.set(at, (u32::from(first) << 31) | waves);
     }
     // Architected flat scratch.
     let base = wave.scratch.0;

@@ -80,7 +80,7 @@ fn bit_operations() {
     check("x_int", "bits", GRID, ONE, &|m| {
         let a = ints(5, N);
         let r = a.iter().map(|v| v.count_ones() + (v | 1).leading_zeros() + (v | 0x8000_0000).trailing_zeros())
-            .zip(&a).map(|(s, v)| s.wrapping_add(v.reverse_bits()).wrapping_add(v >> 5 & 0x3ff)).collect();
+            .zip(&a).map(|(s, v)| s.wrapping_add(v.reverse_bits()).wrapping_add((v >> 5) & 0x3ff)).collect();
         let (p, out) = (m.put(&a), m.alloc(4 * N));
         (Args::default().u64(p).u64(out).u32(N as u32), vec![(out, r)])
     });
@@ -95,7 +95,7 @@ fn bytes_and_shorts() {
         let p: Vec<u16> = a.iter().zip(&s).map(|(a, s)| ((s >> 2) as u16).wrapping_add(u16::from(*a))).collect();
         let (pa, ps, po, pp) = (m.put(&a), m.put(&s), m.alloc(N), m.alloc(2 * N));
         let o = o.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        let p = p.chunks(2).map(|c| u32::from(c[0]) | u32::from(c[1]) << 16).collect();
+        let p = p.chunks(2).map(|c| u32::from(c[0]) | (u32::from(c[1]) << 16)).collect();
         (Args::default().u64(pa).u64(ps).u64(po).u64(pp).u32(N as u32), vec![(po, o), (pp, p)])
     });
 }
@@ -209,7 +209,7 @@ fn half_precision() {
             to_f16(f64::from(from_f16(product)) + 1.5)
         }).collect();
         let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(2 * N));
-        let r = r.chunks(2).map(|c| u32::from(c[0]) | u32::from(c[1]) << 16).collect();
+        let r = r.chunks(2).map(|c| u32::from(c[0]) | (u32::from(c[1]) << 16)).collect();
         (Args::default().u64(pa).u64(pb).u64(out).u32(N as u32), vec![(out, r)])
     });
 }
@@ -285,7 +285,7 @@ fn ackermann(m: u32, n: u32) -> u32 {
 fn recursion() {
     check("x_stack", "ackk", [64, 1, 1], ONE, &|m| {
         let a: Vec<u32> = (0..64).collect();
-        let r = a.iter().map(|v| ackermann(v & 3, v >> 2 & 3)).collect();
+        let r = a.iter().map(|v| ackermann(v & 3, (v >> 2) & 3)).collect();
         let (p, out) = (m.put(&a), m.alloc(4096));
         (Args::default().u64(p).u64(out).u32(64), vec![(out, r)])
     });
@@ -367,7 +367,7 @@ fn cross_lane() {
     check("x_sync", "ballotk", GRID, ONE, &|m| {
         let a: Vec<u32> = ints(21, N).iter().map(|v| v % 200).collect();
         let r: Vec<u64> = (0..N / 64).map(|g| {
-            let mask = (0..64).fold(0u64, |s, l| s | u64::from(g * 64 + l < 230 && a[g * 64 + l] > 100) << l);
+            let mask = (0..64).fold(0u64, |s, l| s | (u64::from(g * 64 + l < 230 && a[g * 64 + l] > 100) << l));
             mask.wrapping_add(g as u64 * 64)
         }).collect();
         let (p, out) = (m.put(&a), m.alloc(4096));

@@ -13,8 +13,8 @@ fn descriptor(entry: i64) -> [u8; 64] {
     put(16, entry as u32);
     put(20, (entry >> 32) as u32);
     put(44, 63);
-    put(48, 63 | 0xf0 << 12 | 1 << 21 | 1 << 23);
-    put(52, 1 | 16 << 1 | 7 << 7 | 2 << 11);
+    put(48, 63 | (0xf0 << 12) | (1 << 21) | (1 << 23));
+    put(52, 1 | (16 << 1) | (7 << 7) | (2 << 11));
     put(56, 8);
     kd
 }
@@ -168,7 +168,7 @@ fn one_flipped_bit_of_code_is_noticed() {
         let code = load(&mut memory, &elf);
         let entry = code.base + code.symbols["vadd"].0;
         if let Some((at, bit)) = flip {
-            let word = memory.words(entry + at, 1)[0] ^ 1 << bit;
+            let word = memory.words(entry + at, 1)[0] ^ (1 << bit);
             memory.write(entry + at, &word.to_le_bytes());
         }
         let (pa, pb, out) = (memory.put(&a), memory.put(&b), memory.alloc(4096));

@@ -249,7 +249,7 @@ fn vop3p(i: &mut Inst, low: u32, high: u32) {
     i.src = [three(0), three(9), three(18)];
     i.abs = bits(low, 8, 3) as u8;
     i.op_sel = bits(low, 11, 3) as u8;
-    i.op_sel_hi = (bits(high, 27, 2) | bits(low, 14, 1) << 2) as u8;
+    i.op_sel_hi = (bits(high, 27, 2) | (bits(low, 14, 1) << 2)) as u8;
     i.clamp = bits(low, 15, 1) == 1;
     i.neg = bits(high, 29, 3) as u8;
     match i.op {
@@ -290,7 +290,7 @@ fn flat(i: &mut Inst, low: u32, high: u32) {
     if segment == 1 && bits(low, 13, 1) == 0 {
         i.src[0] = code::NONE;
     }
-    i.cache = (bits(low, 16, 2) | bits(low, 25, 1) << 2) as u8;
+    i.cache = (bits(low, 16, 2) | (bits(low, 25, 1) << 2)) as u8;
 }
 
 /// A literal follows when a source asks for one, or the encoding always has one.

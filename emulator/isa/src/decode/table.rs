@@ -82,7 +82,7 @@ fn buckets() -> &'static [Vec<u16>] {
 
 /// The first encoding that matches `low`, or `low` and `high`, in the table's order.
 pub fn find(low: u32, high: u32) -> Option<&'static Row> {
-    let word = u64::from(low) | u64::from(high) << 32;
+    let word = u64::from(low) | (u64::from(high) << 32);
     let bucket = &buckets()[(low >> KEY_SHIFT) as usize];
     bucket.iter().map(|&i| &ROWS[i as usize]).find(|row| word & row.mask == row.value)
 }

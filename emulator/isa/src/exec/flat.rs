@@ -44,7 +44,7 @@ fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
         return std::array::from_fn(|l| base.wrapping_add(u64::from(v[l])));
     }
     let (low, high) = (&w.v[at], &w.v[at + 1]);
-    std::array::from_fn(|l| (u64::from(low[l]) | u64::from(high[l]) << 32).wrapping_add(offset))
+    std::array::from_fn(|l| (u64::from(low[l]) | (u64::from(high[l]) << 32)).wrapping_add(offset))
 }
 
 fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
@@ -183,7 +183,7 @@ fn store_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Conte
             _ => c.tlb.page(c.env, c.vmid, a[l], Access::Write)?,
         };
         if count == 2 {
-            host.store_u64(at, u64::from(w.v[from][l]) | u64::from(w.v[from + 1][l]) << 32);
+            host.store_u64(at, u64::from(w.v[from][l]) | (u64::from(w.v[from + 1][l]) << 32));
         } else {
             for n in 0..count as usize {
                 host.store_u32(at + 4 * n, w.v[from + n][l]);
@@ -201,7 +201,7 @@ fn load<E: Env, const L: usize>(w: &Wave<L>, segment: u8, lane: usize, address: 
         Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => load_memory(c, private(w, lane, offset)?, bytes),
         Place::Private(offset) => (0..u64::from(bytes)).try_fold(0, |value, n| {
             let byte = c.load_u8(private(w, lane, offset + n)?)?;
-            Ok(value | u32::from(byte) << (8 * n))
+            Ok(value | (u32::from(byte) << (8 * n)))
         }),
     }
 }
@@ -239,7 +239,7 @@ fn store_memory<E: Env>(c: &mut Context<'_, E>, va: u64, value: u32, bytes: u8) 
 fn atomic<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, l: usize, at: Place, op: Atomic, wide: bool) -> Result<(), FaultKind> {
     let from = w.slot(i.src[1]);
     let word = |n: usize| w.v.get(from + n).map_or(0, |v| v[l]);
-    let long = |n: usize| u64::from(word(n)) | u64::from(word(n + 1)) << 32;
+    let long = |n: usize| u64::from(word(n)) | (u64::from(word(n + 1)) << 32);
     let returns = i.cache & 1 == 1;
     if wide {
         let (data, compare) = (long(0), long(2));

@@ -90,11 +90,11 @@ pub fn flush32(bits: u32) -> u32 {
 /// f16 to f32, exact.
 pub fn from_f16(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
-    let (exponent, fraction) = (u32::from(half >> 10 & 31), u32::from(half & 0x3ff));
+    let (exponent, fraction) = (u32::from((half >> 10) & 31), u32::from(half & 0x3ff));
     let magnitude = match exponent {
         0 => (fraction as f32 * 2f32.powi(-24)).to_bits(),
-        31 => 0x7f80_0000 | fraction << 13,
-        _ => (exponent + 112) << 23 | fraction << 13,
+        31 => 0x7f80_0000 | (fraction << 13),
+        _ => ((exponent + 112) << 23) | (fraction << 13),
     };
     f32::from_bits(sign | magnitude)
 }
@@ -116,12 +116,9 @@ pub fn to_f16(value: f64) -> u16 {
     let unit = 2f64.powi(place);
     let count = magnitude / unit;
     let rounded = count.round_ties_even();
-    // count has 11 bits at most; a carry into the next binade comes out right by addition.
-    let encoded = if exponent < -14 { rounded as u32 } else { ((exponent + 15) as u32) << 10 | 0 } ;
-    if exponent < -14 {
-        return sign | encoded as u16;
-    }
-    sign | (encoded + (rounded as u32 - 1024)) as u16
+    // A carry into the next binade comes out right by addition, in denormals too.
+    let base = if exponent < -14 { 0 } else { (((exponent + 15) as u32) << 10) - 1024 };
+    sign | (base + rounded as u32) as u16
 }
 
 /// The default quiet NaN.

@@ -49,7 +49,7 @@ pub fn update64(lds: &mut [u8], at: u64, f: impl Fn(u64) -> u64) -> Result<u64, 
     if at % 8 != 0 {
         return Err(FaultKind::Unsupported("an unaligned LDS atomic"));
     }
-    let old = u64::from(load(lds, at, 4)?) | u64::from(load(lds, at + 4, 4)?) << 32;
+    let old = u64::from(load(lds, at, 4)?) | (u64::from(load(lds, at + 4, 4)?) << 32);
     let new = f(old);
     store(lds, at, new as u32, 4)?;
     store(lds, at + 4, (new >> 32) as u32, 4)?;
@@ -66,7 +66,7 @@ pub fn narrow(value: u32, bytes: u8, signed: bool, half: u8, old: u32) -> u32 {
     match half {
         0 => value,
         1 => old & 0xffff_0000 | value & 0xffff,
-        _ => old & 0xffff | value << 16,
+        _ => old & 0xffff | (value << 16),
     }
 }
 
@@ -91,15 +91,15 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
     }
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
-    let returns = i.op.name().contains("_rtn_");
-    for l in (0..L).filter(|l| exec >> l & 1 == 1) {
+    let returns = matches!(i.kind, Kind::Atomic(..)) && i.op.name().contains("_rtn_");
+    for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
         let at = u64::from(base[l]) + u64::from(i.imm);
         match i.kind {
             Kind::Load(count) => {
-                range(c.lds, at, 4 * u64::from(count))?;
-                for n in 0..u16::from(count) {
-                    let to = w.slot(i.dst + n);
-                    w.v[to][l] = load(c.lds, at + 4 * u64::from(n), 4)?;
+                let bytes = &c.lds[range(c.lds, at, 4 * u64::from(count))?];
+                let to = w.slot(i.dst);
+                for (n, word) in bytes.chunks_exact(4).enumerate() {
+                    w.v[to + n][l] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                 }
             }
             Kind::LoadSmall { bytes, signed, half } => {
@@ -128,7 +128,7 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
             }
             Kind::Atomic(op, true) => {
                 let pair = |operand: u16| match (w.v.get(w.slot(operand)), w.v.get(w.slot(operand) + 1)) {
-                    (Some(low), Some(high)) => u64::from(low[l]) | u64::from(high[l]) << 32,
+                    (Some(low), Some(high)) => u64::from(low[l]) | (u64::from(high[l]) << 32),
                     _ => 0,
                 };
                 let (first, second) = (pair(i.src[1]), pair(i.src[2]));
@@ -155,9 +155,9 @@ fn second<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u32 {
 fn two<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, size: u64, unit: u64, write: bool) -> Result<(), FaultKind> {
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
-    let offsets = [u64::from(i.imm & 0xff) * size * unit, u64::from(i.imm >> 8 & 0xff) * size * unit];
+    let offsets = [u64::from(i.imm & 0xff) * size * unit, u64::from((i.imm >> 8) & 0xff) * size * unit];
     let dwords = (size / 4) as u16;
-    for l in (0..L).filter(|l| exec >> l & 1 == 1) {
+    for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
         for (which, offset) in offsets.into_iter().enumerate() {
             let at = u64::from(base[l]) + offset;
             for n in 0..dwords {
@@ -176,7 +176,7 @@ fn two<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>
 
 fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     let exec = w.exec();
-    let valid = |l: usize| exec >> l & 1 == 1;
+    let valid = |l: usize| (exec >> l) & 1 == 1;
     let address = w.v[w.slot(i.src[0])];
     let lane = |l: usize| (address[l].wrapping_add(i.imm) / 4) as usize % L;
     let mut r = [0; L];
@@ -203,9 +203,9 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
             }
             for l in 0..L {
                 let from = if pattern & 0x8000 != 0 {
-                    l & !3 | pattern >> (2 * (l & 3)) & 3
+                    l & !3 | (pattern >> (2 * (l & 3))) & 3
                 } else {
-                    ((l & pattern & 0x1f | pattern >> 5 & 0x1f) ^ (pattern >> 10 & 0x1f)) | l & 0x20
+                    ((l & pattern & 0x1f | (pattern >> 5) & 0x1f) ^ ((pattern >> 10) & 0x1f)) | l & 0x20
                 };
                 if valid(from) {
                     r[l] = address[from];

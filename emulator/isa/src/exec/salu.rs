@@ -77,8 +77,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SBfmB32 => set!(((1u32 << (a(w) & 31)) - 1) << (b(w) & 31)),
         SBfmB64 => set64!(((1u64 << (a(w) & 63)) - 1) << (b(w) & 63)),
         SMulI32 => set!(a(w).wrapping_mul(b(w))),
-        SMulHiU32 => set!((u64::from(a(w)) * u64::from(b(w)) >> 32) as u32),
-        SMulHiI32 => set!((i64::from(a(w) as i32) * i64::from(b(w) as i32) >> 32) as u32),
+        SMulHiU32 => set!(((u64::from(a(w)) * u64::from(b(w))) >> 32) as u32),
+        SMulHiI32 => set!(((i64::from(a(w) as i32) * i64::from(b(w) as i32)) >> 32) as u32),
         SBfeU32 => { let (at, n) = field(b(w), 31); flag!(unsigned_field(u64::from(a(w)), at, n) as u32) }
         SBfeI32 => { let (at, n) = field(b(w), 31); flag!(signed_field(u64::from(a(w)), at, n.min(32 - at)) as u32) }
         SBfeU64 => { let (at, n) = field(b(w), 63); flag64!(unsigned_field(wa(w), at, n)) }
@@ -88,9 +88,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SLshl2AddU32 => carry!(shift_add(a(w), b(w), 2)),
         SLshl3AddU32 => carry!(shift_add(a(w), b(w), 3)),
         SLshl4AddU32 => carry!(shift_add(a(w), b(w), 4)),
-        SPackLlB32B16 => set!(a(w) & 0xffff | b(w) << 16),
+        SPackLlB32B16 => set!(a(w) & 0xffff | (b(w) << 16)),
         SPackLhB32B16 => set!(a(w) & 0xffff | b(w) & 0xffff_0000),
-        SPackHhB32B16 => set!(a(w) >> 16 | b(w) & 0xffff_0000),
+        SPackHhB32B16 => set!((a(w) >> 16) | b(w) & 0xffff_0000),
 
         SMovB32 => set!(a(w)),
         SMovB64 => set64!(wa(w)),
@@ -122,7 +122,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SBitset1B32 => { let bit = 1 << (a(w) & 31); set!(w.scalar(i.dst, 0) | bit) }
         SBitset0B64 => { let bit = 1 << (a(w) & 63); set64!(w.pair(i.dst) & !bit) }
         SBitset1B64 => { let bit = 1 << (a(w) & 63); set64!(w.pair(i.dst) | bit) }
-        SBitreplicateB64B32 => { let x = u64::from(a(w)); set64!((0..32).fold(0, |r, n| r | (x >> n & 1) * 3 << (2 * n))) }
+        SBitreplicateB64B32 => { let x = u64::from(a(w)); set64!((0..32).fold(0, |r, n| r | ((((x >> n) & 1) * 3) << (2 * n)))) }
         SAbsI32 => flag!((a(w) as i32).wrapping_abs() as u32),
         SGetpcB64 => set64!(w.pc),
         SSetpcB64 => w.pc = wa(w),
@@ -156,10 +156,10 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SCmpGeI32 => compare!(a(w) as i32 >= b(w) as i32),
         SCmpLtI32 => compare!((a(w) as i32) < b(w) as i32),
         SCmpLeI32 => compare!(a(w) as i32 <= b(w) as i32),
-        SBitcmp0B32 => compare!(a(w) >> (b(w) & 31) & 1 == 0),
-        SBitcmp1B32 => compare!(a(w) >> (b(w) & 31) & 1 == 1),
-        SBitcmp0B64 => compare!(wa(w) >> (b(w) & 63) & 1 == 0),
-        SBitcmp1B64 => compare!(wa(w) >> (b(w) & 63) & 1 == 1),
+        SBitcmp0B32 => compare!((a(w) >> (b(w) & 31)) & 1 == 0),
+        SBitcmp1B32 => compare!((a(w) >> (b(w) & 31)) & 1 == 1),
+        SBitcmp0B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 0),
+        SBitcmp1B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 1),
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
@@ -167,7 +167,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
 
 /// s_bfe's second source: position, and width in bits 22:16.
 fn field(control: u32, mask: u32) -> (u32, u32) {
-    (control & mask, control >> 16 & 0x7f)
+    (control & mask, (control >> 16) & 0x7f)
 }
 
 fn unsigned_field(value: u64, at: u32, width: u32) -> u64 {
@@ -193,11 +193,11 @@ fn first(value: u64) -> u32 {
 }
 
 fn whole_quads(value: u64) -> u64 {
-    (0..16).fold(0, |r, q| if value >> (4 * q) & 15 != 0 { r | 15 << (4 * q) } else { r })
+    (0..16).fold(0, |r, q| if (value >> (4 * q)) & 15 != 0 { r | (15 << (4 * q)) } else { r })
 }
 
 fn quad_mask(value: u64) -> u64 {
-    (0..16).fold(0, |r, q| r | u64::from(value >> (4 * q) & 15 != 0) << q)
+    (0..16).fold(0, |r, q| r | (u64::from((value >> (4 * q)) & 15 != 0) << q))
 }
 
 /// An s register indexed by M0.
@@ -245,7 +245,7 @@ pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultK
                 20 => 0,
                 _ => return Err(FaultKind::Unsupported("this hardware register")),
             };
-            w.set(i.dst, value >> at & mask);
+            w.set(i.dst, (value >> at) & mask);
         }
         SSetregB32 => set_hardware(w, unsigned, old)?,
         SSetregImm32B32 => set_hardware(w, u32::from(i.src[0]), i.imm)?,
@@ -256,7 +256,7 @@ pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultK
 
 /// hwreg(id, offset, size): position and mask of the field.
 fn hardware_field(simm: u32) -> (u32, u32) {
-    let (at, size) = (simm >> 6 & 31, (simm >> 11 & 31) + 1);
+    let (at, size) = ((simm >> 6) & 31, ((simm >> 11) & 31) + 1);
     (at, if size >= 32 { u32::MAX } else { (1 << size) - 1 })
 }
 
@@ -264,7 +264,7 @@ fn set_hardware<const L: usize>(w: &mut Wave<L>, simm: u32, value: u32) -> Resul
     let (at, mask) = hardware_field(simm);
     match simm & 63 {
         1 => {
-            w.mode = w.mode & !(mask << at) | (value & mask) << at;
+            w.mode = w.mode & !(mask << at) | ((value & mask) << at);
             Ok(())
         }
         _ => Err(FaultKind::Unsupported("this hardware register")),

@@ -31,8 +31,8 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
     let va = w.pair(i.src[0]).wrapping_add_signed(offset).wrapping_add(u64::from(register)) & !3;
     // All of it before any of it: the base may be among the destinations.
     let mut loaded = [0; 16];
-    for n in 0..dwords {
-        loaded[n] = c.load_u32(va.wrapping_add(4 * n as u64))?;
+    for (n, to) in loaded[..dwords].iter_mut().enumerate() {
+        *to = c.load_u32(va.wrapping_add(4 * n as u64))?;
     }
     for (n, &value) in loaded[..dwords].iter().enumerate() {
         w.set(i.dst + n as u16, value);

@@ -78,7 +78,7 @@ pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> 
 /// choose halves by op_sel (LLVM's zeroesHigh16BitsOfDest).
 #[inline]
 pub fn three16<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(u16, u16, u16) -> u16) {
-    let half = |n: usize, x: u32| if i.op_sel >> n & 1 == 1 { (x >> 16) as u16 } else { x as u16 };
+    let half = |n: usize, x: u32| if (i.op_sel >> n) & 1 == 1 { (x >> 16) as u16 } else { x as u16 };
     let (a, b, c) = (w.lanes16(i, 0), w.lanes16(i, 1), w.lanes16(i, 2));
     let old = &w.v[w.slot(i.dst)];
     let high = i.op_sel & 8 != 0;
@@ -87,7 +87,7 @@ pub fn three16<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl 
         match (legacy, high) {
             (true, _) => r,
             (false, false) => old[l] & 0xffff_0000 | r,
-            (false, true) => old[l] & 0xffff | r << 16,
+            (false, true) => old[l] & 0xffff | (r << 16),
         }
     });
     w.put(i.dst, &r);

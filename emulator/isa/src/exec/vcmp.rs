@@ -20,7 +20,7 @@ fn bit(order: Option<Ordering>) -> u8 {
 /// Lanes whose relation is among `when`.
 #[inline]
 fn mask<T: Copy, const L: usize>(a: &[T; L], b: &[T; L], when: u8, order: impl Fn(T, T) -> Option<Ordering>) -> u64 {
-    (0..L).fold(0, |m, l| m | u64::from(bit(order(a[l], b[l])) & when != 0) << l)
+    (0..L).fold(0, |m, l| m | (u64::from(bit(order(a[l], b[l])) & when != 0) << l))
 }
 
 fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
@@ -38,7 +38,7 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
     if !float && (i.abs | i.neg != 0) {
         return Err(FaultKind::Unsupported("modifiers of an integer operation"));
     }
-    let (abs, neg) = (|n: usize| i.abs >> n & 1 == 1, |n: usize| i.neg >> n & 1 == 1);
+    let (abs, neg) = (|n: usize| (i.abs >> n) & 1 == 1, |n: usize| (i.neg >> n) & 1 == 1);
     let result = match ty {
         Type::U32 | Type::I32 => {
             let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
@@ -51,7 +51,7 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
         Type::U16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| Some((a as u16).cmp(&(b as u16)))),
         Type::I16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| Some((a as i16).cmp(&(b as i16)))),
         Type::F32 => {
-            let flush = w.mode >> mode::DENORM & 1 == 0;
+            let flush = (w.mode >> mode::DENORM) & 1 == 0;
             let value = |n: usize, x: u32| {
                 let x = if abs(n) { x & 0x7fff_ffff } else { x };
                 let x = if neg(n) { x ^ 0x8000_0000 } else { x };
@@ -63,7 +63,7 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
         Type::F64 => {
             let value = |n: usize, x: u64| {
                 let x = if abs(n) { x & !(1 << 63) } else { x };
-                f64::from_bits(if neg(n) { x ^ 1 << 63 } else { x })
+                f64::from_bits(if neg(n) { x ^ (1 << 63) } else { x })
             };
             mask(&w.lanes64(i, 0, Wide::Float), &w.lanes64(i, 1, Wide::Float), when, |a, b| {
                 value(0, a).partial_cmp(&value(1, b))
@@ -86,7 +86,7 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
 fn integers<const L: usize>(a: &[u32; L], b: &[u32; L], when: u8, signed: bool) -> u64 {
     // Flipping the sign bit turns a signed comparison into an unsigned one.
     let flip = if signed { 0x8000_0000 } else { 0 };
-    let gather = |f: &dyn Fn(u32, u32) -> bool| (0..L).fold(0, |m, l| m | u64::from(f(a[l] ^ flip, b[l] ^ flip)) << l);
+    let gather = |f: &dyn Fn(u32, u32) -> bool| (0..L).fold(0, |m, l| m | (u64::from(f(a[l] ^ flip, b[l] ^ flip)) << l));
     match when {
         0b0001 => gather(&|a, b| a < b),
         0b0010 => gather(&|a, b| a == b),
@@ -113,8 +113,8 @@ pub fn class<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, exec: bool) ->
     };
     let sign_at = exponent + fraction;
     let result = (0..L).fold(0, |m, l| {
-        let negative = (values[l] >> sign_at & 1 == 1 && !abs) != neg;
-        let e = values[l] >> fraction & ((1 << exponent) - 1);
+        let negative = ((values[l] >> sign_at) & 1 == 1 && !abs) != neg;
+        let e = (values[l] >> fraction) & ((1 << exponent) - 1);
         let f = values[l] & ((1 << fraction) - 1);
         let class = if e == (1 << exponent) - 1 && f != 0 {
             f >> (fraction - 1)
@@ -123,7 +123,7 @@ pub fn class<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, exec: bool) ->
             let distance = if e == (1 << exponent) - 1 { 3 } else if e != 0 { 2 } else if f != 0 { 1 } else { 0 };
             if negative { 5 - distance } else { 6 + distance }
         };
-        m | u64::from(wanted[l] >> class & 1) << l
+        m | (u64::from((wanted[l] >> class) & 1) << l)
     });
     write(w, i, result, exec);
     Ok(())

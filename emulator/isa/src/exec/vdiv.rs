@@ -28,14 +28,14 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 
 fn sources<const L: usize>(w: &Wave<L>, i: &Inst) -> [[f32; L]; 3] {
     std::array::from_fn(|n| {
-        let (abs, neg) = (i.abs >> n & 1 == 1, u32::from(i.neg >> n & 1) << 31);
+        let (abs, neg) = ((i.abs >> n) & 1 == 1, u32::from((i.neg >> n) & 1) << 31);
         w.lanes(i, n, &mut [0; L]).map(|x| f32::from_bits((if abs { x & 0x7fff_ffff } else { x }) ^ neg))
     })
 }
 
 fn sources64<const L: usize>(w: &Wave<L>, i: &Inst) -> [[f64; L]; 3] {
     std::array::from_fn(|n| {
-        let (abs, neg) = (i.abs >> n & 1 == 1, u64::from(i.neg >> n & 1) << 63);
+        let (abs, neg) = ((i.abs >> n) & 1 == 1, u64::from((i.neg >> n) & 1) << 63);
         w.lanes64(i, n, Wide::Float).map(|x| f64::from_bits((if abs { x & !(1 << 63) } else { x }) ^ neg))
     })
 }
@@ -56,7 +56,7 @@ fn single<const L: usize>(w: &mut Wave<L>, i: &Inst) {
         Op::VDivFmasF32 => {
             let vcc = w.vcc();
             let r = std::array::from_fn(|l| {
-                if vcc >> l & 1 == 0 {
+                if (vcc >> l) & 1 == 0 {
                     return a[l].mul_add(b[l], c[l]).to_bits();
                 }
                 // The scale undoes the one that v_div_scale applied: up if only the denominator
@@ -67,7 +67,7 @@ fn single<const L: usize>(w: &mut Wave<L>, i: &Inst) {
             w.put(i.dst, &r);
         }
         _ => {
-            let keep = w.mode >> mode::DENORM & 3 == 3;
+            let keep = (w.mode >> mode::DENORM) & 3 == 3;
             let r = std::array::from_fn(|l| fixup32(a[l], b[l], c[l], keep).to_bits());
             w.put(i.dst, &r);
         }
@@ -75,11 +75,11 @@ fn single<const L: usize>(w: &mut Wave<L>, i: &Inst) {
 }
 
 fn exponent32(x: f32) -> i32 {
-    (x.to_bits() >> 23 & 0xff) as i32
+    ((x.to_bits() >> 23) & 0xff) as i32
 }
 
 fn exponent64(x: f64) -> i32 {
-    (x.to_bits() >> 52 & 0x7ff) as i32
+    ((x.to_bits() >> 52) & 0x7ff) as i32
 }
 
 /// `a` is the source to scale: the denominator `b` or the numerator `c`.
@@ -114,6 +114,7 @@ fn fixup32(a: f32, b: f32, c: f32, keep_denormals: bool) -> f32 {
     let sign = if b.is_sign_negative() != c.is_sign_negative() { -1f32 } else { 1.0 };
     let quiet = |x: f32| f32::from_bits(x.to_bits() | 0x40_0000);
     let flush = |x: f32| if keep_denormals || !x.is_subnormal() { x } else { 0.0 };
+    // A distance below -150 is below half the smallest denormal.
     let distance = exponent32(c) - exponent32(b);
     if c.is_nan() {
         quiet(c)
@@ -123,10 +124,7 @@ fn fixup32(a: f32, b: f32, c: f32, keep_denormals: bool) -> f32 {
         f32::from_bits(0xffc0_0000)
     } else if b == 0.0 || c.is_infinite() {
         f32::INFINITY.copysign(sign)
-    } else if b.is_infinite() || c == 0.0 {
-        0f32.copysign(sign)
-    } else if distance < -150 {
-        // Below half the smallest denormal.
+    } else if b.is_infinite() || c == 0.0 || distance < -150 {
         0f32.copysign(sign)
     } else if a.is_nan() {
         // The refinement steps make a NaN of ordinary sources only when the quotient overflows
@@ -154,7 +152,7 @@ fn double<const L: usize>(w: &mut Wave<L>, i: &Inst) {
             let vcc = w.vcc();
             let r = std::array::from_fn(|l| {
                 let sum = a[l].mul_add(b[l], c[l]);
-                if vcc >> l & 1 == 0 {
+                if (vcc >> l) & 1 == 0 {
                     return sum.to_bits();
                 }
                 scale(sum, if exponent64(c[l]) > 1023 { 128 } else { -128 }, 2200).to_bits()
@@ -203,9 +201,7 @@ fn fixup64(a: f64, b: f64, c: f64) -> f64 {
         f64::from_bits(0xfff8_0000_0000_0000)
     } else if b == 0.0 || c.is_infinite() {
         f64::INFINITY.copysign(sign)
-    } else if b.is_infinite() || c == 0.0 {
-        0f64.copysign(sign)
-    } else if exponent64(c) - exponent64(b) < -1075 {
+    } else if b.is_infinite() || c == 0.0 || exponent64(c) - exponent64(b) < -1075 {
         0f64.copysign(sign)
     } else if a.is_nan() {
         f64::INFINITY.copysign(sign)

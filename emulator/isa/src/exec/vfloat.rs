@@ -18,13 +18,13 @@ use crate::wave::{mode, Wave, Wide};
 fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
     let mut splat = [0; L];
     let mut a = *w.lanes(i, n, &mut splat);
-    if i.abs >> n & 1 == 1 {
+    if (i.abs >> n) & 1 == 1 {
         a = a.map(|x| x & 0x7fff_ffff);
     }
-    if i.neg >> n & 1 == 1 {
+    if (i.neg >> n) & 1 == 1 {
         a = a.map(|x| x ^ 0x8000_0000);
     }
-    if w.mode >> mode::DENORM & 1 == 0 {
+    if (w.mode >> mode::DENORM) & 1 == 0 {
         a = a.map(flush32);
     }
     a
@@ -32,11 +32,11 @@ fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
 
 fn source64<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u64; L] {
     let mut a = w.lanes64(i, n, Wide::Float);
-    if i.abs >> n & 1 == 1 {
+    if (i.abs >> n) & 1 == 1 {
         a = a.map(|x| x & !(1 << 63));
     }
-    if i.neg >> n & 1 == 1 {
-        a = a.map(|x| x ^ 1 << 63);
+    if (i.neg >> n) & 1 == 1 {
+        a = a.map(|x| x ^ (1 << 63));
     }
     a
 }
@@ -52,7 +52,7 @@ fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
         let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
         r = r.map(|x| clamp32(x, nan_to_zero));
     }
-    if w.mode >> (mode::DENORM + 1) & 1 == 0 {
+    if (w.mode >> (mode::DENORM + 1)) & 1 == 0 {
         r = r.map(flush32);
     }
     w.put(i.dst, &r);
@@ -152,7 +152,7 @@ fn extreme3<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32)
 }
 
 fn nearest_only<const L: usize>(w: &Wave<L>) -> Result<(), FaultKind> {
-    let plain = w.mode >> (mode::ROUND + 2) & 3 == 0 && w.mode >> (mode::DENORM + 2) & 3 == 3;
+    let plain = (w.mode >> (mode::ROUND + 2)) & 3 == 0 && (w.mode >> (mode::DENORM + 2)) & 3 == 3;
     plain.then_some(()).ok_or(FaultKind::Unsupported("this MODE for f64 and f16"))
 }
 
@@ -198,8 +198,8 @@ fn half<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(f64,
     }
     let (abs, neg) = (i.abs, i.neg);
     let modified = move |n: usize, x: u16| {
-        let x = if abs >> n & 1 == 1 { x & 0x7fff } else { x };
-        from_f16(if neg >> n & 1 == 1 { x ^ 0x8000 } else { x })
+        let x = if (abs >> n) & 1 == 1 { x & 0x7fff } else { x };
+        from_f16(if (neg >> n) & 1 == 1 { x ^ 0x8000 } else { x })
     };
     three16(w, i, legacy, |a, b, c| {
         let r = f(modified(0, a).into(), modified(1, b).into(), modified(2, c).into());
@@ -308,7 +308,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VCvtI32F32 => convert(w, i, |a| f32::from_bits(a) as i32 as u32),
         VCvtRpiI32F32 => convert(w, i, |a| (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32),
         VCvtFlrI32F32 => convert(w, i, |a| f32::from_bits(a).floor() as i32 as u32),
-        VCvtF64F32 => { let a = source(w, i, 0); finish64(w, i, a.map(|x| widen(x))) }
+        VCvtF64F32 => { let a = source(w, i, 0); finish64(w, i, a.map(widen)) }
         VCvtF64U32 | VCvtF64I32 => {
             let (mut s, signed) = ([0; L], i.op == VCvtF64I32);
             let r = w.lanes(i, 0, &mut s).map(|x| if signed { f64::from(x as i32) } else { f64::from(x) }.to_bits());
@@ -350,7 +350,7 @@ fn wide_u32(a: u32) -> f64 {
 fn widen(bits: u32) -> u64 {
     let f = f32::from_bits(bits);
     if f.is_nan() {
-        return u64::from(bits & 0x8000_0000) << 32 | 0x7ff8_0000_0000_0000 | u64::from(bits & 0x3f_ffff) << 29;
+        return (u64::from(bits & 0x8000_0000) << 32) | 0x7ff8_0000_0000_0000 | (u64::from(bits & 0x3f_ffff) << 29);
     }
     f64::from(f).to_bits()
 }
@@ -366,7 +366,7 @@ fn median(a: u32, b: u32, c: u32, ieee: bool) -> u32 {
 /// x * 2^n with a single rounding: only the last step can be inexact.
 pub fn scale(x: f64, n: i32, limit: i32) -> f64 {
     let n = n.clamp(-limit, limit);
-    if n >= -1022 && n <= 1023 {
+    if (-1022..=1023).contains(&n) {
         return x * 2f64.powi(n);
     }
     if n > 0 {

@@ -27,15 +27,15 @@ fn sad_u8(a: u32, b: u32) -> u32 {
 
 /// v_perm_b32: bytes 0-3 of b, 4-7 of a, signs, and constants.
 fn permute(a: u32, b: u32, selector: u32) -> u32 {
-    let data = u64::from(a) << 32 | u64::from(b);
+    let data = (u64::from(a) << 32) | u64::from(b);
     (0..4).fold(0, |r, n| {
-        let byte = match selector >> (8 * n) & 0xff {
+        let byte = match (selector >> (8 * n)) & 0xff {
             s @ 0..=7 => (data >> (8 * s)) as u8,
-            s @ 8..=11 => if data >> (16 * (s - 8) + 15) & 1 == 1 { 0xff } else { 0 },
+            s @ 8..=11 => if (data >> (16 * (s - 8) + 15)) & 1 == 1 { 0xff } else { 0 },
             12 => 0,
             _ => 0xff,
         };
-        r | u32::from(byte) << (8 * n)
+        r | (u32::from(byte) << (8 * n))
     })
 }
 
@@ -92,31 +92,31 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VMinI32 => two(w, i, |a, b| (a as i32).min(b as i32) as u32),
         VMaxI32 => two(w, i, |a, b| (a as i32).max(b as i32) as u32),
         VMulLoU32 => two(w, i, u32::wrapping_mul),
-        VMulHiU32 => two(w, i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
-        VMulHiI32 => two(w, i, |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
+        VMulHiU32 => two(w, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        VMulHiI32 => two(w, i, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
         VMulU32U24 => two(w, i, |a, b| (u24(a) * u24(b)) as u32),
         VMulI32I24 => two(w, i, |a, b| (i24(a) * i24(b)) as u32),
-        VMulHiU32U24 => two(w, i, |a, b| (u24(a) * u24(b) >> 32) as u32),
-        VMulHiI32I24 => two(w, i, |a, b| (i24(a) * i24(b) >> 32) as u32),
+        VMulHiU32U24 => two(w, i, |a, b| ((u24(a) * u24(b)) >> 32) as u32),
+        VMulHiI32I24 => two(w, i, |a, b| ((i24(a) * i24(b)) >> 32) as u32),
         VBcntU32B32 => two(w, i, |a, b| a.count_ones().wrapping_add(b)),
         VBfmB32 => two(w, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
-        VCvtPkU16U32 => two(w, i, |a, b| a.min(0xffff) | b.min(0xffff) << 16),
+        VCvtPkU16U32 => two(w, i, |a, b| a.min(0xffff) | (b.min(0xffff) << 16)),
         VCvtPkI16I32 => two(w, i, |a, b| {
             let half = |x: u32| u32::from((x as i32).clamp(-32768, 32767) as u16);
-            half(a) | half(b) << 16
+            half(a) | (half(b) << 16)
         }),
         VAdd3U32 => three(w, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
         VAddLshlU32 => three(w, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
         VLshlAddU32 => three(w, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
-        VLshlOrB32 => three(w, i, |a, b, c| a << (b & 31) | c),
+        VLshlOrB32 => three(w, i, |a, b, c| (a << (b & 31)) | c),
         VAndOrB32 => three(w, i, |a, b, c| a & b | c),
         VOr3B32 => three(w, i, |a, b, c| a | b | c),
         VXadU32 => three(w, i, |a, b, c| (a ^ b).wrapping_add(c)),
         VBfeU32 => three(w, i, field_u32),
         VBfeI32 => three(w, i, field_i32),
         VBfiB32 => three(w, i, |a, b, c| a & b | !a & c),
-        VAlignbitB32 => three(w, i, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
-        VAlignbyteB32 => three(w, i, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (8 * (c & 3))) as u32),
+        VAlignbitB32 => three(w, i, |a, b, c| (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32),
+        VAlignbyteB32 => three(w, i, |a, b, c| (((u64::from(a) << 32) | u64::from(b)) >> (8 * (c & 3))) as u32),
         VPermB32 => three(w, i, permute),
         VMadU32U24 => three(w, i, |a, b, c| ((u24(a) * u24(b)) as u32).wrapping_add(c)),
         VMadI32I24 => three(w, i, |a, b, c| ((i24(a) * i24(b)) as u32).wrapping_add(c)),

@@ -54,14 +54,14 @@ fn select<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     let (mut a, mut b) = (*w.lanes(i, 0, &mut s), *w.lanes(i, 1, &mut t));
     // The encoding's float modifiers work on the bits.
     for (n, x) in [&mut a, &mut b].into_iter().enumerate() {
-        if i.abs >> n & 1 == 1 {
+        if (i.abs >> n) & 1 == 1 {
             *x = x.map(|x| x & 0x7fff_ffff);
         }
-        if i.neg >> n & 1 == 1 {
+        if (i.neg >> n) & 1 == 1 {
             *x = x.map(|x| x ^ 0x8000_0000);
         }
     }
-    let r = std::array::from_fn(|l| if mask >> l & 1 == 1 { b[l] } else { a[l] });
+    let r = std::array::from_fn(|l| if (mask >> l) & 1 == 1 { b[l] } else { a[l] });
     w.put(i.dst, &r);
     Ok(())
 }

@@ -39,7 +39,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 /// constant is the same in both halves.
 fn half<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, high_result: bool) -> [u32; L] {
     let select = if high_result { i.op_sel_hi } else { i.op_sel };
-    let second = u16::from(select >> n & 1);
+    let second = u16::from((select >> n) & 1);
     match i.src[n] {
         v @ code::VGPR.. => w.v[w.slot(v + second)],
         s @ 0..=127 => [w.scalar((s + second) & 127, 0); L],
@@ -48,7 +48,7 @@ fn half<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, high_result: bool) -> [
 }
 
 fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32, f32) -> f32) -> Result<(), FaultKind> {
-    if w.mode >> mode::ROUND & 3 != 0 || w.mode >> mode::DENORM & 3 != 3 {
+    if (w.mode >> mode::ROUND) & 3 != 0 || (w.mode >> mode::DENORM) & 3 != 3 {
         return Err(FaultKind::Unsupported("this MODE for packed f32"));
     }
     let mut results = [[0u32; L]; 2];
@@ -58,7 +58,7 @@ fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32, f32) -> 
             if i.src[n] == code::NONE {
                 return [0; L];
             }
-            let sign = u32::from(negate >> n & 1) << 31;
+            let sign = u32::from((negate >> n) & 1) << 31;
             half(w, i, n, high == 1).map(|x| x ^ sign)
         };
         let (a, b, c) = (source(0), source(1), source(2));
@@ -85,11 +85,11 @@ fn sixteen<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u1
         return Err(FaultKind::Unsupported("modifiers of a packed integer operation"));
     }
     let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-    let pick = |x: u32, select: u8, n: usize| (x >> (16 * u32::from(select >> n & 1))) as u16;
+    let pick = |x: u32, select: u8, n: usize| (x >> (16 * u32::from((select >> n) & 1))) as u16;
     let r = std::array::from_fn(|l| {
         let low = f(pick(a[l], i.op_sel, 0), pick(b[l], i.op_sel, 1));
         let high = f(pick(a[l], i.op_sel_hi, 0), pick(b[l], i.op_sel_hi, 1));
-        u32::from(low) | u32::from(high) << 16
+        u32::from(low) | (u32::from(high) << 16)
     });
     w.put(i.dst, &r);
     Ok(())

@@ -100,8 +100,9 @@ impl Tlb {
     /// The page that holds `va`.
     #[inline]
     pub fn page<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64, access: Access) -> Result<&HostPage, MemoryFault> {
-        let tag = va >> 12 | u64::from(vmid) << 52;
-        let slot = (va >> 12) as usize % ENTRIES;
+        let tag = (va >> 12) | (u64::from(vmid) << 52);
+        // Multiplied, so that buffers at power-of-two distances do not evict each other.
+        let slot = (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % ENTRIES;
         let right = 1 << access as u8;
         let hit = self.entries[slot].tag == tag && self.entries[slot].rights & right != 0;
         if !hit {
@@ -124,7 +125,7 @@ impl Tlb {
         let page = env.translate(vmid, va, access).map_err(fault)?;
         let entry = &mut self.entries[slot];
         // Rights add up only for the same page.
-        let rights = if entry.tag == tag { entry.rights } else { 0 } | 1 << access as u8;
+        let rights = if entry.tag == tag { entry.rights } else { 0 } | (1 << access as u8);
         *entry = Entry { tag, rights, page: Some(page) };
         Ok(())
     }

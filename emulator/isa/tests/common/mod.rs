@@ -112,7 +112,7 @@ pub struct Code {
 }
 
 fn int(bytes: &[u8], at: usize, size: usize) -> u64 {
-    bytes[at..at + size].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+    bytes[at..at + size].iter().rev().fold(0, |v, b| (v << 8) | u64::from(*b))
 }
 
 /// Load an ELF64 code object: segments, relative relocations, symbols.
