@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command processor: from a doorbell to a finished dispatch.
+//!
+//! ```text
+//! registers ----> KIQ --MAP_QUEUES--> HIQ --RUN_LIST--> VMIDs, HQDs, MQD load
+//! doorbells ----> AQL packet processor of each HQD ----> dispatches ----> compute units (workers)
+//!                       ^                                                    |
+//!                       +------ completion: signal, mailbox, interrupt <-----+
+//! ```
+//!
+//! Written from the firmware's side: Linux's packet and MQD definitions and what their comments
+//! say of the firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`,
+//! `kfd_mqd_manager_v9.c`, `kfd_pm4_headers_ai.h`), and the HSA standard for AQL.
+//!
+//! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
+//! thread ([`firmware`]) owns all queues: it looks at doorbells, more and more seldom while nothing
+//! happens, takes packets and completes them; no queue state is shared, so none is locked.
+//! *Workers* ([`units`]) run workgroups for a budget of instructions a turn, the dispatches taking
+//! turns, so that a kernel without end neither stops other queues nor an unmap.
+
+mod aql;
+mod connect;
+pub mod dispatch;
+mod error;
+pub mod firmware;
+mod hiq;
+pub mod hqd;
+mod kiq;
+mod memory;
+pub mod pm4;
+pub mod regs;
+mod runlist;
+mod signal;
+pub mod slot;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+use crate::device::{IpBlock, Refused, Soc};
+use firmware::Firmware;
+use regs::Regs;
+use rkfd_hw::regs::RegInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use units::Units;
+
+/// What the threads share.
+pub struct Shared {
+    /// The rest of the chip.
+    pub soc: Arc<Soc>,
+    regs: Mutex<Regs>,
+    wake: Wake,
+    stop: AtomicBool,
+    reset: Mutex<Reset>,
+    reset_done: Condvar,
+}
+
+/// Resets asked for and done.
+#[derive(Default)]
+struct Reset {
+    asked: u64,
+    done: u64,
+}
+
+impl Shared {
+    /// The registers, locked for a moment.
+    pub fn regs(&self) -> MutexGuard<'_, Regs> {
+        self.regs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the firmware's thread.
+#[derive(Default)]
+pub struct Wake {
+    rung: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Wake {
+    /// There is something to do.
+    pub fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_one();
+    }
+
+    /// Waits until there is something to do, at most for `limit`.
+    fn wait(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*rung {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            rung = self.bell.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *rung = false;
+    }
+}
+
+/// The command processor as a block of the device.
+pub struct Cp {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Cp {
+    /// A command processor whose firmware runs and has no queue.
+    pub fn new(soc: Arc<Soc>) -> Arc<Self> {
+        let shared = Arc::new(Shared {
+            regs: Mutex::new(Regs::new(soc.chip)),
+            soc,
+            wake: Wake::default(),
+            stop: AtomicBool::new(false),
+            reset: Mutex::default(),
+            reset_done: Condvar::new(),
+        });
+        let its = shared.clone();
+        let thread = std::thread::Builder::new().name("rkfd-cp".into()).spawn(move || {
+            let units = Units::new(&its);
+            Firmware::new(its, units).run();
+        });
+        if let Err(why) = &thread {
+            shared.soc.report.violation(format_args!("the host refuses a thread: {why}"));
+        }
+        Arc::new(Self { shared, thread: Mutex::new(thread.ok()) })
+    }
+}
+
+impl Drop for Cp {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.wake.ring();
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl IpBlock for Cp {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.shared.regs().read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let mut regs = self.shared.regs();
+        regs.write(reg, value, || self.shared.soc.clock.now())?;
+        let work = !regs.orders.is_empty();
+        drop(regs);
+        if work {
+            self.shared.wake.ring();
+        }
+        Ok(())
+    }
+
+    fn reset(&self) {
+        let mut reset = self.shared.reset.lock().unwrap_or_else(PoisonError::into_inner);
+        reset.asked += 1;
+        let asked = reset.asked;
+        self.shared.wake.ring();
+        // The firmware's thread is gone only if the host refused it or while it ends.
+        while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
+            let step = Duration::from_millis(100);
+            reset = self.shared.reset_done.wait_timeout(reset, step).unwrap_or_else(PoisonError::into_inner).0;
+            let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            if alive.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Connecting a queue to an HQD and taking it off: MQD load and save.
+//!
+//! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_hqd_load`, what the firmware does by
+//! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
+
+use super::aql::Aql;
+use super::dispatch::Go;
+use super::firmware::{Firmware, Hqd, Owner, Process, Saved, Stop, NOT_RUNG};
+use super::hqd::{self, Queue, Role};
+use super::slot::Slot;
+use crate::trace::Value;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::mqd::FIRST_HQD_WORD;
+use rkfd_hw::pm4::MapQueues;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+
+/// Words from CP_MQD_BASE_ADDR on that are written back.
+const SAVED_WORDS: usize = 56;
+
+impl Firmware {
+    /// Reads and checks the MQD that a MAP_QUEUES names.
+    pub(super) fn fetch_mqd(&mut self, map: &MapQueues, role: Role) -> Option<(Queue, Box<Mqd>)> {
+        let at = map.get(MapQueues::MQD_ADDR);
+        let mut image = Box::new(Mqd::zeroed());
+        if at % 4 != 0 {
+            self.violation(format_args!("MAP_QUEUES: MQD address {at:#x} is misaligned"));
+            return None;
+        }
+        if let Err(fault) = self.space(0).read_words(at, &mut image.0) {
+            self.soc.vm_fault(&fault);
+            return None;
+        }
+        self.trace_mqd(at, &image);
+        let queue = match Queue::from_mqd(&image, at, role) {
+            Ok(queue) => queue,
+            Err(what) => {
+                self.violation(format_args!("MQD of a {role:?} queue: {what}"));
+                return None;
+            }
+        };
+        let bell = map.get(MapQueues::DOORBELL_OFFSET) as u32;
+        if queue.doorbell != bell {
+            self.violation(format_args!("MAP_QUEUES: doorbell {bell:#x}, but {:#x} in the MQD", queue.doorbell));
+            return None;
+        }
+        if queue.poll != map.get(MapQueues::WPTR_ADDR) {
+            self.violation(format_args!("MAP_QUEUES: write pointer address differs from the MQD's"));
+            return None;
+        }
+        if queue.doorbell >= self.soc.doorbells.words() {
+            self.violation(format_args!("doorbell {bell:#x} is beyond the BAR"));
+            return None;
+        }
+        for other in self.hqds.iter().flatten() {
+            if other.q.doorbell == queue.doorbell || other.q.mqd == queue.mqd {
+                let what = if other.q.mqd == queue.mqd { "MQD" } else { "doorbell" };
+                self.violation(format_args!("MAP_QUEUES: the {what} is that of a connected queue"));
+                return None;
+            }
+        }
+        Some((queue, image))
+    }
+
+    /// Puts a checked queue on an HQD. `from_memory`: the write pointer is read where it lies.
+    pub(super) fn connect(
+        &mut self,
+        slot: Slot,
+        role: Role,
+        q: Queue,
+        mut image: Box<Mqd>,
+        owner: Owner,
+        from_memory: bool,
+    ) {
+        if self.hqd(slot).is_some() {
+            self.violation(format_args!("a queue is connected where another one is"));
+            return;
+        }
+        let mut h = Hqd {
+            slot,
+            role,
+            q,
+            image: Box::new(Mqd::zeroed()),
+            owner,
+            rung: NOT_RUNG,
+            broken: false,
+            is_static: false,
+            stop: None,
+            aql: Aql::default(),
+        };
+        // What was rung before is in the write pointer's memory.
+        self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
+        let state = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+        if let Some(saved) = self.saved.remove(&h.q.mqd) {
+            // The MQD says whether the waves are still its own: a new queue's MQD does not.
+            if STATE::RESTORE_ACTIVE.get(state) == 1 {
+                h.aql = saved.aql;
+                h.broken = saved.broken;
+            } else {
+                saved.aql.set_all(Go::Kill);
+            }
+        } else if STATE::RESTORE_ACTIVE.get(state) == 1 {
+            self.violation(format_args!("MQD asks to restore waves that were not saved"));
+        }
+        let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
+        image.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
+        if from_memory && h.q.poll != 0 {
+            match self.space(owner.vmid).load_u64(h.q.poll) {
+                // Producers reserve places before they are free: no more than the ring is taken.
+                Ok(units) => {
+                    let room = h.q.rptr + h.q.size;
+                    let to = units.saturating_mul(h.q.unit()).min(room);
+                    h.q.wptr = h.q.wptr.max(to);
+                }
+                Err(fault) => {
+                    self.violation(format_args!("write pointer of a queue: {fault}"));
+                    self.soc.vm_fault(&fault);
+                    h.broken = true;
+                }
+            }
+        }
+        h.aql.resume(owner.vmid, &self.units);
+        {
+            let mut regs = self.shared.regs();
+            let to = regs.image_mut(slot);
+            for (to, from) in to.0.iter_mut().zip(image.0).skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
+                *to = from;
+            }
+            h.q.save_pointers(to);
+            to.set(Mqd::CP_HQD_VMID, owner.vmid.into());
+            regs.set_active(slot, true);
+        }
+        h.image = image;
+        self.trace_queue("queue_connect", &h);
+        if let Some(place) = self.hqds.get_mut(slot.index()) {
+            *place = Some(Box::new(h));
+        }
+    }
+
+    /// Takes a queue off its HQD and writes its MQD back.
+    pub(super) fn disconnect(&mut self, slot: Slot, stop: Stop) {
+        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        if stop == Stop::Reset {
+            h.aql = Aql::default();
+        }
+        let unfinished = !h.aql.is_empty() || h.broken && stop != Stop::Reset;
+        let state = h.image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+        let state = STATE::RESTORE_ACTIVE.set(state, unfinished.into());
+        let state = STATE::RELAUNCH_WAVES.set(state, unfinished.into());
+        h.image.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
+        h.image.set(Mqd::CP_HQD_ACTIVE, 0);
+        h.image.set(Mqd::CP_HQD_DEQUEUE_REQUEST, 0);
+        h.image.set(Mqd::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
+        h.q.save_pointers(&mut h.image);
+        if h.role != Role::Kiq {
+            let words = h.image.0.get(FIRST_HQD_WORD..FIRST_HQD_WORD + SAVED_WORDS).unwrap_or_default();
+            let read_index = Mqd::CP_MQD_READINDEX.word();
+            let index = h.image.0.get(read_index..read_index + 2).unwrap_or_default();
+            let space = self.space(0);
+            let done = space
+                .write_words(h.q.mqd + FIRST_HQD_WORD as u64 * 4, words)
+                .and_then(|()| space.write_words(h.q.mqd + read_index as u64 * 4, index));
+            if let Err(fault) = done {
+                self.soc.vm_fault(&fault);
+            }
+        }
+        self.trace_queue("queue_disconnect", &h);
+        let (mqd, tag, broken) = (h.q.mqd, h.owner.tag, h.broken);
+        if unfinished {
+            let aql = std::mem::take(&mut h.aql);
+            self.saved.insert(mqd, Saved { aql, broken, tag });
+        }
+        if let Some(place) = self.hqds.get_mut(slot.index()) {
+            *place = Some(h);
+        }
+        self.release(slot);
+    }
+
+    /// Frees a slot; a process without queues gives its VMID back.
+    pub(super) fn release(&mut self, slot: Slot) {
+        let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        self.soc.doorbells.store(h.q.doorbell, 0);
+        {
+            let mut regs = self.shared.regs();
+            h.q.save_pointers(regs.image_mut(slot));
+            regs.set_active(slot, false);
+        }
+        if h.role != Role::User {
+            return;
+        }
+        self.slots.give(slot.index() as u32);
+        let vmid = h.owner.vmid;
+        if let Some(at) = self.processes.iter().position(|p| p.owner.vmid == vmid) {
+            let left = self.processes.get_mut(at).map_or(0, |p| {
+                p.queues = p.queues.saturating_sub(1);
+                p.queues
+            });
+            if left == 0 {
+                self.release_process(at);
+            }
+        }
+    }
+
+    /// Takes the VMID of a process back.
+    pub(super) fn release_process(&mut self, at: usize) {
+        let Process { owner, .. } = self.processes.remove(at);
+        self.vmids.give(owner.vmid.into());
+        self.soc.pasids.bind(owner.vmid, None);
+        let members = [("vmid", Value::Num(owner.vmid.into())), ("pasid", Value::Num(owner.pasid.into()))];
+        self.soc.trace.event("vmid_release", &members);
+        if !self.saved.values().any(|saved| saved.tag == owner.tag) {
+            self.tags.remove(&owner.pasid);
+        }
+    }
+
+    fn trace_mqd(&self, at: u64, image: &Mqd) {
+        if !self.soc.trace.is_on() {
+            return;
+        }
+        for (i, &word) in image.0.iter().enumerate().filter(|(_, &word)| word != 0) {
+            let name = hqd::word_name(i);
+            self.soc.trace.event(
+                "mqd_word",
+                &[
+                    ("mqd", Value::Hex(at)),
+                    ("index", Value::Num(i as u64)),
+                    ("name", Value::Text(&name)),
+                    ("value", Value::Hex(word.into())),
+                ],
+            );
+        }
+    }
+
+    fn trace_queue(&self, event: &str, h: &Hqd) {
+        let (name, role) = (h.slot.to_string(), format!("{:?}", h.role));
+        self.soc.trace.event(
+            event,
+            &[
+                ("queue", Value::Text(&name)),
+                ("role", Value::Text(&role)),
+                ("vmid", Value::Num(h.owner.vmid.into())),
+                ("pasid", Value::Num(h.owner.pasid.into())),
+                ("mqd", Value::Hex(h.q.mqd)),
+                ("ring", Value::Hex(h.q.ring)),
+                ("words", Value::Num(h.q.size)),
+                ("doorbell", Value::Num(h.q.doorbell.into())),
+                ("rptr", Value::Num(h.q.rptr / h.q.unit())),
+                ("wptr", Value::Num(h.q.wptr / h.q.unit())),
+                ("unfinished", Value::Num(h.aql.len() as u64)),
+            ],
+        );
+    }
+}

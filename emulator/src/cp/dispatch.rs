@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A kernel dispatch while it runs: workgroups not yet started, started ones that had to wait,
+//! and how a worker's turn on it goes.
+//!
+//! As on the chip, more workgroups are resident than run at a time: one that used up its slice goes
+//! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
+//! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
+
+use super::memory::Window;
+use crate::device::Soc;
+use crate::memory::VmFault;
+use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch, Workgroup};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Instructions of a worker's turn.
+pub const TURN: u64 = 1 << 16;
+/// Instructions of a workgroup's slice in a turn.
+const SLICE: u64 = 1 << 14;
+
+/// What stopped a dispatch.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which wave, where, why.
+    pub fault: Fault,
+    /// The access that did not translate, if that was it.
+    pub vm: Option<VmFault>,
+}
+
+/// Scratch memory that a queue provides.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ScratchArea {
+    /// GPU address.
+    pub base: u64,
+    /// Bytes of a wave.
+    pub wave_size: u64,
+    /// Waves that it is large enough for.
+    pub waves: u32,
+}
+
+/// How far the dispatch may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Go {
+    /// On.
+    Run = 0,
+    /// Stops where it is, and may go on later.
+    Pause = 1,
+    /// Stops for ever.
+    Kill = 2,
+}
+
+/// A dispatch.
+pub struct Dispatch {
+    soc: Arc<Soc>,
+    kernel: Kernel,
+    params: rkfd_isa::Dispatch,
+    preloaded: Vec<u32>,
+    /// The VMID of the process now; the waves know only its tag.
+    pub vmid: AtomicU8,
+    /// Workgroups in each dimension.
+    pub groups: [u32; 3],
+    /// Workgroups in all.
+    pub total: u64,
+    waves_per_group: u32,
+    next: AtomicU64,
+    finished: AtomicU64,
+    go: AtomicU8,
+    /// Workers that have a turn on it, or wait for one.
+    tickets: AtomicU32,
+    inner: Mutex<Inner>,
+    scratch: ScratchArea,
+    resident_max: u32,
+    /// The device's time when the packet processor launched it.
+    pub started: u64,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: VecDeque<(Workgroup, u32)>,
+    resident: u32,
+    free: Vec<u32>,
+    failure: Option<Failure>,
+    counts: Counts,
+    messages: Vec<(u16, u32)>,
+}
+
+/// What was executed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Workgroups that have ended.
+    pub workgroups: u64,
+    /// Waves that were started.
+    pub waves: u64,
+    /// Instructions, each once for a whole wave.
+    pub instructions: u64,
+}
+
+impl Dispatch {
+    /// A dispatch of which nothing runs yet. `params.vmid` is the process's tag.
+    pub fn new(
+        soc: Arc<Soc>,
+        kernel: Kernel,
+        params: rkfd_isa::Dispatch,
+        preloaded: Vec<u32>,
+        vmid: u8,
+        scratch: ScratchArea,
+    ) -> Arc<Self> {
+        let mut groups = [0; 3];
+        for (n, group) in groups.iter_mut().enumerate() {
+            let size = u32::from(params.workgroup_size.get(n).copied().unwrap_or(1).max(1));
+            *group = params.grid_size.get(n).copied().unwrap_or(1).div_ceil(size);
+        }
+        let items: u32 = params.workgroup_size.iter().map(|&n| u32::from(n)).product();
+        let shape = soc.chip.gc;
+        let waves_per_group = items.div_ceil(shape.wave_size).max(1);
+        let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
+        let mut resident_max = slots / waves_per_group;
+        if params.group_segment_size > 0 {
+            resident_max = resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
+        }
+        if params.private_segment_size > 0 {
+            resident_max = resident_max.min(scratch.waves / waves_per_group);
+        }
+        let resident_max = resident_max.max(1);
+        let inner = Inner { free: (0..resident_max).rev().collect(), ..Inner::default() };
+        let started = soc.clock.now();
+        Arc::new(Self {
+            soc,
+            kernel,
+            params,
+            preloaded,
+            vmid: AtomicU8::new(vmid),
+            groups,
+            total: groups.iter().map(|&n| u64::from(n)).product(),
+            waves_per_group,
+            next: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            go: AtomicU8::new(Go::Run as u8),
+            tickets: AtomicU32::new(0),
+            inner: Mutex::new(inner),
+            scratch,
+            resident_max,
+            started,
+        })
+    }
+
+    /// Tells the workers to run it, to pause or to end.
+    pub fn set(&self, go: Go) {
+        self.go.store(go as u8, Ordering::Release);
+    }
+
+    /// Whether all workgroups have ended.
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire) == self.total
+    }
+
+    /// Whether no worker is on it.
+    pub fn is_idle(&self) -> bool {
+        self.tickets.load(Ordering::Acquire) == 0
+    }
+
+    /// What stopped it.
+    pub fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    /// What was executed so far.
+    pub fn counts(&self) -> Counts {
+        self.lock().counts
+    }
+
+    /// Messages that shaders sent since the last call.
+    pub fn take_messages(&self) -> Vec<(u16, u32)> {
+        std::mem::take(&mut self.lock().messages)
+    }
+
+    /// Waves of a whole workgroup.
+    pub fn waves_per_group(&self) -> u32 {
+        self.waves_per_group
+    }
+
+    /// Counts `n` workers that are about to get a turn.
+    pub(super) fn add_tickets(&self, n: u32) {
+        self.tickets.fetch_add(n, Ordering::AcqRel);
+    }
+
+    /// A worker leaves; true for the last one.
+    pub(super) fn drop_ticket(&self) -> bool {
+        self.tickets.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_run(&self) -> bool {
+        self.go.load(Ordering::Acquire) == Go::Run as u8
+    }
+
+    /// One turn of a worker; false when it finds nothing more to do here.
+    pub(super) fn turn(&self, cu: &mut ComputeUnit) -> bool {
+        let mut window = Window { soc: &self.soc, vmid: &self.vmid, fault: None, messages: Vec::new() };
+        let before = cu.statistics();
+        let mut left = TURN;
+        let mut more = true;
+        while left > 0 && self.may_run() {
+            let (mut group, place) = match self.next_group(cu) {
+                Some(Ok(next)) => next,
+                Some(Err(())) | None => {
+                    more = false;
+                    break;
+                }
+            };
+            let done = cu.statistics().instructions;
+            let outcome = group.run(cu, &mut window, left.min(SLICE));
+            // A turn ends even if a workgroup does nothing but wait.
+            left = left.saturating_sub((cu.statistics().instructions - done).max(16));
+            let mut inner = self.lock();
+            match outcome {
+                Outcome::Done => {
+                    inner.resident -= 1;
+                    inner.free.push(place);
+                    inner.counts.workgroups += 1;
+                    self.finished.fetch_add(1, Ordering::AcqRel);
+                }
+                Outcome::Budget => inner.waiting.push_back((group, place)),
+                Outcome::Fault(fault) => {
+                    inner.waiting.push_back((group, place));
+                    let vm = window.fault.take();
+                    inner.failure.get_or_insert(Failure { fault, vm });
+                    self.set(Go::Kill);
+                    more = false;
+                    break;
+                }
+            }
+        }
+        let after = cu.statistics();
+        let mut inner = self.lock();
+        inner.counts.waves += after.waves - before.waves;
+        inner.counts.instructions += after.instructions - before.instructions;
+        inner.messages.append(&mut window.messages);
+        more && self.may_run() && !self.is_finished()
+    }
+
+    /// A new workgroup while there is room, else the one that waits longest. An error ends the
+    /// dispatch: it can't be launched.
+    fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Workgroup, u32), ()>> {
+        let mut inner = self.lock();
+        if inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total {
+            let Some(place) = inner.free.pop() else { return inner.waiting.pop_front().map(Ok) };
+            let n = self.next.fetch_add(1, Ordering::AcqRel);
+            inner.resident += 1;
+            drop(inner);
+            let [x, y, _] = self.groups.map(u64::from);
+            let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+            let stride = u64::from(self.waves_per_group) * self.scratch.wave_size;
+            let scratch = Scratch {
+                base: self.scratch.base.wrapping_add(u64::from(place) * stride),
+                wave_size: self.scratch.wave_size,
+            };
+            let group = Workgroup::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            // The packet processor has launched one for a trial, so this does not fail.
+            return Some(group.map(|group| (group, place)).map_err(|_| self.set(Go::Kill)));
+        }
+        inner.waiting.pop_front().map(Ok)
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Errors of a user queue: it stops, an interrupt tells the driver, others go on.
+//!
+//! Sources: Linux, `amdkfd/kfd_int_process_v9.c` (layout of the interrupts' data),
+//! `include/uapi/linux/kfd_ioctl.h` (`enum kfd_dbg_trap_exception_code`).
+
+use super::dispatch::{Dispatch, Failure};
+use super::firmware::{Firmware, Hqd};
+use crate::device::interrupt::Interrupt;
+use crate::memory::{Hub, VmFault};
+use crate::trace::Value;
+use rkfd_hw::ih::{client, source};
+use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
+use rkfd_isa::FaultKind;
+
+/// Exception codes that CP_BAD_OPCODE carries.
+pub(super) mod code {
+    pub const DIM: u32 = 16;
+    pub const LDS: u32 = 17;
+    pub const CODE: u32 = 18;
+    pub const RESERVED: u32 = 19;
+    pub const UNSUPPORTED: u32 = 20;
+    pub const GROUP_SIZE: u32 = 21;
+    pub const REGISTER: u32 = 22;
+    pub const VENDOR: u32 = 23;
+}
+
+/// The die that the modelled XCC is, for interrupts.
+const NODE: u8 = 1;
+
+/// Why a packet is not processed.
+#[derive(Clone, Debug)]
+pub(super) enum PacketError {
+    /// It is malformed.
+    Bad(u32, String),
+    /// The packet, or what it points at, can't be reached.
+    Memory(VmFault),
+}
+
+impl PacketError {
+    /// A malformed packet: exception code and what is wrong.
+    pub(super) fn bad(code: u32, what: impl Into<String>) -> Self {
+        Self::Bad(code, what.into())
+    }
+}
+
+impl Firmware {
+    /// Stops a queue for a packet's error.
+    pub(super) fn stop_for(&mut self, h: &mut Hqd, error: &PacketError) {
+        h.broken = true;
+        match error {
+            PacketError::Bad(code, what) => {
+                self.violation(format_args!("{what}"));
+                // Bits 25:10 are the exception, 9:0 the doorbell's number in its process's slice.
+                let data = code << 10 | h.q.doorbell / 2 & 0x3ff;
+                self.interrupt(h, client::GRBM_CP, source::CP_BAD_OPCODE, [data, 0, 0, 0]);
+            }
+            PacketError::Memory(fault) => {
+                self.violation(format_args!("packet processor: {fault}"));
+                self.soc.vm_fault(fault);
+            }
+        }
+    }
+
+    /// Stops a queue for what a wave did.
+    pub(super) fn wave_failed(&mut self, h: &mut Hqd, failure: &Failure) {
+        h.broken = true;
+        let text = failure.fault.to_string();
+        let name = h.slot.to_string();
+        self.soc.trace.event("wave_fault", &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))]);
+        // A program's mistake, in a text without numbers that change.
+        self.violation(format_args!("shader: {}", failure.fault.kind));
+        if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
+            self.soc.vm_fault(vm);
+            return;
+        }
+        // Encoding 2 is an error; its type: 1 an illegal instruction, 2 a memory violation.
+        let kind = match failure.fault.kind {
+            FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) => 2,
+            _ => 1,
+        };
+        let data = [2 << 26 | wave_bits(failure.fault.wave), kind << 4, 0, 0];
+        self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
+    }
+
+    /// Passes on messages of shaders (s_sendmsg): message 1 is an interrupt with M0's low 24 bits.
+    pub(super) fn messages(&mut self, h: &Hqd, d: &Dispatch) {
+        for (message, m0) in d.take_messages() {
+            if message != 1 {
+                self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
+                continue;
+            }
+            // 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word.
+            let low = m0 & 0xfff | (m0 >> 12 & 0xf) << 28 | 1 << 26;
+            self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, [low, m0 >> 16 & 0xff, 0, 0]);
+        }
+    }
+
+    /// Raises an interrupt of a queue, if its pipe enables it.
+    pub(super) fn interrupt(&self, h: &Hqd, client: u8, source: u8, data: [u32; 4]) {
+        let enables = self.shared.regs().int_cntl(h.slot.me(), h.slot.pipe());
+        let enabled = match (client, source) {
+            (client::GRBM_CP, source::CP_EOP) => INT::TIME_STAMP_INT_ENABLE.get(enables) == 1,
+            (client::GRBM_CP, source::CP_BAD_OPCODE) => INT::OPCODE_ERROR_INT_ENABLE.get(enables) == 1,
+            _ => true,
+        };
+        if !enabled {
+            let name = h.slot.to_string();
+            let members = [("queue", Value::Text(&name)), ("source", Value::Num(source.into()))];
+            self.soc.trace.event("interrupt_masked", &members);
+            return;
+        }
+        self.soc.interrupt(&Interrupt {
+            client,
+            source,
+            ring_id: h.slot.ring_id(),
+            vmid: h.owner.vmid,
+            hub: Hub::Gfx,
+            node: NODE,
+            data,
+        });
+    }
+}
+
+/// WAVE_ID of an SQ interrupt.
+fn wave_bits(wave: u32) -> u32 {
+    (wave & 0xf) << 14
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The HSA interface queue (HIQ): resources, and taking user queues off.
+//!
+//! Sources: Linux, `amdkfd/kfd_packet_manager_v9.c`, `amdkfd/kfd_device_queue_manager.c`
+//! (`unmap_queues_cpsch`): "if compute queue doesn't response to the preemption request in time,
+//! HIQ will abandon the unmap request without returning any timeout error to driver. Instead, MEC
+//! firmware will log the doorbell of the unresponding compute queue to
+//! HIQ.MQD.queue_doorbell_id fields." So QUERY_STATUS after it completes all the same.
+
+use super::dispatch::Go;
+use super::firmware::{Firmware, Stop, Unmapping};
+use super::hqd::Role;
+use super::kiq::doorbells;
+use super::pm4::Bad;
+use super::slot::Slot;
+use crate::trace::Value;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::*;
+use std::time::{Duration, Instant};
+
+/// The unit of SET_RESOURCES' unmap latency.
+const LATENCY_UNIT: Duration = Duration::from_millis(100);
+/// Doorbells of hung queues that the HIQ's MQD has room for.
+const HUNG: usize = 16;
+
+impl Firmware {
+    pub(super) fn set_resources(&mut self, role: Role, p: &SetResources) -> Result<(), Bad> {
+        let bad = |what: &str| Err(Bad::Content(format!("SET_RESOURCES: {what}")));
+        let kind = p.get(SetResources::QUEUE_TYPE);
+        let queues = p.get(SetResources::QUEUE_MASK);
+        if (0..64).any(|bit| queues >> bit & 1 == 1 && Slot::from_bit(bit).is_none()) {
+            return bad("the queue mask names HQDs that the chip lacks");
+        }
+        match role {
+            // The KIQ is told what the kernel's own queues use; it maps them by name.
+            Role::Kiq if kind == RESOURCES_KIQ => return Ok(()),
+            Role::Hiq if kind == RESOURCES_HIQ => {}
+            _ => return bad("the queue type is not that of the queue"),
+        }
+        let vmids = p.get(SetResources::VMID_MASK);
+        if vmids & 1 == 1 || vmids == 0 {
+            return bad("the VMID mask is empty, or has the kernel's VMID 0");
+        }
+        if self.hqds.iter().flatten().any(|h| h.role != Role::User && queues >> h.slot.index() & 1 == 1) {
+            return bad("the queue mask has the HQD of a kernel queue");
+        }
+        if !self.processes.is_empty() {
+            return bad("queues are mapped");
+        }
+        self.vmids.allow(vmids);
+        self.slots.allow(queues);
+        self.latency = LATENCY_UNIT * p.get(SetResources::UNMAP_LATENCY) as u32;
+        self.resources_set = true;
+        Ok(())
+    }
+
+    /// UNMAP_QUEUES of the HIQ: asks the queues to stop; the HIQ waits until they have.
+    pub(super) fn unmap_user_queues(&mut self, p: &UnmapQueues) {
+        if p.get(UnmapQueues::ENGINE_SEL) != 0 || p.get(UnmapQueues::EXTENDED_ENGINE_SEL) != 0 {
+            return self.violation(format_args!("UNMAP_QUEUES: SDMA queues are not modelled"));
+        }
+        let stop = match p.get(UnmapQueues::ACTION) {
+            UNMAP_PREEMPT => Stop::Save,
+            UNMAP_RESET => Stop::Reset,
+            other => return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled")),
+        };
+        let pasid = UnmapByPasid(p.0).get(UnmapByPasid::PASID) as u16;
+        let bells = doorbells(p);
+        let select = p.get(UnmapQueues::QUEUE_SEL);
+        let chosen = self.hqds.iter().flatten().filter(|h| {
+            h.role == Role::User
+                && match select {
+                    SELECT_DOORBELL => bells.contains(&h.q.doorbell),
+                    SELECT_PASID => h.owner.pasid == pasid,
+                    SELECT_ALL => true,
+                    _ => !h.is_static,
+                }
+        });
+        let slots: Vec<Slot> = chosen.map(|h| h.slot).collect();
+        if select == SELECT_DOORBELL && slots.len() != bells.len() {
+            self.violation(format_args!("UNMAP_QUEUES: a doorbell is of no connected queue"));
+        }
+        self.soc.trace.event(
+            "unmap",
+            &[("queues", Value::Num(slots.len() as u64)), ("reset", Value::Num((stop == Stop::Reset).into()))],
+        );
+        self.unmap(slots, stop);
+    }
+
+    /// Asks queues to stop, and makes the HIQ wait for them.
+    pub(super) fn unmap(&mut self, slots: Vec<Slot>, stop: Stop) {
+        if slots.is_empty() {
+            return;
+        }
+        for &slot in &slots {
+            self.stop(slot, stop);
+        }
+        self.unmapping = Some(Unmapping { slots, until: Instant::now() + self.latency });
+    }
+
+    /// Ends the HIQ's wait: the queues are off, or the time is over.
+    pub(super) fn step_unmapping(&mut self) -> bool {
+        let Some(unmapping) = self.unmapping.clone() else { return false };
+        let left: Vec<Slot> = unmapping.slots.into_iter().filter(|&slot| self.hqd(slot).is_some()).collect();
+        if left.is_empty() {
+            self.unmapping = None;
+            return true;
+        }
+        if Instant::now() < unmapping.until {
+            return false;
+        }
+        self.unmapping = None;
+        let mut hung = Vec::new();
+        for slot in left {
+            let units = &self.units;
+            let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::as_deref_mut) else { continue };
+            // The request is abandoned: the queue goes on where it is.
+            if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
+                h.aql.set_all(Go::Pause);
+                h.aql.resume(h.owner.vmid, units);
+            }
+            hung.push(h.q.doorbell);
+            let name = slot.to_string();
+            let members = [("queue", Value::Text(&name)), ("doorbell", Value::Num(h.q.doorbell.into()))];
+            self.soc.trace.event("hung", &members);
+        }
+        let hiq = self.hqds.iter().flatten().find(|h| h.role == Role::Hiq).map(|h| h.q.mqd);
+        if let Some(mqd) = hiq {
+            hung.truncate(HUNG);
+            let at = mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
+            if let Err(fault) = self.space(0).write_words(at, &hung) {
+                self.soc.vm_fault(&fault);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a queue runs by: its MQD or HQD registers, checked word by word.
+//!
+//! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` (`init_mqd`, `update_mqd`, `init_mqd_v9_4_3`),
+//! `amdgpu/gfx_v9_4_3.c` (`gfx_v9_4_3_xcc_mqd_init`), `include/v9_structs.h`,
+//! `include/asic_reg/gc/gc_9_4_3_sh_mask.h`, `gc_9_0_default.h`.
+//!
+//! The HQD registers are handled as the words of an MQD that they are loaded from, since the
+//! firmware copies them there and back ([`FIRST_HQD_WORD`]).
+
+use rkfd_hw::layout::Layout;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+
+/// The bits that the registers from CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI have.
+const MASKS: [u32; HQD_WORDS] = [
+    0xffff_fffc, 0xffff, 0x3, 0x03ff_0f0f, 0xffe3_ff01, 0x3, 0xf, 0x8000_3f11, // BASE_ADDR..QUANTUM
+    0xffff_ffff, 0xff, 0xffff_ffff, 0xffff_fffc, 0xffff, 0xffff_fff8, 0xffff, 0xffff_ffff, // PQ_BASE..
+    0, 0xfff7_ffff, 0xffff_fffc, 0xffff, 0x000f_ffff, 0xc1bf_ffff, 0xf3ff_ffff, 0x3f, // PQ_CONTROL..
+    0x717, 0x1, 0x7, 0x77, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, // DEQUEUE_REQUEST..
+    0xffff_ffff, 0xffff_ffff, 0x0180_310f, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xff, 0xe1e0_713f,
+    0xf000_1fff, 0x1fff_9fff, 0x0001_0fff, 0xffff_f000, 0xffff, 0x0080_0008, 0xfffc, 0xf000, // EOP_RPTR..
+    0x07ff_fffc, 0x07ff_f000, 0x0003_f3f3, 0x000f_ff3f, 0x1fff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff,
+];
+
+/// The words whose registers do not read zero after a reset (`gc_9_0_default.h`).
+const RESET: [(usize, u32); 5] =
+    [(132, 0x0be0_5301), (145, 0x0030_8509), (149, 0x0030_0000), (162, 0x100), (167, 0x6)];
+
+/// The bits of a word's register; all of them for words that are no register.
+pub fn mask(word: usize) -> u32 {
+    word.checked_sub(FIRST_HQD_WORD).and_then(|i| MASKS.get(i)).copied().unwrap_or(u32::MAX)
+}
+
+/// The HQD registers after a reset.
+pub fn reset() -> Mqd {
+    let mut image = Mqd::zeroed();
+    for (word, value) in RESET {
+        if let Some(w) = image.0.get_mut(word) {
+            *w = value;
+        }
+    }
+    image
+}
+
+/// The name of a word, for violations and traces.
+pub fn word_name(word: usize) -> String {
+    let named = Mqd::FIELDS.iter().find(|f| {
+        let first = usize::from(f.bit) / 32;
+        word == first || (f.width > 32 && word == first + 1)
+    });
+    match named {
+        Some(f) if usize::from(f.bit) / 32 == word && f.width > 32 => format!("{}_LO", f.name),
+        Some(f) if f.width > 32 => format!("{}_HI", f.name),
+        Some(f) => f.name.to_string(),
+        None => format!("reserved word {word}"),
+    }
+}
+
+/// Who a queue is for: decides what its image must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The kernel interface queue, set up by registers.
+    Kiq,
+    /// The HSA interface queue, mapped by the KIQ.
+    Hiq,
+    /// A kernel's compute ring, mapped by the KIQ.
+    Kernel,
+    /// A process's queue, mapped by a run list.
+    User,
+}
+
+/// A checked queue. Pointers count words of 32 bits since the queue was made; a slot of an AQL
+/// queue is 16 of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Queue {
+    /// Address of the MQD in VMID 0.
+    pub mqd: u64,
+    /// Address of the ring in the queue's VMID.
+    pub ring: u64,
+    /// Size of the ring in words, a power of 2.
+    pub size: u64,
+    /// Read pointer.
+    pub rptr: u64,
+    /// Write pointer.
+    pub wptr: u64,
+    /// Where the read pointer lies in memory, or 0.
+    pub report: u64,
+    /// This XCC reports the read pointer there.
+    pub reports: bool,
+    /// Where the write pointer lies when the queue is connected, or 0.
+    pub poll: u64,
+    /// Doorbell: index of its low word on the BAR.
+    pub doorbell: u32,
+    /// Takes AQL packets, else PM4.
+    pub aql: bool,
+    /// Its waves can be saved in the middle of a kernel.
+    pub cwsr: bool,
+    /// 2 is high, 0 low.
+    pub priority: u32,
+}
+
+/// Words of a ring slot of an AQL queue.
+pub const AQL_WORDS: u64 = 16;
+
+impl Queue {
+    /// Checks a whole MQD that lies at `at`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_mqd(mqd: &Mqd, at: u64, role: Role) -> Result<Self, String> {
+        if mqd.0[0] != COMPUTE_HEADER {
+            return Err(format!("header {:#x}, not {COMPUTE_HEADER:#x}", mqd.0[0]));
+        }
+        if let Some(word) = mqd.reserved_word() {
+            return Err(format!("reserved word {word} is set"));
+        }
+        if mqd.get(Mqd::CP_MQD_BASE_ADDR) != at {
+            return Err("CP_MQD_BASE_ADDR is not its own address".into());
+        }
+        for field in Mqd::FIELDS {
+            let word = usize::from(field.bit) / 32;
+            let name = field.name;
+            let filled_by_cp = name.starts_with("COMPUTE_DIM")
+                || name.starts_with("COMPUTE_START")
+                || name.starts_with("COMPUTE_NUM_THREAD")
+                || name.starts_with("COMPUTE_USER_DATA")
+                || matches!(name, "COMPUTE_DISPATCH_INITIATOR" | "COMPUTE_PGM" | "COMPUTE_PGM_RSRC1" | "COMPUTE_VMID");
+            let value = rkfd_hw::layout::Field::<Mqd>::of(field).get(&mqd.0);
+            if word < FIRST_HQD_WORD && filled_by_cp && value != 0 {
+                return Err(format!("{name} is set, which the packet processor fills"));
+            }
+        }
+        // COMPUTE_PGM_RSRC2: only TRAP_PRESENT is the driver's.
+        if mqd.get(Mqd::COMPUTE_PGM_RSRC2) & !(1 << 6) != 0 {
+            return Err("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT".into());
+        }
+        let cus = [
+            Mqd::COMPUTE_STATIC_THREAD_MGMT_SE0,
+            Mqd::COMPUTE_STATIC_THREAD_MGMT_SE1,
+            Mqd::COMPUTE_STATIC_THREAD_MGMT_SE2,
+            Mqd::COMPUTE_STATIC_THREAD_MGMT_SE3,
+        ];
+        if cus.iter().all(|&se| mqd.get(se) == 0) {
+            return Err("COMPUTE_STATIC_THREAD_MGMT allows no compute unit".into());
+        }
+        let queue = Self::from_hqd(mqd, role)?;
+        if queue.aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
+            return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
+        }
+        // One XCC is modelled: it is logical XCC 0 of the partition.
+        if queue.aql && mqd.get(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID) != 0 {
+            return Err("COMPUTE_CURRENT_LOGIC_XCC_ID of the only XCC is not 0".into());
+        }
+        if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {
+            return Err("CP_MQD_STRIDE_SIZE is not a multiple of 4096".into());
+        }
+        Ok(queue)
+    }
+
+    /// Checks the HQD registers' words of an image.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn from_hqd(image: &Mqd, role: Role) -> Result<Self, String> {
+        for (i, (&word, mask)) in image.0.iter().skip(FIRST_HQD_WORD).zip(MASKS).enumerate() {
+            if word & !mask != 0 {
+                let name = word_name(FIRST_HQD_WORD + i);
+                return Err(format!("{name} has bits {:#x} that the register lacks", word & !mask));
+            }
+        }
+        let get = |field| image.get(field);
+        let word = |field| image.get(field) as u32;
+        let err = |what: &str| Err(what.to_string());
+        let control = word(Mqd::CP_HQD_PQ_CONTROL);
+        let bell = word(Mqd::CP_HQD_PQ_DOORBELL_CONTROL);
+        use gc::{CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as pq, CP_HQD_PQ_DOORBELL_CONTROL as db};
+        if get(Mqd::CP_HQD_VMID) != 0 {
+            return err("CP_HQD_VMID is set, which the scheduler chooses");
+        }
+        if state::PRELOAD_SIZE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) != 0x53 {
+            return err("CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not 0x53, the size of the image");
+        }
+        if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL)) > 0xa {
+            return err("CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa, which the hardware does not clamp");
+        }
+        if get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
+            return err("CP_HQD_DEQUEUE_REQUEST is set");
+        }
+        if gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0 {
+            return err("CP_MQD_CONTROL.VMID is not 0");
+        }
+        for (bits, name) in [(pq::ENDIAN_SWAP, "ENDIAN_SWAP"), (pq::TMZ, "TMZ"), (pq::EXE_DISABLE, "EXE_DISABLE")] {
+            if bits.get(control) != 0 {
+                return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled"));
+            }
+        }
+        let log2 = pq::QUEUE_SIZE.get(control);
+        if !(3..=27).contains(&log2) {
+            return Err(format!("CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: no ring of 2^{} words", log2 + 1));
+        }
+        let size = 2u64 << log2;
+        let ring = get(Mqd::CP_HQD_PQ_BASE) << 8;
+        if ring == 0 {
+            return err("CP_HQD_PQ_BASE is 0");
+        }
+        let doorbell = db::DOORBELL_OFFSET.get(bell);
+        if doorbell % 2 != 0 {
+            return Err(format!("doorbell {doorbell:#x} is not on a 64-bit boundary"));
+        }
+        if db::DOORBELL_MODE.get(bell) != 0 {
+            return err("CP_HQD_PQ_DOORBELL_CONTROL.DOORBELL_MODE is for virtual functions");
+        }
+        let aql = match (get(Mqd::CP_HQD_AQL_CONTROL), pq::SLOT_BASED_WPTR.get(control)) {
+            (0, 0) => false,
+            (1, 2) => true,
+            (a, s) => return Err(format!("CP_HQD_AQL_CONTROL {a:#x} with SLOT_BASED_WPTR {s}: neither AQL nor PM4")),
+        };
+        let privileged = pq::PRIV_STATE.get(control) == 1 && pq::KMD_QUEUE.get(control) == 1;
+        if privileged != (role != Role::User) {
+            return err("CP_HQD_PQ_CONTROL.PRIV_STATE and KMD_QUEUE do not fit who maps the queue");
+        }
+        if aql {
+            if role != Role::User {
+                return err("a kernel's queue takes AQL");
+            }
+            for (bits, name) in [(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"), (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN")] {
+                if bits.get(control) == 0 {
+                    return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
+                }
+            }
+            if get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 {
+                return err("an AQL queue without an EOP buffer");
+            }
+        }
+        let report = get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);
+        if aql && report % 8 != 0 {
+            return err("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
+        }
+        let cwsr = state::QSWITCH_MODE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) == 1;
+        if cwsr {
+            Self::check_save_area(image)?;
+        }
+        // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
+        let (wptr, rptr) = (get(Mqd::CP_HQD_PQ_WPTR), get(Mqd::CP_HQD_PQ_RPTR));
+        let behind = wptr.wrapping_sub(rptr) & (size - 1);
+        if rptr >= size || behind > wptr {
+            return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
+        }
+        Ok(Self {
+            mqd: get(Mqd::CP_MQD_BASE_ADDR),
+            ring,
+            size,
+            rptr: wptr - behind,
+            wptr,
+            report,
+            reports: pq::NO_UPDATE_RPTR.get(control) == 0 && report != 0,
+            poll: get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+            doorbell,
+            aql,
+            cwsr,
+            priority: word(Mqd::CP_HQD_PIPE_PRIORITY),
+        })
+    }
+
+    /// Checks the context save area of a queue with QSWITCH_MODE.
+    fn check_save_area(image: &Mqd) -> Result<(), String> {
+        let get = |field| image.get(field);
+        let stack = get(Mqd::CP_HQD_CNTL_STACK_SIZE);
+        if get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) == 0 || get(Mqd::CP_HQD_CTX_SAVE_SIZE) == 0 || stack == 0 {
+            return Err("CP_HQD_PERSISTENT_STATE.QSWITCH_MODE without a context save area".into());
+        }
+        if get(Mqd::CP_HQD_CNTL_STACK_OFFSET) > stack {
+            return Err("CP_HQD_CNTL_STACK_OFFSET is beyond CP_HQD_CNTL_STACK_SIZE".into());
+        }
+        let state = get(Mqd::CP_HQD_WG_STATE_OFFSET);
+        if state < stack || state > get(Mqd::CP_HQD_CTX_SAVE_SIZE) {
+            return Err("CP_HQD_WG_STATE_OFFSET is outside the context save area".into());
+        }
+        Ok(())
+    }
+
+    /// Words in the ring slot or packet unit: what the write pointer in memory and the doorbell
+    /// count in.
+    pub fn unit(&self) -> u64 {
+        if self.aql {
+            AQL_WORDS
+        } else {
+            1
+        }
+    }
+
+    /// Address of the word that `pointer` counts to.
+    pub fn at(&self, pointer: u64) -> u64 {
+        self.ring.wrapping_add((pointer & (self.size - 1)) * 4)
+    }
+
+    /// Moves the write pointer to what a doorbell or the memory says, in units; `false` and no
+    /// change when that is more than a ring ahead of the read pointer. It never moves back: with
+    /// several producers a smaller AQL packet index may arrive later.
+    pub fn advance(&mut self, units: u64) -> bool {
+        let Some(to) = units.checked_mul(self.unit()) else { return false };
+        if to.wrapping_sub(self.rptr) > self.size && to > self.rptr {
+            return false;
+        }
+        self.wptr = self.wptr.max(to);
+        true
+    }
+
+    /// Writes the pointers into an image. A full ring is written as one that lacks a packet, since
+    /// the register can't tell full from empty; connecting reads the write pointer from memory.
+    pub fn save_pointers(&self, image: &mut Mqd) {
+        image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
+        image.set(Mqd::CP_HQD_PQ_WPTR, self.wptr.min(self.rptr + self.size - self.unit()));
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Kernel queues: fetching PM4 packets, and what the kernel interface queue (KIQ) does with them.
+//!
+//! Source: Linux, `amdgpu/gfx_v9_4_3.c` (`gfx_v9_4_3_kiq_pm4_funcs`, `_ring_emit_fence_kiq`),
+//! `amdgpu/amdgpu_amdkfd.c` (`amdgpu_amdkfd_unmap_hiq`), `kgd_gfx_v9_hiq_mqd_load`.
+
+use super::firmware::{Firmware, Owner, Stop};
+use super::hqd::Role;
+use super::pm4::{self, Bad, Packet};
+use super::slot::Slot;
+use crate::blocks::vmhub;
+use crate::device::interrupt::Interrupt;
+use crate::device::Refused;
+use crate::inject::Fault;
+use crate::memory::{Hub, VmFault};
+use crate::trace::Value;
+use rkfd_hw::ih::{client, source};
+use rkfd_hw::pm4::{invalidate_tlbs, kiq_map, *};
+use rkfd_hw::regs::{gc_9_4_3 as gc, Block};
+
+/// Packets of a kernel queue in a round.
+const ROUND: u32 = 64;
+/// The interrupt that KIQ fences raise by writing CPC_INT_STATUS (`gfx_v9_4_3.c`: "src_id is 178").
+const CPC_GENERIC2: u8 = 178;
+/// ENGINE_SEL of MAP_QUEUES: a compute queue.
+const ENGINE_COMPUTE: u64 = 0;
+/// ENGINE_SEL of the KIQ's MAP_QUEUES: the HIQ.
+const ENGINE_HIQ: u64 = 1;
+
+impl Firmware {
+    /// Executes packets of a kernel queue; whether there were any.
+    pub(super) fn step_pm4(&mut self, slot: Slot) -> bool {
+        let mut worked = false;
+        for _ in 0..ROUND {
+            // The HIQ waits for its unmaps.
+            if self.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
+                break;
+            }
+            let Some(h) = self.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else { break };
+            if h.q.rptr >= h.q.wptr {
+                break;
+            }
+            worked = true;
+            let role = h.role;
+            match self.fetch(slot) {
+                Ok(words) => {
+                    let done = pm4::parse(&words, role != Role::Hiq).and_then(|packet| {
+                        self.trace_pm4(role, &words, &packet);
+                        self.advance(slot, words.len() as u64);
+                        self.execute(slot, role, packet)
+                    });
+                    if let Err(bad) = done {
+                        self.bad_pm4(slot, role, &bad);
+                    }
+                }
+                Err(Ok(fault)) => {
+                    self.soc.vm_fault(&fault);
+                    self.hqd(slot).into_iter().for_each(|h| h.broken = true);
+                }
+                Err(Err(bad)) => self.bad_pm4(slot, role, &bad),
+            }
+        }
+        worked
+    }
+
+    /// The packet at the read pointer; an error is a fault or a malformed packet.
+    fn fetch(&mut self, slot: Slot) -> Result<Vec<u32>, Result<VmFault, Bad>> {
+        let q = match self.hqd(slot) {
+            Some(h) => h.q.clone(),
+            None => return Ok(Vec::new()),
+        };
+        let space = self.space(0);
+        let header = space.load_u32(q.at(q.rptr)).map_err(Ok)?;
+        let (opcode, len) = pm4::size(header).map_err(Err)?;
+        if q.rptr + len as u64 > q.wptr {
+            let what = format!("{} of {len} words runs past the write pointer", pm4::name(opcode));
+            return Err(Err(Bad::Content(what)));
+        }
+        (0..len as u64).map(|i| space.load_u32(q.at(q.rptr + i)).map_err(Ok)).collect()
+    }
+
+    fn advance(&mut self, slot: Slot, words: u64) {
+        let Some(h) = self.hqd(slot) else { return };
+        h.q.rptr += words;
+        let q = h.q.clone();
+        q.save_pointers(self.shared.regs().image_mut(slot));
+        if q.reports {
+            // 32 bits, within the ring.
+            if let Err(fault) = self.space(0).store_u32(q.report, (q.rptr & (q.size - 1)) as u32) {
+                self.soc.vm_fault(&fault);
+            }
+        }
+    }
+
+    fn bad_pm4(&mut self, slot: Slot, role: Role, bad: &Bad) {
+        let (Bad::Opcode(what) | Bad::Content(what)) = bad;
+        self.violation(format_args!("{role:?} queue: {what}"));
+        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        h.broken = true;
+        if matches!(bad, Bad::Opcode(_)) {
+            self.interrupt(&h, client::GRBM_CP, source::CP_BAD_OPCODE, [h.q.doorbell / 2 & 0x3ff, 0, 0, 0]);
+        }
+        if let Some(place) = self.hqds.get_mut(slot.index()) {
+            *place = Some(h);
+        }
+    }
+
+    fn execute(&mut self, slot: Slot, role: Role, packet: Packet) -> Result<(), Bad> {
+        let misplaced = |name: &str| Err(Bad::Content(format!("{name} is not for this queue")));
+        match packet {
+            Packet::Nop => {}
+            Packet::WriteMemory { address, same, data } => self.write_memory(address, same, &data),
+            Packet::WriteRegister { register, same, data } => {
+                for (i, &value) in data.iter().enumerate() {
+                    let at = if same { register } else { register + i as u32 };
+                    self.write_register(slot, at, value);
+                }
+            }
+            Packet::QueryStatus(p) => self.query_status(&p),
+            Packet::SetResources(p) => return self.set_resources(role, &p),
+            Packet::MapQueues(p) if role == Role::Kiq => self.map_kernel_queue(&p),
+            Packet::UnmapQueues(p) if role == Role::Kiq => self.unmap_kernel_queues(&p),
+            Packet::InvalidateTlbs(control) if role == Role::Kiq => self.invalidate_tlbs(control),
+            Packet::RunList(p) if role == Role::Hiq => self.run_list(&p),
+            Packet::UnmapQueues(p) if role == Role::Hiq => self.unmap_user_queues(&p),
+            Packet::MapQueues(_) => return misplaced("MAP_QUEUES"),
+            Packet::UnmapQueues(_) => return misplaced("UNMAP_QUEUES"),
+            Packet::InvalidateTlbs(_) => return misplaced("INVALIDATE_TLBS"),
+            Packet::RunList(_) => return misplaced("RUN_LIST"),
+            Packet::MapProcess(_) => return misplaced("MAP_PROCESS"),
+        }
+        Ok(())
+    }
+
+    fn map_kernel_queue(&mut self, p: &MapQueues) {
+        let role = match p.get(MapQueues::ENGINE_SEL) {
+            ENGINE_COMPUTE => Role::Kernel,
+            ENGINE_HIQ => Role::Hiq,
+            other => return self.violation(format_args!("MAP_QUEUES: engine {other} of the KIQ is not modelled")),
+        };
+        let wrong = [
+            ("QUEUE_SEL", p.get(MapQueues::QUEUE_SEL), 0),
+            ("NUM_QUEUES", p.get(MapQueues::NUM_QUEUES), 1),
+            ("QUEUE_TYPE", p.get(MapQueues::QUEUE_TYPE), 0),
+            ("EXTENDED_ENGINE_SEL", p.get(MapQueues::EXTENDED_ENGINE_SEL), 0),
+            ("VMID", p.get(kiq_map::VMID), 0),
+            ("ALLOC_FORMAT", p.get(kiq_map::ALLOC_FORMAT), 0),
+        ];
+        for (name, value, must) in wrong {
+            if value != must {
+                return self.violation(format_args!("MAP_QUEUES of the KIQ: {name} is {value}, not {must}"));
+            }
+        }
+        let place = |field| p.get(field) as u32;
+        let (me, pipe, queue) = (place(kiq_map::ME) + 1, place(kiq_map::PIPE), place(kiq_map::QUEUE));
+        let Some(slot) = Slot::new(me, pipe, queue) else {
+            return self.violation(format_args!("MAP_QUEUES: no HQD me{me} pipe{pipe} queue{queue}"));
+        };
+        if role == Role::Hiq && self.hqds.iter().flatten().any(|h| h.role == Role::Hiq) {
+            return self.violation(format_args!("MAP_QUEUES: there is an HIQ already"));
+        }
+        if let Some((queue, image)) = self.fetch_mqd(p, role) {
+            self.connect(slot, role, queue, image, Owner::default(), true);
+        }
+    }
+
+    fn unmap_kernel_queues(&mut self, p: &UnmapQueues) {
+        if p.get(UnmapQueues::QUEUE_SEL) != SELECT_DOORBELL {
+            return self.violation(format_args!("UNMAP_QUEUES of the KIQ: only by doorbell is modelled"));
+        }
+        let stop = match p.get(UnmapQueues::ACTION) {
+            UNMAP_PREEMPT => Stop::Save,
+            UNMAP_RESET => Stop::Reset,
+            other => return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled")),
+        };
+        for bell in doorbells(p) {
+            let found = self.hqds.iter().flatten().find(|h| h.q.doorbell == bell && h.role != Role::Kiq);
+            match found.map(|h| h.slot) {
+                Some(slot) => self.stop(slot, stop),
+                None => self.violation(format_args!("UNMAP_QUEUES: doorbell {bell:#x} is of no connected queue")),
+            }
+        }
+    }
+
+    /// QUERY_STATUS: everything before it is done, since unmaps are waited for.
+    fn query_status(&mut self, p: &QueryStatus) {
+        let command = p.get(QueryStatus::COMMAND);
+        if command == QUERY_INTERRUPT_ONLY || command > QUERY_FENCE_AFTER_ACK || p.get(QueryStatus::INTERRUPT_SEL) != 0 {
+            return self.violation(format_args!("QUERY_STATUS: command {command} or its interrupt is not modelled"));
+        }
+        let (address, data) = (p.get(QueryStatus::ADDR), p.get(QueryStatus::DATA));
+        if address % 8 != 0 {
+            return self.violation(format_args!("QUERY_STATUS: fence address {address:#x} is misaligned"));
+        }
+        if self.soc.faults.has(Fault::NoFence) {
+            return;
+        }
+        self.soc.trace.event("fence", &[("address", Value::Hex(address)), ("value", Value::Hex(data))]);
+        if let Err(fault) = self.space(0).store_u64(address, data) {
+            self.soc.vm_fault(&fault);
+        }
+    }
+
+    fn write_memory(&mut self, address: u64, same: bool, data: &[u32]) {
+        for (i, &word) in data.iter().enumerate() {
+            let at = if same { address } else { address + i as u64 * 4 };
+            if let Err(fault) = self.space(0).store_u32(at, word) {
+                return self.soc.vm_fault(&fault);
+            }
+        }
+    }
+
+    /// Writes a register of the command processor by its offset in the register space.
+    fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
+        let bases = self.soc.chip.ips.iter().find(|ip| ip.hw_id == Block::Gc as u16 && ip.instance == 0);
+        let bases = bases.map_or(&[][..], |ip| ip.bases);
+        let found = gc::TABLE.regs.iter().find(|info| {
+            let base = bases.get(usize::from(info.reg.segment));
+            base.is_some_and(|base| base + info.reg.offset == at)
+        });
+        let Some(info) = found.filter(|info| !vmhub::owns(info)) else {
+            return self.violation(format_args!("a packet writes register {at:#x}, which is not the CP's"));
+        };
+        if info.reg == gc::CPC_INT_STATUS {
+            return self.raise_status(slot, value);
+        }
+        let now = self.soc.clock.now();
+        let done = self.shared.regs().write(info, value, || now);
+        if let Err(why) = done {
+            let why = if let Refused::Undefined(text) = why { text } else { format!("{why:?}") };
+            self.violation(format_args!("a packet writes {} = {value:#x}: {why}", info.reg.name));
+        }
+    }
+
+    fn raise_status(&mut self, slot: Slot, value: u32) {
+        let generic2 = gc::CPC_INT_STATUS::GENERIC2_INT_STATUS;
+        if value & !generic2.mask() != 0 {
+            return self.violation(format_args!("a packet sets CPC_INT_STATUS bits {value:#x}: not modelled"));
+        }
+        let enables = self.shared.regs().int_cntl(slot.me(), slot.pipe());
+        if generic2.get(value) == 1 && gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE.get(enables) == 1 {
+            self.soc.interrupt(&Interrupt {
+                client: client::GRBM_CP,
+                source: CPC_GENERIC2,
+                ring_id: slot.ring_id(),
+                vmid: 0,
+                hub: Hub::Gfx,
+                node: 1,
+                data: [0; 4],
+            });
+        }
+    }
+
+    /// INVALIDATE_TLBS: forgets the translations of a process's VMIDs.
+    fn invalidate_tlbs(&mut self, control: u32) {
+        use invalidate_tlbs::*;
+        // Linux selects a PASID by 1 (`gfx_v9_4_3_kiq_invalidate_tlbs`).
+        if DST_SEL.get(control) != 1 {
+            let dst = DST_SEL.get(control);
+            return self.violation(format_args!("INVALIDATE_TLBS: destination {dst} is not modelled"));
+        }
+        let pasid = PASID.get(control) as u16;
+        let vmids = self.soc.pasids.vmids_of(pasid);
+        self.soc.memory.hub(Hub::Gfx).invalidate(vmids);
+        if ALL_HUB.get(control) == 1 {
+            self.soc.memory.hub(Hub::Mm).invalidate(vmids);
+        }
+        let members = [("pasid", Value::Num(pasid.into())), ("vmids", Value::Hex(vmids.into()))];
+        self.soc.trace.event("tlb_invalidate", &members);
+    }
+
+    pub(super) fn trace_pm4(&self, role: Role, words: &[u32], packet: &Packet) {
+        if !self.soc.trace.is_on() || *packet == Packet::Nop {
+            return;
+        }
+        let (queue, fields) = (format!("{role:?}"), format!("{packet:?}"));
+        let op = words.first().map_or("", |&header| pm4::size(header).map_or("", |(op, _)| pm4::name(op)));
+        self.soc.trace.event(
+            "pm4",
+            &[
+                ("queue", Value::Text(&queue)),
+                ("op", Value::Text(op)),
+                ("fields", Value::Text(&fields)),
+                ("words", Value::Words(words)),
+            ],
+        );
+    }
+}
+
+/// The doorbells that an UNMAP_QUEUES names.
+pub(super) fn doorbells(p: &UnmapQueues) -> Vec<u32> {
+    let all = [
+        UnmapQueues::DOORBELL_OFFSET0,
+        UnmapQueues::DOORBELL_OFFSET1,
+        UnmapQueues::DOORBELL_OFFSET2,
+        UnmapQueues::DOORBELL_OFFSET3,
+    ];
+    all.iter().take(p.get(UnmapQueues::NUM_QUEUES) as usize).map(|&field| p.get(field) as u32).collect()
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! PM4 packets as KIQ, HIQ and run lists hold them: taken apart and checked, nothing executed.
+//!
+//! Sources: [`rkfd_hw::pm4`] and Linux, `amdgpu/soc15d.h`, `amdgpu/gfx_v9_4_3.c`
+//! (`gfx_v9_4_3_kiq_*`, `_ring_test_ring`, `_ring_emit_fence_kiq`).
+
+use rkfd_hw::layout::Field;
+use rkfd_hw::pm4::{self, *};
+use std::fmt;
+
+/// SET_UCONFIG_REG (`soc15d.h`): the KIQ's ring test writes a scratch register with it.
+pub const SET_UCONFIG_REG: u8 = 0x79;
+/// The register that SET_UCONFIG_REG's offset 0 means, in words.
+pub const UCONFIG_START: u32 = 0xc000;
+
+/// A packet without anything undefined in it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Packet {
+    /// Skipped.
+    Nop,
+    /// VMIDs, HQDs and limits of a scheduler.
+    SetResources(SetResources),
+    /// A run list's address and size.
+    RunList(RunList),
+    /// A process, in a run list.
+    MapProcess(MapProcess),
+    /// A queue.
+    MapQueues(MapQueues),
+    /// Queues to take off.
+    UnmapQueues(UnmapQueues),
+    /// A fence.
+    QueryStatus(QueryStatus),
+    /// Translations to forget: word 1.
+    InvalidateTlbs(u32),
+    /// Words for memory of VMID 0.
+    WriteMemory {
+        /// Where.
+        address: u64,
+        /// All words go to one address.
+        same: bool,
+        /// What.
+        data: Vec<u32>,
+    },
+    /// Words for registers.
+    WriteRegister {
+        /// Offset in words, of the whole register space.
+        register: u32,
+        /// All words go to one register.
+        same: bool,
+        /// What.
+        data: Vec<u32>,
+    },
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nop => write!(f, ""),
+            Self::SetResources(p) => p.fmt(f),
+            Self::RunList(p) => p.fmt(f),
+            Self::MapProcess(p) => p.fmt(f),
+            Self::MapQueues(p) => p.fmt(f),
+            Self::UnmapQueues(p) => p.fmt(f),
+            Self::QueryStatus(p) => p.fmt(f),
+            Self::InvalidateTlbs(w) => write!(
+                f,
+                "InvalidateTlbs DST_SEL={:#x} ALL_HUB={:#x} PASID={:#x} FLUSH_TYPE={:#x}",
+                invalidate_tlbs::DST_SEL.get(*w),
+                invalidate_tlbs::ALL_HUB.get(*w),
+                invalidate_tlbs::PASID.get(*w),
+                invalidate_tlbs::FLUSH_TYPE.get(*w)
+            ),
+            Self::WriteMemory { address, data, .. } => write!(f, "WriteData MEMORY={address:#x} DATA={data:x?}"),
+            Self::WriteRegister { register, data, .. } => write!(f, "WriteData REGISTER={register:#x} DATA={data:x?}"),
+        }
+    }
+}
+
+/// The name of a packet by opcode.
+pub fn name(opcode: u8) -> &'static str {
+    match pm4::name(opcode) {
+        Some(name) => name,
+        None if opcode == SET_UCONFIG_REG => "SET_UCONFIG_REG",
+        None => "unknown",
+    }
+}
+
+/// Why a packet can't be executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Bad {
+    /// No packet that the firmware knows: raises CP_BAD_OPCODE.
+    Opcode(String),
+    /// A known packet with undefined content.
+    Content(String),
+}
+
+/// The size of a packet in words and its opcode, from its first word.
+///
+/// # Errors
+/// It is no type-3 header.
+pub fn size(header: u32) -> Result<(u8, usize), Bad> {
+    let (opcode, words) =
+        parse_header(header).ok_or_else(|| Bad::Opcode(format!("no type-3 PM4 header: {header:#010x}")))?;
+    if words == 1 && opcode != op::NOP {
+        return Err(Bad::Opcode(format!("PM4 header {header:#010x}: only NOP has no body")));
+    }
+    Ok((opcode, words as usize))
+}
+
+/// Takes a whole packet apart. In a queue of the kernel interface (`kiq`), MAP_QUEUES names its slot.
+///
+/// # Errors
+/// What is undefined about it.
+pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
+    let (opcode, len) = size(words.first().copied().unwrap_or(0))?;
+    let name = name(opcode);
+    let reserved = |word: Option<usize>| match word {
+        Some(word) => Err(Bad::Content(format!("{name}: reserved bits of word {word} are set"))),
+        None => Ok(()),
+    };
+    macro_rules! layout {
+        ($t:ident) => {{
+            ($t::zeroed().0.len() == len)
+                .then(|| $t::read(words))
+                .flatten()
+                .ok_or_else(|| Bad::Content(format!("{name} of {len} words")))?
+        }};
+    }
+    Ok(match opcode {
+        op::NOP => Packet::Nop,
+        op::SET_RESOURCES => {
+            let p = layout!(SetResources);
+            reserved(p.reserved_word())?;
+            Packet::SetResources(p)
+        }
+        op::RUN_LIST => {
+            let p = layout!(RunList);
+            reserved(p.reserved_word())?;
+            Packet::RunList(p)
+        }
+        op::MAP_PROCESS => {
+            let p = layout!(MapProcess);
+            reserved(p.reserved_word())?;
+            Packet::MapProcess(p)
+        }
+        op::MAP_QUEUES => {
+            let p = layout!(MapQueues);
+            let mut rest = p;
+            if kiq {
+                let slot = [kiq_map::VMID, kiq_map::QUEUE, kiq_map::PIPE, kiq_map::ME, kiq_map::ALLOC_FORMAT];
+                slot.into_iter().for_each(|field| rest.set(field, 0));
+            }
+            reserved(rest.reserved_word())?;
+            Packet::MapQueues(p)
+        }
+        op::UNMAP_QUEUES => {
+            let p = layout!(UnmapQueues);
+            let mut rest = p;
+            if p.get(UnmapQueues::QUEUE_SEL) == SELECT_PASID {
+                rest.set(Field::new(2, 15, 0), 0);
+                if rest.get(UnmapQueues::DOORBELL_OFFSET0) != 0 {
+                    reserved(Some(2))?;
+                }
+            }
+            reserved(rest.reserved_word())?;
+            Packet::UnmapQueues(p)
+        }
+        op::QUERY_STATUS => {
+            let p = layout!(QueryStatus);
+            reserved(p.reserved_word())?;
+            Packet::QueryStatus(p)
+        }
+        op::INVALIDATE_TLBS => match *words {
+            [_, control] => {
+                use invalidate_tlbs::*;
+                let known = DST_SEL.mask() | ALL_HUB.mask() | PASID.mask() | FLUSH_TYPE.mask();
+                reserved((control & !known != 0).then_some(1))?;
+                Packet::InvalidateTlbs(control)
+            }
+            _ => return Err(Bad::Content(format!("{name} of {len} words"))),
+        },
+        op::WRITE_DATA => return write(words, name),
+        SET_UCONFIG_REG => match words {
+            [_, offset, data @ ..] if !data.is_empty() && *offset < 0x400 => {
+                let register = UCONFIG_START + offset;
+                Packet::WriteRegister { register, same: false, data: data.to_vec() }
+            }
+            [_, offset, ..] => return Err(Bad::Content(format!("{name}: register offset {offset:#x}"))),
+            _ => return Err(Bad::Content(format!("{name} of {len} words"))),
+        },
+        _ => return Err(Bad::Opcode(format!("unknown PM4 opcode {opcode:#04x}"))),
+    })
+}
+
+fn write(words: &[u32], name: &str) -> Result<Packet, Bad> {
+    use write_data::*;
+    let bad = |what: String| Err(Bad::Content(format!("{name}: {what}")));
+    let [_, control, low, high, data @ ..] = words else {
+        return bad(format!("{} words", words.len()));
+    };
+    let known = DST_SEL.mask() | ADDR_INCR.mask() | WR_CONFIRM.mask() | CACHE_POLICY.mask();
+    if data.is_empty() {
+        return bad("no data".into());
+    }
+    if control & !known != 0 {
+        return bad(format!("reserved bits {:#x} of word 1 are set", control & !known));
+    }
+    let (same, data) = (ADDR_INCR.get(*control) == 1, data.to_vec());
+    match DST_SEL.get(*control) {
+        // 18 bits of register offset (`kfd_pm4_headers_ai.h`, dst_mmreg_addr).
+        DST_REG if *low < 1 << 18 && *high == 0 => Ok(Packet::WriteRegister { register: *low, same, data }),
+        DST_REG => bad(format!("register offset {high:#x}:{low:#x}")),
+        DST_MEM if low % 4 == 0 && *high <= 0xffff => {
+            Ok(Packet::WriteMemory { address: u64::from(*high) << 32 | u64::from(*low), same, data })
+        }
+        DST_MEM => bad(format!("misaligned or too large address {high:#x}:{low:#x}")),
+        dst => bad(format!("destination {dst} not modelled")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(words: &[u32], kiq: bool) -> String {
+        match parse(words, kiq) {
+            Err(Bad::Content(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn parses_what_linux_writes() {
+        // gfx_v9_4_3_kiq_map_queues for pipe 0, queue 0 of MEC2, as kgd_gfx_v9_hiq_mqd_load does.
+        let map = [0xc005_a200, 1 << 26 | 1 << 29 | 1 << 18, 2 << 2, 0x1000, 0x80, 0x2000, 0x80];
+        let Ok(Packet::MapQueues(p)) = parse(&map, true) else { panic!() };
+        assert_eq!((p.get(kiq_map::ME), p.get(MapQueues::ENGINE_SEL)), (1, 1));
+        assert_eq!(content(&map, false), "MAP_QUEUES: reserved bits of word 1 are set");
+        // gfx_v9_4_3_ring_emit_fence_kiq.
+        let fence = [0xc003_3700, 5 << 8 | 1 << 20, 0x3000, 0x80, 7];
+        let expected = Packet::WriteMemory { address: 0x80_0000_3000, same: false, data: vec![7] };
+        assert_eq!(parse(&fence, true), Ok(expected));
+        // gfx_v9_4_3_ring_test_ring: SCRATCH_REG0.
+        let test = [0xc001_7900, 0x40, 0xdead_beef];
+        let expected = Packet::WriteRegister { register: 0xc040, same: false, data: vec![0xdead_beef] };
+        assert_eq!(parse(&test, true), Ok(expected));
+        assert_eq!(size(FILLER), Ok((op::NOP, 1)));
+        // kfd: unmap by PASID 0x8003 (its low bits lie outside of the doorbell field).
+        let unmap = [0xc004_a300, 1 << 4, 0x8003, 0, 0, 0];
+        assert!(matches!(parse(&unmap, false), Ok(Packet::UnmapQueues(_))));
+    }
+
+    #[test]
+    fn refuses_what_is_undefined() {
+        assert!(matches!(size(0), Err(Bad::Opcode(_))));
+        assert!(matches!(size(0x3fff << 16 | 3 << 30 | 0xa500), Err(Bad::Opcode(_))));
+        assert!(matches!(parse(&[header(0x22, 2), 0], true), Err(Bad::Opcode(_))));
+        let mut p = SetResources::zeroed();
+        p.0[0] = header(op::SET_RESOURCES, 8);
+        assert!(parse(&p.0, false).is_ok());
+        p.0[1] |= 1 << 24;
+        assert_eq!(content(&p.0, false), "SET_RESOURCES: reserved bits of word 1 are set");
+        assert_eq!(content(&[header(op::RUN_LIST, 3), 0, 0], false), "RUN_LIST of 3 words");
+        let by_doorbell = [0xc004_a300, 0, 3, 0, 0, 0];
+        assert_eq!(content(&by_doorbell, false), "UNMAP_QUEUES: reserved bits of word 2 are set");
+        let write = |control, low| [header(op::WRITE_DATA, 5), control, low, 0, 0];
+        assert_eq!(content(&write(1, 0), true), "WRITE_DATA: reserved bits 0x1 of word 1 are set");
+        assert_eq!(content(&write(2 << 8, 0), true), "WRITE_DATA: destination 2 not modelled");
+        assert_eq!(content(&write(5 << 8, 2), true), "WRITE_DATA: misaligned or too large address 0x0:0x2");
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Hardware queue slots (HQDs): where a queue is loaded to run.
+//!
+//! gfx942's compute micro engine has two cores, MEC1 (`me` 1) with four pipes and MEC2 (`me` 2)
+//! with two, eight queues a pipe. A slot's number is its bit in the queue mask of SET_RESOURCES
+//! (Linux, `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`.
+
+use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_CNTL;
+use std::fmt;
+
+/// Number of slots: 32 of MEC1, 16 of MEC2.
+pub const SLOTS: usize = 48;
+
+/// One HQD.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u8);
+
+impl Slot {
+    /// The slot of a micro engine, pipe and queue, if the chip has it.
+    pub const fn new(me: u32, pipe: u32, queue: u32) -> Option<Self> {
+        let there = queue < 8 && ((me == 1 && pipe < 4) || (me == 2 && pipe < 2));
+        if there {
+            Some(Self(((me - 1) * 32 + pipe * 8 + queue) as u8))
+        } else {
+            None
+        }
+    }
+
+    /// The slot that GRBM_GFX_CNTL selects.
+    pub fn selected(grbm_gfx_cntl: u32) -> Option<Self> {
+        Self::new(
+            GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl),
+            GRBM_GFX_CNTL::PIPEID.get(grbm_gfx_cntl),
+            GRBM_GFX_CNTL::QUEUEID.get(grbm_gfx_cntl),
+        )
+    }
+
+    /// The slot of a bit of SET_RESOURCES' queue mask.
+    pub const fn from_bit(bit: u32) -> Option<Self> {
+        Self::new(bit / 32 + 1, bit % 32 / 8, bit % 8)
+    }
+
+    /// Its number, below [`SLOTS`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Micro engine: 1 or 2.
+    pub const fn me(self) -> u32 {
+        self.0 as u32 / 32 + 1
+    }
+
+    /// Pipe in the micro engine.
+    pub const fn pipe(self) -> u32 {
+        self.0 as u32 % 32 / 8
+    }
+
+    /// Queue in the pipe.
+    pub const fn queue(self) -> u32 {
+        self.0 as u32 % 8
+    }
+
+    /// The ring id of its interrupts (Linux, `gfx_v9_4_3_eop_irq`): pipe, me, queue.
+    pub const fn ring_id(self) -> u8 {
+        (self.pipe() | self.me() << 2 | self.queue() << 4) as u8
+    }
+
+    /// All slots.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..64).filter_map(Self::from_bit)
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "me{} pipe{} queue{}", self.me(), self.pipe(), self.queue())
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A set of up to 64 things that are given out and taken back: VMIDs or slots.
+///
+/// What may be given out is set by SET_RESOURCES; what is out stays out when the mask shrinks.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Pool {
+    allowed: u64,
+    taken: u64,
+}
+
+impl Pool {
+    /// Sets what may be given out.
+    pub fn allow(&mut self, mask: u64) {
+        self.allowed = mask;
+    }
+
+    /// Gives out the lowest free number.
+    pub fn take(&mut self) -> Option<u32> {
+        let free = self.allowed & !self.taken;
+        let bit = (free != 0).then(|| free.trailing_zeros())?;
+        self.taken |= 1 << bit;
+        Some(bit)
+    }
+
+    /// Takes out a number of the caller's choice; `false` when it is out already.
+    pub fn take_this(&mut self, bit: u32) -> bool {
+        let was = self.taken >> bit & 1;
+        self.taken |= 1u64 << bit;
+        was == 0
+    }
+
+    /// Takes a number back.
+    pub fn give(&mut self, bit: u32) {
+        self.taken &= !(1u64 << bit);
+    }
+
+    /// How many could be given out now.
+    pub fn free(&self) -> u32 {
+        (self.allowed & !self.taken).count_ones()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_the_bits_of_the_queue_mask() {
+        assert_eq!(Slot::all().count(), SLOTS);
+        for (i, slot) in Slot::all().enumerate() {
+            assert_eq!(slot.index(), i);
+            assert_eq!(Slot::new(slot.me(), slot.pipe(), slot.queue()), Some(slot));
+        }
+        assert_eq!(Slot::new(2, 2, 0), None);
+        assert_eq!(Slot::new(0, 0, 0), None);
+        assert_eq!(Slot::new(1, 0, 8), None);
+        assert_eq!(Slot::new(2, 1, 3).map(Slot::ring_id), Some(0x39));
+    }
+
+    #[test]
+    fn a_pool_gives_each_number_once() {
+        let mut pool = Pool::default();
+        assert_eq!(pool.take(), None);
+        pool.allow(0b1010);
+        assert!(pool.take_this(1));
+        assert!(!pool.take_this(1));
+        assert_eq!((pool.take(), pool.take()), (Some(3), None));
+        pool.give(1);
+        assert_eq!((pool.free(), pool.take()), (1, Some(1)));
+    }
+}

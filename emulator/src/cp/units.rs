@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The compute units: host threads that give dispatches turns, first come, first served.
+
+use super::dispatch::Dispatch;
+use super::Shared;
+use rkfd_isa::ComputeUnit;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// The workers.
+pub struct Units {
+    line: Arc<Line>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: Mutex<Waiting>,
+    bell: Condvar,
+    /// Grows with every acquire fence: instruction caches are older than the code then.
+    code: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    dispatches: VecDeque<Arc<Dispatch>>,
+    stop: bool,
+}
+
+impl Units {
+    /// One worker for each host processor but one, at least one.
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let line = Arc::new(Line::default());
+        let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
+            let (line, shared) = (line.clone(), shared.clone());
+            let name = format!("rkfd-cu{n}");
+            std::thread::Builder::new().name(name).spawn(move || line.work(&shared)).ok()
+        });
+        let threads: Vec<_> = threads.collect();
+        if threads.is_empty() {
+            shared.soc.report.violation(format_args!("the host refuses threads for compute units"));
+        }
+        Self { line, threads }
+    }
+
+    /// Puts a dispatch in line, once for each worker that it can use.
+    pub fn submit(&self, dispatch: &Arc<Dispatch>) {
+        let n = (self.threads.len() as u64).min(dispatch.total).max(1);
+        dispatch.add_tickets(n as u32);
+        let mut waiting = self.line.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..n {
+            waiting.dispatches.push_back(dispatch.clone());
+        }
+        self.line.bell.notify_all();
+    }
+
+    /// An acquire fence: code may have changed.
+    pub fn invalidate_code(&self) {
+        self.line.code.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Units {
+    fn drop(&mut self) {
+        self.line.waiting.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+        self.line.bell.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Line {
+    fn work(&self, shared: &Shared) {
+        let mut cu = ComputeUnit::new();
+        let mut code = 0;
+        while let Some(dispatch) = self.next() {
+            let now = self.code.load(Ordering::Acquire);
+            if now != code {
+                code = now;
+                cu.invalidate_code();
+            }
+            if dispatch.turn(&mut cu) {
+                self.waiting.lock().unwrap_or_else(PoisonError::into_inner).dispatches.push_back(dispatch);
+            } else if dispatch.drop_ticket() {
+                shared.wake.ring();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Dispatch>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if waiting.stop {
+                return None;
+            }
+            if let Some(dispatch) = waiting.dispatches.pop_front() {
+                return Some(dispatch);
+            }
+            waiting = self.bell.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
