@@ -2,8 +2,7 @@
 
 //! Four processes, each with its own address space on the GPU and its own queue.
 //!
-//! All place their data wherever their own address space has room, so the same addresses mean
-//! different memory in each; every sum is checked in each.
+//! Every sum is checked in each of them.
 //!
 //! `processes CODE-OBJECT`
 
