@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The discovery binary, read back as Linux reads it (`amdgpu/amdgpu_discovery.c`): by byte offsets
+//! of `include/discovery.h`, repeated here on purpose.
+
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{Guest, VRAM};
+use rkfd_emulator::blocks::discovery::build;
+use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::inject::{Fault, Faults};
+use std::collections::BTreeMap;
+
+fn u16_at(b: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(b[at..at + 2].try_into().unwrap())
+}
+
+fn u32_at(b: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(b[at..at + 4].try_into().unwrap())
+}
+
+fn sum(b: &[u8]) -> u16 {
+    b.iter().fold(0, |sum, &byte| sum.wrapping_add(byte.into()))
+}
+
+/// The table of an index: its bytes, after its checksum was compared.
+fn table(binary: &[u8], index: usize) -> &[u8] {
+    let entry = 12 + 8 * index;
+    let (offset, checksum, size) = (u16_at(binary, entry), u16_at(binary, entry + 2), u16_at(binary, entry + 4));
+    let bytes = &binary[usize::from(offset)..usize::from(offset) + usize::from(size)];
+    assert_eq!(sum(bytes), checksum, "table {index}");
+    bytes
+}
+
+/// (hardware id, instance) to (version, base addresses).
+fn ips(binary: &[u8]) -> BTreeMap<(u16, u8), ((u8, u8, u8), Vec<u32>)> {
+    let table = table(binary, 0);
+    assert_eq!(u32_at(table, 0), 0x5344_5049);
+    assert_eq!(u16_at(table, 4), 3);
+    assert_eq!(usize::from(u16_at(table, 6)), table.len());
+    assert_eq!(u16_at(table, 12), 1, "dies");
+    let mut at = usize::from(u16_at(table, 16));
+    let count = u16_at(binary, at + 2);
+    at += 4;
+    let mut all = BTreeMap::new();
+    for _ in 0..count {
+        let bases = usize::from(binary[at + 3]);
+        let version = (binary[at + 4], binary[at + 5], binary[at + 6]);
+        let list = (0..bases).map(|i| u32_at(binary, at + 8 + 4 * i)).collect();
+        assert!(all.insert((u16_at(binary, at), binary[at + 2]), (version, list)).is_none());
+        at += 8 + 4 * bases;
+    }
+    assert_eq!(at, usize::from(u16_at(binary, 12)) + table.len(), "the table ends with its last block");
+    all
+}
+
+#[test]
+fn the_binary_in_vram_parses_with_correct_checksums() {
+    let guest = Guest::new(&[]);
+    let mut binary = vec![0; 10 << 10];
+    assert!(guest.device.soc.memory.vram.part(VRAM - (64 << 10), binary.len()).unwrap().read(0, &mut binary));
+    assert_eq!(u32_at(&binary, 0), 0x2821_1407);
+    let size = usize::from(u16_at(&binary, 10));
+    assert!(size <= 10 << 10);
+    assert_eq!(sum(&binary[10..size]), u16_at(&binary, 8));
+    let ips = ips(&binary);
+    let (version, bases) = &ips[&(11, 0)];
+    assert_eq!(*version, (9, 4, 3));
+    assert_eq!(bases[..2], [0x2000, 0xa000]);
+    let want = [(42, (4, 4, 2)), (34, (1, 8, 0)), (35, (1, 8, 0)), (40, (4, 4, 2)), (41, (4, 4, 2)), (108, (7, 9, 0))];
+    for (hw_id, version) in want.into_iter().chain([(255, (13, 0, 6)), (1, (13, 0, 6))]) {
+        assert_eq!(ips[&(hw_id, 0)].0, version, "hardware id {hw_id}");
+    }
+    // The mailbox that says that the boot firmware has finished, at the address that Linux has built in.
+    assert_eq!(ips[&(255, 0)].1[0] + 0x61, 0x16061);
+    // And the memory size's (mmRCC_CONFIG_MEMSIZE).
+    assert_eq!(ips[&(108, 0)].1[2] + 0xc3, 0xde3);
+    assert_eq!(guest.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn the_graphics_core_is_one_xcc_of_an_mi308x() {
+    let binary = build(&CHIP, &Faults::default());
+    let gc = table(&binary, 1);
+    assert_eq!((u32_at(gc, 0), u16_at(gc, 4), u16_at(gc, 6)), (0x4347, 2, 1));
+    assert_eq!(u32_at(gc, 8) as usize, gc.len());
+    assert_eq!(gc.len(), 108);
+    let (engines, cus, arrays) = (u32_at(gc, 12), u32_at(gc, 16), u32_at(gc, 20));
+    assert_eq!((engines, cus, arrays), (4, 10, 1));
+    assert_eq!((u32_at(gc, 56), u32_at(gc, 60), u32_at(gc, 68)), (64, 8, 64), "wave, waves, LDS in KiB");
+    assert_eq!(CHIP.gc.active_cus(), 20);
+    let harvest = table(&binary, 2);
+    assert_eq!(u32_at(harvest, 0), 0x5652_4148);
+    assert_eq!(harvest.len(), 8 + 32 * 4);
+    assert!(harvest[8..].iter().all(|&b| b == 0));
+}
+
+#[test]
+fn each_injected_fault_breaks_one_thing() {
+    let good = build(&CHIP, &Faults::default());
+    let with = |fault| build(&CHIP, &Faults::new(&[fault]));
+    let bad = with(Fault::BadDiscoverySignature);
+    assert_ne!(u32_at(&bad, 0), 0x2821_1407);
+    assert_eq!(bad[4..], good[4..]);
+    let bad = with(Fault::BadDiscoveryChecksum);
+    assert_ne!(sum(&bad[10..]), u16_at(&bad, 8));
+    assert_eq!((&bad[..8], &bad[10..]), (&good[..8], &good[10..]));
+    let bad = with(Fault::UnknownGcVersion);
+    assert_eq!(ips(&bad)[&(11, 0)].0, (99, 4, 3));
+    assert_eq!(sum(&bad[10..]), u16_at(&bad, 8));
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The way of a register access, and what the blocks do with it.
+
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{put, Guest, VRAM};
+use rkfd_emulator::inject::Fault;
+use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
+use rkfd_hw::regs::Block;
+
+#[test]
+fn addresses_are_the_chips_own() {
+    let guest = Guest::new(&[]);
+    // Word addresses that Linux has built in or that its headers give with the base of the block.
+    let want = [
+        (Block::Mp0, "MP0_SMN_C2PMSG_33", 0x16061),
+        (Block::Nbio, "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE", 0xde3),
+        (Block::Gc, "VM_CONTEXT0_CNTL", 0x2860),
+        (Block::Gc, "GRBM_GFX_CNTL", 0x2022),
+        (Block::Mmhub, "VM_CONTEXT0_CNTL", 0x1aba0),
+        (Block::Osssys, "IH_RB_CNTL", 0x1120),
+    ];
+    for (block, name, word) in want {
+        assert_eq!(guest.address(block, name), word * 4, "{name}");
+    }
+    assert_eq!(guest.device.read(0x16061 * 4), 1 << 31);
+    assert_eq!(guest.device.read(0xde3 * 4), (VRAM >> 20) as u32);
+    assert_eq!(guest.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_tables_do_not_know_is_named_by_address() {
+    let guest = Guest::new(&[]);
+    assert_eq!(guest.device.read(0x7fff0), 0);
+    guest.device.write(0x7fff0, 1);
+    guest.device.read(0x80000);
+    guest.device.read(0x16061 * 4 + 2);
+    let all = guest.violations();
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert!(all[0].contains("read of unknown register at 0x7fff0 (word 0x1fffc)"), "{all:?}");
+    assert!(all[1].contains("write of unknown register at 0x7fff0"));
+    // Known by the table, but not modelled: named.
+    guest.read(Block::Mp0, "MP0_SMN_C2PMSG_35");
+    guest.expect_violation("read of MP0_SMN_C2PMSG_35: not modelled");
+}
+
+#[test]
+fn read_only_registers_refuse_writes() {
+    let guest = Guest::new(&[]);
+    let names = [
+        (Block::Nbio, "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE"),
+        (Block::Mp0, "MP0_SMN_C2PMSG_81"),
+        (Block::Mmhub, "MC_VM_FB_LOCATION_BASE"),
+        (Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"),
+    ];
+    for (n, (block, name)) in names.into_iter().enumerate() {
+        let before = guest.read(block, name);
+        guest.write(block, name, !before);
+        assert_eq!(guest.read(block, name), before, "{name}");
+        assert_eq!(guest.violations().len(), n + 1);
+        guest.expect_violation(&format!("{name} = {:#x}: read-only", !before));
+    }
+}
+
+#[test]
+fn a_register_beyond_the_bar_is_reached_indirectly() {
+    let guest = Guest::new(&[]);
+    let name = "DOORBELL0_CTRL_ENTRY_0";
+    assert!(guest.address(Block::Nbio, name) >= 512 << 10);
+    guest.write_indirect(Block::Nbio, name, 0x2340);
+    assert_eq!(guest.read_indirect(Block::Nbio, name), 0x2340);
+    guest.write_indirect(Block::Mp0, "MP0_SMN_C2PMSG_33", 0);
+    guest.expect_violation("MP0_SMN_C2PMSG_33 = 0x0: read-only");
+    guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", 0x123_4560);
+    guest.read(Block::Nbio, "BIF_BX0_PCIE_DATA2");
+    guest.expect_violation("indirect read of unknown register at 0x1234560");
+    // Another die's: there is none.
+    guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", guest.address(Block::Nbio, name) as u32);
+    guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2_HI", 1);
+    guest.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", 1);
+    assert_eq!(guest.violations().len(), 3);
+}
+
+#[test]
+fn hdp_flushes_go_where_the_driver_put_them() {
+    let guest = Guest::new(&[]);
+    guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", 0x7f000);
+    guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL", 0x7f004);
+    guest.device.write(0x7f000, 0);
+    assert_eq!(guest.device.read(0x7f004), 0);
+    assert_eq!(guest.violations(), Vec::<String>::new());
+    guest.device.write(0x7f008, 0);
+    guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", 0x80000);
+    assert_eq!(guest.violations().len(), 2);
+}
+
+#[test]
+fn doorbells_work_only_while_the_aperture_is_enabled() {
+    let guest = Guest::new(&[]);
+    let doorbells = &guest.device.soc.doorbells;
+    let bar = doorbells.file();
+    put(bar, 0x40 * 4, 9);
+    assert_eq!(doorbells.load(0x40), 0);
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.expect_violation("doorbell 0x40 rung while the aperture was disabled");
+    assert_eq!(doorbells.load(0x40), 0, "it was dropped");
+    put(bar, 0x40 * 4, 10);
+    assert_eq!(doorbells.load(0x40), 10);
+    assert_eq!(guest.violations().len(), 1);
+    assert_eq!(doorbells.load(0x41), 0);
+    assert_eq!(doorbells.load((2 << 20) / 4), 0);
+    assert_eq!(guest.violations().len(), 3);
+    guest.device.reset();
+    assert!(!doorbells.is_enabled());
+    assert_eq!(common::get(bar, 0x40 * 4), 0);
+}
+
+#[test]
+fn both_hubs_keep_their_own_contexts() {
+    let guest = Guest::new(&[]);
+    for (block, hub, base) in [(Block::Gc, Hub::Gfx, 0x1234_5001), (Block::Mmhub, Hub::Mm, 0x5678_9001)] {
+        guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_LO32", base);
+        guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32", 0x12);
+        guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_LO32", 0xffff_ffff);
+        guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_HI32", 0xf);
+        guest.write(block, "VM_CONTEXT3_CNTL", 1 | 2 << 1 | 9 << 3);
+        let context = guest.device.soc.memory.hub(hub).context(3);
+        assert_eq!((context.enabled, context.depth, context.block_size), (true, 2, 9));
+        assert_eq!(context.base, 0x12_0000_0000 | u64::from(base));
+        assert_eq!((context.start, context.end), (0, 0xf_ffff_ffff));
+        assert_eq!(guest.read(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32"), 0x12);
+    }
+    assert_eq!(guest.device.soc.memory.hub(Hub::Gfx).context(3).base, 0x12_1234_5001);
+    assert_eq!(guest.violations(), Vec::<String>::new());
+    guest.write(Block::Gc, "VM_CONTEXT3_CNTL", 1 << 30);
+    guest.expect_violation("VM_CONTEXT3_CNTL = 0x40000000: reserved bits");
+    guest.device.reset();
+    assert!(!guest.device.soc.memory.hub(Hub::Gfx).context(3).enabled);
+    assert_eq!(guest.read(Block::Gc, "MC_VM_FB_LOCATION_BASE"), 0x8000);
+    assert_eq!(guest.read(Block::Gc, "MC_VM_FB_LOCATION_TOP"), 0x800f);
+}
+
+#[test]
+fn an_invalidation_is_acknowledged_and_works() {
+    let guest = Guest::new(&[]);
+    let memory = &guest.device.soc.memory;
+    common::user_context(memory, Hub::Gfx, 2, 0x10_0000);
+    put(memory.vram, 0x10_0000, 0x10_1001);
+    put(memory.vram, 0x10_1000, 0x10_2001 | 9 << 59);
+    // A page of 2 MiB at address 0.
+    put(memory.vram, 0x10_2000, 0x20_0061);
+    let space = memory.space(Hub::Gfx, 2);
+    assert!(space.load_u32(0).is_ok());
+    put(memory.vram, 0x10_2000, 0);
+    // Per VMID, L2 PTEs, L2 PDE0-2, L1 PTEs.
+    let request = 1 << 2 | 0x1f << 18;
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
+    guest.expect_violation("address range is not the whole one");
+    assert!(space.load_u32(0).is_ok());
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_ADDR_RANGE_LO32", 0xffff_ffff);
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_ADDR_RANGE_HI32", 0x1f);
+    // One that leaves the first cache alone does not make the translation go.
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request & !(1 << 22));
+    assert!(space.load_u32(0).is_ok());
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
+    assert_eq!(guest.read(Block::Gc, "VM_INVALIDATE_ENG17_ACK"), 1 << 2);
+    assert_eq!(space.load_u32(0).unwrap_err().reason, FaultReason::Invalid(0));
+    // The semaphore is taken by reading.
+    assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 1);
+    assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 0);
+    guest.write(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM", 0);
+    assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 1);
+    assert_eq!(guest.violations().len(), 1);
+}
+
+#[test]
+fn the_first_fault_is_captured_until_it_is_cleared() {
+    let guest = Guest::new(&[]);
+    let va = 0x7fff_1234_5000;
+    let fault = |va, access, reason| VmFault { hub: Hub::Gfx, vmid: 9, va, access, reason };
+    guest.device.soc.vm_fault(&fault(va, Access::Write, FaultReason::Permission));
+    let status = guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS");
+    assert_eq!(status >> 20 & 0xf, 9, "VMID");
+    assert_eq!(status >> 18 & 1, 1, "RW");
+    assert_eq!(status >> 4 & 0xf, 1 << 2, "PERMISSION_FAULTS: write");
+    assert_eq!(status & 1, 0);
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"), (va >> 12) as u32);
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_HI32"), (va >> 44) as u32);
+    assert_eq!(guest.read(Block::Mmhub, "VM_L2_PROTECTION_FAULT_STATUS"), 0);
+    guest.device.soc.vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"), status | 1);
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"), (va >> 12) as u32);
+    guest.write(Block::Gc, "VM_L2_PROTECTION_FAULT_CNTL", 1);
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"), 0);
+    guest.device.soc.vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
+    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS") >> 1 & 7, 3, "WALKER_ERROR: PDE1");
+    // A process' fault is its own affair; the kernel's is the driver's bug.
+    assert_eq!(guest.violations(), Vec::<String>::new());
+    let kernel = VmFault { vmid: 0, ..fault(0x1000, Access::Read, FaultReason::Range) };
+    guest.device.soc.vm_fault(&kernel);
+    guest.expect_violation("Gfx hub VMID 0: Read of 0x1000: Range");
+}
+
+#[test]
+fn pasids_bind_vmids() {
+    let guest = Guest::new(&[]);
+    guest.write(Block::Athub, "ATC_VMID8_PASID_MAPPING", 1 << 31 | 0x8001);
+    assert_eq!(guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"), 1 << 8);
+    guest.write(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS", 1 << 8);
+    assert_eq!(guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"), 0);
+    let pasids = &guest.device.soc.pasids;
+    assert_eq!((pasids.get(8), pasids.get(9)), (Some(0x8001), None));
+    pasids.bind(9, Some(0x8001));
+    assert_eq!(pasids.vmids_of(0x8001), 1 << 8 | 1 << 9);
+    assert_eq!(guest.read(Block::Athub, "ATC_VMID9_PASID_MAPPING"), 1 << 31 | 0x8001);
+    assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT"), 0x8001);
+    assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT_MM"), 0x8001);
+    assert_eq!(guest.read(Block::Osssys, "IH_VMID_8_LUT"), 0, "written by whoever binds it");
+    assert_eq!(guest.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn a_cold_device_has_no_firmware() {
+    let cold = Guest::new(&[Fault::Cold]);
+    assert_eq!(cold.read(Block::Mp0, "MP0_SMN_C2PMSG_81"), 0);
+    assert_eq!(cold.read(Block::Mp0, "MP0_SMN_C2PMSG_33"), 1 << 31);
+    let warm = Guest::new(&[]);
+    assert_ne!(warm.read(Block::Mp0, "MP0_SMN_C2PMSG_81"), 0);
+    assert_eq!(warm.read(Block::Nbio, "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0") >> 24 & 0xf, 1);
+}
+
+#[test]
+fn a_dead_device_reads_all_ones() {
+    let guest = Guest::new(&[Fault::DeadReads]);
+    let mut last = 0;
+    for _ in 0..3000 {
+        last = guest.read(Block::Mp0, "MP0_SMN_C2PMSG_33");
+    }
+    assert_eq!(last, u32::MAX);
+    assert_eq!(guest.device.read(0x7fff0), u32::MAX);
+    assert_eq!(guest.violations(), Vec::<String>::new());
+}
