@@ -1,4 +1,304 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Buffer objects.
-use kernel::prelude::*;
+//! Buffer objects: memory that the GPU and user programs share.
+//!
+//! A buffer object is pages of VRAM, pages of system memory mapped for DMA, or a piece of the
+//! device itself (doorbells, the HDP flush registers). It is counted: user handles, mappings in
+//! a VM, mappings in a user program and queues each hold a reference, and the last one frees it.
+//!
+//! When the device is unbound, DMA mappings and access to VRAM end at once; the object stays as
+//! a shell until its last reference goes, and system memory with it.
+
+use crate::{
+    doorbell::{Slice, SLICE_SIZE},
+    glue::dma::{self, PageMapping, ResourceMapping},
+    gpu::{Gpu, Hw, REMAP_OFFSET},
+};
+use kernel::{
+    alloc::flags::GFP_KERNEL_ACCOUNT,
+    devres::Devres,
+    page::{Page, PAGE_SIZE},
+    prelude::*,
+    sync::Arc,
+};
+
+pub(crate) mod kernel_mem;
+pub(crate) mod pages;
+pub(crate) mod vram;
+
+use vram::VramRange;
+
+/// Largest buffer object: more than any GPU has memory.
+const MAX_SIZE: u64 = 1 << 44;
+
+/// Kind of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placement {
+    /// The GPU's.
+    Vram,
+    /// The system's.
+    Gtt,
+}
+
+/// How a user program's mapping is cached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Caching {
+    /// As ordinary memory.
+    Cached,
+    /// Stores are gathered.
+    WriteCombine,
+    /// Each access goes to the device.
+    Uncached,
+}
+
+/// A run of memory with consecutive addresses, as page table entries see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// An offset in VRAM, or a bus address.
+    pub(crate) addr: u64,
+    pub(crate) len: u64,
+}
+
+enum Backing {
+    Vram(KVec<VramRange>),
+    // The mapping is undone before the pages are freed: fields are dropped in order.
+    Gtt { map: Devres<PageMapping>, pages: KVVec<Page> },
+    Device { map: Devres<ResourceMapping>, phys: u64, _slice: Option<Arc<Slice>> },
+}
+
+/// A buffer object.
+pub(crate) struct Bo {
+    hw: Arc<Hw>,
+    size: u64,
+    backing: Backing,
+}
+
+impl Bo {
+    /// Allocates memory, cleared.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when `size` is 0 or not whole pages, ENOMEM when there is no such memory, ENODEV
+    /// when the device is gone.
+    pub(crate) fn new(gpu: &Gpu, placement: Placement, size: u64) -> Result<Arc<Self>> {
+        Self::on(gpu.hw(), placement, size)
+    }
+
+    /// As [`Bo::new`], for the hardware half.
+    pub(crate) fn on(hw: &Arc<Hw>, placement: Placement, size: u64) -> Result<Arc<Self>> {
+        if size == 0 || size % PAGE_SIZE as u64 != 0 {
+            return Err(EINVAL);
+        }
+        if size > MAX_SIZE {
+            return Err(ENOMEM);
+        }
+        hw.alive()?;
+        let backing = match placement {
+            Placement::Vram => Backing::Vram(VramRange::pieces(hw, size)?),
+            Placement::Gtt => {
+                let count = usize::try_from(size)? / PAGE_SIZE;
+                let mut pages = KVVec::with_capacity(count, GFP_KERNEL)?;
+                for _ in 0..count {
+                    let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+                    pages.push(Page::alloc_page(flags)?, GFP_KERNEL)?;
+                }
+                let map = hw.while_bound(|dev| {
+                    Devres::new(dev, PageMapping::new(dev, pages.iter())?)
+                })?;
+                Backing::Gtt { map, pages }
+            }
+        };
+        Ok(Arc::new(Self { hw: hw.clone(), size, backing }, GFP_KERNEL)?)
+    }
+
+    /// The page of HDP flush registers.
+    pub(crate) fn mmio_remap(gpu: &Gpu) -> Result<Arc<Self>> {
+        let hw = gpu.hw();
+        let phys = hw.mmio_phys + u64::from(REMAP_OFFSET);
+        Self::of_device(hw, phys, PAGE_SIZE as u64, None)
+    }
+
+    /// A slice of doorbells.
+    pub(crate) fn of_doorbells(hw: &Arc<Hw>, slice: Arc<Slice>) -> Result<Arc<Self>> {
+        let phys = slice.phys();
+        Self::of_device(hw, phys, SLICE_SIZE as u64, Some(slice))
+    }
+
+    fn of_device(
+        hw: &Arc<Hw>,
+        phys: u64,
+        size: u64,
+        slice: Option<Arc<Slice>>,
+    ) -> Result<Arc<Self>> {
+        let len = usize::try_from(size)?;
+        let map = hw.while_bound(|dev| {
+            Devres::new(dev, ResourceMapping::new(dev, phys, len)?)
+        })?;
+        let backing = Backing::Device { map, phys, _slice: slice };
+        Ok(Arc::new(Self { hw: hw.clone(), size, backing }, GFP_KERNEL)?)
+    }
+
+    /// Bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Kind of memory; `None` for a piece of the device.
+    pub(crate) fn placement(&self) -> Option<Placement> {
+        match self.backing {
+            Backing::Vram(_) => Some(Placement::Vram),
+            Backing::Gtt { .. } => Some(Placement::Gtt),
+            Backing::Device { .. } => None,
+        }
+    }
+
+    /// Whether the object is memory of this GPU or for it.
+    pub(crate) fn belongs_to(&self, hw: &Arc<Hw>) -> bool {
+        Arc::ptr_eq(&self.hw, hw)
+    }
+
+    /// How a user program maps it.
+    pub(crate) fn caching(&self) -> Caching {
+        match self.backing {
+            Backing::Vram(_) => Caching::WriteCombine,
+            Backing::Gtt { .. } => Caching::Cached,
+            Backing::Device { .. } => Caching::Uncached,
+        }
+    }
+
+    /// The page frame at a byte offset, for a user program's page fault.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL beyond the end, ENODEV when the device is gone.
+    pub(crate) fn pfn(&self, offset: u64) -> Result<usize> {
+        if offset >= self.size {
+            return Err(EINVAL);
+        }
+        self.hw.while_bound(|_| match &self.backing {
+            Backing::Vram(pieces) => {
+                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
+                Ok((self.hw.vram.phys(piece.start() + at) >> 12) as usize)
+            }
+            Backing::Gtt { pages, .. } => {
+                let page = pages.get((offset / PAGE_SIZE as u64) as usize).ok_or(EINVAL)?;
+                Ok(dma::pfn(page))
+            }
+            Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
+        })
+    }
+
+    /// Loads the 64-bit word number `index`. The GPU may store to it at any time.
+    pub(crate) fn read_u64(&self, index: usize) -> Result<u64> {
+        let offset = index as u64 * 8;
+        match &self.backing {
+            Backing::Vram(pieces) => {
+                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
+                piece.read64(at)
+            }
+            Backing::Gtt { pages, .. } => {
+                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
+                dma::read_u64(page, index % WORDS)
+            }
+            Backing::Device { .. } => Err(EINVAL),
+        }
+    }
+
+    /// Stores the 64-bit word number `index`.
+    pub(crate) fn write_u64(&self, index: usize, value: u64) -> Result {
+        let offset = index as u64 * 8;
+        match &self.backing {
+            Backing::Vram(pieces) => {
+                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
+                piece.write64(at, value)
+            }
+            Backing::Gtt { pages, .. } => {
+                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
+                dma::write_u64(page, index % WORDS, value)
+            }
+            Backing::Device { .. } => Err(EINVAL),
+        }
+    }
+
+    /// Calls `f` with each run of consecutive addresses in `offset..offset + len`, in order.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL beyond the end, ENODEV when the device is gone, and what `f` returns.
+    pub(crate) fn segments(
+        &self,
+        offset: u64,
+        len: u64,
+        mut f: impl FnMut(Segment) -> Result,
+    ) -> Result {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.size => {}
+            _ => return Err(EINVAL),
+        }
+        match &self.backing {
+            Backing::Vram(pieces) => {
+                let (mut at, mut left) = (offset, len);
+                for piece in pieces {
+                    if at >= piece.len() {
+                        at -= piece.len();
+                        continue;
+                    }
+                    let here = left.min(piece.len() - at);
+                    if here == 0 {
+                        break;
+                    }
+                    f(Segment { addr: piece.start() + at, len: here })?;
+                    left -= here;
+                    at = 0;
+                }
+                Ok(())
+            }
+            Backing::Gtt { map, .. } => {
+                const PAGE: u64 = PAGE_SIZE as u64;
+                let range = (offset / PAGE) as usize..(offset.saturating_add(len) / PAGE) as usize;
+                // Copied a run at a time, since `f` may sleep and the guard forbids it.
+                let mut at = range.start;
+                while at < range.end {
+                    let run = map
+                        .try_access_with(|map| run(map.bus(), at, range.end))
+                        .ok_or(ENODEV)?
+                        .ok_or(EINVAL)?;
+                    at += (run.len / PAGE) as usize;
+                    f(run)?;
+                }
+                Ok(())
+            }
+            Backing::Device { map, .. } => {
+                let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
+                f(Segment { addr: bus + offset, len })
+            }
+        }
+    }
+}
+
+/// 64-bit words in a page.
+const WORDS: usize = PAGE_SIZE / 8;
+
+/// The piece that holds a byte offset, and the offset in it.
+fn find(pieces: &[VramRange], offset: u64) -> Option<(&VramRange, u64)> {
+    let mut at = offset;
+    for piece in pieces {
+        if at < piece.len() {
+            return Some((piece, at));
+        }
+        at -= piece.len();
+    }
+    None
+}
+
+/// The run of consecutive bus addresses from page `first` on, ending before page `end`.
+fn run(bus: &[u64], first: usize, end: usize) -> Option<Segment> {
+    let addr = *bus.get(first)?;
+    let pages = bus
+        .get(first..end)?
+        .iter()
+        .zip(0u64..)
+        .take_while(|(&page, i)| page == addr.wrapping_add(i * PAGE_SIZE as u64))
+        .count();
+    Some(Segment { addr, len: pages as u64 * PAGE_SIZE as u64 })
+}

@@ -7,7 +7,11 @@
 //! from the harvest registers. From both come the sizes that user programs must allocate for
 //! saving waves (`kfd_queue_ctx_save_restore_size` upstream).
 
-use crate::discovery::Discovery;
+use crate::{
+    discovery::Discovery,
+    hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, Block},
+    regs::Regs,
+};
 use kernel::prelude::*;
 
 mod gfx942;
@@ -129,6 +133,70 @@ pub(crate) struct ChipInfo {
 }
 
 impl ChipInfo {
+    /// Reads what discovery and the harvest registers say (`gfx_v9_4_3_get_cu_info`).
+    pub(crate) fn read(
+        family: &'static Family,
+        gc_version: IpVersion,
+        regs: &Regs,
+        vram_size: u64,
+        visible_vram_size: u64,
+    ) -> Result<Self> {
+        let shape = *regs.discovery().gc();
+        let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
+        let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
+        for xcc in regs.instances(Block::Gc) {
+            for (engine, arrays) in
+                (0..).zip(cu_bitmap.iter_mut()).take(shape.shader_engines as usize)
+            {
+                for (array, bitmap) in
+                    (0..).zip(arrays.iter_mut()).take(shape.shader_arrays_per_engine as usize)
+                {
+                    let active = active_cus(regs, xcc, engine, array) & mask;
+                    cu_count += active.count_ones();
+                    if num_xcc == 0 {
+                        *bitmap = active;
+                    }
+                }
+            }
+            regs.write_at(xcc, gc::GRBM_GFX_INDEX, BROADCAST);
+            num_xcc += 1;
+        }
+        if num_xcc == 0 || cu_count == 0 {
+            return Err(ENODEV);
+        }
+        let shader_engines = num_xcc.checked_mul(shape.shader_engines).ok_or(EOVERFLOW)?;
+        Ok(Self {
+            family,
+            gc: gc_version,
+            sdma: regs.discovery().version(SDMA0_HW_ID).unwrap_or(IpVersion::new(0, 0, 0)),
+            num_xcc,
+            shader_engines,
+            shader_arrays_per_engine: shape.shader_arrays_per_engine,
+            cu_per_array: shape.cu_per_array,
+            cu_count,
+            cu_bitmap,
+            wave_size: shape.wave_size,
+            waves_per_simd: shape.waves_per_simd,
+            max_scratch_slots_per_cu: shape.max_scratch_slots_per_cu,
+            lds_kib: shape.lds_kib,
+            tcp_kib: shape.tcp_kib,
+            sqc_data_kib: shape.sqc_data_kib,
+            sqc_inst_kib: shape.sqc_inst_kib,
+            cu_per_sqc: shape.cu_per_sqc,
+            tcc_kib: shape.tcc_kib,
+            tccs: shape.tccs,
+            vram_size,
+            visible_vram_size,
+            rev_id: nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0
+                .get(regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)),
+            // The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
+            mec_fw_version: regs.read(gc::CP_MEC_ME1_UCODE_ADDR),
+            sdma_fw_version: 0,
+            gb_addr_config: regs.read(gc::GB_ADDR_CONFIG),
+            cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
+        })
+    }
+
     /// SIMDs of all XCCs together.
     pub(crate) fn simd_count(&self) -> u32 {
         self.cu_count.saturating_mul(self.family.simd_per_cu)
@@ -162,6 +230,25 @@ pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result
         cwsr_size: align(ctl_stack_size.checked_add(wg_data).ok_or(EOVERFLOW)?, PAGE)?,
         debug_memory_size: align(waves * 32, 64)?,
     })
+}
+
+/// GRBM_GFX_INDEX that reaches all shader engines, arrays and instances.
+const BROADCAST: u32 = gc::GRBM_GFX_INDEX::SE_BROADCAST_WRITES.mask()
+    | gc::GRBM_GFX_INDEX::SH_BROADCAST_WRITES.mask()
+    | gc::GRBM_GFX_INDEX::INSTANCE_BROADCAST_WRITES.mask();
+/// Discovery's number for SDMA.
+const SDMA0_HW_ID: u16 = 42;
+
+/// The compute units of a shader array that are not fused off. Called at probe only, when nobody
+/// else uses GRBM_GFX_INDEX.
+fn active_cus(regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
+    use gc::{CC_GC_SHADER_ARRAY_CONFIG as Fused, GRBM_GFX_INDEX as Index};
+    let index = Index::INSTANCE_BROADCAST_WRITES
+        .set(Index::SH_INDEX.set(Index::SE_INDEX.set(0, engine), array), 1);
+    regs.write_at(xcc, gc::GRBM_GFX_INDEX, index);
+    let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG)
+        | regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
+    !Fused::INACTIVE_CUS.get(fused)
 }
 
 impl Discovery {

@@ -10,25 +10,178 @@
 //! A doorbell has three names: its index in the slice, the byte offset in the slice that a user
 //! program stores to, and the index in 32-bit words on the whole BAR that MQDs and packets take.
 
-use crate::gpu::Hw;
-use kernel::{prelude::*, sync::Arc};
+use crate::{
+    bo::{pages::PageMap, Bo},
+    chip::Family,
+    gpu::Hw,
+};
+use kernel::{
+    device::Bound,
+    devres::Devres,
+    io::Io,
+    new_mutex, pci,
+    prelude::*,
+    sync::{Arc, Mutex},
+};
 
 /// Bytes of a slice.
 pub(crate) const SLICE_SIZE: usize = 8192;
 /// Doorbells in a slice.
 pub(crate) const SLICE_DOORBELLS: usize = 1024;
+/// Doorbells in a page: beyond, the routing repeats.
+const PAGE_DOORBELLS: u32 = 512;
 
-/// A process' slice of a GPU's doorbells. The slice is free again when the last reference goes.
+/// Word on the BAR of the first XCC's KIQ doorbell (`AMDGPU_DOORBELL_LAYOUT1_KIQ_START`).
+pub(crate) const KIQ: u32 = 0;
+/// Word of HIQ's: the first of the kernel's second page, where KFD's own kernel page lies.
+pub(crate) const HIQ: u32 = 1024;
+/// Word of the interrupt ring's (`AMDGPU_DOORBELL_LAYOUT1_IH`).
+pub(crate) const IH: u32 = 0x1a0 << 1;
+/// 64-bit doorbells from one XCC's kernel queues to the next's (`..._LAYOUT1_XCC_RANGE`).
+pub(crate) const XCC_RANGE: u32 = 0x20;
+/// Last 64-bit doorbell of the user queues of a page (`..._LAYOUT1_USERQUEUE_END`).
+pub(crate) const USER_QUEUE_END: u32 = 0x1f;
+
+/// BAR 2.
+#[pin_data]
+pub(crate) struct Doorbells {
+    bar: Devres<pci::Bar<'static>>,
+    phys: u64,
+    #[pin]
+    slices: Mutex<PageMap>,
+}
+
+impl Doorbells {
+    /// Maps BAR 2 and sets the kernel's slice aside.
+    pub(crate) fn new(pdev: &pci::Device<Bound>) -> Result<Arc<Self>> {
+        let phys = pdev.resource_start(2)?;
+        let len = usize::try_from(pdev.resource_len(2)?)?;
+        let bar = pdev.iomap_region(2, c"rkfd doorbells")?.into_devres()?;
+        let mut slices = PageMap::new(len / SLICE_SIZE)?;
+        slices.reserve(0, 1);
+        Arc::pin_init(
+            pin_init!(Self { bar, phys, slices <- new_mutex!(slices, "rkfd doorbell slices") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Rings a doorbell of the kernel's.
+    pub(crate) fn ring64(&self, word: u32, value: u64) {
+        let _ = self.bar.try_access_with(|bar| bar.try_write64(value, word as usize * 4));
+    }
+
+    /// Rings a doorbell that takes 32 bits.
+    pub(crate) fn ring32(&self, word: u32, value: u32) {
+        let _ = self.bar.try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+    }
+}
+
+/// A process' slice of a GPU's doorbells; free again when the last reference goes.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Slice {
     hw: Arc<Hw>,
     index: usize,
     #[pin]
-    used: kernel::sync::Mutex<[u64; SLICE_DOORBELLS / 64]>,
+    used: Mutex<[u64; SLICE_DOORBELLS / 64]>,
 }
 
-/// A doorbell of a slice; free again when dropped.
+impl Slice {
+    /// Takes a slice.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when every slice is taken.
+    pub(crate) fn new(hw: &Arc<Hw>) -> Result<Arc<Self>> {
+        hw.alive()?;
+        let index = hw.doorbells.slices.lock().alloc(1, 1)?;
+        let used = reserved(hw.chip.family);
+        let hw2 = hw.clone();
+        Arc::pin_init(
+            pin_init!(Self { hw: hw2, index, used <- new_mutex!(used, "rkfd doorbells") }),
+            GFP_KERNEL,
+        )
+        .inspect_err(|_| hw.doorbells.slices.lock().release(index, 1))
+    }
+
+    /// Physical address.
+    pub(crate) fn phys(&self) -> u64 {
+        self.hw.doorbells.phys + (self.index * SLICE_SIZE) as u64
+    }
+
+    /// First page frame, for mapping the slice.
+    pub(crate) fn pfn(&self) -> usize {
+        (self.phys() >> 12) as usize
+    }
+
+    /// A buffer object of the slice, to map it into a VM.
+    pub(crate) fn bo(self: &Arc<Self>) -> Result<Arc<Bo>> {
+        Bo::of_doorbells(&self.hw, self.clone())
+    }
+
+    /// Takes the first free doorbell.
+    ///
+    /// # Errors
+    ///
+    /// EBUSY when none is left.
+    pub(crate) fn alloc(self: &Arc<Self>) -> Result<Doorbell> {
+        let mut used = self.used.lock();
+        for (i, word) in used.iter_mut().enumerate() {
+            let bit = word.trailing_ones();
+            if bit < 64 {
+                *word |= 1 << bit;
+                return Ok(Doorbell { slice: self.clone(), id: (i * 64) as u32 + bit });
+            }
+        }
+        Err(EBUSY)
+    }
+}
+
+/// The doorbells of a slice that belong to other engines.
+fn reserved(family: &Family) -> [u64; SLICE_DOORBELLS / 64] {
+    let (first, last) = family.non_cp_doorbells;
+    core::array::from_fn(|word| {
+        (0..64u32).fold(0, |bits, bit| {
+            let in_page = (word as u32 * 64 + bit) % PAGE_DOORBELLS;
+            bits | u64::from((first..=last).contains(&in_page)) << bit
+        })
+    })
+}
+
+#[pinned_drop]
+impl PinnedDrop for Slice {
+    fn drop(self: Pin<&mut Self>) {
+        self.hw.doorbells.slices.lock().release(self.index, 1);
+    }
+}
+
+/// A doorbell; free again when dropped.
 pub(crate) struct Doorbell {
     slice: Arc<Slice>,
-    id: usize,
+    id: u32,
+}
+
+impl Doorbell {
+    /// Index in the slice.
+    pub(crate) fn index(&self) -> u32 {
+        self.id
+    }
+
+    /// Byte offset in the slice.
+    pub(crate) fn byte_in_slice(&self) -> u64 {
+        u64::from(self.id) * 8
+    }
+
+    /// Index in 32-bit words on the BAR.
+    pub(crate) fn bar_word(&self) -> u32 {
+        (self.slice.index * SLICE_SIZE / 4) as u32 + self.id * 2
+    }
+}
+
+impl Drop for Doorbell {
+    fn drop(&mut self) {
+        let mut used = self.slice.used.lock();
+        if let Some(word) = used.get_mut(self.id as usize / 64) {
+            *word &= !(1 << (self.id % 64));
+        }
+    }
 }

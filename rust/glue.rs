@@ -8,6 +8,8 @@
 // Of the hardware half.
 pub(crate) mod aperture;
 pub(crate) mod dma;
+pub(crate) mod errno;
+pub(crate) mod pci;
 pub(crate) mod workqueue;
 
 // Of the user half.

@@ -3,17 +3,188 @@
 //! A GPU that is up.
 //!
 //! Two layers. [`Hw`] is what memory and address spaces need: registers, VRAM, GART, doorbells,
-//! KIQ. [`Gpu`] is `Hw` with the scheduler and interrupts on top, and is what the user half
-//! holds. Buffer objects, VMs and queues hold an `Arc<Hw>`, never an `Arc<Gpu>`, so that nothing
-//! the scheduler owns leads back to it.
+//! KIQ. [`Gpu`] is `Hw` with the scheduler on top, and is what the user half holds. Buffer
+//! objects, VMs and queues hold an `Arc<Hw>`, never an `Arc<Gpu>`, so that nothing the scheduler
+//! owns leads back to it.
 //!
 //! Both outlive the device: after unbind or a lost device registers read as all ones, stores go
-//! nowhere, [`Hw::alive`] says ENODEV, and memory is only given back to the CPU's side.
+//! nowhere, [`Gpu::alive`] says ENODEV, and memory is only given back to the CPU's side.
+//!
+//! [`Running`] is the hardware's side: guards whose order is the order of teardown.
 
-use kernel::prelude::*;
+use crate::{
+    chip::{ChipInfo, SchedulerKind},
+    doorbell::Slice,
+    driver::PciInfo,
+    gmc, ih, ring,
+    sched::{self, Scheduler},
+    upcall,
+};
+use core::num::NonZeroU16;
+use kernel::{device, pci, prelude::*, sync::Arc};
 
+mod hash;
 mod hw;
 mod registry;
 
-pub(crate) use hw::Hw;
+pub(crate) use hw::{Hw, Parts, REMAP_OFFSET};
 pub(crate) use registry::{gpus, init, lookup};
+
+/// Name of a GPU in the ABI: 16 bits, never 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GpuId(NonZeroU16);
+
+impl GpuId {
+    /// `id`, or 1 instead of 0.
+    fn new(id: u16) -> Self {
+        Self(NonZeroU16::new(id).unwrap_or(NonZeroU16::MIN))
+    }
+
+    /// The number.
+    pub(crate) fn get(self) -> u16 {
+        self.0.get()
+    }
+}
+
+impl kernel::fmt::Display for GpuId {
+    fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
+        write!(f, "{}", self.0.get())
+    }
+}
+
+/// A GPU.
+pub(crate) struct Gpu {
+    id: GpuId,
+    pci: PciInfo,
+    hw: Arc<Hw>,
+    scheduler: Arc<dyn Scheduler>,
+}
+
+impl Gpu {
+    /// Name in the ABI.
+    pub(crate) fn id(&self) -> GpuId {
+        self.id
+    }
+
+    /// What the chip is.
+    pub(crate) fn chip(&self) -> &ChipInfo {
+        &self.hw.chip
+    }
+
+    /// Ids and place on the bus.
+    pub(crate) fn pci(&self) -> &PciInfo {
+        &self.pci
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &device::Device {
+        self.hw.device()
+    }
+
+    /// ENODEV after unbind, or when the device doesn't answer.
+    pub(crate) fn alive(&self) -> Result {
+        self.hw.alive()
+    }
+
+    /// The clock counter; 0 when the device is gone.
+    pub(crate) fn clock(&self) -> u64 {
+        self.hw.clock()
+    }
+
+    /// Ticks of the clock in a second: the reference clock of MI300.
+    pub(crate) fn clock_hz(&self) -> u64 {
+        100_000_000
+    }
+
+    /// Who runs the queues.
+    pub(crate) fn scheduler(&self) -> &dyn Scheduler {
+        &*self.scheduler
+    }
+
+    /// The lower layer.
+    pub(crate) fn hw(&self) -> &Arc<Hw> {
+        &self.hw
+    }
+
+    /// Bytes of VRAM in use.
+    pub(crate) fn vram_used(&self) -> u64 {
+        self.hw.vram.usable() - self.hw.vram.free()
+    }
+
+    /// Bytes of VRAM that buffer objects can still get.
+    pub(crate) fn vram_available(&self) -> u64 {
+        self.hw.vram.free()
+    }
+
+    /// A slice of doorbells for a process.
+    pub(crate) fn doorbell_slice(&self) -> Result<Arc<Slice>> {
+        Slice::new(&self.hw)
+    }
+}
+
+/// The hardware runs. Fields are dropped in this order, each undoing one step of [`start`].
+pub(crate) struct Running {
+    _listed: Listed,
+    _scheduler: sched::Started,
+    _kiq: ring::Started,
+    _ih: ih::Enabled,
+    _gmc: gmc::Enabled,
+    gpu: Arc<Gpu>,
+}
+
+impl Running {
+    /// The GPU.
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+}
+
+/// Brings a GPU up. Each guard that was made is dropped if a later step fails.
+pub(crate) fn start(
+    pdev: &pci::Device<device::Bound>,
+    hw: Arc<Hw>,
+    pci: PciInfo,
+) -> Result<Running> {
+    let gmc = gmc::Enabled::new(&hw)?;
+    let scheduler = match hw.chip.family.scheduler {
+        SchedulerKind::Cpsch => sched::cpsch(&hw)?,
+    };
+    let id = registry::unique(hash::gpu_id(&pci, &hw.chip));
+    let gpu = Arc::new(Gpu { id, pci, hw: hw.clone(), scheduler: scheduler.clone() }, GFP_KERNEL)?;
+    let ih = ih::Enabled::new(pdev, &gpu)?;
+    let kiq = ring::Started::new(&hw)?;
+    let scheduler = sched::Started::new(&hw, scheduler)?;
+    let listed = Listed::new(&gpu)?;
+    Ok(Running {
+        _listed: listed,
+        _scheduler: scheduler,
+        _kiq: kiq,
+        _ih: ih,
+        _gmc: gmc,
+        gpu,
+    })
+}
+
+/// The GPU can be found, and the user half knows it.
+struct Listed(Arc<Gpu>);
+
+impl Listed {
+    fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        registry::add(gpu)?;
+        if let Some(sink) = upcall::sink() {
+            sink.gpu_added(gpu).inspect_err(|_| registry::remove(gpu))?;
+        }
+        Ok(Self(gpu.clone()))
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        registry::remove(&self.0);
+        // Nothing new from here on: calls fail with ENODEV.
+        self.0.hw.unbind();
+        if let Some(sink) = upcall::sink() {
+            sink.gpu_removed(&self.0);
+        }
+    }
+}

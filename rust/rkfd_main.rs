@@ -54,6 +54,7 @@ struct Rkfd {
 impl kernel::InPlaceModule for Rkfd {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         gpu::init();
+        vm::pasid::init();
         // The user half registers its upcalls (`upcall::register`) here, before any probe.
         try_pin_init!(Self {
             driver <- kernel::driver::Registration::new(

@@ -12,7 +12,7 @@ pub(super) static FAMILY: Family = Family {
     gfx_target_version: 90402,
     name: c"gfx942",
     scheduler: SchedulerKind::Cpsch,
-    dma_bits: 44,
+    dma_bits: 48,
     simd_per_cu: 4,
     waves_per_simd: 8,
     wave_size: 64,

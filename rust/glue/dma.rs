@@ -146,3 +146,30 @@ pub(crate) unsafe fn assume_bound(dev: &device::Device) -> &device::Device<Bound
     // SAFETY: The context is a type parameter without data, and the caller vouches for it.
     unsafe { &*core::ptr::from_ref(dev).cast() }
 }
+
+/// Runs `f` on the address of a 64-bit word of a page.
+fn with_word<R>(page: &Page, index: usize, f: impl FnOnce(*mut u64) -> R) -> Result<R> {
+    if index >= PAGE_SIZE / 8 {
+        return Err(EINVAL);
+    }
+    // SAFETY: The page is valid; the mapping is undone below, and `f` can't sleep with it since
+    // it only loads or stores.
+    let base = unsafe { bindings::kmap_local_page(page.as_ptr()) }.cast::<u64>();
+    let result = f(base.wrapping_add(index));
+    // SAFETY: `base` is the innermost local mapping.
+    unsafe { bindings::kunmap_local(base.cast()) };
+    Ok(result)
+}
+
+/// Loads a 64-bit word of a page that a device may store to.
+pub(crate) fn read_u64(page: &Page, index: usize) -> Result<u64> {
+    // SAFETY: The address lies in the page and is aligned; the load is volatile, since the device
+    // may store at any time.
+    with_word(page, index, |at| u64::from_le(unsafe { at.read_volatile() }))
+}
+
+/// Stores a 64-bit word of a page that a device may load.
+pub(crate) fn write_u64(page: &Page, index: usize, value: u64) -> Result {
+    // SAFETY: As for `read_u64`.
+    with_word(page, index, |at| unsafe { at.write_volatile(value.to_le()) })
+}

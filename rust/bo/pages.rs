@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A bitmap of pages: the allocator behind VRAM, GART and doorbells.
+//!
+//! One bit a page, first fit from where the last search ended. A free never allocates, so it
+//! cannot fail. 192 GiB of VRAM take 6 MiB of bits.
+
+use kernel::prelude::*;
+
+/// The pages of something; a set bit is a page in use.
+pub(crate) struct PageMap {
+    words: KVVec<u64>,
+    pages: usize,
+    free: usize,
+    next: usize,
+}
+
+impl PageMap {
+    /// All pages free.
+    pub(crate) fn new(pages: usize) -> Result<Self> {
+        let words = KVVec::from_elem(0u64, pages.div_ceil(64), GFP_KERNEL)?;
+        Ok(Self { words, pages, free: pages, next: 0 })
+    }
+
+    /// Number of free pages.
+    pub(crate) fn free_pages(&self) -> usize {
+        self.free
+    }
+
+    /// The first page in `from..end` whose bit is `set`.
+    fn find(&self, from: usize, end: usize, set: bool) -> Option<usize> {
+        let mut at = from;
+        while at < end {
+            let word = *self.words.get(at / 64)?;
+            let word = (if set { word } else { !word }) >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros() as usize;
+                return (found < end).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    fn search(&self, count: usize, align: usize, from: usize, to: usize) -> Option<usize> {
+        let mut at = from;
+        loop {
+            at = self.find(at, to, false)?.checked_next_multiple_of(align)?;
+            let end = at.checked_add(count)?;
+            if end > to {
+                return None;
+            }
+            match self.find(at, end, true) {
+                None => return Some(at),
+                Some(used) => at = used + 1,
+            }
+        }
+    }
+
+    fn mark(&mut self, first: usize, count: usize, set: bool) {
+        for page in first..first.saturating_add(count).min(self.pages) {
+            if let Some(word) = self.words.get_mut(page / 64) {
+                let bit = 1u64 << (page % 64);
+                if (*word & bit != 0) == set {
+                    continue;
+                }
+                *word ^= bit;
+                if set {
+                    self.free -= 1;
+                } else {
+                    self.free += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes `count` pages in a row, the first a multiple of `align`.
+    pub(crate) fn alloc(&mut self, count: usize, align: usize) -> Result<usize> {
+        if count == 0 || align == 0 || count > self.free {
+            return Err(ENOMEM);
+        }
+        let found = self
+            .search(count, align, self.next.min(self.pages), self.pages)
+            .or_else(|| self.search(count, align, 0, self.pages))
+            .ok_or(ENOMEM)?;
+        self.mark(found, count, true);
+        self.next = found + count;
+        Ok(found)
+    }
+
+    /// Takes given pages, whether or not they were free.
+    pub(crate) fn reserve(&mut self, first: usize, count: usize) {
+        self.mark(first, count, true);
+    }
+
+    /// Gives pages back.
+    pub(crate) fn release(&mut self, first: usize, count: usize) {
+        self.mark(first, count, false);
+    }
+}

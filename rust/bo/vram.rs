@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! VRAM: which pages are in use, and access through BAR 0.
+//!
+//! The driver needs to reach all memory that it gives out (page tables, MQDs, clearing), so only
+//! the part behind BAR 0 is used, less what firmware keeps at the end.
+
+use super::pages::PageMap;
+use crate::{glue::aperture::Aperture, gpu::Hw, hw::discovery};
+use kernel::{devres::Devres, new_mutex, prelude::*, sync::Arc, sync::Mutex};
+
+/// Page of the GPU and of everything here.
+pub(crate) const PAGE: u64 = 4096;
+
+/// What firmware keeps at the end of VRAM when no VBIOS tells: `AMDGPU_VBIOS_...` in
+/// `amdgpu_ttm.c`, `DISCOVERY_TMR_OFFSET` and the trusted memory region, 280 MiB.
+const FIRMWARE_RESERVED: u64 = 280 << 20;
+
+/// The memory of a GPU.
+#[pin_data]
+pub(crate) struct Vram {
+    aperture: Devres<Aperture>,
+    /// Physical address of BAR 0.
+    phys: u64,
+    /// Bytes that can be given out.
+    usable: u64,
+    #[pin]
+    map: Mutex<PageMap>,
+}
+
+impl Vram {
+    /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them.
+    pub(crate) fn new(
+        aperture: Devres<Aperture>,
+        phys: u64,
+        size: u64,
+        visible: u64,
+    ) -> Result<Arc<Self>> {
+        // A small VRAM is an emulated one, whose firmware is small too.
+        let reserved = FIRMWARE_RESERVED.min(size / 16).max(discovery::OFFSET_FROM_END);
+        let usable = visible.min(size.saturating_sub(reserved)) / PAGE * PAGE;
+        let mut map = PageMap::new(usize::try_from(usable / PAGE)?)?;
+        // Offset 0 is never given out, so that a zero address is always a mistake.
+        map.reserve(0, 1);
+        Arc::pin_init(
+            pin_init!(Self { aperture, phys, usable, map <- new_mutex!(map, "rkfd VRAM") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Access to the bytes, if the device is there.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&Aperture) -> Result<R>) -> Result<R> {
+        self.aperture.try_access_with(f).ok_or(ENODEV)?
+    }
+
+    /// Physical address of a byte offset, for mapping it into a user program.
+    pub(crate) fn phys(&self, offset: u64) -> u64 {
+        self.phys.wrapping_add(offset)
+    }
+
+    /// Bytes that can be given out in all.
+    pub(crate) fn usable(&self) -> u64 {
+        self.usable
+    }
+
+    /// Bytes free.
+    pub(crate) fn free(&self) -> u64 {
+        self.map.lock().free_pages() as u64 * PAGE
+    }
+
+    /// Takes pages that are never given back, for what lives as long as the device.
+    pub(crate) fn alloc_forever(&self, len: u64) -> Result<u64> {
+        let first = self.map.lock().alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
+        let start = first as u64 * PAGE;
+        self.zero(start, len)?;
+        Ok(start)
+    }
+
+    /// Clears a range, a piece at a time: the device may go in between.
+    pub(crate) fn zero(&self, start: u64, len: u64) -> Result {
+        const PIECE: u64 = 1 << 20;
+        let mut done = 0;
+        while done < len {
+            let piece = PIECE.min(len - done);
+            self.with(|bytes| bytes.zero(start + done, piece))?;
+            done += piece;
+        }
+        Ok(())
+    }
+}
+
+/// Some pages of VRAM in a row; free again when dropped.
+pub(crate) struct VramRange {
+    hw: Arc<Hw>,
+    start: u64,
+    len: u64,
+}
+
+impl VramRange {
+    /// Takes `len` bytes, rounded up to pages, cleared. Large ranges start at a multiple of
+    /// 2 MiB, so that one page table entry can map 512 pages.
+    pub(crate) fn new(hw: &Arc<Hw>, len: u64) -> Result<Self> {
+        let range = Self::uncleared(hw, len)?;
+        hw.vram.zero(range.start, range.len)?;
+        Ok(range)
+    }
+
+    fn uncleared(hw: &Arc<Hw>, len: u64) -> Result<Self> {
+        let pages = usize::try_from(len.div_ceil(PAGE))?;
+        let align = if pages >= 512 { 512 } else { 1 };
+        let first = hw.vram.map.lock().alloc(pages, align)?;
+        Ok(Self { hw: hw.clone(), start: first as u64 * PAGE, len: pages as u64 * PAGE })
+    }
+
+    /// Takes `len` bytes in as few pieces as there are, cleared.
+    pub(crate) fn pieces(hw: &Arc<Hw>, len: u64) -> Result<KVec<Self>> {
+        let mut pieces = KVec::new();
+        let mut left = len.checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
+        if left > hw.vram.free() {
+            return Err(ENOMEM);
+        }
+        let mut want = left;
+        while left > 0 {
+            match Self::uncleared(hw, want.min(left)) {
+                Ok(piece) => {
+                    left -= piece.len;
+                    hw.vram.zero(piece.start, piece.len)?;
+                    pieces.push(piece, GFP_KERNEL)?;
+                }
+                Err(_) if want > PAGE => want = (want / 2).next_multiple_of(PAGE),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Byte offset in VRAM.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Loads a 64-bit word at a byte offset in the range.
+    pub(crate) fn read64(&self, at: u64) -> Result<u64> {
+        let at = self.check(at, 8)?;
+        self.hw.vram.with(|bytes| bytes.read64(at))
+    }
+
+    /// Loads a word.
+    pub(crate) fn read32(&self, at: u64) -> Result<u32> {
+        let at = self.check(at, 4)?;
+        self.hw.vram.with(|bytes| bytes.read32(at))
+    }
+
+    /// Stores a 64-bit word.
+    pub(crate) fn write64(&self, at: u64, value: u64) -> Result {
+        let at = self.check(at, 8)?;
+        self.hw.vram.with(|bytes| bytes.write64(at, value))
+    }
+
+    /// Stores words from byte offset `at` on.
+    pub(crate) fn write_words(&self, at: u64, words: &[u32]) -> Result {
+        let at = self.check(at, words.len() as u64 * 4)?;
+        self.hw.vram.with(|bytes| {
+            words.iter().zip(0u64..).try_for_each(|(&word, i)| bytes.write32(at + i * 4, word))
+        })
+    }
+
+    /// Stores 64-bit words: `count` of them from byte offset `at` on, the i-th being `value(i)`.
+    pub(crate) fn fill64(&self, at: u64, count: u64, value: impl Fn(u64) -> u64) -> Result {
+        let at = self.check(at, count.checked_mul(8).ok_or(EINVAL)?)?;
+        self.hw
+            .vram
+            .with(|bytes| (0..count).try_for_each(|i| bytes.write64(at + i * 8, value(i))))
+    }
+
+    fn check(&self, at: u64, len: u64) -> Result<u64> {
+        match at.checked_add(len) {
+            Some(end) if end <= self.len => Ok(self.start + at),
+            _ => Err(EINVAL),
+        }
+    }
+}
+
+impl Drop for VramRange {
+    fn drop(&mut self) {
+        // Offsets came from the page map, so they fit.
+        self.hw.vram.map.lock().release((self.start / PAGE) as usize, (self.len / PAGE) as usize);
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! IP discovery: the device's own list of what it is made of.
+//!
+//! Firmware leaves a binary 64 KiB before the end of VRAM. Its IP table lists the IP blocks with
+//! version and base addresses; its GC table counts shader engines and compute units; its harvest
+//! table names what is fused off. None of it is trusted: the whole is copied once, offsets and
+//! counts are checked against the copy's size, and checksums must hold. Only what is used later
+//! is kept.
+
+use crate::{
+    chip::IpVersion,
+    glue::aperture::Aperture,
+    hw::{
+        discovery::{
+            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, IpHeader, BINARY_SIGNATURE,
+            GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC,
+            TABLE_HARVEST, TABLE_IP,
+        },
+        regs::Block,
+    },
+};
+use kernel::{device, prelude::*};
+
+/// Base addresses of a block that are kept; blocks have at most this many segments.
+const SEGMENTS: usize = 10;
+/// More entries than any chip has: a bound for untrusted counts.
+const MAX_IPS: usize = 512;
+const MAX_DIES: usize = 16;
+const MAX_INSTANCES: u8 = 16;
+
+/// Bytes from the start of the IP table to its flag for 64-bit base addresses.
+const WIDE_FLAG_OFFSET: usize = 78;
+
+/// One instance of an IP block.
+struct Ip {
+    hw_id: u16,
+    instance: u8,
+    version: IpVersion,
+    bases: [Option<u32>; SEGMENTS],
+}
+
+/// Counts of the graphics core, of one XCC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcInfo {
+    pub(crate) shader_engines: u32,
+    pub(crate) shader_arrays_per_engine: u32,
+    pub(crate) cu_per_array: u32,
+    pub(crate) wave_size: u32,
+    pub(crate) waves_per_simd: u32,
+    pub(crate) max_scratch_slots_per_cu: u32,
+    pub(crate) lds_kib: u32,
+    pub(crate) tccs: u32,
+    pub(crate) tcp_kib: u32,
+    pub(crate) cu_per_sqc: u32,
+    pub(crate) sqc_inst_kib: u32,
+    pub(crate) sqc_data_kib: u32,
+    pub(crate) tcc_kib: u32,
+}
+
+/// The discovery table, parsed.
+pub(crate) struct Discovery {
+    ips: KVec<Ip>,
+    gc: GcInfo,
+}
+
+/// Bytes of the harvest table: its header and 32 entries.
+const HARVEST_SIZE: u16 = 8 + 32 * 4;
+
+/// Why a table was refused: what is said to the log.
+type Reason = &'static str;
+
+impl Discovery {
+    /// Reads the table at the end of VRAM.
+    pub(crate) fn read(dev: &device::Device, vram: &Aperture, vram_size: u64) -> Result<Self> {
+        let at = vram_size.checked_sub(OFFSET_FROM_END).ok_or(ENODEV)?;
+        let mut binary = KVVec::with_capacity(MAX_SIZE, GFP_KERNEL)?;
+        for word in 0..MAX_SIZE as u64 / 4 {
+            binary.extend_from_slice(&vram.read32(at + word * 4)?.to_le_bytes(), GFP_KERNEL)?;
+        }
+        let mut ips = KVec::new();
+        match parse(&binary, &mut ips) {
+            Ok(Ok(gc)) => Ok(Self { ips, gc }),
+            Ok(Err(reason)) => {
+                dev_err!(
+                    dev,
+                    "the discovery table at VRAM offset {:#x} is unusable: {}\n",
+                    at,
+                    reason
+                );
+                Err(EINVAL)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts of the graphics core.
+    pub(crate) fn gc(&self) -> &GcInfo {
+        &self.gc
+    }
+
+    /// Version of the first instance of a block.
+    pub(crate) fn version(&self, hw_id: u16) -> Option<IpVersion> {
+        self.ips.iter().find(|ip| ip.hw_id == hw_id).map(|ip| ip.version)
+    }
+
+    /// Base address of a segment of an instance, in words.
+    pub(crate) fn base(&self, block: Block, instance: u8, segment: u8) -> Option<u32> {
+        let ip = self.ips.iter().find(|ip| ip.hw_id == block as u16 && ip.instance == instance)?;
+        *ip.bases.get(usize::from(segment))?
+    }
+
+    /// The instances of a block.
+    pub(crate) fn instances(&self, hw_id: u16) -> impl Iterator<Item = u8> + '_ {
+        (0..MAX_INSTANCES)
+            .filter(move |&i| self.ips.iter().any(|ip| ip.hw_id == hw_id && ip.instance == i))
+    }
+}
+
+/// A table of the binary: checked to lie within it, and its checksum to hold.
+fn table(binary: &[u8], index: usize) -> Result<Option<&[u8]>, Reason> {
+    const CUT: Reason = "a table is cut short";
+    // Version 2 of the header counts its tables before it lists them.
+    let first = if u16_at(binary, 4) == Some(2) { 16 } else { 12 };
+    let offset = usize::from(u16_at(binary, first + index * 8).ok_or(CUT)?);
+    let sum = u16_at(binary, first + index * 8 + 2).ok_or(CUT)?;
+    if offset == 0 {
+        return Ok(None);
+    }
+    let rest = binary.get(offset..).ok_or(CUT)?;
+    // As Linux does: the size is the one that the table itself tells.
+    let size = match index {
+        TABLE_IP => u16_at(rest, 6),
+        TABLE_GC => u16_at(rest, 8),
+        _ => Some(HARVEST_SIZE),
+    };
+    let bytes = rest.get(..usize::from(size.ok_or(CUT)?)).ok_or(CUT)?;
+    if checksum(bytes) != sum {
+        return Err("a table has a wrong checksum");
+    }
+    Ok(Some(bytes))
+}
+
+/// Parses the binary. The outer error is ours, the inner one the device's.
+fn parse(bytes: &[u8], ips: &mut KVec<Ip>) -> Result<Result<GcInfo, Reason>> {
+    let binary = match check(bytes) {
+        Ok(binary) => binary,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    match parse_ips(binary, ips)? {
+        Ok(()) => {}
+        Err(reason) => return Ok(Err(reason)),
+    }
+    Ok(harvest(binary, ips).and_then(|()| parse_gc(binary)))
+}
+
+/// Signature, size and checksum; returns the binary cut to its size.
+fn check(bytes: &[u8]) -> Result<&[u8], Reason> {
+    let words: [u32; 15] =
+        core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let header = BinaryHeader::read(&words).ok_or("header cut short")?;
+    if header.get(BinaryHeader::SIGNATURE) != u64::from(BINARY_SIGNATURE) {
+        return Err("wrong signature");
+    }
+    if header.get(BinaryHeader::VERSION_MAJOR) > 2 {
+        return Err("unknown version of the binary");
+    }
+    let size = header.get(BinaryHeader::SIZE) as usize;
+    let binary = bytes.get(..size).ok_or("its size is larger than the space set aside for it")?;
+    // The sum covers what follows the field that holds it.
+    let summed = binary.get(10..).ok_or("its size is smaller than its header")?;
+    if u64::from(checksum(summed)) != header.get(BinaryHeader::CHECKSUM) {
+        return Err("wrong checksum");
+    }
+    Ok(binary)
+}
+
+fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
+    macro_rules! need {
+        ($value:expr, $reason:literal) => {
+            match $value {
+                Some(value) => value,
+                None => return Ok(Err($reason)),
+            }
+        };
+    }
+    let head = match table(binary, TABLE_IP) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Ok(Err("no IP table")),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    if u32_at(head, 0) != Some(IP_SIGNATURE) {
+        return Ok(Err("wrong signature of the IP table"));
+    }
+    const CUT: &str = "the IP table is cut short";
+    let version = u16_at(head, 4).unwrap_or(0);
+    let wide = version >= 4 && u16_at(head, WIDE_FLAG_OFFSET).unwrap_or(0) & 1 == 1;
+    let base_size = if wide { 8 } else { 4 };
+    let dies = usize::from(need!(u16_at(head, 12), "the IP table is cut short"));
+    if dies == 0 || dies > MAX_DIES {
+        return Ok(Err("the IP table has an impossible number of dies"));
+    }
+    for die in 0..dies {
+        let start = usize::from(need!(u16_at(head, 16 + die * 4), "the IP table is cut short"));
+        let count = usize::from(need!(u16_at(binary, start + 2), "the IP table is cut short"));
+        let mut at = start + 4;
+        for _ in 0..count {
+            let Some(entry) = binary.get(at..).filter(|rest| rest.len() >= 8) else {
+                return Ok(Err(CUT));
+            };
+            let byte = |i: usize| entry.get(i).copied().unwrap_or(0);
+            let hw_id = u16_at(entry, 0).unwrap_or(0);
+            let instance = byte(2);
+            let bases = usize::from(byte(3));
+            let revision = byte(6);
+            let end = 8 + bases * base_size;
+            if entry.len() < end {
+                return Ok(Err(CUT));
+            }
+            let ip = Ip {
+                hw_id,
+                instance,
+                version: IpVersion::new(byte(4), byte(5), revision),
+                bases: core::array::from_fn(|segment| {
+                    if segment >= bases {
+                        return None;
+                    }
+                    // Of a 64-bit base the upper half names the die; words have 30 bits.
+                    let low = u32_at(entry, 8 + segment * base_size)?;
+                    Some(if wide { low & 0x3fff_ffff } else { low })
+                }),
+            };
+            let twice = ips.iter().any(|other| other.hw_id == hw_id && other.instance == instance);
+            // Blocks that are not used here may repeat; the first of them counts.
+            if instance < MAX_INSTANCES && !twice {
+                if ips.len() >= MAX_IPS {
+                    return Ok(Err("the IP table has too many entries"));
+                }
+                ips.push(ip, GFP_KERNEL)?;
+            }
+            at += end;
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Takes out what is fused off. Only XCCs matter here.
+fn harvest(binary: &[u8], ips: &mut KVec<Ip>) -> Result<(), Reason> {
+    let Some(list) = table(binary, TABLE_HARVEST)? else { return Ok(()) };
+    if u32_at(list, 0) != Some(HARVEST_SIGNATURE) {
+        return Err("wrong signature of the harvest table");
+    }
+    for at in (8..list.len()).step_by(4) {
+        let (Some(hw_id), Some(&instance)) = (u16_at(list, at), list.get(at + 2)) else { break };
+        if hw_id == 0 {
+            break;
+        }
+        if hw_id == Block::Gc as u16 {
+            ips.retain(|ip| ip.hw_id != hw_id || ip.instance != instance);
+        }
+    }
+    Ok(())
+}
+
+fn parse_gc(binary: &[u8]) -> Result<GcInfo, Reason> {
+    let bytes = table(binary, TABLE_GC)?.ok_or("no GC table")?;
+    // A table of an older minor version is shorter: what it lacks is zero.
+    let words: [u32; 27] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let info = GcInfoV2_1::read(&words).ok_or("GC table cut short")?;
+    let field = |field| info.get(field) as u32;
+    if field(GcInfoV2_1::TABLE_ID) != GC_TABLE_ID {
+        return Err("wrong signature of the GC table");
+    }
+    if field(GcInfoV2_1::VERSION_MAJOR) != 2 {
+        return Err("unknown version of the GC table");
+    }
+    let gc = GcInfo {
+        shader_engines: field(GcInfoV2_1::NUM_SE),
+        shader_arrays_per_engine: field(GcInfoV2_1::NUM_SH_PER_SE),
+        cu_per_array: field(GcInfoV2_1::NUM_CU_PER_SH),
+        wave_size: field(GcInfoV2_1::WAVE_SIZE),
+        waves_per_simd: field(GcInfoV2_1::MAX_WAVES_PER_SIMD),
+        max_scratch_slots_per_cu: field(GcInfoV2_1::MAX_SCRATCH_SLOTS_PER_CU),
+        lds_kib: field(GcInfoV2_1::LDS_SIZE),
+        tccs: field(GcInfoV2_1::NUM_TCCS),
+        tcp_kib: field(GcInfoV2_1::TCP_SIZE_PER_CU),
+        cu_per_sqc: field(GcInfoV2_1::NUM_CU_PER_SQC),
+        sqc_inst_kib: field(GcInfoV2_1::INSTRUCTION_CACHE_SIZE_PER_SQC),
+        sqc_data_kib: field(GcInfoV2_1::SCALAR_DATA_CACHE_SIZE_PER_SQC),
+        tcc_kib: field(GcInfoV2_1::TCC_SIZE),
+    };
+    let sane = (1..=8).contains(&gc.shader_engines)
+        && (1..=4).contains(&gc.shader_arrays_per_engine)
+        && (1..=32).contains(&gc.cu_per_array)
+        && (32..=64).contains(&gc.wave_size);
+    if sane {
+        Ok(gc)
+    } else {
+        Err("the GC table has impossible counts")
+    }
+}

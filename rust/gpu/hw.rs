@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What memory and address spaces need of a GPU: registers, VRAM, GART, doorbells, KIQ.
+//!
+//! Made once at probe, after the checks that the device is there and its firmware runs. It
+//! outlives the device: see [`super`].
+//!
+//! Lock order: `bound`, `kiq`, `tlb` and `kept` are leaves, taken in that order if at all.
+
+use crate::{
+    bo::{kernel_mem::Words, vram::Vram},
+    chip::ChipInfo,
+    doorbell::Doorbells,
+    glue,
+    gmc::{gart::Gart, Layout},
+    hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio},
+    regs::Regs,
+    ring::Kiq,
+    sched::Keep,
+};
+use kernel::{
+    device::{self, Bound},
+    new_mutex,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{Atomic, Relaxed},
+        Arc, Mutex,
+    },
+};
+
+/// Byte offset of the page of BAR 5 where the HDP flush registers are made visible, and where
+/// user programs map them (`MMIO_REG_HOLE_OFFSET` of `nbio_v7_9.c`).
+pub(crate) const REMAP_OFFSET: u32 = 0x80000 - 4096;
+
+/// The lower layer of a GPU.
+#[pin_data]
+pub(crate) struct Hw {
+    dev: ARef<device::Device>,
+    pub(crate) regs: Arc<Regs>,
+    pub(crate) vram: Arc<Vram>,
+    pub(crate) gart: Arc<Gart>,
+    pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) layout: Layout,
+    pub(crate) chip: ChipInfo,
+    /// Physical address of BAR 5.
+    pub(crate) mmio_phys: u64,
+    /// Where stray accesses to system memory go.
+    pub(crate) dummy_page: Words,
+    /// Offset in VRAM of where stray accesses to VRAM go.
+    pub(crate) scratch_page: u64,
+    lost: Atomic<u32>,
+    /// Resets the device went through: a fence of an earlier one never completes.
+    generation: Atomic<u32>,
+    /// Held while something is added to the device's managed resources; false after unbind.
+    #[pin]
+    bound: Mutex<bool>,
+    #[pin]
+    kiq: Mutex<Option<Kiq>>,
+    /// Held over a TLB flush by registers.
+    #[pin]
+    pub(crate) tlb: Mutex<()>,
+    /// Held while GRBM_GFX_CNTL or GRBM_GFX_INDEX point somewhere else than usual.
+    #[pin]
+    pub(crate) grbm: Mutex<()>,
+    /// What hardware that didn't acknowledge may still touch; freed when it provably can't.
+    #[pin]
+    kept: Mutex<KVec<Keep>>,
+}
+
+/// What [`Hw::new`] is made of, in order of bring-up.
+pub(crate) struct Parts {
+    pub(crate) dev: ARef<device::Device>,
+    pub(crate) regs: Arc<Regs>,
+    pub(crate) vram: Arc<Vram>,
+    pub(crate) gart: Arc<Gart>,
+    pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) layout: Layout,
+    pub(crate) chip: ChipInfo,
+    pub(crate) mmio_phys: u64,
+    pub(crate) dummy_page: Words,
+    pub(crate) scratch_page: u64,
+}
+
+impl Hw {
+    /// The device.
+    pub(crate) fn device(&self) -> &device::Device {
+        &self.dev
+    }
+
+    /// ENODEV after unbind, or when the device was found not to answer.
+    pub(crate) fn alive(&self) -> Result {
+        if self.lost.load(Relaxed) != 0 {
+            return Err(ENODEV);
+        }
+        if self.regs.gone() {
+            self.set_lost();
+            return Err(ENODEV);
+        }
+        Ok(())
+    }
+
+    /// From now on the device counts as gone.
+    pub(crate) fn set_lost(&self) {
+        self.lost.store(1, Relaxed);
+    }
+
+    /// The generation that fences made now belong to.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.load(Relaxed)
+    }
+
+    /// Runs `f` while the device can't be unbound.
+    pub(crate) fn while_bound<R>(
+        &self,
+        f: impl FnOnce(&device::Device<Bound>) -> Result<R>,
+    ) -> Result<R> {
+        let bound = self.bound.lock();
+        if !*bound {
+            return Err(ENODEV);
+        }
+        // SAFETY: `unbind` takes the lock and clears the flag before the device is let go.
+        f(unsafe { glue::dma::assume_bound(&self.dev) })
+    }
+
+    /// The device is about to be unbound: nothing is added to its resources any more.
+    pub(crate) fn unbind(&self) {
+        self.set_lost();
+        *self.bound.lock() = false;
+    }
+
+    /// Makes what the CPU wrote to VRAM visible to the GPU.
+    pub(crate) fn flush_hdp(&self) {
+        let _ = self.vram.with(|bytes| {
+            bytes.flush();
+            Ok(())
+        });
+        self.regs.write_word(REMAP_OFFSET / 4, 0);
+        // Waits until the store has arrived.
+        self.regs.read(nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE);
+    }
+
+    /// The GPU's clock counter.
+    pub(crate) fn clock(&self) -> u64 {
+        let _lock = self.grbm.lock();
+        self.regs.write(gc::RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
+        let low = u64::from(self.regs.read(gc::RLC_GPU_CLOCK_COUNT_LSB));
+        let high = u64::from(self.regs.read(gc::RLC_GPU_CLOCK_COUNT_MSB));
+        match high << 32 | low {
+            u64::MAX => 0,
+            clock => clock,
+        }
+    }
+
+    /// Hands KIQ over, or takes it away.
+    pub(crate) fn set_kiq(&self, kiq: Option<Kiq>) -> Option<Kiq> {
+        core::mem::replace(&mut *self.kiq.lock(), kiq)
+    }
+
+    /// Runs `f` on KIQ, if it runs.
+    pub(crate) fn with_kiq<R>(&self, f: impl FnOnce(&mut Kiq) -> R) -> Option<R> {
+        let mut kiq = self.kiq.lock();
+        (*kiq).as_mut().map(f)
+    }
+
+    /// Keeps something that the hardware may still touch.
+    pub(crate) fn keep(&self, what: Keep) {
+        let mut kept = self.kept.lock();
+        if let Err(error) = kept.reserve(1, GFP_KERNEL) {
+            drop(kept);
+            dev_err!(self.dev, "no memory to keep track of a hung queue ({:?})\n", error);
+            // Leaked, since freeing it would hand memory to others that the GPU writes to.
+            core::mem::forget(what);
+            return;
+        }
+        // There is room.
+        let _ = kept.push(what, GFP_KERNEL);
+    }
+
+    /// The hardware was stopped for good: frees what was kept.
+    pub(crate) fn release_kept(&self) {
+        let kept = core::mem::replace(&mut *self.kept.lock(), KVec::new());
+        drop(kept);
+    }
+}
+
+impl Hw {
+    /// Puts the parts together.
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
+        let Parts {
+            dev,
+            regs,
+            vram,
+            gart,
+            doorbells,
+            layout,
+            chip,
+            mmio_phys,
+            dummy_page,
+            scratch_page,
+        } = parts;
+        Arc::pin_init(
+            pin_init!(Self {
+                dev,
+                regs,
+                vram,
+                gart,
+                doorbells,
+                layout,
+                chip,
+                mmio_phys,
+                dummy_page,
+                scratch_page,
+                lost: Atomic::new(0),
+                generation: Atomic::new(0),
+                bound <- new_mutex!(true, "rkfd bound"),
+                kiq <- new_mutex!(None, "rkfd KIQ"),
+                tlb <- new_mutex!((), "rkfd TLB"),
+                grbm <- new_mutex!((), "rkfd GRBM"),
+                kept <- new_mutex!(KVec::new(), "rkfd kept"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+}

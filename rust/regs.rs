@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Registers: BAR 5, by IP block, instance and segment.
+//!
+//! A register of [`crate::hw::regs`] is a segment of its IP block plus an offset, both in words;
+//! the discovery table says where the segments of each instance lie. The first 512 KiB of the
+//! register space are BAR 5 itself; what lies beyond is reached through an index and a data
+//! register of NBIO, one access at a time, as `amdgpu_device_rreg` does.
+//!
+//! When the device is gone, loads give all ones, as PCI Express does for a device that was
+//! pulled out, and stores go nowhere. So callers need no error path for each access; what waits
+//! for a register has a timeout, and [`Regs::gone`] tells.
+
+use crate::{
+    discovery::Discovery,
+    glue::errno::etime,
+    hw::regs::{nbio_7_9_0 as nbio, Bits, Block, Reg, TABLES},
+};
+use kernel::{
+    device,
+    devres::Devres,
+    io::{poll::read_poll_timeout, Io},
+    new_mutex, pci,
+    prelude::*,
+    sync::{Arc, Mutex},
+    time::Delta,
+};
+
+/// BAR 5 by word index, before it is known which blocks there are.
+pub(crate) struct Mmio {
+    bar: Devres<pci::Bar<'static>>,
+    bytes: usize,
+}
+
+impl Mmio {
+    /// Maps BAR 5.
+    pub(crate) fn map(pdev: &pci::Device<device::Bound>) -> Result<Self> {
+        let bar = pdev.iomap_region(5, c"rkfd registers")?;
+        let bytes = usize::try_from(pdev.resource_len(5)?)?;
+        Ok(Self { bar: bar.into_devres()?, bytes })
+    }
+
+    /// Loads the word with that index.
+    pub(crate) fn read(&self, word: u32) -> u32 {
+        self.bar
+            .try_access_with(|bar| bar.try_read32(word as usize * 4).unwrap_or(u32::MAX))
+            .unwrap_or(u32::MAX)
+    }
+
+    /// Stores the word with that index.
+    pub(crate) fn write(&self, word: u32, value: u32) {
+        // A word outside can't be: callers compare with `bytes`. A missing device takes no stores.
+        let _ = self.bar.try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+    }
+
+    fn contains(&self, word: u32) -> bool {
+        (word as usize) < self.bytes / 4
+    }
+}
+
+/// All registers.
+#[pin_data]
+pub(crate) struct Regs {
+    mmio: Mmio,
+    discovery: Discovery,
+    /// Held over the two steps of an indirect access.
+    #[pin]
+    indirect: Mutex<()>,
+}
+
+impl Regs {
+    /// Checks that the device lists every block and segment that the tables of registers name.
+    pub(crate) fn new(
+        dev: &device::Device,
+        mmio: Mmio,
+        discovery: Discovery,
+    ) -> Result<Arc<Self>> {
+        let missing = TABLES
+            .iter()
+            .flat_map(|table| table.regs)
+            .find(|info| discovery.base(info.reg.block, 0, info.reg.segment).is_none());
+        if let Some(info) = missing {
+            dev_err!(
+                dev,
+                "the discovery table has no base address {} for block {:?} (register {})\n",
+                info.reg.segment,
+                info.reg.block,
+                info.reg.name
+            );
+            return Err(ENODEV);
+        }
+        Arc::pin_init(
+            pin_init!(Self {
+                mmio,
+                discovery,
+                indirect <- new_mutex!((), "rkfd indirect registers"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Stores a word by its index, for what no table names.
+    pub(crate) fn write_word(&self, word: u32, value: u32) {
+        self.mmio.write(word, value);
+    }
+
+    /// What the device says it is made of.
+    pub(crate) fn discovery(&self) -> &Discovery {
+        &self.discovery
+    }
+
+    /// The word index of a register of instance `instance` of its block.
+    pub(crate) fn word(&self, reg: Reg, instance: u8) -> Option<u32> {
+        self.discovery.base(reg.block, instance, reg.segment)?.checked_add(reg.offset)
+    }
+
+    /// Loads a register of instance 0.
+    pub(crate) fn read(&self, reg: Reg) -> u32 {
+        self.read_at(0, reg)
+    }
+
+    /// Stores a register of instance 0.
+    pub(crate) fn write(&self, reg: Reg, value: u32) {
+        self.write_at(0, reg, value)
+    }
+
+    /// Loads a register of an instance.
+    pub(crate) fn read_at(&self, instance: u8, reg: Reg) -> u32 {
+        let Some(word) = self.word(reg, instance) else { return u32::MAX };
+        if self.mmio.contains(word) {
+            return self.mmio.read(word);
+        }
+        self.indirectly(word, |data| self.mmio.read(data)).unwrap_or(u32::MAX)
+    }
+
+    /// Stores a register of an instance.
+    pub(crate) fn write_at(&self, instance: u8, reg: Reg, value: u32) {
+        let Some(word) = self.word(reg, instance) else { return };
+        if self.mmio.contains(word) {
+            return self.mmio.write(word, value);
+        }
+        self.indirectly(word, |data| {
+            self.mmio.write(data, value);
+            // Waits until the store has arrived.
+            self.mmio.read(data)
+        });
+    }
+
+    /// Loads, changes and stores a register of an instance.
+    pub(crate) fn update_at(&self, instance: u8, reg: Reg, change: impl FnOnce(u32) -> u32) {
+        self.write_at(instance, reg, change(self.read_at(instance, reg)))
+    }
+
+    /// Sets one field of a register of instance 0.
+    pub(crate) fn set(&self, reg: Reg, field: Bits, value: u32) {
+        self.update_at(0, reg, |old| field.set(old, value))
+    }
+
+    /// Points the window of NBIO at a word and lets `f` use the window's data register.
+    fn indirectly<R>(&self, word: u32, f: impl FnOnce(u32) -> R) -> Option<R> {
+        let index = self.word(nbio::BIF_BX0_PCIE_INDEX2, 0)?;
+        let data = self.word(nbio::BIF_BX0_PCIE_DATA2, 0)?;
+        let _lock = self.indirect.lock();
+        let bytes = u64::from(word) * 4;
+        let high = (bytes >> 32) as u32;
+        let index_hi = self.word(nbio::BIF_BX0_PCIE_INDEX2_HI, 0)?;
+        self.mmio.write(index, bytes as u32);
+        self.mmio.read(index);
+        if high != 0 {
+            self.mmio.write(index_hi, high & 0xff);
+            self.mmio.read(index_hi);
+        }
+        let result = f(data);
+        if high != 0 {
+            self.mmio.write(index_hi, 0);
+            self.mmio.read(index_hi);
+        }
+        Some(result)
+    }
+
+    /// Waits until a register of an instance satisfies `done`.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone, ETIME after `timeout`.
+    pub(crate) fn wait_at(
+        &self,
+        instance: u8,
+        reg: Reg,
+        timeout: Delta,
+        done: impl Fn(u32) -> bool,
+    ) -> Result<u32> {
+        read_poll_timeout(
+            || Ok(self.read_at(instance, reg)),
+            |&value| done(value),
+            Delta::from_micros(5),
+            timeout,
+        )
+        .map_err(|_| if self.gone() { ENODEV } else { etime() })
+    }
+
+    /// The device was unbound or doesn't answer: its memory size, never all ones, reads so.
+    pub(crate) fn gone(&self) -> bool {
+        self.read(nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE) == u32::MAX
+    }
+
+    /// The instances of a block, in ascending order.
+    pub(crate) fn instances(&self, block: Block) -> impl Iterator<Item = u8> + '_ {
+        self.discovery.instances(block as u16)
+    }
+}

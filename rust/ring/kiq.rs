@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! KIQ: the kernel interface queue.
+//!
+//! Each XCC has one, in the second pipe of the second micro engine. It is set up by hand: the HQD
+//! registers are written under GRBM select from the MQD (`gfx_v9_4_3_xcc_kiq_init_register`), and
+//! RLC is told that this queue schedules others.
+//!
+//! KIQ tells that it is done by writing a fence to memory after the packets before it.
+
+use super::{select, Ring, Slot};
+use crate::{
+    bo::{kernel_mem::KernelBuf, vram::VramRange},
+    doorbell,
+    gpu::Hw,
+    hw::{
+        mqd::v9::ComputeMqd,
+        pm4::{self, kiq_map, op, MapQueues, SetResources, UnmapQueues},
+        regs::{gc_9_4_3 as gc, Block, Reg},
+    },
+    mqd,
+    regs::Regs,
+    upcall::Pasid,
+};
+use kernel::{prelude::*, sync::Arc, time::Delta};
+
+/// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.
+const SLOT: Slot = Slot { me: 2, pipe: 1, queue: 0 };
+/// Bytes of the ring, as `amdgpu_gfx_kiq_init_ring` (1,024 words).
+const RING_BYTES: usize = 4096;
+/// `GFX9_MEC_HPD_SIZE`.
+const EOP_BYTES: usize = 4096;
+/// TIMEOUT: `MAX_KIQ_REG_WAIT` is 5 s with several tries; a TLB flush takes microseconds.
+const TIMEOUT: Delta = Delta::from_secs(5);
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const DEQUEUE_TIMEOUT: Delta = Delta::from_millis(100);
+
+/// One XCC's queue.
+struct Queue {
+    xcc: u8,
+    ring: Ring,
+    _eop: KernelBuf,
+    _mqd: VramRange,
+    seq: u32,
+}
+
+/// The kernel interface queues of all XCCs.
+pub(crate) struct Kiq {
+    queues: KVec<Queue>,
+}
+
+/// KIQ runs; dropped, it is stopped and its memory freed.
+pub(crate) struct Started(Arc<Hw>);
+
+impl Started {
+    /// Starts KIQ on every XCC and lets each run one packet.
+    pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
+        use crate::hw::regs::nbio_7_9_0 as nbio;
+        // `nbio_v7_9_enable_doorbell_aperture`.
+        hw.regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, 0xf_ffff);
+        hw.regs.set(
+            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
+            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN::BIF_DOORBELL_APER_EN,
+            1,
+        );
+        let mut queues = KVec::new();
+        for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
+            queues.push(Queue::new(hw, xcc, i)?, GFP_KERNEL)?;
+        }
+        hw.set_kiq(Some(Kiq { queues }));
+        let started = Self(hw.clone());
+        hw.with_kiq(|kiq| kiq.announce())
+            .ok_or(ENODEV)?
+            .inspect_err(|error| {
+                dev_err!(hw.device(), "KIQ doesn't take packets ({:?})\n", error)
+            })?;
+        Ok(started)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(kiq) = self.0.set_kiq(None) {
+            for queue in &kiq.queues {
+                queue.stop(&self.0);
+            }
+        }
+    }
+}
+
+impl Kiq {
+    /// Whether there is a queue for an XCC.
+    fn queue(&mut self, xcc: u8) -> Result<&mut Queue> {
+        self.queues.iter_mut().find(|queue| queue.xcc == xcc).ok_or(EINVAL)
+    }
+
+    /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself.
+    fn announce(&mut self) -> Result {
+        let packet = SetResources::zeroed()
+            .with(SetResources::HEADER, u64::from(pm4::header(op::SET_RESOURCES, 8)))
+            .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_KIQ);
+        for queue in &mut self.queues {
+            queue.run(&[&packet.0])?;
+        }
+        Ok(())
+    }
+
+    /// Maps a kernel queue into a slot of an XCC (`kgd_gfx_v9_hiq_mqd_load`).
+    pub(crate) fn map_hiq(
+        &mut self,
+        xcc: u8,
+        slot: Slot,
+        doorbell: u32,
+        mqd_addr: u64,
+        wptr_addr: u64,
+    ) -> Result {
+        const ENGINE_HIQ: u64 = 1;
+        let packet = MapQueues::zeroed()
+            .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
+            .with(kiq_map::QUEUE, u64::from(slot.queue))
+            .with(kiq_map::PIPE, u64::from(slot.pipe))
+            .with(kiq_map::ME, u64::from(slot.me.saturating_sub(1)))
+            .with(MapQueues::ENGINE_SEL, ENGINE_HIQ)
+            .with(MapQueues::NUM_QUEUES, 1)
+            .with(MapQueues::DOORBELL_OFFSET, u64::from(doorbell))
+            .with(MapQueues::MQD_ADDR, mqd_addr)
+            .with(MapQueues::WPTR_ADDR, wptr_addr);
+        self.queue(xcc)?.run(&[&packet.0])
+    }
+
+    /// Takes a kernel queue off an XCC (`amdgpu_amdkfd_unmap_hiq`).
+    pub(crate) fn unmap_hiq(&mut self, xcc: u8, doorbell: u32) -> Result {
+        let packet = UnmapQueues::zeroed()
+            .with(UnmapQueues::HEADER, u64::from(pm4::header(op::UNMAP_QUEUES, 6)))
+            .with(UnmapQueues::ACTION, pm4::UNMAP_RESET)
+            .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_DOORBELL)
+            .with(UnmapQueues::NUM_QUEUES, 1)
+            .with(UnmapQueues::DOORBELL_OFFSET0, u64::from(doorbell));
+        self.queue(xcc)?.run(&[&packet.0])
+    }
+
+    /// Flushes the TLBs of a process' address space in all hubs.
+    pub(crate) fn invalidate_tlbs(&mut self, hw: &Hw, pasid: Pasid, kind: u32) -> Result {
+        use pm4::invalidate_tlbs as F;
+        let word = F::FLUSH_TYPE.set(
+            F::PASID.set(F::ALL_HUB.set(F::DST_SEL.set(0, 1), 1), u32::from(pasid.get())),
+            kind,
+        );
+        for queue in &mut self.queues {
+            queue.run(&[&[pm4::header(op::INVALIDATE_TLBS, 2), word]]).inspect_err(|&error| {
+                if error != ENODEV {
+                    dev_err!(hw.device(), "KIQ doesn't acknowledge a TLB flush ({:?})\n", error);
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    fn new(hw: &Arc<Hw>, xcc: u8, index: u32) -> Result<Self> {
+        let bell = doorbell::KIQ + index * doorbell::XCC_RANGE * 2;
+        let ring = Ring::new(hw, RING_BYTES, bell)?;
+        let eop = KernelBuf::new(hw, EOP_BYTES)?;
+        let memory = VramRange::new(hw, mqd::ALLOCATION)?;
+        let addr = hw.layout.vram_addr(memory.start());
+        let left = select(hw, xcc, SLOT, |regs| mqd::Left::read(regs, xcc));
+        let parts = mqd::KernelQueue {
+            mqd_addr: addr,
+            ring: &ring,
+            eop_addr: eop.gpu_addr(),
+            eop_bytes: EOP_BYTES as u32,
+        };
+        let image = mqd::kiq(&parts, &left);
+        memory.write_words(0, &image.0)?;
+        memory.write_words(mqd::DYNAMIC_CU_MASK_OFFSET, &[u32::MAX, u32::MAX])?;
+        hw.flush_hdp();
+        // `gfx_v9_4_3_xcc_kiq_setting`: RLC is told which queue it is.
+        let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
+        hw.regs.update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00 | place | 0x80);
+        let queue = Self { xcc, ring, _eop: eop, _mqd: memory, seq: 0 };
+        select(hw, xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
+        Ok(queue)
+    }
+
+    /// Runs packets and waits until they are done.
+    fn run(&mut self, packets: &[&[u32]]) -> Result {
+        use pm4::write_data as F;
+        self.seq = self.seq.wrapping_add(1).max(1);
+        let addr = self.ring.fence_addr();
+        let fence = [
+            pm4::header(op::WRITE_DATA, 5),
+            F::WR_CONFIRM.set(F::DST_SEL.set(0, F::DST_MEM), 1),
+            addr as u32,
+            (addr >> 32) as u32,
+            self.seq,
+        ];
+        for packet in packets {
+            self.ring.submit(&[packet])?;
+        }
+        self.ring.submit(&[&fence])?;
+        self.ring.wait_fence(self.seq, TIMEOUT)
+    }
+
+    /// `gfx_v9_4_3_xcc_q_fini_register`.
+    fn stop(&self, hw: &Hw) {
+        hw.regs.update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
+        select(hw, self.xcc, SLOT, |regs| {
+            let xcc = self.xcc;
+            if let Err(error) = dequeue(regs, xcc) {
+                if error != ENODEV {
+                    dev_err!(hw.device(), "KIQ of XCC {} doesn't stop; forcing it\n", xcc);
+                }
+                regs.write_at(xcc, gc::CP_HQD_ACTIVE, 0);
+            }
+            /// `CP_HQD_PERSISTENT_STATE_DEFAULT`.
+            const PERSISTENT_STATE: u32 = 0x0be0_5301;
+            for (reg, value) in [
+                (gc::CP_HQD_IQ_TIMER, 0),
+                (gc::CP_HQD_IB_CONTROL, 0),
+                (gc::CP_HQD_PERSISTENT_STATE, PERSISTENT_STATE),
+                (gc::CP_HQD_PQ_DOORBELL_CONTROL, 0x4000_0000),
+                (gc::CP_HQD_PQ_DOORBELL_CONTROL, 0),
+                (gc::CP_HQD_PQ_RPTR, 0),
+                (gc::CP_HQD_PQ_WPTR_HI, 0),
+                (gc::CP_HQD_PQ_WPTR_LO, 0),
+            ] {
+                regs.write_at(xcc, reg, value);
+            }
+        });
+    }
+}
+
+/// Asks the selected HQD to stop, and waits.
+fn dequeue(regs: &Regs, xcc: u8) -> Result {
+    if gc::CP_HQD_ACTIVE::ACTIVE.get(regs.read_at(xcc, gc::CP_HQD_ACTIVE)) == 0 {
+        return Ok(());
+    }
+    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, 1);
+    let result = regs.wait_at(xcc, gc::CP_HQD_ACTIVE, DEQUEUE_TIMEOUT, |value| {
+        gc::CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+    });
+    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, 0);
+    result.map(|_| ())
+}
+
+/// Writes the selected HQD's registers from an MQD, in the order of
+/// `gfx_v9_4_3_xcc_kiq_init_register`.
+fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
+    use gc::CP_PQ_WPTR_POLL_CNTL as Poll;
+    let field = |field| image.get(field);
+    let write = |reg: Reg, value: u64| regs.write_at(xcc, reg, value as u32);
+    let write_pair = |reg: Reg, value: u64| {
+        regs.write_at(xcc, reg, value as u32);
+        regs.write_at(xcc, reg.at(1, 1), (value >> 32) as u32);
+    };
+    regs.update_at(xcc, gc::CP_PQ_WPTR_POLL_CNTL, |old| Poll::EN.set(old, 0));
+    write_pair(gc::CP_HQD_EOP_BASE_ADDR, field(ComputeMqd::CP_HQD_EOP_BASE_ADDR));
+    write(gc::CP_HQD_EOP_CONTROL, field(ComputeMqd::CP_HQD_EOP_CONTROL));
+    let doorbell_control = field(ComputeMqd::CP_HQD_PQ_DOORBELL_CONTROL);
+    write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
+    // A queue that firmware or a driver before us left there.
+    dequeue(regs, xcc)?;
+    write_pair(gc::CP_MQD_BASE_ADDR, field(ComputeMqd::CP_MQD_BASE_ADDR));
+    write(gc::CP_MQD_CONTROL, field(ComputeMqd::CP_MQD_CONTROL));
+    write_pair(gc::CP_HQD_PQ_BASE, field(ComputeMqd::CP_HQD_PQ_BASE));
+    write(gc::CP_HQD_PQ_CONTROL, field(ComputeMqd::CP_HQD_PQ_CONTROL));
+    write_pair(gc::CP_HQD_PQ_RPTR_REPORT_ADDR, field(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR));
+    write_pair(gc::CP_HQD_PQ_WPTR_POLL_ADDR, field(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR));
+    let base = index * doorbell::XCC_RANGE;
+    let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
+    write(gc::CP_MEC_DOORBELL_RANGE_LOWER, bytes(doorbell::KIQ));
+    write(gc::CP_MEC_DOORBELL_RANGE_UPPER, bytes(doorbell::USER_QUEUE_END));
+    write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
+    write_pair(gc::CP_HQD_PQ_WPTR_LO, 0);
+    write(gc::CP_HQD_VMID, 0);
+    write(gc::CP_HQD_PERSISTENT_STATE, field(ComputeMqd::CP_HQD_PERSISTENT_STATE));
+    write(gc::CP_HQD_ACTIVE, 1);
+    regs.update_at(xcc, gc::CP_PQ_STATUS, |old| gc::CP_PQ_STATUS::DOORBELL_ENABLE.set(old, 1));
+    Ok(())
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CPSCH: run lists through HIQ.
+//!
+//! The firmware of the compute micro engine schedules by itself. The driver tells it once which
+//! VMIDs and hardware queues are its own (SET_RESOURCES), and then, by RUN_LIST, which processes
+//! with which queues there are. It gives VMIDs to processes and hardware queues to queues; if
+//! there are more than it has, the list is chained to itself and it takes turns.
+//!
+//! Any change goes: UNMAP_QUEUES (all but static ones), QUERY_STATUS with a fence, wait for the
+//! fence; build the list anew; RUN_LIST (`execute_queues_cpsch`). If the fence doesn't come in
+//! 9 s, the firmware is stuck: the scheduler takes nothing more, and what queues hold is kept. If
+//! it comes but HIQ's MQD names a doorbell, that queue didn't let go: it alone is hung.
+//!
+//! Lock order: see [`super`]. The lock is held while waiting for the fence; the firmware needs
+//! no lock to write it.
+
+use super::{
+    queue::{HwQueue, QueueState},
+    Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
+};
+use crate::{glue::errno::etime, gpu::Hw, upcall::Pasid, vm::Vm};
+use kernel::{
+    fmt, new_mutex,
+    prelude::*,
+    sync::{Arc, Mutex},
+};
+
+mod hiq;
+mod runlist;
+
+use hiq::Hiq;
+
+/// `max_num_of_queues_per_device`.
+const MAX_QUEUES: usize = 4096;
+
+/// A process on the list.
+struct Entry {
+    process: Arc<SchedProcess>,
+    config: ProcessConfig,
+    queues: KVec<Arc<HwQueue>>,
+    /// Times it was evicted and not restored.
+    evicted: u32,
+}
+
+/// What the lock guards.
+struct State {
+    hiq: Option<Hiq>,
+    /// The firmware doesn't answer.
+    stuck: bool,
+    entries: KVec<Entry>,
+    next_xcc: u32,
+}
+
+/// The scheduler.
+#[pin_data]
+struct Cpsch {
+    hw: Arc<Hw>,
+    #[pin]
+    state: Mutex<State>,
+}
+
+/// Makes a scheduler that isn't started.
+pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
+    let hw = hw.clone();
+    let state = State { hiq: None, stuck: false, entries: KVec::new(), next_xcc: 0 };
+    let this: Arc<Cpsch> = Arc::pin_init(
+        pin_init!(Cpsch { hw, state <- new_mutex!(state, "rkfd scheduler") }),
+        GFP_KERNEL,
+    )?;
+    Ok(this)
+}
+
+impl Entry {
+    fn active(&self) -> impl Iterator<Item = &Arc<HwQueue>> {
+        let runs = self.evicted == 0;
+        self.queues.iter().filter(move |queue| runs && queue.wants_to_run())
+    }
+}
+
+impl State {
+    fn entry(&mut self, process: &Arc<SchedProcess>) -> Result<&mut Entry> {
+        self.entries
+            .iter_mut()
+            .find(|entry| Arc::ptr_eq(&entry.process, process))
+            .ok_or(EINVAL)
+    }
+
+    /// EIO when the firmware is stuck, ENODEV when it isn't there.
+    fn check(&self) -> Result {
+        if self.stuck {
+            return Err(EIO);
+        }
+        if self.hiq.is_none() {
+            return Err(ENODEV);
+        }
+        Ok(())
+    }
+
+    /// Takes everything off the hardware.
+    fn unmap_all(&mut self, hw: &Arc<Hw>) -> Result {
+        self.check()?;
+        let hiq = self.hiq.as_mut().ok_or(ENODEV)?;
+        match hiq.unmap() {
+            Ok(None) => Ok(()),
+            Ok(Some(doorbell)) => {
+                self.hang(hw, doorbell);
+                Ok(())
+            }
+            Err(error) => {
+                if error == etime() {
+                    dev_err!(
+                        hw.device(),
+                        "the scheduling firmware didn't take its queues off in time; it is stuck\n"
+                    );
+                    self.stuck = true;
+                    self.hang_all();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Marks the queue whose doorbell the firmware named.
+    fn hang(&mut self, hw: &Arc<Hw>, doorbell: u32) {
+        dev_err!(hw.device(), "the queue with doorbell {:#x} doesn't let go\n", doorbell);
+        let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+        for queue in queues.filter(|queue| queue.doorbell() == doorbell) {
+            let _ = queue.enter(QueueState::Hung);
+        }
+    }
+
+    /// Marks every queue that runs.
+    fn hang_all(&mut self) {
+        for queue in self.entries.iter().flat_map(Entry::active) {
+            if queue.state() == QueueState::Mapped {
+                let _ = queue.enter(QueueState::Hung);
+            }
+        }
+    }
+
+    /// Hands the list over.
+    fn map_all(&mut self, hw: &Arc<Hw>) -> Result {
+        self.check()?;
+        let list = runlist::build(hw, &self.entries)?;
+        for entry in self.entries.iter() {
+            for queue in entry.queues.iter() {
+                let next = if matches!(queue.state(), QueueState::Hung | QueueState::Gone) {
+                    continue;
+                } else if !queue.wants_to_run() {
+                    QueueState::Disabled
+                } else if entry.evicted > 0 {
+                    QueueState::Evicted
+                } else {
+                    QueueState::Mapped
+                };
+                queue.enter(next)?;
+            }
+        }
+        match list {
+            Some(list) => self.hiq.as_mut().ok_or(ENODEV)?.run(list),
+            None => Ok(()),
+        }
+    }
+
+    /// `execute_queues_cpsch`.
+    fn refresh(&mut self, hw: &Arc<Hw>) -> Result {
+        self.unmap_all(hw)?;
+        self.map_all(hw)
+    }
+}
+
+impl Cpsch {
+    /// Takes the queues of a process off or on.
+    fn count_eviction(&self, find: impl Fn(&Entry) -> bool, change: i32) -> Result {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.check()?;
+        let Some(entry) = state.entries.iter_mut().find(|entry| find(entry)) else {
+            return Err(EINVAL);
+        };
+        let before = entry.evicted;
+        entry.evicted = before.checked_add_signed(change).ok_or(EINVAL)?;
+        let switched = (before == 0) != (entry.evicted == 0);
+        if switched && entry.queues.iter().any(|queue| queue.wants_to_run()) {
+            state.refresh(&self.hw)?;
+        }
+        Ok(())
+    }
+}
+
+impl Scheduler for Cpsch {
+    fn start(&self) -> Result {
+        let hiq = Hiq::start(&self.hw)?;
+        self.state.lock().hiq = Some(hiq);
+        Ok(())
+    }
+
+    fn stop(&self) {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let result = state.unmap_all(&self.hw);
+        if let Some(hiq) = state.hiq.take() {
+            hiq.stop(&self.hw);
+        }
+        for queue in state.entries.iter().flat_map(|entry| entry.queues.iter()) {
+            // HIQ was reset: nothing runs, whatever the queues said.
+            let _ = queue.enter(QueueState::Gone);
+        }
+        state.entries.clear();
+        if let Err(error) = result {
+            if !matches!(error, e if e == ENODEV || e == EIO) {
+                dev_err!(self.hw.device(), "stopping the queues failed ({:?})\n", error);
+            }
+        }
+    }
+
+    fn add_process(&self, vm: &Arc<Vm>, config: ProcessConfig) -> Result<Arc<SchedProcess>> {
+        let process = Arc::new(SchedProcess { vm: vm.clone() }, GFP_KERNEL)?;
+        let mut state = self.state.lock();
+        state.check()?;
+        let entry =
+            Entry { process: process.clone(), config, queues: KVec::new(), evicted: 0 };
+        state.entries.push(entry, GFP_KERNEL)?;
+        Ok(process)
+    }
+
+    fn configure(&self, process: &Arc<SchedProcess>, config: ProcessConfig) -> Result {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.check()?;
+        let entry = state.entry(process)?;
+        entry.config = config;
+        if entry.active().next().is_some() {
+            state.refresh(&self.hw)?;
+        }
+        Ok(())
+    }
+
+    fn remove_process(&self, process: &Arc<SchedProcess>) -> Result {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let Some(at) =
+            state.entries.iter().position(|entry| Arc::ptr_eq(&entry.process, process))
+        else {
+            return Ok(());
+        };
+        let running = state.entries.iter().nth(at).is_some_and(|e| e.active().next().is_some());
+        let result = if running { state.unmap_all(&self.hw) } else { Ok(()) };
+        let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
+        for queue in entry.queues.iter() {
+            if queue.state() == QueueState::Hung {
+                self.hw.keep(Keep::Queue(queue.clone()));
+            } else {
+                queue.enter(QueueState::Gone)?;
+            }
+        }
+        if running && result.is_ok() {
+            state.map_all(&self.hw)?;
+        }
+        match result {
+            // The scheduler was stopped: nothing runs.
+            Err(ENODEV) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn create(&self, process: &Arc<SchedProcess>, spec: QueueSpec) -> Result<Arc<HwQueue>> {
+        self.hw.alive()?;
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.check()?;
+        if state.entries.iter().map(|entry| entry.queues.len()).sum::<usize>() >= MAX_QUEUES {
+            return Err(EPERM);
+        }
+        let first_xcc = state.next_xcc;
+        state.next_xcc = first_xcc.wrapping_add(1);
+        let entry = state.entry(process)?;
+        let queue = HwQueue::new(&self.hw, process, spec, first_xcc)?;
+        queue.write_mqd(entry.config.tba != 0, true)?;
+        entry.queues.push(queue.clone(), GFP_KERNEL)?;
+        if queue.wants_to_run() && entry.evicted == 0 {
+            if let Err(error) = state.refresh(&self.hw) {
+                // It never ran, so there is nothing to let go of, unless the list with it was
+                // handed over: then it is hung and kept.
+                if queue.state() == QueueState::Hung {
+                    self.hw.keep(Keep::Queue(queue.clone()));
+                }
+                let entry = state.entry(process)?;
+                entry.queues.retain(|other| !Arc::ptr_eq(other, &queue));
+                return Err(error);
+            }
+        } else if entry.evicted > 0 {
+            queue.enter(QueueState::Evicted)?;
+        } else {
+            queue.enter(QueueState::Disabled)?;
+        }
+        Ok(queue)
+    }
+
+    fn update(&self, queue: &Arc<HwQueue>, update: QueueUpdate) -> Result {
+        self.hw.alive()?;
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.check()?;
+        let trap = state.entry(queue.process())?.config.tba != 0;
+        let ran = queue.state() == QueueState::Mapped;
+        if ran {
+            state.unmap_all(&self.hw)?;
+        }
+        if queue.state() == QueueState::Hung {
+            state.map_all(&self.hw)?;
+            return Err(etime());
+        }
+        queue.change(update);
+        let result = queue.write_mqd(trap, false);
+        if ran || queue.wants_to_run() {
+            if !ran {
+                state.unmap_all(&self.hw)?;
+            }
+            state.map_all(&self.hw)?;
+        }
+        result
+    }
+
+    fn unmap(&self, queue: &Arc<HwQueue>) -> Result<Unscheduled> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let result = match queue.state() {
+            QueueState::Mapped => state.unmap_all(&self.hw),
+            QueueState::Hung => Err(etime()),
+            _ => Ok(()),
+        };
+        let hung = queue.state() == QueueState::Hung;
+        if hung {
+            self.hw.keep(Keep::Queue(queue.clone()));
+        }
+        if let Ok(entry) = state.entry(queue.process()) {
+            entry.queues.retain(|other| !Arc::ptr_eq(other, queue));
+        }
+        if hung {
+            if result.is_ok() {
+                state.map_all(&self.hw)?;
+            }
+            return Err(etime());
+        }
+        match result {
+            Ok(()) => {
+                if queue.state() == QueueState::Mapped {
+                    state.map_all(&self.hw)?;
+                }
+            }
+            // The scheduler was stopped, and with it every queue.
+            Err(ENODEV) => {}
+            Err(error) => return Err(error),
+        }
+        if queue.state() != QueueState::Gone {
+            queue.enter(QueueState::Gone)?;
+        }
+        Ok(Unscheduled { _queue: queue.clone() })
+    }
+
+    fn evict(&self, process: &Arc<SchedProcess>) -> Result {
+        self.count_eviction(|entry| Arc::ptr_eq(&entry.process, process), 1)
+    }
+
+    fn restore(&self, process: &Arc<SchedProcess>) -> Result {
+        self.count_eviction(|entry| Arc::ptr_eq(&entry.process, process), -1)
+    }
+
+    fn evict_pasid(&self, pasid: Pasid) -> Result {
+        match self.count_eviction(|entry| entry.process.pasid() == pasid, 1) {
+            // A late fault of a process that is gone.
+            Err(EINVAL) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result {
+        let state = self.state.lock();
+        if state.stuck {
+            writeln!(f, "stuck")?;
+        }
+        for entry in state.entries.iter() {
+            writeln!(f, "pasid {} evicted {}", entry.process.pasid().get(), entry.evicted)?;
+            for queue in entry.queues.iter() {
+                queue.report(f)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! HIQ: the HSA interface queue, where run lists go.
+//!
+//! One ring, with an MQD for each XCC in system memory, a page apart. KIQ maps it into the first
+//! pipe of the second micro engine. The order of packets is upstream's: SET_RESOURCES, wait
+//! times, then for each change UNMAP_QUEUES, QUERY_STATUS and RUN_LIST.
+
+use crate::{
+    bo::kernel_mem::KernelBuf,
+    doorbell,
+    gpu::Hw,
+    hw::{
+        mqd::v9::ComputeMqd,
+        pm4::{self, op, QueryStatus, RunList, SetResources, UnmapQueues},
+        regs::{gc_9_4_3 as gc, Block},
+    },
+    mqd,
+    ring::{Ring, Slot},
+};
+use kernel::{prelude::*, sync::Arc, time::Delta};
+
+use super::runlist::List;
+
+/// `KFD_CIK_HIQ_PIPE` (4) and `KFD_CIK_HIQ_QUEUE`: pipes count over micro engines.
+const SLOT: Slot = Slot { me: 2, pipe: 0, queue: 0 };
+/// `KFD_KERNEL_QUEUE_SIZE`.
+const RING_BYTES: usize = 2048;
+const EOP_BYTES: usize = 4096;
+/// TIMEOUT: `queue_preemption_timeout_ms`.
+const TIMEOUT: Delta = Delta::from_millis(9000);
+/// `KFD_UNMAP_LATENCY_MS` / 100.
+const UNMAP_LATENCY: u64 = 40;
+/// `KFD_FENCE_INIT` and `KFD_FENCE_COMPLETED`.
+const FENCE_INIT: u32 = 10;
+const FENCE_DONE: u32 = 100;
+
+/// The queue, running.
+pub(super) struct Hiq {
+    hw: Arc<Hw>,
+    ring: Ring,
+    _eop: KernelBuf,
+    mqd: KernelBuf,
+    /// The list that runs. Its memory is kept until it was taken off.
+    list: Option<List>,
+}
+
+impl Hiq {
+    /// Maps the queue and says which resources the firmware may use.
+    pub(super) fn start(hw: &Arc<Hw>) -> Result<Self> {
+        let ring = Ring::new(hw, RING_BYTES, doorbell::HIQ)?;
+        let eop = KernelBuf::new(hw, EOP_BYTES)?;
+        let xccs = hw.chip.num_xcc as usize;
+        let mqd = KernelBuf::new(hw, xccs * mqd::ALLOCATION as usize)?;
+        let mut hiq = Self { hw: hw.clone(), ring, _eop: eop, mqd, list: None };
+        for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
+            let parts = mqd::KernelQueue {
+                mqd_addr: hiq.mqd.gpu_addr() + u64::from(i) * mqd::ALLOCATION,
+                ring: &hiq.ring,
+                eop_addr: hiq._eop.gpu_addr(),
+                eop_bytes: EOP_BYTES as u32,
+            };
+            let image = mqd::hiq(&parts, i);
+            hiq.mqd.write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
+            let (mqd_addr, wptr) = (parts.mqd_addr, hiq.ring.wptr_addr());
+            hw.with_kiq(|kiq| kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr))
+                .ok_or(ENODEV)??;
+        }
+        if let Err(error) = hiq.configure() {
+            hiq.stop(hw);
+            return Err(error);
+        }
+        Ok(hiq)
+    }
+
+    /// `set_sched_resources` and `KFD_DEQUEUE_WAIT_INIT`.
+    fn configure(&mut self) -> Result {
+        let family = self.hw.chip.family;
+        let (first, last) = family.compute_vmids;
+        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
+        let queues = family.mec_pipes * family.mec_queues_per_pipe;
+        let resources = SetResources::zeroed()
+            .with(SetResources::HEADER, u64::from(pm4::header(op::SET_RESOURCES, 8)))
+            .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_HIQ)
+            .with(SetResources::VMID_MASK, vmids)
+            .with(SetResources::UNMAP_LATENCY, UNMAP_LATENCY)
+            .with(SetResources::QUEUE_MASK, u64::MAX >> (64 - queues.clamp(1, 64)))
+            .with(SetResources::GWS_MASK, u64::MAX);
+        let wait = self.hw.regs.read(gc::CP_IQ_WAIT_TIME2);
+        let reg = self.hw.regs.word(gc::CP_IQ_WAIT_TIME2, 0).ok_or(ENODEV)?;
+        let write = [
+            pm4::header(op::WRITE_DATA, 5),
+            pm4::write_data::DST_SEL.set(0, pm4::write_data::DST_REG),
+            reg,
+            0,
+            gc::CP_IQ_WAIT_TIME2::QUE_SLEEP.set(wait, 1),
+        ];
+        self.ring.submit(&[&resources.0, &write])?;
+        // Nothing runs yet; the fence proves that the firmware takes packets.
+        self.query(&[]).inspect_err(|error| {
+            dev_err!(self.hw.device(), "HIQ doesn't take packets ({:?})\n", error)
+        })
+    }
+
+    /// Submits packets, then QUERY_STATUS, and waits for its fence.
+    fn query(&mut self, packets: &[&[u32]]) -> Result {
+        let status = QueryStatus::zeroed()
+            .with(QueryStatus::HEADER, u64::from(pm4::header(op::QUERY_STATUS, 7)))
+            .with(QueryStatus::COMMAND, pm4::QUERY_FENCE_AFTER_ACK)
+            .with(QueryStatus::ADDR, self.ring.fence_addr())
+            .with(QueryStatus::DATA, u64::from(FENCE_DONE));
+        self.ring.submit(packets)?;
+        self.ring.set_fence(FENCE_INIT)?;
+        self.ring.submit(&[&status.0])?;
+        self.ring.wait_fence(FENCE_DONE, TIMEOUT)
+    }
+
+    /// Takes all queues off. The doorbell of a queue that didn't let go, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the firmware doesn't answer, ENODEV when the device is gone.
+    pub(super) fn unmap(&mut self) -> Result<Option<u32>> {
+        if self.list.is_none() {
+            return Ok(None);
+        }
+        let unmap = UnmapQueues::zeroed()
+            .with(UnmapQueues::HEADER, u64::from(pm4::header(op::UNMAP_QUEUES, 6)))
+            .with(UnmapQueues::ACTION, pm4::UNMAP_PREEMPT)
+            .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_ALL_NON_STATIC);
+        self.query(&[&unmap.0])?;
+        self.list = None;
+        self.hung_doorbell()
+    }
+
+    /// `check_preemption_failed_v9_4_3`.
+    fn hung_doorbell(&mut self) -> Result<Option<u32>> {
+        let word = ComputeMqd::QUEUE_DOORBELL_ID0.word();
+        let mut hung = None;
+        for xcc in 0..self.hw.chip.num_xcc as usize {
+            let at = xcc * (mqd::ALLOCATION as usize / 4) + word;
+            let doorbell = self.mqd.read(at)?;
+            if doorbell != 0 {
+                self.mqd.write(at, 0)?;
+                hung = Some(doorbell);
+            }
+        }
+        Ok(hung)
+    }
+
+    /// Runs a list.
+    pub(super) fn run(&mut self, list: List) -> Result {
+        let packet = list.packet();
+        self.ring.submit(&[&RunList::read(&packet.0).ok_or(EINVAL)?.0])?;
+        self.list = Some(list);
+        Ok(())
+    }
+
+    /// Takes the queue off. What runs is reset with it.
+    pub(super) fn stop(self, hw: &Hw) {
+        for xcc in hw.regs.instances(Block::Gc) {
+            let result = hw.with_kiq(|kiq| kiq.unmap_hiq(xcc, doorbell::HIQ));
+            if let Some(Err(error)) = result {
+                if error != ENODEV {
+                    dev_err!(hw.device(), "HIQ of XCC {} doesn't stop ({:?})\n", xcc, error);
+                }
+            }
+        }
+    }
+}

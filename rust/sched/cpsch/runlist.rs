@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Run lists: an indirect buffer in system memory that lists processes and their queues.
+//!
+//! For each process MAP_PROCESS, then MAP_QUEUES for each of its queues
+//! (`pm_create_runlist_ib`). If there are more processes than VMIDs or more queues than hardware
+//! queues, a RUN_LIST at the end leads back to the start (`pm_calc_rlib_size`).
+
+use super::Entry;
+use crate::{
+    bo::kernel_mem::KernelBuf,
+    gpu::Hw,
+    hw::pm4::{self, op, MapProcess, MapQueues, RunList},
+};
+use kernel::{prelude::*, sync::Arc};
+
+/// Process quantum of MAP_PROCESS, as upstream.
+const PROCESS_QUANTUM: u64 = 10;
+/// `queue_sel__mes_map_queues__map_to_hws_determined_queue_slots_vi`.
+const FIRMWARE_CHOOSES: u64 = 1;
+
+/// A list in memory that the firmware reads.
+pub(super) struct List {
+    buf: KernelBuf,
+    words: usize,
+    processes: u64,
+}
+
+impl List {
+    /// The packet that runs it.
+    pub(super) fn packet(&self) -> RunList {
+        run_list(self.buf.gpu_addr(), self.words, self.processes, false)
+    }
+}
+
+fn run_list(addr: u64, words: usize, processes: u64, chain: bool) -> RunList {
+    RunList::zeroed()
+        .with(RunList::HEADER, u64::from(pm4::header(op::RUN_LIST, 4)))
+        .with(RunList::IB_BASE_LO, addr >> 2 & 0x3fff_ffff)
+        .with(RunList::IB_BASE_HI, addr >> 32)
+        .with(RunList::IB_SIZE, words as u64)
+        .with(RunList::CHAIN, chain.into())
+        .with(RunList::CHAINED_RUNLIST_IDLE_DISABLE, chain.into())
+        .with(RunList::VALID, 1)
+        .with(RunList::PROCESS_CNT, processes)
+}
+
+/// Builds the list of what should run; `None` when that is nothing.
+pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
+    const SIZE: usize = 4;
+    let running = || entries.iter().filter(|entry| entry.active().next().is_some());
+    let processes = running().count();
+    let queues: usize = running().map(|entry| entry.active().count()).sum();
+    if queues == 0 {
+        return Ok(None);
+    }
+    let (first, last) = hw.chip.family.compute_vmids;
+    let vmids = (last - first + 1) as usize;
+    let over = processes > vmids || queues > hw.chip.cp_queues() as usize;
+    let words = processes * 21 + queues * 7 + if over { SIZE } else { 0 };
+    let buf = KernelBuf::new(hw, words * 4)?;
+    let mut at = 0;
+    let mut write = |words: &[u32]| {
+        let result = buf.write_slice(at, words);
+        at += words.len();
+        result
+    };
+    for entry in running() {
+        write(&map_process(entry).0)?;
+        for queue in entry.active() {
+            let packet = MapQueues::zeroed()
+                .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
+                .with(MapQueues::QUEUE_SEL, FIRMWARE_CHOOSES)
+                .with(MapQueues::NUM_QUEUES, 1)
+                .with(MapQueues::DOORBELL_OFFSET, queue.doorbell().into())
+                .with(MapQueues::MQD_ADDR, queue.mqd_addr())
+                .with(MapQueues::WPTR_ADDR, queue.wptr());
+            write(&packet.0)?;
+        }
+    }
+    let count = processes.min(vmids) as u64;
+    if over {
+        write(&run_list(buf.gpu_addr(), words, count, true).0)?;
+    }
+    Ok(Some(List { buf, words, processes: count }))
+}
+
+/// `pm_map_process_aldebaran`.
+fn map_process(entry: &Entry) -> MapProcess {
+    let config = &entry.config;
+    MapProcess::zeroed()
+        .with(MapProcess::HEADER, u64::from(pm4::header(op::MAP_PROCESS, 21)))
+        .with(MapProcess::PROCESS_QUANTUM, PROCESS_QUANTUM)
+        .with(MapProcess::PASID, entry.process.pasid().get().into())
+        .with(MapProcess::SDMA_ENABLE, 1)
+        .with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
+        .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config.into())
+        .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases.into())
+        .with(MapProcess::SQ_SHADER_TBA, config.tba >> 8)
+        .with(MapProcess::SQ_SHADER_TMA, if config.tba == 0 { 0 } else { config.tma >> 8 })
+        .with(MapProcess::PAGE_TABLE_BASE, entry.process.vm().page_table_base())
+}

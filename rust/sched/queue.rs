@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A queue on a scheduler: its MQDs, everything the hardware touches for it, and its life.
+
+use super::{QueueSpec, QueueUpdate, SchedProcess};
+use crate::{
+    bo::vram::VramRange,
+    gpu::Hw,
+    hw::mqd::v9::ComputeMqd,
+    mqd::{self, UserQueue},
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{Arc, Mutex},
+};
+
+/// A queue's life.
+///
+/// ```text
+/// Created -> Mapped <-> Disabled    Mapped <-> Evicted
+///    any -> Gone (acknowledged)     any -> Hung (not acknowledged) -> Gone (GPU stopped)
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum QueueState {
+    /// Made, never run.
+    Created,
+    /// On the run list.
+    Mapped,
+    /// Off, because its ring or its share is empty.
+    Disabled,
+    /// Off, because its process is evicted.
+    Evicted,
+    /// The hardware didn't let go of it.
+    Hung,
+    /// Off for good.
+    Gone,
+}
+
+impl QueueState {
+    /// The next state, or EINVAL when there is no such transition.
+    fn to(self, next: Self) -> Result<Self> {
+        use QueueState::{Created, Disabled, Evicted, Gone, Hung, Mapped};
+        match (self, next) {
+            (Gone, _) | (_, Created) | (Hung, Mapped | Disabled | Evicted) => Err(EINVAL),
+            (Created | Mapped | Disabled | Evicted | Hung, next) => Ok(next),
+        }
+    }
+}
+
+/// What of a queue can change. Guarded by its own lock, taken under the scheduler's.
+struct Inner {
+    spec: QueueSpec,
+    state: QueueState,
+    cu_mask: Option<KVec<u32>>,
+}
+
+/// A queue on a scheduler.
+#[pin_data]
+pub(crate) struct HwQueue {
+    hw: Arc<Hw>,
+    process: Arc<SchedProcess>,
+    mqd: VramRange,
+    stride: u64,
+    /// Which XCC counts as the first for this queue.
+    first_xcc: u32,
+    #[pin]
+    inner: Mutex<Inner>,
+}
+
+impl HwQueue {
+    /// Allocates the MQDs. [`HwQueue::write_mqd`] fills them.
+    pub(super) fn new(
+        hw: &Arc<Hw>,
+        process: &Arc<SchedProcess>,
+        spec: QueueSpec,
+        first_xcc: u32,
+    ) -> Result<Arc<Self>> {
+        let stride = mqd::stride(spec.ctl_stack_size)?;
+        let bytes = stride.checked_mul(hw.chip.num_xcc.into()).ok_or(EINVAL)?;
+        let mqd = VramRange::new(hw, bytes)?;
+        let (hw, process) = (hw.clone(), process.clone());
+        let inner = Inner { spec, state: QueueState::Created, cu_mask: None };
+        Arc::pin_init(
+            pin_init!(Self {
+                hw,
+                process,
+                mqd,
+                stride,
+                first_xcc,
+                inner <- new_mutex!(inner, "rkfd queue"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Where it stands.
+    pub(crate) fn state(&self) -> QueueState {
+        self.inner.lock().state
+    }
+
+    /// Whose it is.
+    pub(crate) fn process(&self) -> &Arc<SchedProcess> {
+        &self.process
+    }
+
+    pub(super) fn enter(&self, next: QueueState) -> Result {
+        let mut inner = self.inner.lock();
+        inner.state = inner.state.to(next)?;
+        Ok(())
+    }
+
+    /// Whether it should run when its process may.
+    pub(super) fn wants_to_run(&self) -> bool {
+        let inner = self.inner.lock();
+        !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.is_active()
+    }
+
+    /// Doorbell as a word index on the BAR.
+    pub(super) fn doorbell(&self) -> u32 {
+        self.inner.lock().spec.doorbell.bar_word()
+    }
+
+    /// Address of the write pointer.
+    pub(super) fn wptr(&self) -> u64 {
+        self.inner.lock().spec.wptr
+    }
+
+    /// Address of the first XCC's MQD, in address space 0.
+    pub(crate) fn mqd_addr(&self) -> u64 {
+        self.hw.layout.vram_addr(self.mqd.start())
+    }
+
+    /// Changes what it is made of. The caller has taken it off the hardware.
+    pub(super) fn change(&self, update: QueueUpdate) {
+        let mut inner = self.inner.lock();
+        inner.spec.ring = update.ring;
+        inner.spec.ring_size = update.ring_size;
+        inner.spec.percent = update.percent;
+        inner.spec.priority = update.priority;
+        if let Some(pins) = update.pins {
+            inner.spec.pins = pins;
+        }
+        if let Some(mask) = update.cu_mask {
+            inner.cu_mask = Some(mask);
+        }
+    }
+
+    /// Writes the MQDs. Those of a queue that has run hold its saved state: `fresh` says that
+    /// there is none, and otherwise only what an update may change is written.
+    pub(super) fn write_mqd(&self, trap: bool, fresh: bool) -> Result {
+        let inner = self.inner.lock();
+        for xcc_index in 0..self.hw.chip.num_xcc {
+            let offset = self.stride.checked_mul(xcc_index.into()).ok_or(EINVAL)?;
+            let image = UserQueue {
+                spec: &inner.spec,
+                doorbell: &inner.spec.doorbell,
+                chip: &self.hw.chip,
+                mqd_addr: self.mqd_addr() + offset,
+                xcc_index,
+                logical_xcc: self.first_xcc.wrapping_add(xcc_index),
+                trap,
+                cu_mask: inner.cu_mask.as_ref().map(|bits| self.cu_mask(bits, xcc_index)),
+            }
+            .build()?;
+            if fresh {
+                self.mqd.write_words(offset, &image.0)?;
+            } else {
+                self.write_updated(offset, &image)?;
+            }
+        }
+        self.hw.flush_hdp();
+        Ok(())
+    }
+
+    /// The words that `update_mqd` of v9 writes.
+    fn write_updated(&self, offset: u64, image: &ComputeMqd) -> Result {
+        use ComputeMqd as M;
+        let fields = [
+            M::COMPUTE_STATIC_THREAD_MGMT_SE0,
+            M::COMPUTE_STATIC_THREAD_MGMT_SE1,
+            M::COMPUTE_STATIC_THREAD_MGMT_SE2,
+            M::COMPUTE_STATIC_THREAD_MGMT_SE3,
+            M::CP_HQD_PIPE_PRIORITY,
+            M::CP_HQD_PQ_BASE,
+            M::CP_HQD_PQ_RPTR_REPORT_ADDR,
+            M::CP_HQD_PQ_WPTR_POLL_ADDR,
+            M::CP_HQD_PQ_DOORBELL_CONTROL,
+            M::CP_HQD_PQ_CONTROL,
+            M::CP_HQD_IB_CONTROL,
+            M::CP_HQD_IQ_TIMER,
+            M::CP_HQD_VMID,
+            M::CP_HQD_EOP_BASE_ADDR,
+            M::CP_HQD_EOP_CONTROL,
+            M::CP_HQD_CTX_SAVE_CONTROL,
+        ];
+        for field in fields {
+            let value = image.get(field);
+            let at = offset + field.word() as u64 * 4;
+            self.mqd.write_words(at, &[value as u32])?;
+            if field.width > 32 {
+                self.mqd.write_words(at + 4, &[(value >> 32) as u32])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Spreads a user program's bits over XCCs, engines, arrays and units
+    /// (`mqd_symmetrically_map_cu_mask`).
+    fn cu_mask(&self, bits: &[u32], xcc_index: u32) -> [u32; 4] {
+        let chip = &self.hw.chip;
+        let engines = (chip.shader_engines / chip.num_xcc.max(1)).min(4);
+        let arrays = chip.shader_arrays_per_engine.min(2);
+        let count = (bits.len() as u32).saturating_mul(32).min(chip.cu_count);
+        let mut masks = [0u32; 4];
+        let mut bit = xcc_index;
+        for unit in 0..16 {
+            for array in 0..arrays {
+                for engine in 0..engines {
+                    let active = chip
+                        .cu_bitmap
+                        .get(engine as usize)
+                        .and_then(|arrays| arrays.get(array as usize))
+                        .map_or(0, |bitmap| bitmap.count_ones());
+                    if active <= unit {
+                        continue;
+                    }
+                    if bit >= count {
+                        return masks;
+                    }
+                    let set = bits.get(bit as usize / 32).is_some_and(|w| w >> (bit % 32) & 1 == 1);
+                    if let (true, Some(mask)) = (set, masks.get_mut(engine as usize)) {
+                        *mask |= 1 << (unit + array * 16);
+                    }
+                    bit += chip.num_xcc;
+                }
+            }
+        }
+        masks
+    }
+
+    /// A line for debugfs.
+    pub(super) fn report(&self, f: &mut dyn kernel::fmt::Write) -> kernel::fmt::Result {
+        let inner = self.inner.lock();
+        let spec = &inner.spec;
+        writeln!(
+            f,
+            "  {:?} {:?} doorbell {:#x} mqd {:#x} ring {:#x} size {:#x} priority {}",
+            inner.state,
+            spec.format,
+            spec.doorbell.bar_word(),
+            self.mqd_addr(),
+            spec.ring,
+            spec.ring_size,
+            spec.priority
+        )
+    }
+}

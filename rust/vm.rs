@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A process' address space on a GPU: its page tables and what is mapped where.
+//!
+//! The tables lie in VRAM ([`table`]); here is the record of mappings, each of a part of one
+//! buffer object, none overlapping. A mapping holds a reference to its buffer object. Unmapping
+//! clears the entries, but the GPU may have them in a TLB: the reference, and tables that became
+//! empty, are in the token [`Unmapped`] and go only when the TLB was flushed. If a flush isn't
+//! acknowledged, they are kept until the GPU was stopped.
+//!
+//! Lock order: a VM's lock is below process locks and above the scheduler's; under it only leaf
+//! locks of [`Hw`] are taken.
+
+use crate::{
+    bo::Bo,
+    gmc::tlb,
+    gpu::{Gpu, Hw},
+    hw::pte,
+    sched::Keep,
+    upcall::Pasid,
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::{RBTree, RBTreeNode},
+    sync::{Arc, Mutex},
+};
+
+mod flags;
+pub(crate) mod pasid;
+mod table;
+
+pub(crate) use flags::MapFlags;
+use pasid::PasidGuard;
+use table::{Dead, Tables};
+
+/// End of the 48-bit address space.
+const VA_END: u64 = 1 << 48;
+
+/// What is mapped somewhere.
+#[derive(Clone)]
+pub(crate) struct Mapped {
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    pub(crate) bo: Arc<Bo>,
+    pub(crate) bo_offset: u64,
+}
+
+struct Inner {
+    tables: Tables,
+    mappings: RBTree<u64, Mapped>,
+}
+
+/// An address space.
+#[pin_data]
+pub(crate) struct Vm {
+    hw: Arc<Hw>,
+    pasid: PasidGuard,
+    base: u64,
+    #[pin]
+    inner: Mutex<Inner>,
+}
+
+impl Vm {
+    /// An empty address space with a PASID of its own.
+    pub(crate) fn new(gpu: &Gpu) -> Result<Arc<Self>> {
+        let hw = gpu.hw();
+        hw.alive()?;
+        let tables = Tables::new(hw)?;
+        let pasid = PasidGuard::new()?;
+        let base = tables.root_entry();
+        let inner = Inner { tables, mappings: RBTree::new() };
+        let hw = hw.clone();
+        Arc::pin_init(
+            pin_init!(Self { hw, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Number of the address space in packets and interrupts.
+    pub(crate) fn pasid(&self) -> Pasid {
+        self.pasid.get()
+    }
+
+    /// What registers and MAP_PROCESS take as the root of the page tables.
+    pub(crate) fn page_table_base(&self) -> u64 {
+        self.base
+    }
+
+    /// The GPU it is on.
+    pub(crate) fn hw(&self) -> &Arc<Hw> {
+        &self.hw
+    }
+
+    /// Maps `size` bytes of a buffer object from `bo_offset` on at `va`.
+    ///
+    /// The GPU doesn't cache absent entries, so nothing has to be flushed.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when something isn't page-aligned or lies outside of the address space or the
+    /// object, EEXIST when something is mapped there, ENOMEM, ENODEV.
+    pub(crate) fn map(
+        &self,
+        va: u64,
+        bo: &Arc<Bo>,
+        bo_offset: u64,
+        size: u64,
+        flags: MapFlags,
+    ) -> Result {
+        let end = check(va, size)?;
+        if bo_offset % pte::PAGE_SIZE != 0 || !bo.belongs_to(&self.hw) {
+            return Err(EINVAL);
+        }
+        self.hw.alive()?;
+        let mapped = Mapped { va, size, bo: bo.clone(), bo_offset };
+        let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
+        let entry = flags::entry(&self.hw, bo, flags);
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if overlaps(&inner.mappings, va, end) {
+            return Err(EEXIST);
+        }
+        let mut at = va;
+        let result = bo.segments(bo_offset, size, |segment| {
+            inner.tables.map(at, flags::address(&self.hw, bo, segment.addr), segment.len, entry)?;
+            at += segment.len;
+            Ok(())
+        });
+        if let Err(error) = result {
+            // No user program was told of the mapping, but one could guess: flush as well.
+            let dead = inner.tables.unmap(va, size);
+            drop(Unmapped::new(&self.hw, self.pasid(), None, dead));
+            return Err(error);
+        }
+        inner.mappings.insert(node);
+        Ok(())
+    }
+
+    /// Takes back exactly what one call of [`Vm::map`] mapped.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is no such mapping.
+    pub(crate) fn unmap(&self, va: u64, size: u64) -> Result<Unmapped> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if inner.mappings.get(&va).is_none_or(|mapped| mapped.size != size) {
+            return Err(EINVAL);
+        }
+        let bo = inner.mappings.remove(&va).map(|mapped| mapped.bo);
+        let dead = inner.tables.unmap(va, size);
+        Ok(Unmapped::new(&self.hw, self.pasid(), bo, dead))
+    }
+
+    /// The buffer object of a mapping that starts at `va` and has `size` bytes, and the offset.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is no such mapping.
+    pub(crate) fn lookup_exact(&self, va: u64, size: u64) -> Result<(Arc<Bo>, u64)> {
+        let inner = self.inner.lock();
+        match inner.mappings.get(&va) {
+            Some(mapped) if mapped.size == size => Ok((mapped.bo.clone(), mapped.bo_offset)),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// The mapping that contains an address.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none.
+    pub(crate) fn lookup(&self, va: u64) -> Result<Mapped> {
+        let inner = self.inner.lock();
+        below(&inner.mappings, va)
+            .filter(|mapped| va - mapped.va < mapped.size)
+            .cloned()
+            .ok_or(EINVAL)
+    }
+
+    /// Flushes the TLBs of the address space.
+    pub(crate) fn flush_tlb(&self) -> Result {
+        tlb::flush_pasid(&self.hw, self.pasid(), tlb::LEGACY)
+    }
+}
+
+/// Checks a range and returns its end.
+fn check(va: u64, size: u64) -> Result<u64> {
+    if size == 0 || va % pte::PAGE_SIZE != 0 || size % pte::PAGE_SIZE != 0 {
+        return Err(EINVAL);
+    }
+    match va.checked_add(size) {
+        Some(end) if end <= VA_END => Ok(end),
+        _ => Err(EINVAL),
+    }
+}
+
+/// The last mapping that starts at `va` or below.
+fn below(mappings: &RBTree<u64, Mapped>, va: u64) -> Option<&Mapped> {
+    match mappings.cursor_lower_bound(&va) {
+        Some(cursor) if *cursor.current().0 == va => mappings.get(&va),
+        Some(cursor) => {
+            let key = *cursor.peek_prev()?.0;
+            mappings.get(&key)
+        }
+        None => {
+            let key = *mappings.cursor_back()?.current().0;
+            mappings.get(&key)
+        }
+    }
+}
+
+fn overlaps(mappings: &RBTree<u64, Mapped>, va: u64, end: u64) -> bool {
+    // Mappings don't overlap each other: the last one that starts below the end reaches furthest.
+    below(mappings, end - 1).is_some_and(|mapped| mapped.va + mapped.size > va)
+}
+
+/// Memory that the GPU can't find any more, but may still have in a TLB.
+#[must_use = "dropping it flushes the TLB; `flush` tells whether that worked"]
+pub(crate) struct Unmapped {
+    hw: Arc<Hw>,
+    pasid: Pasid,
+    held: Option<(Option<Arc<Bo>>, Dead)>,
+}
+
+impl Unmapped {
+    fn new(hw: &Arc<Hw>, pasid: Pasid, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
+        Self { hw: hw.clone(), pasid, held: Some((bo, dead)) }
+    }
+
+    /// Flushes the TLB; then the reference to the buffer object and empty tables go.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the GPU doesn't acknowledge: they are kept until it was stopped.
+    pub(crate) fn flush(mut self) -> Result {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        match tlb::flush_pasid(&self.hw, self.pasid, tlb::LEGACY) {
+            // A device that is gone has no TLB.
+            Ok(()) | Err(ENODEV) => Ok(()),
+            Err(error) => {
+                dev_err!(
+                    self.hw.device(),
+                    "a TLB flush was not acknowledged; its memory is kept\n"
+                );
+                self.hw.keep(Keep::Unmapped(held));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Unmapped {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+/// What an unacknowledged flush leaves behind.
+pub(crate) type Held = (Option<Arc<Bo>>, Dead);
