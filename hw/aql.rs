@@ -52,18 +52,18 @@ impl Header {
     /// The half word as it stands in the packet (`hsa_packet_header_t` bit positions).
     pub const fn bits(self) -> u16 {
         self.packet_type as u16
-            | (self.barrier as u16) << 8
-            | (self.acquire as u16 & 3) << 9
-            | (self.release as u16 & 3) << 11
+            | ((self.barrier as u16) << 8)
+            | ((self.acquire as u16 & 3) << 9)
+            | ((self.release as u16 & 3) << 11)
     }
 
     /// Takes a half word apart; `None` when a reserved bit or the undefined scope 3 is set.
     pub const fn parse(bits: u16) -> Option<Self> {
         let header = Self {
             packet_type: bits as u8,
-            barrier: bits & 1 << 8 != 0,
-            acquire: (bits >> 9 & 3) as u8,
-            release: (bits >> 11 & 3) as u8,
+            barrier: bits & (1 << 8) != 0,
+            acquire: ((bits >> 9) & 3) as u8,
+            release: ((bits >> 11) & 3) as u8,
         };
         if bits >> 13 != 0 || header.acquire == 3 || header.release == 3 {
             return None;
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn headers_round_trip_and_reserved_bits_are_refused() {
         for bits in 0..=u16::MAX {
-            let reserved = bits >> 13 != 0 || bits >> 9 & 3 == 3 || bits >> 11 & 3 == 3;
+            let reserved = bits >> 13 != 0 || (bits >> 9) & 3 == 3 || (bits >> 11) & 3 == 3;
             match Header::parse(bits) {
                 Some(header) => assert_eq!((header.bits(), reserved), (bits, false)),
                 None => assert!(reserved, "{bits:#x}"),

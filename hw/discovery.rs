@@ -121,17 +121,23 @@ layout! {
 
 /// The little-endian half word at a byte offset, or `None` beyond the end.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
+    Some(u16::from_le_bytes(
+        bytes.get(at..at.checked_add(2)?)?.try_into().ok()?,
+    ))
 }
 
 /// The little-endian word at a byte offset, or `None` beyond the end.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+    Some(u32::from_le_bytes(
+        bytes.get(at..at.checked_add(4)?)?.try_into().ok()?,
+    ))
 }
 
 /// The checksum of the binary and of its tables: the sum of the bytes in 16 bits.
 pub fn checksum(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0u16, |sum, &byte| sum.wrapping_add(u16::from(byte)))
+    bytes
+        .iter()
+        .fold(0u16, |sum, &byte| sum.wrapping_add(u16::from(byte)))
 }
 
 /// The layouts of this file.

@@ -65,7 +65,10 @@ pub const CONSTANTS: &[(u64, &str)] = &[
     (client::GRBM_CP as u64, "SOC15_IH_CLIENTID_GRBM_CP"),
     (client::UTCL2 as u64, "SOC15_IH_CLIENTID_UTCL2"),
     (source::CP_EOP as u64, "GFX_9_0__SRCID__CP_EOP_INTERRUPT"),
-    (source::CP_BAD_OPCODE as u64, "GFX_9_0__SRCID__CP_BAD_OPCODE_ERROR"),
+    (
+        source::CP_BAD_OPCODE as u64,
+        "GFX_9_0__SRCID__CP_BAD_OPCODE_ERROR",
+    ),
     (source::SQ_MESSAGE as u64, "GFX_9_0__SRCID__SQ_INTERRUPT_ID"),
     (source::VM_FAULT as u64, "VMC_1_0__SRCID__VM_FAULT"),
 ];

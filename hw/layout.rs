@@ -28,12 +28,20 @@ impl<T: ?Sized> Copy for Field<T> {}
 impl<T: ?Sized> Field<T> {
     /// The field in bits `[hi:lo]` counted from bit 0 of word `word`.
     pub const fn new(word: u16, hi: u8, lo: u8) -> Self {
-        Self { bit: word * 32 + lo as u16, width: hi - lo + 1, _of: PhantomData }
+        Self {
+            bit: word * 32 + lo as u16,
+            width: hi - lo + 1,
+            _of: PhantomData,
+        }
     }
 
     /// The field that a line of the table describes.
     pub const fn of(info: &FieldInfo) -> Self {
-        Self { bit: info.bit, width: info.width, _of: PhantomData }
+        Self {
+            bit: info.bit,
+            width: info.width,
+            _of: PhantomData,
+        }
     }
 
     /// The largest value the field holds.
@@ -49,7 +57,7 @@ impl<T: ?Sized> Field<T> {
     /// Reads the field. Words beyond the end of `words` read as zero.
     pub fn get(self, words: &[u32]) -> u64 {
         let at = |i: usize| u128::from(words.get(self.word() + i).copied().unwrap_or(0));
-        let all = at(0) | at(1) << 32 | at(2) << 64;
+        let all = at(0) | (at(1) << 32) | (at(2) << 64);
         (all >> (self.bit % 32)) as u64 & self.max()
     }
 
@@ -105,7 +113,12 @@ pub struct LayoutInfo {
 impl LayoutInfo {
     /// The table of `T`.
     pub const fn of<T: Layout>() -> Self {
-        Self { name: T::NAME, c: T::C, words: T::WORDS, fields: T::FIELDS }
+        Self {
+            name: T::NAME,
+            c: T::C,
+            words: T::WORDS,
+            fields: T::FIELDS,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ pub const TYPE_SCHEDULER: u64 = 1;
 
 /// The header of a frame with opcode `opcode`.
 pub const fn header(opcode: u8) -> u32 {
-    TYPE_SCHEDULER as u32 | (opcode as u32) << 4 | (FRAME_WORDS as u32) << 12
+    TYPE_SCHEDULER as u32 | ((opcode as u32) << 4) | ((FRAME_WORDS as u32) << 12)
 }
 
 /// Opcodes (`MES_SCH_API_*`).
@@ -51,20 +51,35 @@ pub const CONSTANTS: &[(u64, &str)] = &[
     (FRAME_WORDS as u64, "API_FRAME_SIZE_IN_DWORDS"),
     (TYPE_SCHEDULER, "MES_API_TYPE_SCHEDULER"),
     (op::SET_HW_RSRC as u64, "MES_SCH_API_SET_HW_RSRC"),
-    (op::SET_SCHEDULING_CONFIG as u64, "MES_SCH_API_SET_SCHEDULING_CONFIG"),
+    (
+        op::SET_SCHEDULING_CONFIG as u64,
+        "MES_SCH_API_SET_SCHEDULING_CONFIG",
+    ),
     (op::ADD_QUEUE as u64, "MES_SCH_API_ADD_QUEUE"),
     (op::REMOVE_QUEUE as u64, "MES_SCH_API_REMOVE_QUEUE"),
     (op::PERFORM_YIELD as u64, "MES_SCH_API_PERFORM_YIELD"),
-    (op::SET_GANG_PRIORITY_LEVEL as u64, "MES_SCH_API_SET_GANG_PRIORITY_LEVEL"),
+    (
+        op::SET_GANG_PRIORITY_LEVEL as u64,
+        "MES_SCH_API_SET_GANG_PRIORITY_LEVEL",
+    ),
     (op::SUSPEND as u64, "MES_SCH_API_SUSPEND"),
     (op::RESUME as u64, "MES_SCH_API_RESUME"),
     (op::RESET as u64, "MES_SCH_API_RESET"),
     (op::SET_LOG_BUFFER as u64, "MES_SCH_API_SET_LOG_BUFFER"),
-    (op::CHANGE_GANG_PRIORITY as u64, "MES_SCH_API_CHANGE_GANG_PRORITY"),
-    (op::QUERY_SCHEDULER_STATUS as u64, "MES_SCH_API_QUERY_SCHEDULER_STATUS"),
+    (
+        op::CHANGE_GANG_PRIORITY as u64,
+        "MES_SCH_API_CHANGE_GANG_PRORITY",
+    ),
+    (
+        op::QUERY_SCHEDULER_STATUS as u64,
+        "MES_SCH_API_QUERY_SCHEDULER_STATUS",
+    ),
     (op::SET_DEBUG_VMID as u64, "MES_SCH_API_SET_DEBUG_VMID"),
     (op::MISC as u64, "MES_SCH_API_MISC"),
-    (op::UPDATE_ROOT_PAGE_TABLE as u64, "MES_SCH_API_UPDATE_ROOT_PAGE_TABLE"),
+    (
+        op::UPDATE_ROOT_PAGE_TABLE as u64,
+        "MES_SCH_API_UPDATE_ROOT_PAGE_TABLE",
+    ),
     (op::SET_HW_RSRC_1 as u64, "MES_SCH_API_SET_HW_RSRC_1"),
     (op::INV_TLBS as u64, "MES_SCH_API_INV_TLBS"),
 ];

@@ -39,7 +39,7 @@ pub const fn name(opcode: u8) -> Option<&'static str> {
 
 /// The header of a type-3 packet of `words` words in all (at least 2).
 pub const fn header(opcode: u8, words: u32) -> u32 {
-    3 << 30 | (words.wrapping_sub(2) & 0x3fff) << 16 | (opcode as u32) << 8
+    (3 << 30) | ((words.wrapping_sub(2) & 0x3fff) << 16) | ((opcode as u32) << 8)
 }
 
 /// A type-3 packet of a single word, which its count field encodes as 0x3fff: only NOP has it.
@@ -51,7 +51,7 @@ pub const fn parse_header(word: u32) -> Option<(u8, u32)> {
     if word >> 30 != 3 || word & 0xff != 0 {
         return None;
     }
-    let count = word >> 16 & 0x3fff;
+    let count = (word >> 16) & 0x3fff;
     let words = if count == 0x3fff { 1 } else { count + 2 };
     Some(((word >> 8) as u8, words))
 }

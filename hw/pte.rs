@@ -45,7 +45,7 @@ pub const fn fragment(log2_pages: u8) -> u64 {
 
 /// The fragment field of an entry.
 pub const fn fragment_of(entry: u64) -> u8 {
-    (entry >> 7 & 0x1f) as u8
+    ((entry >> 7) & 0x1f) as u8
 }
 
 /// The block-fragment-size field of a directory entry: bits 63:59.
@@ -74,7 +74,7 @@ pub const fn mtype(mtype: Mtype) -> u64 {
 
 /// The memory type of an entry of gfx9.
 pub const fn mtype_of(entry: u64) -> u8 {
-    (entry >> 57 & 3) as u8
+    ((entry >> 57) & 3) as u8
 }
 
 /// Index into the table of level `level` (0 = PTB, 3 = PDB2) for a virtual address.
@@ -106,7 +106,9 @@ mod tests {
     #[test]
     fn indices_take_an_address_apart() {
         let va = 0x7123_4567_8000;
-        let whole = (0..4).fold(0, |a, level| a | (index(va, level) as u64) << (12 + level * LEVEL_BITS));
+        let whole = (0..4).fold(0, |a, level| {
+            a | ((index(va, level) as u64) << (12 + level * LEVEL_BITS))
+        });
         assert_eq!(whole, va);
     }
 }

@@ -65,7 +65,10 @@ pub struct Reg {
 impl Reg {
     /// The register `index * stride` words further on, for arrays of registers.
     pub const fn at(self, index: u32, stride: u32) -> Self {
-        Self { offset: self.offset + index * stride, ..self }
+        Self {
+            offset: self.offset + index * stride,
+            ..self
+        }
     }
 }
 

@@ -32,13 +32,21 @@ pub fn folder(name: &str, script: &str, marker: &str) -> PathBuf {
     let path = env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run tests/run, or {name}=$({script})"));
     let path = PathBuf::from(path);
-    assert!(path.join(marker).exists(), "{name}={} has no {marker}", path.display());
+    assert!(
+        path.join(marker).exists(),
+        "{name}={} has no {marker}",
+        path.display()
+    );
     path
 }
 
 /// The prepared Linux source tree.
 pub fn linux() -> PathBuf {
-    folder("RKFD_LINUX", "setup/kernel.sh", "drivers/gpu/drm/amd/include/v9_structs.h")
+    folder(
+        "RKFD_LINUX",
+        "setup/kernel.sh",
+        "drivers/gpu/drm/amd/include/v9_structs.h",
+    )
 }
 
 /// The HSA headers.
@@ -69,7 +77,11 @@ impl Probe {
                  for (size_t i = 0; i < len * 8; i++) if (p[i / 8] >> (i % 8) & 1) {\n\
                  if (first < 0) first = i; last = i; count++; }\n\
                  printf(\"%zu %ld %ld %d\\n\", n, first, count, last - first + 1 == count); }\n";
-        Self { head, flags: flags.to_vec(), ..Self::default() }
+        Self {
+            head,
+            flags: flags.to_vec(),
+            ..Self::default()
+        }
     }
 
     /// Adds C text before the questions.
@@ -108,11 +120,22 @@ impl Probe {
     pub fn run(self) -> Vec<Place> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let dir = env::temp_dir();
-        let stem = format!("rkfd-abi-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let stem = format!(
+            "rkfd-abi-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let (c, exe) = (dir.join(format!("{stem}.c")), dir.join(stem));
-        let calls: String = (0..self.questions).map(|n| format!("q{n}();\n")).collect();
-        fs::write(&c, format!("{}{}int main(void) {{ {calls} return 0; }}\n", self.head, self.body))
-            .expect("the temporary folder is writable");
+        let calls: Vec<String> = (0..self.questions).map(|n| format!("q{n}();")).collect();
+        let calls = calls.join("\n");
+        fs::write(
+            &c,
+            format!(
+                "{}{}int main(void) {{ {calls} return 0; }}\n",
+                self.head, self.body
+            ),
+        )
+        .expect("the temporary folder is writable");
         let cc = Command::new("gcc")
             .args(["-std=gnu11", "-w", "-fpermissive", "-O0", "-o"])
             .arg(&exe)
@@ -120,7 +143,11 @@ impl Probe {
             .args(&self.flags)
             .output()
             .expect("gcc is installed");
-        assert!(cc.status.success(), "gcc: {}", String::from_utf8_lossy(&cc.stderr));
+        assert!(
+            cc.status.success(),
+            "gcc: {}",
+            String::from_utf8_lossy(&cc.stderr)
+        );
         let out = Command::new(&exe).output().expect("the probe runs");
         assert!(out.status.success(), "the probe failed: {}", out.status);
         for file in [&c, &exe] {
@@ -136,17 +163,27 @@ impl Probe {
                 let (n, bit, width, contiguous) = (next(), next(), next(), next());
                 assert_eq!(n, Some(i as u64), "answers come in order");
                 assert_eq!(contiguous, Some(1), "question {i}: not one run of bits");
-                Place { bit: bit.expect("a number"), width: width.expect("a number") }
+                Place {
+                    bit: bit.expect("a number"),
+                    width: width.expect("a number"),
+                }
             })
             .collect();
-        assert_eq!(answers.len(), self.questions, "every question has an answer");
+        assert_eq!(
+            answers.len(),
+            self.questions,
+            "every question has an answer"
+        );
         answers
     }
 }
 
 /// `-I` flags for folders of the Linux tree.
 pub fn includes(base: &Path, folders: &[&str]) -> Vec<String> {
-    folders.iter().map(|f| format!("-I{}", base.join(f).display())).collect()
+    folders
+        .iter()
+        .map(|f| format!("-I{}", base.join(f).display()))
+        .collect()
 }
 
 /// Prints a count past the test runner's capture: the reader should see how much was compared.

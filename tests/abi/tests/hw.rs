@@ -13,7 +13,11 @@ fn compare(mut probe: Probe, layouts: &[&[LayoutInfo]]) -> usize {
     let mut expected = Vec::new();
     for layout in &layouts {
         probe.value(&format!("sizeof({})", layout.c));
-        expected.push((format!("size of {}", layout.name), layout.words as u64 * 4, None));
+        expected.push((
+            format!("size of {}", layout.name),
+            layout.words as u64 * 4,
+            None,
+        ));
         for field in layout.fields {
             let parts: Vec<&str> = field.c.split('+').collect();
             let width = u64::from(field.width) / parts.len() as u64;
@@ -28,22 +32,34 @@ fn compare(mut probe: Probe, layouts: &[&[LayoutInfo]]) -> usize {
     let mut wrong = Vec::new();
     for ((name, bit, width), answer) in expected.iter().zip(&answers) {
         if answer.bit != *bit || width.is_some_and(|w| w != answer.width) {
-            wrong.push(format!("{name}: here {bit} width {width:?}, in C {answer:?}"));
+            wrong.push(format!(
+                "{name}: here {bit} width {width:?}, in C {answer:?}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let fields: usize = layouts.iter().map(|l| l.fields.len()).sum();
     assert!(fields > 0, "no field was compared");
-    report(&format!("{} layouts, {fields} fields compared", layouts.len()));
+    report(&format!(
+        "{} layouts, {fields} fields compared",
+        layouts.len()
+    ));
     fields
 }
 
 #[test]
 fn packets_and_mqds_are_linux_s() {
     let linux = linux();
-    let flags = includes(&linux, &[&format!("{AMD}/include"), &format!("{AMD}/amdkfd")]);
+    let flags = includes(
+        &linux,
+        &[&format!("{AMD}/include"), &format!("{AMD}/amdkfd")],
+    );
     let probe = Probe::new(
-        &["v9_structs.h", "kfd_pm4_headers_ai.h", "kfd_pm4_headers_aldebaran.h"],
+        &[
+            "v9_structs.h",
+            "kfd_pm4_headers_ai.h",
+            "kfd_pm4_headers_aldebaran.h",
+        ],
         &flags,
     );
     let fields = compare(probe, &[pm4::LAYOUTS, mqd::LAYOUTS]);
@@ -68,9 +84,15 @@ fn discovery_tables_are_linux_s() {
     let mut probe = Probe::new(&["discovery.h"], &flags);
     let constants = [
         (u64::from(discovery::BINARY_SIGNATURE), "BINARY_SIGNATURE"),
-        (u64::from(discovery::IP_SIGNATURE), "DISCOVERY_TABLE_SIGNATURE"),
+        (
+            u64::from(discovery::IP_SIGNATURE),
+            "DISCOVERY_TABLE_SIGNATURE",
+        ),
         (u64::from(discovery::GC_TABLE_ID), "GC_TABLE_ID"),
-        (u64::from(discovery::HARVEST_SIGNATURE), "HARVEST_TABLE_SIGNATURE"),
+        (
+            u64::from(discovery::HARVEST_SIGNATURE),
+            "HARVEST_TABLE_SIGNATURE",
+        ),
         (discovery::TABLE_IP as u64, "IP_DISCOVERY"),
         (discovery::TABLE_GC as u64, "GC"),
         (discovery::TABLE_HARVEST as u64, "HARVEST_INFO"),
@@ -89,29 +111,70 @@ fn discovery_tables_are_linux_s() {
 
 #[test]
 fn aql_packets_and_signals_are_hsa_s() {
-    let probe = Probe::new(&["hsa/hsa.h", "hsa/amd_hsa_signal.h"], &includes(&hsa(), &["", "hsa"]));
+    let probe = Probe::new(
+        &["hsa/hsa.h", "hsa/amd_hsa_signal.h"],
+        &includes(&hsa(), &["", "hsa"]),
+    );
     let fields = compare(probe, &[aql::LAYOUTS]);
     assert!(fields >= 30);
 
-    let mut probe = Probe::new(&["hsa/hsa.h", "hsa/amd_hsa_signal.h"], &includes(&hsa(), &["", "hsa"]));
+    let mut probe = Probe::new(
+        &["hsa/hsa.h", "hsa/amd_hsa_signal.h"],
+        &includes(&hsa(), &["", "hsa"]),
+    );
     let header = |packet_type, barrier, acquire, release| {
-        u64::from(aql::Header { packet_type, barrier, acquire, release }.bits())
+        u64::from(
+            aql::Header {
+                packet_type,
+                barrier,
+                acquire,
+                release,
+            }
+            .bits(),
+        )
     };
     let cases = [
-        (u64::from(aql::TYPE_VENDOR_SPECIFIC), "HSA_PACKET_TYPE_VENDOR_SPECIFIC"),
+        (
+            u64::from(aql::TYPE_VENDOR_SPECIFIC),
+            "HSA_PACKET_TYPE_VENDOR_SPECIFIC",
+        ),
         (u64::from(aql::TYPE_INVALID), "HSA_PACKET_TYPE_INVALID"),
-        (u64::from(aql::TYPE_KERNEL_DISPATCH), "HSA_PACKET_TYPE_KERNEL_DISPATCH"),
-        (u64::from(aql::TYPE_BARRIER_AND), "HSA_PACKET_TYPE_BARRIER_AND"),
-        (u64::from(aql::TYPE_AGENT_DISPATCH), "HSA_PACKET_TYPE_AGENT_DISPATCH"),
-        (u64::from(aql::TYPE_BARRIER_OR), "HSA_PACKET_TYPE_BARRIER_OR"),
+        (
+            u64::from(aql::TYPE_KERNEL_DISPATCH),
+            "HSA_PACKET_TYPE_KERNEL_DISPATCH",
+        ),
+        (
+            u64::from(aql::TYPE_BARRIER_AND),
+            "HSA_PACKET_TYPE_BARRIER_AND",
+        ),
+        (
+            u64::from(aql::TYPE_AGENT_DISPATCH),
+            "HSA_PACKET_TYPE_AGENT_DISPATCH",
+        ),
+        (
+            u64::from(aql::TYPE_BARRIER_OR),
+            "HSA_PACKET_TYPE_BARRIER_OR",
+        ),
         (u64::from(aql::FENCE_AGENT), "HSA_FENCE_SCOPE_AGENT"),
         (u64::from(aql::FENCE_SYSTEM), "HSA_FENCE_SCOPE_SYSTEM"),
         (header(0, true, 0, 0), "1 << HSA_PACKET_HEADER_BARRIER"),
-        (header(0, false, 1, 0), "1 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE"),
-        (header(0, false, 2, 0), "2 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE"),
-        (header(0, false, 0, 2), "2 << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE"),
+        (
+            header(0, false, 1, 0),
+            "1 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE",
+        ),
+        (
+            header(0, false, 2, 0),
+            "2 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE",
+        ),
+        (
+            header(0, false, 0, 2),
+            "2 << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE",
+        ),
         (aql::SIGNAL_KIND_USER as u64, "AMD_SIGNAL_KIND_USER"),
-        (aql::SIGNAL_KIND_DOORBELL as u64, "(long long)AMD_SIGNAL_KIND_DOORBELL"),
+        (
+            aql::SIGNAL_KIND_DOORBELL as u64,
+            "(long long)AMD_SIGNAL_KIND_DOORBELL",
+        ),
     ];
     for (_, c) in cases {
         probe.value(c);
@@ -142,7 +205,10 @@ fn registers_are_linux_s() {
             for (field, bits) in info.fields {
                 for (c, value) in [
                     (format!("{name}__{field}__SHIFT"), u64::from(bits.lo)),
-                    (format!("(uint32_t){name}__{field}_MASK"), u64::from(bits.mask())),
+                    (
+                        format!("(uint32_t){name}__{field}_MASK"),
+                        u64::from(bits.mask()),
+                    ),
                 ] {
                     probe.value(&c);
                     expected.push((c, value));
@@ -155,13 +221,19 @@ fn registers_are_linux_s() {
             assert_eq!(answer.bit, *value, "{c} of {}", table.header);
         }
     }
-    assert!(registers >= 500 && fields >= 1000, "{registers} registers, {fields} fields");
+    assert!(
+        registers >= 500 && fields >= 1000,
+        "{registers} registers, {fields} fields"
+    );
     report(&format!("{registers} registers, {fields} fields compared"));
 }
 
 #[test]
 fn opcodes_and_packet_words_are_linux_s() {
-    let flags = includes(&linux(), &[&format!("{AMD}/amdgpu"), &format!("{AMD}/include")]);
+    let flags = includes(
+        &linux(),
+        &[&format!("{AMD}/amdgpu"), &format!("{AMD}/include")],
+    );
     let mut probe = Probe::new(&["soc15d.h"], &flags);
     let bits = |b: regs::Bits| u64::from(b.set(0, 1));
     let map = |f: rkfd_hw::layout::Field<pm4::MapQueues>, word: usize| {
@@ -178,26 +250,65 @@ fn opcodes_and_packet_words_are_linux_s() {
         (u64::from(op::MAP_QUEUES), "PACKET3_MAP_QUEUES"),
         (u64::from(op::UNMAP_QUEUES), "PACKET3_UNMAP_QUEUES"),
         (u64::from(op::QUERY_STATUS), "PACKET3_QUERY_STATUS"),
-        (u64::from(pm4::header(op::MAP_QUEUES, 7)), "(uint32_t)PACKET3(PACKET3_MAP_QUEUES, 5)"),
-        (u64::from(pm4::FILLER), "(uint32_t)PACKET3(PACKET3_NOP, 0x3fff)"),
+        (
+            u64::from(pm4::header(op::MAP_QUEUES, 7)),
+            "(uint32_t)PACKET3(PACKET3_MAP_QUEUES, 5)",
+        ),
+        (
+            u64::from(pm4::FILLER),
+            "(uint32_t)PACKET3(PACKET3_NOP, 0x3fff)",
+        ),
         (map(kiq_map::VMID, 1), "PACKET3_MAP_QUEUES_VMID(1)"),
         (map(kiq_map::QUEUE, 1), "PACKET3_MAP_QUEUES_QUEUE(1)"),
         (map(kiq_map::PIPE, 1), "PACKET3_MAP_QUEUES_PIPE(1)"),
         (map(kiq_map::ME, 1), "PACKET3_MAP_QUEUES_ME(1)"),
-        (map(kiq_map::ALLOC_FORMAT, 1), "PACKET3_MAP_QUEUES_ALLOC_FORMAT(1)"),
-        (map(pm4::MapQueues::ENGINE_SEL, 1), "PACKET3_MAP_QUEUES_ENGINE_SEL(1)"),
-        (map(pm4::MapQueues::NUM_QUEUES, 1), "PACKET3_MAP_QUEUES_NUM_QUEUES(1u)"),
-        (map(pm4::MapQueues::DOORBELL_OFFSET, 2), "PACKET3_MAP_QUEUES_DOORBELL_OFFSET(1)"),
+        (
+            map(kiq_map::ALLOC_FORMAT, 1),
+            "PACKET3_MAP_QUEUES_ALLOC_FORMAT(1)",
+        ),
+        (
+            map(pm4::MapQueues::ENGINE_SEL, 1),
+            "PACKET3_MAP_QUEUES_ENGINE_SEL(1)",
+        ),
+        (
+            map(pm4::MapQueues::NUM_QUEUES, 1),
+            "PACKET3_MAP_QUEUES_NUM_QUEUES(1u)",
+        ),
+        (
+            map(pm4::MapQueues::DOORBELL_OFFSET, 2),
+            "PACKET3_MAP_QUEUES_DOORBELL_OFFSET(1)",
+        ),
         (bits(tlb::DST_SEL), "PACKET3_INVALIDATE_TLBS_DST_SEL(1)"),
         (bits(tlb::ALL_HUB), "PACKET3_INVALIDATE_TLBS_ALL_HUB(1)"),
         (bits(tlb::PASID), "PACKET3_INVALIDATE_TLBS_PASID(1)"),
-        (bits(tlb::FLUSH_TYPE), "PACKET3_INVALIDATE_TLBS_FLUSH_TYPE(1u)"),
-        (u64::from(wd::DST_SEL.mask()), "PACKET3_WRITE_DATA__DST_SEL(~0u)"),
-        (u64::from(wd::ADDR_INCR.mask()), "PACKET3_WRITE_DATA__ADDR_INCR(~0u)"),
-        (u64::from(wd::WR_CONFIRM.mask()), "PACKET3_WRITE_DATA__WR_CONFIRM(~0u)"),
-        (u64::from(wd::CACHE_POLICY.mask()), "PACKET3_WRITE_DATA__CACHE_POLICY(~0u)"),
-        (u64::from(wd::DST_REG), "PACKET3_WRITE_DATA__DST_SEL__MEM_MAPPED_REGISTER"),
-        (u64::from(wd::DST_MEM), "PACKET3_WRITE_DATA__DST_SEL__MEMORY"),
+        (
+            bits(tlb::FLUSH_TYPE),
+            "PACKET3_INVALIDATE_TLBS_FLUSH_TYPE(1u)",
+        ),
+        (
+            u64::from(wd::DST_SEL.mask()),
+            "PACKET3_WRITE_DATA__DST_SEL(~0u)",
+        ),
+        (
+            u64::from(wd::ADDR_INCR.mask()),
+            "PACKET3_WRITE_DATA__ADDR_INCR(~0u)",
+        ),
+        (
+            u64::from(wd::WR_CONFIRM.mask()),
+            "PACKET3_WRITE_DATA__WR_CONFIRM(~0u)",
+        ),
+        (
+            u64::from(wd::CACHE_POLICY.mask()),
+            "PACKET3_WRITE_DATA__CACHE_POLICY(~0u)",
+        ),
+        (
+            u64::from(wd::DST_REG),
+            "PACKET3_WRITE_DATA__DST_SEL__MEM_MAPPED_REGISTER",
+        ),
+        (
+            u64::from(wd::DST_MEM),
+            "PACKET3_WRITE_DATA__DST_SEL__MEMORY",
+        ),
     ];
     for (_, c) in cases {
         probe.value(c);
@@ -211,7 +322,10 @@ fn opcodes_and_packet_words_are_linux_s() {
     for c in ["IT_MAP_PROCESS", "IT_RUN_LIST"] {
         probe.value(c);
     }
-    let place = |bit: u8| Place { bit: u64::from(bit), width: 0 };
+    let place = |bit: u8| Place {
+        bit: u64::from(bit),
+        width: 0,
+    };
     assert_eq!(probe.run(), [place(op::MAP_PROCESS), place(op::RUN_LIST)]);
 }
 
@@ -219,17 +333,21 @@ fn opcodes_and_packet_words_are_linux_s() {
 fn page_table_bits_and_interrupt_numbers_are_linux_s() {
     let linux = linux();
     // amdgpu_vm.h includes half the driver: take its one-line macros alone.
-    let vm = std::fs::read_to_string(linux.join(AMD).join("amdgpu/amdgpu_vm.h")).expect("amdgpu_vm.h");
-    let macros: String = vm
+    let vm =
+        std::fs::read_to_string(linux.join(AMD).join("amdgpu/amdgpu_vm.h")).expect("amdgpu_vm.h");
+    let macros: Vec<&str> = vm
         .lines()
         .filter(|l| l.starts_with("#define AMDGPU_P") && !l.ends_with('\\'))
-        .map(|l| format!("{l}\n"))
         .collect();
     let mut probe = Probe::new(
-        &["soc15_ih_clientid.h", "ivsrcid/gfx/irqsrcs_gfx_9_0.h", "ivsrcid/vmc/irqsrcs_vmc_1_0.h"],
+        &[
+            "soc15_ih_clientid.h",
+            "ivsrcid/gfx/irqsrcs_gfx_9_0.h",
+            "ivsrcid/vmc/irqsrcs_vmc_1_0.h",
+        ],
         &includes(&linux, &[&format!("{AMD}/include")]),
     );
-    probe.declare(&macros);
+    probe.declare(&macros.join("\n"));
     let cases: Vec<(u64, &str)> = pte::FLAGS.iter().chain(ih::CONSTANTS).copied().collect();
     for (_, c) in &cases {
         probe.value(c);
@@ -244,9 +362,10 @@ fn page_table_bits_and_interrupt_numbers_are_linux_s() {
 fn mes_frames_are_linux_s() {
     let flags = includes(&linux(), &[&format!("{AMD}/include")]);
     // The two headers give the same names to different layouts, so each has a probe of its own.
-    for (header, layouts) in
-        [("mes_v11_api_def.h", mes::v11::LAYOUTS), ("mes_v12_api_def.h", mes::v12::LAYOUTS)]
-    {
+    for (header, layouts) in [
+        ("mes_v11_api_def.h", mes::v11::LAYOUTS),
+        ("mes_v12_api_def.h", mes::v12::LAYOUTS),
+    ] {
         let fields = compare(Probe::new(&[header], &flags), &[layouts]);
         assert!(fields >= 250, "{header}: only {fields} fields");
     }

@@ -37,8 +37,12 @@ fn structures_are_linux_s() {
 #[test]
 fn constants_and_request_numbers_are_linux_s() {
     let mut probe = probe();
-    let mut expected: Vec<(&str, u64)> =
-        CONSTANTS.iter().copied().flatten().map(|c| (c.c, c.value)).collect();
+    let mut expected: Vec<(&str, u64)> = CONSTANTS
+        .iter()
+        .copied()
+        .flatten()
+        .map(|c| (c.c, c.value))
+        .collect();
     expected.extend(IOCTLS.iter().map(|i| (i.c, u64::from(i.command))));
     for (c, _) in &expected {
         // Flags such as 1 << 31 are ints in C, and the ABI's fields are unsigned.
@@ -47,6 +51,14 @@ fn constants_and_request_numbers_are_linux_s() {
     for ((c, value), answer) in expected.iter().zip(probe.run()) {
         assert_eq!(answer.bit, *value, "{c}");
     }
-    assert!(IOCTLS.len() >= 40 && expected.len() > 100, "only {} values", expected.len());
-    report(&format!("{} values compared, {} of them request numbers", expected.len(), IOCTLS.len()));
+    assert!(
+        IOCTLS.len() >= 40 && expected.len() > 100,
+        "only {} values",
+        expected.len()
+    );
+    report(&format!(
+        "{} values compared, {} of them request numbers",
+        expected.len(),
+        IOCTLS.len()
+    ));
 }
