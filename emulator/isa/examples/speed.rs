@@ -6,7 +6,13 @@ use common::*;
 use rkfd_isa::ComputeUnit;
 use std::time::Instant;
 
-fn time(file: &str, kernel: &str, grid: [u32; 3], group: [u16; 3], setup: impl Fn(&mut Flat) -> Args) {
+fn time(
+    file: &str,
+    kernel: &str,
+    grid: [u32; 3],
+    group: [u16; 3],
+    setup: impl Fn(&mut Flat) -> Args,
+) {
     let mut memory = Flat::new(64 << 20);
     let mut cu = ComputeUnit::new();
     let code = load(&mut memory, &compile(file, 3));
@@ -16,14 +22,25 @@ fn time(file: &str, kernel: &str, grid: [u32; 3], group: [u16; 3], setup: impl F
     launch.run(&mut memory, &mut cu, 100_000).expect("runs");
     let seconds = start.elapsed().as_secs_f64();
     let s = cu.statistics();
-    println!("{kernel:14} {:>10} wave instructions {:7.3} s {:6.1} M/s, {} waves, {} translations", s.instructions, seconds, s.instructions as f64 / seconds / 1e6, s.waves, s.translations);
+    println!(
+        "{kernel:14} {:>10} wave instructions {:7.3} s {:6.1} M/s, {} waves, {} translations",
+        s.instructions,
+        seconds,
+        s.instructions as f64 / seconds / 1e6,
+        s.waves,
+        s.translations
+    );
 }
 
 fn main() {
     let n = 1 << 20;
     let zeros = |m: &mut Flat, count: usize| m.alloc(4 * count);
     time("vadd", "vadd", [n, 1, 1], [256, 1, 1], |m| {
-        let (a, b, c) = (zeros(m, n as usize), zeros(m, n as usize), zeros(m, n as usize));
+        let (a, b, c) = (
+            zeros(m, n as usize),
+            zeros(m, n as usize),
+            zeros(m, n as usize),
+        );
         Args::default().u64(a).u64(b).u64(c).u32(n)
     });
     time("reduce", "reduce", [65536, 1, 1], [256, 1, 1], |m| {

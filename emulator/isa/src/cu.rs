@@ -70,13 +70,23 @@ impl ComputeUnit {
     }
 
     /// Read and check the kernel descriptor at `va`, through the process's translations.
-    pub fn kernel<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64) -> Result<Kernel, DescriptorError> {
+    pub fn kernel<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        va: u64,
+    ) -> Result<Kernel, DescriptorError> {
         self.follow(env);
         if va % DESCRIPTOR_SIZE as u64 != 0 {
-            return Err(DescriptorError::Reserved("the descriptor address's low 6 bits"));
+            return Err(DescriptorError::Reserved(
+                "the descriptor address's low 6 bits",
+            ));
         }
         let mut bytes = [0; DESCRIPTOR_SIZE];
-        let page = self.tlb.page(env, vmid, va, Access::Read).map_err(DescriptorError::Memory)?;
+        let page = self
+            .tlb
+            .page(env, vmid, va, Access::Read)
+            .map_err(DescriptorError::Memory)?;
         for (n, byte) in bytes.iter_mut().enumerate() {
             *byte = page.load_u8(va as usize % PAGE + n);
         }
@@ -92,15 +102,25 @@ impl ComputeUnit {
 
     /// The cache slot of the code page that holds `pc`.
     pub(crate) fn code_page(&mut self, vmid: u8, pc: u64) -> usize {
-        *self.index.entry((vmid, pc / PAGE as u64)).or_insert_with(|| {
-            self.pages.push(vec![Slot::Unknown; SLOTS].into_boxed_slice());
-            self.pages.len() - 1
-        })
+        *self
+            .index
+            .entry((vmid, pc / PAGE as u64))
+            .or_insert_with(|| {
+                self.pages
+                    .push(vec![Slot::Unknown; SLOTS].into_boxed_slice());
+                self.pages.len() - 1
+            })
     }
 
     /// The instruction at `pc` of code page `page`.
     #[inline]
-    pub(crate) fn fetch<E: Env>(&mut self, env: &mut E, vmid: u8, page: usize, pc: u64) -> Result<Inst, FaultKind> {
+    pub(crate) fn fetch<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        page: usize,
+        pc: u64,
+    ) -> Result<Inst, FaultKind> {
         match self.pages[page][pc as usize % PAGE / 4] {
             Slot::Inst(inst) => Ok(inst),
             _ => self.decode(env, vmid, page, pc),
@@ -108,7 +128,13 @@ impl ComputeUnit {
     }
 
     #[cold]
-    fn decode<E: Env>(&mut self, env: &mut E, vmid: u8, page: usize, pc: u64) -> Result<Inst, FaultKind> {
+    fn decode<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        page: usize,
+        pc: u64,
+    ) -> Result<Inst, FaultKind> {
         let words = self.words(env, vmid, pc)?;
         self.decoded += 1;
         let slot = &mut self.pages[page][pc as usize % PAGE / 4];
@@ -124,14 +150,21 @@ impl ComputeUnit {
                 *slot = Slot::Bad;
                 Err(match error {
                     DecodeError::Undecodable => FaultKind::Undecodable,
-                    DecodeError::ReservedOperand(..) => FaultKind::Unsupported("a reserved operand"),
+                    DecodeError::ReservedOperand(..) => {
+                        FaultKind::Unsupported("a reserved operand")
+                    }
                 })
             }
         }
     }
 
     /// The two words at `pc`; the second is zero where it cannot be fetched.
-    pub(crate) fn words<E: Env>(&mut self, env: &mut E, vmid: u8, pc: u64) -> Result<[u32; 2], FaultKind> {
+    pub(crate) fn words<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        pc: u64,
+    ) -> Result<[u32; 2], FaultKind> {
         let at = pc as usize % PAGE;
         let page = self.tlb.page(env, vmid, pc, Access::Execute)?;
         let low = page.load_u32(at);
@@ -140,7 +173,10 @@ impl ComputeUnit {
         }
         // An instruction of 8 bytes may go on in the next page; one of 4 may be the last there is.
         let next = pc.wrapping_add(4);
-        let high = self.tlb.page(env, vmid, next, Access::Execute).map(|page| page.load_u32(0));
+        let high = self
+            .tlb
+            .page(env, vmid, next, Access::Execute)
+            .map(|page| page.load_u32(0));
         Ok([low, high.unwrap_or(0)])
     }
 }

@@ -51,13 +51,25 @@ impl From<MemoryFault> for FaultKind {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory(m) => write!(f, "memory access fault: {:?} at {:#x}: {:?}", m.access, m.va, m.reason),
+            Self::Memory(m) => write!(
+                f,
+                "memory access fault: {:?} at {:#x}: {:?}",
+                m.access, m.va, m.reason
+            ),
             Self::Illegal => write!(f, "illegal instruction: not executed by this compute unit"),
-            Self::Unsupported(what) => write!(f, "illegal instruction: {what} not executed by this compute unit"),
+            Self::Unsupported(what) => write!(
+                f,
+                "illegal instruction: {what} not executed by this compute unit"
+            ),
             Self::Undecodable => write!(f, "illegal instruction: no instruction of this chip"),
-            Self::Register => write!(f, "illegal instruction: a register beyond the wave's allocation"),
+            Self::Register => write!(
+                f,
+                "illegal instruction: a register beyond the wave's allocation"
+            ),
             Self::Lds(at) => write!(f, "LDS access beyond the workgroup's allocation at {at:#x}"),
-            Self::Scratch(at) => write!(f, "scratch access beyond the wave's allocation at {at:#x}"),
+            Self::Scratch(at) => {
+                write!(f, "scratch access beyond the wave's allocation at {at:#x}")
+            }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
         }
     }

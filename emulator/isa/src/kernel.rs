@@ -25,7 +25,11 @@ pub enum DescriptorError {
 impl fmt::Display for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory(m) => write!(f, "kernel descriptor: {:?} at {:#x}: {:?}", m.access, m.va, m.reason),
+            Self::Memory(m) => write!(
+                f,
+                "kernel descriptor: {:?} at {:#x}: {:?}",
+                m.access, m.va, m.reason
+            ),
             Self::Reserved(field) => write!(f, "kernel descriptor: reserved bits set in {field}"),
             Self::Unsupported(what) => write!(f, "kernel descriptor: {what} is not emulated"),
         }
@@ -91,34 +95,72 @@ impl Kernel {
     /// Take apart the descriptor that lies at `va`.
     pub fn parse(va: u64, bytes: &[u8; DESCRIPTOR_SIZE]) -> Result<Self, DescriptorError> {
         use DescriptorError::{Reserved, Unsupported};
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         let zero = |range: std::ops::Range<usize>| bytes[range].iter().all(|b| *b == 0);
         let check = |ok: bool, error: DescriptorError| if ok { Ok(()) } else { Err(error) };
-        check(zero(12..16) && zero(24..44) && zero(60..64), Reserved("bytes 12-15, 24-43 or 60-63"))?;
+        check(
+            zero(12..16) && zero(24..44) && zero(60..64),
+            Reserved("bytes 12-15, 24-43 or 60-63"),
+        )?;
         let (rsrc3, rsrc1, rsrc2) = (word(44), word(48), word(52));
         let properties = word(56) & 0xffff;
         let preload = word(56) >> 16;
 
         // rsrc1: VGPRs 5:0, SGPRs 9:6, priority 11:10, float mode 19:12, priv 20, dx10_clamp 21,
         // debug 22, ieee 23, bulky 24, cdbg_user 25, fp16_ovfl 26.
-        check(bits(rsrc1, 10, 2) == 0, Reserved("compute_pgm_rsrc1.PRIORITY"))?;
+        check(
+            bits(rsrc1, 10, 2) == 0,
+            Reserved("compute_pgm_rsrc1.PRIORITY"),
+        )?;
         check(bits(rsrc1, 20, 1) == 0, Reserved("compute_pgm_rsrc1.PRIV"))?;
-        check(bits(rsrc1, 22, 1) == 0, Reserved("compute_pgm_rsrc1.DEBUG_MODE"))?;
-        check(bits(rsrc1, 24, 2) == 0, Reserved("compute_pgm_rsrc1.BULKY or CDBG_USER"))?;
+        check(
+            bits(rsrc1, 22, 1) == 0,
+            Reserved("compute_pgm_rsrc1.DEBUG_MODE"),
+        )?;
+        check(
+            bits(rsrc1, 24, 2) == 0,
+            Reserved("compute_pgm_rsrc1.BULKY or CDBG_USER"),
+        )?;
         check(bits(rsrc1, 26, 1) == 0, Unsupported("FP16_OVFL"))?;
-        check(bits(rsrc1, 27, 5) == 0, Reserved("compute_pgm_rsrc1 bits 31:27"))?;
+        check(
+            bits(rsrc1, 27, 5) == 0,
+            Reserved("compute_pgm_rsrc1 bits 31:27"),
+        )?;
         // rsrc2: scratch 0, user SGPRs 5:1, trap handler 6, workgroup ids 9:7, info 10, work item
         // id 12:11, exceptions 14:13 and 30:24, LDS size 23:15 (the packet's counts), 31 reserved.
-        check(bits(rsrc2, 6, 1) == 0, Reserved("compute_pgm_rsrc2.ENABLE_TRAP_HANDLER"))?;
-        check(bits(rsrc2, 13, 2) == 0 && bits(rsrc2, 24, 7) == 0, Unsupported("floating point exceptions"))?;
-        check(bits(rsrc2, 15, 9) == 0, Reserved("compute_pgm_rsrc2.GRANULATED_LDS_SIZE"))?;
-        check(bits(rsrc2, 31, 1) == 0, Reserved("compute_pgm_rsrc2 bit 31"))?;
-        check(bits(rsrc2, 11, 2) != 3, Reserved("compute_pgm_rsrc2.ENABLE_VGPR_WORKITEM_ID"))?;
+        check(
+            bits(rsrc2, 6, 1) == 0,
+            Reserved("compute_pgm_rsrc2.ENABLE_TRAP_HANDLER"),
+        )?;
+        check(
+            bits(rsrc2, 13, 2) == 0 && bits(rsrc2, 24, 7) == 0,
+            Unsupported("floating point exceptions"),
+        )?;
+        check(
+            bits(rsrc2, 15, 9) == 0,
+            Reserved("compute_pgm_rsrc2.GRANULATED_LDS_SIZE"),
+        )?;
+        check(
+            bits(rsrc2, 31, 1) == 0,
+            Reserved("compute_pgm_rsrc2 bit 31"),
+        )?;
+        check(
+            bits(rsrc2, 11, 2) != 3,
+            Reserved("compute_pgm_rsrc2.ENABLE_VGPR_WORKITEM_ID"),
+        )?;
         // rsrc3: ACCUM_OFFSET 5:0, TG_SPLIT 16.
         check(rsrc3 & !0x1_003f == 0, Reserved("compute_pgm_rsrc3"))?;
         check(bits(rsrc3, 16, 1) == 0, Unsupported("TG_SPLIT"))?;
-        check(bits(properties, 7, 3) == 0 && bits(properties, 12, 4) == 0, Reserved("kernel_code_properties"))?;
-        check(bits(properties, 10, 1) == 0, Unsupported("ENABLE_WAVEFRONT_SIZE32 on gfx942"))?;
+        check(
+            bits(properties, 7, 3) == 0 && bits(properties, 12, 4) == 0,
+            Reserved("kernel_code_properties"),
+        )?;
+        check(
+            bits(properties, 10, 1) == 0,
+            Unsupported("ENABLE_WAVEFRONT_SIZE32 on gfx942"),
+        )?;
         let user = UserSgprs {
             private_segment_buffer: bits(properties, 0, 1) == 1,
             dispatch_ptr: bits(properties, 1, 1) == 1,
@@ -129,8 +171,14 @@ impl Kernel {
             private_segment_size: bits(properties, 6, 1) == 1,
         };
         // Architected flat scratch: the hardware sets scratch up by itself.
-        check(!user.private_segment_buffer, Unsupported("a private segment buffer with architected flat scratch"))?;
-        check(!user.flat_scratch_init, Unsupported("flat scratch initialisation with architected flat scratch"))?;
+        check(
+            !user.private_segment_buffer,
+            Unsupported("a private segment buffer with architected flat scratch"),
+        )?;
+        check(
+            !user.flat_scratch_init,
+            Unsupported("flat scratch initialisation with architected flat scratch"),
+        )?;
 
         let kernel = Self {
             entry: va.wrapping_add(u64::from(word(16)) | (u64::from(word(20)) << 32)),
@@ -143,18 +191,37 @@ impl Kernel {
             mode: bits(rsrc1, 12, 8) | (bits(rsrc1, 21, 1) << 8) | (bits(rsrc1, 23, 1) << 9),
             user,
             user_count: bits(rsrc2, 1, 5),
-            workgroup_id: [bits(rsrc2, 7, 1) == 1, bits(rsrc2, 8, 1) == 1, bits(rsrc2, 9, 1) == 1],
+            workgroup_id: [
+                bits(rsrc2, 7, 1) == 1,
+                bits(rsrc2, 8, 1) == 1,
+                bits(rsrc2, 9, 1) == 1,
+            ],
             workgroup_info: bits(rsrc2, 10, 1) == 1,
             work_item_id: bits(rsrc2, 11, 2),
             scratch: bits(rsrc2, 0, 1) == 1,
             dynamic_stack: bits(properties, 11, 1) == 1,
             preload: (preload & 0x7f, preload >> 7),
         };
-        check(kernel.entry % 256 == 0, Reserved("the entry point's low 8 bits"))?;
+        check(
+            kernel.entry % 256 == 0,
+            Reserved("the entry point's low 8 bits"),
+        )?;
         // User SGPRs that are enabled must fit in the count.
-        let wanted = 2 * [user.dispatch_ptr, user.queue_ptr, user.kernarg_segment_ptr, user.dispatch_id]
-            .into_iter().map(u32::from).sum::<u32>() + u32::from(user.private_segment_size) + kernel.preload.0;
-        check(kernel.user_count <= 16 && wanted <= kernel.user_count, Reserved("USER_SGPR_COUNT: fewer than enabled, or over 16"))?;
+        let wanted = 2 * [
+            user.dispatch_ptr,
+            user.queue_ptr,
+            user.kernarg_segment_ptr,
+            user.dispatch_id,
+        ]
+        .into_iter()
+        .map(u32::from)
+        .sum::<u32>()
+            + u32::from(user.private_segment_size)
+            + kernel.preload.0;
+        check(
+            kernel.user_count <= 16 && wanted <= kernel.user_count,
+            Reserved("USER_SGPR_COUNT: fewer than enabled, or over 16"),
+        )?;
         Ok(kernel)
     }
 }

@@ -16,7 +16,10 @@ impl Apertures {
     /// From the register: bits 15:0 are the private base, 31:16 the shared base, both address
     /// bits 63:48.
     pub const fn from_sh_mem_bases(register: u32) -> Self {
-        Self { private: (register as u64 & 0xffff) << 48, shared: (register as u64 >> 16) << 48 }
+        Self {
+            private: (register as u64 & 0xffff) << 48,
+            shared: (register as u64 >> 16) << 48,
+        }
     }
 }
 
@@ -80,12 +83,29 @@ pub enum Wide {
 
 /// Inline constants 240-248 as f32 bits: 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi).
 const F32: [u32; 9] = [
-    0x3f00_0000, 0xbf00_0000, 0x3f80_0000, 0xbf80_0000, 0x4000_0000, 0xc000_0000, 0x4080_0000, 0xc080_0000, 0x3e22_f983,
+    0x3f00_0000,
+    0xbf00_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x4000_0000,
+    0xc000_0000,
+    0x4080_0000,
+    0xc080_0000,
+    0x3e22_f983,
 ];
-const F16: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+const F16: [u16; 9] = [
+    0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
+];
 const F64: [u64; 9] = [
-    0x3fe0_0000_0000_0000, 0xbfe0_0000_0000_0000, 0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000, 0x4000_0000_0000_0000,
-    0xc000_0000_0000_0000, 0x4010_0000_0000_0000, 0xc010_0000_0000_0000, 0x3fc4_5f30_6dc9_c882,
+    0x3fe0_0000_0000_0000,
+    0xbfe0_0000_0000_0000,
+    0x3ff0_0000_0000_0000,
+    0xbff0_0000_0000_0000,
+    0x4000_0000_0000_0000,
+    0xc000_0000_0000_0000,
+    0x4010_0000_0000_0000,
+    0xc010_0000_0000_0000,
+    0x3fc4_5f30_6dc9_c882,
 ];
 
 impl<const L: usize> Wave<L> {

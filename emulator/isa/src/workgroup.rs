@@ -106,7 +106,14 @@ pub struct Workgroup<const L: usize = 64> {
 impl<const L: usize> Workgroup<L> {
     /// Set up workgroup `id` of a dispatch as hardware does. `preloaded` are the kernel argument
     /// dwords that the descriptor asks for in SGPRs, as read from memory.
-    pub fn launch(cu: &mut ComputeUnit, kernel: &Kernel, d: &Dispatch, id: [u32; 3], scratch: Scratch, preloaded: &[u32]) -> Result<Self, LaunchError> {
+    pub fn launch(
+        cu: &mut ComputeUnit,
+        kernel: &Kernel,
+        d: &Dispatch,
+        id: [u32; 3],
+        scratch: Scratch,
+        preloaded: &[u32],
+    ) -> Result<Self, LaunchError> {
         let size = d.workgroup_size.map(u32::from);
         let items = u64::from(size[0]) * u64::from(size[1]) * u64::from(size[2]);
         if items == 0 || items > 1024 {
@@ -121,7 +128,8 @@ impl<const L: usize> Workgroup<L> {
             }
             extent[n] = (u64::from(d.grid_size[n]) - start).min(u64::from(size[n])) as u32;
         }
-        if d.group_segment_size < kernel.group_segment_fixed_size || d.group_segment_size > LDS_SIZE {
+        if d.group_segment_size < kernel.group_segment_fixed_size || d.group_segment_size > LDS_SIZE
+        {
             return Err(LaunchError::GroupSegment);
         }
         let lanes = L as u64;
@@ -150,7 +158,12 @@ impl<const L: usize> Workgroup<L> {
                 mode: kernel.mode,
                 state: State::Running,
                 apertures: d.apertures,
-                scratch: (scratch.base.wrapping_add(u64::from(index) * scratch.wave_size), scratch.wave_size),
+                scratch: (
+                    scratch
+                        .base
+                        .wrapping_add(u64::from(index) * scratch.wave_size),
+                    scratch.wave_size,
+                ),
                 index,
             };
             scalars(&mut wave, kernel, d, id, index == 0, preloaded, count);
@@ -158,19 +171,36 @@ impl<const L: usize> Workgroup<L> {
             let active = (all - first).min(lanes);
             for lane in 0..active {
                 let item = (first + lane) as u32;
-                let (x, y, z) = (item % extent[0], item / extent[0] % extent[1], item / (extent[0] * extent[1]));
+                let (x, y, z) = (
+                    item % extent[0],
+                    item / extent[0] % extent[1],
+                    item / (extent[0] * extent[1]),
+                );
                 // Packed work item id; dimensions that were not asked for are zero.
                 let y = if kernel.work_item_id >= 1 { y } else { 0 };
                 let z = if kernel.work_item_id >= 2 { z } else { 0 };
                 wave.v[0][lane as usize] = x | (y << 10) | (z << 20);
             }
-            wave.set_pair(code::EXEC, if active >= 64 { u64::MAX } else { (1 << active) - 1 });
+            wave.set_pair(
+                code::EXEC,
+                if active >= 64 {
+                    u64::MAX
+                } else {
+                    (1 << active) - 1
+                },
+            );
             waves.push(wave);
         }
         cu.waves += u64::from(count);
         cu.workgroups += 1;
         let lds = vec![0; d.group_segment_size.next_multiple_of(LDS_GRANULE) as usize];
-        Ok(Self { id, vmid: d.vmid, lds, waves, turn: 0 })
+        Ok(Self {
+            id,
+            vmid: d.vmid,
+            lds,
+            waves,
+            turn: 0,
+        })
     }
 
     /// Run until every wave has ended, `budget` instructions were executed, or one cannot be.
@@ -204,7 +234,11 @@ impl<const L: usize> Workgroup<L> {
 
     /// When every wave that has not ended waits, all go on.
     fn release_barrier(&mut self) {
-        let mut waits = self.waves.iter().filter(|w| w.state != State::Done).peekable();
+        let mut waits = self
+            .waves
+            .iter()
+            .filter(|w| w.state != State::Done)
+            .peekable();
         if waits.peek().is_some() && waits.all(|w| w.state == State::Barrier) {
             for wave in self.waves.iter_mut().filter(|w| w.state == State::Barrier) {
                 wave.state = State::Running;
@@ -212,7 +246,13 @@ impl<const L: usize> Workgroup<L> {
         }
     }
 
-    fn run_wave<E: Env>(&mut self, cu: &mut ComputeUnit, env: &mut E, turn: usize, slice: u64) -> (u64, Result<(), FaultKind>) {
+    fn run_wave<E: Env>(
+        &mut self,
+        cu: &mut ComputeUnit,
+        env: &mut E,
+        turn: usize,
+        slice: u64,
+    ) -> (u64, Result<(), FaultKind>) {
         let wave = &mut self.waves[turn];
         let mut page_number = u64::MAX;
         let mut page = 0;
@@ -227,11 +267,18 @@ impl<const L: usize> Workgroup<L> {
                 Err(kind) => return (used, Err(kind)),
             };
             let registers = wave.v.len() as u16;
-            if inst.vgprs > registers.min(256) || (inst.agprs > 0 && wave.acc_base + inst.agprs > registers) {
+            if inst.vgprs > registers.min(256)
+                || (inst.agprs > 0 && wave.acc_base + inst.agprs > registers)
+            {
                 return (used, Err(FaultKind::Register));
             }
             wave.pc = pc.wrapping_add(u64::from(inst.size));
-            let mut context = Context { env, tlb: &mut cu.tlb, lds: &mut self.lds, vmid: self.vmid };
+            let mut context = Context {
+                env,
+                tlb: &mut cu.tlb,
+                lds: &mut self.lds,
+                vmid: self.vmid,
+            };
             match exec::execute(wave, &inst, &mut context) {
                 Ok(Next::Go) => {}
                 Ok(Next::Yield) => return (used + 1, Ok(())),
@@ -252,11 +299,24 @@ impl<const L: usize> Workgroup<L> {
         (slice, Ok(()))
     }
 
-    fn report<E: Env>(&self, cu: &mut ComputeUnit, env: &mut E, turn: usize, kind: FaultKind) -> Fault {
+    fn report<E: Env>(
+        &self,
+        cu: &mut ComputeUnit,
+        env: &mut E,
+        turn: usize,
+        kind: FaultKind,
+    ) -> Fault {
         let pc = self.waves[turn].pc;
         let words = cu.words(env, self.vmid, pc).unwrap_or([0; 2]);
         let mnemonic = crate::decode::table::find(words[0], words[1]).map(|row| row.op.name());
-        Fault { kind, pc, words, mnemonic, wave: turn as u32, workgroup: self.id }
+        Fault {
+            kind,
+            pc,
+            words,
+            mnemonic,
+            wave: turn as u32,
+            workgroup: self.id,
+        }
     }
 
     /// The workgroup's number in its grid.
@@ -281,7 +341,15 @@ impl<const L: usize> Workgroup<L> {
 }
 
 /// User SGPRs in the descriptor's order, then the system ones.
-fn scalars<const L: usize>(wave: &mut Wave<L>, kernel: &Kernel, d: &Dispatch, id: [u32; 3], first: bool, preloaded: &[u32], waves: u32) {
+fn scalars<const L: usize>(
+    wave: &mut Wave<L>,
+    kernel: &Kernel,
+    d: &Dispatch,
+    id: [u32; 3],
+    first: bool,
+    preloaded: &[u32],
+    waves: u32,
+) {
     let mut at = 0;
     let mut pair = |wave: &mut Wave<L>, wanted: bool, value: u64| {
         if wanted {

@@ -24,7 +24,11 @@ fn run_words(words: &[u32], budget: u64) -> (Outcome, Workgroup, Flat) {
     run_words_with(words, budget, |_| ())
 }
 
-fn run_words_with(words: &[u32], budget: u64, mut prepare: impl FnMut(&mut Workgroup)) -> (Outcome, Workgroup, Flat) {
+fn run_words_with(
+    words: &[u32],
+    budget: u64,
+    mut prepare: impl FnMut(&mut Workgroup),
+) -> (Outcome, Workgroup, Flat) {
     let mut memory = Flat::new(1 << 20);
     let mut cu = ComputeUnit::new();
     let at = memory.alloc(4096 + words.len() * 4);
@@ -34,11 +38,20 @@ fn run_words_with(words: &[u32], budget: u64, mut prepare: impl FnMut(&mut Workg
     let data = memory.alloc(16384);
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
     let dispatch = Dispatch {
-        workgroup_size: [64, 1, 1], grid_size: [64, 1, 1], group_segment_size: 4096, private_segment_size: 64,
-        kernarg_address: data, apertures: APERTURES, ..Dispatch::default()
+        workgroup_size: [64, 1, 1],
+        grid_size: [64, 1, 1],
+        group_segment_size: 4096,
+        private_segment_size: 64,
+        kernarg_address: data,
+        apertures: APERTURES,
+        ..Dispatch::default()
     };
-    let scratch = Scratch { base: memory.alloc(4096), wave_size: 4096 };
-    let mut group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0, 0, 0], scratch, &[]).expect("launch");
+    let scratch = Scratch {
+        base: memory.alloc(4096),
+        wave_size: 4096,
+    };
+    let mut group =
+        Workgroup::launch(&mut cu, &kernel, &dispatch, [0, 0, 0], scratch, &[]).expect("launch");
     prepare(&mut group);
     let outcome = group.run(&mut cu, &mut memory, budget);
     (outcome, group, memory)
@@ -58,10 +71,21 @@ fn unimplemented_instructions_are_named() {
     assert_eq!(f.kind, FaultKind::Illegal);
     assert_eq!(f.mnemonic, Some("v_mfma_f32_32x32x1_2b_f32"));
     let text = f.to_string();
-    assert!(text.contains("illegal instruction") && text.contains("v_mfma_f32_32x32x1_2b_f32") && text.contains("wave 0 of workgroup 0,0,0"), "{text}");
+    assert!(
+        text.contains("illegal instruction")
+            && text.contains("v_mfma_f32_32x32x1_2b_f32")
+            && text.contains("wave 0 of workgroup 0,0,0"),
+        "{text}"
+    );
     // v_add_f32_sdwa and v_add_f32_dpp.
-    assert_eq!(fault(&[0x0200_04f9, 0x0606_0601]).kind, FaultKind::Unsupported("SDWA"));
-    assert_eq!(fault(&[0x0200_04fa, 0xff00_0001]).kind, FaultKind::Unsupported("DPP"));
+    assert_eq!(
+        fault(&[0x0200_04f9, 0x0606_0601]).kind,
+        FaultKind::Unsupported("SDWA")
+    );
+    assert_eq!(
+        fault(&[0x0200_04fa, 0xff00_0001]).kind,
+        FaultKind::Unsupported("DPP")
+    );
 }
 
 #[test]
@@ -69,7 +93,10 @@ fn undecodable_words_are_not_guessed() {
     // SOP1's opcode 0xff and the reserved encoding 0b110011.
     for word in [0xbe80_ff00, 0xcc00_0000, 0xffff_ffff] {
         let f = fault(&[word, 0]);
-        assert_eq!((f.kind, f.mnemonic, f.words[0]), (FaultKind::Undecodable, None, word));
+        assert_eq!(
+            (f.kind, f.mnemonic, f.words[0]),
+            (FaultKind::Undecodable, None, word)
+        );
     }
 }
 
@@ -84,9 +111,21 @@ fn a_register_beyond_the_allocation() {
     // v_mov_b32 v8, 0
     memory.write(at + 256, &0x7e10_0280u32.to_le_bytes());
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
-    let dispatch = Dispatch { workgroup_size: [1, 1, 1], grid_size: [1, 1, 1], ..Dispatch::default() };
-    let mut group: Workgroup = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[]).expect("launch");
-    assert!(matches!(group.run(&mut cu, &mut memory, 10), Outcome::Fault(Fault { kind: FaultKind::Register, .. })));
+    let dispatch = Dispatch {
+        workgroup_size: [1, 1, 1],
+        grid_size: [1, 1, 1],
+        ..Dispatch::default()
+    };
+    let mut group: Workgroup =
+        Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
+            .expect("launch");
+    assert!(matches!(
+        group.run(&mut cu, &mut memory, 10),
+        Outcome::Fault(Fault {
+            kind: FaultKind::Register,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -100,12 +139,19 @@ fn an_endless_loop_uses_its_budget() {
 fn memory_faults_say_where() {
     // s_load_dwordx2 s[0:1], s[2:3], 0x10: s2 and s3 are 0.
     let f = fault(&[0xc006_0001, 0x10]);
-    let FaultKind::Memory(m) = f.kind else { panic!("{f}") };
-    assert_eq!((m.va, m.access, m.reason), (0x10, Access::Read, Reason::NotPresent));
+    let FaultKind::Memory(m) = f.kind else {
+        panic!("{f}")
+    };
+    assert_eq!(
+        (m.va, m.access, m.reason),
+        (0x10, Access::Read, Reason::NotPresent)
+    );
     assert_eq!(f.mnemonic, Some("s_load_dwordx2"));
     // s_setpc_b64 s[2:3]: the next fetch fails.
     let f = fault(&[0xbe80_1d02]);
-    let FaultKind::Memory(m) = f.kind else { panic!("{f}") };
+    let FaultKind::Memory(m) = f.kind else {
+        panic!("{f}")
+    };
     assert_eq!((m.va, m.access, f.pc), (0, Access::Execute, 0));
 }
 
@@ -117,9 +163,29 @@ fn read_only_memory() {
     let p = memory.alloc(4096);
     memory.read_only = p..p + 4096;
     let args = Args::default().u64(p).u64(p).u64(p).u32(64);
-    let f = prepare(&mut memory, &mut cu, &code, "vadd", args, [64, 1, 1], [64, 1, 1]).run(&mut memory, &mut cu, 1000).expect_err("a fault");
-    let FaultKind::Memory(m) = f.kind else { panic!("{f}") };
-    assert_eq!((m.va, m.access, m.reason, f.mnemonic), (p, Access::Write, Reason::NotPermitted, Some("global_store_dword")));
+    let f = prepare(
+        &mut memory,
+        &mut cu,
+        &code,
+        "vadd",
+        args,
+        [64, 1, 1],
+        [64, 1, 1],
+    )
+    .run(&mut memory, &mut cu, 1000)
+    .expect_err("a fault");
+    let FaultKind::Memory(m) = f.kind else {
+        panic!("{f}")
+    };
+    assert_eq!(
+        (m.va, m.access, m.reason, f.mnemonic),
+        (
+            p,
+            Access::Write,
+            Reason::NotPermitted,
+            Some("global_store_dword")
+        )
+    );
 }
 
 #[test]
@@ -130,10 +196,20 @@ fn stale_translations_need_a_flush() {
     let code = load(&mut memory, &compile("vadd", 3));
     let p = memory.alloc(4096);
     let args = Args::default().u64(p).u64(p).u64(p).u32(64);
-    let launch = prepare(&mut memory, &mut cu, &code, "vadd", args, [64, 1, 1], [64, 1, 1]);
+    let launch = prepare(
+        &mut memory,
+        &mut cu,
+        &code,
+        "vadd",
+        args,
+        [64, 1, 1],
+        [64, 1, 1],
+    );
     launch.run(&mut memory, &mut cu, 1000).expect("writable");
     memory.read_only = p..p + 4096;
-    launch.run(&mut memory, &mut cu, 1000).expect("still cached");
+    launch
+        .run(&mut memory, &mut cu, 1000)
+        .expect("still cached");
     memory.epoch += 1;
     launch.run(&mut memory, &mut cu, 1000).expect_err("flushed");
 }
@@ -159,7 +235,11 @@ fn reserved_descriptor_bits() {
 
 #[test]
 fn one_flipped_bit_of_code_is_noticed() {
-    let (n, a, b): (usize, Vec<f32>, Vec<f32>) = (50, (0..64).map(|v| v as f32 * 1.5).collect(), (0..64).map(|v| 3.0 - v as f32).collect());
+    let (n, a, b): (usize, Vec<f32>, Vec<f32>) = (
+        50,
+        (0..64).map(|v| v as f32 * 1.5).collect(),
+        (0..64).map(|v| 3.0 - v as f32).collect(),
+    );
     let elf = compile("vadd", 3);
     // Every bit of every instruction up to s_endpgm.
     let run = |flip: Option<(u64, u32)>| -> Result<Vec<u32>, String> {
@@ -173,8 +253,24 @@ fn one_flipped_bit_of_code_is_noticed() {
         }
         let (pa, pb, out) = (memory.put(&a), memory.put(&b), memory.alloc(4096));
         let args = Args::default().u64(pa).u64(pb).u64(out).u32(n as u32);
-        let launch = prepare(&mut memory, &mut cu, &code, "vadd", args, [64, 1, 1], [64, 1, 1]);
-        let mut group: Workgroup = Workgroup::launch(&mut cu, &launch.kernel, &launch.dispatch, [0; 3], launch.scratch, &[]).map_err(|e| e.to_string())?;
+        let launch = prepare(
+            &mut memory,
+            &mut cu,
+            &code,
+            "vadd",
+            args,
+            [64, 1, 1],
+            [64, 1, 1],
+        );
+        let mut group: Workgroup = Workgroup::launch(
+            &mut cu,
+            &launch.kernel,
+            &launch.dispatch,
+            [0; 3],
+            launch.scratch,
+            &[],
+        )
+        .map_err(|e| e.to_string())?;
         match group.run(&mut cu, &mut memory, 10_000) {
             Outcome::Done => Ok(memory.words(out, 64)),
             other => Err(format!("{other:?}")),
@@ -193,7 +289,10 @@ fn one_flipped_bit_of_code_is_noticed() {
     }
     println!("{differ} bits change the sums, {fault} fault, {same} make no difference");
     // Harmless bits exist: wait counts, cache policy, the bounds check of a full grid.
-    assert!(differ > 50 && fault > 100 && same < (differ + fault), "{differ} {fault} {same}");
+    assert!(
+        differ > 50 && fault > 100 && same < (differ + fault),
+        "{differ} {fault} {same}"
+    );
 }
 
 #[test]
@@ -201,17 +300,25 @@ fn random_code_never_panics() {
     let mut r = Random(0x1234_5678_9abc_def1);
     let mut outcomes = std::collections::BTreeMap::new();
     for round in 0..4000 {
-        let words: Vec<u32> = (0..32).map(|n| {
-            let word = r.u32();
-            // Half of the words start a real encoding, so that operands get wild, not opcodes.
-            if n % 2 == 0 && round % 4 != 0 {
-                let rows = &rkfd_isa::target::gfx942::ROWS;
-                let row = &rows[r.u32() as usize % rows.len()];
-                row.value as u32 | (word & !(row.mask as u32))
-            } else { word }
-        }).collect();
+        let words: Vec<u32> = (0..32)
+            .map(|n| {
+                let word = r.u32();
+                // Half of the words start a real encoding, so that operands get wild, not opcodes.
+                if n % 2 == 0 && round % 4 != 0 {
+                    let rows = &rkfd_isa::target::gfx942::ROWS;
+                    let row = &rows[r.u32() as usize % rows.len()];
+                    row.value as u32 | (word & !(row.mask as u32))
+                } else {
+                    word
+                }
+            })
+            .collect();
         let outcome = match run_words(&words, 200).0 {
-            Outcome::Fault(f) => format!("{:?}", f.kind).split('(').next().unwrap_or("").to_string(),
+            Outcome::Fault(f) => format!("{:?}", f.kind)
+                .split('(')
+                .next()
+                .unwrap_or("")
+                .to_string(),
             other => format!("{other:?}"),
         };
         *outcomes.entry(outcome).or_insert(0) += 1;
@@ -221,7 +328,12 @@ fn random_code_never_panics() {
 
 /// Registers full of anything: large numbers, small numbers, addresses of the test memory.
 fn scramble(group: &mut Workgroup, r: &mut Random) {
-    let mut any = || match r.u32() % 4 { 0 => r.u32() % 64, 1 => (BASE + u64::from(r.u32() % 0x10_0000)) as u32, 2 => (BASE >> 32) as u32, _ => r.u32() };
+    let mut any = || match r.u32() % 4 {
+        0 => r.u32() % 64,
+        1 => (BASE + u64::from(r.u32() % 0x10_0000)) as u32,
+        2 => (BASE >> 32) as u32,
+        _ => r.u32(),
+    };
     for wave in group.waves_mut() {
         wave.s[..128].fill_with(&mut any);
         for v in wave.v.iter_mut().step_by(7) {
@@ -235,7 +347,10 @@ fn every_encoding_executes_or_is_refused_by_name() {
     // One wave, each encoding of the table with random operands: none may panic, and what is
     // neither executed nor refused does not exist.
     let mut r = Random(99);
-    let (mut executed, mut refused) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    let (mut executed, mut refused) = (
+        std::collections::BTreeSet::new(),
+        std::collections::BTreeSet::new(),
+    );
     for row in &rkfd_isa::target::gfx942::ROWS {
         for _ in 0..6 {
             let random = r.next();
@@ -243,7 +358,10 @@ fn every_encoding_executes_or_is_refused_by_name() {
             let code = [word as u32, (word >> 32) as u32, 0xbf81_0000, 0xbf81_0000];
             let (outcome, ..) = run_words_with(&code, 3, |group| scramble(group, &mut r));
             match outcome {
-                Outcome::Fault(Fault { kind: FaultKind::Illegal | FaultKind::Unsupported(_) | FaultKind::Undecodable, .. }) => {
+                Outcome::Fault(Fault {
+                    kind: FaultKind::Illegal | FaultKind::Unsupported(_) | FaultKind::Undecodable,
+                    ..
+                }) => {
                     refused.insert(row.op.name());
                 }
                 _ => {
@@ -252,6 +370,10 @@ fn every_encoding_executes_or_is_refused_by_name() {
             }
         }
     }
-    println!("{} mnemonics executed, {} never", executed.len(), refused.difference(&executed).count());
+    println!(
+        "{} mnemonics executed, {} never",
+        executed.len(),
+        refused.difference(&executed).count()
+    );
     assert!(executed.len() > 450, "{}", executed.len());
 }

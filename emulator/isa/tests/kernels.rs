@@ -8,7 +8,13 @@ use rkfd_isa::*;
 const N: usize = 1000;
 
 /// Run `kernel` of `file` at every level and compare `out` words at the address it returns.
-fn check(file: &str, kernel: &str, grid: [u32; 3], group: [u16; 3], setup: impl Fn(&mut Flat) -> (Args, u64, Vec<u32>)) {
+fn check(
+    file: &str,
+    kernel: &str,
+    grid: [u32; 3],
+    group: [u16; 3],
+    setup: impl Fn(&mut Flat) -> (Args, u64, Vec<u32>),
+) {
     for level in 0..=3 {
         let mut memory = Flat::new(32 << 20);
         let mut cu = ComputeUnit::new();
@@ -22,9 +28,16 @@ fn check(file: &str, kernel: &str, grid: [u32; 3], group: [u16; 3], setup: impl 
         let got = memory.words(out, expected.len());
         let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
         if let Some(at) = wrong {
-            panic!("{kernel} -O{level}: word {at} is {:#x}, the CPU has {:#x}", got[at], expected[at]);
+            panic!(
+                "{kernel} -O{level}: word {at} is {:#x}, the CPU has {:#x}",
+                got[at], expected[at]
+            );
         }
-        println!("{kernel} -O{level}: {} words equal, {} wave instructions", expected.len(), cu.statistics().instructions);
+        println!(
+            "{kernel} -O{level}: {} words equal, {} wave instructions",
+            expected.len(),
+            cu.statistics().instructions
+        );
     }
 }
 
@@ -48,7 +61,11 @@ fn vadd() {
         let (a, b) = (floats(1, N), floats(2, N));
         let sum: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
         let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(4 * N));
-        (Args::default().u64(pa).u64(pb).u64(out).u32(N as u32), out, bits(&sum))
+        (
+            Args::default().u64(pa).u64(pb).u64(out).u32(N as u32),
+            out,
+            bits(&sum),
+        )
     });
 }
 
@@ -58,7 +75,11 @@ fn saxpy() {
         let (x, y) = (floats(3, N), floats(4, N));
         let r: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 1.7 * x + y).collect();
         let (px, py) = (m.put(&x), m.put(&y));
-        (Args::default().f32(1.7).u64(px).u64(py).u32(N as u32), py, bits(&r))
+        (
+            Args::default().f32(1.7).u64(px).u64(py).u32(N as u32),
+            py,
+            bits(&r),
+        )
     });
 }
 
@@ -67,22 +88,35 @@ fn reduce() {
     check("reduce", "reduce", [1024, 1, 1], [256, 1, 1], |m| {
         let n = 5000;
         let x = floats(5, n);
-        let sums: Vec<f32> = (0..4).map(|group| {
-            let mut s: Vec<f32> = (0..256).map(|t| {
-                let mut a = 0.0;
-                let mut i = group * 256 + t;
-                while i < n { a += x[i]; i += 1024; }
-                a
-            }).collect();
-            let mut k = 128;
-            while k > 0 {
-                for t in 0..k { s[t] += s[t + k]; }
-                k >>= 1;
-            }
-            s[0]
-        }).collect();
+        let sums: Vec<f32> = (0..4)
+            .map(|group| {
+                let mut s: Vec<f32> = (0..256)
+                    .map(|t| {
+                        let mut a = 0.0;
+                        let mut i = group * 256 + t;
+                        while i < n {
+                            a += x[i];
+                            i += 1024;
+                        }
+                        a
+                    })
+                    .collect();
+                let mut k = 128;
+                while k > 0 {
+                    for t in 0..k {
+                        s[t] += s[t + k];
+                    }
+                    k >>= 1;
+                }
+                s[0]
+            })
+            .collect();
         let (px, out) = (m.put(&x), m.alloc(4096));
-        (Args::default().u64(px).u64(out).u32(n as u32), out, bits(&sums))
+        (
+            Args::default().u64(px).u64(out).u32(n as u32),
+            out,
+            bits(&sums),
+        )
     });
 }
 
@@ -90,7 +124,9 @@ fn histogram(kernel: &str) {
     check("hist", kernel, [1024, 1, 1], [256, 1, 1], |m| {
         let data: Vec<u8> = ints(6, N).into_iter().map(|v| (v >> 24) as u8).collect();
         let mut bins = vec![0u32; 256];
-        for d in &data { bins[*d as usize] += 1; }
+        for d in &data {
+            bins[*d as usize] += 1;
+        }
         let (p, out) = (m.put(&data), m.alloc(4096));
         (Args::default().u64(p).u64(out).u32(N as u32), out, bins)
     });
@@ -111,13 +147,21 @@ fn matrix(kernel: &str) {
         let n = 32;
         let (a, b) = (floats(7, n * n), floats(8, n * n));
         let mut c = vec![0f32; n * n];
-        for y in 0..n { for x in 0..n {
-            let mut s = 0.0;
-            for k in 0..n { s += a[y * n + k] * b[k * n + x]; }
-            c[y * n + x] = s;
-        } }
+        for y in 0..n {
+            for x in 0..n {
+                let mut s = 0.0;
+                for k in 0..n {
+                    s += a[y * n + k] * b[k * n + x];
+                }
+                c[y * n + x] = s;
+            }
+        }
         let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(4 * n * n));
-        (Args::default().u64(pa).u64(pb).u64(out).u32(n as u32), out, bits(&c))
+        (
+            Args::default().u64(pa).u64(pb).u64(out).u32(n as u32),
+            out,
+            bits(&c),
+        )
     });
 }
 
@@ -135,11 +179,17 @@ fn matmul_tiled() {
 fn collatz() {
     check("diverge", "collatz", [1024, 1, 1], [64, 1, 1], |m| {
         let input: Vec<u32> = (1..=N as u32).collect();
-        let steps = input.iter().map(|v| {
-            let (mut v, mut c) = (u64::from(*v), 0);
-            while v != 1 && c < 10000 { v = if v & 1 == 1 { 3 * v + 1 } else { v >> 1 }; c += 1; }
-            c
-        }).collect();
+        let steps = input
+            .iter()
+            .map(|v| {
+                let (mut v, mut c) = (u64::from(*v), 0);
+                while v != 1 && c < 10000 {
+                    v = if v & 1 == 1 { 3 * v + 1 } else { v >> 1 };
+                    c += 1;
+                }
+                c
+            })
+            .collect();
         let (p, out) = (m.put(&input), m.alloc(4 * N));
         (Args::default().u64(p).u64(out).u32(N as u32), out, steps)
     });
@@ -149,9 +199,23 @@ fn collatz() {
 fn gcd() {
     check("diverge", "gcdk", [1024, 1, 1], [64, 1, 1], |m| {
         let (a, b) = (ints(9, N), ints(10, N));
-        let r = a.iter().zip(&b).map(|(a, b)| { let (mut x, mut y) = (*a, *b); while y != 0 { (x, y) = (y, x % y); } x }).collect();
+        let r = a
+            .iter()
+            .zip(&b)
+            .map(|(a, b)| {
+                let (mut x, mut y) = (*a, *b);
+                while y != 0 {
+                    (x, y) = (y, x % y);
+                }
+                x
+            })
+            .collect();
         let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(4 * N));
-        (Args::default().u64(pa).u64(pb).u64(out).u32(N as u32), out, r)
+        (
+            Args::default().u64(pa).u64(pb).u64(out).u32(N as u32),
+            out,
+            r,
+        )
     });
 }
 
@@ -162,7 +226,12 @@ fn switch(v: i32) -> i32 {
             0 => r = r.wrapping_add(k),
             1 => r ^= v,
             2 => r = r.wrapping_mul(7).wrapping_add(1),
-            3 => { if r < 0 { return r; } r = r.wrapping_sub(k); }
+            3 => {
+                if r < 0 {
+                    return r;
+                }
+                r = r.wrapping_sub(k);
+            }
             4 => r = r.wrapping_neg(),
             5 => r /= 3,
             _ => r = (r << 3) | (k & 7),

@@ -10,34 +10,69 @@ use std::process::Command;
 
 #[test]
 fn mnemonics_of_compiled_kernels() {
-    let mut names: Vec<String> = std::fs::read_dir(kernels_folder()).expect("tests/kernels")
+    let mut names: Vec<String> = std::fs::read_dir(kernels_folder())
+        .expect("tests/kernels")
         .filter_map(|e| e.ok()?.file_name().into_string().ok())
-        .filter_map(|n| n.strip_suffix(".hip").map(str::to_string)).collect();
+        .filter_map(|n| n.strip_suffix(".hip").map(str::to_string))
+        .collect();
     names.sort();
     let (mut compared, mut mnemonics) = (0, BTreeSet::new());
     for name in &names {
         for level in 0..=3 {
-            let path = std::env::temp_dir().join(format!("rkfd-isa-objdump-{}-{name}-{level}.co", std::process::id()));
+            let path = std::env::temp_dir().join(format!(
+                "rkfd-isa-objdump-{}-{name}-{level}.co",
+                std::process::id()
+            ));
             std::fs::write(&path, compile(name, level)).expect("write");
-            let output = Command::new("llvm-objdump").arg("-d").arg(&path).output().expect("llvm-objdump runs");
+            let output = Command::new("llvm-objdump")
+                .arg("-d")
+                .arg(&path)
+                .output()
+                .expect("llvm-objdump runs");
             let _ = std::fs::remove_file(&path);
             for line in String::from_utf8_lossy(&output.stdout).lines() {
                 // "\tv_add_f32_e32 v0, v1, v2   // 000000001900: 02000501"
-                let Some((text, code)) = line.split_once("//") else { continue };
-                let Some(mnemonic) = text.split_whitespace().next() else { continue };
-                let words: Vec<u32> = code.split(':').nth(1).unwrap_or("").split_whitespace()
-                    .map_while(|w| u32::from_str_radix(w, 16).ok()).collect();
-                if words.is_empty() { continue; }
+                let Some((text, code)) = line.split_once("//") else {
+                    continue;
+                };
+                let Some(mnemonic) = text.split_whitespace().next() else {
+                    continue;
+                };
+                let words: Vec<u32> = code
+                    .split(':')
+                    .nth(1)
+                    .unwrap_or("")
+                    .split_whitespace()
+                    .map_while(|w| u32::from_str_radix(w, 16).ok())
+                    .collect();
+                if words.is_empty() {
+                    continue;
+                }
                 let i = decode([words[0], words.get(1).copied().unwrap_or(0)])
                     .unwrap_or_else(|e| panic!("{name} -O{level}: {e:?} for {line}"));
-                let plain = ["_e32", "_e64", "_sdwa", "_dpp"].iter().find_map(|s| mnemonic.strip_suffix(s)).unwrap_or(mnemonic);
-                assert_eq!((i.name(), i.size as usize), (plain, words.len() * 4), "{line}");
+                let plain = ["_e32", "_e64", "_sdwa", "_dpp"]
+                    .iter()
+                    .find_map(|s| mnemonic.strip_suffix(s))
+                    .unwrap_or(mnemonic);
+                assert_eq!(
+                    (i.name(), i.size as usize),
+                    (plain, words.len() * 4),
+                    "{line}"
+                );
                 assert_eq!(i.unsupported(), None, "{line}");
                 compared += 1;
                 mnemonics.insert(i.name());
             }
         }
     }
-    println!("{compared} instructions of {} files agree, {} mnemonics", names.len(), mnemonics.len());
-    assert!(compared > 20_000 && mnemonics.len() > 180, "{compared} {}", mnemonics.len());
+    println!(
+        "{compared} instructions of {} files agree, {} mnemonics",
+        names.len(),
+        mnemonics.len()
+    );
+    assert!(
+        compared > 20_000 && mnemonics.len() > 180,
+        "{compared} {}",
+        mnemonics.len()
+    );
 }

@@ -12,16 +12,37 @@ use std::process::{Command, Stdio};
 fn assemble(text: &str) -> Vec<u8> {
     let mut child = Command::new("llvm-mc")
         .args(["-triple=amdgcn", "-mcpu=gfx942", "-show-encoding"])
-        .stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("llvm-mc runs");
-    child.stdin.take().expect("stdin").write_all(text.as_bytes()).expect("feed");
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("llvm-mc runs");
+    child
+        .stdin
+        .take()
+        .expect("stdin")
+        .write_all(text.as_bytes())
+        .expect("feed");
     let out = child.wait_with_output().expect("llvm-mc");
     assert!(out.status.success(), "{text}");
-    String::from_utf8_lossy(&out.stdout).lines().filter_map(|l| l.split_once("encoding: ["))
-        .flat_map(|(_, hex)| hex.split(']').next().unwrap_or("").split(',').map(|b| u8::from_str_radix(b.trim_start_matches("0x"), 16).expect("hex")).collect::<Vec<_>>())
+    String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .filter_map(|l| l.split_once("encoding: ["))
+        .flat_map(|(_, hex)| {
+            hex.split(']')
+                .next()
+                .unwrap_or("")
+                .split(',')
+                .map(|b| u8::from_str_radix(b.trim_start_matches("0x"), 16).expect("hex"))
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
-struct Machine { memory: Flat, cu: ComputeUnit, group: Workgroup }
+struct Machine {
+    memory: Flat,
+    cu: ComputeUnit,
+    group: Workgroup,
+}
 
 /// One wave of 64 lanes about to run `text`; 32 v registers and 32 a registers, 1 KiB of LDS.
 fn machine(text: &str) -> Machine {
@@ -38,23 +59,36 @@ fn machine(text: &str) -> Machine {
     memory.write(at + 256, &assemble(&format!("{text}\ns_endpgm\n")));
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
     let dispatch = Dispatch {
-        workgroup_size: [64, 1, 1], grid_size: [64, 1, 1], group_segment_size: 1024,
-        kernarg_address: memory.alloc(4096), apertures: APERTURES, ..Dispatch::default()
+        workgroup_size: [64, 1, 1],
+        grid_size: [64, 1, 1],
+        group_segment_size: 1024,
+        kernarg_address: memory.alloc(4096),
+        apertures: APERTURES,
+        ..Dispatch::default()
     };
-    let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[]).expect("launch");
+    let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
+        .expect("launch");
     Machine { memory, cu, group }
 }
 
 impl Machine {
-    fn wave(&mut self) -> &mut wave::Wave<64> { &mut self.group.waves_mut()[0] }
+    fn wave(&mut self) -> &mut wave::Wave<64> {
+        &mut self.group.waves_mut()[0]
+    }
     fn run(mut self) -> Self {
         let outcome = self.group.run(&mut self.cu, &mut self.memory, 1000);
         assert_eq!(outcome, Outcome::Done);
         self
     }
-    fn s(&self, n: usize) -> u32 { self.group.waves()[0].s[n] }
-    fn v(&self, n: usize, lane: usize) -> u32 { self.group.waves()[0].v[n][lane] }
-    fn scc(&self) -> bool { self.group.waves()[0].scc }
+    fn s(&self, n: usize) -> u32 {
+        self.group.waves()[0].s[n]
+    }
+    fn v(&self, n: usize, lane: usize) -> u32 {
+        self.group.waves()[0].v[n][lane]
+    }
+    fn scc(&self) -> bool {
+        self.group.waves()[0].scc
+    }
 }
 
 /// Scalar results: text, s0, SCC.
@@ -99,22 +133,48 @@ fn scalar_arithmetic() {
 fn vector(text: &str, a: u32, b: u32, c: u32) -> u32 {
     let mut m = machine(text);
     let w = m.wave();
-    for (n, x) in [(1, a), (2, b), (3, c), (4, a), (5, b)] { w.v[n] = [x; 64]; }
+    for (n, x) in [(1, a), (2, b), (3, c), (4, a), (5, b)] {
+        w.v[n] = [x; 64];
+    }
     m.run().v(0, 3)
 }
 
 #[test]
 fn vector_integers() {
     for (text, [a, b, c], want) in [
-        ("v_perm_b32 v0, v1, v2, v3", [0x0706_0504, 0x0302_0100, 0x0c04_0700], 0x0004_0700),
-        ("v_perm_b32 v0, v1, v2, v3", [0x8000_0000, 0, 0x0d0b_0a09], 0xffff_0000),
-        ("v_bfi_b32 v0, v1, v2, v3", [0xff00, 0x1234_5678, 0xaaaa_aaaa], 0xaaaa_56aa),
-        ("v_bfe_i32 v0, v1, v2, v3", [0x0000_8000, 12, 4], 0xffff_fff8),
+        (
+            "v_perm_b32 v0, v1, v2, v3",
+            [0x0706_0504, 0x0302_0100, 0x0c04_0700],
+            0x0004_0700,
+        ),
+        (
+            "v_perm_b32 v0, v1, v2, v3",
+            [0x8000_0000, 0, 0x0d0b_0a09],
+            0xffff_0000,
+        ),
+        (
+            "v_bfi_b32 v0, v1, v2, v3",
+            [0xff00, 0x1234_5678, 0xaaaa_aaaa],
+            0xaaaa_56aa,
+        ),
+        (
+            "v_bfe_i32 v0, v1, v2, v3",
+            [0x0000_8000, 12, 4],
+            0xffff_fff8,
+        ),
         ("v_alignbit_b32 v0, v1, v2, v3", [1, 0x8000_0000, 31], 3),
-        ("v_alignbyte_b32 v0, v1, v2, v3", [0x4433_2211, 0x8877_6655, 1], 0x1188_7766),
+        (
+            "v_alignbyte_b32 v0, v1, v2, v3",
+            [0x4433_2211, 0x8877_6655, 1],
+            0x1188_7766,
+        ),
         ("v_mad_u32_u24 v0, v1, v2, v3", [0xff00_0003, 5, 7], 22),
         ("v_med3_i32 v0, v1, v2, v3", [9, u32::MAX, 4], 4),
-        ("v_sad_u8 v0, v1, v2, v3", [0x0105_00ff, 0x0500_0000, 1], 4 + 5 + 255 + 1),
+        (
+            "v_sad_u8 v0, v1, v2, v3",
+            [0x0105_00ff, 0x0500_0000, 1],
+            4 + 5 + 255 + 1,
+        ),
         ("v_mul_hi_i32 v0, v1, v2", [u32::MAX, 2, 0], u32::MAX),
         ("v_ffbh_u32 v0, v1", [0, 0, 0], u32::MAX),
         ("v_xad_u32 v0, v1, v2, v3", [0xf0, 0xff, 1], 0x10),
@@ -123,11 +183,27 @@ fn vector_integers() {
         ("v_mbcnt_hi_u32_b32 v0, v1, v2", [u32::MAX, 10, 0], 10),
         ("v_add_u16 v0, v1, v2", [0xffff_ffff, 2, 0], 1),
         ("v_mad_u16 v0, v1, v2, v3", [3, 5, 0xffff], 14),
-        ("v_cmp_lt_u32 vcc, v1, v2\nv_cndmask_b32 v0, v1, v2, vcc", [3, 5, 0], 5),
-        ("v_cmp_ge_i64 vcc, v[4:5], 0\nv_cndmask_b32 v0, 0, 1, vcc", [0, u32::MAX, 0], 0),
-        ("v_add_co_u32 v0, vcc, v1, v2\nv_addc_co_u32 v0, vcc, 0, 0, vcc", [u32::MAX, 1, 0], 1),
+        (
+            "v_cmp_lt_u32 vcc, v1, v2\nv_cndmask_b32 v0, v1, v2, vcc",
+            [3, 5, 0],
+            5,
+        ),
+        (
+            "v_cmp_ge_i64 vcc, v[4:5], 0\nv_cndmask_b32 v0, 0, 1, vcc",
+            [0, u32::MAX, 0],
+            0,
+        ),
+        (
+            "v_add_co_u32 v0, vcc, v1, v2\nv_addc_co_u32 v0, vcc, 0, 0, vcc",
+            [u32::MAX, 1, 0],
+            1,
+        ),
         ("v_pk_add_u16 v0, v1, v2", [0xffff_0001, 0x0001_0002, 0], 3),
-        ("v_pk_lshlrev_b16 v0, v1, v2 op_sel:[0,1] op_sel_hi:[0,0]", [4, 0x0123_0045, 0], 0x0450_1230),
+        (
+            "v_pk_lshlrev_b16 v0, v1, v2 op_sel:[0,1] op_sel_hi:[0,0]",
+            [4, 0x0123_0045, 0],
+            0x0450_1230,
+        ),
     ] {
         assert_eq!(vector(text, a, b, c), want, "{text} {a:#x} {b:#x} {c:#x}");
     }
@@ -138,12 +214,32 @@ fn vector_floats() {
     let f = f32::to_bits;
     for (text, [a, b, c], want) in [
         ("v_add_f32 v0, v1, -v2", [f(1.5), f(0.25), 0], f(1.25)),
-        ("v_mul_f32 v0, |v1|, v2 mul:4", [f(-1.5), f(2.0), 0], f(12.0)),
+        (
+            "v_mul_f32 v0, |v1|, v2 mul:4",
+            [f(-1.5), f(2.0), 0],
+            f(12.0),
+        ),
         ("v_add_f32 v0, v1, v2 clamp", [f(0.75), f(0.75), 0], f(1.0)),
-        ("v_add_f32 v0, v1, v2", [0x7f80_0001, f(1.0), 0], 0x7fc0_0001),
-        ("v_sub_f32 v0, v1, v2", [0x7f80_0000, 0x7f80_0000, 0], 0x7fc0_0000),
-        ("v_fma_f32 v0, v1, v2, v3", [0x3f80_0001, 0x3f80_0001, f(-1.0)], f(2f32.powi(-22) + 2f32.powi(-46))),
-        ("v_fmamk_f32 v0, v1, 0x40400000, v2", [f(2.0), f(1.0), 0], f(7.0)),
+        (
+            "v_add_f32 v0, v1, v2",
+            [0x7f80_0001, f(1.0), 0],
+            0x7fc0_0001,
+        ),
+        (
+            "v_sub_f32 v0, v1, v2",
+            [0x7f80_0000, 0x7f80_0000, 0],
+            0x7fc0_0000,
+        ),
+        (
+            "v_fma_f32 v0, v1, v2, v3",
+            [0x3f80_0001, 0x3f80_0001, f(-1.0)],
+            f(2f32.powi(-22) + 2f32.powi(-46)),
+        ),
+        (
+            "v_fmamk_f32 v0, v1, 0x40400000, v2",
+            [f(2.0), f(1.0), 0],
+            f(7.0),
+        ),
         ("v_min_f32 v0, v1, v2", [0x7fc0_0000, f(3.0), 0], f(3.0)),
         ("v_max_f32 v0, v1, v2", [0x8000_0000, 0, 0], 0),
         ("v_cvt_u32_f32 v0, v1", [f(-5.0), 0, 0], 0),
@@ -154,12 +250,32 @@ fn vector_floats() {
         ("v_ldexp_f32 v0, v1, v2", [f(1.0), (-149i32) as u32, 0], 1),
         ("v_cvt_f16_f32 v0, v1", [f(1.0), 0, 0], 0x3c00),
         ("v_cvt_f32_f16 v0, v1", [0xbc00, 0, 0], f(-1.0)),
-        ("v_cmp_class_f32 vcc, v1, v2\nv_cndmask_b32 v0, 0, 1, vcc", [0x8000_0001, 1 << 4, 0], 1),
-        ("v_cmp_nlt_f32 vcc, v1, v2\nv_cndmask_b32 v0, 0, 1, vcc", [0x7fc0_0000, 0, 0], 1),
+        (
+            "v_cmp_class_f32 vcc, v1, v2\nv_cndmask_b32 v0, 0, 1, vcc",
+            [0x8000_0001, 1 << 4, 0],
+            1,
+        ),
+        (
+            "v_cmp_nlt_f32 vcc, v1, v2\nv_cndmask_b32 v0, 0, 1, vcc",
+            [0x7fc0_0000, 0, 0],
+            1,
+        ),
         // Towards zero, then flush denormals, through MODE.
-        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3\nv_add_f32 v0, v1, v2", [f(1.0), f(-1e-20), 0], 0x3f7f_ffff),
-        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\nv_mul_f32 v0, v1, v2", [0x3f80_0001, 0x3f80_0001, 0], 0x3f80_0003),
-        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\nv_add_f32 v0, v1, v2", [1, 0, 0], 0),
+        (
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3\nv_add_f32 v0, v1, v2",
+            [f(1.0), f(-1e-20), 0],
+            0x3f7f_ffff,
+        ),
+        (
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\nv_mul_f32 v0, v1, v2",
+            [0x3f80_0001, 0x3f80_0001, 0],
+            0x3f80_0003,
+        ),
+        (
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\nv_add_f32 v0, v1, v2",
+            [1, 0, 0],
+            0,
+        ),
     ] {
         assert_eq!(vector(text, a, b, c), want, "{text} {a:#x} {b:#x} {c:#x}");
     }
@@ -179,9 +295,14 @@ fn inactive_lanes_keep_their_values() {
 fn packed_pairs_and_accumulation_registers() {
     let text = "v_pk_fma_f32 v[6:7], v[4:5], v[2:3], 1.0 op_sel_hi:[1,1,0]\nv_accvgpr_write_b32 a31, v7\nv_accvgpr_read_b32 v0, a31";
     let mut m = machine(text);
-    for (n, x) in [(2, 3f32), (3, 4.0), (4, 5.0), (5, 6.0)] { m.wave().v[n] = [x.to_bits(); 64]; }
+    for (n, x) in [(2, 3f32), (3, 4.0), (4, 5.0), (5, 6.0)] {
+        m.wave().v[n] = [x.to_bits(); 64];
+    }
     let m = m.run();
-    assert_eq!([m.v(6, 0), m.v(7, 0), m.v(0, 63)], [16f32, 25.0, 25.0].map(f32::to_bits));
+    assert_eq!(
+        [m.v(6, 0), m.v(7, 0), m.v(0, 63)],
+        [16f32, 25.0, 25.0].map(f32::to_bits)
+    );
     assert_eq!(m.v(32 + 31, 5), 25f32.to_bits(), "a31 follows ACCUM_OFFSET");
 }
 
@@ -197,7 +318,10 @@ fn lds_operations() {
     m.wave().v[6] = [77; 64];
     let m = m.run();
     // Even lanes compare equal and are exchanged.
-    assert_eq!([m.v(3, 6), m.v(4, 6), m.v(0, 6), m.v(7, 6)], [0x6_0006, 0xc_000c, 77, 0]);
+    assert_eq!(
+        [m.v(3, 6), m.v(4, 6), m.v(0, 6), m.v(7, 6)],
+        [0x6_0006, 0xc_000c, 77, 0]
+    );
     assert_eq!([m.v(4, 7), m.v(0, 7), m.v(7, 7)], [0xe_000e, 0xe_000e, 0xe]);
     assert_eq!([m.v(8, 6), m.v(9, 6)], [77, 0xc_000c]);
 }
@@ -210,8 +334,14 @@ fn lane_permutations() {
     m.wave().v[1] = std::array::from_fn(|l| (l as u32 + 1) * 4);
     m.wave().v[2] = std::array::from_fn(|l| 100 + l as u32);
     let m = m.run();
-    assert_eq!([m.v(3, 0), m.v(3, 63), m.v(4, 1), m.v(4, 0)], [101, 100, 100, 163]);
-    assert_eq!([m.v(5, 2), m.v(6, 4), m.s(4), m.v(2, 1)], [103, 107, 109, 5]);
+    assert_eq!(
+        [m.v(3, 0), m.v(3, 63), m.v(4, 1), m.v(4, 0)],
+        [101, 100, 100, 163]
+    );
+    assert_eq!(
+        [m.v(5, 2), m.v(6, 4), m.s(4), m.v(2, 1)],
+        [103, 107, 109, 5]
+    );
 }
 
 #[test]
@@ -226,9 +356,14 @@ fn memory_of_every_width() {
     m.wave().v[11] = [62; 64];
     m.wave().v[21] = [0xabcd; 64];
     let m = m.run();
-    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let word =
+        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     assert_eq!([m.v(12, 1), m.v(15, 1)], [word(0), word(12)]);
-    assert_eq!([m.v(16, 1), m.v(17, 1), m.v(18, 1)], [word(5), word(9), word(13)], "unaligned");
+    assert_eq!(
+        [m.v(16, 1), m.v(17, 1), m.v(18, 1)],
+        [word(5), word(9), word(13)],
+        "unaligned"
+    );
     assert_eq!(m.v(20, 0), bytes[7] as i8 as u32);
     assert_eq!(m.v(21, 0), ((word(0) & 0xffff) << 16) | 0xabcd);
     // 64 increments that wrap after 62: 63 steps make 0 again, one more makes 1.

@@ -124,7 +124,9 @@ fn compare(rest: &str) -> Option<Kind> {
 fn small(rest: &str) -> Option<(u8, bool, u8)> {
     let (rest, half) = match rest.strip_suffix("_d16_hi") {
         Some(rest) => (rest, 2),
-        None => rest.strip_suffix("_d16").map_or((rest, 0), |rest| (rest, 1)),
+        None => rest
+            .strip_suffix("_d16")
+            .map_or((rest, 0), |rest| (rest, 1)),
     };
     Some(match rest {
         "ubyte" | "u8" => (1, false, half),
@@ -149,7 +151,11 @@ fn load(rest: &str) -> Option<Kind> {
     if let Some(count) = dwords(rest) {
         return Some(Kind::Load(count));
     }
-    small(rest).map(|(bytes, signed, half)| Kind::LoadSmall { bytes, signed, half })
+    small(rest).map(|(bytes, signed, half)| Kind::LoadSmall {
+        bytes,
+        signed,
+        half,
+    })
 }
 
 fn store(rest: &str) -> Option<Kind> {

@@ -86,7 +86,10 @@ impl Inst {
 
     /// A form that decodes but is not executed, whatever the registers hold.
     pub fn unsupported(&self) -> Option<&'static str> {
-        let sources = self.src.iter().filter(|_| !matches!(self.family, Family::Flat | Family::Ds | Family::Smem));
+        let sources = self
+            .src
+            .iter()
+            .filter(|_| !matches!(self.family, Family::Flat | Family::Ds | Family::Smem));
         sources.copied().find_map(|operand| match operand {
             239 => Some("src_pops_exiting_wave_id"),
             254 => Some("src_lds_direct"),
@@ -169,7 +172,12 @@ pub fn decode(words: [u32; 2]) -> Result<Inst, DecodeError> {
         Family::Ds => ds(&mut i, low, high),
         Family::Flat => flat(&mut i, low, high),
         // Known by name, not executed.
-        Family::Sdwa | Family::Dpp | Family::Mubuf | Family::Mtbuf | Family::Mimg | Family::Exp
+        Family::Sdwa
+        | Family::Dpp
+        | Family::Mubuf
+        | Family::Mtbuf
+        | Family::Mimg
+        | Family::Exp
         | Family::Vintrp => return Ok(i),
     }
     literal(&mut i, row, high);
@@ -232,8 +240,16 @@ fn has_sdst(op: Op) -> bool {
     use Op::*;
     matches!(
         op,
-        VAddCoU32 | VSubCoU32 | VSubrevCoU32 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32 | VDivScaleF32
-            | VDivScaleF64 | VMadU64U32 | VMadI64I32
+        VAddCoU32
+            | VSubCoU32
+            | VSubrevCoU32
+            | VAddcCoU32
+            | VSubbCoU32
+            | VSubbrevCoU32
+            | VDivScaleF32
+            | VDivScaleF64
+            | VMadU64U32
+            | VMadI64I32
     )
 }
 
@@ -265,8 +281,16 @@ fn vop3p(i: &mut Inst, low: u32, high: u32) {
 }
 
 fn ds(i: &mut Inst, low: u32, high: u32) {
-    let base = if bits(low, 25, 1) == 1 { code::AGPR } else { code::VGPR };
-    i.src = [vgpr(bits(high, 0, 8)), base + bits(high, 8, 8) as u16, base + bits(high, 16, 8) as u16];
+    let base = if bits(low, 25, 1) == 1 {
+        code::AGPR
+    } else {
+        code::VGPR
+    };
+    i.src = [
+        vgpr(bits(high, 0, 8)),
+        base + bits(high, 8, 8) as u16,
+        base + bits(high, 16, 8) as u16,
+    ];
     i.dst = base + bits(high, 24, 8) as u16;
     // Two 8-bit offsets or one of 16 bits; gds in cache bit 0.
     i.imm = low & 0xffff;
@@ -274,7 +298,11 @@ fn ds(i: &mut Inst, low: u32, high: u32) {
 }
 
 fn flat(i: &mut Inst, low: u32, high: u32) {
-    let base = if bits(high, 23, 1) == 1 { code::AGPR } else { code::VGPR };
+    let base = if bits(high, 23, 1) == 1 {
+        code::AGPR
+    } else {
+        code::VGPR
+    };
     i.dst = base + bits(high, 24, 8) as u16;
     i.src[0] = vgpr(bits(high, 0, 8));
     i.src[1] = base + bits(high, 8, 8) as u16;
@@ -282,7 +310,11 @@ fn flat(i: &mut Inst, low: u32, high: u32) {
     let segment = bits(low, 14, 2);
     i.op_sel = segment as u8;
     // flat: 12 bits unsigned; global and scratch: 13 bits signed.
-    i.imm = if segment == 0 { low & 0xfff } else { (((low << 19) as i32) >> 19) as u32 };
+    i.imm = if segment == 0 {
+        low & 0xfff
+    } else {
+        (((low << 19) as i32) >> 19) as u32
+    };
     if segment == 0 || i.src[2] == 0x7f {
         i.src[2] = code::NONE;
     }
@@ -324,7 +356,9 @@ fn special(i: &mut Inst, row: &Row) {
     match (i.op, row.family) {
         // The old value of the destination is a source.
         (VFmacF32 | VFmacF64, _) => i.src[2] = i.dst,
-        (VCndmaskB32 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32, Family::Vop2) => i.src[2] = code::VCC,
+        (VCndmaskB32 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32, Family::Vop2) => {
+            i.src[2] = code::VCC
+        }
         (VReadfirstlaneB32, Family::Vop1) => i.dst -= code::VGPR,
         _ => {}
     }
@@ -333,7 +367,12 @@ fn special(i: &mut Inst, row: &Row) {
 /// Note the highest registers, and refuse codes that mean nothing.
 fn ranges(i: &mut Inst, row: &Row) -> Result<(), DecodeError> {
     let memory = matches!(row.family, Family::Flat | Family::Ds);
-    let operands = [(i.dst, row.widths[0]), (i.src[0], row.widths[1]), (i.src[1], row.widths[2]), (i.src[2], row.widths[3])];
+    let operands = [
+        (i.dst, row.widths[0]),
+        (i.src[0], row.widths[1]),
+        (i.src[1], row.widths[2]),
+        (i.src[2], row.widths[3]),
+    ];
     for (operand, width) in operands {
         let width = u16::from(width);
         if operand == code::NONE || width == 0 {
@@ -352,7 +391,8 @@ fn ranges(i: &mut Inst, row: &Row) -> Result<(), DecodeError> {
     }
     for &operand in &i.src {
         let reserved = matches!(operand, 209..=234 | 249 | 250)
-            || (operand == code::LITERAL && matches!(row.family, Family::Vop3 | Family::Vop3p | Family::Smem));
+            || (operand == code::LITERAL
+                && matches!(row.family, Family::Vop3 | Family::Vop3p | Family::Smem));
         if reserved {
             return Err(DecodeError::ReservedOperand(i.op, operand));
         }

@@ -49,8 +49,22 @@ pub struct Row {
 
 impl Row {
     /// A row of the generated table.
-    pub const fn new(mask: u64, value: u64, size: u8, family: Family, op: Op, widths: [u8; 5]) -> Self {
-        Self { mask, value, size, family, op, widths }
+    pub const fn new(
+        mask: u64,
+        value: u64,
+        size: u8,
+        family: Family,
+        op: Op,
+        widths: [u8; 5],
+    ) -> Self {
+        Self {
+            mask,
+            value,
+            size,
+            family,
+            op,
+            widths,
+        }
     }
 }
 
@@ -74,7 +88,10 @@ fn buckets() -> &'static [Vec<u16>] {
                     let (mask, value) = (row.mask & 0xff80_0000, row.value & 0xff80_0000);
                     (key << KEY_SHIFT) & mask == value
                 };
-                (0..ROWS.len()).filter(|&i| matches(&ROWS[i])).map(|i| i as u16).collect()
+                (0..ROWS.len())
+                    .filter(|&i| matches(&ROWS[i]))
+                    .map(|i| i as u16)
+                    .collect()
             })
             .collect()
     })
@@ -84,7 +101,10 @@ fn buckets() -> &'static [Vec<u16>] {
 pub fn find(low: u32, high: u32) -> Option<&'static Row> {
     let word = u64::from(low) | (u64::from(high) << 32);
     let bucket = &buckets()[(low >> KEY_SHIFT) as usize];
-    bucket.iter().map(|&i| &ROWS[i as usize]).find(|row| word & row.mask == row.value)
+    bucket
+        .iter()
+        .map(|&i| &ROWS[i as usize])
+        .find(|row| word & row.mask == row.value)
 }
 
 /// Encodings in the table.

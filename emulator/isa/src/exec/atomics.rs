@@ -55,13 +55,27 @@ macro_rules! apply {
     ($name:ident, $int:ty, $signed:ty, $float:ty) => {
         /// The new value of a cell that holds `old`.
         pub fn $name(op: Atomic, old: $int, data: $int, compare: $int) -> $int {
-            let float = |f: fn($float, $float) -> $float| f(<$float>::from_bits(old), <$float>::from_bits(data)).to_bits();
+            let float = |f: fn($float, $float) -> $float| {
+                f(<$float>::from_bits(old), <$float>::from_bits(data)).to_bits()
+            };
             match op {
                 Atomic::Add => old.wrapping_add(data),
                 Atomic::Sub => old.wrapping_sub(data),
                 Atomic::Rsub => data.wrapping_sub(old),
-                Atomic::Inc => if old >= data { 0 } else { old + 1 },
-                Atomic::Dec => if old == 0 || old > data { data } else { old - 1 },
+                Atomic::Inc => {
+                    if old >= data {
+                        0
+                    } else {
+                        old + 1
+                    }
+                }
+                Atomic::Dec => {
+                    if old == 0 || old > data {
+                        data
+                    } else {
+                        old - 1
+                    }
+                }
                 Atomic::Smin => (old as $signed).min(data as $signed) as $int,
                 Atomic::Umin => old.min(data),
                 Atomic::Smax => (old as $signed).max(data as $signed) as $int,
@@ -70,7 +84,13 @@ macro_rules! apply {
                 Atomic::Or => old | data,
                 Atomic::Xor => old ^ data,
                 Atomic::Swap => data,
-                Atomic::Cmpswap => if old == compare { data } else { old },
+                Atomic::Cmpswap => {
+                    if old == compare {
+                        data
+                    } else {
+                        old
+                    }
+                }
                 Atomic::AddFloat => float(|a, b| a + b),
                 Atomic::MinFloat => float(<$float>::min),
                 Atomic::MaxFloat => float(<$float>::max),

@@ -30,7 +30,11 @@ fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
     let offset = i64::from(i.imm as i32) as u64;
     let scalar = i.src[2] != code::NONE;
     if i.op_sel == SCRATCH {
-        let base = if scalar { u64::from(w.scalar(i.src[2], 0)) } else { 0 };
+        let base = if scalar {
+            u64::from(w.scalar(i.src[2], 0))
+        } else {
+            0
+        };
         if i.src[0] == code::NONE {
             return [base.wrapping_add(offset); L];
         }
@@ -79,7 +83,11 @@ fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
 }
 
 /// FLAT, GLOBAL and SCRATCH.
-pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     let a = addresses(w, i);
     match i.kind {
         Kind::Load(count) => {
@@ -93,7 +101,11 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
                 }
             }
         }
-        Kind::LoadSmall { bytes, signed, half } => {
+        Kind::LoadSmall {
+            bytes,
+            signed,
+            half,
+        } => {
             for l in active(w) {
                 let value = load(w, i.op_sel, l, a[l], bytes, c)?;
                 let at = w.slot(i.dst);
@@ -107,7 +119,15 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
             for l in active(w) {
                 for n in 0..u16::from(count) {
                     let value = w.v[w.slot(i.src[1] + n)][l];
-                    store(w, i.op_sel, l, a[l].wrapping_add(4 * u64::from(n)), value, 4, c)?;
+                    store(
+                        w,
+                        i.op_sel,
+                        l,
+                        a[l].wrapping_add(4 * u64::from(n)),
+                        value,
+                        4,
+                        c,
+                    )?;
                 }
             }
         }
@@ -134,7 +154,13 @@ fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u32) {
 }
 
 /// Loads from memory alone, with the page looked up once for neighbouring lanes.
-fn load_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, a: &[u64; L], count: u8) -> Result<(), FaultKind> {
+fn load_global<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    a: &[u64; L],
+    count: u8,
+) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let to = w.slot(i.dst);
     let mut page: Option<(u64, &HostPage)> = None;
@@ -165,7 +191,13 @@ fn load_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
     Ok(())
 }
 
-fn store_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, a: &[u64; L], count: u8) -> Result<(), FaultKind> {
+fn store_global<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    a: &[u64; L],
+    count: u8,
+) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
     let mut page: Option<(u64, &HostPage)> = None;
@@ -183,7 +215,10 @@ fn store_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Conte
             _ => c.tlb.page(c.env, c.vmid, a[l], Access::Write)?,
         };
         if count == 2 {
-            host.store_u64(at, u64::from(w.v[from][l]) | (u64::from(w.v[from + 1][l]) << 32));
+            host.store_u64(
+                at,
+                u64::from(w.v[from][l]) | (u64::from(w.v[from + 1][l]) << 32),
+            );
         } else {
             for n in 0..count as usize {
                 host.store_u32(at + 4 * n, w.v[from + n][l]);
@@ -194,11 +229,20 @@ fn store_global<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Conte
     Ok(())
 }
 
-fn load<E: Env, const L: usize>(w: &Wave<L>, segment: u8, lane: usize, address: u64, bytes: u8, c: &mut Context<'_, E>) -> Result<u32, FaultKind> {
+fn load<E: Env, const L: usize>(
+    w: &Wave<L>,
+    segment: u8,
+    lane: usize,
+    address: u64,
+    bytes: u8,
+    c: &mut Context<'_, E>,
+) -> Result<u32, FaultKind> {
     match place(w, segment, address) {
         Place::Memory(va) => load_memory(c, va, bytes),
         Place::Lds(at) => lds::load(c.lds, at, bytes),
-        Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => load_memory(c, private(w, lane, offset)?, bytes),
+        Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => {
+            load_memory(c, private(w, lane, offset)?, bytes)
+        }
         Place::Private(offset) => (0..u64::from(bytes)).try_fold(0, |value, n| {
             let byte = c.load_u8(private(w, lane, offset + n)?)?;
             Ok(value | (u32::from(byte) << (8 * n)))
@@ -214,20 +258,32 @@ fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result<u32
     })
 }
 
-fn store<E: Env, const L: usize>(w: &Wave<L>, segment: u8, lane: usize, address: u64, value: u32, bytes: u8, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+fn store<E: Env, const L: usize>(
+    w: &Wave<L>,
+    segment: u8,
+    lane: usize,
+    address: u64,
+    value: u32,
+    bytes: u8,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     match place(w, segment, address) {
         Place::Memory(va) => store_memory(c, va, value, bytes),
         Place::Lds(at) => lds::store(c.lds, at, value, bytes),
         Place::Private(offset) if offset % 4 + u64::from(bytes) <= 4 => {
             store_memory(c, private(w, lane, offset)?, value, bytes)
         }
-        Place::Private(offset) => (0..u64::from(bytes)).try_for_each(|n| {
-            c.store_u8(private(w, lane, offset + n)?, (value >> (8 * n)) as u8)
-        }),
+        Place::Private(offset) => (0..u64::from(bytes))
+            .try_for_each(|n| c.store_u8(private(w, lane, offset + n)?, (value >> (8 * n)) as u8)),
     }
 }
 
-fn store_memory<E: Env>(c: &mut Context<'_, E>, va: u64, value: u32, bytes: u8) -> Result<(), FaultKind> {
+fn store_memory<E: Env>(
+    c: &mut Context<'_, E>,
+    va: u64,
+    value: u32,
+    bytes: u8,
+) -> Result<(), FaultKind> {
     match bytes {
         1 => c.store_u8(va, value as u8),
         2 => c.store_u16(va, value as u16),
@@ -236,7 +292,15 @@ fn store_memory<E: Env>(c: &mut Context<'_, E>, va: u64, value: u32, bytes: u8) 
 }
 
 /// Data of a compare-and-swap: the new value first, then the value to compare with.
-fn atomic<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, l: usize, at: Place, op: Atomic, wide: bool) -> Result<(), FaultKind> {
+fn atomic<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    l: usize,
+    at: Place,
+    op: Atomic,
+    wide: bool,
+) -> Result<(), FaultKind> {
     let from = w.slot(i.src[1]);
     let word = |n: usize| w.v.get(from + n).map_or(0, |v| v[l]);
     let long = |n: usize| u64::from(word(n)) | (u64::from(word(n + 1)) << 32);

@@ -84,7 +84,11 @@ impl Odd {
 /// A denormal becomes a zero of its sign.
 #[inline]
 pub fn flush32(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
 }
 
 /// f16 to f32, exact.
@@ -117,7 +121,11 @@ pub fn to_f16(value: f64) -> u16 {
     let count = magnitude / unit;
     let rounded = count.round_ties_even();
     // A carry into the next binade comes out right by addition, in denormals too.
-    let base = if exponent < -14 { 0 } else { (((exponent + 15) as u32) << 10) - 1024 };
+    let base = if exponent < -14 {
+        0
+    } else {
+        (((exponent + 15) as u32) << 10) - 1024
+    };
     sign | (base + rounded as u32) as u16
 }
 
@@ -144,7 +152,11 @@ pub fn extreme32(a: u32, b: u32, max: bool, ieee: bool) -> u32 {
         return a;
     }
     let less = x < y || (x == y && a >> 31 == 1);
-    if less != max { a } else { b }
+    if less != max {
+        a
+    } else {
+        b
+    }
 }
 
 /// The same of doubles.
@@ -165,7 +177,11 @@ pub fn extreme64(a: u64, b: u64, max: bool, ieee: bool) -> u64 {
         return a;
     }
     let less = x < y || (x == y && a >> 63 == 1);
-    if less != max { a } else { b }
+    if less != max {
+        a
+    } else {
+        b
+    }
 }
 
 #[cfg(test)]
@@ -219,7 +235,10 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = |s: u32| f32::from_bits((seed >> s) as u32 & 0x87ff_ffff | 0x3800_0000);
             let (a, b, c) = (pick(0), pick(16), pick(32));
-            assert_eq!(Odd::fma(a, b, c).to_f32(Round::Nearest).to_bits(), a.mul_add(b, c).to_bits());
+            assert_eq!(
+                Odd::fma(a, b, c).to_f32(Round::Nearest).to_bits(),
+                a.mul_add(b, c).to_bits()
+            );
         }
     }
 }

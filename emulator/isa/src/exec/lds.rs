@@ -71,7 +71,11 @@ pub fn narrow(value: u32, bytes: u8, signed: bool, half: u8, old: u32) -> u32 {
 }
 
 /// DS.
-pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     use Op::*;
     if i.cache & 1 == 1 {
         return Err(FaultKind::Unsupported("global data share"));
@@ -102,14 +106,23 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
                     w.v[to + n][l] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                 }
             }
-            Kind::LoadSmall { bytes, signed, half } => {
+            Kind::LoadSmall {
+                bytes,
+                signed,
+                half,
+            } => {
                 let to = w.slot(i.dst);
                 w.v[to][l] = narrow(load(c.lds, at, bytes)?, bytes, signed, half, w.v[to][l]);
             }
             Kind::Store(count) => {
                 range(c.lds, at, 4 * u64::from(count))?;
                 for n in 0..u16::from(count) {
-                    store(c.lds, at + 4 * u64::from(n), w.v[w.slot(i.src[1] + n)][l], 4)?;
+                    store(
+                        c.lds,
+                        at + 4 * u64::from(n),
+                        w.v[w.slot(i.src[1] + n)][l],
+                        4,
+                    )?;
                 }
             }
             Kind::StoreSmall(bytes, high) => {
@@ -119,7 +132,11 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
             Kind::Atomic(op, false) => {
                 let (first, second) = (w.v[w.slot(i.src[1])][l], second(w, i, l));
                 // A compare-and-swap has the value to compare with first.
-                let (data, compare) = if op == super::atomics::Atomic::Cmpswap { (second, first) } else { (first, 0) };
+                let (data, compare) = if op == super::atomics::Atomic::Cmpswap {
+                    (second, first)
+                } else {
+                    (first, 0)
+                };
                 let old = update32(c.lds, at, |old| apply32(op, old, data, compare))?;
                 if returns {
                     let to = w.slot(i.dst);
@@ -127,12 +144,17 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
                 }
             }
             Kind::Atomic(op, true) => {
-                let pair = |operand: u16| match (w.v.get(w.slot(operand)), w.v.get(w.slot(operand) + 1)) {
-                    (Some(low), Some(high)) => u64::from(low[l]) | (u64::from(high[l]) << 32),
-                    _ => 0,
-                };
+                let pair =
+                    |operand: u16| match (w.v.get(w.slot(operand)), w.v.get(w.slot(operand) + 1)) {
+                        (Some(low), Some(high)) => u64::from(low[l]) | (u64::from(high[l]) << 32),
+                        _ => 0,
+                    };
                 let (first, second) = (pair(i.src[1]), pair(i.src[2]));
-                let (data, compare) = if op == super::atomics::Atomic::Cmpswap { (second, first) } else { (first, 0) };
+                let (data, compare) = if op == super::atomics::Atomic::Cmpswap {
+                    (second, first)
+                } else {
+                    (first, 0)
+                };
                 let old = update64(c.lds, at, |old| apply64(op, old, data, compare))?;
                 if returns {
                     let to = w.slot(i.dst);
@@ -152,10 +174,20 @@ fn second<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u32 {
 }
 
 /// The forms with two addresses: two 8-bit offsets in units of the element, or of 64 elements.
-fn two<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>, size: u64, unit: u64, write: bool) -> Result<(), FaultKind> {
+fn two<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    size: u64,
+    unit: u64,
+    write: bool,
+) -> Result<(), FaultKind> {
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
-    let offsets = [u64::from(i.imm & 0xff) * size * unit, u64::from((i.imm >> 8) & 0xff) * size * unit];
+    let offsets = [
+        u64::from(i.imm & 0xff) * size * unit,
+        u64::from((i.imm >> 8) & 0xff) * size * unit,
+    ];
     let dwords = (size / 4) as u16;
     for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
         for (which, offset) in offsets.into_iter().enumerate() {
@@ -205,7 +237,8 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
                 let from = if pattern & 0x8000 != 0 {
                     l & !3 | (pattern >> (2 * (l & 3))) & 3
                 } else {
-                    ((l & pattern & 0x1f | (pattern >> 5) & 0x1f) ^ ((pattern >> 10) & 0x1f)) | l & 0x20
+                    ((l & pattern & 0x1f | (pattern >> 5) & 0x1f) ^ ((pattern >> 10) & 0x1f))
+                        | l & 0x20
                 };
                 if valid(from) {
                     r[l] = address[from];

@@ -51,17 +51,27 @@ pub enum Next {
 
 /// Execute `i`; the wave's `pc` already points behind it.
 #[inline]
-pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<Next, FaultKind> {
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<Next, FaultKind> {
     match i.family {
         Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i)?,
         Family::Sopk => salu::execute_k(w, i)?,
         Family::Sopp => return salu::execute_p(w, i, c),
         Family::Smem => smem::execute(w, i, c)?,
-        Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => valu::execute(w, i)?,
+        Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => {
+            valu::execute(w, i)?
+        }
         Family::Flat => flat::execute(w, i, c)?,
         Family::Ds => lds::execute(w, i, c)?,
         // Cache maintenance has no effect on a coherent memory.
-        Family::Mubuf if matches!(i.op, crate::target::gfx942::Op::BufferInv | crate::target::gfx942::Op::BufferWbl2) => {}
+        Family::Mubuf
+            if matches!(
+                i.op,
+                crate::target::gfx942::Op::BufferInv | crate::target::gfx942::Op::BufferWbl2
+            ) => {}
         Family::Sdwa => return Err(FaultKind::Unsupported("SDWA")),
         Family::Dpp => return Err(FaultKind::Unsupported("DPP")),
         _ => return Err(FaultKind::Illegal),
@@ -76,12 +86,18 @@ macro_rules! scalar {
         pub fn $load(&mut self, va: u64) -> Result<$int, FaultKind> {
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
-                return Ok(self.tlb.page(self.env, self.vmid, va, Access::Read)?.$load(at));
+                return Ok(self
+                    .tlb
+                    .page(self.env, self.vmid, va, Access::Read)?
+                    .$load(at));
             }
             let mut bytes = [0; size_of::<$int>()];
             for (n, byte) in bytes.iter_mut().enumerate() {
                 let va = va.wrapping_add(n as u64);
-                *byte = self.tlb.page(self.env, self.vmid, va, Access::Read)?.load_u8(va as usize % PAGE);
+                *byte = self
+                    .tlb
+                    .page(self.env, self.vmid, va, Access::Read)?
+                    .load_u8(va as usize % PAGE);
             }
             Ok(<$int>::from_le_bytes(bytes))
         }
@@ -91,12 +107,16 @@ macro_rules! scalar {
         pub fn $store(&mut self, va: u64, value: $int) -> Result<(), FaultKind> {
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
-                self.tlb.page(self.env, self.vmid, va, Access::Write)?.$store(at, value);
+                self.tlb
+                    .page(self.env, self.vmid, va, Access::Write)?
+                    .$store(at, value);
                 return Ok(());
             }
             for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
                 let va = va.wrapping_add(n as u64);
-                self.tlb.page(self.env, self.vmid, va, Access::Write)?.store_u8(va as usize % PAGE, byte);
+                self.tlb
+                    .page(self.env, self.vmid, va, Access::Write)?
+                    .store_u8(va as usize % PAGE, byte);
             }
             Ok(())
         }
@@ -104,11 +124,12 @@ macro_rules! scalar {
         /// Read, modify and write memory atomically; the old value.
         pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
             let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
-            page.$update(va as usize % PAGE, f).ok_or(FaultKind::Memory(MemoryFault {
-                va,
-                access: Access::Atomic,
-                reason: Reason::Unaligned,
-            }))
+            page.$update(va as usize % PAGE, f)
+                .ok_or(FaultKind::Memory(MemoryFault {
+                    va,
+                    access: Access::Atomic,
+                    reason: Reason::Unaligned,
+                }))
         }
     };
 }

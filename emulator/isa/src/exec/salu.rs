@@ -16,40 +16,97 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     let wa = |w: &Wave<L>| w.scalar64(i.src[0], i.imm, Wide::Unsigned);
     let wb = |w: &Wave<L>| w.scalar64(i.src[1], i.imm, Wide::Unsigned);
     // A result, and SCC when it is not zero; and the two without SCC.
-    macro_rules! set { ($value:expr) => {{ let r: u32 = $value; w.set(i.dst, r) }}; }
-    macro_rules! set64 { ($value:expr) => {{ let r: u64 = $value; w.set_pair(i.dst, r) }}; }
-    macro_rules! flag { ($value:expr) => {{ let r: u32 = $value; w.set(i.dst, r); w.scc = r != 0 }}; }
-    macro_rules! flag64 { ($value:expr) => {{ let r: u64 = $value; w.set_pair(i.dst, r); w.scc = r != 0 }}; }
+    macro_rules! set {
+        ($value:expr) => {{
+            let r: u32 = $value;
+            w.set(i.dst, r)
+        }};
+    }
+    macro_rules! set64 {
+        ($value:expr) => {{
+            let r: u64 = $value;
+            w.set_pair(i.dst, r)
+        }};
+    }
+    macro_rules! flag {
+        ($value:expr) => {{
+            let r: u32 = $value;
+            w.set(i.dst, r);
+            w.scc = r != 0
+        }};
+    }
+    macro_rules! flag64 {
+        ($value:expr) => {{
+            let r: u64 = $value;
+            w.set_pair(i.dst, r);
+            w.scc = r != 0
+        }};
+    }
     // A result with a carry, borrow or overflow in SCC.
-    macro_rules! carry { ($value:expr) => {{ let (r, scc) = $value; w.set(i.dst, r); w.scc = scc }}; }
-    macro_rules! compare { ($value:expr) => { w.scc = $value }; }
-    macro_rules! saveexec { ($f:expr) => {{
-        let (s, exec) = (wa(w), w.exec());
-        let new: u64 = $f(s, exec);
-        w.set_pair(i.dst, exec);
-        w.set_pair(code::EXEC, new);
-        w.scc = new != 0;
-    }}; }
-    macro_rules! wrexec { ($f:expr) => {{
-        let new: u64 = $f(wa(w), w.exec());
-        w.set_pair(code::EXEC, new);
-        w.set_pair(i.dst, new);
-        w.scc = new != 0;
-    }}; }
+    macro_rules! carry {
+        ($value:expr) => {{
+            let (r, scc) = $value;
+            w.set(i.dst, r);
+            w.scc = scc
+        }};
+    }
+    macro_rules! compare {
+        ($value:expr) => {
+            w.scc = $value
+        };
+    }
+    macro_rules! saveexec {
+        ($f:expr) => {{
+            let (s, exec) = (wa(w), w.exec());
+            let new: u64 = $f(s, exec);
+            w.set_pair(i.dst, exec);
+            w.set_pair(code::EXEC, new);
+            w.scc = new != 0;
+        }};
+    }
+    macro_rules! wrexec {
+        ($f:expr) => {{
+            let new: u64 = $f(wa(w), w.exec());
+            w.set_pair(code::EXEC, new);
+            w.set_pair(i.dst, new);
+            w.scc = new != 0;
+        }};
+    }
     match i.op {
         SAddU32 => carry!(a(w).overflowing_add(b(w))),
         SSubU32 => carry!(a(w).overflowing_sub(b(w))),
-        SAddI32 => { let (r, o) = (a(w) as i32).overflowing_add(b(w) as i32); carry!((r as u32, o)) }
-        SSubI32 => { let (r, o) = (a(w) as i32).overflowing_sub(b(w) as i32); carry!((r as u32, o)) }
-        SAddcU32 => { let r = u64::from(a(w)) + u64::from(b(w)) + u64::from(w.scc); carry!((r as u32, r >> 32 != 0)) }
+        SAddI32 => {
+            let (r, o) = (a(w) as i32).overflowing_add(b(w) as i32);
+            carry!((r as u32, o))
+        }
+        SSubI32 => {
+            let (r, o) = (a(w) as i32).overflowing_sub(b(w) as i32);
+            carry!((r as u32, o))
+        }
+        SAddcU32 => {
+            let r = u64::from(a(w)) + u64::from(b(w)) + u64::from(w.scc);
+            carry!((r as u32, r >> 32 != 0))
+        }
         SSubbU32 => {
             let (x, y) = (u64::from(a(w)), u64::from(b(w)) + u64::from(w.scc));
             carry!((x.wrapping_sub(y) as u32, y > x))
         }
-        SMinI32 => { let (x, y) = (a(w) as i32, b(w) as i32); carry!((x.min(y) as u32, x < y)) }
-        SMinU32 => { let (x, y) = (a(w), b(w)); carry!((x.min(y), x < y)) }
-        SMaxI32 => { let (x, y) = (a(w) as i32, b(w) as i32); carry!((x.max(y) as u32, x > y)) }
-        SMaxU32 => { let (x, y) = (a(w), b(w)); carry!((x.max(y), x > y)) }
+        SMinI32 => {
+            let (x, y) = (a(w) as i32, b(w) as i32);
+            carry!((x.min(y) as u32, x < y))
+        }
+        SMinU32 => {
+            let (x, y) = (a(w), b(w));
+            carry!((x.min(y), x < y))
+        }
+        SMaxI32 => {
+            let (x, y) = (a(w) as i32, b(w) as i32);
+            carry!((x.max(y) as u32, x > y))
+        }
+        SMaxU32 => {
+            let (x, y) = (a(w), b(w));
+            carry!((x.max(y), x > y))
+        }
         SCselectB32 => set!(if w.scc { a(w) } else { b(w) }),
         SCselectB64 => set64!(if w.scc { wa(w) } else { wb(w) }),
         SAndB32 => flag!(a(w) & b(w)),
@@ -73,16 +130,31 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SLshrB32 => flag!(a(w) >> (b(w) & 31)),
         SLshrB64 => flag64!(wa(w) >> (b(w) & 63)),
         SAshrI32 => flag!((a(w) as i32 >> (b(w) & 31)) as u32),
-        SAshrI64 => { let x = w.scalar64(i.src[0], i.imm, Wide::Signed) as i64; flag64!((x >> (b(w) & 63)) as u64) }
+        SAshrI64 => {
+            let x = w.scalar64(i.src[0], i.imm, Wide::Signed) as i64;
+            flag64!((x >> (b(w) & 63)) as u64)
+        }
         SBfmB32 => set!(((1u32 << (a(w) & 31)) - 1) << (b(w) & 31)),
         SBfmB64 => set64!(((1u64 << (a(w) & 63)) - 1) << (b(w) & 63)),
         SMulI32 => set!(a(w).wrapping_mul(b(w))),
         SMulHiU32 => set!(((u64::from(a(w)) * u64::from(b(w))) >> 32) as u32),
         SMulHiI32 => set!(((i64::from(a(w) as i32) * i64::from(b(w) as i32)) >> 32) as u32),
-        SBfeU32 => { let (at, n) = field(b(w), 31); flag!(unsigned_field(u64::from(a(w)), at, n) as u32) }
-        SBfeI32 => { let (at, n) = field(b(w), 31); flag!(signed_field(u64::from(a(w)), at, n.min(32 - at)) as u32) }
-        SBfeU64 => { let (at, n) = field(b(w), 63); flag64!(unsigned_field(wa(w), at, n)) }
-        SBfeI64 => { let (at, n) = field(b(w), 63); flag64!(signed_field(wa(w), at, n.min(64 - at))) }
+        SBfeU32 => {
+            let (at, n) = field(b(w), 31);
+            flag!(unsigned_field(u64::from(a(w)), at, n) as u32)
+        }
+        SBfeI32 => {
+            let (at, n) = field(b(w), 31);
+            flag!(signed_field(u64::from(a(w)), at, n.min(32 - at)) as u32)
+        }
+        SBfeU64 => {
+            let (at, n) = field(b(w), 63);
+            flag64!(unsigned_field(wa(w), at, n))
+        }
+        SBfeI64 => {
+            let (at, n) = field(b(w), 63);
+            flag64!(signed_field(wa(w), at, n.min(64 - at)))
+        }
         SAbsdiffI32 => flag!((a(w) as i32).wrapping_sub(b(w) as i32).wrapping_abs() as u32),
         SLshl1AddU32 => carry!(shift_add(a(w), b(w), 1)),
         SLshl2AddU32 => carry!(shift_add(a(w), b(w), 2)),
@@ -94,8 +166,16 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
 
         SMovB32 => set!(a(w)),
         SMovB64 => set64!(wa(w)),
-        SCmovB32 => if w.scc { set!(a(w)) },
-        SCmovB64 => if w.scc { set64!(wa(w)) },
+        SCmovB32 => {
+            if w.scc {
+                set!(a(w))
+            }
+        }
+        SCmovB64 => {
+            if w.scc {
+                set64!(wa(w))
+            }
+        }
         SNotB32 => flag!(!a(w)),
         SNotB64 => flag64!(!wa(w)),
         SWqmB32 => flag!(whole_quads(u64::from(a(w))) as u32),
@@ -112,25 +192,70 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SFf0I32B64 => set!(first(!wa(w))),
         SFf1I32B32 => set!(first(u64::from(a(w)))),
         SFf1I32B64 => set!(first(wa(w))),
-        SFlbitI32B32 => set!(match a(w) { 0 => u32::MAX, x => x.leading_zeros() }),
-        SFlbitI32B64 => set!(match wa(w) { 0 => u32::MAX, x => x.leading_zeros() }),
-        SFlbitI32 => { let x = a(w); let y = x ^ (x as i32 >> 31) as u32; set!(if y == 0 { u32::MAX } else { y.leading_zeros() }) }
-        SFlbitI32I64 => { let x = wa(w); let y = x ^ (x as i64 >> 63) as u64; set!(if y == 0 { u32::MAX } else { y.leading_zeros() }) }
+        SFlbitI32B32 => set!(match a(w) {
+            0 => u32::MAX,
+            x => x.leading_zeros(),
+        }),
+        SFlbitI32B64 => set!(match wa(w) {
+            0 => u32::MAX,
+            x => x.leading_zeros(),
+        }),
+        SFlbitI32 => {
+            let x = a(w);
+            let y = x ^ (x as i32 >> 31) as u32;
+            set!(if y == 0 { u32::MAX } else { y.leading_zeros() })
+        }
+        SFlbitI32I64 => {
+            let x = wa(w);
+            let y = x ^ (x as i64 >> 63) as u64;
+            set!(if y == 0 { u32::MAX } else { y.leading_zeros() })
+        }
         SSextI32I8 => set!(a(w) as i8 as u32),
         SSextI32I16 => set!(a(w) as i16 as u32),
-        SBitset0B32 => { let bit = 1 << (a(w) & 31); set!(w.scalar(i.dst, 0) & !bit) }
-        SBitset1B32 => { let bit = 1 << (a(w) & 31); set!(w.scalar(i.dst, 0) | bit) }
-        SBitset0B64 => { let bit = 1 << (a(w) & 63); set64!(w.pair(i.dst) & !bit) }
-        SBitset1B64 => { let bit = 1 << (a(w) & 63); set64!(w.pair(i.dst) | bit) }
-        SBitreplicateB64B32 => { let x = u64::from(a(w)); set64!((0..32).fold(0, |r, n| r | ((((x >> n) & 1) * 3) << (2 * n)))) }
+        SBitset0B32 => {
+            let bit = 1 << (a(w) & 31);
+            set!(w.scalar(i.dst, 0) & !bit)
+        }
+        SBitset1B32 => {
+            let bit = 1 << (a(w) & 31);
+            set!(w.scalar(i.dst, 0) | bit)
+        }
+        SBitset0B64 => {
+            let bit = 1 << (a(w) & 63);
+            set64!(w.pair(i.dst) & !bit)
+        }
+        SBitset1B64 => {
+            let bit = 1 << (a(w) & 63);
+            set64!(w.pair(i.dst) | bit)
+        }
+        SBitreplicateB64B32 => {
+            let x = u64::from(a(w));
+            set64!((0..32).fold(0, |r, n| r | ((((x >> n) & 1) * 3) << (2 * n))))
+        }
         SAbsI32 => flag!((a(w) as i32).wrapping_abs() as u32),
         SGetpcB64 => set64!(w.pc),
         SSetpcB64 => w.pc = wa(w),
-        SSwappcB64 => { let to = wa(w); set64!(w.pc); w.pc = to }
-        SMovrelsB32 => { let from = relative(w, i.src[0], 1)?; set!(w.scalar(from, 0)) }
-        SMovrelsB64 => { let from = relative(w, i.src[0], 2)?; set64!(w.pair(from)) }
-        SMovreldB32 => { let (to, x) = (relative(w, i.dst, 1)?, a(w)); w.set(to, x) }
-        SMovreldB64 => { let (to, x) = (relative(w, i.dst, 2)?, wa(w)); w.set_pair(to, x) }
+        SSwappcB64 => {
+            let to = wa(w);
+            set64!(w.pc);
+            w.pc = to
+        }
+        SMovrelsB32 => {
+            let from = relative(w, i.src[0], 1)?;
+            set!(w.scalar(from, 0))
+        }
+        SMovrelsB64 => {
+            let from = relative(w, i.src[0], 2)?;
+            set64!(w.pair(from))
+        }
+        SMovreldB32 => {
+            let (to, x) = (relative(w, i.dst, 1)?, a(w));
+            w.set(to, x)
+        }
+        SMovreldB64 => {
+            let (to, x) = (relative(w, i.dst, 2)?, wa(w));
+            w.set_pair(to, x)
+        }
         SAndSaveexecB64 => saveexec!(|s: u64, e: u64| s & e),
         SOrSaveexecB64 => saveexec!(|s: u64, e: u64| s | e),
         SXorSaveexecB64 => saveexec!(|s: u64, e: u64| s ^ e),
@@ -172,7 +297,11 @@ fn field(control: u32, mask: u32) -> (u32, u32) {
 
 fn unsigned_field(value: u64, at: u32, width: u32) -> u64 {
     let shifted = value >> at;
-    if width >= 64 { shifted } else { shifted & ((1 << width) - 1) }
+    if width >= 64 {
+        shifted
+    } else {
+        shifted & ((1 << width) - 1)
+    }
 }
 
 fn signed_field(value: u64, at: u32, width: u32) -> u64 {
@@ -189,11 +318,21 @@ fn shift_add(a: u32, b: u32, by: u32) -> (u32, bool) {
 }
 
 fn first(value: u64) -> u32 {
-    if value == 0 { u32::MAX } else { value.trailing_zeros() }
+    if value == 0 {
+        u32::MAX
+    } else {
+        value.trailing_zeros()
+    }
 }
 
 fn whole_quads(value: u64) -> u64 {
-    (0..16).fold(0, |r, q| if (value >> (4 * q)) & 15 != 0 { r | (15 << (4 * q)) } else { r })
+    (0..16).fold(0, |r, q| {
+        if (value >> (4 * q)) & 15 != 0 {
+            r | (15 << (4 * q))
+        } else {
+            r
+        }
+    })
 }
 
 fn quad_mask(value: u64) -> u64 {
@@ -203,7 +342,11 @@ fn quad_mask(value: u64) -> u64 {
 /// An s register indexed by M0.
 fn relative<const L: usize>(w: &Wave<L>, base: u16, width: u32) -> Result<u16, FaultKind> {
     let at = u32::from(base).saturating_add(w.s[code::M0 as usize]);
-    if base > 101 || at + width > 102 { Err(FaultKind::Register) } else { Ok(at as u16) }
+    if base > 101 || at + width > 102 {
+        Err(FaultKind::Register)
+    } else {
+        Ok(at as u16)
+    }
 }
 
 /// SOPK.
@@ -213,7 +356,11 @@ pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultK
     let (signed, unsigned) = (i.imm as i32, i.imm & 0xffff);
     match i.op {
         SMovkI32 => w.set(i.dst, i.imm),
-        SCmovkI32 => if w.scc { w.set(i.dst, i.imm) },
+        SCmovkI32 => {
+            if w.scc {
+                w.set(i.dst, i.imm)
+            }
+        }
         SAddkI32 => {
             let (sum, overflow) = (old as i32).overflowing_add(signed);
             w.set(i.dst, sum as u32);
@@ -257,7 +404,14 @@ pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultK
 /// hwreg(id, offset, size): position and mask of the field.
 fn hardware_field(simm: u32) -> (u32, u32) {
     let (at, size) = ((simm >> 6) & 31, ((simm >> 11) & 31) + 1);
-    (at, if size >= 32 { u32::MAX } else { (1 << size) - 1 })
+    (
+        at,
+        if size >= 32 {
+            u32::MAX
+        } else {
+            (1 << size) - 1
+        },
+    )
 }
 
 fn set_hardware<const L: usize>(w: &mut Wave<L>, simm: u32, value: u32) -> Result<(), FaultKind> {
@@ -272,7 +426,11 @@ fn set_hardware<const L: usize>(w: &mut Wave<L>, simm: u32, value: u32) -> Resul
 }
 
 /// SOPP.
-pub fn execute_p<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<Next, FaultKind> {
+pub fn execute_p<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<Next, FaultKind> {
     use Op::*;
     let jump = match i.op {
         SBranch => true,
@@ -293,7 +451,8 @@ pub fn execute_p<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Cont
         SSendmsghalt => return Err(FaultKind::Unsupported("halting")),
         STrap => return Err(FaultKind::Trap(i.imm as u8)),
         // Memory is coherent and every instruction completes before the next: nothing to wait for.
-        SNop | SWaitcnt | SSetprio | SIcacheInv | SWakeup | SIncperflevel | SDecperflevel | STtracedata => false,
+        SNop | SWaitcnt | SSetprio | SIcacheInv | SWakeup | SIncperflevel | SDecperflevel
+        | STtracedata => false,
         _ => return Err(FaultKind::Illegal),
     };
     if jump {

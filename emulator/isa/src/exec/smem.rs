@@ -9,7 +9,11 @@ use crate::target::gfx942::Op;
 use crate::wave::Wave;
 
 /// SMEM.
-pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_, E>) -> Result<(), FaultKind> {
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     use Op::*;
     let dwords = match i.op {
         SLoadDword => 1,
@@ -26,9 +30,17 @@ pub fn execute<E: Env, const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Contex
         _ => return Err(FaultKind::Illegal),
     };
     let offset = i64::from(i.imm as i32);
-    let register = if i.src[1] == code::NONE { 0 } else { w.scalar(i.src[1], 0) };
+    let register = if i.src[1] == code::NONE {
+        0
+    } else {
+        w.scalar(i.src[1], 0)
+    };
     // The two low address bits are ignored (CDNA3 ISA, section 8.1.2).
-    let va = w.pair(i.src[0]).wrapping_add_signed(offset).wrapping_add(u64::from(register)) & !3;
+    let va = w
+        .pair(i.src[0])
+        .wrapping_add_signed(offset)
+        .wrapping_add(u64::from(register))
+        & !3;
     // All of it before any of it: the base may be among the destinations.
     let mut loaded = [0; 16];
     for (n, to) in loaded[..dwords].iter_mut().enumerate() {

@@ -22,9 +22,14 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     }
     // Each group says whether the operation is one of its own.
     if i.family == Family::Vop3p {
-        return vpacked::execute(w, i)?.then_some(()).ok_or(FaultKind::Illegal);
+        return vpacked::execute(w, i)?
+            .then_some(())
+            .ok_or(FaultKind::Illegal);
     }
-    let done = vint::execute(w, i)? || vfloat::execute(w, i)? || vlane::execute(w, i)? || vdiv::execute(w, i)?;
+    let done = vint::execute(w, i)?
+        || vfloat::execute(w, i)?
+        || vlane::execute(w, i)?
+        || vdiv::execute(w, i)?;
     done.then_some(()).ok_or(FaultKind::Illegal)
 }
 
@@ -61,7 +66,11 @@ pub fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u3
 #[inline]
 pub fn three<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     let (mut s, mut t, mut u) = ([0; L], [0; L], [0; L]);
-    let (a, b, c) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t), w.lanes(i, 2, &mut u));
+    let (a, b, c) = (
+        w.lanes(i, 0, &mut s),
+        w.lanes(i, 1, &mut t),
+        w.lanes(i, 2, &mut u),
+    );
     let r = std::array::from_fn(|l| f(a[l], b[l], c[l]));
     w.put(i.dst, &r);
 }
@@ -77,8 +86,19 @@ pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> 
 /// d = f(a, b, c) of 16 bits. `legacy` forms clear the other half of d, the others keep it and
 /// choose halves by op_sel (LLVM's zeroesHigh16BitsOfDest).
 #[inline]
-pub fn three16<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(u16, u16, u16) -> u16) {
-    let half = |n: usize, x: u32| if (i.op_sel >> n) & 1 == 1 { (x >> 16) as u16 } else { x as u16 };
+pub fn three16<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    legacy: bool,
+    f: impl Fn(u16, u16, u16) -> u16,
+) {
+    let half = |n: usize, x: u32| {
+        if (i.op_sel >> n) & 1 == 1 {
+            (x >> 16) as u16
+        } else {
+            x as u16
+        }
+    };
     let (a, b, c) = (w.lanes16(i, 0), w.lanes16(i, 1), w.lanes16(i, 2));
     let old = &w.v[w.slot(i.dst)];
     let high = i.op_sel & 8 != 0;
@@ -113,9 +133,18 @@ pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -
 
 /// d, mask = f(a, b, mask bit): additions and subtractions with a carry.
 #[inline]
-pub fn carry<const L: usize>(w: &mut Wave<L>, i: &Inst, carry_in: bool, f: impl Fn(u32, u32, u32) -> (u32, bool)) {
+pub fn carry<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    carry_in: bool,
+    f: impl Fn(u32, u32, u32) -> (u32, bool),
+) {
     let (mut s, mut t) = ([0; L], [0; L]);
-    let mask_in = if carry_in { w.scalar64(i.src[2], 0, Wide::Unsigned) } else { 0 };
+    let mask_in = if carry_in {
+        w.scalar64(i.src[2], 0, Wide::Unsigned)
+    } else {
+        0
+    };
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let mut mask = 0;
     let mut r = [0; L];

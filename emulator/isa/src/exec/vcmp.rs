@@ -19,8 +19,15 @@ fn bit(order: Option<Ordering>) -> u8 {
 
 /// Lanes whose relation is among `when`.
 #[inline]
-fn mask<T: Copy, const L: usize>(a: &[T; L], b: &[T; L], when: u8, order: impl Fn(T, T) -> Option<Ordering>) -> u64 {
-    (0..L).fold(0, |m, l| m | (u64::from(bit(order(a[l], b[l])) & when != 0) << l))
+fn mask<T: Copy, const L: usize>(
+    a: &[T; L],
+    b: &[T; L],
+    when: u8,
+    order: impl Fn(T, T) -> Option<Ordering>,
+) -> u64 {
+    (0..L).fold(0, |m, l| {
+        m | (u64::from(bit(order(a[l], b[l])) & when != 0) << l)
+    })
 }
 
 fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
@@ -32,24 +39,45 @@ fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
 }
 
 /// v_cmp and v_cmpx.
-pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, exec: bool) -> Result<(), FaultKind> {
+pub fn compare<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    ty: Type,
+    when: u8,
+    exec: bool,
+) -> Result<(), FaultKind> {
     let (mut s, mut t) = ([0; L], [0; L]);
     let float = matches!(ty, Type::F16 | Type::F32 | Type::F64);
     if !float && (i.abs | i.neg != 0) {
         return Err(FaultKind::Unsupported("modifiers of an integer operation"));
     }
-    let (abs, neg) = (|n: usize| (i.abs >> n) & 1 == 1, |n: usize| (i.neg >> n) & 1 == 1);
+    let (abs, neg) = (
+        |n: usize| (i.abs >> n) & 1 == 1,
+        |n: usize| (i.neg >> n) & 1 == 1,
+    );
     let result = match ty {
         Type::U32 | Type::I32 => {
             let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
             integers(a, b, when, ty == Type::I32)
         }
-        Type::U64 => mask(&w.lanes64(i, 0, Wide::Unsigned), &w.lanes64(i, 1, Wide::Unsigned), when, |a, b| Some(a.cmp(&b))),
-        Type::I64 => mask(&w.lanes64(i, 0, Wide::Signed), &w.lanes64(i, 1, Wide::Signed), when, |a, b| {
-            Some((a as i64).cmp(&(b as i64)))
+        Type::U64 => mask(
+            &w.lanes64(i, 0, Wide::Unsigned),
+            &w.lanes64(i, 1, Wide::Unsigned),
+            when,
+            |a, b| Some(a.cmp(&b)),
+        ),
+        Type::I64 => mask(
+            &w.lanes64(i, 0, Wide::Signed),
+            &w.lanes64(i, 1, Wide::Signed),
+            when,
+            |a, b| Some((a as i64).cmp(&(b as i64))),
+        ),
+        Type::U16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
+            Some((a as u16).cmp(&(b as u16)))
         }),
-        Type::U16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| Some((a as u16).cmp(&(b as u16)))),
-        Type::I16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| Some((a as i16).cmp(&(b as i16)))),
+        Type::I16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
+            Some((a as i16).cmp(&(b as i16)))
+        }),
         Type::F32 => {
             let flush = (w.mode >> mode::DENORM) & 1 == 0;
             let value = |n: usize, x: u32| {
@@ -65,16 +93,21 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
                 let x = if abs(n) { x & !(1 << 63) } else { x };
                 f64::from_bits(if neg(n) { x ^ (1 << 63) } else { x })
             };
-            mask(&w.lanes64(i, 0, Wide::Float), &w.lanes64(i, 1, Wide::Float), when, |a, b| {
-                value(0, a).partial_cmp(&value(1, b))
-            })
+            mask(
+                &w.lanes64(i, 0, Wide::Float),
+                &w.lanes64(i, 1, Wide::Float),
+                when,
+                |a, b| value(0, a).partial_cmp(&value(1, b)),
+            )
         }
         Type::F16 => {
             let value = |n: usize, x: u32| {
                 let x = if abs(n) { x & 0x7fff } else { x };
                 from_f16((if neg(n) { x ^ 0x8000 } else { x }) as u16)
             };
-            mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| value(0, a).partial_cmp(&value(1, b)))
+            mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
+                value(0, a).partial_cmp(&value(1, b))
+            })
         }
     };
     write(w, i, result, exec);
@@ -86,7 +119,9 @@ pub fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, when: u8, ex
 fn integers<const L: usize>(a: &[u32; L], b: &[u32; L], when: u8, signed: bool) -> u64 {
     // Flipping the sign bit turns a signed comparison into an unsigned one.
     let flip = if signed { 0x8000_0000 } else { 0 };
-    let gather = |f: &dyn Fn(u32, u32) -> bool| (0..L).fold(0, |m, l| m | (u64::from(f(a[l] ^ flip, b[l] ^ flip)) << l));
+    let gather = |f: &dyn Fn(u32, u32) -> bool| {
+        (0..L).fold(0, |m, l| m | (u64::from(f(a[l] ^ flip, b[l] ^ flip)) << l))
+    };
     match when {
         0b0001 => gather(&|a, b| a < b),
         0b0010 => gather(&|a, b| a == b),
@@ -100,13 +135,21 @@ fn integers<const L: usize>(a: &[u32; L], b: &[u32; L], when: u8, signed: bool) 
 }
 
 /// v_cmp_class: the source's class is among the bits of the second source.
-pub fn class<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, exec: bool) -> Result<(), FaultKind> {
+pub fn class<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    ty: Type,
+    exec: bool,
+) -> Result<(), FaultKind> {
     let (abs, neg) = (i.abs & 1 == 1, i.neg & 1 == 1);
     let mut t = [0; L];
     let wanted = w.lanes(i, 1, &mut t);
     // Exponent bits and fraction bits of each type.
     let (values, exponent, fraction): ([u64; L], u32, u32) = match ty {
-        Type::F32 => { let mut s = [0; L]; (w.lanes(i, 0, &mut s).map(u64::from), 8, 23) }
+        Type::F32 => {
+            let mut s = [0; L];
+            (w.lanes(i, 0, &mut s).map(u64::from), 8, 23)
+        }
         Type::F64 => (w.lanes64(i, 0, Wide::Float), 11, 52),
         Type::F16 => (w.lanes16(i, 0).map(|x| u64::from(x & 0xffff)), 5, 10),
         _ => return Err(FaultKind::Illegal),
@@ -120,8 +163,20 @@ pub fn class<const L: usize>(w: &mut Wave<L>, i: &Inst, ty: Type, exec: bool) ->
             f >> (fraction - 1)
         } else {
             // -inf 2, -normal 3, -denormal 4, -0 5, +0 6, +denormal 7, +normal 8, +inf 9.
-            let distance = if e == (1 << exponent) - 1 { 3 } else if e != 0 { 2 } else if f != 0 { 1 } else { 0 };
-            if negative { 5 - distance } else { 6 + distance }
+            let distance = if e == (1 << exponent) - 1 {
+                3
+            } else if e != 0 {
+                2
+            } else if f != 0 {
+                1
+            } else {
+                0
+            };
+            if negative {
+                5 - distance
+            } else {
+                6 + distance
+            }
         };
         m | (u64::from((wanted[l] >> class) & 1) << l)
     });

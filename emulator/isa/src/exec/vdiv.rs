@@ -17,26 +17,34 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         _ => return Ok(false),
     };
     if i.clamp || i.omod != 0 {
-        return Err(FaultKind::Unsupported("output modifiers of a division step"));
+        return Err(FaultKind::Unsupported(
+            "output modifiers of a division step",
+        ));
     }
     if w.mode & 0xf != 0 {
         return Err(FaultKind::Unsupported("this MODE for a division step"));
     }
-    if is_double { double(w, i) } else { single(w, i) }
+    if is_double {
+        double(w, i)
+    } else {
+        single(w, i)
+    }
     Ok(true)
 }
 
 fn sources<const L: usize>(w: &Wave<L>, i: &Inst) -> [[f32; L]; 3] {
     std::array::from_fn(|n| {
         let (abs, neg) = ((i.abs >> n) & 1 == 1, u32::from((i.neg >> n) & 1) << 31);
-        w.lanes(i, n, &mut [0; L]).map(|x| f32::from_bits((if abs { x & 0x7fff_ffff } else { x }) ^ neg))
+        w.lanes(i, n, &mut [0; L])
+            .map(|x| f32::from_bits((if abs { x & 0x7fff_ffff } else { x }) ^ neg))
     })
 }
 
 fn sources64<const L: usize>(w: &Wave<L>, i: &Inst) -> [[f64; L]; 3] {
     std::array::from_fn(|n| {
         let (abs, neg) = ((i.abs >> n) & 1 == 1, u64::from((i.neg >> n) & 1) << 63);
-        w.lanes64(i, n, Wide::Float).map(|x| f64::from_bits((if abs { x & !(1 << 63) } else { x }) ^ neg))
+        w.lanes64(i, n, Wide::Float)
+            .map(|x| f64::from_bits((if abs { x & !(1 << 63) } else { x }) ^ neg))
     })
 }
 
@@ -62,7 +70,9 @@ fn single<const L: usize>(w: &mut Wave<L>, i: &Inst) {
                 // The scale undoes the one that v_div_scale applied: up if only the denominator
                 // was scaled (a large quotient), down otherwise. One rounding.
                 let by = if exponent32(c[l]) > 127 { 64 } else { -64 };
-                Odd(scale(Odd::fma(a[l], b[l], c[l]).0, by, 400)).to_f32(Round::Nearest).to_bits()
+                Odd(scale(Odd::fma(a[l], b[l], c[l]).0, by, 400))
+                    .to_f32(Round::Nearest)
+                    .to_bits()
             });
             w.put(i.dst, &r);
         }
@@ -111,9 +121,19 @@ fn scale32(a: f32, b: f32, c: f32) -> (f32, bool) {
 }
 
 fn fixup32(a: f32, b: f32, c: f32, keep_denormals: bool) -> f32 {
-    let sign = if b.is_sign_negative() != c.is_sign_negative() { -1f32 } else { 1.0 };
+    let sign = if b.is_sign_negative() != c.is_sign_negative() {
+        -1f32
+    } else {
+        1.0
+    };
     let quiet = |x: f32| f32::from_bits(x.to_bits() | 0x40_0000);
-    let flush = |x: f32| if keep_denormals || !x.is_subnormal() { x } else { 0.0 };
+    let flush = |x: f32| {
+        if keep_denormals || !x.is_subnormal() {
+            x
+        } else {
+            0.0
+        }
+    };
     // A distance below -150 is below half the smallest denormal.
     let distance = exponent32(c) - exponent32(b);
     if c.is_nan() {
@@ -191,7 +211,11 @@ fn scale64(a: f64, b: f64, c: f64) -> (f64, bool) {
 }
 
 fn fixup64(a: f64, b: f64, c: f64) -> f64 {
-    let sign = if b.is_sign_negative() != c.is_sign_negative() { -1f64 } else { 1.0 };
+    let sign = if b.is_sign_negative() != c.is_sign_negative() {
+        -1f64
+    } else {
+        1.0
+    };
     let quiet = |x: f64| f64::from_bits(x.to_bits() | 0x8_0000_0000_0000);
     if c.is_nan() {
         quiet(c)

@@ -63,7 +63,13 @@ fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
     if f.is_nan() {
         return if nan_to_zero { 0 } else { x };
     }
-    if f <= 0.0 { 0 } else if f > 1.0 { 1f32.to_bits() } else { x }
+    if f <= 0.0 {
+        0
+    } else if f > 1.0 {
+        1f32.to_bits()
+    } else {
+        x
+    }
 }
 
 fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
@@ -74,7 +80,13 @@ fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
     if i.clamp {
         let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
         r = r.map(|x| match f64::from_bits(x) {
-            f if f.is_nan() => if nan_to_zero { 0 } else { x },
+            f if f.is_nan() => {
+                if nan_to_zero {
+                    0
+                } else {
+                    x
+                }
+            }
             f if f <= 0.0 => 0,
             f if f > 1.0 => 1f64.to_bits(),
             _ => x,
@@ -85,21 +97,37 @@ fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
 
 /// A NaN that the host's way with NaNs cannot change: the first NaN source, quiet.
 fn nan32(sources: &[u32]) -> u32 {
-    sources.iter().find(|x| f32::from_bits(**x).is_nan()).map_or(NAN32, |x| x | 0x40_0000)
+    sources
+        .iter()
+        .find(|x| f32::from_bits(**x).is_nan())
+        .map_or(NAN32, |x| x | 0x40_0000)
 }
 
 fn nan64(sources: &[u64]) -> u64 {
-    sources.iter().find(|x| f64::from_bits(**x).is_nan()).map_or(NAN64, |x| x | 0x8_0000_0000_0000)
+    sources
+        .iter()
+        .find(|x| f64::from_bits(**x).is_nan())
+        .map_or(NAN64, |x| x | 0x8_0000_0000_0000)
 }
 
 /// d = f(a, b): `exact` is used when MODE does not round to nearest.
 #[inline]
-fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32) -> f32, exact: impl Fn(f32, f32) -> Odd) {
+fn two<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(f32, f32) -> f32,
+    exact: impl Fn(f32, f32) -> Odd,
+) {
     let (a, b) = (source(w, i, 0), source(w, i, 1));
     let round = Round::from_bits(w.mode >> mode::ROUND);
-    let mut r: [u32; L] = std::array::from_fn(|l| f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits());
+    let mut r: [u32; L] =
+        std::array::from_fn(|l| f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits());
     if round != Round::Nearest {
-        r = std::array::from_fn(|l| exact(f32::from_bits(a[l]), f32::from_bits(b[l])).to_f32(round).to_bits());
+        r = std::array::from_fn(|l| {
+            exact(f32::from_bits(a[l]), f32::from_bits(b[l]))
+                .to_f32(round)
+                .to_bits()
+        });
     }
     if r.iter().any(|x| x & 0x7fff_ffff > 0x7f80_0000) {
         for l in 0..L {
@@ -116,9 +144,14 @@ fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32) -> f32, e
 fn fma<const L: usize>(w: &mut Wave<L>, i: &Inst, a: [u32; L], b: [u32; L], c: [u32; L]) {
     let round = Round::from_bits(w.mode >> mode::ROUND);
     let value = f32::from_bits;
-    let mut r: [u32; L] = std::array::from_fn(|l| value(a[l]).mul_add(value(b[l]), value(c[l])).to_bits());
+    let mut r: [u32; L] =
+        std::array::from_fn(|l| value(a[l]).mul_add(value(b[l]), value(c[l])).to_bits());
     if round != Round::Nearest {
-        r = std::array::from_fn(|l| Odd::fma(value(a[l]), value(b[l]), value(c[l])).to_f32(round).to_bits());
+        r = std::array::from_fn(|l| {
+            Odd::fma(value(a[l]), value(b[l]), value(c[l]))
+                .to_f32(round)
+                .to_bits()
+        });
     }
     for l in 0..L {
         if value(r[l]).is_nan() {
@@ -133,7 +166,11 @@ fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32) -> f32) {
     let a = source(w, i, 0);
     let r = a.map(|x| {
         let r = f(f32::from_bits(x));
-        if r.is_nan() { nan32(&[x]) } else { r.to_bits() }
+        if r.is_nan() {
+            nan32(&[x])
+        } else {
+            r.to_bits()
+        }
     });
     finish(w, i, r);
 }
@@ -153,26 +190,44 @@ fn extreme3<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32)
 
 fn nearest_only<const L: usize>(w: &Wave<L>) -> Result<(), FaultKind> {
     let plain = (w.mode >> (mode::ROUND + 2)) & 3 == 0 && (w.mode >> (mode::DENORM + 2)) & 3 == 3;
-    plain.then_some(()).ok_or(FaultKind::Unsupported("this MODE for f64 and f16"))
+    plain
+        .then_some(())
+        .ok_or(FaultKind::Unsupported("this MODE for f64 and f16"))
 }
 
-fn one64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f64) -> f64) -> Result<(), FaultKind> {
+fn one64<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(f64) -> f64,
+) -> Result<(), FaultKind> {
     nearest_only(w)?;
     let a = source64(w, i, 0);
     let r = a.map(|x| {
         let r = f(f64::from_bits(x));
-        if r.is_nan() { nan64(&[x]) } else { r.to_bits() }
+        if r.is_nan() {
+            nan64(&[x])
+        } else {
+            r.to_bits()
+        }
     });
     finish64(w, i, r);
     Ok(())
 }
 
-fn two64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f64, f64) -> f64) -> Result<(), FaultKind> {
+fn two64<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(f64, f64) -> f64,
+) -> Result<(), FaultKind> {
     nearest_only(w)?;
     let (a, b) = (source64(w, i, 0), source64(w, i, 1));
     let r = std::array::from_fn(|l| {
         let r = f(f64::from_bits(a[l]), f64::from_bits(b[l]));
-        if r.is_nan() { nan64(&[a[l], b[l]]) } else { r.to_bits() }
+        if r.is_nan() {
+            nan64(&[a[l], b[l]])
+        } else {
+            r.to_bits()
+        }
     });
     finish64(w, i, r);
     Ok(())
@@ -184,14 +239,23 @@ fn fma64<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     let value = f64::from_bits;
     let r = std::array::from_fn(|l| {
         let r = value(a[l]).mul_add(value(b[l]), value(c[l]));
-        if r.is_nan() { nan64(&[a[l], b[l], c[l]]) } else { r.to_bits() }
+        if r.is_nan() {
+            nan64(&[a[l], b[l], c[l]])
+        } else {
+            r.to_bits()
+        }
     });
     finish64(w, i, r);
     Ok(())
 }
 
 /// Half precision: computed in f64, where sums and products of halves are exact.
-fn half<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(f64, f64, f64) -> f64) -> Result<(), FaultKind> {
+fn half<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    legacy: bool,
+    f: impl Fn(f64, f64, f64) -> f64,
+) -> Result<(), FaultKind> {
     nearest_only(w)?;
     if i.omod != 0 || i.clamp {
         return Err(FaultKind::Unsupported("f16 output modifiers"));
@@ -202,7 +266,11 @@ fn half<const L: usize>(w: &mut Wave<L>, i: &Inst, legacy: bool, f: impl Fn(f64,
         from_f16(if (neg >> n) & 1 == 1 { x ^ 0x8000 } else { x })
     };
     three16(w, i, legacy, |a, b, c| {
-        let r = f(modified(0, a).into(), modified(1, b).into(), modified(2, c).into());
+        let r = f(
+            modified(0, a).into(),
+            modified(1, b).into(),
+            modified(2, c).into(),
+        );
         if r.is_nan() {
             let nan = [a, b, c].into_iter().find(|x| x & 0x7fff > 0x7c00);
             return nan.map_or(0x7e00, |x| x | 0x200);
@@ -222,7 +290,9 @@ fn convert<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
 fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
     let mut splat = [0; L];
     let round = Round::from_bits(w.mode >> mode::ROUND);
-    let r = w.lanes(i, 0, &mut splat).map(|x| Odd(f(x)).to_f32(round).to_bits());
+    let r = w
+        .lanes(i, 0, &mut splat)
+        .map(|x| Odd(f(x)).to_f32(round).to_bits());
     finish(w, i, r);
 }
 
@@ -236,16 +306,48 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VSubF32 => two(w, i, |a, b| a - b, |a, b| Odd::sum(wide(a), -wide(b))),
         VSubrevF32 => two(w, i, |a, b| b - a, |a, b| Odd::sum(wide(b), -wide(a))),
         VMulF32 => two(w, i, |a, b| a * b, |a, b| Odd(wide(a) * wide(b))),
-        VMulLegacyF32 => two(w, i, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b },
-            |a, b| Odd(if a == 0.0 || b == 0.0 { 0.0 } else { wide(a) * wide(b) })),
-        VFmaF32 | VFmacF32 => { let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2)); fma(w, i, a, b, c) }
-        VFmamkF32 => { let (a, c) = (source(w, i, 0), source(w, i, 1)); fma(w, i, a, [i.imm; L], c) }
-        VFmaakF32 => { let (a, b) = (source(w, i, 0), source(w, i, 1)); fma(w, i, a, b, [i.imm; L]) }
+        VMulLegacyF32 => two(
+            w,
+            i,
+            |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b },
+            |a, b| {
+                Odd(if a == 0.0 || b == 0.0 {
+                    0.0
+                } else {
+                    wide(a) * wide(b)
+                })
+            },
+        ),
+        VFmaF32 | VFmacF32 => {
+            let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
+            fma(w, i, a, b, c)
+        }
+        VFmamkF32 => {
+            let (a, c) = (source(w, i, 0), source(w, i, 1));
+            fma(w, i, a, [i.imm; L], c)
+        }
+        VFmaakF32 => {
+            let (a, b) = (source(w, i, 0), source(w, i, 1));
+            fma(w, i, a, b, [i.imm; L])
+        }
         VMinF32 => extreme(w, i, false),
         VMaxF32 => extreme(w, i, true),
-        VMin3F32 => { let e = w.mode & mode::IEEE != 0; extreme3(w, i, |a, b, c| extreme32(extreme32(a, b, false, e), c, false, e)) }
-        VMax3F32 => { let e = w.mode & mode::IEEE != 0; extreme3(w, i, |a, b, c| extreme32(extreme32(a, b, true, e), c, true, e)) }
-        VMed3F32 => { let e = w.mode & mode::IEEE != 0; extreme3(w, i, |a, b, c| median(a, b, c, e)) }
+        VMin3F32 => {
+            let e = w.mode & mode::IEEE != 0;
+            extreme3(w, i, |a, b, c| {
+                extreme32(extreme32(a, b, false, e), c, false, e)
+            })
+        }
+        VMax3F32 => {
+            let e = w.mode & mode::IEEE != 0;
+            extreme3(w, i, |a, b, c| {
+                extreme32(extreme32(a, b, true, e), c, true, e)
+            })
+        }
+        VMed3F32 => {
+            let e = w.mode & mode::IEEE != 0;
+            extreme3(w, i, |a, b, c| median(a, b, c, e))
+        }
         VFloorF32 => one(w, i, f32::floor),
         VCeilF32 => one(w, i, f32::ceil),
         VTruncF32 => one(w, i, f32::trunc),
@@ -263,7 +365,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             let a = source(w, i, 0);
             let mut s = [0; L];
             let b = *w.lanes(i, 1, &mut s);
-            let r = std::array::from_fn(|l| scale(wide(f32::from_bits(a[l])), b[l] as i32, 400) as f32).map(f32::to_bits);
+            let r =
+                std::array::from_fn(|l| scale(wide(f32::from_bits(a[l])), b[l] as i32, 400) as f32)
+                    .map(f32::to_bits);
             finish(w, i, r);
         }
         VAddF64 => two64(w, i, |a, b| a + b)?,
@@ -287,7 +391,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             let a = source64(w, i, 0);
             let mut s = [0; L];
             let b = *w.lanes(i, 1, &mut s);
-            let r = std::array::from_fn(|l| scale(f64::from_bits(a[l]), b[l] as i32, 2200).to_bits());
+            let r =
+                std::array::from_fn(|l| scale(f64::from_bits(a[l]), b[l] as i32, 2200).to_bits());
             finish64(w, i, r);
         }
         VAddF16 => half(w, i, true, |a, b, _| a + b)?,
@@ -306,37 +411,64 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         // Rust's casts saturate and make NaN zero, as these do.
         VCvtU32F32 => convert(w, i, |a| f32::from_bits(a) as u32),
         VCvtI32F32 => convert(w, i, |a| f32::from_bits(a) as i32 as u32),
-        VCvtRpiI32F32 => convert(w, i, |a| (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32),
+        VCvtRpiI32F32 => convert(w, i, |a| {
+            (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32
+        }),
         VCvtFlrI32F32 => convert(w, i, |a| f32::from_bits(a).floor() as i32 as u32),
-        VCvtF64F32 => { let a = source(w, i, 0); finish64(w, i, a.map(widen)) }
+        VCvtF64F32 => {
+            let a = source(w, i, 0);
+            finish64(w, i, a.map(widen))
+        }
         VCvtF64U32 | VCvtF64I32 => {
             let (mut s, signed) = ([0; L], i.op == VCvtF64I32);
-            let r = w.lanes(i, 0, &mut s).map(|x| if signed { f64::from(x as i32) } else { f64::from(x) }.to_bits());
+            let r = w.lanes(i, 0, &mut s).map(|x| {
+                if signed {
+                    f64::from(x as i32)
+                } else {
+                    f64::from(x)
+                }
+                .to_bits()
+            });
             finish64(w, i, r);
         }
         VCvtF32F64 => {
             let a = source64(w, i, 0);
             let round = Round::from_bits(w.mode >> mode::ROUND);
             let r = a.map(|x| match f64::from_bits(x) {
-                f if f.is_nan() => (x >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (x >> 29) as u32 & 0x3f_ffff,
+                f if f.is_nan() => {
+                    (x >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (x >> 29) as u32 & 0x3f_ffff
+                }
                 f => Odd(f).to_f32(round).to_bits(),
             });
             finish(w, i, r);
         }
-        VCvtU32F64 => { let a = source64(w, i, 0); w.put(i.dst, &a.map(|x| f64::from_bits(x) as u32)) }
-        VCvtI32F64 => { let a = source64(w, i, 0); w.put(i.dst, &a.map(|x| f64::from_bits(x) as i32 as u32)) }
+        VCvtU32F64 => {
+            let a = source64(w, i, 0);
+            w.put(i.dst, &a.map(|x| f64::from_bits(x) as u32))
+        }
+        VCvtI32F64 => {
+            let a = source64(w, i, 0);
+            w.put(i.dst, &a.map(|x| f64::from_bits(x) as i32 as u32))
+        }
         VCvtF16F32 => {
             nearest_only(w)?;
             let a = source(w, i, 0);
-            w.put(i.dst, &a.map(|x| u32::from(to_f16(f32::from_bits(x).into()))));
+            w.put(
+                i.dst,
+                &a.map(|x| u32::from(to_f16(f32::from_bits(x).into()))),
+            );
         }
         VCvtF32F16 => {
             let a = w.lanes16(i, 0);
             let (abs, neg) = (i.abs & 1 == 1, i.neg & 1 == 1);
-            finish(w, i, a.map(|x| {
-                let x = if abs { x & 0x7fff } else { x };
-                from_f16((if neg { x ^ 0x8000 } else { x }) as u16).to_bits()
-            }));
+            finish(
+                w,
+                i,
+                a.map(|x| {
+                    let x = if abs { x & 0x7fff } else { x };
+                    from_f16((if neg { x ^ 0x8000 } else { x }) as u16).to_bits()
+                }),
+            );
         }
         _ => return Ok(false),
     }
@@ -350,7 +482,9 @@ fn wide_u32(a: u32) -> f64 {
 fn widen(bits: u32) -> u64 {
     let f = f32::from_bits(bits);
     if f.is_nan() {
-        return (u64::from(bits & 0x8000_0000) << 32) | 0x7ff8_0000_0000_0000 | (u64::from(bits & 0x3f_ffff) << 29);
+        return (u64::from(bits & 0x8000_0000) << 32)
+            | 0x7ff8_0000_0000_0000
+            | (u64::from(bits & 0x3f_ffff) << 29);
     }
     f64::from(f).to_bits()
 }
@@ -370,7 +504,10 @@ pub fn scale(x: f64, n: i32, limit: i32) -> f64 {
         return x * 2f64.powi(n);
     }
     if n > 0 {
-        return x * 2f64.powi(1023) * 2f64.powi((n - 1023).min(1023)) * 2f64.powi((n - 2046).max(0));
+        return x
+            * 2f64.powi(1023)
+            * 2f64.powi((n - 1023).min(1023))
+            * 2f64.powi((n - 2046).max(0));
     }
     // Down: bring a large x down exactly first, so that one multiplication rounds.
     let exponent = ((x.to_bits() >> 52) as i32 & 0x7ff) - 1023;

@@ -17,12 +17,20 @@ fn u24(x: u32) -> u64 {
 
 fn median<T: Ord>(a: T, b: T, c: T) -> T {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if c < low { low } else if c > high { high } else { c }
+    if c < low {
+        low
+    } else if c > high {
+        high
+    } else {
+        c
+    }
 }
 
 /// Sum of absolute differences of the four bytes.
 fn sad_u8(a: u32, b: u32) -> u32 {
-    (0..4).map(|n| u32::from(((a >> (8 * n)) as u8).abs_diff((b >> (8 * n)) as u8))).sum()
+    (0..4)
+        .map(|n| u32::from(((a >> (8 * n)) as u8).abs_diff((b >> (8 * n)) as u8)))
+        .sum()
 }
 
 /// v_perm_b32: bytes 0-3 of b, 4-7 of a, signs, and constants.
@@ -31,7 +39,13 @@ fn permute(a: u32, b: u32, selector: u32) -> u32 {
     (0..4).fold(0, |r, n| {
         let byte = match (selector >> (8 * n)) & 0xff {
             s @ 0..=7 => (data >> (8 * s)) as u8,
-            s @ 8..=11 => if (data >> (16 * (s - 8) + 15)) & 1 == 1 { 0xff } else { 0 },
+            s @ 8..=11 => {
+                if (data >> (16 * (s - 8) + 15)) & 1 == 1 {
+                    0xff
+                } else {
+                    0
+                }
+            }
             12 => 0,
             _ => 0xff,
         };
@@ -59,7 +73,11 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
     if i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0) {
         if !is_sixteen(i.op) {
             // Floats have modifiers; an integer operation with one is refused by name.
-            return if is_integer(i.op) { plain(i).map(|()| false) } else { Ok(false) };
+            return if is_integer(i.op) {
+                plain(i).map(|()| false)
+            } else {
+                Ok(false)
+            };
         }
         if i.clamp {
             return Err(FaultKind::Unsupported("integer clamp"));
@@ -75,7 +93,11 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VFfblB32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
         VFfbhI32 => one(w, i, |a| {
             let x = a ^ (a as i32 >> 31) as u32;
-            if x == 0 { u32::MAX } else { x.leading_zeros() }
+            if x == 0 {
+                u32::MAX
+            } else {
+                x.leading_zeros()
+            }
         }),
         VAndB32 => two(w, i, |a, b| a & b),
         VOrB32 => two(w, i, |a, b| a | b),
@@ -93,7 +115,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VMaxI32 => two(w, i, |a, b| (a as i32).max(b as i32) as u32),
         VMulLoU32 => two(w, i, u32::wrapping_mul),
         VMulHiU32 => two(w, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
-        VMulHiI32 => two(w, i, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
+        VMulHiI32 => two(w, i, |a, b| {
+            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
+        }),
         VMulU32U24 => two(w, i, |a, b| (u24(a) * u24(b)) as u32),
         VMulI32I24 => two(w, i, |a, b| (i24(a) * i24(b)) as u32),
         VMulHiU32U24 => two(w, i, |a, b| ((u24(a) * u24(b)) >> 32) as u32),
@@ -115,16 +139,24 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VBfeU32 => three(w, i, field_u32),
         VBfeI32 => three(w, i, field_i32),
         VBfiB32 => three(w, i, |a, b, c| a & b | !a & c),
-        VAlignbitB32 => three(w, i, |a, b, c| (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32),
-        VAlignbyteB32 => three(w, i, |a, b, c| (((u64::from(a) << 32) | u64::from(b)) >> (8 * (c & 3))) as u32),
+        VAlignbitB32 => three(w, i, |a, b, c| {
+            (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32
+        }),
+        VAlignbyteB32 => three(w, i, |a, b, c| {
+            (((u64::from(a) << 32) | u64::from(b)) >> (8 * (c & 3))) as u32
+        }),
         VPermB32 => three(w, i, permute),
         VMadU32U24 => three(w, i, |a, b, c| ((u24(a) * u24(b)) as u32).wrapping_add(c)),
         VMadI32I24 => three(w, i, |a, b, c| ((i24(a) * i24(b)) as u32).wrapping_add(c)),
         VMin3U32 => three(w, i, |a, b, c| a.min(b).min(c)),
         VMax3U32 => three(w, i, |a, b, c| a.max(b).max(c)),
         VMed3U32 => three(w, i, median),
-        VMin3I32 => three(w, i, |a, b, c| (a as i32).min(b as i32).min(c as i32) as u32),
-        VMax3I32 => three(w, i, |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32),
+        VMin3I32 => three(w, i, |a, b, c| {
+            (a as i32).min(b as i32).min(c as i32) as u32
+        }),
+        VMax3I32 => three(w, i, |a, b, c| {
+            (a as i32).max(b as i32).max(c as i32) as u32
+        }),
         VMed3I32 => three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
         VSadU32 => three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
         VSadU8 => three(w, i, |a, b, c| sad_u8(a, b).wrapping_add(c)),
@@ -132,7 +164,10 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VLshrrevB64 => shift64(w, i, |a, b| b >> (a & 63)),
         VAshrrevI64 => shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
         VLshlAddU64 => {
-            let (a, c) = (w.lanes64(i, 0, Wide::Unsigned), w.lanes64(i, 2, Wide::Unsigned));
+            let (a, c) = (
+                w.lanes64(i, 0, Wide::Unsigned),
+                w.lanes64(i, 2, Wide::Unsigned),
+            );
             let mut s = [0; L];
             let b = w.lanes(i, 1, &mut s);
             // A shift of more than 4 is undefined in the manual: only the low three bits count here.
@@ -161,7 +196,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VMaxU16 => two16(w, i, |a, b| a.max(b)),
         VMinI16 => two16(w, i, |a, b| (a as i16).min(b as i16) as u16),
         VMaxI16 => two16(w, i, |a, b| (a as i16).max(b as i16) as u16),
-        VMadLegacyU16 | VMadLegacyI16 => three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        VMadLegacyU16 | VMadLegacyI16 => {
+            three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c))
+        }
         VMadU16 | VMadI16 => three16(w, i, false, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
         _ => return Ok(false),
     }
@@ -180,9 +217,13 @@ fn is_sixteen(op: Op) -> bool {
 
 /// Operations for which a modifier bit has no meaning.
 fn is_integer(op: Op) -> bool {
-    let ends = ["_u32", "_i32", "_b32", "_b64", "_u64", "_i64", "_u16", "_i16", "_b16"];
+    let ends = [
+        "_u32", "_i32", "_b32", "_b64", "_u64", "_i64", "_u16", "_i16", "_b16",
+    ];
     let name = op.name();
-    ends.iter().any(|e| name.ends_with(e)) && !name.contains("cvt") && !name.starts_with("v_cndmask")
+    ends.iter().any(|e| name.ends_with(e))
+        && !name.contains("cvt")
+        && !name.starts_with("v_cndmask")
 }
 
 fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u128) {
@@ -207,7 +248,8 @@ fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let mut mask = 0;
     let mut r = [0; L];
     for l in 0..L {
-        let (sum, overflow) = (i64::from(a[l] as i32) * i64::from(b[l] as i32)).overflowing_add(c[l] as i64);
+        let (sum, overflow) =
+            (i64::from(a[l] as i32) * i64::from(b[l] as i32)).overflowing_add(c[l] as i64);
         r[l] = sum as u64;
         mask |= u64::from(overflow) << l;
     }

@@ -14,7 +14,11 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         Op::VReadfirstlaneB32 => {
             let exec = w.exec() & Wave::<L>::FULL;
             // Lane 0 if none is active.
-            let lane = if exec == 0 { 0 } else { exec.trailing_zeros() as usize };
+            let lane = if exec == 0 {
+                0
+            } else {
+                exec.trailing_zeros() as usize
+            };
             let value = w.lanes(i, 0, &mut [0; L])[lane];
             w.set(i.dst, value);
         }
@@ -25,7 +29,10 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         // EXEC does not matter.
         Op::VWritelaneB32 => {
-            let (value, lane) = (w.scalar(i.src[0], i.imm), w.scalar(i.src[1], i.imm) as usize % L);
+            let (value, lane) = (
+                w.scalar(i.src[0], i.imm),
+                w.scalar(i.src[1], i.imm) as usize % L,
+            );
             let at = w.slot(i.dst);
             w.v[at][lane] = value;
         }

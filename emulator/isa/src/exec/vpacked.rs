@@ -47,7 +47,11 @@ fn half<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, high_result: bool) -> [
     }
 }
 
-fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32, f32) -> f32) -> Result<(), FaultKind> {
+fn pair<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(f32, f32, f32) -> f32,
+) -> Result<(), FaultKind> {
     if (w.mode >> mode::ROUND) & 3 != 0 || (w.mode >> mode::DENORM) & 3 != 3 {
         return Err(FaultKind::Unsupported("this MODE for packed f32"));
     }
@@ -80,9 +84,15 @@ fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32, f32, f32) -> 
     Ok(())
 }
 
-fn sixteen<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u16) -> Result<(), FaultKind> {
+fn sixteen<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(u16, u16) -> u16,
+) -> Result<(), FaultKind> {
     if i.clamp || i.abs | i.neg != 0 {
-        return Err(FaultKind::Unsupported("modifiers of a packed integer operation"));
+        return Err(FaultKind::Unsupported(
+            "modifiers of a packed integer operation",
+        ));
     }
     let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
     let pick = |x: u32, select: u8, n: usize| (x >> (16 * u32::from((select >> n) & 1))) as u16;

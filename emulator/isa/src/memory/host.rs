@@ -37,7 +37,9 @@ macro_rules! scalar {
                 None => {
                     let mut bytes = [0; SIZE];
                     for (n, byte) in bytes.iter_mut().enumerate() {
-                        *byte = self.atomic::<AtomicU8>(at + n, 1).map_or(0, |c| c.load(Ordering::Relaxed));
+                        *byte = self
+                            .atomic::<AtomicU8>(at + n, 1)
+                            .map_or(0, |c| c.load(Ordering::Relaxed));
                     }
                     <$int>::from_le_bytes(bytes)
                 }
@@ -81,7 +83,10 @@ impl HostPage {
     /// touches them must do so with atomic or volatile operations, or from outside this process.
     pub unsafe fn new(base: NonNull<u8>, owner: Arc<dyn Any + Send + Sync>) -> Self {
         debug_assert!(base.as_ptr() as usize % 8 == 0);
-        Self { base, _owner: owner }
+        Self {
+            base,
+            _owner: owner,
+        }
     }
 
     /// A page of memory that `vm-memory` keeps mapped for good.

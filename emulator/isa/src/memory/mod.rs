@@ -79,8 +79,18 @@ pub struct Tlb {
 
 impl Default for Tlb {
     fn default() -> Self {
-        let entries = (0..ENTRIES).map(|_| Entry { tag: NO_TAG, rights: 0, page: None }).collect();
-        Self { entries, epoch: 0, misses: 0 }
+        let entries = (0..ENTRIES)
+            .map(|_| Entry {
+                tag: NO_TAG,
+                rights: 0,
+                page: None,
+            })
+            .collect();
+        Self {
+            entries,
+            epoch: 0,
+            misses: 0,
+        }
     }
 }
 
@@ -91,7 +101,11 @@ impl Tlb {
             return false;
         }
         for entry in &mut self.entries {
-            *entry = Entry { tag: NO_TAG, rights: 0, page: None };
+            *entry = Entry {
+                tag: NO_TAG,
+                rights: 0,
+                page: None,
+            };
         }
         self.epoch = epoch;
         true
@@ -99,7 +113,13 @@ impl Tlb {
 
     /// The page that holds `va`.
     #[inline]
-    pub fn page<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64, access: Access) -> Result<&HostPage, MemoryFault> {
+    pub fn page<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        va: u64,
+        access: Access,
+    ) -> Result<&HostPage, MemoryFault> {
         let tag = (va >> 12) | (u64::from(vmid) << 52);
         // Multiplied, so that buffers at power-of-two distances do not evict each other.
         let slot = (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % ENTRIES;
@@ -110,12 +130,24 @@ impl Tlb {
         }
         match &self.entries[slot].page {
             Some(page) => Ok(page),
-            None => Err(MemoryFault { va, access, reason: Reason::NotPresent }),
+            None => Err(MemoryFault {
+                va,
+                access,
+                reason: Reason::NotPresent,
+            }),
         }
     }
 
     #[cold]
-    fn fill<E: Env>(&mut self, env: &mut E, vmid: u8, va: u64, access: Access, tag: u64, slot: usize) -> Result<(), MemoryFault> {
+    fn fill<E: Env>(
+        &mut self,
+        env: &mut E,
+        vmid: u8,
+        va: u64,
+        access: Access,
+        tag: u64,
+        slot: usize,
+    ) -> Result<(), MemoryFault> {
         self.misses += 1;
         let fault = |reason| MemoryFault { va, access, reason };
         let sign = (va as i64) >> 47;
@@ -126,7 +158,11 @@ impl Tlb {
         let entry = &mut self.entries[slot];
         // Rights add up only for the same page.
         let rights = if entry.tag == tag { entry.rights } else { 0 } | (1 << access as u8);
-        *entry = Entry { tag, rights, page: Some(page) };
+        *entry = Entry {
+            tag,
+            rights,
+            page: Some(page),
+        };
         Ok(())
     }
 }

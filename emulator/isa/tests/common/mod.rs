@@ -11,7 +11,10 @@ use std::sync::Arc;
 
 /// Memory that the GPU sees at `BASE`, page by page.
 pub const BASE: u64 = 0x7000_0000_0000;
-pub const APERTURES: Apertures = Apertures { shared: 1 << 48, private: 2 << 48 };
+pub const APERTURES: Apertures = Apertures {
+    shared: 1 << 48,
+    private: 2 << 48,
+};
 
 pub struct Flat {
     cells: Arc<[AtomicU64]>,
@@ -25,17 +28,34 @@ pub struct Flat {
 impl Flat {
     pub fn new(bytes: usize) -> Self {
         let cells = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
-        Self { cells, next: BASE, epoch: 1, clock: 0, messages: Vec::new(), read_only: 0..0 }
+        Self {
+            cells,
+            next: BASE,
+            epoch: 1,
+            clock: 0,
+            messages: Vec::new(),
+            read_only: 0..0,
+        }
     }
 
     pub fn sharing(other: &Self) -> Self {
-        Self { cells: other.cells.clone(), next: BASE, epoch: 1, clock: 0, messages: Vec::new(), read_only: 0..0 }
+        Self {
+            cells: other.cells.clone(),
+            next: BASE,
+            epoch: 1,
+            clock: 0,
+            messages: Vec::new(),
+            read_only: 0..0,
+        }
     }
 
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         let at = self.next;
         self.next += (bytes as u64).next_multiple_of(4096);
-        assert!(self.next - BASE <= self.cells.len() as u64 * 8, "test memory is full");
+        assert!(
+            self.next - BASE <= self.cells.len() as u64 * 8,
+            "test memory is full"
+        );
         at
     }
 
@@ -46,23 +66,40 @@ impl Flat {
     pub fn write(&mut self, va: u64, bytes: &[u8]) {
         for (n, byte) in bytes.iter().enumerate() {
             let va = va + n as u64;
-            self.page(va).expect("in memory").store_u8(va as usize % 4096, *byte);
+            self.page(va)
+                .expect("in memory")
+                .store_u8(va as usize % 4096, *byte);
         }
     }
 
     pub fn read(&self, va: u64, bytes: usize) -> Vec<u8> {
-        (va..va + bytes as u64).map(|va| self.page(va).expect("in memory").load_u8(va as usize % 4096)).collect()
+        (va..va + bytes as u64)
+            .map(|va| {
+                self.page(va)
+                    .expect("in memory")
+                    .load_u8(va as usize % 4096)
+            })
+            .collect()
     }
 
     pub fn put<T: Copy + Into<Word>>(&mut self, values: &[T]) -> u64 {
-        let bytes: Vec<u8> = values.iter().flat_map(|v| { let w: Word = (*v).into(); w.0 }).collect();
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|v| {
+                let w: Word = (*v).into();
+                w.0
+            })
+            .collect();
         let at = self.alloc(bytes.len());
         self.write(at, &bytes);
         at
     }
 
     pub fn words(&self, va: u64, count: usize) -> Vec<u32> {
-        self.read(va, count * 4).chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+        self.read(va, count * 4)
+            .chunks(4)
+            .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+            .collect()
     }
 }
 
@@ -72,15 +109,22 @@ macro_rules! word { ($($t:ty),*) => { $(impl From<$t> for Word { fn from(v: $t) 
 word!(u8, u16, i16, u32, i32, f32, u64, i64, f64);
 
 impl Env for Flat {
-    fn epoch(&self) -> u64 { self.epoch }
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
     fn translate(&mut self, _: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
         if self.read_only.contains(&va) && matches!(access, Access::Write | Access::Atomic) {
             return Err(Reason::NotPermitted);
         }
         self.page(va).ok_or(Reason::NotPresent)
     }
-    fn clock(&mut self) -> u64 { self.clock += 1; self.clock }
-    fn interrupt(&mut self, message: u16, m0: u32) { self.messages.push((message, m0)); }
+    fn clock(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+    fn interrupt(&mut self, message: u16, m0: u32) {
+        self.messages.push((message, m0));
+    }
 }
 
 pub fn kernels_folder() -> PathBuf {
@@ -93,12 +137,23 @@ pub fn compile(name: &str, level: u32) -> Vec<u8> {
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let out = std::env::temp_dir().join(format!("rkfd-isa-{}-{number}.co", std::process::id()));
     let status = Command::new("clang-19")
-        .args(["-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "--offload-arch=gfx942", "-nogpuinc",
-            "-nogpulib", "-mcode-object-version=5", "-ffp-contract=off"])
+        .args([
+            "-x",
+            "hip",
+            "--offload-device-only",
+            "--no-gpu-bundle-output",
+            "--offload-arch=gfx942",
+            "-nogpuinc",
+            "-nogpulib",
+            "-mcode-object-version=5",
+            "-ffp-contract=off",
+        ])
         .arg(format!("-O{level}"))
         .arg(kernels_folder().join(format!("{name}.hip")))
-        .arg("-o").arg(&out)
-        .status().expect("clang-19 runs");
+        .arg("-o")
+        .arg(&out)
+        .status()
+        .expect("clang-19 runs");
     assert!(status.success(), "clang-19 -O{level} {name}.hip");
     let bytes = std::fs::read(&out).expect("the code object");
     let _ = std::fs::remove_file(&out);
@@ -112,7 +167,10 @@ pub struct Code {
 }
 
 fn int(bytes: &[u8], at: usize, size: usize) -> u64 {
-    bytes[at..at + size].iter().rev().fold(0, |v, b| (v << 8) | u64::from(*b))
+    bytes[at..at + size]
+        .iter()
+        .rev()
+        .fold(0, |v, b| (v << 8) | u64::from(*b))
 }
 
 /// Load an ELF64 code object: segments, relative relocations, symbols.
@@ -120,8 +178,19 @@ pub fn load(memory: &mut Flat, elf: &[u8]) -> Code {
     assert_eq!(&elf[..5], b"\x7fELF\x02");
     let (phoff, shoff) = (int(elf, 32, 8) as usize, int(elf, 40, 8) as usize);
     let (phnum, shnum) = (int(elf, 56, 2) as usize, int(elf, 60, 2) as usize);
-    let segments: Vec<[u64; 5]> = (0..phnum).map(|n| phoff + n * 56).filter(|&p| int(elf, p, 4) == 1)
-        .map(|p| [int(elf, p + 8, 8), int(elf, p + 16, 8), int(elf, p + 32, 8), int(elf, p + 40, 8), 0]).collect();
+    let segments: Vec<[u64; 5]> = (0..phnum)
+        .map(|n| phoff + n * 56)
+        .filter(|&p| int(elf, p, 4) == 1)
+        .map(|p| {
+            [
+                int(elf, p + 8, 8),
+                int(elf, p + 16, 8),
+                int(elf, p + 32, 8),
+                int(elf, p + 40, 8),
+                0,
+            ]
+        })
+        .collect();
     let end = segments.iter().map(|s| s[1] + s[3]).max().unwrap_or(0);
     let base = memory.alloc(end as usize);
     for s in &segments {
@@ -130,18 +199,31 @@ pub fn load(memory: &mut Flat, elf: &[u8]) -> Code {
     let mut symbols = HashMap::new();
     for n in 0..shnum {
         let sh = shoff + n * 64;
-        let (kind, offset, size, link) = (int(elf, sh + 4, 4), int(elf, sh + 24, 8) as usize, int(elf, sh + 32, 8) as usize, int(elf, sh + 40, 4) as usize);
+        let (kind, offset, size, link) = (
+            int(elf, sh + 4, 4),
+            int(elf, sh + 24, 8) as usize,
+            int(elf, sh + 32, 8) as usize,
+            int(elf, sh + 40, 4) as usize,
+        );
         // SHT_DYNSYM and SHT_RELA.
         if kind == 11 || kind == 2 {
             let strings = int(elf, shoff + link * 64 + 24, 8) as usize;
             for at in (offset..offset + size).step_by(24) {
                 let name = strings + int(elf, at, 4) as usize;
-                let name: Vec<u8> = elf[name..].iter().take_while(|b| **b != 0).copied().collect();
-                symbols.insert(String::from_utf8(name).expect("a name"), (int(elf, at + 8, 8), int(elf, at + 16, 8)));
+                let name: Vec<u8> = elf[name..]
+                    .iter()
+                    .take_while(|b| **b != 0)
+                    .copied()
+                    .collect();
+                symbols.insert(
+                    String::from_utf8(name).expect("a name"),
+                    (int(elf, at + 8, 8), int(elf, at + 16, 8)),
+                );
             }
         } else if kind == 4 {
             for at in (offset..offset + size).step_by(24) {
-                let (place, info, addend) = (int(elf, at, 8), int(elf, at + 8, 8), int(elf, at + 16, 8));
+                let (place, info, addend) =
+                    (int(elf, at, 8), int(elf, at + 8, 8), int(elf, at + 16, 8));
                 // R_AMDGPU_RELATIVE64.
                 assert_eq!(info & 0xffff_ffff, 13, "only relative relocations");
                 memory.write(base + place, &(base + addend).to_le_bytes());
@@ -155,9 +237,18 @@ pub fn load(memory: &mut Flat, elf: &[u8]) -> Code {
 #[derive(Default, Clone)]
 pub struct Args(pub Vec<u8>);
 impl Args {
-    pub fn u32(mut self, v: u32) -> Self { self.0.extend(v.to_le_bytes()); self }
-    pub fn f32(self, v: f32) -> Self { self.u32(v.to_bits()) }
-    pub fn u64(mut self, v: u64) -> Self { self.0.resize(self.0.len().next_multiple_of(8), 0); self.0.extend(v.to_le_bytes()); self }
+    pub fn u32(mut self, v: u32) -> Self {
+        self.0.extend(v.to_le_bytes());
+        self
+    }
+    pub fn f32(self, v: f32) -> Self {
+        self.u32(v.to_bits())
+    }
+    pub fn u64(mut self, v: u64) -> Self {
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+        self.0.extend(v.to_le_bytes());
+        self
+    }
 }
 
 /// One dispatch: kernel argument block with the implicit part, packet, workgroups one by one.
@@ -167,8 +258,21 @@ pub struct Launch {
     pub scratch: Scratch,
 }
 
-pub fn prepare(memory: &mut Flat, cu: &mut ComputeUnit, code: &Code, name: &str, args: Args, grid: [u32; 3], group: [u16; 3]) -> Launch {
-    let kd = code.base + code.symbols.get(&format!("{name}.kd")).unwrap_or_else(|| panic!("no {name}.kd")).0;
+pub fn prepare(
+    memory: &mut Flat,
+    cu: &mut ComputeUnit,
+    code: &Code,
+    name: &str,
+    args: Args,
+    grid: [u32; 3],
+    group: [u16; 3],
+) -> Launch {
+    let kd = code.base
+        + code
+            .symbols
+            .get(&format!("{name}.kd"))
+            .unwrap_or_else(|| panic!("no {name}.kd"))
+            .0;
     let kernel = cu.kernel(memory, 0, kd).expect("a valid descriptor");
     // Implicit arguments of code object version 5 follow, aligned to 8.
     let mut block = args.0;
@@ -189,9 +293,14 @@ pub fn prepare(memory: &mut Flat, cu: &mut ComputeUnit, code: &Code, name: &str,
         memory.write(packet + 4 + 2 * n as u64, &group[n].to_le_bytes());
         memory.write(packet + 12 + 4 * n as u64, &grid[n].to_le_bytes());
     }
-    let private = kernel.private_segment_fixed_size.max(if kernel.dynamic_stack { 16384 } else { 0 });
+    let private = kernel
+        .private_segment_fixed_size
+        .max(if kernel.dynamic_stack { 16384 } else { 0 });
     let wave_size = (u64::from(private) * 64).next_multiple_of(1024);
-    let scratch = Scratch { base: memory.alloc((wave_size * 16) as usize), wave_size };
+    let scratch = Scratch {
+        base: memory.alloc((wave_size * 16) as usize),
+        wave_size,
+    };
     let dispatch = Dispatch {
         vmid: 0,
         apertures: APERTURES,
@@ -204,17 +313,31 @@ pub fn prepare(memory: &mut Flat, cu: &mut ComputeUnit, code: &Code, name: &str,
         queue_address: memory.alloc(4096),
         dispatch_id: 0,
     };
-    Launch { kernel, dispatch, scratch }
+    Launch {
+        kernel,
+        dispatch,
+        scratch,
+    }
 }
 
 impl Launch {
     /// Run all workgroups in slices; the first fault ends it.
     pub fn run(&self, memory: &mut Flat, cu: &mut ComputeUnit, slice: u64) -> Result<(), Fault> {
-        let g = |n: usize| self.dispatch.grid_size[n].div_ceil(u32::from(self.dispatch.workgroup_size[n]));
+        let g = |n: usize| {
+            self.dispatch.grid_size[n].div_ceil(u32::from(self.dispatch.workgroup_size[n]))
+        };
         for z in 0..g(2) {
             for y in 0..g(1) {
                 for x in 0..g(0) {
-                    let mut group: Workgroup = Workgroup::launch(cu, &self.kernel, &self.dispatch, [x, y, z], self.scratch, &[]).expect("launch");
+                    let mut group: Workgroup = Workgroup::launch(
+                        cu,
+                        &self.kernel,
+                        &self.dispatch,
+                        [x, y, z],
+                        self.scratch,
+                        &[],
+                    )
+                    .expect("launch");
                     for slices in 0.. {
                         match group.run(cu, memory, slice) {
                             Outcome::Done => break,
@@ -238,7 +361,11 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
-    pub fn u32(&mut self) -> u32 { (self.next() >> 32) as u32 }
+    pub fn u32(&mut self) -> u32 {
+        (self.next() >> 32) as u32
+    }
     /// Between -100 and 100.
-    pub fn float(&mut self) -> f32 { (self.u32() as i32 as f32) / 2147483648.0 * 100.0 }
+    pub fn float(&mut self) -> f32 {
+        (self.u32() as i32 as f32) / 2147483648.0 * 100.0
+    }
 }
