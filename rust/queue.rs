@@ -94,7 +94,7 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
             // There is no SDMA queue to be had: `allocate_sdma_queue` with an empty bitmap.
             return Err(ENOMEM);
         };
-        let doorbell = slice.alloc()?;
+        let doorbell = Arc::new(slice.alloc()?, GFP_KERNEL)?;
         let byte = doorbell.byte_in_slice();
         let spec = spec(params, format, doorbell, &buffers)?;
         let hw = create_on(device, device_state, spec)?;
@@ -114,7 +114,7 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
 fn spec(
     params: &QueueParams,
     format: crate::sched::Format,
-    doorbell: Doorbell,
+    doorbell: Arc<Doorbell>,
     buffers: &Buffers,
 ) -> Result<QueueSpec> {
     Ok(QueueSpec {
@@ -130,6 +130,7 @@ fn spec(
         ctl_stack_size: params.ctl_stack_size,
         priority: params.ring.priority.get(),
         percent: params.ring.percent.get(),
+        pm4_target_xcc: params.pm4_target_xcc,
         doorbell,
         pins: buffers.bos()?,
     })

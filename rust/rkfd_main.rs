@@ -11,6 +11,9 @@
 //! | `discovery`, `chip`, `regs` | what the chip says it is, and where its registers lie |
 //! | `gmc`, `vm`, `bo` | address spaces, page tables, memory |
 //! | `ih`, `ring`, `mqd`, `sched`, `doorbell` | interrupts, queues, schedulers |
+//! | `chardev`, `ioctl`, `render` | what programs open and call |
+//! | `process`, `queue`, `event` | what programs own |
+//! | `topology`, `debugfs`, `frontend` | what is shown; the user half as a whole |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 
 use kernel::prelude::*;
@@ -42,25 +45,43 @@ mod sched;
 mod upcall;
 mod vm;
 
-// The user half.
+// The user half, highest first.
+mod chardev;
+mod debugfs;
+mod event;
+mod frontend;
+mod ids;
+mod ioctl;
+mod process;
+mod queue;
+mod render;
+mod topology;
 
-/// The module. Fields are dropped in this order: no device is left when the rest goes.
+/// The module. Fields are dropped in this order: what programs left is taken off the devices, then
+/// no device is left when the rest goes.
 #[pin_data]
 struct Rkfd {
+    processes: frontend::Processes,
     #[pin]
     driver: kernel::driver::Registration<kernel::pci::Adapter<driver::Driver>>,
+    #[pin]
+    frontend: frontend::Frontend,
+    last: frontend::Last,
 }
 
 impl kernel::InPlaceModule for Rkfd {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         gpu::init();
         vm::pasid::init();
-        // The user half registers its upcalls (`upcall::register`) here, before any probe.
         try_pin_init!(Self {
+            // Before any probe: it registers the upcalls.
+            frontend <- frontend::Frontend::new(),
             driver <- kernel::driver::Registration::new(
                 <Self as kernel::ModuleMetadata>::NAME,
                 module,
             ),
+            processes: frontend::Processes,
+            last: frontend::Last,
         })
     }
 }

@@ -59,7 +59,7 @@ impl DeviceState {
             sched: None,
             queue_count: 0,
             has_reset_queue: false,
-            config: ProcessConfig::default_for(gpu.chip()),
+            config: ProcessConfig::for_chip(gpu.chip()),
         }
     }
 
@@ -90,7 +90,7 @@ impl DeviceState {
         }
         if let Some(sched) = self.sched.take() {
             // It has no queues: nothing waits for the hardware, and a GPU that is gone forgot it.
-            let _ = gpu.scheduler().remove_process(sched);
+            let _ = gpu.scheduler().remove_process(&sched);
         }
     }
 

@@ -124,6 +124,8 @@ pub(crate) struct QueueParams {
     pub(crate) kind: Kind,
     pub(crate) ring: RingParams,
     pub(crate) metadata_size: u64,
+    /// The XCC that runs PM4 packets.
+    pub(crate) pm4_target_xcc: u8,
     pub(crate) rptr: u64,
     pub(crate) wptr: u64,
     pub(crate) eop: u64,
@@ -176,6 +178,8 @@ impl QueueParams {
             } else {
                 0
             },
+            // CAST: Bits 15:8.
+            pm4_target_xcc: (args.queue_percentage >> 8) as u8,
             rptr: args.read_pointer_address,
             wptr: args.write_pointer_address,
             eop: args.eop_buffer_address,
