@@ -110,7 +110,12 @@ impl GcShape {
     pub fn active_cus(&self) -> u32 {
         let all = self.cus_per_array * self.arrays_per_engine;
         (0..self.engines as usize)
-            .map(|se| all - self.inactive_cus.get(se).map_or(0, |mask| mask.count_ones()))
+            .map(|se| {
+                all - self
+                    .inactive_cus
+                    .get(se)
+                    .map_or(0, |mask| mask.count_ones())
+            })
             .sum()
     }
 }

@@ -129,10 +129,21 @@ impl Device {
     /// # Errors
     /// The host has no memory for it.
     pub fn new(config: Config) -> io::Result<Arc<Self>> {
-        let Config { chip, vram_size, faults, report, trace } = config;
+        let Config {
+            chip,
+            vram_size,
+            faults,
+            report,
+            trace,
+        } = config;
         let memory = Memory::new(chip, vram_size, &faults, report.clone())?;
         let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
-        let interrupts = Interrupts::new(memory.clone(), doorbells.clone(), report.clone(), trace.clone());
+        let interrupts = Interrupts::new(
+            memory.clone(),
+            doorbells.clone(),
+            report.clone(),
+            trace.clone(),
+        );
         let soc = Arc::new(Soc {
             chip,
             doorbells,
@@ -233,8 +244,18 @@ impl Device {
 
     fn trace_register(&self, what: &str, reg: &RegInfo, value: u32) {
         if self.soc.trace.is_on() {
-            let members = [("reg", Value::Text(reg.reg.name)), ("value", Value::Hex(value.into()))];
-            self.soc.trace.event(if what == "read" { "reg_read" } else { "reg_write" }, &members);
+            let members = [
+                ("reg", Value::Text(reg.reg.name)),
+                ("value", Value::Hex(value.into())),
+            ];
+            self.soc.trace.event(
+                if what == "read" {
+                    "reg_read"
+                } else {
+                    "reg_write"
+                },
+                &members,
+            );
         }
     }
 
@@ -246,8 +267,14 @@ impl Device {
             Refused::Undefined(text) => text,
         };
         match value {
-            Some(v) => self.soc.report.violation(format_args!("{what} of {name} = {v:#x}: {why}")),
-            None => self.soc.report.violation(format_args!("{what} of {name}: {why}")),
+            Some(v) => self
+                .soc
+                .report
+                .violation(format_args!("{what} of {name} = {v:#x}: {why}")),
+            None => self
+                .soc
+                .report
+                .violation(format_args!("{what} of {name}: {why}")),
         }
     }
 
@@ -260,6 +287,7 @@ impl Device {
     }
 
     fn is_dead(&self) -> bool {
-        self.soc.faults.has(Fault::DeadReads) && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
+        self.soc.faults.has(Fault::DeadReads)
+            && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
     }
 }

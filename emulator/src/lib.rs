@@ -3,7 +3,7 @@
 //! An AMD GPU as a PCI device for QEMU's `vfio-user-pci`.
 //!
 //! ```text
-//! guest driver -- MMIO --> transport -> device (router) -> blocks (nbio mp0 hdp athub ih mmhub gfxhub)
+//! guest driver -- MMIO --> transport -> device (router) -> blocks (nbio, mp0, ih, hubs ...)
 //!              -- doorbell page (shared) -----------------> cp (command processor) -> rkfd-isa
 //!                                                           |  reads and writes through
 //! guest RAM, VRAM <---- memory (VM hubs, page tables, TLB) <-+

@@ -86,10 +86,12 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     end_on_signal(args.socket, report.clone(), trace.clone())?;
     if trace.is_on() {
         let trace = trace.clone();
-        thread::Builder::new().name("trace".into()).spawn(move || loop {
-            thread::sleep(FLUSH);
-            trace.flush();
-        })?;
+        thread::Builder::new()
+            .name("trace".into())
+            .spawn(move || loop {
+                thread::sleep(FLUSH);
+                trace.flush();
+            })?;
     }
     println!("ready");
     io::stdout().flush()?;
@@ -115,12 +117,14 @@ fn end(report: &Report, trace: &Trace) -> ExitCode {
 /// Ends the process as if the client had gone when it is asked to.
 fn end_on_signal(socket: PathBuf, report: Arc<Report>, trace: Arc<Trace>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
-        if signals.forever().next().is_some() {
-            let _ = std::fs::remove_file(&socket);
-            let failed = end(&report, &trace) != ExitCode::SUCCESS;
-            std::process::exit(failed.into());
-        }
-    })?;
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            if signals.forever().next().is_some() {
+                let _ = std::fs::remove_file(&socket);
+                let failed = end(&report, &trace) != ExitCode::SUCCESS;
+                std::process::exit(failed.into());
+            }
+        })?;
     Ok(())
 }

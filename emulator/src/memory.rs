@@ -3,14 +3,13 @@
 //! Memory as the device sees it: VRAM, guest RAM by bus address, and the GPU's address spaces.
 //!
 //! ```text
-//! (hub, vmid, va) --space--> [ TLB | walk of the hub's page tables ] --> VRAM offset or bus address
-//!                                                                        --> HostPage
+//! (hub, vmid, va) --space--> [ TLB | page walk ] --> VRAM offset or bus address --> HostPage
 //! ```
 //!
 //! The address spaces are those of the two VM hubs ([`Hub`]): 16 VMIDs each, of which VMID 0 is the
 //! kernel's (frame buffer window, system aperture, GART) and the others are processes'. Their
-//! registers are in [`hub`], the page walk is in [`walk`], and the translation cache that stays stale
-//! until it is invalidated is in [`tlb`].
+//! registers are in [`hub`], the page walk is in [`walk`], and the translation cache, which stays
+//! stale until it is invalidated, is in [`tlb`].
 //!
 //! A failed access is a [`VmFault`]; it has no effect by itself. Who made the access decides
 //! whether it is reported to the hub ([`crate::device::Soc::vm_fault`]).
@@ -64,7 +63,12 @@ impl Memory {
     ///
     /// # Errors
     /// The host has no memory file for the VRAM.
-    pub fn new(chip: &Chip, vram_size: u64, faults: &Faults, report: Arc<Report>) -> io::Result<Arc<Self>> {
+    pub fn new(
+        chip: &Chip,
+        vram_size: u64,
+        faults: &Faults,
+        report: Arc<Report>,
+    ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             vram: Mapping::anonymous("rkfd-vram", vram_size)?,
             bus: Bus::new(report.clone()),

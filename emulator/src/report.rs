@@ -32,7 +32,10 @@ struct Inner {
 impl Report {
     /// A report that [`Report::write`] puts into `path`, if given.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self { path, inner: Mutex::default() })
+        Arc::new(Self {
+            path,
+            inner: Mutex::default(),
+        })
     }
 
     /// Records a violation: `report.violation(format_args!("..."))`.
@@ -61,7 +64,11 @@ impl Report {
 
     /// The violations and their counts, in the order of their first appearance.
     pub fn lines(&self) -> Vec<(String, u64)> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).lines.clone()
+        self.inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lines
+            .clone()
     }
 
     /// Writes the report file: `violation COUNT TEXT` lines, then `end violations=N`.
@@ -69,14 +76,23 @@ impl Report {
     /// # Errors
     /// The file can't be written.
     pub fn write(&self) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
         let mut out = Vec::new();
         for (text, count) in self.lines() {
             writeln!(out, "violation {count} {text}")?;
         }
-        let further = self.inner.lock().unwrap_or_else(PoisonError::into_inner).further;
+        let further = self
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .further;
         if further != 0 {
-            writeln!(out, "violation {further} more kinds of violations than are kept")?;
+            writeln!(
+                out,
+                "violation {further} more kinds of violations than are kept"
+            )?;
         }
         writeln!(out, "end violations={}", self.count())?;
         std::fs::write(path, out)

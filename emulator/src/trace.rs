@@ -45,7 +45,10 @@ struct Out {
 impl Trace {
     /// A trace that drops everything.
     pub fn off() -> Arc<Self> {
-        Arc::new(Self { start: Instant::now(), out: None })
+        Arc::new(Self {
+            start: Instant::now(),
+            out: None,
+        })
     }
 
     /// A trace into a file.
@@ -54,8 +57,15 @@ impl Trace {
     /// The file can't be created.
     pub fn to_file(path: &Path) -> io::Result<Arc<Self>> {
         let file = BufWriter::new(File::create(path)?);
-        let out = Out { file, seq: 0, line: String::new() };
-        Ok(Arc::new(Self { start: Instant::now(), out: Some(Mutex::new(out)) }))
+        let out = Out {
+            file,
+            seq: 0,
+            line: String::new(),
+        };
+        Ok(Arc::new(Self {
+            start: Instant::now(),
+            out: Some(Mutex::new(out)),
+        }))
     }
 
     /// Whether events are kept: ask before gathering what is slow to gather.
@@ -104,7 +114,11 @@ impl Trace {
     /// Writes out what is buffered: readers follow the file while the device runs.
     pub fn flush(&self) {
         if let Some(out) = &self.out {
-            let _ = out.lock().unwrap_or_else(PoisonError::into_inner).file.flush();
+            let _ = out
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .file
+                .flush();
         }
     }
 }
@@ -135,17 +149,30 @@ mod tests {
     fn writes_one_object_a_line() {
         let path = std::env::temp_dir().join(format!("rkfd-trace-{}", std::process::id()));
         let trace = Trace::to_file(&path).unwrap();
-        trace.event("pm4", &[("op", Value::Text("a\"b\n")), ("words", Value::Words(&[1, 0xff]))]);
-        trace.event("doorbell", &[("index", Value::Num(32)), ("value", Value::Hex(u64::MAX))]);
+        trace.event(
+            "pm4",
+            &[
+                ("op", Value::Text("a\"b\n")),
+                ("words", Value::Words(&[1, 0xff])),
+            ],
+        );
+        trace.event(
+            "doorbell",
+            &[("index", Value::Num(32)), ("value", Value::Hex(u64::MAX))],
+        );
         trace.flush();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut lines = text.lines();
         let first = lines.next().unwrap();
         assert!(first.starts_with("{\"seq\":0,\"t_ns\":"), "{first}");
-        assert!(first.ends_with(",\"ev\":\"pm4\",\"op\":\"a\\\"b\\u000a\",\"words\":[\"0x1\",\"0xff\"]}"));
+        assert!(first
+            .ends_with(",\"ev\":\"pm4\",\"op\":\"a\\\"b\\u000a\",\"words\":[\"0x1\",\"0xff\"]}"));
         let second = lines.next().unwrap();
-        assert!(second.ends_with(",\"index\":32,\"value\":\"0xffffffffffffffff\"}"), "{second}");
+        assert!(
+            second.ends_with(",\"index\":32,\"value\":\"0xffffffffffffffff\"}"),
+            "{second}"
+        );
         assert_eq!(lines.next(), None);
     }
 }

@@ -10,8 +10,8 @@
 //! | 7 | configuration space | trapped |
 //!
 //! QEMU holds its big lock during a trapped access, so everything here answers at once. The crate
-//! would answer an error with a malformed reply, so nothing here returns one: an access that
-//! is not defined is recorded, reads give all ones. A region's memory file is only announced together
+//! would answer an error with a malformed reply, so nothing here returns one: an access that is
+//! not defined is recorded, reads give all ones. A region's memory file is only announced together
 //! with an explicit area to map, so both BARs have one.
 
 pub mod config;
@@ -26,12 +26,15 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use vfio_bindings::bindings::vfio::{
-    vfio_region_info, vfio_region_sparse_mmap_area, VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_SET_DATA_EVENTFD,
-    VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_BAR5_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
-    VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_MMAP,
+    vfio_region_info, vfio_region_sparse_mmap_area, VFIO_IRQ_INFO_EVENTFD,
+    VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX,
+    VFIO_PCI_BAR5_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
+    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_MMAP,
     VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE,
 };
-use vfio_user::{DmaMapFlags, DmaUnmapFlags, Error, IrqInfo, Server, ServerBackend, ServerRegion, SparseArea};
+use vfio_user::{
+    DmaMapFlags, DmaUnmapFlags, Error, IrqInfo, Server, ServerBackend, ServerRegion, SparseArea,
+};
 
 const BAR0: u32 = VFIO_PCI_BAR0_REGION_INDEX;
 const BAR2: u32 = VFIO_PCI_BAR2_REGION_INDEX;
@@ -88,7 +91,9 @@ impl Transport {
 
     fn violation(&self, what: &str, region: u32, offset: u64, len: usize) {
         let report = &self.device.soc.report;
-        report.violation(format_args!("{what} of {len} bytes at {offset:#x} of region {region}"));
+        report.violation(format_args!(
+            "{what} of {len} bytes at {offset:#x} of region {region}"
+        ));
     }
 
     /// The memory behind a trapped access to a mapped BAR.
@@ -145,7 +150,10 @@ impl Transport {
     }
 
     fn reset_device(&mut self, why: &str) {
-        self.device.soc.trace.event("bus_reset", &[("why", Value::Text(why))]);
+        self.device
+            .soc
+            .trace
+            .event("bus_reset", &[("why", Value::Text(why))]);
         self.config.reset();
         self.device.soc.memory.bus.set_master(false);
         self.device.reset();
@@ -168,7 +176,14 @@ impl ServerBackend for Transport {
         Ok(())
     }
 
-    fn dma_map(&mut self, _: DmaMapFlags, offset: u64, address: u64, size: u64, file: Option<File>) -> io::Result<()> {
+    fn dma_map(
+        &mut self,
+        _: DmaMapFlags,
+        offset: u64,
+        address: u64,
+        size: u64,
+        file: Option<File>,
+    ) -> io::Result<()> {
         self.device.soc.memory.bus.map(address, size, offset, file);
         Ok(())
     }
@@ -187,11 +202,23 @@ impl ServerBackend for Transport {
         Ok(())
     }
 
-    fn set_irqs(&mut self, index: u32, flags: u32, start: u32, count: u32, mut fds: Vec<File>) -> io::Result<()> {
+    fn set_irqs(
+        &mut self,
+        index: u32,
+        flags: u32,
+        start: u32,
+        count: u32,
+        mut fds: Vec<File>,
+    ) -> io::Result<()> {
         if index == VFIO_PCI_MSI_IRQ_INDEX && start == 0 {
             // One vector: an event connects it; no event, or no vector, disconnects it.
-            let event = (flags & VFIO_IRQ_SET_DATA_EVENTFD != 0 && count == 1).then(|| fds.pop()).flatten();
-            self.device.soc.trace.event("msi_enable", &[("on", Value::Num(event.is_some().into()))]);
+            let event = (flags & VFIO_IRQ_SET_DATA_EVENTFD != 0 && count == 1)
+                .then(|| fds.pop())
+                .flatten();
+            self.device
+                .soc
+                .trace
+                .event("msi_enable", &[("on", Value::Num(event.is_some().into()))]);
             self.device.soc.interrupts.set_msi(event);
         }
         Ok(())
@@ -216,7 +243,9 @@ fn region(index: u32, size: u64, file: Option<Mapping>) -> ServerRegion {
             offset: 0,
         },
         sparse_areas: file
-            .map(|(_, size)| SparseArea { area: vfio_region_sparse_mmap_area { offset: 0, size } })
+            .map(|(_, size)| SparseArea {
+                area: vfio_region_sparse_mmap_area { offset: 0, size },
+            })
             .into_iter()
             .collect(),
         mmap_fd: file.map(|(fd, _)| fd),

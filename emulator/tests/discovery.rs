@@ -28,7 +28,11 @@ fn sum(b: &[u8]) -> u16 {
 /// The table of an index: its bytes, after its checksum was compared.
 fn table(binary: &[u8], index: usize) -> &[u8] {
     let entry = 12 + 8 * index;
-    let (offset, checksum, size) = (u16_at(binary, entry), u16_at(binary, entry + 2), u16_at(binary, entry + 4));
+    let (offset, checksum, size) = (
+        u16_at(binary, entry),
+        u16_at(binary, entry + 2),
+        u16_at(binary, entry + 4),
+    );
     let bytes = &binary[usize::from(offset)..usize::from(offset) + usize::from(size)];
     assert_eq!(sum(bytes), checksum, "table {index}");
     bytes
@@ -49,10 +53,16 @@ fn ips(binary: &[u8]) -> BTreeMap<(u16, u8), ((u8, u8, u8), Vec<u32>)> {
         let bases = usize::from(binary[at + 3]);
         let version = (binary[at + 4], binary[at + 5], binary[at + 6]);
         let list = (0..bases).map(|i| u32_at(binary, at + 8 + 4 * i)).collect();
-        assert!(all.insert((u16_at(binary, at), binary[at + 2]), (version, list)).is_none());
+        assert!(all
+            .insert((u16_at(binary, at), binary[at + 2]), (version, list))
+            .is_none());
         at += 8 + 4 * bases;
     }
-    assert_eq!(at, usize::from(u16_at(binary, 12)) + table.len(), "the table ends with its last block");
+    assert_eq!(
+        at,
+        usize::from(u16_at(binary, 12)) + table.len(),
+        "the table ends with its last block"
+    );
     all
 }
 
@@ -60,7 +70,14 @@ fn ips(binary: &[u8]) -> BTreeMap<(u16, u8), ((u8, u8, u8), Vec<u32>)> {
 fn the_binary_in_vram_parses_with_correct_checksums() {
     let guest = Guest::new(&[]);
     let mut binary = vec![0; 10 << 10];
-    assert!(guest.device.soc.memory.vram.part(VRAM - (64 << 10), binary.len()).unwrap().read(0, &mut binary));
+    assert!(guest
+        .device
+        .soc
+        .memory
+        .vram
+        .part(VRAM - (64 << 10), binary.len())
+        .unwrap()
+        .read(0, &mut binary));
     assert_eq!(u32_at(&binary, 0), 0x2821_1407);
     let size = usize::from(u16_at(&binary, 10));
     assert!(size <= 10 << 10);
@@ -69,11 +86,18 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
     let (version, bases) = &ips[&(11, 0)];
     assert_eq!(*version, (9, 4, 3));
     assert_eq!(bases[..2], [0x2000, 0xa000]);
-    let want = [(42, (4, 4, 2)), (34, (1, 8, 0)), (35, (1, 8, 0)), (40, (4, 4, 2)), (41, (4, 4, 2)), (108, (7, 9, 0))];
+    let want = [
+        (42, (4, 4, 2)),
+        (34, (1, 8, 0)),
+        (35, (1, 8, 0)),
+        (40, (4, 4, 2)),
+        (41, (4, 4, 2)),
+        (108, (7, 9, 0)),
+    ];
     for (hw_id, version) in want.into_iter().chain([(255, (13, 0, 6)), (1, (13, 0, 6))]) {
         assert_eq!(ips[&(hw_id, 0)].0, version, "hardware id {hw_id}");
     }
-    // The mailbox that says that the boot firmware has finished, at the address that Linux has built in.
+    // The mailbox that says that boot firmware has finished, at the address built into Linux.
     assert_eq!(ips[&(255, 0)].1[0] + 0x61, 0x16061);
     // And the memory size's (mmRCC_CONFIG_MEMSIZE).
     assert_eq!(ips[&(108, 0)].1[2] + 0xc3, 0xde3);
@@ -84,12 +108,19 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
 fn the_graphics_core_is_one_xcc_of_an_mi308x() {
     let binary = build(&CHIP, &Faults::default());
     let gc = table(&binary, 1);
-    assert_eq!((u32_at(gc, 0), u16_at(gc, 4), u16_at(gc, 6)), (0x4347, 2, 1));
+    assert_eq!(
+        (u32_at(gc, 0), u16_at(gc, 4), u16_at(gc, 6)),
+        (0x4347, 2, 1)
+    );
     assert_eq!(u32_at(gc, 8) as usize, gc.len());
     assert_eq!(gc.len(), 108);
     let (engines, cus, arrays) = (u32_at(gc, 12), u32_at(gc, 16), u32_at(gc, 20));
     assert_eq!((engines, cus, arrays), (4, 10, 1));
-    assert_eq!((u32_at(gc, 56), u32_at(gc, 60), u32_at(gc, 68)), (64, 8, 64), "wave, waves, LDS in KiB");
+    assert_eq!(
+        (u32_at(gc, 56), u32_at(gc, 60), u32_at(gc, 68)),
+        (64, 8, 64),
+        "wave, waves, LDS in KiB"
+    );
     assert_eq!(CHIP.gc.active_cus(), 20);
     let harvest = table(&binary, 2);
     assert_eq!(u32_at(harvest, 0), 0x5652_4148);

@@ -27,7 +27,8 @@ const ENABLE_INTR: u32 = 1 << 17;
 const REARM: u32 = 1 << 21;
 const BUS: u32 = 1 << 28;
 const OVERFLOW_CLEAR: u32 = 1 << 31;
-const CNTL: u32 = ENABLE | SIZE_FIELD << 1 | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | REARM | BUS;
+const CNTL: u32 =
+    ENABLE | SIZE_FIELD << 1 | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | REARM | BUS;
 
 struct Handler {
     guest: Guest,
@@ -40,12 +41,20 @@ impl Handler {
         let guest = Guest::new(&[]);
         let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap();
         let msi = File::from(fd);
-        guest.device.soc.interrupts.set_msi(Some(msi.try_clone().unwrap()));
+        guest
+            .device
+            .soc
+            .interrupts
+            .set_msi(Some(msi.try_clone().unwrap()));
         guest.write(Block::Osssys, "IH_CHICKEN", 1 << 4);
         guest.write(Block::Osssys, "IH_RB_BASE", ((RAM + RING) >> 8) as u32);
         guest.write(Block::Osssys, "IH_RB_BASE_HI", ((RAM + RING) >> 40) as u32);
         guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_LO", (RAM + WPTR) as u32);
-        guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_HI", ((RAM + WPTR) >> 32) as u32);
+        guest.write(
+            Block::Osssys,
+            "IH_RB_WPTR_ADDR_HI",
+            ((RAM + WPTR) >> 32) as u32,
+        );
         guest.write(Block::Osssys, "IH_RB_CNTL", CNTL);
         Self { guest, msi }
     }
@@ -114,7 +123,8 @@ fn one_message_until_the_read_pointer_moves() {
     h.raise(4);
     h.raise(5);
     assert_eq!(h.messages(), 2);
-    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE_INTR);
+    h.guest
+        .write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE_INTR);
     h.raise(6);
     assert_eq!((h.messages(), h.entry(5)[4]), (0, 6));
     assert_eq!(h.guest.violations(), Vec::<String>::new());
@@ -149,12 +159,14 @@ fn an_overflow_is_told_and_cleared() {
     assert_eq!(h.written_back(), 32 | 1);
     // Linux: read from the last entry not overwritten, clear by a change from 0 to 1.
     h.guest.write(Block::Osssys, "IH_RB_RPTR", 64);
-    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL | OVERFLOW_CLEAR);
+    h.guest
+        .write(Block::Osssys, "IH_RB_CNTL", CNTL | OVERFLOW_CLEAR);
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
     h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL);
     assert_eq!(h.guest.violations(), Vec::<String>::new());
     // With overflow disabled, what does not fit is lost.
-    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !OVERFLOW_ENABLE);
+    h.guest
+        .write(Block::Osssys, "IH_RB_CNTL", CNTL & !OVERFLOW_ENABLE);
     h.raise(9);
     assert_eq!(h.written_back(), 32 | 1, "not written");
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
@@ -164,8 +176,10 @@ fn an_overflow_is_told_and_cleared() {
 fn the_read_pointer_comes_by_doorbell() {
     let h = Handler::new();
     let index = 0x1a0 << 1;
-    h.guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
-    h.guest.write(Block::Osssys, "IH_DOORBELL_RPTR", index | 1 << 28);
+    h.guest
+        .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    h.guest
+        .write(Block::Osssys, "IH_DOORBELL_RPTR", index | 1 << 28);
     h.raise(1);
     h.raise(2);
     assert_eq!(h.messages(), 1);
@@ -173,11 +187,14 @@ fn the_read_pointer_comes_by_doorbell() {
     // Not routed: the doorbell goes elsewhere.
     put(bar, u64::from(index) * 4, 32);
     h.guest.device.soc.interrupts.poll();
-    h.guest.expect_violation("doorbell 0x340 of the IH ring is not routed");
+    h.guest
+        .expect_violation("doorbell 0x340 of the IH ring is not routed");
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 0);
     // As nbio_v7_9_ih_doorbell_range does: range of 8 words, port 3 enabled.
-    h.guest.write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | 8 << 10);
-    h.guest.write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | 8 << 17);
+    h.guest
+        .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | 8 << 10);
+    h.guest
+        .write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | 8 << 17);
     put(bar, u64::from(index) * 4, 64);
     h.guest.device.soc.interrupts.poll();
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 64);
@@ -202,14 +219,19 @@ fn the_ring_can_lie_in_the_kernels_address_space() {
     h.guest.write(Block::Osssys, "IH_RB_BASE_HI", 0);
     h.guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_LO", 0x2000);
     h.guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_HI", 0);
-    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !(7 << 28) | 4 << 28);
+    h.guest
+        .write(Block::Osssys, "IH_RB_CNTL", CNTL & !(7 << 28) | 4 << 28);
     h.raise(0x55);
-    assert_eq!((h.entry(0)[4], h.written_back(), h.messages()), (0x55, 32, 1));
+    assert_eq!(
+        (h.entry(0)[4], h.written_back(), h.messages()),
+        (0x55, 32, 1)
+    );
     assert_eq!(h.guest.violations(), Vec::<String>::new());
     // A ring that GART does not map is the driver's bug.
     h.guest.write(Block::Osssys, "IH_RB_BASE", 0x7000 >> 8);
     h.raise(0x56);
-    h.guest.expect_violation("IH ring or write pointer: Mm hub VMID 0");
+    h.guest
+        .expect_violation("IH ring or write pointer: Mm hub VMID 0");
 }
 
 #[test]
@@ -226,13 +248,18 @@ fn a_wrong_set_up_is_refused() {
     ] {
         let before = h.guest.violations().len();
         h.guest.write(Block::Osssys, name, value);
-        assert_eq!(h.guest.violations().len(), before + 1, "{name} = {value:#x}");
+        assert_eq!(
+            h.guest.violations().len(),
+            before + 1,
+            "{name} = {value:#x}"
+        );
     }
     // A bus address needs IH_CHICKEN; a disabled ring takes nothing, and that is no violation.
     let h = Handler::new();
     h.guest.write(Block::Osssys, "IH_CHICKEN", 0);
     h.raise(1);
-    h.guest.expect_violation("memory space 1 without IH_CHICKEN");
+    h.guest
+        .expect_violation("memory space 1 without IH_CHICKEN");
     let h = Handler::new();
     h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE);
     h.raise(1);
@@ -257,11 +284,17 @@ fn a_vm_fault_interrupts_if_its_context_says_so() {
     h.guest.write(Block::Gc, "VM_CONTEXT8_CNTL", 1 << 15);
     h.guest.device.soc.vm_fault(&fault);
     let e = h.entry(0);
-    assert_eq!((e[0] & 0xff, e[0] >> 8 & 0xff, e[0] >> 24 & 0xf), (0x1b, 0, 8));
+    assert_eq!(
+        (e[0] & 0xff, e[0] >> 8 & 0xff, e[0] >> 24 & 0xf),
+        (0x1b, 0, 8)
+    );
     // Linux takes the ring id's bits for valid, read and write.
     assert_eq!(e[0] >> 16 & 0x38, 0x08 | 0x10);
     assert_eq!(e[3] & 0xffff, 0x8004);
-    assert_eq!(u64::from(e[4]) << 12 | u64::from(e[5] & 0xf) << 44, fault.va & !0xfff);
+    assert_eq!(
+        u64::from(e[4]) << 12 | u64::from(e[5] & 0xf) << 44,
+        fault.va & !0xfff
+    );
     assert_eq!(e[5] >> 4, 0x4, "read");
     assert_eq!(h.messages(), 1);
     assert_eq!(h.guest.violations(), Vec::<String>::new());

@@ -41,7 +41,10 @@ fn map(memory: &Memory, pte: u64) {
 }
 
 fn read(memory: &Memory, va: u64) -> Result<u64, FaultReason> {
-    memory.space(Hub::Gfx, VMID).load_u64(va).map_err(|fault| fault.reason)
+    memory
+        .space(Hub::Gfx, VMID)
+        .load_u64(va)
+        .map_err(|fault| fault.reason)
 }
 
 fn mark(mapping: Mapping, at: u64) {
@@ -75,21 +78,39 @@ fn a_copy_crosses_pages_that_are_not_neighbours() {
     let mut back = [0; 64];
     space.read(VA + 0xfe0, &mut back).unwrap();
     assert_eq!(back[..], bytes[..]);
-    assert_eq!(get(memory.vram, 0x80_0fe0), u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]));
-    assert_eq!(get(ram, 0x5000), u64::from_le_bytes([32, 33, 34, 35, 36, 37, 38, 39]));
+    assert_eq!(
+        get(memory.vram, 0x80_0fe0),
+        u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7])
+    );
+    assert_eq!(
+        get(ram, 0x5000),
+        u64::from_le_bytes([32, 33, 34, 35, 36, 37, 38, 39])
+    );
     // A copy that ends in a hole names the first byte that failed.
     let fault = space.write(VA + 0x1ff0, &bytes).unwrap_err();
-    assert_eq!((fault.va, fault.access, fault.vmid), (VA + 0x2000, Access::Write, VMID));
+    assert_eq!(
+        (fault.va, fault.access, fault.vmid),
+        (VA + 0x2000, Access::Write, VMID)
+    );
     assert_eq!(report.lines(), []);
 }
 
 #[test]
 fn every_level_can_be_invalid() {
     let (memory, _, report) = memory(&[]);
-    for (at, level) in [(PDB2 + 3 * 8, 2), (PDB1 + 5 * 8, 1), (PDB0 + 7 * 8, 0), (PTB + 9 * 8, 0)] {
+    for (at, level) in [
+        (PDB2 + 3 * 8, 2),
+        (PDB1 + 5 * 8, 1),
+        (PDB0 + 7 * 8, 0),
+        (PTB + 9 * 8, 0),
+    ] {
         map(&memory, 0x80_0000 | V | R);
         put(memory.vram, at, 0);
-        assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(level)), "entry at {at:#x}");
+        assert_eq!(
+            read(&memory, VA),
+            Err(FaultReason::Invalid(level)),
+            "entry at {at:#x}"
+        );
         // An invalid entry is not kept: no invalidation is needed once it is valid.
         map(&memory, 0x80_0000 | V | R);
         assert!(read(&memory, VA).is_ok());
@@ -110,14 +131,23 @@ fn large_pages_at_every_directory() {
     map(&memory, 0);
     put(memory.vram, PDB0 + 7 * 8, 0x80_0000 | V | R | 9 << 7);
     mark(memory.vram, 0x80_0000 + 0x12_3450);
-    assert_eq!(read(&memory, 3 << 39 | 5 << 30 | 7 << 21 | 0x12_3450), Ok(0xfeed_0000_0092_3450));
+    assert_eq!(
+        read(&memory, 3 << 39 | 5 << 30 | 7 << 21 | 0x12_3450),
+        Ok(0xfeed_0000_0092_3450)
+    );
     // 1 GiB: PDB1's entry with PDE_PTE. VRAM is smaller than that: its end is recorded.
     memory.hub(Hub::Gfx).invalidate(1 << VMID);
     put(memory.vram, PDB1 + 5 * 8, PDE_PTE | V | R | 18 << 7);
     mark(memory.vram, VRAM - 8);
-    assert_eq!(read(&memory, 3 << 39 | 5 << 30 | (VRAM - 8)), Ok(0xfeed_0000_0000_0000 | (VRAM - 8)));
+    assert_eq!(
+        read(&memory, 3 << 39 | 5 << 30 | (VRAM - 8)),
+        Ok(0xfeed_0000_0000_0000 | (VRAM - 8))
+    );
     assert_eq!(report.lines(), []);
-    assert_eq!(read(&memory, 3 << 39 | 5 << 30 | VRAM), Err(FaultReason::NoMemory));
+    assert_eq!(
+        read(&memory, 3 << 39 | 5 << 30 | VRAM),
+        Err(FaultReason::NoMemory)
+    );
     assert_eq!(report.count(), 1);
 }
 
@@ -125,8 +155,15 @@ fn large_pages_at_every_directory() {
 fn rights_are_kept_apart() {
     let (memory, _, report) = memory(&[]);
     let all = [Access::Read, Access::Write, Access::Atomic, Access::Execute];
-    let cases = [(R, [true, false, false, false]), (W, [false, true, false, false])];
-    let more = [(R | W, [true, true, true, false]), (X, [false, false, false, true]), (0, [false; 4])];
+    let cases = [
+        (R, [true, false, false, false]),
+        (W, [false, true, false, false]),
+    ];
+    let more = [
+        (R | W, [true, true, true, false]),
+        (X, [false, false, false, true]),
+        (0, [false; 4]),
+    ];
     for (rights, want) in cases.into_iter().chain(more) {
         map(&memory, 0x80_0000 | V | rights);
         memory.hub(Hub::Gfx).invalidate(1 << VMID);
@@ -157,7 +194,11 @@ fn malformed_entries_are_recorded() {
         let (memory, _, report) = memory(&[]);
         map(&memory, 0x80_0000 | V | R);
         put(memory.vram, at, entry);
-        assert_eq!(read(&memory, VA), Err(FaultReason::Malformed(level)), "entry {entry:#x}");
+        assert_eq!(
+            read(&memory, VA),
+            Err(FaultReason::Malformed(level)),
+            "entry {entry:#x}"
+        );
         assert_eq!(report.count(), 1, "entry {entry:#x}");
     }
     // The combination for faults without retry is no violation (AMDGPU_VM_NORETRY_FLAGS_TF).
@@ -191,7 +232,11 @@ fn translations_stay_until_they_are_invalidated() {
     map(&memory, 0x90_0000 | V | R);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "stale");
     map(&memory, 0);
-    assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "stale, though not mapped any more");
+    assert_eq!(
+        read(&memory, VA),
+        Ok(0xfeed_0000_0080_0000),
+        "stale, though not mapped any more"
+    );
     // Another VMID's invalidation, and another hub's, do not help.
     memory.hub(Hub::Gfx).invalidate(!(1 << VMID));
     memory.hub(Hub::Mm).invalidate(u16::MAX);
@@ -214,7 +259,11 @@ fn a_fragment_is_kept_as_a_whole() {
     // Four pages with fragment 2 from an aligned address: PTB 8 to 11.
     map(&memory, 0);
     for i in 0..4 {
-        put(memory.vram, PTB + (8 + i) * 8, (0x80_1000 + i * 0x1000) | V | R | 2 << 7);
+        put(
+            memory.vram,
+            PTB + (8 + i) * 8,
+            (0x80_1000 + i * 0x1000) | V | R | 2 << 7,
+        );
         mark(memory.vram, 0x80_1000 + i * 0x1000);
     }
     let first = VA - 0x1000;
@@ -235,15 +284,31 @@ fn vmid_0_has_frame_buffer_and_gart() {
     let space = memory.space(Hub::Mm, 0);
     mark(memory.vram, 0x1234_0000 & (VRAM - 1));
     let fb = 0x80_0000_0000u64;
-    assert_eq!(space.load_u64(fb + (0x1234_0000 & (VRAM - 1))), Ok(0xfeed_0000_0000_0000 | (0x1234_0000 & (VRAM - 1))));
+    assert_eq!(
+        space.load_u64(fb + (0x1234_0000 & (VRAM - 1))),
+        Ok(0xfeed_0000_0000_0000 | (0x1234_0000 & (VRAM - 1)))
+    );
     assert!(space.load_u64(fb + VRAM - 8).is_ok());
-    assert_eq!(space.load_u64(fb + VRAM).unwrap_err().reason, FaultReason::Range);
+    assert_eq!(
+        space.load_u64(fb + VRAM).unwrap_err().reason,
+        FaultReason::Range
+    );
     // GART: page 3 of a flat table is a page of RAM.
-    put(memory.vram, table + 3 * 8, (RAM + 0x7000) | V | S | R | W | X);
+    put(
+        memory.vram,
+        table + 3 * 8,
+        (RAM + 0x7000) | V | S | R | W | X,
+    );
     mark(ram, 0x7010);
     assert_eq!(space.load_u64(0x3010), Ok(0xfeed_0000_0000_7010));
-    assert_eq!(space.load_u64(0x4000).unwrap_err().reason, FaultReason::Invalid(0));
-    assert_eq!(space.load_u64(512 << 12).unwrap_err().reason, FaultReason::Range);
+    assert_eq!(
+        space.load_u64(0x4000).unwrap_err().reason,
+        FaultReason::Invalid(0)
+    );
+    assert_eq!(
+        space.load_u64(512 << 12).unwrap_err().reason,
+        FaultReason::Range
+    );
     // The frame buffer needs no table and is not kept; GART is, until it is invalidated.
     put(memory.vram, table + 3 * 8, 0);
     assert!(space.load_u64(0x3010).is_ok());
@@ -251,7 +316,10 @@ fn vmid_0_has_frame_buffer_and_gart() {
     assert!(space.load_u64(0x3010).is_err());
     assert_eq!(report.lines(), []);
     // Before the driver has programmed the mode, VMID 0 reaches nothing.
-    assert_eq!(memory.space(Hub::Gfx, 0).load_u64(fb).unwrap_err().reason, FaultReason::Mode);
+    assert_eq!(
+        memory.space(Hub::Gfx, 0).load_u64(fb).unwrap_err().reason,
+        FaultReason::Mode
+    );
 }
 
 #[test]
@@ -262,8 +330,18 @@ fn gart_can_start_above_zero() {
     memory.hub(Hub::Gfx).registers().end[0] = [0x10_01ff, 0];
     put(memory.vram, 0x20_0000 + 8, (RAM + 0x7000) | V | S | R);
     mark(ram, 0x7000);
-    assert_eq!(memory.space(Hub::Gfx, 0).load_u64(0x1_0000_1000), Ok(0xfeed_0000_0000_7000));
-    assert_eq!(memory.space(Hub::Gfx, 0).load_u64(0x1000).unwrap_err().reason, FaultReason::Range);
+    assert_eq!(
+        memory.space(Hub::Gfx, 0).load_u64(0x1_0000_1000),
+        Ok(0xfeed_0000_0000_7000)
+    );
+    assert_eq!(
+        memory
+            .space(Hub::Gfx, 0)
+            .load_u64(0x1000)
+            .unwrap_err()
+            .reason,
+        FaultReason::Range
+    );
 }
 
 #[test]
@@ -278,24 +356,51 @@ fn dma_reaches_guest_ram_only() {
     assert_ne!(memory.bus.epoch(), before);
     mark(ram, 0x3000);
     mark(ram, 0x6000);
-    for (at, there) in [(0x3000, true), (0x4000, false), (0x5000, false), (0x6000, true)] {
+    for (at, there) in [
+        (0x3000, true),
+        (0x4000, false),
+        (0x5000, false),
+        (0x6000, true),
+    ] {
         assert_eq!(memory.bus.peek(RAM + at).is_some(), there, "{at:#x}");
     }
     let page = memory.bus.peek(RAM + 0x6000).unwrap();
-    assert_eq!(page.u64(0).unwrap().load(std::sync::atomic::Ordering::Relaxed), 0xfeed_0000_0000_6000);
+    assert_eq!(
+        page.u64(0)
+            .unwrap()
+            .load(std::sync::atomic::Ordering::Relaxed),
+        0xfeed_0000_0000_6000
+    );
     // QEMU's odd ranges: never announced, empty, beyond the end of the address space.
-    memory.bus.unmap(0xffff_ffff_0110_0000, 0xffff_ffff_0110_0000);
+    memory
+        .bus
+        .unmap(0xffff_ffff_0110_0000, 0xffff_ffff_0110_0000);
     memory.bus.unmap(0, 0);
-    memory.bus.map(u64::MAX - 4095, 8192, 0, Some(ram.fd().unwrap().try_clone().unwrap()));
+    memory.bus.map(
+        u64::MAX - 4095,
+        8192,
+        0,
+        Some(ram.fd().unwrap().try_clone().unwrap()),
+    );
     memory.bus.map(0x9000_0000, 0x1000, 0, None);
     assert!(memory.bus.peek(0x9000_0000).is_none());
     // A range that promises more than its file has is not there.
-    memory.bus.map(0x9000_0000, RAM_SIZE + 0x1000, 0, Some(ram.fd().unwrap().try_clone().unwrap()));
+    memory.bus.map(
+        0x9000_0000,
+        RAM_SIZE + 0x1000,
+        0,
+        Some(ram.fd().unwrap().try_clone().unwrap()),
+    );
     assert!(memory.bus.peek(0x9000_0000).is_none());
     // A page that was handed out stays readable after its range has gone.
     memory.bus.clear();
     assert!(memory.bus.peek(RAM).is_none());
-    assert_eq!(page.u64(0).unwrap().load(std::sync::atomic::Ordering::Relaxed), 0xfeed_0000_0000_6000);
+    assert_eq!(
+        page.u64(0)
+            .unwrap()
+            .load(std::sync::atomic::Ordering::Relaxed),
+        0xfeed_0000_0000_6000
+    );
 }
 
 #[test]
@@ -303,7 +408,12 @@ fn one_file_is_mapped_once() {
     let (memory, ram, _) = memory(&[]);
     let page = memory.bus.peek(RAM + 0x8000).unwrap();
     memory.bus.unmap(RAM, RAM_SIZE);
-    memory.bus.map(0x2000_0000, 0x1000, 0x8000, Some(ram.fd().unwrap().try_clone().unwrap()));
+    memory.bus.map(
+        0x2000_0000,
+        0x1000,
+        0x8000,
+        Some(ram.fd().unwrap().try_clone().unwrap()),
+    );
     assert!(memory.bus.peek(0x2000_0000).unwrap().same(&page));
 }
 
@@ -326,8 +436,14 @@ fn atomics_and_alignment() {
     space.store_u64(VA + 8, 5).unwrap();
     assert_eq!(space.update_u64(VA + 8, |v| v - 1), Ok(5));
     assert_eq!(space.load_u64(VA + 8), Ok(4));
-    assert_eq!(space.load_u32(VA + 2).unwrap_err().reason, FaultReason::Range);
-    assert_eq!(space.load_u64(VA + 4).unwrap_err().reason, FaultReason::Range);
+    assert_eq!(
+        space.load_u32(VA + 2).unwrap_err().reason,
+        FaultReason::Range
+    );
+    assert_eq!(
+        space.load_u64(VA + 4).unwrap_err().reason,
+        FaultReason::Range
+    );
     let page = space.page(VA, Access::Read).unwrap();
     assert_eq!(page.len(), 4096);
     assert!(page.u64(4096).is_none() && page.u32(4094).is_none());

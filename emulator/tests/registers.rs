@@ -40,7 +40,10 @@ fn what_the_tables_do_not_know_is_named_by_address() {
     guest.device.read(0x16061 * 4 + 2);
     let all = guest.violations();
     assert_eq!(all.len(), 4, "{all:?}");
-    assert!(all[0].contains("read of unknown register at 0x7fff0 (word 0x1fffc)"), "{all:?}");
+    assert!(
+        all[0].contains("read of unknown register at 0x7fff0 (word 0x1fffc)"),
+        "{all:?}"
+    );
     assert!(all[1].contains("write of unknown register at 0x7fff0"));
     // Known by the table, but not modelled: named.
     guest.read(Block::Mp0, "MP0_SMN_C2PMSG_35");
@@ -78,7 +81,11 @@ fn a_register_beyond_the_bar_is_reached_indirectly() {
     guest.read(Block::Nbio, "BIF_BX0_PCIE_DATA2");
     guest.expect_violation("indirect read of unknown register at 0x1234560");
     // Another die's: there is none.
-    guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", guest.address(Block::Nbio, name) as u32);
+    guest.write(
+        Block::Nbio,
+        "BIF_BX0_PCIE_INDEX2",
+        guest.address(Block::Nbio, name) as u32,
+    );
     guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2_HI", 1);
     guest.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", 1);
     assert_eq!(guest.violations().len(), 3);
@@ -121,19 +128,31 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
 #[test]
 fn both_hubs_keep_their_own_contexts() {
     let guest = Guest::new(&[]);
-    for (block, hub, base) in [(Block::Gc, Hub::Gfx, 0x1234_5001), (Block::Mmhub, Hub::Mm, 0x5678_9001)] {
+    for (block, hub, base) in [
+        (Block::Gc, Hub::Gfx, 0x1234_5001),
+        (Block::Mmhub, Hub::Mm, 0x5678_9001),
+    ] {
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_LO32", base);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32", 0x12);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_LO32", 0xffff_ffff);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_HI32", 0xf);
         guest.write(block, "VM_CONTEXT3_CNTL", 1 | 2 << 1 | 9 << 3);
         let context = guest.device.soc.memory.hub(hub).context(3);
-        assert_eq!((context.enabled, context.depth, context.block_size), (true, 2, 9));
+        assert_eq!(
+            (context.enabled, context.depth, context.block_size),
+            (true, 2, 9)
+        );
         assert_eq!(context.base, 0x12_0000_0000 | u64::from(base));
         assert_eq!((context.start, context.end), (0, 0xf_ffff_ffff));
-        assert_eq!(guest.read(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32"), 0x12);
+        assert_eq!(
+            guest.read(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32"),
+            0x12
+        );
     }
-    assert_eq!(guest.device.soc.memory.hub(Hub::Gfx).context(3).base, 0x12_1234_5001);
+    assert_eq!(
+        guest.device.soc.memory.hub(Hub::Gfx).context(3).base,
+        0x12_1234_5001
+    );
     assert_eq!(guest.violations(), Vec::<String>::new());
     guest.write(Block::Gc, "VM_CONTEXT3_CNTL", 1 << 30);
     guest.expect_violation("VM_CONTEXT3_CNTL = 0x40000000: reserved bits");
@@ -160,14 +179,21 @@ fn an_invalidation_is_acknowledged_and_works() {
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
     guest.expect_violation("address range is not the whole one");
     assert!(space.load_u32(0).is_ok());
-    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_ADDR_RANGE_LO32", 0xffff_ffff);
+    guest.write(
+        Block::Gc,
+        "VM_INVALIDATE_ENG17_ADDR_RANGE_LO32",
+        0xffff_ffff,
+    );
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_ADDR_RANGE_HI32", 0x1f);
     // One that leaves the first cache alone does not make the translation go.
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request & !(1 << 22));
     assert!(space.load_u32(0).is_ok());
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
     assert_eq!(guest.read(Block::Gc, "VM_INVALIDATE_ENG17_ACK"), 1 << 2);
-    assert_eq!(space.load_u32(0).unwrap_err().reason, FaultReason::Invalid(0));
+    assert_eq!(
+        space.load_u32(0).unwrap_err().reason,
+        FaultReason::Invalid(0)
+    );
     // The semaphore is taken by reading.
     assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 1);
     assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 0);
@@ -180,26 +206,60 @@ fn an_invalidation_is_acknowledged_and_works() {
 fn the_first_fault_is_captured_until_it_is_cleared() {
     let guest = Guest::new(&[]);
     let va = 0x7fff_1234_5000;
-    let fault = |va, access, reason| VmFault { hub: Hub::Gfx, vmid: 9, va, access, reason };
-    guest.device.soc.vm_fault(&fault(va, Access::Write, FaultReason::Permission));
+    let fault = |va, access, reason| VmFault {
+        hub: Hub::Gfx,
+        vmid: 9,
+        va,
+        access,
+        reason,
+    };
+    guest
+        .device
+        .soc
+        .vm_fault(&fault(va, Access::Write, FaultReason::Permission));
     let status = guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS");
     assert_eq!(status >> 20 & 0xf, 9, "VMID");
     assert_eq!(status >> 18 & 1, 1, "RW");
     assert_eq!(status >> 4 & 0xf, 1 << 2, "PERMISSION_FAULTS: write");
     assert_eq!(status & 1, 0);
-    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"), (va >> 12) as u32);
-    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_HI32"), (va >> 44) as u32);
+    assert_eq!(
+        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"),
+        (va >> 12) as u32
+    );
+    assert_eq!(
+        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_HI32"),
+        (va >> 44) as u32
+    );
     assert_eq!(guest.read(Block::Mmhub, "VM_L2_PROTECTION_FAULT_STATUS"), 0);
-    guest.device.soc.vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
-    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"), status | 1);
-    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"), (va >> 12) as u32);
+    guest
+        .device
+        .soc
+        .vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
+    assert_eq!(
+        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"),
+        status | 1
+    );
+    assert_eq!(
+        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"),
+        (va >> 12) as u32
+    );
     guest.write(Block::Gc, "VM_L2_PROTECTION_FAULT_CNTL", 1);
     assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"), 0);
-    guest.device.soc.vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
-    assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS") >> 1 & 7, 3, "WALKER_ERROR: PDE1");
+    guest
+        .device
+        .soc
+        .vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
+    assert_eq!(
+        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS") >> 1 & 7,
+        3,
+        "WALKER_ERROR: PDE1"
+    );
     // A process' fault is its own affair; the kernel's is the driver's bug.
     assert_eq!(guest.violations(), Vec::<String>::new());
-    let kernel = VmFault { vmid: 0, ..fault(0x1000, Access::Read, FaultReason::Range) };
+    let kernel = VmFault {
+        vmid: 0,
+        ..fault(0x1000, Access::Read, FaultReason::Range)
+    };
     guest.device.soc.vm_fault(&kernel);
     guest.expect_violation("Gfx hub VMID 0: Read of 0x1000: Range");
 }
@@ -208,17 +268,30 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
 fn pasids_bind_vmids() {
     let guest = Guest::new(&[]);
     guest.write(Block::Athub, "ATC_VMID8_PASID_MAPPING", 1 << 31 | 0x8001);
-    assert_eq!(guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"), 1 << 8);
+    assert_eq!(
+        guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
+        1 << 8
+    );
     guest.write(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS", 1 << 8);
-    assert_eq!(guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"), 0);
+    assert_eq!(
+        guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
+        0
+    );
     let pasids = &guest.device.soc.pasids;
     assert_eq!((pasids.get(8), pasids.get(9)), (Some(0x8001), None));
     pasids.bind(9, Some(0x8001));
     assert_eq!(pasids.vmids_of(0x8001), 1 << 8 | 1 << 9);
-    assert_eq!(guest.read(Block::Athub, "ATC_VMID9_PASID_MAPPING"), 1 << 31 | 0x8001);
+    assert_eq!(
+        guest.read(Block::Athub, "ATC_VMID9_PASID_MAPPING"),
+        1 << 31 | 0x8001
+    );
     assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT"), 0x8001);
     assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT_MM"), 0x8001);
-    assert_eq!(guest.read(Block::Osssys, "IH_VMID_8_LUT"), 0, "written by whoever binds it");
+    assert_eq!(
+        guest.read(Block::Osssys, "IH_VMID_8_LUT"),
+        0,
+        "written by whoever binds it"
+    );
     assert_eq!(guest.violations(), Vec::<String>::new());
 }
 
@@ -229,7 +302,10 @@ fn a_cold_device_has_no_firmware() {
     assert_eq!(cold.read(Block::Mp0, "MP0_SMN_C2PMSG_33"), 1 << 31);
     let warm = Guest::new(&[]);
     assert_ne!(warm.read(Block::Mp0, "MP0_SMN_C2PMSG_81"), 0);
-    assert_eq!(warm.read(Block::Nbio, "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0") >> 24 & 0xf, 1);
+    assert_eq!(
+        warm.read(Block::Nbio, "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0") >> 24 & 0xf,
+        1
+    );
 }
 
 #[test]

@@ -31,7 +31,9 @@ impl Pasids {
 
     /// The VMIDs that serve a process: a bit mask.
     pub fn vmids_of(&self, pasid: u16) -> u16 {
-        (0..16u8).filter(|&vmid| self.get(vmid) == Some(pasid)).fold(0, |mask, vmid| mask | 1 << vmid)
+        (0..16u8)
+            .filter(|&vmid| self.get(vmid) == Some(pasid))
+            .fold(0, |mask, vmid| mask | (1 << vmid))
     }
 
     /// Gives a VMID to a process, or takes it away, everywhere: as the scheduler's firmware does.
@@ -48,7 +50,9 @@ impl Pasids {
     /// The process that an interrupt of a VMID names: the interrupt handler's table.
     pub fn of_interrupt(&self, vmid: u8, mm: bool) -> u16 {
         let table = if mm { &self.mm } else { &self.gfx };
-        table.get(usize::from(vmid)).map_or(0, |slot| slot.load(Ordering::Acquire) as u16)
+        table
+            .get(usize::from(vmid))
+            .map_or(0, |slot| slot.load(Ordering::Acquire) as u16)
     }
 
     /// Writes an entry of the interrupt handler's table.
@@ -87,7 +91,12 @@ impl Athub {
     }
 
     fn vmid(reg: &RegInfo) -> Option<u8> {
-        reg.reg.name.strip_prefix("ATC_VMID")?.strip_suffix("_PASID_MAPPING")?.parse().ok()
+        reg.reg
+            .name
+            .strip_prefix("ATC_VMID")?
+            .strip_suffix("_PASID_MAPPING")?
+            .parse()
+            .ok()
     }
 }
 
@@ -98,7 +107,8 @@ impl IpBlock for Athub {
             return Ok(pasids.updated.load(Ordering::Acquire));
         }
         let slot = Self::vmid(reg).and_then(|vmid| pasids.atc.get(usize::from(vmid)));
-        slot.map(|slot| slot.load(Ordering::Acquire)).ok_or(Refused::NotModelled)
+        slot.map(|slot| slot.load(Ordering::Acquire))
+            .ok_or(Refused::NotModelled)
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {

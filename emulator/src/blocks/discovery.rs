@@ -10,8 +10,8 @@ use crate::chip::{Chip, Ip};
 use crate::device::Soc;
 use crate::inject::{Fault, Faults};
 use rkfd_hw::discovery::{
-    checksum, BinaryHeader, DieHeader, GcInfoV2_1 as Gc, Ip as IpEntry, IpHeader, BINARY_SIGNATURE, GC_TABLE_ID,
-    HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
+    checksum, BinaryHeader, DieHeader, GcInfoV2_1 as Gc, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
+    GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
 };
 use rkfd_hw::layout::Layout;
 use rkfd_hw::regs::Block;
@@ -26,9 +26,14 @@ pub fn install(soc: &Soc) {
     let binary = build(soc.chip, &soc.faults);
     let vram = soc.memory.vram;
     let at = vram.size().checked_sub(OFFSET_FROM_END);
-    let done = at.and_then(|at| vram.part(at, binary.len())).is_some_and(|part| part.write(0, &binary));
+    let done = at
+        .and_then(|at| vram.part(at, binary.len()))
+        .is_some_and(|part| part.write(0, &binary));
     if !done {
-        soc.report.violation(format_args!("VRAM of {:#x} bytes has no room for the discovery binary", vram.size()));
+        soc.report.violation(format_args!(
+            "VRAM of {:#x} bytes has no room for the discovery binary",
+            vram.size()
+        ));
     }
 }
 
@@ -42,7 +47,11 @@ pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
     let gc_at = ip_at + ip_table.len();
     let harvest_at = gc_at + gc_table.len();
     let size = harvest_at + harvest.len();
-    let signature = if faults.has(Fault::BadDiscoverySignature) { !BINARY_SIGNATURE } else { BINARY_SIGNATURE };
+    let signature = if faults.has(Fault::BadDiscoverySignature) {
+        !BINARY_SIGNATURE
+    } else {
+        BINARY_SIGNATURE
+    };
     let header = BinaryHeader::zeroed()
         .with(BinaryHeader::SIGNATURE, signature.into())
         .with(BinaryHeader::VERSION_MAJOR, 1)
@@ -60,14 +69,22 @@ pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
     // The sum covers what follows the checksum: the header from its size on, and the tables.
     let from_size = bytes(&header.0);
     let sum = checksum(from_size.get(10..).unwrap_or_default()).wrapping_add(checksum(&rest));
-    let sum = if faults.has(Fault::BadDiscoveryChecksum) { !sum } else { sum };
+    let sum = if faults.has(Fault::BadDiscoveryChecksum) {
+        !sum
+    } else {
+        sum
+    };
     let header = header.with(BinaryHeader::CHECKSUM, sum.into());
     [bytes(&header.0), rest].concat()
 }
 
 fn ip_table(chip: &Chip, faults: &Faults, at: usize) -> Vec<u8> {
     let die_at = at + IpHeader::WORDS * 4;
-    let mut die = bytes(&DieHeader::zeroed().with(DieHeader::NUM_IPS, chip.ips.len() as u64).0);
+    let mut die = bytes(
+        &DieHeader::zeroed()
+            .with(DieHeader::NUM_IPS, chip.ips.len() as u64)
+            .0,
+    );
     for ip in chip.ips {
         let version = match faults.has(Fault::UnknownGcVersion) && ip.hw_id == Block::Gc as u16 {
             true => UNKNOWN_GC,

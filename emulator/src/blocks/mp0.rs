@@ -19,9 +19,11 @@ impl Mp0 {
     /// Firmware that runs, or, for a cold device, none.
     pub fn new(soc: &Soc) -> Self {
         let alive = !soc.faults.has(Fault::Cold);
-        // A cold device has finished its boot firmware (discovery is readable), but no sOS was loaded.
+        // A cold device has finished its boot firmware (discovery can be read), but has no sOS.
         let sos = if alive { 0x0038_0000 } else { 0 };
-        Self { store: Store::new(&[("MP0_SMN_C2PMSG_33", 1 << 31), ("MP0_SMN_C2PMSG_81", sos)]) }
+        Self {
+            store: Store::new(&[("MP0_SMN_C2PMSG_33", 1 << 31), ("MP0_SMN_C2PMSG_81", sos)]),
+        }
     }
 }
 

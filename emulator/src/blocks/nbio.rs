@@ -32,7 +32,10 @@ const STORED: &[&str] = &[
 ];
 
 /// Families of registers that are storage, and how many of each there are.
-const STORED_FAMILIES: &[(&str, &str)] = &[("DOORBELL0_CTRL_ENTRY_", ""), ("S2A_DOORBELL_ENTRY_", "_CTRL")];
+const STORED_FAMILIES: &[(&str, &str)] = &[
+    ("DOORBELL0_CTRL_ENTRY_", ""),
+    ("S2A_DOORBELL_ENTRY_", "_CTRL"),
+];
 
 /// Registers that the chip sets.
 const READ_ONLY: &[&str] = &[
@@ -44,7 +47,7 @@ const READ_ONLY: &[&str] = &[
     "BIF_BX_PF0_GPU_HDP_FLUSH_DONE",
 ];
 
-/// Partition mode of one XCC: SPX, all of what there is in one partition (`AMDGPU_SPX_PARTITION_MODE`).
+/// Partition mode: SPX, all of what there is in one partition (`AMDGPU_SPX_PARTITION_MODE`).
 const SPX: u32 = 0;
 /// One memory partition (`NPS1` is bit 0).
 const NPS1: u32 = 1;
@@ -58,23 +61,33 @@ pub struct Nbio {
 impl Nbio {
     /// Start-up state.
     pub fn new(soc: Arc<Soc>) -> Self {
-        let mut registers: Vec<(&'static str, u32)> = STORED.iter().map(|name| (*name, 0)).collect();
+        let mut registers: Vec<(&'static str, u32)> =
+            STORED.iter().map(|name| (*name, 0)).collect();
         for reg in nbio::TABLE.regs {
             let name = reg.reg.name;
-            if STORED_FAMILIES.iter().any(|(start, end)| name.starts_with(start) && name.ends_with(end)) {
+            if STORED_FAMILIES
+                .iter()
+                .any(|(start, end)| name.starts_with(start) && name.ends_with(end))
+            {
                 registers.push((name, 0));
             }
         }
-        Self { soc, store: Store::new(&registers) }
+        Self {
+            soc,
+            store: Store::new(&registers),
+        }
     }
 
     /// Whether a byte offset of BAR5 is one of the two words that the driver chose for HDP
     /// flushes. They do nothing more: stores to VRAM arrive at once here.
     pub fn is_hdp_flush(&self, offset: u64) -> bool {
-        ["BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL"]
-            .iter()
-            .filter_map(|name| self.store.get(name))
-            .any(|at| at != 0 && u64::from(at) == offset)
+        [
+            "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL",
+            "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL",
+        ]
+        .iter()
+        .filter_map(|name| self.store.get(name))
+        .any(|at| at != 0 && u64::from(at) == offset)
     }
 
     /// Tells the doorbell BAR which of its words reach the interrupt handler.
@@ -83,9 +96,14 @@ impl Nbio {
         use nbio::S2A_DOORBELL_ENTRY_1_CTRL as Port;
         let entry = self.store.get("DOORBELL0_CTRL_ENTRY_0").unwrap_or(0);
         let port = self.store.get("S2A_DOORBELL_ENTRY_3_CTRL").unwrap_or(0);
-        let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0 && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
+        let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0
+            && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
         let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
-        let size = if open { Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry) } else { 0 };
+        let size = if open {
+            Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry)
+        } else {
+            0
+        };
         self.soc.doorbells.route_ih(first, size);
     }
 }
@@ -95,14 +113,17 @@ impl IpBlock for Nbio {
         Ok(match reg.reg.name {
             "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE" => (self.soc.memory.vram.size() >> 20) as u32,
             "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0" => {
-                nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0.set(0, self.soc.chip.rev_id)
+                nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0
+                    .set(0, self.soc.chip.rev_id)
             }
             // No virtual function.
             "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER" => 0,
             "BIF_BX_PF0_PARTITION_COMPUTE_STATUS" => {
                 nbio::BIF_BX_PF0_PARTITION_COMPUTE_STATUS::PARTITION_MODE.set(0, SPX)
             }
-            "BIF_BX_PF0_PARTITION_MEM_STATUS" => nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE.set(0, NPS1),
+            "BIF_BX_PF0_PARTITION_MEM_STATUS" => {
+                nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE.set(0, NPS1)
+            }
             // A flush is done when it is asked for.
             "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
             "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" => 0,

@@ -35,7 +35,10 @@ pub struct Osssys {
 impl Osssys {
     /// Start-up state.
     pub fn new(soc: Arc<Soc>) -> Self {
-        Self { soc, store: Store::zeroed(STORED) }
+        Self {
+            soc,
+            store: Store::zeroed(STORED),
+        }
     }
 
     /// A register of the VMID tables: VMID, and whether it is the multimedia hub's.
@@ -67,7 +70,9 @@ impl Osssys {
         ];
         let rest = known.iter().fold(value, |rest, field| field.set(rest, 0));
         if rest != 0 {
-            return Err(Refused::Undefined(format!("bits {rest:#x} are reserved or not modelled")));
+            return Err(Refused::Undefined(format!(
+                "bits {rest:#x} are reserved or not modelled"
+            )));
         }
         // The overflow is cleared by the bit's change from 0 to 1.
         let cleared = IH_RB_CNTL::WPTR_OVERFLOW_CLEAR.get(value & !ring.cntl) != 0;
@@ -77,7 +82,9 @@ impl Osssys {
         }
         let enabled = IH_RB_CNTL::RB_ENABLE.get(value) != 0;
         if enabled && ring.size().is_none() {
-            return Err(Refused::Undefined("ring enabled with a size that it can't have".into()));
+            return Err(Refused::Undefined(
+                "ring enabled with a size that it can't have".into(),
+            ));
         }
         Ok(())
     }

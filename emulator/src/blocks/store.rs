@@ -16,7 +16,10 @@ pub struct Store {
 impl Store {
     /// Registers and their values at start-up.
     pub fn new(registers: &[(&'static str, u32)]) -> Self {
-        Self { power_on: registers.to_vec(), values: Mutex::new(registers.iter().copied().collect()) }
+        Self {
+            power_on: registers.to_vec(),
+            values: Mutex::new(registers.iter().copied().collect()),
+        }
     }
 
     /// Registers that are zero at start-up.
@@ -44,7 +47,11 @@ impl Store {
 
     /// A register's value by name.
     pub fn get(&self, name: &str) -> Option<u32> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+        self.values
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .copied()
     }
 
     /// Sets a register by name, if it is one of these: what hardware does by itself.

@@ -70,7 +70,12 @@ pub struct VmHubBlock {
 impl VmHubBlock {
     /// Start-up state.
     pub fn new(soc: Arc<Soc>, hub: Hub) -> Self {
-        Self { soc, hub, store: Store::zeroed(STORED), engines: Mutex::default() }
+        Self {
+            soc,
+            hub,
+            store: Store::zeroed(STORED),
+            engines: Mutex::default(),
+        }
     }
 
     /// The register of translation that a name means, if it is one.
@@ -135,7 +140,9 @@ impl VmHubBlock {
             "ADDR_RANGE_HI32" => engine.range[1] = value,
             "REQ" => {
                 if engine.range != WHOLE_RANGE {
-                    return Err(Refused::Undefined("the engine's address range is not the whole one".into()));
+                    return Err(Refused::Undefined(
+                        "the engine's address range is not the whole one".into(),
+                    ));
                 }
                 engine.request = value;
                 engine.done = gc::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ.get(value);
@@ -155,7 +162,8 @@ impl VmHubBlock {
         }
         let vmids = Req::PER_VMID_INVALIDATE_REQ.get(request) as u16;
         // A translation leaves only when both caches that may keep it drop it.
-        let whole = Req::INVALIDATE_L1_PTES.get(request) != 0 && Req::INVALIDATE_L2_PTES.get(request) != 0;
+        let whole =
+            Req::INVALIDATE_L1_PTES.get(request) != 0 && Req::INVALIDATE_L2_PTES.get(request) != 0;
         let hub = self.soc.memory.hub(self.hub);
         if whole {
             hub.invalidate(vmids);
@@ -163,19 +171,27 @@ impl VmHubBlock {
         if Req::CLEAR_PROTECTION_FAULT_STATUS_ADDR.get(request) != 0 {
             clear_fault(&mut hub.registers());
         }
-        let members = [("vmids", Value::Hex(vmids.into())), ("whole", Value::Num(whole.into()))];
+        let members = [
+            ("vmids", Value::Hex(vmids.into())),
+            ("whole", Value::Num(whole.into())),
+        ];
         self.soc.trace.event("tlb_invalidate", &members);
         Ok(())
     }
 
     fn write_context(&self, reg: &RegInfo, vmid: usize, value: u32) -> Result<(), Refused> {
-        let known = reg.fields.iter().fold(0, |mask, (_, bits)| mask | bits.mask());
+        let known = reg
+            .fields
+            .iter()
+            .fold(0, |mask, (_, bits)| mask | bits.mask());
         if value & !known != 0 {
             return Err(Refused::Undefined("reserved bits".into()));
         }
         let block_size = gc::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE.get(value);
         if block_size > 9 && vmid != 0 {
-            return Err(Refused::Undefined("page table blocks above 2^18 pages".into()));
+            return Err(Refused::Undefined(
+                "page table blocks above 2^18 pages".into(),
+            ));
         }
         Ok(())
     }
@@ -205,13 +221,16 @@ impl IpBlock for VmHubBlock {
         let hub = self.soc.memory.hub(self.hub);
         match name {
             // Firmware has placed the frame buffer; the host's writes do not reach it.
-            "MC_VM_FB_LOCATION_BASE" | "MC_VM_FB_LOCATION_TOP" | "MC_VM_FB_OFFSET" => return Err(Refused::ReadOnly),
+            "MC_VM_FB_LOCATION_BASE" | "MC_VM_FB_LOCATION_TOP" | "MC_VM_FB_OFFSET" => {
+                return Err(Refused::ReadOnly)
+            }
             "VM_L2_PROTECTION_FAULT_STATUS"
             | "VM_L2_PROTECTION_FAULT_ADDR_LO32"
             | "VM_L2_PROTECTION_FAULT_ADDR_HI32"
             | "VM_L2_STATUS" => return Err(Refused::ReadOnly),
             "VM_L2_CNTL2" => {
-                let all = gc::VM_L2_CNTL2::INVALIDATE_ALL_L1_TLBS.mask() | gc::VM_L2_CNTL2::INVALIDATE_L2_CACHE.mask();
+                let all = gc::VM_L2_CNTL2::INVALIDATE_ALL_L1_TLBS.mask()
+                    | gc::VM_L2_CNTL2::INVALIDATE_L2_CACHE.mask();
                 if value & all == all {
                     hub.invalidate(u16::MAX);
                 }
@@ -280,13 +299,18 @@ fn kind(fault: &VmFault) -> Kind {
         FaultReason::Disabled | FaultReason::Range | FaultReason::Mode => {
             (1, (Cntl::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1))
         }
-        FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => {
-            (1 + u32::from(level.min(3)), (Cntl::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT, 1))
-        }
+        FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => (
+            1 + u32::from(level.min(3)),
+            (Cntl::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT, 1),
+        ),
         FaultReason::Invalid(_) | FaultReason::Malformed(_) | FaultReason::NoMemory => (0, valid),
         FaultReason::Permission => (0, of_access),
     };
-    Kind { enable, walker, permission: permission | of_access.1 }
+    Kind {
+        enable,
+        walker,
+        permission: permission | of_access.1,
+    }
 }
 
 /// Captures a fault in its hub's registers and raises the interrupt.
@@ -301,7 +325,8 @@ pub fn capture(soc: &Soc, fault: &VmFault) {
     let write = matches!(fault.access, Access::Write | Access::Atomic);
     let enabled = {
         let mut r = soc.memory.hub(fault.hub).registers();
-        let replace = Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES.get(r.fault_cntl) != 0;
+        let replace =
+            Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES.get(r.fault_cntl) != 0;
         if r.fault_status != 0 && !replace {
             r.fault_status = Status::MORE_FAULTS.set(r.fault_status, 1);
         } else {
@@ -319,7 +344,13 @@ pub fn capture(soc: &Soc, fault: &VmFault) {
         soc.report.violation(format_args!("{fault}"));
     }
     let text = fault.to_string();
-    soc.trace.event("vm_fault", &[("fault", Value::Text(&text)), ("interrupt", Value::Num(enabled.into()))]);
+    soc.trace.event(
+        "vm_fault",
+        &[
+            ("fault", Value::Text(&text)),
+            ("interrupt", Value::Num(enabled.into())),
+        ],
+    );
     if !enabled {
         return;
     }

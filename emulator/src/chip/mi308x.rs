@@ -22,17 +22,57 @@ mod hw_id {
 /// Aldebaran's: 5 and 8 are the block addresses in `asic_reg/nbio/nbio_7_9_0_offset.h`
 /// (0x1400000 and 0x10100000) in words.
 const IPS: &[Ip] = &[
-    Ip { hw_id: Block::Gc as u16, instance: 0, version: (9, 4, 3), bases: &[0x2000, 0xa000, 0x0240_2c00] },
-    Ip { hw_id: hw_id::SDMA0, instance: 0, version: (4, 4, 2), bases: &[0x1260, 0x12540, 0x0040_a800] },
-    Ip { hw_id: Block::Mmhub as u16, instance: 0, version: (1, 8, 0), bases: &[0x1a000, 0x0240_8800] },
-    Ip { hw_id: Block::Athub as u16, instance: 0, version: (1, 8, 0), bases: &[0xc20, 0x0240_8c00] },
-    Ip { hw_id: Block::Osssys as u16, instance: 0, version: (4, 4, 2), bases: &[0x10a0, 0x0240_a000] },
-    Ip { hw_id: Block::Hdp as u16, instance: 0, version: (4, 4, 2), bases: &[0xf20, 0x0240_a400] },
+    Ip {
+        hw_id: Block::Gc as u16,
+        instance: 0,
+        version: (9, 4, 3),
+        bases: &[0x2000, 0xa000, 0x0240_2c00],
+    },
+    Ip {
+        hw_id: hw_id::SDMA0,
+        instance: 0,
+        version: (4, 4, 2),
+        bases: &[0x1260, 0x12540, 0x0040_a800],
+    },
+    Ip {
+        hw_id: Block::Mmhub as u16,
+        instance: 0,
+        version: (1, 8, 0),
+        bases: &[0x1a000, 0x0240_8800],
+    },
+    Ip {
+        hw_id: Block::Athub as u16,
+        instance: 0,
+        version: (1, 8, 0),
+        bases: &[0xc20, 0x0240_8c00],
+    },
+    Ip {
+        hw_id: Block::Osssys as u16,
+        instance: 0,
+        version: (4, 4, 2),
+        bases: &[0x10a0, 0x0240_a000],
+    },
+    Ip {
+        hw_id: Block::Hdp as u16,
+        instance: 0,
+        version: (4, 4, 2),
+        bases: &[0xf20, 0x0240_a400],
+    },
     Ip {
         hw_id: Block::Nbio as u16,
         instance: 0,
         version: (7, 9, 0),
-        bases: &[0x0, 0x14, 0xd20, 0x10400, 0x0241_b000, 0x0050_0000, 0, 0, 0x0404_0000],
+        bases: &[
+            0x0,
+            0x14,
+            0xd20,
+            0x10400,
+            0x0241_b000,
+            0x0050_0000,
+            0,
+            0,
+            0x0404_0000,
+        ],
     },
     Ip {
         hw_id: Block::Mp0 as u16,
@@ -46,7 +86,12 @@ const IPS: &[Ip] = &[
         version: (13, 0, 6),
         bases: &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00],
     },
-    Ip { hw_id: hw_id::DF, instance: 0, version: (4, 15, 0), bases: &[0x7000, 0x0240_b800, 0x07c0_0000] },
+    Ip {
+        hw_id: hw_id::DF,
+        instance: 0,
+        version: (4, 15, 0),
+        bases: &[0x7000, 0x0240_b800, 0x07c0_0000],
+    },
 ];
 
 /// The chip.
@@ -66,13 +111,34 @@ pub const CHIP: Chip = Chip {
     clock_hz: 100_000_000,
     ips: IPS,
     blocks: &[
-        RegisterBlock { block: Block::Gc, table: &regs::gc_9_4_3::TABLE },
-        RegisterBlock { block: Block::Mmhub, table: &regs::mmhub_1_8_0::TABLE },
-        RegisterBlock { block: Block::Athub, table: &regs::athub_1_8_0::TABLE },
-        RegisterBlock { block: Block::Osssys, table: &regs::osssys_4_4_2::TABLE },
-        RegisterBlock { block: Block::Hdp, table: &regs::hdp_4_4_2::TABLE },
-        RegisterBlock { block: Block::Nbio, table: &regs::nbio_7_9_0::TABLE },
-        RegisterBlock { block: Block::Mp0, table: &regs::mp_13_0_6::TABLE },
+        RegisterBlock {
+            block: Block::Gc,
+            table: &regs::gc_9_4_3::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mmhub,
+            table: &regs::mmhub_1_8_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Athub,
+            table: &regs::athub_1_8_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Osssys,
+            table: &regs::osssys_4_4_2::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Hdp,
+            table: &regs::hdp_4_4_2::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Nbio,
+            table: &regs::nbio_7_9_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp0,
+            table: &regs::mp_13_0_6::TABLE,
+        },
     ],
     // Four engines of one array with ten compute units each, of which half are fused off: which
     // half is not public.

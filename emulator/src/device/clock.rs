@@ -13,7 +13,10 @@ pub struct Clock {
 impl Clock {
     /// A clock of `hz` ticks a second.
     pub fn new(hz: u64) -> Self {
-        Self { start: Instant::now(), hz }
+        Self {
+            start: Instant::now(),
+            hz,
+        }
     }
 
     /// Ticks since the start.

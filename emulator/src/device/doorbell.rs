@@ -29,8 +29,16 @@ impl Doorbells {
     /// The host has no memory file for it.
     pub fn new(size: u64, report: Arc<Report>) -> io::Result<Self> {
         let file = Mapping::anonymous("rkfd-doorbells", size)?;
-        let all = file.part(0, size as usize).ok_or_else(|| io::Error::other("empty doorbell BAR"))?;
-        Ok(Self { file, all, enabled: AtomicBool::new(false), ih: AtomicU64::new(0), report })
+        let all = file
+            .part(0, size as usize)
+            .ok_or_else(|| io::Error::other("empty doorbell BAR"))?;
+        Ok(Self {
+            file,
+            all,
+            enabled: AtomicBool::new(false),
+            ih: AtomicU64::new(0),
+            report,
+        })
     }
 
     /// The memory file, for the guest to map.
@@ -57,24 +65,31 @@ impl Doorbells {
         for index in (0..self.words()).step_by(2) {
             if let Some(word) = self.all.u64(index as usize * 4) {
                 if word.load(Ordering::Acquire) != 0 {
-                    self.report.violation(format_args!("doorbell {index:#x} rung while the aperture was disabled"));
+                    self.report.violation(format_args!(
+                        "doorbell {index:#x} rung while the aperture was disabled"
+                    ));
                     word.store(0, Ordering::Release);
                 }
             }
         }
     }
 
-    /// The 64-bit doorbell at a word index, with acquire order: what the guest wrote before it rang
-    /// is visible. Disabled doorbells read as zero; an odd index, or one beyond the BAR, is recorded.
+    /// The 64-bit doorbell at a word index, with acquire order: what the guest wrote before it
+    /// rang is visible. Disabled doorbells read as zero; an odd index, or one beyond the BAR, is
+    /// recorded.
     pub fn load(&self, index: u32) -> u64 {
         if !self.is_enabled() {
             return 0;
         }
-        let word = (index % 2 == 0).then(|| self.all.u64(index as usize * 4)).flatten();
+        let word = (index % 2 == 0)
+            .then(|| self.all.u64(index as usize * 4))
+            .flatten();
         match word {
             Some(word) => word.load(Ordering::Acquire),
             None => {
-                self.report.violation(format_args!("64-bit doorbell at word {index:#x}, which the BAR has not"));
+                self.report.violation(format_args!(
+                    "64-bit doorbell at word {index:#x}, which the BAR has not"
+                ));
                 0
             }
         }
@@ -85,11 +100,13 @@ impl Doorbells {
         if !self.is_enabled() {
             return 0;
         }
-        self.all.u32(index as usize * 4).map_or(0, |word| word.load(Ordering::Acquire))
+        self.all
+            .u32(index as usize * 4)
+            .map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Sets the 64-bit doorbell at a word index, so that the next ring is seen as a change: the device
-    /// does so when it connects a queue, with the queue's own write pointer.
+    /// Sets the 64-bit doorbell at a word index, so that the next ring is seen as a change: the
+    /// device does so when it connects a queue, with the queue's own write pointer.
     pub fn store(&self, index: u32, value: u64) {
         if let Some(word) = self.all.u64(index as usize * 4) {
             word.store(value, Ordering::Release);
@@ -98,7 +115,8 @@ impl Doorbells {
 
     /// Sets which words reach the interrupt handler.
     pub fn route_ih(&self, first: u32, count: u32) {
-        self.ih.store(u64::from(first) | u64::from(count) << 32, Ordering::Release);
+        self.ih
+            .store(u64::from(first) | (u64::from(count) << 32), Ordering::Release);
     }
 
     /// Whether a word reaches the interrupt handler.

@@ -75,7 +75,7 @@ impl Ring {
     }
 
     fn address(&self) -> u64 {
-        u64::from(self.base) << 8 | u64::from(self.base_hi & 0xff) << 40
+        (u64::from(self.base) << 8) | (u64::from(self.base_hi & 0xff) << 40)
     }
 
     fn offset(&self) -> u32 {
@@ -100,9 +100,21 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// The handler, disabled.
-    pub fn new(memory: Arc<Memory>, doorbells: Arc<Doorbells>, report: Arc<Report>, trace: Arc<Trace>) -> Self {
+    pub fn new(
+        memory: Arc<Memory>,
+        doorbells: Arc<Doorbells>,
+        report: Arc<Report>,
+        trace: Arc<Trace>,
+    ) -> Self {
         let ring = Mutex::default();
-        Self { memory, doorbells, report, trace, ring, msi: Mutex::new(None) }
+        Self {
+            memory,
+            doorbells,
+            report,
+            trace,
+            ring,
+            msi: Mutex::new(None),
+        }
     }
 
     /// The ring's registers, locked. Call [`Interrupts::settle`] after a change.
@@ -126,7 +138,8 @@ impl Interrupts {
         }
         let Some(size) = ring.size() else {
             let field = IH_RB_CNTL::RB_SIZE.get(ring.cntl);
-            self.report.violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
+            self.report
+                .violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
             return;
         };
         let entry = Entry::zeroed()
@@ -156,7 +169,7 @@ impl Interrupts {
         ring.wptr = next | overflow;
         if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE) {
             let [lo, hi] = ring.wptr_addr;
-            let address = u64::from(lo & !3) | u64::from(hi & 0xffff) << 32;
+            let address = u64::from(lo & !3) | (u64::from(hi & 0xffff) << 32);
             if !self.store(&ring, address, &[ring.wptr]) {
                 return;
             }
@@ -191,8 +204,11 @@ impl Interrupts {
         }
         ring.sent = true;
         let msi = self.msi.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = msi.as_ref().is_some_and(|mut event| event.write_all(&1u64.to_ne_bytes()).is_ok());
-        self.trace.event("msi", &[("sent", Value::Num(sent.into()))]);
+        let sent = msi
+            .as_ref()
+            .is_some_and(|mut event| event.write_all(&1u64.to_ne_bytes()).is_ok());
+        self.trace
+            .event("msi", &[("sent", Value::Num(sent.into()))]);
     }
 
     fn read_doorbell(&self, ring: &mut Ring) {
@@ -206,7 +222,9 @@ impl Interrupts {
         }
         ring.rung = rung;
         if !self.doorbells.reaches_ih(index) {
-            self.report.violation(format_args!("doorbell {index:#x} of the IH ring is not routed to it"));
+            self.report.violation(format_args!(
+                "doorbell {index:#x} of the IH ring is not routed to it"
+            ));
             return;
         }
         self.set_rptr(ring, rung);
@@ -216,7 +234,9 @@ impl Interrupts {
     pub fn set_rptr(&self, ring: &mut Ring, rptr: u32) {
         let valid = rptr % ENTRY_SIZE as u32 == 0 && ring.size().is_none_or(|size| rptr < size);
         if !valid {
-            self.report.violation(format_args!("IH read pointer {rptr:#x} outside the ring or inside an entry"));
+            self.report.violation(format_args!(
+                "IH read pointer {rptr:#x} outside the ring or inside an entry"
+            ));
             return;
         }
         ring.rptr = rptr;
@@ -231,11 +251,15 @@ impl Interrupts {
             1 if IH_CHICKEN::MC_SPACE_GPA_ENABLE.get(ring.chicken) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let page = self.memory.bus.page(address);
-                page.is_some_and(|page| page.write((address % crate::memory::PAGE) as usize, &bytes))
+                page.is_some_and(|page| {
+                    page.write((address % crate::memory::PAGE) as usize, &bytes)
+                })
             }
             4 => self.store_virtual(self.memory.space(Hub::Mm, vmid), address, words),
             space => {
-                self.report.violation(format_args!("IH ring in memory space {space} without IH_CHICKEN for it"));
+                self.report.violation(format_args!(
+                    "IH ring in memory space {space} without IH_CHICKEN for it"
+                ));
                 false
             }
         }
@@ -246,13 +270,16 @@ impl Interrupts {
             let done = space.write_words(address, words);
             return self.stored(done);
         };
-        let done = space.page(address, Access::Write).and_then(|_| space.store_u32(address, *word));
+        let done = space
+            .page(address, Access::Write)
+            .and_then(|_| space.store_u32(address, *word));
         self.stored(done)
     }
 
     fn stored(&self, done: Result<(), crate::memory::VmFault>) -> bool {
         if let Err(fault) = done {
-            self.report.violation(format_args!("IH ring or write pointer: {fault}"));
+            self.report
+                .violation(format_args!("IH ring or write pointer: {fault}"));
         }
         done.is_ok()
     }

@@ -48,16 +48,30 @@ impl Router {
     pub fn new(chip: &'static Chip) -> Self {
         let mut by_word = HashMap::new();
         for block in chip.blocks {
-            let bases = chip.ips.iter().find(|ip| ip.hw_id == block.block as u16 && ip.instance == 0);
+            let bases = chip
+                .ips
+                .iter()
+                .find(|ip| ip.hw_id == block.block as u16 && ip.instance == 0);
             for reg in block.table.regs {
                 let base = bases.and_then(|ip| ip.bases.get(usize::from(reg.reg.segment)));
                 if let Some(base) = base {
                     let word = u64::from(*base) + u64::from(reg.reg.offset);
-                    by_word.insert(word, Place { block: block.block, reg });
+                    by_word.insert(
+                        word,
+                        Place {
+                            block: block.block,
+                            reg,
+                        },
+                    );
                 }
             }
         }
-        Self { by_word, window: chip.mmio_size, index: AtomicU32::new(0), index_high: AtomicU32::new(0) }
+        Self {
+            by_word,
+            window: chip.mmio_size,
+            index: AtomicU32::new(0),
+            index_high: AtomicU32::new(0),
+        }
     }
 
     /// What lies at a byte offset of BAR5.
@@ -79,12 +93,14 @@ impl Router {
     /// The register at the indirect address.
     pub fn indirect(&self) -> Option<Place> {
         let at = self.indirect_address();
-        (at % 4 == 0).then(|| self.by_word.get(&(at / 4)).copied()).flatten()
+        (at % 4 == 0)
+            .then(|| self.by_word.get(&(at / 4)).copied())
+            .flatten()
     }
 
     /// The indirect byte address. The high bits choose another die, of which there is none.
     pub fn indirect_address(&self) -> u64 {
-        u64::from(self.index()) | u64::from(self.index_high()) << 32
+        u64::from(self.index()) | (u64::from(self.index_high()) << 32)
     }
 
     /// `BIF_BX0_PCIE_INDEX2`.
@@ -115,7 +131,10 @@ impl Router {
 
     /// The byte address of a register by name: for tests and tools.
     pub fn address_of(&self, block: Block, name: &str) -> Option<u64> {
-        let found = self.by_word.iter().find(|(_, at)| at.block == block && at.reg.reg.name == name);
+        let found = self
+            .by_word
+            .iter()
+            .find(|(_, at)| at.block == block && at.reg.reg.name == name);
         found.map(|(word, _)| word * 4)
     }
 }

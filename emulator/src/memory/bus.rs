@@ -38,7 +38,13 @@ pub struct Bus {
 impl Bus {
     /// An empty bus.
     pub fn new(report: Arc<Report>) -> Self {
-        Self { ranges: RwLock::default(), files: Mutex::default(), epoch: AtomicU64::new(0), master: AtomicBool::new(true), report }
+        Self {
+            ranges: RwLock::default(),
+            files: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            master: AtomicBool::new(true),
+            report,
+        }
     }
 
     /// Announces `size` bytes at bus address `address`, which are those of `file` at `offset`.
@@ -47,7 +53,8 @@ impl Bus {
             return;
         }
         let backing = file.and_then(|file| Some((self.file(file)?, offset)));
-        let backing = backing.filter(|(m, at)| at.checked_add(size).is_some_and(|end| end <= m.size()));
+        let backing =
+            backing.filter(|(m, at)| at.checked_add(size).is_some_and(|end| end <= m.size()));
         self.unmap(address, size);
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
         ranges.insert(address, Range { size, backing });
@@ -57,7 +64,10 @@ impl Bus {
     pub fn unmap(&self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
-        let first = ranges.range(..address).next_back().map_or(address, |(&at, _)| at);
+        let first = ranges
+            .range(..address)
+            .next_back()
+            .map_or(address, |(&at, _)| at);
         let hit: Vec<(u64, Range)> = ranges
             .range(first..end.max(first))
             .map(|(&at, &r)| (at, r))
@@ -66,12 +76,24 @@ impl Bus {
         for (at, range) in hit {
             ranges.remove(&at);
             if at < address {
-                ranges.insert(at, Range { size: address - at, ..range });
+                ranges.insert(
+                    at,
+                    Range {
+                        size: address - at,
+                        ..range
+                    },
+                );
             }
             if at + range.size > end {
                 let skip = end - at;
                 let backing = range.backing.map(|(m, offset)| (m, offset + skip));
-                ranges.insert(end, Range { size: range.size - skip, backing });
+                ranges.insert(
+                    end,
+                    Range {
+                        size: range.size - skip,
+                        backing,
+                    },
+                );
             }
         }
         self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -79,7 +101,10 @@ impl Bus {
 
     /// Forgets all ranges: the client has gone.
     pub fn clear(&self) {
-        self.ranges.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.ranges
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -88,13 +113,15 @@ impl Bus {
     /// While bus mastering is off the device reaches nothing, which is recorded too.
     pub fn page(&self, address: u64) -> Option<HostPage> {
         if !self.master.load(Ordering::Acquire) {
-            self.report.violation(format_args!("DMA while bus mastering is off"));
+            self.report
+                .violation(format_args!("DMA while bus mastering is off"));
             return None;
         }
         let page = self.peek(address);
         if page.is_none() {
             let at = address & !(PAGE - 1);
-            self.report.violation(format_args!("DMA outside guest RAM at bus address {at:#x}"));
+            self.report
+                .violation(format_args!("DMA outside guest RAM at bus address {at:#x}"));
         }
         page
     }

@@ -33,7 +33,8 @@ impl Mapping {
     /// The file is shorter than `size`, or the host refuses the mapping.
     pub fn file(file: File, size: u64) -> io::Result<Self> {
         let size = usize::try_from(size).map_err(io::Error::other)?;
-        let region = MmapRegion::from_file(FileOffset::new(file, 0), size).map_err(io::Error::other)?;
+        let region =
+            MmapRegion::from_file(FileOffset::new(file, 0), size).map_err(io::Error::other)?;
         Ok(Self(Box::leak(Box::new(region))))
     }
 
@@ -50,7 +51,11 @@ impl Mapping {
     /// `len` bytes at `offset`, or `None` beyond the end.
     pub fn part(&self, offset: u64, len: usize) -> Option<HostPage> {
         let end = offset.checked_add(len as u64)?;
-        (end <= self.size()).then_some(HostPage { map: self.0, at: offset as usize, len })
+        (end <= self.size()).then_some(HostPage {
+            map: self.0,
+            at: offset as usize,
+            len,
+        })
     }
 }
 
@@ -80,7 +85,11 @@ impl HostPage {
     /// `len` bytes from `offset`, or `None` beyond the end.
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         let end = offset.checked_add(len)?;
-        (end <= self.len).then_some(Self { map: self.map, at: self.at + offset, len })
+        (end <= self.len).then_some(Self {
+            map: self.map,
+            at: self.at + offset,
+            len,
+        })
     }
 
     /// The bytes as a `vm-memory` slice.
@@ -91,14 +100,18 @@ impl HostPage {
     /// Copies bytes out; `false`, and nothing done, beyond the end.
     #[must_use]
     pub fn read(&self, offset: usize, out: &mut [u8]) -> bool {
-        let Some(slice) = self.part(offset, out.len()).and_then(|p| p.slice()) else { return false };
+        let Some(slice) = self.part(offset, out.len()).and_then(|p| p.slice()) else {
+            return false;
+        };
         slice.copy_to(out) == out.len()
     }
 
     /// Copies bytes in; `false`, and nothing done, beyond the end.
     #[must_use]
     pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
-        let Some(slice) = self.part(offset, bytes.len()).and_then(|p| p.slice()) else { return false };
+        let Some(slice) = self.part(offset, bytes.len()).and_then(|p| p.slice()) else {
+            return false;
+        };
         slice.copy_from(bytes);
         true
     }

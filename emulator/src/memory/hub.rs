@@ -77,7 +77,10 @@ impl VmHub {
     pub fn new(hub: Hub, chip: &Chip, vram_size: u64, faults: &Faults) -> Self {
         let base = (chip.fb_base >> 24) as u32;
         let top = ((chip.fb_base + vram_size.max(1) - 1) >> 24) as u32;
-        let power_on = Registers { fb: [base, top, (chip.fb_offset >> 24) as u32], ..Registers::default() };
+        let power_on = Registers {
+            fb: [base, top, (chip.fb_offset >> 24) as u32],
+            ..Registers::default()
+        };
         Self {
             hub,
             registers: Mutex::new(power_on.clone()),
@@ -94,7 +97,9 @@ impl VmHub {
 
     /// The registers, locked.
     pub fn registers(&self) -> MutexGuard<'_, Registers> {
-        self.registers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Start-up state again.
@@ -107,7 +112,7 @@ impl VmHub {
     pub fn context(&self, vmid: u8) -> Context {
         let n = usize::from(vmid & 0xf);
         let r = self.registers();
-        let join = |[lo, hi]: [u32; 2]| u64::from(lo) | u64::from(hi) << 32;
+        let join = |[lo, hi]: [u32; 2]| u64::from(lo) | (u64::from(hi) << 32);
         let at = |of: &[[u32; 2]; VMIDS]| of.get(n).copied().map_or(0, join);
         let cntl = r.cntl.get(n).copied().unwrap_or(0);
         Context {
@@ -133,7 +138,7 @@ impl VmHub {
     /// Forgets the translations of the VMIDs in a mask.
     pub fn invalidate(&self, vmids: u16) {
         for (n, tlb) in self.tlbs.iter().enumerate() {
-            if vmids & 1 << n != 0 {
+            if vmids & (1 << n) != 0 {
                 tlb.invalidate();
             }
         }
@@ -160,7 +165,9 @@ impl VmHub {
     pub fn system_aperture(&self, va: u64) -> Result<Option<Translation>, FaultReason> {
         use gc::MC_VM_MX_L1_TLB_CNTL as L1;
         let r = self.registers();
-        if L1::SYSTEM_ACCESS_MODE.get(r.l1_cntl) != 3 || L1::ENABLE_ADVANCED_DRIVER_MODEL.get(r.l1_cntl) != 1 {
+        if L1::SYSTEM_ACCESS_MODE.get(r.l1_cntl) != 3
+            || L1::ENABLE_ADVANCED_DRIVER_MODEL.get(r.l1_cntl) != 1
+        {
             return Err(FaultReason::Mode);
         }
         let window = |low: u32, high: u32, shift: u32| {
@@ -177,7 +184,11 @@ impl VmHub {
         }
         let [bus, bottom, top] = r.agp;
         if let Some((first, len)) = window(bottom, top, 24) {
-            return Ok(Some(Memory::direct(first, len, Place::Bus(u64::from(bus) << 24))));
+            return Ok(Some(Memory::direct(
+                first,
+                len,
+                Place::Bus(u64::from(bus) << 24),
+            )));
         }
         Err(FaultReason::NoMemory)
     }

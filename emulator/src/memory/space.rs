@@ -42,12 +42,20 @@ impl<'a> Space<'a> {
     /// # Errors
     /// The address does not translate or does not allow the access.
     pub fn page(&self, va: u64, access: Access) -> Result<HostPage, VmFault> {
-        let fault = |reason| VmFault { hub: self.hub, vmid: self.vmid, va, access, reason };
+        let fault = |reason| VmFault {
+            hub: self.hub,
+            vmid: self.vmid,
+            va,
+            access,
+            reason,
+        };
         let found = self.translate(va).map_err(fault)?;
         if !found.rights.allow(access) {
             return Err(fault(FaultReason::Permission));
         }
-        let at = found.place.plus((va & !(PAGE - 1)).wrapping_sub(found.start));
+        let at = found
+            .place
+            .plus((va & !(PAGE - 1)).wrapping_sub(found.start));
         self.memory.at(at).ok_or(fault(FaultReason::NoMemory))
     }
 
@@ -67,7 +75,13 @@ impl<'a> Space<'a> {
             return Ok(kept);
         }
         let epoch = tlb.epoch();
-        let mut found = walk(self.memory, self.hub, self.vmid, &hub.context(self.vmid), va)?;
+        let mut found = walk(
+            self.memory,
+            self.hub,
+            self.vmid,
+            &hub.context(self.vmid),
+            va,
+        )?;
         if self.vmid != 0 && hub.take_stale_pte() {
             found.place = found.place.plus(PAGE);
         }
@@ -82,7 +96,8 @@ impl<'a> Space<'a> {
     pub fn read(&self, va: u64, out: &mut [u8]) -> Result<(), VmFault> {
         let mut done = 0;
         while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            let (page, at, n) = self.piece(va.wrapping_add(done as u64), rest.len(), Access::Read)?;
+            let (page, at, n) =
+                self.piece(va.wrapping_add(done as u64), rest.len(), Access::Read)?;
             if let Some(part) = rest.get_mut(..n) {
                 // Always inside: `piece` ends at the page's end.
                 let _ = page.read(at, part);
@@ -99,7 +114,8 @@ impl<'a> Space<'a> {
     pub fn write(&self, va: u64, bytes: &[u8]) -> Result<(), VmFault> {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let (page, at, n) = self.piece(va.wrapping_add(done as u64), rest.len(), Access::Write)?;
+            let (page, at, n) =
+                self.piece(va.wrapping_add(done as u64), rest.len(), Access::Write)?;
             let _ = page.write(at, rest.get(..n).unwrap_or_default());
             done += n;
         }
@@ -134,7 +150,9 @@ impl<'a> Space<'a> {
     /// It does not translate, or is misaligned ([`FaultReason::Range`]).
     pub fn load_u32(&self, va: u64) -> Result<u32, VmFault> {
         let page = self.page(va, Access::Read)?;
-        let word = page.u32((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Read))?;
+        let word = page
+            .u32((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Read))?;
         Ok(word.load(Ordering::Acquire))
     }
 
@@ -144,7 +162,9 @@ impl<'a> Space<'a> {
     /// As [`Space::load_u32`].
     pub fn load_u64(&self, va: u64) -> Result<u64, VmFault> {
         let page = self.page(va, Access::Read)?;
-        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Read))?;
+        let word = page
+            .u64((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Read))?;
         Ok(word.load(Ordering::Acquire))
     }
 
@@ -154,7 +174,9 @@ impl<'a> Space<'a> {
     /// As [`Space::load_u32`].
     pub fn store_u32(&self, va: u64, value: u32) -> Result<(), VmFault> {
         let page = self.page(va, Access::Write)?;
-        let word = page.u32((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Write))?;
+        let word = page
+            .u32((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Write))?;
         word.store(value, Ordering::Release);
         Ok(())
     }
@@ -165,7 +187,9 @@ impl<'a> Space<'a> {
     /// As [`Space::load_u32`].
     pub fn store_u64(&self, va: u64, value: u64) -> Result<(), VmFault> {
         let page = self.page(va, Access::Write)?;
-        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Write))?;
+        let word = page
+            .u64((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Write))?;
         word.store(value, Ordering::Release);
         Ok(())
     }
@@ -176,23 +200,38 @@ impl<'a> Space<'a> {
     /// As [`Space::load_u32`].
     pub fn update_u64(&self, va: u64, f: impl Fn(u64) -> u64) -> Result<u64, VmFault> {
         let page = self.page(va, Access::Atomic)?;
-        let word = page.u64((va % PAGE) as usize).ok_or(self.misaligned(va, Access::Atomic))?;
+        let word = page
+            .u64((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Atomic))?;
         let mut old = word.load(Ordering::Acquire);
-        while let Err(now) = word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire) {
+        while let Err(now) =
+            word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
+        {
             old = now;
         }
         Ok(old)
     }
 
     /// The part of an access that lies in the page of its first byte.
-    fn piece(&self, va: u64, len: usize, access: Access) -> Result<(HostPage, usize, usize), VmFault> {
+    fn piece(
+        &self,
+        va: u64,
+        len: usize,
+        access: Access,
+    ) -> Result<(HostPage, usize, usize), VmFault> {
         let at = (va % PAGE) as usize;
         Ok((self.page(va, access)?, at, len.min(PAGE as usize - at)))
     }
 
     fn misaligned(&self, va: u64, access: Access) -> VmFault {
         let reason = FaultReason::Range;
-        VmFault { hub: self.hub, vmid: self.vmid, va, access, reason }
+        VmFault {
+            hub: self.hub,
+            vmid: self.vmid,
+            va,
+            access,
+            reason,
+        }
     }
 }
 
@@ -205,7 +244,8 @@ impl Memory {
                 let offset = offset & !(PAGE - 1);
                 let page = self.vram.part(offset, PAGE as usize);
                 if page.is_none() {
-                    self.report().violation(format_args!("access beyond VRAM at offset {offset:#x}"));
+                    self.report()
+                        .violation(format_args!("access beyond VRAM at offset {offset:#x}"));
                 }
                 page
             }
@@ -222,6 +262,11 @@ impl Memory {
 
     /// A direct translation: `len` bytes at `start` that lie at `place`.
     pub(super) fn direct(start: u64, len: u64, place: Place) -> Translation {
-        Translation { start, len, place, rights: Rights::ALL }
+        Translation {
+            start,
+            len,
+            place,
+            rights: Rights::ALL,
+        }
     }
 }

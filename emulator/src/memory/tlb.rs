@@ -60,7 +60,10 @@ impl Tlb {
 
     /// How many translations are kept.
     pub fn len(&self) -> usize {
-        self.kept.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.kept
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
     }
 
     /// Whether nothing is kept.

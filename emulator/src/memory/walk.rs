@@ -7,9 +7,9 @@
 //!
 //! `PAGE_TABLE_DEPTH` directories lie above a *page table block* of `9 + PAGE_TABLE_BLOCK_SIZE`
 //! address bits. A directory entry tells by its block fragment size (BFS) how many pages an entry
-//! of the block covers, 2^BFS; an entry of the block either maps that range, or *translates further*
-//! (TF): it points at a table of 4 KiB pages for it. A directory entry with PDE_PTE maps its whole
-//! range itself.
+//! of the block covers, 2^BFS; an entry of the block either maps that range, or *translates
+//! further* (TF): it points at a table of 4 KiB pages for it. A directory entry with PDE_PTE maps
+//! its whole range itself.
 //!
 //! ```text
 //! translate_further on gfx942: DEPTH 2, BLOCK_SIZE 9
@@ -158,43 +158,63 @@ const NO_RETRY: u64 = pte::VALID | pte::SYSTEM | pte::PRT;
 ///
 /// # Errors
 /// Why there is no translation.
-pub fn walk(memory: &Memory, hub: Hub, vmid: u8, context: &Context, va: u64) -> Result<Translation, FaultReason> {
+pub fn walk(
+    memory: &Memory,
+    hub: Hub,
+    vmid: u8,
+    context: &Context,
+    va: u64,
+) -> Result<Translation, FaultReason> {
     if !context.enabled {
         return Err(FaultReason::Disabled);
     }
     // Addresses are 48 bits, sign-extended; the context's range counts pages of the 48 bits.
     let canonical = ((va << 16) as i64 >> 16) as u64 == va;
-    let pfn = va >> 12 & 0xf_ffff_ffff;
+    let pfn = (va >> 12) & 0xf_ffff_ffff;
     if !canonical || pfn < context.start || pfn > context.end {
         return Err(FaultReason::Range);
     }
     let bad = |level: u8, entry: u64, what: &str| {
-        memory.report().violation(format_args!("{hub:?} hub VMID {vmid}: {what} {entry:#018x} at level {level}"));
+        memory.report().violation(format_args!(
+            "{hub:?} hub VMID {vmid}: {what} {entry:#018x} at level {level}"
+        ));
         FaultReason::Malformed(level)
     };
     let page = pfn - context.start;
     let block_bits = 9 + context.block_size;
-    // What the entry before points at: at first the base register, which has the form of a directory entry.
+    // Points at the next table. The base register has the form of a directory entry, too.
     let mut pde = context.base;
     if pde & pte::VALID == 0 {
         return Err(FaultReason::Invalid(context.depth + 1));
     }
     if pde & !PDE_BITS != 0 {
-        return Err(bad(context.depth + 1, pde, "reserved bits in page table base"));
+        return Err(bad(
+            context.depth + 1,
+            pde,
+            "reserved bits in page table base",
+        ));
     }
     for level in (1..=context.depth).rev() {
         let shift = block_bits + 9 * (u32::from(level) - 1);
         // The root has as many entries as the range needs, the others 512.
-        let index = if level == context.depth { page >> shift } else { page >> shift & 0x1ff };
-        let entry = memory.entry(table(pde, memory, hub), index).ok_or(FaultReason::NoMemory)?;
+        let index = if level == context.depth {
+            page >> shift
+        } else {
+            (page >> shift) & 0x1ff
+        };
+        let entry = memory
+            .entry(table(pde, memory, hub), index)
+            .ok_or(FaultReason::NoMemory)?;
         if entry & pte::VALID == 0 {
             return Err(FaultReason::Invalid(level));
         }
         if entry & pte::PDE_PTE != 0 {
-            return leaf(memory, hub, entry & !pte::PDE_PTE, va, shift).map_err(|what| match what {
-                Some(what) => bad(level, entry, what),
-                None => FaultReason::Invalid(level),
-            });
+            return leaf(memory, hub, entry & !pte::PDE_PTE, va, shift).map_err(
+                |what| match what {
+                    Some(what) => bad(level, entry, what),
+                    None => FaultReason::Invalid(level),
+                },
+            );
         }
         if entry & !PDE_BITS != 0 {
             return Err(bad(level, entry, "reserved bits in directory entry"));
@@ -206,20 +226,32 @@ pub fn walk(memory: &Memory, hub: Hub, vmid: u8, context: &Context, va: u64) -> 
         return Err(bad(1, pde, "block fragment larger than the block in"));
     }
     let index = (page & ((1 << block_bits) - 1)) >> bfs;
-    let index = if context.depth == 0 { page >> bfs } else { index };
-    let mut entry = memory.entry(table(pde, memory, hub), index).ok_or(FaultReason::NoMemory)?;
+    let index = if context.depth == 0 {
+        page >> bfs
+    } else {
+        index
+    };
+    let mut entry = memory
+        .entry(table(pde, memory, hub), index)
+        .ok_or(FaultReason::NoMemory)?;
     let mut shift = bfs;
     if entry & pte::VALID != 0 && entry & pte::TRANSLATE_FURTHER != 0 {
         if bfs == 0 || entry & !(PDE_BITS & !BFS | pte::TRANSLATE_FURTHER) != 0 {
             return Err(bad(0, entry, "reserved bits in further-translating entry"));
         }
         let further = table(entry, memory, hub);
-        entry = memory.entry(further, page & ((1 << bfs) - 1)).ok_or(FaultReason::NoMemory)?;
+        entry = memory
+            .entry(further, page & ((1 << bfs) - 1))
+            .ok_or(FaultReason::NoMemory)?;
         shift = 0;
     }
     if entry & pte::VALID == 0 {
         if entry & pte::PRT != 0 {
-            return Err(bad(0, entry, "partially resident page, which is not modelled:"));
+            return Err(bad(
+                0,
+                entry,
+                "partially resident page, which is not modelled:",
+            ));
         }
         return Err(FaultReason::Invalid(0));
     }
@@ -246,7 +278,13 @@ fn place(entry: u64, address: u64, memory: &Memory, hub: Hub) -> Place {
 /// The translation by an entry that maps 2^`shift` pages.
 ///
 /// The error says what is malformed, or is `None` for an entry that faults by intent.
-fn leaf(memory: &Memory, hub: Hub, entry: u64, va: u64, shift: u32) -> Result<Translation, Option<&'static str>> {
+fn leaf(
+    memory: &Memory,
+    hub: Hub,
+    entry: u64,
+    va: u64,
+    shift: u32,
+) -> Result<Translation, Option<&'static str>> {
     if entry & !PTE_BITS & !pte::TRANSLATE_FURTHER == 0 && entry & NO_RETRY == NO_RETRY {
         return Err(None);
     }
@@ -269,5 +307,10 @@ fn leaf(memory: &Memory, hub: Hub, entry: u64, va: u64, shift: u32) -> Result<Tr
     let back = (va & !(own - 1)) - start;
     let at = place(entry, entry & pte::ADDRESS, memory, hub).plus(back.wrapping_neg());
     let rights = Rights(entry & Rights::ALL.0);
-    Ok(Translation { start, len, place: at, rights })
+    Ok(Translation {
+        start,
+        len,
+        place: at,
+        rights,
+    })
 }

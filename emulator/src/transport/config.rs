@@ -38,7 +38,7 @@ const COMMAND_MEMORY: u16 = 1 << 1;
 /// `PCI_COMMAND_MASTER`.
 const COMMAND_MASTER: u16 = 1 << 2;
 /// Bits of the command register that can be set: memory, master, parity, SERR, interrupt disable.
-const COMMAND_MASK: u16 = COMMAND_MEMORY | COMMAND_MASTER | 1 << 6 | 1 << 8 | 1 << 10;
+const COMMAND_MASK: u16 = COMMAND_MEMORY | COMMAND_MASTER | (1 << 6) | (1 << 8) | (1 << 10);
 /// `PCI_EXP_DEVCTL_BCR_FLR`: start a function-level reset.
 const FLR: u16 = 1 << 15;
 /// A memory BAR of 64 bits, prefetchable.
@@ -65,7 +65,11 @@ pub struct Config {
 impl Config {
     /// The space of a chip with a BAR0 of `vram_bar` bytes, a power of two.
     pub fn new(chip: &Chip, vram_bar: u64) -> Self {
-        let mut c = Self { bytes: [0; SIZE], writable: [0; SIZE], power_on: [0; SIZE] };
+        let mut c = Self {
+            bytes: [0; SIZE],
+            writable: [0; SIZE],
+            power_on: [0; SIZE],
+        };
         c.put(at::VENDOR, &VENDOR.to_le_bytes());
         c.put(at::VENDOR + 2, &chip.device_id.to_le_bytes());
         // Capability list.
@@ -88,17 +92,20 @@ impl Config {
         c.allow(at::PM + 4, &[0x03]);
         // PCI Express, version 2, endpoint. Extended tags, role-based errors, FLR.
         c.put(at::EXPRESS, &[0x10, at::MSI as u8, 0x02, 0x00]);
-        c.put(at::EXPRESS + 4, &(1u32 << 28 | 1 << 15 | 1 << 5 | 1).to_le_bytes());
+        c.put(
+            at::EXPRESS + 4,
+            &((1u32 << 28) | (1 << 15) | (1 << 5) | 1).to_le_bytes(),
+        );
         c.put(at::DEVICE_CONTROL, &0x2810u16.to_le_bytes());
         c.allow(at::DEVICE_CONTROL, &0x7fffu16.to_le_bytes());
         // Link: 16 lanes at 32 GT/s (speed 5), both as capability and as state.
-        let link = 16u32 << 4 | 5;
+        let link = (16u32 << 4) | 5;
         c.put(at::EXPRESS + 12, &link.to_le_bytes());
         c.put(at::EXPRESS + 18, &(link as u16).to_le_bytes());
         c.allow(at::EXPRESS + 16, &0x0fffu16.to_le_bytes());
         // Completion of 64-bit and 32-bit atomics, as an MI300 does (`PCI_EXP_DEVCAP2_ATOMIC_*`).
-        c.put(at::EXPRESS + 36, &(1u32 << 8 | 1 << 7).to_le_bytes());
-        c.allow(at::EXPRESS + 40, &(1u16 << 6 | 0x1f).to_le_bytes());
+        c.put(at::EXPRESS + 36, &((1u32 << 8) | (1 << 7)).to_le_bytes());
+        c.allow(at::EXPRESS + 40, &((1u16 << 6) | 0x1f).to_le_bytes());
         c.put(at::EXPRESS + 44, &0x3eu32.to_le_bytes());
         // MSI: 64-bit address, one message, no masks.
         c.put(at::MSI, &[0x05, 0x00, 0x80, 0x00]);
@@ -113,8 +120,13 @@ impl Config {
     /// Reads bytes; beyond the end they are 0xff.
     pub fn read(&self, offset: u64, out: &mut [u8]) {
         for (n, byte) in out.iter_mut().enumerate() {
-            let at = usize::try_from(offset).ok().and_then(|at| at.checked_add(n));
-            *byte = at.and_then(|at| self.bytes.get(at)).copied().unwrap_or(0xff);
+            let at = usize::try_from(offset)
+                .ok()
+                .and_then(|at| at.checked_add(n));
+            *byte = at
+                .and_then(|at| self.bytes.get(at))
+                .copied()
+                .unwrap_or(0xff);
         }
     }
 
@@ -122,7 +134,12 @@ impl Config {
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Effect {
         let before = self.command();
         for (n, value) in bytes.iter().enumerate() {
-            let Some(at) = usize::try_from(offset).ok().and_then(|at| at.checked_add(n)) else { break };
+            let Some(at) = usize::try_from(offset)
+                .ok()
+                .and_then(|at| at.checked_add(n))
+            else {
+                break;
+            };
             // The bit of the reset is not kept: it reads as zero.
             if at == at::DEVICE_CONTROL + 1 && value & (FLR >> 8) as u8 != 0 {
                 self.reset();
@@ -198,7 +215,9 @@ mod tests {
         for at in [0x10, 0x14, 0x18, 0x1c, 0x20, 0x24] {
             c.write(at, &u32::MAX.to_le_bytes());
         }
-        let wide = |c: &Config, at| !(u64::from(word(c, at) & !0xf) | u64::from(word(c, at + 4)) << 32) + 1;
+        let wide = |c: &Config, at| {
+            !(u64::from(word(c, at) & !0xf) | u64::from(word(c, at + 4)) << 32) + 1
+        };
         assert_eq!(wide(&c, 0x10), 16 << 30);
         assert_eq!(wide(&c, 0x18), 2 << 20);
         assert_eq!(word(&c, 0x10) & 0xf, 0xc);

@@ -38,11 +38,17 @@ impl Guest {
         })
         .unwrap();
         let ram = ram(&device.soc.memory);
-        Self { device, ram, router: Router::new(&CHIP) }
+        Self {
+            device,
+            ram,
+            router: Router::new(&CHIP),
+        }
     }
 
     pub fn address(&self, block: Block, name: &str) -> u64 {
-        self.router.address_of(block, name).unwrap_or_else(|| panic!("no register {name}"))
+        self.router
+            .address_of(block, name)
+            .unwrap_or_else(|| panic!("no register {name}"))
     }
 
     pub fn read(&self, block: Block, name: &str) -> u32 {
@@ -55,30 +61,52 @@ impl Guest {
 
     /// Through PCIE_INDEX2 and PCIE_DATA2, as for registers beyond BAR5.
     pub fn write_indirect(&self, block: Block, name: &str, value: u32) {
-        self.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", self.address(block, name) as u32);
+        self.write(
+            Block::Nbio,
+            "BIF_BX0_PCIE_INDEX2",
+            self.address(block, name) as u32,
+        );
         self.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", value);
     }
 
     pub fn read_indirect(&self, block: Block, name: &str) -> u32 {
-        self.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", self.address(block, name) as u32);
+        self.write(
+            Block::Nbio,
+            "BIF_BX0_PCIE_INDEX2",
+            self.address(block, name) as u32,
+        );
         self.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
     }
 
     pub fn violations(&self) -> Vec<String> {
-        self.device.soc.report.lines().into_iter().map(|(text, _)| text).collect()
+        self.device
+            .soc
+            .report
+            .lines()
+            .into_iter()
+            .map(|(text, _)| text)
+            .collect()
     }
 
     /// The only violation so far contains `text`; afterwards further ones count.
     pub fn expect_violation(&self, text: &str) {
         let all = self.violations();
-        assert!(all.iter().any(|v| v.contains(text)), "no '{text}' in {all:?}");
+        assert!(
+            all.iter().any(|v| v.contains(text)),
+            "no '{text}' in {all:?}"
+        );
     }
 }
 
 /// Gives a device RAM.
 pub fn ram(memory: &Memory) -> Mapping {
     let ram = Mapping::anonymous("ram", RAM_SIZE).unwrap();
-    memory.bus.map(RAM, RAM_SIZE, 0, Some(ram.fd().unwrap().try_clone().unwrap()));
+    memory.bus.map(
+        RAM,
+        RAM_SIZE,
+        0,
+        Some(ram.fd().unwrap().try_clone().unwrap()),
+    );
     ram
 }
 
@@ -103,12 +131,16 @@ pub fn get(mapping: Mapping, at: u64) -> u64 {
 pub fn get_words<const N: usize>(mapping: Mapping, at: u64) -> [u32; N] {
     std::array::from_fn(|i| {
         let mut bytes = [0; 4];
-        assert!(mapping.part(at + 4 * i as u64, 4).unwrap().read(0, &mut bytes));
+        assert!(mapping
+            .part(at + 4 * i as u64, 4)
+            .unwrap()
+            .read(0, &mut bytes));
         u32::from_le_bytes(bytes)
     })
 }
 
-/// Programs a user VMID as Linux does with `translate_further`: two directories, blocks of 2^18 pages.
+/// Programs a user VMID as Linux does with `translate_further`: two directories, then blocks of
+/// 2^18 pages.
 pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
     let mut r = memory.hub(hub).registers();
     let n = usize::from(vmid);

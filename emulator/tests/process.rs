@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The process as QEMU meets it: started by its command line, spoken to by vfio-user.
+
+#![allow(missing_docs)]
+
+use rkfd_emulator::memory::host::Mapping;
+use rustix::event::{eventfd, EventfdFlags};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use vfio_user::Client;
+
+const VRAM_MIB: u64 = 256;
+const BAR5: u32 = 5;
+const CONFIG: u32 = 7;
+const MSI: u32 = 1;
+/// `VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER`.
+const EVENT: u32 = 1 << 2 | 1 << 5;
+
+static RUNS: AtomicU32 = AtomicU32::new(0);
+
+struct Run {
+    child: Child,
+    dir: PathBuf,
+}
+
+impl Run {
+    fn start(args: &[&str]) -> Self {
+        let n = RUNS.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("rkfd-emulator-{}-{n}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rkfd-emulator"))
+            .args(["--chip", "mi308x", "--vram-mib", &VRAM_MIB.to_string()])
+            .arg("--socket")
+            .arg(dir.join("gpu.sock"))
+            .arg("--report")
+            .arg(dir.join("report"))
+            .arg("--trace")
+            .arg(dir.join("trace"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert_eq!(line, "ready\n");
+        Self { child, dir }
+    }
+
+    fn connect(&self) -> Client {
+        Client::new(&self.dir.join("gpu.sock")).unwrap()
+    }
+
+    /// Exit status and report.
+    fn end(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        (code, fs::read_to_string(self.dir.join("report")).unwrap())
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn read(client: &mut Client, region: u32, offset: u64) -> u32 {
+    let mut bytes = [0; 4];
+    client.region_read(region, offset, &mut bytes).unwrap();
+    u32::from_le_bytes(bytes)
+}
+
+fn write(client: &mut Client, region: u32, offset: u64, value: u32) {
+    client
+        .region_write(region, offset, &value.to_le_bytes())
+        .unwrap();
+}
+
+/// A BAR's memory, mapped as QEMU maps it.
+fn map(client: &Client, region: u32, size: u64) -> Mapping {
+    let region = client.region(region).unwrap();
+    assert_eq!(region.size, size);
+    let [area] = region.sparse_areas[..] else {
+        panic!("one area of {region:?}")
+    };
+    assert_eq!((area.offset, area.size), (0, size));
+    let file = region.file_offset.as_ref().unwrap();
+    assert_eq!(file.start(), 0);
+    Mapping::file(file.file().try_clone().unwrap(), size).unwrap()
+}
+
+#[test]
+fn a_client_finds_the_chip_and_its_memory() {
+    let run = Run::start(&[]);
+    let mut client = run.connect();
+    assert_eq!(read(&mut client, CONFIG, 0), 0x74a2_1002);
+    assert_eq!(read(&mut client, CONFIG, 8) >> 8, 0x12_0000);
+    assert_eq!(client.get_irq_info(MSI).unwrap().count, 1);
+    assert_eq!(client.get_irq_info(0).unwrap().count, 0, "no INTx");
+    assert_eq!(client.region(BAR5).unwrap().size, 512 << 10);
+    assert!(client.region(BAR5).unwrap().sparse_areas.is_empty());
+    assert_eq!(read(&mut client, BAR5, 0xde3 * 4), VRAM_MIB as u32);
+    // VRAM is one memory, whether mapped or not, and ends with the discovery binary.
+    let vram = map(&client, 0, VRAM_MIB << 20);
+    assert_eq!(
+        read(&mut client, 0, (VRAM_MIB << 20) - (64 << 10)),
+        0x2821_1407
+    );
+    vram.part(0x1000, 4)
+        .unwrap()
+        .u32(0)
+        .unwrap()
+        .store(0xcafe, Ordering::SeqCst);
+    assert_eq!(read(&mut client, 0, 0x1000), 0xcafe);
+    write(&mut client, 0, 0x1004, 0xbeef);
+    assert_eq!(
+        vram.part(0x1004, 4)
+            .unwrap()
+            .u32(0)
+            .unwrap()
+            .load(Ordering::SeqCst),
+        0xbeef
+    );
+    map(&client, 2, 2 << 20);
+    client.shutdown().unwrap();
+    let (code, report) = run.end();
+    assert_eq!((code, report.as_str()), (Some(0), "end violations=0\n"));
+}
+
+#[test]
+fn the_device_reaches_guest_ram_and_interrupts() {
+    let run = Run::start(&[]);
+    let mut client = run.connect();
+    let ram = Mapping::anonymous("ram", 1 << 20).unwrap();
+    client
+        .dma_map(0, 0x1_0000_0000, 1 << 20, ram.fd().unwrap().as_raw_fd())
+        .unwrap();
+    let event = File::from(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap());
+    client
+        .set_irqs(MSI, EVENT, 0, 1, &[event.as_raw_fd()])
+        .unwrap();
+    // Memory and bus mastering on.
+    client.region_write(CONFIG, 4, &6u16.to_le_bytes()).unwrap();
+    // A ring of 4 KiB at 0x1_0000_0000. The write pointer is put ahead of the read pointer by hand,
+    // and a read pointer that does not catch up makes the handler send its message again.
+    let ih = |n: u64| (0x10a0 + n) * 4;
+    write(&mut client, BAR5, ih(0x18d), 1 << 4);
+    write(&mut client, BAR5, ih(0x81), 0x0100_0000);
+    write(
+        &mut client,
+        BAR5,
+        ih(0x80),
+        1 | 10 << 1 | 1 << 17 | 1 << 21 | 1 << 28,
+    );
+    write(&mut client, BAR5, ih(0x84), 64);
+    write(&mut client, BAR5, ih(0x83), 32);
+    let mut count = [0; 8];
+    (&event).read_exact(&mut count).unwrap();
+    assert_eq!(u64::from_ne_bytes(count), 1);
+    // A vector that is taken away is not used any more.
+    client.set_irqs(MSI, 1 << 5, 0, 0, &[]).unwrap();
+    write(&mut client, BAR5, ih(0x83), 32);
+    assert!((&event).read_exact(&mut count).is_err());
+    client.dma_unmap(0x1_0000_0000, 1 << 20).unwrap();
+    client.shutdown().unwrap();
+    let (code, report) = run.end();
+    assert_eq!((code, report.as_str()), (Some(0), "end violations=0\n"));
+}
+
+#[test]
+fn what_is_not_defined_is_reported_and_fails_the_run() {
+    let run = Run::start(&[]);
+    let mut client = run.connect();
+    for _ in 0..3 {
+        assert_eq!(read(&mut client, BAR5, 0x7fff0), 0);
+    }
+    let mut narrow = [0; 2];
+    client.region_read(BAR5, 0xde3 * 4, &mut narrow).unwrap();
+    assert_eq!(narrow, [0xff; 2]);
+    client.region_write(BAR5, 0xde3 * 4, &[0; 8]).unwrap();
+    let mut beyond = [0; 4];
+    client.region_read(0, VRAM_MIB << 20, &mut beyond).unwrap();
+    assert_eq!(beyond, [0xff; 4]);
+    client.shutdown().unwrap();
+    let (code, report) = run.end();
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        report,
+        "violation 3 read of unknown register at 0x7fff0 (word 0x1fffc)\n\
+         violation 1 read of 2 bytes at 0x378c of region 5\n\
+         violation 1 write of 8 bytes at 0x378c of region 5\n\
+         violation 1 read of 4 bytes at 0x10000000 of region 0\n\
+         end violations=6\n"
+    );
+}
+
+#[test]
+fn reset_and_flr_restore_the_start() {
+    let run = Run::start(&[]);
+    let mut client = run.connect();
+    let scratch = (0x1a000 + 0xb60) * 4;
+    for flr in [false, true] {
+        write(&mut client, BAR5, scratch, 0x1234);
+        client.region_write(CONFIG, 4, &6u16.to_le_bytes()).unwrap();
+        assert_eq!(read(&mut client, BAR5, scratch), 0x1234);
+        assert_eq!(read(&mut client, CONFIG, 4) & 0xffff, 6);
+        if flr {
+            client
+                .region_write(CONFIG, 0x6c, &0xa810u16.to_le_bytes())
+                .unwrap();
+        } else {
+            client.reset().unwrap();
+        }
+        assert_eq!(read(&mut client, BAR5, scratch), 0);
+        assert_eq!(read(&mut client, CONFIG, 4) & 0xffff, 0);
+        assert_eq!(
+            read(&mut client, 0, (VRAM_MIB << 20) - (64 << 10)),
+            0x2821_1407
+        );
+    }
+    client.shutdown().unwrap();
+    assert_eq!(run.end().0, Some(0));
+}
+
+#[test]
+fn sigterm_ends_it_with_a_report() {
+    let run = Run::start(&["--inject", "unknown-gc-version"]);
+    let mut client = run.connect();
+    read(&mut client, BAR5, 0x7fff0);
+    read(&mut client, BAR5, 0xde3 * 4);
+    let pid = rustix::process::Pid::from_child(&run.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let trace = run.dir.join("trace");
+    let socket = run.dir.join("gpu.sock");
+    let mut run = run;
+    assert_eq!(run.child.wait().unwrap().code(), Some(1));
+    assert!(!socket.exists());
+    let mut text = String::new();
+    File::open(trace)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    assert!(text.starts_with("{\"seq\":0,"), "{text}");
+    assert!(text.contains(
+        "\"ev\":\"reg_read\",\"reg\":\"RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE\",\"value\":\"0x100\"}"
+    ));
+    assert!(run.end().1.ends_with("end violations=1\n"));
+}
+
+#[test]
+fn a_socket_that_is_taken_is_refused() {
+    let run = Run::start(&[]);
+    let second = Command::new(env!("CARGO_BIN_EXE_rkfd-emulator"))
+        .arg("--socket")
+        .arg(run.dir.join("gpu.sock"))
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(run.dir.join("gpu.sock").exists());
+}
