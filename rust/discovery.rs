@@ -13,7 +13,7 @@ use crate::{
     glue::aperture::Aperture,
     hw::{
         discovery::{
-            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, IpHeader, BINARY_SIGNATURE,
+            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, BINARY_SIGNATURE,
             GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC,
             TABLE_HARVEST, TABLE_IP,
         },

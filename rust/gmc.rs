@@ -107,8 +107,9 @@ impl Enabled {
         hw.flush_hdp();
         hub::set_fault_defaults(regs);
         let enabled = Self(hw.clone());
-        tlb::flush_vmid(hw, 0)?;
         hub::enable(hw);
+        // Linux flushes before: but until the engines know their address range, nothing happens.
+        tlb::flush_vmid(hw, 0)?;
         Ok(enabled)
     }
 }

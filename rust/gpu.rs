@@ -25,6 +25,7 @@ use kernel::{device, pci, prelude::*, sync::Arc};
 
 mod hash;
 mod hw;
+mod nbio;
 mod registry;
 
 pub(crate) use hw::{Hw, Parts, REMAP_OFFSET};
@@ -129,6 +130,7 @@ pub(crate) struct Running {
     _kiq: ring::Started,
     _ih: ih::Enabled,
     _gmc: gmc::Enabled,
+    _nbio: nbio::Enabled,
     gpu: Arc<Gpu>,
 }
 
@@ -145,6 +147,7 @@ pub(crate) fn start(
     hw: Arc<Hw>,
     pci: PciInfo,
 ) -> Result<Running> {
+    let nbio = nbio::Enabled::new(&hw);
     let gmc = gmc::Enabled::new(&hw)?;
     let scheduler = match hw.chip.family.scheduler {
         SchedulerKind::Cpsch => sched::cpsch(&hw)?,
@@ -161,6 +164,7 @@ pub(crate) fn start(
         _kiq: kiq,
         _ih: ih,
         _gmc: gmc,
+        _nbio: nbio,
         gpu,
     })
 }

@@ -6,7 +6,6 @@
 //! `amdgpu_doorbell.h` (layout 1).
 
 use super::{Family, SchedulerKind};
-use kernel::prelude::*;
 
 pub(super) static FAMILY: Family = Family {
     gfx_target_version: 90402,

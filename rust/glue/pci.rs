@@ -2,7 +2,7 @@
 
 //! PCI: where a device sits, and bus mastering as a guard.
 
-use kernel::{bindings, device::Core, pci, prelude::*, sync::aref::ARef};
+use kernel::{bindings, device::Core, pci, sync::aref::ARef};
 
 fn raw(pdev: &pci::Device) -> *mut bindings::pci_dev {
     // `pci::Device` is `repr(transparent)` over `Opaque<pci_dev>`.

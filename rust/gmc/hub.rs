@@ -15,7 +15,6 @@ use crate::{
     hw::regs::{gc_9_4_3 as gc, mmhub_1_8_0 as mm, Bits, Block, Reg},
     regs::Regs,
 };
-use kernel::prelude::*;
 
 /// A register that both kinds of hub have.
 macro_rules! reg {

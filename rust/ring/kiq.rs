@@ -55,14 +55,6 @@ pub(crate) struct Started(Arc<Hw>);
 impl Started {
     /// Starts KIQ on every XCC and lets each run one packet.
     pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
-        use crate::hw::regs::nbio_7_9_0 as nbio;
-        // `nbio_v7_9_enable_doorbell_aperture`.
-        hw.regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, 0xf_ffff);
-        hw.regs.set(
-            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
-            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN::BIF_DOORBELL_APER_EN,
-            1,
-        );
         let mut queues = KVec::new();
         for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
             queues.push(Queue::new(hw, xcc, i)?, GFP_KERNEL)?;
