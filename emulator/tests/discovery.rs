@@ -38,8 +38,10 @@ fn table(binary: &[u8], index: usize) -> &[u8] {
     bytes
 }
 
-/// (hardware id, instance) to (version, base addresses).
-fn ips(binary: &[u8]) -> BTreeMap<(u16, u8), ((u8, u8, u8), Vec<u32>)> {
+/// By hardware id and instance: version and base addresses.
+type Ips = BTreeMap<(u16, u8), ((u8, u8, u8), Vec<u32>)>;
+
+fn ips(binary: &[u8]) -> Ips {
     let table = table(binary, 0);
     assert_eq!(u32_at(table, 0), 0x5344_5049);
     assert_eq!(u16_at(table, 4), 3);

@@ -28,7 +28,7 @@ const REARM: u32 = 1 << 21;
 const BUS: u32 = 1 << 28;
 const OVERFLOW_CLEAR: u32 = 1 << 31;
 const CNTL: u32 =
-    ENABLE | SIZE_FIELD << 1 | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | REARM | BUS;
+    ENABLE | (SIZE_FIELD << 1) | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | REARM | BUS;
 
 struct Handler {
     guest: Guest,
@@ -74,8 +74,8 @@ impl Handler {
     /// How many messages were sent since the last call.
     fn messages(&self) -> u64 {
         let mut bytes = [0; 8];
-        match (&self.msi).read(&mut bytes) {
-            Ok(_) => u64::from_ne_bytes(bytes),
+        match (&self.msi).read_exact(&mut bytes) {
+            Ok(()) => u64::from_ne_bytes(bytes),
             Err(_) => 0,
         }
     }
@@ -95,9 +95,9 @@ fn an_entry_has_every_field() {
     h.guest.device.soc.pasids.bind(8, Some(0x8003));
     h.raise(0x77);
     let e = h.entry(0);
-    assert_eq!(e[0], 0x14 | 181 << 8 | 5 << 16 | 8 << 24);
+    assert_eq!(e[0], 0x14 | (181 << 8) | (5 << 16) | (8 << 24));
     assert_ne!(e[1], 0, "time");
-    assert_eq!(e[3], 0x8003 | 1 << 16);
+    assert_eq!(e[3], 0x8003 | (1 << 16));
     assert_eq!(e[4..], [0x77, 2, 3, 4]);
     assert_eq!(h.written_back(), 32);
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
@@ -179,7 +179,7 @@ fn the_read_pointer_comes_by_doorbell() {
     h.guest
         .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
     h.guest
-        .write(Block::Osssys, "IH_DOORBELL_RPTR", index | 1 << 28);
+        .write(Block::Osssys, "IH_DOORBELL_RPTR", index | (1 << 28));
     h.raise(1);
     h.raise(2);
     assert_eq!(h.messages(), 1);
@@ -192,9 +192,9 @@ fn the_read_pointer_comes_by_doorbell() {
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 0);
     // As nbio_v7_9_ih_doorbell_range does: range of 8 words, port 3 enabled.
     h.guest
-        .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | 8 << 10);
+        .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | (8 << 10));
     h.guest
-        .write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | 8 << 17);
+        .write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | (8 << 17));
     put(bar, u64::from(index) * 4, 64);
     h.guest.device.soc.interrupts.poll();
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 64);
@@ -220,7 +220,7 @@ fn the_ring_can_lie_in_the_kernels_address_space() {
     h.guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_LO", 0x2000);
     h.guest.write(Block::Osssys, "IH_RB_WPTR_ADDR_HI", 0);
     h.guest
-        .write(Block::Osssys, "IH_RB_CNTL", CNTL & !(7 << 28) | 4 << 28);
+        .write(Block::Osssys, "IH_RB_CNTL", CNTL & !(7 << 28) | (4 << 28));
     h.raise(0x55);
     assert_eq!(
         (h.entry(0)[4], h.written_back(), h.messages()),
@@ -238,7 +238,7 @@ fn the_ring_can_lie_in_the_kernels_address_space() {
 fn a_wrong_set_up_is_refused() {
     let h = Handler::new();
     for (name, value) in [
-        ("IH_RB_CNTL", CNTL | 1 << 23),
+        ("IH_RB_CNTL", CNTL | (1 << 23)),
         ("IH_RB_CNTL", CNTL & !(0x1f << 1)),
         ("IH_RB_BASE_HI", 0x100),
         ("IH_RB_WPTR_ADDR_LO", 2),
@@ -285,14 +285,14 @@ fn a_vm_fault_interrupts_if_its_context_says_so() {
     h.guest.device.soc.vm_fault(&fault);
     let e = h.entry(0);
     assert_eq!(
-        (e[0] & 0xff, e[0] >> 8 & 0xff, e[0] >> 24 & 0xf),
+        (e[0] & 0xff, (e[0] >> 8) & 0xff, (e[0] >> 24) & 0xf),
         (0x1b, 0, 8)
     );
     // Linux takes the ring id's bits for valid, read and write.
-    assert_eq!(e[0] >> 16 & 0x38, 0x08 | 0x10);
+    assert_eq!((e[0] >> 16) & 0x38, 0x08 | 0x10);
     assert_eq!(e[3] & 0xffff, 0x8004);
     assert_eq!(
-        u64::from(e[4]) << 12 | u64::from(e[5] & 0xf) << 44,
+        (u64::from(e[4]) << 12) | (u64::from(e[5] & 0xf) << 44),
         fault.va & !0xfff
     );
     assert_eq!(e[5] >> 4, 0x4, "read");

@@ -29,7 +29,7 @@ const PTB: u64 = 0x10_3000;
 const VMID: u8 = 8;
 
 /// An address with another index at every level: PDB2 3, PDB1 5, PDB0 7, PTB 9.
-const VA: u64 = 3 << 39 | 5 << 30 | 7 << 21 | 9 << 12;
+const VA: u64 = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
 
 /// Tables that map VA's page by `pte`.
 fn map(memory: &Memory, pte: u64) {
@@ -129,23 +129,23 @@ fn large_pages_at_every_directory() {
     let (memory, _, report) = memory(&[]);
     // 2 MiB: PDB0's entry without TF.
     map(&memory, 0);
-    put(memory.vram, PDB0 + 7 * 8, 0x80_0000 | V | R | 9 << 7);
+    put(memory.vram, PDB0 + 7 * 8, 0x80_0000 | V | R | (9 << 7));
     mark(memory.vram, 0x80_0000 + 0x12_3450);
     assert_eq!(
-        read(&memory, 3 << 39 | 5 << 30 | 7 << 21 | 0x12_3450),
+        read(&memory, (3 << 39) | (5 << 30) | (7 << 21) | 0x12_3450),
         Ok(0xfeed_0000_0092_3450)
     );
     // 1 GiB: PDB1's entry with PDE_PTE. VRAM is smaller than that: its end is recorded.
     memory.hub(Hub::Gfx).invalidate(1 << VMID);
-    put(memory.vram, PDB1 + 5 * 8, PDE_PTE | V | R | 18 << 7);
+    put(memory.vram, PDB1 + 5 * 8, PDE_PTE | V | R | (18 << 7));
     mark(memory.vram, VRAM - 8);
     assert_eq!(
-        read(&memory, 3 << 39 | 5 << 30 | (VRAM - 8)),
+        read(&memory, (3 << 39) | (5 << 30) | (VRAM - 8)),
         Ok(0xfeed_0000_0000_0000 | (VRAM - 8))
     );
     assert_eq!(report.lines(), []);
     assert_eq!(
-        read(&memory, 3 << 39 | 5 << 30 | VRAM),
+        read(&memory, (3 << 39) | (5 << 30) | VRAM),
         Err(FaultReason::NoMemory)
     );
     assert_eq!(report.count(), 1);
@@ -181,13 +181,13 @@ fn rights_are_kept_apart() {
 #[test]
 fn malformed_entries_are_recorded() {
     let bad = [
-        (PTB + 9 * 8, 0x80_0000 | V | R | 1 << 49, 0),
-        (PTB + 9 * 8, 0x80_0000 | V | R | 1 << 62, 0),
-        (PTB + 9 * 8, 0x80_0000 | V | R | 1 << 3, 0),
+        (PTB + 9 * 8, 0x80_0000 | V | R | (1 << 49), 0),
+        (PTB + 9 * 8, 0x80_0000 | V | R | (1 << 62), 0),
+        (PTB + 9 * 8, 0x80_0000 | V | R | (1 << 3), 0),
         (PDB0 + 7 * 8, 0x80_1000 | V | R, 0),
         (PDB0 + 7 * 8, PTB | V | TF | R, 0),
         (PDB1 + 5 * 8, PDB0 | V | R | BFS_9, 1),
-        (PDB2 + 3 * 8, PDB1 | V | 1 << 52, 2),
+        (PDB2 + 3 * 8, PDB1 | V | (1 << 52), 2),
         (PDB1 + 5 * 8, 0x80_0000 | V | R | PDE_PTE, 1),
     ];
     for (at, entry, level) in bad {
@@ -203,7 +203,7 @@ fn malformed_entries_are_recorded() {
     }
     // The combination for faults without retry is no violation (AMDGPU_VM_NORETRY_FLAGS_TF).
     let (memory, _, report) = memory(&[]);
-    map(&memory, V | S | 1 << 51);
+    map(&memory, V | S | (1 << 51));
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(0)));
     assert_eq!(report.lines(), []);
 }
@@ -212,7 +212,7 @@ fn malformed_entries_are_recorded() {
 fn addresses_outside_the_range_fault() {
     let (memory, _, report) = memory(&[]);
     map(&memory, 0x80_0000 | V | R);
-    for va in [1 << 47, VA | 1 << 48, VA | 1 << 63] {
+    for va in [1 << 47, VA | (1 << 48), VA | (1 << 63)] {
         // Bit 47 must be repeated above; these are no addresses.
         assert_eq!(read(&memory, va), Err(FaultReason::Range), "{va:#x}");
     }
@@ -262,7 +262,7 @@ fn a_fragment_is_kept_as_a_whole() {
         put(
             memory.vram,
             PTB + (8 + i) * 8,
-            (0x80_1000 + i * 0x1000) | V | R | 2 << 7,
+            (0x80_1000 + i * 0x1000) | V | R | (2 << 7),
         );
         mark(memory.vram, 0x80_1000 + i * 0x1000);
     }

@@ -19,7 +19,7 @@ const BAR5: u32 = 5;
 const CONFIG: u32 = 7;
 const MSI: u32 = 1;
 /// `VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER`.
-const EVENT: u32 = 1 << 2 | 1 << 5;
+const EVENT: u32 = (1 << 2) | (1 << 5);
 
 static RUNS: AtomicU32 = AtomicU32::new(0);
 
@@ -159,7 +159,7 @@ fn the_device_reaches_guest_ram_and_interrupts() {
         &mut client,
         BAR5,
         ih(0x80),
-        1 | 10 << 1 | 1 << 17 | 1 << 21 | 1 << 28,
+        1 | (10 << 1) | (1 << 17) | (1 << 21) | (1 << 28),
     );
     write(&mut client, BAR5, ih(0x84), 64);
     write(&mut client, BAR5, ih(0x83), 32);

@@ -136,7 +136,7 @@ fn both_hubs_keep_their_own_contexts() {
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32", 0x12);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_LO32", 0xffff_ffff);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_HI32", 0xf);
-        guest.write(block, "VM_CONTEXT3_CNTL", 1 | 2 << 1 | 9 << 3);
+        guest.write(block, "VM_CONTEXT3_CNTL", 1 | (2 << 1) | (9 << 3));
         let context = guest.device.soc.memory.hub(hub).context(3);
         assert_eq!(
             (context.enabled, context.depth, context.block_size),
@@ -168,14 +168,14 @@ fn an_invalidation_is_acknowledged_and_works() {
     let memory = &guest.device.soc.memory;
     common::user_context(memory, Hub::Gfx, 2, 0x10_0000);
     put(memory.vram, 0x10_0000, 0x10_1001);
-    put(memory.vram, 0x10_1000, 0x10_2001 | 9 << 59);
+    put(memory.vram, 0x10_1000, 0x10_2001 | (9 << 59));
     // A page of 2 MiB at address 0.
     put(memory.vram, 0x10_2000, 0x20_0061);
     let space = memory.space(Hub::Gfx, 2);
     assert!(space.load_u32(0).is_ok());
     put(memory.vram, 0x10_2000, 0);
     // Per VMID, L2 PTEs, L2 PDE0-2, L1 PTEs.
-    let request = 1 << 2 | 0x1f << 18;
+    let request = (1 << 2) | (0x1f << 18);
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
     guest.expect_violation("address range is not the whole one");
     assert!(space.load_u32(0).is_ok());
@@ -218,9 +218,9 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
         .soc
         .vm_fault(&fault(va, Access::Write, FaultReason::Permission));
     let status = guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS");
-    assert_eq!(status >> 20 & 0xf, 9, "VMID");
-    assert_eq!(status >> 18 & 1, 1, "RW");
-    assert_eq!(status >> 4 & 0xf, 1 << 2, "PERMISSION_FAULTS: write");
+    assert_eq!((status >> 20) & 0xf, 9, "VMID");
+    assert_eq!((status >> 18) & 1, 1, "RW");
+    assert_eq!((status >> 4) & 0xf, 1 << 2, "PERMISSION_FAULTS: write");
     assert_eq!(status & 1, 0);
     assert_eq!(
         guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"),
@@ -250,7 +250,7 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
         .soc
         .vm_fault(&fault(0x1000, Access::Read, FaultReason::Invalid(2)));
     assert_eq!(
-        guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS") >> 1 & 7,
+        (guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS") >> 1) & 7,
         3,
         "WALKER_ERROR: PDE1"
     );
@@ -267,7 +267,7 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
 #[test]
 fn pasids_bind_vmids() {
     let guest = Guest::new(&[]);
-    guest.write(Block::Athub, "ATC_VMID8_PASID_MAPPING", 1 << 31 | 0x8001);
+    guest.write(Block::Athub, "ATC_VMID8_PASID_MAPPING", (1 << 31) | 0x8001);
     assert_eq!(
         guest.read(Block::Athub, "ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
         1 << 8
@@ -280,10 +280,10 @@ fn pasids_bind_vmids() {
     let pasids = &guest.device.soc.pasids;
     assert_eq!((pasids.get(8), pasids.get(9)), (Some(0x8001), None));
     pasids.bind(9, Some(0x8001));
-    assert_eq!(pasids.vmids_of(0x8001), 1 << 8 | 1 << 9);
+    assert_eq!(pasids.vmids_of(0x8001), (1 << 8) | (1 << 9));
     assert_eq!(
         guest.read(Block::Athub, "ATC_VMID9_PASID_MAPPING"),
-        1 << 31 | 0x8001
+        (1 << 31) | 0x8001
     );
     assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT"), 0x8001);
     assert_eq!(guest.read(Block::Osssys, "IH_VMID_9_LUT_MM"), 0x8001);
@@ -303,7 +303,7 @@ fn a_cold_device_has_no_firmware() {
     let warm = Guest::new(&[]);
     assert_ne!(warm.read(Block::Mp0, "MP0_SMN_C2PMSG_81"), 0);
     assert_eq!(
-        warm.read(Block::Nbio, "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0") >> 24 & 0xf,
+        (warm.read(Block::Nbio, "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0") >> 24) & 0xf,
         1
     );
 }

@@ -201,11 +201,11 @@ mod tests {
         while at != 0 {
             let head = word(&c, at.into());
             list.push((head & 0xff, at));
-            at = head >> 8 & 0xff;
+            at = (head >> 8) & 0xff;
         }
         assert_eq!(list, [(0x01, 0x50), (0x10, 0x64), (0x05, 0xa0)]);
         assert_eq!(word(&c, 0xa0) >> 16, 0x80);
-        assert_ne!(word(&c, 0x64 + 4) & 1 << 28, 0, "FLR");
+        assert_ne!(word(&c, 0x64 + 4) & (1 << 28), 0, "FLR");
         assert_eq!(word(&c, 0x100), 0, "no extended capabilities");
     }
 
@@ -216,7 +216,7 @@ mod tests {
             c.write(at, &u32::MAX.to_le_bytes());
         }
         let wide = |c: &Config, at| {
-            !(u64::from(word(c, at) & !0xf) | u64::from(word(c, at + 4)) << 32) + 1
+            !(u64::from(word(c, at) & !0xf) | (u64::from(word(c, at + 4)) << 32)) + 1
         };
         assert_eq!(wide(&c, 0x10), 16 << 30);
         assert_eq!(wide(&c, 0x18), 2 << 20);

@@ -145,7 +145,7 @@ pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
     let mut r = memory.hub(hub).registers();
     let n = usize::from(vmid);
     // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 2, PAGE_TABLE_BLOCK_SIZE 9.
-    r.cntl[n] = 1 | 2 << 1 | 9 << 3;
+    r.cntl[n] = 1 | (2 << 1) | (9 << 3);
     r.base[n] = [root as u32 | 1, (root >> 32) as u32];
     r.start[n] = [0, 0];
     r.end[n] = [0xffff_ffff, 0xf];
@@ -156,10 +156,10 @@ pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
 pub fn kernel_context(memory: &Memory, hub: Hub, table: u64, pages: u32) {
     let mut r = memory.hub(hub).registers();
     // ENABLE_L1_TLB, SYSTEM_ACCESS_MODE 3, ENABLE_ADVANCED_DRIVER_MODEL, MTYPE UC.
-    r.l1_cntl = 1 | 3 << 3 | 1 << 6 | 3 << 11;
+    r.l1_cntl = 1 | (3 << 3) | (1 << 6) | (3 << 11);
     let [fb_base, fb_top, _] = r.fb;
     r.agp = [0, 0xff_ffff, 0];
-    r.system = [fb_base << 6, fb_top << 6 | 0x3f];
+    r.system = [fb_base << 6, (fb_top << 6) | 0x3f];
     r.cntl[0] = 1;
     r.base[0] = [table as u32 | 1, (table >> 32) as u32];
     r.start[0] = [0, 0];
