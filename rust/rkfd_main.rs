@@ -66,6 +66,7 @@ struct Rkfd {
     driver: kernel::driver::Registration<kernel::pci::Adapter<driver::Driver>>,
     #[pin]
     frontend: frontend::Frontend,
+    pasids: vm::pasid::Pasids,
     last: frontend::Last,
 }
 
@@ -81,6 +82,7 @@ impl kernel::InPlaceModule for Rkfd {
                 module,
             ),
             processes: frontend::Processes,
+            pasids: vm::pasid::Pasids,
             last: frontend::Last,
         })
     }

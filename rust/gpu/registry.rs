@@ -42,6 +42,10 @@ pub(super) fn remove(gpu: &Arc<Gpu>) {
     if let Some(at) = list.iter().position(|other| Arc::ptr_eq(other, gpu)) {
         let _ = list.remove(at);
     }
+    if list.is_empty() {
+        // A static is never dropped: its memory goes now.
+        *list = KVec::new();
+    }
 }
 
 /// `id`, or the next one that no GPU has (`kfd_generate_gpu_id`).

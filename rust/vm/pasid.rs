@@ -23,9 +23,13 @@ pub(crate) fn init() {
     unsafe { PASIDS.init() };
 }
 
-/// Frees what holds the numbers, when the module goes.
-pub(crate) fn exit() {
-    *PASIDS.lock() = None;
+/// The numbers, as long as the module is there; dropped, the memory that holds them is freed.
+pub(crate) struct Pasids;
+
+impl Drop for Pasids {
+    fn drop(&mut self) {
+        *PASIDS.lock() = None;
+    }
 }
 
 /// A PASID; free again when dropped.
