@@ -207,6 +207,67 @@ fn the_read_pointer_comes_by_doorbell() {
 }
 
 #[test]
+fn a_doorbell_of_an_earlier_driver_is_forgotten() {
+    let h = Handler::new();
+    let soc = &h.guest.device.soc;
+    let (index, bar) = (0x1a0 << 1, soc.doorbells.file());
+    let connect = |h: &Handler| {
+        h.guest
+            .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+        h.guest
+            .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | (8 << 10));
+        h.guest
+            .write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | (8 << 17));
+        h.guest.write(Block::Osssys, "IH_RB_RPTR", 0);
+        h.guest.write(Block::Osssys, "IH_RB_WPTR", 0);
+        h.guest
+            .write(Block::Osssys, "IH_DOORBELL_RPTR", index | (1 << 28));
+    };
+    for leave_enabled in [true, false, true] {
+        connect(&h);
+        h.raise(1);
+        h.raise(2);
+        assert_eq!(h.messages(), 1);
+        put(bar, u64::from(index) * 4, 64);
+        soc.interrupts.poll();
+        assert_eq!(
+            h.guest.read(Block::Osssys, "IH_RB_RPTR"),
+            64,
+            "the same value as last time"
+        );
+        h.raise(3);
+        assert_eq!(h.messages(), 1);
+        if !leave_enabled {
+            h.guest
+                .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 0);
+            assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 64);
+        }
+    }
+    assert_eq!(h.guest.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn a_message_waits_for_its_vector() {
+    let h = Handler::new();
+    h.guest.device.soc.interrupts.set_msi(None);
+    h.raise(1);
+    assert_eq!(h.messages(), 0);
+    h.guest
+        .device
+        .soc
+        .interrupts
+        .set_msi(Some(h.msi.try_clone().unwrap()));
+    assert_eq!(h.messages(), 1);
+    // Reconnected with the message still unanswered: it is not sent twice.
+    h.guest
+        .device
+        .soc
+        .interrupts
+        .set_msi(Some(h.msi.try_clone().unwrap()));
+    assert_eq!(h.messages(), 0);
+}
+
+#[test]
 fn the_ring_can_lie_in_the_kernels_address_space() {
     let h = Handler::new();
     let memory = &h.guest.device.soc.memory;

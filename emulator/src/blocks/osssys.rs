@@ -135,7 +135,7 @@ impl IpBlock for Osssys {
             "IH_RB_BASE_HI" | "IH_RB_WPTR" | "IH_RB_WPTR_ADDR_LO" | "IH_RB_WPTR_ADDR_HI" => {
                 return Err(Refused::Undefined("reserved bits".into()));
             }
-            "IH_DOORBELL_RPTR" => interrupts.ring().doorbell = value,
+            "IH_DOORBELL_RPTR" => interrupts.set_doorbell(value),
             "IH_CHICKEN" => interrupts.ring().chicken = value,
             "IH_STATUS" | "IH_INT_FLOOD_STATUS" => return Err(Refused::ReadOnly),
             "IH_RB_CNTL_RING1" if IH_RB_CNTL::RB_ENABLE.get(value) != 0 => {

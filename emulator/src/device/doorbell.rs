@@ -59,19 +59,25 @@ impl Doorbells {
     /// Enables or disables the aperture. What was stored while it was disabled never reached the
     /// device: it is recorded and dropped.
     pub fn enable(&self, on: bool) {
-        if self.enabled.swap(on, Ordering::AcqRel) || !on {
+        if self.enabled.swap(on, Ordering::AcqRel) == on {
             return;
         }
-        for index in (0..self.words()).step_by(2) {
-            if let Some(word) = self.all.u64(index as usize * 4) {
-                if word.load(Ordering::Acquire) != 0 {
-                    self.report.violation(format_args!(
-                        "doorbell {index:#x} rung while the aperture was disabled"
-                    ));
-                    word.store(0, Ordering::Release);
-                }
+        for (index, word) in self.rung() {
+            if on {
+                self.report.violation(format_args!(
+                    "doorbell {index:#x} rung while the aperture was disabled"
+                ));
             }
+            word.store(0, Ordering::Release);
         }
+    }
+
+    /// The 64-bit doorbells that are not zero.
+    fn rung(&self) -> impl Iterator<Item = (u32, &'static AtomicU64)> + '_ {
+        (0..self.words())
+            .step_by(2)
+            .filter_map(|index| Some((index, self.all.u64(index as usize * 4)?)))
+            .filter(|(_, word)| word.load(Ordering::Acquire) != 0)
     }
 
     /// The 64-bit doorbell at a word index, with acquire order: what the guest wrote before it
@@ -113,10 +119,19 @@ impl Doorbells {
         }
     }
 
+    /// Sets the 32-bit doorbell at a word index, as [`Doorbells::store`] does.
+    pub fn store_u32(&self, index: u32, value: u32) {
+        if let Some(word) = self.all.u32(index as usize * 4) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
     /// Sets which words reach the interrupt handler.
     pub fn route_ih(&self, first: u32, count: u32) {
-        self.ih
-            .store(u64::from(first) | (u64::from(count) << 32), Ordering::Release);
+        self.ih.store(
+            u64::from(first) | (u64::from(count) << 32),
+            Ordering::Release,
+        );
     }
 
     /// Whether a word reaches the interrupt handler.
@@ -130,13 +145,8 @@ impl Doorbells {
     pub fn reset(&self) {
         self.enabled.store(false, Ordering::Release);
         self.route_ih(0, 0);
-        for at in (0..self.all.len()).step_by(8) {
-            if let Some(word) = self.all.u64(at) {
-                // A page that was never touched stays untouched.
-                if word.load(Ordering::Relaxed) != 0 {
-                    word.store(0, Ordering::Relaxed);
-                }
-            }
+        for (_, word) in self.rung() {
+            word.store(0, Ordering::Release);
         }
     }
 }

@@ -123,8 +123,25 @@ impl Interrupts {
     }
 
     /// Connects the event that sends the message, or disconnects it.
+    /// Entries that wait without a message get one.
     pub fn set_msi(&self, event: Option<File>) {
         *self.msi.lock().unwrap_or_else(PoisonError::into_inner) = event;
+        let mut ring = self.ring();
+        if !ring.sent {
+            self.settle(&mut ring);
+        }
+    }
+
+    /// Connects the read pointer to a doorbell (`IH_DOORBELL_RPTR`). What it was rung with before
+    /// was for nobody.
+    pub fn set_doorbell(&self, value: u32) {
+        let mut ring = self.ring();
+        ring.doorbell = value;
+        ring.rung = 0;
+        if IH_DOORBELL_RPTR::ENABLE.get(value) != 0 {
+            self.doorbells
+                .store_u32(IH_DOORBELL_RPTR::OFFSET.get(value), 0);
+        }
     }
 
     /// Raises an interrupt. `pasid` is the process of the VMID by the handler's table, `now` the
@@ -202,17 +219,21 @@ impl Interrupts {
         if !ring.has(IH_RB_CNTL::ENABLE_INTR) || (ring.has(IH_RB_CNTL::RPTR_REARM) && ring.sent) {
             return;
         }
-        ring.sent = true;
         let msi = self.msi.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = msi
+        ring.sent = msi
             .as_ref()
             .is_some_and(|mut event| event.write_all(&1u64.to_ne_bytes()).is_ok());
         self.trace
-            .event("msi", &[("sent", Value::Num(sent.into()))]);
+            .event("msi", &[("sent", Value::Num(ring.sent.into()))]);
     }
 
     fn read_doorbell(&self, ring: &mut Ring) {
         if IH_DOORBELL_RPTR::ENABLE.get(ring.doorbell) == 0 {
+            return;
+        }
+        if !self.doorbells.is_enabled() {
+            // Disabling clears the doorbells.
+            ring.rung = 0;
             return;
         }
         let index = IH_DOORBELL_RPTR::OFFSET.get(ring.doorbell);
