@@ -103,6 +103,8 @@ struct State {
     serial: u64,
     /// The device went: waiting makes no sense any more.
     lost: bool,
+    /// The process ended: nothing may be made any more.
+    ended: bool,
 }
 
 impl State {
@@ -141,6 +143,7 @@ impl Events {
                 slots: 0,
                 serial: 0,
                 lost: false,
+                ended: false,
             }, "rkfd events"),
         })
     }
@@ -152,6 +155,9 @@ impl Events {
     /// EBUSY when there is one, EINVAL when it is too small.
     pub(crate) fn set_page(&self, bo: Arc<Bo>, handle: u64) -> Result {
         let mut state = self.state.lock();
+        if state.ended {
+            return Err(EBADF);
+        }
         if state.page.is_some() {
             return Err(EBUSY);
         }
@@ -217,6 +223,9 @@ impl Events {
     pub(crate) fn create(&self, gpu: &Gpu, kind: u32, auto_reset: bool) -> Result<Created> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
+        if state.ended {
+            return Err(EBADF);
+        }
         let serial = state.serial;
         state.serial = serial.wrapping_add(1);
         let event = Event {
@@ -291,6 +300,7 @@ impl Events {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         state.lost = true;
+        state.ended = true;
         for table in [&mut state.signals, &mut state.others] {
             while let Some((_, event)) = table.pop() {
                 event.wake();

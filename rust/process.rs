@@ -33,6 +33,7 @@ use kernel::{
 };
 
 mod device;
+mod limit;
 mod memory;
 mod registry;
 mod teardown;

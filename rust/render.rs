@@ -11,10 +11,6 @@
 //! Lock order: nodes -> nothing; a node's objects are a leaf that faults take.
 
 use crate::{
-    bo::{
-        Bo,
-        Caching, //
-    },
     debugfs::{Count, RENDER_FILES},
     glue::{
         anon_inode::AnonInode,
@@ -26,10 +22,8 @@ use crate::{
             Node,
             Region, //
         },
-        user,
         vma::{
             Area,
-            CpuCaching,
             Fault,
             VmOps, //
         },
@@ -42,9 +36,7 @@ use crate::{
 };
 use kernel::{
     new_mutex,
-    page::PAGE_SIZE,
     prelude::*,
-    rbtree::RBTree,
     str::CString,
     sync::{
         atomic::{
@@ -55,11 +47,13 @@ use kernel::{
         ArcBorrow,
         Mutex, //
     },
-    uaccess::{
-        UserPtr,
-        UserSlice, //
-    },
 };
+
+mod mapping;
+mod version;
+
+pub(crate) use mapping::Mapping;
+use mapping::Objects;
 
 /// The device.
 pub(crate) struct Render;
@@ -68,9 +62,6 @@ static FOPS: Fops = Fops::new::<Render>();
 static VM_OPS: VmOps = VmOps::new::<Render>();
 // The name "drm" is the DRM core's.
 static CLASS: Class = Class::new(c"rkfd-render", Folder::Dri);
-
-/// Where offsets of DRM files start (`DRM_FILE_PAGE_OFFSET_START`).
-const FIRST_OFFSET: u64 = 1 << 32;
 
 /// What there is while the module is loaded.
 struct Nodes {
@@ -120,39 +111,6 @@ pub(crate) struct RenderNode {
     objects: Mutex<Objects>,
 }
 
-/// Buffer objects by their offset.
-struct Objects {
-    /// The device went: no page may be mapped any more.
-    gone: bool,
-    next: u64,
-    by_offset: RBTree<u64, Object>,
-}
-
-struct Object {
-    bo: Arc<Bo>,
-    /// The file that may map it.
-    owner: usize,
-}
-
-impl Objects {
-    /// The object that an offset lies in, and how far.
-    fn find(&self, offset: u64) -> Option<(&Object, u64)> {
-        let (start, object) = match self.by_offset.cursor_lower_bound(&offset) {
-            Some(cursor) if *cursor.current().0 == offset => (offset, self.by_offset.get(&offset)?),
-            Some(cursor) => {
-                let start = *cursor.peek_prev()?.0;
-                (start, self.by_offset.get(&start)?)
-            }
-            None => {
-                let start = *self.by_offset.cursor_back()?.current().0;
-                (start, self.by_offset.get(&start)?)
-            }
-        };
-        let within = offset.checked_sub(start)?;
-        (within < object.bo.size()).then_some((object, within))
-    }
-}
-
 impl RenderNode {
     /// Makes the node of a GPU.
     pub(crate) fn add(gpu: &Arc<Gpu>) -> Result {
@@ -167,11 +125,7 @@ impl RenderNode {
                 gpu: gpu.clone(),
                 minor,
                 inode,
-                objects <- new_mutex!(Objects {
-                    gone: false,
-                    next: FIRST_OFFSET,
-                    by_offset: RBTree::new(),
-                }, "rkfd render objects"),
+                objects <- new_mutex!(Objects::new(), "rkfd render objects"),
             }),
             GFP_KERNEL,
         )?;
@@ -195,7 +149,7 @@ impl RenderNode {
             })
         };
         if let Some((node, device)) = removed {
-            node.objects.lock().gone = true;
+            node.objects.lock().close();
             node.inode.revoke_all();
             drop(device);
         }
@@ -267,57 +221,6 @@ impl RenderFile {
     }
 }
 
-/// A buffer object's place in a render node's offsets.
-pub(crate) struct Mapping {
-    node: Arc<RenderNode>,
-    offset: u64,
-    size: u64,
-}
-
-impl Mapping {
-    /// Gives a buffer object an offset; only `file` can map it.
-    pub(crate) fn new(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
-        let node = file.node.clone();
-        let size = bo.size();
-        let object = Object {
-            bo: bo.clone(),
-            owner: file.key(),
-        };
-        let offset = {
-            let mut objects = node.objects.lock();
-            if objects.gone {
-                return Err(ENODEV);
-            }
-            let offset = objects.next;
-            // A page is left out between two, so that no mapping reaches into the next.
-            let next = size
-                .checked_add(PAGE_SIZE as u64)
-                .and_then(|n| offset.checked_add(n));
-            let next = next.filter(|next| *next < i64::MAX as u64).ok_or(ENOSPC)?;
-            objects
-                .by_offset
-                .try_create_and_insert(offset, object, GFP_KERNEL)?;
-            objects.next = next;
-            offset
-        };
-        Ok(Self { node, offset, size })
-    }
-
-    /// For the program's mmap.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // From here on a fault finds nothing; then the pages that are mapped go.
-        let object = self.node.objects.lock().by_offset.remove(&self.offset);
-        self.node.inode.revoke(self.offset, self.size);
-        drop(object);
-    }
-}
-
 impl CharDevice for Render {
     type File = RenderFile;
 
@@ -350,78 +253,17 @@ impl CharDevice for Render {
             return Err(ENOTTY);
         }
         match ioc::ioc_number(cmd) {
-            n if n == abi::VERSION.info.number => version(cmd, arg).map(|()| 0),
+            n if n == abi::VERSION.info.number => version::version(cmd, arg).map(|()| 0),
             // What the DRM core says of a number it has no entry for.
             _ => Err(EINVAL),
         }
     }
 
     fn mmap(file: ArcBorrow<'_, RenderFile>, area: &Area<'_>) -> Result {
-        let objects = file.node.objects.lock();
-        if objects.gone {
-            return Err(ENODEV);
-        }
-        let object = objects.by_offset.get(&area.offset()).ok_or(EINVAL)?;
-        if area.len() as u64 > object.bo.size() {
-            return Err(EINVAL);
-        }
-        if object.owner != file.key() {
-            return Err(EACCES);
-        }
-        let caching = match object.bo.caching() {
-            Caching::Cached => CpuCaching::WriteBack,
-            Caching::WriteCombine => CpuCaching::WriteCombine,
-            Caching::Uncached => CpuCaching::Uncached,
-        };
-        area.map(caching, true)
+        file.node.objects.lock().map(&file, area)
     }
 
     fn fault(file: ArcBorrow<'_, RenderFile>, fault: &Fault<'_>) -> Result {
-        let objects = file.node.objects.lock();
-        if objects.gone {
-            return Err(ENODEV);
-        }
-        let (object, within) = objects.find(fault.offset()).ok_or(EFAULT)?;
-        if object.bo.placement().is_none() {
-            // Doorbells and registers are mapped on /dev/kfd.
-            return Err(EFAULT);
-        }
-        fault.insert(object.bo.pfn(within)?)
+        file.node.objects.lock().fault(fault)
     }
-}
-
-/// DRM_IOCTL_VERSION: who we are, as amdgpu says it.
-fn version(cmd: u32, arg: usize) -> Result {
-    const SIZE: usize = core::mem::size_of::<abi::DrmVersion>();
-    let user_size = ioc::ioc_size(cmd).min(SIZE);
-    let address = UserPtr::from_addr(arg);
-    let mut bytes = [0u8; SIZE];
-    let user_bytes = bytes.get_mut(..user_size).ok_or(EINVAL)?;
-    UserSlice::new(address, user_size)
-        .reader()
-        .read_slice(user_bytes)?;
-    let mut v: abi::DrmVersion = user::read_abi(&bytes)?;
-    v.version_major = 3;
-    v.version_minor = 64;
-    v.version_patchlevel = 0;
-    copy_string(&mut v.name_len, v.name, b"amdgpu")?;
-    copy_string(&mut v.date_len, v.date, b"0")?;
-    copy_string(&mut v.desc_len, v.desc, b"AMD GPU")?;
-    user::write_abi(&mut bytes, &v)?;
-    let user_bytes = bytes.get(..user_size).ok_or(EINVAL)?;
-    UserSlice::new(address, user_size)
-        .writer()
-        .write_slice(user_bytes)
-}
-
-/// As much of a string as there is room for, and its whole length.
-fn copy_string(len: &mut u64, to: u64, s: &[u8]) -> Result {
-    let room = core::mem::replace(len, s.len() as u64).min(s.len() as u64) as usize;
-    if to == 0 || room == 0 {
-        return Ok(());
-    }
-    let part = s.get(..room).ok_or(EINVAL)?;
-    UserSlice::new(UserPtr::from_addr(to as usize), room)
-        .writer()
-        .write_slice(part)
 }

@@ -8,9 +8,12 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`. Called with the process' state.
 
-use super::device::{
-    DeviceState,
-    Handle, //
+use super::{
+    device::{
+        DeviceState,
+        Handle, //
+    },
+    limit::GttShare,
 };
 use crate::{
     bo::{
@@ -48,8 +51,9 @@ const END: u32 = i32::MAX as u32;
 /// A buffer object of a process.
 pub(crate) struct Mem {
     /// Where programs map it; taken from them before the memory goes.
-    mapping: Mapping,
+    _mapping: Mapping,
     bo: Arc<Bo>,
+    _share: Option<GttShare>,
     va: u64,
     flags: u32,
     /// Queues that use it.
@@ -120,6 +124,19 @@ pub(crate) struct AllocRequest {
     pub(crate) user_address: u64,
 }
 
+impl AllocRequest {
+    /// Bytes of the object: half of what was asked for when it is to be mapped twice.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when nothing is left of it.
+    fn bo_size(&self) -> Result<u64> {
+        let double = self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0;
+        let size = if double { self.size >> 1 } else { self.size };
+        page_align(size).filter(|size| *size > 0).ok_or(EINVAL)
+    }
+}
+
 /// What it gives.
 pub(crate) struct Allocated {
     /// The lower half of the handle.
@@ -154,22 +171,16 @@ impl DeviceState {
         if slice.is_none() && has(abi::ALLOC_MMIO_REMAP) && r.size != PAGE_SIZE as u64 {
             return Err(EINVAL);
         }
-        let kind = |placement| -> Result<Arc<Bo>> {
-            let size = if has(abi::ALLOC_AQL_QUEUE_MEM) {
-                r.size >> 1
-            } else {
-                r.size
-            };
-            let size = page_align(size).filter(|size| *size > 0).ok_or(EINVAL)?;
-            if matches!(placement, Placement::Vram) && size > gpu.vram_available() {
+        let (bo, share) = if has(abi::ALLOC_VRAM) {
+            let size = r.bo_size()?;
+            if size > gpu.vram_available() {
                 return Err(ENOMEM);
             }
-            Bo::new(gpu, placement, size)
-        };
-        let bo = if has(abi::ALLOC_VRAM) {
-            kind(Placement::Vram)?
+            (Bo::new(gpu, Placement::Vram, size)?, None)
         } else if has(abi::ALLOC_GTT) {
-            kind(Placement::Gtt)?
+            let size = r.bo_size()?;
+            let share = GttShare::new(size)?;
+            (Bo::new(gpu, Placement::Gtt, size)?, Some(share))
         } else if has(abi::ALLOC_USERPTR) {
             if r.user_address == 0 {
                 return Err(EINVAL);
@@ -177,22 +188,23 @@ impl DeviceState {
             // What a kernel without user pointers (CONFIG_DRM_AMDGPU_USERPTR=n) says.
             return Err(ENODEV);
         } else if let Some(slice) = slice {
-            slice.bo()?
+            (slice.bo()?, None)
         } else if has(abi::ALLOC_MMIO_REMAP) {
-            Bo::mmio_remap(gpu).map_err(|_| ENOMEM)?
+            (Bo::mmio_remap(gpu).map_err(|_| ENOMEM)?, None)
         } else {
             return Err(EINVAL);
         };
-        self.add(bo, r)
+        self.add(bo, share, r)
     }
 
-    fn add(&mut self, bo: Arc<Bo>, r: &AllocRequest) -> Result<Allocated> {
+    fn add(&mut self, bo: Arc<Bo>, share: Option<GttShare>, r: &AllocRequest) -> Result<Allocated> {
         let mapping = Mapping::new(&self.bound()?.file, &bo)?;
         let mmap_offset = mapping.offset();
         let mem = Arc::new(
             Mem {
-                mapping,
+                _mapping: mapping,
                 bo,
+                _share: share,
                 va: r.va,
                 flags: r.flags,
                 queues: Atomic::new(0),

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where buffer objects appear on a render node: offsets, and the faults of their mappings.
+//!
+//! A fault looks an object up and inserts its page under the node's mutex. Whoever takes an object
+//! away removes it under that mutex first and takes its pages out of all mappings then: no page
+//! stays mapped.
+
+use super::{
+    RenderFile,
+    RenderNode, //
+};
+use crate::{
+    bo::{
+        Bo,
+        Caching, //
+    },
+    glue::vma::{
+        Area,
+        CpuCaching,
+        Fault, //
+    },
+};
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*,
+    rbtree::RBTree,
+    sync::Arc, //
+};
+
+/// Where offsets of DRM files start (`DRM_FILE_PAGE_OFFSET_START`).
+const FIRST_OFFSET: u64 = 1 << 32;
+
+/// Buffer objects by their offset.
+pub(super) struct Objects {
+    /// The device went: no page may be mapped any more.
+    gone: bool,
+    next: u64,
+    by_offset: RBTree<u64, Object>,
+}
+
+struct Object {
+    bo: Arc<Bo>,
+    /// The file that may map it.
+    owner: usize,
+}
+
+impl Objects {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self {
+            gone: false,
+            next: FIRST_OFFSET,
+            by_offset: RBTree::new(),
+        }
+    }
+
+    /// From now on nothing can be mapped.
+    pub(super) fn close(&mut self) {
+        self.gone = true;
+    }
+
+    /// Sets up a new mapping of a file.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when no object starts there or it is smaller, EACCES when it is another file's.
+    pub(super) fn map(&self, file: &RenderFile, area: &Area<'_>) -> Result {
+        if self.gone {
+            return Err(ENODEV);
+        }
+        let object = self.by_offset.get(&area.offset()).ok_or(EINVAL)?;
+        if area.len() as u64 > object.bo.size() {
+            return Err(EINVAL);
+        }
+        if object.owner != file.key() {
+            return Err(EACCES);
+        }
+        let caching = match object.bo.caching() {
+            Caching::Cached => CpuCaching::WriteBack,
+            Caching::WriteCombine => CpuCaching::WriteCombine,
+            Caching::Uncached => CpuCaching::Uncached,
+        };
+        area.map(caching, true)
+    }
+
+    /// Inserts the page that was touched.
+    pub(super) fn fault(&self, fault: &Fault<'_>) -> Result {
+        if self.gone {
+            return Err(ENODEV);
+        }
+        let (object, within) = self.find(fault.offset()).ok_or(EFAULT)?;
+        if object.bo.placement().is_none() {
+            // Doorbells and registers are mapped on /dev/kfd.
+            return Err(EFAULT);
+        }
+        fault.insert(object.bo.pfn(within)?)
+    }
+
+    /// The object that an offset lies in, and how far.
+    fn find(&self, offset: u64) -> Option<(&Object, u64)> {
+        let (start, object) = match self.by_offset.cursor_lower_bound(&offset) {
+            Some(cursor) if *cursor.current().0 == offset => (offset, self.by_offset.get(&offset)?),
+            Some(cursor) => {
+                let start = *cursor.peek_prev()?.0;
+                (start, self.by_offset.get(&start)?)
+            }
+            None => {
+                let start = *self.by_offset.cursor_back()?.current().0;
+                (start, self.by_offset.get(&start)?)
+            }
+        };
+        let within = offset.checked_sub(start)?;
+        (within < object.bo.size()).then_some((object, within))
+    }
+}
+
+/// A buffer object's place in a render node's offsets.
+pub(crate) struct Mapping {
+    node: Arc<RenderNode>,
+    offset: u64,
+    size: u64,
+}
+
+impl Mapping {
+    /// Gives a buffer object an offset; only `file` can map it.
+    pub(crate) fn new(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
+        let node = file.node.clone();
+        let size = bo.size();
+        let object = Object {
+            bo: bo.clone(),
+            owner: file.key(),
+        };
+        let offset = {
+            let mut guard = node.objects.lock();
+            let objects = &mut *guard;
+            if objects.gone {
+                return Err(ENODEV);
+            }
+            let offset = objects.next;
+            // A page is left out between two, so that no mapping reaches into the next.
+            let next = size
+                .checked_add(PAGE_SIZE as u64)
+                .and_then(|n| offset.checked_add(n));
+            let next = next.filter(|next| *next < i64::MAX as u64).ok_or(ENOSPC)?;
+            objects
+                .by_offset
+                .try_create_and_insert(offset, object, GFP_KERNEL)?;
+            objects.next = next;
+            offset
+        };
+        Ok(Self { node, offset, size })
+    }
+
+    /// For the program's mmap.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // From here on a fault finds nothing; then the pages that are mapped go.
+        let object = self.node.objects.lock().by_offset.remove(&self.offset);
+        self.node.inode.revoke(self.offset, self.size);
+        drop(object);
+    }
+}
