@@ -117,5 +117,8 @@ impl Enabled {
 impl Drop for Enabled {
     fn drop(&mut self) {
         hub::disable(&self.0.regs);
+        // Nothing translates addresses of processes any more: what an unanswered request left
+        // behind can be freed.
+        self.0.release_kept();
     }
 }

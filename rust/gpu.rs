@@ -156,7 +156,7 @@ pub(crate) fn start(
     let gpu = Arc::new(Gpu { id, pci, hw: hw.clone(), scheduler: scheduler.clone() }, GFP_KERNEL)?;
     let ih = ih::Enabled::new(pdev, &gpu)?;
     let kiq = ring::Started::new(&hw)?;
-    let scheduler = sched::Started::new(&hw, scheduler)?;
+    let scheduler = sched::Started::new(&gpu, scheduler)?;
     let listed = Listed::new(&gpu)?;
     Ok(Running {
         _listed: listed,

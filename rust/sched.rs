@@ -16,15 +16,17 @@
 use crate::{
     bo::Bo,
     doorbell::Doorbell,
-    gpu::Hw,
+    gpu::{Gpu, Hw},
     upcall::Pasid,
     vm::{self, Vm},
 };
 use kernel::{fmt, prelude::*, sync::Arc};
 
 mod cpsch;
+mod hang;
 mod queue;
 
+pub(crate) use hang::Notice;
 pub(crate) use queue::{HwQueue, QueueState};
 
 /// Format of a ring's packets.
@@ -201,24 +203,23 @@ pub(crate) fn cpsch(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
 
 /// The scheduler runs; dropped, it is stopped.
 pub(crate) struct Started {
-    hw: Arc<Hw>,
     scheduler: Arc<dyn Scheduler>,
+    _watch: hang::Watch,
 }
 
 impl Started {
-    /// Starts a scheduler.
-    pub(crate) fn new(hw: &Arc<Hw>, scheduler: Arc<dyn Scheduler>) -> Result<Self> {
+    /// Starts a GPU's scheduler.
+    pub(crate) fn new(gpu: &Arc<Gpu>, scheduler: Arc<dyn Scheduler>) -> Result<Self> {
+        let watch = hang::Watch::new(gpu)?;
         scheduler.start().inspect_err(|error| {
-            dev_err!(hw.device(), "the scheduler doesn't start ({:?})\n", error)
+            dev_err!(gpu.device(), "the scheduler doesn't start ({:?})\n", error)
         })?;
-        Ok(Self { hw: hw.clone(), scheduler })
+        Ok(Self { scheduler, _watch: watch })
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
         self.scheduler.stop();
-        // Its firmware doesn't run any more, and soon the device may not reach memory.
-        self.hw.release_kept();
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio},
     regs::Regs,
     ring::Kiq,
-    sched::Keep,
+    sched::{Keep, Notice},
 };
 use kernel::{
     device::{self, Bound},
@@ -66,6 +66,9 @@ pub(crate) struct Hw {
     /// What hardware that didn't acknowledge may still touch; freed when it provably can't.
     #[pin]
     kept: Mutex<KVec<Keep>>,
+    /// Whom to tell of a hang.
+    #[pin]
+    hang_notice: Mutex<Option<Arc<Notice>>>,
 }
 
 /// What [`Hw::new`] is made of, in order of bring-up.
@@ -177,6 +180,18 @@ impl Hw {
         let _ = kept.push(what, GFP_KERNEL);
     }
 
+    /// Says whom to tell of a hang.
+    pub(crate) fn set_hang_notice(&self, notice: Option<Arc<Notice>>) -> Option<Arc<Notice>> {
+        core::mem::replace(&mut *self.hang_notice.lock(), notice)
+    }
+
+    /// Tells of a hang, later and without the caller's locks.
+    pub(crate) fn report_hang(&self) {
+        if let Some(notice) = &*self.hang_notice.lock() {
+            notice.send();
+        }
+    }
+
     /// The hardware was stopped for good: frees what was kept.
     pub(crate) fn release_kept(&self) {
         let kept = core::mem::replace(&mut *self.kept.lock(), KVec::new());
@@ -218,6 +233,7 @@ impl Hw {
                 tlb <- new_mutex!((), "rkfd TLB"),
                 grbm <- new_mutex!((), "rkfd GRBM"),
                 kept <- new_mutex!(KVec::new(), "rkfd kept"),
+                hang_notice <- new_mutex!(None, "rkfd hang notice"),
             }),
             GFP_KERNEL,
         )

@@ -115,6 +115,7 @@ impl State {
                     );
                     self.stuck = true;
                     self.hang_all();
+                    hw.report_hang();
                 }
                 Err(error)
             }
@@ -128,6 +129,7 @@ impl State {
         for queue in queues.filter(|queue| queue.doorbell() == doorbell) {
             let _ = queue.enter(QueueState::Hung);
         }
+        hw.report_hang();
     }
 
     /// Marks every queue that runs.

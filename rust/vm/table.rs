@@ -186,7 +186,7 @@ fn map_leaves(
 ) -> Result {
     if this == level {
         let first = index(va, this);
-        let count = len / span(this);
+        let count = len >> (span(this).trailing_zeros());
         // A fragment of this level is at most a whole table: `fragment_of` chose the level.
         table.mem.fill64(first as u64 * 8, count, |i| leaf | (addr + i * span(this)))?;
         table.mark_leaves(first, count as usize, true);
@@ -195,7 +195,7 @@ fn map_leaves(
     let (mut va, mut addr, mut left) = (va, addr, len);
     while left > 0 {
         let at = index(va, this);
-        let here = left.min(span(this) - va % span(this));
+        let here = left.min(span(this) - (va & (span(this) - 1)));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
             let child = Table::new(hw, this - 1)?;
             table.set(at, directory_entry(hw, this, child.mem.start()))?;
@@ -223,7 +223,7 @@ fn unmap_range(table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead
     let (mut va, mut left) = (va, len);
     while left > 0 {
         let at = index(va, level);
-        let here = left.min(span(level) - va % span(level));
+        let here = left.min(span(level) - (va & (span(level) - 1)));
         match table.children.get_mut(at) {
             Some(Some(child)) => {
                 unmap_range(child, level - 1, va, here, dead);

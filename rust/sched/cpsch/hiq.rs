@@ -95,11 +95,7 @@ impl Hiq {
             0,
             gc::CP_IQ_WAIT_TIME2::QUE_SLEEP.set(wait, 1),
         ];
-        self.ring.submit(&[&resources.0, &write])?;
-        // Nothing runs yet; the fence proves that the firmware takes packets.
-        self.query(&[]).inspect_err(|error| {
-            dev_err!(self.hw.device(), "HIQ doesn't take packets ({:?})\n", error)
-        })
+        self.ring.submit(&[&resources.0, &write])
     }
 
     /// Submits packets, then QUERY_STATUS, and waits for its fence.
