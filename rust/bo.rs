@@ -62,8 +62,15 @@ pub(crate) struct Segment {
 enum Backing {
     Vram(KVec<VramRange>),
     // The mapping is undone before the pages are freed: fields are dropped in order.
-    Gtt { map: Devres<PageMapping>, pages: KVVec<Page> },
-    Device { map: Devres<ResourceMapping>, phys: u64, _slice: Option<Arc<Slice>> },
+    Gtt {
+        map: Devres<PageMapping>,
+        pages: KVVec<Page>,
+    },
+    Device {
+        map: Devres<ResourceMapping>,
+        phys: u64,
+        _slice: Option<Arc<Slice>>,
+    },
 }
 
 /// A buffer object.
@@ -102,13 +109,19 @@ impl Bo {
                     let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
                     pages.push(Page::alloc_page(flags)?, GFP_KERNEL)?;
                 }
-                let map = hw.while_bound(|dev| {
-                    Devres::new(dev, PageMapping::new(dev, pages.iter())?)
-                })?;
+                let map =
+                    hw.while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
                 Backing::Gtt { map, pages }
             }
         };
-        Ok(Arc::new(Self { hw: hw.clone(), size, backing }, GFP_KERNEL)?)
+        Ok(Arc::new(
+            Self {
+                hw: hw.clone(),
+                size,
+                backing,
+            },
+            GFP_KERNEL,
+        )?)
     }
 
     /// The page of HDP flush registers.
@@ -131,11 +144,20 @@ impl Bo {
         slice: Option<Arc<Slice>>,
     ) -> Result<Arc<Self>> {
         let len = usize::try_from(size)?;
-        let map = hw.while_bound(|dev| {
-            Devres::new(dev, ResourceMapping::new(dev, phys, len)?)
-        })?;
-        let backing = Backing::Device { map, phys, _slice: slice };
-        Ok(Arc::new(Self { hw: hw.clone(), size, backing }, GFP_KERNEL)?)
+        let map = hw.while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
+        let backing = Backing::Device {
+            map,
+            phys,
+            _slice: slice,
+        };
+        Ok(Arc::new(
+            Self {
+                hw: hw.clone(),
+                size,
+                backing,
+            },
+            GFP_KERNEL,
+        )?)
     }
 
     /// Bytes.
@@ -181,7 +203,9 @@ impl Bo {
                 Ok((self.hw.vram.phys(piece.start() + at) >> 12) as usize)
             }
             Backing::Gtt { pages, .. } => {
-                let page = pages.get((offset / PAGE_SIZE as u64) as usize).ok_or(EINVAL)?;
+                let page = pages
+                    .get((offset / PAGE_SIZE as u64) as usize)
+                    .ok_or(EINVAL)?;
                 Ok(dma::pfn(page))
             }
             Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
@@ -247,7 +271,10 @@ impl Bo {
                     if here == 0 {
                         break;
                     }
-                    f(Segment { addr: piece.start() + at, len: here })?;
+                    f(Segment {
+                        addr: piece.start() + at,
+                        len: here,
+                    })?;
                     left -= here;
                     at = 0;
                 }
@@ -270,7 +297,10 @@ impl Bo {
             }
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
-                f(Segment { addr: bus + offset, len })
+                f(Segment {
+                    addr: bus + offset,
+                    len,
+                })
             }
         }
     }
@@ -300,5 +330,8 @@ fn run(bus: &[u64], first: usize, end: usize) -> Option<Segment> {
         .zip(0u64..)
         .take_while(|(&page, i)| page == addr.wrapping_add(i * PAGE_SIZE as u64))
         .count();
-    Some(Segment { addr, len: pages as u64 * PAGE_SIZE as u64 })
+    Some(Segment {
+        addr,
+        len: pages as u64 * PAGE_SIZE as u64,
+    })
 }

@@ -27,7 +27,11 @@ pub(crate) struct IpVersion {
 impl IpVersion {
     /// From its three numbers.
     pub(crate) const fn new(major: u8, minor: u8, revision: u8) -> Self {
-        Self { major, minor, revision }
+        Self {
+            major,
+            minor,
+            revision,
+        }
     }
 }
 
@@ -55,8 +59,6 @@ pub(crate) struct Family {
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.
     pub(crate) simd_per_cu: u32,
-    pub(crate) waves_per_simd: u32,
-    pub(crate) wave_size: u32,
     pub(crate) lds_kib: u32,
     /// Bytes of vector registers that a compute unit saves.
     pub(crate) vgpr_bytes_per_cu: u32,
@@ -96,7 +98,9 @@ pub(crate) struct CwsrSizes {
 pub(crate) struct ChipInfo {
     pub(crate) family: &'static Family,
     /// GC version, such as 9.4.3.
+    #[allow(dead_code)] // For the user half.
     pub(crate) gc: IpVersion,
+    #[allow(dead_code)] // For the user half.
     pub(crate) sdma: IpVersion,
     /// Accelerator dies; each has its own command processor.
     pub(crate) num_xcc: u32,
@@ -119,6 +123,7 @@ pub(crate) struct ChipInfo {
     pub(crate) cu_per_sqc: u32,
     pub(crate) tcc_kib: u32,
     /// L2 channels.
+    #[allow(dead_code)] // For the user half.
     pub(crate) tccs: u32,
     pub(crate) vram_size: u64,
     /// How much of the VRAM the CPU reaches through BAR 0.
@@ -145,11 +150,13 @@ impl ChipInfo {
         let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
         let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
         for xcc in regs.instances(Block::Gc) {
-            for (engine, arrays) in
-                (0..).zip(cu_bitmap.iter_mut()).take(shape.shader_engines as usize)
+            for (engine, arrays) in (0..)
+                .zip(cu_bitmap.iter_mut())
+                .take(shape.shader_engines as usize)
             {
-                for (array, bitmap) in
-                    (0..).zip(arrays.iter_mut()).take(shape.shader_arrays_per_engine as usize)
+                for (array, bitmap) in (0..)
+                    .zip(arrays.iter_mut())
+                    .take(shape.shader_arrays_per_engine as usize)
                 {
                     let active = active_cus(regs, xcc, engine, array) & mask;
                     cu_count += active.count_ones();
@@ -168,7 +175,10 @@ impl ChipInfo {
         Ok(Self {
             family,
             gc: gc_version,
-            sdma: regs.discovery().version(SDMA0_HW_ID).unwrap_or(IpVersion::new(0, 0, 0)),
+            sdma: regs
+                .discovery()
+                .version(SDMA0_HW_ID)
+                .unwrap_or(IpVersion::new(0, 0, 0)),
             num_xcc,
             shader_engines,
             shader_arrays_per_engine: shape.shader_arrays_per_engine,
@@ -221,8 +231,14 @@ pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result
     const PAGE: u32 = 4096;
     let align = |v: u32, to: u32| v.checked_next_multiple_of(to).ok_or(EOVERFLOW);
     // At most 512 waves an engine of waves outstanding in the control stack.
-    let waves = cu_count.checked_mul(family.cwsr_waves_per_cu).ok_or(EOVERFLOW)?.min(engines.saturating_mul(512));
-    let per_cu = family.vgpr_bytes_per_cu + family.sgpr_bytes_per_cu + (family.lds_kib << 10) + family.hwreg_bytes_per_cu;
+    let waves = cu_count
+        .checked_mul(family.cwsr_waves_per_cu)
+        .ok_or(EOVERFLOW)?
+        .min(engines.saturating_mul(512));
+    let per_cu = family.vgpr_bytes_per_cu
+        + family.sgpr_bytes_per_cu
+        + (family.lds_kib << 10)
+        + family.hwreg_bytes_per_cu;
     let wg_data = align(cu_count.checked_mul(per_cu).ok_or(EOVERFLOW)?, PAGE)?;
     let ctl_stack_size = align(40 + waves * family.cntl_stack_bytes_per_wave + 8, PAGE)?;
     Ok(CwsrSizes {
@@ -243,8 +259,10 @@ const SDMA0_HW_ID: u16 = 42;
 /// else uses GRBM_GFX_INDEX.
 fn active_cus(regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
     use gc::{CC_GC_SHADER_ARRAY_CONFIG as Fused, GRBM_GFX_INDEX as Index};
-    let index = Index::INSTANCE_BROADCAST_WRITES
-        .set(Index::SH_INDEX.set(Index::SE_INDEX.set(0, engine), array), 1);
+    let index = Index::INSTANCE_BROADCAST_WRITES.set(
+        Index::SH_INDEX.set(Index::SE_INDEX.set(0, engine), array),
+        1,
+    );
     regs.write_at(xcc, gc::GRBM_GFX_INDEX, index);
     let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG)
         | regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);

@@ -13,9 +13,9 @@ use crate::{
     glue::aperture::Aperture,
     hw::{
         discovery::{
-            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, BINARY_SIGNATURE,
-            GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC,
-            TABLE_HARVEST, TABLE_IP,
+            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, BINARY_SIGNATURE, GC_TABLE_ID,
+            HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC, TABLE_HARVEST,
+            TABLE_IP,
         },
         regs::Block,
     },
@@ -101,19 +101,28 @@ impl Discovery {
 
     /// Version of the first instance of a block.
     pub(crate) fn version(&self, hw_id: u16) -> Option<IpVersion> {
-        self.ips.iter().find(|ip| ip.hw_id == hw_id).map(|ip| ip.version)
+        self.ips
+            .iter()
+            .find(|ip| ip.hw_id == hw_id)
+            .map(|ip| ip.version)
     }
 
     /// Base address of a segment of an instance, in words.
     pub(crate) fn base(&self, block: Block, instance: u8, segment: u8) -> Option<u32> {
-        let ip = self.ips.iter().find(|ip| ip.hw_id == block as u16 && ip.instance == instance)?;
+        let ip = self
+            .ips
+            .iter()
+            .find(|ip| ip.hw_id == block as u16 && ip.instance == instance)?;
         *ip.bases.get(usize::from(segment))?
     }
 
     /// The instances of a block.
     pub(crate) fn instances(&self, hw_id: u16) -> impl Iterator<Item = u8> + '_ {
-        (0..MAX_INSTANCES)
-            .filter(move |&i| self.ips.iter().any(|ip| ip.hw_id == hw_id && ip.instance == i))
+        (0..MAX_INSTANCES).filter(move |&i| {
+            self.ips
+                .iter()
+                .any(|ip| ip.hw_id == hw_id && ip.instance == i)
+        })
     }
 }
 
@@ -156,8 +165,7 @@ fn parse(bytes: &[u8], ips: &mut KVec<Ip>) -> Result<Result<GcInfo, Reason>> {
 
 /// Signature, size and checksum; returns the binary cut to its size.
 fn check(bytes: &[u8]) -> Result<&[u8], Reason> {
-    let words: [u32; 15] =
-        core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let words: [u32; 15] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
     let header = BinaryHeader::read(&words).ok_or("header cut short")?;
     if header.get(BinaryHeader::SIGNATURE) != u64::from(BINARY_SIGNATURE) {
         return Err("wrong signature");
@@ -166,9 +174,13 @@ fn check(bytes: &[u8]) -> Result<&[u8], Reason> {
         return Err("unknown version of the binary");
     }
     let size = header.get(BinaryHeader::SIZE) as usize;
-    let binary = bytes.get(..size).ok_or("its size is larger than the space set aside for it")?;
+    let binary = bytes
+        .get(..size)
+        .ok_or("its size is larger than the space set aside for it")?;
     // The sum covers what follows the field that holds it.
-    let summed = binary.get(10..).ok_or("its size is smaller than its header")?;
+    let summed = binary
+        .get(10..)
+        .ok_or("its size is smaller than its header")?;
     if u64::from(checksum(summed)) != header.get(BinaryHeader::CHECKSUM) {
         return Err("wrong checksum");
     }
@@ -201,8 +213,14 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
         return Ok(Err("the IP table has an impossible number of dies"));
     }
     for die in 0..dies {
-        let start = usize::from(need!(u16_at(head, 16 + die * 4), "the IP table is cut short"));
-        let count = usize::from(need!(u16_at(binary, start + 2), "the IP table is cut short"));
+        let start = usize::from(need!(
+            u16_at(head, 16 + die * 4),
+            "the IP table is cut short"
+        ));
+        let count = usize::from(need!(
+            u16_at(binary, start + 2),
+            "the IP table is cut short"
+        ));
         let mut at = start + 4;
         for _ in 0..count {
             let Some(entry) = binary.get(at..).filter(|rest| rest.len() >= 8) else {
@@ -230,7 +248,9 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
                     Some(if wide { low & 0x3fff_ffff } else { low })
                 }),
             };
-            let twice = ips.iter().any(|other| other.hw_id == hw_id && other.instance == instance);
+            let twice = ips
+                .iter()
+                .any(|other| other.hw_id == hw_id && other.instance == instance);
             // Blocks that are not used here may repeat; the first of them counts.
             if instance < MAX_INSTANCES && !twice {
                 if ips.len() >= MAX_IPS {
@@ -246,12 +266,16 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
 
 /// Takes out what is fused off. Only XCCs matter here.
 fn harvest(binary: &[u8], ips: &mut KVec<Ip>) -> Result<(), Reason> {
-    let Some(list) = table(binary, TABLE_HARVEST)? else { return Ok(()) };
+    let Some(list) = table(binary, TABLE_HARVEST)? else {
+        return Ok(());
+    };
     if u32_at(list, 0) != Some(HARVEST_SIGNATURE) {
         return Err("wrong signature of the harvest table");
     }
     for at in (8..list.len()).step_by(4) {
-        let (Some(hw_id), Some(&instance)) = (u16_at(list, at), list.get(at + 2)) else { break };
+        let (Some(hw_id), Some(&instance)) = (u16_at(list, at), list.get(at + 2)) else {
+            break;
+        };
         if hw_id == 0 {
             break;
         }

@@ -67,12 +67,16 @@ impl Doorbells {
 
     /// Rings a doorbell of the kernel's.
     pub(crate) fn ring64(&self, word: u32, value: u64) {
-        let _ = self.bar.try_access_with(|bar| bar.try_write64(value, word as usize * 4));
+        let _ = self
+            .bar
+            .try_access_with(|bar| bar.try_write64(value, word as usize * 4));
     }
 
     /// Rings a doorbell that takes 32 bits.
     pub(crate) fn ring32(&self, word: u32, value: u32) {
-        let _ = self.bar.try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+        let _ = self
+            .bar
+            .try_access_with(|bar| bar.try_write32(value, word as usize * 4));
     }
 }
 
@@ -129,7 +133,10 @@ impl Slice {
             let bit = word.trailing_ones();
             if bit < 64 {
                 *word |= 1 << bit;
-                return Ok(Doorbell { slice: self.clone(), id: (i * 64) as u32 + bit });
+                return Ok(Doorbell {
+                    slice: self.clone(),
+                    id: (i * 64) as u32 + bit,
+                });
             }
         }
         Err(EBUSY)
@@ -162,6 +169,7 @@ pub(crate) struct Doorbell {
 
 impl Doorbell {
     /// Index in the slice.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn index(&self) -> u32 {
         self.id
     }

@@ -47,6 +47,7 @@ pub(crate) struct PciInfo {
     pub(crate) device: u16,
     pub(crate) subsystem_vendor: u16,
     pub(crate) subsystem_device: u16,
+    #[allow(dead_code)] // For the user half.
     pub(crate) revision: u8,
 }
 
@@ -134,7 +135,11 @@ impl pci::Driver for Driver {
 
 fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
     let mmio = Mmio::map(pdev).inspect_err(|error| {
-        dev_err!(pdev, "BAR 5, the registers, can't be mapped ({:?})\n", error)
+        dev_err!(
+            pdev,
+            "BAR 5, the registers, can't be mapped ({:?})\n",
+            error
+        )
     })?;
     let vram_size = check_alive(pdev, &mmio)?;
 
@@ -160,9 +165,7 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
     };
 
     // SAFETY: No DMA mapping exists yet.
-    unsafe {
-        pdev.dma_set_mask_and_coherent(kernel::dma::DmaMask::try_new(family.dma_bits)?)?
-    };
+    unsafe { pdev.dma_set_mask_and_coherent(kernel::dma::DmaMask::try_new(family.dma_bits)?)? };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
     let regs = Regs::new(dev, mmio, discovery)?;
     check_firmware(pdev, &regs)?;
@@ -174,7 +177,10 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
         visible,
     )?;
     let layout = Layout::read(&regs, vram_size).inspect_err(|_| {
-        dev_err!(pdev, "the memory controller places VRAM where no room is left for the GART\n")
+        dev_err!(
+            pdev,
+            "the memory controller places VRAM where no room is left for the GART\n"
+        )
     })?;
     let chip = ChipInfo::read(family, gc_version, &regs, vram_size, visible)?;
     let plain: &kernel::device::Device = dev;
@@ -197,7 +203,10 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
 fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<u64> {
     let mib = mmio.read(fixed::MEMSIZE);
     if mib == u32::MAX {
-        dev_err!(pdev, "the device doesn't answer (all registers read ffffffff)\n");
+        dev_err!(
+            pdev,
+            "the device doesn't answer (all registers read ffffffff)\n"
+        );
         return Err(ENODEV);
     }
     let (boot, os) = (mmio.read(fixed::C2PMSG_33), mmio.read(fixed::C2PMSG_81));

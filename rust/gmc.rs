@@ -48,10 +48,16 @@ impl Layout {
     pub(crate) fn read(regs: &Regs, vram_size: u64) -> Result<Self> {
         let base = mm::MC_VM_FB_LOCATION_BASE::FB_BASE.get(regs.read(mm::MC_VM_FB_LOCATION_BASE));
         let fb_start = u64::from(base) << 24;
-        let fb_end = fb_start.checked_add(vram_size).ok_or(EINVAL)?.checked_sub(1).ok_or(EINVAL)?;
+        let fb_end = fb_start
+            .checked_add(vram_size)
+            .ok_or(EINVAL)?
+            .checked_sub(1)
+            .ok_or(EINVAL)?;
         let vram_base = u64::from(regs.read(crate::hw::regs::gc_9_4_3::MC_VM_FB_OFFSET)) << 24;
         let before = fb_start;
-        let after_start = (fb_end + 1).checked_next_multiple_of(FOUR_GIB).ok_or(EINVAL)?;
+        let after_start = (fb_end + 1)
+            .checked_next_multiple_of(FOUR_GIB)
+            .ok_or(EINVAL)?;
         let after = HOLE_START.checked_sub(after_start).ok_or(EINVAL)?;
         if GART_SIZE > before.max(after) {
             return Err(EINVAL);
@@ -62,7 +68,13 @@ impl Layout {
             HOLE_START - GART_SIZE
         };
         let gart_start = start / FOUR_GIB * FOUR_GIB;
-        Ok(Self { fb_start, fb_end, vram_base, gart_start, gart_end: gart_start + GART_SIZE - 1 })
+        Ok(Self {
+            fb_start,
+            fb_end,
+            vram_base,
+            gart_start,
+            gart_end: gart_start + GART_SIZE - 1,
+        })
     }
 
     /// Address in address space 0 of an offset in VRAM.
@@ -89,7 +101,11 @@ pub(crate) fn report_fault(hw: &Hw, fault: &VmFault) {
         fault.pasid.get(),
         fault.va,
         if fault.write { "store to" } else { "load" },
-        if fault.not_present { "isn't mapped" } else { "doesn't allow it" }
+        if fault.not_present {
+            "isn't mapped"
+        } else {
+            "doesn't allow it"
+        }
     );
     hub::clear_faults(hw);
 }
@@ -101,9 +117,14 @@ impl Enabled {
     /// Sets up the hubs and the GART, in the order of `gmc_v9_0_hw_init`.
     pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
         let regs = &hw.regs;
-        regs.update_at(0, hdp::HDP_MISC_CNTL, |old| old | HDP_FLUSH_INVALIDATE_CACHE);
+        regs.update_at(0, hdp::HDP_MISC_CNTL, |old| {
+            old | HDP_FLUSH_INVALIDATE_CACHE
+        });
         regs.write(hdp::HDP_NONSURFACE_BASE, (hw.layout.fb_start >> 8) as u32);
-        regs.write(hdp::HDP_NONSURFACE_BASE_HI, (hw.layout.fb_start >> 40) as u32);
+        regs.write(
+            hdp::HDP_NONSURFACE_BASE_HI,
+            (hw.layout.fb_start >> 40) as u32,
+        );
         hw.flush_hdp();
         hub::set_fault_defaults(regs);
         let enabled = Self(hw.clone());

@@ -93,6 +93,7 @@ impl Gpu {
     }
 
     /// Ticks of the clock in a second: the reference clock of MI300.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn clock_hz(&self) -> u64 {
         100_000_000
     }
@@ -108,6 +109,7 @@ impl Gpu {
     }
 
     /// Bytes of VRAM in use.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn vram_used(&self) -> u64 {
         self.hw.vram.usable() - self.hw.vram.free()
     }
@@ -153,7 +155,15 @@ pub(crate) fn start(
         SchedulerKind::Cpsch => sched::cpsch(&hw)?,
     };
     let id = registry::unique(hash::gpu_id(&pci, &hw.chip));
-    let gpu = Arc::new(Gpu { id, pci, hw: hw.clone(), scheduler: scheduler.clone() }, GFP_KERNEL)?;
+    let gpu = Arc::new(
+        Gpu {
+            id,
+            pci,
+            hw: hw.clone(),
+            scheduler: scheduler.clone(),
+        },
+        GFP_KERNEL,
+    )?;
     let ih = ih::Enabled::new(pdev, &gpu)?;
     let kiq = ring::Started::new(&hw)?;
     let scheduler = sched::Started::new(&gpu, scheduler)?;

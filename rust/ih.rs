@@ -70,7 +70,11 @@ impl WorkItem for Handler {
     fn run(this: Arc<Self>) {
         if let Err(error) = this.drain() {
             if error != ENODEV {
-                dev_err!(this.gpu.device(), "reading the interrupt ring failed ({:?})\n", error);
+                dev_err!(
+                    this.gpu.device(),
+                    "reading the interrupt ring failed ({:?})\n",
+                    error
+                );
             }
         }
     }
@@ -124,7 +128,12 @@ impl Enabled {
             .alloc_irq_vectors(1, 1, types)
             .inspect_err(|_| dev_err!(pdev, "the device gets no MSI\n"))?
             .start();
-        let mut enabled = Self { hw, irq: None, queue: queue.clone(), _handler: handler.clone() };
+        let mut enabled = Self {
+            hw,
+            irq: None,
+            queue: queue.clone(),
+            _handler: handler.clone(),
+        };
         init(&enabled.hw, bus, wptr_bus);
         let hard = try_pin_init!(Hard { handler, queue }? Error);
         enabled.irq = Some(KBox::pin_init(
@@ -180,9 +189,20 @@ fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
     let regs = &hw.regs;
     toggle(hw, false);
     // `nbio_v7_9_ih_control`.
-    regs.write(nbio::BIF_BX0_INTERRUPT_CNTL2, (hw.dummy_page.bus() >> 8) as u32);
-    regs.set(nbio::BIF_BX0_INTERRUPT_CNTL, nbio::BIF_BX0_INTERRUPT_CNTL::IH_DUMMY_RD_OVERRIDE, 0);
-    regs.set(nbio::BIF_BX0_INTERRUPT_CNTL, nbio::BIF_BX0_INTERRUPT_CNTL::IH_REQ_NONSNOOP_EN, 0);
+    regs.write(
+        nbio::BIF_BX0_INTERRUPT_CNTL2,
+        (hw.dummy_page.bus() >> 8) as u32,
+    );
+    regs.set(
+        nbio::BIF_BX0_INTERRUPT_CNTL,
+        nbio::BIF_BX0_INTERRUPT_CNTL::IH_DUMMY_RD_OVERRIDE,
+        0,
+    );
+    regs.set(
+        nbio::BIF_BX0_INTERRUPT_CNTL,
+        nbio::BIF_BX0_INTERRUPT_CNTL::IH_REQ_NONSNOOP_EN,
+        0,
+    );
     regs.set(oss::IH_CHICKEN, Chicken::MC_SPACE_GPA_ENABLE, 1);
 
     regs.write(oss::IH_RB_BASE, (bus >> 8) as u32);
@@ -202,21 +222,28 @@ fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
         (F::RPTR_REARM, 1),
     ]
     .iter()
-    .fold(regs.read(oss::IH_RB_CNTL), |value, (field, bits)| field.set(value, *bits));
+    .fold(regs.read(oss::IH_RB_CNTL), |value, (field, bits)| {
+        field.set(value, *bits)
+    });
     regs.write(oss::IH_RB_CNTL, cntl);
     regs.write(oss::IH_RB_WPTR_ADDR_LO, wptr_bus as u32);
     regs.write(oss::IH_RB_WPTR_ADDR_HI, (wptr_bus >> 32) as u32 & 0xffff);
     regs.write(oss::IH_RB_WPTR, 0);
     regs.write(oss::IH_RB_RPTR, 0);
-    regs.write(oss::IH_DOORBELL_RPTR, Bell::ENABLE.set(Bell::OFFSET.set(0, doorbell::IH), 1));
+    regs.write(
+        oss::IH_DOORBELL_RPTR,
+        Bell::ENABLE.set(Bell::OFFSET.set(0, doorbell::IH), 1),
+    );
 
     // `nbio_v7_9_ih_doorbell_range`.
     use nbio::{DOORBELL0_CTRL_ENTRY_0 as Range, S2A_DOORBELL_ENTRY_1_CTRL as Port};
     const SIZE: u32 = 8;
-    let range = Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY
-        .set(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, doorbell::IH), SIZE);
-    let port = Port::S2A_DOORBELL_PORT1_RANGE_SIZE
-        .set(Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1), SIZE);
+    let range = Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.set(
+        Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, doorbell::IH),
+        SIZE,
+    );
+    let port =
+        Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1), SIZE);
     regs.write(nbio::DOORBELL0_CTRL_ENTRY_0, range);
     regs.write(nbio::S2A_DOORBELL_ENTRY_3_CTRL, port);
 }
@@ -232,8 +259,14 @@ fn cp_interrupts(hw: &Hw, on: bool) {
     };
     for xcc in hw.regs.instances(Block::Gc) {
         for pipe in 0..hw.chip.family.mec_pipes {
-            let slot = Slot { me: 1, pipe, queue: 0 };
-            ring::select(hw, xcc, slot, |regs| regs.write_at(xcc, gc::CPC_INT_CNTL, value));
+            let slot = Slot {
+                me: 1,
+                pipe,
+                queue: 0,
+            };
+            ring::select(hw, xcc, slot, |regs| {
+                regs.write_at(xcc, gc::CPC_INT_CNTL, value)
+            });
         }
     }
 }
@@ -271,7 +304,10 @@ impl Handler {
             count += 1;
         }
         if count > 0 {
-            self.gpu.hw().doorbells.ring32(doorbell::IH, ring.rptr as u32);
+            self.gpu
+                .hw()
+                .doorbells
+                .ring32(doorbell::IH, ring.rptr as u32);
         }
         Ok(count)
     }
@@ -292,7 +328,10 @@ impl Handler {
                 wptr = F::RB_OVERFLOW.set(wptr, 0);
                 // The oldest entry that was not overwritten.
                 ring.rptr = (wptr as usize + ENTRY_SIZE) % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE;
-                dev_warn!(self.gpu.device(), "the interrupt ring overflowed; events were lost\n");
+                dev_warn!(
+                    self.gpu.device(),
+                    "the interrupt ring overflowed; events were lost\n"
+                );
                 regs.set(oss::IH_RB_CNTL, Cntl::WPTR_OVERFLOW_CLEAR, 1);
                 regs.set(oss::IH_RB_CNTL, Cntl::WPTR_OVERFLOW_CLEAR, 0);
             }
@@ -305,14 +344,20 @@ impl Handler {
         let field = |field| entry.get(field) as u32;
         let client_id = field(Entry::CLIENT_ID) as u8;
         let source_id = field(Entry::SOURCE_ID) as u8;
-        let Some(pasid) = NonZeroU16::new(field(Entry::PASID) as u16).map(Pasid) else { return };
+        let Some(pasid) = NonZeroU16::new(field(Entry::PASID) as u16).map(Pasid) else {
+            return;
+        };
         let Some(sink) = upcall::sink() else { return };
         let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
         match (client_id, source_id) {
             (client::GRBM_CP, source::CP_EOP) => sink.signal(&self.gpu, pasid, data0, 32),
             (client::GRBM_CP, source::CP_BAD_OPCODE) => sink.queue_error(
                 &self.gpu,
-                &QueueError { pasid, doorbell_id: data0 & 0x3ff, code: data0 >> 10 & 0xffff },
+                &QueueError {
+                    pasid,
+                    doorbell_id: data0 & 0x3ff,
+                    code: data0 >> 10 & 0xffff,
+                },
             ),
             (id, source::SQ_MESSAGE)
                 if (client::SE0SH..client::SE0SH + SHADER_ENGINES).contains(&id) =>
@@ -341,7 +386,11 @@ impl Handler {
         };
         gmc::report_fault(self.gpu.hw(), &fault);
         if let Err(error) = self.gpu.scheduler().evict_pasid(pasid) {
-            dev_err!(self.gpu.device(), "stopping a faulting process failed ({:?})\n", error);
+            dev_err!(
+                self.gpu.device(),
+                "stopping a faulting process failed ({:?})\n",
+                error
+            );
         }
         if let Some(sink) = upcall::sink() {
             sink.vm_fault(&self.gpu, &fault);

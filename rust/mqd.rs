@@ -79,7 +79,11 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
     };
     let ring = queue.ring;
     let set = |start: u32, fields: &[(crate::hw::regs::Bits, u32)]| {
-        u64::from(fields.iter().fold(start, |value, (field, bits)| field.set(value, *bits)))
+        u64::from(
+            fields
+                .iter()
+                .fold(start, |value, (field, bits)| field.set(value, *bits)),
+        )
     };
     M::zeroed()
         .with(M::HEADER, u64::from(COMPUTE_HEADER))
@@ -89,11 +93,17 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
         .with(M::COMPUTE_MISC_RESERVED, 3)
-        .with(M::DYNAMIC_CU_MASK_ADDR, queue.mqd_addr + DYNAMIC_CU_MASK_OFFSET)
+        .with(
+            M::DYNAMIC_CU_MASK_ADDR,
+            queue.mqd_addr + DYNAMIC_CU_MASK_OFFSET,
+        )
         .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr >> 8)
         .with(
             M::CP_HQD_EOP_CONTROL,
-            set(left.eop_control, &[(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()))]),
+            set(
+                left.eop_control,
+                &[(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()))],
+            ),
         )
         .with(
             M::CP_HQD_PQ_DOORBELL_CONTROL,
@@ -108,7 +118,10 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
             ),
         )
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr)
-        .with(M::CP_MQD_CONTROL, set(left.mqd_control, &[(Control::VMID, 0)]))
+        .with(
+            M::CP_MQD_CONTROL,
+            set(left.mqd_control, &[(Control::VMID, 0)]),
+        )
         .with(M::CP_HQD_PQ_BASE, ring.ring_addr() >> 8)
         .with(
             M::CP_HQD_PQ_CONTROL,
@@ -128,8 +141,14 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr())
         .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr())
         .with(M::CP_HQD_PQ_RPTR, left.rptr.into())
-        .with(M::CP_HQD_PERSISTENT_STATE, set(left.persistent_state, &[(State::PRELOAD_SIZE, 0x53)]))
-        .with(M::CP_HQD_IB_CONTROL, set(left.ib_control, &[(Ib::MIN_IB_AVAIL_SIZE, 3)]))
+        .with(
+            M::CP_HQD_PERSISTENT_STATE,
+            set(left.persistent_state, &[(State::PRELOAD_SIZE, 0x53)]),
+        )
+        .with(
+            M::CP_HQD_IB_CONTROL,
+            set(left.ib_control, &[(Ib::MIN_IB_AVAIL_SIZE, 3)]),
+        )
         .with(
             M::CP_HQD_QUANTUM,
             set(
@@ -194,7 +213,9 @@ impl Common {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
             .with(
                 M::CP_HQD_PERSISTENT_STATE,
-                State::PRELOAD_SIZE.set(State::PRELOAD_REQ.mask(), 0x53).into(),
+                State::PRELOAD_SIZE
+                    .set(State::PRELOAD_REQ.mask(), 0x53)
+                    .into(),
             )
             .with(
                 M::CP_HQD_PQ_CONTROL,
@@ -220,11 +241,15 @@ impl Common {
             .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
             .with(
                 M::CP_HQD_PQ_DOORBELL_CONTROL,
-                gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET.set(0, self.doorbell).into(),
+                gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET
+                    .set(0, self.doorbell)
+                    .into(),
             )
             .with(
                 M::CP_HQD_IB_CONTROL,
-                Ib::MIN_IB_AVAIL_SIZE.set(Ib::IB_EXE_DISABLE.mask(), 3).into(),
+                Ib::MIN_IB_AVAIL_SIZE
+                    .set(Ib::IB_EXE_DISABLE.mask(), 3)
+                    .into(),
             )
             .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop_bytes))
             .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
@@ -256,13 +281,18 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
     ]
     .iter()
     .fold(control, |value, (field, bits)| field.set(value, *bits));
-    image.with(M::CP_HQD_PQ_CONTROL, control.into()).with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
+    image
+        .with(M::CP_HQD_PQ_CONTROL, control.into())
+        .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
 }
 
 /// Bytes from one XCC's MQD of a user queue to the next's: the MQD's page, then its control
 /// stack (`mqd_stride_v9`).
 pub(crate) fn stride(ctl_stack_size: u32) -> Result<u64> {
-    u64::from(ctl_stack_size).checked_next_multiple_of(4096).map(|size| size + 4096).ok_or(EINVAL)
+    u64::from(ctl_stack_size)
+        .checked_next_multiple_of(4096)
+        .map(|size| size + 4096)
+        .ok_or(EINVAL)
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
@@ -306,8 +336,14 @@ impl UserQueue<'_> {
             let area = u64::from(self.xcc_index) * u64::from(spec.cwsr_size);
             let state = image.get(M::CP_HQD_PERSISTENT_STATE) as u32;
             image = image
-                .with(M::CP_HQD_PERSISTENT_STATE, State::QSWITCH_MODE.set(state, 1).into())
-                .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, spec.cwsr.checked_add(area).ok_or(EINVAL)?)
+                .with(
+                    M::CP_HQD_PERSISTENT_STATE,
+                    State::QSWITCH_MODE.set(state, 1).into(),
+                )
+                .with(
+                    M::CP_HQD_CTX_SAVE_BASE_ADDR,
+                    spec.cwsr.checked_add(area).ok_or(EINVAL)?,
+                )
                 .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())
                 .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
                 .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())

@@ -37,7 +37,10 @@ impl Mmio {
     pub(crate) fn map(pdev: &pci::Device<device::Bound>) -> Result<Self> {
         let bar = pdev.iomap_region(5, c"rkfd registers")?;
         let bytes = usize::try_from(pdev.resource_len(5)?)?;
-        Ok(Self { bar: bar.into_devres()?, bytes })
+        Ok(Self {
+            bar: bar.into_devres()?,
+            bytes,
+        })
     }
 
     /// Loads the word with that index.
@@ -50,7 +53,9 @@ impl Mmio {
     /// Stores the word with that index.
     pub(crate) fn write(&self, word: u32, value: u32) {
         // A word outside can't be: callers compare with `bytes`. A missing device takes no stores.
-        let _ = self.bar.try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+        let _ = self
+            .bar
+            .try_access_with(|bar| bar.try_write32(value, word as usize * 4));
     }
 
     fn contains(&self, word: u32) -> bool {
@@ -70,15 +75,12 @@ pub(crate) struct Regs {
 
 impl Regs {
     /// Checks that the device lists every block and segment that the tables of registers name.
-    pub(crate) fn new(
-        dev: &device::Device,
-        mmio: Mmio,
-        discovery: Discovery,
-    ) -> Result<Arc<Self>> {
-        let missing = TABLES
-            .iter()
-            .flat_map(|table| table.regs)
-            .find(|info| discovery.base(info.reg.block, 0, info.reg.segment).is_none());
+    pub(crate) fn new(dev: &device::Device, mmio: Mmio, discovery: Discovery) -> Result<Arc<Self>> {
+        let missing = TABLES.iter().flat_map(|table| table.regs).find(|info| {
+            discovery
+                .base(info.reg.block, 0, info.reg.segment)
+                .is_none()
+        });
         if let Some(info) = missing {
             dev_err!(
                 dev,
@@ -111,7 +113,9 @@ impl Regs {
 
     /// The word index of a register of instance `instance` of its block.
     pub(crate) fn word(&self, reg: Reg, instance: u8) -> Option<u32> {
-        self.discovery.base(reg.block, instance, reg.segment)?.checked_add(reg.offset)
+        self.discovery
+            .base(reg.block, instance, reg.segment)?
+            .checked_add(reg.offset)
     }
 
     /// Loads a register of instance 0.
@@ -126,16 +130,21 @@ impl Regs {
 
     /// Loads a register of an instance.
     pub(crate) fn read_at(&self, instance: u8, reg: Reg) -> u32 {
-        let Some(word) = self.word(reg, instance) else { return u32::MAX };
+        let Some(word) = self.word(reg, instance) else {
+            return u32::MAX;
+        };
         if self.mmio.contains(word) {
             return self.mmio.read(word);
         }
-        self.indirectly(word, |data| self.mmio.read(data)).unwrap_or(u32::MAX)
+        self.indirectly(word, |data| self.mmio.read(data))
+            .unwrap_or(u32::MAX)
     }
 
     /// Stores a register of an instance.
     pub(crate) fn write_at(&self, instance: u8, reg: Reg, value: u32) {
-        let Some(word) = self.word(reg, instance) else { return };
+        let Some(word) = self.word(reg, instance) else {
+            return;
+        };
         if self.mmio.contains(word) {
             return self.mmio.write(word, value);
         }

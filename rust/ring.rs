@@ -13,10 +13,7 @@ use crate::{
     bo::kernel_mem::KernelBuf,
     glue::errno::etime,
     gpu::Hw,
-    hw::{
-        pm4,
-        regs::gc_9_4_3 as gc,
-    },
+    hw::{pm4, regs::gc_9_4_3 as gc},
     regs::Regs,
 };
 use kernel::{
@@ -40,7 +37,10 @@ pub(crate) struct Slot {
 /// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
 pub(crate) fn select<R>(hw: &Hw, xcc: u8, slot: Slot, f: impl FnOnce(&Regs) -> R) -> R {
     use gc::GRBM_GFX_CNTL as F;
-    let value = F::QUEUEID.set(F::PIPEID.set(F::MEID.set(0, slot.me), slot.pipe), slot.queue);
+    let value = F::QUEUEID.set(
+        F::PIPEID.set(F::MEID.set(0, slot.me), slot.pipe),
+        slot.queue,
+    );
     let _lock = hw.grbm.lock();
     hw.regs.write_at(xcc, gc::GRBM_GFX_CNTL, value);
     let result = f(&hw.regs);
@@ -78,7 +78,13 @@ impl Ring {
             return Err(EINVAL);
         }
         let buf = KernelBuf::new(hw, place::RING * 4 + bytes)?;
-        Ok(Self { hw: hw.clone(), buf, words: bytes / 4, wptr: 0, doorbell })
+        Ok(Self {
+            hw: hw.clone(),
+            buf,
+            words: bytes / 4,
+            wptr: 0,
+            doorbell,
+        })
     }
 
     fn addr(&self, place: usize) -> u64 {

@@ -23,7 +23,7 @@ use kernel::prelude::*;
 #[macro_use]
 mod hw;
 #[path = "../uapi/lib.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[allow(unreachable_pub)]
 #[macro_use]
 mod uapi;
 

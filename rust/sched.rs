@@ -184,15 +184,18 @@ pub(crate) trait Scheduler: Send + Sync {
     fn unmap(&self, queue: &Arc<HwQueue>) -> Result<Unscheduled>;
 
     /// Takes the queues of a process off until [`Scheduler::restore`]. Calls are counted.
+    #[allow(dead_code)] // For the user half.
     fn evict(&self, process: &Arc<SchedProcess>) -> Result;
 
     /// Undoes one [`Scheduler::evict`].
+    #[allow(dead_code)] // For the user half.
     fn restore(&self, process: &Arc<SchedProcess>) -> Result;
 
     /// As [`Scheduler::evict`], of whoever has that number; for good, after a page fault.
     fn evict_pasid(&self, pasid: Pasid) -> Result;
 
     /// Writes what runs, for debugfs.
+    #[allow(dead_code)] // For the user half.
     fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result;
 }
 
@@ -214,7 +217,10 @@ impl Started {
         scheduler.start().inspect_err(|error| {
             dev_err!(gpu.device(), "the scheduler doesn't start ({:?})\n", error)
         })?;
-        Ok(Self { scheduler, _watch: watch })
+        Ok(Self {
+            scheduler,
+            _watch: watch,
+        })
     }
 }
 

@@ -39,6 +39,7 @@ const VA_END: u64 = 1 << 48;
 
 /// What is mapped somewhere.
 #[derive(Clone)]
+#[allow(dead_code)] // For the user half.
 pub(crate) struct Mapped {
     pub(crate) va: u64,
     pub(crate) size: u64,
@@ -69,7 +70,10 @@ impl Vm {
         let tables = Tables::new(hw)?;
         let pasid = PasidGuard::new()?;
         let base = tables.root_entry();
-        let inner = Inner { tables, mappings: RBTree::new() };
+        let inner = Inner {
+            tables,
+            mappings: RBTree::new(),
+        };
         let hw = hw.clone();
         Arc::pin_init(
             pin_init!(Self { hw, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
@@ -85,11 +89,6 @@ impl Vm {
     /// What registers and MAP_PROCESS take as the root of the page tables.
     pub(crate) fn page_table_base(&self) -> u64 {
         self.base
-    }
-
-    /// The GPU it is on.
-    pub(crate) fn hw(&self) -> &Arc<Hw> {
-        &self.hw
     }
 
     /// Maps `size` bytes of a buffer object from `bo_offset` on at `va`.
@@ -113,7 +112,12 @@ impl Vm {
             return Err(EINVAL);
         }
         self.hw.alive()?;
-        let mapped = Mapped { va, size, bo: bo.clone(), bo_offset };
+        let mapped = Mapped {
+            va,
+            size,
+            bo: bo.clone(),
+            bo_offset,
+        };
         let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
         let entry = flags::entry(&self.hw, bo, flags);
         let mut inner = self.inner.lock();
@@ -123,7 +127,12 @@ impl Vm {
         }
         let mut at = va;
         let result = bo.segments(bo_offset, size, |segment| {
-            inner.tables.map(at, flags::address(&self.hw, bo, segment.addr), segment.len, entry)?;
+            inner.tables.map(
+                at,
+                flags::address(&self.hw, bo, segment.addr),
+                segment.len,
+                entry,
+            )?;
             at += segment.len;
             Ok(())
         });
@@ -145,7 +154,11 @@ impl Vm {
     pub(crate) fn unmap(&self, va: u64, size: u64) -> Result<Unmapped> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        if inner.mappings.get(&va).is_none_or(|mapped| mapped.size != size) {
+        if inner
+            .mappings
+            .get(&va)
+            .is_none_or(|mapped| mapped.size != size)
+        {
             return Err(EINVAL);
         }
         let bo = inner.mappings.remove(&va).map(|mapped| mapped.bo);
@@ -158,6 +171,7 @@ impl Vm {
     /// # Errors
     ///
     /// EINVAL when there is no such mapping.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn lookup_exact(&self, va: u64, size: u64) -> Result<(Arc<Bo>, u64)> {
         let inner = self.inner.lock();
         match inner.mappings.get(&va) {
@@ -171,6 +185,7 @@ impl Vm {
     /// # Errors
     ///
     /// EINVAL when there is none.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn lookup(&self, va: u64) -> Result<Mapped> {
         let inner = self.inner.lock();
         below(&inner.mappings, va)
@@ -180,6 +195,7 @@ impl Vm {
     }
 
     /// Flushes the TLBs of the address space.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn flush_tlb(&self) -> Result {
         tlb::flush_pasid(&self.hw, self.pasid(), tlb::LEGACY)
     }
@@ -226,7 +242,11 @@ pub(crate) struct Unmapped {
 
 impl Unmapped {
     fn new(hw: &Arc<Hw>, pasid: Pasid, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
-        Self { hw: hw.clone(), pasid, held: Some((bo, dead)) }
+        Self {
+            hw: hw.clone(),
+            pasid,
+            held: Some((bo, dead)),
+        }
     }
 
     /// Flushes the TLB; then the reference to the buffer object and empty tables go.
@@ -239,7 +259,9 @@ impl Unmapped {
     }
 
     fn finish(&mut self) -> Result {
-        let Some(held) = self.held.take() else { return Ok(()) };
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
         match tlb::flush_pasid(&self.hw, self.pasid, tlb::LEGACY) {
             // A device that is gone has no TLB.
             Ok(()) | Err(ENODEV) => Ok(()),

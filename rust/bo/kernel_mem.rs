@@ -20,7 +20,6 @@ use kernel::{
 pub(crate) struct Words {
     mem: Devres<Coherent<[u32]>>,
     bus: u64,
-    len: usize,
 }
 
 impl Words {
@@ -33,17 +32,15 @@ impl Words {
     pub(crate) fn of(dev: &Device<Bound>, len: usize) -> Result<Self> {
         let mem = Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL)?;
         let bus = mem.dma_handle();
-        Ok(Self { mem: Devres::new(dev, mem)?, bus, len })
+        Ok(Self {
+            mem: Devres::new(dev, mem)?,
+            bus,
+        })
     }
 
     /// Bus address.
     pub(crate) fn bus(&self) -> u64 {
         self.bus
-    }
-
-    /// Number of words.
-    pub(crate) fn len(&self) -> usize {
-        self.len
     }
 
     /// Loads a word. ENODEV when the device is gone.

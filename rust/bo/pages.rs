@@ -19,7 +19,12 @@ impl PageMap {
     /// All pages free.
     pub(crate) fn new(pages: usize) -> Result<Self> {
         let words = KVVec::from_elem(0u64, pages.div_ceil(64), GFP_KERNEL)?;
-        Ok(Self { words, pages, free: pages, next: 0 })
+        Ok(Self {
+            words,
+            pages,
+            free: pages,
+            next: 0,
+        })
     }
 
     /// Number of free pages.

@@ -37,7 +37,9 @@ impl Vram {
         visible: u64,
     ) -> Result<Arc<Self>> {
         // A small VRAM is an emulated one, whose firmware is small too.
-        let reserved = FIRMWARE_RESERVED.min(size / 16).max(discovery::OFFSET_FROM_END);
+        let reserved = FIRMWARE_RESERVED
+            .min(size / 16)
+            .max(discovery::OFFSET_FROM_END);
         let usable = visible.min(size.saturating_sub(reserved)) / PAGE * PAGE;
         let mut map = PageMap::new(usize::try_from(usable / PAGE)?)?;
         // Offset 0 is never given out, so that a zero address is always a mistake.
@@ -59,6 +61,7 @@ impl Vram {
     }
 
     /// Bytes that can be given out in all.
+    #[allow(dead_code)] // For the user half.
     pub(crate) fn usable(&self) -> u64 {
         self.usable
     }
@@ -70,7 +73,10 @@ impl Vram {
 
     /// Takes pages that are never given back, for what lives as long as the device.
     pub(crate) fn alloc_forever(&self, len: u64) -> Result<u64> {
-        let first = self.map.lock().alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
+        let first = self
+            .map
+            .lock()
+            .alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
         let start = first as u64 * PAGE;
         self.zero(start, len)?;
         Ok(start)
@@ -109,7 +115,11 @@ impl VramRange {
         let pages = usize::try_from(len.div_ceil(PAGE))?;
         let align = if pages >= 512 { 512 } else { 1 };
         let first = hw.vram.map.lock().alloc(pages, align)?;
-        Ok(Self { hw: hw.clone(), start: first as u64 * PAGE, len: pages as u64 * PAGE })
+        Ok(Self {
+            hw: hw.clone(),
+            start: first as u64 * PAGE,
+            len: pages as u64 * PAGE,
+        })
     }
 
     /// Takes `len` bytes in as few pieces as there are, cleared.
@@ -150,12 +160,6 @@ impl VramRange {
         self.hw.vram.with(|bytes| bytes.read64(at))
     }
 
-    /// Loads a word.
-    pub(crate) fn read32(&self, at: u64) -> Result<u32> {
-        let at = self.check(at, 4)?;
-        self.hw.vram.with(|bytes| bytes.read32(at))
-    }
-
     /// Stores a 64-bit word.
     pub(crate) fn write64(&self, at: u64, value: u64) -> Result {
         let at = self.check(at, 8)?;
@@ -166,7 +170,10 @@ impl VramRange {
     pub(crate) fn write_words(&self, at: u64, words: &[u32]) -> Result {
         let at = self.check(at, words.len() as u64 * 4)?;
         self.hw.vram.with(|bytes| {
-            words.iter().zip(0u64..).try_for_each(|(&word, i)| bytes.write32(at + i * 4, word))
+            words
+                .iter()
+                .zip(0u64..)
+                .try_for_each(|(&word, i)| bytes.write32(at + i * 4, word))
         })
     }
 
@@ -189,6 +196,10 @@ impl VramRange {
 impl Drop for VramRange {
     fn drop(&mut self) {
         // Offsets came from the page map, so they fit.
-        self.hw.vram.map.lock().release((self.start / PAGE) as usize, (self.len / PAGE) as usize);
+        self.hw
+            .vram
+            .map
+            .lock()
+            .release((self.start / PAGE) as usize, (self.len / PAGE) as usize);
     }
 }

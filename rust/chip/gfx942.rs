@@ -13,8 +13,6 @@ pub(super) static FAMILY: Family = Family {
     scheduler: SchedulerKind::Cpsch,
     dma_bits: 48,
     simd_per_cu: 4,
-    waves_per_simd: 8,
-    wave_size: 64,
     lds_kib: 64,
     vgpr_bytes_per_cu: 0x80000,
     sgpr_bytes_per_cu: 0x4000,

@@ -52,7 +52,12 @@ impl Aperture {
             unsafe { bindings::pci_release_region(raw(dev), index) };
             return Err(ENOMEM);
         }
-        Ok(Self { base: base.cast(), len, bar: index, pdev: dev.into() })
+        Ok(Self {
+            base: base.cast(),
+            len,
+            bar: index,
+            pdev: dev.into(),
+        })
     }
 
     fn at(&self, offset: u64, len: u64) -> Result<*mut u8> {
@@ -65,21 +70,33 @@ impl Aperture {
 
     /// The word at a byte offset.
     pub(crate) fn read32(&self, offset: u64) -> Result<u32> {
-        let at = if offset % 4 == 0 { self.at(offset, 4)? } else { return Err(EINVAL) };
+        let at = if offset % 4 == 0 {
+            self.at(offset, 4)?
+        } else {
+            return Err(EINVAL);
+        };
         // SAFETY: `at` lies in the mapping and is aligned.
         Ok(u32::from_le(unsafe { at.cast::<u32>().read_volatile() }))
     }
 
     /// The 64-bit word at a byte offset.
     pub(crate) fn read64(&self, offset: u64) -> Result<u64> {
-        let at = if offset % 8 == 0 { self.at(offset, 8)? } else { return Err(EINVAL) };
+        let at = if offset % 8 == 0 {
+            self.at(offset, 8)?
+        } else {
+            return Err(EINVAL);
+        };
         // SAFETY: `at` lies in the mapping and is aligned.
         Ok(u64::from_le(unsafe { at.cast::<u64>().read_volatile() }))
     }
 
     /// Stores a word at a byte offset.
     pub(crate) fn write32(&self, offset: u64, value: u32) -> Result {
-        let at = if offset % 4 == 0 { self.at(offset, 4)? } else { return Err(EINVAL) };
+        let at = if offset % 4 == 0 {
+            self.at(offset, 4)?
+        } else {
+            return Err(EINVAL);
+        };
         // SAFETY: `at` lies in the mapping and is aligned.
         unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
         Ok(())
@@ -87,7 +104,11 @@ impl Aperture {
 
     /// Stores a 64-bit word at a byte offset.
     pub(crate) fn write64(&self, offset: u64, value: u64) -> Result {
-        let at = if offset % 8 == 0 { self.at(offset, 8)? } else { return Err(EINVAL) };
+        let at = if offset % 8 == 0 {
+            self.at(offset, 8)?
+        } else {
+            return Err(EINVAL);
+        };
         // SAFETY: `at` lies in the mapping and is aligned.
         unsafe { at.cast::<u64>().write_volatile(value.to_le()) };
         Ok(())

@@ -36,8 +36,10 @@ impl PageMapping {
         pages: impl ExactSizeIterator<Item = &'a Page>,
     ) -> Result<Self> {
         let plain: &device::Device = dev;
-        let mut this =
-            Self { dev: plain.into(), bus: KVVec::with_capacity(pages.len(), GFP_KERNEL)? };
+        let mut this = Self {
+            dev: plain.into(),
+            bus: KVVec::with_capacity(pages.len(), GFP_KERNEL)?,
+        };
         for page in pages {
             // SAFETY: The device is bound and the page is valid; `Drop` undoes the mapping.
             let bus = unsafe {
@@ -105,7 +107,11 @@ impl ResourceMapping {
         if bus == MAPPING_ERROR {
             return Err(ENOMEM);
         }
-        Ok(Self { dev: plain.into(), bus, len })
+        Ok(Self {
+            dev: plain.into(),
+            bus,
+            len,
+        })
     }
 
     /// The bus address.
@@ -163,13 +169,18 @@ fn with_word<R>(page: &Page, index: usize, f: impl FnOnce(*mut u64) -> R) -> Res
 
 /// Loads a 64-bit word of a page that a device may store to.
 pub(crate) fn read_u64(page: &Page, index: usize) -> Result<u64> {
-    // SAFETY: The address lies in the page and is aligned; the load is volatile, since the device
-    // may store at any time.
-    with_word(page, index, |at| u64::from_le(unsafe { at.read_volatile() }))
+    with_word(page, index, |at| {
+        // SAFETY: The address lies in the page and is aligned; the load is volatile, since the
+        // device may store at any time.
+        u64::from_le(unsafe { at.read_volatile() })
+    })
 }
 
 /// Stores a 64-bit word of a page that a device may load.
 pub(crate) fn write_u64(page: &Page, index: usize, value: u64) -> Result {
-    // SAFETY: As for `read_u64`.
-    with_word(page, index, |at| unsafe { at.write_volatile(value.to_le()) })
+    with_word(page, index, |at| {
+        // SAFETY: The address lies in the page and is aligned; the store is volatile, since the
+        // device may load at any time.
+        unsafe { at.write_volatile(value.to_le()) }
+    })
 }

@@ -19,8 +19,7 @@ use kernel::{new_mutex, prelude::*, sync::Arc, sync::Mutex};
 const PAGES: usize = (GART_SIZE / pte::PAGE_SIZE) as usize;
 
 /// Flags of entries: `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
-const FLAGS: u64 =
-    VALID | SYSTEM | SNOOPED | READABLE | WRITEABLE | EXECUTABLE | mtype(Mtype::Uc);
+const FLAGS: u64 = VALID | SYSTEM | SNOOPED | READABLE | WRITEABLE | EXECUTABLE | mtype(Mtype::Uc);
 
 /// The table and which of its pages are in use.
 #[pin_data]
@@ -67,8 +66,14 @@ impl Range {
     /// Maps `count` pages at a bus address.
     pub(crate) fn map(hw: &Arc<Hw>, bus: u64, count: usize) -> Result<Self> {
         let first = hw.gart.map.lock().alloc(count, 1)?;
-        let range = Self { hw: hw.clone(), first, count };
-        hw.gart.set(hw, first, count, |i| (bus + i * pte::PAGE_SIZE) & ADDRESS | FLAGS)?;
+        let range = Self {
+            hw: hw.clone(),
+            first,
+            count,
+        };
+        hw.gart.set(hw, first, count, |i| {
+            (bus + i * pte::PAGE_SIZE) & ADDRESS | FLAGS
+        })?;
         Ok(range)
     }
 
@@ -88,7 +93,11 @@ impl Drop for Range {
             // The pages stay taken. Their memory is freed: the firmware that would touch it
             // doesn't answer, and whoever owned it has told it to stop.
             Err(error) => {
-                dev_err!(self.hw.device(), "unmapping GART pages failed ({:?})\n", error);
+                dev_err!(
+                    self.hw.device(),
+                    "unmapping GART pages failed ({:?})\n",
+                    error
+                );
             }
         }
     }

@@ -61,16 +61,21 @@ impl Hub {
 
     fn update(self, regs: &Regs, reg: Reg, fields: &[(Bits, u32)]) {
         regs.update_at(self.instance, reg, |old| {
-            fields.iter().fold(old, |value, (field, bits)| field.set(value, *bits))
+            fields
+                .iter()
+                .fold(old, |value, (field, bits)| field.set(value, *bits))
         });
     }
 }
 
 /// All hubs: the graphics ones first.
 pub(super) fn hubs(regs: &Regs) -> impl Iterator<Item = Hub> + '_ {
-    [Block::Gc, Block::Mmhub].into_iter().flat_map(move |block| {
-        regs.instances(block).map(move |instance| Hub { block, instance })
-    })
+    [Block::Gc, Block::Mmhub]
+        .into_iter()
+        .flat_map(move |block| {
+            regs.instances(block)
+                .map(move |instance| Hub { block, instance })
+        })
 }
 
 /// Sends faulting accesses to the default page instead of stopping the GPU.
@@ -96,7 +101,10 @@ pub(super) fn set_fault_defaults(regs: &Regs) {
             hub.update(
                 regs,
                 reg,
-                &[(F::CRASH_ON_NO_RETRY_FAULT, 0), (F::CRASH_ON_RETRY_FAULT, 0)],
+                &[
+                    (F::CRASH_ON_NO_RETRY_FAULT, 0),
+                    (F::CRASH_ON_RETRY_FAULT, 0),
+                ],
             );
         }
     }
@@ -121,9 +129,17 @@ pub(super) fn enable(hw: &Hw) {
 fn gart(hw: &Hw, hub: Hub) {
     let regs = &hw.regs;
     let table = hw.layout.vram_pte(hw.gart.table()) | crate::hw::pte::VALID;
-    hub.write_pair(regs, reg!(hub, VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), table);
+    hub.write_pair(
+        regs,
+        reg!(hub, VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32),
+        table,
+    );
     let (start, end) = (hw.layout.gart_start >> 12, hw.layout.gart_end >> 12);
-    hub.write_pair(regs, reg!(hub, VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32), start);
+    hub.write_pair(
+        regs,
+        reg!(hub, VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32),
+        start,
+    );
     hub.write_pair(regs, reg!(hub, VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), end);
 }
 
@@ -134,13 +150,32 @@ fn system_aperture(hw: &Hw, hub: Hub) {
     hub.write(regs, reg!(hub, MC_VM_AGP_BASE), 0);
     hub.write(regs, reg!(hub, MC_VM_AGP_BOT), (agp_start >> 24) as u32);
     hub.write(regs, reg!(hub, MC_VM_AGP_TOP), (agp_end >> 24) as u32);
-    let (low, high) = (hw.layout.fb_start.min(agp_start), hw.layout.fb_end.max(agp_end));
-    hub.write(regs, reg!(hub, MC_VM_SYSTEM_APERTURE_LOW_ADDR), (low >> 18) as u32);
-    hub.write(regs, reg!(hub, MC_VM_SYSTEM_APERTURE_HIGH_ADDR), (high >> 18) as u32);
+    let (low, high) = (
+        hw.layout.fb_start.min(agp_start),
+        hw.layout.fb_end.max(agp_end),
+    );
+    hub.write(
+        regs,
+        reg!(hub, MC_VM_SYSTEM_APERTURE_LOW_ADDR),
+        (low >> 18) as u32,
+    );
+    hub.write(
+        regs,
+        reg!(hub, MC_VM_SYSTEM_APERTURE_HIGH_ADDR),
+        (high >> 18) as u32,
+    );
     let scratch = hw.layout.vram_pte(hw.scratch_page);
-    hub.write_pair(regs, reg!(hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB), scratch >> 12);
+    hub.write_pair(
+        regs,
+        reg!(hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB),
+        scratch >> 12,
+    );
     let dummy = hw.dummy_page.bus() >> 12;
-    hub.write_pair(regs, reg!(hub, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32), dummy);
+    hub.write_pair(
+        regs,
+        reg!(hub, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32),
+        dummy,
+    );
     use gc::VM_L2_PROTECTION_FAULT_CNTL2 as F;
     hub.update(
         regs,
@@ -181,7 +216,10 @@ fn tlb_and_cache(regs: &Regs, hub: Hub) {
     hub.update(
         regs,
         reg!(hub, VM_L2_CNTL2),
-        &[(L2B::INVALIDATE_ALL_L1_TLBS, 1), (L2B::INVALIDATE_L2_CACHE, 1)],
+        &[
+            (L2B::INVALIDATE_ALL_L1_TLBS, 1),
+            (L2B::INVALIDATE_L2_CACHE, 1),
+        ],
     );
     // Both for "translate further".
     let value = L2C::L2_CACHE_BIGK_FRAGMENT_SIZE.set(L2C::BANK_SELECT.set(L2_CNTL3, 12), 9);
@@ -194,7 +232,8 @@ fn tlb_and_cache(regs: &Regs, hub: Hub) {
 /// Lets writes of SDMA invalidate lines that others have cached.
 fn snoop_override(regs: &Regs, hub: Hub) {
     const SDMA_CLIENT: u32 = 1 << 15;
-    let stride = mm::DAGB1_WRCLI_GPU_SNOOP_OVERRIDE.offset - mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.offset;
+    let stride =
+        mm::DAGB1_WRCLI_GPU_SNOOP_OVERRIDE.offset - mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.offset;
     for dagb in 0..5 {
         for reg in [
             mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE,
@@ -225,8 +264,16 @@ fn identity_aperture_off(regs: &Regs, hub: Hub) {
         reg!(hub, VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32),
         0xf_ffff_ffff,
     );
-    hub.write_pair(regs, reg!(hub, VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32), 0);
-    hub.write_pair(regs, reg!(hub, VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32), 0);
+    hub.write_pair(
+        regs,
+        reg!(hub, VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32),
+        0,
+    );
+    hub.write_pair(
+        regs,
+        reg!(hub, VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32),
+        0,
+    );
 }
 
 fn process_contexts(regs: &Regs, hub: Hub) {
@@ -269,7 +316,10 @@ pub(super) fn set_fault_interrupts(regs: &Regs, on: bool) {
     use gc::VM_CONTEXT0_CNTL as F;
     let fields = [
         (F::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT, u32::from(on)),
-        (F::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_INTERRUPT, u32::from(on)),
+        (
+            F::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            u32::from(on),
+        ),
         (F::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT, u32::from(on)),
         (F::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT, u32::from(on)),
         (F::READ_PROTECTION_FAULT_ENABLE_INTERRUPT, u32::from(on)),
@@ -293,7 +343,10 @@ pub(super) fn disable(regs: &Regs) {
         hub.update(
             regs,
             reg!(hub, MC_VM_MX_L1_TLB_CNTL),
-            &[(L1::ENABLE_L1_TLB, 0), (L1::ENABLE_ADVANCED_DRIVER_MODEL, 0)],
+            &[
+                (L1::ENABLE_L1_TLB, 0),
+                (L1::ENABLE_ADVANCED_DRIVER_MODEL, 0),
+            ],
         );
         hub.update(regs, reg!(hub, VM_L2_CNTL), &[(L2::ENABLE_L2_CACHE, 0)]);
         hub.write(regs, reg!(hub, VM_L2_CNTL3), 0);
@@ -304,7 +357,9 @@ pub(super) fn disable(regs: &Regs) {
 pub(super) fn clear_faults(hw: &Hw) {
     use gc::VM_L2_PROTECTION_FAULT_CNTL as F;
     for hub in hubs(&hw.regs) {
-        let status = hw.regs.read_at(hub.instance, reg!(hub, VM_L2_PROTECTION_FAULT_STATUS));
+        let status = hw
+            .regs
+            .read_at(hub.instance, reg!(hub, VM_L2_PROTECTION_FAULT_STATUS));
         if status != 0 {
             hub.update(
                 &hw.regs,

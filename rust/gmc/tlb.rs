@@ -22,8 +22,6 @@ const ENGINE: u32 = 17;
 const TIMEOUT: Delta = Delta::from_millis(100);
 /// Type of flush: "legacy", all of the address space.
 pub(crate) const LEGACY: u32 = 0;
-/// Type of flush: also what caches hold tagged with translations.
-pub(crate) const HEAVY: u32 = 2;
 
 /// Flushes an address space in all hubs.
 ///
@@ -48,7 +46,11 @@ pub(crate) fn flush_vmid(hw: &Hw, vmid: u32) -> Result {
     let _one_at_a_time = hw.tlb.lock();
     for hub in hub::hubs(&hw.regs) {
         let regs = &hw.regs;
-        regs.write_at(hub.instance, reg!(hub, VM_INVALIDATE_ENG0_REQ).at(ENGINE, 1), request);
+        regs.write_at(
+            hub.instance,
+            reg!(hub, VM_INVALIDATE_ENG0_REQ).at(ENGINE, 1),
+            request,
+        );
         let ack = reg!(hub, VM_INVALIDATE_ENG0_ACK).at(ENGINE, 1);
         // All ones is a missing device, not an acknowledgement.
         let value = regs.wait_at(hub.instance, ack, TIMEOUT, |value| value & bit != 0)?;

@@ -7,15 +7,18 @@ use crate::{chip::ChipInfo, driver::PciInfo};
 
 /// CRC-16 with polynomial 0xa001, as the kernel's `crc16`.
 fn crc16(words: &[u32]) -> u16 {
-    words.iter().flat_map(|word| word.to_le_bytes()).fold(0u16, |crc, byte| {
-        (0..8).fold(crc ^ u16::from(byte), |crc, _| {
-            if crc & 1 == 1 {
-                crc >> 1 ^ 0xa001
-            } else {
-                crc >> 1
-            }
+    words
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .fold(0u16, |crc, byte| {
+            (0..8).fold(crc ^ u16::from(byte), |crc, _| {
+                if crc & 1 == 1 {
+                    crc >> 1 ^ 0xa001
+                } else {
+                    crc >> 1
+                }
+            })
         })
-    })
 }
 
 /// The id before it is made unique; may be 0.

@@ -171,7 +171,11 @@ impl Hw {
         let mut kept = self.kept.lock();
         if let Err(error) = kept.reserve(1, GFP_KERNEL) {
             drop(kept);
-            dev_err!(self.dev, "no memory to keep track of a hung queue ({:?})\n", error);
+            dev_err!(
+                self.dev,
+                "no memory to keep track of a hung queue ({:?})\n",
+                error
+            );
             // Leaked, since freeing it would hand memory to others that the GPU writes to.
             core::mem::forget(what);
             return;

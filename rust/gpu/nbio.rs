@@ -20,7 +20,11 @@ impl Enabled {
         regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, REMAP_OFFSET);
         regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, REMAP_OFFSET + 4);
         regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, 0xf_ffff);
-        regs.set(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, Aperture::BIF_DOORBELL_APER_EN, 1);
+        regs.set(
+            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
+            Aperture::BIF_DOORBELL_APER_EN,
+            1,
+        );
         Self(hw.clone())
     }
 }
@@ -29,6 +33,10 @@ impl Drop for Enabled {
     fn drop(&mut self) {
         use nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture;
         let regs = &self.0.regs;
-        regs.set(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, Aperture::BIF_DOORBELL_APER_EN, 0);
+        regs.set(
+            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
+            Aperture::BIF_DOORBELL_APER_EN,
+            0,
+        );
     }
 }

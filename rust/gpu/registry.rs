@@ -28,7 +28,10 @@ pub(crate) fn gpus() -> Result<KVec<Arc<Gpu>>> {
 
 /// The GPU with an id that a user program gave.
 pub(crate) fn lookup(id: u32) -> Option<Arc<Gpu>> {
-    GPUS.lock().iter().find(|gpu| u32::from(gpu.id().get()) == id).cloned()
+    GPUS.lock()
+        .iter()
+        .find(|gpu| u32::from(gpu.id().get()) == id)
+        .cloned()
 }
 
 /// Adds a GPU.

@@ -25,7 +25,11 @@ use crate::{
 use kernel::{prelude::*, sync::Arc, time::Delta};
 
 /// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.
-const SLOT: Slot = Slot { me: 2, pipe: 1, queue: 0 };
+const SLOT: Slot = Slot {
+    me: 2,
+    pipe: 1,
+    queue: 0,
+};
 /// Bytes of the ring, as `amdgpu_gfx_kiq_init_ring` (1,024 words).
 const RING_BYTES: usize = 4096;
 /// `GFX9_MEC_HPD_SIZE`.
@@ -83,13 +87,19 @@ impl Drop for Started {
 impl Kiq {
     /// Whether there is a queue for an XCC.
     fn queue(&mut self, xcc: u8) -> Result<&mut Queue> {
-        self.queues.iter_mut().find(|queue| queue.xcc == xcc).ok_or(EINVAL)
+        self.queues
+            .iter_mut()
+            .find(|queue| queue.xcc == xcc)
+            .ok_or(EINVAL)
     }
 
     /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself.
     fn announce(&mut self) -> Result {
         let packet = SetResources::zeroed()
-            .with(SetResources::HEADER, u64::from(pm4::header(op::SET_RESOURCES, 8)))
+            .with(
+                SetResources::HEADER,
+                u64::from(pm4::header(op::SET_RESOURCES, 8)),
+            )
             .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_KIQ);
         for queue in &mut self.queues {
             queue.run(&[&packet.0])?;
@@ -123,7 +133,10 @@ impl Kiq {
     /// Takes a kernel queue off an XCC (`amdgpu_amdkfd_unmap_hiq`).
     pub(crate) fn unmap_hiq(&mut self, xcc: u8, doorbell: u32) -> Result {
         let packet = UnmapQueues::zeroed()
-            .with(UnmapQueues::HEADER, u64::from(pm4::header(op::UNMAP_QUEUES, 6)))
+            .with(
+                UnmapQueues::HEADER,
+                u64::from(pm4::header(op::UNMAP_QUEUES, 6)),
+            )
             .with(UnmapQueues::ACTION, pm4::UNMAP_RESET)
             .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_DOORBELL)
             .with(UnmapQueues::NUM_QUEUES, 1)
@@ -135,15 +148,24 @@ impl Kiq {
     pub(crate) fn invalidate_tlbs(&mut self, hw: &Hw, pasid: Pasid, kind: u32) -> Result {
         use pm4::invalidate_tlbs as F;
         let word = F::FLUSH_TYPE.set(
-            F::PASID.set(F::ALL_HUB.set(F::DST_SEL.set(0, 1), 1), u32::from(pasid.get())),
+            F::PASID.set(
+                F::ALL_HUB.set(F::DST_SEL.set(0, 1), 1),
+                u32::from(pasid.get()),
+            ),
             kind,
         );
         for queue in &mut self.queues {
-            queue.run(&[&[pm4::header(op::INVALIDATE_TLBS, 2), word]]).inspect_err(|&error| {
-                if error != ENODEV {
-                    dev_err!(hw.device(), "KIQ doesn't acknowledge a TLB flush ({:?})\n", error);
-                }
-            })?;
+            queue
+                .run(&[&[pm4::header(op::INVALIDATE_TLBS, 2), word]])
+                .inspect_err(|&error| {
+                    if error != ENODEV {
+                        dev_err!(
+                            hw.device(),
+                            "KIQ doesn't acknowledge a TLB flush ({:?})\n",
+                            error
+                        );
+                    }
+                })?;
         }
         Ok(())
     }
@@ -169,8 +191,16 @@ impl Queue {
         hw.flush_hdp();
         // `gfx_v9_4_3_xcc_kiq_setting`: RLC is told which queue it is.
         let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
-        hw.regs.update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00 | place | 0x80);
-        let queue = Self { xcc, ring, _eop: eop, _mqd: memory, seq: 0 };
+        hw.regs.update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
+            old & 0xffff_ff00 | place | 0x80
+        });
+        let queue = Self {
+            xcc,
+            ring,
+            _eop: eop,
+            _mqd: memory,
+            seq: 0,
+        };
         select(hw, xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
         Ok(queue)
     }
@@ -196,7 +226,8 @@ impl Queue {
 
     /// `gfx_v9_4_3_xcc_q_fini_register`.
     fn stop(&self, hw: &Hw) {
-        hw.regs.update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
+        hw.regs
+            .update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
         select(hw, self.xcc, SLOT, |regs| {
             let xcc = self.xcc;
             if let Err(error) = dequeue(regs, xcc) {
@@ -247,8 +278,14 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
         regs.write_at(xcc, reg.at(1, 1), (value >> 32) as u32);
     };
     regs.update_at(xcc, gc::CP_PQ_WPTR_POLL_CNTL, |old| Poll::EN.set(old, 0));
-    write_pair(gc::CP_HQD_EOP_BASE_ADDR, field(ComputeMqd::CP_HQD_EOP_BASE_ADDR));
-    write(gc::CP_HQD_EOP_CONTROL, field(ComputeMqd::CP_HQD_EOP_CONTROL));
+    write_pair(
+        gc::CP_HQD_EOP_BASE_ADDR,
+        field(ComputeMqd::CP_HQD_EOP_BASE_ADDR),
+    );
+    write(
+        gc::CP_HQD_EOP_CONTROL,
+        field(ComputeMqd::CP_HQD_EOP_CONTROL),
+    );
     let doorbell_control = field(ComputeMqd::CP_HQD_PQ_DOORBELL_CONTROL);
     write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
     // A queue that firmware or a driver before us left there.
@@ -257,17 +294,31 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     write(gc::CP_MQD_CONTROL, field(ComputeMqd::CP_MQD_CONTROL));
     write_pair(gc::CP_HQD_PQ_BASE, field(ComputeMqd::CP_HQD_PQ_BASE));
     write(gc::CP_HQD_PQ_CONTROL, field(ComputeMqd::CP_HQD_PQ_CONTROL));
-    write_pair(gc::CP_HQD_PQ_RPTR_REPORT_ADDR, field(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR));
-    write_pair(gc::CP_HQD_PQ_WPTR_POLL_ADDR, field(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR));
+    write_pair(
+        gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+        field(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR),
+    );
+    write_pair(
+        gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+        field(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+    );
     let base = index * doorbell::XCC_RANGE;
     let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
     write(gc::CP_MEC_DOORBELL_RANGE_LOWER, bytes(doorbell::KIQ));
-    write(gc::CP_MEC_DOORBELL_RANGE_UPPER, bytes(doorbell::USER_QUEUE_END));
+    write(
+        gc::CP_MEC_DOORBELL_RANGE_UPPER,
+        bytes(doorbell::USER_QUEUE_END),
+    );
     write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
     write_pair(gc::CP_HQD_PQ_WPTR_LO, 0);
     write(gc::CP_HQD_VMID, 0);
-    write(gc::CP_HQD_PERSISTENT_STATE, field(ComputeMqd::CP_HQD_PERSISTENT_STATE));
+    write(
+        gc::CP_HQD_PERSISTENT_STATE,
+        field(ComputeMqd::CP_HQD_PERSISTENT_STATE),
+    );
     write(gc::CP_HQD_ACTIVE, 1);
-    regs.update_at(xcc, gc::CP_PQ_STATUS, |old| gc::CP_PQ_STATUS::DOORBELL_ENABLE.set(old, 1));
+    regs.update_at(xcc, gc::CP_PQ_STATUS, |old| {
+        gc::CP_PQ_STATUS::DOORBELL_ENABLE.set(old, 1)
+    });
     Ok(())
 }

@@ -63,7 +63,12 @@ struct Cpsch {
 /// Makes a scheduler that isn't started.
 pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
     let hw = hw.clone();
-    let state = State { hiq: None, stuck: false, entries: KVec::new(), next_xcc: 0 };
+    let state = State {
+        hiq: None,
+        stuck: false,
+        entries: KVec::new(),
+        next_xcc: 0,
+    };
     let this: Arc<Cpsch> = Arc::pin_init(
         pin_init!(Cpsch { hw, state <- new_mutex!(state, "rkfd scheduler") }),
         GFP_KERNEL,
@@ -74,7 +79,9 @@ pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
 impl Entry {
     fn active(&self) -> impl Iterator<Item = &Arc<HwQueue>> {
         let runs = self.evicted == 0;
-        self.queues.iter().filter(move |queue| runs && queue.wants_to_run())
+        self.queues
+            .iter()
+            .filter(move |queue| runs && queue.wants_to_run())
     }
 }
 
@@ -124,7 +131,11 @@ impl State {
 
     /// Marks the queue whose doorbell the firmware named.
     fn hang(&mut self, hw: &Arc<Hw>, doorbell: u32) {
-        dev_err!(hw.device(), "the queue with doorbell {:#x} doesn't let go\n", doorbell);
+        dev_err!(
+            hw.device(),
+            "the queue with doorbell {:#x} doesn't let go\n",
+            doorbell
+        );
         let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
         for queue in queues.filter(|queue| queue.doorbell() == doorbell) {
             let _ = queue.enter(QueueState::Hung);
@@ -212,7 +223,11 @@ impl Scheduler for Cpsch {
         state.entries.clear();
         if let Err(error) = result {
             if !matches!(error, e if e == ENODEV || e == EIO) {
-                dev_err!(self.hw.device(), "stopping the queues failed ({:?})\n", error);
+                dev_err!(
+                    self.hw.device(),
+                    "stopping the queues failed ({:?})\n",
+                    error
+                );
             }
         }
     }
@@ -221,8 +236,12 @@ impl Scheduler for Cpsch {
         let process = Arc::new(SchedProcess { vm: vm.clone() }, GFP_KERNEL)?;
         let mut state = self.state.lock();
         state.check()?;
-        let entry =
-            Entry { process: process.clone(), config, queues: KVec::new(), evicted: 0 };
+        let entry = Entry {
+            process: process.clone(),
+            config,
+            queues: KVec::new(),
+            evicted: 0,
+        };
         state.entries.push(entry, GFP_KERNEL)?;
         Ok(process)
     }
@@ -242,13 +261,22 @@ impl Scheduler for Cpsch {
     fn remove_process(&self, process: &Arc<SchedProcess>) -> Result {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Some(at) =
-            state.entries.iter().position(|entry| Arc::ptr_eq(&entry.process, process))
+        let Some(at) = state
+            .entries
+            .iter()
+            .position(|entry| Arc::ptr_eq(&entry.process, process))
         else {
             return Ok(());
         };
-        let running = state.entries.iter().nth(at).is_some_and(|e| e.active().next().is_some());
-        let result = if running { state.unmap_all(&self.hw) } else { Ok(()) };
+        let running = state
+            .entries
+            .get(at)
+            .is_some_and(|e| e.active().next().is_some());
+        let result = if running {
+            state.unmap_all(&self.hw)
+        } else {
+            Ok(())
+        };
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
         for queue in entry.queues.iter() {
             if queue.state() == QueueState::Hung {
@@ -272,7 +300,13 @@ impl Scheduler for Cpsch {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.check()?;
-        if state.entries.iter().map(|entry| entry.queues.len()).sum::<usize>() >= MAX_QUEUES {
+        if state
+            .entries
+            .iter()
+            .map(|entry| entry.queues.len())
+            .sum::<usize>()
+            >= MAX_QUEUES
+        {
             return Err(EPERM);
         }
         let first_xcc = state.next_xcc;
@@ -359,7 +393,9 @@ impl Scheduler for Cpsch {
         if queue.state() != QueueState::Gone {
             queue.enter(QueueState::Gone)?;
         }
-        Ok(Unscheduled { _queue: queue.clone() })
+        Ok(Unscheduled {
+            _queue: queue.clone(),
+        })
     }
 
     fn evict(&self, process: &Arc<SchedProcess>) -> Result {
@@ -384,7 +420,12 @@ impl Scheduler for Cpsch {
             writeln!(f, "stuck")?;
         }
         for entry in state.entries.iter() {
-            writeln!(f, "pasid {} evicted {}", entry.process.pasid().get(), entry.evicted)?;
+            writeln!(
+                f,
+                "pasid {} evicted {}",
+                entry.process.pasid().get(),
+                entry.evicted
+            )?;
             for queue in entry.queues.iter() {
                 queue.report(f)?;
             }

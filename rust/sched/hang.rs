@@ -63,7 +63,10 @@ impl Watch {
             GFP_KERNEL,
         )?;
         gpu.hw().set_hang_notice(Some(notice));
-        Ok(Self { gpu: gpu.clone(), queue })
+        Ok(Self {
+            gpu: gpu.clone(),
+            queue,
+        })
     }
 }
 

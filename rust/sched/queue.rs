@@ -80,7 +80,11 @@ impl HwQueue {
         let bytes = stride.checked_mul(hw.chip.num_xcc.into()).ok_or(EINVAL)?;
         let mqd = VramRange::new(hw, bytes)?;
         let (hw, process) = (hw.clone(), process.clone());
-        let inner = Inner { spec, state: QueueState::Created, cu_mask: None };
+        let inner = Inner {
+            spec,
+            state: QueueState::Created,
+            cu_mask: None,
+        };
         Arc::pin_init(
             pin_init!(Self {
                 hw,
@@ -160,7 +164,10 @@ impl HwQueue {
                 xcc_index,
                 logical_xcc: self.first_xcc.wrapping_add(xcc_index),
                 trap,
-                cu_mask: inner.cu_mask.as_ref().map(|bits| self.cu_mask(bits, xcc_index)),
+                cu_mask: inner
+                    .cu_mask
+                    .as_ref()
+                    .map(|bits| self.cu_mask(bits, xcc_index)),
             }
             .build()?;
             if fresh {
@@ -228,7 +235,9 @@ impl HwQueue {
                     if bit >= count {
                         return masks;
                     }
-                    let set = bits.get(bit as usize / 32).is_some_and(|w| w >> (bit % 32) & 1 == 1);
+                    let set = bits
+                        .get(bit as usize / 32)
+                        .is_some_and(|w| w >> (bit % 32) & 1 == 1);
                     if let (true, Some(mask)) = (set, masks.get_mut(engine as usize)) {
                         *mask |= 1 << (unit + array * 16);
                     }
@@ -240,6 +249,7 @@ impl HwQueue {
     }
 
     /// A line for debugfs.
+    #[allow(dead_code)] // For the user half.
     pub(super) fn report(&self, f: &mut dyn kernel::fmt::Write) -> kernel::fmt::Result {
         let inner = self.inner.lock();
         let spec = &inner.spec;

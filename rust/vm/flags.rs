@@ -6,9 +6,7 @@
 use crate::{
     bo::{Bo, Placement},
     gpu::Hw,
-    hw::pte::{
-        mtype, Mtype, ADDRESS, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE,
-    },
+    hw::pte::{mtype, Mtype, ADDRESS, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
 };
 
 /// How the GPU may use a mapping, and what a user program asked of its caches.

@@ -44,8 +44,15 @@ impl PasidGuard {
             map.reserve(0, 1);
             *pasids = Some(map);
         }
-        let number = pasids.as_mut().ok_or(ENOMEM)?.alloc(1, 1).map_err(|_| ENOSPC)?;
-        let number = u16::try_from(number).ok().and_then(NonZeroU16::new).ok_or(ENOSPC)?;
+        let number = pasids
+            .as_mut()
+            .ok_or(ENOMEM)?
+            .alloc(1, 1)
+            .map_err(|_| ENOSPC)?;
+        let number = u16::try_from(number)
+            .ok()
+            .and_then(NonZeroU16::new)
+            .ok_or(ENOSPC)?;
         Ok(Self(Pasid(number)))
     }
 

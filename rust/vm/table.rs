@@ -94,7 +94,16 @@ impl Table {
                 children.push(None, GFP_KERNEL)?;
             }
         }
-        Ok(KBox::new(Self { mem, children, leaves: [0; ENTRIES / 64], below: 0, next: None }, GFP_KERNEL)?)
+        Ok(KBox::new(
+            Self {
+                mem,
+                children,
+                leaves: [0; ENTRIES / 64],
+                below: 0,
+                next: None,
+            },
+            GFP_KERNEL,
+        )?)
     }
 
     fn set(&self, at: usize, entry: u64) -> Result {
@@ -129,13 +138,18 @@ fn directory_entry(hw: &Hw, level: u32, offset: u64) -> u64 {
 fn fragment_of(va: u64, addr: u64, len: u64) -> u32 {
     let pages = len / PAGE_SIZE;
     let aligned = ((va | addr) / PAGE_SIZE).trailing_zeros();
-    aligned.min(pages.checked_ilog2().unwrap_or(0)).min(MAX_FRAGMENT)
+    aligned
+        .min(pages.checked_ilog2().unwrap_or(0))
+        .min(MAX_FRAGMENT)
 }
 
 impl Tables {
     /// An empty root.
     pub(super) fn new(hw: &Arc<Hw>) -> Result<Self> {
-        Ok(Self { hw: hw.clone(), root: Table::new(hw, ROOT)? })
+        Ok(Self {
+            hw: hw.clone(),
+            root: Table::new(hw, ROOT)?,
+        })
     }
 
     /// What registers take as the base of the page tables.
@@ -188,7 +202,9 @@ fn map_leaves(
         let first = index(va, this);
         let count = len >> (span(this).trailing_zeros());
         // A fragment of this level is at most a whole table: `fragment_of` chose the level.
-        table.mem.fill64(first as u64 * 8, count, |i| leaf | (addr + i * span(this)))?;
+        table
+            .mem
+            .fill64(first as u64 * 8, count, |i| leaf | (addr + i * span(this)))?;
         table.mark_leaves(first, count as usize, true);
         return Ok(());
     }
@@ -202,7 +218,11 @@ fn map_leaves(
             *table.children.get_mut(at).ok_or(EINVAL)? = Some(child);
             table.below += 1;
         }
-        let child = table.children.get_mut(at).and_then(Option::as_mut).ok_or(EINVAL)?;
+        let child = table
+            .children
+            .get_mut(at)
+            .and_then(Option::as_mut)
+            .ok_or(EINVAL)?;
         map_leaves(hw, child, this - 1, level, va, addr, here, leaf)?;
         va += here;
         addr += here;

@@ -23,7 +23,11 @@ use kernel::{prelude::*, sync::Arc, time::Delta};
 use super::runlist::List;
 
 /// `KFD_CIK_HIQ_PIPE` (4) and `KFD_CIK_HIQ_QUEUE`: pipes count over micro engines.
-const SLOT: Slot = Slot { me: 2, pipe: 0, queue: 0 };
+const SLOT: Slot = Slot {
+    me: 2,
+    pipe: 0,
+    queue: 0,
+};
 /// `KFD_KERNEL_QUEUE_SIZE`.
 const RING_BYTES: usize = 2048;
 const EOP_BYTES: usize = 4096;
@@ -52,7 +56,13 @@ impl Hiq {
         let eop = KernelBuf::new(hw, EOP_BYTES)?;
         let xccs = hw.chip.num_xcc as usize;
         let mqd = KernelBuf::new(hw, xccs * mqd::ALLOCATION as usize)?;
-        let mut hiq = Self { hw: hw.clone(), ring, _eop: eop, mqd, list: None };
+        let mut hiq = Self {
+            hw: hw.clone(),
+            ring,
+            _eop: eop,
+            mqd,
+            list: None,
+        };
         for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
             let parts = mqd::KernelQueue {
                 mqd_addr: hiq.mqd.gpu_addr() + u64::from(i) * mqd::ALLOCATION,
@@ -61,7 +71,8 @@ impl Hiq {
                 eop_bytes: EOP_BYTES as u32,
             };
             let image = mqd::hiq(&parts, i);
-            hiq.mqd.write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
+            hiq.mqd
+                .write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
             let (mqd_addr, wptr) = (parts.mqd_addr, hiq.ring.wptr_addr());
             hw.with_kiq(|kiq| kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr))
                 .ok_or(ENODEV)??;
@@ -80,11 +91,17 @@ impl Hiq {
         let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
         let queues = family.mec_pipes * family.mec_queues_per_pipe;
         let resources = SetResources::zeroed()
-            .with(SetResources::HEADER, u64::from(pm4::header(op::SET_RESOURCES, 8)))
+            .with(
+                SetResources::HEADER,
+                u64::from(pm4::header(op::SET_RESOURCES, 8)),
+            )
             .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_HIQ)
             .with(SetResources::VMID_MASK, vmids)
             .with(SetResources::UNMAP_LATENCY, UNMAP_LATENCY)
-            .with(SetResources::QUEUE_MASK, u64::MAX >> (64 - queues.clamp(1, 64)))
+            .with(
+                SetResources::QUEUE_MASK,
+                u64::MAX >> (64 - queues.clamp(1, 64)),
+            )
             .with(SetResources::GWS_MASK, u64::MAX);
         let wait = self.hw.regs.read(gc::CP_IQ_WAIT_TIME2);
         let reg = self.hw.regs.word(gc::CP_IQ_WAIT_TIME2, 0).ok_or(ENODEV)?;
@@ -101,7 +118,10 @@ impl Hiq {
     /// Submits packets, then QUERY_STATUS, and waits for its fence.
     fn query(&mut self, packets: &[&[u32]]) -> Result {
         let status = QueryStatus::zeroed()
-            .with(QueryStatus::HEADER, u64::from(pm4::header(op::QUERY_STATUS, 7)))
+            .with(
+                QueryStatus::HEADER,
+                u64::from(pm4::header(op::QUERY_STATUS, 7)),
+            )
             .with(QueryStatus::COMMAND, pm4::QUERY_FENCE_AFTER_ACK)
             .with(QueryStatus::ADDR, self.ring.fence_addr())
             .with(QueryStatus::DATA, u64::from(FENCE_DONE));
@@ -121,7 +141,10 @@ impl Hiq {
             return Ok(None);
         }
         let unmap = UnmapQueues::zeroed()
-            .with(UnmapQueues::HEADER, u64::from(pm4::header(op::UNMAP_QUEUES, 6)))
+            .with(
+                UnmapQueues::HEADER,
+                u64::from(pm4::header(op::UNMAP_QUEUES, 6)),
+            )
             .with(UnmapQueues::ACTION, pm4::UNMAP_PREEMPT)
             .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_ALL_NON_STATIC);
         self.query(&[&unmap.0])?;
@@ -147,7 +170,8 @@ impl Hiq {
     /// Runs a list.
     pub(super) fn run(&mut self, list: List) -> Result {
         let packet = list.packet();
-        self.ring.submit(&[&RunList::read(&packet.0).ok_or(EINVAL)?.0])?;
+        self.ring
+            .submit(&[&RunList::read(&packet.0).ok_or(EINVAL)?.0])?;
         self.list = Some(list);
         Ok(())
     }
@@ -158,7 +182,12 @@ impl Hiq {
             let result = hw.with_kiq(|kiq| kiq.unmap_hiq(xcc, doorbell::HIQ));
             if let Some(Err(error)) = result {
                 if error != ENODEV {
-                    dev_err!(hw.device(), "HIQ of XCC {} doesn't stop ({:?})\n", xcc, error);
+                    dev_err!(
+                        hw.device(),
+                        "HIQ of XCC {} doesn't stop ({:?})\n",
+                        xcc,
+                        error
+                    );
                 }
             }
         }

@@ -48,7 +48,11 @@ fn run_list(addr: u64, words: usize, processes: u64, chain: bool) -> RunList {
 /// Builds the list of what should run; `None` when that is nothing.
 pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
     const SIZE: usize = 4;
-    let running = || entries.iter().filter(|entry| entry.active().next().is_some());
+    let running = || {
+        entries
+            .iter()
+            .filter(|entry| entry.active().next().is_some())
+    };
     let processes = running().count();
     let queues: usize = running().map(|entry| entry.active().count()).sum();
     if queues == 0 {
@@ -82,14 +86,21 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
     if over {
         write(&run_list(buf.gpu_addr(), words, count, true).0)?;
     }
-    Ok(Some(List { buf, words, processes: count }))
+    Ok(Some(List {
+        buf,
+        words,
+        processes: count,
+    }))
 }
 
 /// `pm_map_process_aldebaran`.
 fn map_process(entry: &Entry) -> MapProcess {
     let config = &entry.config;
     MapProcess::zeroed()
-        .with(MapProcess::HEADER, u64::from(pm4::header(op::MAP_PROCESS, 21)))
+        .with(
+            MapProcess::HEADER,
+            u64::from(pm4::header(op::MAP_PROCESS, 21)),
+        )
         .with(MapProcess::PROCESS_QUANTUM, PROCESS_QUANTUM)
         .with(MapProcess::PASID, entry.process.pasid().get().into())
         .with(MapProcess::SDMA_ENABLE, 1)
@@ -97,6 +108,12 @@ fn map_process(entry: &Entry) -> MapProcess {
         .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config.into())
         .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases.into())
         .with(MapProcess::SQ_SHADER_TBA, config.tba >> 8)
-        .with(MapProcess::SQ_SHADER_TMA, if config.tba == 0 { 0 } else { config.tma >> 8 })
-        .with(MapProcess::PAGE_TABLE_BASE, entry.process.vm().page_table_base())
+        .with(
+            MapProcess::SQ_SHADER_TMA,
+            if config.tba == 0 { 0 } else { config.tma >> 8 },
+        )
+        .with(
+            MapProcess::PAGE_TABLE_BASE,
+            entry.process.vm().page_table_base(),
+        )
 }
