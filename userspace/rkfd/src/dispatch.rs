@@ -17,6 +17,9 @@ use crate::queue::ring::WORDS;
 use crate::queue::Queue;
 use crate::signal::Signal;
 
+/// Stack of a work-item when none is asked for, as HIP's `hipLimitStackSize`.
+const STACK: u32 = 1024;
+
 /// A size in up to three dimensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
@@ -83,6 +86,15 @@ pub struct Dispatch {
     barrier: bool,
     fences: (u8, u8),
     sleep: bool,
+    stack: u32,
+}
+
+/// Scratch of a work-item: what the compiler counted, and room for a stack where it can't count.
+fn private_bytes(kernel: &KernelMetadata, stack: u32) -> u32 {
+    match kernel.dynamic_stack {
+        true => kernel.private_size.saturating_add(stack),
+        false => kernel.private_size,
+    }
 }
 
 /// Checks a shape against what the kernel can do.
@@ -140,6 +152,7 @@ impl Dispatch {
             barrier: true,
             fences: (FENCE_SYSTEM, FENCE_SYSTEM),
             sleep: true,
+            stack: STACK,
         }
     }
 
@@ -180,6 +193,13 @@ impl Dispatch {
         self
     }
 
+    /// Bytes of stack for each work-item of a kernel whose calls the compiler can't follow; 1024
+    /// when not given.
+    pub fn stack(mut self, bytes: u32) -> Self {
+        self.stack = bytes;
+        self
+    }
+
     /// Completes without an interrupt. Waiting polls; the GPU wakes nobody.
     pub fn polled(mut self) -> Self {
         self.sleep = false;
@@ -209,10 +229,9 @@ impl Dispatch {
         if needed > u64::from(available) {
             return Err(wrong(DispatchError::Lds { needed, available }));
         }
-        if metadata.private_size != 0 || metadata.dynamic_stack {
-            return Err(wrong(DispatchError::Scratch {
-                bytes: metadata.private_size,
-            }));
+        let private = private_bytes(metadata, self.stack);
+        if private > 0 {
+            self.queue.reserve_scratch(metadata, private)?;
         }
         let own = gpu.link().gpu_id;
         let foreign = |bo: &Arc<Bo>| bo.link().gpu_id != own;
@@ -255,7 +274,7 @@ impl Dispatch {
         let packet = packet(
             header,
             &shape,
-            needed as u32,
+            (private, needed as u32),
             self.kernel.address(),
             kernarg.as_ref().map_or(0, Piece::address),
             signal.address(),
@@ -293,7 +312,7 @@ impl Dispatch {
 fn packet(
     header: Header,
     shape: &Geometry,
-    group_size: u32,
+    (private_size, group_size): (u32, u32),
     kernel: u64,
     kernarg: u64,
     signal: u64,
@@ -309,6 +328,7 @@ fn packet(
         .with(KernelDispatch::GRID_SIZE_X, gx)
         .with(KernelDispatch::GRID_SIZE_Y, gy)
         .with(KernelDispatch::GRID_SIZE_Z, gz)
+        .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private_size.into())
         .with(KernelDispatch::GROUP_SEGMENT_SIZE, group_size.into())
         .with(KernelDispatch::KERNEL_OBJECT, kernel)
         .with(KernelDispatch::KERNARG_ADDRESS, kernarg)

@@ -316,8 +316,8 @@ pub enum DispatchError {
         /// Bytes there are.
         available: u32,
     },
-    /// The kernel needs scratch memory, which queues don't have yet.
-    #[error("needs {bytes} bytes of scratch for each work-item, which queues of this library do not have yet; compile it with -O2 or without large local arrays")]
+    /// The kernel needs more scratch memory than the GPU can give to a work-item.
+    #[error("needs {bytes} bytes of scratch for each work-item, more than the GPU can give")]
     Scratch {
         /// Bytes of one work-item.
         bytes: u32,

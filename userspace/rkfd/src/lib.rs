@@ -29,8 +29,8 @@
 //!
 //! # Limits
 //!
-//! Kernels that need scratch memory are refused. A GPU that is removed while its doorbells are
-//! mapped ends the process with `SIGBUS` at the next store.
+//! A GPU that is removed while its doorbells are mapped ends the process with `SIGBUS` at the next
+//! store.
 
 #![warn(unreachable_pub)]
 

@@ -8,6 +8,7 @@
 
 pub(crate) mod control;
 pub(crate) mod ring;
+mod scratch;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,7 @@ use rkfd_hw::aql::{self, Header, FENCE_SYSTEM};
 use rkfd_uapi::mmap::doorbell_slice;
 use rkfd_uapi::queue::{CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_COMPUTE_AQL};
 
+use crate::code::KernelMetadata;
 use crate::cwsr::SaveArea;
 use crate::device::Gpu;
 use crate::dispatch::{Dispatch, Resources, Submission};
@@ -28,6 +30,7 @@ use crate::sys::map::{Mapping, PAGE};
 use crate::trace::{self, Step};
 
 use ring::{Ring, WORDS};
+use scratch::Scratch;
 
 /// What kind of queue to make.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +81,7 @@ struct Memory {
     stopped: Signal,
     _save: Bo,
     _eop: Option<Bo>,
+    scratch: Scratch,
 }
 
 /// Writes the headers that tell a debugger where its part of the save area is.
@@ -111,8 +115,8 @@ impl Queue {
             _ => Bo::new(link, area.total, flags::GTT)?,
         };
         write_save_headers(&save, &area, node.xccs())?;
-        // gfx9's packet processor needs no end-of-pipe buffer for AQL queues.
-        let eop = (node.gfx_target_version() >= 100000)
+        // Chips since gfx8 want a page for end-of-pipe events.
+        let eop = (node.gfx_target_version() >= 80000)
             .then(|| Bo::new(link, PAGE, flags::VRAM_PRIVATE))
             .transpose()?;
         let stopped = gpu.signal_of(0, false)?;
@@ -136,6 +140,7 @@ impl Queue {
             stopped,
             _save: save,
             _eop: eop,
+            scratch: Scratch::default(),
         };
         memory.ring()?.clear();
 
@@ -282,6 +287,16 @@ impl Queue {
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         self.inner.gpu.link()
+    }
+
+    /// Makes sure that the kernel's work-items have so many bytes of scratch.
+    pub(crate) fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
+        let memory = self.inner.memory.as_ref().ok_or(Error::NotHostVisible)?;
+        let node = self.inner.gpu.node();
+        let reserved = memory
+            .scratch
+            .reserve(self.link(), node, &memory.control, bytes);
+        reserved.map_err(|failure| failure.of_dispatch(&kernel.name, bytes))
     }
 
     /// Whether the packet processor reported an error.

@@ -85,7 +85,7 @@ fn the_packet_of_the_measured_case() {
     let words = packet(
         header,
         &shape,
-        0,
+        (96, 0),
         0x7f00_0000_0840,
         0x7f00_0010_0000,
         0x7f00_0020_0040,
@@ -95,7 +95,7 @@ fn the_packet_of_the_measured_case() {
     assert_eq!(words[0], 0x0001_1502);
     assert_eq!(words[1], 0x0001_0100);
     assert_eq!(words[2..6], [1, 1 << 20, 1, 1]);
-    assert_eq!(words[6..8], [0, 0]);
+    assert_eq!(words[6..8], [96, 0]);
     assert_eq!(words[8..12], [0x0000_0840, 0x7f00, 0x0010_0000, 0x7f00]);
     assert_eq!(words[12..16], [0, 0, 0x0020_0040, 0x7f00]);
 }
