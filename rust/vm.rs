@@ -93,8 +93,6 @@ impl Vm {
 
     /// Maps `size` bytes of a buffer object from `bo_offset` on at `va`.
     ///
-    /// The GPU doesn't cache absent entries, so nothing has to be flushed.
-    ///
     /// # Errors
     ///
     /// EINVAL when something isn't page-aligned or lies outside of the address space or the
@@ -120,8 +118,8 @@ impl Vm {
         };
         let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
         let entry = flags::entry(&self.hw, bo, flags);
-        let mut inner = self.inner.lock();
-        let inner = &mut *inner;
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
         if overlaps(&inner.mappings, va, end) {
             return Err(EEXIST);
         }
@@ -143,6 +141,10 @@ impl Vm {
             return Err(error);
         }
         inner.mappings.insert(node);
+        drop(guard);
+        // Absent directory entries may be cached: flush, as `kfd_ioctl_map_memory_to_gpu` does
+        // without looking at the result. A failure is logged below.
+        let _ = self.flush_tlb();
         Ok(())
     }
 
@@ -195,9 +197,8 @@ impl Vm {
     }
 
     /// Flushes the TLBs of the address space.
-    #[allow(dead_code)] // For the user half.
     pub(crate) fn flush_tlb(&self) -> Result {
-        tlb::flush_pasid(&self.hw, self.pasid(), tlb::LEGACY)
+        tlb::flush_pasid(&self.hw, self.pasid(), tlb::HEAVY)
     }
 }
 
@@ -262,7 +263,7 @@ impl Unmapped {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
-        match tlb::flush_pasid(&self.hw, self.pasid, tlb::LEGACY) {
+        match tlb::flush_pasid(&self.hw, self.pasid, tlb::HEAVY) {
             // A device that is gone has no TLB.
             Ok(()) | Err(ENODEV) => Ok(()),
             Err(error) => {

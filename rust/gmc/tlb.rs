@@ -21,7 +21,9 @@ const ENGINE: u32 = 17;
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`, as `gmc_v9_0_flush_gpu_tlb` waits.
 const TIMEOUT: Delta = Delta::from_millis(100);
 /// Type of flush: "legacy", all of the address space.
-pub(crate) const LEGACY: u32 = 0;
+const LEGACY: u32 = 0;
+/// Type of flush: also what caches hold by old translations. Memory may go only after it.
+pub(crate) const HEAVY: u32 = 2;
 
 /// Flushes an address space in all hubs.
 ///
