@@ -231,12 +231,12 @@ impl Device {
             self.refused("read", reg, None, &why);
             0
         });
-        self.trace_register("read", reg, value);
+        self.trace_register("reg_read", reg, value);
         value
     }
 
     fn write_register(&self, block: rkfd_hw::regs::Block, reg: &'static RegInfo, value: u32) {
-        self.trace_register("write", reg, value);
+        self.trace_register("reg_write", reg, value);
         if let Err(why) = self.blocks.get(block, reg).write(reg, value) {
             self.refused("write", reg, Some(value), &why);
         }
@@ -244,23 +244,19 @@ impl Device {
 
     fn trace_register(&self, what: &str, reg: &RegInfo, value: u32) {
         if self.soc.trace.is_on() {
+            let block = format!("{:?}", reg.reg.block);
             let members = [
+                ("block", Value::Text(&block)),
                 ("reg", Value::Text(reg.reg.name)),
                 ("value", Value::Hex(value.into())),
             ];
-            self.soc.trace.event(
-                if what == "read" {
-                    "reg_read"
-                } else {
-                    "reg_write"
-                },
-                &members,
-            );
+            self.soc.trace.event(what, &members);
         }
     }
 
     fn refused(&self, what: &str, reg: &RegInfo, value: Option<u32>, why: &Refused) {
-        let name = reg.reg.name;
+        // Both hubs have registers of the same names.
+        let (block, name) = (reg.reg.block, reg.reg.name);
         let why = match why {
             Refused::NotModelled => "not modelled",
             Refused::ReadOnly => "read-only",
@@ -270,11 +266,11 @@ impl Device {
             Some(v) => self
                 .soc
                 .report
-                .violation(format_args!("{what} of {name} = {v:#x}: {why}")),
+                .violation(format_args!("{block:?}: {what} of {name} = {v:#x}: {why}")),
             None => self
                 .soc
                 .report
-                .violation(format_args!("{what} of {name}: {why}")),
+                .violation(format_args!("{block:?}: {what} of {name}: {why}")),
         }
     }
 

@@ -251,7 +251,7 @@ fn sigterm_ends_it_with_a_report() {
         .unwrap();
     assert!(text.starts_with("{\"seq\":0,"), "{text}");
     assert!(text.contains(
-        "\"ev\":\"reg_read\",\"reg\":\"RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE\",\"value\":\"0x100\"}"
+        "\"ev\":\"reg_read\",\"block\":\"Nbio\",\"reg\":\"RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE\",\"value\":\"0x100\"}"
     ));
     assert!(run.end().1.ends_with("end violations=1\n"));
 }

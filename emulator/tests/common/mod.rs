@@ -46,9 +46,13 @@ impl Guest {
     }
 
     pub fn address(&self, block: Block, name: &str) -> u64 {
-        self.router
-            .address_of(block, name)
+        self.find(block, name)
             .unwrap_or_else(|| panic!("no register {name}"))
+    }
+
+    /// `None` for a name whose register is known by another one.
+    pub fn find(&self, block: Block, name: &str) -> Option<u64> {
+        self.router.address_of(block, name)
     }
 
     pub fn read(&self, block: Block, name: &str) -> u32 {
