@@ -34,7 +34,10 @@ impl Gart {
     /// Makes an empty table.
     pub(crate) fn new(vram: &Vram) -> Result<Arc<Self>> {
         let table = vram.alloc_forever(PAGES as u64 * 8)?;
-        let map = PageMap::new(PAGES)?;
+        let mut map = PageMap::new(PAGES)?;
+        // The GART may start at address 0, which the hardware takes for "nowhere": a ring whose
+        // buffer was the first would get no read pointer.
+        map.alloc(1, 1)?;
         Arc::pin_init(
             pin_init!(Self { table, map <- new_mutex!(map, "rkfd GART") }),
             GFP_KERNEL,
