@@ -93,6 +93,52 @@ layout! {
         VARIANT: 1[31:28] = "variant";
     }
 
+    /// The GC table of gfx11 and gfx12 (version 1.3): counts of the graphics core.
+    pub struct GcInfoV1_3: [u32; 41] = "struct gc_info_v1_3" {
+        TABLE_ID: 0[31:0] = "header.table_id";
+        VERSION_MAJOR: 1[15:0] = "header.version_major";
+        VERSION_MINOR: 1[31:16] = "header.version_minor";
+        SIZE: 2[31:0] = "header.size";
+        NUM_SE: 3[31:0] = "gc_num_se";
+        NUM_WGP0_PER_SA: 4[31:0] = "gc_num_wgp0_per_sa";
+        NUM_WGP1_PER_SA: 5[31:0] = "gc_num_wgp1_per_sa";
+        NUM_RB_PER_SE: 6[31:0] = "gc_num_rb_per_se";
+        NUM_GL2C: 7[31:0] = "gc_num_gl2c";
+        NUM_GPRS: 8[31:0] = "gc_num_gprs";
+        NUM_MAX_GS_THDS: 9[31:0] = "gc_num_max_gs_thds";
+        GS_TABLE_DEPTH: 10[31:0] = "gc_gs_table_depth";
+        GSPRIM_BUFF_DEPTH: 11[31:0] = "gc_gsprim_buff_depth";
+        PARAMETER_CACHE_DEPTH: 12[31:0] = "gc_parameter_cache_depth";
+        DOUBLE_OFFCHIP_LDS_BUFFER: 13[31:0] = "gc_double_offchip_lds_buffer";
+        WAVE_SIZE: 14[31:0] = "gc_wave_size";
+        MAX_WAVES_PER_SIMD: 15[31:0] = "gc_max_waves_per_simd";
+        MAX_SCRATCH_SLOTS_PER_CU: 16[31:0] = "gc_max_scratch_slots_per_cu";
+        LDS_SIZE: 17[31:0] = "gc_lds_size";
+        NUM_SC_PER_SE: 18[31:0] = "gc_num_sc_per_se";
+        NUM_SA_PER_SE: 19[31:0] = "gc_num_sa_per_se";
+        NUM_PACKER_PER_SC: 20[31:0] = "gc_num_packer_per_sc";
+        NUM_GL2A: 21[31:0] = "gc_num_gl2a";
+        NUM_TCP_PER_SA: 22[31:0] = "gc_num_tcp_per_sa";
+        NUM_SDP_INTERFACE: 23[31:0] = "gc_num_sdp_interface";
+        NUM_TCPS: 24[31:0] = "gc_num_tcps";
+        NUM_TCP_PER_WPG: 25[31:0] = "gc_num_tcp_per_wpg";
+        TCP_L1_SIZE: 26[31:0] = "gc_tcp_l1_size";
+        NUM_SQC_PER_WGP: 27[31:0] = "gc_num_sqc_per_wgp";
+        L1_INSTRUCTION_CACHE_SIZE_PER_SQC: 28[31:0] = "gc_l1_instruction_cache_size_per_sqc";
+        L1_DATA_CACHE_SIZE_PER_SQC: 29[31:0] = "gc_l1_data_cache_size_per_sqc";
+        GL1C_PER_SA: 30[31:0] = "gc_gl1c_per_sa";
+        GL1C_SIZE_PER_INSTANCE: 31[31:0] = "gc_gl1c_size_per_instance";
+        GL2C_PER_GPU: 32[31:0] = "gc_gl2c_per_gpu";
+        TCP_SIZE_PER_CU: 33[31:0] = "gc_tcp_size_per_cu";
+        TCP_CACHE_LINE_SIZE: 34[31:0] = "gc_tcp_cache_line_size";
+        INSTRUCTION_CACHE_SIZE_PER_SQC: 35[31:0] = "gc_instruction_cache_size_per_sqc";
+        INSTRUCTION_CACHE_LINE_SIZE: 36[31:0] = "gc_instruction_cache_line_size";
+        SCALAR_DATA_CACHE_SIZE_PER_SQC: 37[31:0] = "gc_scalar_data_cache_size_per_sqc";
+        SCALAR_DATA_CACHE_LINE_SIZE: 38[31:0] = "gc_scalar_data_cache_line_size";
+        TCC_SIZE: 39[31:0] = "gc_tcc_size";
+        TCC_CACHE_LINE_SIZE: 40[31:0] = "gc_tcc_cache_line_size";
+    }
+
     /// The GC table of gfx9.4.3 (version 2.1): counts of the graphics core.
     pub struct GcInfoV2_1: [u32; 27] = "struct gc_info_v2_1" {
         TABLE_ID: 0[31:0] = "header.table_id";
@@ -147,5 +193,6 @@ pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<IpHeader>(),
     LayoutInfo::of::<DieHeader>(),
     LayoutInfo::of::<Ip>(),
+    LayoutInfo::of::<GcInfoV1_3>(),
     LayoutInfo::of::<GcInfoV2_1>(),
 ];

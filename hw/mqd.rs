@@ -7,6 +7,8 @@
 //! [`super::regs`].
 
 #[rustfmt::skip]
+pub mod v12;
+#[rustfmt::skip]
 pub mod v9;
 
 use super::layout::LayoutInfo;
@@ -24,4 +26,6 @@ pub const HQD_WORDS: usize = 56;
 pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<v9::ComputeMqd>(),
     LayoutInfo::of::<v9::SdmaMqd>(),
+    LayoutInfo::of::<v12::ComputeMqd>(),
+    LayoutInfo::of::<v12::SdmaMqd>(),
 ];

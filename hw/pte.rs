@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Page tables of the GPU (GPUVM): entries of gfx9.
+//! Page tables of the GPU (GPUVM): entries of gfx9, and what gfx12 changed ([`gfx12`]).
 //!
 //! Source: Linux, `amdgpu/amdgpu_vm.h` (`AMDGPU_PTE_*`, `AMDGPU_PDE_*`), `amdgpu/gmc_v9_0.c`.
 //!
@@ -77,6 +77,35 @@ pub const fn mtype_of(entry: u64) -> u8 {
     ((entry >> 57) & 3) as u8
 }
 
+/// What gfx12 places elsewhere.
+pub mod gfx12 {
+    use super::Mtype;
+
+    /// In a directory: the entry maps the range itself. Page table entries have it, too.
+    pub const PDE_PTE: u64 = 1 << 63;
+    /// Partially resident texture.
+    pub const PRT: u64 = 1 << 56;
+    /// Compressed.
+    pub const DCC: u64 = 1 << 58;
+    /// Atomics may go over the bus.
+    pub const BUS_ATOMICS: u64 = 1 << 59;
+
+    /// The block-fragment-size field of a directory entry: bits 62:58.
+    pub const fn block_fragment(log2_pages: u8) -> u64 {
+        (log2_pages as u64 & 0x1f) << 58
+    }
+
+    /// The memory-type field: bits 55:54.
+    pub const fn mtype(mtype: Mtype) -> u64 {
+        (mtype as u64) << 54
+    }
+
+    /// The memory type of an entry.
+    pub const fn mtype_of(entry: u64) -> u8 {
+        ((entry >> 54) & 3) as u8
+    }
+}
+
 /// Index into the table of level `level` (0 = PTB, 3 = PDB2) for a virtual address.
 pub const fn index(va: u64, level: u32) -> usize {
     (va >> (12 + level * LEVEL_BITS)) as usize & (ENTRIES - 1)
@@ -97,6 +126,16 @@ pub const FLAGS: &[(u64, &str)] = &[
     (TRANSLATE_FURTHER, "AMDGPU_PTE_TF"),
     (block_fragment(9), "AMDGPU_PDE_BFS(9ULL)"),
     (mtype(Mtype::Uc), "AMDGPU_PTE_MTYPE_VG10_SHIFT(3ULL)"),
+    (gfx12::PDE_PTE, "AMDGPU_PDE_PTE_GFX12"),
+    (gfx12::PDE_PTE, "AMDGPU_PTE_IS_PTE"),
+    (gfx12::PRT, "AMDGPU_PTE_PRT_GFX12"),
+    (gfx12::DCC, "AMDGPU_PTE_DCC"),
+    (gfx12::BUS_ATOMICS, "AMDGPU_PTE_BUS_ATOMICS"),
+    (gfx12::block_fragment(9), "AMDGPU_PDE_BFS_GFX12(9ULL)"),
+    (
+        gfx12::mtype(Mtype::Uc),
+        "AMDGPU_PTE_MTYPE_GFX12_SHIFT(3ULL)",
+    ),
 ];
 
 #[cfg(test)]

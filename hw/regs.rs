@@ -15,17 +15,29 @@
 #[rustfmt::skip]
 pub mod athub_1_8_0;
 #[rustfmt::skip]
+pub mod gc_12_0_0;
+#[rustfmt::skip]
 pub mod gc_9_4_3;
 #[rustfmt::skip]
 pub mod hdp_4_4_2;
 #[rustfmt::skip]
+pub mod hdp_7_0_0;
+#[rustfmt::skip]
 pub mod mmhub_1_8_0;
 #[rustfmt::skip]
+pub mod mmhub_4_1_0;
+#[rustfmt::skip]
 pub mod mp_13_0_6;
+#[rustfmt::skip]
+pub mod mp_14_0_2;
+#[rustfmt::skip]
+pub mod nbif_6_3_1;
 #[rustfmt::skip]
 pub mod nbio_7_9_0;
 #[rustfmt::skip]
 pub mod osssys_4_4_2;
+#[rustfmt::skip]
+pub mod osssys_7_0_0;
 
 /// The IP blocks whose registers are described here, by their discovery hardware id.
 ///
@@ -137,10 +149,16 @@ use regs;
 /// All tables.
 pub const TABLES: &[&Table] = &[
     &athub_1_8_0::TABLE,
+    &gc_12_0_0::TABLE,
     &gc_9_4_3::TABLE,
     &hdp_4_4_2::TABLE,
+    &hdp_7_0_0::TABLE,
     &mmhub_1_8_0::TABLE,
+    &mmhub_4_1_0::TABLE,
     &mp_13_0_6::TABLE,
+    &mp_14_0_2::TABLE,
+    &nbif_6_3_1::TABLE,
     &nbio_7_9_0::TABLE,
     &osssys_4_4_2::TABLE,
+    &osssys_7_0_0::TABLE,
 ];

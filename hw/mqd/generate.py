@@ -11,7 +11,8 @@ import pathlib, re, sys
 
 INCLUDE = pathlib.Path(sys.argv[1]) / "drivers/gpu/drm/amd/include"
 HERE = pathlib.Path(__file__).parent
-TABLES = [("v9.rs", "v9_structs.h", [("v9_mqd", "ComputeMqd", "A compute queue's MQD."), ("v9_sdma_mqd", "SdmaMqd", "An SDMA queue's MQD.")], "gfx9")]
+TABLES = [("v9.rs", "v9_structs.h", [("v9_mqd", "ComputeMqd", "A compute queue's MQD."), ("v9_sdma_mqd", "SdmaMqd", "An SDMA queue's MQD.")], "gfx9"),
+          ("v12.rs", "v12_structs.h", [("v12_compute_mqd", "ComputeMqd", "A compute queue's MQD."), ("v12_sdma_mqd", "SdmaMqd", "An SDMA queue's MQD.")], "gfx12")]
 
 
 def members(body):

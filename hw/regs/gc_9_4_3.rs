@@ -430,7 +430,7 @@ regs! { "gc/gc_9_4_3" Gc
     RLC_GPU_CLOCK_COUNT_MSB 1 0x4c25 { }
     RLC_CAPTURE_GPU_CLOCK_COUNT 1 0x4c26 { }
     RLC_GPM_STAT 1 0x4c40 { }
-    RLC_CP_SCHEDULERS 1 0x4caa { }
+    RLC_CP_SCHEDULERS 1 0x4caa { scheduler0 7 0; scheduler1 15 8; scheduler2 23 16; scheduler3 31 24; }
     CP_MEC_ME1_UCODE_ADDR 1 0x581a { }
     CP_HYP_XCP_CTL 1 0x5828 { VIRTUAL_XCC_ID 2 0; NUM_XCC_IN_XCP 6 3; }
     CP_PSP_XCP_CTL 1 0x5c34 { }

@@ -21,6 +21,11 @@ VM = ("VM_CONTEXT{16}_CNTL VM_CONTEXT{16}_PAGE_TABLE_BASE_ADDR_LO32 VM_CONTEXT{1
       "MC_VM_FB_LOCATION_BASE MC_VM_FB_LOCATION_TOP MC_VM_FB_OFFSET MC_VM_AGP_BASE MC_VM_AGP_TOP MC_VM_AGP_BOT "
       "MC_VM_SYSTEM_APERTURE_* MC_VM_MX_L1_TLB_CNTL VM_CONTEXTS_DISABLE")
 
+# The hubs of gfx11 on prefix each name with GC or MM.
+def hub(prefix):
+    return re.sub(r"\b(VM_|MC_VM_)", prefix + r"\1", VM) + f" {prefix}VM_L2_*"
+
+
 BLOCKS = {
     "gc_9_4_3": dict(header="gc/gc_9_4_3", block="Gc", doc="Graphics core of gfx942: GFX hub, command processor, shader memory.",
         users=["amdgpu/gfxhub_v1_2.c", "amdgpu/gfx_v9_4_3.c", "amdgpu/amdgpu_amdkfd_gfx_v9.c",
@@ -63,9 +68,42 @@ BLOCKS = {
     "athub_1_8_0": dict(header="athub/athub_1_8_0", block="Athub", doc="Address translation hub of gfx942: VMID to PASID.",
         users=["amdgpu/amdgpu_amdkfd_gfx_v9.c", "amdgpu/athub_v1_0.c"],
         names="ATC_VMID{16}_PASID_MAPPING ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
+    "gc_12_0_0": dict(header="gc/gc_12_0_0", block="Gc", doc="Graphics core of gfx1201: GFX hub, MES, command processor, shader memory.",
+        users=["amdgpu/gfxhub_v12_0.c", "amdgpu/gfx_v12_0.c", "amdgpu/mes_v12_0.c", "amdgpu/gmc_v12_0.c"],
+        names=hub("GC") + " CP_HQD_* CP_MQD_BASE_ADDR CP_MQD_BASE_ADDR_HI CP_MQD_CONTROL CP_MES_CNTL CP_MES_GP3_LO CP_MES_GP3_HI "
+              "CP_MES_DOORBELL_CONTROL1 CP_MES_DOORBELL_CONTROL2 CP_MES_DOORBELL_CONTROL3 CP_MES_DOORBELL_CONTROL4 CP_MES_DOORBELL_CONTROL5 "
+              "CP_MES_PRGRM_CNTR_START CP_MES_PRGRM_CNTR_START_HI CP_MES_MSCRATCH_LO CP_MES_MSCRATCH_HI CP_UNMAPPED_DOORBELL "
+              "CP_MEC_RS64_CNTL CP_MEC_CNTL CP_MEC_DOORBELL_RANGE_LOWER CP_MEC_DOORBELL_RANGE_UPPER CP_PQ_STATUS CP_PQ_WPTR_POLL_CNTL "
+              "CP_INT_CNTL_RING0 CPC_INT_CNTL CP_ME1_PIPE{4}_INT_CNTL CP_ME1_PIPE0_INT_CNTL CP_STAT CP_DEBUG "
+              "GRBM_GFX_CNTL GRBM_GFX_INDEX GRBM_STATUS GRBM_CNTL RLC_CP_SCHEDULERS RLC_CNTL RLC_RLCS_BOOTLOAD_STATUS "
+              "RLC_SAFE_MODE RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
+              "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
+              "CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG CC_GC_SA_UNIT_DISABLE GC_USER_SA_UNIT_DISABLE "
+              "SPI_GDBG_PER_VMID_CNTL SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ"),
+    "mmhub_4_1_0": dict(header="mmhub/mmhub_4_1_0", block="Mmhub", doc="Multimedia hub of gfx1201.",
+        users=["amdgpu/mmhub_v4_1_0.c", "amdgpu/gmc_v12_0.c"], names=hub("MM")),
+    "osssys_7_0_0": dict(header="oss/osssys_7_0_0", block="Osssys", doc="Interrupt handler (IH) of gfx1201.",
+        users=["amdgpu/ih_v7_0.c"],
+        names="IH_RB_CNTL IH_RB_BASE IH_RB_BASE_HI IH_RB_RPTR IH_RB_WPTR IH_RB_WPTR_ADDR_HI IH_RB_WPTR_ADDR_LO IH_DOORBELL_RPTR "
+              "IH_DOORBELL_RETRY_CAM IH_RB_CNTL_RING1 IH_RB_BASE_RING1 IH_RB_BASE_HI_RING1 IH_RB_RPTR_RING1 IH_RB_WPTR_RING1 "
+              "IH_DOORBELL_RPTR_RING1 IH_CNTL2 IH_STORM_CLIENT_LIST_CNTL IH_INT_FLOOD_CNTL IH_MSI_STORM_CTRL IH_CHICKEN "
+              "IH_RING1_CLIENT_CFG_INDEX IH_RING1_CLIENT_CFG_DATA IH_RETRY_INT_CAM_CNTL IH_STATUS IH_VMID_{16}_LUT IH_VMID_{16}_LUT_MM"),
+    "nbif_6_3_1": dict(header="nbif/nbif_6_3_1", block="Nbio", doc="North-bridge interface of gfx1201: BARs, doorbell routing, memory size, straps.",
+        users=["amdgpu/nbif_v6_3_1.c"],
+        names="RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN "
+              "BIF_BX_PF0_GPU_HDP_FLUSH_REQ BIF_BX_PF0_GPU_HDP_FLUSH_DONE BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL "
+              "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL BIF_BX0_INTERRUPT_CNTL BIF_BX0_INTERRUPT_CNTL2 BIF_BX0_BIF_DOORBELL_INT_CNTL "
+              "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL "
+              "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW "
+              "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER GDC_S2A0_S2A_DOORBELL_ENTRY_{16}_CTRL BIF_BX0_BIF_FB_EN"),
+    "hdp_7_0_0": dict(header="hdp/hdp_7_0_0", block="Hdp", doc="Host data path of gfx1201.",
+        users=["amdgpu/hdp_v7_0.c"], names="HDP_MISC_CNTL HDP_NONSURFACE_BASE HDP_NONSURFACE_BASE_HI HDP_HOST_PATH_CNTL HDP_CLK_CNTL HDP_MEM_POWER_CTRL"),
+    "mp_14_0_2": dict(header="mp/mp_14_0_2", block="Mp0", doc="Security processor (PSP) mailboxes of gfx1201.",
+        users=["amdgpu/psp_v14_0.c"], names="MPASP_SMN_C2PMSG_33 MPASP_SMN_C2PMSG_35 MPASP_SMN_C2PMSG_58 MPASP_SMN_C2PMSG_81"),
 }
 # Fields that no user source mentions by REG_SET_FIELD but that a device or a driver needs.
-WANTED = {"CP_HQD_ACTIVE": None, "CP_MEC_CNTL": None, "CP_HQD_DEQUEUE_REQUEST": None, "CP_HQD_PQ_DOORBELL_CONTROL": None,
+WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1": None, "CP_UNMAPPED_DOORBELL": None, "CP_MEC_RS64_CNTL": None,
+          "VM_L2_PROTECTION_FAULT_STATUS_LO32": None, "RLC_RLCS_BOOTLOAD_STATUS": None, "RLC_CP_SCHEDULERS": None, "CP_MEC_CNTL": None, "CP_HQD_DEQUEUE_REQUEST": None, "CP_HQD_PQ_DOORBELL_CONTROL": None,
           "CP_HQD_PQ_CONTROL": None, "CP_HQD_PERSISTENT_STATE": None, "CP_HQD_IB_CONTROL": None, "CP_HQD_EOP_CONTROL": None,
           "CP_HQD_QUANTUM": None, "CP_HQD_AQL_CONTROL": None, "CP_HQD_VMID": None, "CP_MQD_CONTROL": None, "IH_RB_CNTL": None,
           "IH_RB_WPTR": None, "IH_DOORBELL_RPTR": None, "GRBM_GFX_CNTL": None, "SH_MEM_CONFIG": None, "SH_MEM_BASES": None,
@@ -83,7 +121,7 @@ def expand(word):
 
 
 def hub_names(word, offsets):
-    """Hubs prefix their registers (VML2PF0_, VMSHAREDVC0_ ...); the driver's names have none."""
+    """Hubs of gfx9 prefix their registers (VML2PF0_, VMSHAREDVC0_ ...); the driver's names have none."""
     return [n for n in offsets if n == word or re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_", "", n) == word]
 
 
@@ -117,7 +155,7 @@ for table, b in BLOCKS.items():
            "use super::*;", "", f'regs! {{ "{b["header"]}" {b["block"]}']
     for n in names:
         # Instances of a hub register share the fields of instance 0 or 1 of the driver's spelling.
-        plain = re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_", "", n)
+        plain = re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_|^(?:GC|MM)(?=VM_|MC_VM_)", "", n)
         keys = [n, plain, re.sub(r"(CONTEXT|ENG|VMID|VMID_|PIPE)\d+", lambda m: m[1] + "0", plain), re.sub(r"(CONTEXT)\d+", r"\g<1>1", plain)]
         want, everything = set(), False
         for k in keys:

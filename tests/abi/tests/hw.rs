@@ -57,6 +57,7 @@ fn packets_and_mqds_are_linux_s() {
     let probe = Probe::new(
         &[
             "v9_structs.h",
+            "v12_structs.h",
             "kfd_pm4_headers_ai.h",
             "kfd_pm4_headers_aldebaran.h",
         ],
