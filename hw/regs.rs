@@ -131,7 +131,7 @@ macro_rules! regs {
         $(
             #[allow(missing_docs)]
             pub const $reg: Reg = Reg { name: stringify!($reg), block: Block::$block, segment: $seg, offset: $offset };
-            #[allow(missing_docs, non_snake_case, unused_imports)]
+            #[allow(missing_docs, non_snake_case, non_upper_case_globals, unused_imports)]
             pub mod $reg {
                 use super::Bits;
                 $( pub const $f: Bits = Bits { hi: $hi, lo: $lo }; )*
