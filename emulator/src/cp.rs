@@ -28,6 +28,7 @@ mod hiq;
 pub mod hqd;
 mod kiq;
 mod memory;
+mod packet;
 pub mod pm4;
 pub mod regs;
 mod runlist;
@@ -39,8 +40,8 @@ mod units;
 mod tests;
 
 use crate::device::{IpBlock, Refused, Soc};
-use firmware::Firmware;
-use regs::Regs;
+use firmware::{Firmware, NOT_RUNG};
+use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -71,6 +72,25 @@ impl Shared {
     pub fn regs(&self) -> MutexGuard<'_, Regs> {
         self.regs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Writes a register, by the host or by a packet.
+    fn write(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        let mut regs = self.regs();
+        let before = regs.orders.len();
+        regs.write(reg, value, || self.soc.clock.now())?;
+        for order in regs.orders.iter().skip(before) {
+            // A ring from now on is for the queue, even before the firmware's thread has it.
+            if let Order::Connect(_, queue, _) = order {
+                self.soc.doorbells.store(queue.doorbell, NOT_RUNG);
+            }
+        }
+        let work = regs.orders.len() > before;
+        drop(regs);
+        if work {
+            self.wake.ring();
+        }
+        Ok(())
+    }
 }
 
 /// Wakes the firmware's thread.
@@ -96,7 +116,11 @@ impl Wake {
             if left.is_zero() {
                 break;
             }
-            rung = self.bell.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0;
+            rung = self
+                .bell
+                .wait_timeout(rung, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         *rung = false;
     }
@@ -120,14 +144,22 @@ impl Cp {
             reset_done: Condvar::new(),
         });
         let its = shared.clone();
-        let thread = std::thread::Builder::new().name("rkfd-cp".into()).spawn(move || {
-            let units = Units::new(&its);
-            Firmware::new(its, units).run();
-        });
+        let thread = std::thread::Builder::new()
+            .name("rkfd-cp".into())
+            .spawn(move || {
+                let units = Units::new(&its);
+                Firmware::new(its, units).run();
+            });
         if let Err(why) = &thread {
-            shared.soc.report.violation(format_args!("the host refuses a thread: {why}"));
+            shared
+                .soc
+                .report
+                .violation(format_args!("the host refuses a thread: {why}"));
         }
-        Arc::new(Self { shared, thread: Mutex::new(thread.ok()) })
+        Arc::new(Self {
+            shared,
+            thread: Mutex::new(thread.ok()),
+        })
     }
 }
 
@@ -135,7 +167,12 @@ impl Drop for Cp {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake.ring();
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(thread) = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             let _ = thread.join();
         }
     }
@@ -147,25 +184,27 @@ impl IpBlock for Cp {
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        let mut regs = self.shared.regs();
-        regs.write(reg, value, || self.shared.soc.clock.now())?;
-        let work = !regs.orders.is_empty();
-        drop(regs);
-        if work {
-            self.shared.wake.ring();
-        }
-        Ok(())
+        self.shared.write(reg, value)
     }
 
     fn reset(&self) {
-        let mut reset = self.shared.reset.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reset = self
+            .shared
+            .reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         reset.asked += 1;
         let asked = reset.asked;
         self.shared.wake.ring();
         // The firmware's thread is gone only if the host refused it or while it ends.
         while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
             let step = Duration::from_millis(100);
-            reset = self.shared.reset_done.wait_timeout(reset, step).unwrap_or_else(PoisonError::into_inner).0;
+            reset = self
+                .shared
+                .reset_done
+                .wait_timeout(reset, step)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
             if alive.as_ref().is_none_or(JoinHandle::is_finished) {
                 break;

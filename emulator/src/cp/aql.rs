@@ -13,11 +13,11 @@ use super::dispatch::{Dispatch, Go};
 use super::error::{code, PacketError};
 use super::firmware::{Firmware, Hqd};
 use super::hqd::AQL_WORDS;
+use super::packet::{check_barrier, check_dispatch};
 use super::slot::Slot;
 use super::units::Units;
 use crate::inject::Fault;
 use crate::memory::VmFault;
-use crate::trace::Value;
 use rkfd_hw::aql::{self, Barrier, Header, KernelDispatch};
 use std::collections::VecDeque;
 use std::sync::atomic::{fence, Ordering};
@@ -25,9 +25,6 @@ use std::sync::Arc;
 
 /// Packets of a queue that are under way at a time.
 const UNDER_WAY: usize = 64;
-/// Largest LDS of a workgroup.
-const LDS: u64 = 64 << 10;
-
 /// A packet that was launched.
 pub(super) struct Item {
     work: Work,
@@ -65,7 +62,9 @@ impl Aql {
 
     /// Whether waves of it have still to run.
     pub(super) fn has_waves(&self) -> bool {
-        self.items.iter().any(|item| !item.done && matches!(item.work, Work::Dispatch(_)))
+        self.items
+            .iter()
+            .any(|item| !item.done && matches!(item.work, Work::Dispatch(_)))
     }
 
     /// Tells its dispatches to run, pause or end.
@@ -97,7 +96,9 @@ impl Aql {
 impl Firmware {
     /// Completes and launches packets of a user queue; whether anything happened.
     pub(super) fn step_user(&mut self, slot: Slot) -> bool {
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return false };
+        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+            return false;
+        };
         let mut worked = false;
         if !h.broken {
             worked |= self.complete(&mut h);
@@ -126,7 +127,9 @@ impl Firmware {
     fn complete(&mut self, h: &mut Hqd) -> bool {
         let mut worked = false;
         for i in 0..h.aql.items.len() {
-            let Some(item) = h.aql.items.get(i).filter(|item| !item.done) else { continue };
+            let Some(item) = h.aql.items.get(i).filter(|item| !item.done) else {
+                continue;
+            };
             let (signal, release) = (item.signal, item.release);
             let done = match &item.work {
                 Work::Dispatch(d) => {
@@ -175,7 +178,9 @@ impl Firmware {
         }
         let before = h.q.rptr;
         while h.aql.items.front().is_some_and(|item| item.done) {
-            let free = self.space(h.owner.vmid).page(h.q.at(h.q.rptr), crate::memory::Access::Write);
+            let free = self
+                .space(h.owner.vmid)
+                .page(h.q.at(h.q.rptr), crate::memory::Access::Write);
             let half = (h.q.at(h.q.rptr) % crate::memory::PAGE) as usize;
             match free {
                 Ok(page) => {
@@ -203,7 +208,11 @@ impl Firmware {
 
     /// Launches the packet at a ring pointer; false when it has to wait.
     fn launch(&mut self, h: &mut Hqd, at: u64) -> Result<bool, PacketError> {
-        if h.aql.items.back().is_some_and(|item| matches!(item.work, Work::Barrier { .. }) && !item.done) {
+        if h.aql
+            .items
+            .back()
+            .is_some_and(|item| matches!(item.work, Work::Barrier { .. }) && !item.done)
+        {
             return Ok(false);
         }
         let address = h.q.at(at);
@@ -212,8 +221,12 @@ impl Firmware {
         if first as u8 == aql::TYPE_INVALID {
             return Ok(false);
         }
-        let header = Header::parse(first as u16)
-            .ok_or_else(|| PacketError::bad(code::RESERVED, format!("AQL header {:#06x}: reserved bits", first as u16)))?;
+        let header = Header::parse(first as u16).ok_or_else(|| {
+            PacketError::bad(
+                code::RESERVED,
+                format!("AQL header {:#06x}: reserved bits", first as u16),
+            )
+        })?;
         if header.barrier && h.aql.items.iter().any(|item| !item.done) {
             return Ok(false);
         }
@@ -238,7 +251,10 @@ impl Firmware {
                 let d = self.prepare(h, &packet, at)?;
                 self.trace_start(h, at, &packet, &d);
                 self.units.submit(&d);
-                (Work::Dispatch(d), packet.get(KernelDispatch::COMPLETION_SIGNAL))
+                (
+                    Work::Dispatch(d),
+                    packet.get(KernelDispatch::COMPLETION_SIGNAL),
+                )
             }
             kind @ (aql::TYPE_BARRIER_AND | aql::TYPE_BARRIER_OR) => {
                 let packet = Barrier(words);
@@ -252,17 +268,36 @@ impl Firmware {
                 ];
                 let signals = fields.map(|field| packet.get(field));
                 let any = kind == aql::TYPE_BARRIER_OR;
-                (Work::Barrier { signals, any }, packet.get(Barrier::COMPLETION_SIGNAL))
+                (
+                    Work::Barrier { signals, any },
+                    packet.get(Barrier::COMPLETION_SIGNAL),
+                )
             }
             aql::TYPE_VENDOR_SPECIFIC => {
-                return Err(PacketError::bad(code::VENDOR, "AQL vendor-specific packet is not modelled"));
+                return Err(PacketError::bad(
+                    code::VENDOR,
+                    "AQL vendor-specific packet is not modelled",
+                ));
             }
             aql::TYPE_AGENT_DISPATCH => {
-                return Err(PacketError::bad(code::UNSUPPORTED, "AQL agent dispatch to a kernel agent"));
+                return Err(PacketError::bad(
+                    code::UNSUPPORTED,
+                    "AQL agent dispatch to a kernel agent",
+                ));
             }
-            other => return Err(PacketError::bad(code::UNSUPPORTED, format!("AQL packet of unknown type {other}"))),
+            other => {
+                return Err(PacketError::bad(
+                    code::UNSUPPORTED,
+                    format!("AQL packet of unknown type {other}"),
+                ))
+            }
         };
-        h.aql.items.push_back(Item { work, signal, release: header.release, done: false });
+        h.aql.items.push_back(Item {
+            work,
+            signal,
+            release: header.release,
+            done: false,
+        });
         Ok(true)
     }
 
@@ -281,123 +316,10 @@ impl Firmware {
         }
         Ok(!any)
     }
-
-    fn trace_packet(&self, h: &Hqd, at: u64, header: &Header, words: &[u32]) {
-        let kind = match header.packet_type {
-            aql::TYPE_KERNEL_DISPATCH => "KERNEL_DISPATCH",
-            aql::TYPE_BARRIER_AND => "BARRIER_AND",
-            aql::TYPE_BARRIER_OR => "BARRIER_OR",
-            _ => "other",
-        };
-        let name = h.slot.to_string();
-        self.soc.trace.event(
-            "aql",
-            &[
-                ("queue", Value::Text(&name)),
-                ("doorbell", Value::Num(h.q.doorbell.into())),
-                ("index", Value::Num(at / AQL_WORDS)),
-                ("type", Value::Text(kind)),
-                ("barrier", Value::Num(header.barrier.into())),
-                ("acquire", Value::Num(header.acquire.into())),
-                ("release", Value::Num(header.release.into())),
-                ("words", Value::Words(words)),
-            ],
-        );
-    }
-
-    fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &Dispatch) {
-        let name = h.slot.to_string();
-        self.soc.trace.event(
-            "dispatch_start",
-            &[
-                ("queue", Value::Text(&name)),
-                ("index", Value::Num(at / AQL_WORDS)),
-                ("kernel", Value::Hex(packet.get(KernelDispatch::KERNEL_OBJECT))),
-                ("kernarg", Value::Hex(packet.get(KernelDispatch::KERNARG_ADDRESS))),
-                ("workgroups", Value::Num(d.total)),
-                ("waves_per_workgroup", Value::Num(d.waves_per_group().into())),
-                ("start_ts", Value::Num(d.started)),
-            ],
-        );
-    }
-
-    fn trace_end(&self, h: &Hqd, nth: usize, d: &Dispatch, end: u64) {
-        let (name, counts) = (h.slot.to_string(), d.counts());
-        self.soc.trace.event(
-            "dispatch_end",
-            &[
-                ("queue", Value::Text(&name)),
-                ("index", Value::Num(h.q.rptr / AQL_WORDS + nth as u64)),
-                ("workgroups", Value::Num(counts.workgroups)),
-                ("waves", Value::Num(counts.waves)),
-                ("instructions", Value::Num(counts.instructions)),
-                ("start_ts", Value::Num(d.started)),
-                ("end_ts", Value::Num(end)),
-            ],
-        );
-    }
 }
 
 impl From<VmFault> for PacketError {
     fn from(fault: VmFault) -> Self {
         Self::Memory(fault)
-    }
-}
-
-/// Checks what the standard says of a kernel-dispatch packet's fields.
-fn check_dispatch(p: &KernelDispatch) -> Result<(), PacketError> {
-    use KernelDispatch as K;
-    let fail = |code, what: &str| Err(PacketError::bad(code, format!("AQL dispatch: {what}")));
-    let dims = p.get(K::SETUP) & 3;
-    if p.get(K::SETUP) > 3 || p.get(K::RESERVED0) != 0 || p.get(K::RESERVED2) != 0 {
-        return fail(code::RESERVED, "reserved bits are set");
-    }
-    if dims == 0 {
-        return fail(code::DIM, "0 dimensions");
-    }
-    let group = [K::WORKGROUP_SIZE_X, K::WORKGROUP_SIZE_Y, K::WORKGROUP_SIZE_Z].map(|f| p.get(f));
-    let grid = [K::GRID_SIZE_X, K::GRID_SIZE_Y, K::GRID_SIZE_Z].map(|f| p.get(f));
-    if grid.contains(&0) {
-        return fail(code::DIM, "a grid size of 0");
-    }
-    if group.contains(&0) || group.iter().product::<u64>() > 1024 {
-        return fail(code::GROUP_SIZE, "a workgroup size of 0, or more than 1024 work-items");
-    }
-    for unused in dims as usize..3 {
-        if group.get(unused) != Some(&1) || grid.get(unused) != Some(&1) {
-            return fail(code::DIM, "the size in an unused dimension is not 1");
-        }
-    }
-    if p.get(K::GROUP_SEGMENT_SIZE) > LDS {
-        return fail(code::LDS, "more than 64 KiB of group segment");
-    }
-    let kernel = p.get(K::KERNEL_OBJECT);
-    if kernel == 0 || kernel % 64 != 0 {
-        return fail(code::CODE, "the kernel object is 0 or not a multiple of 64");
-    }
-    if p.get(K::KERNARG_ADDRESS) % 16 != 0 {
-        return fail(code::RESERVED, "the kernel arguments' address is not a multiple of 16");
-    }
-    check_signal(p.get(K::COMPLETION_SIGNAL))
-}
-
-/// Checks what the standard says of a barrier packet's fields.
-fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
-    if [Barrier::RESERVED0, Barrier::RESERVED1, Barrier::RESERVED2].iter().any(|&f| p.get(f) != 0) {
-        return Err(PacketError::bad(code::RESERVED, "AQL barrier: reserved bits are set"));
-    }
-    for signal in p.0.chunks_exact(2).skip(1).take(5) {
-        if let [low, high] = *signal {
-            check_signal(u64::from(low) | u64::from(high) << 32)?;
-        }
-    }
-    check_signal(p.get(Barrier::COMPLETION_SIGNAL))
-}
-
-fn check_signal(at: u64) -> Result<(), PacketError> {
-    if at % 64 == 0 {
-        Ok(())
-    } else {
-        Err(PacketError::bad(code::RESERVED, "AQL: a signal's address is not a multiple of 64"))
     }
 }

@@ -25,7 +25,9 @@ impl Firmware {
         let at = map.get(MapQueues::MQD_ADDR);
         let mut image = Box::new(Mqd::zeroed());
         if at % 4 != 0 {
-            self.violation(format_args!("MAP_QUEUES: MQD address {at:#x} is misaligned"));
+            self.violation(format_args!(
+                "MAP_QUEUES: MQD address {at:#x} is misaligned"
+            ));
             return None;
         }
         if let Err(fault) = self.space(0).read_words(at, &mut image.0) {
@@ -42,11 +44,16 @@ impl Firmware {
         };
         let bell = map.get(MapQueues::DOORBELL_OFFSET) as u32;
         if queue.doorbell != bell {
-            self.violation(format_args!("MAP_QUEUES: doorbell {bell:#x}, but {:#x} in the MQD", queue.doorbell));
+            self.violation(format_args!(
+                "MAP_QUEUES: doorbell {bell:#x}, but {:#x} in the MQD",
+                queue.doorbell
+            ));
             return None;
         }
         if queue.poll != map.get(MapQueues::WPTR_ADDR) {
-            self.violation(format_args!("MAP_QUEUES: write pointer address differs from the MQD's"));
+            self.violation(format_args!(
+                "MAP_QUEUES: write pointer address differs from the MQD's"
+            ));
             return None;
         }
         if queue.doorbell >= self.soc.doorbells.words() {
@@ -55,8 +62,14 @@ impl Firmware {
         }
         for other in self.hqds.iter().flatten() {
             if other.q.doorbell == queue.doorbell || other.q.mqd == queue.mqd {
-                let what = if other.q.mqd == queue.mqd { "MQD" } else { "doorbell" };
-                self.violation(format_args!("MAP_QUEUES: the {what} is that of a connected queue"));
+                let what = if other.q.mqd == queue.mqd {
+                    "MQD"
+                } else {
+                    "doorbell"
+                };
+                self.violation(format_args!(
+                    "MAP_QUEUES: the {what} is that of a connected queue"
+                ));
                 return None;
             }
         }
@@ -89,8 +102,10 @@ impl Firmware {
             stop: None,
             aql: Aql::default(),
         };
-        // What was rung before is in the write pointer's memory.
-        self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
+        if from_memory {
+            // What was rung before is in the write pointer's memory.
+            self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
+        }
         let state = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
         if let Some(saved) = self.saved.remove(&h.q.mqd) {
             // The MQD says whether the waves are still its own: a new queue's MQD does not.
@@ -101,7 +116,9 @@ impl Firmware {
                 saved.aql.set_all(Go::Kill);
             }
         } else if STATE::RESTORE_ACTIVE.get(state) == 1 {
-            self.violation(format_args!("MQD asks to restore waves that were not saved"));
+            self.violation(format_args!(
+                "MQD asks to restore waves that were not saved"
+            ));
         }
         let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
         image.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
@@ -124,7 +141,12 @@ impl Firmware {
         {
             let mut regs = self.shared.regs();
             let to = regs.image_mut(slot);
-            for (to, from) in to.0.iter_mut().zip(image.0).skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
+            for (to, from) in
+                to.0.iter_mut()
+                    .zip(image.0)
+                    .skip(FIRST_HQD_WORD)
+                    .take(SAVED_WORDS)
+            {
                 *to = from;
             }
             h.q.save_pointers(to);
@@ -140,7 +162,9 @@ impl Firmware {
 
     /// Takes a queue off its HQD and writes its MQD back.
     pub(super) fn disconnect(&mut self, slot: Slot, stop: Stop) {
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+            return;
+        };
         if stop == Stop::Reset {
             h.aql = Aql::default();
         }
@@ -154,9 +178,17 @@ impl Firmware {
         h.image.set(Mqd::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
         h.q.save_pointers(&mut h.image);
         if h.role != Role::Kiq {
-            let words = h.image.0.get(FIRST_HQD_WORD..FIRST_HQD_WORD + SAVED_WORDS).unwrap_or_default();
+            let words = h
+                .image
+                .0
+                .get(FIRST_HQD_WORD..FIRST_HQD_WORD + SAVED_WORDS)
+                .unwrap_or_default();
             let read_index = Mqd::CP_MQD_READINDEX.word();
-            let index = h.image.0.get(read_index..read_index + 2).unwrap_or_default();
+            let index = h
+                .image
+                .0
+                .get(read_index..read_index + 2)
+                .unwrap_or_default();
             let space = self.space(0);
             let done = space
                 .write_words(h.q.mqd + FIRST_HQD_WORD as u64 * 4, words)
@@ -179,7 +211,9 @@ impl Firmware {
 
     /// Frees a slot; a process without queues gives its VMID back.
     pub(super) fn release(&mut self, slot: Slot) {
-        let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+            return;
+        };
         self.soc.doorbells.store(h.q.doorbell, 0);
         {
             let mut regs = self.shared.regs();
@@ -207,7 +241,10 @@ impl Firmware {
         let Process { owner, .. } = self.processes.remove(at);
         self.vmids.give(owner.vmid.into());
         self.soc.pasids.bind(owner.vmid, None);
-        let members = [("vmid", Value::Num(owner.vmid.into())), ("pasid", Value::Num(owner.pasid.into()))];
+        let members = [
+            ("vmid", Value::Num(owner.vmid.into())),
+            ("pasid", Value::Num(owner.pasid.into())),
+        ];
         self.soc.trace.event("vmid_release", &members);
         if !self.saved.values().any(|saved| saved.tag == owner.tag) {
             self.tags.remove(&owner.pasid);

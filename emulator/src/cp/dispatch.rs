@@ -113,19 +113,27 @@ impl Dispatch {
             let size = u32::from(params.workgroup_size.get(n).copied().unwrap_or(1).max(1));
             *group = params.grid_size.get(n).copied().unwrap_or(1).div_ceil(size);
         }
-        let items: u32 = params.workgroup_size.iter().map(|&n| u32::from(n)).product();
+        let items: u32 = params
+            .workgroup_size
+            .iter()
+            .map(|&n| u32::from(n))
+            .product();
         let shape = soc.chip.gc;
         let waves_per_group = items.div_ceil(shape.wave_size).max(1);
         let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
         let mut resident_max = slots / waves_per_group;
         if params.group_segment_size > 0 {
-            resident_max = resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
+            resident_max =
+                resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
         }
         if params.private_segment_size > 0 {
             resident_max = resident_max.min(scratch.waves / waves_per_group);
         }
         let resident_max = resident_max.max(1);
-        let inner = Inner { free: (0..resident_max).rev().collect(), ..Inner::default() };
+        let inner = Inner {
+            free: (0..resident_max).rev().collect(),
+            ..Inner::default()
+        };
         let started = soc.clock.now();
         Arc::new(Self {
             soc,
@@ -134,7 +142,10 @@ impl Dispatch {
             preloaded,
             vmid: AtomicU8::new(vmid),
             groups,
-            total: groups.iter().map(|&n| u64::from(n)).product(),
+            // More than can ever be counted to is as good as endless.
+            total: groups
+                .iter()
+                .fold(1, |n: u64, &size| n.saturating_mul(size.into())),
             waves_per_group,
             next: AtomicU64::new(0),
             finished: AtomicU64::new(0),
@@ -202,7 +213,12 @@ impl Dispatch {
 
     /// One turn of a worker; false when it finds nothing more to do here.
     pub(super) fn turn(&self, cu: &mut ComputeUnit) -> bool {
-        let mut window = Window { soc: &self.soc, vmid: &self.vmid, fault: None, messages: Vec::new() };
+        let mut window = Window {
+            soc: &self.soc,
+            vmid: &self.vmid,
+            fault: None,
+            messages: Vec::new(),
+        };
         let before = cu.statistics();
         let mut left = TURN;
         let mut more = true;
@@ -250,7 +266,9 @@ impl Dispatch {
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Workgroup, u32), ()>> {
         let mut inner = self.lock();
         if inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total {
-            let Some(place) = inner.free.pop() else { return inner.waiting.pop_front().map(Ok) };
+            let Some(place) = inner.free.pop() else {
+                return inner.waiting.pop_front().map(Ok);
+            };
             let n = self.next.fetch_add(1, Ordering::AcqRel);
             inner.resident += 1;
             drop(inner);
@@ -261,9 +279,14 @@ impl Dispatch {
                 base: self.scratch.base.wrapping_add(u64::from(place) * stride),
                 wave_size: self.scratch.wave_size,
             };
-            let group = Workgroup::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            let group =
+                Workgroup::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
             // The packet processor has launched one for a trial, so this does not fail.
-            return Some(group.map(|group| (group, place)).map_err(|_| self.set(Go::Kill)));
+            return Some(
+                group
+                    .map(|group| (group, place))
+                    .map_err(|_| self.set(Go::Kill)),
+            );
         }
         inner.waiting.pop_front().map(Ok)
     }

@@ -68,7 +68,10 @@ impl Firmware {
         h.broken = true;
         let text = failure.fault.to_string();
         let name = h.slot.to_string();
-        self.soc.trace.event("wave_fault", &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))]);
+        self.soc.trace.event(
+            "wave_fault",
+            &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))],
+        );
         // A program's mistake, in a text without numbers that change.
         self.violation(format_args!("shader: {}", failure.fault.kind));
         if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
@@ -93,7 +96,12 @@ impl Firmware {
             }
             // 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word.
             let low = m0 & 0xfff | (m0 >> 12 & 0xf) << 28 | 1 << 26;
-            self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, [low, m0 >> 16 & 0xff, 0, 0]);
+            self.interrupt(
+                h,
+                client::SE0SH,
+                source::SQ_MESSAGE,
+                [low, m0 >> 16 & 0xff, 0, 0],
+            );
         }
     }
 
@@ -102,12 +110,17 @@ impl Firmware {
         let enables = self.shared.regs().int_cntl(h.slot.me(), h.slot.pipe());
         let enabled = match (client, source) {
             (client::GRBM_CP, source::CP_EOP) => INT::TIME_STAMP_INT_ENABLE.get(enables) == 1,
-            (client::GRBM_CP, source::CP_BAD_OPCODE) => INT::OPCODE_ERROR_INT_ENABLE.get(enables) == 1,
+            (client::GRBM_CP, source::CP_BAD_OPCODE) => {
+                INT::OPCODE_ERROR_INT_ENABLE.get(enables) == 1
+            }
             _ => true,
         };
         if !enabled {
             let name = h.slot.to_string();
-            let members = [("queue", Value::Text(&name)), ("source", Value::Num(source.into()))];
+            let members = [
+                ("queue", Value::Text(&name)),
+                ("source", Value::Num(source.into())),
+            ];
             self.soc.trace.event("interrupt_masked", &members);
             return;
         }

@@ -144,13 +144,19 @@ impl Firmware {
             }
             idle = idle.saturating_add(1);
             self.shared.regs().busy = self.hqds.iter().flatten().any(|h| !h.aql.is_empty());
+            if idle == SPIN {
+                // Who follows the trace sees all that led to the quiet.
+                self.soc.trace.flush();
+            }
             if idle < SPIN {
                 std::thread::yield_now();
             } else if self.hqds.iter().all(Option::is_none) {
                 self.shared.wake.wait(NO_QUEUE);
             } else {
                 let longer = u64::from(idle - SPIN) / 4 * 10;
-                self.shared.wake.wait(Duration::from_micros((20 + longer).min(LONGEST)));
+                self.shared
+                    .wake
+                    .wait(Duration::from_micros((20 + longer).min(LONGEST)));
             }
         }
         self.drop_all();
@@ -207,7 +213,9 @@ impl Firmware {
             return false;
         }
         let soc = self.soc.clone();
-        let Some(h) = self.hqd(slot) else { return false };
+        let Some(h) = self.hqd(slot) else {
+            return false;
+        };
         let value = soc.doorbells.load(h.q.doorbell);
         if value == h.rung || value == NOT_RUNG {
             return false;
@@ -223,7 +231,11 @@ impl Firmware {
             ],
         );
         // AQL: the index of the last packet written; PM4: the write pointer.
-        let units = if h.q.aql { value.checked_add(1) } else { Some(value) };
+        let units = if h.q.aql {
+            value.checked_add(1)
+        } else {
+            Some(value)
+        };
         if !units.is_some_and(|units| h.q.advance(units)) {
             soc.report.violation(format_args!(
                 "doorbell {:#x} says {value:#x}, more than a ring ahead of the read pointer",
@@ -253,7 +265,9 @@ impl Firmware {
 
     /// Completes a stop once no worker is on the queue.
     fn step_stop(&mut self, slot: Slot) -> bool {
-        let Some(h) = self.hqd(slot) else { return false };
+        let Some(h) = self.hqd(slot) else {
+            return false;
+        };
         let Some(stop) = h.stop else { return false };
         let ready = match stop {
             Stop::Save if h.q.cwsr || h.broken => h.aql.is_idle(),
@@ -268,7 +282,10 @@ impl Firmware {
 
     fn reset_if_asked(&mut self) {
         let shared = self.shared.clone();
-        let mut reset = shared.reset.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut reset = shared
+            .reset
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if reset.done == reset.asked {
             return;
         }
@@ -276,7 +293,10 @@ impl Firmware {
         drop(reset);
         self.drop_all();
         *self.shared.regs() = super::regs::Regs::new(self.soc.chip);
-        reset = shared.reset.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        reset = shared
+            .reset
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         reset.done = asked;
         self.shared.reset_done.notify_all();
     }

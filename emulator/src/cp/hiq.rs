@@ -42,7 +42,12 @@ impl Firmware {
         if vmids & 1 == 1 || vmids == 0 {
             return bad("the VMID mask is empty, or has the kernel's VMID 0");
         }
-        if self.hqds.iter().flatten().any(|h| h.role != Role::User && queues >> h.slot.index() & 1 == 1) {
+        if self
+            .hqds
+            .iter()
+            .flatten()
+            .any(|h| h.role != Role::User && queues >> h.slot.index() & 1 == 1)
+        {
             return bad("the queue mask has the HQD of a kernel queue");
         }
         if !self.processes.is_empty() {
@@ -63,7 +68,9 @@ impl Firmware {
         let stop = match p.get(UnmapQueues::ACTION) {
             UNMAP_PREEMPT => Stop::Save,
             UNMAP_RESET => Stop::Reset,
-            other => return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled")),
+            other => {
+                return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled"))
+            }
         };
         let pasid = UnmapByPasid(p.0).get(UnmapByPasid::PASID) as u16;
         let bells = doorbells(p);
@@ -79,11 +86,16 @@ impl Firmware {
         });
         let slots: Vec<Slot> = chosen.map(|h| h.slot).collect();
         if select == SELECT_DOORBELL && slots.len() != bells.len() {
-            self.violation(format_args!("UNMAP_QUEUES: a doorbell is of no connected queue"));
+            self.violation(format_args!(
+                "UNMAP_QUEUES: a doorbell is of no connected queue"
+            ));
         }
         self.soc.trace.event(
             "unmap",
-            &[("queues", Value::Num(slots.len() as u64)), ("reset", Value::Num((stop == Stop::Reset).into()))],
+            &[
+                ("queues", Value::Num(slots.len() as u64)),
+                ("reset", Value::Num((stop == Stop::Reset).into())),
+            ],
         );
         self.unmap(slots, stop);
     }
@@ -96,13 +108,22 @@ impl Firmware {
         for &slot in &slots {
             self.stop(slot, stop);
         }
-        self.unmapping = Some(Unmapping { slots, until: Instant::now() + self.latency });
+        self.unmapping = Some(Unmapping {
+            slots,
+            until: Instant::now() + self.latency,
+        });
     }
 
     /// Ends the HIQ's wait: the queues are off, or the time is over.
     pub(super) fn step_unmapping(&mut self) -> bool {
-        let Some(unmapping) = self.unmapping.clone() else { return false };
-        let left: Vec<Slot> = unmapping.slots.into_iter().filter(|&slot| self.hqd(slot).is_some()).collect();
+        let Some(unmapping) = self.unmapping.clone() else {
+            return false;
+        };
+        let left: Vec<Slot> = unmapping
+            .slots
+            .into_iter()
+            .filter(|&slot| self.hqd(slot).is_some())
+            .collect();
         if left.is_empty() {
             self.unmapping = None;
             return true;
@@ -114,7 +135,13 @@ impl Firmware {
         let mut hung = Vec::new();
         for slot in left {
             let units = &self.units;
-            let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::as_deref_mut) else { continue };
+            let Some(h) = self
+                .hqds
+                .get_mut(slot.index())
+                .and_then(Option::as_deref_mut)
+            else {
+                continue;
+            };
             // The request is abandoned: the queue goes on where it is.
             if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
                 h.aql.set_all(Go::Pause);
@@ -122,10 +149,18 @@ impl Firmware {
             }
             hung.push(h.q.doorbell);
             let name = slot.to_string();
-            let members = [("queue", Value::Text(&name)), ("doorbell", Value::Num(h.q.doorbell.into()))];
+            let members = [
+                ("queue", Value::Text(&name)),
+                ("doorbell", Value::Num(h.q.doorbell.into())),
+            ];
             self.soc.trace.event("hung", &members);
         }
-        let hiq = self.hqds.iter().flatten().find(|h| h.role == Role::Hiq).map(|h| h.q.mqd);
+        let hiq = self
+            .hqds
+            .iter()
+            .flatten()
+            .find(|h| h.role == Role::Hiq)
+            .map(|h| h.q.mqd);
         if let Some(mqd) = hiq {
             hung.truncate(HUNG);
             let at = mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;

@@ -16,22 +16,79 @@ use rkfd_hw::regs::gc_9_4_3 as gc;
 
 /// The bits that the registers from CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI have.
 const MASKS: [u32; HQD_WORDS] = [
-    0xffff_fffc, 0xffff, 0x3, 0x03ff_0f0f, 0xffe3_ff01, 0x3, 0xf, 0x8000_3f11, // BASE_ADDR..QUANTUM
-    0xffff_ffff, 0xff, 0xffff_ffff, 0xffff_fffc, 0xffff, 0xffff_fff8, 0xffff, 0xffff_ffff, // PQ_BASE..
-    0, 0xfff7_ffff, 0xffff_fffc, 0xffff, 0x000f_ffff, 0xc1bf_ffff, 0xf3ff_ffff, 0x3f, // PQ_CONTROL..
-    0x717, 0x1, 0x7, 0x77, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, // DEQUEUE_REQUEST..
-    0xffff_ffff, 0xffff_ffff, 0x0180_310f, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xff, 0xe1e0_713f,
-    0xf000_1fff, 0x1fff_9fff, 0x0001_0fff, 0xffff_f000, 0xffff, 0x0080_0008, 0xfffc, 0xf000, // EOP_RPTR..
-    0x07ff_fffc, 0x07ff_f000, 0x0003_f3f3, 0x000f_ff3f, 0x1fff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff,
+    0xffff_fffc,
+    0xffff,
+    0x3,
+    0x03ff_0f0f,
+    0xffe3_ff01,
+    0x3,
+    0xf,
+    0x8000_3f11, // BASE_ADDR..QUANTUM
+    0xffff_ffff,
+    0xff,
+    0xffff_ffff,
+    0xffff_fffc,
+    0xffff,
+    0xffff_fff8,
+    0xffff,
+    0xffff_ffff, // PQ_BASE..
+    0,
+    0xfff7_ffff,
+    0xffff_fffc,
+    0xffff,
+    0x000f_ffff,
+    0xc1bf_ffff,
+    0xf3ff_ffff,
+    0x3f, // PQ_CONTROL..
+    0x717,
+    0x1,
+    0x7,
+    0x77,
+    0xffff_ffff,
+    0xffff_ffff,
+    0xffff_ffff,
+    0xffff_ffff, // DEQUEUE_REQUEST..
+    0xffff_ffff,
+    0xffff_ffff,
+    0x0180_310f,
+    0xffff_ffff,
+    0xffff_ffff,
+    0xffff_ffff,
+    0xff,
+    0xe1e0_713f,
+    0xf000_1fff,
+    0x1fff_9fff,
+    0x0001_0fff,
+    0xffff_f000,
+    0xffff,
+    0x0080_0008,
+    0xfffc,
+    0xf000, // EOP_RPTR..
+    0x07ff_fffc,
+    0x07ff_f000,
+    0x0003_f3f3,
+    0x000f_ff3f,
+    0x1fff,
+    0xffff_ffff,
+    0xffff_ffff,
+    0xffff_ffff,
 ];
 
 /// The words whose registers do not read zero after a reset (`gc_9_0_default.h`).
-const RESET: [(usize, u32); 5] =
-    [(132, 0x0be0_5301), (145, 0x0030_8509), (149, 0x0030_0000), (162, 0x100), (167, 0x6)];
+const RESET: [(usize, u32); 5] = [
+    (132, 0x0be0_5301),
+    (145, 0x0030_8509),
+    (149, 0x0030_0000),
+    (162, 0x100),
+    (167, 0x6),
+];
 
 /// The bits of a word's register; all of them for words that are no register.
 pub fn mask(word: usize) -> u32 {
-    word.checked_sub(FIRST_HQD_WORD).and_then(|i| MASKS.get(i)).copied().unwrap_or(u32::MAX)
+    word.checked_sub(FIRST_HQD_WORD)
+        .and_then(|i| MASKS.get(i))
+        .copied()
+        .unwrap_or(u32::MAX)
 }
 
 /// The HQD registers after a reset.
@@ -127,7 +184,13 @@ impl Queue {
                 || name.starts_with("COMPUTE_START")
                 || name.starts_with("COMPUTE_NUM_THREAD")
                 || name.starts_with("COMPUTE_USER_DATA")
-                || matches!(name, "COMPUTE_DISPATCH_INITIATOR" | "COMPUTE_PGM" | "COMPUTE_PGM_RSRC1" | "COMPUTE_VMID");
+                || matches!(
+                    name,
+                    "COMPUTE_DISPATCH_INITIATOR"
+                        | "COMPUTE_PGM"
+                        | "COMPUTE_PGM_RSRC1"
+                        | "COMPUTE_VMID"
+                );
             let value = rkfd_hw::layout::Field::<Mqd>::of(field).get(&mqd.0);
             if word < FIRST_HQD_WORD && filled_by_cp && value != 0 {
                 return Err(format!("{name} is set, which the packet processor fills"));
@@ -168,7 +231,10 @@ impl Queue {
         for (i, (&word, mask)) in image.0.iter().skip(FIRST_HQD_WORD).zip(MASKS).enumerate() {
             if word & !mask != 0 {
                 let name = word_name(FIRST_HQD_WORD + i);
-                return Err(format!("{name} has bits {:#x} that the register lacks", word & !mask));
+                return Err(format!(
+                    "{name} has bits {:#x} that the register lacks",
+                    word & !mask
+                ));
             }
         }
         let get = |field| image.get(field);
@@ -176,7 +242,10 @@ impl Queue {
         let err = |what: &str| Err(what.to_string());
         let control = word(Mqd::CP_HQD_PQ_CONTROL);
         let bell = word(Mqd::CP_HQD_PQ_DOORBELL_CONTROL);
-        use gc::{CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as pq, CP_HQD_PQ_DOORBELL_CONTROL as db};
+        use gc::{
+            CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as pq,
+            CP_HQD_PQ_DOORBELL_CONTROL as db,
+        };
         if get(Mqd::CP_HQD_VMID) != 0 {
             return err("CP_HQD_VMID is set, which the scheduler chooses");
         }
@@ -184,7 +253,9 @@ impl Queue {
             return err("CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not 0x53, the size of the image");
         }
         if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL)) > 0xa {
-            return err("CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa, which the hardware does not clamp");
+            return err(
+                "CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa, which the hardware does not clamp",
+            );
         }
         if get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
             return err("CP_HQD_DEQUEUE_REQUEST is set");
@@ -192,14 +263,21 @@ impl Queue {
         if gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0 {
             return err("CP_MQD_CONTROL.VMID is not 0");
         }
-        for (bits, name) in [(pq::ENDIAN_SWAP, "ENDIAN_SWAP"), (pq::TMZ, "TMZ"), (pq::EXE_DISABLE, "EXE_DISABLE")] {
+        for (bits, name) in [
+            (pq::ENDIAN_SWAP, "ENDIAN_SWAP"),
+            (pq::TMZ, "TMZ"),
+            (pq::EXE_DISABLE, "EXE_DISABLE"),
+        ] {
             if bits.get(control) != 0 {
                 return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled"));
             }
         }
         let log2 = pq::QUEUE_SIZE.get(control);
         if !(3..=27).contains(&log2) {
-            return Err(format!("CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: no ring of 2^{} words", log2 + 1));
+            return Err(format!(
+                "CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: no ring of 2^{} words",
+                log2 + 1
+            ));
         }
         let size = 2u64 << log2;
         let ring = get(Mqd::CP_HQD_PQ_BASE) << 8;
@@ -208,15 +286,24 @@ impl Queue {
         }
         let doorbell = db::DOORBELL_OFFSET.get(bell);
         if doorbell % 2 != 0 {
-            return Err(format!("doorbell {doorbell:#x} is not on a 64-bit boundary"));
+            return Err(format!(
+                "doorbell {doorbell:#x} is not on a 64-bit boundary"
+            ));
         }
         if db::DOORBELL_MODE.get(bell) != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL.DOORBELL_MODE is for virtual functions");
         }
-        let aql = match (get(Mqd::CP_HQD_AQL_CONTROL), pq::SLOT_BASED_WPTR.get(control)) {
+        let aql = match (
+            get(Mqd::CP_HQD_AQL_CONTROL),
+            pq::SLOT_BASED_WPTR.get(control),
+        ) {
             (0, 0) => false,
             (1, 2) => true,
-            (a, s) => return Err(format!("CP_HQD_AQL_CONTROL {a:#x} with SLOT_BASED_WPTR {s}: neither AQL nor PM4")),
+            (a, s) => {
+                return Err(format!(
+                    "CP_HQD_AQL_CONTROL {a:#x} with SLOT_BASED_WPTR {s}: neither AQL nor PM4"
+                ))
+            }
         };
         let privileged = pq::PRIV_STATE.get(control) == 1 && pq::KMD_QUEUE.get(control) == 1;
         if privileged != (role != Role::User) {
@@ -226,7 +313,10 @@ impl Queue {
             if role != Role::User {
                 return err("a kernel's queue takes AQL");
             }
-            for (bits, name) in [(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"), (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN")] {
+            for (bits, name) in [
+                (pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"),
+                (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN"),
+            ] {
                 if bits.get(control) == 0 {
                     return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
                 }
@@ -246,6 +336,12 @@ impl Queue {
         // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
         let (wptr, rptr) = (get(Mqd::CP_HQD_PQ_WPTR), get(Mqd::CP_HQD_PQ_RPTR));
         let behind = wptr.wrapping_sub(rptr) & (size - 1);
+        if wptr >> 60 != 0 {
+            return err("CP_HQD_PQ_WPTR is beyond what a queue can reach");
+        }
+        if aql && (wptr | rptr) % AQL_WORDS != 0 {
+            return err("CP_HQD_PQ_RPTR or CP_HQD_PQ_WPTR of an AQL queue is inside a packet");
+        }
         if rptr >= size || behind > wptr {
             return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
         }
@@ -269,7 +365,10 @@ impl Queue {
     fn check_save_area(image: &Mqd) -> Result<(), String> {
         let get = |field| image.get(field);
         let stack = get(Mqd::CP_HQD_CNTL_STACK_SIZE);
-        if get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) == 0 || get(Mqd::CP_HQD_CTX_SAVE_SIZE) == 0 || stack == 0 {
+        if get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) == 0
+            || get(Mqd::CP_HQD_CTX_SAVE_SIZE) == 0
+            || stack == 0
+        {
             return Err("CP_HQD_PERSISTENT_STATE.QSWITCH_MODE without a context save area".into());
         }
         if get(Mqd::CP_HQD_CNTL_STACK_OFFSET) > stack {
@@ -301,7 +400,9 @@ impl Queue {
     /// change when that is more than a ring ahead of the read pointer. It never moves back: with
     /// several producers a smaller AQL packet index may arrive later.
     pub fn advance(&mut self, units: u64) -> bool {
-        let Some(to) = units.checked_mul(self.unit()) else { return false };
+        let Some(to) = units.checked_mul(self.unit()) else {
+            return false;
+        };
         if to.wrapping_sub(self.rptr) > self.size && to > self.rptr {
             return false;
         }
@@ -313,6 +414,9 @@ impl Queue {
     /// the register can't tell full from empty; connecting reads the write pointer from memory.
     pub fn save_pointers(&self, image: &mut Mqd) {
         image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
-        image.set(Mqd::CP_HQD_PQ_WPTR, self.wptr.min(self.rptr + self.size - self.unit()));
+        image.set(
+            Mqd::CP_HQD_PQ_WPTR,
+            self.wptr.min(self.rptr + self.size - self.unit()),
+        );
     }
 }

@@ -37,7 +37,9 @@ impl Firmware {
             if self.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
                 break;
             }
-            let Some(h) = self.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else { break };
+            let Some(h) = self.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
+                break;
+            };
             if h.q.rptr >= h.q.wptr {
                 break;
             }
@@ -74,10 +76,15 @@ impl Firmware {
         let header = space.load_u32(q.at(q.rptr)).map_err(Ok)?;
         let (opcode, len) = pm4::size(header).map_err(Err)?;
         if q.rptr + len as u64 > q.wptr {
-            let what = format!("{} of {len} words runs past the write pointer", pm4::name(opcode));
+            let what = format!(
+                "{} of {len} words runs past the write pointer",
+                pm4::name(opcode)
+            );
             return Err(Err(Bad::Content(what)));
         }
-        (0..len as u64).map(|i| space.load_u32(q.at(q.rptr + i)).map_err(Ok)).collect()
+        (0..len as u64)
+            .map(|i| space.load_u32(q.at(q.rptr + i)).map_err(Ok))
+            .collect()
     }
 
     fn advance(&mut self, slot: Slot, words: u64) {
@@ -87,7 +94,10 @@ impl Firmware {
         q.save_pointers(self.shared.regs().image_mut(slot));
         if q.reports {
             // 32 bits, within the ring.
-            if let Err(fault) = self.space(0).store_u32(q.report, (q.rptr & (q.size - 1)) as u32) {
+            if let Err(fault) = self
+                .space(0)
+                .store_u32(q.report, (q.rptr & (q.size - 1)) as u32)
+            {
                 self.soc.vm_fault(&fault);
             }
         }
@@ -96,10 +106,17 @@ impl Firmware {
     fn bad_pm4(&mut self, slot: Slot, role: Role, bad: &Bad) {
         let (Bad::Opcode(what) | Bad::Content(what)) = bad;
         self.violation(format_args!("{role:?} queue: {what}"));
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else { return };
+        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+            return;
+        };
         h.broken = true;
         if matches!(bad, Bad::Opcode(_)) {
-            self.interrupt(&h, client::GRBM_CP, source::CP_BAD_OPCODE, [h.q.doorbell / 2 & 0x3ff, 0, 0, 0]);
+            self.interrupt(
+                &h,
+                client::GRBM_CP,
+                source::CP_BAD_OPCODE,
+                [h.q.doorbell / 2 & 0x3ff, 0, 0, 0],
+            );
         }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(h);
@@ -110,8 +127,16 @@ impl Firmware {
         let misplaced = |name: &str| Err(Bad::Content(format!("{name} is not for this queue")));
         match packet {
             Packet::Nop => {}
-            Packet::WriteMemory { address, same, data } => self.write_memory(address, same, &data),
-            Packet::WriteRegister { register, same, data } => {
+            Packet::WriteMemory {
+                address,
+                same,
+                data,
+            } => self.write_memory(address, same, &data),
+            Packet::WriteRegister {
+                register,
+                same,
+                data,
+            } => {
                 for (i, &value) in data.iter().enumerate() {
                     let at = if same { register } else { register + i as u32 };
                     self.write_register(slot, at, value);
@@ -137,25 +162,41 @@ impl Firmware {
         let role = match p.get(MapQueues::ENGINE_SEL) {
             ENGINE_COMPUTE => Role::Kernel,
             ENGINE_HIQ => Role::Hiq,
-            other => return self.violation(format_args!("MAP_QUEUES: engine {other} of the KIQ is not modelled")),
+            other => {
+                return self.violation(format_args!(
+                    "MAP_QUEUES: engine {other} of the KIQ is not modelled"
+                ))
+            }
         };
         let wrong = [
             ("QUEUE_SEL", p.get(MapQueues::QUEUE_SEL), 0),
             ("NUM_QUEUES", p.get(MapQueues::NUM_QUEUES), 1),
             ("QUEUE_TYPE", p.get(MapQueues::QUEUE_TYPE), 0),
-            ("EXTENDED_ENGINE_SEL", p.get(MapQueues::EXTENDED_ENGINE_SEL), 0),
+            (
+                "EXTENDED_ENGINE_SEL",
+                p.get(MapQueues::EXTENDED_ENGINE_SEL),
+                0,
+            ),
             ("VMID", p.get(kiq_map::VMID), 0),
             ("ALLOC_FORMAT", p.get(kiq_map::ALLOC_FORMAT), 0),
         ];
         for (name, value, must) in wrong {
             if value != must {
-                return self.violation(format_args!("MAP_QUEUES of the KIQ: {name} is {value}, not {must}"));
+                return self.violation(format_args!(
+                    "MAP_QUEUES of the KIQ: {name} is {value}, not {must}"
+                ));
             }
         }
         let place = |field| p.get(field) as u32;
-        let (me, pipe, queue) = (place(kiq_map::ME) + 1, place(kiq_map::PIPE), place(kiq_map::QUEUE));
+        let (me, pipe, queue) = (
+            place(kiq_map::ME) + 1,
+            place(kiq_map::PIPE),
+            place(kiq_map::QUEUE),
+        );
         let Some(slot) = Slot::new(me, pipe, queue) else {
-            return self.violation(format_args!("MAP_QUEUES: no HQD me{me} pipe{pipe} queue{queue}"));
+            return self.violation(format_args!(
+                "MAP_QUEUES: no HQD me{me} pipe{pipe} queue{queue}"
+            ));
         };
         if role == Role::Hiq && self.hqds.iter().flatten().any(|h| h.role == Role::Hiq) {
             return self.violation(format_args!("MAP_QUEUES: there is an HIQ already"));
@@ -167,18 +208,28 @@ impl Firmware {
 
     fn unmap_kernel_queues(&mut self, p: &UnmapQueues) {
         if p.get(UnmapQueues::QUEUE_SEL) != SELECT_DOORBELL {
-            return self.violation(format_args!("UNMAP_QUEUES of the KIQ: only by doorbell is modelled"));
+            return self.violation(format_args!(
+                "UNMAP_QUEUES of the KIQ: only by doorbell is modelled"
+            ));
         }
         let stop = match p.get(UnmapQueues::ACTION) {
             UNMAP_PREEMPT => Stop::Save,
             UNMAP_RESET => Stop::Reset,
-            other => return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled")),
+            other => {
+                return self.violation(format_args!("UNMAP_QUEUES: action {other} is not modelled"))
+            }
         };
         for bell in doorbells(p) {
-            let found = self.hqds.iter().flatten().find(|h| h.q.doorbell == bell && h.role != Role::Kiq);
+            let found = self
+                .hqds
+                .iter()
+                .flatten()
+                .find(|h| h.q.doorbell == bell && h.role != Role::Kiq);
             match found.map(|h| h.slot) {
                 Some(slot) => self.stop(slot, stop),
-                None => self.violation(format_args!("UNMAP_QUEUES: doorbell {bell:#x} is of no connected queue")),
+                None => self.violation(format_args!(
+                    "UNMAP_QUEUES: doorbell {bell:#x} is of no connected queue"
+                )),
             }
         }
     }
@@ -186,17 +237,30 @@ impl Firmware {
     /// QUERY_STATUS: everything before it is done, since unmaps are waited for.
     fn query_status(&mut self, p: &QueryStatus) {
         let command = p.get(QueryStatus::COMMAND);
-        if command == QUERY_INTERRUPT_ONLY || command > QUERY_FENCE_AFTER_ACK || p.get(QueryStatus::INTERRUPT_SEL) != 0 {
-            return self.violation(format_args!("QUERY_STATUS: command {command} or its interrupt is not modelled"));
+        if command == QUERY_INTERRUPT_ONLY
+            || command > QUERY_FENCE_AFTER_ACK
+            || p.get(QueryStatus::INTERRUPT_SEL) != 0
+        {
+            return self.violation(format_args!(
+                "QUERY_STATUS: command {command} or its interrupt is not modelled"
+            ));
         }
         let (address, data) = (p.get(QueryStatus::ADDR), p.get(QueryStatus::DATA));
         if address % 8 != 0 {
-            return self.violation(format_args!("QUERY_STATUS: fence address {address:#x} is misaligned"));
+            return self.violation(format_args!(
+                "QUERY_STATUS: fence address {address:#x} is misaligned"
+            ));
         }
         if self.soc.faults.has(Fault::NoFence) {
             return;
         }
-        self.soc.trace.event("fence", &[("address", Value::Hex(address)), ("value", Value::Hex(data))]);
+        self.soc.trace.event(
+            "fence",
+            &[
+                ("address", Value::Hex(address)),
+                ("value", Value::Hex(data)),
+            ],
+        );
         if let Err(fault) = self.space(0).store_u64(address, data) {
             self.soc.vm_fault(&fault);
         }
@@ -204,7 +268,11 @@ impl Firmware {
 
     fn write_memory(&mut self, address: u64, same: bool, data: &[u32]) {
         for (i, &word) in data.iter().enumerate() {
-            let at = if same { address } else { address + i as u64 * 4 };
+            let at = if same {
+                address
+            } else {
+                address + i as u64 * 4
+            };
             if let Err(fault) = self.space(0).store_u32(at, word) {
                 return self.soc.vm_fault(&fault);
             }
@@ -213,30 +281,44 @@ impl Firmware {
 
     /// Writes a register of the command processor by its offset in the register space.
     fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
-        let bases = self.soc.chip.ips.iter().find(|ip| ip.hw_id == Block::Gc as u16 && ip.instance == 0);
+        let bases = self
+            .soc
+            .chip
+            .ips
+            .iter()
+            .find(|ip| ip.hw_id == Block::Gc as u16 && ip.instance == 0);
         let bases = bases.map_or(&[][..], |ip| ip.bases);
         let found = gc::TABLE.regs.iter().find(|info| {
             let base = bases.get(usize::from(info.reg.segment));
             base.is_some_and(|base| base + info.reg.offset == at)
         });
         let Some(info) = found.filter(|info| !vmhub::owns(info)) else {
-            return self.violation(format_args!("a packet writes register {at:#x}, which is not the CP's"));
+            return self.violation(format_args!(
+                "a packet writes register {at:#x}, which is not the CP's"
+            ));
         };
         if info.reg == gc::CPC_INT_STATUS {
             return self.raise_status(slot, value);
         }
-        let now = self.soc.clock.now();
-        let done = self.shared.regs().write(info, value, || now);
-        if let Err(why) = done {
-            let why = if let Refused::Undefined(text) = why { text } else { format!("{why:?}") };
-            self.violation(format_args!("a packet writes {} = {value:#x}: {why}", info.reg.name));
+        if let Err(why) = self.shared.write(info, value) {
+            let why = if let Refused::Undefined(text) = why {
+                text
+            } else {
+                format!("{why:?}")
+            };
+            self.violation(format_args!(
+                "a packet writes {} = {value:#x}: {why}",
+                info.reg.name
+            ));
         }
     }
 
     fn raise_status(&mut self, slot: Slot, value: u32) {
         let generic2 = gc::CPC_INT_STATUS::GENERIC2_INT_STATUS;
         if value & !generic2.mask() != 0 {
-            return self.violation(format_args!("a packet sets CPC_INT_STATUS bits {value:#x}: not modelled"));
+            return self.violation(format_args!(
+                "a packet sets CPC_INT_STATUS bits {value:#x}: not modelled"
+            ));
         }
         let enables = self.shared.regs().int_cntl(slot.me(), slot.pipe());
         if generic2.get(value) == 1 && gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE.get(enables) == 1 {
@@ -258,7 +340,9 @@ impl Firmware {
         // Linux selects a PASID by 1 (`gfx_v9_4_3_kiq_invalidate_tlbs`).
         if DST_SEL.get(control) != 1 {
             let dst = DST_SEL.get(control);
-            return self.violation(format_args!("INVALIDATE_TLBS: destination {dst} is not modelled"));
+            return self.violation(format_args!(
+                "INVALIDATE_TLBS: destination {dst} is not modelled"
+            ));
         }
         let pasid = PASID.get(control) as u16;
         let vmids = self.soc.pasids.vmids_of(pasid);
@@ -266,7 +350,10 @@ impl Firmware {
         if ALL_HUB.get(control) == 1 {
             self.soc.memory.hub(Hub::Mm).invalidate(vmids);
         }
-        let members = [("pasid", Value::Num(pasid.into())), ("vmids", Value::Hex(vmids.into()))];
+        let members = [
+            ("pasid", Value::Num(pasid.into())),
+            ("vmids", Value::Hex(vmids.into())),
+        ];
         self.soc.trace.event("tlb_invalidate", &members);
     }
 
@@ -274,12 +361,20 @@ impl Firmware {
         if !self.soc.trace.is_on() || *packet == Packet::Nop {
             return;
         }
-        let (queue, fields) = (format!("{role:?}"), format!("{packet:?}"));
-        let op = words.first().map_or("", |&header| pm4::size(header).map_or("", |(op, _)| pm4::name(op)));
+        let queue = match role {
+            Role::Kiq => "kiq",
+            Role::Hiq => "hiq",
+            Role::Kernel => "kernel",
+            Role::User => "runlist",
+        };
+        let fields = format!("{packet:?}");
+        let op = words.first().map_or("", |&header| {
+            pm4::size(header).map_or("", |(op, _)| pm4::name(op))
+        });
         self.soc.trace.event(
             "pm4",
             &[
-                ("queue", Value::Text(&queue)),
+                ("queue", Value::Text(queue)),
                 ("op", Value::Text(op)),
                 ("fields", Value::Text(&fields)),
                 ("words", Value::Words(words)),
@@ -296,5 +391,8 @@ pub(super) fn doorbells(p: &UnmapQueues) -> Vec<u32> {
         UnmapQueues::DOORBELL_OFFSET2,
         UnmapQueues::DOORBELL_OFFSET3,
     ];
-    all.iter().take(p.get(UnmapQueues::NUM_QUEUES) as usize).map(|&field| p.get(field) as u32).collect()
+    all.iter()
+        .take(p.get(UnmapQueues::NUM_QUEUES) as usize)
+        .map(|&field| p.get(field) as u32)
+        .collect()
 }

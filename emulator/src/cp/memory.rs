@@ -32,7 +32,9 @@ static FLIPPED: AtomicBool = AtomicBool::new(false);
 impl Env for Window<'_> {
     fn epoch(&self) -> u64 {
         // Grows with every flush of any VMID, so it is good for all of them together.
-        (0..16u8).fold(0u64, |sum, vmid| sum.wrapping_add(self.soc.memory.space(Hub::Gfx, vmid).epoch()))
+        (0..16u8).fold(0u64, |sum, vmid| {
+            sum.wrapping_add(self.soc.memory.space(Hub::Gfx, vmid).epoch())
+        })
     }
 
     fn translate(&mut self, _tag: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
@@ -43,20 +45,26 @@ impl Env for Window<'_> {
             Access::Execute => mem::Access::Execute,
         };
         let vmid = self.vmid.load(Ordering::Acquire);
-        let page = self.soc.memory.page(Hub::Gfx, vmid, va, kind).map_err(|fault| {
-            self.fault = Some(fault);
-            match fault.reason {
-                mem::FaultReason::Permission => Reason::NotPermitted,
-                mem::FaultReason::NoMemory => Reason::NoMemory,
-                mem::FaultReason::Range => Reason::NotCanonical,
-                _ => Reason::NotPresent,
-            }
-        })?;
+        let page = self
+            .soc
+            .memory
+            .page(Hub::Gfx, vmid, va, kind)
+            .map_err(|fault| {
+                self.fault = Some(fault);
+                match fault.reason {
+                    mem::FaultReason::Permission => Reason::NotPermitted,
+                    mem::FaultReason::NoMemory => Reason::NoMemory,
+                    mem::FaultReason::Range => Reason::NotCanonical,
+                    _ => Reason::NotPresent,
+                }
+            })?;
         let flip = access == Access::Execute && self.soc.faults.has(Fault::FlipInstructionBit);
         if flip && !FLIPPED.swap(true, Ordering::AcqRel) {
             return flipped(page, va).ok_or(Reason::NoMemory);
         }
-        page.slice().and_then(HostPage::from_volatile).ok_or(Reason::NoMemory)
+        page.slice()
+            .and_then(HostPage::from_volatile)
+            .ok_or(Reason::NoMemory)
     }
 
     fn clock(&mut self) -> u64 {
@@ -76,6 +84,8 @@ fn flipped(page: mem::HostPage, va: u64) -> Option<HostPage> {
         return None;
     }
     *bytes.get_mut(at)? ^= 1;
-    let words = bytes.chunks_exact(8).map(|b| AtomicU64::new(u64::from_ne_bytes(b.try_into().unwrap_or_default())));
+    let words = bytes
+        .chunks_exact(8)
+        .map(|b| AtomicU64::new(u64::from_ne_bytes(b.try_into().unwrap_or_default())));
     HostPage::of(&words.collect(), 0)
 }

@@ -71,8 +71,12 @@ impl fmt::Debug for Packet {
                 invalidate_tlbs::PASID.get(*w),
                 invalidate_tlbs::FLUSH_TYPE.get(*w)
             ),
-            Self::WriteMemory { address, data, .. } => write!(f, "WriteData MEMORY={address:#x} DATA={data:x?}"),
-            Self::WriteRegister { register, data, .. } => write!(f, "WriteData REGISTER={register:#x} DATA={data:x?}"),
+            Self::WriteMemory { address, data, .. } => {
+                write!(f, "WriteData MEMORY={address:#x} DATA={data:x?}")
+            }
+            Self::WriteRegister { register, data, .. } => {
+                write!(f, "WriteData REGISTER={register:#x} DATA={data:x?}")
+            }
         }
     }
 }
@@ -100,10 +104,12 @@ pub enum Bad {
 /// # Errors
 /// It is no type-3 header.
 pub fn size(header: u32) -> Result<(u8, usize), Bad> {
-    let (opcode, words) =
-        parse_header(header).ok_or_else(|| Bad::Opcode(format!("no type-3 PM4 header: {header:#010x}")))?;
+    let (opcode, words) = parse_header(header)
+        .ok_or_else(|| Bad::Opcode(format!("no type-3 PM4 header: {header:#010x}")))?;
     if words == 1 && opcode != op::NOP {
-        return Err(Bad::Opcode(format!("PM4 header {header:#010x}: only NOP has no body")));
+        return Err(Bad::Opcode(format!(
+            "PM4 header {header:#010x}: only NOP has no body"
+        )));
     }
     Ok((opcode, words as usize))
 }
@@ -116,7 +122,9 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
     let (opcode, len) = size(words.first().copied().unwrap_or(0))?;
     let name = name(opcode);
     let reserved = |word: Option<usize>| match word {
-        Some(word) => Err(Bad::Content(format!("{name}: reserved bits of word {word} are set"))),
+        Some(word) => Err(Bad::Content(format!(
+            "{name}: reserved bits of word {word} are set"
+        ))),
         None => Ok(()),
     };
     macro_rules! layout {
@@ -148,7 +156,13 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             let p = layout!(MapQueues);
             let mut rest = p;
             if kiq {
-                let slot = [kiq_map::VMID, kiq_map::QUEUE, kiq_map::PIPE, kiq_map::ME, kiq_map::ALLOC_FORMAT];
+                let slot = [
+                    kiq_map::VMID,
+                    kiq_map::QUEUE,
+                    kiq_map::PIPE,
+                    kiq_map::ME,
+                    kiq_map::ALLOC_FORMAT,
+                ];
                 slot.into_iter().for_each(|field| rest.set(field, 0));
             }
             reserved(rest.reserved_word())?;
@@ -184,9 +198,15 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
         SET_UCONFIG_REG => match words {
             [_, offset, data @ ..] if !data.is_empty() && *offset < 0x400 => {
                 let register = UCONFIG_START + offset;
-                Packet::WriteRegister { register, same: false, data: data.to_vec() }
+                Packet::WriteRegister {
+                    register,
+                    same: false,
+                    data: data.to_vec(),
+                }
             }
-            [_, offset, ..] => return Err(Bad::Content(format!("{name}: register offset {offset:#x}"))),
+            [_, offset, ..] => {
+                return Err(Bad::Content(format!("{name}: register offset {offset:#x}")))
+            }
             _ => return Err(Bad::Content(format!("{name} of {len} words"))),
         },
         _ => return Err(Bad::Opcode(format!("unknown PM4 opcode {opcode:#04x}"))),
@@ -204,17 +224,28 @@ fn write(words: &[u32], name: &str) -> Result<Packet, Bad> {
         return bad("no data".into());
     }
     if control & !known != 0 {
-        return bad(format!("reserved bits {:#x} of word 1 are set", control & !known));
+        return bad(format!(
+            "reserved bits {:#x} of word 1 are set",
+            control & !known
+        ));
     }
     let (same, data) = (ADDR_INCR.get(*control) == 1, data.to_vec());
     match DST_SEL.get(*control) {
         // 18 bits of register offset (`kfd_pm4_headers_ai.h`, dst_mmreg_addr).
-        DST_REG if *low < 1 << 18 && *high == 0 => Ok(Packet::WriteRegister { register: *low, same, data }),
+        DST_REG if *low < 1 << 18 && *high == 0 => Ok(Packet::WriteRegister {
+            register: *low,
+            same,
+            data,
+        }),
         DST_REG => bad(format!("register offset {high:#x}:{low:#x}")),
-        DST_MEM if low % 4 == 0 && *high <= 0xffff => {
-            Ok(Packet::WriteMemory { address: u64::from(*high) << 32 | u64::from(*low), same, data })
-        }
-        DST_MEM => bad(format!("misaligned or too large address {high:#x}:{low:#x}")),
+        DST_MEM if low % 4 == 0 && *high <= 0xffff => Ok(Packet::WriteMemory {
+            address: u64::from(*high) << 32 | u64::from(*low),
+            same,
+            data,
+        }),
+        DST_MEM => bad(format!(
+            "misaligned or too large address {high:#x}:{low:#x}"
+        )),
         dst => bad(format!("destination {dst} not modelled")),
     }
 }
@@ -233,17 +264,38 @@ mod tests {
     #[test]
     fn parses_what_linux_writes() {
         // gfx_v9_4_3_kiq_map_queues for pipe 0, queue 0 of MEC2, as kgd_gfx_v9_hiq_mqd_load does.
-        let map = [0xc005_a200, 1 << 26 | 1 << 29 | 1 << 18, 2 << 2, 0x1000, 0x80, 0x2000, 0x80];
-        let Ok(Packet::MapQueues(p)) = parse(&map, true) else { panic!() };
+        let map = [
+            0xc005_a200,
+            1 << 26 | 1 << 29 | 1 << 18,
+            2 << 2,
+            0x1000,
+            0x80,
+            0x2000,
+            0x80,
+        ];
+        let Ok(Packet::MapQueues(p)) = parse(&map, true) else {
+            panic!()
+        };
         assert_eq!((p.get(kiq_map::ME), p.get(MapQueues::ENGINE_SEL)), (1, 1));
-        assert_eq!(content(&map, false), "MAP_QUEUES: reserved bits of word 1 are set");
+        assert_eq!(
+            content(&map, false),
+            "MAP_QUEUES: reserved bits of word 1 are set"
+        );
         // gfx_v9_4_3_ring_emit_fence_kiq.
         let fence = [0xc003_3700, 5 << 8 | 1 << 20, 0x3000, 0x80, 7];
-        let expected = Packet::WriteMemory { address: 0x80_0000_3000, same: false, data: vec![7] };
+        let expected = Packet::WriteMemory {
+            address: 0x80_0000_3000,
+            same: false,
+            data: vec![7],
+        };
         assert_eq!(parse(&fence, true), Ok(expected));
         // gfx_v9_4_3_ring_test_ring: SCRATCH_REG0.
         let test = [0xc001_7900, 0x40, 0xdead_beef];
-        let expected = Packet::WriteRegister { register: 0xc040, same: false, data: vec![0xdead_beef] };
+        let expected = Packet::WriteRegister {
+            register: 0xc040,
+            same: false,
+            data: vec![0xdead_beef],
+        };
         assert_eq!(parse(&test, true), Ok(expected));
         assert_eq!(size(FILLER), Ok((op::NOP, 1)));
         // kfd: unmap by PASID 0x8003 (its low bits lie outside of the doorbell field).
@@ -254,19 +306,43 @@ mod tests {
     #[test]
     fn refuses_what_is_undefined() {
         assert!(matches!(size(0), Err(Bad::Opcode(_))));
-        assert!(matches!(size(0x3fff << 16 | 3 << 30 | 0xa500), Err(Bad::Opcode(_))));
-        assert!(matches!(parse(&[header(0x22, 2), 0], true), Err(Bad::Opcode(_))));
+        assert!(matches!(
+            size(0x3fff << 16 | 3 << 30 | 0xa500),
+            Err(Bad::Opcode(_))
+        ));
+        assert!(matches!(
+            parse(&[header(0x22, 2), 0], true),
+            Err(Bad::Opcode(_))
+        ));
         let mut p = SetResources::zeroed();
         p.0[0] = header(op::SET_RESOURCES, 8);
         assert!(parse(&p.0, false).is_ok());
         p.0[1] |= 1 << 24;
-        assert_eq!(content(&p.0, false), "SET_RESOURCES: reserved bits of word 1 are set");
-        assert_eq!(content(&[header(op::RUN_LIST, 3), 0, 0], false), "RUN_LIST of 3 words");
+        assert_eq!(
+            content(&p.0, false),
+            "SET_RESOURCES: reserved bits of word 1 are set"
+        );
+        assert_eq!(
+            content(&[header(op::RUN_LIST, 3), 0, 0], false),
+            "RUN_LIST of 3 words"
+        );
         let by_doorbell = [0xc004_a300, 0, 3, 0, 0, 0];
-        assert_eq!(content(&by_doorbell, false), "UNMAP_QUEUES: reserved bits of word 2 are set");
+        assert_eq!(
+            content(&by_doorbell, false),
+            "UNMAP_QUEUES: reserved bits of word 2 are set"
+        );
         let write = |control, low| [header(op::WRITE_DATA, 5), control, low, 0, 0];
-        assert_eq!(content(&write(1, 0), true), "WRITE_DATA: reserved bits 0x1 of word 1 are set");
-        assert_eq!(content(&write(2 << 8, 0), true), "WRITE_DATA: destination 2 not modelled");
-        assert_eq!(content(&write(5 << 8, 2), true), "WRITE_DATA: misaligned or too large address 0x0:0x2");
+        assert_eq!(
+            content(&write(1, 0), true),
+            "WRITE_DATA: reserved bits 0x1 of word 1 are set"
+        );
+        assert_eq!(
+            content(&write(2 << 8, 0), true),
+            "WRITE_DATA: destination 2 not modelled"
+        );
+        assert_eq!(
+            content(&write(5 << 8, 2), true),
+            "WRITE_DATA: misaligned or too large address 0x0:0x2"
+        );
     }
 }

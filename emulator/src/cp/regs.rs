@@ -105,7 +105,11 @@ impl Regs {
             let chips = chip.start_up.iter().find(|(n, _)| *n == name);
             (name, chips.map_or(value, |&(_, v)| v))
         };
-        let gds = gc::TABLE.regs.iter().filter(|r| r.reg.name.starts_with("GDS_")).map(|r| (r.reg.name, 0));
+        let gds = gc::TABLE
+            .regs
+            .iter()
+            .filter(|r| r.reg.name.starts_with("GDS_"))
+            .map(|r| (r.reg.name, 0));
         let stored: Vec<_> = STORED.iter().map(start).chain(gds).collect();
         Self {
             chip,
@@ -145,7 +149,9 @@ impl Regs {
             "RLC_GPU_CLOCK_COUNT_LSB" => self.captured as u32,
             "RLC_GPU_CLOCK_COUNT_MSB" => (self.captured >> 32) as u32,
             "CC_GC_SHADER_ARRAY_CONFIG" => self.fused(),
-            "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::CP_BUSY.mask() | gc::GRBM_STATUS::SPI_BUSY.mask(),
+            "GRBM_STATUS" if self.busy => {
+                gc::GRBM_STATUS::CP_BUSY.mask() | gc::GRBM_STATUS::SPI_BUSY.mask()
+            }
             "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" if self.busy => 1 << 31,
             "GRBM_STATUS" | "GRBM_STATUS2" | "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" => 0,
             "RLC_GPM_STAT" | "GRBM_SOFT_RESET" | "CPC_INT_STATUS" | "SPI_COMPUTE_QUEUE_RESET" => 0,
@@ -161,7 +167,12 @@ impl Regs {
     ///
     /// # Errors
     /// The access is refused.
-    pub fn write(&mut self, reg: &RegInfo, value: u32, now: impl FnOnce() -> u64) -> Result<(), Refused> {
+    pub fn write(
+        &mut self,
+        reg: &RegInfo,
+        value: u32,
+        now: impl FnOnce() -> u64,
+    ) -> Result<(), Refused> {
         if let Some(word) = hqd_word(reg) {
             return match self.selected() {
                 Some(slot) => self.write_hqd(slot, word, value),
@@ -173,7 +184,10 @@ impl Regs {
             return Ok(());
         }
         let vmid = gc::GRBM_GFX_CNTL::VMID.get(self.select) as usize;
-        let known: u32 = reg.fields.iter().fold(0, |mask, (_, bits)| mask | bits.mask());
+        let known: u32 = reg
+            .fields
+            .iter()
+            .fold(0, |mask, (_, bits)| mask | bits.mask());
         let reserved = value & !known != 0;
         match reg.reg.name {
             "GRBM_GFX_CNTL" if reserved => return undefined("reserved bits"),
@@ -197,20 +211,32 @@ impl Regs {
                 _ => return undefined("no compute queue is selected, or the value is not 1"),
             },
             "CP_PQ_WPTR_POLL_CNTL1" if value == 0 => {}
-            "CP_PQ_WPTR_POLL_CNTL1" => return undefined("polling of the write pointer is not modelled"),
+            "CP_PQ_WPTR_POLL_CNTL1" => {
+                return undefined("polling of the write pointer is not modelled")
+            }
             "CP_PQ_WPTR_POLL_CNTL" if gc::CP_PQ_WPTR_POLL_CNTL::EN.get(value) == 1 => {
                 return undefined("polling of the write pointer is not modelled");
             }
             "GRBM_SOFT_RESET" if value == 0 => {}
             "GRBM_SOFT_RESET" => return undefined("soft reset is not modelled"),
             "CPC_INT_STATUS" => return undefined("only a packet raises interrupts"),
-            "GRBM_STATUS" | "GRBM_STATUS2" | "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" | "RLC_GPM_STAT"
-            | "CC_GC_SHADER_ARRAY_CONFIG" | "RLC_GPU_CLOCK_COUNT_LSB" | "RLC_GPU_CLOCK_COUNT_MSB" => {
+            "GRBM_STATUS"
+            | "GRBM_STATUS2"
+            | "CP_STAT"
+            | "CP_CPC_STATUS"
+            | "CP_CPF_STATUS"
+            | "RLC_GPM_STAT"
+            | "CC_GC_SHADER_ARRAY_CONFIG"
+            | "RLC_GPU_CLOCK_COUNT_LSB"
+            | "RLC_GPU_CLOCK_COUNT_MSB" => {
                 return Err(Refused::ReadOnly);
             }
             _ => match self.interrupts_of(reg) {
                 Some((me, pipe)) => {
-                    let cell = self.int_cntl.get_mut(me as usize - 1).and_then(|me| me.get_mut(pipe as usize));
+                    let cell = self
+                        .int_cntl
+                        .get_mut(me as usize - 1)
+                        .and_then(|me| me.get_mut(pipe as usize));
                     *cell.ok_or(Refused::NotModelled)? = value;
                 }
                 None => return self.stored.write(reg, value),
@@ -238,15 +264,23 @@ impl Regs {
 
     fn write_hqd(&mut self, slot: Slot, word: usize, value: u32) -> Result<(), Refused> {
         if value & !hqd::mask(word) != 0 {
-            return undefined(format!("bits {:#x}, which the register lacks", value & !hqd::mask(word)));
+            return undefined(format!(
+                "bits {:#x}, which the register lacks",
+                value & !hqd::mask(word)
+            ));
         }
         let active = self.is_active(slot);
         let is = |field: rkfd_hw::layout::Field<Mqd>| field.word() == word;
         if is(Mqd::CP_HQD_ACTIVE) {
             if !active && value & 1 == 1 {
-                let role = if self.is_kiq(slot) { Role::Kiq } else { Role::Kernel };
+                let role = if self.is_kiq(slot) {
+                    Role::Kiq
+                } else {
+                    Role::Kernel
+                };
                 let queue = Queue::from_hqd(self.image(slot), role).map_err(Refused::Undefined)?;
-                self.orders.push(Order::Connect(slot, Box::new(queue), role));
+                self.orders
+                    .push(Order::Connect(slot, Box::new(queue), role));
             } else if active && value & 1 == 0 {
                 self.orders.push(Order::Drop(slot));
             }
@@ -258,7 +292,11 @@ impl Regs {
             }
         } else if active {
             // What Linux writes before it looks whether the queue is active.
-            let free = [Mqd::CP_HQD_EOP_BASE_ADDR, Mqd::CP_HQD_EOP_CONTROL, Mqd::CP_HQD_PQ_DOORBELL_CONTROL];
+            let free = [
+                Mqd::CP_HQD_EOP_BASE_ADDR,
+                Mqd::CP_HQD_EOP_CONTROL,
+                Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
+            ];
             let eop_high = Mqd::CP_HQD_EOP_BASE_ADDR.word() + 1;
             if !free.into_iter().any(is) && word != eop_high {
                 return undefined("the queue is active");
@@ -278,7 +316,13 @@ impl Regs {
             )?;
             return Some((slot.me(), slot.pipe()));
         }
-        let pipe = reg.reg.name.strip_prefix("CP_ME1_PIPE")?.strip_suffix("_INT_CNTL")?.parse().ok()?;
+        let pipe = reg
+            .reg
+            .name
+            .strip_prefix("CP_ME1_PIPE")?
+            .strip_suffix("_INT_CNTL")?
+            .parse()
+            .ok()?;
         Some((1, pipe))
     }
 
@@ -286,7 +330,12 @@ impl Regs {
     fn fused(&self) -> u32 {
         let index = self.stored.get("GRBM_GFX_INDEX").unwrap_or(0);
         let engine = gc::GRBM_GFX_INDEX::SE_INDEX.get(index) as usize;
-        let mask = self.chip.gc.inactive_cus.get(engine).or(self.chip.gc.inactive_cus.first());
+        let mask = self
+            .chip
+            .gc
+            .inactive_cus
+            .get(engine)
+            .or(self.chip.gc.inactive_cus.first());
         gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS.set(0, mask.copied().unwrap_or(0))
     }
 
@@ -338,7 +387,11 @@ impl Regs {
     /// Whether the micro engine of a slot is halted.
     pub fn is_halted(&self, slot: Slot) -> bool {
         use gc::CP_MEC_CNTL as mec;
-        let halt = if slot.me() == 1 { mec::MEC_ME1_HALT } else { mec::MEC_ME2_HALT };
+        let halt = if slot.me() == 1 {
+            mec::MEC_ME1_HALT
+        } else {
+            mec::MEC_ME2_HALT
+        };
         halt.get(self.mec_cntl) == 1
     }
 
@@ -349,13 +402,20 @@ impl Regs {
 
     /// CPC_INT_CNTL of a pipe.
     pub fn int_cntl(&self, me: u32, pipe: u32) -> u32 {
-        let me = (me as usize).checked_sub(1).and_then(|me| self.int_cntl.get(me));
-        me.and_then(|me| me.get(pipe as usize)).copied().unwrap_or(0)
+        let me = (me as usize)
+            .checked_sub(1)
+            .and_then(|me| self.int_cntl.get(me));
+        me.and_then(|me| me.get(pipe as usize))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// A VMID's bank.
     pub fn vmid(&self, vmid: u8) -> Vmid {
-        self.vmid.get(usize::from(vmid)).copied().unwrap_or_default()
+        self.vmid
+            .get(usize::from(vmid))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Sets a VMID's bank.

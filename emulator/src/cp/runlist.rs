@@ -48,14 +48,24 @@ impl Firmware {
             Err(None) => return,
         };
         // A new list takes the place of the old one; Linux unmaps before.
-        let old: Vec<Slot> = self.hqds.iter().flatten().filter(|h| h.role == Role::User).map(|h| h.slot).collect();
+        let old: Vec<Slot> = self
+            .hqds
+            .iter()
+            .flatten()
+            .filter(|h| h.role == Role::User)
+            .map(|h| h.slot)
+            .collect();
         if !old.is_empty() {
-            self.violation(format_args!("RUN_LIST while queues of another one are mapped"));
+            self.violation(format_args!(
+                "RUN_LIST while queues of another one are mapped"
+            ));
             return self.unmap(old, Stop::Save);
         }
         let concurrent = p.get(RunList::PROCESS_CNT) as usize;
         if list.len() > concurrent {
-            self.violation(format_args!("over-subscribed run list not modelled: more processes than run at a time"));
+            self.violation(format_args!(
+                "over-subscribed run list not modelled: more processes than run at a time"
+            ));
         }
         for listed in list.iter().take(concurrent) {
             self.map_process(listed);
@@ -91,10 +101,16 @@ impl Firmware {
                     if pasid == 0 {
                         return bad("a process with PASID 0");
                     }
-                    if list.iter().any(|l| l.process.get(MapProcess::PASID) == pasid) {
+                    if list
+                        .iter()
+                        .any(|l| l.process.get(MapProcess::PASID) == pasid)
+                    {
                         return bad("a process is listed twice");
                     }
-                    list.push(Listed { process, queues: Vec::new() });
+                    list.push(Listed {
+                        process,
+                        queues: Vec::new(),
+                    });
                 }
                 Packet::MapQueues(queue) => match list.last_mut() {
                     Some(listed) => listed.queues.push(queue),
@@ -103,9 +119,13 @@ impl Firmware {
                 Packet::RunList(next) => {
                     let itself = next.get(RunList::CHAIN) == 1 && next.0.get(1..3) == p.0.get(1..3);
                     if !itself || !after.is_empty() {
-                        return bad("a RUN_LIST inside that does not chain the list to itself at its end");
+                        return bad(
+                            "a RUN_LIST inside that does not chain the list to itself at its end",
+                        );
                     }
-                    self.violation(format_args!("over-subscribed run list not modelled: it is chained"));
+                    self.violation(format_args!(
+                        "over-subscribed run list not modelled: it is chained"
+                    ));
                 }
                 _ => return bad(&format!("{} inside", pm4::name(opcode))),
             }
@@ -134,18 +154,28 @@ impl Firmware {
             }
         }
         if p.get(P::PAGE_TABLE_BASE) & 1 == 0 {
-            return self.violation(format_args!("MAP_PROCESS: the page table base is not valid"));
+            return self.violation(format_args!(
+                "MAP_PROCESS: the page table base is not valid"
+            ));
         }
         let pasid = p.get(P::PASID) as u16;
         let Some(vmid) = self.vmids.take().map(|vmid| vmid as u8) else {
-            return self.violation(format_args!("over-subscribed run list not modelled: no VMID is free"));
+            return self.violation(format_args!(
+                "over-subscribed run list not modelled: no VMID is free"
+            ));
         };
         let Some(tag) = self.tag(pasid) else {
             self.vmids.give(vmid.into());
             return self.violation(format_args!("more than 255 processes have waves saved"));
         };
-        self.soc.memory.hub(Hub::Gfx).bind(vmid, p.get(P::PAGE_TABLE_BASE));
-        self.soc.memory.hub(Hub::Mm).bind(vmid, p.get(P::PAGE_TABLE_BASE));
+        self.soc
+            .memory
+            .hub(Hub::Gfx)
+            .bind(vmid, p.get(P::PAGE_TABLE_BASE));
+        self.soc
+            .memory
+            .hub(Hub::Mm)
+            .bind(vmid, p.get(P::PAGE_TABLE_BASE));
         self.soc.pasids.bind(vmid, Some(pasid));
         let bank = Vmid {
             sh_mem_bases: p.get(P::SH_MEM_BASES) as u32,
@@ -167,7 +197,11 @@ impl Firmware {
         for queue in &listed.queues {
             self.map_user_queue(owner, queue);
         }
-        if let Some(at) = self.processes.iter().position(|p| p.owner.vmid == vmid && p.queues == 0) {
+        if let Some(at) = self
+            .processes
+            .iter()
+            .position(|p| p.owner.vmid == vmid && p.queues == 0)
+        {
             self.release_process(at);
         }
     }
@@ -181,7 +215,9 @@ impl Firmware {
         ];
         for (name, value, must) in wrong {
             if value != must {
-                return self.violation(format_args!("MAP_QUEUES of a run list: {name} is {value}, not {must}"));
+                return self.violation(format_args!(
+                    "MAP_QUEUES of a run list: {name} is {value}, not {must}"
+                ));
             }
         }
         if p.get(MapQueues::ENGINE_SEL) != 0 || p.get(MapQueues::EXTENDED_ENGINE_SEL) != 0 {
@@ -189,20 +225,28 @@ impl Firmware {
         }
         let kind = p.get(MapQueues::QUEUE_TYPE);
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
-            return self.violation(format_args!("MAP_QUEUES: queue type {kind} is not modelled"));
+            return self.violation(format_args!(
+                "MAP_QUEUES: queue type {kind} is not modelled"
+            ));
         }
-        let Some((queue, image)) = self.fetch_mqd(p, Role::User) else { return };
+        let Some((queue, image)) = self.fetch_mqd(p, Role::User) else {
+            return;
+        };
         if !queue.aql {
             return self.violation(format_args!("MAP_QUEUES: a PM4 user queue is not modelled"));
         }
         let Some(slot) = self.free_slot() else {
-            return self.violation(format_args!("over-subscribed run list not modelled: no HQD is free"));
+            return self.violation(format_args!(
+                "over-subscribed run list not modelled: no HQD is free"
+            ));
         };
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
         }
         self.connect(slot, Role::User, queue, image, owner, true);
-        self.hqd(slot).into_iter().for_each(|h| h.is_static = kind == TYPE_STATIC);
+        self.hqd(slot)
+            .into_iter()
+            .for_each(|h| h.is_static = kind == TYPE_STATIC);
     }
 
     /// An HQD for a user queue.

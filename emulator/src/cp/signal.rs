@@ -29,12 +29,22 @@ const SCRATCH: u64 = 0xa0;
 impl Firmware {
     /// Turns a checked packet into a dispatch: reads the kernel descriptor, arguments to preload and
     /// where scratch lies.
-    pub(super) fn prepare(&mut self, h: &Hqd, p: &KernelDispatch, at: u64) -> Result<Arc<Dispatch>, PacketError> {
+    pub(super) fn prepare(
+        &mut self,
+        h: &Hqd,
+        p: &KernelDispatch,
+        at: u64,
+    ) -> Result<Arc<Dispatch>, PacketError> {
         use KernelDispatch as K;
         let vmid = h.owner.vmid;
         let kernel_at = p.get(K::KERNEL_OBJECT);
         let now = AtomicU8::new(vmid);
-        let mut window = Window { soc: &self.soc, vmid: &now, fault: None, messages: Vec::new() };
+        let mut window = Window {
+            soc: &self.soc,
+            vmid: &now,
+            fault: None,
+            messages: Vec::new(),
+        };
         let kernel = match self.cu.kernel(&mut window, h.owner.tag, kernel_at) {
             Ok(kernel) => kernel,
             Err(DescriptorError::Memory(_)) => {
@@ -43,24 +53,42 @@ impl Firmware {
                     None => PacketError::bad(code::CODE, "AQL dispatch: no kernel descriptor"),
                 });
             }
-            Err(what) => return Err(PacketError::bad(code::CODE, format!("AQL dispatch: {what}"))),
+            Err(what) => {
+                return Err(PacketError::bad(
+                    code::CODE,
+                    format!("AQL dispatch: {what}"),
+                ))
+            }
         };
         let queue_address = h.q.report.wrapping_sub(READ_INDEX);
         let private = p.get(K::PRIVATE_SEGMENT_SIZE) as u32;
-        let scratch = if private > 0 { self.scratch(h, queue_address)? } else { ScratchArea::default() };
+        let scratch = if private > 0 {
+            self.scratch(h, queue_address)?
+        } else {
+            ScratchArea::default()
+        };
         let arguments = p.get(K::KERNARG_ADDRESS);
         let (count, first) = kernel.preload;
         let mut preloaded = vec![0; count.min(16) as usize];
         if count > 0 {
-            self.space(vmid).read_words(arguments + u64::from(first) * 4, &mut preloaded)?;
+            self.space(vmid)
+                .read_words(arguments.wrapping_add(u64::from(first) * 4), &mut preloaded)?;
         }
         let half = |field| p.get(field) as u16;
         let word = |field| p.get(field) as u32;
         let params = rkfd_isa::Dispatch {
             vmid: h.owner.tag,
             apertures: Apertures::from_sh_mem_bases(self.shared.regs().vmid(vmid).sh_mem_bases),
-            workgroup_size: [half(K::WORKGROUP_SIZE_X), half(K::WORKGROUP_SIZE_Y), half(K::WORKGROUP_SIZE_Z)],
-            grid_size: [word(K::GRID_SIZE_X), word(K::GRID_SIZE_Y), word(K::GRID_SIZE_Z)],
+            workgroup_size: [
+                half(K::WORKGROUP_SIZE_X),
+                half(K::WORKGROUP_SIZE_Y),
+                half(K::WORKGROUP_SIZE_Z),
+            ],
+            grid_size: [
+                word(K::GRID_SIZE_X),
+                word(K::GRID_SIZE_Y),
+                word(K::GRID_SIZE_Z),
+            ],
             private_segment_size: private,
             group_segment_size: word(K::GROUP_SEGMENT_SIZE),
             kernarg_address: arguments,
@@ -69,8 +97,12 @@ impl Firmware {
             dispatch_id: at / AQL_WORDS,
         };
         // A trial, so that what can't be launched is the packet's error and not a worker's.
-        let wave = Scratch { base: scratch.base, wave_size: scratch.wave_size };
-        let trial: Result<Workgroup, _> = Workgroup::launch(&mut self.cu, &kernel, &params, [0; 3], wave, &preloaded);
+        let wave = Scratch {
+            base: scratch.base,
+            wave_size: scratch.wave_size,
+        };
+        let trial: Result<Workgroup, _> =
+            Workgroup::launch(&mut self.cu, &kernel, &params, [0; 3], wave, &preloaded);
         let trial_error = trial.err().map(|what| {
             let code = match what {
                 LaunchError::WorkgroupSize => code::GROUP_SIZE,
@@ -96,14 +128,15 @@ impl Firmware {
     fn scratch(&self, h: &Hqd, queue: u64) -> Result<ScratchArea, PacketError> {
         let space = self.space(h.owner.vmid);
         let mut word = [0];
-        space.read_words(queue + READ_INDEX_OFFSET, &mut word)?;
+        space.read_words(queue.wrapping_add(READ_INDEX_OFFSET), &mut word)?;
         if u64::from(word[0]) != READ_INDEX {
-            let what = "AQL dispatch: scratch is needed, but no amd_queue_t lies around the read pointer";
+            let what =
+                "AQL dispatch: scratch is needed, but no amd_queue_t lies around the read pointer";
             return Err(PacketError::bad(code::CODE, what));
         }
-        space.read_words(queue + TMPRING, &mut word)?;
+        space.read_words(queue.wrapping_add(TMPRING), &mut word)?;
         let mut base = [0; 2];
-        space.read_words(queue + SCRATCH, &mut base)?;
+        space.read_words(queue.wrapping_add(SCRATCH), &mut base)?;
         Ok(ScratchArea {
             base: u64::from(base[0]) | u64::from(base[1]) << 32,
             wave_size: u64::from(word[0] >> 12 & 0x1fff) << 10,
@@ -115,12 +148,20 @@ impl Firmware {
     ///
     /// What belongs to the event is read first: once the value has changed, the host may reuse
     /// the signal.
-    pub(super) fn complete_signal(&self, h: &Hqd, at: u64, times: Option<(u64, u64)>) -> Result<(), PacketError> {
+    pub(super) fn complete_signal(
+        &self,
+        h: &Hqd,
+        at: u64,
+        times: Option<(u64, u64)>,
+    ) -> Result<(), PacketError> {
         let space = self.space(h.owner.vmid);
         let field = |field: rkfd_hw::layout::Field<Signal>| at + field.word() as u64 * 4;
         let kind = space.load_u64(field(Signal::KIND))? as i64;
         if kind != aql::SIGNAL_KIND_USER {
-            return Err(PacketError::bad(code::RESERVED, format!("AQL: completion signal of kind {kind}")));
+            return Err(PacketError::bad(
+                code::RESERVED,
+                format!("AQL: completion signal of kind {kind}"),
+            ));
         }
         let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
         let event = space.load_u32(field(Signal::EVENT_ID))?;
@@ -137,7 +178,10 @@ impl Firmware {
                 ("address", Value::Hex(at)),
                 ("old", Value::Num(old)),
                 ("new", Value::Num(old.wrapping_sub(1))),
-                ("event", Value::Num(if mailbox == 0 { 0 } else { event.into() })),
+                (
+                    "event",
+                    Value::Num(if mailbox == 0 { 0 } else { event.into() }),
+                ),
             ],
         );
         if mailbox != 0 {

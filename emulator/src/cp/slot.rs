@@ -74,7 +74,13 @@ impl Slot {
 
 impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "me{} pipe{} queue{}", self.me(), self.pipe(), self.queue())
+        write!(
+            f,
+            "me{} pipe{} queue{}",
+            self.me(),
+            self.pipe(),
+            self.queue()
+        )
     }
 }
 

@@ -1,1 +1,13 @@
-use super::*;
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command processor on a whole device, driven as Linux drives it: memory by hand, registers by
+//! BAR offset, doorbells by stores into their page.
+
+mod dispatches;
+mod errors;
+mod kernels;
+mod preemption;
+mod queues;
+mod registers;
+mod rig;
+mod scheduler;

@@ -38,11 +38,17 @@ impl Units {
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, shared) = (line.clone(), shared.clone());
             let name = format!("rkfd-cu{n}");
-            std::thread::Builder::new().name(name).spawn(move || line.work(&shared)).ok()
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || line.work(&shared))
+                .ok()
         });
         let threads: Vec<_> = threads.collect();
         if threads.is_empty() {
-            shared.soc.report.violation(format_args!("the host refuses threads for compute units"));
+            shared
+                .soc
+                .report
+                .violation(format_args!("the host refuses threads for compute units"));
         }
         Self { line, threads }
     }
@@ -51,7 +57,11 @@ impl Units {
     pub fn submit(&self, dispatch: &Arc<Dispatch>) {
         let n = (self.threads.len() as u64).min(dispatch.total).max(1);
         dispatch.add_tickets(n as u32);
-        let mut waiting = self.line.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self
+            .line
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for _ in 0..n {
             waiting.dispatches.push_back(dispatch.clone());
         }
@@ -66,7 +76,11 @@ impl Units {
 
 impl Drop for Units {
     fn drop(&mut self) {
-        self.line.waiting.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+        self.line
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .stop = true;
         self.line.bell.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -85,7 +99,11 @@ impl Line {
                 cu.invalidate_code();
             }
             if dispatch.turn(&mut cu) {
-                self.waiting.lock().unwrap_or_else(PoisonError::into_inner).dispatches.push_back(dispatch);
+                self.waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .dispatches
+                    .push_back(dispatch);
             } else if dispatch.drop_ticket() {
                 shared.wake.ring();
             }
@@ -101,7 +119,10 @@ impl Line {
             if let Some(dispatch) = waiting.dispatches.pop_front() {
                 return Some(dispatch);
             }
-            waiting = self.bell.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = self
+                .bell
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

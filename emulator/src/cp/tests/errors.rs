@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Malformed AQL packets and failing shaders: the queue stops, the driver is told, others go on.
+
+use super::dispatches::vadd;
+use super::kernels::{arguments, load, pointers};
+use super::queues::*;
+use super::rig::{Rig, MC};
+use rkfd_hw::aql::{self, KernelDispatch as K, Signal};
+
+/// Spoils a packet of a queue that then stops: the violation, the exception, how.
+type Case = (&'static str, u32, fn(&mut K));
+
+const CASES: &[Case] = &[
+    ("AQL header 0x2002: reserved bits", 19, |p| {
+        p.0[0] = 0x1_2002
+    }),
+    ("AQL packet of unknown type 6", 20, |p| p.set(K::HEADER, 6)),
+    ("AQL agent dispatch", 20, |p| {
+        p.set(K::HEADER, aql::TYPE_AGENT_DISPATCH.into())
+    }),
+    ("AQL vendor-specific packet is not modelled", 23, |p| {
+        p.set(K::HEADER, 0)
+    }),
+    ("AQL dispatch: reserved bits are set", 19, |p| {
+        p.set(K::SETUP, 5)
+    }),
+    ("AQL dispatch: reserved bits are set", 19, |p| {
+        p.set(K::RESERVED0, 1)
+    }),
+    ("AQL dispatch: reserved bits are set", 19, |p| {
+        p.set(K::RESERVED2, 1)
+    }),
+    ("AQL dispatch: 0 dimensions", 16, |p| p.set(K::SETUP, 0)),
+    ("AQL dispatch: a grid size of 0", 16, |p| {
+        p.set(K::GRID_SIZE_X, 0)
+    }),
+    ("the size in an unused dimension is not 1", 16, |p| {
+        p.set(K::GRID_SIZE_Z, 2)
+    }),
+    (
+        "AQL dispatch: a workgroup size of 0, or more than 1024",
+        21,
+        |p| p.set(K::WORKGROUP_SIZE_X, 0),
+    ),
+    (
+        "AQL dispatch: a workgroup size of 0, or more than 1024",
+        21,
+        |p| p.set(K::WORKGROUP_SIZE_X, 1025),
+    ),
+    ("AQL dispatch: more than 64 KiB of group segment", 17, |p| {
+        p.set(K::GROUP_SEGMENT_SIZE, 65537)
+    }),
+    ("the kernel object is 0 or not a multiple of 64", 18, |p| {
+        p.set(K::KERNEL_OBJECT, 0)
+    }),
+    ("the kernel object is 0 or not a multiple of 64", 18, |p| {
+        p.0[8] += 4
+    }),
+    (
+        "AQL dispatch: the kernel arguments' address is not a multiple of 16",
+        19,
+        |p| p.0[10] += 8,
+    ),
+    ("AQL: a signal's address is not a multiple of 64", 19, |p| {
+        p.0[14] += 8
+    }),
+    (
+        "AQL dispatch: scratch is needed, but no amd_queue_t",
+        18,
+        |p| p.set(K::PRIVATE_SEGMENT_SIZE, 16),
+    ),
+    ("kernel descriptor: reserved bits set in", 18, |p| {
+        p.0[8] += 64
+    }),
+];
+
+#[test]
+fn each_malformed_packet_stops_its_queue_with_its_exception() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    for (n, (what, code, spoil)) in CASES.iter().enumerate() {
+        let q = Queue::new(&p, 0x800 + 2 * n as u32, 16);
+        let sane = Queue::new(&p, 0xa00, 16);
+        if code == &18 && what.contains("amd_queue_t") {
+            rig.put_words(p.at(q.page + 0x88), &[0]);
+        }
+        let signal = p.signal(0);
+        let (mut packet, ..) = vadd(&p, 256, 1, signal);
+        let good = packet;
+        spoil(&mut packet);
+        run(&rig, &[(&p, &[&q, &sane])]);
+        q.push(packet.0);
+        let mut entry = None;
+        rig.wait(what, || {
+            entry = rig.interrupt();
+            entry.is_some()
+        });
+        let (client, source, _, _, pasid, data) = entry.unwrap();
+        assert_eq!((client, source, pasid), (0x14, 183, 0x8001), "{what}");
+        assert_eq!(data[0], code << 10 | n as u32, "{what}");
+        rig.violated(what);
+        // The other queue of the same process works.
+        sane.push(good.0);
+        p.wait(signal);
+        rig.unmap();
+        rig.fence();
+    }
+}
+
+#[test]
+fn barriers_are_checked_too() {
+    let cases: &[(&str, fn(&mut [u32; 16]))] = &[
+        ("AQL barrier: reserved bits are set", |p| p[1] = 1),
+        ("AQL barrier: reserved bits are set", |p| p[0] |= 1 << 16),
+        ("AQL barrier: reserved bits are set", |p| p[13] = 1),
+        ("AQL: a signal's address is not a multiple of 64", |p| {
+            p[6] = 4
+        }),
+        ("packet processor: Gfx hub VMID 3: Read of 0x1048", |p| {
+            p[4] = 0x1040
+        }),
+    ];
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    for (what, spoil) in cases {
+        let q = Queue::new(&p, 0x800, 16);
+        let mut packet = barrier(aql::TYPE_BARRIER_AND, &[], 0);
+        spoil(&mut packet);
+        run(&rig, &[(&p, &[&q])]);
+        q.push(packet);
+        rig.violated(what);
+        rig.unmap();
+        rig.fence();
+    }
+}
+
+#[test]
+fn signals_of_another_kind_and_queues_without_memory_are_recorded() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    rig.put_words(p.at(signal), &[Signal::zeroed().0[0]]);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(vadd(&p, 256, 1, signal).0 .0);
+    rig.violated("AQL: completion signal of kind 0");
+    rig.unmap();
+    rig.fence();
+    let lost = Queue::new(&p, 0x802, 16);
+    p.map_page(lost.page, p.at(lost.page), 0);
+    run(&rig, &[(&p, &[&lost])]);
+    rig.violated("write pointer of a queue: Gfx hub VMID 3: Read of");
+}
+
+#[test]
+fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
+    let out = p.alloc(4096);
+    let mut explicit = pointers(&[out]);
+    explicit.extend(3u32.to_le_bytes());
+    let args = arguments(&p, &explicit, 64, 64);
+    run(&rig, &[(&p, &[&q, &other])]);
+    q.push(dispatch(load(&p, "x_stack")["trapk.kd"], args, 64, 64, 0).0);
+    let sq = |kind: u32| {
+        let mut entry = None;
+        rig.wait("the interrupt", || {
+            entry = rig.interrupt();
+            entry.is_some()
+        });
+        let (client, source, _, vmid, pasid, data) = entry.unwrap();
+        assert_eq!((client, source, vmid, pasid), (0x0a, 239, 3, 0x8001));
+        assert_eq!(
+            (data[0] >> 26 & 3, data[1] >> 4),
+            (2, kind),
+            "an error of that kind"
+        );
+    };
+    sq(1);
+    rig.violated("shader: trap");
+    // Code of zeros behind a good descriptor.
+    let (packet, ..) = vadd(&p, 256, 1, 0);
+    let kernel = packet.get(K::KERNEL_OBJECT);
+    let entry = kernel + u64::from(rig.words(p.at(kernel) + 16, 1)[0]);
+    rig.put_words(p.at(entry), &[0xffff_ffff; 4]);
+    other.push(packet.0);
+    sq(1);
+    rig.violated("shader: illegal instruction");
+    assert!(p.root > MC);
+}
