@@ -3,6 +3,7 @@
 
 use crate::cpio::Archive;
 use crate::host::Host;
+use crate::kernel;
 use crate::plan::{self, Step};
 use crate::scenario::{Include, Scenario};
 use anyhow::{ensure, Context, Result};
@@ -29,7 +30,7 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
                 packages.insert(package);
                 targets.insert(("--example", name));
             }
-            Include::File { .. } => {}
+            Include::File { .. } | Include::Kernel { .. } => {}
         }
     }
     let mut cargo = Command::new("cargo");
@@ -64,7 +65,7 @@ fn program(host: &Host, kind: &str, name: &str) -> PathBuf {
 pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
     let out = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
     let mut archive = Archive::new(BufWriter::new(out));
-    for dir in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
+    for dir in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root", "/kernels"] {
         archive.dir(dir)?;
     }
     // Process 1 wants an open console before it can mount /dev.
@@ -103,6 +104,10 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 )?;
             }
             Include::File { from, to } => add(&mut archive, from, to)?,
+            Include::Kernel { name, level } => {
+                let object = kernel::compile(host, name, *level)?;
+                add(&mut archive, &object, &kernel::in_guest(name, *level))?;
+            }
         }
     }
     archive.finish()?;

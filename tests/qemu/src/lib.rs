@@ -14,6 +14,8 @@ pub mod cpio;
 pub mod emulator;
 pub mod guest;
 pub mod host;
+pub mod kernel;
+pub mod kmemleak;
 pub mod plan;
 pub mod protocol;
 pub mod qemu;
@@ -21,6 +23,7 @@ pub mod run;
 pub mod scenario;
 pub mod scenarios;
 pub mod splat;
+pub mod trace;
 pub mod verdict;
 
 pub use plan::Step;

@@ -26,10 +26,13 @@ pub enum Step {
     Exists(String),
     /// This path must not exist.
     Absent(String),
-    /// Report the free memory after dropping caches, under a label.
+    /// Report memory figures after dropping caches: free memory under a label, the others under
+    /// `LABEL:SUnreclaim` and `LABEL:VmallocUsed`.
     Meminfo(String),
     /// Wait.
     Sleep(Duration),
+    /// Have the kernel scan for leaked objects; a module's fail.
+    Kmemleak,
     /// An interactive shell on the console.
     Shell,
 }
@@ -94,6 +97,7 @@ impl Step {
             Step::Absent(path) => w.extend(["absent".into(), path.clone()]),
             Step::Meminfo(label) => w.extend(["meminfo".into(), label.clone()]),
             Step::Sleep(time) => w.extend(["sleep".into(), time.as_millis().to_string()]),
+            Step::Kmemleak => w.push("kmemleak".into()),
             Step::Shell => w.push("shell".into()),
         }
         w
@@ -134,6 +138,7 @@ impl Step {
             "absent" => Step::Absent(next("a path")?),
             "meminfo" => Step::Meminfo(next("a label")?),
             "sleep" => Step::Sleep(Duration::from_millis(next("milliseconds")?.parse()?)),
+            "kmemleak" => Step::Kmemleak,
             "shell" => Step::Shell,
             other => bail!("no step is called '{other}'"),
         };
@@ -223,6 +228,7 @@ mod tests {
             Step::Absent("/dev/kfd".into()),
             Step::Meminfo("before".into()),
             Step::Sleep(Duration::from_millis(250)),
+            Step::Kmemleak,
             Step::Shell,
         ];
         let text = to_text(&plan);

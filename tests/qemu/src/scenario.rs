@@ -16,6 +16,8 @@ pub enum Include {
     Example { package: String, name: String },
     /// A file: its path on the host (relative to the checkout) and in the guest.
     File { from: PathBuf, to: String },
+    /// `tests/kernels/NAME.hip`, compiled for the chip at `-O` LEVEL, as `/kernels/NAME-OLEVEL.co`.
+    Kernel { name: String, level: u32 },
 }
 
 impl Include {
@@ -146,6 +148,15 @@ impl Scenario {
         self.includes.push(Include::Example {
             package: package.into(),
             name: name.into(),
+        });
+        self
+    }
+
+    /// Include a kernel of `tests/kernels` as `/kernels/NAME-OLEVEL.co`.
+    pub fn kernel(mut self, name: &str, level: u32) -> Self {
+        self.includes.push(Include::Kernel {
+            name: name.into(),
+            level,
         });
         self
     }

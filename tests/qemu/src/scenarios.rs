@@ -1,33 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios, in the order in which they run.
 
+mod dispatch;
+mod faults;
+mod judge;
+mod lifetime;
+
 use crate::plan::Step;
-use crate::scenario::Scenario;
+use crate::scenario::{Include, Scenario};
+use std::path::Path;
+
+/// The module, in the guest.
+const MODULE: &str = "/rkfd.ko";
+/// A code object with the kernel `vadd`.
+const VADD: &str = "/kernels/vadd-O3.co";
 
 /// What `rkfd-vm test` runs.
 pub fn all() -> Vec<Scenario> {
-    vec![
-        boot(),
-        notices_a_panic(),
-        notices_a_failing_program(),
-        notices_a_hang(),
-        load(),
-    ]
+    let mut all = vec![boot()];
+    all.extend(judge::all());
+    all.push(load());
+    all.extend(dispatch::all());
+    all.extend(lifetime::all());
+    all.extend(faults::all());
+    all
 }
 
 /// What `rkfd-vm demo` runs.
 pub fn demo() -> Scenario {
-    Scenario::new("demo", "one dispatch, followed from ioctl to interrupt").steps([
-        Step::insmod("/rkfd.ko"),
-        Step::Exists("/dev/kfd".into()),
-        Step::Rmmod("rkfd".into()),
-    ])
+    dispatch::demo()
+}
+
+/// What `rkfd-vm bench` runs.
+pub fn bench() -> Scenario {
+    with_vadd("bench", "what the paths of a dispatch cost", "bench")
+        .without_trace()
+        .step(Step::insmod(MODULE))
+        .step(Step::run("bench", 120, &["/bin/bench", VADD]))
+        .step(Step::Rmmod("rkfd".into()))
 }
 
 /// What `rkfd-vm shell` runs.
 pub fn shell() -> Scenario {
     Scenario::new("shell", "a shell with the module loaded")
-        .steps([Step::insmod("/rkfd.ko"), Step::Shell])
+        .bin("rkfd-cli", "rkfd")
+        .bin("rkfd-examples", "vectoradd")
+        .kernel("vadd", 3)
+        .steps([Step::insmod(MODULE), Step::Shell])
 }
 
 /// Also the trial that decides whether KVM can be used.
@@ -46,45 +65,38 @@ fn load() -> Scenario {
     )
     .without_device()
     .steps([
-        Step::insmod("/rkfd.ko"),
+        Step::insmod(MODULE),
         Step::Exists("/sys/module/rkfd".into()),
         Step::Rmmod("rkfd".into()),
         Step::Absent("/sys/module/rkfd".into()),
-        Step::insmod("/rkfd.ko"),
+        Step::insmod(MODULE),
         Step::Rmmod("rkfd".into()),
     ])
 }
 
-// The judge is tested, too: a fault of each kind must not go unseen.
+/// A scenario with one of the example programs and the vector addition's code object.
+fn with_vadd(name: &'static str, about: &'static str, program: &str) -> Scenario {
+    Scenario::new(name, about)
+        .bin("rkfd-examples", program)
+        .kernel("vadd", 3)
+}
 
-fn notices_a_panic() -> Scenario {
-    Scenario::new("notices-a-panic", "a kernel panic makes the run bad")
+/// A leak must not go unseen. `leaking` is a module that leaks, for a kernel with kmemleak.
+pub fn notices_a_leak(leaking: &Path) -> Scenario {
+    let mut scenario = Scenario::new("notices-a-leak", "a module's leak makes the run bad")
         .without_device()
         .without_module()
-        .step(Step::sh("crash", 20, "echo c > /proc/sysrq-trigger"))
-        .fails_with("Kernel panic")
-}
-
-fn notices_a_failing_program() -> Scenario {
-    Scenario::new(
-        "notices-a-failing-program",
-        "a wrong exit status makes the run bad",
-    )
-    .without_device()
-    .without_module()
-    .step(Step::sh("wrong-status", 20, "exit 3"))
-    .fails_with("wrong-status: exit status 3, wanted 0")
-}
-
-fn notices_a_hang() -> Scenario {
-    Scenario::new(
-        "notices-a-hang",
-        "a program that never ends is killed and makes the run bad",
-    )
-    .without_device()
-    .without_module()
-    .step(Step::sh("sleeper", 1, "sleep 1000"))
-    .fails_with("sleeper: no end after")
+        .steps([
+            Step::insmod("/rkfd_leak.ko"),
+            Step::Rmmod("rkfd_leak".into()),
+            Step::Kmemleak,
+        ])
+        .fails_with("kmemleak: 1 objects leaked");
+    scenario.includes.push(Include::File {
+        from: leaking.into(),
+        to: "/rkfd_leak.ko".into(),
+    });
+    scenario
 }
 
 #[cfg(test)]

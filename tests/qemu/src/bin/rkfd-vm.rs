@@ -33,6 +33,10 @@ struct Args {
     #[arg(long, env = "RKFD_SLOW", default_value_t = 1, global = true,
         value_parser = clap::value_parser!(u32).range(1..=100))]
     slow: u32,
+    /// Scan for leaked objects at the end of each run with the module; the kernel must have
+    /// kmemleak. `test` first proves with the module LEAKING, which leaks, that leaks are found.
+    #[arg(long, env = "RKFD_KMEMLEAK", value_name = "LEAKING", global = true)]
+    kmemleak: Option<PathBuf>,
     /// Show the console while it runs.
     #[arg(short, long, global = true)]
     verbose: bool,
@@ -95,7 +99,7 @@ fn real_main(args: Args) -> Result<bool> {
         args.slow,
     )?;
     let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
-    let suite = match args.what {
+    let mut suite = match args.what {
         What::Demo => vec![scenarios::demo()],
         What::Run {
             steps,
@@ -140,10 +144,24 @@ fn real_main(args: Args) -> Result<bool> {
                     .for_each(|s| println!("{:28} {}", s.name, s.about));
                 return Ok(true);
             }
+            if let Some(leaking) = &args.kmemleak {
+                scan(&mut suite);
+                suite.insert(0, scenarios::notices_a_leak(leaking));
+            }
             return test(&host, &args.accel, &suite, show(Show::Nothing));
         }
     };
+    if args.kmemleak.is_some() {
+        scan(&mut suite);
+    }
     test(&host, &args.accel, &suite, show(Show::Programs))
+}
+
+/// End each run that has the module with a scan for leaked objects.
+fn scan(suite: &mut [Scenario]) {
+    for scenario in suite.iter_mut().filter(|s| s.module) {
+        scenario.plan.push(Step::Kmemleak);
+    }
 }
 
 /// Check the host and build what the scenarios need.

@@ -2,7 +2,7 @@
 
 //! Sixty-four queues at once, one dispatch on each, all of them running at the same time.
 //!
-//! `queues CODE-OBJECT [QUEUES]`
+//! `queues CODE-OBJECT [QUEUES [ELEMENTS]]`
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,16 +10,17 @@ use std::time::Duration;
 use rkfd::{Gpu, Queue, QueueOptions};
 use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
 
-const ELEMENTS: usize = 4096;
+/// The argument at `place`, or what holds without it.
+fn number(place: usize, otherwise: usize) -> Result<usize, Failure> {
+    std::env::args().nth(place).map_or(Ok(otherwise), |text| {
+        text.parse()
+            .map_err(|_| Failure::new(format_args!("{text}: no number")))
+    })
+}
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
-    let count = match std::env::args().nth(2) {
-        None => 64,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Failure::new(format_args!("{text}: no number")))?,
-    };
+    let (count, elements) = (number(2, 64)?, number(3, 4096)?);
     let gpu = Gpu::open()?;
     let module = gpu.load(&code)?;
     let kernel = module.kernel(KERNEL)?;
@@ -37,7 +38,7 @@ fn run() -> Result<(), Failure> {
 
     let mut running = Vec::new();
     for (i, queue) in queues.iter().enumerate() {
-        let add = VectorAdd::new(&gpu, ELEMENTS, i)?;
+        let add = VectorAdd::new(&gpu, elements, i)?;
         let work = add.dispatch(queue, &kernel).submit()?;
         running.push((add, work));
     }
@@ -51,7 +52,7 @@ fn run() -> Result<(), Failure> {
 
     // What was given back can be had again.
     let queue = gpu.queue(options)?;
-    let add = VectorAdd::new(&gpu, ELEMENTS, count)?;
+    let add = VectorAdd::new(&gpu, elements, count)?;
     add.dispatch(&queue, &kernel)
         .submit()?
         .wait_timeout(Duration::from_secs(120))?;

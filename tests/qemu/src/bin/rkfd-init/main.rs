@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Process 1 of the guest: works `/etc/plan` off and reports on the second serial port.
 
+mod kmemleak;
+mod kunit;
 mod program;
 mod report;
 mod system;
@@ -80,7 +82,12 @@ fn step(line: &str, report: &mut Report) {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            report.test(&format!("insmod-{name}"), system::insmod(&path, &params));
+            let loaded = system::insmod(&path, &params);
+            let suites = loaded.is_ok();
+            report.test(&format!("insmod-{name}"), loaded);
+            if suites {
+                kunit::results(report);
+            }
         }
         Ok(Step::Rmmod(name)) => report.test(&format!("rmmod-{name}"), system::rmmod(&name)),
         Ok(Step::Run {
@@ -110,11 +117,17 @@ fn step(line: &str, report: &mut Report) {
                 gone.then_some(()).ok_or("it exists".into()),
             );
         }
-        Ok(Step::Meminfo(label)) => match system::free_memory() {
-            Ok(kib) => report.say(&Line::Meminfo { label, kib }),
+        Ok(Step::Meminfo(label)) => match system::memory() {
+            Ok(figures) => figures.into_iter().for_each(|(suffix, kib)| {
+                report.say(&Line::Meminfo {
+                    label: format!("{label}{suffix}"),
+                    kib,
+                });
+            }),
             Err(e) => report.test(&format!("meminfo-{label}"), Err(e)),
         },
         Ok(Step::Sleep(time)) => thread::sleep(time),
+        Ok(Step::Kmemleak) => kmemleak::scan(report),
         Ok(Step::Shell) => {
             println!("The module's devices are /dev/kfd and /dev/dri/*. 'exit' powers off.");
             let _ = Command::new("/bin/busybox")

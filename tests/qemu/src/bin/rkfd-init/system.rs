@@ -28,25 +28,34 @@ pub fn rmmod(name: &str) -> Outcome {
     delete_module(&name, O_NONBLOCK).map_err(|e| e.to_string())
 }
 
-/// MemFree after dropping caches. Memory is freed late (RCU, work items), so the best of a second.
-pub fn free_memory() -> Result<u64, String> {
+/// What is reported of `/proc/meminfo`: the key, what is appended to the label, and whether more
+/// is better.
+const FIGURES: [(&str, &str, bool); 3] = [
+    ("MemFree:", "", true),
+    ("SUnreclaim:", ":SUnreclaim", false),
+    ("VmallocUsed:", ":VmallocUsed", false),
+];
+
+/// Memory figures after dropping caches, with their suffixes. Memory is freed late (RCU, work
+/// items), so the best of a second.
+pub fn memory() -> Result<Vec<(&'static str, u64)>, String> {
     // 4 keeps the kernel from logging each of the writes.
     let _ = fs::write("/proc/sys/vm/drop_caches", "4");
-    let mut best = 0;
+    let mut best: [Option<u64>; FIGURES.len()] = [None; FIGURES.len()];
     for _ in 0..5 {
         fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| format!("drop_caches: {e}"))?;
         thread::sleep(Duration::from_millis(200));
         let text = fs::read_to_string("/proc/meminfo").map_err(|e| e.to_string())?;
-        let free = text.lines().find_map(|l| {
-            l.strip_prefix("MemFree:")?
-                .split_whitespace()
-                .next()?
-                .parse()
-                .ok()
-        });
-        best = best.max(free.ok_or("no MemFree in /proc/meminfo")?);
+        for ((key, _, more), best) in FIGURES.iter().zip(&mut best) {
+            let value = text.lines().find_map(|l| l.strip_prefix(key));
+            let kib = value.and_then(|v| v.split_whitespace().next()?.parse::<u64>().ok());
+            let kib = kib.ok_or_else(|| format!("no {key} in /proc/meminfo"))?;
+            let better = |b: u64| if *more { b.max(kib) } else { b.min(kib) };
+            *best = Some(best.map_or(kib, better));
+        }
     }
-    Ok(best)
+    let named = FIGURES.iter().zip(best);
+    Ok(named.filter_map(|((_, suffix, _), kib)| Some((*suffix, kib?))).collect())
 }
 
 /// Look through the whole kernel log, also what the console did not show.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that compute, each result compared with the CPU's.
+
+use super::{with_vadd, MODULE, VADD};
+use crate::plan::Step;
+use crate::scenario::Scenario;
+use crate::trace::Trace;
+use crate::verdict::Outcome;
+
+/// Source files of the kernel groups.
+const KERNELS: [&str; 6] = ["vadd", "saxpy", "reduce", "hist", "matmul", "diverge"];
+const LEVELS: [u32; 4] = [0, 1, 2, 3];
+/// Elements of the measured case, work-groups, and waves.
+const ELEMENTS: u64 = 1 << 20;
+const GROUPS: u64 = 4096;
+const WAVES: u64 = 4 * GROUPS;
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    vec![vectoradd(), kernels(), programs(), queues()]
+}
+
+/// One dispatch on both sides, and polling under a filter against system calls.
+pub fn demo() -> Scenario {
+    with_vadd(
+        "demo",
+        "one dispatch, followed from ioctl to interrupt",
+        "vectoradd",
+    )
+    .bin("rkfd-examples", "polling")
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
+        Step::run("polling", 60, &["/bin/polling", VADD, "100"]),
+        Step::Rmmod("rkfd".into()),
+    ])
+}
+
+fn vectoradd() -> Scenario {
+    with_vadd(
+        "vectoradd",
+        "1,048,576 sums are right, and the device executed exactly the one dispatch",
+        "vectoradd",
+    )
+    .steps([
+        Step::insmod(MODULE),
+        Step::Exists("/dev/kfd".into()),
+        Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
+        Step::Rmmod("rkfd".into()),
+        Step::Absent("/dev/kfd".into()),
+    ])
+    .check(all_verified)
+    .check(one_dispatch)
+}
+
+fn all_verified(outcome: &Outcome) -> Result<(), String> {
+    let wanted = format!("verified {ELEMENTS}/{ELEMENTS}");
+    match outcome.output.contains(&wanted) {
+        true => Ok(()),
+        false => Err(format!("the program did not print '{wanted}'")),
+    }
+}
+
+/// The device saw one packet, executed all of its waves once, completed its signal once and
+/// raised its interrupt once.
+fn one_dispatch(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    let any = |_: &crate::trace::Event| true;
+    let packet = trace.only("aql", any)?;
+    let grid = packet.words("words")?.get(3).copied().map(u64::from);
+    if packet.text("type") != "KERNEL_DISPATCH" || grid != Some(ELEMENTS) {
+        return Err(format!("the packet is another one: {packet:?}"));
+    }
+    let end = trace.only("dispatch_end", any)?;
+    let done = (end.num("workgroups")?, end.num("waves")?);
+    if done != (GROUPS, WAVES) {
+        return Err(format!("{done:?} work-groups and waves were executed"));
+    }
+    let signal = trace.only("signal", any)?;
+    if (signal.num("old")?, signal.num("new")?) != (1, 0) {
+        return Err(format!("the signal did not go from 1 to 0: {signal:?}"));
+    }
+    let event = signal.num("event")?;
+    let interrupt = trace.only("interrupt", any)?;
+    if interrupt.words("data")?.first().map(|&w| u64::from(w)) != Some(event) {
+        return Err(format!("the interrupt is not event {event}'s: {interrupt:?}"));
+    }
+    trace.only("msi", |e| e.num("sent") == Ok(1)).map(drop)
+}
+
+fn kernels() -> Scenario {
+    let scenario = Scenario::new(
+        "kernels",
+        "six groups of kernels at -O0 to -O3 give the CPU's results to the last bit",
+    )
+    .without_trace()
+    .bin("rkfd-examples", "kernels");
+    let mut pairs = KERNELS.iter().flat_map(|k| LEVELS.map(|l| (*k, l)));
+    pairs
+        .by_ref()
+        .fold(scenario, |s, (kernel, level)| s.kernel(kernel, level))
+        .step(Step::insmod(MODULE))
+        .step(Step::run("kernels", 120, &["/bin/kernels", "/kernels"]))
+        .step(Step::Rmmod("rkfd".into()))
+}
+
+fn programs() -> Scenario {
+    // The same sums by two kernels: their first elements and their checksums.
+    let script = "rkfd info || exit 1; sum() { grep -o '\\[2.5, 3.5, 4.5, .* checksum .*' /tmp/out; }; \
+        rkfd run /kernels/vadd-O3.co vadd --grid 1024 buf:in:f32:1024:iota buf:in:f32:1024:2.5 \
+        buf:out:f32:1024 u32:1024 >/tmp/out || exit 2; cat /tmp/out; vadd=$(sum); \
+        rkfd run /kernels/saxpy-O3.co saxpy --grid 1024 f32:1 buf:in:f32:1024:iota \
+        buf:inout:f32:1024:2.5 u32:1024 >/tmp/out || exit 3; cat /tmp/out; \
+        [ -n \"$vadd\" ] && [ \"$vadd\" = \"$(sum)\" ]";
+    let mut scenario = with_vadd(
+        "programs",
+        "threads, processes, sleeping waiters, 10,000 dispatches without system calls, the command",
+        "threads",
+    )
+    .without_trace()
+    .bin("rkfd-cli", "rkfd")
+    .kernel("saxpy", 3)
+    .step(Step::insmod(MODULE));
+    for (program, arg) in [
+        ("processes", None),
+        ("events", None),
+        ("polling", Some("10000")),
+    ] {
+        scenario = scenario.bin("rkfd-examples", program);
+        let path = format!("/bin/{program}");
+        let argv: Vec<&str> = [path.as_str(), VADD].into_iter().chain(arg).collect();
+        scenario = scenario.step(Step::run(program, 120, &argv));
+    }
+    scenario
+        .step(Step::run("threads", 120, &["/bin/threads", VADD]))
+        .step(Step::sh("cli", 30, script))
+        .step(Step::Rmmod("rkfd".into()))
+}
+
+fn queues() -> Scenario {
+    with_vadd(
+        "queues",
+        "64 queues at once, more than the hardware has, each runs a dispatch",
+        "queues",
+    )
+    .without_trace()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("queues", 120, &["/bin/queues", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ])
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What becomes of everything when a program, a device or the module goes.
+
+use super::{with_vadd, MODULE, VADD};
+use crate::plan::Step;
+use crate::scenario::Scenario;
+use crate::verdict::Outcome;
+
+/// Cycles that are counted, and some before them, in which the kernel's caches fill.
+const CYCLES: u32 = 100;
+const WARM_UP: u32 = 10;
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    vec![process_death(), unbind(), cycles()]
+}
+
+/// What the driver counts must come to nothing within seconds.
+const NOTHING_LEFT: &str = "for i in $(seq 50); do \
+    grep -qv ' 0$' /sys/kernel/debug/rkfd/counts || exit 0; sleep 0.1; done; \
+    cat /sys/kernel/debug/rkfd/counts; exit 1";
+
+fn process_death() -> Scenario {
+    let kill = "rm -f /tmp/ready; endless /kernels/spin-O3.co /tmp/ready & victim=$!; \
+        for i in $(seq 200); do [ -e /tmp/ready ] && break; sleep 0.1; done; \
+        [ -e /tmp/ready ] || exit 1; cat /sys/kernel/debug/rkfd/counts; \
+        grep -q '^queues 1' /sys/kernel/debug/rkfd/counts || exit 2; \
+        kill -9 $victim; wait $victim; [ $? = 137 ]";
+    with_vadd(
+        "process-death",
+        "a program is killed while its waves run; nothing of it stays, and others go on",
+        "vectoradd",
+    )
+    .bin("rkfd-examples", "endless")
+    .kernel("spin", 3)
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("killed-while-running", 60, kill))
+    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::run("another-process", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh("killed-again", 60, kill))
+    .step(Step::sh("nothing-is-left-again", 20, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
+}
+
+fn unbind() -> Scenario {
+    let bind = "echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/bind";
+    with_vadd(
+        "unbind",
+        "the device is taken from the driver under a running program; binding again works",
+        "removed",
+    )
+    .bin("rkfd-examples", "vectoradd")
+    .step(Step::insmod(MODULE))
+    .step(Step::run("removed", 120, &["/bin/removed", VADD]))
+    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("bind", 30, bind))
+    .step(Step::run("after-bind", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Absent("/dev/kfd".into()))
+}
+
+fn cycles() -> Scenario {
+    let cycle = |n: u32| {
+        format!(
+            "for i in $(seq {n}); do insmod {MODULE} && queues {VADD} 64 256 >/tmp/out && \
+             rmmod rkfd || {{ echo cycle $i; cat /tmp/out; exit 1; }}; done"
+        )
+    };
+    with_vadd(
+        "cycles",
+        "100 times: load, make 64 queues, run on each, destroy, unload; all memory comes back",
+        "queues",
+    )
+    .without_trace()
+    .timeout(400)
+    .step(Step::sh("warm-up", 60, &cycle(WARM_UP)))
+    .step(Step::Meminfo("before".into()))
+    .step(Step::sh("cycles", 300, &cycle(CYCLES)))
+    .step(Step::Meminfo("after".into()))
+    .check(memory_came_back)
+}
+
+/// The guest's memory figures move by some hundred KiB from one moment to the next, whatever runs.
+/// What is allowed here is less than 11 KiB a cycle, or 165 bytes for each queue, and for slab and
+/// vmalloc, which move less, half and a tenth of that.
+fn memory_came_back(outcome: &Outcome) -> Result<(), String> {
+    for (what, sign, kib) in [
+        ("", 1i64, 1024),
+        (":SUnreclaim", -1, 512),
+        (":VmallocUsed", -1, 100),
+    ] {
+        let figure = |when: &str| outcome.memory(&format!("{when}{what}"));
+        let (before, after) = (figure("before")?, figure("after")?);
+        let lost = (before as i64 - after as i64) * sign;
+        if lost > kib {
+            return Err(format!(
+                "memory{what}: {before} KiB before, {after} KiB after {CYCLES} cycles"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the paths of a dispatch cost, each as a multiple of the cheapest system call of the
+//! driver: GET_VERSION is the unit. Times of one machine mean little, above all under emulation;
+//! ratios of one run say which path is short.
+//!
+//! `bench CODE-OBJECT`: prints `bench NAME NANOSECONDS` lines.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use rkfd::{Gpu, Memory, QueueOptions};
+use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_uapi::device::GetVersionArgs;
+use rkfd_uapi::ioctl;
+use rustix::ioctl::{Getter, Opcode};
+
+const ELEMENTS: usize = 256;
+/// A small page, and a large one.
+const SMALL: usize = 4 << 10;
+const LARGE: usize = 2 << 20;
+
+/// Prints the median time of one `work`, of `rounds` measurements of `times` each.
+fn measure(
+    name: &str,
+    rounds: usize,
+    times: u32,
+    mut work: impl FnMut() -> Result<(), Failure>,
+) -> Result<f64, Failure> {
+    work()?;
+    let mut samples = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let start = Instant::now();
+        for _ in 0..times {
+            work()?;
+        }
+        samples.push(start.elapsed().as_nanos() as f64 / f64::from(times));
+    }
+    samples.sort_by(f64::total_cmp);
+    let median = samples.get(rounds / 2).copied().unwrap_or(0.0);
+    println!("bench {name} {median:.1}");
+    Ok(median)
+}
+
+fn run() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let module = gpu.load(&code_object()?)?;
+    let kernel = module.kernel(KERNEL)?;
+    let options = QueueOptions::default();
+    let kfd = std::fs::File::open("/dev/kfd").map_err(Failure::new)?;
+
+    measure("get-version", 9, 2000, || version(&kfd))?;
+
+    // Reserving a slot, writing the packet and ringing the doorbell; the queue is emptied between
+    // the rounds, and its ring is large enough for one.
+    let queue = gpu.queue(options)?;
+    let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
+    const BATCH: usize = 64;
+    let mut batch = Vec::new();
+    for _ in 0..BATCH {
+        let mut work = add.dispatch(&queue, &kernel).polled().prepare()?;
+        work.submit()?;
+        work.spin()?;
+        batch.push(work);
+    }
+    let mut samples = Vec::new();
+    for _ in 0..15 {
+        let start = Instant::now();
+        for work in &mut batch {
+            work.submit()?;
+        }
+        samples.push(start.elapsed().as_nanos() as f64 / BATCH as f64);
+        batch.iter().try_for_each(|work| work.spin())?;
+    }
+    samples.sort_by(f64::total_cmp);
+    let median = samples.get(samples.len() / 2).copied().unwrap_or(0.0);
+    println!("bench enqueue {median:.1}");
+
+    let mut polled = add.dispatch(&queue, &kernel).polled().prepare()?;
+    measure("round-trip-polled", 9, 50, || {
+        polled.submit()?;
+        Ok(polled.spin()?)
+    })?;
+    let mut slept = add.dispatch(&queue, &kernel).prepare()?;
+    measure("round-trip-event", 9, 50, || {
+        slept.submit()?;
+        Ok(slept.wait()?)
+    })?;
+    add.verify()?;
+    let mut host = [0u32; 1];
+    measure("read-result", 9, 2000, || {
+        black_box(&mut host);
+        black_box(add.c.get(0));
+        Ok(())
+    })?;
+
+    measure("create-destroy-queue", 7, 5, || {
+        drop(gpu.queue(options)?);
+        Ok(())
+    })?;
+    for (name, bytes, memory) in [
+        ("map-4k-gtt", SMALL, Memory::Gtt),
+        ("map-2m-gtt", LARGE, Memory::Gtt),
+        ("map-4k-vram", SMALL, Memory::Vram),
+        ("map-2m-vram", LARGE, Memory::Vram),
+    ] {
+        measure(name, 9, 5, || {
+            drop(gpu.alloc_in::<u8>(memory, bytes)?);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The cheapest request: GET_VERSION.
+fn version(kfd: &std::fs::File) -> Result<(), Failure> {
+    const COMMAND: Opcode = ioctl::GET_VERSION.info.command as Opcode;
+    // SAFETY: the request writes a `GetVersionArgs`, whose size it encodes, and reads nothing.
+    let answer = unsafe { rustix::ioctl::ioctl(kfd, Getter::<COMMAND, GetVersionArgs>::new()) };
+    black_box(answer).map(drop).map_err(Failure::new)
+}
+
+fn main() -> ExitCode {
+    report("bench", run)
+}

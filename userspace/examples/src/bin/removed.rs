@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The GPU goes while a program uses it: its driver is unbound.
+//!
+//! One process has a queue, a waiter that sleeps in the driver and mapped memory. When the driver
+//! is unbound the waiter must wake with an error, every request must fail at once, and a store to
+//! the doorbell must end its process with SIGBUS, not reach a device that may be somebody else's.
+//!
+//! `removed CODE-OBJECT`
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rkfd::{Error, Gpu, QueueOptions};
+use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+
+const CHILD: &str = "RKFD_EXAMPLE_CHILD";
+/// Written by the child when it is ready, and by the parent when the driver is gone.
+const READY: &str = "/tmp/removed-ready";
+const GONE: &str = "/tmp/removed-gone";
+const ELEMENTS: usize = 4096;
+const SIGBUS: i32 = 7;
+
+fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut child = child;
+    while !std::path::Path::new(path).exists() {
+        let ended = child.as_mut().and_then(|c| c.try_wait().ok().flatten());
+        if let Some(status) = ended {
+            return Err(Failure::new(format_args!("the child ended: {status}")));
+        }
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err(Failure::new(format_args!("{path} did not come")));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// A request that must fail with ENODEV.
+fn refused<T>(what: &str, result: Result<T, Error>) -> Result<(), Failure> {
+    match result {
+        Err(Error::Ioctl { errno, .. }) if errno == rustix::io::Errno::NODEV => Ok(()),
+        Err(error) => Err(Failure::new(format_args!("{what}: {error}, wanted ENODEV"))),
+        Ok(_) => Err(Failure::new(format_args!("{what} works without a driver"))),
+    }
+}
+
+fn child() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let module = gpu.load(&code_object()?)?;
+    let kernel = module.kernel(KERNEL)?;
+    let queue = gpu.queue(QueueOptions::default())?;
+    let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
+    add.dispatch(&queue, &kernel).submit()?.wait()?;
+    add.verify()?;
+
+    // Nobody opens this gate, so what is behind it waits until the driver goes.
+    let gate = gpu.signal(1)?;
+    let barrier = queue.barrier_and(&[&gate])?;
+    let woken = std::thread::scope(|scope| -> Result<_, Failure> {
+        let waiter = scope.spawn(|| barrier.wait_timeout(Duration::from_secs(50)));
+        std::thread::sleep(Duration::from_millis(200));
+        std::fs::write(READY, "").map_err(Failure::new)?;
+        waiter.join().map_err(|_| Failure::new("a panic"))
+    })?;
+    match woken {
+        Err(Error::Timeout { .. }) => return Err(Failure::new("the waiter was not woken")),
+        Ok(()) => return Err(Failure::new("the barrier opened by itself")),
+        Err(error) => println!("the waiter was woken: {error}"),
+    }
+    wait_for(GONE, None)?;
+    refused("CREATE_QUEUE", gpu.queue(QueueOptions::default()))?;
+    refused("an allocation", gpu.alloc::<u32>(1024))?;
+    refused("GET_CLOCK_COUNTERS", gpu.clocks())?;
+    println!("all requests are refused with ENODEV; now the doorbell");
+    let _ = add.dispatch(&queue, &kernel).prepare().map(|mut work| work.submit());
+    Err(Failure::new("the doorbell can still be rung"))
+}
+
+/// The PCI function that the driver holds.
+fn bound() -> Result<(PathBuf, String), Failure> {
+    let driver = PathBuf::from("/sys/bus/pci/drivers/rkfd");
+    let entries = std::fs::read_dir(&driver).map_err(Failure::new)?;
+    let names = entries.flatten().map(|e| e.file_name());
+    let mut names = names.filter_map(|n| n.into_string().ok());
+    let address = names.find(|name| name.contains(':'));
+    let address = address.ok_or_else(|| Failure::new("the driver holds no device"))?;
+    Ok((driver, address))
+}
+
+fn parent() -> Result<(), Failure> {
+    code_object()?;
+    let (driver, address) = bound()?;
+    let mut child = Command::new(std::env::current_exe().map_err(Failure::new)?)
+        .args(std::env::args().skip(1))
+        .env(CHILD, "1")
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(Failure::new)?;
+    wait_for(READY, Some(&mut child))?;
+    let start = Instant::now();
+    std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
+    println!("unbound {address} in {:?}", start.elapsed());
+    std::fs::write(GONE, "").map_err(Failure::new)?;
+    let status = child.wait().map_err(Failure::new)?;
+    match status.signal() {
+        Some(SIGBUS) => Ok(()),
+        _ => Err(Failure::new(format_args!(
+            "the child ended with {status}, wanted SIGBUS at the doorbell"
+        ))),
+    }
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(CHILD).is_none() {
+        return report("removed", parent);
+    }
+    match child() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("removed, child: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
