@@ -89,7 +89,9 @@ unreferenced object 0xffff888003f3b000 (size 8):
         assert_eq!(leaks.len(), 2);
         assert_eq!((leaks[0].size, leaks[0].trace.len()), (256, 3));
         assert!(leaks[0].is_ours() && !leaks[1].is_ours());
-        assert!(leaks[1].to_string().starts_with("8 bytes, comm \"swapper/0\""));
+        assert!(leaks[1]
+            .to_string()
+            .starts_with("8 bytes, comm \"swapper/0\""));
         let loaded = LISTING.replace("0xffffffffa0002010", "rkfd_init+0x1/0x2 [rkfd]");
         assert!(parse(&loaded).unwrap()[0].is_ours());
     }

@@ -8,7 +8,11 @@ const SUITES: &str = "/sys/kernel/debug/kunit";
 
 /// One test line for each test of each loaded suite; none on a kernel without KUnit.
 pub fn results(report: &mut Report) {
-    let mut suites: Vec<_> = fs::read_dir(SUITES).into_iter().flatten().flatten().collect();
+    let mut suites: Vec<_> = fs::read_dir(SUITES)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
     suites.sort_by_key(|s| s.file_name());
     for suite in suites {
         let name = suite.file_name().to_string_lossy().into_owned();
