@@ -228,7 +228,7 @@ pub mod kiq_map {
 /// INVALIDATE_TLBS (2 words): the fields of word 1 (`soc15d.h`, `PACKET3_INVALIDATE_TLBS_*`).
 pub mod invalidate_tlbs {
     use super::super::regs::Bits;
-    /// 0: by PASID; other values: by VMID.
+    /// 1: by PASID (`gfx_v9_4_3_kiq_invalidate_tlbs`, the only value Linux writes).
     pub const DST_SEL: Bits = Bits { hi: 3, lo: 0 };
     /// Both hubs, not only the graphics one.
     pub const ALL_HUB: Bits = Bits { hi: 4, lo: 4 };

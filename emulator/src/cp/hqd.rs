@@ -321,8 +321,12 @@ impl Queue {
                     return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
                 }
             }
-            if get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 {
-                return err("an AQL queue without an EOP buffer");
+            // Without an end-of-pipe buffer (base and size 0) the chip signals the ends of
+            // dispatches without that ring, as ROCm has it on gfx942; one without a place is an
+            // error. The ring itself is the chip's alone, so it is not modelled.
+            let eop = gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL));
+            if get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
+                return err("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
             }
         }
         let report = get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);

@@ -115,8 +115,8 @@ impl Queue {
             _ => Bo::new(link, area.total, flags::GTT)?,
         };
         write_save_headers(&save, &area, node.xccs())?;
-        // Chips since gfx8 want a page for end-of-pipe events.
-        let eop = (node.gfx_target_version() >= 80000)
+        // gfx10 and later want a page for end-of-pipe events; AQL queues of gfx942 have none.
+        let eop = (node.gfx_target_version() >= 100_000)
             .then(|| Bo::new(link, PAGE, flags::VRAM_PRIVATE))
             .transpose()?;
         let stopped = gpu.signal_of(0, false)?;

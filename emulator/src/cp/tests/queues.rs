@@ -156,12 +156,12 @@ pub struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// An AQL queue as `kfd_mqd_manager_v9.c` describes it, with a context save area.
+    /// An AQL queue as `kfd_mqd_manager_v9.c` describes it, with a context save area and, as ROCm
+    /// creates it on gfx942, without an end-of-pipe buffer.
     pub fn new(process: &'a Process<'a>, bell: u32, packets: u64) -> Self {
         let rig = process.rig;
         let ring = process.alloc(packets * 64);
         let page = process.alloc(PAGE);
-        let eop = process.alloc(PAGE);
         let mqd = rig.alloc(PAGE);
         let queue = Self {
             process,
@@ -185,8 +185,6 @@ impl<'a> Queue<'a> {
         m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, queue.read_index());
         m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, queue.write_index());
         m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from(bell << 2 | 2));
-        m.set(Mqd::CP_HQD_EOP_BASE_ADDR, eop >> 8);
-        m.set(Mqd::CP_HQD_EOP_CONTROL, 9);
         m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
         m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
         m.set(Mqd::CP_MQD_STRIDE_SIZE, 8192);

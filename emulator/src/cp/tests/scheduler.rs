@@ -283,9 +283,10 @@ fn malformed_mqds_are_not_mapped() {
             "CP_HQD_PQ_CONTROL.QUEUE_FULL_EN of an AQL queue is 0",
             |m| m.0[145] &= !(1 << 14),
         ),
-        ("an AQL queue without an EOP buffer", |m| {
-            m.0[165..167].fill(0)
-        }),
+        (
+            "CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR",
+            |m| m.0[167] = 9,
+        ),
         (
             "CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8",
             |m| m.0[139] += 4,
