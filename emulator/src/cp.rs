@@ -34,6 +34,7 @@ pub mod regs;
 mod runlist;
 mod signal;
 pub mod slot;
+mod turns;
 mod units;
 
 #[cfg(test)]

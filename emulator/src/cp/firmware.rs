@@ -7,6 +7,7 @@ use super::dispatch::Go;
 use super::hqd::{Queue, Role};
 use super::regs::Order;
 use super::slot::{Pool, Slot, SLOTS};
+use super::turns::Turns;
 use super::units::Units;
 use super::Shared;
 use crate::device::Soc;
@@ -105,6 +106,8 @@ pub struct Firmware {
     pub(super) latency: Duration,
     pub(super) resources_set: bool,
     pub(super) processes: Vec<Process>,
+    /// The run list, while its queues take turns.
+    pub(super) turns: Turns,
     pub(super) unmapping: Option<Unmapping>,
     pub(super) saved: HashMap<u64, Saved>,
     /// Names of processes for the interpreter: one per PASID that has waves somewhere.
@@ -126,6 +129,7 @@ impl Firmware {
             latency: Duration::ZERO,
             resources_set: false,
             processes: Vec::new(),
+            turns: Turns::default(),
             unmapping: None,
             saved: HashMap::new(),
             tags: HashMap::new(),
@@ -185,7 +189,7 @@ impl Firmware {
             };
             worked |= self.step_stop(slot);
         }
-        worked | self.step_unmapping()
+        worked | self.step_unmapping() | self.step_turns()
     }
 
     fn obey(&mut self, order: Order) {
@@ -312,6 +316,7 @@ impl Firmware {
         self.saved.clear();
         self.tags.clear();
         self.processes.clear();
+        self.turns = Turns::default();
         self.unmapping = None;
         self.slots = Pool::default();
         self.vmids = Pool::default();

@@ -85,11 +85,22 @@ impl Firmware {
                 }
         });
         let slots: Vec<Slot> = chosen.map(|h| h.slot).collect();
-        if select == SELECT_DOORBELL && slots.len() != bells.len() {
+        let waiting = bells.iter().filter(|&&bell| self.turns.waits(bell)).count();
+        if select == SELECT_DOORBELL && slots.len() + waiting != bells.len() {
             self.violation(format_args!(
                 "UNMAP_QUEUES: a doorbell is of no connected queue"
             ));
         }
+        // Those that wait for their turn are off already.
+        self.turns.remove(|entry| match select {
+            SELECT_DOORBELL => {
+                let bell = entry.queue.get(MapQueues::DOORBELL_OFFSET);
+                bells.iter().any(|&b| u64::from(b) == bell)
+            }
+            SELECT_PASID => entry.process.get(MapProcess::PASID) == u64::from(pasid),
+            SELECT_ALL => true,
+            _ => entry.queue.get(MapQueues::QUEUE_TYPE) == 0,
+        });
         self.soc.trace.event(
             "unmap",
             &[

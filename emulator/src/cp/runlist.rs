@@ -5,14 +5,15 @@
 //! Source: Linux, `amdkfd/kfd_packet_manager.c` (`pm_create_runlist_ib`),
 //! `amdkfd/kfd_packet_manager_v9.c` (`pm_map_process_aldebaran`, `pm_map_queues_v9`).
 //!
-//! The whole list is checked before any of it runs. What does not fit the VMIDs and HQDs is not
-//! mapped and recorded: taking turns by quantum is not modelled yet.
+//! The whole list is checked before any of it runs. What does not fit the VMIDs and HQDs takes
+//! turns ([`super::turns`]) if the list is chained to itself, and is recorded otherwise.
 
 use super::firmware::{Firmware, Owner, Process, Stop};
 use super::hqd::Role;
 use super::pm4::{self, Bad, Packet};
 use super::regs::Vmid;
 use super::slot::Slot;
+use super::turns::{Entry, Placed, Turns};
 use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
@@ -22,6 +23,9 @@ const LARGEST: u64 = 1 << 20;
 /// MAP_QUEUES' queue types: a normal one, and static ones.
 const TYPE_NORMAL: u64 = 0;
 const TYPE_STATIC: u64 = 2;
+
+/// Why a queue waits.
+const NO_HQD: &str = "no HQD is free";
 
 /// A process and its queues as the list names them.
 struct Listed {
@@ -61,19 +65,17 @@ impl Firmware {
             ));
             return self.unmap(old, Stop::Save);
         }
+        let (list, chained) = list;
         let concurrent = p.get(RunList::PROCESS_CNT) as usize;
-        if list.len() > concurrent {
-            self.violation(format_args!(
-                "over-subscribed run list not modelled: more processes than run at a time"
-            ));
-        }
-        for listed in list.iter().take(concurrent) {
-            self.map_process(listed);
-        }
+        let entries = list.into_iter().flat_map(|Listed { process, queues }| {
+            queues.into_iter().map(move |queue| Entry { process, queue })
+        });
+        self.turns = Turns::new(entries.collect(), concurrent, chained);
+        self.fill();
     }
 
     /// Reads the list; an error without a text was a fault, which was reported.
-    fn read_list(&mut self, p: &RunList) -> Result<Vec<Listed>, Option<Bad>> {
+    fn read_list(&mut self, p: &RunList) -> Result<(Vec<Listed>, bool), Option<Bad>> {
         let bad = |what: &str| Err(Some(Bad::Content(what.to_string())));
         let size = p.get(RunList::IB_SIZE);
         let at = p.get(RunList::IB_BASE_LO) << 2 | p.get(RunList::IB_BASE_HI) << 32;
@@ -86,6 +88,7 @@ impl Firmware {
             return Err(None);
         }
         let mut list: Vec<Listed> = Vec::new();
+        let mut chained = false;
         let mut rest = words.as_slice();
         while let Some(&header) = rest.first() {
             let (opcode, len) = pm4::size(header).map_err(Some)?;
@@ -123,20 +126,42 @@ impl Firmware {
                             "a RUN_LIST inside that does not chain the list to itself at its end",
                         );
                     }
-                    self.violation(format_args!(
-                        "over-subscribed run list not modelled: it is chained"
-                    ));
+                    chained = true;
                 }
                 _ => return bad(&format!("{} inside", pm4::name(opcode))),
             }
             rest = after;
         }
-        Ok(list)
+        Ok((list, chained))
     }
 
-    fn map_process(&mut self, listed: &Listed) {
+    /// Connects a queue of the list, and gives its process a VMID if it has none.
+    pub(super) fn place(&mut self, entry: &Entry) -> Placed {
+        let pasid = entry.process.get(MapProcess::PASID) as u16;
+        let known = self.processes.iter().find(|p| p.owner.pasid == pasid);
+        let owner = match known.map(|p| p.owner) {
+            Some(_) if self.slots.free() == 0 => return Placed::NoRoom(NO_HQD),
+            Some(owner) => owner,
+            None if self.processes.len() >= self.turns.concurrent => {
+                return Placed::NoRoom("more processes than run at a time");
+            }
+            None if self.vmids.free() == 0 => return Placed::NoRoom("no VMID is free"),
+            None if self.slots.free() == 0 => return Placed::NoRoom(NO_HQD),
+            None => match self.map_process(&entry.process) {
+                Some(owner) => owner,
+                None => return Placed::Refused,
+            },
+        };
+        let placed = self.map_user_queue(owner, &entry.queue);
+        let unused = |p: &Process| p.owner == owner && p.queues == 0;
+        if let Some(at) = self.processes.iter().position(unused) {
+            self.release_process(at);
+        }
+        placed
+    }
+
+    fn map_process(&mut self, p: &MapProcess) -> Option<Owner> {
         use MapProcess as P;
-        let p = &listed.process;
         for (name, field) in [
             ("SINGLE_MEMOPS", P::SINGLE_MEMOPS),
             ("EXEC_CLEANER_SHADER", P::EXEC_CLEANER_SHADER),
@@ -150,23 +175,22 @@ impl Firmware {
             ("NUM_GWS", P::NUM_GWS),
         ] {
             if p.get(field) != 0 {
-                return self.violation(format_args!("MAP_PROCESS: {name} is not modelled"));
+                self.violation(format_args!("MAP_PROCESS: {name} is not modelled"));
+                return None;
             }
         }
         if p.get(P::PAGE_TABLE_BASE) & 1 == 0 {
-            return self.violation(format_args!(
+            self.violation(format_args!(
                 "MAP_PROCESS: the page table base is not valid"
             ));
+            return None;
         }
         let pasid = p.get(P::PASID) as u16;
-        let Some(vmid) = self.vmids.take().map(|vmid| vmid as u8) else {
-            return self.violation(format_args!(
-                "over-subscribed run list not modelled: no VMID is free"
-            ));
-        };
+        let vmid = self.vmids.take()? as u8;
         let Some(tag) = self.tag(pasid) else {
             self.vmids.give(vmid.into());
-            return self.violation(format_args!("more than 255 processes have waves saved"));
+            self.violation(format_args!("more than 255 processes have waves saved"));
+            return None;
         };
         self.soc
             .memory
@@ -194,19 +218,10 @@ impl Firmware {
         );
         let owner = Owner { vmid, pasid, tag };
         self.processes.push(Process { owner, queues: 0 });
-        for queue in &listed.queues {
-            self.map_user_queue(owner, queue);
-        }
-        if let Some(at) = self
-            .processes
-            .iter()
-            .position(|p| p.owner.vmid == vmid && p.queues == 0)
-        {
-            self.release_process(at);
-        }
+        Some(owner)
     }
 
-    fn map_user_queue(&mut self, owner: Owner, p: &MapQueues) {
+    fn map_user_queue(&mut self, owner: Owner, p: &MapQueues) -> Placed {
         let wrong = [
             ("QUEUE_SEL", p.get(MapQueues::QUEUE_SEL), 1),
             ("NUM_QUEUES", p.get(MapQueues::NUM_QUEUES), 1),
@@ -215,30 +230,32 @@ impl Firmware {
         ];
         for (name, value, must) in wrong {
             if value != must {
-                return self.violation(format_args!(
+                self.violation(format_args!(
                     "MAP_QUEUES of a run list: {name} is {value}, not {must}"
                 ));
+                return Placed::Refused;
             }
         }
         if p.get(MapQueues::ENGINE_SEL) != 0 || p.get(MapQueues::EXTENDED_ENGINE_SEL) != 0 {
-            return self.violation(format_args!("MAP_QUEUES: SDMA queues are not modelled"));
+            self.violation(format_args!("MAP_QUEUES: SDMA queues are not modelled"));
+            return Placed::Refused;
         }
         let kind = p.get(MapQueues::QUEUE_TYPE);
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
-            return self.violation(format_args!(
+            self.violation(format_args!(
                 "MAP_QUEUES: queue type {kind} is not modelled"
             ));
+            return Placed::Refused;
         }
         let Some((queue, image)) = self.fetch_mqd(p, Role::User) else {
-            return;
+            return Placed::Refused;
         };
         if !queue.aql {
-            return self.violation(format_args!("MAP_QUEUES: a PM4 user queue is not modelled"));
+            self.violation(format_args!("MAP_QUEUES: a PM4 user queue is not modelled"));
+            return Placed::Refused;
         }
         let Some(slot) = self.free_slot() else {
-            return self.violation(format_args!(
-                "over-subscribed run list not modelled: no HQD is free"
-            ));
+            return Placed::NoRoom(NO_HQD);
         };
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
@@ -247,6 +264,7 @@ impl Firmware {
         self.hqd(slot)
             .into_iter()
             .for_each(|h| h.is_static = kind == TYPE_STATIC);
+        Placed::At(slot)
     }
 
     /// An HQD for a user queue.

@@ -400,13 +400,16 @@ impl Rig {
     pub fn run_list(&self, packets: &[u32], processes: u64) {
         let ib = self.alloc(packets.len() as u64 * 4);
         self.put_words(ib, packets);
-        let run = RunList::zeroed()
-            .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
-            .with(RunList::IB_BASE_LO, ib >> 2 & 0x3fff_ffff)
-            .with(RunList::IB_BASE_HI, ib >> 32)
-            .with(RunList::IB_SIZE, packets.len() as u64)
-            .with(RunList::VALID, 1)
-            .with(RunList::PROCESS_CNT, processes);
+        self.hiq(&run_list(ib, packets.len(), processes).0);
+    }
+
+    /// Runs a list that goes back to its start at its end, as more queues than fit need.
+    pub fn run_chained_list(&self, packets: &[u32], processes: u64) {
+        let words = packets.len() + 4;
+        let ib = self.alloc(words as u64 * 4);
+        let run = run_list(ib, words, processes);
+        let chain = run.with(RunList::CHAIN, 1);
+        self.put_words(ib, &[packets, &chain.0].concat());
         self.hiq(&run.0);
     }
 
@@ -497,3 +500,14 @@ pub fn nop() -> u32 {
 
 /// Rights of an ordinary page.
 pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
+
+/// A RUN_LIST of so many words at `ib`.
+fn run_list(ib: u64, words: usize, processes: u64) -> RunList {
+    RunList::zeroed()
+        .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
+        .with(RunList::IB_BASE_LO, ib >> 2 & 0x3fff_ffff)
+        .with(RunList::IB_BASE_HI, ib >> 32)
+        .with(RunList::IB_SIZE, words as u64)
+        .with(RunList::VALID, 1)
+        .with(RunList::PROCESS_CNT, processes)
+}

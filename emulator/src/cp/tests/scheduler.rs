@@ -137,8 +137,8 @@ fn more_than_fits_is_named_and_the_rest_runs() {
         Queue::new(&b, 0x1000, 16),
     );
     run(&rig, &[(&a, &[&q, &extra]), (&b, &[&qb])]);
-    rig.violated("over-subscribed run list not modelled: no HQD is free");
-    rig.violated("over-subscribed run list not modelled: no VMID is free");
+    rig.violated("over-subscribed run list that is not chained: no HQD is free");
+    rig.violated("over-subscribed run list that is not chained: no VMID is free");
     let signal = a.signal(7);
     q.push(vadd(&a, 256, 1, signal).0 .0);
     a.wait(signal);
@@ -148,6 +148,38 @@ fn more_than_fits_is_named_and_the_rest_runs() {
     rig.fence();
     rig.run_list(&list(&[(&a, &[&q]), (&b, &[&qb])]), 1);
     rig.violated("more processes than run at a time");
+}
+
+#[test]
+fn queues_and_processes_take_turns_when_the_list_is_chained() {
+    // One VMID, two HQDs; two processes, five queues.
+    let rig = Rig::with(&[], 1 << 9, 1 << 5 | 1 << 6);
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let qa = [0x800, 0x802, 0x804].map(|bell| Queue::new(&a, bell, 16));
+    let qb = [0x1000, 0x1002].map(|bell| Queue::new(&b, bell, 16));
+    let (listed_a, listed_b): (Vec<_>, Vec<_>) = (qa.iter().collect(), qb.iter().collect());
+    let packets = list(&[(&a, &listed_a), (&b, &listed_b)]);
+    for round in 0..3 {
+        rig.run_chained_list(&packets, 1);
+        let jobs = qa.iter().map(|q| (&a, q)).chain(qb.iter().map(|q| (&b, q)));
+        let jobs: Vec<_> = jobs
+            .enumerate()
+            .map(|(n, (p, q))| {
+                let signal = p.signal(0);
+                let (packet, sums, expected) = vadd(p, 512, round * 10 + n as u32, signal);
+                q.push(packet.0);
+                (p, signal, sums, expected)
+            })
+            .collect();
+        for (p, signal, sums, expected) in jobs {
+            p.wait(signal);
+            assert_eq!(p.words(sums, 512), expected);
+        }
+        rig.unmap();
+        rig.fence();
+        assert!(!rig.is_active((1, 0, 5)) && !rig.is_active((1, 0, 6)));
+    }
+    rig.clean();
 }
 
 #[test]
