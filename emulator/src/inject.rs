@@ -20,7 +20,7 @@ pub enum Fault {
     UnknownGcVersion,
     /// The firmware does not run, as before PSP load.
     Cold,
-    /// Mutation: the first page walk of a user VMID gets a wrong page address.
+    /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
     /// Mutation: one bit of the first fetched instruction word is flipped.
     FlipInstructionBit,

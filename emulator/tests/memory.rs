@@ -420,12 +420,20 @@ fn one_file_is_mapped_once() {
 #[test]
 fn the_injected_stale_pte_hits_once() {
     let (memory, _, _) = memory(&[Fault::StalePte]);
-    map(&memory, 0x80_0000 | V | R);
+    map(&memory, 0x80_0000 | V | R | W);
     mark(memory.vram, 0x80_0000);
     mark(memory.vram, 0x80_1000);
-    assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_1000));
-    memory.hub(Hub::Gfx).invalidate(1 << VMID);
+    let invalidate = || memory.hub(Hub::Gfx).invalidate(1 << VMID);
+    assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "a read");
+    invalidate();
+    let space = memory.space(Hub::Gfx, VMID);
+    space.store_u64(VA, 7).unwrap();
+    assert_eq!(read(&memory, VA), Ok(7), "in the wrong page");
+    invalidate();
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000));
+    space.store_u64(VA, 8).unwrap();
+    invalidate();
+    assert_eq!(read(&memory, VA), Ok(8), "once only");
 }
 
 #[test]

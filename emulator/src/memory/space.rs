@@ -49,7 +49,7 @@ impl<'a> Space<'a> {
             access,
             reason,
         };
-        let found = self.translate(va).map_err(fault)?;
+        let found = self.translate(va, access).map_err(fault)?;
         if !found.rights.allow(access) {
             return Err(fault(FaultReason::Permission));
         }
@@ -63,7 +63,7 @@ impl<'a> Space<'a> {
     ///
     /// # Errors
     /// Why it does not translate.
-    pub fn translate(&self, va: u64) -> Result<Translation, FaultReason> {
+    fn translate(&self, va: u64, access: Access) -> Result<Translation, FaultReason> {
         let hub = self.memory.hub(self.hub);
         if self.vmid == 0 {
             if let Some(direct) = hub.system_aperture(va)? {
@@ -82,7 +82,7 @@ impl<'a> Space<'a> {
             &hub.context(self.vmid),
             va,
         )?;
-        if self.vmid != 0 && hub.take_stale_pte() {
+        if self.vmid != 0 && access == Access::Write && hub.take_stale_pte() {
             found.place = found.place.plus(PAGE);
         }
         tlb.put(found, epoch);
