@@ -68,27 +68,48 @@ fn inject(scenario: Scenario, fault: &str) -> Scenario {
     scenario.emulator_arg("--inject").emulator_arg(fault)
 }
 
+/// Requests of a program must fail from some run on, and then always, and nothing may hang: each
+/// step's time is bounded. Then the module unloads.
 fn dead_device() -> Scenario {
+    let until_it_dies = "for i in $(seq 30); do vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; \
+        [ $? = 0 ] || { grep errno /tmp/out; grep -v @rkfd /tmp/out | tail -n 1; exit 0; }; done; exit 1";
     let scenario = with_vadd(
         "dead-device",
-        "a device that stops answering costs errors, no hang",
+        "a device that stops answering costs errors, no hang, and the module unloads",
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::run_status("no-gpu", 60, 1, &["/bin/vectoradd", VADD, "4096"]))
+    .step(Step::sh("until-it-dies", 90, until_it_dies))
+    .step(refuses("dead-stays-dead", 15))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("it-says-why", 10, "dmesg | grep -q \"the device doesn't answer\""))
+    .step(Step::sh("not-bound", 10, NOT_BOUND))
     .step(Step::Rmmod("rkfd".into()));
     inject(scenario, "dead-reads")
 }
 
+/// A vector addition must fail, within seconds.
+fn refuses(name: &str, seconds: u64) -> Step {
+    let script = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; status=$?; \
+        grep errno /tmp/out; [ $status = 1 ]";
+    Step::sh(name, seconds, script)
+}
+
+/// DESTROY_QUEUE gives up after upstream's 9 seconds (`queue_preemption_timeout_ms`) with ETIME;
+/// from then on the scheduler is known to be stuck and requests fail at once.
 fn no_fence() -> Scenario {
+    let destroy = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; grep errno /tmp/out; \
+        grep -q 'DESTROY_QUEUE .* failed, errno 62' /tmp/out && grep -q 'verified 4096/4096' /tmp/out";
     let scenario = with_vadd(
         "no-fence",
-        "a scheduler that never acknowledges costs errors in bounded time, no hang",
+        "a scheduler that never acknowledges costs errors in bounded time, and the module unloads",
         "vectoradd",
     )
-    .timeout(120)
     .step(Step::insmod(MODULE))
-    .step(Step::run_status("no-gpu", 60, 1, &["/bin/vectoradd", VADD, "4096"]))
+    .step(Step::sh("destroy-gives-up", 20, destroy))
+    .step(refuses("the-next-is-refused", 5))
+    .step(Step::sh("it-says-why", 10, "dmesg | grep -q 'it is stuck'"))
     .step(Step::Rmmod("rkfd".into()));
     inject(scenario, "no-fence")
 }
