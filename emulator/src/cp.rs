@@ -23,6 +23,7 @@ mod aql;
 mod connect;
 pub mod dispatch;
 mod error;
+mod evict;
 pub mod firmware;
 mod hiq;
 pub mod hqd;

@@ -67,6 +67,19 @@ impl Aql {
             .any(|item| !item.done && matches!(item.work, Work::Dispatch(_)))
     }
 
+    /// Whether one of its dispatches ran since it was connected, or none has to.
+    pub(super) fn had_turn(&self) -> bool {
+        let waits = self.items.iter().filter(|item| !item.done);
+        let mut waits = waits.filter_map(|item| match &item.work {
+            Work::Dispatch(d) => Some(d),
+            Work::Barrier { .. } => None,
+        });
+        match waits.next() {
+            None => true,
+            Some(first) => first.had_turn() || waits.any(|d| d.had_turn()),
+        }
+    }
+
     /// Tells its dispatches to run, pause or end.
     pub(super) fn set_all(&self, go: Go) {
         self.dispatches().for_each(|d| d.set(go));
@@ -78,7 +91,7 @@ impl Aql {
             if let Work::Dispatch(d) = &item.work {
                 d.vmid.store(vmid, Ordering::Release);
                 if d.failure().is_none() && !d.is_finished() {
-                    d.set(Go::Run);
+                    d.begin();
                     units.submit(d);
                 }
             }

@@ -15,6 +15,7 @@ use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::pm4::MapQueues;
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use std::time::{Duration, Instant};
 
 /// Words from CP_MQD_BASE_ADDR on that are written back.
 const SAVED_WORDS: usize = 56;
@@ -34,7 +35,9 @@ impl Firmware {
             self.soc.vm_fault(&fault);
             return None;
         }
-        self.trace_mqd(at, &image);
+        if !self.turns.knows(at) {
+            self.trace_mqd(at, &image);
+        }
         let queue = match Queue::from_mqd(&image, at, role) {
             Ok(queue) => queue,
             Err(what) => {
@@ -101,7 +104,11 @@ impl Firmware {
             is_static: false,
             stop: None,
             aql: Aql::default(),
+            since: Instant::now(),
+            began: 0,
+            quantum: Duration::ZERO,
         };
+        h.began = h.q.rptr;
         if from_memory {
             // What was rung before is in the write pointer's memory.
             self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
@@ -154,7 +161,10 @@ impl Firmware {
             regs.set_active(slot, true);
         }
         h.image = image;
-        self.trace_queue("queue_connect", &h);
+        // A queue that has its turn and nothing to do comes and goes often.
+        if h.is_busy() || !self.turns.knows(h.q.mqd) {
+            self.trace_queue("queue_connect", &h);
+        }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(Box::new(h));
         }
@@ -197,7 +207,10 @@ impl Firmware {
                 self.soc.vm_fault(&fault);
             }
         }
-        self.trace_queue("queue_disconnect", &h);
+        if h.is_busy() || h.has_worked() || !self.turns.knows(h.q.mqd) {
+            self.trace_queue("queue_disconnect", &h);
+        }
+        self.stand_in_line(&h, stop);
         let (mqd, tag, broken) = (h.q.mqd, h.owner.tag, h.broken);
         if unfinished {
             let aql = std::mem::take(&mut h.aql);
@@ -224,13 +237,13 @@ impl Firmware {
             return;
         }
         self.slots.give(slot.index() as u32);
-        let vmid = h.owner.vmid;
+        let (vmid, pasid) = (h.owner.vmid, h.owner.pasid);
         if let Some(at) = self.processes.iter().position(|p| p.owner.vmid == vmid) {
-            let left = self.processes.get_mut(at).map_or(0, |p| {
+            let (left, leaving) = self.processes.get_mut(at).map_or((0, true), |p| {
                 p.queues = p.queues.saturating_sub(1);
-                p.queues
+                (p.queues, p.leaving)
             });
-            if left == 0 {
+            if left == 0 && (leaving || !self.turns.has_process(pasid)) {
                 self.release_process(at);
             }
         }
@@ -246,7 +259,9 @@ impl Firmware {
             ("pasid", Value::Num(owner.pasid.into())),
         ];
         self.soc.trace.event("vmid_release", &members);
-        if !self.saved.values().any(|saved| saved.tag == owner.tag) {
+        let kept = self.turns.has_process(owner.pasid)
+            || self.saved.values().any(|saved| saved.tag == owner.tag);
+        if !kept {
             self.tags.remove(&owner.pasid);
         }
     }

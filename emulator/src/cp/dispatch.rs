@@ -12,7 +12,7 @@ use crate::device::Soc;
 use crate::memory::VmFault;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch, Workgroup};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Instructions of a worker's turn.
@@ -68,6 +68,8 @@ pub struct Dispatch {
     next: AtomicU64,
     finished: AtomicU64,
     go: AtomicU8,
+    /// It ran since it was launched or went on.
+    had_turn: AtomicBool,
     /// Workers that have a turn on it, or wait for one.
     tickets: AtomicU32,
     inner: Mutex<Inner>,
@@ -150,6 +152,7 @@ impl Dispatch {
             next: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             go: AtomicU8::new(Go::Run as u8),
+            had_turn: AtomicBool::new(false),
             tickets: AtomicU32::new(0),
             inner: Mutex::new(inner),
             scratch,
@@ -161,6 +164,17 @@ impl Dispatch {
     /// Tells the workers to run it, to pause or to end.
     pub fn set(&self, go: Go) {
         self.go.store(go as u8, Ordering::Release);
+    }
+
+    /// Goes on after a pause.
+    pub(super) fn begin(&self) {
+        self.had_turn.store(false, Ordering::Release);
+        self.set(Go::Run);
+    }
+
+    /// Whether a worker has run some of it since it was launched or went on.
+    pub(super) fn had_turn(&self) -> bool {
+        self.had_turn.load(Ordering::Acquire)
     }
 
     /// Whether all workgroups have ended.
@@ -232,6 +246,7 @@ impl Dispatch {
             };
             let done = cu.statistics().instructions;
             let outcome = group.run(cu, &mut window, left.min(SLICE));
+            self.had_turn.store(true, Ordering::Release);
             // A turn ends even if a workgroup does nothing but wait.
             left = left.saturating_sub((cu.statistics().instructions - done).max(16));
             let mut inner = self.lock();

@@ -14,6 +14,7 @@ use crate::device::Soc;
 use crate::memory::{Hub, Space};
 use crate::trace::Value;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::RunList;
 use rkfd_isa::ComputeUnit;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -67,6 +68,23 @@ pub(super) struct Hqd {
     pub is_static: bool,
     pub stop: Option<Stop>,
     pub aql: Aql,
+    /// When it was connected, and its read pointer then.
+    pub since: Instant,
+    pub began: u64,
+    /// How long it may stay when others wait.
+    pub quantum: Duration,
+}
+
+impl Hqd {
+    /// Whether it has something to do.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.broken && (!self.aql.is_empty() || self.q.rptr < self.q.wptr)
+    }
+
+    /// Whether a packet was completed since it was connected.
+    pub(super) fn has_worked(&self) -> bool {
+        self.q.rptr != self.began
+    }
 }
 
 /// A process of the run list.
@@ -74,6 +92,12 @@ pub(super) struct Hqd {
 pub(super) struct Process {
     pub owner: Owner,
     pub queues: u32,
+    /// When it got its VMID.
+    pub since: Instant,
+    /// How long it may keep it when others wait.
+    pub quantum: Duration,
+    /// Its queues are asked to leave, for its VMID.
+    pub leaving: bool,
 }
 
 /// An unmap that the HIQ waits for.
@@ -106,9 +130,11 @@ pub struct Firmware {
     pub(super) latency: Duration,
     pub(super) resources_set: bool,
     pub(super) processes: Vec<Process>,
-    /// The run list, while its queues take turns.
+    /// The run list.
     pub(super) turns: Turns,
     pub(super) unmapping: Option<Unmapping>,
+    /// A run list that starts when the one before it has stopped.
+    pub(super) next_list: Option<RunList>,
     pub(super) saved: HashMap<u64, Saved>,
     /// Names of processes for the interpreter: one per PASID that has waves somewhere.
     pub(super) tags: HashMap<u16, u8>,
@@ -131,6 +157,7 @@ impl Firmware {
             processes: Vec::new(),
             turns: Turns::default(),
             unmapping: None,
+            next_list: None,
             saved: HashMap::new(),
             tags: HashMap::new(),
             cu: ComputeUnit::new(),
@@ -307,6 +334,7 @@ impl Firmware {
 
     /// Forgets all queues and processes; waits for the workers' turns to end.
     fn drop_all(&mut self) {
+        self.turns = Turns::default();
         for slot in Slot::all() {
             self.drop_queue(slot);
         }
@@ -316,8 +344,8 @@ impl Firmware {
         self.saved.clear();
         self.tags.clear();
         self.processes.clear();
-        self.turns = Turns::default();
         self.unmapping = None;
+        self.next_list = None;
         self.slots = Pool::default();
         self.vmids = Pool::default();
         self.resources_set = false;

@@ -85,22 +85,18 @@ impl Firmware {
                 }
         });
         let slots: Vec<Slot> = chosen.map(|h| h.slot).collect();
-        let waiting = bells.iter().filter(|&&bell| self.turns.waits(bell)).count();
-        if select == SELECT_DOORBELL && slots.len() + waiting != bells.len() {
+        // Those that wait for their turn are off already.
+        let waited = self.forget(stop, |entry| match select {
+            SELECT_DOORBELL => bells.contains(&entry.doorbell()),
+            SELECT_PASID => entry.pasid() == pasid,
+            SELECT_ALL => true,
+            _ => !entry.is_static(),
+        });
+        if select == SELECT_DOORBELL && slots.len() + waited != bells.len() {
             self.violation(format_args!(
                 "UNMAP_QUEUES: a doorbell is of no connected queue"
             ));
         }
-        // Those that wait for their turn are off already.
-        self.turns.remove(|entry| match select {
-            SELECT_DOORBELL => {
-                let bell = entry.queue.get(MapQueues::DOORBELL_OFFSET);
-                bells.iter().any(|&b| u64::from(b) == bell)
-            }
-            SELECT_PASID => entry.process.get(MapProcess::PASID) == u64::from(pasid),
-            SELECT_ALL => true,
-            _ => entry.queue.get(MapQueues::QUEUE_TYPE) == 0,
-        });
         self.soc.trace.event(
             "unmap",
             &[
@@ -137,12 +133,17 @@ impl Firmware {
             .collect();
         if left.is_empty() {
             self.unmapping = None;
+            if let Some(list) = self.next_list.take() {
+                self.run_list(&list);
+            }
             return true;
         }
         if Instant::now() < unmapping.until {
             return false;
         }
         self.unmapping = None;
+        self.next_list = None;
+        self.processes.iter_mut().for_each(|p| p.leaving = false);
         let mut hung = Vec::new();
         for slot in left {
             let units = &self.units;

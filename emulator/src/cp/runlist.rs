@@ -13,10 +13,11 @@ use super::hqd::Role;
 use super::pm4::{self, Bad, Packet};
 use super::regs::Vmid;
 use super::slot::Slot;
-use super::turns::{Entry, Placed, Turns};
+use super::turns::{Entry, Turns};
 use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
+use std::time::{Duration, Instant};
 
 /// The largest run list that is read, in words: all that IB_SIZE can say.
 const LARGEST: u64 = 1 << 20;
@@ -24,13 +25,21 @@ const LARGEST: u64 = 1 << 20;
 const TYPE_NORMAL: u64 = 0;
 const TYPE_STATIC: u64 = 2;
 
-/// Why a queue waits.
-const NO_HQD: &str = "no HQD is free";
+/// The unit of MAP_PROCESS' quantum.
+const QUANTUM_UNIT: Duration = Duration::from_millis(1);
 
 /// A process and its queues as the list names them.
 struct Listed {
     process: MapProcess,
     queues: Vec<MapQueues>,
+}
+
+/// A run list as it was read.
+struct List {
+    entries: Vec<Listed>,
+    chained: bool,
+    at: u64,
+    words: Vec<u32>,
 }
 
 impl Firmware {
@@ -59,23 +68,34 @@ impl Firmware {
             .filter(|h| h.role == Role::User)
             .map(|h| h.slot)
             .collect();
-        if !old.is_empty() {
+        if !old.is_empty() || self.turns.is_on() {
             self.violation(format_args!(
                 "RUN_LIST while queues of another one are mapped"
             ));
+            self.forget(Stop::Save, |_| true);
+        }
+        if !old.is_empty() {
+            self.next_list = Some(*p);
             return self.unmap(old, Stop::Save);
         }
-        let (list, chained) = list;
         let concurrent = p.get(RunList::PROCESS_CNT) as usize;
-        let entries = list.into_iter().flat_map(|Listed { process, queues }| {
-            queues.into_iter().map(move |queue| Entry { process, queue })
-        });
-        self.turns = Turns::new(entries.collect(), concurrent, chained);
+        let entries = list
+            .entries
+            .into_iter()
+            .flat_map(|Listed { process, queues }| {
+                queues
+                    .into_iter()
+                    .map(move |queue| Entry::new(process, queue))
+            });
+        self.turns = match list.chained {
+            true => Turns::chained(entries.collect(), concurrent, list.at, list.words),
+            false => Turns::new(entries.collect(), concurrent),
+        };
         self.fill();
     }
 
     /// Reads the list; an error without a text was a fault, which was reported.
-    fn read_list(&mut self, p: &RunList) -> Result<(Vec<Listed>, bool), Option<Bad>> {
+    fn read_list(&mut self, p: &RunList) -> Result<List, Option<Bad>> {
         let bad = |what: &str| Err(Some(Bad::Content(what.to_string())));
         let size = p.get(RunList::IB_SIZE);
         let at = p.get(RunList::IB_BASE_LO) << 2 | p.get(RunList::IB_BASE_HI) << 32;
@@ -120,7 +140,10 @@ impl Firmware {
                     None => return bad("MAP_QUEUES before a MAP_PROCESS"),
                 },
                 Packet::RunList(next) => {
-                    let itself = next.get(RunList::CHAIN) == 1 && next.0.get(1..3) == p.0.get(1..3);
+                    let itself = next.get(RunList::CHAIN) == 1
+                        && next.get(RunList::VALID) == 1
+                        && next.get(RunList::IB_SIZE) == size
+                        && next.0.get(1..3) == p.0.get(1..3);
                     if !itself || !after.is_empty() {
                         return bad(
                             "a RUN_LIST inside that does not chain the list to itself at its end",
@@ -132,35 +155,15 @@ impl Firmware {
             }
             rest = after;
         }
-        Ok((list, chained))
+        Ok(List {
+            entries: list,
+            chained,
+            at,
+            words,
+        })
     }
 
-    /// Connects a queue of the list, and gives its process a VMID if it has none.
-    pub(super) fn place(&mut self, entry: &Entry) -> Placed {
-        let pasid = entry.process.get(MapProcess::PASID) as u16;
-        let known = self.processes.iter().find(|p| p.owner.pasid == pasid);
-        let owner = match known.map(|p| p.owner) {
-            Some(_) if self.slots.free() == 0 => return Placed::NoRoom(NO_HQD),
-            Some(owner) => owner,
-            None if self.processes.len() >= self.turns.concurrent => {
-                return Placed::NoRoom("more processes than run at a time");
-            }
-            None if self.vmids.free() == 0 => return Placed::NoRoom("no VMID is free"),
-            None if self.slots.free() == 0 => return Placed::NoRoom(NO_HQD),
-            None => match self.map_process(&entry.process) {
-                Some(owner) => owner,
-                None => return Placed::Refused,
-            },
-        };
-        let placed = self.map_user_queue(owner, &entry.queue);
-        let unused = |p: &Process| p.owner == owner && p.queues == 0;
-        if let Some(at) = self.processes.iter().position(unused) {
-            self.release_process(at);
-        }
-        placed
-    }
-
-    fn map_process(&mut self, p: &MapProcess) -> Option<Owner> {
+    pub(super) fn map_process(&mut self, p: &MapProcess) -> Option<Owner> {
         use MapProcess as P;
         for (name, field) in [
             ("SINGLE_MEMOPS", P::SINGLE_MEMOPS),
@@ -217,11 +220,18 @@ impl Firmware {
             ],
         );
         let owner = Owner { vmid, pasid, tag };
-        self.processes.push(Process { owner, queues: 0 });
+        self.processes.push(Process {
+            owner,
+            queues: 0,
+            since: Instant::now(),
+            quantum: QUANTUM_UNIT * p.get(P::PROCESS_QUANTUM) as u32,
+            leaving: false,
+        });
         Some(owner)
     }
 
-    fn map_user_queue(&mut self, owner: Owner, p: &MapQueues) -> Placed {
+    /// Connects a queue; false when it is wrong, which is reported.
+    pub(super) fn map_user_queue(&mut self, slot: Slot, owner: Owner, p: &MapQueues) -> bool {
         let wrong = [
             ("QUEUE_SEL", p.get(MapQueues::QUEUE_SEL), 1),
             ("NUM_QUEUES", p.get(MapQueues::NUM_QUEUES), 1),
@@ -233,30 +243,27 @@ impl Firmware {
                 self.violation(format_args!(
                     "MAP_QUEUES of a run list: {name} is {value}, not {must}"
                 ));
-                return Placed::Refused;
+                return false;
             }
         }
         if p.get(MapQueues::ENGINE_SEL) != 0 || p.get(MapQueues::EXTENDED_ENGINE_SEL) != 0 {
             self.violation(format_args!("MAP_QUEUES: SDMA queues are not modelled"));
-            return Placed::Refused;
+            return false;
         }
         let kind = p.get(MapQueues::QUEUE_TYPE);
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
             self.violation(format_args!(
                 "MAP_QUEUES: queue type {kind} is not modelled"
             ));
-            return Placed::Refused;
+            return false;
         }
         let Some((queue, image)) = self.fetch_mqd(p, Role::User) else {
-            return Placed::Refused;
+            return false;
         };
         if !queue.aql {
             self.violation(format_args!("MAP_QUEUES: a PM4 user queue is not modelled"));
-            return Placed::Refused;
+            return false;
         }
-        let Some(slot) = self.free_slot() else {
-            return Placed::NoRoom(NO_HQD);
-        };
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
         }
@@ -264,11 +271,11 @@ impl Firmware {
         self.hqd(slot)
             .into_iter()
             .for_each(|h| h.is_static = kind == TYPE_STATIC);
-        Placed::At(slot)
+        true
     }
 
     /// An HQD for a user queue.
-    fn free_slot(&mut self) -> Option<Slot> {
+    pub(super) fn free_slot(&mut self) -> Option<Slot> {
         while let Some(bit) = self.slots.take() {
             // One that the driver set up by registers stays out.
             if let Some(slot) = Slot::from_bit(bit).filter(|slot| self.role(*slot).is_none()) {
@@ -285,6 +292,9 @@ impl Firmware {
         }
         let tag = (1..=u8::MAX).find(|tag| !self.tags.values().any(|used| used == tag))?;
         self.tags.insert(pasid, tag);
+        // Another process may have had it.
+        self.units.invalidate_code();
+        self.cu.invalidate_code();
         Some(tag)
     }
 }

@@ -11,3 +11,4 @@ mod queues;
 mod registers;
 mod rig;
 mod scheduler;
+mod turns;

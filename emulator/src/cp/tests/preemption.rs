@@ -12,7 +12,7 @@ use rkfd_hw::pm4::*;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 
 /// A dispatch of spin: packet, and where its flag is.
-fn spin(p: &Process<'_>, signal: u64) -> (KernelDispatch, u64) {
+pub fn spin(p: &Process<'_>, signal: u64) -> (KernelDispatch, u64) {
     let (flag, out) = (p.new_words(&[0]), p.alloc(64));
     let args = arguments(p, &pointers(&[flag, out]), 64, 64);
     (

@@ -51,16 +51,22 @@ pub struct Rig {
 impl Rig {
     /// A device with memory and interrupts set up, and no queue.
     pub fn bare(faults: &[Fault]) -> Self {
+        let trace = match std::env::var_os("RKFD_TRACE") {
+            Some(path) => Trace::to_file(path.as_ref()).unwrap(),
+            None => Trace::off(),
+        };
+        Self::traced(faults, trace)
+    }
+
+    /// The same with a trace.
+    pub fn traced(faults: &[Fault], trace: Arc<Trace>) -> Self {
         let report = Report::new(None);
         let config = Config {
             chip: Name::Mi308x.chip(),
             vram_size: VRAM,
             faults: Faults::new(faults),
             report: report.clone(),
-            trace: match std::env::var_os("RKFD_TRACE") {
-                Some(path) => Trace::to_file(path.as_ref()).unwrap(),
-                None => Trace::off(),
-            },
+            trace,
         };
         let device = Device::new(config).unwrap();
         let next = Cell::new(1 << 20);
@@ -97,7 +103,12 @@ impl Rig {
     }
 
     pub fn with(faults: &[Fault], vmids: u32, queues: u64) -> Self {
-        let rig = Self::bare(faults);
+        Self::bare(faults).scheduling(vmids, queues)
+    }
+
+    /// Starts KIQ and HIQ, with these resources.
+    pub fn scheduling(self, vmids: u32, queues: u64) -> Self {
+        let rig = self;
         rig.start_kiq();
         rig.start_hiq();
         let resources = SetResources::zeroed()
