@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Generate a chip's opcode table from LLVM's TableGen records.
+"""Generate the chips' opcode tables from LLVM's TableGen records.
 
-    opcodes.py RECORDS.json CPU OUT.rs
+    opcodes.py RECORDS.json TARGET_FOLDER
 
 RECORDS.json is `llvm-tblgen -dump-json AMDGPU.td`. Only facts leave it: which bits of which words
 make which mnemonic, how long the encoding is, which encoding family it belongs to and how many
@@ -12,27 +12,78 @@ hand in decode/.
 What is taken: records that are real encodings (not pseudo, not for the code generator or the
 assembler parser only) whose assembler predicates hold for CPU. The order of the rows is the order
 in which AMDGPUDisassembler.cpp tries its decoder tables, the more specific encoding first.
+
+Every chip has a table of its own, CPU/table.rs. The operations are shared, in ops.rs: what one chip
+does exactly as an older one under another name is one operation with two mnemonics.
 """
 import json
+import os
 import re
 import sys
 
-# AMDGPUDisassembler::getInstruction, the calls that a gfx9 part with gfx90a and gfx940
-# instructions reaches, in order.
-ORDER = {
-    8: ["GFX9_DL", "GFX940", "GFX90A", "GFX8", "GFX9"],
-    4: ["GFX8", "AMDGPU", "GFX9", "GFX90A"],
+# AMDGPUDisassembler::getInstruction: the decoder tables that a chip reaches by encoding size, in
+# order; and features that a chip has when nothing else is asked for.
+CHIPS = {
+    "gfx942": {
+        "order": {
+            8: ["GFX9_DL", "GFX940", "GFX90A", "GFX8", "GFX9"],
+            4: ["GFX8", "AMDGPU", "GFX9", "GFX90A"],
+        },
+        "features": set(),
+    },
+    "gfx1201": {
+        "order": {size: ["GFX12", "GFX12_FAKE16"] for size in (12, 8, 4)},
+        "features": {"FeatureWavefrontSize32"},
+    },
 }
-FAMILIES = ["SDWA", "DPP", "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "VOP3P", "VOP3", "VOP1", "VOP2",
-            "VOPC", "SMRD", "DS", "FLAT", "MUBUF", "MTBUF", "MIMG", "EXP", "VINTRP", "VINTERP"]
-RUST_FAMILY = {"SMRD": "Smem", "VINTERP": "Vintrp"}
+FAMILIES = ["SDWA", "DPP", "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "VOP3P", "VINTERP", "VOP3", "VOP1",
+            "VOP2", "VOPC", "SMRD", "DS", "FLAT", "MUBUF", "MTBUF", "MIMG", "VIMAGE", "VSAMPLE", "EXP",
+            "VINTRP", "LDSDIR"]
+RUST_FAMILY = {"SMRD": "Smem", "VINTERP": "Vintrp", "LDSDIR": "Vintrp", "VIMAGE": "Mimg", "VSAMPLE": "Mimg"}
+
+# Mnemonics of later chips for operations that gfx942 knows by another name.
+SAME = [(re.compile(f"^{pattern}$"), name) for pattern, name in [
+    (r"v_dual_(.*)", r"v_\1"),
+    (r"s_(add|sub)_co_([iu]32)", r"s_\1_\2"),
+    (r"s_add_co_ci_u32", "s_addc_u32"),
+    (r"s_sub_co_ci_u32", "s_subb_u32"),
+    (r"s_addk_co_i32", "s_addk_i32"),
+    (r"s_(and|or)_not1_(.*)", r"s_\1n2_\2"),
+    (r"s_(and|or)_not0_(.*)", r"s_\1n1_\2"),
+    (r"s_ctz_i32_(.*)", r"s_ff1_i32_\1"),
+    (r"s_clz_i32_u(32|64)", r"s_flbit_i32_b\1"),
+    (r"s_cls_(i32|i32_i64)", r"s_flbit_\1"),
+    (r"v_(add|sub|subrev)_nc_([iu]\d+)", r"v_\1_\2"),
+    (r"v_add_co_ci_u32", "v_addc_co_u32"),
+    (r"v_(sub|subrev)_co_ci_u32", r"v_\1b_co_u32"),
+    (r"v_subrevb_co_u32", "v_subbrev_co_u32"),
+    (r"v_mad_co_(.*)", r"v_mad_\1"),
+    (r"v_clz_i32_u32", "v_ffbh_u32"),
+    (r"v_cls_i32", "v_ffbh_i32"),
+    (r"v_ctz_i32_b32", "v_ffbl_b32"),
+    (r"v_mul_dx9_zero_f32", "v_mul_legacy_f32"),
+    (r"v_cvt_floor_i32_f32", "v_cvt_flr_i32_f32"),
+    (r"v_cvt_nearest_i32_f32", "v_cvt_rpi_i32_f32"),
+    (r"ds_load_2addr_stride64_(.*)", r"ds_read2st64_\1"),
+    (r"ds_load_2addr_(.*)", r"ds_read2_\1"),
+    (r"ds_store_2addr_stride64_(.*)", r"ds_write2st64_\1"),
+    (r"ds_store_2addr_(.*)", r"ds_write2_\1"),
+]]
+
+
+def operation_of(mnemonic, cpu):
+    """The shared operation's name."""
+    if cpu != "gfx942":
+        for pattern, name in SAME:
+            mnemonic = pattern.sub(name, mnemonic)
+    return mnemonic
 
 
 def features_of(records, cpu):
     """The CPU's features and everything that they imply."""
     model = next(r for r in records.values()
                  if isinstance(r, dict) and r.get("Name") == cpu and "ProcessorModel" in r["!superclasses"])
-    todo, have = [f["def"] for f in model["Features"]], set()
+    todo, have = [f["def"] for f in model["Features"]], set(CHIPS[cpu]["features"])
     while todo:
         name = todo.pop()
         if name not in have:
@@ -51,6 +102,8 @@ def holds(dag, have):
 
 def family_of(record):
     found = next((f for f in FAMILIES if record.get(f)), None)
+    if record["!name"].startswith("V_DUAL_"):
+        found = "VOPD"
     if found is None:
         raise SystemExit(f"{record['!name']}: no encoding family")
     return RUST_FAMILY.get(found, found.capitalize())
@@ -87,6 +140,10 @@ def operands_of(records, record):
     return out
 
 
+# No chip needs a third word to tell encodings apart.
+WORDS = (1 << 64) - 1
+
+
 def encoding_of(record):
     """(mask, value) of the bits that the record fixes."""
     mask = value = 0
@@ -97,12 +154,20 @@ def encoding_of(record):
     return mask, value
 
 
+def lane_permutations(name, size, mask, value):
+    """DPP8's first source is one of two codes, which the record leaves to its fetch-inactive bit."""
+    if "_dpp8" not in name:
+        return [(mask, value)]
+    shift = 32 if size == 12 else 0
+    return [(mask | 0x1ff << shift, value | code << shift) for code in (0xe9, 0xea)]
+
+
 def camel(mnemonic):
     return "".join(part.capitalize() for part in mnemonic.split("_"))
 
 
 def rows_of(records, cpu):
-    have = features_of(records, cpu)
+    have, order = features_of(records, cpu), CHIPS[cpu]["order"]
     held = {}
 
     def predicate(name):
@@ -117,7 +182,7 @@ def rows_of(records, cpu):
             continue
         size, space = record["Size"], record["DecoderNamespace"]
         if record.get("Namespace") != "AMDGPU" or record["isPseudo"] or record["isCodeGenOnly"] \
-                or record.get("isAsmParserOnly") or space not in ORDER.get(size, ()):
+                or record.get("isAsmParserOnly") or space not in order.get(size, ()):
             continue
         if not all(predicate(p["def"]) for p in record["Predicates"]):
             continue
@@ -125,12 +190,15 @@ def rows_of(records, cpu):
         if not mask:
             continue
         mnemonic = re.match(r"[a-z0-9_]+", record["AsmString"]).group()
+        if mnemonic == "v_illegal":  # zero, to which LLVM gives a name
+            continue
         mnemonic = re.sub(r"_(e32|e64|sdwa|dpp)$", "", mnemonic)
-        rows.append({
-            "key": (-size, ORDER[size].index(space), -bin(mask).count("1"), value, name),
-            "mask": mask, "value": value, "size": size, "mnemonic": mnemonic,
-            "family": family_of(record), "operands": operands_of(records, record),
-        })
+        for mask, value in lane_permutations(name, size, mask, value):
+            rows.append({
+                "key": (-size, order[size].index(space), -bin(mask).count("1"), value, name),
+                "mask": mask & WORDS, "value": value & WORDS, "size": size, "mnemonic": mnemonic,
+                "family": family_of(record), "operands": operands_of(records, record),
+            })
     rows.sort(key=lambda row: row["key"])
     seen, unique = set(), []
     for row in rows:
@@ -160,47 +228,57 @@ def widths(row):
             first("sdst") if "vdst" in operands else 0]
 
 
+HEAD = """// SPDX-License-Identifier: MIT OR Apache-2.0
+//! %s
+//!
+//! Written by generate/opcodes.py from LLVM 19.1.7's AMDGPU records; do not edit.
+"""
+
+
+def write_operations(path, names):
+    with open(path, "w") as out:
+        print(HEAD % f"The {len(names)} operations of all chips.", file=out)
+        print("/// Every operation that a chip knows, implemented here or not.", file=out)
+        print("#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]", file=out)
+        print("#[repr(u16)]\n#[rustfmt::skip]\n#[allow(missing_docs)]\npub enum Op {", file=out)
+        for name in names:
+            print(f"    {camel(name)},", file=out)
+        print("}\n\n/// The operations' names, indexed by `Op`: the mnemonic of the oldest chip.", file=out)
+        print(f"#[rustfmt::skip]\npub static NAMES: [&str; {len(names)}] = [", file=out)
+        for name in names:
+            print(f'    "{name}",', file=out)
+        print("];", file=out)
+
+
+def write_table(path, cpu, rows):
+    mnemonics = len({row["mnemonic"] for row in rows})
+    with open(path, "w") as out:
+        print(HEAD % f"{cpu}'s opcodes: {mnemonics} mnemonics in {len(rows)} encodings.", file=out)
+        print("use crate::decode::table::{Family::*, Row};\nuse crate::target::ops::Op;\n", file=out)
+        print("/// Encodings in the order in which they are tried: mask, value, bytes, family, mnemonic,", file=out)
+        print("/// operation, and the registers spanned by destination, three sources and scalar destination.", file=out)
+        print(f"#[rustfmt::skip]\npub static ROWS: [Row; {len(rows)}] = [", file=out)
+        for row in rows:
+            print(f"    Row::new({row['mask']:#x}, {row['value']:#x}, {row['size']}, {row['family']}, "
+                  f"\"{row['mnemonic']}\", Op::{camel(row['operation'])}, {widths(row)}),", file=out)
+        print("];", file=out)
+    print(f"{cpu}: {mnemonics} mnemonics, {len(rows)} encodings", file=sys.stderr)
+
+
 def main():
-    source, cpu, target = sys.argv[1:4]
+    source, folder = sys.argv[1:3]
     with open(source) as file:
         records = json.load(file)
-    rows = rows_of(records, cpu)
-    names = sorted({row["mnemonic"] for row in rows})
-    with open(target, "w") as out:
-        say = lambda line="": print(line, file=out)
-        say("// SPDX-License-Identifier: MIT OR Apache-2.0")
-        say(f"//! {cpu}'s opcodes: {len(names)} mnemonics in {len(rows)} encodings.")
-        say("//!")
-        say("//! Written by generate/opcodes.py from LLVM 19.1.7's AMDGPU records; do not edit.")
-        say()
-        say("use crate::decode::table::{Family::*, Row};")
-        say()
-        say("/// Every operation that the chip knows, implemented here or not.")
-        say("#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]")
-        say("#[repr(u16)]")
-        say("#[rustfmt::skip]")
-        say("#[allow(missing_docs)]")
-        say("pub enum Op {")
-        for name in names:
-            say(f"    {camel(name)},")
-        say("}")
-        say()
-        say("/// Mnemonics, indexed by `Op`.")
-        say("#[rustfmt::skip]")
-        say(f"pub static NAMES: [&str; {len(names)}] = [")
-        for name in names:
-            say(f'    "{name}",')
-        say("];")
-        say()
-        say("/// Encodings in the order in which they are tried: mask, value, bytes, family, operation,")
-        say("/// and the registers spanned by destination, three sources and scalar destination.")
-        say("#[rustfmt::skip]")
-        say(f"pub static ROWS: [Row; {len(rows)}] = [")
+    operations = set()
+    for cpu in CHIPS:
+        rows = rows_of(records, cpu)
         for row in rows:
-            say(f"    Row::new({row['mask']:#x}, {row['value']:#x}, {row['size']}, {row['family']}, "
-                f"Op::{camel(row['mnemonic'])}, {widths(row)}),")
-        say("];")
-    print(f"{cpu}: {len(names)} mnemonics, {len(rows)} encodings", file=sys.stderr)
+            row["operation"] = operation_of(row["mnemonic"], cpu)
+        operations |= {row["operation"] for row in rows}
+        os.makedirs(f"{folder}/{cpu}", exist_ok=True)
+        write_table(f"{folder}/{cpu}/table.rs", cpu, rows)
+    write_operations(f"{folder}/ops.rs", sorted(operations))
+    print(f"{len(operations)} operations", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A compute unit: the caches that its workgroups share.
 
-use crate::decode::{decode, DecodeError, Inst};
+use crate::decode::{DecodeError, Inst};
 use crate::fault::FaultKind;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::memory::{Access, Env, Tlb, PAGE};
+use crate::target::{Target, GFX942};
 use std::collections::HashMap;
 
 /// What a dword of code turned out to be.
@@ -35,8 +36,8 @@ pub struct Statistics {
 }
 
 /// Translation and instruction caches, for one host thread.
-#[derive(Default)]
 pub struct ComputeUnit {
+    target: &'static Target,
     pub(crate) tlb: Tlb,
     pages: Vec<CodePage>,
     index: HashMap<(u8, u64), usize>,
@@ -46,10 +47,35 @@ pub struct ComputeUnit {
     decoded: u64,
 }
 
+impl Default for ComputeUnit {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ComputeUnit {
-    /// An idle compute unit with empty caches.
+    /// An idle compute unit of a gfx942 with empty caches.
     pub fn new() -> Self {
-        Self::default()
+        Self::for_target(&GFX942)
+    }
+
+    /// An idle compute unit of a chip, with empty caches.
+    pub fn for_target(target: &'static Target) -> Self {
+        Self {
+            target,
+            tlb: Tlb::default(),
+            pages: Vec::new(),
+            index: HashMap::new(),
+            instructions: 0,
+            waves: 0,
+            workgroups: 0,
+            decoded: 0,
+        }
+    }
+
+    /// The chip.
+    pub fn target(&self) -> &'static Target {
+        self.target
     }
 
     /// Forget decoded instructions: the packet processor's instruction cache invalidation.
@@ -90,7 +116,7 @@ impl ComputeUnit {
         for (n, byte) in bytes.iter_mut().enumerate() {
             *byte = page.load_u8(va as usize % PAGE + n);
         }
-        Kernel::parse(va, &bytes)
+        Kernel::parse_for(self.target, va, &bytes)
     }
 
     /// Drop what the embedder's flush made stale.
@@ -112,7 +138,7 @@ impl ComputeUnit {
             })
     }
 
-    /// The instruction at `pc` of code page `page`.
+    /// The instruction at `pc` of code page `page`, and the translations besides.
     #[inline]
     pub(crate) fn fetch<E: Env>(
         &mut self,
@@ -120,10 +146,14 @@ impl ComputeUnit {
         vmid: u8,
         page: usize,
         pc: u64,
-    ) -> Result<Inst, FaultKind> {
-        match self.pages[page][pc as usize % PAGE / 4] {
-            Slot::Inst(inst) => Ok(inst),
-            _ => self.decode(env, vmid, page, pc),
+    ) -> Result<(&Inst, &mut Tlb), FaultKind> {
+        let slot = pc as usize % PAGE / 4;
+        if !matches!(self.pages[page][slot], Slot::Inst(_)) {
+            self.decode(env, vmid, page, pc)?;
+        }
+        match &self.pages[page][slot] {
+            Slot::Inst(inst) => Ok((inst, &mut self.tlb)),
+            _ => Err(FaultKind::Undecodable),
         }
     }
 
@@ -134,17 +164,17 @@ impl ComputeUnit {
         vmid: u8,
         page: usize,
         pc: u64,
-    ) -> Result<Inst, FaultKind> {
+    ) -> Result<(), FaultKind> {
         let words = self.words(env, vmid, pc)?;
         self.decoded += 1;
         let slot = &mut self.pages[page][pc as usize % PAGE / 4];
-        match decode(words) {
+        match self.target.decode(words) {
             Ok(inst) => {
                 if let Some(what) = inst.unsupported() {
                     return Err(FaultKind::Unsupported(what));
                 }
                 *slot = Slot::Inst(inst);
-                Ok(inst)
+                Ok(())
             }
             Err(error) => {
                 *slot = Slot::Bad;
@@ -158,25 +188,23 @@ impl ComputeUnit {
         }
     }
 
-    /// The two words at `pc`; the second is zero where it cannot be fetched.
+    /// The three words at `pc`; those that cannot be fetched are zero.
     pub(crate) fn words<E: Env>(
         &mut self,
         env: &mut E,
         vmid: u8,
         pc: u64,
-    ) -> Result<[u32; 2], FaultKind> {
-        let at = pc as usize % PAGE;
-        let page = self.tlb.page(env, vmid, pc, Access::Execute)?;
-        let low = page.load_u32(at);
-        if at + 8 <= PAGE {
-            return Ok([low, page.load_u32(at + 4)]);
+    ) -> Result<[u32; 3], FaultKind> {
+        let mut words = [0; 3];
+        for (n, word) in words.iter_mut().enumerate() {
+            let va = pc.wrapping_add(4 * n as u64);
+            match self.tlb.page(env, vmid, va, Access::Execute) {
+                Ok(page) => *word = page.load_u32(va as usize % PAGE),
+                // An instruction may go on in the next page; a short one may be the last there is.
+                Err(fault) if n == 0 => return Err(fault.into()),
+                Err(_) => break,
+            }
         }
-        // An instruction of 8 bytes may go on in the next page; one of 4 may be the last there is.
-        let next = pc.wrapping_add(4);
-        let high = self
-            .tlb
-            .page(env, vmid, next, Access::Execute)
-            .map(|page| page.load_u32(0));
-        Ok([low, high.unwrap_or(0)])
+        Ok(words)
     }
 }

@@ -32,7 +32,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The instruction's address.
     pub pc: u64,
-    /// Its words.
+    /// Its first words.
     pub words: [u32; 2],
     /// Its mnemonic, if it has one.
     pub mnemonic: Option<&'static str>,

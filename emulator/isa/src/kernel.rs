@@ -2,10 +2,12 @@
 //! The 64-byte kernel descriptor that a dispatch packet's `kernel_object` points at.
 //!
 //! Layout: LLVM, "User Guide for AMDGPU Backend", "Code Object V3 Kernel Descriptor", and the
-//! compute_pgm_rsrc1/2/3 tables for GFX9 and GFX90A/GFX940. A reserved bit that is set, or a
+//! compute_pgm_rsrc2 table; rsrc1 and 3 are the chips' own. A reserved bit that is set, or a
 //! feature that is not emulated, is a named error.
 
+use crate::decode::bits;
 use crate::memory::MemoryFault;
+use crate::target::{Target, GFX942};
 use std::fmt;
 
 /// Bytes of a descriptor.
@@ -62,6 +64,8 @@ pub struct Kernel {
     pub private_segment_fixed_size: u32,
     /// Kernel argument bytes.
     pub kernarg_size: u32,
+    /// Lanes of a wave.
+    pub lanes: u32,
     /// Vector registers, of both kinds.
     pub vgprs: u16,
     /// First accumulation register among them.
@@ -87,13 +91,59 @@ pub struct Kernel {
     pub preload: (u32, u32),
 }
 
-const fn bits(word: u32, low: u32, count: u32) -> u32 {
-    (word >> low) & ((1 << count) - 1)
+/// What a chip reads in its own way.
+pub struct Registers {
+    /// compute_pgm_rsrc1.
+    pub rsrc1: u32,
+    /// compute_pgm_rsrc3.
+    pub rsrc3: u32,
+    /// ENABLE_WAVEFRONT_SIZE32.
+    pub wave32: bool,
+    /// kernarg_preload.
+    pub preload: u32,
+}
+
+impl Registers {
+    /// Refuse a field that is not zero.
+    pub fn zero(
+        &self,
+        register: u32,
+        low: u32,
+        count: u32,
+        name: &'static str,
+    ) -> Result<(), DescriptorError> {
+        if bits(register, low, count) == 0 {
+            Ok(())
+        } else {
+            Err(DescriptorError::Reserved(name))
+        }
+    }
+}
+
+/// What a wave of a kernel gets.
+pub struct Allocation {
+    /// Lanes.
+    pub lanes: u32,
+    /// Vector registers, of both kinds.
+    pub vgprs: u16,
+    /// First accumulation register among them.
+    pub accum_offset: u16,
+    /// MODE at the start.
+    pub mode: u32,
 }
 
 impl Kernel {
-    /// Take apart the descriptor that lies at `va`.
+    /// Take apart the descriptor of a gfx942 kernel that lies at `va`.
     pub fn parse(va: u64, bytes: &[u8; DESCRIPTOR_SIZE]) -> Result<Self, DescriptorError> {
+        Self::parse_for(&GFX942, va, bytes)
+    }
+
+    /// Take apart the descriptor of a chip's kernel that lies at `va`.
+    pub fn parse_for(
+        target: &Target,
+        va: u64,
+        bytes: &[u8; DESCRIPTOR_SIZE],
+    ) -> Result<Self, DescriptorError> {
         use DescriptorError::{Reserved, Unsupported};
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -108,26 +158,6 @@ impl Kernel {
         let properties = word(56) & 0xffff;
         let preload = word(56) >> 16;
 
-        // rsrc1: VGPRs 5:0, SGPRs 9:6, priority 11:10, float mode 19:12, priv 20, dx10_clamp 21,
-        // debug 22, ieee 23, bulky 24, cdbg_user 25, fp16_ovfl 26.
-        check(
-            bits(rsrc1, 10, 2) == 0,
-            Reserved("compute_pgm_rsrc1.PRIORITY"),
-        )?;
-        check(bits(rsrc1, 20, 1) == 0, Reserved("compute_pgm_rsrc1.PRIV"))?;
-        check(
-            bits(rsrc1, 22, 1) == 0,
-            Reserved("compute_pgm_rsrc1.DEBUG_MODE"),
-        )?;
-        check(
-            bits(rsrc1, 24, 2) == 0,
-            Reserved("compute_pgm_rsrc1.BULKY or CDBG_USER"),
-        )?;
-        check(bits(rsrc1, 26, 1) == 0, Unsupported("FP16_OVFL"))?;
-        check(
-            bits(rsrc1, 27, 5) == 0,
-            Reserved("compute_pgm_rsrc1 bits 31:27"),
-        )?;
         // rsrc2: scratch 0, user SGPRs 5:1, trap handler 6, workgroup ids 9:7, info 10, work item
         // id 12:11, exceptions 14:13 and 30:24, LDS size 23:15 (the packet's counts), 31 reserved.
         check(
@@ -150,17 +180,17 @@ impl Kernel {
             bits(rsrc2, 11, 2) != 3,
             Reserved("compute_pgm_rsrc2.ENABLE_VGPR_WORKITEM_ID"),
         )?;
-        // rsrc3: ACCUM_OFFSET 5:0, TG_SPLIT 16.
-        check(rsrc3 & !0x1_003f == 0, Reserved("compute_pgm_rsrc3"))?;
-        check(bits(rsrc3, 16, 1) == 0, Unsupported("TG_SPLIT"))?;
         check(
             bits(properties, 7, 3) == 0 && bits(properties, 12, 4) == 0,
             Reserved("kernel_code_properties"),
         )?;
-        check(
-            bits(properties, 10, 1) == 0,
-            Unsupported("ENABLE_WAVEFRONT_SIZE32 on gfx942"),
-        )?;
+        let registers = Registers {
+            rsrc1,
+            rsrc3,
+            wave32: bits(properties, 10, 1) == 1,
+            preload,
+        };
+        let allocation = (target.registers)(&registers)?;
         let user = UserSgprs {
             private_segment_buffer: bits(properties, 0, 1) == 1,
             dispatch_ptr: bits(properties, 1, 1) == 1,
@@ -185,10 +215,10 @@ impl Kernel {
             group_segment_fixed_size: word(0),
             private_segment_fixed_size: word(4),
             kernarg_size: word(8),
-            vgprs: (bits(rsrc1, 0, 6) as u16 + 1) * 8,
-            accum_offset: (bits(rsrc3, 0, 6) as u16 + 1) * 4,
-            // float mode, dx10_clamp and ieee are MODE's bits 7:0, 8 and 9.
-            mode: bits(rsrc1, 12, 8) | (bits(rsrc1, 21, 1) << 8) | (bits(rsrc1, 23, 1) << 9),
+            lanes: allocation.lanes,
+            vgprs: allocation.vgprs,
+            accum_offset: allocation.accum_offset,
+            mode: allocation.mode,
             user,
             user_count: bits(rsrc2, 1, 5),
             workgroup_id: [

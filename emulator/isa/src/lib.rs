@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An AMD compute unit in software: it decodes and executes gfx942 code, whole waves at a time.
+//! An AMD compute unit in software: it decodes and executes gfx942 and gfx1201
+//! code, whole waves at a time.
 //!
 //! The crate knows nothing of PCI, rings or page tables. The embedder gives it translated pages
 //! ([`Env`]), a kernel descriptor and a dispatch packet's fields, and runs workgroups in slices of
@@ -22,5 +23,6 @@ pub use cu::{ComputeUnit, Statistics};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, HostPage, MemoryFault, Reason};
+pub use target::{Target, GFX1201, GFX942};
 pub use wave::Apertures;
 pub use workgroup::{Dispatch, LaunchError, Outcome, Scratch, Workgroup};

@@ -2,6 +2,7 @@
 //! A wave's registers and how operands are read from them.
 
 use crate::decode::{code, Inst};
+use crate::target::Scalars;
 
 /// LDS and private apertures, from SH_MEM_BASES.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +29,22 @@ impl Apertures {
 pub enum State {
     /// Ready to run.
     Running,
-    /// Waits for its workgroup at s_barrier.
+    /// Waits for its workgroup at s_barrier or s_barrier_wait.
     Barrier,
     /// Reached s_endpgm.
     Done,
+}
+
+/// How far a wave is with its workgroup's barrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Barrier {
+    /// Nothing to do with it.
+    #[default]
+    Idle,
+    /// Has arrived; others have not.
+    Signalled,
+    /// All have arrived, and it has not waited yet.
+    Complete,
 }
 
 /// MODE bits (CDNA3 ISA, section 3.3).
@@ -48,8 +61,9 @@ pub mod mode {
 
 /// One wave of `L` lanes.
 pub struct Wave<const L: usize> {
-    /// Scalar registers by operand code: s0-s101, FLAT_SCRATCH, XNACK_MASK, VCC, TTMP, M0, EXEC.
-    pub s: [u32; 128],
+    /// Scalar registers by operand code: gfx9's s0-s101, FLAT_SCRATCH and XNACK_MASK or gfx12's
+    /// s0-s105, then VCC, TTMP, M0 and EXEC. Those above are written as NULL and never read.
+    pub s: Scalars,
     /// Vector registers, then accumulation registers from `acc_base`.
     pub v: Vec<[u32; L]>,
     /// First accumulation register.
@@ -62,6 +76,8 @@ pub struct Wave<const L: usize> {
     pub mode: u32,
     /// What it is doing.
     pub state: State,
+    /// How far it is with the barrier.
+    pub barrier: Barrier,
     /// Flat apertures.
     pub apertures: Apertures,
     /// Base of the wave's scratch, and its bytes (all lanes).
@@ -112,7 +128,7 @@ impl<const L: usize> Wave<L> {
     /// EXEC.
     #[inline]
     pub fn exec(&self) -> u64 {
-        self.pair(code::EXEC)
+        self.lane_mask(code::EXEC)
     }
 
     /// Every lane of a wave.
@@ -121,27 +137,58 @@ impl<const L: usize> Wave<L> {
     /// VCC.
     #[inline]
     pub fn vcc(&self) -> u64 {
-        self.pair(code::VCC)
+        self.lane_mask(code::VCC)
+    }
+
+    /// A mask with a bit for each lane: one register for 32 lanes, two for 64.
+    #[inline]
+    pub fn lane_mask(&self, at: u16) -> u64 {
+        if L <= 32 {
+            u64::from(self.s[at as u8 as usize])
+        } else {
+            self.pair(at)
+        }
+    }
+
+    /// Set a mask with a bit for each lane.
+    #[inline]
+    pub fn set_mask(&mut self, at: u16, mask: u64) {
+        if L <= 32 {
+            self.set(at, mask as u32);
+        } else {
+            self.set_pair(at, mask);
+        }
+    }
+
+    /// A mask operand.
+    #[inline]
+    pub fn mask(&self, operand: u16) -> u64 {
+        if L <= 32 {
+            u64::from(self.scalar(operand, 0))
+        } else {
+            self.scalar64(operand, 0, Wide::Unsigned)
+        }
     }
 
     /// A 64-bit scalar register pair.
     #[inline]
     pub fn pair(&self, at: u16) -> u64 {
-        let at = (at & 127) as usize;
-        u64::from(self.s[at]) | (u64::from(self.s[(at + 1) & 127]) << 32)
+        let at = at as u8;
+        u64::from(self.s[at as usize]) | (u64::from(self.s[at.wrapping_add(1) as usize]) << 32)
     }
 
     /// Set a scalar register.
     #[inline]
     pub fn set(&mut self, at: u16, value: u32) {
-        self.s[(at & 127) as usize] = value;
+        self.s[at as u8 as usize] = value;
     }
 
     /// Set a scalar register pair.
     #[inline]
     pub fn set_pair(&mut self, at: u16, value: u64) {
-        self.s[(at & 127) as usize] = value as u32;
-        self.s[((at + 1) & 127) as usize] = (value >> 32) as u32;
+        let at = at as u8;
+        self.s[at as usize] = value as u32;
+        self.s[at.wrapping_add(1) as usize] = (value >> 32) as u32;
     }
 
     /// A scalar operand of 32 bits.
@@ -272,6 +319,6 @@ impl<const L: usize> Wave<L> {
     /// Write a lane mask: active lanes from `mask`, inactive ones zero.
     #[inline]
     pub fn put_mask(&mut self, at: u16, mask: u64) {
-        self.set_pair(at, mask & self.exec());
+        self.set_mask(at, mask & self.exec());
     }
 }

@@ -7,7 +7,8 @@ use crate::exec::{self, Context, Next};
 use crate::fault::{Fault, FaultKind};
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
-use crate::wave::{Apertures, State, Wave};
+use crate::target::Start;
+use crate::wave::{Apertures, Barrier, State, Wave};
 use std::fmt;
 
 /// Fields of a dispatch packet and of its queue that waves see.
@@ -55,7 +56,8 @@ pub enum LaunchError {
     GroupSegment,
     /// The packet gives less scratch than the code needs, or there is not that much.
     PrivateSegment,
-    /// More than 512 vector registers, or accumulation registers that begin past the end.
+    /// More than 512 vector registers, accumulation registers that begin past the end, or registers
+    /// of another number of lanes than the workgroup's.
     Registers,
     /// User SGPRs beyond the 16 that hardware has, or a preload that was not provided.
     UserSgprs,
@@ -68,7 +70,9 @@ impl fmt::Display for LaunchError {
             Self::Grid => "grid size: a dimension is 0, or the workgroup lies outside",
             Self::GroupSegment => "group segment: less than the kernel needs, or more than 64 KiB",
             Self::PrivateSegment => "private segment: less than the kernel needs, or than there is",
-            Self::Registers => "vector registers: more than 512, or ACCUM_OFFSET beyond them",
+            Self::Registers => {
+                "vector registers: more than 512, ACCUM_OFFSET beyond them, or another wave size"
+            }
             Self::UserSgprs => "user SGPRs: kernel arguments to preload were not provided",
         })
     }
@@ -138,7 +142,7 @@ impl<const L: usize> Workgroup<L> {
         if too_small || (d.private_segment_size > 0 && scratch.wave_size < needed) {
             return Err(LaunchError::PrivateSegment);
         }
-        if kernel.vgprs > 512 || kernel.accum_offset > 256 {
+        if kernel.vgprs > 512 || kernel.accum_offset > 256 || kernel.lanes as usize != L {
             return Err(LaunchError::Registers);
         }
         if (preloaded.len() as u64) < u64::from(kernel.preload.0) {
@@ -150,13 +154,14 @@ impl<const L: usize> Workgroup<L> {
         let mut waves = Vec::with_capacity(count as usize);
         for index in 0..count {
             let mut wave = Wave {
-                s: [0; 128],
+                s: [0; 256],
                 v: vec![[0; L]; kernel.vgprs.max(1) as usize],
                 acc_base: kernel.accum_offset,
                 pc: kernel.entry,
                 scc: false,
                 mode: kernel.mode,
                 state: State::Running,
+                barrier: Barrier::Idle,
                 apertures: d.apertures,
                 scratch: (
                     scratch
@@ -166,7 +171,16 @@ impl<const L: usize> Workgroup<L> {
                 ),
                 index,
             };
-            scalars(&mut wave, kernel, d, id, index == 0, preloaded, count);
+            user_scalars(&mut wave, kernel, d, preloaded);
+            let start = Start {
+                kernel,
+                dispatch: d,
+                id,
+                wave: index,
+                waves: count,
+                scratch: wave.scratch.0,
+            };
+            (cu.target().start)(&mut wave.s, &start);
             let first = u64::from(index) * lanes;
             let active = (all - first).min(lanes);
             for lane in 0..active {
@@ -232,16 +246,19 @@ impl<const L: usize> Workgroup<L> {
         }
     }
 
-    /// When every wave that has not ended waits, all go on.
+    /// When every wave that has not ended has arrived, all go on.
     fn release_barrier(&mut self) {
-        let mut waits = self
-            .waves
-            .iter()
-            .filter(|w| w.state != State::Done)
-            .peekable();
-        if waits.peek().is_some() && waits.all(|w| w.state == State::Barrier) {
-            for wave in self.waves.iter_mut().filter(|w| w.state == State::Barrier) {
+        let going = |w: &&mut Wave<L>| w.state != State::Done;
+        let arrived = |w: &Wave<L>| w.barrier == Barrier::Signalled;
+        if !self.waves.iter_mut().filter(going).all(|w| arrived(w)) {
+            return;
+        }
+        for wave in self.waves.iter_mut().filter(going) {
+            if wave.state == State::Barrier {
                 wave.state = State::Running;
+                wave.barrier = Barrier::Idle;
+            } else {
+                wave.barrier = Barrier::Complete;
             }
         }
     }
@@ -262,8 +279,8 @@ impl<const L: usize> Workgroup<L> {
                 page_number = pc / PAGE as u64;
                 page = cu.code_page(self.vmid, pc);
             }
-            let inst = match cu.fetch(env, self.vmid, page, pc) {
-                Ok(inst) => inst,
+            let (inst, tlb) = match cu.fetch(env, self.vmid, page, pc) {
+                Ok(found) => found,
                 Err(kind) => return (used, Err(kind)),
             };
             let registers = wave.v.len() as u16;
@@ -275,11 +292,11 @@ impl<const L: usize> Workgroup<L> {
             wave.pc = pc.wrapping_add(u64::from(inst.size));
             let mut context = Context {
                 env,
-                tlb: &mut cu.tlb,
+                tlb,
                 lds: &mut self.lds,
                 vmid: self.vmid,
             };
-            match exec::execute(wave, &inst, &mut context) {
+            match exec::execute(wave, inst, &mut context) {
                 Ok(Next::Go) => {}
                 Ok(Next::Yield) => return (used + 1, Ok(())),
                 Ok(Next::Barrier) => {
@@ -307,12 +324,12 @@ impl<const L: usize> Workgroup<L> {
         kind: FaultKind,
     ) -> Fault {
         let pc = self.waves[turn].pc;
-        let words = cu.words(env, self.vmid, pc).unwrap_or([0; 2]);
-        let mnemonic = crate::decode::table::find(words[0], words[1]).map(|row| row.op.name());
+        let words = cu.words(env, self.vmid, pc).unwrap_or([0; 3]);
+        let mnemonic = cu.target().find(words).map(|row| row.mnemonic);
         Fault {
             kind,
             pc,
-            words,
+            words: [words[0], words[1]],
             mnemonic,
             wave: turn as u32,
             workgroup: self.id,
@@ -340,15 +357,12 @@ impl<const L: usize> Workgroup<L> {
     }
 }
 
-/// User SGPRs in the descriptor's order, then the system ones.
-fn scalars<const L: usize>(
+/// User SGPRs in the descriptor's order.
+fn user_scalars<const L: usize>(
     wave: &mut Wave<L>,
     kernel: &Kernel,
     d: &Dispatch,
-    id: [u32; 3],
-    first: bool,
     preloaded: &[u32],
-    waves: u32,
 ) {
     let mut at = 0;
     let mut pair = |wave: &mut Wave<L>, wanted: bool, value: u64| {
@@ -369,18 +383,4 @@ fn scalars<const L: usize>(
         wave.set(at, value);
         at += 1;
     }
-    // System SGPRs follow the user SGPRs' count, not the last that was used.
-    let mut at = kernel.user_count as u16;
-    for (wanted, id) in kernel.workgroup_id.into_iter().zip(id) {
-        if wanted {
-            wave.set(at, id);
-            at += 1;
-        }
-    }
-    if kernel.workgroup_info {
-        wave.set(at, (u32::from(first) << 31) | waves);
-    }
-    // Architected flat scratch.
-    let base = wave.scratch.0;
-    wave.set_pair(102, base);
 }

@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The extended kernels: calls and recursion, private arrays, 64-bit division, floating division
-//! and square root, half precision, atomics of every kind, cross-lane operations, traps.
+//! and square root, half precision, traps.
 
 mod common;
 use common::*;
 use rkfd_isa::*;
 
 const N: usize = 256;
-
-type Setup<'a> = &'a dyn Fn(&mut Flat) -> (Args, Vec<(u64, Vec<u32>)>);
-
-fn check(file: &str, kernel: &str, grid: [u32; 3], group: [u16; 3], setup: Setup) {
-    for level in 0..=3 {
-        let mut memory = Flat::new(32 << 20);
-        let mut cu = ComputeUnit::new();
-        let code = load(&mut memory, &compile(file, level));
-        let (args, outputs) = setup(&mut memory);
-        let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
-        if let Err(fault) = launch.run(&mut memory, &mut cu, 997) {
-            panic!("{kernel} -O{level}: {fault}");
-        }
-        for (out, expected) in outputs {
-            let got = memory.words(out, expected.len());
-            if let Some(at) = got.iter().zip(&expected).position(|(a, b)| a != b) {
-                panic!(
-                    "{kernel} -O{level}: word {at} is {:#x}, the CPU has {:#x}",
-                    got[at], expected[at]
-                );
-            }
-        }
-    }
-    println!("{kernel}: equal at -O0 to -O3");
-}
-
-fn ints(seed: u64, n: usize) -> Vec<u32> {
-    let mut r = Random(seed);
-    (0..n).map(|_| r.u32()).collect()
-}
 
 fn longs(seed: u64, n: usize) -> Vec<u64> {
     let mut r = Random(seed);
@@ -67,12 +37,6 @@ fn wild(seed: u64, n: usize) -> Vec<f32> {
                 r.u32()
             })
         })
-        .collect()
-}
-
-fn halves(v: &[u64]) -> Vec<u32> {
-    v.iter()
-        .flat_map(|v| [*v as u32, (*v >> 32) as u32])
         .collect()
 }
 
@@ -236,10 +200,10 @@ fn bitonic_step_and_wide_copies() {
 fn floating_division_is_ieee() {
     // NaN results are compared as NaN: which one is not specified by IEEE.
     let (a, b) = (wild(10, 4096), wild(11, 4096));
-    for level in 0..=3 {
+    for (target, level) in everywhere() {
         let mut memory = Flat::new(32 << 20);
-        let mut cu = ComputeUnit::new();
-        let code = load(&mut memory, &compile("x_fp", level));
+        let mut cu = ComputeUnit::for_target(target);
+        let code = load(&mut memory, &compile(target, "x_fp", level));
         let (pa, pb, out) = (memory.put(&a), memory.put(&b), memory.alloc(4 * 4096));
         let args = Args::default().u64(pa).u64(pb).u64(out).u32(4096);
         prepare(&mut memory, &mut cu, &code, "fdiv", args, [4096, 1, 1], ONE)
@@ -539,10 +503,10 @@ fn private_arrays_and_function_pointers() {
 
 #[test]
 fn trap() {
-    for level in 0..=3 {
+    for (target, level) in everywhere() {
         let mut memory = Flat::new(32 << 20);
-        let mut cu = ComputeUnit::new();
-        let code = load(&mut memory, &compile("x_stack", level));
+        let mut cu = ComputeUnit::for_target(target);
+        let code = load(&mut memory, &compile(target, "x_stack", level));
         let out = memory.alloc(4096);
         let args = Args::default().u64(out).u32(70);
         let launch = prepare(&mut memory, &mut cu, &code, "trapk", args, [128, 1, 1], ONE);
@@ -555,75 +519,4 @@ fn trap() {
             "-O{level}"
         );
     }
-}
-
-#[test]
-fn atomics() {
-    check("x_sync", "atoms", GRID, ONE, &|m| {
-        let n = N as u64;
-        let (a, b, f, c) = (m.alloc(4096), m.alloc(4096), m.alloc(4096), m.alloc(4096));
-        let xor = (0..N as u32).fold(0, |x, i| x ^ i);
-        // One group after the other in lane order: the exchange hands each value to the next.
-        let exchanged = (0..N as u32 - 1).sum::<u32>();
-        let args = Args::default().u64(a).u64(b).u64(f).u64(c).u32(N as u32);
-        (
-            args,
-            vec![
-                (a, vec![u32::MAX, xor, N as u32 - 1, exchanged]),
-                (b, vec![(n * (n - 1) / 2) as u32, 0]),
-                (f, vec![(N as f32).to_bits()]),
-                (c, vec![N as u32 - 1, 0]),
-            ],
-        )
-    });
-}
-
-#[test]
-fn spin_lock_and_signal() {
-    check("x_sync", "spinlock", [256, 1, 1], ONE, &|m| {
-        let (lock, count) = (m.alloc(4096), m.alloc(4096));
-        (
-            Args::default().u64(lock).u64(count).u32(10),
-            vec![(lock, vec![0]), (count, vec![40])],
-        )
-    });
-    check("x_sync", "signal_host", [64, 1, 1], ONE, &|m| {
-        let (signal, time) = (m.alloc(4096), m.alloc(4096));
-        (
-            Args::default()
-                .u64(signal)
-                .u64(0x1234_5678_9abc_def0)
-                .u64(time),
-            vec![(signal, vec![0x9abc_def0, 0x1234_5678]), (time, vec![1, 0])],
-        )
-    });
-}
-
-#[test]
-fn cross_lane() {
-    check("x_sync", "shfl_reduce", GRID, ONE, &|m| {
-        let a = ints(20, N);
-        let sum = a.iter().take(200).fold(0u32, |s, v| s.wrapping_add(*v));
-        let (p, out) = (m.put(&a), m.alloc(4096));
-        (
-            Args::default().u64(p).u64(out).u32(200),
-            vec![(out, vec![sum])],
-        )
-    });
-    check("x_sync", "ballotk", GRID, ONE, &|m| {
-        let a: Vec<u32> = ints(21, N).iter().map(|v| v % 200).collect();
-        let r: Vec<u64> = (0..N / 64)
-            .map(|g| {
-                let mask = (0..64).fold(0u64, |s, l| {
-                    s | (u64::from(g * 64 + l < 230 && a[g * 64 + l] > 100) << l)
-                });
-                mask.wrapping_add(g as u64 * 64)
-            })
-            .collect();
-        let (p, out) = (m.put(&a), m.alloc(4096));
-        (
-            Args::default().u64(p).u64(out).u32(230),
-            vec![(out, halves(&r))],
-        )
-    });
 }

@@ -159,7 +159,7 @@ fn memory_faults_say_where() {
 fn read_only_memory() {
     let mut memory = Flat::new(8 << 20);
     let mut cu = ComputeUnit::new();
-    let code = load(&mut memory, &compile("vadd", 3));
+    let code = load(&mut memory, &compile(&GFX942, "vadd", 3));
     let p = memory.alloc(4096);
     memory.read_only = p..p + 4096;
     let args = Args::default().u64(p).u64(p).u64(p).u32(64);
@@ -193,7 +193,7 @@ fn stale_translations_need_a_flush() {
     // Until the embedder's epoch changes, the old right is used; afterwards the new one.
     let mut memory = Flat::new(8 << 20);
     let mut cu = ComputeUnit::new();
-    let code = load(&mut memory, &compile("vadd", 3));
+    let code = load(&mut memory, &compile(&GFX942, "vadd", 3));
     let p = memory.alloc(4096);
     let args = Args::default().u64(p).u64(p).u64(p).u32(64);
     let launch = prepare(
@@ -240,7 +240,7 @@ fn one_flipped_bit_of_code_is_noticed() {
         (0..64).map(|v| v as f32 * 1.5).collect(),
         (0..64).map(|v| 3.0 - v as f32).collect(),
     );
-    let elf = compile("vadd", 3);
+    let elf = compile(&GFX942, "vadd", 3);
     // Every bit of every instruction up to s_endpgm.
     let run = |flip: Option<(u64, u32)>| -> Result<Vec<u32>, String> {
         let mut memory = Flat::new(4 << 20);
@@ -305,7 +305,7 @@ fn random_code_never_panics() {
                 let word = r.u32();
                 // Half of the words start a real encoding, so that operands get wild, not opcodes.
                 if n % 2 == 0 && round % 4 != 0 {
-                    let rows = &rkfd_isa::target::gfx942::ROWS;
+                    let rows = GFX942.rows;
                     let row = &rows[r.u32() as usize % rows.len()];
                     row.value as u32 | (word & !(row.mask as u32))
                 } else {
@@ -351,7 +351,7 @@ fn every_encoding_executes_or_is_refused_by_name() {
         std::collections::BTreeSet::new(),
         std::collections::BTreeSet::new(),
     );
-    for row in &rkfd_isa::target::gfx942::ROWS {
+    for row in GFX942.rows {
         for _ in 0..6 {
             let random = r.next();
             let word = row.value | (random & !row.mask);

@@ -7,7 +7,8 @@ use rkfd_isa::*;
 
 const N: usize = 1000;
 
-/// Run `kernel` of `file` at every level and compare `out` words at the address it returns.
+/// Run `kernel` of `file` on every chip at every level and compare `out` words at the address it
+/// returns with the CPU's, and everything that the kernel could write with the first chip's.
 fn check(
     file: &str,
     kernel: &str,
@@ -15,28 +16,39 @@ fn check(
     group: [u16; 3],
     setup: impl Fn(&mut Flat) -> (Args, u64, Vec<u32>),
 ) {
-    for level in 0..=3 {
+    let mut first = None;
+    for (target, level) in everywhere() {
+        let what = format!("{kernel} for {} at -O{level}", target.name);
         let mut memory = Flat::new(32 << 20);
-        let mut cu = ComputeUnit::new();
-        let code = load(&mut memory, &compile(file, level));
+        let mut cu = ComputeUnit::for_target(target);
+        // Data first, so that it lies at the same addresses whatever the code's size.
+        let data = memory.next;
         let (args, out, expected) = setup(&mut memory);
+        let end = memory.next;
+        let code = load(&mut memory, &compile(target, file, level));
         let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
         // A small odd slice: preemption at every kind of instruction.
         if let Err(fault) = launch.run(&mut memory, &mut cu, 977) {
-            panic!("{kernel} -O{level}: {fault}");
+            panic!("{what}: {fault}");
         }
         let got = memory.words(out, expected.len());
         let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
         if let Some(at) = wrong {
             panic!(
-                "{kernel} -O{level}: word {at} is {:#x}, the CPU has {:#x}",
+                "{what}: word {at} is {:#x}, the CPU has {:#x}",
                 got[at], expected[at]
             );
         }
+        let all = memory.read(data, (end - data) as usize);
+        assert!(
+            all == *first.get_or_insert_with(|| all.clone()),
+            "{what}: not as on the first chip"
+        );
+        let run = cu.statistics().instructions;
         println!(
-            "{kernel} -O{level}: {} words equal, {} wave instructions",
+            "{what}: {} words and {} bytes equal, {run} wave instructions",
             expected.len(),
-            cu.statistics().instructions
+            all.len()
         );
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decoder against LLVM: mnemonic and size of every line of LLVM's own disassembler tests for
-//! the chips whose encodings gfx942 shares. LLVM, asked for gfx942, is the referee.
+//! the chips whose encodings ours share. LLVM, asked for our chip, is the referee.
 
-use rkfd_isa::decode::decode;
-use std::collections::BTreeSet;
+use rkfd_isa::{Target, GFX1201, GFX942};
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Input lines of the tests run for gfx8, gfx9, gfx90a or gfx940.
-fn inputs(folder: &Path) -> BTreeSet<Vec<u8>> {
+/// Input lines of the tests run for any of `cpus`.
+fn inputs(folder: &Path, cpus: &[&str]) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).expect("read the suite") {
         let path = entry.expect("read the suite").path();
@@ -22,11 +22,10 @@ fn inputs(folder: &Path) -> BTreeSet<Vec<u8>> {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("read a test");
-        let wanted = text.lines().filter(|l| l.contains("RUN:")).any(|l| {
-            ["-mcpu=gfx9", "-mcpu=tonga", "-mcpu=fiji", "-mcpu=gfx810"]
-                .iter()
-                .any(|cpu| l.contains(cpu))
-        });
+        let wanted = text
+            .lines()
+            .filter(|l| l.contains("RUN:"))
+            .any(|l| cpus.iter().any(|cpu| l.contains(&format!("-mcpu={cpu}"))));
         if !wanted {
             continue;
         }
@@ -45,8 +44,8 @@ fn inputs(folder: &Path) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// What LLVM makes of each input: mnemonic and bytes, or nothing.
-fn referee(inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
+/// What LLVM makes of each input: mnemonics and bytes, or nothing.
+fn referee(target: &Target, inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
     let mut text = String::new();
     for bytes in inputs {
         let hex: Vec<String> = bytes.iter().map(|b| format!("0x{b:02x}")).collect();
@@ -55,7 +54,7 @@ fn referee(inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
     let mut child = Command::new("llvm-mc")
         .args([
             "-triple=amdgcn",
-            "-mcpu=gfx942",
+            &format!("-mcpu={}", target.name),
             "-disassemble",
             "-show-encoding",
         ])
@@ -68,9 +67,8 @@ fn referee(inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().expect("llvm-mc");
     writer.join().expect("writer").expect("feed llvm-mc");
-    // Outputs come in order, but a refused input has none: match each by its encoding.
-    let mut verdicts = vec![None; inputs.len()];
-    let mut at = 0;
+    // A refused input has no output, so each is found by its encoding.
+    let mut known = HashMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Some((code, rest)) = line.split_once("; encoding: [") else {
             continue;
@@ -80,28 +78,41 @@ fn referee(inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
             .split(',')
             .filter_map(|t| u8::from_str_radix(t.trim_start_matches("0x"), 16).ok())
             .collect();
-        let mnemonic = code.split_whitespace().next().unwrap_or("").to_string();
-        // LLVM re-encodes what it decoded, so ignored bits may differ: then the order decides.
-        let found = (at..inputs.len()).find(|&i| inputs[i].starts_with(&bytes));
-        let i = match found {
-            Some(i) => i,
-            None => continue,
+        let word = |text: &str| text.split_whitespace().next().unwrap_or("").to_string();
+        let mnemonic = match code.split_once("::") {
+            Some((first, second)) => format!("{}::{}", word(first), word(second)),
+            None => word(code),
         };
-        verdicts[i] = Some((mnemonic, bytes.len()));
-        at = i + 1;
+        known.insert(bytes, mnemonic);
     }
-    verdicts
+    let verdict = |bytes: &Vec<u8>| {
+        [12, 8, 4].into_iter().find_map(|n| {
+            let mnemonic = known.get(bytes.get(..n)?)?;
+            Some((mnemonic.clone(), n))
+        })
+    };
+    inputs.iter().map(verdict).collect()
 }
 
 fn plain(mnemonic: &str) -> &str {
-    ["_e32", "_e64", "_sdwa", "_dpp"]
+    ["_e32", "_e64", "_sdwa", "_dpp", "_e64_dpp"]
         .iter()
-        .find_map(|s| mnemonic.strip_suffix(s))
+        .filter_map(|s| mnemonic.strip_suffix(s))
+        .min_by_key(|rest| rest.len())
         .unwrap_or(mnemonic)
 }
 
 #[test]
-fn llvm_disassembler_suite() {
+fn llvm_disassembler_suite_gfx942() {
+    agree(&GFX942, &["gfx9", "tonga", "fiji", "gfx810"], 40_000);
+}
+
+#[test]
+fn llvm_disassembler_suite_gfx1201() {
+    agree(&GFX1201, &["gfx12"], 28_000);
+}
+
+fn agree(target: &Target, cpus: &[&str], at_least: usize) {
     let root = std::env::var("RKFD_LLVM_SUITE").expect(
         "RKFD_LLVM_SUITE is not set: run setup/llvm-suite.sh and point it to the folder it prints",
     );
@@ -111,8 +122,8 @@ fn llvm_disassembler_suite() {
         "{} is missing: run setup/llvm-suite.sh",
         folder.display()
     );
-    let inputs: Vec<Vec<u8>> = inputs(&folder).into_iter().collect();
-    let verdicts = referee(&inputs);
+    let inputs: Vec<Vec<u8>> = inputs(&folder, cpus).into_iter().collect();
+    let verdicts = referee(target, &inputs);
     let (mut same, mut refused, mut wrong) = (0, 0, Vec::new());
     let mut mnemonics = BTreeSet::new();
     for (bytes, verdict) in inputs.iter().zip(&verdicts) {
@@ -127,8 +138,17 @@ fn llvm_disassembler_suite() {
             }
             u32::from_le_bytes(word)
         };
-        match decode([word(0), word(1)]) {
-            Ok(i) if i.name() == plain(mnemonic) && i.size as usize == *size => {
+        // Of a pair, both.
+        let (first, second) = match mnemonic.split_once("::") {
+            Some((first, second)) => (first, Some(second)),
+            None => (mnemonic.as_str(), None),
+        };
+        match target.decode([word(0), word(1), word(2)]) {
+            Ok(i)
+                if i.name() == plain(first)
+                    && i.second_name() == second
+                    && i.size as usize == *size =>
+            {
                 same += 1;
                 mnemonics.insert(i.name());
             }
@@ -139,9 +159,10 @@ fn llvm_disassembler_suite() {
         }
     }
     println!(
-        "{} inputs, {same} agree over {} mnemonics, {refused} are not gfx942, {} differ",
+        "{} inputs, {same} agree over {} mnemonics, {refused} are not {}, {} differ",
         inputs.len(),
         mnemonics.len(),
+        target.name,
         wrong.len()
     );
     for line in wrong.iter().take(40) {
@@ -152,5 +173,5 @@ fn llvm_disassembler_suite() {
         "{} encodings differ from LLVM",
         wrong.len()
     );
-    assert!(same > 40_000, "only {same} encodings compared");
+    assert!(same > at_least, "only {same} encodings compared");
 }

@@ -4,12 +4,21 @@
 
 mod common;
 use common::*;
-use rkfd_isa::decode::decode;
+use rkfd_isa::*;
 use std::collections::BTreeSet;
 use std::process::Command;
 
 #[test]
-fn mnemonics_of_compiled_kernels() {
+fn mnemonics_of_compiled_gfx942_kernels() {
+    agree(&GFX942, 20_000, 180);
+}
+
+#[test]
+fn mnemonics_of_compiled_gfx1201_kernels() {
+    agree(&GFX1201, 20_000, 200);
+}
+
+fn agree(target: &Target, at_least: usize, names_at_least: usize) {
     let mut names: Vec<String> = std::fs::read_dir(kernels_folder())
         .expect("tests/kernels")
         .filter_map(|e| e.ok()?.file_name().into_string().ok())
@@ -20,10 +29,11 @@ fn mnemonics_of_compiled_kernels() {
     for name in &names {
         for level in 0..=3 {
             let path = std::env::temp_dir().join(format!(
-                "rkfd-isa-objdump-{}-{name}-{level}.co",
-                std::process::id()
+                "rkfd-isa-objdump-{}-{}-{name}-{level}.co",
+                std::process::id(),
+                target.name
             ));
-            std::fs::write(&path, compile(name, level)).expect("write");
+            std::fs::write(&path, compile(target, name, level)).expect("write");
             let output = Command::new("llvm-objdump")
                 .arg("-d")
                 .arg(&path)
@@ -48,7 +58,9 @@ fn mnemonics_of_compiled_kernels() {
                 if words.is_empty() {
                     continue;
                 }
-                let i = decode([words[0], words.get(1).copied().unwrap_or(0)])
+                let word = |n: usize| words.get(n).copied().unwrap_or(0);
+                let i = target
+                    .decode([word(0), word(1), word(2)])
                     .unwrap_or_else(|e| panic!("{name} -O{level}: {e:?} for {line}"));
                 let plain = ["_e32", "_e64", "_sdwa", "_dpp"]
                     .iter()
@@ -59,6 +71,10 @@ fn mnemonics_of_compiled_kernels() {
                     (plain, words.len() * 4),
                     "{line}"
                 );
+                let second = text
+                    .split_once("::")
+                    .and_then(|(_, t)| t.split_whitespace().next());
+                assert_eq!(i.second_name(), second, "{line}");
                 assert_eq!(i.unsupported(), None, "{line}");
                 compared += 1;
                 mnemonics.insert(i.name());
@@ -66,13 +82,11 @@ fn mnemonics_of_compiled_kernels() {
         }
     }
     println!(
-        "{compared} instructions of {} files agree, {} mnemonics",
+        "{}: {compared} instructions of {} files agree, {} mnemonics",
+        target.name,
         names.len(),
         mnemonics.len()
     );
-    assert!(
-        compared > 20_000 && mnemonics.len() > 180,
-        "{compared} {}",
-        mnemonics.len()
-    );
+    let enough = compared > at_least && mnemonics.len() > names_at_least;
+    assert!(enough, "{compared} {}", mnemonics.len());
 }

@@ -5,38 +5,6 @@
 mod common;
 use common::*;
 use rkfd_isa::*;
-use std::io::Write;
-use std::process::{Command, Stdio};
-
-/// Assemble for gfx942.
-fn assemble(text: &str) -> Vec<u8> {
-    let mut child = Command::new("llvm-mc")
-        .args(["-triple=amdgcn", "-mcpu=gfx942", "-show-encoding"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("llvm-mc runs");
-    child
-        .stdin
-        .take()
-        .expect("stdin")
-        .write_all(text.as_bytes())
-        .expect("feed");
-    let out = child.wait_with_output().expect("llvm-mc");
-    assert!(out.status.success(), "{text}");
-    String::from_utf8_lossy(&out.stdout)
-        .lines()
-        .filter_map(|l| l.split_once("encoding: ["))
-        .flat_map(|(_, hex)| {
-            hex.split(']')
-                .next()
-                .unwrap_or("")
-                .split(',')
-                .map(|b| u8::from_str_radix(b.trim_start_matches("0x"), 16).expect("hex"))
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
 
 struct Machine {
     memory: Flat,
@@ -56,7 +24,10 @@ fn machine(text: &str) -> Machine {
     kd[52] = 2 << 1;
     kd[56] = 8;
     memory.write(at, &kd);
-    memory.write(at + 256, &assemble(&format!("{text}\ns_endpgm\n")));
+    memory.write(
+        at + 256,
+        &assemble(&GFX942, 64, &format!("{text}\ns_endpgm\n")),
+    );
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
     let dispatch = Dispatch {
         workgroup_size: [64, 1, 1],

@@ -2,7 +2,7 @@
 //! Operations that come in regular families, taken apart once from their names.
 
 use crate::exec::atomics::Atomic;
-use crate::target::gfx942::{Op, NAMES};
+use crate::target::ops::{Op, NAMES};
 use std::sync::OnceLock;
 
 /// Type of a comparison's sources.
@@ -53,6 +53,26 @@ pub enum Kind {
     StoreSmall(u8, bool),
     /// An atomic of 32 bits, or 64.
     Atomic(Atomic, bool),
+    /// A wait, a hint or cache maintenance: memory is coherent and every instruction completes
+    /// before the next, so there is nothing to do.
+    Hint,
+    /// s_getreg and s_setreg.
+    Hardware(Register),
+}
+
+/// A hardware register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// One that is not emulated.
+    Unknown,
+    /// MODE, and how many of its bits the chip has.
+    Mode(u8),
+    /// The number of the compute unit's XCC.
+    XccId,
+    /// The clock's lower 32 bits.
+    CyclesLow,
+    /// The clock's upper 32 bits.
+    CyclesHigh,
 }
 
 /// The family member that `op` is.
@@ -62,8 +82,21 @@ pub fn of(op: Op) -> Kind {
 }
 
 fn parse(name: &str) -> Kind {
+    if is_hint(name) {
+        return Kind::Hint;
+    }
     if let Some(rest) = name.strip_prefix("v_cmp") {
         return compare(rest).unwrap_or(Kind::Plain);
+    }
+    // The integer ones are written out.
+    if let Some(rest) = name
+        .strip_prefix("s_cmp")
+        .filter(|_| name.ends_with("_f32"))
+    {
+        return compare(rest).unwrap_or(Kind::Plain);
+    }
+    if let Some(rest) = name.strip_prefix("s_load_") {
+        return load(rest).unwrap_or(Kind::Plain);
     }
     for space in ["flat_", "global_", "scratch_"] {
         if let Some(rest) = name.strip_prefix(space) {
@@ -74,6 +107,34 @@ fn parse(name: &str) -> Kind {
         return lds(rest).unwrap_or(Kind::Plain);
     }
     Kind::Plain
+}
+
+fn is_hint(name: &str) -> bool {
+    const EXACT: [&str; 21] = [
+        "s_nop",
+        "s_waitcnt",
+        "s_setprio",
+        "s_icache_inv",
+        "s_wakeup",
+        "s_incperflevel",
+        "s_decperflevel",
+        "s_ttracedata",
+        "s_ttracedata_imm",
+        "s_clause",
+        "s_delay_alu",
+        "s_singleuse_vdst",
+        "s_dcache_inv",
+        "s_dcache_wb",
+        "s_dcache_inv_vol",
+        "s_dcache_wb_vol",
+        "buffer_inv",
+        "buffer_wbl2",
+        "global_inv",
+        "global_wb",
+        "global_wbinv",
+    ];
+    let waits = name.starts_with("s_wait_") && name != "s_wait_event";
+    waits || name.starts_with("s_prefetch_") || EXACT.contains(&name)
 }
 
 fn compare(rest: &str) -> Option<Kind> {
@@ -122,16 +183,21 @@ fn compare(rest: &str) -> Option<Kind> {
 }
 
 fn small(rest: &str) -> Option<(u8, bool, u8)> {
-    let (rest, half) = match rest.strip_suffix("_d16_hi") {
-        Some(rest) => (rest, 2),
-        None => rest
-            .strip_suffix("_d16")
-            .map_or((rest, 0), |rest| (rest, 1)),
-    };
+    // gfx9 says so at the end, gfx12 at the beginning.
+    let ways = [
+        (rest.strip_suffix("_d16_hi"), 2),
+        (rest.strip_prefix("d16_hi_"), 2),
+        (rest.strip_suffix("_d16"), 1),
+        (rest.strip_prefix("d16_"), 1),
+        (Some(rest), 0),
+    ];
+    let (rest, half) = ways
+        .into_iter()
+        .find_map(|(rest, half)| Some((rest?, half)))?;
     Some(match rest {
         "ubyte" | "u8" => (1, false, half),
         "sbyte" | "i8" => (1, true, half),
-        "ushort" | "u16" | "short" => (2, false, half),
+        "ushort" | "u16" | "short" | "b16" => (2, false, half),
         "sshort" | "i16" => (2, true, half),
         _ => return None,
     })
@@ -143,6 +209,8 @@ fn dwords(rest: &str) -> Option<u8> {
         "dwordx2" | "b64" => 2,
         "dwordx3" | "b96" => 3,
         "dwordx4" | "b128" => 4,
+        "dwordx8" | "b256" => 8,
+        "dwordx16" | "b512" => 16,
         _ => return None,
     })
 }
@@ -165,8 +233,8 @@ fn store(rest: &str) -> Option<Kind> {
     Some(match rest {
         "byte" | "b8" => Kind::StoreSmall(1, false),
         "short" | "b16" => Kind::StoreSmall(2, false),
-        "byte_d16_hi" | "b8_d16_hi" => Kind::StoreSmall(1, true),
-        "short_d16_hi" | "b16_d16_hi" => Kind::StoreSmall(2, true),
+        "byte_d16_hi" | "b8_d16_hi" | "d16_hi_b8" => Kind::StoreSmall(1, true),
+        "short_d16_hi" | "b16_d16_hi" | "d16_hi_b16" => Kind::StoreSmall(2, true),
         _ => return None,
     })
 }
@@ -179,11 +247,8 @@ fn memory(rest: &str) -> Option<Kind> {
         return store(rest);
     }
     let rest = rest.strip_prefix("atomic_")?;
-    if let Some(name) = rest.strip_suffix("_f32") {
-        return Atomic::parse(name, true).map(|a| Kind::Atomic(a, false));
-    }
-    if let Some(name) = rest.strip_suffix("_f64") {
-        return Atomic::parse(name, true).map(|a| Kind::Atomic(a, true));
+    if let Some(kind) = typed(rest) {
+        return Some(kind);
     }
     match rest.strip_suffix("_x2") {
         Some(name) => Atomic::parse(name, false).map(|a| Kind::Atomic(a, true)),
@@ -192,12 +257,21 @@ fn memory(rest: &str) -> Option<Kind> {
 }
 
 fn lds(rest: &str) -> Option<Kind> {
-    if let Some(rest) = rest.strip_prefix("read_") {
-        return load(rest);
+    for read in ["read_", "load_"] {
+        if let Some(rest) = rest.strip_prefix(read) {
+            return load(rest);
+        }
     }
-    if let Some(rest) = rest.strip_prefix("write_") {
-        return store(rest);
+    for write in ["write_", "store_"] {
+        if let Some(rest) = rest.strip_prefix(write) {
+            return store(rest);
+        }
     }
+    typed(rest)
+}
+
+/// An atomic whose name ends in its type.
+fn typed(rest: &str) -> Option<Kind> {
     let (name, ty) = rest.rsplit_once('_')?;
     let name = name.strip_suffix("_rtn").unwrap_or(name);
     let signed = ty.starts_with('i');

@@ -18,7 +18,10 @@ pub enum Atomic {
     Or,
     Xor,
     Swap,
+    /// The new value is the first data operand.
     Cmpswap,
+    /// The new value is the second data operand.
+    Cmpst,
     AddFloat,
     MinFloat,
     MaxFloat,
@@ -29,8 +32,8 @@ impl Atomic {
     pub fn parse(name: &str, float: bool) -> Option<Self> {
         Some(match (name, float) {
             ("add", true) => Self::AddFloat,
-            ("min", true) => Self::MinFloat,
-            ("max", true) => Self::MaxFloat,
+            ("min" | "min_num", true) => Self::MinFloat,
+            ("max" | "max_num", true) => Self::MaxFloat,
             (_, true) => return None,
             ("add", _) => Self::Add,
             ("sub", _) => Self::Sub,
@@ -44,8 +47,9 @@ impl Atomic {
             ("and", _) => Self::And,
             ("or", _) => Self::Or,
             ("xor", _) => Self::Xor,
-            ("swap" | "wrxchg", _) => Self::Swap,
-            ("cmpswap" | "cmpst", _) => Self::Cmpswap,
+            ("swap" | "wrxchg" | "storexchg", _) => Self::Swap,
+            ("cmpswap" | "cmpstore", _) => Self::Cmpswap,
+            ("cmpst", _) => Self::Cmpst,
             _ => return None,
         })
     }
@@ -84,7 +88,7 @@ macro_rules! apply {
                 Atomic::Or => old | data,
                 Atomic::Xor => old ^ data,
                 Atomic::Swap => data,
-                Atomic::Cmpswap => {
+                Atomic::Cmpswap | Atomic::Cmpst => {
                     if old == compare {
                         data
                     } else {

@@ -88,6 +88,11 @@ pub fn execute<E: Env, const L: usize>(
     i: &Inst,
     c: &mut Context<'_, E>,
 ) -> Result<(), FaultKind> {
+    match i.kind {
+        Kind::Hint => return Ok(()),
+        Kind::Plain => return Err(FaultKind::Illegal),
+        _ => {}
+    }
     let a = addresses(w, i);
     match i.kind {
         Kind::Load(count) => {

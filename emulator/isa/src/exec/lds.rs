@@ -10,7 +10,7 @@ use crate::decode::kind::Kind;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::memory::Env;
-use crate::target::gfx942::Op;
+use crate::target::Op;
 use crate::wave::Wave;
 
 fn range(lds: &[u8], at: u64, bytes: u64) -> Result<std::ops::Range<usize>, FaultKind> {
@@ -93,6 +93,9 @@ pub fn execute<E: Env, const L: usize>(
         DsWrite2st64B64 => return two(w, i, c, 8, 64, true),
         _ => {}
     }
+    if i.kind == Kind::Plain {
+        return Err(FaultKind::Illegal);
+    }
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
     let returns = matches!(i.kind, Kind::Atomic(..)) && i.op.name().contains("_rtn_");
@@ -132,10 +135,10 @@ pub fn execute<E: Env, const L: usize>(
             Kind::Atomic(op, false) => {
                 let (first, second) = (w.v[w.slot(i.src[1])][l], second(w, i, l));
                 // A compare-and-swap has the value to compare with first.
-                let (data, compare) = if op == super::atomics::Atomic::Cmpswap {
+                let (data, compare) = if op == super::atomics::Atomic::Cmpst {
                     (second, first)
                 } else {
-                    (first, 0)
+                    (first, second)
                 };
                 let old = update32(c.lds, at, |old| apply32(op, old, data, compare))?;
                 if returns {
@@ -150,10 +153,10 @@ pub fn execute<E: Env, const L: usize>(
                         _ => 0,
                     };
                 let (first, second) = (pair(i.src[1]), pair(i.src[2]));
-                let (data, compare) = if op == super::atomics::Atomic::Cmpswap {
+                let (data, compare) = if op == super::atomics::Atomic::Cmpst {
                     (second, first)
                 } else {
-                    (first, 0)
+                    (first, second)
                 };
                 let old = update64(c.lds, at, |old| apply64(op, old, data, compare))?;
                 if returns {
@@ -215,9 +218,9 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     match i.op {
         Op::DsBpermuteB32 => {
             let data = w.v[w.slot(i.src[1])];
-            for l in 0..L {
+            for (l, r) in r.iter_mut().enumerate() {
                 if valid(lane(l)) {
-                    r[l] = data[lane(l)];
+                    *r = data[lane(l)];
                 }
             }
         }
@@ -233,7 +236,7 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
             if pattern >= 0xc000 {
                 return Err(FaultKind::Unsupported("this swizzle pattern"));
             }
-            for l in 0..L {
+            for (l, r) in r.iter_mut().enumerate() {
                 let from = if pattern & 0x8000 != 0 {
                     l & !3 | (pattern >> (2 * (l & 3))) & 3
                 } else {
@@ -241,7 +244,7 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
                         | l & 0x20
                 };
                 if valid(from) {
-                    r[l] = address[from];
+                    *r = address[from];
                 }
             }
         }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Execution of one instruction by one wave.
 //!
-//! Semantics are those of AMD's CDNA3 ISA manual, section 12 ("Instructions"); where the manual
-//! leaves something open, the comment at the place says what is done.
+//! Semantics are those of AMD's CDNA3 ISA manual, section 12 ("Instructions"), and for operations
+//! that came later of the RDNA4 manual's section 16; where a manual leaves something open, the
+//! comment at the place says what is done.
 
+pub mod arith;
 pub mod atomics;
 pub mod flat;
 pub mod float;
 pub mod lds;
 pub mod salu;
+mod sfloat;
 pub mod smem;
 pub mod valu;
 mod vcmp;
@@ -18,6 +21,7 @@ mod vint;
 mod vlane;
 mod vpacked;
 
+use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
@@ -58,20 +62,16 @@ pub fn execute<E: Env, const L: usize>(
 ) -> Result<Next, FaultKind> {
     match i.family {
         Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i)?,
-        Family::Sopk => salu::execute_k(w, i)?,
+        Family::Sopk => salu::execute_k(w, i, c)?,
         Family::Sopp => return salu::execute_p(w, i, c),
         Family::Smem => smem::execute(w, i, c)?,
         Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => {
             valu::execute(w, i)?
         }
+        Family::Vopd => valu::pair(w, i)?,
         Family::Flat => flat::execute(w, i, c)?,
         Family::Ds => lds::execute(w, i, c)?,
-        // Cache maintenance has no effect on a coherent memory.
-        Family::Mubuf
-            if matches!(
-                i.op,
-                crate::target::gfx942::Op::BufferInv | crate::target::gfx942::Op::BufferWbl2
-            ) => {}
+        Family::Mubuf if i.kind == Kind::Hint => {}
         Family::Sdwa => return Err(FaultKind::Unsupported("SDWA")),
         Family::Dpp => return Err(FaultKind::Unsupported("DPP")),
         _ => return Err(FaultKind::Illegal),

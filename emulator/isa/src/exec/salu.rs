@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalar arithmetic, comparison, branches and program control.
 
-use super::{Context, Next};
+use super::{sfloat, Context, Next};
+use crate::decode::kind::{Kind, Register};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::memory::Env;
-use crate::target::gfx942::Op;
-use crate::wave::{Wave, Wide};
+use crate::target::Op;
+use crate::wave::{Barrier, Wave, Wide};
+
+/// The inline constant -1, which numbers the workgroup's barrier.
+const WORKGROUP_BARRIER: u16 = 193;
 
 /// SOP1, SOP2 and SOPC.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
@@ -55,20 +59,38 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
             w.scc = $value
         };
     }
+    // A mask of 64 lanes, and one of 32.
     macro_rules! saveexec {
         ($f:expr) => {{
-            let (s, exec) = (wa(w), w.exec());
+            let (s, exec) = (wa(w), w.pair(code::EXEC));
             let new: u64 = $f(s, exec);
             w.set_pair(i.dst, exec);
             w.set_pair(code::EXEC, new);
             w.scc = new != 0;
         }};
     }
+    macro_rules! saveexec32 {
+        ($f:expr) => {{
+            let (s, exec) = (a(w), w.s[code::EXEC as usize]);
+            let new: u32 = $f(s, exec);
+            w.set(i.dst, exec);
+            w.set(code::EXEC, new);
+            w.scc = new != 0;
+        }};
+    }
     macro_rules! wrexec {
         ($f:expr) => {{
-            let new: u64 = $f(wa(w), w.exec());
+            let new: u64 = $f(wa(w), w.pair(code::EXEC));
             w.set_pair(code::EXEC, new);
             w.set_pair(i.dst, new);
+            w.scc = new != 0;
+        }};
+    }
+    macro_rules! wrexec32 {
+        ($f:expr) => {{
+            let new: u32 = $f(a(w), w.s[code::EXEC as usize]);
+            w.set(code::EXEC, new);
+            w.set(i.dst, new);
             w.scc = new != 0;
         }};
     }
@@ -136,6 +158,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         }
         SBfmB32 => set!(((1u32 << (a(w) & 31)) - 1) << (b(w) & 31)),
         SBfmB64 => set64!(((1u64 << (a(w) & 63)) - 1) << (b(w) & 63)),
+        SAddNcU64 => set64!(wa(w).wrapping_add(wb(w))),
+        SSubNcU64 => set64!(wa(w).wrapping_sub(wb(w))),
+        SMulU64 => set64!(wa(w).wrapping_mul(wb(w))),
         SMulI32 => set!(a(w).wrapping_mul(b(w))),
         SMulHiU32 => set!(((u64::from(a(w)) * u64::from(b(w))) >> 32) as u32),
         SMulHiI32 => set!(((i64::from(a(w) as i32) * i64::from(b(w) as i32)) >> 32) as u32),
@@ -162,6 +187,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SLshl4AddU32 => carry!(shift_add(a(w), b(w), 4)),
         SPackLlB32B16 => set!(a(w) & 0xffff | (b(w) << 16)),
         SPackLhB32B16 => set!(a(w) & 0xffff | b(w) & 0xffff_0000),
+        SPackHlB32B16 => set!((a(w) >> 16) | (b(w) << 16)),
         SPackHhB32B16 => set!((a(w) >> 16) | b(w) & 0xffff_0000),
 
         SMovB32 => set!(a(w)),
@@ -257,17 +283,29 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
             w.set_pair(to, x)
         }
         SAndSaveexecB64 => saveexec!(|s: u64, e: u64| s & e),
+        SAndSaveexecB32 => saveexec32!(|s: u32, e: u32| s & e),
         SOrSaveexecB64 => saveexec!(|s: u64, e: u64| s | e),
+        SOrSaveexecB32 => saveexec32!(|s: u32, e: u32| s | e),
         SXorSaveexecB64 => saveexec!(|s: u64, e: u64| s ^ e),
+        SXorSaveexecB32 => saveexec32!(|s: u32, e: u32| s ^ e),
         SAndn1SaveexecB64 => saveexec!(|s: u64, e: u64| !s & e),
+        SAndn1SaveexecB32 => saveexec32!(|s: u32, e: u32| !s & e),
         SAndn2SaveexecB64 => saveexec!(|s: u64, e: u64| s & !e),
+        SAndn2SaveexecB32 => saveexec32!(|s: u32, e: u32| s & !e),
         SOrn1SaveexecB64 => saveexec!(|s: u64, e: u64| !s | e),
+        SOrn1SaveexecB32 => saveexec32!(|s: u32, e: u32| !s | e),
         SOrn2SaveexecB64 => saveexec!(|s: u64, e: u64| s | !e),
+        SOrn2SaveexecB32 => saveexec32!(|s: u32, e: u32| s | !e),
         SNandSaveexecB64 => saveexec!(|s: u64, e: u64| !(s & e)),
+        SNandSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s & e)),
         SNorSaveexecB64 => saveexec!(|s: u64, e: u64| !(s | e)),
+        SNorSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s | e)),
         SXnorSaveexecB64 => saveexec!(|s: u64, e: u64| !(s ^ e)),
+        SXnorSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s ^ e)),
         SAndn1WrexecB64 => wrexec!(|s: u64, e: u64| !s & e),
+        SAndn1WrexecB32 => wrexec32!(|s: u32, e: u32| !s & e),
         SAndn2WrexecB64 => wrexec!(|s: u64, e: u64| s & !e),
+        SAndn2WrexecB32 => wrexec32!(|s: u32, e: u32| s & !e),
 
         SCmpEqU32 | SCmpEqI32 => compare!(a(w) == b(w)),
         SCmpLgU32 | SCmpLgI32 => compare!(a(w) != b(w)),
@@ -285,6 +323,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SBitcmp1B32 => compare!((a(w) >> (b(w) & 31)) & 1 == 1),
         SBitcmp0B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 0),
         SBitcmp1B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 1),
+        SBarrierSignal => signal(w, i)?,
+        _ if sfloat::execute(w, i)? => {}
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
@@ -350,7 +390,11 @@ fn relative<const L: usize>(w: &Wave<L>, base: u16, width: u32) -> Result<u16, F
 }
 
 /// SOPK.
-pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+pub fn execute_k<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     use Op::*;
     let old = w.scalar(i.dst, 0);
     let (signed, unsigned) = (i.imm as i32, i.imm & 0xffff);
@@ -386,16 +430,18 @@ pub fn execute_k<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultK
         }
         SGetregB32 => {
             let (at, mask) = hardware_field(unsigned);
-            let value = match unsigned & 63 {
-                1 => w.mode,
-                // XCC_ID: this compute unit's is told by nobody yet.
-                20 => 0,
+            let value = match i.kind {
+                Kind::Hardware(Register::Mode(bits)) => w.mode & mask_of(bits),
+                // This compute unit's is told by nobody yet.
+                Kind::Hardware(Register::XccId) => 0,
+                Kind::Hardware(Register::CyclesLow) => c.env.clock() as u32,
+                Kind::Hardware(Register::CyclesHigh) => (c.env.clock() >> 32) as u32,
                 _ => return Err(FaultKind::Unsupported("this hardware register")),
             };
             w.set(i.dst, (value >> at) & mask);
         }
-        SSetregB32 => set_hardware(w, unsigned, old)?,
-        SSetregImm32B32 => set_hardware(w, u32::from(i.src[0]), i.imm)?,
+        SSetregB32 => set_hardware(w, i, unsigned, old)?,
+        SSetregImm32B32 => set_hardware(w, i, u32::from(i.src[0]), i.imm)?,
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
@@ -414,14 +460,61 @@ fn hardware_field(simm: u32) -> (u32, u32) {
     )
 }
 
-fn set_hardware<const L: usize>(w: &mut Wave<L>, simm: u32, value: u32) -> Result<(), FaultKind> {
+fn mask_of(bits: u8) -> u32 {
+    u32::MAX >> (32 - u32::from(bits.clamp(1, 32)))
+}
+
+fn set_hardware<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    simm: u32,
+    value: u32,
+) -> Result<(), FaultKind> {
     let (at, mask) = hardware_field(simm);
-    match simm & 63 {
-        1 => {
-            w.mode = w.mode & !(mask << at) | ((value & mask) << at);
-            Ok(())
+    let Kind::Hardware(Register::Mode(bits)) = i.kind else {
+        return Err(FaultKind::Unsupported("this hardware register"));
+    };
+    let (field, new) = (mask << at, (value & mask) << at);
+    if new & !mask_of(bits) != 0 {
+        return Err(FaultKind::Unsupported("these bits of MODE"));
+    }
+    let field = field & mask_of(bits);
+    w.mode = w.mode & !field | new;
+    Ok(())
+}
+
+/// s_barrier_signal: the workgroup's barrier is number -1.
+fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+    if i.src[0] != WORKGROUP_BARRIER {
+        return Err(FaultKind::Unsupported(
+            "a barrier other than the workgroup's",
+        ));
+    }
+    if w.barrier != Barrier::Idle {
+        return Err(FaultKind::Unsupported(
+            "a second s_barrier_signal before s_barrier_wait",
+        ));
+    }
+    w.barrier = Barrier::Signalled;
+    Ok(())
+}
+
+fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
+    if i.imm != 0xffff {
+        return Err(FaultKind::Unsupported(
+            "a barrier other than the workgroup's",
+        ));
+    }
+    match w.barrier {
+        // It would wait forever.
+        Barrier::Idle => Err(FaultKind::Unsupported(
+            "s_barrier_wait without s_barrier_signal",
+        )),
+        Barrier::Signalled => Ok(Next::Barrier),
+        Barrier::Complete => {
+            w.barrier = Barrier::Idle;
+            Ok(Next::Go)
         }
-        _ => Err(FaultKind::Unsupported("this hardware register")),
     }
 }
 
@@ -432,6 +525,9 @@ pub fn execute_p<E: Env, const L: usize>(
     c: &mut Context<'_, E>,
 ) -> Result<Next, FaultKind> {
     use Op::*;
+    if i.kind == Kind::Hint {
+        return Ok(Next::Go);
+    }
     let jump = match i.op {
         SBranch => true,
         SCbranchScc0 => !w.scc,
@@ -441,7 +537,11 @@ pub fn execute_p<E: Env, const L: usize>(
         SCbranchExecz => w.exec() & Wave::<L>::FULL == 0,
         SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
         SEndpgm => return Ok(Next::End),
-        SBarrier => return Ok(Next::Barrier),
+        SBarrier => {
+            w.barrier = Barrier::Signalled;
+            return Ok(Next::Barrier);
+        }
+        SBarrierWait => return wait(w, i),
         SSleep => return Ok(Next::Yield),
         SSendmsg => {
             let m0 = w.s[code::M0 as usize];
@@ -450,9 +550,15 @@ pub fn execute_p<E: Env, const L: usize>(
         }
         SSendmsghalt => return Err(FaultKind::Unsupported("halting")),
         STrap => return Err(FaultKind::Trap(i.imm as u8)),
-        // Memory is coherent and every instruction completes before the next: nothing to wait for.
-        SNop | SWaitcnt | SSetprio | SIcacheInv | SWakeup | SIncperflevel | SDecperflevel
-        | STtracedata => false,
+        // MODE's rounding and denormal fields.
+        SRoundMode => {
+            w.mode = w.mode & !0xf | i.imm & 0xf;
+            false
+        }
+        SDenormMode => {
+            w.mode = w.mode & !0xf0 | ((i.imm & 0xf) << 4);
+            false
+        }
         _ => return Err(FaultKind::Illegal),
     };
     if jump {

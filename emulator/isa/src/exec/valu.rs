@@ -33,6 +33,20 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     done.then_some(()).ok_or(FaultKind::Illegal)
 }
 
+/// VOPD: both operations read their sources before either writes.
+pub fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+    let Some([first, second]) = i.halves() else {
+        return Err(FaultKind::Illegal);
+    };
+    let at = w.slot(first.dst);
+    let old = w.v[at];
+    execute(w, &first)?;
+    let new = std::mem::replace(&mut w.v[at], old);
+    execute(w, &second)?;
+    w.v[at] = new;
+    Ok(())
+}
+
 /// Integer operations take no float modifiers, and integer clamping is not executed.
 pub fn plain(i: &Inst) -> Result<(), FaultKind> {
     if i.clamp {
@@ -75,16 +89,43 @@ pub fn three<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32
     w.put(i.dst, &r);
 }
 
-/// d = f(a, b) of 16 bits; the upper half of d becomes zero.
+/// The half of a 16-bit source that op_sel chooses.
 #[inline]
-pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
-    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-    let r = std::array::from_fn(|l| u32::from(f(a[l] as u16, b[l] as u16)));
+pub fn half_of(i: &Inst, n: usize, x: u32) -> u16 {
+    if (i.op_sel >> n) & 1 == 1 {
+        (x >> 16) as u16
+    } else {
+        x as u16
+    }
+}
+
+/// Write a result of 16 bits. `clear` forms make the other half of d zero, the others keep it and
+/// choose by op_sel where the result goes.
+#[inline]
+pub fn put16<const L: usize>(w: &mut Wave<L>, i: &Inst, clear: bool, r: [u16; L]) {
+    let old = &w.v[w.slot(i.dst)];
+    let high = i.op_sel & 8 != 0;
+    let r = std::array::from_fn(|l| {
+        let r = u32::from(r[l]);
+        match (clear, high) {
+            (true, _) => r,
+            (false, false) => old[l] & 0xffff_0000 | r,
+            (false, true) => old[l] & 0xffff | (r << 16),
+        }
+    });
     w.put(i.dst, &r);
 }
 
-/// d = f(a, b, c) of 16 bits. `legacy` forms clear the other half of d, the others keep it and
-/// choose halves by op_sel (LLVM's zeroesHigh16BitsOfDest).
+/// d = f(a, b) of 16 bits.
+#[inline]
+pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
+    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+    let r = std::array::from_fn(|l| f(half_of(i, 0, a[l]), half_of(i, 1, b[l])));
+    put16(w, i, !i.keep, r);
+}
+
+/// d = f(a, b, c) of 16 bits. On chips where it makes a difference (LLVM's
+/// zeroesHigh16BitsOfDest), `legacy` forms clear the other half of d.
 #[inline]
 pub fn three16<const L: usize>(
     w: &mut Wave<L>,
@@ -92,25 +133,15 @@ pub fn three16<const L: usize>(
     legacy: bool,
     f: impl Fn(u16, u16, u16) -> u16,
 ) {
-    let half = |n: usize, x: u32| {
-        if (i.op_sel >> n) & 1 == 1 {
-            (x >> 16) as u16
-        } else {
-            x as u16
-        }
-    };
     let (a, b, c) = (w.lanes16(i, 0), w.lanes16(i, 1), w.lanes16(i, 2));
-    let old = &w.v[w.slot(i.dst)];
-    let high = i.op_sel & 8 != 0;
     let r = std::array::from_fn(|l| {
-        let r = u32::from(f(half(0, a[l]), half(1, b[l]), half(2, c[l])));
-        match (legacy, high) {
-            (true, _) => r,
-            (false, false) => old[l] & 0xffff_0000 | r,
-            (false, true) => old[l] & 0xffff | (r << 16),
-        }
+        f(
+            half_of(i, 0, a[l]),
+            half_of(i, 1, b[l]),
+            half_of(i, 2, c[l]),
+        )
     });
-    w.put(i.dst, &r);
+    put16(w, i, legacy && !i.keep, r);
 }
 
 /// d = f(a), 64 bits.
@@ -140,11 +171,7 @@ pub fn carry<const L: usize>(
     f: impl Fn(u32, u32, u32) -> (u32, bool),
 ) {
     let (mut s, mut t) = ([0; L], [0; L]);
-    let mask_in = if carry_in {
-        w.scalar64(i.src[2], 0, Wide::Unsigned)
-    } else {
-        0
-    };
+    let mask_in = if carry_in { w.mask(i.src[2]) } else { 0 };
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let mut mask = 0;
     let mut r = [0; L];

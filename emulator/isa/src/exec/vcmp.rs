@@ -2,13 +2,14 @@
 //! Vector comparisons: a lane mask in VCC or a scalar pair, and in EXEC for v_cmpx.
 
 use super::float::{flush32, from_f16};
+use super::valu::half_of;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::wave::{mode, Wave, Wide};
 use std::cmp::Ordering;
 
-fn bit(order: Option<Ordering>) -> u8 {
+pub fn bit(order: Option<Ordering>) -> u8 {
     match order {
         Some(Ordering::Less) => 1,
         Some(Ordering::Equal) => 2,
@@ -32,9 +33,9 @@ fn mask<T: Copy, const L: usize>(
 
 fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
     let mask = mask & w.exec();
-    w.set_pair(i.sdst, mask);
+    w.set_mask(i.sdst, mask);
     if exec {
-        w.set_pair(code::EXEC, mask);
+        w.set_mask(code::EXEC, mask);
     }
 }
 
@@ -73,10 +74,10 @@ pub fn compare<const L: usize>(
             |a, b| Some((a as i64).cmp(&(b as i64))),
         ),
         Type::U16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
-            Some((a as u16).cmp(&(b as u16)))
+            Some(half_of(i, 0, a).cmp(&half_of(i, 1, b)))
         }),
         Type::I16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
-            Some((a as i16).cmp(&(b as i16)))
+            Some((half_of(i, 0, a) as i16).cmp(&(half_of(i, 1, b) as i16)))
         }),
         Type::F32 => {
             let flush = (w.mode >> mode::DENORM) & 1 == 0;
@@ -102,8 +103,9 @@ pub fn compare<const L: usize>(
         }
         Type::F16 => {
             let value = |n: usize, x: u32| {
+                let x = half_of(i, n, x);
                 let x = if abs(n) { x & 0x7fff } else { x };
-                from_f16((if neg(n) { x ^ 0x8000 } else { x }) as u16)
+                from_f16(if neg(n) { x ^ 0x8000 } else { x })
             };
             mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
                 value(0, a).partial_cmp(&value(1, b))
@@ -151,7 +153,7 @@ pub fn class<const L: usize>(
             (w.lanes(i, 0, &mut s).map(u64::from), 8, 23)
         }
         Type::F64 => (w.lanes64(i, 0, Wide::Float), 11, 52),
-        Type::F16 => (w.lanes16(i, 0).map(|x| u64::from(x & 0xffff)), 5, 10),
+        Type::F16 => (w.lanes16(i, 0).map(|x| u64::from(half_of(i, 0, x))), 5, 10),
         _ => return Err(FaultKind::Illegal),
     };
     let sign_at = exponent + fraction;

@@ -6,7 +6,7 @@ use super::float::{Odd, Round};
 use super::vfloat::scale;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::target::gfx942::Op;
+use crate::target::Op;
 use crate::wave::{mode, Wave, Wide};
 
 /// True if the operation is one of these.

@@ -6,11 +6,12 @@
 //! source made quiet, or the default NaN. rcp, rsq, sqrt, exp and log are the host's correctly
 //! rounded (or its best) results; silicon's are within about 1 ULP and not documented bit by bit.
 
-use super::float::{extreme32, extreme64, flush32, from_f16, to_f16, Odd, Round, NAN32, NAN64};
-use super::valu::three16;
+use super::arith;
+use super::float::{extreme32, extreme64, from_f16, to_f16, Odd, Round, NAN64};
+use super::valu::{half_of, put16, three16};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::target::gfx942::Op;
+use crate::target::Op;
 use crate::wave::{mode, Wave, Wide};
 
 /// A 32-bit float source with its modifiers and MODE's treatment of denormals.
@@ -24,10 +25,7 @@ fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
     if (i.neg >> n) & 1 == 1 {
         a = a.map(|x| x ^ 0x8000_0000);
     }
-    if (w.mode >> mode::DENORM) & 1 == 0 {
-        a = a.map(flush32);
-    }
-    a
+    arith::input(w.mode, a)
 }
 
 fn source64<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u64; L] {
@@ -52,10 +50,7 @@ fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
         let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
         r = r.map(|x| clamp32(x, nan_to_zero));
     }
-    if (w.mode >> (mode::DENORM + 1)) & 1 == 0 {
-        r = r.map(flush32);
-    }
-    w.put(i.dst, &r);
+    w.put(i.dst, &arith::output(w.mode, r));
 }
 
 fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
@@ -95,14 +90,6 @@ fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
     w.put64(i.dst, &r);
 }
 
-/// A NaN that the host's way with NaNs cannot change: the first NaN source, quiet.
-fn nan32(sources: &[u32]) -> u32 {
-    sources
-        .iter()
-        .find(|x| f32::from_bits(**x).is_nan())
-        .map_or(NAN32, |x| x | 0x40_0000)
-}
-
 fn nan64(sources: &[u64]) -> u64 {
     sources
         .iter()
@@ -110,69 +97,24 @@ fn nan64(sources: &[u64]) -> u64 {
         .map_or(NAN64, |x| x | 0x8_0000_0000_0000)
 }
 
-/// d = f(a, b): `exact` is used when MODE does not round to nearest.
+/// d = f(a, b), f32 bits; `f` is told MODE.
 #[inline]
-fn two<const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    f: impl Fn(f32, f32) -> f32,
-    exact: impl Fn(f32, f32) -> Odd,
-) {
-    let (a, b) = (source(w, i, 0), source(w, i, 1));
-    let round = Round::from_bits(w.mode >> mode::ROUND);
-    let mut r: [u32; L] =
-        std::array::from_fn(|l| f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits());
-    if round != Round::Nearest {
-        r = std::array::from_fn(|l| {
-            exact(f32::from_bits(a[l]), f32::from_bits(b[l]))
-                .to_f32(round)
-                .to_bits()
-        });
-    }
-    if r.iter().any(|x| x & 0x7fff_ffff > 0x7f80_0000) {
-        for l in 0..L {
-            if f32::from_bits(r[l]).is_nan() {
-                r[l] = nan32(&[a[l], b[l]]);
-            }
-        }
-    }
+fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, [u32; L], [u32; L]) -> [u32; L]) {
+    let r = f(w.mode, source(w, i, 0), source(w, i, 1));
     finish(w, i, r);
 }
 
 /// d = a * b + c, rounded once.
 #[inline]
 fn fma<const L: usize>(w: &mut Wave<L>, i: &Inst, a: [u32; L], b: [u32; L], c: [u32; L]) {
-    let round = Round::from_bits(w.mode >> mode::ROUND);
-    let value = f32::from_bits;
-    let mut r: [u32; L] =
-        std::array::from_fn(|l| value(a[l]).mul_add(value(b[l]), value(c[l])).to_bits());
-    if round != Round::Nearest {
-        r = std::array::from_fn(|l| {
-            Odd::fma(value(a[l]), value(b[l]), value(c[l]))
-                .to_f32(round)
-                .to_bits()
-        });
-    }
-    for l in 0..L {
-        if value(r[l]).is_nan() {
-            r[l] = nan32(&[a[l], b[l], c[l]]);
-        }
-    }
+    let r = arith::fma(w.mode, a, b, c);
     finish(w, i, r);
 }
 
 /// d = f(a), f32 bits.
 fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f32) -> f32) {
     let a = source(w, i, 0);
-    let r = a.map(|x| {
-        let r = f(f32::from_bits(x));
-        if r.is_nan() {
-            nan32(&[x])
-        } else {
-            r.to_bits()
-        }
-    });
-    finish(w, i, r);
+    finish(w, i, a.map(|x| arith::unary(x, &f)));
 }
 
 fn extreme<const L: usize>(w: &mut Wave<L>, i: &Inst, max: bool) {
@@ -186,6 +128,10 @@ fn extreme3<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32)
     let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
     let r = std::array::from_fn(|l| f(a[l], b[l], c[l]));
     finish(w, i, r);
+}
+
+fn numbers<const L: usize>(a: [u32; L], b: [u32; L], max: bool) -> [u32; L] {
+    std::array::from_fn(|l| arith::number(a[l], b[l], max))
 }
 
 fn nearest_only<const L: usize>(w: &Wave<L>) -> Result<(), FaultKind> {
@@ -289,10 +235,9 @@ fn convert<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
 /// d = an integer as f32, rounded as MODE says.
 fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
     let mut splat = [0; L];
-    let round = Round::from_bits(w.mode >> mode::ROUND);
     let r = w
         .lanes(i, 0, &mut splat)
-        .map(|x| Odd(f(x)).to_f32(round).to_bits());
+        .map(|x| arith::from_integer(w.mode, f(x)));
     finish(w, i, r);
 }
 
@@ -302,22 +247,25 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
     use Op::*;
     let wide = f64::from;
     match i.op {
-        VAddF32 => two(w, i, |a, b| a + b, |a, b| Odd::sum(wide(a), wide(b))),
-        VSubF32 => two(w, i, |a, b| a - b, |a, b| Odd::sum(wide(a), -wide(b))),
-        VSubrevF32 => two(w, i, |a, b| b - a, |a, b| Odd::sum(wide(b), -wide(a))),
-        VMulF32 => two(w, i, |a, b| a * b, |a, b| Odd(wide(a) * wide(b))),
-        VMulLegacyF32 => two(
-            w,
-            i,
-            |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b },
-            |a, b| {
-                Odd(if a == 0.0 || b == 0.0 {
+        VAddF32 => two(w, i, arith::add),
+        VSubF32 => two(w, i, arith::sub),
+        VSubrevF32 => two(w, i, |mode, a, b| {
+            let exact = |a, b| Odd::sum(wide(b), -wide(a));
+            arith::rounded(mode, a, b, |a, b| b - a, exact)
+        }),
+        VMulF32 => two(w, i, arith::mul),
+        VMulLegacyF32 => two(w, i, |mode, a, b| {
+            let any_zero = |a: f32, b: f32| a == 0.0 || b == 0.0;
+            let product = |a, b| if any_zero(a, b) { 0.0 } else { a * b };
+            let exact = |a, b| {
+                Odd(if any_zero(a, b) {
                     0.0
                 } else {
                     wide(a) * wide(b)
                 })
-            },
-        ),
+            };
+            arith::rounded(mode, a, b, product, exact)
+        }),
         VFmaF32 | VFmacF32 => {
             let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
             fma(w, i, a, b, c)
@@ -332,6 +280,29 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         VMinF32 => extreme(w, i, false),
         VMaxF32 => extreme(w, i, true),
+        VMinNumF32 => two(w, i, |_, a, b| numbers(a, b, false)),
+        VMaxNumF32 => two(w, i, |_, a, b| numbers(a, b, true)),
+        VMinmaxNumF32 => extreme3(w, i, |a, b, c| {
+            arith::number(arith::number(a, b, false), c, true)
+        }),
+        VMaxminNumF32 => extreme3(w, i, |a, b, c| {
+            arith::number(arith::number(a, b, true), c, false)
+        }),
+        VMin3NumF32 => extreme3(w, i, |a, b, c| {
+            arith::number(arith::number(a, b, false), c, false)
+        }),
+        VMax3NumF32 => extreme3(w, i, |a, b, c| {
+            arith::number(arith::number(a, b, true), c, true)
+        }),
+        VMinNumF64 | VMaxNumF64 => {
+            let (a, b) = (source64(w, i, 0), source64(w, i, 1));
+            let max = i.op == VMaxNumF64;
+            let r = std::array::from_fn(|l| match extreme64(a[l], b[l], max, false) {
+                r if f64::from_bits(r).is_nan() => nan64(&[a[l]]),
+                r => r,
+            });
+            finish64(w, i, r);
+        }
         VMin3F32 => {
             let e = w.mode & mode::IEEE != 0;
             extreme3(w, i, |a, b, c| {
@@ -399,7 +370,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VSubF16 => half(w, i, true, |a, b, _| a - b)?,
         VSubrevF16 => half(w, i, true, |a, b, _| b - a)?,
         VMulF16 => half(w, i, true, |a, b, _| a * b)?,
-        VFmaF16 => half(w, i, false, |a, b, c| a * b + c)?,
+        VFmaF16 | VFmacF16 | VFmaakF16 | VFmamkF16 => half(w, i, false, |a, b, c| a * b + c)?,
         VFmaLegacyF16 => half(w, i, true, |a, b, c| a * b + c)?,
 
         VCvtF32U32 => to_float(w, i, wide_u32),
@@ -408,9 +379,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VCvtF32Ubyte1 => to_float(w, i, |a| f64::from((a >> 8) as u8)),
         VCvtF32Ubyte2 => to_float(w, i, |a| f64::from((a >> 16) as u8)),
         VCvtF32Ubyte3 => to_float(w, i, |a| f64::from((a >> 24) as u8)),
-        // Rust's casts saturate and make NaN zero, as these do.
-        VCvtU32F32 => convert(w, i, |a| f32::from_bits(a) as u32),
-        VCvtI32F32 => convert(w, i, |a| f32::from_bits(a) as i32 as u32),
+        VCvtU32F32 => convert(w, i, arith::to_u32),
+        VCvtI32F32 => convert(w, i, arith::to_i32),
         VCvtRpiI32F32 => convert(w, i, |a| {
             (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32
         }),
@@ -453,22 +423,17 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VCvtF16F32 => {
             nearest_only(w)?;
             let a = source(w, i, 0);
-            w.put(
-                i.dst,
-                &a.map(|x| u32::from(to_f16(f32::from_bits(x).into()))),
-            );
+            put16(w, i, !i.keep, a.map(|x| to_f16(f32::from_bits(x).into())));
         }
         VCvtF32F16 => {
             let a = w.lanes16(i, 0);
             let (abs, neg) = (i.abs & 1 == 1, i.neg & 1 == 1);
-            finish(
-                w,
-                i,
-                a.map(|x| {
-                    let x = if abs { x & 0x7fff } else { x };
-                    from_f16((if neg { x ^ 0x8000 } else { x }) as u16).to_bits()
-                }),
-            );
+            let r = a.map(|x| {
+                let x = half_of(i, 0, x);
+                let x = if abs { x & 0x7fff } else { x };
+                from_f16(if neg { x ^ 0x8000 } else { x }).to_bits()
+            });
+            finish(w, i, r);
         }
         _ => return Ok(false),
     }

@@ -4,7 +4,7 @@
 use super::valu::{carry, one, one64, plain, shift64, three, three16, two, two16};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::target::gfx942::Op;
+use crate::target::Op;
 use crate::wave::{Wave, Wide};
 
 /// 24-bit sources, sign-extended and not.
@@ -71,7 +71,7 @@ fn field_i32(a: u32, b: u32, c: u32) -> u32 {
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
     use Op::*;
     if i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0) {
-        if !is_sixteen(i.op) {
+        if !is_sixteen(i) {
             // Floats have modifiers; an integer operation with one is refused by name.
             return if is_integer(i.op) {
                 plain(i).map(|()| false)
@@ -79,8 +79,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 Ok(false)
             };
         }
-        if i.clamp {
-            return Err(FaultKind::Unsupported("integer clamp"));
+        if i.clamp || i.abs | i.neg | i.omod != 0 {
+            return Err(FaultKind::Unsupported("modifiers of an integer operation"));
         }
     }
     match i.op {
@@ -134,6 +134,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VLshlAddU32 => three(w, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
         VLshlOrB32 => three(w, i, |a, b, c| (a << (b & 31)) | c),
         VAndOrB32 => three(w, i, |a, b, c| a & b | c),
+        VXor3B32 => three(w, i, |a, b, c| a ^ b ^ c),
         VOr3B32 => three(w, i, |a, b, c| a | b | c),
         VXadU32 => three(w, i, |a, b, c| (a ^ b).wrapping_add(c)),
         VBfeU32 => three(w, i, field_u32),
@@ -211,8 +212,14 @@ fn borrow(a: u32, b: u32, c: u32) -> (u32, bool) {
 }
 
 /// Operations of 16 bits that choose halves by op_sel.
-fn is_sixteen(op: Op) -> bool {
-    matches!(op, Op::VMadU16 | Op::VMadI16)
+fn is_sixteen(i: &Inst) -> bool {
+    use Op::*;
+    match i.op {
+        VMadU16 | VMadI16 => true,
+        VAddU16 | VSubU16 | VMulLoU16 | VLshlrevB16 | VLshrrevB16 | VAshrrevI16 | VMinU16
+        | VMaxU16 | VMinI16 | VMaxI16 => i.keep,
+        _ => false,
+    }
 }
 
 /// Operations for which a modifier bit has no meaning.

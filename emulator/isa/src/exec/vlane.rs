@@ -4,8 +4,8 @@
 use super::valu::plain;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::gfx942::Op;
-use crate::wave::{Wave, Wide};
+use crate::target::Op;
+use crate::wave::Wave;
 
 /// True if the operation is one of these.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
@@ -47,16 +47,34 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             w.put(i.dst, &a);
             w.put(i.src[0], &b);
         }
+        Op::VMovrelsB32 => {
+            let from = relative(w, i.src[0])?;
+            let value = w.v[from];
+            w.put(i.dst, &value);
+        }
+        Op::VMovreldB32 => {
+            let (to, value) = (relative(w, i.dst)?, *w.lanes(i, 0, &mut [0; L]));
+            w.put(code::VGPR + to as u16, &value);
+        }
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// A v register indexed by M0.
+fn relative<const L: usize>(w: &Wave<L>, base: u16) -> Result<usize, FaultKind> {
+    let at = usize::from(base - code::VGPR.min(base)) + w.s[code::M0 as usize] as usize;
+    if base < code::VGPR || at >= w.v.len().min(256) {
+        return Err(FaultKind::Register);
+    }
+    Ok(at)
 }
 
 fn select<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     if i.clamp || i.omod | i.op_sel != 0 {
         return Err(FaultKind::Unsupported("output modifiers of v_cndmask_b32"));
     }
-    let mask = w.scalar64(i.src[2], 0, Wide::Unsigned);
+    let mask = w.mask(i.src[2]);
     let (mut s, mut t) = ([0; L], [0; L]);
     let (mut a, mut b) = (*w.lanes(i, 0, &mut s), *w.lanes(i, 1, &mut t));
     // The encoding's float modifiers work on the bits.

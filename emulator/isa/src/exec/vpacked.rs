@@ -5,7 +5,7 @@ use super::float::NAN32;
 use super::valu::one;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::gfx942::Op;
+use crate::target::Op;
 use crate::wave::{mode, Wave};
 
 /// True if the operation is one of these.

@@ -1,10 +1,78 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What differs between chips: the opcode table and the number of lanes.
+//! What differs between chips, each in a file of its own: which words are which operation, where
+//! the operands are, what a kernel descriptor asks for, and what registers hold when a wave starts.
 //!
-//! Execution is generic over the lane count; a second chip adds its table, its operand layout in
-//! `decode` and its operations in `exec`.
+//! What an operation does is in `exec`, once for all chips: a decoder makes each chip's operand
+//! codes and implied operands the same, so that nothing asks for the chip when code runs. The
+//! number of lanes is the kernel's, not the chip's.
 
+pub mod gfx1201;
 pub mod gfx942;
+pub mod ops;
+
+pub use gfx1201::GFX1201;
+pub use gfx942::GFX942;
+pub use ops::Op;
+
+use crate::decode::table::{Index, Row};
+use crate::decode::{DecodeError, Inst};
+use crate::kernel::{Allocation, DescriptorError, Kernel, Registers};
+use crate::workgroup::Dispatch;
+use std::fmt;
 
 /// Lanes of a wave on gfx942.
 pub const GFX942_LANES: usize = 64;
+
+/// Scalar registers by operand code.
+pub type Scalars = [u32; 256];
+
+/// What a wave's first registers are made from.
+pub struct Start<'a> {
+    /// The descriptor.
+    pub kernel: &'a Kernel,
+    /// The packet.
+    pub dispatch: &'a Dispatch,
+    /// The workgroup in its grid.
+    pub id: [u32; 3],
+    /// The wave in its workgroup.
+    pub wave: u32,
+    /// Waves of the workgroup.
+    pub waves: u32,
+    /// Address of the wave's scratch.
+    pub scratch: u64,
+}
+
+/// A chip's instruction set.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Its encodings, in the order in which they are tried.
+    pub rows: &'static [Row],
+    pub(crate) index: Index,
+    /// Take the operands apart.
+    pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
+    /// Check a descriptor's program resource registers.
+    pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
+    /// Set the scalar registers that follow the user SGPRs or that are always there.
+    pub(crate) start: fn(&mut Scalars, &Start<'_>),
+}
+
+impl Target {
+    /// The first encoding that matches.
+    pub fn find(&self, words: [u32; 3]) -> Option<&'static Row> {
+        self.index.find(self.rows, words[0], words[1])
+    }
+
+    /// Decode one instruction. `words` are the next three; those past the end of code may be
+    /// anything.
+    pub fn decode(&self, words: [u32; 3]) -> Result<Inst, DecodeError> {
+        let row = self.find(words).ok_or(DecodeError::Undecodable)?;
+        (self.operands)(row, words)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the tests: kernels compiled by clang, a flat memory, and a dispatcher.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+mod compare;
+
+pub use compare::*;
 use rkfd_isa::*;
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
@@ -131,8 +135,16 @@ pub fn kernels_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels")
 }
 
-/// Compile tests/kernels/<name>.hip for gfx942.
-pub fn compile(name: &str, level: u32) -> Vec<u8> {
+/// The chips, the first being the one that others are compared with.
+pub static TARGETS: [&Target; 2] = [&GFX942, &GFX1201];
+
+/// Every chip at every level of optimisation.
+pub fn everywhere() -> impl Iterator<Item = (&'static Target, u32)> {
+    TARGETS.iter().flat_map(|t| (0..=3).map(move |l| (*t, l)))
+}
+
+/// Compile tests/kernels/<name>.hip for a chip.
+pub fn compile(target: &Target, name: &str, level: u32) -> Vec<u8> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let out = std::env::temp_dir().join(format!("rkfd-isa-{}-{number}.co", std::process::id()));
@@ -142,7 +154,7 @@ pub fn compile(name: &str, level: u32) -> Vec<u8> {
             "hip",
             "--offload-device-only",
             "--no-gpu-bundle-output",
-            "--offload-arch=gfx942",
+            &format!("--offload-arch={}", target.name),
             "-nogpuinc",
             "-nogpulib",
             "-mcode-object-version=5",
@@ -158,6 +170,49 @@ pub fn compile(name: &str, level: u32) -> Vec<u8> {
     let bytes = std::fs::read(&out).expect("the code object");
     let _ = std::fs::remove_file(&out);
     bytes
+}
+
+/// Assemble for a chip and a number of lanes.
+pub fn assemble(target: &Target, lanes: usize, text: &str) -> Vec<u8> {
+    let mut llvm = Command::new("llvm-mc");
+    llvm.args(["-triple=amdgcn", "-show-encoding"]);
+    llvm.arg(format!("-mcpu={}", target.name));
+    if target.name != "gfx942" {
+        llvm.arg(format!("-mattr=+wavefrontsize{lanes}"));
+    }
+    let llvm = llvm.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = llvm.spawn().expect("llvm-mc runs");
+    let mut stdin = child.stdin.take().expect("stdin");
+    stdin.write_all(text.as_bytes()).expect("feed");
+    drop(stdin);
+    let out = child.wait_with_output().expect("llvm-mc");
+    assert!(out.status.success(), "{text}");
+    let byte = |b: &str| u8::from_str_radix(b.trim_start_matches("0x"), 16).expect("hex");
+    String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .filter_map(|l| l.split_once("encoding: ["))
+        .flat_map(|(_, hex)| {
+            hex.split(']')
+                .next()
+                .unwrap_or("")
+                .split(',')
+                .map(byte)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// A gfx1201 descriptor for hand-written code: 2 user SGPRs with the kernel arguments' address,
+/// v registers enough for v0 to v31.
+pub fn descriptor_gfx1201(lanes: usize, entry: u32) -> [u8; 64] {
+    let mut kd = [0u8; 64];
+    let mut put = |at: usize, v: u32| kd[at..at + 4].copy_from_slice(&v.to_le_bytes());
+    let (vgprs, wave32) = if lanes == 32 { (3, 1) } else { (7, 0) };
+    put(16, entry);
+    put(48, vgprs | (0xf0 << 12) | (3 << 29));
+    put(52, 2 << 1);
+    put(56, 8 | (wave32 << 10));
+    kd
 }
 
 /// A loaded code object: where it is and what it defines.
@@ -296,9 +351,11 @@ pub fn prepare(
     let private = kernel
         .private_segment_fixed_size
         .max(if kernel.dynamic_stack { 16384 } else { 0 });
-    let wave_size = (u64::from(private) * 64).next_multiple_of(1024);
+    let wave_size = (u64::from(private) * u64::from(kernel.lanes)).next_multiple_of(1024);
+    let items: u64 = group.iter().map(|n| u64::from(*n)).product();
+    let waves = items.div_ceil(u64::from(kernel.lanes));
     let scratch = Scratch {
-        base: memory.alloc((wave_size * 16) as usize),
+        base: memory.alloc((wave_size * waves) as usize),
         wave_size,
     };
     let dispatch = Dispatch {
@@ -329,26 +386,35 @@ impl Launch {
         for z in 0..g(2) {
             for y in 0..g(1) {
                 for x in 0..g(0) {
-                    let mut group: Workgroup = Workgroup::launch(
-                        cu,
-                        &self.kernel,
-                        &self.dispatch,
-                        [x, y, z],
-                        self.scratch,
-                        &[],
-                    )
-                    .expect("launch");
-                    for slices in 0.. {
-                        match group.run(cu, memory, slice) {
-                            Outcome::Done => break,
-                            Outcome::Budget => assert!(slices < 10_000_000, "does not end"),
-                            Outcome::Fault(fault) => return Err(fault),
-                        }
+                    if self.kernel.lanes == 32 {
+                        self.run_group::<32>(memory, cu, slice, [x, y, z])?;
+                    } else {
+                        self.run_group::<64>(memory, cu, slice, [x, y, z])?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    fn run_group<const L: usize>(
+        &self,
+        memory: &mut Flat,
+        cu: &mut ComputeUnit,
+        slice: u64,
+        id: [u32; 3],
+    ) -> Result<(), Fault> {
+        let (kernel, dispatch, scratch) = (&self.kernel, &self.dispatch, self.scratch);
+        let mut group =
+            Workgroup::<L>::launch(cu, kernel, dispatch, id, scratch, &[]).expect("launch");
+        for _ in 0..10_000_000 {
+            match group.run(cu, memory, slice) {
+                Outcome::Done => return Ok(()),
+                Outcome::Budget => {}
+                Outcome::Fault(fault) => return Err(fault),
+            }
+        }
+        panic!("does not end");
     }
 }
 

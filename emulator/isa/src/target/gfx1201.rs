@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! gfx1201 (Navi 48): RDNA4, waves of 32 lanes or 64, pairs of vector operations.
+//!
+//! From AMD's RDNA4 ISA, sections 3 and 15, and LLVM's SMInstructions.td, FLATInstructions.td and
+//! VOPDInstructions.td. Registers of 16 bits are named as LLVM's "fake16" does: the lower half of
+//! a register, and VOP3 chooses the upper one by op_sel.
+
+pub(crate) mod pairs;
+#[rustfmt::skip]
+mod table;
+
+use super::{Scalars, Start, Target};
+use crate::decode::families::{ds, literal, operands, ranges, special};
+use crate::decode::kind::{Kind, Register};
+use crate::decode::table::{Family, Index, Row};
+use crate::decode::{bits, code, vgpr, DecodeError, Inst};
+use crate::kernel::{Allocation, DescriptorError, Registers};
+use crate::target::Op;
+use crate::wave::mode;
+
+/// The chip.
+pub static GFX1201: Target = Target {
+    name: "gfx1201",
+    rows: &table::ROWS,
+    index: Index::new(),
+    operands: decode,
+    registers,
+    start,
+};
+
+/// NULL and M0 as this chip numbers them.
+const NULL: u16 = 124;
+const M0: u16 = 125;
+
+fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
+    let mut i = Inst::new(row);
+    let [low, high, third] = words;
+    i.keep = true;
+    match i.family {
+        Family::Smem => smem(&mut i, low, high),
+        Family::Ds => ds(&mut i, low, high, code::VGPR),
+        Family::Flat => flat(&mut i, low, high, third),
+        Family::Vopd => return pairs::decode(i, words),
+        _ => {
+            if !operands(&mut i, words) {
+                // Known by name, not executed.
+                return Ok(i);
+            }
+        }
+    }
+    literal(&mut i, words);
+    i.src = i.src.map(source);
+    i.dst = destination(i.dst);
+    i.sdst = destination(i.sdst);
+    special(&mut i);
+    match (i.op, i.kind) {
+        // v_cmpx writes EXEC alone.
+        (_, Kind::Compare { exec: true, .. } | Kind::Class(_, true)) => i.sdst = code::EXEC,
+        // MSG_DEALLOC_VGPRS: the wave's registers may go to others, which is nothing to see.
+        (Op::SSendmsg, _) if i.imm == 3 => i.kind = Kind::Hint,
+        (Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32, _) => {
+            i.kind = Kind::Hardware(hardware_register(low & 63));
+        }
+        _ => {}
+    }
+    ranges(&mut i, reserved)?;
+    // Halves have no place for a literal among their sources in e32.
+    match i.op {
+        Op::VFmaakF16 => i.src[2] = code::LITERAL,
+        Op::VFmamkF16 => i.src = [i.src[0], code::LITERAL, i.src[1]],
+        _ => {}
+    }
+    Ok(i)
+}
+
+fn reserved(operand: u16) -> bool {
+    matches!(operand, 209..=234 | 249..=252 | 254)
+}
+
+fn source(operand: u16) -> u16 {
+    match operand {
+        NULL => code::ZERO,
+        M0 => code::M0,
+        other => other,
+    }
+}
+
+fn destination(operand: u16) -> u16 {
+    match operand {
+        NULL => code::NOWHERE,
+        M0 => code::M0,
+        other => other,
+    }
+}
+
+/// hwreg: no dx10_clamp and ieee in MODE.
+fn hardware_register(number: u32) -> Register {
+    match number {
+        1 => Register::Mode(8),
+        29 => Register::CyclesLow,
+        30 => Register::CyclesHigh,
+        _ => Register::Unknown,
+    }
+}
+
+fn smem(i: &mut Inst, low: u32, high: u32) {
+    i.dst = bits(low, 6, 7) as u16;
+    i.src[0] = (bits(low, 0, 6) * 2) as u16;
+    // A 24-bit signed byte offset and a register.
+    i.imm = (((high << 8) as i32) >> 8) as u32;
+    i.src[1] = bits(high, 25, 7) as u16;
+}
+
+fn flat(i: &mut Inst, low: u32, high: u32, third: u32) {
+    i.dst = vgpr(bits(high, 0, 8));
+    i.src = [
+        vgpr(bits(third, 0, 8)),
+        vgpr(bits(high, 23, 8)),
+        bits(low, 0, 7) as u16,
+    ];
+    // A 24-bit signed byte offset.
+    i.imm = ((third as i32) >> 8) as u32;
+    // flat 0, scratch 1, global 2.
+    i.op_sel = bits(low, 24, 2) as u8;
+    if i.op_sel == 0 || i.src[2] == NULL {
+        i.src[2] = code::NONE;
+    }
+    // Scratch says with a bit of its own whether there is a vector address.
+    if i.op_sel == 1 && bits(high, 17, 1) == 0 {
+        i.src[0] = code::NONE;
+    }
+    // The temporal hint, whose lowest bit makes an atomic return the old value.
+    i.cache = bits(high, 20, 3) as u8;
+}
+
+/// compute_pgm_rsrc1 and 3, from LLVM's tables for GFX12.
+fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
+    use DescriptorError::Unsupported;
+    // VGPRs 5:0, priority 11:10, float mode 19:12, priv 20, round robin of workgroups 21, debug
+    // 22, no performance counters 23, bulky 24, cdbg_user 25, fp16_ovfl 26, WGP mode 29, memory
+    // ordered 30, forward progress 31. What was the SGPR count, 9:6, is not looked at: LLVM 19
+    // still sets it.
+    r.zero(r.rsrc1, 10, 2, "compute_pgm_rsrc1.PRIORITY")?;
+    r.zero(r.rsrc1, 20, 1, "compute_pgm_rsrc1.PRIV")?;
+    r.zero(r.rsrc1, 22, 1, "compute_pgm_rsrc1.DEBUG_MODE")?;
+    r.zero(r.rsrc1, 24, 2, "compute_pgm_rsrc1.BULKY or CDBG_USER")?;
+    if bits(r.rsrc1, 26, 1) == 1 {
+        return Err(Unsupported("FP16_OVFL"));
+    }
+    r.zero(r.rsrc1, 27, 2, "compute_pgm_rsrc1 bits 28:27")?;
+    // INST_PREF_SIZE 11:4, GLG_EN 13, IMAGE_OP 31.
+    r.zero(r.rsrc3, 0, 4, "compute_pgm_rsrc3")?;
+    r.zero(r.rsrc3, 12, 1, "compute_pgm_rsrc3")?;
+    r.zero(r.rsrc3, 14, 17, "compute_pgm_rsrc3")?;
+    if bits(r.rsrc3, 13, 1) == 1 {
+        return Err(Unsupported("GLG_EN"));
+    }
+    if bits(r.rsrc3, 31, 1) == 1 {
+        return Err(Unsupported("IMAGE_OP"));
+    }
+    if r.preload != 0 {
+        return Err(DescriptorError::Reserved("kernarg_preload"));
+    }
+    let (lanes, granule) = if r.wave32 { (32, 8) } else { (64, 4) };
+    Ok(Allocation {
+        lanes,
+        vgprs: (bits(r.rsrc1, 0, 6) as u16 + 1) * granule,
+        accum_offset: 0,
+        // No dx10_clamp and ieee: a clamped NaN is always zero.
+        mode: bits(r.rsrc1, 12, 8) | mode::DX10_CLAMP,
+    })
+}
+
+/// Where the workgroup is, in trap handler registers: x in ttmp9, y and z in ttmp7, the wave in
+/// ttmp8.
+fn start(s: &mut Scalars, start: &Start<'_>) {
+    const TTMP: usize = 108;
+    s[TTMP + 9] = start.id[0];
+    s[TTMP + 7] = start.id[1] & 0xffff | (start.id[2] << 16);
+    s[TTMP + 8] = (start.wave & 31) << 25;
+}
