@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a row finds: the open files, a VM, buffers, a queue. Every row has them fresh, in a process
+//! of its own.
+
+use crate::node::Node;
+use crate::row::{Answer, Got, Needs};
+use crate::snapshot::Snapshot;
+use crate::sys;
+use rkfd_uapi::abi::Abi;
+use rkfd_uapi::ioctl::{self as requests, Request};
+use rkfd_uapi::{event, memory, queue};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Memory that every buffer here may use.
+pub const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
+/// VRAM that the GPU may write.
+pub const VRAM: u32 = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE;
+/// An address that is no user program's.
+pub const KERNEL: u64 = 0xffff_8800_0000_0000;
+/// The first GPU address that rows use.
+const FIRST_VA: u64 = 0x10_0000_0000;
+/// Every buffer starts at a multiple of it.
+const STRIDE: u64 = 1 << 21;
+
+/// A buffer object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bo {
+    /// Its handle.
+    pub handle: u64,
+    /// Its GPU address.
+    pub va: u64,
+    /// Bytes that were asked for.
+    pub size: u64,
+    /// Where to map it on the render node.
+    pub offset: u64,
+}
+
+/// What a queue uses, each a buffer object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Buffers {
+    /// One page.
+    pub ring: Bo,
+    /// One page.
+    pub wptr: Bo,
+    /// One page.
+    pub rptr: Bo,
+    /// One page.
+    pub eop: Bo,
+    /// The save area.
+    pub cwsr: Bo,
+}
+
+/// A row's surroundings.
+pub struct Ctx {
+    /// `/dev/kfd`.
+    pub kfd: OwnedFd,
+    /// The render node, when the VM is acquired.
+    pub render: Option<OwnedFd>,
+    /// The GPU.
+    pub node: Node,
+    /// Its id.
+    pub gpu: u32,
+    /// A queue's buffers.
+    pub buffers: Option<Buffers>,
+    /// The queue that was made before the row.
+    pub queue: u32,
+    /// What the last checked call that failed has changed, though it must not.
+    pub changed: Option<String>,
+    next_va: u64,
+}
+
+/// `what` must have given no errno.
+pub fn must(what: &str, errno: i32) -> Result<(), String> {
+    match errno {
+        0 => Ok(()),
+        e => Err(format!("{what}: {}", crate::errno::name(e))),
+    }
+}
+
+impl Ctx {
+    /// Makes what `needs` names.
+    pub fn new(node: &Node, needs: Needs) -> Result<Self, String> {
+        let open = |path: &str| sys::open(path).map_err(|e| format!("open {path}: errno {e}"));
+        let mut c = Self {
+            kfd: open("/dev/kfd")?,
+            render: None,
+            gpu: node.gpu,
+            node: node.clone(),
+            buffers: None,
+            queue: u32::MAX,
+            changed: None,
+            next_va: FIRST_VA,
+        };
+        if needs >= Needs::Vm {
+            let render = open(&node.render)?;
+            must("ACQUIRE_VM", c.acquire(render.as_raw_fd() as u32, c.gpu))?;
+            c.render = Some(render);
+        }
+        if needs >= Needs::Buffers {
+            c.buffers = Some(Buffers {
+                ring: c.bo(4096, GTT)?,
+                wptr: c.bo(4096, GTT)?,
+                rptr: c.bo(4096, GTT)?,
+                eop: c.bo(4096, GTT)?,
+                cwsr: c.bo(node.cwsr_total, GTT)?,
+            });
+        }
+        if needs >= Needs::Queue {
+            c.queue = c.new_queue(|_| {})?.queue_id;
+        }
+        Ok(c)
+    }
+
+    /// The same request, not checked and not watched: the errno.
+    pub fn raw<T: Abi>(&self, request: &Request<T>, args: &mut T) -> i32 {
+        sys::ioctl(&self.kfd, request.command(), sys::address(args))
+    }
+
+    /// A call that a row is about. When it fails it must have changed nothing: neither what the
+    /// driver holds nor the argument.
+    pub fn call<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> Got {
+        let before_args = sys::bytes(args);
+        let errno = self.watched(|c| c.raw(request, args));
+        if errno != 0 && self.changed.is_none() && sys::bytes(args) != before_args {
+            self.changed = Some(format!("its argument changed to {:x?}", sys::bytes(args)));
+        }
+        Got::Errno(errno)
+    }
+
+    /// As [`Ctx::call`], for a request that writes its argument even when it fails.
+    pub fn call_writing<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> i32 {
+        self.watched(|c| c.raw(request, args))
+    }
+
+    /// Does something; when it fails nothing that the driver holds may have changed.
+    pub fn watched(&mut self, f: impl FnOnce(&mut Self) -> i32) -> i32 {
+        let before = Snapshot::take(self);
+        let errno = f(self);
+        self.changed = match errno {
+            0 => None,
+            _ => before.difference(&Snapshot::take(self)),
+        };
+        errno
+    }
+
+    /// ACQUIRE_VM.
+    pub fn acquire(&self, drm_fd: u32, gpu_id: u32) -> i32 {
+        let mut args = memory::AcquireVmArgs { drm_fd, gpu_id };
+        self.raw(&requests::ACQUIRE_VM, &mut args)
+    }
+
+    /// A GPU address that nothing uses yet, with room for `size` bytes.
+    pub fn fresh_va(&mut self, size: u64) -> u64 {
+        let va = self.next_va;
+        self.next_va += size.next_multiple_of(STRIDE) + STRIDE;
+        va
+    }
+
+    /// The argument of ALLOC_MEMORY_OF_GPU at a fresh address.
+    pub fn alloc_args(&mut self, size: u64, flags: u32) -> memory::AllocMemoryOfGpuArgs {
+        memory::AllocMemoryOfGpuArgs {
+            va_addr: self.fresh_va(size.min(1 << 32)),
+            size,
+            gpu_id: self.gpu,
+            flags,
+            ..Default::default()
+        }
+    }
+
+    /// A buffer object that is mapped nowhere.
+    pub fn unmapped_bo(&mut self, size: u64, flags: u32) -> Result<Bo, String> {
+        let args = self.alloc_args(size, flags);
+        self.bo_from(args)
+    }
+
+    /// The buffer object of this argument, mapped nowhere.
+    pub fn bo_from(&mut self, mut args: memory::AllocMemoryOfGpuArgs) -> Result<Bo, String> {
+        let errno = self.raw(&requests::ALLOC_MEMORY_OF_GPU, &mut args);
+        must("ALLOC_MEMORY_OF_GPU", errno)?;
+        Ok(Bo {
+            handle: args.handle,
+            va: args.va_addr,
+            size: args.size,
+            offset: args.mmap_offset,
+        })
+    }
+
+    /// A buffer object mapped into the VM.
+    pub fn bo(&mut self, size: u64, flags: u32) -> Result<Bo, String> {
+        let bo = self.unmapped_bo(size, flags)?;
+        must("MAP_MEMORY_TO_GPU", self.map(bo.handle))?;
+        Ok(bo)
+    }
+
+    /// MAP_MEMORY_TO_GPU on the GPU.
+    pub fn map(&self, handle: u64) -> i32 {
+        let mut ids = [self.gpu];
+        let mut args = memory::MapMemoryToGpuArgs {
+            handle,
+            device_ids_array_ptr: sys::address(&mut ids),
+            n_devices: 1,
+            n_success: 0,
+        };
+        self.raw(&requests::MAP_MEMORY_TO_GPU, &mut args)
+    }
+
+    /// UNMAP_MEMORY_FROM_GPU.
+    pub fn unmap(&self, handle: u64) -> i32 {
+        let mut ids = [self.gpu];
+        let mut args = memory::UnmapMemoryFromGpuArgs {
+            handle,
+            device_ids_array_ptr: sys::address(&mut ids),
+            n_devices: 1,
+            n_success: 0,
+        };
+        self.raw(&requests::UNMAP_MEMORY_FROM_GPU, &mut args)
+    }
+
+    /// FREE_MEMORY_OF_GPU.
+    pub fn free(&self, handle: u64) -> i32 {
+        self.raw(
+            &requests::FREE_MEMORY_OF_GPU,
+            &mut memory::FreeMemoryOfGpuArgs { handle },
+        )
+    }
+
+    /// AVAILABLE_MEMORY, 0 when it fails.
+    pub fn available(&self) -> u64 {
+        let mut args = memory::GetAvailableMemoryArgs {
+            gpu_id: self.gpu,
+            ..Default::default()
+        };
+        match self.raw(&requests::AVAILABLE_MEMORY, &mut args) {
+            0 => args.available,
+            _ => 0,
+        }
+    }
+
+    /// The buffers for a queue.
+    pub fn b(&self) -> Buffers {
+        self.buffers.unwrap_or_default()
+    }
+
+    /// The argument of CREATE_QUEUE for the buffers: right in everything.
+    pub fn queue_args(&self) -> queue::CreateQueueArgs {
+        let b = self.b();
+        queue::CreateQueueArgs {
+            ring_base_address: b.ring.va,
+            write_pointer_address: b.wptr.va,
+            read_pointer_address: b.rptr.va,
+            ring_size: 4096,
+            gpu_id: self.gpu,
+            queue_type: queue::QUEUE_TYPE_COMPUTE_AQL,
+            queue_percentage: 100,
+            queue_priority: 7,
+            eop_buffer_address: b.eop.va,
+            eop_buffer_size: b.eop.size,
+            ctx_save_restore_address: b.cwsr.va,
+            ctx_save_restore_size: self.node.cwsr,
+            ctl_stack_size: self.node.ctl_stack,
+            ..Default::default()
+        }
+    }
+
+    /// CREATE_QUEUE with one thing changed: a row's call.
+    pub fn create(&mut self, change: impl FnOnce(&mut queue::CreateQueueArgs)) -> Answer {
+        let mut args = self.queue_args();
+        change(&mut args);
+        Ok(self.call(&requests::CREATE_QUEUE, &mut args))
+    }
+
+    /// CREATE_QUEUE that must work.
+    pub fn new_queue(
+        &self,
+        change: impl FnOnce(&mut queue::CreateQueueArgs),
+    ) -> Result<queue::CreateQueueArgs, String> {
+        let mut args = self.queue_args();
+        change(&mut args);
+        must("CREATE_QUEUE", self.raw(&requests::CREATE_QUEUE, &mut args))?;
+        Ok(args)
+    }
+
+    /// DESTROY_QUEUE.
+    pub fn destroy_queue(&self, queue_id: u32) -> i32 {
+        self.raw(
+            &requests::DESTROY_QUEUE,
+            &mut queue::DestroyQueueArgs { queue_id, pad: 0 },
+        )
+    }
+
+    /// UPDATE_QUEUE of the queue, with one thing changed: a row's call.
+    pub fn update(&mut self, change: impl FnOnce(&mut queue::UpdateQueueArgs)) -> Answer {
+        let mut args = self.update_args();
+        change(&mut args);
+        Ok(self.call(&requests::UPDATE_QUEUE, &mut args))
+    }
+
+    /// The argument of UPDATE_QUEUE that changes nothing.
+    pub fn update_args(&self) -> queue::UpdateQueueArgs {
+        queue::UpdateQueueArgs {
+            ring_base_address: self.b().ring.va,
+            queue_id: self.queue,
+            ring_size: 4096,
+            queue_percentage: 100,
+            queue_priority: 7,
+        }
+    }
+
+    /// CREATE_EVENT: errno and argument.
+    pub fn create_event(&self, kind: u32, auto: bool, page: u64) -> (i32, event::CreateEventArgs) {
+        let mut args = event::CreateEventArgs {
+            event_page_offset: page,
+            event_type: kind,
+            auto_reset: auto.into(),
+            ..Default::default()
+        };
+        (self.raw(&requests::CREATE_EVENT, &mut args), args)
+    }
+
+    /// An event that must come to be: its id.
+    pub fn event(&self, kind: u32, auto: bool) -> Result<u32, String> {
+        let (errno, args) = self.create_event(kind, auto, 0);
+        must("CREATE_EVENT", errno)?;
+        Ok(args.event_id)
+    }
+
+    /// A signal event.
+    pub fn signal(&self, auto: bool) -> Result<u32, String> {
+        self.event(event::EVENT_SIGNAL, auto)
+    }
+
+    /// SET_EVENT.
+    pub fn set(&self, event_id: u32) -> i32 {
+        self.raw(
+            &requests::SET_EVENT,
+            &mut event::SetEventArgs { event_id, pad: 0 },
+        )
+    }
+
+    /// RESET_EVENT.
+    pub fn reset(&self, event_id: u32) -> i32 {
+        self.raw(
+            &requests::RESET_EVENT,
+            &mut event::ResetEventArgs { event_id, pad: 0 },
+        )
+    }
+
+    /// DESTROY_EVENT.
+    pub fn destroy_event(&self, event_id: u32) -> i32 {
+        self.raw(
+            &requests::DESTROY_EVENT,
+            &mut event::DestroyEventArgs { event_id, pad: 0 },
+        )
+    }
+
+    /// The render node of the VM.
+    pub fn render(&self) -> Result<&OwnedFd, String> {
+        self.render
+            .as_ref()
+            .ok_or_else(|| "no VM was acquired".into())
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables, one file a class. A row's expectation is Linux 7.2's, at the line it names; files
+//! are those of `drivers/gpu/drm/amd/amdkfd` unless a path says otherwise.
+
+use crate::fixture::Ctx;
+use crate::row::{Got, Group, Want};
+use crate::sys;
+
+mod buffers;
+mod cu_mask;
+mod debug;
+mod dispatcher;
+mod dmabuf;
+mod events;
+mod info;
+mod limits;
+mod mapping;
+mod memory;
+mod mmap;
+mod process;
+mod queue;
+mod render;
+mod svm;
+mod update_queue;
+mod vm;
+mod wait;
+mod wait_threads;
+
+/// All groups, in the order in which they run.
+pub fn all() -> Vec<Group> {
+    let group = |name, rows| Group { name, rows };
+    vec![
+        group("dispatcher", dispatcher::rows()),
+        group("process", process::rows()),
+        group("info", info::rows()),
+        group("vm", vm::rows()),
+        group("memory", memory::rows()),
+        group("mapping", mapping::rows()),
+        group("dmabuf", dmabuf::rows()),
+        group("queue", queue::rows()),
+        group("buffers", buffers::rows()),
+        group("update_queue", update_queue::rows()),
+        group("cu_mask", cu_mask::rows()),
+        group("events", events::rows()),
+        group("wait", wait::rows()),
+        group("wait_threads", wait_threads::rows()),
+        group("limits", limits::rows()),
+        group("mmap", mmap::rows()),
+        group("render", render::rows()),
+        group("svm", svm::rows()),
+        group("debug", debug::rows()),
+    ]
+}
+
+/// Success.
+const OK: Want = Want::Errno(0);
+const EACCES: Want = Want::Errno(libc::EACCES);
+const EBADF: Want = Want::Errno(libc::EBADF);
+const EBUSY: Want = Want::Errno(libc::EBUSY);
+const EFAULT: Want = Want::Errno(libc::EFAULT);
+const EINVAL: Want = Want::Errno(libc::EINVAL);
+const EIO: Want = Want::Errno(libc::EIO);
+const ENODEV: Want = Want::Errno(libc::ENODEV);
+const ENOMEM: Want = Want::Errno(libc::ENOMEM);
+const ENOSPC: Want = Want::Errno(libc::ENOSPC);
+const ENOTTY: Want = Want::Errno(libc::ENOTTY);
+const EPERM: Want = Want::Errno(libc::EPERM);
+const ESRCH: Want = Want::Errno(libc::ESRCH);
+const ENOTSUPP: Want = Want::Errno(crate::errno::ENOTSUPP);
+
+/// This value.
+const fn is(value: u64) -> Want {
+    Want::Value(value)
+}
+
+/// The condition holds.
+const YES: Want = Want::Value(1);
+
+/// A condition.
+fn holds(condition: bool) -> Got {
+    Got::Value(condition.into())
+}
+
+/// An errno.
+fn errno(result: Result<(), i32>) -> Got {
+    Got::Errno(result.err().unwrap_or(0))
+}
+
+/// Runs something in a forked child of the row's process: the errno that it returns.
+fn forked(f: impl FnOnce() -> i32) -> i32 {
+    match sys::fork() {
+        None => {
+            sys::alarm(5);
+            sys::exit(f())
+        }
+        Some(pid) => match sys::wait(pid) {
+            status if status & 0x7f == 0 => status >> 8,
+            status => 1000 + (status & 0x7f),
+        },
+    }
+}
+
+/// Runs something in a forked child that opened `/dev/kfd` itself and has a VM: another process.
+fn other_process(c: &Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> i32 {
+    let node = c.node.clone();
+    forked(|| match Ctx::new(&node, crate::row::Needs::Vm) {
+        Ok(mut other) => f(&mut other),
+        Err(_) => 254,
+    })
+}
+
+/// A page that can be used, directly followed by one that can't.
+fn guarded_page() -> Result<sys::Map, String> {
+    let rw = libc::PROT_READ | libc::PROT_WRITE;
+    let map = sys::Map::anonymous(2 * sys::PAGE, rw, 0).map_err(|e| format!("mmap: {e}"))?;
+    map.protect(sys::PAGE, sys::PAGE, libc::PROT_NONE)
+        .map_err(|e| format!("mprotect: {e}"))?;
+    Ok(map)
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RUNTIME_ENABLE, DBG_TRAP, and the debug requests that are no more.
+
+use super::*;
+use crate::row::{row, Answer, Row};
+use rkfd_uapi::debug::{self as abi, DbgTrapArgs, RuntimeEnableArgs};
+use rkfd_uapi::ioctl::{self as requests, ioc, READ_WRITE, TYPE};
+
+fn runtime(c: &mut Ctx, mode_mask: u32) -> Answer {
+    Ok(c.call(
+        &requests::RUNTIME_ENABLE,
+        &mut RuntimeEnableArgs {
+            mode_mask,
+            ..Default::default()
+        },
+    ))
+}
+
+fn trap(c: &mut Ctx, pid: u32, op: u32) -> Answer {
+    Ok(c.call(
+        &requests::DBG_TRAP,
+        &mut DbgTrapArgs {
+            pid,
+            op,
+            ..Default::default()
+        },
+    ))
+}
+
+fn deprecated(c: &mut Ctx, number: u8, size: usize) -> Answer {
+    let mut buffer = [0u8; 64];
+    let cmd = ioc(READ_WRITE, TYPE, number, size);
+    Ok(Got::Errno(c.watched(|c| {
+        sys::ioctl(&c.kfd, cmd, sys::address(&mut buffer))
+    })))
+}
+
+#[rustfmt::skip]
+pub(super) fn rows() -> Vec<Row> {
+    const R: &str = "RUNTIME_ENABLE";
+    const T: &str = "DBG_TRAP";
+    // Without a scheduler in firmware every operation is refused before anything is looked at.
+    const NO_DEBUG: Want = Want::Unsupported(libc::EINVAL);
+    const NO_HWS: &str = "kfd_chardev.c:3106";
+    vec![
+        row("DBG_REGISTER", "deprecated", EPERM, "kfd_chardev.c:722", |c| deprecated(c, 0x0d, 8)),
+        row("DBG_UNREGISTER", "deprecated", EPERM, "kfd_chardev.c:728", |c| deprecated(c, 0x0e, 8)),
+        row("DBG_ADDRESS_WATCH", "deprecated", EPERM, "kfd_chardev.c:734", |c| deprecated(c, 0x0f, 16)),
+        row("DBG_WAVE_CONTROL", "deprecated", EPERM, "kfd_chardev.c:741", |c| deprecated(c, 0x10, 16)),
+        row("DBG_REGISTER", "deprecated, address 0", EFAULT, "kfd_chardev.c:3690", |c| Ok(Got::Errno(sys::ioctl(&c.kfd, requests::DBG_REGISTER_DEPRECATED.command(), 0)))),
+        row("DBG_WAVE_CONTROL", "deprecated, size 0", EPERM, "kfd_chardev.c:741", |c| deprecated(c, 0x10, 0)),
+        row(R, "enable", OK, "kfd_chardev.c:2969", |c| runtime(c, 1)),
+        row(R, "enable, no VM", OK, "kfd_chardev.c:2969", |c| runtime(c, 1)).open(),
+        row(R, "enable twice", EBUSY, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; runtime(c, 1) }),
+        row(R, "enable through another open of /dev/kfd", EBUSY, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; c.kfd = sys::open("/dev/kfd").map_err(|e| e.to_string())?; runtime(c, 1) }),
+        row(R, "enable with a queue", Want::Errno(libc::EEXIST), "kfd_chardev.c:2952", |c| runtime(c, 1)).queue(),
+        row(R, "enable twice, the second time with a queue", EBUSY, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; c.new_queue(|_| {})?; runtime(c, 1) }).buffers(),
+        row(R, "enable when the queue is gone", OK, "kfd_chardev.c:2951", |c| { c.destroy_queue(c.queue); runtime(c, 1) }).queue(),
+        row(R, "disable", OK, "kfd_chardev.c:3083", |c| { runtime(c, 1)?; runtime(c, 0) }),
+        row(R, "disable what is not enabled", OK, "kfd_chardev.c:3083", |c| runtime(c, 0)),
+        row(R, "disable with a queue", OK, "kfd_chardev.c:3083", |c| { runtime(c, 1)?; c.new_queue(|_| {})?; runtime(c, 0) }).buffers(),
+        row(R, "enable, disable, enable", OK, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; runtime(c, 0)?; runtime(c, 1) }),
+        row(R, "mode 4: none that there is, so disable", OK, "kfd_chardev.c:3079", |c| runtime(c, 4)),
+        row(R, "mode 2 alone: disable", OK, "kfd_chardev.c:3079", |c| runtime(c, 2)),
+        row(R, "enable, keeping trap temporaries", Want::Unsupported(libc::EPERM), "kfd_chardev.c:2971 (Linux has no errno for it)", |c| runtime(c, 3)),
+        row(R, "another process has its own", OK, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; Ok(Got::Errno(other_process(c, |o| match runtime(o, 1) { Ok(Got::Errno(e)) => e, _ => 253 }))) }),
+        row(T, "enable of an unknown process", NO_DEBUG, NO_HWS, |c| trap(c, 0x3fff_ffff, abi::OP_ENABLE)),
+        row(T, "enable of this process", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_ENABLE)),
+        row(T, "disable of this process", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_DISABLE)),
+        row(T, "suspend queues", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES)),
+        row(T, "snapshot of the devices", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_GET_DEVICE_SNAPSHOT)),
+        row(T, "unknown operation", EINVAL, "kfd_chardev.c:3176", |c| trap(c, sys::pid(), 99)),
+        row(T, "address 0", EFAULT, "kfd_chardev.c:3690", |c| Ok(Got::Errno(sys::ioctl(&c.kfd, requests::DBG_TRAP.command(), 0)))),
+    ]
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `kfd_mmap`: doorbells, the page of registers, the signal page.
+
+use super::*;
+use crate::row::{row, Answer, Row};
+use rkfd_uapi::mmap::{Kind, Offset};
+
+const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+fn offset(kind: Kind, gpu: u32) -> u64 {
+    Offset {
+        kind,
+        gpu_id: gpu as u16,
+        offset: 0,
+    }
+    .bits()
+}
+
+fn map(c: &mut Ctx, offset: u64, len: usize, flags: i32) -> Answer {
+    Ok(Got::Errno(c.watched(|c| {
+        match sys::Map::file(&c.kfd, offset, len, RW, flags) {
+            Ok(_) => 0,
+            Err(e) => e,
+        }
+    })))
+}
+
+fn shared(c: &mut Ctx, kind: Kind, len: usize) -> Answer {
+    let at = offset(kind, c.gpu);
+    map(c, at, len, libc::MAP_SHARED)
+}
+
+fn of_gpu(c: &mut Ctx, kind: Kind, gpu: u32, len: usize) -> Answer {
+    map(c, offset(kind, gpu), len, libc::MAP_SHARED)
+}
+
+fn doorbells(c: &Ctx) -> Result<sys::Map, String> {
+    let at = offset(Kind::Doorbell, c.gpu);
+    sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).map_err(|e| format!("mmap: {e}"))
+}
+
+#[rustfmt::skip]
+pub(super) fn rows() -> Vec<Row> {
+    const D: &str = "mmap doorbells";
+    const M: &str = "mmap registers";
+    const E: &str = "mmap signal page";
+    vec![
+        row(D, "8 KiB", OK, "kfd_doorbell.c:141", |c| shared(c, Kind::Doorbell, 8192)),
+        row(D, "8 KiB, no VM", OK, "kfd_doorbell.c:124", |c| shared(c, Kind::Doorbell, 8192)).open(),
+        row(D, "4 KiB", EINVAL, "kfd_doorbell.c:116", |c| shared(c, Kind::Doorbell, 4096)),
+        row(D, "12 KiB", EINVAL, "kfd_doorbell.c:116", |c| shared(c, Kind::Doorbell, 12288)),
+        row(D, "16 KiB", EINVAL, "kfd_doorbell.c:116", |c| shared(c, Kind::Doorbell, 16384)),
+        row(D, "8191 bytes, which are two pages", OK, "kfd_doorbell.c:116", |c| shared(c, Kind::Doorbell, 8191)),
+        row(D, "unknown GPU", ENODEV, "kfd_chardev.c:3780", |c| of_gpu(c, Kind::Doorbell, 0xdead, 8192)),
+        row(D, "GPU 0", ENODEV, "kfd_chardev.c:3775", |c| of_gpu(c, Kind::Doorbell, 0, 8192)),
+        row(D, "unknown GPU, wrong size", ENODEV, "kfd_chardev.c:3780", |c| of_gpu(c, Kind::Doorbell, 0xdead, 4096)),
+        row(D, "by a forked child", EBADF, "kfd_chardev.c:3770", |c| { let at = offset(Kind::Doorbell, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
+        row(D, "an offset into the slice maps its start", OK, "kfd_doorbell.c:124", |c| { let at = offset(Kind::Doorbell, c.gpu) + 4096; map(c, at, 8192, libc::MAP_SHARED) }),
+        row(D, "twice", OK, "kfd_doorbell.c:119", |c| { let _m = doorbells(c)?; shared(c, Kind::Doorbell, 8192) }),
+        row(D, "through another open of /dev/kfd", OK, "kfd_process.c:963", |c| { c.kfd = sys::open("/dev/kfd").map_err(|e| e.to_string())?; shared(c, Kind::Doorbell, 8192) }),
+        row(D, "a child that touches its parent's has none", is(1000 + libc::SIGSEGV as u64), "kfd_doorbell.c:127 (VM_DONTCOPY)", |c| { let m = doorbells(c)?; Ok(Got::Value(forked(|| { m.read(0); 0 }) as u64)) }),
+        row(D, "they can't be made longer", EFAULT, "kfd_doorbell.c:127 (VM_DONTEXPAND)", |c| Ok(Got::Errno(doorbells(c)?.grow(16384)))),
+        row(D, "a store to one that no queue has", OK, "kfd_doorbell.c:141", |c| { doorbells(c)?.write(0, 0); Ok(Got::Errno(0)) }),
+        row(M, "4 KiB", OK, "kfd_chardev.c:3751", |c| shared(c, Kind::Mmio, 4096)),
+        row(M, "8 KiB", EINVAL, "kfd_chardev.c:3730", |c| shared(c, Kind::Mmio, 8192)),
+        row(M, "1 byte, which is a page", OK, "kfd_chardev.c:3730", |c| shared(c, Kind::Mmio, 1)),
+        row(M, "unknown GPU", ENODEV, "kfd_chardev.c:3792", |c| of_gpu(c, Kind::Mmio, 0xdead, 4096)),
+        row(M, "offset 0: GPU 0", ENODEV, "kfd_chardev.c:3792", |c| map(c, 0, 4096, libc::MAP_SHARED)),
+        row(M, "by a forked child", EBADF, "kfd_chardev.c:3770", |c| { let at = offset(Kind::Mmio, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 4096, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
+        row("mmap reserved memory", "4 KiB", EINVAL, "kfd_chardev.c:3789", |c| shared(c, Kind::ReservedMem, 4096)),
+        row("mmap reserved memory", "GPU 0", EINVAL, "kfd_chardev.c:3789", |c| of_gpu(c, Kind::ReservedMem, 0, 4096)),
+        row("mmap reserved memory", "by a forked child", EBADF, "kfd_chardev.c:3770", |c| { let at = offset(Kind::ReservedMem, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 4096, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
+        row(E, "when there is none", EINVAL, "kfd_events.c:1108", |c| of_gpu(c, Kind::Events, 0, 32768)),
+        row(E, "64 KiB", EINVAL, "kfd_events.c:1101", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 65536) }),
+        row(E, "32 KiB", OK, "kfd_events.c:1133", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 32768) }),
+        row(E, "32 KiB, with a GPU in the offset", OK, "kfd_chardev.c:3784", |c| { c.signal(false)?; shared(c, Kind::Events, 32768) }),
+        row(E, "its slots are unsignalled", is(u64::MAX), "kfd_events.c:80", |c| { c.signal(false)?; let m = sys::Map::file(&c.kfd, 2 << 62, 32768, RW, libc::MAP_SHARED).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(32760))) }),
+        row(E, "a child that touches its parent's has none", is(1000 + libc::SIGSEGV as u64), "kfd_events.c:1114 (VM_DONTCOPY)", |c| { c.signal(false)?; let m = sys::Map::file(&c.kfd, 2 << 62, 32768, RW, libc::MAP_SHARED).map_err(|e| e.to_string())?; Ok(Got::Value(forked(|| { m.read(0); 0 }) as u64)) }),
+    ]
+}

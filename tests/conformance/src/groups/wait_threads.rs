@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! WAIT_EVENTS while something happens: signals of events and of the system, the end of an event.
+
+use super::wait::{wait, Waited};
+use super::*;
+use crate::row::{row, Row};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const FOREVER: u32 = u32::MAX;
+/// By then a thread that waits sleeps.
+const SETTLE: Duration = Duration::from_millis(60);
+
+/// Waits on a thread while `f` runs on this one: what the wait gave, and how long it took.
+///
+/// `f` gets the waiting thread's id, some time after the wait began.
+fn during(
+    c: &Ctx,
+    events: &[(u32, u64)],
+    all: u32,
+    timeout: u32,
+    f: impl FnOnce(i32),
+) -> (Waited, u64) {
+    let (send, receive) = mpsc::channel();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            let _ = send.send(sys::thread_id());
+            let start = Instant::now();
+            let waited = wait(c, events, all, timeout);
+            (waited, start.elapsed().as_millis() as u64)
+        });
+        let tid = receive.recv().unwrap_or(0);
+        thread::sleep(SETTLE);
+        f(tid);
+        match waiter.join() {
+            Ok(result) => result,
+            Err(_) => panic!("the waiter panicked"),
+        }
+    })
+}
+
+fn interrupt(c: &Ctx, events: &[(u32, u64)], all: u32, timeout: u32) -> (Waited, u64) {
+    sys::ignore_by_handler(libc::SIGUSR1, false);
+    during(c, events, all, timeout, |tid| {
+        sys::kill_thread(tid, libc::SIGUSR1)
+    })
+}
+
+fn restart(c: &Ctx, events: &[(u32, u64)], timeout: u32, f: impl FnOnce()) -> (Waited, u64) {
+    sys::ignore_by_handler(libc::SIGUSR1, true);
+    during(c, events, 0, timeout, |tid| {
+        sys::kill_thread(tid, libc::SIGUSR1);
+        f();
+    })
+}
+
+fn polled(c: &Ctx, id: u32) -> u64 {
+    wait(c, &[(id, 0)], 0, 0).result.into()
+}
+
+#[rustfmt::skip]
+pub(super) fn rows() -> Vec<Row> {
+    const W: &str = "WAIT_EVENTS";
+    vec![
+        row(W, "set while waiting, for ever", is(0), "kfd_events.c:677", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }).0.result.into())) }),
+        row(W, "set while waiting, with a time", YES, "kfd_events.c:1056", |c| { let a = c.signal(false)?; let (w, ms) = during(c, &[(a, 0)], 0, 5000, |_| { c.set(a); }); Ok(holds(w.result == 0 && ms < 3000)) }),
+        row(W, "set while waiting: the age is given back", is(2), "kfd_events.c:1076", |c| { let a = c.signal(true)?; Ok(Got::Value(during(c, &[(a, 1)], 0, FOREVER, |_| { c.set(a); }).0.events[0].data[0])) }),
+        row(W, "set while waiting, auto-reset: used up", is(1), "kfd_events.c:667", |c| { let a = c.signal(true)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
+        row(W, "set while waiting: stays set", is(0), "kfd_events.c:667", |c| { let a = c.signal(false)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
+        row(W, "set and reset at once while waiting", is(0), "kfd_events.c:675", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, 2000, |_| { c.set(a); c.reset(a); }).0.result.into())) }),
+        row(W, "set through another open of /dev/kfd", is(0), "kfd_process.c:963", |c| {
+            let a = c.signal(false)?;
+            let other = sys::open("/dev/kfd").map_err(|e| e.to_string())?;
+            Ok(Got::Value(during(c, &[(a, 0)], 0, 2000, |_| { let mut args = rkfd_uapi::event::SetEventArgs { event_id: a, pad: 0 }; sys::ioctl(&other, rkfd_uapi::ioctl::SET_EVENT.command(), sys::address(&mut args)); }).0.result.into()))
+        }),
+        row(W, "all, set one after the other", is(0), "kfd_events.c:892", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 3000, |_| { c.set(a); thread::sleep(SETTLE); c.set(b); }).0.result.into())) }),
+        row(W, "all, only one is set", is(1), "kfd_events.c:893", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 250, |_| { c.set(a); }).0.result.into())) }),
+        row(W, "any, the second is set", is(0), "kfd_events.c:885", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 0, 3000, |_| { c.set(b); }).0.result.into())) }),
+        row(W, "two waiters of one auto-reset event: both wake", is(0), "kfd_events.c:674", |c| {
+            let a = c.signal(true)?;
+            let c = &*c;
+            let results = thread::scope(|s| {
+                let other = s.spawn(move || wait(c, &[(a, 0)], 0, 3000).result);
+                let first = during(c, &[(a, 0)], 0, 3000, |_| { c.set(a); }).0.result;
+                first + other.join().unwrap_or(9)
+            });
+            Ok(Got::Value(results.into()))
+        }),
+        row(W, "destroyed while waiting", EIO, "kfd_events.c:1086", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "destroyed while waiting: the result", is(2), "kfd_events.c:882", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.result.into())) }),
+        row(W, "one of two destroyed while waiting, any", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 0, FOREVER, |_| { c.destroy_event(b); }).0.errno)) }),
+        row(W, "one of two destroyed while waiting, all", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 1, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "destroyed and made again with the same id while waiting", EIO, "kfd_events.c:275", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, 3000, |_| { c.destroy_event(a); let _ = c.signal(false); }).0.errno)) }),
+        row(W, "a memory event destroyed while waiting", EIO, "kfd_events.c:275", |c| { let a = c.event(8, false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "interrupted, for ever", Want::Errno(libc::EINTR), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, FOREVER).0.errno)) }),
+        row(W, "interrupted, for ever: the result", is(2), "kfd_events.c:1084", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.result.into())) }),
+        row(W, "interrupted, for ever: the time is as it was", is(FOREVER as u64), "kfd_events.c:1037", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.timeout.into())) }),
+        row(W, "interrupted, with a time", Want::Errno(libc::EINTR), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, 5000).0.errno)) }),
+        row(W, "interrupted: the time that is left", YES, "kfd_events.c:1038", |c| { let a = c.signal(false)?; let left = interrupt(c, &[(a, 0)], 0, 5000).0.timeout; Ok(holds((3000..=4960).contains(&left))) }),
+        row(W, "interrupted: an auto-reset signal that was taken is given back", is(0), "kfd_events.c:966", |c| { let (a, b) = (c.signal(true)?, c.signal(false)?); c.set(a); interrupt(c, &[(a, 0), (b, 0)], 1, 5000); Ok(Got::Value(polled(c, a))) }),
+        row(W, "interrupted: giving back counts as a signal", is(3), "kfd_events.c:968", |c| {
+            let (a, b) = (c.signal(true)?, c.signal(false)?);
+            c.set(a);
+            interrupt(c, &[(a, 0), (b, 0)], 1, 5000);
+            Ok(Got::Value(wait(c, &[(a, 1)], 0, 0).events[0].data[0]))
+        }),
+        row(W, "interrupted: the event can be waited for again", is(0), "kfd_events.c:964", |c| { let a = c.signal(false)?; interrupt(c, &[(a, 0)], 0, 5000); c.set(a); Ok(Got::Value(polled(c, a))) }),
+        row(W, "interrupted and restarted: time runs out as a whole", YES, "kfd_events.c:1038", |c| { let a = c.signal(false)?; let (w, ms) = restart(c, &[(a, 0)], 400, || {}); Ok(holds(w.errno == 0 && w.result == 1 && (380..460 + 300).contains(&ms))) }),
+        row(W, "interrupted and restarted, then set", is(0), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Value(restart(c, &[(a, 0)], FOREVER, || { thread::sleep(SETTLE); c.set(a); }).0.result.into())) }),
+        row(W, "set before a signal is pending: complete", is(0), "kfd_events.c:1015", |c| { let a = c.signal(false)?; c.set(a); Ok(Got::Value(interrupt(c, &[(a, 0)], 0, 100).0.result.into())) }),
+        row(W, "killed while waiting for ever", YES, "kfd_events.c:1029", |c| {
+            let a = c.signal(false)?;
+            let start = Instant::now();
+            let Some(pid) = sys::fork() else {
+                let node = c.node.clone();
+                if let Ok(o) = Ctx::new(&node, crate::row::Needs::Open) {
+                    if let Ok(id) = o.signal(false) { wait(&o, &[(id, 0)], 0, FOREVER); }
+                }
+                sys::exit(0);
+            };
+            thread::sleep(4 * SETTLE);
+            sys::kill(pid, libc::SIGKILL);
+            let status = sys::wait(pid);
+            Ok(holds(a != 0 && status & 0x7f == libc::SIGKILL && start.elapsed() < Duration::from_secs(3)))
+        }),
+    ]
+}

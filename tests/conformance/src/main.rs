@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rkfd-conformance [--self-test] [GROUP...]`: asks the driver what Linux's KFD was asked on paper,
+//! and compares the answers.
+//!
+//! Every row names a request, what it is given, what Linux 7.2 answers, and the line that says so.
+//! It runs in a process of its own. A request that fails must leave everything as it was.
+//!
+//! With `--self-test` every expectation is perturbed, and each row must be found failing.
+
+mod errno;
+mod fixture;
+mod groups;
+mod node;
+mod report;
+mod row;
+mod runner;
+mod snapshot;
+mod sys;
+mod traps;
+
+use node::Node;
+use report::Report;
+use row::Group;
+use runner::Verdict;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (flags, names): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|a| a.starts_with('-'));
+    let perturb = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--self-test"] => true,
+        _ => {
+            eprintln!("rkfd-conformance [--self-test] [GROUP...]");
+            return ExitCode::from(2);
+        }
+    };
+    let node = match Node::find() {
+        Ok(node) => node,
+        Err(e) => {
+            eprintln!("rkfd-conformance: {e}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut groups = groups::all();
+    groups.retain(|group| names.is_empty() || names.iter().any(|name| name == group.name));
+    let good = match perturb {
+        true => self_test(&node, &groups),
+        false => conformance(&node, &groups),
+    };
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs all rows; says for each group whether it is as Linux.
+fn conformance(node: &Node, groups: &[Group]) -> bool {
+    let mut report = Report::default();
+    for group in groups {
+        report.group(group, &|row| {
+            runner::judge(row.want, &runner::run(node, row))
+        });
+    }
+    report.table();
+    report.total()
+}
+
+/// Runs all rows against wrong expectations, and rows that break the rules: all must fail.
+fn self_test(node: &Node, groups: &[Group]) -> bool {
+    let (mut seen, mut missed) = (0, 0);
+    let mut note = |name: &str, verdict: Verdict| match verdict {
+        Verdict::Failed(_) => seen += 1,
+        _ => {
+            missed += 1;
+            println!("MISSED {name}");
+        }
+    };
+    for row in groups.iter().flat_map(|group| &group.rows) {
+        let outcome = runner::run(node, row);
+        let name = format!("{}: {}", row.call, row.given);
+        note(&name, runner::judge_perturbed(row.want, &outcome));
+    }
+    for row in traps::rows() {
+        note(row.given, runner::judge(row.want, &runner::run(node, &row)));
+    }
+    println!("self-test: {seen} wrong expectations seen, {missed} missed");
+    match missed {
+        0 => println!("@rkfd test conformance-self-test ok"),
+        _ => println!(
+            "@rkfd test conformance-self-test FAIL {missed} wrong expectations were missed"
+        ),
+    }
+    missed == 0
+}

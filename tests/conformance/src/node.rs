@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the topology says about the GPU.
+
+use std::collections::HashMap;
+use std::fs;
+
+const NODES: &str = "/sys/devices/virtual/kfd/kfd/topology/nodes";
+
+/// The first GPU of the topology.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its id.
+    pub gpu: u32,
+    /// Its render node.
+    pub render: String,
+    /// Nodes there are, CPUs included.
+    pub nodes: u32,
+    /// All VRAM can be mapped by the CPU.
+    pub large_bar: bool,
+    /// Control stack of one die.
+    pub ctl_stack: u32,
+    /// Save area of one die.
+    pub cwsr: u32,
+    /// Save area of all dies, with the debugger's part.
+    pub cwsr_total: u64,
+    /// Queues that a process may have on it.
+    pub max_queues: u32,
+}
+
+fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let pair = |line: &str| {
+        let (key, value) = line.split_once(' ')?;
+        Some((key.to_owned(), value.trim().parse().ok()?))
+    };
+    Ok(text.lines().filter_map(pair).collect())
+}
+
+impl Node {
+    /// Reads it.
+    pub fn find() -> Result<Self, String> {
+        let names = fs::read_dir(NODES).map_err(|e| format!("{NODES}: {e}"))?;
+        let nodes = names.count() as u32;
+        for index in 0..nodes {
+            let dir = format!("{NODES}/{index}");
+            let id = fs::read_to_string(format!("{dir}/gpu_id")).unwrap_or_default();
+            let gpu: u32 = id.trim().parse().unwrap_or(0);
+            if gpu != 0 {
+                return Self::read(&dir, gpu, nodes);
+            }
+        }
+        Err(format!("{NODES}: no GPU"))
+    }
+
+    fn read(dir: &str, gpu: u32, nodes: u32) -> Result<Self, String> {
+        let all = properties(&format!("{dir}/properties"))?;
+        let p = |key: &str| all.get(key).copied().unwrap_or(0);
+        let gfx = p("gfx_target_version");
+        let xccs = p("num_xcc").max(1);
+        // The debugger's part is not published: `kfd_queue_ctx_save_restore_size`.
+        let cus = p("simd_count") / p("simd_per_cu").max(1) / xccs;
+        let waves = if gfx < 100_100 {
+            let engines = p("array_count") / xccs / p("simd_arrays_per_engine").max(1);
+            (cus * 40).min(engines.max(1) * 512)
+        } else {
+            cus * 32
+        };
+        let debug = (waves * 32).next_multiple_of(64);
+        let large_bar = (0..p("mem_banks_count")).all(|bank| {
+            properties(&format!("{dir}/mem_banks/{bank}/properties"))
+                .is_ok_and(|bank| bank.get("heap_type") != Some(&2))
+        });
+        Ok(Self {
+            gpu,
+            render: format!("/dev/dri/renderD{}", p("drm_render_minor")),
+            nodes,
+            large_bar,
+            ctl_stack: p("ctl_stack_size") as u32,
+            cwsr: p("cwsr_size") as u32,
+            cwsr_total: ((p("cwsr_size") + debug) * xccs).next_multiple_of(4096),
+            // gfx942 and its kin have 255, every other 127 (kfd_process_queue_manager.c:329-338).
+            max_queues: if matches!(gfx, 90_402 | 90_500) {
+                255
+            } else {
+                127
+            },
+        })
+    }
+}

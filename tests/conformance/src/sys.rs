@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System calls as they are: nothing is checked on the way, so that anything can be asked.
+//!
+//! Every `unsafe` that hands an address to the kernel is here. A row may pass any address: a
+//! kernel that wrote where it should not would be the finding.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+fn last_errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// 0, or the errno.
+pub fn ioctl(fd: &OwnedFd, cmd: u32, arg: u64) -> i32 {
+    // SAFETY: the argument is a row's own buffer, large enough for what the request's number
+    // makes the kernel write, or an address that must be refused.
+    let r = unsafe { libc::ioctl(fd.as_raw_fd(), libc::c_ulong::from(cmd), arg) };
+    if r < 0 {
+        last_errno()
+    } else {
+        0
+    }
+}
+
+/// The same through the 32-bit entry of the kernel. `arg` must lie below 4 GiB.
+pub fn ioctl_compat(fd: &OwnedFd, cmd: u32, arg: u64) -> i32 {
+    const IOCTL: u32 = 54;
+    compat(IOCTL, fd.as_raw_fd() as u32, cmd, arg as u32)
+}
+
+/// `open(path, O_RDWR)` through the 32-bit entry: 0, or the errno. `path` lies below 4 GiB.
+pub fn open_compat(path: u64) -> i32 {
+    const OPEN: u32 = 5;
+    compat(OPEN, path as u32, libc::O_RDWR as u32, 0)
+}
+
+fn compat(number: u32, a: u32, b: u32, c: u32) -> i32 {
+    let result: i64;
+    // SAFETY: the 32-bit system call entry; it takes rbx, rcx and rdx, preserves everything but
+    // rax and r8 to r11, and touches no memory but what the arguments name.
+    unsafe {
+        core::arch::asm!(
+            "xchg rbx, {a}", "int 0x80", "xchg rbx, {a}",
+            a = inout(reg) u64::from(a) => _,
+            inlateout("rax") i64::from(number) => result,
+            in("rcx") u64::from(b), in("rdx") u64::from(c),
+            lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
+        );
+    }
+    match result as i32 {
+        error @ -4095..=-1 => -error,
+        _ => 0,
+    }
+}
+
+/// Opens a file for reading and writing.
+pub fn open(path: &str) -> Result<OwnedFd, i32> {
+    open_with(path, libc::O_RDWR | libc::O_CLOEXEC)
+}
+
+/// Opens a file with these flags.
+pub fn open_with(path: &str, flags: i32) -> Result<OwnedFd, i32> {
+    let path = CString::new(path).map_err(|_| libc::EINVAL)?;
+    // SAFETY: a terminated string that outlives the call.
+    let fd = unsafe { libc::open(path.as_ptr(), flags) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel just gave it to us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a character device node.
+pub fn mknod(path: &str, major: u32, minor: u32) -> Result<(), i32> {
+    let path = CString::new(path).map_err(|_| libc::EINVAL)?;
+    // SAFETY: a terminated string that outlives the call.
+    let r = unsafe {
+        libc::mknod(
+            path.as_ptr(),
+            libc::S_IFCHR | 0o600,
+            libc::makedev(major, minor),
+        )
+    };
+    if r < 0 {
+        Err(last_errno())
+    } else {
+        Ok(())
+    }
+}
+
+/// Major number of a device file.
+pub fn major(path: &str) -> Result<u32, i32> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(path).map_err(|e| e.raw_os_error().unwrap_or(0))?;
+    Ok(libc::major(meta.rdev()))
+}
+
+/// A mapping, taken away when dropped.
+pub struct Map {
+    /// Where it is.
+    pub address: u64,
+    len: usize,
+}
+
+impl Map {
+    /// Maps a file.
+    pub fn file(fd: &OwnedFd, offset: u64, len: usize, prot: i32, flags: i32) -> Result<Self, i32> {
+        Self::new(fd.as_raw_fd(), offset, len, prot, flags)
+    }
+
+    /// Anonymous memory.
+    pub fn anonymous(len: usize, prot: i32, extra: i32) -> Result<Self, i32> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | extra;
+        Self::new(-1, 0, len, prot, flags)
+    }
+
+    fn new(fd: i32, offset: u64, len: usize, prot: i32, flags: i32) -> Result<Self, i32> {
+        // SAFETY: no address is demanded, so nothing that exists is replaced.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, fd, offset as i64) };
+        if p == libc::MAP_FAILED {
+            return Err(last_errno());
+        }
+        Ok(Self {
+            address: p as u64,
+            len,
+        })
+    }
+
+    /// The 64-bit word at a byte offset.
+    pub fn read(&self, offset: usize) -> u64 {
+        assert!(offset % 8 == 0 && offset + 8 <= self.len);
+        // SAFETY: aligned and within the mapping, which is readable in every row that reads.
+        unsafe { ((self.address as usize + offset) as *const u64).read_volatile() }
+    }
+
+    /// Writes the 64-bit word at a byte offset.
+    pub fn write(&self, offset: usize, value: u64) {
+        assert!(offset % 8 == 0 && offset + 8 <= self.len);
+        // SAFETY: aligned and within the mapping, which is writable in every row that writes.
+        unsafe { ((self.address as usize + offset) as *mut u64).write_volatile(value) }
+    }
+
+    /// Copies bytes to an offset.
+    pub fn put(&self, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.len);
+        // SAFETY: within the mapping, which is writable in every row that writes.
+        unsafe {
+            let to = (self.address as usize + offset) as *mut u8;
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
+    /// Changes what may be done with a part of it.
+    pub fn protect(&self, offset: usize, len: usize, prot: i32) -> Result<(), i32> {
+        assert!(offset + len <= self.len);
+        let address = (self.address as usize + offset) as *mut libc::c_void;
+        // SAFETY: within our own mapping, to which there are no references.
+        match unsafe { libc::mprotect(address, len, prot) } {
+            0 => Ok(()),
+            _ => Err(last_errno()),
+        }
+    }
+
+    /// Grows it, in place or elsewhere: 0, or the errno. It must not be used afterwards.
+    pub fn grow(self, len: usize) -> i32 {
+        let old = self.address as *mut libc::c_void;
+        // SAFETY: our own mapping, to which there are no references.
+        let p = unsafe { libc::mremap(old, self.len, len, libc::MREMAP_MAYMOVE) };
+        if p == libc::MAP_FAILED {
+            last_errno()
+        } else {
+            0
+        }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, to which there are no references. That it may have moved only
+        // makes the call fail.
+        unsafe { libc::munmap(self.address as *mut libc::c_void, self.len) };
+    }
+}
+
+/// The bytes of a plain structure.
+pub fn bytes<T: rkfd_uapi::abi::Abi>(value: &T) -> Vec<u8> {
+    let mut out = vec![0; size_of::<T>()];
+    // SAFETY: a structure of the ABI is integers without padding, and `out` has its size.
+    unsafe {
+        let from = std::ptr::from_ref(value).cast::<u8>();
+        std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
+    }
+    out
+}
+
+/// A structure's address, for the kernel.
+pub fn address<T: ?Sized>(value: &mut T) -> u64 {
+    std::ptr::from_mut(value).cast::<u8>() as u64
+}
+
+/// What fork returns: `None` in the child.
+///
+/// The program has one thread when it forks, or the child only makes system calls.
+pub fn fork() -> Option<i32> {
+    // SAFETY: see above.
+    match unsafe { libc::fork() } {
+        0 => None,
+        pid => Some(pid),
+    }
+}
+
+/// Ends the process without running anything more of it.
+pub fn exit(status: i32) -> ! {
+    // SAFETY: takes nothing but a number.
+    unsafe { libc::_exit(status) }
+}
+
+/// Waits for a child's end: its wait status.
+pub fn wait(pid: i32) -> i32 {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status outlives the call.
+        let r = unsafe { libc::waitpid(pid, &mut status, 0) };
+        if r == pid || last_errno() != libc::EINTR {
+            return status;
+        }
+    }
+}
+
+/// Sends a signal.
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: takes nothing but numbers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// The id of the calling thread, for [`kill_thread`].
+pub fn thread_id() -> i32 {
+    // SAFETY: takes nothing.
+    unsafe { libc::gettid() }
+}
+
+/// Sends a signal to a thread of this process.
+pub fn kill_thread(tid: i32, signal: i32) {
+    // SAFETY: takes nothing but numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal) };
+}
+
+/// Installs a handler that does nothing.
+pub fn ignore_by_handler(signal: i32, restart: bool) {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: zero is a valid sigaction; the handler makes no call at all.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        action.sa_flags = if restart { libc::SA_RESTART } else { 0 };
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+/// The default action, which ends the process, after so many seconds.
+pub fn alarm(seconds: u32) {
+    // SAFETY: takes nothing but a number.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Becomes an ordinary user, without capabilities.
+pub fn drop_privileges() -> i32 {
+    // SAFETY: takes nothing but numbers.
+    match unsafe { libc::setresuid(65534, 65534, 65534) } {
+        0 => 0,
+        _ => last_errno(),
+    }
+}
+
+/// The process' id.
+pub fn pid() -> u32 {
+    std::process::id()
+}
+
+/// `CLOCK_MONOTONIC_RAW` or another clock, in nanoseconds.
+pub fn clock(id: i32) -> u64 {
+    // SAFETY: zero is a valid timespec, which outlives the call.
+    let t = unsafe {
+        let mut t: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(id, &mut t);
+        t
+    };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// `read`, `write` or `lseek` of a file: 0, or the errno.
+pub fn file_call(fd: &OwnedFd, what: &str) -> i32 {
+    let mut buffer = [0u8; 8];
+    let p = buffer.as_mut_ptr().cast::<libc::c_void>();
+    // SAFETY: a buffer of 8 bytes that outlives the calls.
+    let r = unsafe {
+        match what {
+            "read" => libc::read(fd.as_raw_fd(), p, 8),
+            "write" => libc::write(fd.as_raw_fd(), p, 8),
+            _ => libc::lseek(fd.as_raw_fd(), 1, libc::SEEK_SET) as isize,
+        }
+    };
+    if r < 0 {
+        last_errno()
+    } else {
+        0
+    }
+}
+
+/// Another descriptor of the same open file.
+pub fn dup(fd: &OwnedFd) -> Result<OwnedFd, i32> {
+    fd.try_clone().map_err(|e| e.raw_os_error().unwrap_or(0))
+}
