@@ -146,7 +146,7 @@ fn scalar_arithmetic() {
             false,
         ),
         ("s_mov_b32 s0, ttmp9", 2, false),
-        ("s_mov_b32 s0, ttmp7", 3 | 4 << 16, false),
+        ("s_mov_b32 s0, ttmp7", 3 | (4 << 16), false),
     ] {
         let m = machine::<32>(text, 32).run();
         let text = format!("{text}: {:#x}", m.s(0));
