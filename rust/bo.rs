@@ -24,6 +24,7 @@ use kernel::{
 
 pub(crate) mod kernel_mem;
 pub(crate) mod pages;
+pub(crate) mod user;
 pub(crate) mod vram;
 
 use vram::VramRange;
@@ -71,6 +72,7 @@ enum Backing {
         phys: u64,
         _slice: Option<Arc<Slice>>,
     },
+    User(Pin<KBox<user::User>>),
 }
 
 /// A buffer object.
@@ -169,7 +171,7 @@ impl Bo {
     pub(crate) fn placement(&self) -> Option<Placement> {
         match self.backing {
             Backing::Vram(_) => Some(Placement::Vram),
-            Backing::Gtt { .. } => Some(Placement::Gtt),
+            Backing::Gtt { .. } | Backing::User(_) => Some(Placement::Gtt),
             Backing::Device { .. } => None,
         }
     }
@@ -183,7 +185,7 @@ impl Bo {
     pub(crate) fn caching(&self) -> Caching {
         match self.backing {
             Backing::Vram(_) => Caching::WriteCombine,
-            Backing::Gtt { .. } => Caching::Cached,
+            Backing::Gtt { .. } | Backing::User(_) => Caching::Cached,
             Backing::Device { .. } => Caching::Uncached,
         }
     }
@@ -209,6 +211,7 @@ impl Bo {
                 Ok(dma::pfn(page))
             }
             Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
+            Backing::User(_) => Err(EPERM),
         })
     }
 
@@ -224,7 +227,7 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::read_u64(page, index % WORDS)
             }
-            Backing::Device { .. } => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) => Err(EINVAL),
         }
     }
 
@@ -240,7 +243,7 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::write_u64(page, index % WORDS, value)
             }
-            Backing::Device { .. } => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) => Err(EINVAL),
         }
     }
 
@@ -295,6 +298,7 @@ impl Bo {
                 }
                 Ok(())
             }
+            Backing::User(user) => user.segments(offset, len, f),
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
                 f(Segment {

@@ -15,8 +15,10 @@ pub(crate) mod workqueue;
 // Of the user half.
 pub(crate) mod anon_inode;
 pub(crate) mod chrdev;
+pub(crate) mod interval;
 pub(crate) mod kobject;
 pub(crate) mod mmu_notifier;
 mod table;
 pub(crate) mod user;
+pub(crate) mod user_pages;
 pub(crate) mod vma;

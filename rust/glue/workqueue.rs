@@ -18,11 +18,19 @@ unsafe impl Sync for WorkQueue {}
 impl WorkQueue {
     /// Makes a queue that runs one item at a time, in order.
     pub(crate) fn new_ordered(name: &'static CStr) -> Result<Self> {
-        let flags = bindings::wq_flags_WQ_UNBOUND
-            | bindings::wq_flags___WQ_ORDERED
-            | bindings::wq_flags_WQ_MEM_RECLAIM;
+        let flags = bindings::wq_flags___WQ_ORDERED | bindings::wq_flags_WQ_MEM_RECLAIM;
+        Self::new(name, flags, 1)
+    }
+
+    /// Makes a queue that runs items side by side.
+    pub(crate) fn new_concurrent(name: &'static CStr) -> Result<Self> {
+        Self::new(name, bindings::wq_flags_WQ_MEM_RECLAIM, 0)
+    }
+
+    fn new(name: &'static CStr, flags: u32, max_active: c_int) -> Result<Self> {
+        let flags = flags | bindings::wq_flags_WQ_UNBOUND;
         // SAFETY: The name has no format specifiers and lives forever.
-        let wq = unsafe { bindings::alloc_workqueue_noprof(name.as_char_ptr(), flags, 1) };
+        let wq = unsafe { bindings::alloc_workqueue_noprof(name.as_char_ptr(), flags, max_active) };
         Ok(Self(core::ptr::NonNull::new(wq).ok_or(ENOMEM)?))
     }
 

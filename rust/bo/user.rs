@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Buffer objects of a program's own memory (user pointers).
+//!
+//! The pages come and go under the object: whoever watches the program's memory takes them from it
+//! once the GPU can't reach them any more, and gives it others ([`Bo::swap_user`]). Without pages nothing of it can be mapped.
+//!
+//! Lock order: the pages' lock is a leaf.
+
+use super::{run, Backing, Bo, Segment, MAX_SIZE};
+use crate::{
+    glue::{dma::PageMapping, user_pages::UserPages},
+    gpu::{Gpu, Hw},
+};
+use kernel::{
+    devres::Devres,
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{Arc, Mutex},
+};
+
+/// Pages and their bus addresses.
+pub(crate) struct Mapped {
+    // The mapping is undone before the pages are let go: fields are dropped in order.
+    map: Devres<PageMapping>,
+    _pages: UserPages,
+}
+
+impl Mapped {
+    /// Makes pages reachable for the device.
+    pub(crate) fn new(hw: &Hw, pages: UserPages) -> Result<Self> {
+        let map = hw.while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
+        Ok(Self { map, _pages: pages })
+    }
+}
+
+/// The memory of an object, while there is any.
+#[pin_data]
+pub(super) struct User {
+    #[pin]
+    mapped: Mutex<Option<Mapped>>,
+}
+
+impl User {
+    /// As [`Bo::segments`]. EFAULT when the program took the memory away.
+    pub(super) fn segments(
+        &self,
+        offset: u64,
+        len: u64,
+        mut f: impl FnMut(Segment) -> Result,
+    ) -> Result {
+        const PAGE: u64 = PAGE_SIZE as u64;
+        let (mut at, end) = ((offset / PAGE) as usize, ((offset + len) / PAGE) as usize);
+        while at < end {
+            // A run at a time, since `f` may sleep and the guards forbid it.
+            let run = {
+                let mapped = self.mapped.lock();
+                let mapped = mapped.as_ref().ok_or(EFAULT)?;
+                mapped
+                    .map
+                    .try_access_with(|map| run(map.bus(), at, end))
+                    .ok_or(ENODEV)?
+                    .ok_or(EINVAL)?
+            };
+            at += (run.len / PAGE) as usize;
+            f(run)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bo {
+    /// An object of a program's memory, without any yet.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when `size` is 0 or not whole pages, ENOMEM, ENODEV when the device is gone.
+    pub(crate) fn for_user(gpu: &Gpu, size: u64) -> Result<Arc<Self>> {
+        if size == 0 || size % PAGE_SIZE as u64 != 0 {
+            return Err(EINVAL);
+        }
+        if size > MAX_SIZE {
+            return Err(ENOMEM);
+        }
+        let hw = gpu.hw();
+        hw.alive()?;
+        let user = KBox::pin_init(
+            pin_init!(User { mapped <- new_mutex!(None, "rkfd user pages") }),
+            GFP_KERNEL,
+        )?;
+        Ok(Arc::new(
+            Self {
+                hw: hw.clone(),
+                size,
+                backing: Backing::User(user),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Whether the object is memory of a program's own.
+    pub(crate) fn is_user(&self) -> bool {
+        matches!(self.backing, Backing::User(_))
+    }
+
+    /// Exchanges its pages. The GPU must not reach those that come out any more: its TLB was flushed.
+    pub(crate) fn swap_user(&self, mapped: &mut Option<Mapped>) {
+        if let Backing::User(user) = &self.backing {
+            core::mem::swap(&mut *user.mapped.lock(), mapped);
+        }
+    }
+}

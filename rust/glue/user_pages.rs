@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pages of a program's own memory, pinned so that a device may read and write them.
+//!
+//! The pins aren't of the long-term kind: whoever has them watches the range (`glue::interval`) and
+//! gives them back when it changes. So pages of files can be pinned, as upstream's user pointers
+//! can point at them.
+
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    mm::{virt::flags, MmWithUser},
+    page::{BorrowedPage, Page, PAGE_SIZE},
+    prelude::*,
+};
+
+/// Pages that are pinned at once.
+const CHUNK: usize = 512;
+
+/// Pinned pages, in order. Dropped, they are marked dirty and let go.
+pub(crate) struct UserPages(KVVec<BorrowedPage<'static>>);
+
+// SAFETY: A pinned page is unpinned from any thread, and pages have their own locks.
+unsafe impl Send for UserPages {}
+// SAFETY: As above.
+unsafe impl Sync for UserPages {}
+
+impl UserPages {
+    /// Pins `count` writable pages from the page of `start` on. Takes the mmap lock.
+    ///
+    /// # Errors
+    ///
+    /// EFAULT where nothing is mapped, or something that isn't memory; EPERM where it is read-only;
+    /// ENOMEM; EINTR and the like when the program is being killed.
+    pub(crate) fn pin(mm: &MmWithUser, start: usize, count: usize) -> Result<Self> {
+        let start = start & !(PAGE_SIZE - 1);
+        let mut this = Self(KVVec::with_capacity(count, GFP_KERNEL)?);
+        let current = kernel::current!();
+        let own = current
+            .mm()
+            .is_some_and(|own| core::ptr::eq(own.as_raw(), mm.as_raw()));
+        while this.0.len() < count {
+            let mut chunk = [core::ptr::null_mut(); CHUNK];
+            let want = (count - this.0.len()).min(CHUNK);
+            let at = (this.0.len().checked_mul(PAGE_SIZE))
+                .and_then(|done| start.checked_add(done))
+                .ok_or(EFAULT)?;
+            let pinned = if own {
+                // SAFETY: There is room for `want` pointers.
+                let n = unsafe {
+                    // CAST: At most a chunk.
+                    bindings::pin_user_pages_fast(
+                        at,
+                        want as c_int,
+                        bindings::FOLL_WRITE,
+                        chunk.as_mut_ptr(),
+                    )
+                };
+                n as isize
+            } else {
+                let guard = mm.mmap_read_lock();
+                // SAFETY: As above; the mmap lock is held, and without a place to say that it was
+                // dropped it stays so.
+                let n = unsafe {
+                    bindings::pin_user_pages_remote(
+                        mm.as_raw(),
+                        at,
+                        want,
+                        bindings::FOLL_WRITE,
+                        chunk.as_mut_ptr(),
+                        core::ptr::null_mut(),
+                    )
+                };
+                drop(guard);
+                n as isize
+            };
+            if pinned <= 0 {
+                // CAST: An errno.
+                let error = Error::from_errno((pinned as c_int).min(0));
+                return Err(if pinned == 0 || error == EFAULT {
+                    why(mm, at)
+                } else {
+                    error
+                });
+            }
+            for page in chunk.iter().take(pinned.unsigned_abs()) {
+                let page = NonNull::new(*page).ok_or(EFAULT)?;
+                // SAFETY: The pin keeps the page until `drop`.
+                let page = unsafe { BorrowedPage::from_raw(page) };
+                // There is room for all.
+                let _ = this.0.push_within_capacity(page);
+            }
+        }
+        Ok(this)
+    }
+
+    /// The pages.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Page> {
+        self.0.iter().map(|page| &**page)
+    }
+}
+
+/// What `hmm_range_fault` says of an address that can't be written.
+fn why(mm: &MmWithUser, at: usize) -> Error {
+    let guard = mm.mmap_read_lock();
+    match guard.vma_lookup(at) {
+        Some(vma) => {
+            let has = |flag| vma.flags() & flag != 0;
+            let special = has(flags::IO) || has(flags::PFNMAP);
+            if has(flags::READ) && !has(flags::WRITE) && !special {
+                EPERM
+            } else {
+                EFAULT
+            }
+        }
+        None => EFAULT,
+    }
+}
+
+impl Drop for UserPages {
+    fn drop(&mut self) {
+        for page in &self.0 {
+            let mut page = page.as_ptr();
+            // SAFETY: Pinned by `pin`, once, and the device is done with it by the caller's word.
+            unsafe { bindings::unpin_user_pages_dirty_lock(&mut page, 1, true) };
+        }
+    }
+}
