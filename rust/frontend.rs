@@ -48,6 +48,7 @@ pub(crate) struct Frontend {
     topology: TopologyTree,
     render: RenderClass,
     kfd: KfdNode,
+    works: process::Works,
 }
 
 impl Frontend {
@@ -60,6 +61,7 @@ impl Frontend {
             topology::init();
             process::init();
             upcall::register(&SINK)?;
+            let works = process::Works::new()?;
             let kfd = KfdNode::new()?;
             let render = RenderClass::new()?;
             let topology = TopologyTree::new(kfd.node())?;
@@ -68,6 +70,7 @@ impl Frontend {
                 topology,
                 render,
                 kfd,
+                works,
             }))
         })
     }

@@ -21,7 +21,9 @@ use crate::{
     queue::UserQueue,
 };
 use kernel::{
-    current, new_mutex,
+    current,
+    mm::Mm,
+    new_mutex, new_work,
     prelude::*,
     sync::{
         aref::ARef,
@@ -30,6 +32,7 @@ use kernel::{
         SetOnce, //
     },
     task::Task,
+    workqueue::Work,
 };
 
 mod device;
@@ -37,6 +40,7 @@ mod limit;
 mod memory;
 mod registry;
 mod teardown;
+mod userptr;
 
 pub(crate) use device::DeviceState;
 pub(crate) use memory::{
@@ -47,10 +51,17 @@ pub(crate) use memory::{
 pub(crate) use registry::{
     by_pasid,
     find_or_create,
-    for_each,
-    init, //
+    for_each, //
 };
 pub(crate) use teardown::end_all;
+use userptr::UserMemory;
+pub(crate) use userptr::Works;
+
+/// To be called once, by the module's init.
+pub(crate) fn init() {
+    registry::init();
+    userptr::init();
+}
 
 /// A process' part of a GPU: what never changes, and the doorbells, which a page fault needs.
 #[pin_data]
@@ -105,18 +116,26 @@ pub(crate) struct Process {
     lead: ARef<Task>,
     /// Address of the `mm_struct`: a key, never followed.
     mm: usize,
+    /// The address space, which may be gone.
+    mm_ref: ARef<Mm>,
     devices: KVec<Arc<ProcessDevice>>,
     #[pin]
     state: Mutex<State>,
     #[pin]
     pub(crate) events: Events,
+    #[pin]
+    user: UserMemory,
+    #[pin]
+    user_stop: Work<Process, { userptr::STOP }>,
+    #[pin]
+    user_restore: Work<Process, { userptr::RESTORE }>,
     watch: SetOnce<Watch>,
     _count: Count,
 }
 
 impl Process {
     /// A process of the current address space with these GPUs. Nobody knows it yet.
-    fn new(mm: usize, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
+    fn new(mm: &Mm, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
         let lead: ARef<Task> = ARef::from(current!().group_leader());
         let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
         let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
@@ -131,10 +150,12 @@ impl Process {
             )?;
             devices.push(device, GFP_KERNEL)?;
         }
+        let mm_ref: ARef<Mm> = mm.into();
         Arc::pin_init(
             pin_init!(Self {
                 lead,
-                mm,
+                mm: mm_ref.as_raw() as usize,
+                mm_ref,
                 devices,
                 state <- new_mutex!(State {
                     gone: false,
@@ -144,6 +165,9 @@ impl Process {
                     runtime_enabled: false,
                 }, "rkfd process"),
                 events <- Events::new(),
+                user <- UserMemory::new(),
+                user_stop <- new_work!("rkfd user stop"),
+                user_restore <- new_work!("rkfd user restore"),
                 watch: SetOnce::new(),
                 _count: Count::new(&PROCESSES),
             }),

@@ -83,7 +83,7 @@ pub(super) fn available(process: &Process, args: &mut abi::GetAvailableMemoryArg
 }
 
 /// ALLOC_MEMORY_OF_GPU.
-pub(super) fn alloc(process: &Process, args: &mut abi::AllocMemoryOfGpuArgs) -> Result {
+pub(super) fn alloc(process: &Arc<Process>, args: &mut abi::AllocMemoryOfGpuArgs) -> Result {
     if args.size == 0 {
         return Err(EINVAL);
     }
@@ -93,8 +93,11 @@ pub(super) fn alloc(process: &Process, args: &mut abi::AllocMemoryOfGpuArgs) -> 
         flags: args.flags,
         user_address: args.mmap_offset,
     };
-    let allocated =
-        process.with_device(args.gpu_id, |device, state| state.alloc(device, &request))?;
+    let allocated = if request.is_user() {
+        process.alloc_user(args.gpu_id, &request)?
+    } else {
+        process.with_device(args.gpu_id, |device, state| state.alloc(device, &request))?
+    };
     args.handle = u64::from(args.gpu_id) << 32 | u64::from(allocated.index);
     args.mmap_offset = if args.flags & abi::ALLOC_MMIO_REMAP != 0 {
         // CAST: A GPU id has 16 bits.
@@ -116,7 +119,9 @@ pub(super) fn free(process: &Process, args: &mut abi::FreeMemoryOfGpuArgs) -> Re
         return Err(EPERM);
     }
     let handle = Handle::parse(args.handle);
-    process.with_device(handle.gpu_id, |_, state| state.free(handle.index))
+    let freed = process.with_device(handle.gpu_id, |_, state| state.free(handle.index))?;
+    drop(freed);
+    Ok(())
 }
 
 /// The GPU ids of a call.
@@ -214,8 +219,8 @@ pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
     process.with_device(parts.gpu_id, |_, state| {
         state.bound()?;
         let bo = state.mem(parts.index).ok_or(EINVAL)?.bo();
-        if bo.placement().is_none() {
-            // Neither VRAM nor pages: nothing the kernel could map.
+        if bo.placement().is_none() || bo.is_user() {
+            // Neither VRAM nor pages of ours: nothing the kernel could map.
             return Err(EINVAL);
         }
         process.events.set_page(bo.clone(), handle)

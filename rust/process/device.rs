@@ -47,6 +47,8 @@ pub(crate) struct DeviceState {
     pub(crate) queue_count: u32,
     /// A queue of this process was reset or hangs: its other queues can't be changed any more.
     pub(crate) has_reset_queue: bool,
+    /// Queues are evicted, because memory of the program's changes.
+    pub(super) paused: bool,
     pub(crate) config: ProcessConfig,
 }
 
@@ -59,6 +61,7 @@ impl DeviceState {
             sched: None,
             queue_count: 0,
             has_reset_queue: false,
+            paused: false,
             config: ProcessConfig::for_chip(gpu.chip()),
         }
     }
@@ -79,6 +82,12 @@ impl DeviceState {
         }
         let vm = &self.bound()?.vm;
         let sched = gpu.scheduler().add_process(vm, self.config)?;
+        if self.paused {
+            if let Err(e) = gpu.scheduler().evict(&sched) {
+                let _ = gpu.scheduler().remove_process(&sched);
+                return Err(e);
+            }
+        }
         self.sched = Some(sched.clone());
         Ok(sched)
     }

@@ -14,6 +14,7 @@ use super::{
         Handle, //
     },
     limit::GttShare,
+    userptr::UserRange, //
 };
 use crate::{
     bo::{
@@ -21,6 +22,7 @@ use crate::{
         Placement, //
     },
     debugfs::{Count, BUFFERS},
+    doorbell::Slice,
     process::ProcessDevice,
     render::Mapping,
     uapi::memory as abi,
@@ -52,6 +54,8 @@ const END: u32 = i32::MAX as u32;
 pub(crate) struct Mem {
     /// Where programs map it; taken from them before the memory goes.
     _mapping: Mapping,
+    /// What it is made of, if it is the program's memory. No longer watched when the object goes.
+    range: Option<UserRange>,
     bo: Arc<Bo>,
     _share: Option<GttShare>,
     va: u64,
@@ -62,6 +66,58 @@ pub(crate) struct Mem {
 }
 
 impl Mem {
+    pub(super) fn new(
+        mapping: Mapping,
+        bo: Arc<Bo>,
+        share: Option<GttShare>,
+        range: Option<UserRange>,
+        r: &AllocRequest,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                _mapping: mapping,
+                range,
+                bo,
+                _share: share,
+                va: r.va,
+                flags: r.flags,
+                queues: Atomic::new(0),
+                _count: Count::new(&BUFFERS),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The program's memory that it is made of.
+    pub(super) fn range(&self) -> Option<&UserRange> {
+        self.range.as_ref()
+    }
+
+    /// Maps it at all of its addresses. On an error some may be mapped.
+    pub(super) fn map_into(&self, vm: &Vm) -> Result {
+        for va in &self.addresses()? {
+            vm.map(*va, &self.bo, 0, self.bo.size(), self.map_flags())?;
+        }
+        Ok(())
+    }
+
+    /// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
+    pub(super) fn unmap_from(&self, vm: &Vm) -> Result {
+        let mut result = Ok(());
+        for va in &self.addresses()? {
+            let unmapped = vm
+                .unmap(*va, self.bo.size())
+                .and_then(|unmapped| unmapped.flush());
+            match unmapped {
+                Ok(()) => {}
+                // The program took it away, and so it isn't in the VM.
+                Err(e) if e == EINVAL && self.range.is_some() => {}
+                Err(e) => result = Err(e),
+            }
+        }
+        result
+    }
+
     pub(crate) fn bo(&self) -> &Arc<Bo> {
         &self.bo
     }
@@ -125,12 +181,17 @@ pub(crate) struct AllocRequest {
 }
 
 impl AllocRequest {
+    /// Whether the program's memory is meant: other kinds go first.
+    pub(crate) fn is_user(&self) -> bool {
+        self.flags & (abi::ALLOC_VRAM | abi::ALLOC_GTT) == 0 && self.flags & abi::ALLOC_USERPTR != 0
+    }
+
     /// Bytes of the object: half of what was asked for when it is to be mapped twice.
     ///
     /// # Errors
     ///
     /// EINVAL when nothing is left of it.
-    fn bo_size(&self) -> Result<u64> {
+    pub(super) fn bo_size(&self) -> Result<u64> {
         let double = self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0;
         let size = if double { self.size >> 1 } else { self.size };
         page_align(size).filter(|size| *size > 0).ok_or(EINVAL)
@@ -149,17 +210,20 @@ fn page_align(size: u64) -> Option<u64> {
 }
 
 impl DeviceState {
-    /// Makes a buffer object.
-    pub(crate) fn alloc(&mut self, device: &ProcessDevice, r: &AllocRequest) -> Result<Allocated> {
+    /// What is checked whatever kind of memory it then is. Gives the doorbells, if they are asked
+    /// for.
+    pub(super) fn check_alloc(
+        &self,
+        device: &ProcessDevice,
+        r: &AllocRequest,
+    ) -> Result<Option<Arc<Slice>>> {
         let has = |flag| r.flags & flag != 0;
-        let gpu = &device.gpu;
-        let chip = gpu.chip();
+        let chip = device.gpu.chip();
         let large_bar = chip.visible_vram_size >= chip.vram_size;
         if has(abi::ALLOC_PUBLIC) && has(abi::ALLOC_VRAM) && !large_bar {
             return Err(EINVAL);
         }
         self.bound()?;
-        // These two are checked whatever kind of memory it then is.
         let slice = if has(abi::ALLOC_DOORBELL) {
             if r.size != crate::doorbell::SLICE_SIZE as u64 {
                 return Err(EINVAL);
@@ -171,6 +235,16 @@ impl DeviceState {
         if slice.is_none() && has(abi::ALLOC_MMIO_REMAP) && r.size != PAGE_SIZE as u64 {
             return Err(EINVAL);
         }
+        Ok(slice)
+    }
+
+    /// Makes a buffer object; not of the program's memory, see [`Process::alloc_user`].
+    ///
+    /// [`Process::alloc_user`]: super::Process::alloc_user
+    pub(crate) fn alloc(&mut self, device: &ProcessDevice, r: &AllocRequest) -> Result<Allocated> {
+        let has = |flag| r.flags & flag != 0;
+        let gpu = &device.gpu;
+        let slice = self.check_alloc(device, r)?;
         let (bo, share) = if has(abi::ALLOC_VRAM) {
             let size = r.bo_size()?;
             if size > gpu.vram_available() {
@@ -181,12 +255,6 @@ impl DeviceState {
             let size = r.bo_size()?;
             let share = GttShare::new(size)?;
             (Bo::new(gpu, Placement::Gtt, size)?, Some(share))
-        } else if has(abi::ALLOC_USERPTR) {
-            if r.user_address == 0 {
-                return Err(EINVAL);
-            }
-            // What a kernel without user pointers (CONFIG_DRM_AMDGPU_USERPTR=n) says.
-            return Err(ENODEV);
         } else if let Some(slice) = slice {
             (slice.bo()?, None)
         } else if has(abi::ALLOC_MMIO_REMAP) {
@@ -200,23 +268,16 @@ impl DeviceState {
     fn add(&mut self, bo: Arc<Bo>, share: Option<GttShare>, r: &AllocRequest) -> Result<Allocated> {
         let mapping = Mapping::new(&self.bound()?.file, &bo)?;
         let mmap_offset = mapping.offset();
-        let mem = Arc::new(
-            Mem {
-                _mapping: mapping,
-                bo,
-                _share: share,
-                va: r.va,
-                flags: r.flags,
-                queues: Atomic::new(0),
-                _count: Count::new(&BUFFERS),
-            },
-            GFP_KERNEL,
-        )?;
-        let index = self
-            .handles
-            .insert(END, Handle { mem, mapped: false })
-            .map_err(|_| EFAULT)?;
+        let mem = Mem::new(mapping, bo, share, None, r)?;
+        let index = self.insert(mem)?;
         Ok(Allocated { index, mmap_offset })
+    }
+
+    /// Gives an object a handle.
+    pub(super) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
+        self.handles
+            .insert(END, Handle { mem, mapped: false })
+            .map_err(|_| EFAULT)
     }
 
     /// The object with this handle.
@@ -224,18 +285,17 @@ impl DeviceState {
         Some(&self.handles.get(index)?.mem)
     }
 
-    /// Frees an object.
+    /// Takes an object's handle. What is returned is to be dropped without the process' state.
     ///
     /// # Errors
     ///
     /// EINVAL when there is none, EBUSY when it is mapped.
-    pub(crate) fn free(&mut self, index: u32) -> Result {
+    pub(crate) fn free(&mut self, index: u32) -> Result<Handle> {
         let handle = self.handles.get(index).ok_or(EINVAL)?;
         if handle.mapped {
             return Err(EBUSY);
         }
-        drop(self.handles.remove(index));
-        Ok(())
+        self.handles.remove(index).ok_or(EINVAL)
     }
 
     /// Maps an object into the VM; does nothing if it is.
@@ -273,7 +333,10 @@ impl DeviceState {
             return Err(EEXIST);
         }
         let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
-        vm.map(va, &mem.bo, 0, mem.bo.size(), mem.map_flags())?;
+        // Memory that the program took away is mapped when it is there again.
+        if mem.range.as_ref().is_none_or(UserRange::is_valid) {
+            vm.map(va, &mem.bo, 0, mem.bo.size(), mem.map_flags())?;
+        }
         self.by_va.insert(node);
         Ok(())
     }
@@ -300,18 +363,11 @@ impl DeviceState {
         let handle = self.handles.get_mut(index).ok_or(ENOMEM)?;
         let mem = handle.mem.clone();
         handle.mapped = false;
-        let mut result = Ok(());
         for va in &mem.addresses()? {
             self.by_va.remove(va);
-            // The flush keeps the memory if the hardware doesn't answer.
-            if let Err(e) = vm
-                .unmap(*va, mem.bo.size())
-                .and_then(|unmapped| unmapped.flush())
-            {
-                result = Err(e);
-            }
         }
-        result
+        // The flush keeps the memory if the hardware doesn't answer.
+        mem.unmap_from(&vm)
     }
 
     /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
@@ -332,14 +388,15 @@ impl DeviceState {
         Ok(Pin::new(mem))
     }
 
-    /// Takes everything out of the VM and frees it.
-    pub(super) fn free_all(&mut self) {
-        while let Some(index) = self.handles.last_id() {
+    /// Takes everything out of the VM.
+    pub(super) fn unmap_all(&mut self) {
+        let mut next = self.handles.last_id();
+        while let Some(index) = next {
             if self.handles.get(index).is_some_and(|handle| handle.mapped) {
                 // If the hardware doesn't answer, the flush keeps the memory.
                 let _ = self.unmap_now(index);
             }
-            drop(self.handles.remove(index));
+            next = index.checked_sub(1);
         }
     }
 }

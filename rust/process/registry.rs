@@ -33,7 +33,7 @@ kernel::sync::global_lock! {
 }
 
 /// To be called once, by the module's init.
-pub(crate) fn init() {
+pub(super) fn init() {
     // SAFETY: Called once.
     unsafe {
         OPENING.init();
@@ -66,7 +66,7 @@ pub(crate) fn find_or_create() -> Result<Arc<Process>> {
     if let Some(process) = find(key) {
         return Ok(process);
     }
-    let process = Process::new(key, gpus)?;
+    let process = Process::new(mm, gpus)?;
     {
         let mut registry = REGISTRY.lock();
         let registry = registry.as_mut().ok_or(ENODEV)?;

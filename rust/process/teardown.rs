@@ -31,6 +31,7 @@ impl Process {
             self.stop_queues(&mut state);
             self.release_devices(&mut state);
         }
+        self.free_all();
         for device in self.devices() {
             *device.doorbells.lock() = Doorbells::Gone;
         }
@@ -58,9 +59,19 @@ impl Process {
         // Hung queues no longer keep the program's mappings; the memory itself stays.
         state.hung = KVec::new();
         for device_state in &mut state.devices {
-            device_state.free_all();
+            device_state.unmap_all();
             if let Some(bound) = device_state.bound.take() {
                 self.unregister_pasid(bound.vm.pasid());
+            }
+        }
+    }
+
+    /// Frees buffer objects, one at a time: none is dropped with the process' state.
+    fn free_all(&self) {
+        for index in 0..self.devices.len() {
+            let next = || Some(self.state.lock().devices.get_mut(index)?.handles.pop()?.1);
+            while let Some(handle) = next() {
+                drop(handle);
             }
         }
     }

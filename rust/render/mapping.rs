@@ -76,6 +76,10 @@ impl Objects {
         if object.owner != file.key() {
             return Err(EACCES);
         }
+        if object.bo.is_user() {
+            // The program has it mapped already (`amdgpu_gem_object_mmap`).
+            return Err(EPERM);
+        }
         let caching = match object.bo.caching() {
             Caching::Cached => CpuCaching::WriteBack,
             Caching::WriteCombine => CpuCaching::WriteCombine,

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A program's own memory on the GPU, at other addresses than the CPU's, while it changes.
+//!
+//! The operands and sums of a vector addition lie in ordinary mappings. Between dispatches their
+//! pages are thrown away or copied by a fork; each time the GPU must see the new ones. In the end
+//! one mapping goes; with `gone` the GPU is then made to write there, which it must not reach.
+//!
+//! `userptr CODE-OBJECT [gone]`
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Command, ExitCode};
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
+use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
+use rkfd_uapi::ioctl::{self, Request};
+use rkfd_uapi::{abi::Abi, memory as abi};
+use rustix::io::Errno;
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+
+const N: usize = 1 << 16;
+const BYTES: usize = N * 4;
+/// Where the GPU sees the memory: far from where the CPU does.
+const GPU_VA: u64 = 0x1234_0000_0000;
+
+struct Call<'a, T> {
+    command: u32,
+    args: &'a mut T,
+}
+
+// SAFETY: The command encodes the size of `T`, which is plain integers.
+unsafe impl<T: Abi> Ioctl for Call<'_, T> {
+    type Output = ();
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        self.command as Opcode
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::from_mut(self.args).cast()
+    }
+
+    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
+    let command = request.command();
+    // SAFETY: What the calls below name besides the argument are arrays that live longer.
+    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
+}
+
+/// Anonymous memory.
+struct Memory(*mut c_void);
+
+impl Memory {
+    fn new() -> Result<Self, Errno> {
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: A new mapping, wherever there is room.
+        unsafe { rustix::mm::mmap_anonymous(null_mut(), BYTES, prot, flags) }.map(Self)
+    }
+
+    fn at(&self, index: usize) -> *mut f32 {
+        self.0.cast::<f32>().wrapping_add(index)
+    }
+
+    fn fill(&self, value: impl Fn(usize) -> f32) {
+        for i in 0..N {
+            // SAFETY: In the mapping. The GPU has nothing to do.
+            unsafe { self.at(i).write_volatile(value(i)) };
+        }
+    }
+
+    fn get(&self, index: usize) -> f32 {
+        // SAFETY: As above.
+        unsafe { self.at(index).read_volatile() }
+    }
+}
+
+/// Makes the memory at `address` known to the GPU.
+fn register(kfd: &File, gpu_id: u32, address: u64, va: u64) -> Result<u64, Errno> {
+    let mut args = abi::AllocMemoryOfGpuArgs {
+        va_addr: va,
+        size: BYTES as u64,
+        mmap_offset: address,
+        gpu_id,
+        flags: abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT,
+        ..Default::default()
+    };
+    call(kfd, &ioctl::ALLOC_MEMORY_OF_GPU, &mut args)?;
+    Ok(args.handle)
+}
+
+fn map(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
+    let ids = [gpu_id];
+    let mut args = abi::MapMemoryToGpuArgs {
+        handle,
+        device_ids_array_ptr: ids.as_ptr() as u64,
+        n_devices: 1,
+        n_success: 0,
+    };
+    call(kfd, &ioctl::MAP_MEMORY_TO_GPU, &mut args)
+}
+
+fn unmap(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
+    let ids = [gpu_id];
+    let mut args = abi::UnmapMemoryFromGpuArgs {
+        handle,
+        device_ids_array_ptr: ids.as_ptr() as u64,
+        n_devices: 1,
+        n_success: 0,
+    };
+    call(kfd, &ioctl::UNMAP_MEMORY_FROM_GPU, &mut args)
+}
+
+fn free(kfd: &File, handle: u64) -> Result<(), Errno> {
+    call(
+        kfd,
+        &ioctl::FREE_MEMORY_OF_GPU,
+        &mut abi::FreeMemoryOfGpuArgs { handle },
+    )
+}
+
+fn expect<T: std::fmt::Debug>(
+    what: &str,
+    result: Result<T, Errno>,
+    errno: Errno,
+) -> Result<(), Failure> {
+    match result {
+        Err(e) if e == errno => Ok(()),
+        other => Err(Failure::new(format_args!(
+            "{what}: {other:?} instead of {errno:?}"
+        ))),
+    }
+}
+
+struct Test {
+    queue: Queue,
+    kernel: Kernel,
+    memory: [Memory; 3],
+}
+
+impl Test {
+    fn va(index: usize) -> u64 {
+        GPU_VA + (2 * index * BYTES) as u64
+    }
+
+    fn add(&self) -> rkfd::Result<()> {
+        let dispatch = self.queue.dispatch(&self.kernel).blocks(N as u32 / BLOCK);
+        let dispatch = (0..3).fold(dispatch.block(BLOCK), |d, i| d.arg(Address(Self::va(i))));
+        let work = dispatch.arg(N as u32).submit()?;
+        work.wait_timeout(Duration::from_secs(30))
+    }
+
+    /// Adds and checks all sums; `change` happens after the operands were written.
+    fn round(&self, name: &str, seed: f32, change: impl FnOnce()) -> Result<(), Failure> {
+        let [a, b, c] = &self.memory;
+        a.fill(|i| i as f32 + seed);
+        b.fill(|i| (i % 127) as f32 * 0.25);
+        c.fill(|_| f32::NAN);
+        change();
+        self.add()?;
+        let right = (0..N).filter(|&i| c.get(i) == a.get(i) + b.get(i)).count();
+        println!("{name}: {right} of {N} sums are right");
+        match right == N {
+            true => Ok(()),
+            false => Err(Failure::new(format_args!("{name}: sums are wrong"))),
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let errno = |e: Errno| Failure::new(format_args!("{e}"));
+    let gpu = Gpu::open()?;
+    let module = gpu.load(&code_object()?)?;
+    let test = Test {
+        queue: gpu.queue(QueueOptions::default())?,
+        kernel: module.kernel(KERNEL)?,
+        memory: [
+            Memory::new().map_err(errno)?,
+            Memory::new().map_err(errno)?,
+            Memory::new().map_err(errno)?,
+        ],
+    };
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let id = gpu.id();
+
+    let spare = Memory::new().map_err(errno)?;
+    let address = spare.0 as u64;
+    let reg = |address| register(&kfd, id, address, GPU_VA + (1 << 30));
+    expect("address 0", reg(0), Errno::INVAL)?;
+    expect("no mapping", reg(0x10000), Errno::FAULT)?;
+    expect("kernel address", reg(1 << 63), Errno::FAULT)?;
+    // SAFETY: Nothing uses the memory.
+    unsafe { rustix::mm::mprotect(spare.0, BYTES, MprotectFlags::READ) }.map_err(errno)?;
+    expect("read-only", reg(address), Errno::PERM)?;
+    // SAFETY: As above.
+    unsafe { rustix::mm::munmap(spare.0, BYTES) }.map_err(errno)?;
+
+    let mut handles = Vec::new();
+    for (i, memory) in test.memory.iter().enumerate() {
+        let handle = register(&kfd, id, memory.0 as u64, Test::va(i)).map_err(errno)?;
+        map(&kfd, id, handle).map_err(errno)?;
+        handles.push(handle);
+    }
+    let [a, _, c] = &test.memory;
+    test.round("registered", 1.0, || {})?;
+    test.round("sums' pages thrown away", 2.0, || {
+        // SAFETY: The memory reads as zeros from here on, which is fine for floats.
+        let _ = unsafe { rustix::mm::madvise(c.0, BYTES, Advice::LinuxDontNeed) };
+    })?;
+    // SAFETY: As above.
+    unsafe { rustix::mm::madvise(a.0, BYTES, Advice::LinuxDontNeed) }.map_err(errno)?;
+    test.round("operand's pages thrown away", 3.0, || {})?;
+    let child = Command::new("/bin/true").status();
+    println!("fork and exec: {child:?}");
+    test.round("after a fork", 4.0, || {})?;
+    for turn in 0..20u8 {
+        let advice = || {
+            // SAFETY: As above.
+            let _ = unsafe { rustix::mm::madvise(c.0, BYTES / 2, Advice::LinuxDontNeed) };
+        };
+        test.round("again", f32::from(turn), advice)?;
+    }
+
+    expect("free while mapped", free(&kfd, handles[1]), Errno::BUSY)?;
+    // SAFETY: Nothing of the CPU's uses the memory any more.
+    unsafe { rustix::mm::munmap(c.0, BYTES) }.map_err(errno)?;
+    if std::env::args().nth(2).as_deref() == Some("gone") {
+        let fault = test.add();
+        println!("after munmap: {fault:?}");
+        if !matches!(fault, Err(rkfd::Error::MemoryFault { address, .. })
+            if (Test::va(2)..Test::va(2) + BYTES as u64).contains(&address))
+        {
+            return Err(Failure::new("the GPU did not fault at memory that is gone"));
+        }
+    }
+    for handle in handles {
+        unmap(&kfd, id, handle).map_err(errno)?;
+        free(&kfd, handle).map_err(errno)?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    report("userptr", run)
+}
