@@ -44,6 +44,9 @@ struct Args {
     /// Break the device in a way; can be given several times.
     #[arg(long = "inject", value_name = "NAME")]
     faults: Vec<Fault>,
+    /// User programs may fault: that is counted in the report, but no violation.
+    #[arg(long)]
+    expect_fault: bool,
     /// Start without running firmware, as before PSP load.
     #[arg(long)]
     cold: bool,
@@ -68,7 +71,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if args.cold {
         faults.push(Fault::Cold);
     }
-    let report = Report::new(args.report);
+    let report = Report::with(args.report, args.expect_fault);
     let trace = match &args.trace {
         Some(path) => Trace::to_file(path)?,
         None => Trace::off(),

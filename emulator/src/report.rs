@@ -5,8 +5,12 @@
 //! A violation is a sentence that names the register, address or packet. Equal sentences are
 //! counted together, in the order of their first appearance, so no number that changes from call
 //! to call (a time, a ring position) belongs into one.
+//!
+//! A user program's fault (an access that does not translate, an illegal instruction, a malformed
+//! packet) is defined behaviour for the driver, which has to cope with it; it is recorded as a
+//! violation all the same, since programs that are right have none, unless faults are expected.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,12 +23,15 @@ const KEPT: usize = 1000;
 #[derive(Default)]
 pub struct Report {
     path: Option<PathBuf>,
+    expect_faults: bool,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     lines: Vec<(String, u64)>,
+    /// Faults of programs that were expected.
+    faults: BTreeMap<String, u64>,
     index: HashMap<String, usize>,
     further: u64,
 }
@@ -32,10 +39,36 @@ struct Inner {
 impl Report {
     /// A report that [`Report::write`] puts into `path`, if given.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
+        Self::with(path, false)
+    }
+
+    /// A report that counts faults of user programs apart from violations, if they are expected.
+    pub fn with(path: Option<PathBuf>, expect_faults: bool) -> Arc<Self> {
         Arc::new(Self {
             path,
+            expect_faults,
             inner: Mutex::default(),
         })
+    }
+
+    /// Records a fault of a user program.
+    pub fn fault(&self, what: fmt::Arguments<'_>) {
+        if !self.expect_faults {
+            return self.violation(what);
+        }
+        let text = what.to_string().replace('\n', " ");
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = match inner.faults.len() < KEPT || inner.faults.contains_key(&text) {
+            true => text,
+            false => "more kinds of faults than are kept".into(),
+        };
+        *inner.faults.entry(key).or_default() += 1;
+    }
+
+    /// How many expected faults of user programs there were.
+    pub fn faults(&self) -> u64 {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.faults.values().sum()
     }
 
     /// Records a violation: `report.violation(format_args!("..."))`.
@@ -71,7 +104,8 @@ impl Report {
             .clone()
     }
 
-    /// Writes the report file: `violation COUNT TEXT` lines, then `end violations=N`.
+    /// Writes the report file: `violation COUNT TEXT` lines, `fault COUNT TEXT` lines for expected
+    /// faults, then `end violations=N`.
     ///
     /// # Errors
     /// The file can't be written.
@@ -94,6 +128,11 @@ impl Report {
                 "violation {further} more kinds of violations than are kept"
             )?;
         }
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        for (text, count) in &inner.faults {
+            writeln!(out, "fault {count} {text}")?;
+        }
+        drop(inner);
         writeln!(out, "end violations={}", self.count())?;
         std::fs::write(path, out)
     }
@@ -118,6 +157,22 @@ mod tests {
             text,
             "violation 2 read of register 0x1\nviolation 1 read of register 0x2\nend violations=3\n"
         );
+    }
+
+    #[test]
+    fn expected_faults_are_counted_apart() {
+        let path = std::env::temp_dir().join(format!("rkfd-faults-{}", std::process::id()));
+        let report = Report::with(Some(path.clone()), true);
+        report.fault(format_args!("shader: illegal"));
+        report.fault(format_args!("shader: illegal"));
+        assert_eq!((report.count(), report.faults()), (0, 2));
+        report.write().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(text, "fault 2 shader: illegal\nend violations=0\n");
+        let strict = Report::new(None);
+        strict.fault(format_args!("shader: illegal"));
+        assert_eq!((strict.count(), strict.faults()), (1, 0));
     }
 
     #[test]

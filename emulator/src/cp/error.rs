@@ -3,14 +3,24 @@
 //! Errors of a user queue: it stops, an interrupt tells the driver, others go on.
 //!
 //! Sources: Linux, `amdkfd/kfd_int_process_v9.c` (layout of the interrupts' data),
-//! `include/uapi/linux/kfd_ioctl.h` (`enum kfd_dbg_trap_exception_code`).
+//! `include/uapi/linux/kfd_ioctl.h` (`enum kfd_dbg_trap_exception_code`); ROCr, `amd_aql_queue.cpp`
+//! (`DynamicScratchHandler`).
+//!
+//! The packet processor also leaves a bit for the error in the value of the queue's inactive signal
+//! (`amd_queue_t.queue_inactive_signal`). Only for packets: the bits that ROCr knows for waves
+//! (0x2000_0000 memory violation, 0x4000_0000 illegal instruction, 0x8000_0000 trap) are written by
+//! its trap handler, which is a program like others, and a VM fault reaches a process by KFD's
+//! memory event alone. Not modelled: bit 0, with which the firmware asks for scratch and waits.
 
 use super::dispatch::{Dispatch, Failure};
 use super::firmware::{Firmware, Hqd};
+use super::signal::{READ_INDEX, READ_INDEX_OFFSET};
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Hub, VmFault};
 use crate::trace::Value;
+use rkfd_hw::aql::Signal;
 use rkfd_hw::ih::{client, source};
+use rkfd_hw::layout::Field;
 use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
 use rkfd_isa::FaultKind;
 
@@ -25,6 +35,9 @@ pub(super) mod code {
     pub const REGISTER: u32 = 22;
     pub const VENDOR: u32 = 23;
 }
+
+/// Where `amd_queue_t` has the handle of the signal for errors.
+const INACTIVE_SIGNAL: u64 = 0xc0;
 
 /// The die that the modelled XCC is, for interrupts.
 const NODE: u8 = 1;
@@ -51,16 +64,51 @@ impl Firmware {
         h.broken = true;
         match error {
             PacketError::Bad(code, what) => {
-                self.violation(format_args!("{what}"));
+                self.soc.report.fault(format_args!("{what}"));
+                let name = h.slot.to_string();
+                self.soc.trace.event(
+                    "packet_error",
+                    &[("queue", Value::Text(&name)), ("error", Value::Text(what))],
+                );
+                if let Err(fault) = self.inactivate(h, *code) {
+                    self.soc.vm_fault(&fault);
+                }
                 // Bits 25:10 are the exception, 9:0 the doorbell's number in its process's slice.
                 let data = code << 10 | h.q.doorbell / 2 & 0x3ff;
                 self.interrupt(h, client::GRBM_CP, source::CP_BAD_OPCODE, [data, 0, 0, 0]);
             }
             PacketError::Memory(fault) => {
-                self.violation(format_args!("packet processor: {fault}"));
+                self.soc
+                    .report
+                    .fault(format_args!("packet processor: {fault}"));
                 self.soc.vm_fault(fault);
             }
         }
+    }
+
+    /// Sets the queue's inactive signal, if there is one, to the bit of an exception code.
+    fn inactivate(&self, h: &Hqd, code: u32) -> Result<(), VmFault> {
+        let space = self.space(h.owner.vmid);
+        let queue = h.q.report.wrapping_sub(READ_INDEX);
+        let offset = space.load_u32(queue.wrapping_add(READ_INDEX_OFFSET));
+        if h.q.report == 0 || offset.map_or(0, u64::from) != READ_INDEX {
+            // No amd_queue_t lies around the read pointer.
+            return Ok(());
+        }
+        let signal = space.load_u64(queue.wrapping_add(INACTIVE_SIGNAL))?;
+        if signal == 0 {
+            return Ok(());
+        }
+        let field = |field: Field<Signal>| signal.wrapping_add(field.word() as u64 * 4);
+        let bit = 1u64 << (code.saturating_sub(code::DIM) + 1).min(8);
+        let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
+        let event = space.load_u32(field(Signal::EVENT_ID))?;
+        space.update_u64(field(Signal::VALUE), |value| value | bit)?;
+        if mailbox != 0 {
+            space.store_u64(mailbox, event.into())?;
+            self.interrupt(h, client::GRBM_CP, source::CP_EOP, [event, 0, 0, 0]);
+        }
+        Ok(())
     }
 
     /// Stops a queue for what a wave did.
@@ -73,7 +121,9 @@ impl Firmware {
             &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))],
         );
         // A program's mistake, in a text without numbers that change.
-        self.violation(format_args!("shader: {}", failure.fault.kind));
+        self.soc
+            .report
+            .fault(format_args!("shader: {}", failure.fault.kind));
         if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
             self.soc.vm_fault(vm);
             return;

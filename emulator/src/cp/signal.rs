@@ -18,9 +18,9 @@ use std::sync::atomic::AtomicU8;
 use std::sync::Arc;
 
 /// Where the read index lies in `amd_queue_t`, which its address therefore tells.
-const READ_INDEX: u64 = 0x80;
+pub(super) const READ_INDEX: u64 = 0x80;
 /// `read_dispatch_id_field_base_byte_offset` in `amd_queue_t`: says the above.
-const READ_INDEX_OFFSET: u64 = 0x88;
+pub(super) const READ_INDEX_OFFSET: u64 = 0x88;
 /// `compute_tmpring_size`: waves in bits 11:0, KiB of a wave in bits 24:12.
 const TMPRING: u64 = 0x8c;
 /// `scratch_backing_memory_location`.

@@ -190,3 +190,60 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
     rig.violated("shader: illegal instruction");
     assert!(p.root > MC);
 }
+
+#[test]
+fn expected_faults_are_no_violations() {
+    let rig = Rig::expecting_faults();
+    let p = Process::new(&rig, 0x8001);
+    let [bad, lost, good] = [0x800, 0x802, 0x804].map(|bell| Queue::new(&p, bell, 16));
+    run(&rig, &[(&p, &[&bad, &lost, &good])]);
+    let mut packet = vadd(&p, 256, 1, 0).0;
+    packet.set(K::WORKGROUP_SIZE_X, 0);
+    bad.push(packet.0);
+    rig.wait("a fault", || rig.report.faults() == 1);
+    let (packet, sums, _) = vadd(&p, 256, 1, 0);
+    p.map_page(sums, p.at(sums), 0);
+    lost.push(packet.0);
+    rig.wait("another one", || rig.report.faults() == 2);
+    let signal = p.signal(0);
+    good.push(vadd(&p, 256, 1, signal).0 .0);
+    p.wait(signal);
+    rig.unmap();
+    rig.fence();
+    rig.clean();
+}
+
+#[test]
+fn a_bad_packet_sets_the_queues_inactive_signal() {
+    let rig = Rig::expecting_faults();
+    let p = Process::new(&rig, 0x8001);
+    // The dimensions are wrong; a vendor's packet.
+    let cases: [(u32, fn(&mut K)); 2] = [
+        (2, |packet| packet.set(K::GRID_SIZE_X, 0)),
+        (256, |packet| packet.0[0] &= !0xff),
+    ];
+    for (n, (code, spoil)) in (0..).zip(cases) {
+        let q = Queue::new(&p, 0x800 + 2 * n, 16);
+        let signal = p.signal(7);
+        p.set_value(signal, 0);
+        rig.set_u64(p.at(q.page + 0xc0), signal);
+        run(&rig, &[(&p, &[&q])]);
+        let mut packet = vadd(&p, 256, 1, 0).0;
+        spoil(&mut packet);
+        q.push(packet.0);
+        rig.wait("the signal", || p.value(signal) == i64::from(code));
+        rig.wait("the event", || p.u64(signal + 2048) == 7);
+        let sources: [u8; 2] = std::array::from_fn(|_| {
+            let mut entry = None;
+            rig.wait("the interrupts", || {
+                entry = rig.interrupt();
+                entry.is_some()
+            });
+            entry.map_or(0, |e| e.1)
+        });
+        assert_eq!(sources, [181, 183], "the event's and the error's");
+        rig.unmap();
+        rig.fence();
+    }
+    rig.clean();
+}

@@ -60,7 +60,10 @@ impl Rig {
 
     /// The same with a trace.
     pub fn traced(faults: &[Fault], trace: Arc<Trace>) -> Self {
-        let report = Report::new(None);
+        Self::reporting(faults, trace, Report::new(None))
+    }
+
+    fn reporting(faults: &[Fault], trace: Arc<Trace>, report: Arc<Report>) -> Self {
         let config = Config {
             chip: Name::Mi308x.chip(),
             vram_size: VRAM,
@@ -104,6 +107,12 @@ impl Rig {
 
     pub fn with(faults: &[Fault], vmids: u32, queues: u64) -> Self {
         Self::bare(faults).scheduling(vmids, queues)
+    }
+
+    /// With scheduling, where user programs may fault.
+    pub fn expecting_faults() -> Self {
+        let rig = Self::reporting(&[], Trace::off(), Report::with(None, true));
+        rig.scheduling(0xfff8, 0xffff_ffff)
     }
 
     /// Starts KIQ and HIQ, with these resources.
