@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios, in the order in which they run.
 
+mod conformance;
 mod dispatch;
 mod faults;
 mod judge;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(judge::all());
     all.push(load());
     all.extend(dispatch::all());
+    all.extend(conformance::all());
     all.extend(lifetime::all());
     all.extend(faults::all());
     all

@@ -49,6 +49,15 @@ fn available(c: &mut Ctx, gpu_id: u32) -> (Got, u64) {
     )
 }
 
+/// A page of this process as a buffer object.
+fn user(c: &mut Ctx, size: u64) -> Result<(sys::Map, crate::fixture::Bo), String> {
+    let map = guarded_page()?;
+    let mut args = c.alloc_args(size, abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE);
+    args.mmap_offset = map.address;
+    let bo = c.bo_from(args)?;
+    Ok((map, bo))
+}
+
 /// The page that is to be the signal page, or no more than a buffer.
 fn page(c: &mut Ctx) -> Result<crate::fixture::Bo, String> {
     let bo = c.bo(32768, GTT)?;
@@ -151,7 +160,13 @@ pub(super) fn rows() -> Vec<Row> {
         row(K, "registers: mmap offset", Want::Computed, "kfd_chardev.c:1259", |c| { let bo = c.unmapped_bo(4096, MMIO)?; Ok(Got::Pair(bo.offset, u64::from(c.gpu) << 46)) }),
         row(K, "user memory at address 0", EINVAL, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1758", |c| alloc(c, 4096, USERPTR, |_| {})),
         row(K, "user memory, no VM", ENODEV, "kfd_chardev.c:1200", |c| alloc(c, 4096, USERPTR, |_| {})).open(),
-        row(K, "user memory", Want::Unsupported(libc::ENODEV), "../amdgpu/amdgpu_hmm.h (no HMM_MIRROR)", |c| { let m = guarded_page()?; alloc(c, 4096, USERPTR, |a| a.mmap_offset = m.address) }),
+        row(K, "user memory", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1853", |c| { let m = guarded_page()?; alloc(c, 4096, USERPTR, |a| a.mmap_offset = m.address) }),
+        row(K, "user memory: it can be mapped", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:2100", |c| { let (_m, b) = user(c, 4096)?; Ok(Got::Errno(c.map(b.handle))) }),
+        row(K, "user memory: a mapping stays until it is undone", EBUSY, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1931", |c| { let (_m, b) = user(c, 4096)?; c.map(b.handle); free(c, b.handle) }),
+        row(K, "user memory: no VRAM is used", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c:204", |c| { let before = c.available(); let _u = user(c, 4096)?; Ok(Got::Value(before - c.available())) }),
+        row(K, "user memory that is not there", EFAULT, "../amdgpu/amdgpu_ttm.c:774", |c| alloc(c, 4096, USERPTR, |a| a.mmap_offset = 0x10_0000)),
+        row(K, "user memory at a kernel address", EFAULT, "../amdgpu/amdgpu_ttm.c:774", |c| alloc(c, 4096, USERPTR, |a| a.mmap_offset = crate::fixture::KERNEL)),
+        row(K, "user memory of which the second page is not there", EFAULT, "../amdgpu/amdgpu_hmm.c: amdgpu_hmm_range_get_pages", |c| { let m = guarded_page()?; alloc(c, 8192, USERPTR, |a| a.mmap_offset = m.address) }),
 
         row("FREE_MEMORY_OF_GPU", "a buffer", OK, "kfd_chardev.c:1314", |c| { let bo = c.unmapped_bo(4096, GTT)?; free(c, bo.handle) }),
         row("FREE_MEMORY_OF_GPU", "a buffer twice", EINVAL, "kfd_chardev.c:1303", |c| { let bo = c.unmapped_bo(4096, GTT)?; c.free(bo.handle); free(c, bo.handle) }),
@@ -165,6 +180,8 @@ pub(super) fn rows() -> Vec<Row> {
         row("FREE_MEMORY_OF_GPU", "a buffer that was unmapped", OK, "kfd_chardev.c:1314", |c| { let bo = c.bo(4096, GTT)?; c.unmap(bo.handle); free(c, bo.handle) }),
         row("FREE_MEMORY_OF_GPU", "doorbells", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1943", |c| { let bo = c.unmapped_bo(8192, DOORBELL)?; free(c, bo.handle) }),
         row("FREE_MEMORY_OF_GPU", "registers", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1943", |c| { let bo = c.unmapped_bo(4096, MMIO)?; free(c, bo.handle) }),
+        row("FREE_MEMORY_OF_GPU", "user memory", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1957", |c| { let (_m, b) = user(c, 4096)?; free(c, b.handle) }),
+        row("CREATE_EVENT", "user memory as a page", EINVAL, "../amdgpu/amdgpu_amdkfd_gpuvm.c:2300", |c| { let (_m, b) = user(c, 4096)?; Ok(Got::Errno(c.watched(|c| c.create_event(0, false, b.handle).0))) }),
         row("FREE_MEMORY_OF_GPU", "the signal page", EPERM, "kfd_chardev.c:1288", |c| { let bo = page(c)?; free(c, bo.handle) }),
         row("FREE_MEMORY_OF_GPU", "the signal page, unmapped", EPERM, "kfd_chardev.c:1288", |c| { let bo = page(c)?; c.unmap(bo.handle); free(c, bo.handle) }),
         row("FREE_MEMORY_OF_GPU", "another process' buffer", EINVAL, "kfd_chardev.c:1303", |c| { let bo = c.unmapped_bo(4096, GTT)?; Ok(Got::Errno(other_process(c, |o| o.free(bo.handle)))) }),

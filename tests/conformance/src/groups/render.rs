@@ -67,6 +67,14 @@ pub(super) fn rows() -> Vec<Row> {
         row(M, "offset 0", EINVAL, "drm_gem.c:1382", |c| map(c, 0, 4096, S)),
         row(M, "an offset that nothing has", EINVAL, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset + (1 << 30), 4096, S) }),
         row(M, "a private mapping", EINVAL, "ttm/ttm_bo_vm.c:491", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 8192, libc::MAP_PRIVATE) }),
+        row(M, "a private mapping without access, as debuggers make it", OK, "amd/amdgpu/amdgpu_gem.c:382", |c| { let b = c.bo(8192, VRAM)?; Ok(errno(sys::Map::file(c.render()?, b.offset, 8192, libc::PROT_NONE, libc::MAP_PRIVATE).map(|_| ()))) }),
+        row(M, "user memory", EPERM, "amd/amdgpu/amdgpu_gem.c:372", |c| {
+            let m = guarded_page()?;
+            let mut args = c.alloc_args(4096, rkfd_uapi::memory::ALLOC_USERPTR | rkfd_uapi::memory::ALLOC_WRITABLE);
+            args.mmap_offset = m.address;
+            let b = c.bo_from(args)?;
+            map(c, b.offset, 4096, S)
+        }),
         row(M, "by another file of the node", EACCES, "drm_gem.c: drm_gem_object_lookup_at_offset", |c| {
             let b = c.bo(8192, GTT)?;
             let other = sys::open(&c.node.render).map_err(|e| e.to_string())?;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver's answers against Linux's KFD, row by row; and that no row can pass by accident.
+
+use super::MODULE;
+use crate::plan::Step;
+use crate::scenario::Scenario;
+
+/// The suite, then the suite against wrong expectations.
+pub fn all() -> Vec<Scenario> {
+    vec![
+        scenario(
+            "conformance",
+            "every request answers as Linux's KFD does",
+            "/bin/rkfd-conformance",
+        ),
+        scenario(
+            "conformance-self-test",
+            "no row passes against a wrong expectation",
+            "/bin/rkfd-conformance --self-test",
+        ),
+    ]
+}
+
+fn scenario(name: &'static str, about: &'static str, command: &str) -> Scenario {
+    let argv: Vec<_> = command.split(' ').collect();
+    Scenario::new(name, about)
+        .bin("rkfd-conformance", "rkfd-conformance")
+        .without_trace()
+        .timeout(400)
+        .steps([
+            Step::insmod(MODULE),
+            Step::run(name, 300, &argv),
+            Step::Rmmod("rkfd".into()),
+        ])
+}
