@@ -6,6 +6,7 @@ export CHIP
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
+	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
 	@echo 'make shell     a shell in the virtual machine, module loaded'
@@ -39,6 +40,9 @@ demo:
 test:
 	@tests/run
 
+conformance:
+	@tests/conformance/run
+
 shell:
 	@tests/vm shell
 
@@ -55,4 +59,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module demo test shell check bench clean distclean
+.PHONY: help setup module demo test conformance shell check bench clean distclean
