@@ -288,7 +288,7 @@ fn conversions() {
         let d: Vec<u64> = f.iter().map(|f| (f64::from(*f) * 2.0).to_bits()).collect();
         let g = f
             .iter()
-            .map(|f| (f.floor().min(1e6).max(-1e6) + f.abs() - f.trunc()).to_bits())
+            .map(|f| (f.floor().clamp(-1e6, 1e6) + f.abs() - f.trunc()).to_bits())
             .collect();
         let (pf, pa, pb, pd, pg) = (
             m.put(&f),
