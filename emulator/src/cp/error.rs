@@ -74,7 +74,7 @@ impl Firmware {
                     self.soc.vm_fault(&fault);
                 }
                 // Bits 25:10 are the exception, 9:0 the doorbell's number in its process's slice.
-                let data = code << 10 | h.q.doorbell / 2 & 0x3ff;
+                let data = (code << 10) | (h.q.doorbell / 2) & 0x3ff;
                 self.interrupt(h, client::GRBM_CP, source::CP_BAD_OPCODE, [data, 0, 0, 0]);
             }
             PacketError::Memory(fault) => {
@@ -133,7 +133,7 @@ impl Firmware {
             FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) => 2,
             _ => 1,
         };
-        let data = [2 << 26 | wave_bits(failure.fault.wave), kind << 4, 0, 0];
+        let data = [(2 << 26) | wave_bits(failure.fault.wave), kind << 4, 0, 0];
         self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
@@ -145,12 +145,12 @@ impl Firmware {
                 continue;
             }
             // 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word.
-            let low = m0 & 0xfff | (m0 >> 12 & 0xf) << 28 | 1 << 26;
+            let low = m0 & 0xfff | (((m0 >> 12) & 0xf) << 28) | (1 << 26);
             self.interrupt(
                 h,
                 client::SE0SH,
                 source::SQ_MESSAGE,
-                [low, m0 >> 16 & 0xff, 0, 0],
+                [low, (m0 >> 16) & 0xff, 0, 0],
             );
         }
     }

@@ -29,7 +29,7 @@ impl Firmware {
         let bad = |what: &str| Err(Bad::Content(format!("SET_RESOURCES: {what}")));
         let kind = p.get(SetResources::QUEUE_TYPE);
         let queues = p.get(SetResources::QUEUE_MASK);
-        if (0..64).any(|bit| queues >> bit & 1 == 1 && Slot::from_bit(bit).is_none()) {
+        if (0..64).any(|bit| (queues >> bit) & 1 == 1 && Slot::from_bit(bit).is_none()) {
             return bad("the queue mask names HQDs that the chip lacks");
         }
         match role {
@@ -46,7 +46,7 @@ impl Firmware {
             .hqds
             .iter()
             .flatten()
-            .any(|h| h.role != Role::User && queues >> h.slot.index() & 1 == 1)
+            .any(|h| h.role != Role::User && (queues >> h.slot.index()) & 1 == 1)
         {
             return bad("the queue mask has the HQD of a kernel queue");
         }

@@ -141,7 +141,7 @@ pub(super) fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
     }
     for signal in p.0.chunks_exact(2).skip(1).take(5) {
         if let [low, high] = *signal {
-            check_signal(u64::from(low) | u64::from(high) << 32)?;
+            check_signal(u64::from(low) | (u64::from(high) << 32))?;
         }
     }
     check_signal(p.get(Barrier::COMPLETION_SIGNAL))

@@ -239,7 +239,7 @@ fn write(words: &[u32], name: &str) -> Result<Packet, Bad> {
         }),
         DST_REG => bad(format!("register offset {high:#x}:{low:#x}")),
         DST_MEM if low % 4 == 0 && *high <= 0xffff => Ok(Packet::WriteMemory {
-            address: u64::from(*high) << 32 | u64::from(*low),
+            address: (u64::from(*high) << 32) | u64::from(*low),
             same,
             data,
         }),
@@ -266,7 +266,7 @@ mod tests {
         // gfx_v9_4_3_kiq_map_queues for pipe 0, queue 0 of MEC2, as kgd_gfx_v9_hiq_mqd_load does.
         let map = [
             0xc005_a200,
-            1 << 26 | 1 << 29 | 1 << 18,
+            (1 << 26) | (1 << 29) | (1 << 18),
             2 << 2,
             0x1000,
             0x80,
@@ -282,7 +282,7 @@ mod tests {
             "MAP_QUEUES: reserved bits of word 1 are set"
         );
         // gfx_v9_4_3_ring_emit_fence_kiq.
-        let fence = [0xc003_3700, 5 << 8 | 1 << 20, 0x3000, 0x80, 7];
+        let fence = [0xc003_3700, (5 << 8) | (1 << 20), 0x3000, 0x80, 7];
         let expected = Packet::WriteMemory {
             address: 0x80_0000_3000,
             same: false,
@@ -307,7 +307,7 @@ mod tests {
     fn refuses_what_is_undefined() {
         assert!(matches!(size(0), Err(Bad::Opcode(_))));
         assert!(matches!(
-            size(0x3fff << 16 | 3 << 30 | 0xa500),
+            size((0x3fff << 16) | (3 << 30) | 0xa500),
             Err(Bad::Opcode(_))
         ));
         assert!(matches!(

@@ -253,7 +253,7 @@ impl Regs {
         for slot in Slot::all() {
             // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
             let bit = mec::MEC_ME1_PIPE0_RESET.lo as u32 + (slot.me() - 1) * 4 + slot.pipe();
-            if value >> bit & 1 == 1 && self.is_active(slot) {
+            if (value >> bit) & 1 == 1 && self.is_active(slot) {
                 self.orders.push(Order::Drop(slot));
                 self.set_active(slot, false);
             }
@@ -381,7 +381,7 @@ impl Regs {
     /// Whether RLC_CP_SCHEDULERS names the slot as the KIQ's.
     pub fn is_kiq(&self, slot: Slot) -> bool {
         let scheduler = self.stored.get("RLC_CP_SCHEDULERS").unwrap_or(0) & 0xff;
-        scheduler == 0x80 | slot.me() << 5 | slot.pipe() << 3 | slot.queue()
+        scheduler == 0x80 | (slot.me() << 5) | (slot.pipe() << 3) | slot.queue()
     }
 
     /// Whether the micro engine of a slot is halted.

@@ -98,7 +98,7 @@ impl Firmware {
     fn read_list(&mut self, p: &RunList) -> Result<List, Option<Bad>> {
         let bad = |what: &str| Err(Some(Bad::Content(what.to_string())));
         let size = p.get(RunList::IB_SIZE);
-        let at = p.get(RunList::IB_BASE_LO) << 2 | p.get(RunList::IB_BASE_HI) << 32;
+        let at = (p.get(RunList::IB_BASE_LO) << 2) | (p.get(RunList::IB_BASE_HI) << 32);
         if size == 0 || size >= LARGEST {
             return bad("no size");
         }

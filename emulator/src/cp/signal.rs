@@ -138,8 +138,8 @@ impl Firmware {
         let mut base = [0; 2];
         space.read_words(queue.wrapping_add(SCRATCH), &mut base)?;
         Ok(ScratchArea {
-            base: u64::from(base[0]) | u64::from(base[1]) << 32,
-            wave_size: u64::from(word[0] >> 12 & 0x1fff) << 10,
+            base: u64::from(base[0]) | (u64::from(base[1]) << 32),
+            wave_size: u64::from((word[0] >> 12) & 0x1fff) << 10,
             waves: word[0] & 0xfff,
         })
     }

@@ -63,7 +63,7 @@ impl Slot {
 
     /// The ring id of its interrupts (Linux, `gfx_v9_4_3_eop_irq`): pipe, me, queue.
     pub const fn ring_id(self) -> u8 {
-        (self.pipe() | self.me() << 2 | self.queue() << 4) as u8
+        (self.pipe() | (self.me() << 2) | (self.queue() << 4)) as u8
     }
 
     /// All slots.
@@ -115,7 +115,7 @@ impl Pool {
 
     /// Takes out a number of the caller's choice; `false` when it is out already.
     pub fn take_this(&mut self, bit: u32) -> bool {
-        let was = self.taken >> bit & 1;
+        let was = (self.taken >> bit) & 1;
         self.taken |= 1u64 << bit;
         was == 0
     }

@@ -262,7 +262,7 @@ fn scratch_comes_from_amd_queue_t() {
     // Eight waves of whole KiB.
     let kib = (u64::from(private) * 64).div_ceil(1024);
     let area = p.alloc(kib * 1024 * 8);
-    rig.put_words(p.at(q.page + 0x8c), &[(8 | kib << 12) as u32]);
+    rig.put_words(p.at(q.page + 0x8c), &[(8 | (kib << 12)) as u32]);
     rig.put_words(p.at(q.page + 0xa0), &[area as u32, (area >> 32) as u32]);
     let signal = p.signal(0);
     run(&rig, &[(&p, &[&q])]);

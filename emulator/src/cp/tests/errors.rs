@@ -8,8 +8,11 @@ use super::queues::*;
 use super::rig::{Rig, MC};
 use rkfd_hw::aql::{self, KernelDispatch as K, Signal};
 
+/// Makes something wrong.
+type Spoil<T> = fn(&mut T);
+
 /// Spoils a packet of a queue that then stops: the violation, the exception, how.
-type Case = (&'static str, u32, fn(&mut K));
+type Case = (&'static str, u32, Spoil<K>);
 
 const CASES: &[Case] = &[
     ("AQL header 0x2002: reserved bits", 19, |p| {
@@ -98,7 +101,7 @@ fn each_malformed_packet_stops_its_queue_with_its_exception() {
         });
         let (client, source, _, _, pasid, data) = entry.unwrap();
         assert_eq!((client, source, pasid), (0x14, 183, 0x8001), "{what}");
-        assert_eq!(data[0], code << 10 | n as u32, "{what}");
+        assert_eq!(data[0], (code << 10) | n as u32, "{what}");
         rig.violated(what);
         // The other queue of the same process works.
         sane.push(good.0);
@@ -110,7 +113,7 @@ fn each_malformed_packet_stops_its_queue_with_its_exception() {
 
 #[test]
 fn barriers_are_checked_too() {
-    let cases: &[(&str, fn(&mut [u32; 16]))] = &[
+    let cases: &[(&str, Spoil<[u32; 16]>)] = &[
         ("AQL barrier: reserved bits are set", |p| p[1] = 1),
         ("AQL barrier: reserved bits are set", |p| p[0] |= 1 << 16),
         ("AQL barrier: reserved bits are set", |p| p[13] = 1),
@@ -173,7 +176,7 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
         let (client, source, _, vmid, pasid, data) = entry.unwrap();
         assert_eq!((client, source, vmid, pasid), (0x0a, 239, 3, 0x8001));
         assert_eq!(
-            (data[0] >> 26 & 3, data[1] >> 4),
+            ((data[0] >> 26) & 3, data[1] >> 4),
             (2, kind),
             "an error of that kind"
         );
@@ -218,7 +221,7 @@ fn a_bad_packet_sets_the_queues_inactive_signal() {
     let rig = Rig::expecting_faults();
     let p = Process::new(&rig, 0x8001);
     // The dimensions are wrong; a vendor's packet.
-    let cases: [(u32, fn(&mut K)); 2] = [
+    let cases: [(u32, Spoil<K>); 2] = [
         (2, |packet| packet.set(K::GRID_SIZE_X, 0)),
         (256, |packet| packet.0[0] &= !0xff),
     ];

@@ -63,7 +63,7 @@ fn int(bytes: &[u8], at: usize, size: usize) -> u64 {
     bytes[at..at + size]
         .iter()
         .rev()
-        .fold(0, |v, b| v << 8 | u64::from(*b))
+        .fold(0, |v, b| (v << 8) | u64::from(*b))
 }
 
 /// Loads a code object; addresses of its symbols.

@@ -71,10 +71,7 @@ impl<'a> Process<'a> {
 
     pub fn put(&self, va: u64, bytes: &[u8]) {
         for (i, chunk) in bytes.chunks(PAGE as usize).enumerate() {
-            assert_eq!(
-                va % PAGE == 0 || bytes.len() <= (PAGE - va % PAGE) as usize,
-                true
-            );
+            assert!(va % PAGE == 0 || bytes.len() <= (PAGE - va % PAGE) as usize);
             self.rig.put(self.at(va + i as u64 * PAGE), chunk);
         }
     }
@@ -138,7 +135,7 @@ impl<'a> Process<'a> {
             .with(MapProcess::SDMA_ENABLE, 1)
             .with(MapProcess::NUM_QUEUES, queues as u64)
             .with(MapProcess::SH_MEM_BASES, 0x0001_0002)
-            .with(MapProcess::SH_MEM_CONFIG, 3 << 3 | 1 << 8 | 1 << 12)
+            .with(MapProcess::SH_MEM_CONFIG, (3 << 3) | (1 << 8) | (1 << 12))
             .with(MapProcess::PAGE_TABLE_BASE, (self.root - MC) | pte::VALID);
         p.0.to_vec()
     }
@@ -178,17 +175,18 @@ impl<'a> Queue<'a> {
         // read_dispatch_id_field_base_byte_offset.
         rig.put_words(process.at(page + 0x88), &[0x80]);
         let mut m = base_mqd(mqd);
-        let control = 1 << 28 | 2 << 25 | 1 << 16 | 1 << 14 | 5 << 8 | ((packets * 16).ilog2() - 1);
+        let control =
+            (1 << 28) | (2 << 25) | (1 << 16) | (1 << 14) | (5 << 8) | ((packets * 16).ilog2() - 1);
         m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
         m.set(Mqd::CP_HQD_AQL_CONTROL, 1);
         m.set(Mqd::CP_HQD_PQ_BASE, ring >> 8);
         m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, queue.read_index());
         m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, queue.write_index());
-        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from(bell << 2 | 2));
+        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from((bell << 2) | 2));
         m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
         m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
         m.set(Mqd::CP_MQD_STRIDE_SIZE, 8192);
-        m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | 0x53 << 8 | 1 << 30);
+        m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
         m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, 0x7e00_0000_0000);
         m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, 0x20_0000);
         m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, 0x2000);

@@ -42,7 +42,7 @@ fn constants_and_the_clock_are_the_chips() {
     assert_eq!(rig.read(gc::GRBM_STATUS), 0);
     let fused: u32 = (0..4u32)
         .map(|se| {
-            rig.write(gc::GRBM_GFX_INDEX, se << 16 | 1 << 30);
+            rig.write(gc::GRBM_GFX_INDEX, (se << 16) | (1 << 30));
             (rig.read(gc::CC_GC_SHADER_ARRAY_CONFIG) >> 16).count_ones()
         })
         .sum();
@@ -50,7 +50,7 @@ fn constants_and_the_clock_are_the_chips() {
     let now = || {
         rig.write(gc::RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
         u64::from(rig.read(gc::RLC_GPU_CLOCK_COUNT_LSB))
-            | u64::from(rig.read(gc::RLC_GPU_CLOCK_COUNT_MSB)) << 32
+            | (u64::from(rig.read(gc::RLC_GPU_CLOCK_COUNT_MSB)) << 32)
     };
     let first = now();
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -141,7 +141,7 @@ fn write_data_reaches_memory_and_the_cps_registers() {
     let rig = Rig::bare(&[]);
     rig.start_kiq();
     let to = rig.fence;
-    let memory = write_data::DST_MEM << 8 | 1 << 20;
+    let memory = (write_data::DST_MEM << 8) | (1 << 20);
     rig.kiq(&[
         header(op::WRITE_DATA, 6),
         memory,

@@ -141,7 +141,7 @@ impl Rig {
                 | gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_ADVANCED_DRIVER_MODEL.set(0, 1);
             for vmid in 1..16 {
                 // Four plain levels, all fault interrupts.
-                r.cntl[vmid] = 1 | 3 << 1 | 0x00aa_aa00;
+                r.cntl[vmid] = 1 | (3 << 1) | 0x00aa_aa00;
                 r.end[vmid] = [u32::MAX, 0xf];
             }
         }
@@ -268,7 +268,7 @@ impl Rig {
         let mut m = base_mqd(q.mqd);
         m.set(
             Mqd::CP_HQD_PQ_CONTROL,
-            u64::from(0xc000_0000 | 1 << 28 | 5 << 8 | (q.words.ilog2() - 1)),
+            u64::from(0xc000_0000 | (1 << 28) | (5 << 8) | (q.words.ilog2() - 1)),
         );
         m.set(Mqd::CP_HQD_PQ_BASE, q.ring >> 8);
         m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, q.rptr);
@@ -284,13 +284,13 @@ impl Rig {
         let schedulers = self.read(gc::RLC_CP_SCHEDULERS) & !0xff;
         self.write(
             gc::RLC_CP_SCHEDULERS,
-            schedulers | me << 5 | pipe << 3 | queue | 0x80,
+            schedulers | (me << 5) | (pipe << 3) | queue | 0x80,
         );
         let mut m = self.kernel_mqd(&self.kiq);
         m.set(Mqd::CP_HQD_ACTIVE, 1);
         self.put_words(self.kiq.mqd, &m.0);
         self.select(KIQ);
-        let bell = m.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32 | 1 << 30;
+        let bell = m.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32 | (1 << 30);
         self.write(
             gc::CP_PQ_WPTR_POLL_CNTL,
             self.read(gc::CP_PQ_WPTR_POLL_CNTL) & !(1 << 31),
@@ -345,7 +345,7 @@ impl Rig {
         self.put_words(self.hiq.mqd, &self.kernel_mqd(&self.hiq).0);
         for pipe in 0..4 {
             self.select((1, pipe, 0));
-            self.write(gc::CPC_INT_CNTL, 1 << 26 | 1 << 24);
+            self.write(gc::CPC_INT_CNTL, (1 << 26) | (1 << 24));
         }
         self.select((0, 0, 0));
         self.kiq(&self.map_hiq());
@@ -355,7 +355,7 @@ impl Rig {
     pub fn map_hiq(&self) -> [u32; 7] {
         let q = &self.hiq;
         let (me, pipe, queue) = HIQ;
-        let select = 1 << 29 | 1 << 26 | (me - 1) << 18 | pipe << 16 | queue << 13;
+        let select = (1 << 29) | (1 << 26) | ((me - 1) << 18) | (pipe << 16) | (queue << 13);
         let [mqd, wptr] = [q.mqd, q.wptr].map(|a| [a as u32, (a >> 32) as u32]);
         [
             header(op::MAP_QUEUES, 7),
@@ -491,12 +491,12 @@ pub fn base_mqd(at: u64) -> Mqd {
     for se in [23, 24, 26, 27, 39, 40, 41, 42] {
         m.0[se] = u32::MAX;
     }
-    m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | 0x53 << 8);
+    m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8));
     m.set(Mqd::CP_MQD_CONTROL, 1 << 8);
     m.set(Mqd::CP_MQD_BASE_ADDR, at);
     m.set(Mqd::CP_HQD_QUANTUM, 0x111);
     m.set(Mqd::CP_HQD_HQ_STATUS0, 1 << 14);
-    m.set(Mqd::CP_HQD_IB_CONTROL, 3 << 20 | 1 << 23);
+    m.set(Mqd::CP_HQD_IB_CONTROL, (3 << 20) | (1 << 23));
     m
 }
 
@@ -525,7 +525,7 @@ pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRIT
 fn run_list(ib: u64, words: usize, processes: u64) -> RunList {
     RunList::zeroed()
         .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
-        .with(RunList::IB_BASE_LO, ib >> 2 & 0x3fff_ffff)
+        .with(RunList::IB_BASE_LO, (ib >> 2) & 0x3fff_ffff)
         .with(RunList::IB_BASE_HI, ib >> 32)
         .with(RunList::IB_SIZE, words as u64)
         .with(RunList::VALID, 1)

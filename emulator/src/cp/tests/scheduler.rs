@@ -10,6 +10,9 @@ use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
 
+/// Makes something wrong.
+type Spoil<T> = fn(&mut T);
+
 #[test]
 fn two_processes_see_their_own_memory_at_the_same_address() {
     let rig = Rig::new();
@@ -93,7 +96,7 @@ fn stale_translations_stay_until_the_pasid_is_flushed() {
         "the old page, from the cache"
     );
     assert_eq!(rig.words(new, 256), [0; 256]);
-    rig.kiq(&[header(op::INVALIDATE_TLBS, 2), 1 | 1 << 4 | 0x8001 << 5]);
+    rig.kiq(&[header(op::INVALIDATE_TLBS, 2), 1 | (1 << 4) | (0x8001 << 5)]);
     let test = [0xc001_7900, 0x40, 0x77];
     rig.kiq(&test);
     rig.wait("the flush", || {
@@ -153,7 +156,7 @@ fn more_than_fits_is_named_and_the_rest_runs() {
 #[test]
 fn queues_and_processes_take_turns_when_the_list_is_chained() {
     // One VMID, two HQDs; two processes, five queues.
-    let rig = Rig::with(&[], 1 << 9, 1 << 5 | 1 << 6);
+    let rig = Rig::with(&[], 1 << 9, (1 << 5) | (1 << 6));
     let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
     let qa = [0x800, 0x802, 0x804].map(|bell| Queue::new(&a, bell, 16));
     let qb = [0x1000, 0x1002].map(|bell| Queue::new(&b, bell, 16));
@@ -184,7 +187,7 @@ fn queues_and_processes_take_turns_when_the_list_is_chained() {
 
 #[test]
 fn malformed_run_lists_run_nothing() {
-    let cases: &[(&str, fn(&mut Vec<u32>))] = &[
+    let cases: &[(&str, Spoil<Vec<u32>>)] = &[
         ("run list: no type-3 PM4 header: 0x00000000", |w| w.push(0)),
         ("run list: MAP_QUEUES before a MAP_PROCESS", |w| {
             w.drain(..21).for_each(|_| {})
@@ -254,7 +257,7 @@ fn malformed_run_lists_run_nothing() {
 
 #[test]
 fn malformed_mqds_are_not_mapped() {
-    let cases: &[(&str, fn(&mut Mqd))] = &[
+    let cases: &[(&str, Spoil<Mqd>)] = &[
         ("header 0x1, not 0xc0310800", |m| m.0[0] = 1),
         ("reserved word 50 is set", |m| m.0[50] = 1),
         ("reserved word 144 is set", |m| m.0[144] = 1),
@@ -398,13 +401,22 @@ fn malformed_hiq_packets_stop_it() {
         ),
         (
             "the VMID mask is empty, or has the kernel's VMID 0",
-            &[header(op::SET_RESOURCES, 8), 1 << 29 | 1, 1, 0, 0, 0, 0, 0],
+            &[
+                header(op::SET_RESOURCES, 8),
+                (1 << 29) | 1,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ],
         ),
         (
             "the queue mask names HQDs that the chip lacks",
             &[
                 header(op::SET_RESOURCES, 8),
-                1 << 29 | 8,
+                (1 << 29) | 8,
                 0,
                 1 << 16,
                 0,
@@ -415,7 +427,16 @@ fn malformed_hiq_packets_stop_it() {
         ),
         (
             "the queue mask has the HQD of a kernel queue",
-            &[header(op::SET_RESOURCES, 8), 1 << 29 | 8, 0, 1, 0, 0, 0, 0],
+            &[
+                header(op::SET_RESOURCES, 8),
+                (1 << 29) | 8,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+            ],
         ),
         (
             "SET_RESOURCES: the queue type is not that of the queue",
