@@ -6,6 +6,7 @@ export CHIP
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
+	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
@@ -40,6 +41,9 @@ demo:
 test:
 	@tests/run
 
+test-debug:
+	@tests/run-debug
+
 conformance:
 	@tests/conformance/run
 
@@ -59,4 +63,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module demo test conformance shell check bench clean distclean
+.PHONY: help setup module demo test conformance test-debug shell check bench clean distclean
