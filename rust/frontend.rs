@@ -20,6 +20,7 @@ use crate::{
         RenderClass,
         RenderNode, //
     },
+    smi,
     topology::{
         self,
         TopologyTree, //
@@ -60,6 +61,7 @@ impl Frontend {
             render::init();
             topology::init();
             process::init();
+            smi::init();
             upcall::register(&SINK)?;
             let works = process::Works::new()?;
             let kfd = KfdNode::new()?;
@@ -121,6 +123,7 @@ impl Upcalls for Sink {
 
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault) {
         if let Some(process) = process::by_pasid(fault.pasid) {
+            smi::vm_fault(gpu, &process.who);
             process.events.memory_exception(abi::MemoryExceptionData {
                 failure: abi::MemoryExceptionFailure {
                     not_present: fault.not_present.into(),

@@ -13,6 +13,7 @@ pub(crate) mod pci;
 pub(crate) mod workqueue;
 
 // Of the user half.
+pub(crate) mod anon_file;
 pub(crate) mod anon_inode;
 pub(crate) mod chrdev;
 pub(crate) mod interval;

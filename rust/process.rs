@@ -15,10 +15,14 @@ use crate::{
     debugfs::{Count, PROCESSES},
     doorbell::Slice,
     event::Events,
-    glue::mmu_notifier::{MmWatcher, Watch},
+    glue::{
+        mmu_notifier::{MmWatcher, Watch},
+        user, //
+    },
     gpu::Gpu,
     ids::IdTable,
     queue::UserQueue,
+    smi::Who,
 };
 use kernel::{
     current,
@@ -130,6 +134,8 @@ pub(crate) struct Process {
     #[pin]
     user_restore: Work<Process, { userptr::RESTORE }>,
     watch: SetOnce<Watch>,
+    /// How events name it.
+    pub(crate) who: Who,
     _count: Count,
 }
 
@@ -151,6 +157,10 @@ impl Process {
             devices.push(device, GFP_KERNEL)?;
         }
         let mm_ref: ARef<Mm> = mm.into();
+        let who = Who {
+            pid: user::this_pid(),
+            name: user::this_name(),
+        };
         Arc::pin_init(
             pin_init!(Self {
                 lead,
@@ -169,6 +179,7 @@ impl Process {
                 user_stop <- new_work!("rkfd user stop"),
                 user_restore <- new_work!("rkfd user restore"),
                 watch: SetOnce::new(),
+                who,
                 _count: Count::new(&PROCESSES),
             }),
             GFP_KERNEL,
@@ -178,6 +189,11 @@ impl Process {
     /// Whether the caller belongs to this process; a forked child doesn't.
     pub(crate) fn is_current(&self) -> bool {
         *current!().group_leader() == *self.lead
+    }
+
+    /// Whether the caller traces this process, as checkpointing tools do.
+    pub(crate) fn is_traced(&self) -> bool {
+        user::traces(&self.lead)
     }
 
     /// Its devices. Those of GPUs that came later aren't among them.

@@ -13,7 +13,7 @@
 //! | `ih`, `ring`, `mqd`, `sched`, `doorbell` | interrupts, queues, schedulers |
 //! | `chardev`, `ioctl`, `render` | what programs open and call |
 //! | `process`, `queue`, `event` | what programs own |
-//! | `topology`, `debugfs`, `frontend` | what is shown; the user half as a whole |
+//! | `topology`, `smi`, `debugfs`, `frontend` | what is shown; the user half as a whole |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 
 use kernel::prelude::*;
@@ -55,6 +55,7 @@ mod ioctl;
 mod process;
 mod queue;
 mod render;
+mod smi;
 mod topology;
 
 /// The module. Fields are dropped in this order: what programs left is taken off the devices, then

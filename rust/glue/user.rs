@@ -47,6 +47,39 @@ pub(crate) fn may_profile() -> bool {
     }
 }
 
+/// Whether the caller has CAP_SYS_ADMIN.
+pub(crate) fn is_admin() -> bool {
+    // SAFETY: A plain query about the current task.
+    unsafe { bindings::capable(bindings::CAP_SYS_ADMIN as c_int) }
+}
+
+/// The caller's number, as it sees it itself.
+pub(crate) fn this_pid() -> i32 {
+    let task = kernel::current!();
+    task.tgid_nr_ns(task.active_pid_ns())
+}
+
+/// The caller's name, ended by a zero byte.
+pub(crate) fn this_name() -> [u8; 16] {
+    // SAFETY: A task may read its own name; another thread may change it meanwhile, to what may be
+    // a mixture, but always ends with a zero.
+    unsafe { (&raw const (*Task::current_raw()).comm).read_volatile() }
+}
+
+/// Whether the caller traces a task (`ptrace_parent(task) == current`).
+pub(crate) fn traces(task: &Task) -> bool {
+    let _rcu = kernel::sync::rcu::read_lock();
+    // SAFETY: The task is counted. Its parent is only compared.
+    unsafe {
+        let task = task.as_ptr();
+        (&raw const (*task).ptrace).read_volatile() != 0
+            && core::ptr::eq(
+                (&raw const (*task).parent).read_volatile(),
+                Task::current_raw(),
+            )
+    }
+}
+
 /// Nanoseconds of the raw monotonic clock.
 pub(crate) fn raw_ns() -> u64 {
     // SAFETY: Reads a clock.

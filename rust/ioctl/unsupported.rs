@@ -50,9 +50,8 @@ pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -
             Err(EPERM)
         }),
         nr::SMI_EVENTS => a.with(|args: &mut smi::SmiEventsArgs| {
-            process.device_index(args.gpuid)?;
-            // The one failure that `kfd_smi_event_open` has of its own.
-            Err(ENOMEM)
+            args.anon_fd = crate::smi::open(&process.device(args.gpuid)?.gpu)?;
+            Ok(())
         }),
         // Only one compute process for each address space: what a file that has a secondary one
         // is told.

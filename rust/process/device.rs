@@ -14,6 +14,7 @@ use crate::{
         ProcessConfig,
         SchedProcess, //
     },
+    smi,
     vm::Vm,
 };
 use kernel::{
@@ -140,6 +141,7 @@ impl Process {
                 file: file.clone(),
                 vm,
             });
+            smi::process(&device.gpu, &self.who, true);
             Ok(())
         })
     }

@@ -13,7 +13,10 @@ use super::{
     Process,
     State, //
 };
-use crate::queue;
+use crate::{
+    queue,
+    smi, //
+};
 use kernel::{
     alloc::KVec,
     sync::Arc, //
@@ -58,10 +61,11 @@ impl Process {
         }
         // Hung queues no longer keep the program's mappings; the memory itself stays.
         state.hung = KVec::new();
-        for device_state in &mut state.devices {
+        for (device, device_state) in self.devices.iter().zip(state.devices.iter_mut()) {
             device_state.unmap_all();
             if let Some(bound) = device_state.bound.take() {
                 self.unregister_pasid(bound.vm.pasid());
+                smi::process(&device.gpu, &self.who, false);
             }
         }
     }

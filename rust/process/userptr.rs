@@ -47,6 +47,7 @@ use crate::{
     },
     gpu::Gpu,
     render::Mapping,
+    smi,
     vm::Vm,
 };
 use kernel::{
@@ -299,7 +300,9 @@ impl Process {
         // A process that ended has nothing on the GPU.
         let _ = self.with(|state| {
             for (device, state) in self.devices.iter().zip(state.devices.iter_mut()) {
-                state.stop_stale(&device.gpu);
+                if state.stop_stale(&device.gpu) {
+                    smi::evicted(&device.gpu, &self.who);
+                }
             }
             Ok(())
         });
@@ -328,7 +331,9 @@ impl Process {
                 }
             }
             for (device, state) in self.devices.iter().zip(state.devices.iter_mut()) {
-                state.go_on(&device.gpu);
+                if state.go_on(&device.gpu) {
+                    smi::restored(&device.gpu, &self.who);
+                }
             }
             Ok(None)
         }) {
@@ -372,43 +377,45 @@ impl DeviceState {
         handles.find(|mem| mem.is_stale()).cloned()
     }
 
-    /// Takes memory that changed from the GPU, queues first.
-    fn stop_stale(&mut self, gpu: &Gpu) {
+    /// Takes memory that changed from the GPU, queues first; returns whether they ran.
+    fn stop_stale(&mut self, gpu: &Gpu) -> bool {
         let stale = |(_, handle): (u32, &mut Handle)| handle.mapped && handle.mem.is_stale();
         let used = self.handles.iter_mut().any(stale);
-        if used {
-            self.pause(gpu);
-        }
-        let Some(bound) = &self.bound else { return };
+        let paused = used && self.pause(gpu);
+        let Some(bound) = &self.bound else {
+            return paused;
+        };
         for (_, handle) in self.handles.iter_mut() {
             if handle.mapped && handle.mem.is_stale() {
                 handle.mem.withdraw(&bound.vm);
             }
         }
+        paused
     }
 
     /// Evicts the process' queues until [`go_on`](Self::go_on).
-    fn pause(&mut self, gpu: &Gpu) {
-        if self.paused {
-            return;
+    fn pause(&mut self, gpu: &Gpu) -> bool {
+        if core::mem::replace(&mut self.paused, true) {
+            return false;
         }
-        self.paused = true;
         if let Some(sched) = &self.sched {
             if let Err(e) = gpu.scheduler().evict(sched) {
                 dev_err!(gpu.device(), "evicting queues failed ({:?})\n", e);
             }
         }
+        true
     }
 
-    fn go_on(&mut self, gpu: &Gpu) {
+    fn go_on(&mut self, gpu: &Gpu) -> bool {
         if !core::mem::replace(&mut self.paused, false) {
-            return;
+            return false;
         }
         if let Some(sched) = &self.sched {
             if let Err(e) = gpu.scheduler().restore(sched) {
                 dev_err!(gpu.device(), "restoring queues failed ({:?})\n", e);
             }
         }
+        true
     }
 
     /// Gives an object what was pinned for it, unless its memory changed again. What is then in

@@ -10,7 +10,8 @@
 
 use std::ffi::c_void;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, FromRawFd};
 use std::process::{Command, ExitCode};
 use std::ptr::null_mut;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
 use rkfd_uapi::ioctl::{self, Request};
-use rkfd_uapi::{abi::Abi, memory as abi};
+use rkfd_uapi::{abi::Abi, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -141,6 +142,45 @@ fn expect<T: std::fmt::Debug>(
     }
 }
 
+/// Opens the management events of the GPU: evicted and restored queues.
+fn events(kfd: &File, gpu_id: u32) -> Result<File, Failure> {
+    let mut args = smi::SmiEventsArgs {
+        gpuid: gpu_id,
+        anon_fd: 0,
+    };
+    call(kfd, &ioctl::SMI_EVENTS, &mut args).map_err(Failure::new)?;
+    // SAFETY: The descriptor was just made, for us.
+    let mut file = unsafe { File::from_raw_fd(args.anon_fd as i32) };
+    let empty = file.read(&mut [0; 64]).map_err(|e| e.raw_os_error());
+    expect("no event yet", empty.map_err(errno_of), Errno::AGAIN)?;
+    let mask = smi::event_mask(smi::SMI_EVENT_QUEUE_EVICTION)
+        | smi::event_mask(smi::SMI_EVENT_QUEUE_RESTORE);
+    file.write_all(&mask.to_ne_bytes()).map_err(Failure::new)?;
+    Ok(file)
+}
+
+fn errno_of(raw: Option<i32>) -> Errno {
+    Errno::from_raw_os_error(raw.unwrap_or_default())
+}
+
+/// As many evictions as restorations were told, of this process and GPU, and some.
+fn check_events(mut file: File, gpu_id: u32) -> Result<(), Failure> {
+    let mut text = [0; 8192];
+    let len = file.read(&mut text).map_err(Failure::new)?;
+    let text = String::from_utf8_lossy(&text[..len]);
+    let who = format!(" -{} {gpu_id:x} ", std::process::id());
+    let count = |kind: &str, end: &str| {
+        let told = |line: &&str| line.starts_with(kind) && line.ends_with(&(who.clone() + end));
+        text.lines().filter(told).count()
+    };
+    let (evicted, restored) = (count("9 ", "1"), count("a ", "0"));
+    println!("queues were evicted {evicted} times and restored {restored} times");
+    match evicted > 20 && evicted - restored < 2 && evicted + restored == text.lines().count() {
+        true => Ok(()),
+        false => Err(Failure::new(format_args!("events are wrong: {text}"))),
+    }
+}
+
 struct Test {
     queue: Queue,
     kernel: Kernel,
@@ -192,6 +232,7 @@ fn run() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let id = gpu.id();
 
+    let events = events(&kfd, id)?;
     let spare = Memory::new().map_err(errno)?;
     let address = spare.0 as u64;
     let reg = |address| register(&kfd, id, address, GPU_VA + (1 << 30));
@@ -230,6 +271,7 @@ fn run() -> Result<(), Failure> {
         test.round("again", f32::from(turn), advice)?;
     }
 
+    check_events(events, id)?;
     expect("free while mapped", free(&kfd, handles[1]), Errno::BUSY)?;
     // SAFETY: Nothing of the CPU's uses the memory any more.
     unsafe { rustix::mm::munmap(c.0, BYTES) }.map_err(errno)?;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Management events (SMI_EVENTS): lines of text about what happens on a GPU.
+//!
+//! Each client has a file with a mask of the events it wants, which it writes, and room for some
+//! text, which it reads. What doesn't fit is lost.
+//!
+//! Source: Linux, `amdkfd/kfd_smi_events.c`. What never happens here isn't told: thermal
+//! throttling, resets, migration.
+//!
+//! Lock order: clients -> a client's text, both leaves.
+
+use crate::{
+    glue::{
+        anon_file::{
+            self,
+            AnonFile,
+            Fops, //
+        },
+        user,
+    },
+    gpu::Gpu,
+    uapi::smi as abi,
+};
+use kernel::{
+    fmt,
+    fs::File,
+    new_mutex, new_poll_condvar,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        poll::{
+            PollCondVar,
+            PollTable, //
+        },
+        Arc,
+        Mutex, //
+    },
+    uaccess::{
+        UserSliceReader,
+        UserSliceWriter, //
+    },
+};
+
+/// Bytes of text that a client may leave unread (`KFD_MAX_KFIFO_SIZE`).
+const ROOM: usize = 8192;
+
+/// A program as events name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Who {
+    pub(crate) pid: i32,
+    pub(crate) name: [u8; 16],
+}
+
+impl Who {
+    fn name(&self) -> &str {
+        let bytes = self.name.split(|byte| *byte == 0).next().unwrap_or(&[]);
+        core::str::from_utf8(bytes).unwrap_or("?")
+    }
+}
+
+/// Why queues were evicted.
+const USERPTR: u32 = abi::EVICTION_TRIGGER_USERPTR;
+
+static FOPS: Fops = Fops::new::<Client>();
+
+kernel::sync::global_lock! {
+    // SAFETY: Initialised in `init`, which the module calls first.
+    unsafe(uninit) static CLIENTS: Mutex<KVec<Arc<Client>>> = KVec::new();
+}
+
+/// To be called once, by the module's init.
+pub(crate) fn init() {
+    // SAFETY: Called once.
+    unsafe { CLIENTS.init() };
+}
+
+/// An open file.
+#[pin_data]
+struct Client {
+    gpu_id: u16,
+    pid: i32,
+    privileged: bool,
+    mask: Atomic<u64>,
+    #[pin]
+    text: Mutex<KVec<u8>>,
+    #[pin]
+    news: PollCondVar,
+}
+
+/// Opens a file of a GPU's events (`kfd_smi_event_open`).
+pub(crate) fn open(gpu: &Gpu) -> Result<u32> {
+    let text = KVec::with_capacity(ROOM, GFP_KERNEL)?;
+    let client = Arc::pin_init(
+        pin_init!(Client {
+            gpu_id: gpu.id().get(),
+            pid: user::this_pid(),
+            privileged: user::is_admin(),
+            mask: Atomic::new(0),
+            text <- new_mutex!(text, "rkfd events"),
+            news <- new_poll_condvar!("rkfd events"),
+        }),
+        GFP_KERNEL,
+    )?;
+    CLIENTS.lock().push(client.clone(), GFP_KERNEL)?;
+    anon_file::open(c"kfd_smi_ev", client.clone()).inspect_err(|_| forget(&client))
+}
+
+fn forget(client: &Arc<Client>) {
+    CLIENTS.lock().retain(|other| !Arc::ptr_eq(other, client));
+}
+
+impl AnonFile for Client {
+    fn fops() -> &'static Fops {
+        &FOPS
+    }
+
+    fn read(&self, mut to: UserSliceWriter) -> Result<usize> {
+        let size = to.len().min(ROOM);
+        let mut bytes = KVec::with_capacity(size, GFP_KERNEL)?;
+        {
+            let mut text = self.text.lock();
+            let first = text.get(..size.min(text.len())).ok_or(EAGAIN)?;
+            if first.is_empty() {
+                return Err(EAGAIN);
+            }
+            let taken = first.len();
+            bytes.extend_from_slice(first, GFP_KERNEL)?;
+            text.copy_within(taken.., 0);
+            let left = text.len() - taken;
+            text.truncate(left);
+        }
+        to.write_slice(&bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn write(&self, mut from: UserSliceReader) -> Result<usize> {
+        let mask = from.read::<u64>()?;
+        self.mask.store(mask, Relaxed);
+        Ok(core::mem::size_of::<u64>())
+    }
+
+    fn readable(&self, file: &File, table: &PollTable<'_>) -> bool {
+        table.register_wait(file, &self.news);
+        !self.text.lock().is_empty()
+    }
+
+    fn closed(this: Arc<Self>) {
+        forget(&this);
+    }
+}
+
+/// A line of text.
+struct Line {
+    bytes: [u8; abi::SMI_EVENT_MSG_SIZE as usize],
+    len: usize,
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for (to, from) in self.bytes.iter_mut().skip(self.len).zip(text.as_bytes()) {
+            *to = *from;
+            self.len += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Tells every client that wants to know. `pid` is whom it is about, 0 for anybody.
+fn tell(gpu: &Gpu, event: u32, pid: i32, line: fmt::Arguments<'_>) {
+    let mut buffer = Line {
+        bytes: [0; abi::SMI_EVENT_MSG_SIZE as usize],
+        len: 0,
+    };
+    // What is too long is cut, as upstream's.
+    let _ = fmt::Write::write_fmt(&mut buffer, fmt!("{:x} {}", event, line));
+    let Some(line) = buffer.bytes.get(..buffer.len) else {
+        return;
+    };
+    for client in CLIENTS.lock().iter() {
+        let mine = pid == 0 || client.pid == pid || client.privileged;
+        let wanted = client.mask.load(Relaxed) & abi::event_mask(event) != 0;
+        if client.gpu_id != gpu.id().get() || !mine || !wanted {
+            continue;
+        }
+        {
+            let mut text = client.text.lock();
+            if text.len() + line.len() > ROOM {
+                continue;
+            }
+            // There is room.
+            let _ = text.extend_from_slice(line, GFP_KERNEL);
+        }
+        client.news.notify_all();
+    }
+}
+
+/// A program made the GPU fault.
+pub(crate) fn vm_fault(gpu: &Gpu, who: &Who) {
+    tell(
+        gpu,
+        abi::SMI_EVENT_VMFAULT,
+        0,
+        fmt!("{:x}:{}\n", who.pid, who.name()),
+    );
+}
+
+/// Queues were evicted because memory of the program's changes.
+pub(crate) fn evicted(gpu: &Gpu, who: &Who) {
+    let (now, id) = (user::boottime_ns(), gpu.id().get());
+    tell(
+        gpu,
+        abi::SMI_EVENT_QUEUE_EVICTION,
+        who.pid,
+        fmt!("{} -{} {:x} {}\n", now, who.pid, id, USERPTR),
+    );
+}
+
+/// They go on.
+pub(crate) fn restored(gpu: &Gpu, who: &Who) {
+    let (now, id) = (user::boottime_ns(), gpu.id().get());
+    tell(
+        gpu,
+        abi::SMI_EVENT_QUEUE_RESTORE,
+        who.pid,
+        fmt!("{} -{} {:x} 0\n", now, who.pid, id),
+    );
+}
+
+/// A program takes an address space of the GPU, or gives it up.
+pub(crate) fn process(gpu: &Gpu, who: &Who, start: bool) {
+    let event = match start {
+        true => abi::SMI_EVENT_PROCESS_START,
+        false => abi::SMI_EVENT_PROCESS_END,
+    };
+    tell(gpu, event, 0, fmt!("{:x} {}\n", who.pid, who.name()));
+}
