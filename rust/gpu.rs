@@ -21,7 +21,14 @@ use crate::{
     upcall,
 };
 use core::num::NonZeroU16;
-use kernel::{device, pci, prelude::*, sync::Arc};
+use kernel::{
+    device, pci,
+    prelude::*,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        Arc,
+    },
+};
 
 mod hash;
 mod hw;
@@ -59,7 +66,13 @@ pub(crate) struct Gpu {
     pci: PciInfo,
     hw: Arc<Hw>,
     scheduler: Arc<dyn Scheduler>,
+    /// Bytes by which the programs' buffer objects fall short of [`VRAM_STEP`]s.
+    vram_rounding: Atomic<i64>,
 }
+
+/// Programs are told what VRAM is left as if every buffer object took whole steps
+/// (`VRAM_AVAILABILITY_ALIGN`).
+pub(crate) const VRAM_STEP: u64 = 2 << 20;
 
 impl Gpu {
     /// Name in the ABI.
@@ -119,6 +132,17 @@ impl Gpu {
         self.hw.vram.free()
     }
 
+    /// Bytes of VRAM that programs are told are left.
+    pub(crate) fn vram_reported(&self) -> u64 {
+        let rounding = u64::try_from(self.vram_rounding.load(Relaxed)).unwrap_or(0);
+        self.vram_available().saturating_sub(rounding)
+    }
+
+    /// Counts what a buffer object falls short of whole steps; negative takes it back.
+    pub(crate) fn round_vram(&self, bytes: i64) {
+        self.vram_rounding.fetch_add(bytes, Relaxed);
+    }
+
     /// A slice of doorbells for a process.
     pub(crate) fn doorbell_slice(&self) -> Result<Arc<Slice>> {
         Slice::new(&self.hw)
@@ -161,6 +185,7 @@ pub(crate) fn start(
             pci,
             hw: hw.clone(),
             scheduler: scheduler.clone(),
+            vram_rounding: Atomic::new(0),
         },
         GFP_KERNEL,
     )?;

@@ -4,6 +4,7 @@
 
 use crate::{
     glue::chrdev,
+    gpu,
     process::{
         AllocRequest,
         Process, //
@@ -46,9 +47,13 @@ impl Handle {
 pub(super) fn acquire_vm(process: &Arc<Process>, args: &mut abi::AcquireVmArgs) -> Result {
     let file = LocalFile::fget(args.drm_fd).map_err(|_| EINVAL)?;
     process.device_index(args.gpu_id)?;
-    // `amdgpu_file_to_fpriv` of another file.
-    let render = chrdev::borrow::<Render>(&file).ok_or(EINVAL)?;
-    process.acquire_vm(args.gpu_id, &render.into())
+    match chrdev::borrow::<Render>(&file) {
+        Some(render) => process.acquire_vm(args.gpu_id, &render.into()),
+        // `amdgpu_file_to_fpriv` of another file, unless there is a VM already.
+        None => process.with_device(args.gpu_id, |_, state| {
+            Err(if state.bound.is_some() { EBUSY } else { EINVAL })
+        }),
+    }
 }
 
 /// SET_MEMORY_POLICY: nothing depends on the policy since gfx9; it is only checked.
@@ -76,9 +81,8 @@ pub(super) fn set_scratch_backing_va(
 
 /// AVAILABLE_MEMORY.
 pub(super) fn available(process: &Process, args: &mut abi::GetAvailableMemoryArgs) -> Result {
-    /// `VRAM_AVAILABILITY_ALIGN`.
-    const ALIGN: u64 = 1 << 21;
-    args.available = process.device(args.gpu_id)?.gpu.vram_available() & !(ALIGN - 1);
+    const ALIGN: u64 = gpu::VRAM_STEP;
+    args.available = process.device(args.gpu_id)?.gpu.vram_reported() & !(ALIGN - 1);
     Ok(())
 }
 

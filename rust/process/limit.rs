@@ -3,12 +3,21 @@
 //! How much system memory buffer objects may take in all: half of what there is, as upstream's TTM
 //! limit. Without it a program could drive the machine out of memory.
 
-use crate::glue::user::total_memory;
+use crate::{
+    glue::user::total_memory,
+    gpu::{
+        Gpu,
+        VRAM_STEP, //
+    },
+};
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
     },
 };
 
@@ -38,5 +47,49 @@ impl GttShare {
 impl Drop for GttShare {
     fn drop(&mut self) {
         USED.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// What a buffer object in VRAM takes beyond its size of the memory that programs are told is
+/// left; given back when dropped.
+pub(super) struct VramShare {
+    gpu: Arc<Gpu>,
+    rounding: i64,
+}
+
+impl VramShare {
+    /// For an object of `size` bytes.
+    pub(super) fn new(gpu: &Arc<Gpu>, size: u64) -> Self {
+        // CAST: Less than a step.
+        let rounding = (size.wrapping_neg() % VRAM_STEP) as i64;
+        gpu.round_vram(rounding);
+        Self {
+            gpu: gpu.clone(),
+            rounding,
+        }
+    }
+}
+
+impl Drop for VramShare {
+    fn drop(&mut self) {
+        self.gpu.round_vram(-self.rounding);
+    }
+}
+
+/// A buffer object's share of either kind of memory.
+pub(super) enum Share {
+    Gtt { _share: GttShare },
+    Vram { _share: VramShare },
+}
+
+impl From<GttShare> for Share {
+    fn from(share: GttShare) -> Self {
+        Self::Gtt { _share: share }
+    }
+}
+
+impl From<VramShare> for Share {
+    fn from(share: VramShare) -> Self {
+        Self::Vram { _share: share }
     }
 }

@@ -13,7 +13,11 @@ use super::{
         DeviceState,
         Handle, //
     },
-    limit::GttShare,
+    limit::{
+        GttShare,
+        Share,
+        VramShare, //
+    },
     userptr::UserRange, //
 };
 use crate::{
@@ -57,7 +61,7 @@ pub(crate) struct Mem {
     /// What it is made of, if it is the program's memory. No longer watched when the object goes.
     range: Option<UserRange>,
     bo: Arc<Bo>,
-    _share: Option<GttShare>,
+    _share: Option<Share>,
     va: u64,
     flags: u32,
     /// Queues that use it.
@@ -69,7 +73,7 @@ impl Mem {
     pub(super) fn new(
         mapping: Mapping,
         bo: Arc<Bo>,
-        share: Option<GttShare>,
+        share: Option<impl Into<Share>>,
         range: Option<UserRange>,
         r: &AllocRequest,
     ) -> Result<Arc<Self>> {
@@ -78,7 +82,7 @@ impl Mem {
                 _mapping: mapping,
                 range,
                 bo,
-                _share: share,
+                _share: share.map(Into::into),
                 va: r.va,
                 flags: r.flags,
                 queues: Atomic::new(0),
@@ -250,11 +254,12 @@ impl DeviceState {
             if size > gpu.vram_available() {
                 return Err(ENOMEM);
             }
-            (Bo::new(gpu, Placement::Vram, size)?, None)
+            let bo = Bo::new(gpu, Placement::Vram, size)?;
+            (bo, Some(Share::from(VramShare::new(gpu, size))))
         } else if has(abi::ALLOC_GTT) {
             let size = r.bo_size()?;
             let share = GttShare::new(size)?;
-            (Bo::new(gpu, Placement::Gtt, size)?, Some(share))
+            (Bo::new(gpu, Placement::Gtt, size)?, Some(share.into()))
         } else if let Some(slice) = slice {
             (slice.bo()?, None)
         } else if has(abi::ALLOC_MMIO_REMAP) {
@@ -265,7 +270,7 @@ impl DeviceState {
         self.add(bo, share, r)
     }
 
-    fn add(&mut self, bo: Arc<Bo>, share: Option<GttShare>, r: &AllocRequest) -> Result<Allocated> {
+    fn add(&mut self, bo: Arc<Bo>, share: Option<Share>, r: &AllocRequest) -> Result<Allocated> {
         let mapping = Mapping::new(&self.bound()?.file, &bo)?;
         let mmap_offset = mapping.offset();
         let mem = Mem::new(mapping, bo, share, None, r)?;
