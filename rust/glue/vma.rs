@@ -87,10 +87,14 @@ impl<'a> Area<'a> {
     ///
     /// # Errors
     ///
-    /// EINVAL for a private writable mapping: a copy of a device's page is no use.
+    /// EINVAL for a private writable mapping: a copy of a device's page is no use. One without any
+    /// access is made, as debuggers use it, and never becomes writable (`amdgpu_gem_object_mmap`).
     pub(crate) fn map(&self, caching: CpuCaching, inherit: bool) -> Result {
         if self.is_cow() {
-            return Err(EINVAL);
+            if self.vma.readable() || self.vma.executable() {
+                return Err(EINVAL);
+            }
+            self.vma.try_clear_maywrite()?;
         }
         self.vma.set_io();
         self.vma.set_dontexpand();
