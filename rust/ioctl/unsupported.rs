@@ -16,6 +16,7 @@ use crate::{
     },
 };
 use kernel::{
+    current,
     fs::LocalFile,
     prelude::*,
     sync::Arc, //
@@ -74,11 +75,13 @@ pub(super) fn check_svm(bytes: &[u8], user_size: usize) -> Result {
 fn criu_op(args: &mut criu::CriuArgs) -> Result {
     match args.op {
         // The plain checks of each stage, all of which need a paused process.
-        criu::OP_PROCESS_INFO
-        | criu::OP_CHECKPOINT
-        | criu::OP_UNPAUSE
-        | criu::OP_RESTORE
-        | criu::OP_RESUME => Err(EINVAL),
+        criu::OP_PROCESS_INFO | criu::OP_CHECKPOINT | criu::OP_UNPAUSE | criu::OP_RESTORE => {
+            Err(EINVAL)
+        }
+        // This process isn't being restored; of others nothing is known.
+        // CAST: What a pid_t is in the structure.
+        criu::OP_RESUME if args.pid as i32 == current!().tgid_nr_ns(None) => Err(EINVAL),
+        criu::OP_RESUME => Err(ESRCH),
         _ => Err(EINVAL),
     }
 }
@@ -90,7 +93,7 @@ fn foreign_dmabuf(fd: u32) -> Result {
 }
 
 fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
-    let [gpu_id, ..] = args.data;
+    let [gpu_id, enable, _] = args.data;
     match args.op {
         smi::PROFILER_VERSION => {
             if let Some(version) = args.data.first_mut() {
@@ -105,10 +108,14 @@ fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
             process.device_index(gpu_id)?;
             Err(EINVAL)
         }
-        // No such control in the firmware.
+        // No such control in the firmware: it can't be disabled, and enabling what isn't disabled
+        // is nothing to do.
         smi::PROFILER_PTL_CONTROL => {
             process.device_index(gpu_id)?;
-            Err(Error::from_errno(-EOPNOTSUPP))
+            match enable {
+                0 => Err(Error::from_errno(-EOPNOTSUPP)),
+                _ => Ok(()),
+            }
         }
         _ => Err(EINVAL),
     }
