@@ -54,7 +54,7 @@ impl Report {
                     println!("FAIL {} ({}): {why} - {}", row.call, row.given, row.source);
                     first.get_or_insert(format!("{} ({}): {why}", row.call, row.given));
                 }
-                (Verdict::Unsupported, Want::Unsupported(errno)) => {
+                (Verdict::Unsupported, Want::Unsupported(errno, _)) => {
                     call.lacks
                         .push(format!("{} ({})", row.given, crate::errno::name(errno)));
                 }

@@ -27,9 +27,9 @@ pub enum Want {
     Value(u64),
     /// The value that the row computes beside the one it got.
     Computed,
-    /// The driver says that it does not have the feature, by the errno that Linux gives on a build
-    /// or a GPU without it. Counted apart.
-    Unsupported(i32),
+    /// The first errno says that the driver does not have the feature, as Linux does on a build or
+    /// a GPU without it: counted apart. With the feature the second one is right.
+    Unsupported(i32, i32),
 }
 
 /// What the driver answered.
@@ -116,7 +116,7 @@ impl Want {
             Self::Errno(e) => Self::Errno(if e == libc::EXDEV { 0 } else { libc::EXDEV }),
             Self::Value(v) => Self::Value(v ^ 1),
             Self::Computed => Self::Computed,
-            Self::Unsupported(e) => Self::Unsupported(e + 1000),
+            Self::Unsupported(lacking, full) => Self::Unsupported(lacking + 1000, full + 2000),
         }
     }
 
@@ -131,7 +131,8 @@ impl Want {
     /// Whether the answer is the wanted one.
     pub fn holds(self, got: &Got) -> bool {
         match (self, got) {
-            (Self::Errno(want) | Self::Unsupported(want), Got::Errno(got)) => want == *got,
+            (Self::Errno(want), Got::Errno(got)) => want == *got,
+            (Self::Unsupported(lacking, full), Got::Errno(got)) => [lacking, full].contains(got),
             (Self::Value(want), Got::Value(got)) => want == *got,
             (Self::Computed, Got::Pair(got, want)) => got == want,
             _ => false,
@@ -151,7 +152,14 @@ impl fmt::Display for Want {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Errno(e) => f.write_str(&errno::name(*e)),
-            Self::Unsupported(e) => write!(f, "{}, not supported", errno::name(*e)),
+            Self::Unsupported(lacking, full) => {
+                write!(
+                    f,
+                    "{}, or not supported: {}",
+                    errno::name(*full),
+                    errno::name(*lacking)
+                )
+            }
             Self::Value(v) => f.write_str(&value(*v)),
             Self::Computed => f.write_str("the computed value"),
         }
@@ -218,7 +226,8 @@ mod tests {
             (Want::Errno(libc::EINVAL), Got::Errno(libc::EINVAL)),
             (Want::Errno(libc::EXDEV), Got::Errno(libc::EXDEV)),
             (Want::Value(7), Got::Value(7)),
-            (Want::Unsupported(1), Got::Errno(1)),
+            (Want::Unsupported(1, 0), Got::Errno(1)),
+            (Want::Unsupported(1, 0), Got::Errno(0)),
             (Want::Computed, Got::Pair(5, 5)),
         ];
         for (want, got) in cases {

@@ -99,7 +99,9 @@ pub fn judge(want: Want, outcome: &Outcome) -> Verdict {
         Outcome::Answer(_, Some(changed)) => {
             Verdict::Failed(format!("it failed as it should, but {changed}"))
         }
-        Outcome::Answer(_, None) if matches!(want, Want::Unsupported(_)) => Verdict::Unsupported,
+        Outcome::Answer(Got::Errno(got), None) if matches!(want, Want::Unsupported(lacking, full) if lacking == *got && full != *got) => {
+            Verdict::Unsupported
+        }
         Outcome::Answer(_, None) => Verdict::Passed,
     }
 }

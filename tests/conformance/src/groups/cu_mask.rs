@@ -57,7 +57,6 @@ pub(super) fn rows() -> Vec<Row> {
     const S: &str = "SET_CU_MASK";
     const W: &str = "GET_QUEUE_WAVE_STATE";
     const G: &str = "ALLOC_QUEUE_GWS";
-    const NO_GWS: Want = Want::Unsupported(libc::ENODEV);
     vec![
         row(S, "32 bits", OK, "kfd_process_queue_manager.c:666", |c| own(c, 32, None)),
         row(S, "1024 bits", OK, "kfd_process_queue_manager.c:666", |c| own(c, 1024, None)),
@@ -82,10 +81,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(W, "unknown queue", EFAULT, "kfd_process_queue_manager.c:690", |c| wave_state(c, 77)),
         row(W, "queue 2^32 - 1", EFAULT, "kfd_process_queue_manager.c:690", |c| wave_state(c, u32::MAX)),
         row(W, "an active queue", EINVAL, "kfd_device_queue_manager.c:2929", |c| { let q = c.queue; wave_state(c, q) }),
-        row(W, "a disabled queue", Want::Unsupported(libc::EINVAL), "kfd_device_queue_manager.c:2929", |c| { c.update(|a| a.queue_percentage = 0)?; let q = c.queue; wave_state(c, q) }),
+        row(W, "a disabled queue", Want::Unsupported(libc::EINVAL, 0), "kfd_device_queue_manager.c:2929", |c| { c.update(|a| a.queue_percentage = 0)?; let q = c.queue; wave_state(c, q) }),
         row(G, "unknown queue", EINVAL, "kfd_chardev.c:1543", |c| gws(c, 77, 64)),
         row(G, "unknown queue, to free", EINVAL, "kfd_chardev.c:1543", |c| gws(c, 77, 0)),
-        row(G, "a queue", NO_GWS, "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 64) }),
-        row(G, "a queue, to free", NO_GWS, "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 0) }),
+        row(G, "a queue", Want::Unsupported(libc::ENODEV, 0), "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 64) }),
+        row(G, "a queue, to free", Want::Unsupported(libc::ENODEV, libc::EINVAL), "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 0) }),
     ].into_iter().map(Row::queue).collect()
 }

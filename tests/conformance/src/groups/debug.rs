@@ -39,8 +39,6 @@ fn deprecated(c: &mut Ctx, number: u8, size: usize) -> Answer {
 pub(super) fn rows() -> Vec<Row> {
     const R: &str = "RUNTIME_ENABLE";
     const T: &str = "DBG_TRAP";
-    // Without a scheduler in firmware every operation is refused before anything is looked at.
-    const NO_DEBUG: Want = Want::Unsupported(libc::EINVAL);
     const NO_HWS: &str = "kfd_chardev.c:3106";
     vec![
         row("DBG_REGISTER", "deprecated", EPERM, "kfd_chardev.c:722", |c| deprecated(c, 0x0d, 8)),
@@ -62,13 +60,13 @@ pub(super) fn rows() -> Vec<Row> {
         row(R, "enable, disable, enable", OK, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; runtime(c, 0)?; runtime(c, 1) }),
         row(R, "mode 4: none that there is, so disable", OK, "kfd_chardev.c:3079", |c| runtime(c, 4)),
         row(R, "mode 2 alone: disable", OK, "kfd_chardev.c:3079", |c| runtime(c, 2)),
-        row(R, "enable, keeping trap temporaries", Want::Unsupported(libc::EPERM), "kfd_chardev.c:2971 (Linux has no errno for it)", |c| runtime(c, 3)),
+        row(R, "enable, keeping trap temporaries", Want::Unsupported(libc::EPERM, 0), "kfd_chardev.c:2971 (Linux has no errno for it)", |c| runtime(c, 3)),
         row(R, "another process has its own", OK, "kfd_chardev.c:2945", |c| { runtime(c, 1)?; Ok(Got::Errno(other_process(c, |o| match runtime(o, 1) { Ok(Got::Errno(e)) => e, _ => 253 }))) }),
-        row(T, "enable of an unknown process", NO_DEBUG, NO_HWS, |c| trap(c, 0x3fff_ffff, abi::OP_ENABLE)),
-        row(T, "enable of this process", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_ENABLE)),
-        row(T, "disable of this process", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_DISABLE)),
-        row(T, "suspend queues", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES)),
-        row(T, "snapshot of the devices", NO_DEBUG, NO_HWS, |c| trap(c, sys::pid(), abi::OP_GET_DEVICE_SNAPSHOT)),
+        row(T, "enable of an unknown process", Want::Unsupported(libc::EINVAL, libc::ESRCH), NO_HWS, |c| trap(c, 0x3fff_ffff, abi::OP_ENABLE)),
+        row(T, "enable of this process, no such descriptor", Want::Unsupported(libc::EINVAL, libc::EBADF), NO_HWS, |c| trap(c, sys::pid(), abi::OP_ENABLE)),
+        row(T, "disable of this process, which is not debugged", EINVAL, "kfd_chardev.c:3176", |c| trap(c, sys::pid(), abi::OP_DISABLE)),
+        row(T, "suspend queues, which is not debugged", EINVAL, "kfd_chardev.c:3176", |c| trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES)),
+        row(T, "snapshot of the devices, which is not debugged", EINVAL, "kfd_chardev.c:3176", |c| trap(c, sys::pid(), abi::OP_GET_DEVICE_SNAPSHOT)),
         row(T, "unknown operation", EINVAL, "kfd_chardev.c:3176", |c| trap(c, sys::pid(), 99)),
         row(T, "address 0", EFAULT, "kfd_chardev.c:3690", |c| Ok(Got::Errno(sys::ioctl(&c.kfd, requests::DBG_TRAP.command(), 0)))),
     ]

@@ -62,6 +62,6 @@ pub(super) fn rows() -> Vec<Row> {
                 o.raw(&requests::EXPORT_DMABUF, &mut args)
             })))
         }),
-        row("EXPORT_DMABUF", "a buffer", Want::Unsupported(libc::EPERM), "../amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_export", |c| { let b = c.unmapped_bo(4096, GTT)?; export(c, b.handle) }),
+        row("EXPORT_DMABUF", "a buffer", Want::Unsupported(libc::EPERM, 0), "../amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_export", |c| { let b = c.unmapped_bo(4096, GTT)?; export(c, b.handle) }),
     ]
 }

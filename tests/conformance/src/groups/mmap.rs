@@ -56,6 +56,8 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "unknown GPU, wrong size", ENODEV, "kfd_chardev.c:3780", |c| of_gpu(c, Kind::Doorbell, 0xdead, 4096)),
         row(D, "by a forked child", EBADF, "kfd_chardev.c:3770", |c| { let at = offset(Kind::Doorbell, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
         row(D, "an offset into the slice maps its start", OK, "kfd_doorbell.c:124", |c| { let at = offset(Kind::Doorbell, c.gpu) + 4096; map(c, at, 8192, libc::MAP_SHARED) }),
+        // Linux maps copies, which ring nothing.
+        row(D, "a private mapping", Want::Unsupported(libc::EINVAL, 0), "kfd_doorbell.c:141", |c| { let at = offset(Kind::Doorbell, c.gpu); map(c, at, 8192, libc::MAP_PRIVATE) }),
         row(D, "twice", OK, "kfd_doorbell.c:119", |c| { let _m = doorbells(c)?; shared(c, Kind::Doorbell, 8192) }),
         row(D, "through another open of /dev/kfd", OK, "kfd_process.c:963", |c| { c.kfd = sys::open("/dev/kfd").map_err(|e| e.to_string())?; shared(c, Kind::Doorbell, 8192) }),
         row(D, "a child that touches its parent's has none", is(1000 + libc::SIGSEGV as u64), "kfd_doorbell.c:127 (VM_DONTCOPY)", |c| { let m = doorbells(c)?; Ok(Got::Value(forked(|| { m.read(0); 0 }) as u64)) }),

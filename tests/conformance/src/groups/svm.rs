@@ -69,7 +69,7 @@ fn profiler(c: &mut Ctx, op: u32, data: [u32; 3]) -> Answer {
 
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
-    const NO_SVM: Want = Want::Unsupported(libc::EPERM);
+    const fn no_svm(full: i32) -> Want { Want::Unsupported(libc::EPERM, full) }
     const S: &str = "SVM";
     const X: &str = "SET_XNACK_MODE";
     const C: &str = "CRIU_OP";
@@ -81,9 +81,9 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "size 16: not even the structure", EINVAL, "kfd_chardev.c:1745", |c| { let mut b = [0u8; 24]; Ok(Got::Errno(sys::ioctl(&c.kfd, ioc(READ_WRITE, TYPE, 0x20, 16), sys::address(&mut b)))) }),
         row(S, "size 0", EINVAL, "kfd_chardev.c:1745", |c| Ok(Got::Errno(sys::ioctl(&c.kfd, ioc(READ_WRITE, TYPE, 0x20, 0), 0)))),
         row(S, "address 0", EFAULT, "kfd_chardev.c:3690", |c| Ok(Got::Errno(sys::ioctl(&c.kfd, requests::SVM.command(), 0)))),
-        row(S, "a range", NO_SVM, "kfd_chardev.c:1817", |c| svm(c, 1, range(0x10000, 4096, 1))),
-        row(S, "a range that is not aligned", NO_SVM, "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10001, 4096, 0))),
-        row(S, "a range of size 0", NO_SVM, "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10000, 0, 0))),
+        row(S, "a range at which there is no memory", no_svm(libc::EFAULT), "kfd_chardev.c:1817", |c| svm(c, 1, range(0x10000, 4096, 1))),
+        row(S, "a range that is not aligned", no_svm(libc::EINVAL), "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10001, 4096, 0))),
+        row(S, "a range of size 0", no_svm(libc::EINVAL), "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10000, 0, 0))),
         row(X, "query: errno", OK, "kfd_chardev.c:1776", |c| Ok(xnack(c, -1).0)),
         row(X, "query: off", is(0), "kfd_chardev.c:1776", |c| Ok(Got::Value(xnack(c, -1).1 as u64))),
         row(X, "query -5", is(0), "kfd_chardev.c:1759", |c| Ok(Got::Value(xnack(c, -5).1 as u64))),
@@ -91,7 +91,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(X, "off, which it is", OK, "kfd_chardev.c:1766", |c| Ok(xnack(c, 0).0)),
         row(X, "off, with a queue", EBUSY, "kfd_chardev.c:1762", |c| Ok(xnack(c, 0).0)).queue(),
         row(X, "on, with a queue", EBUSY, "kfd_chardev.c:1762", |c| Ok(xnack(c, 1).0)).queue(),
-        row(X, "on", Want::Unsupported(libc::EPERM), "kfd_chardev.c:1770", |c| Ok(xnack(c, 1).0)),
+        row(X, "on", Want::Unsupported(libc::EPERM, 0), "kfd_chardev.c:1770", |c| Ok(xnack(c, 1).0)),
         row(C, "without capabilities", EACCES, "kfd_chardev.c:3670", |c| unprivileged(c, |c| c.raw(&requests::CRIU_OP, &mut CriuArgs { op: 99, ..Default::default() }))),
         row(C, "without capabilities, address 0", EACCES, "kfd_chardev.c:3670", |c| unprivileged(c, |c| sys::ioctl(&c.kfd, requests::CRIU_OP.command(), 0))),
         row(C, "unknown operation", EINVAL, "kfd_chardev.c:2927", |c| criu_op(c, 5)),
@@ -104,10 +104,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "RESUME of process 0", ESRCH, "kfd_chardev.c:2831", |c| criu_op(c, criu::OP_RESUME)),
         row(C, "RESUME of a process without KFD", ESRCH, "kfd_chardev.c:2841", |c| op(c, CriuArgs { op: criu::OP_RESUME, pid: 1, ..Default::default() })),
         row(C, "RESUME of this process, which is not restored", EINVAL, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1652", |c| op(c, CriuArgs { op: criu::OP_RESUME, pid: sys::pid(), ..Default::default() })),
-        row(C, "PROCESS_INFO", Want::Unsupported(libc::EINVAL), "kfd_chardev.c:2862", |c| criu_op(c, criu::OP_PROCESS_INFO)),
+        row(C, "PROCESS_INFO", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:2862", |c| criu_op(c, criu::OP_PROCESS_INFO)),
         row("SMI_EVENTS", "unknown GPU", EINVAL, "kfd_chardev.c:1735", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs { gpuid: 0xdead, anon_fd: 0 }))),
         row("SMI_EVENTS", "GPU 0", EINVAL, "kfd_chardev.c:1735", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs::default()))),
-        row("SMI_EVENTS", "the GPU", Want::Unsupported(libc::ENOMEM), "kfd_smi_events.c:398", |c| { let mut a = SmiEventsArgs { gpuid: c.gpu, anon_fd: 0 }; Ok(c.call(&requests::SMI_EVENTS, &mut a)) }),
+        row("SMI_EVENTS", "the GPU", Want::Unsupported(libc::ENOMEM, 0), "kfd_smi_events.c:398", |c| { let mut a = SmiEventsArgs { gpuid: c.gpu, anon_fd: 0 }; Ok(c.call(&requests::SMI_EVENTS, &mut a)) }),
         row(P, "operation 1", EINVAL, "kfd_chardev.c:3463", |c| profiler(c, 1, [0; 3])),
         row(P, "operation 99", EINVAL, "kfd_chardev.c:3463", |c| profiler(c, 99, [0; 3])),
         row(P, "VERSION: errno", OK, "kfd_chardev.c:3457", |c| profiler(c, smi::PROFILER_VERSION, [0; 3])),
@@ -117,10 +117,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(P, "PMC, unknown GPU", EINVAL, "kfd_chardev.c:3380", |c| profiler(c, smi::PROFILER_PMC, [0xdead, 1, 0])),
         row(P, "PMC, unlock what is not locked", EINVAL, "kfd_chardev.c:3370", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 0, 0]) }),
         row(P, "PMC, lock 2", EINVAL, "kfd_chardev.c:3370", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 2, 0]) }),
-        row(P, "PMC, lock", Want::Unsupported(libc::EINVAL), "kfd_chardev.c:3387", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 1, 0]) }),
+        row(P, "PMC, lock", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:3387", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 1, 0]) }),
         row(P, "PTL_CONTROL, unknown GPU", EINVAL, "kfd_chardev.c:1912", |c| profiler(c, smi::PROFILER_PTL_CONTROL, [0xdead, 0, 0])),
         row(P, "PTL_CONTROL, disable, no such hardware", Want::Errno(libc::EOPNOTSUPP), "kfd_chardev.c:1830", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PTL_CONTROL, [g, 0, 0]) }),
         row(P, "PTL_CONTROL, enable what was not disabled", OK, "kfd_chardev.c:1882", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PTL_CONTROL, [g, 1, 0]) }),
-        row("CREATE_PROCESS", "a secondary process", Want::Unsupported(libc::EINVAL), "kfd_chardev.c:3335", |c| Ok(Got::Errno(c.watched(|c| sys::ioctl(&c.kfd, requests::CREATE_PROCESS.command(), 0))))),
+        row("CREATE_PROCESS", "a secondary process", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:3335", |c| Ok(Got::Errno(c.watched(|c| sys::ioctl(&c.kfd, requests::CREATE_PROCESS.command(), 0))))),
     ]
 }
