@@ -85,7 +85,8 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
             "there is no module {}; 'make module' builds it",
             host.module.display()
         );
-        add(&mut archive, &host.module, "/rkfd.ko")?;
+        let module = stripped(&host.module)?;
+        archive.file("/rkfd.ko", 0o644, &module)?;
     }
     for include in &scenario.includes {
         match include {
@@ -112,6 +113,20 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
     }
     archive.finish()?;
     Ok(())
+}
+
+/// The module without debug information, which is most of it and would be copied at every load.
+fn stripped(module: &Path) -> Result<Vec<u8>> {
+    let output = Command::new("objcopy")
+        .arg("--strip-debug")
+        .args([module, Path::new("/dev/stdout")])
+        .output()
+        .context("objcopy cannot be started")?;
+    match output.status.success() && !output.stdout.is_empty() {
+        true => Ok(output.stdout),
+        // Nothing depends on it.
+        false => Ok(fs::read(module)?),
+    }
 }
 
 fn add<W: std::io::Write>(archive: &mut Archive<W>, from: &Path, to: &str) -> Result<()> {

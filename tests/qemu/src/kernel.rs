@@ -51,7 +51,10 @@ pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
     (FLAGS, CLANG).hash(&mut hash);
     let dir = host.build.join("kernels");
     fs::create_dir_all(&dir)?;
-    let object = dir.join(format!("{name}-{target}-O{level}-{:016x}.co", hash.finish()));
+    let object = dir.join(format!(
+        "{name}-{target}-O{level}-{:016x}.co",
+        hash.finish()
+    ));
     if object.is_file() {
         return Ok(object);
     }

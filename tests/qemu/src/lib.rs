@@ -10,7 +10,9 @@
 //! A run is good only if every test line says so, the guest reached its last line, the kernel
 //! printed nothing that [`splat`] knows, and the emulator recorded no violation.
 
+pub mod bench;
 pub mod cpio;
+pub mod demo;
 pub mod emulator;
 pub mod guest;
 pub mod host;

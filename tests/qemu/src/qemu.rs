@@ -19,6 +19,15 @@ pub enum Accel {
     Tcg,
 }
 
+impl std::fmt::Display for Accel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Accel::Kvm => "KVM",
+            Accel::Tcg => "TCG",
+        })
+    }
+}
+
 impl Accel {
     fn args(self) -> [&'static str; 4] {
         match self {

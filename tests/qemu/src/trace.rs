@@ -26,7 +26,11 @@ impl Trace {
             Ok(value) => Ok(Event(value)),
             Err(e) => Err(format!("trace, line {}: {e}", n + 1)),
         };
-        text.lines().enumerate().map(event).collect::<Result<_, _>>().map(Trace)
+        text.lines()
+            .enumerate()
+            .map(event)
+            .collect::<Result<_, _>>()
+            .map(Trace)
     }
 
     /// All events of a kind.
@@ -88,7 +92,10 @@ impl Event {
 
     /// A packet's field in `fields`, such as `PASID=0x1`.
     pub fn field(&self, name: &str) -> Result<u64, String> {
-        let mut pairs = self.text("fields").split(' ').filter_map(|w| w.split_once('='));
+        let mut pairs = self
+            .text("fields")
+            .split(' ')
+            .filter_map(|w| w.split_once('='));
         match pairs.find(|(n, _)| *n == name) {
             // A field of value 0 is not shown.
             None => Ok(0),

@@ -38,8 +38,14 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("vadd", vec![vadd()]),
         ("saxpy", vec![saxpy()]),
         ("reduce", vec![reduce()]),
-        ("hist", vec![histogram("hist_global"), histogram("hist_lds")]),
-        ("matmul", vec![matmul("matmul_naive"), matmul("matmul_tiled")]),
+        (
+            "hist",
+            vec![histogram("hist_global"), histogram("hist_lds")],
+        ),
+        (
+            "matmul",
+            vec![matmul("matmul_naive"), matmul("matmul_tiled")],
+        ),
         ("diverge", vec![collatz(), gcd(), switch()]),
     ]
 }
@@ -65,7 +71,10 @@ fn words(seed: u64, n: usize) -> Vec<u32> {
 /// Numbers from -50 to 50 with full mantissas.
 fn floats(seed: u64, n: usize) -> Vec<f32> {
     let unit = |w: u32| w as f32 / u32::MAX as f32 - 0.5;
-    words(seed, n).into_iter().map(|w| unit(w) * 100.0).collect()
+    words(seed, n)
+        .into_iter()
+        .map(|w| unit(w) * 100.0)
+        .collect()
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -120,7 +129,9 @@ fn reduce() -> Case {
         .map(|group| {
             let first = |t: usize| group * 256 + t;
             let strided = |t| input.iter().skip(first(t)).step_by(GROUPS * 256);
-            let mut part: Vec<f32> = (0..256).map(|t| strided(t).fold(0.0, |a, v| a + v)).collect();
+            let mut part: Vec<f32> = (0..256)
+                .map(|t| strided(t).fold(0.0, |a, v| a + v))
+                .collect();
             while part.len() > 1 {
                 let (low, high) = part.split_at(part.len() / 2);
                 part = low.iter().zip(high).map(|(l, h)| l + h).collect();
@@ -143,7 +154,10 @@ fn reduce() -> Case {
 
 fn histogram(kernel: &'static str) -> Case {
     // Unevenly spread, so that many work-items meet at the same bin.
-    let input: Vec<u8> = words(6, N).iter().map(|w| (w >> 24 & w >> 16) as u8).collect();
+    let input: Vec<u8> = words(6, N)
+        .iter()
+        .map(|w| ((w >> 24) & (w >> 16)) as u8)
+        .collect();
     let mut bins = vec![0u32; 256];
     for &value in &input {
         if let Some(bin) = bins.get_mut(usize::from(value)) {
@@ -232,7 +246,7 @@ fn gcd() -> Case {
 fn switched(v: i32) -> i32 {
     let mut r = 0i32;
     for k in 0..v & 31 {
-        r = match v >> k & 7 {
+        r = match (v >> k) & 7 {
             0 => r.wrapping_add(k),
             1 => r ^ v,
             2 => r.wrapping_mul(7).wrapping_add(1),
@@ -240,7 +254,7 @@ fn switched(v: i32) -> i32 {
             3 => r.wrapping_sub(k),
             4 => r.wrapping_neg(),
             5 => r / 3,
-            _ => r << 3 | k & 7,
+            _ => (r << 3) | k & 7,
         };
     }
     r

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-vm demo | test [FILTER] | shell | run`: see the library's documentation.
+//! `rkfd-vm demo | bench | test [FILTER] | shell | run`: see the library's documentation.
 
-use anyhow::{ensure, Result};
+use anyhow::{anyhow, ensure, Result};
 use clap::{Parser, Subcommand};
+use rkfd_vm::bench::Table;
+use rkfd_vm::demo::Story;
 use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
-use rkfd_vm::{emulator, guest, scenarios, Include, Scenario, Step};
+use rkfd_vm::{emulator, guest, scenarios, Include, Outcome, Scenario, Step};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,6 +50,8 @@ struct Args {
 enum What {
     /// Follow one dispatch from ioctl to interrupt.
     Demo,
+    /// Measure the paths of a dispatch, as ratios.
+    Bench,
     /// Run the scenarios whose name contains FILTER; ends with `N passed, N failed`.
     Test {
         /// Part of a name.
@@ -100,7 +104,8 @@ fn real_main(args: Args) -> Result<bool> {
     )?;
     let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
     let mut suite = match args.what {
-        What::Demo => vec![scenarios::demo()],
+        What::Demo => return demo(&host, &args.accel, show(Show::Nothing)),
+        What::Bench => return bench(&host, &args.accel, show(Show::Nothing)),
         What::Run {
             steps,
             includes,
@@ -163,9 +168,6 @@ fn for_debug_kernel(suite: &mut [Scenario]) {
         // An interrupt that meets identify_cpu() sees five levels of page tables denied for a
         // moment, by which KASAN takes good addresses for wild ones.
         scenario.kernel_args.push("no5lvl".into());
-        // Without debugging the slab keeps objects in arrays, where kmemleak takes what was handed
-        // out for still referenced: of 11 leaks it saw 2.
-        scenario.kernel_args.push("slab_debug=F".into());
         if scenario.module {
             scenario.plan.push(Step::Kmemleak);
         }
@@ -181,6 +183,68 @@ fn prepare(host: &Host, accel: &str, suite: &[Scenario]) -> Result<Accel> {
         emulator::build(host)?;
     }
     Accel::choose(host, accel)
+}
+
+fn demo(host: &Host, accel: &str, show: Show) -> Result<bool> {
+    let scenario = scenarios::demo();
+    let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
+        return Ok(false);
+    };
+    let story = Story::of(&outcome).map_err(|e| anyhow!(e))?;
+    let kernel = host.kernel.file_name().unwrap_or_default();
+    println!(
+        "One vector addition of 1,048,576 floats on the emulated {} in QEMU ({accel}),\n{}. '=': \
+         both sides have the same value.",
+        host.chip,
+        kernel.to_string_lossy()
+    );
+    print!("{story}");
+    let differences = story.differences();
+    println!();
+    differences.iter().for_each(|d| println!("DIFFERS {d}"));
+    println!("logs: {}", outcome.logs.display());
+    println!(
+        "{} values compared, {} differ; verified 1048576/1048576; 0 system calls; {:.1} s",
+        story.compared(),
+        differences.len(),
+        outcome.took.as_secs_f32()
+    );
+    Ok(differences.is_empty())
+}
+
+fn bench(host: &Host, accel: &str, show: Show) -> Result<bool> {
+    let scenario = scenarios::bench();
+    let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
+        return Ok(false);
+    };
+    print!(
+        "{}",
+        Table::of(&outcome.output, accel).map_err(|e| anyhow!(e))?
+    );
+    Ok(true)
+}
+
+/// Run one scenario; `None` if it was found bad, which was said.
+fn one(
+    host: &Host,
+    accel: &str,
+    scenario: &Scenario,
+    show: Show,
+) -> Result<Option<(Outcome, Accel)>> {
+    let accel = prepare(host, accel, std::slice::from_ref(scenario))?;
+    eprintln!(
+        "booting the stock kernel with the emulated {} ...",
+        host.chip
+    );
+    let outcome = run::run(host, accel, scenario, show)?;
+    let verdict = outcome.judge(scenario);
+    if verdict.failed == 0 {
+        return Ok(Some((outcome, accel)));
+    }
+    println!("FAIL {}:", scenario.name);
+    verdict.reasons.iter().for_each(|r| println!("     {r}"));
+    println!("{}", emulator::tail(&outcome.logs.join("log"), 20));
+    Ok(None)
 }
 
 fn test(host: &Host, accel: &str, suite: &[Scenario], show: Show) -> Result<bool> {

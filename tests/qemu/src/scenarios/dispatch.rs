@@ -17,7 +17,8 @@ const WAVES: u64 = 4 * GROUPS;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![vectoradd(), kernels(), programs(), queues()]
+    let both_sides = demo().check(crate::demo::check);
+    vec![vectoradd(), both_sides, kernels(), programs(), queues()]
 }
 
 /// One dispatch on both sides, and polling under a filter against system calls.
@@ -31,7 +32,7 @@ pub fn demo() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
-        Step::run("polling", 60, &["/bin/polling", VADD, "100"]),
+        Step::run("polling", 60, &["/bin/polling", VADD, "1000"]),
         Step::Rmmod("rkfd".into()),
     ])
 }
@@ -83,7 +84,9 @@ fn one_dispatch(outcome: &Outcome) -> Result<(), String> {
     let event = signal.num("event")?;
     let interrupt = trace.only("interrupt", any)?;
     if interrupt.words("data")?.first().map(|&w| u64::from(w)) != Some(event) {
-        return Err(format!("the interrupt is not event {event}'s: {interrupt:?}"));
+        return Err(format!(
+            "the interrupt is not event {event}'s: {interrupt:?}"
+        ));
     }
     trace.only("msi", |e| e.num("sent") == Ok(1)).map(drop)
 }
@@ -106,7 +109,8 @@ fn kernels() -> Scenario {
 
 fn programs() -> Scenario {
     // The same sums by two kernels: their first elements and their checksums.
-    let script = "rkfd info || exit 1; sum() { grep -o '\\[2.5, 3.5, 4.5, .* checksum .*' /tmp/out; }; \
+    let script =
+        "rkfd info || exit 1; sum() { grep -o '\\[2.5, 3.5, 4.5, .* checksum .*' /tmp/out; }; \
         rkfd run /kernels/vadd-O3.co vadd --grid 1024 buf:in:f32:1024:iota buf:in:f32:1024:2.5 \
         buf:out:f32:1024 u32:1024 >/tmp/out || exit 2; cat /tmp/out; vadd=$(sum); \
         rkfd run /kernels/saxpy-O3.co saxpy --grid 1024 f32:1 buf:in:f32:1024:iota \

@@ -83,7 +83,11 @@ fn dead_device() -> Scenario {
     .step(refuses("dead-stays-dead", 15))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
-    .step(Step::sh("it-says-why", 10, "dmesg | grep -q \"the device doesn't answer\""))
+    .step(Step::sh(
+        "it-says-why",
+        10,
+        "dmesg | grep -q \"the device doesn't answer\"",
+    ))
     .step(Step::sh("not-bound", 10, NOT_BOUND))
     .step(Step::Rmmod("rkfd".into()));
     inject(scenario, "dead-reads")
@@ -118,7 +122,11 @@ fn no_fence() -> Scenario {
 /// would pass with such a bug in the driver, too.
 fn mutations() -> [Scenario; 3] {
     [
-        ("stale-pte", "a wrong page table entry is noticed", "vectoradd: "),
+        (
+            "stale-pte",
+            "a wrong page table entry is noticed",
+            "vectoradd: ",
+        ),
         (
             "flip-instruction-bit",
             "one wrong bit of code is noticed",
@@ -133,7 +141,11 @@ fn mutations() -> [Scenario; 3] {
     .map(|(fault, about, reason)| {
         let scenario = with_vadd(fault, about, "vectoradd")
             .step(Step::insmod(MODULE))
-            .step(Step::run("vectoradd", 20, &["/bin/vectoradd", VADD, "65536"]));
+            .step(Step::run(
+                "vectoradd",
+                20,
+                &["/bin/vectoradd", VADD, "65536"],
+            ));
         inject(scenario, fault).fails_with(reason)
     })
 }

@@ -76,7 +76,10 @@ fn child() -> Result<(), Failure> {
     refused("an allocation", gpu.alloc::<u32>(1024))?;
     refused("GET_CLOCK_COUNTERS", gpu.clocks())?;
     println!("all requests are refused with ENODEV; now the doorbell");
-    let _ = add.dispatch(&queue, &kernel).prepare().map(|mut work| work.submit());
+    let _ = add
+        .dispatch(&queue, &kernel)
+        .prepare()
+        .map(|mut work| work.submit());
     Err(Failure::new("the doorbell can still be rung"))
 }
 

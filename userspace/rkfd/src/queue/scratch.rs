@@ -79,7 +79,7 @@ impl Shape {
 
     /// COMPUTE_TMPRING_SIZE.
     fn register(self) -> u32 {
-        (self.waves | self.units << 12) as u32
+        (self.waves | (self.units << 12)) as u32
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let max = 80 * 32;
         let small = Shape::of(96, max).unwrap();
         assert_eq!((small.waves, small.units), (max, 6));
-        assert_eq!(small.register(), 2560 | 6 << 12);
+        assert_eq!(small.register(), 2560 | (6 << 12));
         assert_eq!(Shape::of(1, max).unwrap().units, 1);
         let large = Shape::of(64 << 10, max).unwrap();
         assert_eq!((large.waves, large.units), (16, 4096));

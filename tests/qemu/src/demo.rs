@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rkfd-vm demo`: one dispatch, step by step, with the values of both sides of one run.
+//!
+//! What the program and the driver did comes from the program's output; what the device saw comes
+//! from its trace. Where both sides name the same thing the values are compared, and a difference
+//! makes the demo fail.
+
+mod device;
+mod program;
+mod steps;
+
+use crate::trace::Trace;
+use crate::verdict::Outcome;
+use device::Device;
+use program::Program;
+use std::fmt;
+
+/// One thing, as each side has it.
+struct Row {
+    what: &'static str,
+    ours: String,
+    device: String,
+    /// Whether both are the same; `None` if only one side can know.
+    agree: Option<bool>,
+}
+
+/// One step of the dispatch.
+struct Step {
+    title: &'static str,
+    why: &'static str,
+    rows: Vec<Row>,
+}
+
+/// All steps of a run.
+pub struct Story {
+    steps: Vec<Step>,
+}
+
+impl Story {
+    /// Tell a finished run.
+    pub fn of(outcome: &Outcome) -> Result<Self, String> {
+        let trace = Trace::read(&outcome.logs)?;
+        let program = Program::read(&outcome.output);
+        let steps = steps::all(&program, &Device::of(&trace)?)?;
+        Ok(Story { steps })
+    }
+
+    /// What the two sides disagree about.
+    pub fn differences(&self) -> Vec<String> {
+        let rows = self.steps.iter().zip(1..).flat_map(|(step, n)| {
+            let differ = step.rows.iter().filter(|r| r.agree == Some(false));
+            differ.map(move |r| {
+                let (what, ours, device) = (r.what, &r.ours, &r.device);
+                format!("step {n}, {what}: {ours} here, {device} on the device")
+            })
+        });
+        rows.collect()
+    }
+
+    /// How many values were compared.
+    pub fn compared(&self) -> usize {
+        let rows = self.steps.iter().flat_map(|s| &s.rows);
+        rows.filter(|r| r.agree.is_some()).count()
+    }
+}
+
+/// For scenarios: both sides must tell the same story.
+pub fn check(outcome: &Outcome) -> Result<(), String> {
+    let story = Story::of(outcome)?;
+    match story.differences() {
+        differences if !differences.is_empty() => Err(differences.join("\n")),
+        _ if story.compared() < steps::COMPARED => Err(format!(
+            "only {} values were compared, wanted {}",
+            story.compared(),
+            steps::COMPARED
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (step, n) in self.steps.iter().zip(1..) {
+            writeln!(f, "\n{n:2}  {}", step.title)?;
+            for line in step.why.lines() {
+                writeln!(f, "    {line}")?;
+            }
+            let two = step.rows.iter().any(|r| r.agree.is_some());
+            if two {
+                writeln!(f, "    {:26}{:28}  device", "", "program, driver")?;
+            }
+            for row in &step.rows {
+                let mark = match row.agree {
+                    Some(true) => "=",
+                    Some(false) => "#",
+                    None => " ",
+                };
+                let line = format!("    {:<26}{:<28}{mark} {}", row.what, row.ours, row.device);
+                writeln!(f, "{}", line.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row of two values that must be the same.
+fn same(what: &'static str, ours: u64, name: &str, device: u64) -> Row {
+    Row {
+        what,
+        ours: format!("{ours:#x}"),
+        device: format!("{device:#x} {name}").trim_end().into(),
+        agree: Some(ours == device),
+    }
+}
+
+/// As [`same`], for counts.
+fn count(what: &'static str, ours: u64, name: &str, device: u64) -> Row {
+    Row {
+        ours: ours.to_string(),
+        device: format!("{device} {name}").trim_end().into(),
+        ..same(what, ours, name, device)
+    }
+}
+
+/// A row that the program and the driver know alone.
+fn ours(what: &'static str, value: impl fmt::Display) -> Row {
+    Row {
+        what,
+        ours: value.to_string(),
+        device: String::new(),
+        agree: None,
+    }
+}
+
+/// A row that the device knows alone.
+fn device(what: &'static str, value: impl fmt::Display) -> Row {
+    Row {
+        what,
+        ours: String::new(),
+        device: value.to_string(),
+        agree: None,
+    }
+}
