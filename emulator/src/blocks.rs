@@ -15,7 +15,6 @@ pub mod osssys;
 pub mod store;
 pub mod vmhub;
 
-use crate::cp::Cp;
 use crate::device::{IpBlock, Soc};
 use crate::memory::Hub;
 use rkfd_hw::regs::{Block, RegInfo};
@@ -31,12 +30,13 @@ pub struct Blocks {
     osssys: osssys::Osssys,
     mmhub: vmhub::VmHubBlock,
     gfxhub: vmhub::VmHubBlock,
-    cp: Arc<Cp>,
+    scheduler: Arc<dyn IpBlock>,
+    soc: Arc<Soc>,
 }
 
 impl Blocks {
     /// The blocks in their start-up state.
-    pub fn new(soc: &Arc<Soc>, cp: Arc<Cp>) -> Self {
+    pub fn new(soc: &Arc<Soc>, scheduler: Arc<dyn IpBlock>) -> Self {
         Self {
             nbio: nbio::Nbio::new(soc.clone()),
             mp0: mp0::Mp0::new(soc),
@@ -45,15 +45,16 @@ impl Blocks {
             osssys: osssys::Osssys::new(soc.clone()),
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
             gfxhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Gfx),
-            cp,
+            scheduler,
+            soc: soc.clone(),
         }
     }
 
     /// The block that answers for a register.
     pub fn get(&self, block: Block, reg: &RegInfo) -> &dyn IpBlock {
         match block {
-            Block::Gc if vmhub::owns(reg) => &self.gfxhub,
-            Block::Gc => &*self.cp,
+            Block::Gc if vmhub::owns(&self.soc, reg) => &self.gfxhub,
+            Block::Gc => &*self.scheduler,
             Block::Mmhub => &self.mmhub,
             Block::Athub => &self.athub,
             Block::Osssys => &self.osssys,
@@ -66,7 +67,7 @@ impl Blocks {
     /// Start-up state. The command processor is first: nothing works while the others change.
     pub fn reset(&self) {
         let all: [&dyn IpBlock; 8] = [
-            &*self.cp,
+            &*self.scheduler,
             &self.gfxhub,
             &self.mmhub,
             &self.osssys,

@@ -7,8 +7,11 @@
 
 pub mod mi308x;
 
+use crate::device::{IpBlock, Soc};
+use crate::memory::generation::Generation;
 use clap::ValueEnum;
 use rkfd_hw::regs::{Block, Table};
+use std::sync::Arc;
 
 /// The chips that can be emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -48,6 +51,20 @@ pub struct RegisterBlock {
     pub table: &'static Table,
 }
 
+/// How doorbells get to the interrupt handler: by registers of NBIO.
+#[derive(Clone, Copy, Debug)]
+pub enum IhRoute {
+    /// The range is in one register, the port that must be open in another.
+    RangeAndPort {
+        /// `DOORBELL0_CTRL_ENTRY_n`.
+        range: &'static str,
+        /// `S2A_DOORBELL_ENTRY_n_CTRL`.
+        port: &'static str,
+    },
+    /// The port's register holds the range, too.
+    Port(&'static str),
+}
+
 /// A chip's constants.
 pub struct Chip {
     /// Name of the product.
@@ -82,6 +99,17 @@ pub struct Chip {
     pub gc: GcShape,
     /// Registers that hold a constant of the chip at start-up: name and value.
     pub start_up: &'static [(&'static str, u32)],
+    /// What its VM hubs and page tables look like.
+    pub vm: &'static Generation,
+    /// How doorbells get to the interrupt handler.
+    pub ih_route: IhRoute,
+    /// Makes the GC table of the discovery binary: its words.
+    pub gc_table: fn(&Chip) -> Vec<u32>,
+    /// Makes the block that answers for the graphics core's registers apart from its VM hub: the
+    /// command processor and the firmware that schedules its queues.
+    pub scheduler: fn(Arc<Soc>) -> Arc<dyn IpBlock>,
+    /// What the model of the chip still lacks so much that it must not be offered to a guest.
+    pub unfinished: Option<&'static str>,
 }
 
 /// The graphics core of one XCC.

@@ -16,7 +16,6 @@ pub mod router;
 
 use crate::blocks;
 use crate::chip::Chip;
-use crate::cp::Cp;
 use crate::inject::{Fault, Faults};
 use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
@@ -28,7 +27,7 @@ use rkfd_hw::regs::RegInfo;
 use router::{Router, Target};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What the blocks share.
 pub struct Soc {
@@ -50,9 +49,16 @@ pub struct Soc {
     pub report: Arc<Report>,
     /// Where events go.
     pub trace: Arc<Trace>,
+    /// The whole device: firmware's way to registers of other blocks.
+    device: OnceLock<Weak<Device>>,
 }
 
 impl Soc {
+    /// The registers of all blocks; `None` while the device is made or ends.
+    pub fn registers(&self) -> Option<Arc<Device>> {
+        self.device.get()?.upgrade()
+    }
+
     /// Raises an interrupt: the handler adds the time and the VMID's process.
     pub fn interrupt(&self, what: &interrupt::Interrupt) {
         let pasid = self.pasids.of_interrupt(what.vmid, what.hub == Hub::Mm);
@@ -154,16 +160,19 @@ impl Device {
             faults,
             report,
             trace,
+            device: OnceLock::new(),
         });
-        let cp = Cp::new(soc.clone());
+        let scheduler = (chip.scheduler)(soc.clone());
         let device = Self {
             router: Router::new(chip),
-            blocks: blocks::Blocks::new(&soc, cp),
+            blocks: blocks::Blocks::new(&soc, scheduler),
             soc,
             accesses: AtomicU64::new(0),
         };
         device.start_up();
-        Ok(Arc::new(device))
+        let device = Arc::new(device);
+        let _ = device.soc.device.set(Arc::downgrade(&device));
+        Ok(device)
     }
 
     /// Reads the register at a byte offset in BAR5.

@@ -15,6 +15,7 @@
 //! whether it is reported to the hub ([`crate::device::Soc::vm_fault`]).
 
 pub mod bus;
+pub mod generation;
 pub mod host;
 pub mod hub;
 pub mod space;
@@ -25,6 +26,7 @@ use crate::chip::Chip;
 use crate::inject::Faults;
 use crate::report::Report;
 use bus::Bus;
+use generation::Generation;
 use host::Mapping;
 use hub::VmHub;
 use std::io;
@@ -54,6 +56,7 @@ pub struct Memory {
     pub bus: Bus,
     gfx: VmHub,
     mm: VmHub,
+    generation: &'static Generation,
     report: Arc<Report>,
 }
 
@@ -74,6 +77,7 @@ impl Memory {
             bus: Bus::new(report.clone()),
             gfx: VmHub::new(Hub::Gfx, chip, vram_size, faults),
             mm: VmHub::new(Hub::Mm, chip, vram_size, faults),
+            generation: chip.vm,
             report,
         }))
     }
@@ -84,6 +88,11 @@ impl Memory {
             Hub::Gfx => &self.gfx,
             Hub::Mm => &self.mm,
         }
+    }
+
+    /// What this generation's hubs and entries look like.
+    pub fn generation(&self) -> &'static Generation {
+        self.generation
     }
 
     /// The address space of a VMID (0 to 15; higher bits are dropped as the hardware's field does).

@@ -4,14 +4,16 @@
 //!
 //! Sources: Linux, `include/discovery.h`, `amdgpu/amdgpu_discovery.c`; layouts in
 //! `rkfd_hw::discovery`. It holds the IP table (version 3: 32-bit base addresses), the graphics
-//! core's counts (version 2.1) and an empty harvest table.
+//! core's counts ([`gc`]) and an empty harvest table.
+
+pub mod gc;
 
 use crate::chip::{Chip, Ip};
 use crate::device::Soc;
 use crate::inject::{Fault, Faults};
 use rkfd_hw::discovery::{
-    checksum, BinaryHeader, DieHeader, GcInfoV2_1 as Gc, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
-    GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
+    checksum, BinaryHeader, DieHeader, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
+    HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
 };
 use rkfd_hw::layout::Layout;
 use rkfd_hw::regs::Block;
@@ -41,7 +43,7 @@ pub fn install(soc: &Soc) {
 pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
     let header_size = BinaryHeader::WORDS * 4;
     let ip_table = ip_table(chip, faults, header_size);
-    let gc_table = bytes(&gc_table(chip).0);
+    let gc_table = bytes(&(chip.gc_table)(chip));
     let harvest = harvest_table();
     let ip_at = header_size;
     let gc_at = ip_at + ip_table.len();
@@ -111,35 +113,6 @@ fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {
         .with(IpEntry::MAJOR, major.into())
         .with(IpEntry::MINOR, minor.into())
         .with(IpEntry::REVISION, revision.into())
-}
-
-/// The counts of one XCC. Cache sizes are in KiB, those of CDNA 3: a vector cache of 32 KiB in each
-/// compute unit, 64 KiB of instruction cache and 16 KiB of scalar cache for two of them, 4 MiB of
-/// L2 in 16 channels.
-fn gc_table(chip: &Chip) -> Gc {
-    let gc = &chip.gc;
-    Gc::zeroed()
-        .with(Gc::TABLE_ID, GC_TABLE_ID.into())
-        .with(Gc::VERSION_MAJOR, 2)
-        .with(Gc::VERSION_MINOR, 1)
-        .with(Gc::SIZE, (Gc::WORDS * 4) as u64)
-        .with(Gc::NUM_SE, gc.engines.into())
-        .with(Gc::NUM_CU_PER_SH, gc.cus_per_array.into())
-        .with(Gc::NUM_SH_PER_SE, gc.arrays_per_engine.into())
-        .with(Gc::NUM_RB_PER_SE, 4)
-        .with(Gc::NUM_TCCS, 16)
-        .with(Gc::NUM_GPRS, 512)
-        .with(Gc::WAVE_SIZE, gc.wave_size.into())
-        .with(Gc::MAX_WAVES_PER_SIMD, gc.waves_per_simd.into())
-        .with(Gc::MAX_SCRATCH_SLOTS_PER_CU, 32)
-        .with(Gc::LDS_SIZE, (gc.lds_size >> 10).into())
-        .with(Gc::NUM_TCP_PER_SH, gc.cus_per_array.into())
-        .with(Gc::TCP_SIZE_PER_CU, 32)
-        .with(Gc::NUM_SDP_INTERFACE, 16)
-        .with(Gc::NUM_CU_PER_SQC, 2)
-        .with(Gc::INSTRUCTION_CACHE_SIZE_PER_SQC, 64)
-        .with(Gc::SCALAR_DATA_CACHE_SIZE_PER_SQC, 16)
-        .with(Gc::TCC_SIZE, 4096)
 }
 
 /// No IP block is harvested: a table that ends at its first entry. (Fused-off compute units are

@@ -3,7 +3,7 @@
 //! The host data path: the CPU's way to VRAM.
 //!
 //! The CPU's stores to VRAM arrive at once here, so a flush has nothing to do; its registers are
-//! storage. Source: Linux, `amdgpu/hdp_v4_0.c`.
+//! storage. Sources: Linux, `amdgpu/hdp_v4_0.c`, `amdgpu/hdp_v7_0.c`.
 
 use super::store::Store;
 use crate::device::{IpBlock, Refused};
@@ -24,6 +24,8 @@ impl Hdp {
                 "HDP_MISC_CNTL",
                 "HDP_NONSURFACE_BASE",
                 "HDP_NONSURFACE_BASE_HI",
+                "HDP_MEM_POWER_CTRL",
+                "HDP_CLK_CNTL",
             ]),
         }
     }

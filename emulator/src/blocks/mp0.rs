@@ -3,7 +3,9 @@
 //! The security processor's mailboxes: whether firmware runs.
 //!
 //! Sources: Linux, `amdgpu/amdgpu_discovery.c` (C2PMSG_33 bit 31: the boot firmware has finished),
-//! `amdgpu/psp_v13_0.c` (C2PMSG_81: not zero while sOS runs). Commands to it are not modelled.
+//! `amdgpu/psp_v13_0.c`, `amdgpu/psp_v14_0.c` (C2PMSG_81: not zero while sOS runs; C2PMSG_35 bit 31:
+//! the boot loader is ready for a command). Commands to it are not modelled. The registers' names
+//! differ by generation, and a chip has those of its table.
 
 use super::store::Store;
 use crate::device::{IpBlock, Refused, Soc};
@@ -22,7 +24,13 @@ impl Mp0 {
         // A cold device has finished its boot firmware (discovery can be read), but has no sOS.
         let sos = if alive { 0x0038_0000 } else { 0 };
         Self {
-            store: Store::new(&[("MP0_SMN_C2PMSG_33", 1 << 31), ("MP0_SMN_C2PMSG_81", sos)]),
+            store: Store::new(&[
+                ("MP0_SMN_C2PMSG_33", 1 << 31),
+                ("MP0_SMN_C2PMSG_81", sos),
+                ("MPASP_SMN_C2PMSG_33", 1 << 31),
+                ("MPASP_SMN_C2PMSG_35", 1 << 31),
+                ("MPASP_SMN_C2PMSG_81", sos),
+            ]),
         }
     }
 }

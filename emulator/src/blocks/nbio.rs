@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! North-bridge I/O (NBIO 7.9): memory size, straps, doorbell aperture and routing, HDP remap.
+//! North-bridge I/O (NBIO 7.9, NBIF 6.3.1): memory size, straps, doorbell aperture and routing, HDP
+//! remap.
 //!
-//! Source: Linux, `amdgpu/nbio_v7_9.c`.
+//! Sources: Linux, `amdgpu/nbio_v7_9.c`, `amdgpu/nbif_v6_3_1.c`.
 //!
 //! A doorbell reaches a client other than the command processor if it lies in that client's range
-//! (`DOORBELL0_CTRL_ENTRY_n`) and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). The
-//! interrupt handler's are entry 0 and port 3.
+//! and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). In NBIO 7.9 the range is in a
+//! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. Which are the
+//! interrupt handler's, the chip tells ([`IhRoute`]).
 
 use super::store::Store;
+use crate::chip::IhRoute;
 use crate::device::{IpBlock, Refused, Soc};
 use rkfd_hw::regs::nbio_7_9_0 as nbio;
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::{Block, RegInfo};
 use std::sync::Arc;
 
 /// Registers that are storage.
@@ -35,6 +38,7 @@ const STORED: &[&str] = &[
 const STORED_FAMILIES: &[(&str, &str)] = &[
     ("DOORBELL0_CTRL_ENTRY_", ""),
     ("S2A_DOORBELL_ENTRY_", "_CTRL"),
+    ("GDC_S2A0_S2A_DOORBELL_ENTRY_", "_CTRL"),
 ];
 
 /// Registers that the chip sets.
@@ -63,7 +67,8 @@ impl Nbio {
     pub fn new(soc: Arc<Soc>) -> Self {
         let mut registers: Vec<(&'static str, u32)> =
             STORED.iter().map(|name| (*name, 0)).collect();
-        for reg in nbio::TABLE.regs {
+        let tables = soc.chip.blocks.iter().filter(|b| b.block == Block::Nbio);
+        for reg in tables.flat_map(|b| b.table.regs) {
             let name = reg.reg.name;
             if STORED_FAMILIES
                 .iter()
@@ -93,17 +98,26 @@ impl Nbio {
     /// Tells the doorbell BAR which of its words reach the interrupt handler.
     fn route(&self) {
         use nbio::DOORBELL0_CTRL_ENTRY_0 as Entry;
+        // The same fields in all generations.
         use nbio::S2A_DOORBELL_ENTRY_1_CTRL as Port;
-        let entry = self.store.get("DOORBELL0_CTRL_ENTRY_0").unwrap_or(0);
-        let port = self.store.get("S2A_DOORBELL_ENTRY_3_CTRL").unwrap_or(0);
+        let get = |name| self.store.get(name).unwrap_or(0);
+        let (port, range) = match self.soc.chip.ih_route {
+            IhRoute::RangeAndPort { range, port } => {
+                let entry = get(range);
+                let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
+                let size = Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry);
+                (get(port), (first, size))
+            }
+            IhRoute::Port(port) => {
+                let entry = get(port);
+                let first = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.get(entry);
+                let size = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(entry);
+                (entry, (first, size))
+            }
+        };
         let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0
             && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
-        let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
-        let size = if open {
-            Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry)
-        } else {
-            0
-        };
+        let (first, size) = if open { range } else { (0, 0) };
         self.soc.doorbells.route_ih(first, size);
     }
 }
@@ -126,7 +140,7 @@ impl IpBlock for Nbio {
             }
             // A flush is done when it is asked for.
             "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
-            "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" => 0,
+            "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL" => 0,
             _ => return self.store.read(reg),
         })
     }
@@ -136,7 +150,10 @@ impl IpBlock for Nbio {
         if READ_ONLY.contains(&name) {
             return Err(Refused::ReadOnly);
         }
-        if name == "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" {
+        if matches!(
+            name,
+            "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL"
+        ) {
             return Ok(());
         }
         let remap = name.starts_with("BIF_BX0_REMAP_HDP_");
@@ -149,8 +166,13 @@ impl IpBlock for Nbio {
         self.store.write(reg, value)?;
         match name {
             "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.soc.doorbells.enable(value != 0),
-            "DOORBELL0_CTRL_ENTRY_0" | "S2A_DOORBELL_ENTRY_3_CTRL" => self.route(),
-            _ => {}
+            _ => match self.soc.chip.ih_route {
+                IhRoute::RangeAndPort { range, port } if name == range || name == port => {
+                    self.route();
+                }
+                IhRoute::Port(port) if name == port => self.route(),
+                _ => {}
+            },
         }
         Ok(())
     }

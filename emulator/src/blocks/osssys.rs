@@ -2,12 +2,13 @@
 
 //! Registers of the interrupt handler; what it does is in [`crate::device::interrupt`].
 //!
-//! Source: Linux, `amdgpu/vega20_ih.c`. Ring 0 is modelled. Rings 1 and 2 hold retry faults, which
+//! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled. Rings 1 and 2 hold retry faults, which
 //! this device never raises: their registers, and those of the retry filter (CAM), of storms and
 //! floods, are storage; enabling a ring is not modelled.
 
 use super::store::Store;
 use crate::device::{IpBlock, Refused, Soc};
+// The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::RegInfo;
 use std::sync::Arc;
@@ -24,6 +25,18 @@ const STORED: &[&str] = &[
     "IH_STORM_CLIENT_LIST_CNTL",
     "IH_INT_FLOOD_CNTL",
     "IH_LIMIT_INT_RATE_CNTL",
+    "IH_CNTL2",
+    "IH_MSI_STORM_CTRL",
+    "IH_RING1_CLIENT_CFG_INDEX",
+    "IH_RING1_CLIENT_CFG_DATA",
+];
+
+/// Fields of IH_RB_CNTL that are not modelled.
+const NOT_MODELLED: &[&str] = &[
+    "FULL_DRAIN_CLEAR",
+    "PAGE_RB_CLEAR",
+    "RB_USED_INT_THRESHOLD",
+    "MC_SWAP",
 ];
 
 /// The block.
@@ -51,24 +64,13 @@ impl Osssys {
         Some((number.parse().ok()?, mm))
     }
 
-    fn write_cntl(&self, value: u32) -> Result<(), Refused> {
+    fn write_cntl(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
         let mut ring = self.soc.interrupts.ring();
-        let known = [
-            IH_RB_CNTL::RB_ENABLE,
-            IH_RB_CNTL::RB_SIZE,
-            IH_RB_CNTL::RB_GPU_TS_ENABLE,
-            IH_RB_CNTL::WPTR_WRITEBACK_ENABLE,
-            IH_RB_CNTL::RB_FULL_DRAIN_ENABLE,
-            IH_RB_CNTL::WPTR_OVERFLOW_ENABLE,
-            IH_RB_CNTL::ENABLE_INTR,
-            IH_RB_CNTL::MC_SNOOP,
-            IH_RB_CNTL::RPTR_REARM,
-            IH_RB_CNTL::MC_RO,
-            IH_RB_CNTL::MC_VMID,
-            IH_RB_CNTL::MC_SPACE,
-            IH_RB_CNTL::WPTR_OVERFLOW_CLEAR,
-        ];
-        let rest = known.iter().fold(value, |rest, field| field.set(rest, 0));
+        let known = reg
+            .fields
+            .iter()
+            .filter(|(name, _)| !NOT_MODELLED.contains(name));
+        let rest = known.fold(value, |rest, (_, field)| field.set(rest, 0));
         if rest != 0 {
             return Err(Refused::Undefined(format!(
                 "bits {rest:#x} are reserved or not modelled"
@@ -125,7 +127,7 @@ impl IpBlock for Osssys {
         }
         let interrupts = &self.soc.interrupts;
         match name {
-            "IH_RB_CNTL" => return self.write_cntl(value),
+            "IH_RB_CNTL" => return self.write_cntl(reg, value),
             "IH_RB_BASE" => interrupts.ring().base = value,
             "IH_RB_BASE_HI" if value <= 0xff => interrupts.ring().base_hi = value,
             "IH_RB_RPTR" => interrupts.set_rptr(&mut interrupts.ring(), value),

@@ -40,8 +40,16 @@ impl Store {
     /// # Errors
     /// It is not one of these.
     pub fn write(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        self.put(reg.reg.name, value)
+    }
+
+    /// Writes a register by name.
+    ///
+    /// # Errors
+    /// It is not one of these.
+    pub fn put(&self, name: &str, value: u32) -> Result<(), Refused> {
         let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
-        *values.get_mut(reg.reg.name).ok_or(Refused::NotModelled)? = value;
+        *values.get_mut(name).ok_or(Refused::NotModelled)? = value;
         Ok(())
     }
 

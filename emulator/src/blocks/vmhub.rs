@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Registers of a VM hub (GFXHUB 1.2, MMHUB 1.8): contexts, apertures, invalidation, faults.
+//! Registers of a VM hub (GFXHUB 1.2 and 12.0, MMHUB 1.8 and 4.1): contexts, apertures,
+//! invalidation, faults.
 //!
 //! Sources: Linux, `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`, `amdgpu/gmc_v9_0.c`
-//! (`gmc_v9_0_flush_gpu_tlb`, `gmc_v9_0_process_interrupt`). What translation needs is kept in
-//! [`crate::memory::hub`]. An invalidation is done when its request register is written.
+//! (`gmc_v9_0_flush_gpu_tlb`, `gmc_v9_0_process_interrupt`), and those of gfx12. What translation
+//! needs is kept in [`crate::memory::hub`], what generations differ in is told by
+//! [`crate::memory::generation`]. An invalidation is done when its request register is written.
 
 use super::store::Store;
 use crate::device::interrupt::Interrupt;
 use crate::device::{IpBlock, Refused, Soc};
+use crate::memory::generation::{ContextFields, FaultSource};
 use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::{Access, FaultReason, Hub, VmFault};
 use crate::trace::Value;
@@ -16,38 +19,6 @@ use rkfd_hw::ih;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::{Bits, RegInfo};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Registers of the caches and of what is not modelled further: storage.
-const STORED: &[&str] = &[
-    "VM_L2_CNTL",
-    "VM_L2_CNTL3",
-    "VM_L2_CNTL4",
-    "VM_L2_CNTL5",
-    "VM_L2_CGTT_CLK_CTRL",
-    "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
-    "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
-    "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
-    "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
-    "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
-    "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
-    "VM_L2_PROTECTION_FAULT_CNTL2",
-    "VM_L2_PROTECTION_FAULT_MM_CNTL3",
-    "VM_L2_PROTECTION_FAULT_MM_CNTL4",
-    "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
-    "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
-    "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
-    "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
-    "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE",
-    "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-    "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE",
-    "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-    "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE",
-    "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-    "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE",
-    "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-    "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE",
-    "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-];
 
 /// Invalidation engines of a hub.
 const ENGINES: usize = 18;
@@ -65,8 +36,9 @@ struct Engine {
 const WHOLE_RANGE: [u32; 2] = [0xffff_ffff, 0x1f];
 
 /// Whether a register of GC belongs to its VM hub.
-pub fn owns(reg: &RegInfo) -> bool {
-    reg.reg.name.starts_with("VM_") || reg.reg.name.starts_with("MC_VM_")
+pub fn owns(soc: &Soc, reg: &RegInfo) -> bool {
+    let generation = soc.memory.generation();
+    generation.name_in(Hub::Gfx, reg.reg.name).is_some()
 }
 
 /// The block of one hub.
@@ -81,15 +53,22 @@ impl VmHubBlock {
     /// Start-up state.
     pub fn new(soc: Arc<Soc>, hub: Hub) -> Self {
         Self {
+            store: Store::zeroed(soc.memory.generation().stored),
             soc,
             hub,
-            store: Store::zeroed(STORED),
             engines: Mutex::default(),
         }
     }
 
+    /// A register's name without what this hub's generation puts in front of it.
+    fn name(&self, reg: &RegInfo) -> &'static str {
+        let name = reg.reg.name;
+        let generation = self.soc.memory.generation();
+        generation.name_in(self.hub, name).unwrap_or(name)
+    }
+
     /// The register of translation that a name means, if it is one.
-    fn slot<'a>(r: &'a mut Registers, name: &str) -> Option<&'a mut u32> {
+    fn slot<'a>(&self, r: &'a mut Registers, name: &str) -> Option<&'a mut u32> {
         if let Some((vmid, what)) = numbered(name, "VM_CONTEXT") {
             let half = |of: &'a mut [[u32; 2]; VMIDS], high: usize| of.get_mut(vmid)?.get_mut(high);
             return match what {
@@ -107,6 +86,9 @@ impl VmHubBlock {
         let [agp_base, agp_bot, agp_top] = &mut r.agp;
         let [low, high] = &mut r.system;
         let [address_lo, address_hi] = &mut r.fault_address;
+        if name == self.soc.memory.generation().fault_status {
+            return Some(&mut r.fault_status);
+        }
         Some(match name {
             "MC_VM_FB_LOCATION_BASE" => fb_base,
             "MC_VM_FB_LOCATION_TOP" => fb_top,
@@ -118,7 +100,6 @@ impl VmHubBlock {
             "MC_VM_SYSTEM_APERTURE_HIGH_ADDR" => high,
             "MC_VM_MX_L1_TLB_CNTL" => &mut r.l1_cntl,
             "VM_L2_PROTECTION_FAULT_CNTL" => &mut r.fault_cntl,
-            "VM_L2_PROTECTION_FAULT_STATUS" => &mut r.fault_status,
             "VM_L2_PROTECTION_FAULT_ADDR_LO32" => address_lo,
             "VM_L2_PROTECTION_FAULT_ADDR_HI32" => address_hi,
             _ => return None,
@@ -155,7 +136,7 @@ impl VmHubBlock {
                     ));
                 }
                 engine.request = value;
-                engine.done = gc::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ.get(value);
+                engine.done = self.soc.memory.generation().request.vmids.get(value);
                 drop(engines);
                 return self.invalidate(value);
             }
@@ -166,19 +147,18 @@ impl VmHubBlock {
 
     /// Carries out an invalidation request.
     fn invalidate(&self, request: u32) -> Result<(), Refused> {
-        use gc::VM_INVALIDATE_ENG0_REQ as Req;
-        if request >> 25 != 0 || Req::FLUSH_TYPE.get(request) == 3 {
+        let req = &self.soc.memory.generation().request;
+        if request & !req.known != 0 || req.flush_type.get(request) >= 3 {
             return Err(Refused::Undefined("reserved bits or flush type".into()));
         }
-        let vmids = Req::PER_VMID_INVALIDATE_REQ.get(request) as u16;
+        let vmids = req.vmids.get(request) as u16;
         // A translation leaves only when both caches that may keep it drop it.
-        let whole =
-            Req::INVALIDATE_L1_PTES.get(request) != 0 && Req::INVALIDATE_L2_PTES.get(request) != 0;
+        let whole = req.l1_ptes.get(request) != 0 && req.l2_ptes.get(request) != 0;
         let hub = self.soc.memory.hub(self.hub);
         if whole {
             hub.invalidate(vmids);
         }
-        if Req::CLEAR_PROTECTION_FAULT_STATUS_ADDR.get(request) != 0 {
+        if req.clear_fault.get(request) != 0 {
             clear_fault(&mut hub.registers());
         }
         let members = [
@@ -197,7 +177,7 @@ impl VmHubBlock {
         if value & !known != 0 {
             return Err(Refused::Undefined("reserved bits".into()));
         }
-        let block_size = gc::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE.get(value);
+        let block_size = self.soc.memory.generation().context.block_size.get(value);
         if block_size > 9 && vmid != 0 {
             return Err(Refused::Undefined(
                 "page table blocks above 2^18 pages".into(),
@@ -209,22 +189,23 @@ impl VmHubBlock {
 
 impl IpBlock for VmHubBlock {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        let name = reg.reg.name;
+        let name = self.name(reg);
         if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
             return self.read_engine(n, what);
         }
-        if let Some(slot) = Self::slot(&mut self.soc.memory.hub(self.hub).registers(), name) {
+        if let Some(slot) = self.slot(&mut self.soc.memory.hub(self.hub).registers(), name) {
             return Ok(*slot);
         }
         match name {
             // Idle; requests to invalidate are done at once.
             "VM_L2_STATUS" | "VM_L2_CNTL2" | "VM_CONTEXTS_DISABLE" => Ok(0),
-            _ => self.store.read(reg),
+            "VM_L2_PROTECTION_FAULT_STATUS_HI32" => Ok(0),
+            _ => self.store.get(name).ok_or(Refused::NotModelled),
         }
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        let name = reg.reg.name;
+        let name = self.name(reg);
         if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
             return self.write_engine(n, what, value);
         }
@@ -235,6 +216,8 @@ impl IpBlock for VmHubBlock {
                 return Err(Refused::ReadOnly)
             }
             "VM_L2_PROTECTION_FAULT_STATUS"
+            | "VM_L2_PROTECTION_FAULT_STATUS_LO32"
+            | "VM_L2_PROTECTION_FAULT_STATUS_HI32"
             | "VM_L2_PROTECTION_FAULT_ADDR_LO32"
             | "VM_L2_PROTECTION_FAULT_ADDR_HI32"
             | "VM_L2_STATUS" => return Err(Refused::ReadOnly),
@@ -262,11 +245,11 @@ impl IpBlock for VmHubBlock {
         if let Some((vmid, "CNTL")) = numbered(name, "VM_CONTEXT") {
             self.write_context(reg, vmid, value)?;
         }
-        if let Some(slot) = Self::slot(&mut hub.registers(), name) {
+        if let Some(slot) = self.slot(&mut hub.registers(), name) {
             *slot = value;
             return Ok(());
         }
-        self.store.write(reg, value)
+        self.store.put(name, value)
     }
 
     fn reset(&self) {
@@ -297,22 +280,20 @@ struct Kind {
     permission: u32,
 }
 
-fn kind(fault: &VmFault) -> Kind {
-    use gc::VM_CONTEXT0_CNTL as Cntl;
+fn kind(cntl: &ContextFields, fault: &VmFault) -> Kind {
     let of_access = match fault.access {
-        Access::Read => (Cntl::READ_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 1),
-        Access::Write | Access::Atomic => (Cntl::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 2),
-        Access::Execute => (Cntl::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1 << 3),
+        Access::Read => (cntl.read_interrupt, 1 << 1),
+        Access::Write | Access::Atomic => (cntl.write_interrupt, 1 << 2),
+        Access::Execute => (cntl.execute_interrupt, 1 << 3),
     };
-    let valid = (Cntl::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT, 1);
+    let valid = (cntl.valid_interrupt, 1);
     let (walker, (enable, permission)) = match fault.reason {
         FaultReason::Disabled | FaultReason::Range | FaultReason::Mode => {
-            (1, (Cntl::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT, 1))
+            (1, (cntl.range_interrupt, 1))
         }
-        FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => (
-            1 + u32::from(level.min(3)),
-            (Cntl::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT, 1),
-        ),
+        FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => {
+            (1 + u32::from(level.min(3)), (cntl.pde0_interrupt, 1))
+        }
         FaultReason::Invalid(_) | FaultReason::Malformed(_) | FaultReason::NoMemory => (0, valid),
         FaultReason::Permission => (0, of_access),
     };
@@ -328,10 +309,12 @@ fn kind(fault: &VmFault) -> Kind {
 /// The first fault is kept until it is cleared; later ones only set MORE_FAULTS, unless the control
 /// register lets them replace it. A fault of VMID 0 is a bug of the driver itself and recorded.
 pub fn capture(soc: &Soc, fault: &VmFault) {
+    // The same fields in all generations.
     use gc::VM_L2_PROTECTION_FAULT_CNTL as Cntl;
     use gc::VM_L2_PROTECTION_FAULT_STATUS as Status;
     let page = fault.va >> 12;
-    let kind = kind(fault);
+    let generation = soc.memory.generation();
+    let kind = kind(&generation.context, fault);
     let write = matches!(fault.access, Access::Write | Access::Atomic);
     let enabled = {
         let mut r = soc.memory.hub(fault.hub).registers();
@@ -371,10 +354,7 @@ pub fn capture(soc: &Soc, fault: &VmFault) {
         Access::Write | Access::Atomic => 0x20,
         Access::Execute => 0x10,
     };
-    let (client, node) = match fault.hub {
-        Hub::Gfx => (ih::client::UTCL2, 1),
-        Hub::Mm => (ih::client::VMC, 0),
-    };
+    let FaultSource { client, node } = generation.fault_source(fault.hub);
     soc.interrupt(&Interrupt {
         client,
         source: ih::source::VM_FAULT,

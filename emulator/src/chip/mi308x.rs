@@ -5,7 +5,10 @@
 //! An MI308X has 80 compute units on four XCCs. Here is one XCC with its 20, as a partition in CPX
 //! mode is. What is not public about this very chip is taken from its nearest kin, and said so.
 
-use super::{Chip, GcShape, Ip, RegisterBlock};
+use super::{Chip, GcShape, IhRoute, Ip, RegisterBlock};
+use crate::blocks::discovery::gc;
+use crate::cp::Cp;
+use crate::memory::generation::GFX9;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
@@ -154,4 +157,12 @@ pub const CHIP: Chip = Chip {
     },
     // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
     start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
+    vm: &GFX9,
+    ih_route: IhRoute::RangeAndPort {
+        range: "DOORBELL0_CTRL_ENTRY_0",
+        port: "S2A_DOORBELL_ENTRY_3_CTRL",
+    },
+    gc_table: gc::cdna3,
+    scheduler: |soc| Cp::new(soc),
+    unfinished: None,
 };

@@ -115,7 +115,7 @@ impl Firmware {
                 &h,
                 client::GRBM_CP,
                 source::CP_BAD_OPCODE,
-                [(h.q.doorbell / 2) & 0x3ff, 0, 0, 0],
+                [h.q.doorbell / 2 & 0x3ff, 0, 0, 0],
             );
         }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
@@ -292,7 +292,7 @@ impl Firmware {
             let base = bases.get(usize::from(info.reg.segment));
             base.is_some_and(|base| base + info.reg.offset == at)
         });
-        let Some(info) = found.filter(|info| !vmhub::owns(info)) else {
+        let Some(info) = found.filter(|info| !vmhub::owns(&self.soc, info)) else {
             return self.violation(format_args!(
                 "a packet writes register {at:#x}, which is not the CP's"
             ));

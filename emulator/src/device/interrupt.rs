@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The interrupt handler (IH 4.4.2): entries into the ring, the write pointer to memory, MSI.
+//! The interrupt handler (IH 4.4.2 and 7.0): entries into the ring, the write pointer to memory, MSI.
 //!
-//! Sources: Linux, `amdgpu/vega20_ih.c`, `asic_reg/oss/osssys_4_4_2_sh_mask.h`.
+//! Sources: Linux, `amdgpu/vega20_ih.c`, `amdgpu/ih_v7_0.c`, `asic_reg/oss/osssys_4_4_2_sh_mask.h`;
+//! the fields used here are the same in 7.0.
 //!
 //! With `RPTR_REARM` (set for MSI) one message is sent, and the next only after the driver has
 //! moved the read pointer; if entries are left then, it is sent at once. The read pointer comes by

@@ -2,11 +2,13 @@
 
 //! A VM hub's registers, and its translation caches.
 //!
-//! The graphics hub (GC) and the multimedia hub (MMHUB) have the same registers by name, at other
-//! addresses. Sources: Linux, `asic_reg/gc/gc_9_4_3_*.h`, `asic_reg/mmhub/mmhub_1_8_0_*.h`, and for
-//! their use `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`. The registers' side effects are in
-//! [`crate::blocks::vmhub`]; here is what translation needs of them.
+//! The graphics hub (GC) and the multimedia hub (MMHUB) have the same registers by name, apart from
+//! a prefix that newer ones have, at other addresses. Sources: Linux, `asic_reg/gc/gc_9_4_3_*.h`,
+//! `asic_reg/mmhub/mmhub_1_8_0_*.h`, `gc_12_0_0_*.h`, `mmhub_4_1_0_*.h`, and for their use
+//! `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`, `gfxhub_v12_0.c`, `mmhub_v4_1_0.c`. The registers'
+//! side effects are in [`crate::blocks::vmhub`]; here is what translation needs of them.
 
+use super::generation::ContextFields;
 use super::tlb::Tlb;
 use super::walk::{FaultReason, Place, Translation};
 use super::{Hub, Memory};
@@ -69,6 +71,7 @@ pub struct VmHub {
     registers: Mutex<Registers>,
     power_on: Registers,
     tlbs: [Tlb; VMIDS],
+    fields: ContextFields,
     stale_pte: AtomicBool,
 }
 
@@ -86,6 +89,7 @@ impl VmHub {
             registers: Mutex::new(power_on.clone()),
             power_on,
             tlbs: Default::default(),
+            fields: chip.vm.context,
             stale_pte: AtomicBool::new(faults.has(Fault::StalePte)),
         }
     }
@@ -116,9 +120,9 @@ impl VmHub {
         let at = |of: &[[u32; 2]; VMIDS]| of.get(n).copied().map_or(0, join);
         let cntl = r.cntl.get(n).copied().unwrap_or(0);
         Context {
-            enabled: gc::VM_CONTEXT0_CNTL::ENABLE_CONTEXT.get(cntl) != 0,
-            depth: gc::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH.get(cntl) as u8,
-            block_size: gc::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE.get(cntl),
+            enabled: self.fields.enable.get(cntl) != 0,
+            depth: self.fields.depth.get(cntl) as u8,
+            block_size: self.fields.block_size.get(cntl),
             base: at(&r.base),
             start: at(&r.start) & 0xf_ffff_ffff,
             end: at(&r.end) & 0xf_ffff_ffff,
@@ -163,6 +167,7 @@ impl VmHub {
     /// The aperture has a hole there, or its mode is not the one that is modelled: advanced driver
     /// model, and access mode 3 (what is not in the aperture is translated).
     pub fn system_aperture(&self, va: u64) -> Result<Option<Translation>, FaultReason> {
+        // The same fields in all generations.
         use gc::MC_VM_MX_L1_TLB_CNTL as L1;
         let r = self.registers();
         if L1::SYSTEM_ACCESS_MODE.get(r.l1_cntl) != 3

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The page walk of gfx9 (GPUVM), as the chip does it and Linux programs it.
+//! The page walk (GPUVM), as the chip does it and Linux programs it.
 //!
 //! Sources: Linux, `amdgpu/gmc_v9_0.c` (`gmc_v9_0_get_vm_pde`, `gmc_v9_0_get_vm_pte`),
-//! `amdgpu/amdgpu_vm_pt.c`, `amdgpu/gfxhub_v1_2.c` (`gfxhub_v1_2_xcc_setup_vmid_config`).
+//! `amdgpu/gmc_v12_0.c` (the same), `amdgpu/amdgpu_vm_pt.c`, `amdgpu/gfxhub_v1_2.c`
+//! (`gfxhub_v1_2_xcc_setup_vmid_config`), `amdgpu/gfxhub_v12_0.c`. Where generations differ in the
+//! bits of entries, [`super::generation`] tells them.
 //!
 //! `PAGE_TABLE_DEPTH` directories lie above a *page table block* of `9 + PAGE_TABLE_BLOCK_SIZE`
 //! address bits. A directory entry tells by its block fragment size (BFS) how many pages an entry
@@ -16,9 +18,11 @@
 //!   47      39 38      30 29      21 20      12
 //!   [ PDB2   ] [ PDB1   ] [ block  ] [ further ]     names in Linux: PDB2 PDB1 PDB0 PTB
 //!              entry: BFS 9   entry: TF, or a page of 2 MiB
+//! gfx12: DEPTH 3, BLOCK_SIZE 0, no BFS: PDB2 PDB1 PDB0, then a block of 512 pages of 4 KiB
 //! GART (context 0): DEPTH 0, BLOCK_SIZE 0, one flat table
 //! ```
 
+use super::generation::EntryBits;
 use super::hub::Context;
 use super::{Hub, Memory, PAGE};
 use rkfd_hw::pte;
@@ -133,13 +137,12 @@ pub struct Translation {
     pub rights: Rights,
 }
 
-/// Bits of a directory entry that points at a table.
-const PDE_BITS: u64 = pte::VALID | pte::SYSTEM | pte::SNOOPED | PDE_ADDRESS | BFS;
+/// Bits of a directory entry that points at a table, apart from its block fragment size.
+const PDE_BITS: u64 = pte::VALID | pte::SYSTEM | pte::SNOOPED | PDE_ADDRESS;
 /// Address of a table: 64-byte grain.
 const PDE_ADDRESS: u64 = 0x0000_ffff_ffff_ffc0;
-/// Block fragment size.
-const BFS: u64 = pte::block_fragment(0x1f);
-/// Bits of an entry that maps memory, apart from those that tell where it stands.
+/// Bits of an entry that maps memory, apart from those that tell where it stands and how caches
+/// treat it.
 const PTE_BITS: u64 = pte::VALID
     | pte::SYSTEM
     | pte::SNOOPED
@@ -148,11 +151,7 @@ const PTE_BITS: u64 = pte::VALID
     | pte::READABLE
     | pte::WRITEABLE
     | pte::fragment(0x1f)
-    | pte::ADDRESS
-    | pte::PRT
-    | pte::mtype(pte::Mtype::Uc);
-/// The combination for "no retry" faults (`AMDGPU_VM_NORETRY_FLAGS_TF`).
-const NO_RETRY: u64 = pte::VALID | pte::SYSTEM | pte::PRT;
+    | pte::ADDRESS;
 
 /// Walks the page tables of a context. Records entries that the chip does not define.
 ///
@@ -168,6 +167,8 @@ pub fn walk(
     if !context.enabled {
         return Err(FaultReason::Disabled);
     }
+    let bits = &memory.generation().entry;
+    let pde_bits = PDE_BITS | bits.bfs_mask();
     // Addresses are 48 bits, sign-extended; the context's range counts pages of the 48 bits.
     let canonical = ((va << 16) as i64 >> 16) as u64 == va;
     let pfn = (va >> 12) & 0xf_ffff_ffff;
@@ -187,7 +188,7 @@ pub fn walk(
     if pde & pte::VALID == 0 {
         return Err(FaultReason::Invalid(context.depth + 1));
     }
-    if pde & !PDE_BITS != 0 {
+    if pde & !pde_bits != 0 {
         return Err(bad(
             context.depth + 1,
             pde,
@@ -208,20 +209,20 @@ pub fn walk(
         if entry & pte::VALID == 0 {
             return Err(FaultReason::Invalid(level));
         }
-        if entry & pte::PDE_PTE != 0 {
-            return leaf(memory, hub, entry & !pte::PDE_PTE, va, shift).map_err(
+        if entry & bits.pde_pte != 0 {
+            return leaf(memory, hub, entry & !bits.pde_pte, va, shift).map_err(
                 |what| match what {
                     Some(what) => bad(level, entry, what),
                     None => FaultReason::Invalid(level),
                 },
             );
         }
-        if entry & !PDE_BITS != 0 {
+        if entry & !pde_bits != 0 {
             return Err(bad(level, entry, "reserved bits in directory entry"));
         }
         pde = entry;
     }
-    let bfs = (pde >> 59) as u32;
+    let bfs = bits.bfs(pde);
     if bfs > block_bits {
         return Err(bad(1, pde, "block fragment larger than the block in"));
     }
@@ -235,8 +236,8 @@ pub fn walk(
         .entry(table(pde, memory, hub), index)
         .ok_or(FaultReason::NoMemory)?;
     let mut shift = bfs;
-    if entry & pte::VALID != 0 && entry & pte::TRANSLATE_FURTHER != 0 {
-        if bfs == 0 || entry & !(PDE_BITS & !BFS | pte::TRANSLATE_FURTHER) != 0 {
+    if entry & pte::VALID != 0 && entry & bits.further != 0 {
+        if bfs == 0 || entry & !(PDE_BITS | bits.further) != 0 {
             return Err(bad(0, entry, "reserved bits in further-translating entry"));
         }
         let further = table(entry, memory, hub);
@@ -246,7 +247,7 @@ pub fn walk(
         shift = 0;
     }
     if entry & pte::VALID == 0 {
-        if entry & pte::PRT != 0 {
+        if entry & bits.prt != 0 {
             return Err(bad(
                 0,
                 entry,
@@ -255,7 +256,12 @@ pub fn walk(
         }
         return Err(FaultReason::Invalid(0));
     }
-    leaf(memory, hub, entry, va, shift).map_err(|what| match what {
+    let own = if bits.leaf_marked {
+        entry & !bits.pde_pte
+    } else {
+        entry
+    };
+    leaf(memory, hub, own, va, shift).map_err(|what| match what {
         Some(what) => bad(0, entry, what),
         None => FaultReason::Invalid(0),
     })
@@ -285,13 +291,25 @@ fn leaf(
     va: u64,
     shift: u32,
 ) -> Result<Translation, Option<&'static str>> {
-    if entry & !PTE_BITS & !pte::TRANSLATE_FURTHER == 0 && entry & NO_RETRY == NO_RETRY {
+    let EntryBits {
+        prt,
+        further,
+        no_retry,
+        caching,
+        not_modelled,
+        ..
+    } = memory.generation().entry;
+    let known = PTE_BITS | caching | prt;
+    if no_retry != 0 && entry & !known & !further == 0 && entry & no_retry == no_retry {
         return Err(None);
     }
-    if entry & !PTE_BITS != 0 {
+    if entry & not_modelled != 0 {
+        return Err(Some("compressed memory, which is not modelled, in entry"));
+    }
+    if entry & !known != 0 {
         return Err(Some("reserved bits in page table entry"));
     }
-    if entry & pte::PRT != 0 {
+    if entry & prt != 0 {
         return Err(Some("valid entry with PRT"));
     }
     if entry & pte::TMZ != 0 {

@@ -5,6 +5,7 @@
 #![allow(dead_code, missing_docs)]
 
 use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::chip::Chip;
 use rkfd_emulator::device::router::Router;
 use rkfd_emulator::device::{Config, Device};
 use rkfd_emulator::inject::{Fault, Faults};
@@ -29,8 +30,12 @@ pub struct Guest {
 
 impl Guest {
     pub fn new(faults: &[Fault]) -> Self {
+        Self::of(&CHIP, faults)
+    }
+
+    pub fn of(chip: &'static Chip, faults: &[Fault]) -> Self {
         let device = Device::new(Config {
-            chip: &CHIP,
+            chip,
             vram_size: VRAM,
             faults: Faults::new(faults),
             report: Report::new(None),
@@ -41,7 +46,7 @@ impl Guest {
         Self {
             device,
             ram,
-            router: Router::new(&CHIP),
+            router: Router::new(chip),
         }
     }
 
@@ -116,8 +121,12 @@ pub fn ram(memory: &Memory) -> Mapping {
 
 /// Memory alone, with guest RAM at [`RAM`].
 pub fn memory(faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
+    memory_of(&CHIP, faults)
+}
+
+pub fn memory_of(chip: &'static Chip, faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
     let report = Report::new(None);
-    let memory = Memory::new(&CHIP, VRAM, &Faults::new(faults), report.clone()).unwrap();
+    let memory = Memory::new(chip, VRAM, &Faults::new(faults), report.clone()).unwrap();
     let ram = ram(&memory);
     (memory, ram, report)
 }

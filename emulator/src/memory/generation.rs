@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What differs between generations of GPUVM: names and fields of the hubs' registers, and the
+//! bits of page table entries. One table per generation; the hubs and the walk read from it.
+
+use super::Hub;
+use rkfd_hw::pte::{self, Mtype};
+use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Bits};
+
+/// A generation of GPUVM.
+pub struct Generation {
+    /// What stands in front of the names of the graphics and the multimedia hub's registers.
+    prefixes: [&'static str; 2],
+    /// `VM_L2_PROTECTION_FAULT_STATUS`, by its name without the prefix.
+    pub fault_status: &'static str,
+    /// Registers that are storage, without the prefix; a hub answers for those that it has.
+    pub stored: &'static [&'static str],
+    /// Fields of `VM_CONTEXTn_CNTL`.
+    pub context: ContextFields,
+    /// Fields of `VM_INVALIDATE_ENGn_REQ`.
+    pub request: RequestFields,
+    /// Bits of entries.
+    pub entry: EntryBits,
+    /// Where fault interrupts of the graphics and the multimedia hub come from.
+    pub faults: [FaultSource; 2],
+}
+
+impl Generation {
+    /// The name of a hub's register without what stands in front of it there; `None` for a
+    /// register of something else.
+    pub fn name_in(&self, hub: Hub, name: &'static str) -> Option<&'static str> {
+        let [gfx, mm] = self.prefixes;
+        let prefix = match hub {
+            Hub::Gfx => gfx,
+            Hub::Mm => mm,
+        };
+        name.strip_prefix(prefix)
+            .filter(|rest| rest.starts_with("VM_") || rest.starts_with("MC_VM_"))
+    }
+
+    /// Where fault interrupts of a hub come from.
+    pub fn fault_source(&self, hub: Hub) -> FaultSource {
+        let [gfx, mm] = self.faults;
+        match hub {
+            Hub::Gfx => gfx,
+            Hub::Mm => mm,
+        }
+    }
+}
+
+/// The client and the die that a fault interrupt names.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultSource {
+    /// Interrupt client.
+    pub client: u8,
+    /// Die.
+    pub node: u8,
+}
+
+/// Fields of `VM_CONTEXTn_CNTL`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ContextFields {
+    pub enable: Bits,
+    pub depth: Bits,
+    pub block_size: Bits,
+    pub range_interrupt: Bits,
+    pub pde0_interrupt: Bits,
+    pub valid_interrupt: Bits,
+    pub read_interrupt: Bits,
+    pub write_interrupt: Bits,
+    pub execute_interrupt: Bits,
+}
+
+/// Fields of `VM_INVALIDATE_ENGn_REQ`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct RequestFields {
+    /// All bits that the register has.
+    pub known: u32,
+    pub vmids: Bits,
+    pub flush_type: Bits,
+    pub l1_ptes: Bits,
+    pub l2_ptes: Bits,
+    pub clear_fault: Bits,
+}
+
+/// Bits of directory and page table entries.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryBits {
+    /// A directory's entry that maps its range itself.
+    pub pde_pte: u64,
+    /// Whether entries of the last table may carry `pde_pte`, too.
+    pub leaf_marked: bool,
+    /// Partially resident.
+    pub prt: u64,
+    /// An entry of a block that translates further; 0 where there is none.
+    pub further: u64,
+    /// The combination for faults without retry; 0 where it is not defined.
+    pub no_retry: u64,
+    /// Where the block fragment size begins, 5 bits.
+    pub bfs_shift: u32,
+    /// Further bits of an entry that maps memory: how caches treat it.
+    pub caching: u64,
+    /// Bits that are defined, but not modelled.
+    pub not_modelled: u64,
+}
+
+impl EntryBits {
+    /// The mask of the block fragment size.
+    pub const fn bfs_mask(&self) -> u64 {
+        0x1f << self.bfs_shift
+    }
+
+    /// The block fragment size of an entry.
+    pub const fn bfs(&self, entry: u64) -> u32 {
+        (entry >> self.bfs_shift) as u32 & 0x1f
+    }
+}
+
+/// gfx9.4.3 (`amdgpu/gmc_v9_0.c`, `gfxhub_v1_2.c`, `mmhub_v1_8.c`).
+pub const GFX9: Generation = Generation {
+    prefixes: ["", ""],
+    fault_status: "VM_L2_PROTECTION_FAULT_STATUS",
+    stored: &[
+        "VM_L2_CNTL",
+        "VM_L2_CNTL3",
+        "VM_L2_CNTL4",
+        "VM_L2_CNTL5",
+        "VM_L2_CGTT_CLK_CTRL",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
+        "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
+        "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
+        "VM_L2_PROTECTION_FAULT_CNTL2",
+        "VM_L2_PROTECTION_FAULT_MM_CNTL3",
+        "VM_L2_PROTECTION_FAULT_MM_CNTL4",
+        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
+        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
+        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
+        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
+        "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE",
+        "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+        "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE",
+        "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+        "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE",
+        "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+        "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE",
+        "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+        "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE",
+        "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+    ],
+    context: ContextFields {
+        enable: gc9::VM_CONTEXT0_CNTL::ENABLE_CONTEXT,
+        depth: gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH,
+        block_size: gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE,
+        range_interrupt: gc9::VM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        pde0_interrupt: gc9::VM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        valid_interrupt: gc9::VM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        read_interrupt: gc9::VM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        write_interrupt: gc9::VM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        execute_interrupt: gc9::VM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+    },
+    request: RequestFields {
+        known: u32::MAX >> 7,
+        vmids: gc9::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ,
+        flush_type: gc9::VM_INVALIDATE_ENG0_REQ::FLUSH_TYPE,
+        l1_ptes: gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES,
+        l2_ptes: gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES,
+        clear_fault: gc9::VM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR,
+    },
+    entry: EntryBits {
+        pde_pte: pte::PDE_PTE,
+        leaf_marked: false,
+        prt: pte::PRT,
+        further: pte::TRANSLATE_FURTHER,
+        // `AMDGPU_VM_NORETRY_FLAGS_TF`.
+        no_retry: pte::VALID | pte::SYSTEM | pte::PRT,
+        bfs_shift: 59,
+        caching: pte::mtype(Mtype::Uc),
+        not_modelled: 0,
+    },
+    faults: [
+        FaultSource {
+            client: rkfd_hw::ih::client::UTCL2,
+            node: 1,
+        },
+        FaultSource {
+            client: rkfd_hw::ih::client::VMC,
+            node: 0,
+        },
+    ],
+};
+
+/// gfx12 (`amdgpu/gmc_v12_0.c`, `gfxhub_v12_0.c`, `mmhub_v4_1_0.c`): an entry of the last table may
+/// have `PDE_PTE`, too (`AMDGPU_PTE_IS_PTE`: the GART's have it, those of processes have not), and
+/// no entry translates further. The graphics hub's faults come from the client GFX
+/// (`SOC21_IH_CLIENTID_GFX`), whose number is SE0SH's.
+pub const GFX12: Generation = Generation {
+    prefixes: ["GC", "MM"],
+    fault_status: "VM_L2_PROTECTION_FAULT_STATUS_LO32",
+    stored: &[
+        "VM_L2_CNTL",
+        "VM_L2_CNTL3",
+        "VM_L2_CNTL4",
+        "VM_L2_CNTL5",
+        "VM_L2_CGTT_CLK_CTRL",
+        "VM_L2_CGTT_BUSY_CTRL",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
+        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
+        "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
+        "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
+        "VM_L2_PROTECTION_FAULT_CNTL2",
+        "VM_L2_PROTECTION_FAULT_MM_CNTL3",
+        "VM_L2_PROTECTION_FAULT_MM_CNTL4",
+        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
+        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
+        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
+        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
+    ],
+    context: ContextFields {
+        enable: gc12::GCVM_CONTEXT0_CNTL::ENABLE_CONTEXT,
+        depth: gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH,
+        block_size: gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE,
+        range_interrupt: gc12::GCVM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        pde0_interrupt: gc12::GCVM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        valid_interrupt: gc12::GCVM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        read_interrupt: gc12::GCVM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        write_interrupt: gc12::GCVM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        execute_interrupt: gc12::GCVM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+    },
+    request: RequestFields {
+        known: u32::MAX >> 5,
+        vmids: gc12::GCVM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ,
+        flush_type: gc12::GCVM_INVALIDATE_ENG0_REQ::FLUSH_TYPE,
+        l1_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES,
+        l2_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES,
+        clear_fault: gc12::GCVM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR,
+    },
+    entry: EntryBits {
+        pde_pte: pte::gfx12::PDE_PTE,
+        leaf_marked: true,
+        prt: pte::gfx12::PRT,
+        further: 0,
+        no_retry: 0,
+        bfs_shift: 58,
+        caching: pte::gfx12::mtype(Mtype::Uc) | pte::gfx12::BUS_ATOMICS,
+        not_modelled: pte::gfx12::DCC,
+    },
+    faults: [
+        FaultSource {
+            client: rkfd_hw::ih::client::SE0SH,
+            node: 0,
+        },
+        FaultSource {
+            client: rkfd_hw::ih::client::VMC,
+            node: 0,
+        },
+    ],
+};
