@@ -6,6 +6,7 @@
 //! elsewhere asks which chip it is.
 
 pub mod mi308x;
+pub mod navi48;
 
 use crate::device::{IpBlock, Soc};
 use crate::memory::generation::Generation;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub enum Name {
     /// AMD Instinct MI308X: gfx942, scheduled by CPSCH (HIQ and run lists).
     Mi308x,
+    /// AMD Radeon RX 9070 XT (Navi 48): gfx1201, scheduled by MES v12.
+    Navi48,
 }
 
 impl Name {
@@ -25,6 +28,7 @@ impl Name {
     pub fn chip(self) -> &'static Chip {
         match self {
             Self::Mi308x => &mi308x::CHIP,
+            Self::Navi48 => &navi48::CHIP,
         }
     }
 }

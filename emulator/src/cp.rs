@@ -110,7 +110,7 @@ impl Wake {
     }
 
     /// Waits until there is something to do, at most for `limit`.
-    fn wait(&self, limit: Duration) {
+    pub(crate) fn wait(&self, limit: Duration) {
         let until = Instant::now() + limit;
         let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         while !*rung {

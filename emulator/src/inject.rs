@@ -20,6 +20,12 @@ pub enum Fault {
     UnknownGcVersion,
     /// The firmware does not run, as before PSP load.
     Cold,
+    /// MES never writes a completion fence.
+    MesNoFence,
+    /// MES fails every frame but QUERY_SCHEDULER_STATUS.
+    MesFailFrame,
+    /// MES fails every REMOVE_QUEUE.
+    MesRefuseRemove,
     /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
     /// Mutation: one bit of the first fetched instruction word is flipped.

@@ -24,6 +24,7 @@ pub mod cp;
 pub mod device;
 pub mod inject;
 pub mod memory;
+pub mod mes;
 pub mod report;
 pub mod trace;
 pub mod transport;

@@ -266,3 +266,23 @@ fn a_socket_that_is_taken_is_refused() {
     assert_eq!(second.status.code(), Some(2));
     assert!(run.dir.join("gpu.sock").exists());
 }
+
+#[test]
+fn an_unfinished_chip_is_refused_with_what_it_lacks() {
+    let socket = std::env::temp_dir().join(format!("rkfd-unfinished-{}", std::process::id()));
+    let run = Command::new(env!("CARGO_BIN_EXE_rkfd-emulator"))
+        .args(["--chip", "navi48"])
+        .arg("--socket")
+        .arg(&socket)
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(2));
+    assert!(run.stdout.is_empty());
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(
+        said,
+        "rkfd-emulator: the model of AMD Radeon RX 9070 XT is not finished: MES does not run user \
+         queues yet\n"
+    );
+    assert!(!socket.exists());
+}

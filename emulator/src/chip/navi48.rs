@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! AMD Radeon RX 9070 XT: Navi 48, gfx1201, scheduled by MES v12.
+//!
+//! What is not public about this very chip is taken from its nearest kin, and said so.
+
+use super::{Chip, GcShape, IhRoute, Ip, RegisterBlock};
+use crate::blocks::discovery::gc;
+use crate::memory::generation::GFX12;
+use crate::mes::Mes;
+use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
+use rkfd_hw::regs::{self, Block};
+
+/// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
+mod hw_id {
+    pub(super) const MP1: u16 = 1;
+    pub(super) const SDMA0: u16 = 42;
+    pub(super) const SDMA1: u16 = 43;
+    pub(super) const DF: u16 = 46;
+}
+
+/// The bases of a block of GC: SDMA lies in its range, too.
+const GC: &[u32] = &[0x1260, 0xa000, 0x1c000, 0x0240_2c00];
+/// The bases of the system management units.
+const MP: &[u32] = &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00];
+
+/// An IP block, the first of its kind.
+const fn ip(hw_id: u16, version: (u8, u8, u8), bases: &'static [u32]) -> Ip {
+    Ip {
+        hw_id,
+        instance: 0,
+        version,
+        bases,
+    }
+}
+
+/// IP versions are those for which Linux has gfx1201 support (`amdgpu/amdgpu_discovery.c`).
+///
+/// Base addresses are those of Sienna Cichlid (`include/sienna_cichlid_ip_offset.h`), the newest
+/// Navi whose bases are public. They agree with what Linux reads before it knows the table:
+/// `RCC_CONFIG_MEMSIZE` at word 0xde3, `MP0_SMN_C2PMSG_33` at word 0x16061.
+const IPS: &[Ip] = &[
+    ip(Block::Gc as u16, (12, 0, 1), GC),
+    ip(hw_id::SDMA0, (7, 0, 1), GC),
+    ip(hw_id::SDMA1, (7, 0, 1), GC),
+    ip(Block::Mmhub as u16, (4, 1, 0), &[0x1a000, 0x0240_8800]),
+    ip(Block::Athub as u16, (4, 1, 0), &[0xc00, 0x0240_8c00]),
+    ip(Block::Osssys as u16, (7, 0, 0), &[0x10a0, 0x0240_a000]),
+    ip(Block::Hdp as u16, (7, 0, 0), &[0xf20, 0x0240_a400]),
+    ip(
+        Block::Nbio as u16,
+        (6, 3, 1),
+        &[0x0, 0x14, 0xd20, 0x10400, 0x0241_b000],
+    ),
+    ip(Block::Mp0 as u16, (14, 0, 3), MP),
+    ip(hw_id::MP1, (14, 0, 3), MP),
+    ip(hw_id::DF, (4, 15, 0), &[0x7000, 0x0240_b800]),
+];
+
+/// 16 pipes, 4 shader engines of 4 render backends with 4 packers each; the chip's own value is not
+/// public.
+const GB_ADDR_CONFIG: u32 = ADDR::NUM_PIPES.set(0, 4)
+    | ADDR::NUM_PKRS.set(0, 3)
+    | ADDR::NUM_SHADER_ENGINES.set(0, 2)
+    | ADDR::NUM_RB_PER_SE.set(0, 2);
+
+/// The chip.
+pub const CHIP: Chip = Chip {
+    name: "AMD Radeon RX 9070 XT",
+    device_id: 0x7550,
+    revision: 0xc0,
+    class: 0x03_0000,
+    subsystem_id: 0x0e0d,
+    rev_id: 1,
+    vram_size: 16 << 30,
+    doorbell_size: 2 << 20,
+    mmio_size: 512 << 10,
+    // Where the log of an RX 9070's driver shows VRAM ("VRAM: ... 0x0000008000000000 - ...").
+    fb_base: 0x80_0000_0000,
+    fb_offset: 0,
+    clock_hz: 100_000_000,
+    ips: IPS,
+    blocks: &[
+        RegisterBlock {
+            block: Block::Gc,
+            table: &regs::gc_12_0_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mmhub,
+            table: &regs::mmhub_4_1_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Osssys,
+            table: &regs::osssys_7_0_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Hdp,
+            table: &regs::hdp_7_0_0::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Nbio,
+            table: &regs::nbif_6_3_1::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp0,
+            table: &regs::mp_14_0_2::TABLE,
+        },
+    ],
+    // Four engines of two arrays with four work-group processors each: 64 compute units.
+    gc: GcShape {
+        engines: 4,
+        arrays_per_engine: 2,
+        cus_per_array: 8,
+        inactive_cus: &[],
+        wave_size: 32,
+        waves_per_simd: 16,
+        simds_per_cu: 2,
+        lds_size: 64 << 10,
+    },
+    start_up: &[("GB_ADDR_CONFIG", GB_ADDR_CONFIG)],
+    vm: &GFX12,
+    ih_route: IhRoute::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
+    gc_table: gc::rdna4,
+    scheduler: |soc| Mes::new(soc),
+    unfinished: Some("MES does not run user queues yet"),
+};

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the frames do: resources, rings of the kernel, register access, TLBs.
+//!
+//! A frame that can't be carried out fails with an error word whose code is one of [`code`]. One
+//! that the interface does not allow is recorded, too.
+
+use super::firmware::{Firmware, Outcome, NOT_RUNG};
+use super::frame::{ErrorWord, Frame, CATEGORY_API, CATEGORY_SCHEDULING};
+use super::ring::Ring;
+use super::slot::{Pipe, COMPUTE_PIPES, PIPES, QUEUES};
+use crate::memory::Hub;
+use rkfd_hw::mes::op;
+use rkfd_hw::mes::v12::*;
+use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
+use rkfd_hw::mqd::COMPUTE_HEADER;
+use rkfd_hw::regs::Block;
+
+/// Codes of error words; the firmware's own are not public.
+pub(super) mod code {
+    /// A field has a value that the interface does not allow.
+    pub const VALUE: u8 = 2;
+    /// The frame is out of order.
+    pub const ORDER: u8 = 3;
+    /// What it names does not exist.
+    pub const NOT_FOUND: u8 = 4;
+    /// The model lacks it.
+    pub const NOT_MODELLED: u8 = 5;
+    /// Memory that it names can't be reached.
+    pub const MEMORY: u8 = 6;
+}
+
+/// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
+const TYPE_SCHEDULER_RING: u64 = 3;
+/// MISC's sub-opcodes (`enum MESAPI_MISC_OPCODE`).
+mod misc {
+    pub const WRITE_REG: u64 = 0;
+    pub const INV_GART: u64 = 1;
+    pub const READ_REG: u64 = 3;
+    pub const WAIT_REG_MEM: u64 = 4;
+    pub const CHANGE_CONFIG: u64 = 9;
+}
+
+/// What the frames have set up.
+#[derive(Default)]
+pub(super) struct Control {
+    resources: [bool; PIPES],
+    /// WAIT_REG_MEM of a pipe has written its register.
+    written: [bool; PIPES],
+}
+
+/// Why a frame fails.
+struct Failure {
+    code: u8,
+    category: u8,
+    what: String,
+}
+
+fn api<T>(code: u8, what: impl Into<String>) -> Result<T, Failure> {
+    let (category, what) = (CATEGORY_API, what.into());
+    Err(Failure {
+        code,
+        category,
+        what,
+    })
+}
+
+fn not_modelled<T>(what: &str) -> Result<T, Failure> {
+    Err(Failure {
+        code: code::NOT_MODELLED,
+        category: CATEGORY_SCHEDULING,
+        what: format!("{what}, which is not modelled"),
+    })
+}
+
+impl Control {
+    /// A pipe's ring is gone, and what was set up by it.
+    pub(super) fn forget(&mut self, pipe: Pipe) {
+        for set in [&mut self.resources, &mut self.written] {
+            if let Some(set) = set.get_mut(pipe.index()) {
+                *set = false;
+            }
+        }
+    }
+}
+
+impl Firmware {
+    /// Carries out a frame.
+    pub(super) fn execute(&mut self, pipe: Pipe, frame: &Frame) -> Outcome {
+        let (opcode, sub) = match frame {
+            Frame::SetHwResources(_) => (op::SET_HW_RSRC, 0),
+            Frame::SetHwResources1(_) => (op::SET_HW_RSRC_1, 0),
+            Frame::SetSchedulingConfig(_) => (op::SET_SCHEDULING_CONFIG, 0),
+            Frame::AddQueue(_) => (op::ADD_QUEUE, 0),
+            Frame::RemoveQueue(_) => (op::REMOVE_QUEUE, 0),
+            Frame::ChangeGangPriority(_) => (op::CHANGE_GANG_PRIORITY, 0),
+            Frame::Suspend(_) => (op::SUSPEND, 0),
+            Frame::Resume(_) => (op::RESUME, 0),
+            Frame::Reset(_) => (op::RESET, 0),
+            Frame::QueryStatus(_) => (op::QUERY_SCHEDULER_STATUS, 0),
+            Frame::Misc(p) => (op::MISC, p.get(Misc::OPCODE) as u8),
+            Frame::UpdateRootPageTable(_) => (op::UPDATE_ROOT_PAGE_TABLE, 0),
+            Frame::SetLoggingBuffer(_) => (op::SET_LOG_BUFFER, 0),
+            Frame::InvTlbs(_) => (op::INV_TLBS, 0),
+        };
+        match self.try_execute(pipe, frame) {
+            Ok(true) => Outcome::Done,
+            Ok(false) => Outcome::Wait,
+            Err(failure) => {
+                self.shared.soc.report.violation(format_args!(
+                    "MES: {}: {}",
+                    super::frame::name(opcode),
+                    failure.what
+                ));
+                Outcome::Failed(ErrorWord {
+                    code: failure.code,
+                    opcode,
+                    misc: sub,
+                    category: failure.category,
+                })
+            }
+        }
+    }
+
+    /// `false`: it has to wait.
+    fn try_execute(&mut self, pipe: Pipe, frame: &Frame) -> Result<bool, Failure> {
+        let set_up = self.control.resources.get(pipe.index()).copied();
+        match frame {
+            Frame::SetHwResources(p) => return self.set_resources(pipe, p).map(|()| true),
+            Frame::QueryStatus(p) if p.get(QueryStatus::SUBOPCODE) == 0 => return Ok(true),
+            Frame::QueryStatus(_) => return not_modelled("a sub-opcode"),
+            _ if set_up != Some(true) => return api(code::ORDER, "before SET_HW_RSRC"),
+            Frame::Misc(p) => return self.misc(pipe, p),
+            Frame::SetHwResources1(p) => {
+                if p.get(SetHwResources1::ENABLE_MES_DEBUG_CTX) != 0
+                    || p.get(SetHwResources1::MES_COOP_MODE) != 0
+                {
+                    return not_modelled("a debug context or the mode of several dies");
+                }
+            }
+            Frame::AddQueue(p) => self.add_queue(pipe, p)?,
+            Frame::RemoveQueue(p) => self.remove_queue(pipe, p)?,
+            Frame::Suspend(p) => self.suspend(p)?,
+            Frame::Resume(p) => {
+                if p.get(Resume::RESUME_ALL_GANGS) == 0 {
+                    return api(code::NOT_FOUND, "no gang has the context");
+                }
+            }
+            Frame::Reset(p) => Self::reset_queues(p)?,
+            Frame::InvTlbs(p) => self.invalidate(p)?,
+            // Which quanta there are is not visible while no user queue runs.
+            Frame::SetSchedulingConfig(_) => {}
+            Frame::ChangeGangPriority(_) => return api(code::NOT_FOUND, "no gang has the context"),
+            Frame::UpdateRootPageTable(_) => {
+                return api(code::NOT_FOUND, "no process has the context");
+            }
+            Frame::SetLoggingBuffer(_) => return not_modelled("a log"),
+        }
+        Ok(true)
+    }
+
+    fn set_resources(&mut self, pipe: Pipe, p: &SetHwResources) -> Result<(), Failure> {
+        use SetHwResources as R;
+        for (block, first) in [
+            (Block::Gc, R::GC_BASE_0),
+            (Block::Mmhub, R::MMHUB_BASE_0),
+            (Block::Osssys, R::OSSSYS_BASE_0),
+        ] {
+            let ips = self.shared.soc.chip.ips;
+            let bases = ips.iter().find(|ip| ip.hw_id == block as u16);
+            let given = p.0.iter().skip(first.word());
+            let bases = bases.map_or(&[][..], |ip| ip.bases);
+            if bases.iter().zip(given).any(|(base, given)| base != given) {
+                return api(
+                    code::VALUE,
+                    format!("the bases of {block:?} are not the chip's"),
+                );
+            }
+        }
+        for (name, field) in [
+            ("g_sch_ctx_gpu_mc_ptr", R::G_SCH_CTX_GPU_MC_PTR),
+            (
+                "query_status_fence_gpu_mc_ptr",
+                R::QUERY_STATUS_FENCE_GPU_MC_PTR,
+            ),
+        ] {
+            if let Err(fault) = self.space().load_u64(p.get(field)) {
+                return api(code::MEMORY, format!("{name}: {fault}"));
+            }
+        }
+        if p.get(R::UNMAPPED_DOORBELL_HANDLING) > 2 {
+            return api(code::VALUE, "unmapped_doorbell_handling has no mode 3");
+        }
+        let vmids = p.get(R::VMID_MASK_GFXHUB) | p.get(R::VMID_MASK_MMHUB);
+        let masks: Vec<u32> =
+            p.0.iter()
+                .copied()
+                .skip(R::COMPUTE_HQD_MASK_0.word())
+                .take(8)
+                .collect();
+        let absent = masks.iter().enumerate().any(|(pipe, mask)| {
+            let there = pipe < COMPUTE_PIPES as usize;
+            mask & !(if there { (1 << QUEUES) - 1 } else { 0 }) != 0
+        });
+        if absent {
+            return api(
+                code::VALUE,
+                "compute_hqd_mask names HQDs that the chip lacks",
+            );
+        }
+        if vmids & 1 == 1 || vmids >> 16 != 0 {
+            return api(
+                code::VALUE,
+                "a VMID mask has the kernel's VMID 0, or one beyond 15",
+            );
+        }
+        if pipe == Pipe::Scheduler
+            && (p.get(R::VMID_MASK_GFXHUB) == 0 || masks.iter().all(|mask| *mask == 0))
+        {
+            return api(code::VALUE, "nothing is left to the scheduler");
+        }
+        if let Some(set) = self.control.resources.get_mut(pipe.index()) {
+            *set = true;
+        }
+        Ok(())
+    }
+
+    fn add_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
+        use AddQueue as A;
+        if p.get(A::MAP_LEGACY_KQ) == 0 {
+            return not_modelled("a user queue");
+        }
+        if p.get(A::QUEUE_TYPE) != TYPE_SCHEDULER_RING {
+            return not_modelled("a kernel's queue other than the scheduler's");
+        }
+        if pipe != Pipe::Kernel || p.get(A::PIPE_ID) != 0 || p.get(A::QUEUE_ID) != 0 {
+            return api(
+                code::VALUE,
+                "the scheduler's ring is queue 0 of pipe 0, and mapped by pipe 1",
+            );
+        }
+        if self.rings.first().is_some_and(Option::is_some) {
+            return api(code::ORDER, "the scheduler's ring is mapped");
+        }
+        if !self.shared.regs().runs(Pipe::Scheduler) {
+            return api(code::ORDER, "CP_MES_CNTL does not run pipe 0");
+        }
+        let at = p.get(A::MQD_ADDR);
+        let mut image = Box::new(Mqd::zeroed());
+        if let Err(fault) = self.space().read_words(at, &mut image.0) {
+            return api(code::MEMORY, format!("the MQD: {fault}"));
+        }
+        if image.0[0] != COMPUTE_HEADER || image.get(Mqd::CP_MQD_BASE_ADDR) != at {
+            return api(
+                code::VALUE,
+                "the MQD has another header, or another address",
+            );
+        }
+        let mut ring = Ring::from_hqd(&image).or_else(|what| api(code::VALUE, what))?;
+        if u64::from(ring.doorbell) != p.get(A::DOORBELL_OFFSET) {
+            return api(code::VALUE, "the MQD has another doorbell");
+        }
+        if ring.poll != p.get(A::WPTR_ADDR) {
+            return api(code::VALUE, "the MQD has another write pointer's address");
+        }
+        let soc = &self.shared.soc;
+        if ring.doorbell >= soc.doorbells.words() {
+            return api(code::VALUE, "the doorbell is beyond the BAR");
+        }
+        soc.doorbells.store(ring.doorbell, NOT_RUNG);
+        match self.space().load_u64(ring.poll) {
+            Ok(wptr) if ring.advance(wptr) => {}
+            Ok(_) => return api(code::VALUE, "the write pointer is beyond the ring"),
+            Err(fault) => return api(code::MEMORY, format!("the write pointer: {fault}")),
+        }
+        *self.shared.regs().image_mut(Pipe::Scheduler.bank()) = *image;
+        self.connect(Pipe::Scheduler, ring);
+        Ok(())
+    }
+
+    fn remove_queue(&mut self, pipe: Pipe, p: &RemoveQueue) -> Result<(), Failure> {
+        use RemoveQueue as R;
+        if p.get(R::UNMAP_LEGACY_QUEUE) == 0 {
+            return api(code::NOT_FOUND, "no user queue has the doorbell");
+        }
+        if p.get(R::QUEUE_TYPE) != TYPE_SCHEDULER_RING || pipe != Pipe::Kernel {
+            return not_modelled("a kernel's queue other than the scheduler's");
+        }
+        let doorbell = p.get(R::DOORBELL_OFFSET);
+        let ring = self.rings.first().and_then(Option::as_ref);
+        if ring.is_none_or(|c| u64::from(c.ring.doorbell) != doorbell) {
+            return api(code::NOT_FOUND, "no ring has the doorbell");
+        }
+        self.disconnect(Pipe::Scheduler);
+        Ok(())
+    }
+
+    fn suspend(&mut self, p: &Suspend) -> Result<(), Failure> {
+        if p.get(Suspend::SUSPEND_ALL_GANGS) == 0 && p.get(Suspend::SUSPEND_ALL_SDMA_GANGS) == 0 {
+            return api(code::NOT_FOUND, "no gang has the context");
+        }
+        let at = p.get(Suspend::SUSPEND_FENCE_ADDR);
+        if at != 0 {
+            let value = p.get(Suspend::SUSPEND_FENCE_VALUE) as u32;
+            if let Err(fault) = self.space().write_words(at, &[value]) {
+                return api(code::MEMORY, format!("the fence: {fault}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Without user queues none hangs: the array of hung queues' doorbells stays as it is.
+    fn reset_queues(p: &Reset) -> Result<(), Failure> {
+        let asked = [
+            Reset::RESET_QUEUE_ONLY,
+            Reset::HANG_DETECT_THEN_RESET,
+            Reset::HANG_DETECT_ONLY,
+            Reset::RESET_LEGACY_GFX,
+        ]
+        .map(|field| p.get(field));
+        match asked {
+            [1, 0, 0, 0] => api(code::NOT_FOUND, "no user queue has the doorbell"),
+            [0, 1, 0, 0] | [0, 0, 1, 0] => Ok(()),
+            [0, 0, 0, 1] => not_modelled("a graphics queue"),
+            _ => api(code::VALUE, "not one of the things that it does"),
+        }
+    }
+
+    fn invalidate(&mut self, p: &InvTlbs) -> Result<(), Failure> {
+        use InvTlbs as I;
+        let hub = match p.get(I::INVALIDATE_TLBS_HUB_ID) {
+            0 => Hub::Gfx,
+            1 => Hub::Mm,
+            other => return api(code::VALUE, format!("hub {other}")),
+        };
+        let id = p.get(I::INVALIDATE_TLBS_INV_SEL_ID);
+        let soc = &self.shared.soc;
+        let vmids = match p.get(I::INVALIDATE_TLBS_INV_SEL) {
+            0 => soc.pasids.vmids_of(id as u16),
+            1 if id < 16 => 1 << id,
+            _ => return api(code::VALUE, "neither a process nor a VMID"),
+        };
+        if p.get(I::INVALIDATE_TLBS_FLUSH_TYPE) > 3 {
+            return api(code::VALUE, "flush type beyond 3");
+        }
+        soc.memory.hub(hub).invalidate(vmids);
+        Ok(())
+    }
+
+    fn misc(&mut self, pipe: Pipe, p: &Misc) -> Result<bool, Failure> {
+        use Misc as M;
+        match p.get(M::OPCODE) {
+            misc::WRITE_REG => {
+                let at = p.get(M::WRITE_REG_REG_OFFSET);
+                self.write_register(at, p.get(M::WRITE_REG_REG_VALUE) as u32)?;
+            }
+            misc::READ_REG => {
+                if p.get(M::READ_REG_OPTION_BITS_READ64BITS) != 0 {
+                    return not_modelled("a read of 64 bits");
+                }
+                let value = self.read_register(p.get(M::READ_REG_REG_OFFSET))?;
+                let at = p.get(M::READ_REG_BUFFER_ADDR);
+                if let Err(fault) = self.space().write_words(at, &[value]) {
+                    return api(code::MEMORY, format!("the buffer: {fault}"));
+                }
+            }
+            misc::WAIT_REG_MEM => return self.wait(pipe, p),
+            misc::INV_GART => {
+                for hub in [Hub::Gfx, Hub::Mm] {
+                    self.shared.soc.memory.hub(hub).invalidate(1);
+                }
+            }
+            // LIMIT_SINGLE_PROCESS: one process at a time; none runs.
+            misc::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {}
+            other => return not_modelled(&format!("sub-opcode {other}")),
+        }
+        Ok(true)
+    }
+
+    /// WAIT_REG_MEM: 0 waits for the first register, 1 writes it and waits for the second.
+    fn wait(&mut self, pipe: Pipe, p: &Misc) -> Result<bool, Failure> {
+        use Misc as M;
+        let first = p.get(M::WAIT_REG_MEM_REG_OFFSET1);
+        let (reference, mask) = (
+            p.get(M::WAIT_REG_MEM_REFERENCE) as u32,
+            p.get(M::WAIT_REG_MEM_MASK) as u32,
+        );
+        let written = self.control.written.get(pipe.index()).copied();
+        let at = match p.get(M::WAIT_REG_MEM_OP) {
+            0 => first,
+            1 => {
+                if written != Some(true) {
+                    self.write_register(first, reference)?;
+                }
+                p.get(M::WAIT_REG_MEM_REG_OFFSET2)
+            }
+            other => return api(code::VALUE, format!("operation {other}")),
+        };
+        let open = self.read_register(at)? & mask == reference & mask;
+        if let Some(written) = self.control.written.get_mut(pipe.index()) {
+            *written = !open;
+        }
+        Ok(open)
+    }
+
+    fn read_register(&self, word: u64) -> Result<u32, Failure> {
+        match self.shared.soc.registers() {
+            Some(device) => Ok(device.read(word * 4)),
+            None => api(code::ORDER, "the device ends"),
+        }
+    }
+
+    fn write_register(&self, word: u64, value: u32) -> Result<(), Failure> {
+        match self.shared.soc.registers() {
+            Some(device) => {
+                device.write(word * 4, value);
+                Ok(())
+            }
+            None => api(code::ORDER, "the device ends"),
+        }
+    }
+}

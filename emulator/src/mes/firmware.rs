@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The firmware's thread: it owns the rings, looks at their doorbells, takes frames and writes
+//! their completions, in order.
+
+use super::control::Control;
+use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
+use super::regs::Order;
+use super::ring::Ring;
+use super::slot::{Pipe, PIPES};
+use super::Shared;
+use crate::inject::Fault;
+use crate::memory::{Hub, Space, VmFault};
+use crate::trace::Value;
+use rkfd_hw::mes::{op, FRAME_WORDS};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rounds without work before the thread sleeps between looks.
+const SPIN: u32 = 200;
+/// The longest sleep while a ring is connected.
+const LONGEST: Duration = Duration::from_millis(1);
+/// The longest sleep while none is.
+const NO_RING: Duration = Duration::from_millis(100);
+/// A doorbell's content while it was not rung: no ring gets that far.
+pub(super) const NOT_RUNG: u64 = u64::MAX;
+
+/// A connected ring.
+pub(super) struct Connected {
+    pub ring: Ring,
+    /// The doorbell's value when it was last looked at.
+    rung: u64,
+    /// Nothing more is taken from it: it can't be read.
+    broken: bool,
+}
+
+/// How a frame ends.
+pub(super) enum Outcome {
+    /// Its completion is written.
+    Done,
+    /// It is looked at again: it waits for something.
+    Wait,
+    /// The error is written.
+    Failed(ErrorWord),
+}
+
+/// The firmware.
+pub(super) struct Firmware {
+    pub shared: Arc<Shared>,
+    pub rings: [Option<Connected>; PIPES],
+    pub control: Control,
+}
+
+impl Firmware {
+    /// A firmware without rings.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            rings: Default::default(),
+            control: Control::default(),
+        }
+    }
+
+    /// Runs until the device ends.
+    pub fn run(mut self) {
+        let mut idle = 0u32;
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.reset_if_asked();
+            if self.step() {
+                idle = 0;
+                continue;
+            }
+            idle = idle.saturating_add(1);
+            if idle == SPIN {
+                self.shared.soc.trace.flush();
+            }
+            if idle < SPIN {
+                std::thread::yield_now();
+            } else if self.rings.iter().all(Option::is_none) {
+                self.shared.wake.wait(NO_RING);
+            } else {
+                let longer = Duration::from_micros(20 + u64::from(idle - SPIN) * 2);
+                self.shared.wake.wait(longer.min(LONGEST));
+            }
+        }
+    }
+
+    /// One round over everything; whether anything happened.
+    fn step(&mut self) -> bool {
+        let orders = std::mem::take(&mut self.shared.regs().orders);
+        let mut worked = !orders.is_empty();
+        for order in orders {
+            match order {
+                Order::Connect(pipe, ring) => self.connect(pipe, *ring),
+                Order::Drop(pipe) => self.disconnect(pipe),
+            }
+        }
+        self.shared.soc.interrupts.poll();
+        for pipe in Pipe::ALL {
+            worked |= self.look_at_doorbell(pipe);
+            worked |= self.take_frame(pipe);
+        }
+        worked
+    }
+
+    /// Puts a checked ring on a pipe.
+    pub fn connect(&mut self, pipe: Pipe, ring: Ring) {
+        let mut regs = self.shared.regs();
+        ring.save_pointers(regs.image_mut(pipe.bank()));
+        regs.set_active(pipe.bank(), true);
+        drop(regs);
+        let members = [
+            ("pipe", Value::Num(pipe.index() as u64)),
+            ("ring", Value::Hex(ring.base)),
+            ("words", Value::Num(ring.size)),
+            ("doorbell", Value::Num(ring.doorbell.into())),
+        ];
+        self.shared.soc.trace.event("mes_ring", &members);
+        if let Some(place) = self.rings.get_mut(pipe.index()) {
+            *place = Some(Connected {
+                ring,
+                rung: NOT_RUNG,
+                broken: false,
+            });
+        }
+    }
+
+    /// Takes a pipe's ring away. The scheduler's takes all that it manages with it.
+    pub fn disconnect(&mut self, pipe: Pipe) {
+        if let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::take) {
+            let mut regs = self.shared.regs();
+            connected.ring.save_pointers(regs.image_mut(pipe.bank()));
+            regs.set_active(pipe.bank(), false);
+        }
+        self.control.forget(pipe);
+    }
+
+    fn look_at_doorbell(&mut self, pipe: Pipe) -> bool {
+        let soc = &self.shared.soc;
+        let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
+            return false;
+        };
+        if !soc.doorbells.is_enabled() {
+            return false;
+        }
+        let value = soc.doorbells.load(connected.ring.doorbell);
+        if value == connected.rung || value == NOT_RUNG {
+            return false;
+        }
+        connected.rung = value;
+        let members = [
+            ("index", Value::Num(connected.ring.doorbell.into())),
+            ("value", Value::Hex(value)),
+            ("pipe", Value::Num(pipe.index() as u64)),
+        ];
+        soc.trace.event("doorbell", &members);
+        if !connected.ring.advance(value) {
+            soc.report.violation(format_args!(
+                "doorbell {:#x} of MES says {value:#x}, which is not within a ring of the read pointer",
+                connected.ring.doorbell
+            ));
+        }
+        true
+    }
+
+    /// Carries out the next frame of a pipe; whether anything happened.
+    fn take_frame(&mut self, pipe: Pipe) -> bool {
+        let Some(connected) = self.rings.get(pipe.index()).and_then(Option::as_ref) else {
+            return false;
+        };
+        let frame_words = FRAME_WORDS as u64;
+        let (rptr, wptr) = (connected.ring.rptr, connected.ring.wptr);
+        if connected.broken || wptr - rptr < frame_words {
+            return false;
+        }
+        let mut words: Words = [0; FRAME_WORDS];
+        for (n, word) in words.iter_mut().enumerate() {
+            let at = connected.ring.at(rptr + n as u64);
+            match self.space().load_u32(at) {
+                Ok(value) => *word = value,
+                Err(fault) => {
+                    self.fault("ring of MES", &fault);
+                    if let Some(c) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) {
+                        c.broken = true;
+                    }
+                    return true;
+                }
+            }
+        }
+        self.shared.regs().busy = true;
+        let went_on = self.carry_out(pipe, &words);
+        self.shared.regs().busy = false;
+        if !went_on {
+            return false;
+        }
+        // The frame may have taken its own ring away.
+        let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
+            return true;
+        };
+        connected.ring.rptr += frame_words;
+        let ring = connected.ring.clone();
+        ring.save_pointers(self.shared.regs().image_mut(pipe.bank()));
+        if let Some(report) = ring.report {
+            if let Err(fault) = self.space().store_u64(report, ring.rptr) {
+                self.fault("read pointer of MES", &fault);
+            }
+        }
+        true
+    }
+
+    /// Carries out a frame and writes its completion; false when it has to wait.
+    fn carry_out(&mut self, pipe: Pipe, words: &Words) -> bool {
+        let opcode = frame::opcode(words);
+        let (parsed, status) = match frame::parse(words) {
+            Ok(parsed) => parsed,
+            Err(bad) => {
+                self.shared
+                    .soc
+                    .report
+                    .violation(format_args!("MES: {}", bad.what));
+                let error = ErrorWord {
+                    code: 1,
+                    opcode: bad.opcode,
+                    misc: 0,
+                    category: CATEGORY_API,
+                };
+                self.trace(pipe, words, "malformed");
+                self.complete(bad.status.unwrap_or_default(), error.status());
+                return true;
+            }
+        };
+        let refused =
+            self.shared.soc.faults.has(Fault::MesRefuseRemove) && opcode == op::REMOVE_QUEUE;
+        let fails =
+            self.shared.soc.faults.has(Fault::MesFailFrame) && opcode != op::QUERY_SCHEDULER_STATUS;
+        let outcome = if refused || fails {
+            Outcome::Failed(ErrorWord {
+                code: 0xff,
+                opcode,
+                misc: 0,
+                category: frame::CATEGORY_SCHEDULING,
+            })
+        } else {
+            self.execute(pipe, &parsed)
+        };
+        match outcome {
+            Outcome::Wait => return false,
+            Outcome::Done => {
+                self.trace(pipe, words, "done");
+                self.complete(status, status.value);
+            }
+            Outcome::Failed(error) => {
+                self.trace(pipe, words, "failed");
+                self.complete(status, error.status());
+            }
+        }
+        true
+    }
+
+    fn complete(&self, status: Status, value: u64) {
+        if status.address == 0 || self.shared.soc.faults.has(Fault::MesNoFence) {
+            return;
+        }
+        if let Err(fault) = self.space().store_u64(status.address, value) {
+            self.fault("completion fence of MES", &fault);
+        }
+    }
+
+    fn trace(&self, pipe: Pipe, words: &Words, outcome: &str) {
+        let members = [
+            ("pipe", Value::Num(pipe.index() as u64)),
+            ("op", Value::Text(frame::name(frame::opcode(words)))),
+            ("outcome", Value::Text(outcome)),
+            ("words", Value::Words(words)),
+        ];
+        self.shared.soc.trace.event("mes", &members);
+    }
+
+    /// Records an access of the firmware that failed.
+    pub fn fault(&self, what: &str, fault: &VmFault) {
+        let soc = &self.shared.soc;
+        soc.report.violation(format_args!("{what}: {fault}"));
+        soc.vm_fault(fault);
+    }
+
+    /// The firmware's address space.
+    pub fn space(&self) -> Space<'_> {
+        self.shared.soc.memory.space(Hub::Gfx, 0)
+    }
+
+    fn reset_if_asked(&mut self) {
+        let shared = self.shared.clone();
+        let asked = {
+            let reset = shared.reset();
+            if reset.done == reset.asked {
+                return;
+            }
+            reset.asked
+        };
+        self.rings = Default::default();
+        self.control = Control::default();
+        *shared.regs() = shared.start_up();
+        shared.reset().done = asked;
+        shared.reset_done.notify_all();
+    }
+}

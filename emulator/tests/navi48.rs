@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What Navi 48 has of its own: discovery, hubs, page tables of gfx12, doorbell routing, IH 7.0.
+//! Numbers are Linux's, repeated here on purpose.
+
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{get_words, memory_of, put, Guest, RAM, VRAM};
+use rkfd_emulator::blocks::discovery::build;
+use rkfd_emulator::chip::navi48::CHIP;
+use rkfd_emulator::device::interrupt::Interrupt;
+use rkfd_emulator::inject::{Fault, Faults};
+use rkfd_emulator::memory::walk::{walk, Place, Translation};
+use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
+use rkfd_hw::regs::Block;
+
+fn u32_at(b: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(b[at..at + 4].try_into().unwrap())
+}
+
+#[test]
+fn discovery_tells_gfx1201_and_64_compute_units() {
+    let binary = build(&CHIP, &Faults::default());
+    // The IP table: 12 bytes of header, then table_list[0].offset.
+    let ip = usize::from(u16::from_le_bytes([binary[12], binary[13]]));
+    let mut at = usize::from(u16::from_le_bytes([binary[ip + 16], binary[ip + 17]]));
+    let count = u16::from_le_bytes([binary[at + 2], binary[at + 3]]);
+    at += 4;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        let id = u16::from_le_bytes([binary[at], binary[at + 1]]);
+        let version = (binary[at + 4], binary[at + 5], binary[at + 6]);
+        found.push((id, version));
+        at += 8 + 4 * usize::from(binary[at + 3]);
+    }
+    // Ids of `include/soc15_hw_ip.h`.
+    for expected in [
+        (11, (12, 0, 1)),
+        (42, (7, 0, 1)),
+        (43, (7, 0, 1)),
+        (34, (4, 1, 0)),
+        (35, (4, 1, 0)),
+        (40, (7, 0, 0)),
+        (41, (7, 0, 0)),
+        (108, (6, 3, 1)),
+        (255, (14, 0, 3)),
+    ] {
+        assert!(found.contains(&expected), "{expected:?} in {found:?}");
+    }
+    // gc_info_v1_3: engines at byte 12, wgp0 per array 16, wgp1 20, wave size 56, arrays 76.
+    let gc = usize::from(u16::from_le_bytes([binary[20], binary[21]]));
+    let table = &binary[gc..];
+    assert_eq!(u32_at(table, 0), 0x4347, "table id");
+    assert_eq!(u32_at(table, 4), 1 | (3 << 16));
+    assert_eq!(u32_at(table, 8), 164);
+    let (se, wgp0, wgp1, sa) = (
+        u32_at(table, 12),
+        u32_at(table, 16),
+        u32_at(table, 20),
+        u32_at(table, 76),
+    );
+    assert_eq!((se, wgp0, wgp1, sa), (4, 4, 0, 2));
+    assert_eq!(se * sa * (wgp0 + wgp1) * 2, 64);
+    assert_eq!(u32_at(table, 56), 32, "wave size");
+    assert_eq!(CHIP.gc.active_cus(), 64);
+}
+
+#[test]
+fn registers_lie_where_linux_reads_them_before_discovery() {
+    let guest = Guest::of(&CHIP, &[]);
+    // mmRCC_CONFIG_MEMSIZE and mmMP0_SMN_C2PMSG_33 of amdgpu_discovery.c.
+    assert_eq!(guest.device.read(0xde3 * 4), (VRAM >> 20) as u32);
+    assert_eq!(guest.device.read(0x16061 * 4), 1 << 31);
+    assert_eq!(guest.violations(), [""; 0]);
+}
+
+#[test]
+fn a_cold_chip_has_no_firmware() {
+    for (faults, alive) in [(&[][..], true), (&[Fault::Cold][..], false)] {
+        let guest = Guest::of(&CHIP, faults);
+        assert_eq!(guest.read(Block::Mp0, "MPASP_SMN_C2PMSG_81") != 0, alive);
+        let status = guest.read(Block::Gc, "RLC_RLCS_BOOTLOAD_STATUS");
+        assert_eq!(status >> 31 == 1, alive);
+    }
+}
+
+#[test]
+fn hubs_keep_their_contexts_and_invalidate() {
+    let guest = Guest::of(&CHIP, &[]);
+    for (block, prefix) in [(Block::Gc, "GC"), (Block::Mmhub, "MM")] {
+        let name = |rest: &str| format!("{prefix}{rest}");
+        // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, block size 9 - 9, all faults to the default page.
+        let cntl = 1 | (3 << 1);
+        guest.write(block, &name("VM_CONTEXT1_CNTL"), cntl);
+        guest.write(
+            block,
+            &name("VM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32"),
+            0x5001,
+        );
+        let context = guest.device.soc.memory.hub(match block {
+            Block::Gc => Hub::Gfx,
+            _ => Hub::Mm,
+        });
+        let context = context.context(1);
+        assert!(context.enabled);
+        assert_eq!((context.depth, context.block_size), (3, 0));
+        assert_eq!(context.base, 0x5001);
+        guest.write(
+            block,
+            &name("VM_INVALIDATE_ENG17_ADDR_RANGE_LO32"),
+            u32::MAX,
+        );
+        guest.write(block, &name("VM_INVALIDATE_ENG17_ADDR_RANGE_HI32"), 0x1f);
+        // gfxhub_v12_0_get_invalidate_req: L2 PTEs and PDEs, L1 PTEs; the bits are one higher
+        // than on gfx9, since the flush type has three.
+        guest.write(block, &name("VM_INVALIDATE_ENG17_REQ"), 0x00f8_0002);
+        assert_eq!(guest.read(block, &name("VM_INVALIDATE_ENG17_ACK")), 2);
+        assert_eq!(
+            guest.read(block, &name("VM_L2_PROTECTION_FAULT_STATUS_LO32")),
+            0
+        );
+        assert_eq!(
+            guest.read(block, &name("VM_L2_PROTECTION_FAULT_STATUS_HI32")),
+            0
+        );
+    }
+    assert_eq!(guest.violations(), [""; 0]);
+    guest.write(Block::Gc, "GCVM_CONTEXT1_CNTL", 1 << 31);
+    guest.expect_violation("reserved bits");
+    guest.write(Block::Gc, "GCVM_INVALIDATE_ENG17_REQ", 1 << 27);
+    guest.expect_violation("GCVM_INVALIDATE_ENG17_REQ = 0x8000000: reserved bits or flush type");
+    guest.write(Block::Gc, "GCMC_VM_FB_LOCATION_BASE", 0);
+    guest.expect_violation("GCMC_VM_FB_LOCATION_BASE = 0x0: read-only");
+}
+
+const ROOT: u64 = 0x10_0000;
+const VA: u64 = 0x1234_5678_9000;
+
+/// A context as `gfxhub_v12_0_setup_vmid_config` makes it, and four levels for `VA`: PDB2, PDB1,
+/// PDB0, PTB, in VRAM from `ROOT` on.
+fn four_levels(memory: &Memory, leaf: u64) {
+    let mut r = memory.hub(Hub::Gfx).registers();
+    r.cntl[3] = 1 | (3 << 1);
+    r.base[3] = [ROOT as u32 | 1, 0];
+    r.end[3] = [u32::MAX, 0xf];
+    drop(r);
+    for (level, shift) in [39, 30, 21, 12].into_iter().enumerate() {
+        let table = ROOT + level as u64 * 0x1000;
+        let entry = match level {
+            3 => leaf,
+            _ => (table + 0x1000) | 1,
+        };
+        put(memory.vram, table + ((VA >> shift) & 0x1ff) * 8, entry);
+    }
+}
+
+fn translate(memory: &Memory, va: u64) -> Result<Translation, FaultReason> {
+    let context = memory.hub(Hub::Gfx).context(3);
+    walk(memory, Hub::Gfx, 3, &context, va)
+}
+
+fn fault(memory: &Memory, access: Access) -> VmFault {
+    let page = memory.page(Hub::Gfx, 3, VA, access);
+    page.err().expect("the access fails")
+}
+
+// AMDGPU_PTE_VALID, READABLE, WRITEABLE; AMDGPU_PTE_MTYPE_GFX12(UC).
+const RW: u64 = 1 | (1 << 5) | (1 << 6);
+const UC: u64 = 3 << 54;
+
+#[test]
+fn four_levels_translate() {
+    // Entries of processes lack AMDGPU_PTE_IS_PTE, those of the GART have it: both are defined.
+    for mark in [0, 1 << 63] {
+        let (memory, _ram, report) = memory_of(&CHIP, &[]);
+        four_levels(&memory, 0x20_0000 | RW | UC | mark);
+        let found = translate(&memory, VA + 0x123).unwrap();
+        assert_eq!(found.place, Place::Vram(0x20_0000));
+        assert_eq!((found.start, found.len), (VA, 0x1000));
+        let fault = fault(&memory, Access::Execute);
+        assert_eq!(fault.reason, FaultReason::Permission);
+        assert_eq!(report.count(), 0);
+    }
+}
+
+#[test]
+fn a_directory_entry_maps_its_range_by_bit_63() {
+    let (memory, _ram, report) = memory_of(&CHIP, &[]);
+    four_levels(&memory, 0);
+    // PDB0 is the third table: 2 MiB of guest RAM by AMDGPU_PDE_PTE_GFX12, SYSTEM, SNOOPED.
+    let at = ROOT + 0x2000 + ((VA >> 21) & 0x1ff) * 8;
+    put(memory.vram, at, RAM | RW | (1 << 63) | 2 | 4);
+    let found = translate(&memory, VA).unwrap();
+    assert_eq!(found.len, 2 << 20);
+    assert_eq!(found.start, VA & !0x1f_ffff);
+    assert_eq!(found.place, Place::Bus(RAM));
+    assert_eq!(report.count(), 0);
+}
+
+#[test]
+fn entries_of_gfx9_are_not_those_of_gfx12() {
+    // gfx9's PDE_PTE (54) in a directory is a reserved bit of gfx12's; so is its MTYPE (58:57).
+    for (level, entry, expected) in [
+        (2, 0x20_0000 | RW | (1 << 54), FaultReason::Malformed(1)),
+        (3, 0x20_0000 | RW | (1 << 57), FaultReason::Malformed(0)),
+        // PRT is bit 56; compressed memory (58) is not modelled.
+        (3, 0x20_0000 | RW | (1 << 56), FaultReason::Malformed(0)),
+        (3, 0x20_0000 | RW | (1 << 58), FaultReason::Malformed(0)),
+        (3, 0, FaultReason::Invalid(0)),
+    ] {
+        let (memory, _ram, report) = memory_of(&CHIP, &[]);
+        four_levels(&memory, 0x20_0000 | RW);
+        let shift = if level == 2 { 21 } else { 12 };
+        let at = ROOT + level * 0x1000 + ((VA >> shift) & 0x1ff) * 8;
+        put(memory.vram, at, entry);
+        let reason = translate(&memory, VA).unwrap_err();
+        assert_eq!(reason, expected, "{entry:#x}");
+        assert_eq!(report.count() == 1, expected != FaultReason::Invalid(0));
+    }
+}
+
+#[test]
+fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
+    let guest = Guest::of(&CHIP, &[]);
+    ih_ring(&guest);
+    // VMID 3, VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
+    guest.write(Block::Gc, "GCVM_CONTEXT3_CNTL", 1 | (3 << 1) | (1 << 16));
+    four_levels(&guest.device.soc.memory, 0);
+    guest.device.soc.memory.hub(Hub::Gfx).registers().cntl[3] |= 1 << 16;
+    let fault = fault(&guest.device.soc.memory, Access::Write);
+    guest.device.soc.vm_fault(&fault);
+    let entry: [u32; 8] = get_words(guest.ram, 0x1000);
+    // SOC21_IH_CLIENTID_GFX 0xa, UTCL2_1_0__SRCID__FAULT 0, VMID 3; the page in the data.
+    assert_eq!(entry[0] & 0xffff, 0x0a);
+    assert_eq!((entry[0] >> 24) & 0xf, 3);
+    assert_eq!(entry[4], (VA >> 12) as u32);
+    assert_eq!(entry[5] & 0xf, (VA >> 44) as u32 & 0xf);
+    let status = guest.read(Block::Gc, "GCVM_L2_PROTECTION_FAULT_STATUS_LO32");
+    // RW (18) and VMID (23:20).
+    assert_eq!(((status >> 18) & 1, (status >> 20) & 0xf), (1, 3));
+    assert_eq!(guest.violations(), [""; 0]);
+}
+
+/// A ring of 4 KiB at 0x1000 of RAM by bus address, as `ih_v7_0_enable_ring` makes one.
+fn ih_ring(guest: &Guest) {
+    let w = |name, value| guest.write(Block::Osssys, name, value);
+    w("IH_CHICKEN", 1 << 4);
+    w("IH_RB_BASE", ((RAM + 0x1000) >> 8) as u32);
+    w("IH_RB_BASE_HI", ((RAM + 0x1000) >> 40) as u32);
+    w("IH_RB_WPTR_ADDR_LO", RAM as u32);
+    w("IH_RB_WPTR_ADDR_HI", (RAM >> 32) as u32);
+    // RB_ENABLE, RB_SIZE 2^10 words, WPTR_WRITEBACK, ENABLE_INTR, MC_SNOOP, MC_SPACE 1.
+    let cntl = 1 | (10 << 1) | (1 << 8) | (1 << 17) | (1 << 20) | (1 << 28);
+    w("IH_RB_CNTL", cntl);
+}
+
+#[test]
+fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
+    let guest = Guest::of(&CHIP, &[]);
+    ih_ring(&guest);
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    // AMDGPU_NAVI10_DOORBELL_IH 0x178, doubled; nbif_v6_3_1_ih_doorbell_range: enable, offset, 2.
+    let port = 1 | (0x2f0 << 7) | (2 << 17);
+    guest.write(Block::Nbio, "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL", port);
+    guest.write(Block::Osssys, "IH_DOORBELL_RPTR", 0x2f0 | (1 << 28));
+    guest.device.soc.interrupt(&Interrupt {
+        client: 0x14,
+        source: 181,
+        ring_id: 0x4,
+        vmid: 8,
+        hub: Hub::Gfx,
+        node: 0,
+        data: [7, 0, 0, 0],
+    });
+    let entry: [u32; 8] = get_words(guest.ram, 0x1000);
+    assert_eq!((entry[0], entry[4]), (0x0804_b514, 7));
+    assert_eq!(
+        get_words::<1>(guest.ram, 0),
+        [32],
+        "write pointer in memory"
+    );
+    guest.device.soc.doorbells.store_u32(0x2f0, 32);
+    guest.device.soc.interrupts.poll();
+    assert_eq!(guest.read(Block::Osssys, "IH_RB_RPTR"), 32);
+    assert_eq!(guest.violations(), [""; 0]);
+    // RB_GPU_TS_ENABLE (bit 7) of 4.4.2 is gone.
+    guest.write(Block::Osssys, "IH_RB_CNTL", 1 | (10 << 1) | (1 << 7));
+    guest.expect_violation("bits 0x80 are reserved or not modelled");
+}
+
+#[test]
+fn a_doorbell_outside_the_port_s_range_does_not_reach_ih() {
+    let guest = Guest::of(&CHIP, &[]);
+    ih_ring(&guest);
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.write(
+        Block::Nbio,
+        "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL",
+        1 | (0x2f0 << 7),
+    );
+    guest.write(Block::Osssys, "IH_DOORBELL_RPTR", 0x2f0 | (1 << 28));
+    guest.device.soc.doorbells.store_u32(0x2f0, 32);
+    guest.device.soc.interrupts.poll();
+    guest.expect_violation("not routed");
+}
