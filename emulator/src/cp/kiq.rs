@@ -115,7 +115,7 @@ impl Firmware {
                 &h,
                 client::GRBM_CP,
                 source::CP_BAD_OPCODE,
-                [h.q.doorbell / 2 & 0x3ff, 0, 0, 0],
+                [(h.q.doorbell / 2) & 0x3ff, 0, 0, 0],
             );
         }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
