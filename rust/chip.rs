@@ -9,11 +9,17 @@
 
 use crate::{
     discovery::Discovery,
-    hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, Block},
+    gmc,
+    gpu::{nbio, Hw},
+    hw::regs::{Bits, Block, Reg, Table},
+    ih, mqd,
     regs::Regs,
+    sched::Scheduler,
+    vm,
 };
-use kernel::prelude::*;
+use kernel::{device::Device, prelude::*, sync::Arc};
 
+mod gfx1201;
 mod gfx942;
 
 /// Version of an IP block.
@@ -41,11 +47,29 @@ impl kernel::fmt::Display for IpVersion {
     }
 }
 
-/// How queues are handed to the hardware.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SchedulerKind {
-    /// Run lists through HIQ.
-    Cpsch,
+/// What differs in the graphics core.
+pub(crate) struct Core {
+    /// Which HQD's registers are seen.
+    pub(crate) grbm_cntl: Reg,
+    /// Which shader array's are: the register, its fields for engine and array, the value for
+    /// one array with all its instances, and the value for all.
+    pub(crate) grbm_index: Reg,
+    pub(crate) grbm_engine: Bits,
+    pub(crate) grbm_array: Bits,
+    pub(crate) grbm_instances: u32,
+    pub(crate) grbm_all: u32,
+    /// Active compute units of the array that is seen.
+    pub(crate) active_cus: fn(&Regs, u8) -> u32,
+    pub(crate) gb_addr_config: Reg,
+    pub(crate) clock_capture: Reg,
+    pub(crate) clock_low: Reg,
+    pub(crate) clock_high: Reg,
+    /// Interrupts of a compute pipe, and which are wanted: end of pipe and bad opcodes.
+    pub(crate) pipe_interrupts: (Reg, u32),
+    /// Do the command processors run? Says what doesn't.
+    pub(crate) check_firmware: fn(&Device, &Regs) -> Result,
+    /// Version of the compute firmware, or 0.
+    pub(crate) mec_fw_version: fn(&Regs) -> u32,
 }
 
 /// Constants of a generation.
@@ -54,7 +78,20 @@ pub(crate) struct Family {
     pub(crate) gfx_target_version: u32,
     /// The name user programs know, such as "gfx942".
     pub(crate) name: &'static CStr,
-    pub(crate) scheduler: SchedulerKind,
+    /// Makes the scheduler.
+    pub(crate) scheduler: fn(&Arc<Hw>) -> Result<Arc<dyn Scheduler>>,
+    /// Registers; the device must have each of their blocks.
+    pub(crate) tables: &'static [&'static Table],
+    pub(crate) core: &'static Core,
+    pub(crate) nbio: &'static nbio::Hal,
+    pub(crate) gmc: &'static gmc::Hal,
+    pub(crate) ih: &'static ih::Hal,
+    pub(crate) pte: &'static vm::Format,
+    pub(crate) mqd: &'static dyn mqd::Hal,
+    /// SH_MEM_BASES and SH_MEM_CONFIG of processes: where local and scratch memory appear, in
+    /// units of 2^48 bytes, and how memory is accessed.
+    pub(crate) sh_mem_bases: u32,
+    pub(crate) sh_mem_config: u32,
     /// Bits of a bus address.
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.
@@ -66,10 +103,13 @@ pub(crate) struct Family {
     pub(crate) sgpr_bytes_per_cu: u32,
     /// Bytes of other state.
     pub(crate) hwreg_bytes_per_cu: u32,
-    /// Waves of a compute unit in the control stack.
+    /// Waves of a compute unit in the control stack, and the most of a shader engine.
     pub(crate) cwsr_waves_per_cu: u32,
+    pub(crate) cwsr_waves_per_engine: u32,
     /// Bytes of the control stack for each wave.
     pub(crate) cntl_stack_bytes_per_wave: u32,
+    /// Compute units that are only enabled together in a queue's mask.
+    pub(crate) cus_per_mask: u32,
     pub(crate) eop_buffer_size: u32,
     /// Queues a process may have on the device.
     pub(crate) max_queues_per_process: u32,
@@ -158,14 +198,14 @@ impl ChipInfo {
                     .zip(arrays.iter_mut())
                     .take(shape.shader_arrays_per_engine as usize)
                 {
-                    let active = active_cus(regs, xcc, engine, array) & mask;
+                    let active = active_cus(family.core, regs, xcc, engine, array) & mask;
                     cu_count += active.count_ones();
                     if num_xcc == 0 {
                         *bitmap = active;
                     }
                 }
             }
-            regs.write_at(xcc, gc::GRBM_GFX_INDEX, BROADCAST);
+            regs.write_at(xcc, family.core.grbm_index, family.core.grbm_all);
             num_xcc += 1;
         }
         if num_xcc == 0 || cu_count == 0 {
@@ -197,12 +237,14 @@ impl ChipInfo {
             tccs: shape.tccs,
             vram_size,
             visible_vram_size,
-            rev_id: nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0
-                .get(regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)),
-            // The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
-            mec_fw_version: regs.read(gc::CP_MEC_ME1_UCODE_ADDR),
+            rev_id: family
+                .nbio
+                .revision
+                .1
+                .get(regs.read(family.nbio.revision.0)),
+            mec_fw_version: (family.core.mec_fw_version)(regs),
             sdma_fw_version: 0,
-            gb_addr_config: regs.read(gc::GB_ADDR_CONFIG),
+            gb_addr_config: regs.read(family.core.gb_addr_config),
             cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
         })
     }
@@ -222,6 +264,7 @@ impl ChipInfo {
 pub(crate) fn family(gc: IpVersion) -> Option<&'static Family> {
     match (gc.major, gc.minor, gc.revision) {
         (9, 4, 3) => Some(&gfx942::FAMILY),
+        (12, 0, 1) => Some(&gfx1201::FAMILY),
         _ => None,
     }
 }
@@ -230,11 +273,10 @@ pub(crate) fn family(gc: IpVersion) -> Option<&'static Family> {
 pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result<CwsrSizes> {
     const PAGE: u32 = 4096;
     let align = |v: u32, to: u32| v.checked_next_multiple_of(to).ok_or(EOVERFLOW);
-    // At most 512 waves an engine of waves outstanding in the control stack.
     let waves = cu_count
         .checked_mul(family.cwsr_waves_per_cu)
         .ok_or(EOVERFLOW)?
-        .min(engines.saturating_mul(512));
+        .min(engines.saturating_mul(family.cwsr_waves_per_engine));
     let per_cu = family.vgpr_bytes_per_cu
         + family.sgpr_bytes_per_cu
         + (family.lds_kib << 10)
@@ -248,25 +290,17 @@ pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result
     })
 }
 
-/// GRBM_GFX_INDEX that reaches all shader engines, arrays and instances.
-const BROADCAST: u32 = gc::GRBM_GFX_INDEX::SE_BROADCAST_WRITES.mask()
-    | gc::GRBM_GFX_INDEX::SH_BROADCAST_WRITES.mask()
-    | gc::GRBM_GFX_INDEX::INSTANCE_BROADCAST_WRITES.mask();
 /// Discovery's number for SDMA.
 const SDMA0_HW_ID: u16 = 42;
 
 /// The compute units of a shader array that are not fused off. Called at probe only, when nobody
 /// else uses GRBM_GFX_INDEX.
-fn active_cus(regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
-    use gc::{CC_GC_SHADER_ARRAY_CONFIG as Fused, GRBM_GFX_INDEX as Index};
-    let index = Index::INSTANCE_BROADCAST_WRITES.set(
-        Index::SH_INDEX.set(Index::SE_INDEX.set(0, engine), array),
-        1,
-    );
-    regs.write_at(xcc, gc::GRBM_GFX_INDEX, index);
-    let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG)
-        | regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
-    !Fused::INACTIVE_CUS.get(fused)
+fn active_cus(core: &Core, regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
+    let index = core
+        .grbm_array
+        .set(core.grbm_engine.set(core.grbm_instances, engine), array);
+    regs.write_at(xcc, core.grbm_index, index);
+    (core.active_cus)(regs, xcc)
 }
 
 impl Discovery {

@@ -13,9 +13,9 @@ use crate::{
     glue::aperture::Aperture,
     hw::{
         discovery::{
-            checksum, u16_at, u32_at, BinaryHeader, GcInfoV2_1, BINARY_SIGNATURE, GC_TABLE_ID,
-            HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC, TABLE_HARVEST,
-            TABLE_IP,
+            checksum, u16_at, u32_at, BinaryHeader, GcInfoV1_3, GcInfoV2_1, BINARY_SIGNATURE,
+            GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC,
+            TABLE_HARVEST, TABLE_IP,
         },
         regs::Block,
     },
@@ -286,19 +286,64 @@ fn harvest(binary: &[u8], ips: &mut KVec<Ip>) -> Result<(), Reason> {
     Ok(())
 }
 
+/// The GC table: gfx9.4.3 has version 2, gfx11 and gfx12 have version 1.
 fn parse_gc(binary: &[u8]) -> Result<GcInfo, Reason> {
     let bytes = table(binary, TABLE_GC)?.ok_or("no GC table")?;
-    // A table of an older minor version is shorter: what it lacks is zero.
-    let words: [u32; 27] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
-    let info = GcInfoV2_1::read(&words).ok_or("GC table cut short")?;
-    let field = |field| info.get(field) as u32;
-    if field(GcInfoV2_1::TABLE_ID) != GC_TABLE_ID {
+    if u32_at(bytes, 0) != Some(GC_TABLE_ID) {
         return Err("wrong signature of the GC table");
     }
-    if field(GcInfoV2_1::VERSION_MAJOR) != 2 {
-        return Err("unknown version of the GC table");
+    let gc = match u16_at(bytes, 4) {
+        Some(1) => parse_gc_v1(bytes),
+        Some(2) => parse_gc_v2(bytes),
+        _ => return Err("unknown version of the GC table"),
     }
-    let gc = GcInfo {
+    .ok_or("GC table cut short")?;
+    let sane = (1..=8).contains(&gc.shader_engines)
+        && (1..=4).contains(&gc.shader_arrays_per_engine)
+        && (1..=32).contains(&gc.cu_per_array)
+        && (32..=64).contains(&gc.wave_size);
+    if sane {
+        Ok(gc)
+    } else {
+        Err("the GC table has impossible counts")
+    }
+}
+
+fn parse_gc_v1(bytes: &[u8]) -> Option<GcInfo> {
+    // A table of an older minor version is shorter: what it lacks is zero.
+    let words: [u32; 41] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let info = GcInfoV1_3::read(&words)?;
+    let field = |field| info.get(field) as u32;
+    // A WGP is two compute units, which share SQCs.
+    let wgps =
+        field(GcInfoV1_3::NUM_WGP0_PER_SA).checked_add(field(GcInfoV1_3::NUM_WGP1_PER_SA))?;
+    Some(GcInfo {
+        shader_engines: field(GcInfoV1_3::NUM_SE),
+        shader_arrays_per_engine: field(GcInfoV1_3::NUM_SA_PER_SE),
+        cu_per_array: wgps.checked_mul(2)?,
+        wave_size: field(GcInfoV1_3::WAVE_SIZE),
+        waves_per_simd: field(GcInfoV1_3::MAX_WAVES_PER_SIMD),
+        max_scratch_slots_per_cu: field(GcInfoV1_3::MAX_SCRATCH_SLOTS_PER_CU),
+        lds_kib: field(GcInfoV1_3::LDS_SIZE),
+        tccs: field(GcInfoV1_3::NUM_GL2C),
+        tcp_kib: field(GcInfoV1_3::TCP_SIZE_PER_CU).max(field(GcInfoV1_3::TCP_L1_SIZE)),
+        cu_per_sqc: if field(GcInfoV1_3::NUM_SQC_PER_WGP) > 1 {
+            1
+        } else {
+            2
+        },
+        sqc_inst_kib: field(GcInfoV1_3::L1_INSTRUCTION_CACHE_SIZE_PER_SQC),
+        sqc_data_kib: field(GcInfoV1_3::L1_DATA_CACHE_SIZE_PER_SQC),
+        tcc_kib: field(GcInfoV1_3::TCC_SIZE),
+    })
+}
+
+fn parse_gc_v2(bytes: &[u8]) -> Option<GcInfo> {
+    // As above.
+    let words: [u32; 27] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let info = GcInfoV2_1::read(&words)?;
+    let field = |field| info.get(field) as u32;
+    Some(GcInfo {
         shader_engines: field(GcInfoV2_1::NUM_SE),
         shader_arrays_per_engine: field(GcInfoV2_1::NUM_SH_PER_SE),
         cu_per_array: field(GcInfoV2_1::NUM_CU_PER_SH),
@@ -312,14 +357,5 @@ fn parse_gc(binary: &[u8]) -> Result<GcInfo, Reason> {
         sqc_inst_kib: field(GcInfoV2_1::INSTRUCTION_CACHE_SIZE_PER_SQC),
         sqc_data_kib: field(GcInfoV2_1::SCALAR_DATA_CACHE_SIZE_PER_SQC),
         tcc_kib: field(GcInfoV2_1::TCC_SIZE),
-    };
-    let sane = (1..=8).contains(&gc.shader_engines)
-        && (1..=4).contains(&gc.shader_arrays_per_engine)
-        && (1..=32).contains(&gc.cu_per_array)
-        && (32..=64).contains(&gc.wave_size);
-    if sane {
-        Ok(gc)
-    } else {
-        Err("the GC table has impossible counts")
-    }
+    })
 }

@@ -35,8 +35,6 @@ const PAGE_DOORBELLS: u32 = 512;
 pub(crate) const KIQ: u32 = 0;
 /// Word of HIQ's: the first of the kernel's second page, where KFD's own kernel page lies.
 pub(crate) const HIQ: u32 = 1024;
-/// Word of the interrupt ring's (`AMDGPU_DOORBELL_LAYOUT1_IH`).
-pub(crate) const IH: u32 = 0x1a0 << 1;
 /// 64-bit doorbells from one XCC's kernel queues to the next's (`..._LAYOUT1_XCC_RANGE`).
 pub(crate) const XCC_RANGE: u32 = 0x20;
 /// Last 64-bit doorbell of the user queues of a page (`..._LAYOUT1_USERQUEUE_END`).

@@ -15,7 +15,6 @@ use crate::{
     glue::{self, aperture::Aperture},
     gmc::{gart::Gart, Layout},
     gpu::{self, Hw, Parts, Running},
-    hw::regs::{gc_9_4_3 as gc, Block},
     regs::{Mmio, Regs},
 };
 use kernel::{
@@ -83,6 +82,9 @@ kernel::pci_device_table!(
         (pci::DeviceId::from_id(pci::Vendor::ATI, 0x74a2), ()),
         (pci::DeviceId::from_id(pci::Vendor::ATI, 0x74a8), ()),
         (pci::DeviceId::from_id(pci::Vendor::ATI, 0x74a9), ()),
+        // Navi 48.
+        (pci::DeviceId::from_id(pci::Vendor::ATI, 0x7550), ()),
+        (pci::DeviceId::from_id(pci::Vendor::ATI, 0x7551), ()),
     ]
 );
 
@@ -167,8 +169,8 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_mask_and_coherent(kernel::dma::DmaMask::try_new(family.dma_bits)?)? };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
-    let regs = Regs::new(dev, mmio, discovery)?;
-    check_firmware(pdev, &regs)?;
+    let regs = Regs::new(dev, family, mmio, discovery)?;
+    (family.core.check_firmware)(dev, &regs)?;
 
     let vram = Vram::new(
         Devres::new(dev, aperture)?,
@@ -176,7 +178,7 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
         vram_size,
         visible,
     )?;
-    let layout = Layout::read(&regs, vram_size).inspect_err(|_| {
+    let layout = Layout::read(family.gmc, &regs, vram_size).inspect_err(|_| {
         dev_err!(
             pdev,
             "the memory controller places VRAM where no room is left for the GART\n"
@@ -230,22 +232,4 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<u64> {
         return Err(ENODEV);
     }
     Ok(u64::from(mib) << 20)
-}
-
-/// Do the command processors run?
-fn check_firmware(pdev: &pci::Device<Core<'_>>, regs: &Regs) -> Result {
-    use gc::CP_MEC_CNTL as F;
-    for xcc in regs.instances(Block::Gc) {
-        let cntl = regs.read_at(xcc, gc::CP_MEC_CNTL);
-        if F::MEC_ME1_HALT.get(cntl) == 1 {
-            dev_err!(
-                pdev,
-                "the GPU is cold: the compute firmware of XCC {} is halted (CP_MEC_CNTL is {:#x}); load it with another driver first\n",
-                xcc,
-                cntl
-            );
-            return Err(ENODEV);
-        }
-    }
-    Ok(())
 }

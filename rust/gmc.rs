@@ -8,12 +8,12 @@
 //! are handed out by the scheduler's firmware.
 //!
 //! Two kinds of hub translate: each XCC has a graphics hub, each base die a multimedia hub, used
-//! by SDMA and the interrupt handler. Both are set up alike ([`hub`]), as `gfxhub_v1_2.c` and
-//! `mmhub_v1_8.c` do.
+//! by SDMA and the interrupt handler. Both are set up alike ([`hub`]); what differs between chips
+//! is in [`Hal`].
 
 use crate::{
     gpu::Hw,
-    hw::regs::{hdp_4_4_2 as hdp, mmhub_1_8_0 as mm},
+    hw::regs::{Bits, Reg},
     regs::Regs,
     upcall::VmFault,
 };
@@ -22,13 +22,38 @@ use kernel::{prelude::*, sync::Arc};
 pub(crate) mod gart;
 mod hub;
 pub(crate) mod tlb;
+pub(crate) mod v12;
+pub(crate) mod v9;
+
+/// Where the GART goes (`AMDGPU_GART_PLACEMENT_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placement {
+    /// Below or above VRAM, where there is less room that still suffices.
+    BestFit,
+    /// At address 0.
+    Low,
+}
+
+/// What differs between chips.
+pub(crate) struct Hal {
+    /// Kinds of hubs: the graphics ones first.
+    hubs: &'static [&'static hub::table::Table],
+    /// Where VRAM appears in address space 0, and what page table entries add; units of 16 MiB.
+    fb_location: (Reg, Bits),
+    fb_offset: Reg,
+    gart: Placement,
+    /// Flags of the GART's entries.
+    gart_flags: u64,
+    /// What is set up before the hubs.
+    prepare: fn(&Hw),
+    /// The process that has an address space now.
+    pasid_of: fn(&Regs, u32) -> Option<u32>,
+}
 
 /// Size of the GART, as `gmc_v9_0_mc_init` chooses it.
 const GART_SIZE: u64 = 512 << 20;
 /// Below the hole of non-canonical addresses (`AMDGPU_GMC_HOLE_START`).
 const HOLE_START: u64 = 0x8000_0000_0000;
-/// Bit of HDP_MISC_CNTL (`hdp_4_0_sh_mask.h`; the header of 4.4.2 has no fields of it).
-const HDP_FLUSH_INVALIDATE_CACHE: u32 = 1;
 const FOUR_GIB: u64 = 4 << 30;
 
 /// Addresses in address space 0, and of VRAM in page tables.
@@ -45,15 +70,16 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Reads where firmware put VRAM, and places the GART as `amdgpu_gmc_gart_location` does.
-    pub(crate) fn read(regs: &Regs, vram_size: u64) -> Result<Self> {
-        let base = mm::MC_VM_FB_LOCATION_BASE::FB_BASE.get(regs.read(mm::MC_VM_FB_LOCATION_BASE));
+    pub(crate) fn read(hal: &Hal, regs: &Regs, vram_size: u64) -> Result<Self> {
+        let (location, base) = hal.fb_location;
+        let base = base.get(regs.read(location));
         let fb_start = u64::from(base) << 24;
         let fb_end = fb_start
             .checked_add(vram_size)
             .ok_or(EINVAL)?
             .checked_sub(1)
             .ok_or(EINVAL)?;
-        let vram_base = u64::from(regs.read(crate::hw::regs::gc_9_4_3::MC_VM_FB_OFFSET)) << 24;
+        let vram_base = u64::from(regs.read(hal.fb_offset)) << 24;
         let before = fb_start;
         let after_start = (fb_end + 1)
             .checked_next_multiple_of(FOUR_GIB)
@@ -62,11 +88,12 @@ impl Layout {
         if GART_SIZE > before.max(after) {
             return Err(EINVAL);
         }
-        let start = if (before >= GART_SIZE && before < after) || after < GART_SIZE {
-            0
-        } else {
-            HOLE_START - GART_SIZE
+        let low = match hal.gart {
+            Placement::BestFit => (before >= GART_SIZE && before < after) || after < GART_SIZE,
+            Placement::Low if before < GART_SIZE => return Err(EINVAL),
+            Placement::Low => true,
         };
+        let start = if low { 0 } else { HOLE_START - GART_SIZE };
         let gart_start = start / FOUR_GIB * FOUR_GIB;
         Ok(Self {
             fb_start,
@@ -90,7 +117,12 @@ impl Layout {
 
 /// Lets page faults of processes raise interrupts, or not.
 pub(crate) fn set_fault_interrupts(hw: &Hw, on: bool) {
-    hub::set_fault_interrupts(&hw.regs, on);
+    hub::set_fault_interrupts(hw, on);
+}
+
+/// How faults of processes are handled, as firmware wants to be told.
+pub(crate) fn process_context_control(hw: &Hw) -> u32 {
+    hub::process_context_control(hw)
 }
 
 /// Logs a page fault, and readies the hub to report the next.
@@ -116,17 +148,9 @@ pub(crate) struct Enabled(Arc<Hw>);
 impl Enabled {
     /// Sets up the hubs and the GART, in the order of `gmc_v9_0_hw_init`.
     pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
-        let regs = &hw.regs;
-        regs.update_at(0, hdp::HDP_MISC_CNTL, |old| {
-            old | HDP_FLUSH_INVALIDATE_CACHE
-        });
-        regs.write(hdp::HDP_NONSURFACE_BASE, (hw.layout.fb_start >> 8) as u32);
-        regs.write(
-            hdp::HDP_NONSURFACE_BASE_HI,
-            (hw.layout.fb_start >> 40) as u32,
-        );
+        (hw.chip.family.gmc.prepare)(hw);
         hw.flush_hdp();
-        hub::set_fault_defaults(regs);
+        hub::set_fault_defaults(hw);
         let enabled = Self(hw.clone());
         hub::enable(hw);
         // Linux flushes before: but until the engines know their address range, nothing happens.
@@ -137,7 +161,7 @@ impl Enabled {
 
 impl Drop for Enabled {
     fn drop(&mut self) {
-        hub::disable(&self.0.regs);
+        hub::disable(&self.0);
         // Nothing translates addresses of processes any more: what an unanswered request left
         // behind can be freed.
         self.0.release_kept();

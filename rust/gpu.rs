@@ -3,7 +3,7 @@
 //! A GPU that is up.
 //!
 //! Two layers. [`Hw`] is what memory and address spaces need: registers, VRAM, GART, doorbells,
-//! KIQ. [`Gpu`] is `Hw` with the scheduler on top, and is what the user half holds. Buffer
+//! firmware that flushes TLBs. [`Gpu`] is `Hw` with the scheduler on top, and is what the user half holds. Buffer
 //! objects, VMs and queues hold an `Arc<Hw>`, never an `Arc<Gpu>`, so that nothing the scheduler
 //! owns leads back to it.
 //!
@@ -13,10 +13,10 @@
 //! [`Running`] is the hardware's side: guards whose order is the order of teardown.
 
 use crate::{
-    chip::{ChipInfo, SchedulerKind},
+    chip::ChipInfo,
     doorbell::Slice,
     driver::PciInfo,
-    gmc, ih, ring,
+    gmc, ih,
     sched::{self, Scheduler},
     upcall,
 };
@@ -32,7 +32,7 @@ use kernel::{
 
 mod hash;
 mod hw;
-mod nbio;
+pub(crate) mod nbio;
 mod registry;
 
 pub(crate) use hw::{Hw, Parts, REMAP_OFFSET};
@@ -153,7 +153,6 @@ impl Gpu {
 pub(crate) struct Running {
     _listed: Listed,
     _scheduler: sched::Started,
-    _kiq: ring::Started,
     _ih: ih::Enabled,
     _gmc: gmc::Enabled,
     _nbio: nbio::Enabled,
@@ -175,9 +174,7 @@ pub(crate) fn start(
 ) -> Result<Running> {
     let nbio = nbio::Enabled::new(&hw);
     let gmc = gmc::Enabled::new(&hw)?;
-    let scheduler = match hw.chip.family.scheduler {
-        SchedulerKind::Cpsch => sched::cpsch(&hw)?,
-    };
+    let scheduler = (hw.chip.family.scheduler)(&hw)?;
     let id = registry::unique(hash::gpu_id(&pci, &hw.chip));
     let gpu = Arc::new(
         Gpu {
@@ -190,13 +187,11 @@ pub(crate) fn start(
         GFP_KERNEL,
     )?;
     let ih = ih::Enabled::new(pdev, &gpu)?;
-    let kiq = ring::Started::new(&hw)?;
     let scheduler = sched::Started::new(&gpu, scheduler)?;
     let listed = Listed::new(&gpu)?;
     Ok(Running {
         _listed: listed,
         _scheduler: scheduler,
-        _kiq: kiq,
         _ih: ih,
         _gmc: gmc,
         _nbio: nbio,

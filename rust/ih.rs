@@ -6,19 +6,18 @@
 //! its write pointer (to memory as well), then raises the MSI. The hard handler only queues a
 //! work item; that walks the ring up to the write pointer, tells the user half by way of
 //! [`crate::upcall`], and hands the room back by ringing IH's doorbell. Set-up follows
-//! `vega20_ih.c` for version 4.4.2.
+//! `vega20_ih.c` and `ih_v7_0.c`; what differs between them is in [`Hal`].
 //!
 //! Entries are the device's: everything in them is checked before use.
 
 use crate::{
     bo::kernel_mem::Words,
-    doorbell,
     glue::workqueue::WorkQueue,
     gmc,
     gpu::{Gpu, Hw},
     hw::{
-        ih::{client, source, Entry, ENTRY_SIZE},
-        regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, Block},
+        ih::{source, Entry, ENTRY_SIZE},
+        regs::{Bits, Block, Reg},
     },
     ring::{self, Slot},
     upcall::{self, Pasid, QueueError, VmFault},
@@ -33,13 +32,49 @@ use kernel::{
     workqueue::{impl_has_work, Work, WorkItem},
 };
 
+pub(crate) mod v4_4;
+pub(crate) mod v7_0;
+
+/// What differs between chips.
+pub(crate) struct Hal {
+    cntl: Reg,
+    /// Fields and values of IH_RB_CNTL for a ring at bus addresses, but for its size.
+    cntl_values: &'static [(Bits, u32)],
+    cntl_on: &'static [Bits],
+    cntl_interrupt: Bits,
+    cntl_size: Bits,
+    cntl_clear: Bits,
+    /// What is set when the ring is turned on or off.
+    toggle: &'static [(Bits, u32)],
+    /// The overflow flag is cleared by an edge when the ring is turned on.
+    toggle_clears: bool,
+    rptr: Reg,
+    wptr: Reg,
+    wptr_overflow: Bits,
+    base: Reg,
+    base_high: Reg,
+    wptr_addr_low: Reg,
+    wptr_addr_high: Reg,
+    /// Register that enables the doorbell, and its value.
+    doorbell_rptr: (Reg, u32),
+    /// Word of the doorbell on the BAR.
+    doorbell: u32,
+    /// Fields of other registers that are set before the ring.
+    before: &'static [(Reg, Bits, u32)],
+    /// And after.
+    after: &'static [(Reg, Bits, u32)],
+    /// What an entry is about, for clients that number things in their own way.
+    is_fault: fn(u8, u8) -> bool,
+    is_processor: fn(u8) -> bool,
+    /// The number that a shader's message carries, if it is one.
+    shader_message: fn(u8, u8, u32, u32) -> Option<u32>,
+}
+
 /// `IH_RING_SIZE`.
 const RING_BYTES: usize = 256 << 10;
 const ENTRY_WORDS: usize = ENTRY_SIZE / 4;
 /// Entries handled before the room is handed back.
 const BATCH: usize = 32;
-/// `SOC15_IH_CLIENTID_SE0SH` to `SE3SH` are consecutive.
-const SHADER_ENGINES: u8 = 4;
 
 /// The ring's memory and where reading stands.
 struct Ring {
@@ -162,101 +197,76 @@ impl Drop for Enabled {
 
 /// `vega20_ih_toggle_ring_interrupts`.
 fn toggle(hw: &Hw, on: bool) {
-    use oss::IH_RB_CNTL as F;
-    let regs = &hw.regs;
-    let mut cntl = regs.read(oss::IH_RB_CNTL);
-    cntl = F::RB_ENABLE.set(cntl, u32::from(on));
-    cntl = F::RB_GPU_TS_ENABLE.set(cntl, 1);
-    if on {
-        // The overflow flag is cleared by an edge.
-        cntl = F::WPTR_OVERFLOW_CLEAR.set(cntl, 0);
-        regs.write(oss::IH_RB_CNTL, cntl);
-        cntl = F::WPTR_OVERFLOW_CLEAR.set(cntl, 1);
-        regs.write(oss::IH_RB_CNTL, cntl);
-        cntl = F::WPTR_OVERFLOW_CLEAR.set(cntl, 0);
+    let (regs, hal) = (&hw.regs, hw.chip.family.ih);
+    let set = |start: u32, fields: &[(Bits, u32)]| {
+        fields
+            .iter()
+            .fold(start, |value, (field, bits)| field.set(value, *bits))
+    };
+    let mut cntl = hal
+        .cntl_on
+        .iter()
+        .fold(regs.read(hal.cntl), |value, field| {
+            field.set(value, u32::from(on))
+        });
+    cntl = set(cntl, hal.toggle);
+    if on && hal.toggle_clears {
+        for edge in [0, 1] {
+            cntl = hal.cntl_clear.set(cntl, edge);
+            regs.write(hal.cntl, cntl);
+        }
+        cntl = hal.cntl_clear.set(cntl, 0);
     }
-    cntl = F::ENABLE_INTR.set(cntl, u32::from(on));
-    regs.write(oss::IH_RB_CNTL, cntl);
+    regs.write(hal.cntl, hal.cntl_interrupt.set(cntl, u32::from(on)));
     if !on {
-        regs.write(oss::IH_RB_RPTR, 0);
-        regs.write(oss::IH_RB_WPTR, 0);
+        regs.write(hal.rptr, 0);
+        regs.write(hal.wptr, 0);
     }
 }
 
 /// `vega20_ih_irq_init`, ring 0 only: rings 1 and 2 carry retry faults and overflow.
 fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
-    use oss::{IH_CHICKEN as Chicken, IH_DOORBELL_RPTR as Bell, IH_RB_CNTL as F};
-    let regs = &hw.regs;
+    let (regs, hal, nbio) = (&hw.regs, hw.chip.family.ih, hw.chip.family.nbio);
     toggle(hw, false);
-    // `nbio_v7_9_ih_control`.
-    regs.write(
-        nbio::BIF_BX0_INTERRUPT_CNTL2,
-        (hw.dummy_page.bus() >> 8) as u32,
-    );
-    regs.set(
-        nbio::BIF_BX0_INTERRUPT_CNTL,
-        nbio::BIF_BX0_INTERRUPT_CNTL::IH_DUMMY_RD_OVERRIDE,
-        0,
-    );
-    regs.set(
-        nbio::BIF_BX0_INTERRUPT_CNTL,
-        nbio::BIF_BX0_INTERRUPT_CNTL::IH_REQ_NONSNOOP_EN,
-        0,
-    );
-    regs.set(oss::IH_CHICKEN, Chicken::MC_SPACE_GPA_ENABLE, 1);
+    // `ih_control` of NBIO.
+    regs.write(nbio.interrupt_dummy, (hw.dummy_page.bus() >> 8) as u32);
+    let (cntl, values) = nbio.interrupt_cntl;
+    for &(field, value) in values {
+        regs.set(cntl, field, value);
+    }
+    for &(reg, field, value) in hal.before {
+        regs.set(reg, field, value);
+    }
 
-    regs.write(oss::IH_RB_BASE, (bus >> 8) as u32);
-    regs.write(oss::IH_RB_BASE_HI, (bus >> 40) as u32 & 0xff);
+    regs.write(hal.base, (bus >> 8) as u32);
+    regs.write(hal.base_high, (bus >> 40) as u32 & 0xff);
     let size = (RING_BYTES / 4).ilog2();
-    let cntl = [
-        // Bus addresses.
-        (F::MC_SPACE, 1),
-        (F::WPTR_OVERFLOW_CLEAR, 1),
-        (F::WPTR_OVERFLOW_ENABLE, 1),
-        (F::RB_SIZE, size),
-        (F::WPTR_WRITEBACK_ENABLE, 1),
-        (F::MC_SNOOP, 1),
-        (F::MC_RO, 0),
-        (F::MC_VMID, 0),
-        // With MSI.
-        (F::RPTR_REARM, 1),
-    ]
-    .iter()
-    .fold(regs.read(oss::IH_RB_CNTL), |value, (field, bits)| {
-        field.set(value, *bits)
-    });
-    regs.write(oss::IH_RB_CNTL, cntl);
-    regs.write(oss::IH_RB_WPTR_ADDR_LO, wptr_bus as u32);
-    regs.write(oss::IH_RB_WPTR_ADDR_HI, (wptr_bus >> 32) as u32 & 0xffff);
-    regs.write(oss::IH_RB_WPTR, 0);
-    regs.write(oss::IH_RB_RPTR, 0);
-    regs.write(
-        oss::IH_DOORBELL_RPTR,
-        Bell::ENABLE.set(Bell::OFFSET.set(0, doorbell::IH), 1),
-    );
-
-    // `nbio_v7_9_ih_doorbell_range`.
-    use nbio::{DOORBELL0_CTRL_ENTRY_0 as Range, S2A_DOORBELL_ENTRY_1_CTRL as Port};
-    const SIZE: u32 = 8;
-    let range = Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.set(
-        Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, doorbell::IH),
-        SIZE,
-    );
-    let port =
-        Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1), SIZE);
-    regs.write(nbio::DOORBELL0_CTRL_ENTRY_0, range);
-    regs.write(nbio::S2A_DOORBELL_ENTRY_3_CTRL, port);
+    let cntl = hal
+        .cntl_values
+        .iter()
+        .fold(regs.read(hal.cntl), |value, (field, bits)| {
+            field.set(value, *bits)
+        });
+    let cntl = hal.cntl_size.set(cntl, size);
+    regs.write(hal.cntl, cntl);
+    regs.write(hal.wptr_addr_low, wptr_bus as u32);
+    regs.write(hal.wptr_addr_high, (wptr_bus >> 32) as u32 & 0xffff);
+    regs.write(hal.wptr, 0);
+    regs.write(hal.rptr, 0);
+    regs.write(hal.doorbell_rptr.0, hal.doorbell_rptr.1);
+    for &(reg, value) in nbio.interrupt_routes {
+        regs.write(reg, value);
+    }
+    for &(reg, field, value) in hal.after {
+        regs.set(reg, field, value);
+    }
 }
 
 /// Interrupts of the command processors' pipes: end of pipe and bad opcodes
-/// (`kgd_gfx_v9_init_interrupts`).
+/// (`init_interrupts` of KFD).
 fn cp_interrupts(hw: &Hw, on: bool) {
-    use gc::CP_INT_CNTL_RING0 as F;
-    let value = if on {
-        F::TIME_STAMP_INT_ENABLE.mask() | F::OPCODE_ERROR_INT_ENABLE.mask()
-    } else {
-        0
-    };
+    let (reg, wanted) = hw.chip.family.core.pipe_interrupts;
+    let value = if on { wanted } else { 0 };
     for xcc in hw.regs.instances(Block::Gc) {
         for pipe in 0..hw.chip.family.mec_pipes {
             let slot = Slot {
@@ -264,9 +274,7 @@ fn cp_interrupts(hw: &Hw, on: bool) {
                 pipe,
                 queue: 0,
             };
-            ring::select(hw, xcc, slot, |regs| {
-                regs.write_at(xcc, gc::CPC_INT_CNTL, value)
-            });
+            ring::select(hw, xcc, slot, |regs| regs.write_at(xcc, reg, value));
         }
     }
 }
@@ -304,36 +312,35 @@ impl Handler {
             count += 1;
         }
         if count > 0 {
-            self.gpu
-                .hw()
-                .doorbells
-                .ring32(doorbell::IH, ring.rptr as u32);
+            let hw = self.gpu.hw();
+            hw.doorbells
+                .ring32(hw.chip.family.ih.doorbell, ring.rptr as u32);
         }
         Ok(count)
     }
 
     /// `vega20_ih_get_wptr`.
     fn write_pointer(&self, ring: &mut Ring) -> Result<usize> {
-        use oss::{IH_RB_CNTL as Cntl, IH_RB_WPTR as F};
-        let regs = &self.gpu.hw().regs;
+        let hw = self.gpu.hw();
+        let (regs, hal) = (&hw.regs, hw.chip.family.ih);
         let mut wptr = ring.wptr.read(0)?;
         // Entries are read after the pointer that covers them.
         kernel::sync::barrier::smp_rmb();
-        if F::RB_OVERFLOW.get(wptr) == 1 {
-            wptr = regs.read(oss::IH_RB_WPTR);
+        if hal.wptr_overflow.get(wptr) == 1 {
+            wptr = regs.read(hal.wptr);
             if wptr == u32::MAX {
                 self.gpu.alive()?;
             }
-            if F::RB_OVERFLOW.get(wptr) == 1 {
-                wptr = F::RB_OVERFLOW.set(wptr, 0);
+            if hal.wptr_overflow.get(wptr) == 1 {
+                wptr = hal.wptr_overflow.set(wptr, 0);
                 // The oldest entry that was not overwritten.
                 ring.rptr = (wptr as usize + ENTRY_SIZE) % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE;
                 dev_warn!(
                     self.gpu.device(),
                     "the interrupt ring overflowed; events were lost\n"
                 );
-                regs.set(oss::IH_RB_CNTL, Cntl::WPTR_OVERFLOW_CLEAR, 1);
-                regs.set(oss::IH_RB_CNTL, Cntl::WPTR_OVERFLOW_CLEAR, 0);
+                regs.set(hal.cntl, hal.cntl_clear, 1);
+                regs.set(hal.cntl, hal.cntl_clear, 0);
             }
         }
         Ok(wptr as usize % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE)
@@ -349,27 +356,24 @@ impl Handler {
         };
         let Some(sink) = upcall::sink() else { return };
         let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
-        match (client_id, source_id) {
-            (client::GRBM_CP, source::CP_EOP) => sink.signal(&self.gpu, pasid, data0, 32),
-            (client::GRBM_CP, source::CP_BAD_OPCODE) => sink.queue_error(
-                &self.gpu,
-                &QueueError {
-                    pasid,
-                    doorbell_id: data0 & 0x3ff,
-                    code: data0 >> 10 & 0xffff,
-                },
-            ),
-            (id, source::SQ_MESSAGE)
-                if (client::SE0SH..client::SE0SH + SHADER_ENGINES).contains(&id) =>
-            {
-                // 24 bits of a shader's message (`KFD_CONTEXT_ID_GET_SQ_INT_DATA`).
-                let data = data0 & 0xfff | data0 >> 16 & 0xf000 | (data1 & 0xff) << 16;
-                sink.signal(&self.gpu, pasid, data, 24);
+        let hal = self.gpu.chip().family.ih;
+        if (hal.is_fault)(client_id, source_id) {
+            self.fault(pasid, field(Entry::RING_ID), data0, data1);
+        } else if let Some(data) = (hal.shader_message)(client_id, source_id, data0, data1) {
+            sink.signal(&self.gpu, pasid, data, 24);
+        } else if (hal.is_processor)(client_id) {
+            match source_id {
+                source::CP_EOP => sink.signal(&self.gpu, pasid, data0, 32),
+                source::CP_BAD_OPCODE => sink.queue_error(
+                    &self.gpu,
+                    &QueueError {
+                        pasid,
+                        doorbell_id: data0 & 0x3ff,
+                        code: data0 >> 10 & 0xffff,
+                    },
+                ),
+                _ => {}
             }
-            (client::UTCL2 | client::VMC | client::VMC1, source::VM_FAULT) => {
-                self.fault(pasid, field(Entry::RING_ID), data0, data1)
-            }
-            _ => {}
         }
     }
 
@@ -381,7 +385,7 @@ impl Handler {
             va,
             not_present: ring_id & 0x08 != 0,
             write: ring_id & 0x20 != 0,
-            // gfx942 doesn't tell.
+            // Not told.
             execute: false,
         };
         gmc::report_fault(self.gpu.hw(), &fault);

@@ -2,300 +2,35 @@
 
 //! MQDs: the image of a queue that the firmware loads into a hardware queue.
 //!
-//! Each is built by one expression that names every word that isn't zero. Sources: Linux,
-//! `kfd_mqd_manager_v9.c` for user queues and HIQ, `gfx_v9_4_3_xcc_mqd_init` for KIQ.
-//!
-//! A user queue has one MQD for each XCC, in VRAM, each followed by its control stack: so
-//! [`stride`] apart. XCC 0 reports the read pointer for all.
+//! Each is built by one expression that names every word that isn't zero; which words there are
+//! differs between generations, so each has a file and a [`Hal`]. A user queue has one MQD for
+//! each XCC, in VRAM, a [`Hal::stride`] apart.
 
-use crate::{
-    chip::ChipInfo,
-    doorbell::Doorbell,
-    hw::{
-        mqd::{v9::ComputeMqd as M, COMPUTE_HEADER},
-        regs::gc_9_4_3 as gc,
-    },
-    regs::Regs,
-    ring::Ring,
-    sched::{Format, QueueSpec},
-};
+use crate::{chip::ChipInfo, doorbell::Doorbell, sched::QueueSpec};
 use kernel::prelude::*;
 
-/// Bytes of an MQD with what follows it (`struct v9_mqd_allocation`), a page.
-pub(crate) const ALLOCATION: u64 = 4096;
-/// Byte offset of the words with the dynamic CU and RB masks there.
-pub(crate) const DYNAMIC_CU_MASK_OFFSET: u64 = 2048 + 8;
+pub(crate) mod v12;
+pub(crate) mod v9;
+
+/// The words of an MQD.
+pub(crate) type Image = [u32; 512];
+
 /// All compute units.
 const ALL: u64 = 0xffff_ffff;
 
-/// The HQD registers that KIQ's MQD keeps: what firmware left there, but for some fields.
-pub(crate) struct Left {
-    eop_control: u32,
-    doorbell_control: u32,
-    mqd_control: u32,
-    pq_control: u32,
-    rptr: u32,
-    persistent_state: u32,
-    ib_control: u32,
-    quantum: u32,
+/// MQDs of user queues of a generation.
+pub(crate) trait Hal: Sync {
+    /// Bytes from one XCC's MQD to the next's, with what firmware keeps between them.
+    fn stride(&self, ctl_stack_size: u32) -> Result<u64>;
+
+    /// The MQD of one XCC.
+    fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
+
+    /// What may change when a queue that has run is updated: first words and widths in bits.
+    fn updated(&self) -> &'static [(usize, u8)];
 }
 
-impl Left {
-    /// Reads them from the selected HQD.
-    pub(crate) fn read(regs: &Regs, xcc: u8) -> Self {
-        let read = |reg| regs.read_at(xcc, reg);
-        Self {
-            eop_control: read(gc::CP_HQD_EOP_CONTROL),
-            doorbell_control: read(gc::CP_HQD_PQ_DOORBELL_CONTROL),
-            mqd_control: read(gc::CP_MQD_CONTROL),
-            pq_control: read(gc::CP_HQD_PQ_CONTROL),
-            rptr: read(gc::CP_HQD_PQ_RPTR),
-            persistent_state: read(gc::CP_HQD_PERSISTENT_STATE),
-            ib_control: read(gc::CP_HQD_IB_CONTROL),
-            quantum: read(gc::CP_HQD_QUANTUM),
-        }
-    }
-}
-
-/// What a kernel queue's MQD is made of.
-pub(crate) struct KernelQueue<'a> {
-    pub(crate) mqd_addr: u64,
-    pub(crate) ring: &'a Ring,
-    pub(crate) eop_addr: u64,
-    pub(crate) eop_bytes: u32,
-}
-
-/// log2 of a size in words, less one: how rings and EOP buffers say how large they are.
-fn words_log2(bytes: u64) -> u32 {
-    (bytes / 4).max(2).ilog2() - 1
-}
-
-/// KIQ's MQD.
-pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
-    use gc::{
-        CP_HQD_EOP_CONTROL as Eop, CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State,
-        CP_HQD_PQ_CONTROL as Pq, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_HQD_QUANTUM as Quantum,
-        CP_MQD_CONTROL as Control,
-    };
-    let ring = queue.ring;
-    let set = |start: u32, fields: &[(crate::hw::regs::Bits, u32)]| {
-        u64::from(
-            fields
-                .iter()
-                .fold(start, |value, (field, bits)| field.set(value, *bits)),
-        )
-    };
-    M::zeroed()
-        .with(M::HEADER, u64::from(COMPUTE_HEADER))
-        .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
-        .with(M::COMPUTE_MISC_RESERVED, 3)
-        .with(
-            M::DYNAMIC_CU_MASK_ADDR,
-            queue.mqd_addr + DYNAMIC_CU_MASK_OFFSET,
-        )
-        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr >> 8)
-        .with(
-            M::CP_HQD_EOP_CONTROL,
-            set(
-                left.eop_control,
-                &[(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()))],
-            ),
-        )
-        .with(
-            M::CP_HQD_PQ_DOORBELL_CONTROL,
-            set(
-                left.doorbell_control,
-                &[
-                    (Bell::DOORBELL_OFFSET, ring.doorbell()),
-                    (Bell::DOORBELL_EN, 1),
-                    (Bell::DOORBELL_SOURCE, 0),
-                    (Bell::DOORBELL_HIT, 0),
-                ],
-            ),
-        )
-        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr)
-        .with(
-            M::CP_MQD_CONTROL,
-            set(left.mqd_control, &[(Control::VMID, 0)]),
-        )
-        .with(M::CP_HQD_PQ_BASE, ring.ring_addr() >> 8)
-        .with(
-            M::CP_HQD_PQ_CONTROL,
-            set(
-                left.pq_control,
-                &[
-                    (Pq::QUEUE_SIZE, words_log2(ring.bytes() as u64)),
-                    // Linux shifts the value out of the field.
-                    (Pq::RPTR_BLOCK_SIZE, 0),
-                    (Pq::UNORD_DISPATCH, 0),
-                    (Pq::ROQ_PQ_IB_FLIP, 0),
-                    (Pq::PRIV_STATE, 1),
-                    (Pq::KMD_QUEUE, 1),
-                ],
-            ),
-        )
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr())
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr())
-        .with(M::CP_HQD_PQ_RPTR, left.rptr.into())
-        .with(
-            M::CP_HQD_PERSISTENT_STATE,
-            set(left.persistent_state, &[(State::PRELOAD_SIZE, 0x53)]),
-        )
-        .with(
-            M::CP_HQD_IB_CONTROL,
-            set(left.ib_control, &[(Ib::MIN_IB_AVAIL_SIZE, 3)]),
-        )
-        .with(
-            M::CP_HQD_QUANTUM,
-            set(
-                left.quantum,
-                &[
-                    (Quantum::QUANTUM_EN, 1),
-                    (Quantum::QUANTUM_SCALE, 1),
-                    (Quantum::QUANTUM_DURATION, 1),
-                ],
-            ),
-        )
-        .with(M::CP_HQD_ACTIVE, 1)
-}
-
-/// Words that user queues and HIQ have in common (`init_mqd` and `update_mqd`).
-struct Common {
-    mqd_addr: u64,
-    pq_base: u64,
-    pq_bytes: u64,
-    rptr: u64,
-    wptr: u64,
-    eop: u64,
-    eop_bytes: u32,
-    doorbell: u32,
-    priority: u8,
-}
-
-/// `pipe_priority_map`: low, medium or high.
-fn pipe_priority(priority: u8) -> u64 {
-    match priority {
-        0..=6 => 0,
-        7..=10 => 1,
-        _ => 2,
-    }
-}
-
-/// `eop_control`: at most 0xff entries, since the count of an engine has 8 bits.
-fn eop_control(bytes: u32) -> u64 {
-    match bytes {
-        0..=7 => 0,
-        _ => u64::from((bytes / 8).next_power_of_two().ilog2().min(0xa)),
-    }
-}
-
-impl Common {
-    fn build(&self) -> M {
-        use gc::{
-            CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State, CP_HQD_PQ_CONTROL as Pq,
-            CP_HQD_QUANTUM as Quantum, CP_MQD_CONTROL as Control,
-        };
-        M::zeroed()
-            .with(M::HEADER, u64::from(COMPUTE_HEADER))
-            .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
-            // On gfx942 these four words have other meanings for AQL queues; see `user`.
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-            .with(
-                M::CP_HQD_PERSISTENT_STATE,
-                State::PRELOAD_SIZE
-                    .set(State::PRELOAD_REQ.mask(), 0x53)
-                    .into(),
-            )
-            .with(
-                M::CP_HQD_PQ_CONTROL,
-                Pq::QUEUE_SIZE
-                    .set(
-                        Pq::RPTR_BLOCK_SIZE.set(Pq::UNORD_DISPATCH.mask(), 5),
-                        words_log2(self.pq_bytes),
-                    )
-                    .into(),
-            )
-            .with(M::CP_MQD_CONTROL, Control::PRIV_STATE.mask().into())
-            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr)
-            .with(
-                M::CP_HQD_QUANTUM,
-                Quantum::QUANTUM_DURATION
-                    .set(Quantum::QUANTUM_SCALE.set(Quantum::QUANTUM_EN.mask(), 1), 1)
-                    .into(),
-            )
-            // CP sets up DISPATCH_PTR, for debuggers.
-            .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
-            .with(M::CP_HQD_PQ_BASE, self.pq_base >> 8)
-            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr)
-            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
-            .with(
-                M::CP_HQD_PQ_DOORBELL_CONTROL,
-                gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET
-                    .set(0, self.doorbell)
-                    .into(),
-            )
-            .with(
-                M::CP_HQD_IB_CONTROL,
-                Ib::MIN_IB_AVAIL_SIZE
-                    .set(Ib::IB_EXE_DISABLE.mask(), 3)
-                    .into(),
-            )
-            .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop_bytes))
-            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
-            .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(self.priority))
-    }
-}
-
-/// HIQ's MQD of the XCC with that index (`init_mqd_hiq_v9_4_3`).
-pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
-    use gc::CP_HQD_PQ_CONTROL as Pq;
-    let ring = queue.ring;
-    let image = Common {
-        mqd_addr: queue.mqd_addr,
-        pq_base: ring.ring_addr(),
-        pq_bytes: ring.bytes() as u64,
-        rptr: ring.rptr_addr(),
-        wptr: ring.wptr_addr(),
-        eop: queue.eop_addr,
-        eop_bytes: queue.eop_bytes,
-        doorbell: ring.doorbell(),
-        priority: 1,
-    }
-    .build();
-    let control = image.get(M::CP_HQD_PQ_CONTROL) as u32;
-    let control = [
-        (Pq::NO_UPDATE_RPTR, u32::from(xcc_index != 0)),
-        (Pq::PRIV_STATE, 1),
-        (Pq::KMD_QUEUE, 1),
-    ]
-    .iter()
-    .fold(control, |value, (field, bits)| field.set(value, *bits));
-    image
-        .with(M::CP_HQD_PQ_CONTROL, control.into())
-        .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
-}
-
-/// Bytes from one XCC's MQD of a user queue to the next's: the MQD's page, then its control
-/// stack (`mqd_stride_v9`).
-pub(crate) fn stride(ctl_stack_size: u32) -> Result<u64> {
-    u64::from(ctl_stack_size)
-        .checked_next_multiple_of(4096)
-        .map(|size| size + 4096)
-        .ok_or(EINVAL)
-}
-
-/// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
+/// A user queue on one XCC.
 pub(crate) struct UserQueue<'a> {
     pub(crate) spec: &'a QueueSpec,
     pub(crate) doorbell: &'a Doorbell,
@@ -310,81 +45,15 @@ pub(crate) struct UserQueue<'a> {
     pub(crate) cu_mask: Option<[u32; 4]>,
 }
 
-impl UserQueue<'_> {
-    /// The image.
-    pub(crate) fn build(&self) -> Result<M> {
-        use gc::{CP_HQD_PERSISTENT_STATE as State, CP_HQD_PQ_CONTROL as Pq};
-        const TRAP_PRESENT: u64 = 1 << 6;
-        let spec = self.spec;
-        let mut image = Common {
-            mqd_addr: self.mqd_addr,
-            pq_base: spec.ring,
-            pq_bytes: spec.ring_size,
-            rptr: spec.rptr,
-            wptr: spec.wptr,
-            eop: spec.eop,
-            eop_bytes: spec.eop_size,
-            doorbell: self.doorbell.bar_word(),
-            priority: spec.priority,
-        }
-        .build()
-        .with(M::CP_MQD_STRIDE_SIZE, stride(spec.ctl_stack_size)?);
-        if self.trap {
-            image.set(M::COMPUTE_PGM_RSRC2, TRAP_PRESENT);
-        }
-        if spec.cwsr != 0 {
-            let area = u64::from(self.xcc_index) * u64::from(spec.cwsr_size);
-            let state = image.get(M::CP_HQD_PERSISTENT_STATE) as u32;
-            image = image
-                .with(
-                    M::CP_HQD_PERSISTENT_STATE,
-                    State::QSWITCH_MODE.set(state, 1).into(),
-                )
-                .with(
-                    M::CP_HQD_CTX_SAVE_BASE_ADDR,
-                    spec.cwsr.checked_add(area).ok_or(EINVAL)?,
-                )
-                .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())
-                .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
-                .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())
-                .with(M::CP_HQD_WG_STATE_OFFSET, spec.ctl_stack_size.into());
-        }
-        if let Some(mask) = self.cu_mask {
-            let [se0, se1, se2, se3] = mask.map(u64::from);
-            image = image
-                .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
-                .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
-                .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2)
-                .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3);
-        }
-        Ok(match spec.format {
-            Format::Aql => {
-                let control = image.get(M::CP_HQD_PQ_CONTROL) as u32;
-                let control = [
-                    // XCC 0 reports the read pointer for all.
-                    (Pq::NO_UPDATE_RPTR, u32::from(self.xcc_index != 0)),
-                    (Pq::SLOT_BASED_WPTR, 2),
-                    (Pq::QUEUE_FULL_EN, 1),
-                    (Pq::WPP_CLAMP_EN, 1),
-                ]
-                .iter()
-                .fold(control, |value, (field, bits)| field.set(value, *bits));
-                let bell = image.get(M::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
-                let bell = gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_BIF_DROP.set(bell, 1);
-                image
-                    .with(M::CP_HQD_AQL_CONTROL, 1)
-                    .with(M::CP_HQD_PQ_CONTROL, control.into())
-                    .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.into())
-                    .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
-                    .with(
-                        M::COMPUTE_CURRENT_LOGIC_XCC_ID,
-                        u64::from(self.logical_xcc % self.chip.num_xcc.max(1)),
-                    )
-            }
-            Format::Pm4 => image
-                .with(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0)
-                .with(M::COMPUTE_TG_CHUNK_SIZE, 0)
-                .with(M::PM4_TARGET_XCC_IN_XCP, spec.pm4_target_xcc.into()),
-        })
+/// log2 of a size in words, less one: how rings and EOP buffers say how large they are.
+fn words_log2(bytes: u64) -> u32 {
+    (bytes / 4).max(2).ilog2() - 1
+}
+
+/// `eop_control`: at most 0xff entries, since the count of an engine has 8 bits.
+fn eop_control(bytes: u32) -> u64 {
+    match bytes {
+        0..=7 => 0,
+        _ => u64::from((bytes / 8).next_power_of_two().ilog2().min(0xa)),
     }
 }

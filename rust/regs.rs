@@ -4,17 +4,18 @@
 //!
 //! A register of [`crate::hw::regs`] is a segment of its IP block plus an offset, both in words;
 //! the discovery table says where the segments of each instance lie. The first 512 KiB of the
-//! register space are BAR 5 itself; what lies beyond is reached through an index and a data
-//! register of NBIO, one access at a time, as `amdgpu_device_rreg` does.
+//! register space are BAR 5 itself; what lies beyond, on chips that have such, is reached through
+//! an index and a data register of NBIO, one access at a time, as `amdgpu_device_rreg` does.
 //!
 //! When the device is gone, loads give all ones, as PCI Express does for a device that was
 //! pulled out, and stores go nowhere. So callers need no error path for each access; what waits
 //! for a register has a timeout, and [`Regs::gone`] tells.
 
 use crate::{
+    chip::Family,
     discovery::Discovery,
     glue::errno::etime,
-    hw::regs::{nbio_7_9_0 as nbio, Bits, Block, Reg, TABLES},
+    hw::regs::{Bits, Block, Reg},
 };
 use kernel::{
     device,
@@ -68,15 +69,22 @@ impl Mmio {
 pub(crate) struct Regs {
     mmio: Mmio,
     discovery: Discovery,
+    family: &'static Family,
     /// Held over the two steps of an indirect access.
     #[pin]
     indirect: Mutex<()>,
 }
 
 impl Regs {
-    /// Checks that the device lists every block and segment that the tables of registers name.
-    pub(crate) fn new(dev: &device::Device, mmio: Mmio, discovery: Discovery) -> Result<Arc<Self>> {
-        let missing = TABLES.iter().flat_map(|table| table.regs).find(|info| {
+    /// Checks that the device lists every block and segment that the chip's tables name.
+    pub(crate) fn new(
+        dev: &device::Device,
+        family: &'static Family,
+        mmio: Mmio,
+        discovery: Discovery,
+    ) -> Result<Arc<Self>> {
+        let mut registers = family.tables.iter().flat_map(|table| table.regs);
+        let missing = registers.find(|info| {
             discovery
                 .base(info.reg.block, 0, info.reg.segment)
                 .is_none()
@@ -95,6 +103,7 @@ impl Regs {
             pin_init!(Self {
                 mmio,
                 discovery,
+                family,
                 indirect <- new_mutex!((), "rkfd indirect registers"),
             }),
             GFP_KERNEL,
@@ -167,12 +176,13 @@ impl Regs {
 
     /// Points the window of NBIO at a word and lets `f` use the window's data register.
     fn indirectly<R>(&self, word: u32, f: impl FnOnce(u32) -> R) -> Option<R> {
-        let index = self.word(nbio::BIF_BX0_PCIE_INDEX2, 0)?;
-        let data = self.word(nbio::BIF_BX0_PCIE_DATA2, 0)?;
+        let window = self.family.nbio.window.as_ref()?;
+        let index = self.word(window.index, 0)?;
+        let data = self.word(window.data, 0)?;
         let _lock = self.indirect.lock();
         let bytes = u64::from(word) * 4;
         let high = (bytes >> 32) as u32;
-        let index_hi = self.word(nbio::BIF_BX0_PCIE_INDEX2_HI, 0)?;
+        let index_hi = self.word(window.index_high, 0)?;
         self.mmio.write(index, bytes as u32);
         self.mmio.read(index);
         if high != 0 {
@@ -210,7 +220,7 @@ impl Regs {
 
     /// The device was unbound or doesn't answer: its memory size, never all ones, reads so.
     pub(crate) fn gone(&self) -> bool {
-        self.read(nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE) == u32::MAX
+        self.read(self.family.nbio.memory_size) == u32::MAX
     }
 
     /// The instances of a block, in ascending order.

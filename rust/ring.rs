@@ -13,8 +13,9 @@ use crate::{
     bo::kernel_mem::KernelBuf,
     glue::errno::etime,
     gpu::Hw,
-    hw::{pm4, regs::gc_9_4_3 as gc},
+    hw::{pm4, regs::Bits},
     regs::Regs,
+    upcall::Pasid,
 };
 use kernel::{
     prelude::*,
@@ -24,7 +25,26 @@ use kernel::{
 
 mod kiq;
 
-pub(crate) use kiq::{Kiq, Started};
+pub(crate) use kiq::Kiq;
+
+/// Firmware that runs small commands for the kernel. The methods sleep.
+pub(crate) trait Firmware: Send + Sync {
+    /// Flushes the TLBs of a process' address space in all hubs. `None` when it can't.
+    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result>;
+
+    /// Stores a register and waits for another. `None` when the caller shall do that.
+    fn write_and_wait(&self, _wait: &RegWait) -> Option<Result> {
+        None
+    }
+}
+
+/// A register to store to, and the bits of another that tell when it is done. Words on BAR 5.
+pub(crate) struct RegWait {
+    pub(crate) write: u32,
+    pub(crate) value: u32,
+    pub(crate) wait: u32,
+    pub(crate) mask: u32,
+}
 
 /// A place for a hardware queue (HQD). MEs count from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,15 +56,16 @@ pub(crate) struct Slot {
 
 /// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
 pub(crate) fn select<R>(hw: &Hw, xcc: u8, slot: Slot, f: impl FnOnce(&Regs) -> R) -> R {
-    use gc::GRBM_GFX_CNTL as F;
-    let value = F::QUEUEID.set(
-        F::PIPEID.set(F::MEID.set(0, slot.me), slot.pipe),
-        slot.queue,
-    );
+    // The same on all chips.
+    const PIPE: Bits = Bits { hi: 1, lo: 0 };
+    const ME: Bits = Bits { hi: 3, lo: 2 };
+    const QUEUE: Bits = Bits { hi: 10, lo: 8 };
+    let value = QUEUE.set(PIPE.set(ME.set(0, slot.me), slot.pipe), slot.queue);
+    let reg = hw.chip.family.core.grbm_cntl;
     let _lock = hw.grbm.lock();
-    hw.regs.write_at(xcc, gc::GRBM_GFX_CNTL, value);
+    hw.regs.write_at(xcc, reg, value);
     let result = f(&hw.regs);
-    hw.regs.write_at(xcc, gc::GRBM_GFX_CNTL, 0);
+    hw.regs.write_at(xcc, reg, 0);
     result
 }
 

@@ -4,7 +4,7 @@
 //!
 //! A scheduler speaks of processes and queues, not of packets. There is one trait and, for each
 //! way of scheduling, an implementor below this folder that nothing else names: [`cpsch`] for run
-//! lists through HIQ.
+//! lists through HIQ, [`mes`] for the micro engine scheduler.
 //!
 //! Proof before freeing. A queue holds references to everything the hardware touches for it: MQD,
 //! address space, pinned buffer objects, doorbell. [`Scheduler::unmap`] gives a token only when
@@ -14,8 +14,9 @@
 //! Lock order: a scheduler's lock is below process and VM locks and above those of rings.
 
 use crate::{
-    bo::Bo,
+    bo::{kernel_mem::KernelBuf, Bo},
     doorbell::Doorbell,
+    gmc::gart,
     gpu::{Gpu, Hw},
     upcall::Pasid,
     vm::{self, Vm},
@@ -24,6 +25,7 @@ use kernel::{fmt, prelude::*, sync::Arc};
 
 mod cpsch;
 mod hang;
+mod mes;
 mod queue;
 
 pub(crate) use hang::Notice;
@@ -48,24 +50,13 @@ pub(crate) struct ProcessConfig {
 }
 
 impl ProcessConfig {
-    /// Without a trap handler, memory as KFD places it (`update_qpd_v9`).
+    /// Without a trap handler, memory as KFD places it (`update_qpd` upstream).
     pub(crate) fn for_chip(chip: &crate::chip::ChipInfo) -> Self {
-        use crate::hw::regs::gc_9_4_3::{SH_MEM_BASES as Bases, SH_MEM_CONFIG as Config};
-        const UNALIGNED: u32 = 3;
-        let _ = chip;
         Self {
             tba: 0,
             tma: 0,
-            // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
-            sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
-            sh_mem_config: [
-                (Config::ALIGNMENT_MODE, UNALIGNED),
-                (Config::F8_MODE, 1),
-                // XNACK is off.
-                (Config::RETRY_DISABLE, 1),
-            ]
-            .iter()
-            .fold(0, |value, (field, bits)| field.set(value, *bits)),
+            sh_mem_bases: chip.family.sh_mem_bases,
+            sh_mem_config: chip.family.sh_mem_config,
         }
     }
 }
@@ -99,6 +90,16 @@ impl QueueSpec {
     pub(crate) fn is_active(&self) -> bool {
         self.ring != 0 && self.ring_size != 0 && self.percent != 0
     }
+}
+
+/// What firmware keeps of a queue, and where it finds its write pointer.
+pub(crate) struct Contexts {
+    gang: KernelBuf,
+    process: Arc<KernelBuf>,
+    /// Address of the write pointer in address space 0, and what it is mapped by.
+    wptr: u64,
+    _wptr_page: Option<gart::Range>,
+    _wptr_bo: Arc<Bo>,
 }
 
 /// A change of a queue.
@@ -202,6 +203,11 @@ pub(crate) trait Scheduler: Send + Sync {
 /// Makes the scheduler that uses run lists through HIQ.
 pub(crate) fn cpsch(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
     cpsch::new(hw)
+}
+
+/// Makes the scheduler that hands queues to MES one by one.
+pub(crate) fn mes(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
+    mes::new(hw)
 }
 
 /// The scheduler runs; dropped, it is stopped.

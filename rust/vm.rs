@@ -30,7 +30,7 @@ mod flags;
 pub(crate) mod pasid;
 mod table;
 
-pub(crate) use flags::MapFlags;
+pub(crate) use flags::{Format, MapFlags, GFX12, GFX9};
 use pasid::PasidGuard;
 use table::{Dead, Tables};
 

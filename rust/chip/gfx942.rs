@@ -5,12 +5,53 @@
 //! Sources: Linux, `amdkfd/kfd_queue.c`, `kfd_device.c`, `amdgpu/gmc_v9_0.c`, `gfx_v9_4_3.c`,
 //! `amdgpu_doorbell.h` (layout 1).
 
-use super::{Family, SchedulerKind};
+use super::{Core, Family};
+use crate::{
+    gmc,
+    gpu::nbio,
+    hw::regs::{
+        athub_1_8_0,
+        gc_9_4_3::{
+            self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index, SH_MEM_BASES as Bases,
+            SH_MEM_CONFIG as Config,
+        },
+        hdp_4_4_2, mmhub_1_8_0, mp_13_0_6, nbio_7_9_0, osssys_4_4_2, Block,
+    },
+    ih, mqd,
+    regs::Regs,
+    sched, vm,
+};
+use kernel::{device::Device, prelude::*};
+
+/// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.
+const UNALIGNED: u32 = 3;
 
 pub(super) static FAMILY: Family = Family {
     gfx_target_version: 90402,
     name: c"gfx942",
-    scheduler: SchedulerKind::Cpsch,
+    scheduler: sched::cpsch,
+    tables: &[
+        &athub_1_8_0::TABLE,
+        &gc::TABLE,
+        &hdp_4_4_2::TABLE,
+        &mmhub_1_8_0::TABLE,
+        &mp_13_0_6::TABLE,
+        &nbio_7_9_0::TABLE,
+        &osssys_4_4_2::TABLE,
+    ],
+    core: &CORE,
+    nbio: &nbio::V7_9,
+    gmc: &gmc::v9::HAL,
+    ih: &ih::v4_4::HAL,
+    pte: &vm::GFX9,
+    mqd: &mqd::v9::Hal,
+    // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
+    sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
+    // XNACK is off.
+    sh_mem_config: Config::RETRY_DISABLE.set(
+        Config::F8_MODE.set(Config::ALIGNMENT_MODE.set(0, UNALIGNED), 1),
+        1,
+    ),
     dma_bits: 48,
     simd_per_cu: 4,
     lds_kib: 64,
@@ -18,7 +59,9 @@ pub(super) static FAMILY: Family = Family {
     sgpr_bytes_per_cu: 0x4000,
     hwreg_bytes_per_cu: 0x1000,
     cwsr_waves_per_cu: 40,
+    cwsr_waves_per_engine: 512,
     cntl_stack_bytes_per_wave: 8,
+    cus_per_mask: 1,
     eop_buffer_size: 4096,
     max_queues_per_process: 255,
     compute_vmids: (3, 15),
@@ -29,3 +72,47 @@ pub(super) static FAMILY: Family = Family {
     sdma_engines: 0,
     sdma_queues_per_engine: 0,
 };
+
+static CORE: Core = Core {
+    grbm_cntl: gc::GRBM_GFX_CNTL,
+    grbm_index: gc::GRBM_GFX_INDEX,
+    grbm_engine: Index::SE_INDEX,
+    grbm_array: Index::SH_INDEX,
+    grbm_instances: Index::INSTANCE_BROADCAST_WRITES.mask(),
+    grbm_all: Index::SE_BROADCAST_WRITES.mask()
+        | Index::SH_BROADCAST_WRITES.mask()
+        | Index::INSTANCE_BROADCAST_WRITES.mask(),
+    active_cus: |regs, xcc| {
+        let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG)
+            | regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
+        !gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS.get(fused)
+    },
+    gb_addr_config: gc::GB_ADDR_CONFIG,
+    clock_capture: gc::RLC_CAPTURE_GPU_CLOCK_COUNT,
+    clock_low: gc::RLC_GPU_CLOCK_COUNT_LSB,
+    clock_high: gc::RLC_GPU_CLOCK_COUNT_MSB,
+    // `kgd_gfx_v9_init_interrupts`.
+    pipe_interrupts: (
+        gc::CPC_INT_CNTL,
+        Int::TIME_STAMP_INT_ENABLE.mask() | Int::OPCODE_ERROR_INT_ENABLE.mask(),
+    ),
+    check_firmware,
+    // The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
+    mec_fw_version: |regs| regs.read(gc::CP_MEC_ME1_UCODE_ADDR),
+};
+
+fn check_firmware(dev: &Device, regs: &Regs) -> Result {
+    for xcc in regs.instances(Block::Gc) {
+        let cntl = regs.read_at(xcc, gc::CP_MEC_CNTL);
+        if gc::CP_MEC_CNTL::MEC_ME1_HALT.get(cntl) == 1 {
+            dev_err!(
+                dev,
+                "the GPU is cold: the compute firmware of XCC {} is halted (CP_MEC_CNTL is {:#x}); load it with another driver first\n",
+                xcc,
+                cntl
+            );
+            return Err(ENODEV);
+        }
+    }
+    Ok(())
+}

@@ -10,16 +10,11 @@ use super::{tlb, GART_SIZE};
 use crate::{
     bo::{pages::PageMap, vram::Vram},
     gpu::Hw,
-    hw::pte::{
-        self, mtype, Mtype, ADDRESS, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE,
-    },
+    hw::pte::{self, ADDRESS},
 };
 use kernel::{new_mutex, prelude::*, sync::Arc, sync::Mutex};
 
 const PAGES: usize = (GART_SIZE / pte::PAGE_SIZE) as usize;
-
-/// Flags of entries: `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
-const FLAGS: u64 = VALID | SYSTEM | SNOOPED | READABLE | WRITEABLE | EXECUTABLE | mtype(Mtype::Uc);
 
 /// The table and which of its pages are in use.
 #[pin_data]
@@ -74,8 +69,9 @@ impl Range {
             first,
             count,
         };
+        let flags = hw.chip.family.gmc.gart_flags;
         hw.gart.set(hw, first, count, |i| {
-            (bus + i * pte::PAGE_SIZE) & ADDRESS | FLAGS
+            (bus + i * pte::PAGE_SIZE) & ADDRESS | flags
         })?;
         Ok(range)
     }

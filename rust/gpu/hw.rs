@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What memory and address spaces need of a GPU: registers, VRAM, GART, doorbells, KIQ.
+//! What memory and address spaces need of a GPU: registers, VRAM, GART, doorbells, firmware.
 //!
 //! Made once at probe, after the checks that the device is there and its firmware runs. It
 //! outlives the device: see [`super`].
 //!
-//! Lock order: `bound`, `kiq`, `tlb` and `kept` are leaves, taken in that order if at all.
+//! Lock order: `bound`, `firmware`, `tlb` and `kept` are leaves, taken in that order if at all.
 
 use crate::{
     bo::{kernel_mem::Words, vram::Vram},
@@ -13,9 +13,8 @@ use crate::{
     doorbell::Doorbells,
     glue,
     gmc::{gart::Gart, Layout},
-    hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio},
     regs::Regs,
-    ring::Kiq,
+    ring::Firmware,
     sched::{Keep, Notice},
 };
 use kernel::{
@@ -56,7 +55,7 @@ pub(crate) struct Hw {
     #[pin]
     bound: Mutex<bool>,
     #[pin]
-    kiq: Mutex<Option<Kiq>>,
+    firmware: Mutex<Option<Arc<dyn Firmware>>>,
     /// Held over a TLB flush by registers.
     #[pin]
     pub(crate) tlb: Mutex<()>,
@@ -140,30 +139,32 @@ impl Hw {
         });
         self.regs.write_word(REMAP_OFFSET / 4, 0);
         // Waits until the store has arrived.
-        self.regs.read(nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE);
+        self.regs.read(self.chip.family.nbio.memory_size);
     }
 
     /// The GPU's clock counter.
     pub(crate) fn clock(&self) -> u64 {
+        let core = self.chip.family.core;
         let _lock = self.grbm.lock();
-        self.regs.write(gc::RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
-        let low = u64::from(self.regs.read(gc::RLC_GPU_CLOCK_COUNT_LSB));
-        let high = u64::from(self.regs.read(gc::RLC_GPU_CLOCK_COUNT_MSB));
+        self.regs.write(core.clock_capture, 1);
+        let low = u64::from(self.regs.read(core.clock_low));
+        let high = u64::from(self.regs.read(core.clock_high));
         match high << 32 | low {
             u64::MAX => 0,
             clock => clock,
         }
     }
 
-    /// Hands KIQ over, or takes it away.
-    pub(crate) fn set_kiq(&self, kiq: Option<Kiq>) -> Option<Kiq> {
-        core::mem::replace(&mut *self.kiq.lock(), kiq)
+    /// Hands over firmware that runs commands for the kernel, or takes it away.
+    pub(crate) fn set_firmware(&self, firmware: Option<Arc<dyn Firmware>>) {
+        let old = core::mem::replace(&mut *self.firmware.lock(), firmware);
+        // Not under the lock: its memory is unmapped, and that flushes.
+        drop(old);
     }
 
-    /// Runs `f` on KIQ, if it runs.
-    pub(crate) fn with_kiq<R>(&self, f: impl FnOnce(&mut Kiq) -> R) -> Option<R> {
-        let mut kiq = self.kiq.lock();
-        (*kiq).as_mut().map(f)
+    /// The firmware, if it runs.
+    pub(crate) fn firmware(&self) -> Option<Arc<dyn Firmware>> {
+        self.firmware.lock().clone()
     }
 
     /// Keeps something that the hardware may still touch.
@@ -233,7 +234,7 @@ impl Hw {
                 lost: Atomic::new(0),
                 generation: Atomic::new(0),
                 bound <- new_mutex!(true, "rkfd bound"),
-                kiq <- new_mutex!(None, "rkfd KIQ"),
+                firmware <- new_mutex!(None, "rkfd firmware"),
                 tlb <- new_mutex!((), "rkfd TLB"),
                 grbm <- new_mutex!((), "rkfd GRBM"),
                 kept <- new_mutex!(KVec::new(), "rkfd kept"),

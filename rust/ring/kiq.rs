@@ -8,7 +8,7 @@
 //!
 //! KIQ tells that it is done by writing a fence to memory after the packets before it.
 
-use super::{select, Ring, Slot};
+use super::{select, Firmware, Ring, Slot};
 use crate::{
     bo::{kernel_mem::KernelBuf, vram::VramRange},
     doorbell,
@@ -18,11 +18,19 @@ use crate::{
         pm4::{self, kiq_map, op, MapQueues, SetResources, UnmapQueues},
         regs::{gc_9_4_3 as gc, Block, Reg},
     },
-    mqd,
+    mqd::v9 as mqd,
     regs::Regs,
     upcall::Pasid,
 };
-use kernel::{prelude::*, sync::Arc, time::Delta};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        Arc, Mutex,
+    },
+    time::Delta,
+};
 
 /// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.
 const SLOT: Slot = Slot {
@@ -49,59 +57,64 @@ struct Queue {
 }
 
 /// The kernel interface queues of all XCCs.
+#[pin_data]
 pub(crate) struct Kiq {
-    queues: KVec<Queue>,
+    #[pin]
+    queues: Mutex<KVec<Queue>>,
+    /// A failure was told; one line is enough.
+    told: Atomic<u32>,
 }
 
-/// KIQ runs; dropped, it is stopped and its memory freed.
-pub(crate) struct Started(Arc<Hw>);
-
-impl Started {
+impl Kiq {
     /// Starts KIQ on every XCC and lets each run one packet.
-    pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
+    pub(crate) fn start(hw: &Arc<Hw>) -> Result<Arc<Self>> {
         let mut queues = KVec::new();
         for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
             queues.push(Queue::new(hw, xcc, i)?, GFP_KERNEL)?;
         }
-        hw.set_kiq(Some(Kiq { queues }));
-        let started = Self(hw.clone());
-        hw.with_kiq(|kiq| kiq.announce())
-            .ok_or(ENODEV)?
-            .inspect_err(|error| {
-                dev_err!(hw.device(), "KIQ doesn't take packets ({:?})\n", error)
-            })?;
-        Ok(started)
+        let kiq = Arc::pin_init(
+            pin_init!(Self {
+                queues <- new_mutex!(queues, "rkfd KIQ"),
+                told: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )?;
+        if let Err(error) = kiq.announce() {
+            dev_err!(hw.device(), "KIQ doesn't take packets ({:?})\n", error);
+            kiq.stop(hw);
+            return Err(error);
+        }
+        hw.set_firmware(Some(kiq.clone()));
+        Ok(kiq)
     }
-}
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        if let Some(kiq) = self.0.set_kiq(None) {
-            for queue in &kiq.queues {
-                queue.stop(&self.0);
-            }
+    /// Stops it; its memory is freed when the last reference goes.
+    pub(crate) fn stop(&self, hw: &Hw) {
+        hw.set_firmware(None);
+        for queue in self.queues.lock().iter() {
+            queue.stop(hw);
         }
     }
-}
 
-impl Kiq {
-    /// Whether there is a queue for an XCC.
-    fn queue(&mut self, xcc: u8) -> Result<&mut Queue> {
+    /// Runs a packet on the queue of an XCC.
+    fn run(&self, xcc: u8, packet: &[u32]) -> Result {
         self.queues
+            .lock()
             .iter_mut()
             .find(|queue| queue.xcc == xcc)
-            .ok_or(EINVAL)
+            .ok_or(EINVAL)?
+            .run(&[packet])
     }
 
     /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself.
-    fn announce(&mut self) -> Result {
+    fn announce(&self) -> Result {
         let packet = SetResources::zeroed()
             .with(
                 SetResources::HEADER,
                 u64::from(pm4::header(op::SET_RESOURCES, 8)),
             )
             .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_KIQ);
-        for queue in &mut self.queues {
+        for queue in self.queues.lock().iter_mut() {
             queue.run(&[&packet.0])?;
         }
         Ok(())
@@ -109,7 +122,7 @@ impl Kiq {
 
     /// Maps a kernel queue into a slot of an XCC (`kgd_gfx_v9_hiq_mqd_load`).
     pub(crate) fn map_hiq(
-        &mut self,
+        &self,
         xcc: u8,
         slot: Slot,
         doorbell: u32,
@@ -127,11 +140,11 @@ impl Kiq {
             .with(MapQueues::DOORBELL_OFFSET, u64::from(doorbell))
             .with(MapQueues::MQD_ADDR, mqd_addr)
             .with(MapQueues::WPTR_ADDR, wptr_addr);
-        self.queue(xcc)?.run(&[&packet.0])
+        self.run(xcc, &packet.0)
     }
 
     /// Takes a kernel queue off an XCC (`amdgpu_amdkfd_unmap_hiq`).
-    pub(crate) fn unmap_hiq(&mut self, xcc: u8, doorbell: u32) -> Result {
+    pub(crate) fn unmap_hiq(&self, xcc: u8, doorbell: u32) -> Result {
         let packet = UnmapQueues::zeroed()
             .with(
                 UnmapQueues::HEADER,
@@ -141,11 +154,12 @@ impl Kiq {
             .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_DOORBELL)
             .with(UnmapQueues::NUM_QUEUES, 1)
             .with(UnmapQueues::DOORBELL_OFFSET0, u64::from(doorbell));
-        self.queue(xcc)?.run(&[&packet.0])
+        self.run(xcc, &packet.0)
     }
+}
 
-    /// Flushes the TLBs of a process' address space in all hubs.
-    pub(crate) fn invalidate_tlbs(&mut self, hw: &Hw, pasid: Pasid, kind: u32) -> Result {
+impl Firmware for Kiq {
+    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result> {
         use pm4::invalidate_tlbs as F;
         let word = F::FLUSH_TYPE.set(
             F::PASID.set(
@@ -154,20 +168,26 @@ impl Kiq {
             ),
             kind,
         );
-        for queue in &mut self.queues {
-            queue
-                .run(&[&[pm4::header(op::INVALIDATE_TLBS, 2), word]])
-                .inspect_err(|&error| {
-                    if error != ENODEV {
-                        dev_err!(
-                            hw.device(),
-                            "KIQ doesn't acknowledge a TLB flush ({:?})\n",
-                            error
-                        );
-                    }
-                })?;
+        let packet = [pm4::header(op::INVALIDATE_TLBS, 2), word];
+        let result = self
+            .queues
+            .lock()
+            .iter_mut()
+            .try_for_each(|queue| queue.run(&[&packet]));
+        match result {
+            Ok(()) => self.told.store(0, Relaxed),
+            Err(ENODEV) => {}
+            Err(error) => {
+                if self.told.xchg(1, Relaxed) == 0 {
+                    dev_err!(
+                        hw.device(),
+                        "KIQ doesn't acknowledge TLB flushes ({:?})\n",
+                        error
+                    );
+                }
+            }
         }
-        Ok(())
+        Some(result)
     }
 }
 

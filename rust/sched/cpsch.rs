@@ -312,7 +312,7 @@ impl Scheduler for Cpsch {
         let first_xcc = state.next_xcc;
         state.next_xcc = first_xcc.wrapping_add(1);
         let entry = state.entry(process)?;
-        let queue = HwQueue::new(&self.hw, process, spec, first_xcc)?;
+        let queue = HwQueue::new(&self.hw, process, spec, first_xcc, None)?;
         queue.write_mqd(entry.config.tba != 0, true)?;
         entry.queues.push(queue.clone(), GFP_KERNEL)?;
         if queue.wants_to_run() && entry.evicted == 0 {

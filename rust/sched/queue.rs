@@ -2,11 +2,10 @@
 
 //! A queue on a scheduler: its MQDs, everything the hardware touches for it, and its life.
 
-use super::{QueueSpec, QueueUpdate, SchedProcess};
+use super::{Contexts, QueueSpec, QueueUpdate, SchedProcess};
 use crate::{
     bo::vram::VramRange,
     gpu::Hw,
-    hw::mqd::v9::ComputeMqd,
     mqd::{self, UserQueue},
 };
 use kernel::{
@@ -64,6 +63,7 @@ pub(crate) struct HwQueue {
     stride: u64,
     /// Which XCC counts as the first for this queue.
     first_xcc: u32,
+    contexts: Option<Contexts>,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -75,8 +75,9 @@ impl HwQueue {
         process: &Arc<SchedProcess>,
         spec: QueueSpec,
         first_xcc: u32,
+        contexts: Option<Contexts>,
     ) -> Result<Arc<Self>> {
-        let stride = mqd::stride(spec.ctl_stack_size)?;
+        let stride = hw.chip.family.mqd.stride(spec.ctl_stack_size)?;
         let bytes = stride.checked_mul(hw.chip.num_xcc.into()).ok_or(EINVAL)?;
         let mqd = VramRange::new(hw, bytes)?;
         let (hw, process) = (hw.clone(), process.clone());
@@ -92,6 +93,7 @@ impl HwQueue {
                 mqd,
                 stride,
                 first_xcc,
+                contexts,
                 inner <- new_mutex!(inner, "rkfd queue"),
             }),
             GFP_KERNEL,
@@ -130,6 +132,16 @@ impl HwQueue {
         self.inner.lock().spec.wptr
     }
 
+    /// What the firmware keeps of it, with schedulers that need that.
+    pub(super) fn contexts(&self) -> Option<&Contexts> {
+        self.contexts.as_ref()
+    }
+
+    /// Runs `f` on what it is made of.
+    pub(super) fn with_spec<R>(&self, f: impl FnOnce(&QueueSpec) -> R) -> R {
+        f(&self.inner.lock().spec)
+    }
+
     /// Address of the first XCC's MQD, in address space 0.
     pub(crate) fn mqd_addr(&self) -> u64 {
         self.hw.layout.vram_addr(self.mqd.start())
@@ -156,7 +168,7 @@ impl HwQueue {
         let inner = self.inner.lock();
         for xcc_index in 0..self.hw.chip.num_xcc {
             let offset = self.stride.checked_mul(xcc_index.into()).ok_or(EINVAL)?;
-            let image = UserQueue {
+            let queue = UserQueue {
                 spec: &inner.spec,
                 doorbell: &inner.spec.doorbell,
                 chip: &self.hw.chip,
@@ -168,10 +180,10 @@ impl HwQueue {
                     .cu_mask
                     .as_ref()
                     .map(|bits| self.cu_mask(bits, xcc_index)),
-            }
-            .build()?;
+            };
+            let image = self.hw.chip.family.mqd.build(&queue)?;
             if fresh {
-                self.mqd.write_words(offset, &image.0)?;
+                self.mqd.write_words(offset, &image)?;
             } else {
                 self.write_updated(offset, &image)?;
             }
@@ -180,34 +192,13 @@ impl HwQueue {
         Ok(())
     }
 
-    /// The words that `update_mqd` of v9 writes.
-    fn write_updated(&self, offset: u64, image: &ComputeMqd) -> Result {
-        use ComputeMqd as M;
-        let fields = [
-            M::COMPUTE_STATIC_THREAD_MGMT_SE0,
-            M::COMPUTE_STATIC_THREAD_MGMT_SE1,
-            M::COMPUTE_STATIC_THREAD_MGMT_SE2,
-            M::COMPUTE_STATIC_THREAD_MGMT_SE3,
-            M::CP_HQD_PIPE_PRIORITY,
-            M::CP_HQD_PQ_BASE,
-            M::CP_HQD_PQ_RPTR_REPORT_ADDR,
-            M::CP_HQD_PQ_WPTR_POLL_ADDR,
-            M::CP_HQD_PQ_DOORBELL_CONTROL,
-            M::CP_HQD_PQ_CONTROL,
-            M::CP_HQD_IB_CONTROL,
-            M::CP_HQD_IQ_TIMER,
-            M::CP_HQD_VMID,
-            M::CP_HQD_EOP_BASE_ADDR,
-            M::CP_HQD_EOP_CONTROL,
-            M::CP_HQD_CTX_SAVE_CONTROL,
-        ];
-        for field in fields {
-            let value = image.get(field);
-            let at = offset + field.word() as u64 * 4;
-            self.mqd.write_words(at, &[value as u32])?;
-            if field.width > 32 {
-                self.mqd.write_words(at + 4, &[(value >> 32) as u32])?;
-            }
+    /// Writes what an update may change.
+    fn write_updated(&self, offset: u64, image: &mqd::Image) -> Result {
+        for &(first, width) in self.hw.chip.family.mqd.updated() {
+            let words = image
+                .get(first..first + usize::from(width).div_ceil(32))
+                .ok_or(EINVAL)?;
+            self.mqd.write_words(offset + first as u64 * 4, words)?;
         }
         Ok(())
     }
@@ -221,7 +212,9 @@ impl HwQueue {
         let count = (bits.len() as u32).saturating_mul(32).min(chip.cu_count);
         let mut masks = [0u32; 4];
         let mut bit = xcc_index;
-        for unit in 0..16 {
+        let together = chip.family.cus_per_mask.clamp(1, 16);
+        let enable = (1u32 << together) - 1;
+        for unit in (0..16).step_by(together as usize) {
             for array in 0..arrays {
                 for engine in 0..engines {
                     let active = chip
@@ -237,11 +230,11 @@ impl HwQueue {
                     }
                     let set = bits
                         .get(bit as usize / 32)
-                        .is_some_and(|w| w >> (bit % 32) & 1 == 1);
+                        .is_some_and(|w| w >> (bit % 32) & enable != 0);
                     if let (true, Some(mask)) = (set, masks.get_mut(engine as usize)) {
-                        *mask |= 1 << (unit + array * 16);
+                        *mask |= enable << (unit + array * 16);
                     }
-                    bit += chip.num_xcc;
+                    bit += chip.num_xcc * together;
                 }
             }
         }

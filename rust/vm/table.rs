@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Page tables of gfx9 in VRAM.
+//! Page tables in VRAM.
 //!
 //! Four levels of 512 entries: PDB2 (512 GiB an entry), PDB1 (1 GiB), PDB0 (2 MiB), PTB (4 KiB).
-//! The walker is configured for three levels and "translate further" (see `gmc/hub.rs`), so
-//! directory entries carry marks (`gmc_v9_0_get_vm_pde`): PDB1's say that the entries below cover
-//! 2^9 pages each (BFS 9), PDB0's that there is one more level (TF). An entry of PDB0 without TF
-//! maps 2 MiB itself; one of PDB1 with PDE_PTE maps 1 GiB.
+//! An entry of PDB1 or PDB0 may map its range itself. What marks an entry as a directory, as a
+//! leaf or as empty differs between generations: [`Format`].
 //!
 //! Entries carry the size of the fragment they are part of: a power of two of pages around them
 //! that is aligned, consecutive and mapped alike, which a TLB can hold as one.
 //!
-//! An empty entry isn't zero: see [`empty`].
+//! An empty entry isn't zero.
 
+use super::flags::Format;
 use crate::{
     bo::vram::VramRange,
     gpu::Hw,
-    hw::pte::{
-        block_fragment, fragment, index, ENTRIES, EXECUTABLE, LEVEL_BITS, PAGE_SIZE, PDE_PTE,
-        TRANSLATE_FURTHER, VALID,
-    },
+    hw::pte::{fragment, index, ENTRIES, LEVEL_BITS, PAGE_SIZE, VALID},
 };
 use kernel::{prelude::*, sync::Arc};
 
 /// Level of the root.
 const ROOT: u32 = 3;
 const PDB1: u32 = 2;
-const PDB0: u32 = 1;
 /// Largest fragment (the field has five bits).
 const MAX_FRAGMENT: u32 = 31;
 
@@ -35,14 +30,9 @@ const fn span(level: u32) -> u64 {
     PAGE_SIZE << (level * LEVEL_BITS)
 }
 
-/// What Linux leaves in entries that map nothing (`amdgpu_vm_pt_clear`): in a PTB the executable
-/// bit, so that a fault counts as "not present"; in a directory a leaf that isn't valid.
-const fn empty(level: u32) -> u64 {
-    match level {
-        0 => EXECUTABLE,
-        PDB0 => PAGE_SIZE,
-        _ => PDE_PTE,
-    }
+/// A mark of a level.
+fn of(marks: &[u64; 4], level: u32) -> u64 {
+    marks.get(level as usize).copied().unwrap_or(0)
 }
 
 /// A table and those below it.
@@ -86,7 +76,8 @@ pub(super) struct Tables {
 impl Table {
     fn new(hw: &Arc<Hw>, level: u32) -> Result<KBox<Self>> {
         let mem = VramRange::new(hw, PAGE_SIZE)?;
-        mem.fill64(0, ENTRIES as u64, |_| empty(level))?;
+        let empty = of(&hw.chip.family.pte.empty, level);
+        mem.fill64(0, ENTRIES as u64, |_| empty)?;
         let mut children = KVec::new();
         if level > 0 {
             children.reserve(ENTRIES, GFP_KERNEL)?;
@@ -126,11 +117,7 @@ impl Table {
 
 /// The entry of a table of `level` that leads to a table at an offset in VRAM.
 fn directory_entry(hw: &Hw, level: u32, offset: u64) -> u64 {
-    let marks = match level {
-        PDB1 => block_fragment(LEVEL_BITS as u8),
-        PDB0 => TRANSLATE_FURTHER,
-        _ => 0,
-    };
+    let marks = of(&hw.chip.family.pte.directory, level);
     hw.layout.vram_pte(offset) | VALID | marks
 }
 
@@ -166,7 +153,7 @@ impl Tables {
             let log2 = fragment_of(va, addr, left);
             let level = (log2 / LEVEL_BITS).min(PDB1);
             let bytes = PAGE_SIZE << log2;
-            let leaf = flags | fragment(log2 as u8) | if level == PDB1 { PDE_PTE } else { 0 };
+            let leaf = flags | fragment(log2 as u8) | of(&self.hw.chip.family.pte.leaf, level);
             let (hw, table) = (self.hw.clone(), &mut *self.root);
             map_leaves(&hw, table, ROOT, level, va, addr, bytes, leaf)?;
             va += bytes;
@@ -180,7 +167,8 @@ impl Tables {
     pub(super) fn unmap(&mut self, va: u64, len: u64) -> Dead {
         let mut dead = Dead(None);
         if len > 0 {
-            unmap_range(&mut self.root, ROOT, va, len, &mut dead);
+            let format = self.hw.chip.family.pte;
+            unmap_range(format, &mut self.root, ROOT, va, len, &mut dead);
         }
         dead
     }
@@ -233,10 +221,11 @@ fn map_leaves(
 
 /// Empties entries from the leaves up. Stores to a device that is gone fail, which is all the
 /// same: the tables are forgotten either way.
-fn unmap_range(table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead) {
+fn unmap_range(format: &Format, table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead) {
+    let empty = of(&format.empty, level);
     if level == 0 {
         let (first, count) = (index(va, 0), len / PAGE_SIZE);
-        let _ = table.mem.fill64(first as u64 * 8, count, |_| empty(0));
+        let _ = table.mem.fill64(first as u64 * 8, count, |_| empty);
         table.mark_leaves(first, count as usize, false);
         return;
     }
@@ -246,9 +235,9 @@ fn unmap_range(table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead
         let here = left.min(span(level) - (va & (span(level) - 1)));
         match table.children.get_mut(at) {
             Some(Some(child)) => {
-                unmap_range(child, level - 1, va, here, dead);
+                unmap_range(format, child, level - 1, va, here, dead);
                 if child.is_empty() {
-                    let _ = table.set(at, empty(level));
+                    let _ = table.set(at, empty);
                     if let Some(gone) = table.children.get_mut(at).and_then(Option::take) {
                         dead.push(gone);
                     }
@@ -257,7 +246,7 @@ fn unmap_range(table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead
             }
             // A leaf of this level, or nothing where mapping failed half-way.
             _ => {
-                let _ = table.set(at, empty(level));
+                let _ = table.set(at, empty);
                 table.mark_leaves(at, 1, false);
             }
         }

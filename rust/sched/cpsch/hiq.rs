@@ -15,8 +15,8 @@ use crate::{
         pm4::{self, op, QueryStatus, RunList, SetResources, UnmapQueues},
         regs::{gc_9_4_3 as gc, Block},
     },
-    mqd,
-    ring::{Ring, Slot},
+    mqd::v9 as mqd,
+    ring::{Kiq, Ring, Slot},
 };
 use kernel::{prelude::*, sync::Arc, time::Delta};
 
@@ -42,6 +42,7 @@ const FENCE_DONE: u32 = 100;
 /// The queue, running.
 pub(super) struct Hiq {
     hw: Arc<Hw>,
+    kiq: Arc<Kiq>,
     ring: Ring,
     _eop: KernelBuf,
     mqd: KernelBuf,
@@ -50,14 +51,20 @@ pub(super) struct Hiq {
 }
 
 impl Hiq {
-    /// Maps the queue and says which resources the firmware may use.
+    /// Starts KIQ, maps the queue and says which resources the firmware may use.
     pub(super) fn start(hw: &Arc<Hw>) -> Result<Self> {
+        let kiq = Kiq::start(hw)?;
+        Self::map(hw, &kiq).inspect_err(|_| kiq.stop(hw))
+    }
+
+    fn map(hw: &Arc<Hw>, kiq: &Arc<Kiq>) -> Result<Self> {
         let ring = Ring::new(hw, RING_BYTES, doorbell::HIQ)?;
         let eop = KernelBuf::new(hw, EOP_BYTES)?;
         let xccs = hw.chip.num_xcc as usize;
         let mqd = KernelBuf::new(hw, xccs * mqd::ALLOCATION as usize)?;
         let mut hiq = Self {
             hw: hw.clone(),
+            kiq: kiq.clone(),
             ring,
             _eop: eop,
             mqd,
@@ -74,11 +81,10 @@ impl Hiq {
             hiq.mqd
                 .write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
             let (mqd_addr, wptr) = (parts.mqd_addr, hiq.ring.wptr_addr());
-            hw.with_kiq(|kiq| kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr))
-                .ok_or(ENODEV)??;
+            kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr)?;
         }
         if let Err(error) = hiq.configure() {
-            hiq.stop(hw);
+            hiq.unmap_queue(hw);
             return Err(error);
         }
         Ok(hiq)
@@ -176,11 +182,18 @@ impl Hiq {
         Ok(())
     }
 
-    /// Takes the queue off. What runs is reset with it.
+    /// Takes the queue off and stops KIQ. What runs is reset with it.
     pub(super) fn stop(self, hw: &Hw) {
+        self.unmap_queue(hw);
+        let kiq = self.kiq.clone();
+        // Its memory is taken from the GART while KIQ runs.
+        drop(self);
+        kiq.stop(hw);
+    }
+
+    fn unmap_queue(&self, hw: &Hw) {
         for xcc in hw.regs.instances(Block::Gc) {
-            let result = hw.with_kiq(|kiq| kiq.unmap_hiq(xcc, doorbell::HIQ));
-            if let Some(Err(error)) = result {
+            if let Err(error) = self.kiq.unmap_hiq(xcc, doorbell::HIQ) {
                 if error != ENODEV {
                     dev_err!(
                         hw.device(),

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! MQDs of gfx12. Sources: Linux, `kfd_mqd_manager_v12.c` for user queues, `mes_v12_0_mqd_init`
+//! for those of the scheduler's own rings.
+
+use super::{eop_control, words_log2, Image, UserQueue, ALL};
+use crate::{
+    hw::{
+        mqd::{v12::ComputeMqd as M, COMPUTE_HEADER},
+        regs::gc_12_0_0::{
+            CP_HQD_AQL_CONTROL as Aql, CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State,
+            CP_HQD_PQ_CONTROL as Pq, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_HQD_QUANTUM as Quantum,
+            CP_MQD_CONTROL as Control,
+        },
+    },
+    sched::Format,
+};
+use kernel::prelude::*;
+
+/// Bytes of an MQD in memory (`AMDGPU_MQD_SIZE_ALIGN`).
+pub(crate) const ALLOCATION: u64 = 4096;
+
+/// A ring of the scheduler.
+pub(crate) struct KernelRing {
+    pub(crate) mqd_addr: u64,
+    pub(crate) ring: u64,
+    pub(crate) bytes: u32,
+    pub(crate) rptr: u64,
+    pub(crate) wptr: u64,
+    pub(crate) eop: u64,
+    pub(crate) eop_bytes: u32,
+    /// Word on the BAR.
+    pub(crate) doorbell: u32,
+}
+
+impl KernelRing {
+    /// Its MQD (`mes_v12_0_mqd_init`).
+    pub(crate) fn build(&self) -> M {
+        /// `regCP_HQD_EOP_CONTROL_DEFAULT` and so on, of `mes_v12_0.c`.
+        const EOP_CONTROL: u32 = 6;
+        const MQD_CONTROL: u32 = 0x100;
+        const PQ_CONTROL: u32 = 0x0030_8509;
+        const PERSISTENT_STATE: u32 = 0x0be0_5501;
+        const IB_CONTROL: u64 = 0x0030_0000;
+        let eop = words_log2(self.eop_bytes.into());
+        let pq = [
+            (Pq::QUEUE_SIZE, words_log2(self.bytes.into())),
+            // Linux shifts the value out of the field.
+            (Pq::RPTR_BLOCK_SIZE, 0),
+            (Pq::UNORD_DISPATCH, 1),
+            (Pq::TUNNEL_DISPATCH, 0),
+            (Pq::PRIV_STATE, 1),
+            (Pq::KMD_QUEUE, 1),
+            (Pq::NO_UPDATE_RPTR, 1),
+        ]
+        .iter()
+        .fold(PQ_CONTROL, |value, (field, bits)| field.set(value, *bits));
+        let mut image = M::zeroed()
+            .with(M::HEADER, COMPUTE_HEADER.into())
+            .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
+            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
+            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
+            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
+            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
+            .with(M::COMPUTE_MISC_RESERVED, 7)
+            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
+            .with(
+                M::CP_HQD_EOP_CONTROL,
+                (EOP_CONTROL & !0x3f | eop & 0x3f).into(),
+            )
+            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr)
+            .with(M::CP_MQD_CONTROL, Control::VMID.set(MQD_CONTROL, 0).into())
+            .with(M::CP_HQD_PQ_BASE, self.ring >> 8)
+            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr)
+            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
+            .with(M::CP_HQD_PQ_CONTROL, pq.into())
+            .with(
+                M::CP_HQD_PQ_DOORBELL_CONTROL,
+                Bell::DOORBELL_EN
+                    .set(Bell::DOORBELL_OFFSET.set(0, self.doorbell), 1)
+                    .into(),
+            )
+            .with(M::CP_HQD_ACTIVE, 1)
+            .with(
+                M::CP_HQD_PERSISTENT_STATE,
+                State::PRELOAD_SIZE.set(PERSISTENT_STATE, 0x55).into(),
+            )
+            .with(M::CP_HQD_IB_CONTROL, IB_CONTROL);
+        /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are told.
+        const GFX_CONTROL_WORD: usize = 184;
+        if let Some(word) = image.0.get_mut(GFX_CONTROL_WORD) {
+            *word = 1 << 15;
+        }
+        image
+    }
+}
+
+/// MQDs of user queues.
+pub(crate) struct Hal;
+
+impl super::Hal for Hal {
+    fn stride(&self, _: u32) -> Result<u64> {
+        // One XCC; the control stack lies in the area for saving waves.
+        Ok(ALLOCATION)
+    }
+
+    fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
+        Ok(build(queue).0)
+    }
+
+    /// The words that `update_mqd` of v12 writes.
+    fn updated(&self) -> &'static [(usize, u8)] {
+        const F: &[(usize, u8)] = &[
+            (
+                M::COMPUTE_STATIC_THREAD_MGMT_SE0.word(),
+                M::COMPUTE_STATIC_THREAD_MGMT_SE0.width,
+            ),
+            (
+                M::COMPUTE_STATIC_THREAD_MGMT_SE1.word(),
+                M::COMPUTE_STATIC_THREAD_MGMT_SE1.width,
+            ),
+            (
+                M::COMPUTE_STATIC_THREAD_MGMT_SE2.word(),
+                M::COMPUTE_STATIC_THREAD_MGMT_SE2.width,
+            ),
+            (
+                M::COMPUTE_STATIC_THREAD_MGMT_SE3.word(),
+                M::COMPUTE_STATIC_THREAD_MGMT_SE3.width,
+            ),
+            (
+                M::CP_HQD_PIPE_PRIORITY.word(),
+                M::CP_HQD_PIPE_PRIORITY.width,
+            ),
+            (
+                M::CP_HQD_QUEUE_PRIORITY.word(),
+                M::CP_HQD_QUEUE_PRIORITY.width,
+            ),
+            (M::CP_HQD_PQ_BASE.word(), M::CP_HQD_PQ_BASE.width),
+            (
+                M::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
+                M::CP_HQD_PQ_RPTR_REPORT_ADDR.width,
+            ),
+            (
+                M::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
+                M::CP_HQD_PQ_WPTR_POLL_ADDR.width,
+            ),
+            (
+                M::CP_HQD_PQ_DOORBELL_CONTROL.word(),
+                M::CP_HQD_PQ_DOORBELL_CONTROL.width,
+            ),
+            (M::CP_HQD_PQ_CONTROL.word(), M::CP_HQD_PQ_CONTROL.width),
+            (M::CP_HQD_IB_CONTROL.word(), M::CP_HQD_IB_CONTROL.width),
+            (M::CP_HQD_IQ_TIMER.word(), M::CP_HQD_IQ_TIMER.width),
+            (M::CP_HQD_VMID.word(), M::CP_HQD_VMID.width),
+            (
+                M::CP_HQD_EOP_BASE_ADDR.word(),
+                M::CP_HQD_EOP_BASE_ADDR.width,
+            ),
+            (M::CP_HQD_EOP_CONTROL.word(), M::CP_HQD_EOP_CONTROL.width),
+            (
+                M::CP_HQD_CTX_SAVE_CONTROL.word(),
+                M::CP_HQD_CTX_SAVE_CONTROL.width,
+            ),
+        ];
+        F
+    }
+}
+
+/// `init_mqd`, `update_mqd` and `set_priority`.
+fn build(queue: &UserQueue<'_>) -> M {
+    let spec = queue.spec;
+    let aql = spec.format == Format::Aql;
+    let pq = [
+        (Pq::RPTR_BLOCK_SIZE, 5),
+        (Pq::UNORD_DISPATCH, 1),
+        (Pq::QUEUE_SIZE, words_log2(spec.ring_size)),
+        (Pq::NO_UPDATE_RPTR, u32::from(aql)),
+        (Pq::SLOT_BASED_WPTR, if aql { 2 } else { 0 }),
+        (Pq::QUEUE_FULL_EN, u32::from(aql)),
+    ]
+    .iter()
+    .fold(0, |value, (field, bits)| field.set(value, *bits));
+    let bell = Bell::DOORBELL_BIF_DROP.set(
+        Bell::DOORBELL_OFFSET.set(0, queue.doorbell.bar_word()),
+        u32::from(aql),
+    );
+    let state = State::PRELOAD_SIZE.set(State::PRELOAD_REQ.mask(), 0x55);
+    let [se0, se1, se2, se3] = queue.cu_mask.map_or([ALL; 4], |mask| mask.map(u64::from));
+    let image = M::zeroed()
+        .with(M::HEADER, COMPUTE_HEADER.into())
+        .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
+        .with(M::CP_HQD_PERSISTENT_STATE, state.into())
+        .with(M::CP_HQD_PQ_CONTROL, pq.into())
+        .with(M::CP_MQD_CONTROL, Control::PRIV_STATE.mask().into())
+        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr)
+        .with(
+            M::CP_HQD_QUANTUM,
+            Quantum::QUANTUM_DURATION
+                .set(Quantum::QUANTUM_SCALE.set(Quantum::QUANTUM_EN.mask(), 1), 1)
+                .into(),
+        )
+        // CP sets up DISPATCH_PTR, for debuggers.
+        .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
+        .with(
+            M::CP_HQD_AQL_CONTROL,
+            Aql::CONTROL0.set(0, u32::from(aql)).into(),
+        )
+        .with(M::CP_HQD_PQ_BASE, spec.ring >> 8)
+        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr)
+        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr)
+        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.into())
+        .with(M::CP_HQD_IB_CONTROL, Ib::MIN_IB_AVAIL_SIZE.set(0, 3).into())
+        .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop_size))
+        .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop >> 8)
+        .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.priority));
+    if spec.cwsr == 0 {
+        return image;
+    }
+    image
+        .with(
+            M::CP_HQD_PERSISTENT_STATE,
+            State::QSWITCH_MODE.set(state, 1).into(),
+        )
+        .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, spec.cwsr)
+        .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())
+        .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
+        .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())
+        .with(M::CP_HQD_WG_STATE_OFFSET, spec.ctl_stack_size.into())
+}
+
+/// `pipe_priority_map`: low, medium or high.
+fn pipe_priority(priority: u8) -> u64 {
+    match priority {
+        0..=6 => 0,
+        7..=10 => 1,
+        _ => 2,
+    }
+}

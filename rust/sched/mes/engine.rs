@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! MES with its two pipes, and what it can be asked for.
+//!
+//! One firmware runs on both pipes ("unified MES"). Pipe 1 is the kernel's: its ring is put into
+//! an HQD by registers, and it maps the ring of pipe 0, flushes TLBs and accesses registers. Pipe
+//! 0 schedules: it takes user queues. Frames and order of start are those of `mes_v12_0.c`.
+//!
+//! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
+
+use super::pipe::{Failure, Pipe};
+use crate::{
+    gpu::Hw,
+    hw::{
+        mes::{
+            op,
+            v12::{
+                AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue, Reset, Resume, SetHwResources,
+                SetHwResources1, Suspend,
+            },
+            FRAME_WORDS, TYPE_SCHEDULER,
+        },
+        regs::{
+            gc_12_0_0::{
+                self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated,
+                CP_UNMAPPED_DOORBELL as Unmapped, GRBM_GFX_CNTL, SPI_GDBG_PER_VMID_CNTL as Debug,
+            },
+            Block,
+        },
+    },
+    ring::{Firmware, RegWait},
+    upcall::Pasid,
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        Arc, Mutex,
+    },
+};
+
+/// Words of the rings' doorbells on the BAR (`AMDGPU_NAVI10_DOORBELL_MES_RING0` and `1`).
+const DOORBELL_0: u32 = 0xb << 1;
+const DOORBELL_1: u32 = 0xc << 1;
+/// 64-bit doorbells that the compute micro engine takes (`..._KIQ` to `..._USERQUEUE_END`).
+const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
+/// Word of the first doorbell that tells of work of a priority: on the kernel's second page.
+const AGGREGATED: u32 = 1024;
+/// Types of queues (`MES_QUEUE_TYPE_*`).
+const TYPE_COMPUTE: u64 = 1;
+const TYPE_SCHEDULER_RING: u64 = 3;
+/// Firmware from which on a frame or field is known.
+const HAS_RESOURCES_1: u32 = 0x4b;
+const HAS_REMOVE_AFTER_RESET: u32 = 0x5a;
+const HAS_INV_TLBS: u32 = 0x84;
+const HAS_SDMA_TIMER: u32 = 0x8b;
+
+/// A frame with its header.
+macro_rules! frame {
+    ($type:ident, $op:ident) => {
+        $type::zeroed()
+            .with($type::HEADER_TYPE, TYPE_SCHEDULER)
+            .with($type::HEADER_OPCODE, op::$op.into())
+            .with($type::HEADER_DWSIZE, FRAME_WORDS as u64)
+    };
+}
+
+/// Runs a frame on a pipe.
+macro_rules! run {
+    ($pipe:expr, $type:ident, $frame:expr) => {
+        $pipe.run($frame.0, $type::API_STATUS_API_COMPLETION_FENCE_ADDR.word())
+    };
+}
+
+/// What a user queue's frame is made of besides the queue.
+pub(super) struct Add {
+    pub(super) pasid: Pasid,
+    pub(super) page_table_base: u64,
+    pub(super) process_context: u64,
+    pub(super) gang_context: u64,
+    pub(super) priority: u8,
+    /// Word on the BAR.
+    pub(super) doorbell: u32,
+    pub(super) mqd: u64,
+    /// In address space 0.
+    pub(super) wptr: u64,
+    pub(super) tba: u64,
+    pub(super) tma: u64,
+    pub(super) aql: bool,
+    pub(super) ring_bytes: u64,
+}
+
+/// MES, running.
+#[pin_data]
+pub(super) struct Engine {
+    hw: Arc<Hw>,
+    version: u32,
+    #[pin]
+    scheduler: Mutex<Pipe>,
+    #[pin]
+    kernel: Mutex<Pipe>,
+    /// A failed TLB flush was told; one line is enough.
+    told: Atomic<u32>,
+}
+
+impl Engine {
+    /// Starts both pipes (`mes_v12_0_kiq_hw_init`); MES itself runs already.
+    pub(super) fn start(hw: &Arc<Hw>) -> Result<Arc<Self>> {
+        init_vmids(hw);
+        let regs = &hw.regs;
+        regs.write(gc::CP_MEC_DOORBELL_RANGE_LOWER, (MEC_DOORBELLS.0 * 2) << 2);
+        regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, (MEC_DOORBELLS.1 * 2) << 2);
+        let mut kernel = Pipe::new(hw, 1, DOORBELL_1)?;
+        let scheduler = Pipe::new(hw, 0, DOORBELL_0)?;
+        let slot = kernel.slot();
+        // `mes_v12_0_kiq_setting`: RLC is told which queue it is.
+        regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
+            old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
+        });
+        kernel.load()?;
+        if let Err(error) = set_resources(hw, &mut kernel, false) {
+            kernel.unload();
+            return Err(error);
+        }
+        let version = scheduler.version();
+        let engine = Arc::pin_init(
+            pin_init!(Self {
+                hw: hw.clone(),
+                version,
+                scheduler <- new_mutex!(scheduler, "rkfd MES 0"),
+                kernel <- new_mutex!(kernel, "rkfd MES 1"),
+                told: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )?;
+        if let Err(error) = engine.start_scheduler() {
+            engine.stop();
+            return Err(error);
+        }
+        hw.set_firmware(Some(engine.clone()));
+        Ok(engine)
+    }
+
+    /// `mes_v12_0_hw_init`.
+    fn start_scheduler(&self) -> Result {
+        let regs = &self.hw.regs;
+        /// Doorbell addresses from bit 13 on tell the process: a slice is 8 KiB.
+        const SLICE_BIT: u32 = 13;
+        regs.update_at(0, gc::CP_UNMAPPED_DOORBELL, |old| {
+            Unmapped::ENABLE.set(Unmapped::PROC_LSB.set(old, SLICE_BIT), 1)
+        });
+        let mut pipe = self.scheduler.lock();
+        let map = frame!(AddQueue, ADD_QUEUE)
+            .with(AddQueue::PIPE_ID, pipe.slot().pipe.into())
+            .with(AddQueue::QUEUE_ID, pipe.slot().queue.into())
+            .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().into())
+            .with(AddQueue::MQD_ADDR, pipe.mqd_addr())
+            .with(AddQueue::WPTR_ADDR, pipe.wptr_addr())
+            .with(AddQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING)
+            .with(AddQueue::MAP_LEGACY_KQ, 1);
+        run!(self.kernel.lock(), AddQueue, map)
+            .map_err(|failure| tell(&self.hw, "ADD_QUEUE of its own ring", failure))?;
+        set_resources(&self.hw, &mut pipe, true)?;
+        for level in 0..5 {
+            regs.update_at(0, gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
+                let old = Aggregated::DOORBELL_HIT.set(old, 0);
+                let old = Aggregated::DOORBELL_OFFSET.set(old, AGGREGATED + level * 2);
+                Aggregated::DOORBELL_EN.set(old, 1)
+            });
+        }
+        regs.write(
+            gc::CP_HQD_GFX_CONTROL,
+            gc::CP_HQD_GFX_CONTROL::DB_UPDATED_MSG_EN.mask(),
+        );
+        run!(
+            pipe,
+            QueryStatus,
+            frame!(QueryStatus, QUERY_SCHEDULER_STATUS)
+        )
+        .map_err(|failure| tell(&self.hw, "QUERY_SCHEDULER_STATUS", failure))
+    }
+
+    /// Takes the rings off. MES itself goes on: nobody here could load it again.
+    pub(super) fn stop(&self) {
+        self.hw.set_firmware(None);
+        let pipe = self.scheduler.lock();
+        let mut kernel = self.kernel.lock();
+        let unmap = frame!(RemoveQueue, REMOVE_QUEUE)
+            .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().into())
+            .with(RemoveQueue::PIPE_ID, pipe.slot().pipe.into())
+            .with(RemoveQueue::QUEUE_ID, pipe.slot().queue.into())
+            .with(RemoveQueue::UNMAP_LEGACY_QUEUE, 1)
+            .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
+        if self.hw.alive().is_ok() {
+            if let Err(failure) = run!(kernel, RemoveQueue, unmap) {
+                tell(&self.hw, "REMOVE_QUEUE of its own ring", failure);
+                pipe.unload();
+            }
+        }
+        self.hw
+            .regs
+            .update_at(0, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
+        kernel.unload();
+    }
+
+    /// Hands a queue over (`add_queue_mes`).
+    pub(super) fn add(&self, add: &Add) -> Result<(), Failure> {
+        /// In units of 100 ns: 10 ms and 1 ms.
+        const PROCESS_QUANTUM: u64 = 100_000;
+        const GANG_QUANTUM: u64 = 10_000;
+        const LAST_PFN: u64 = (1 << 36) - 1;
+        const NORMAL: u64 = 1;
+        // KFD's priorities that aren't MES's count as normal (`convert_to_mes_priority_level`).
+        let priority = match add.priority {
+            level @ 0..=4 => level.into(),
+            _ => NORMAL,
+        };
+        let frame = frame!(AddQueue, ADD_QUEUE)
+            .with(AddQueue::PROCESS_ID, add.pasid.get().into())
+            .with(AddQueue::PAGE_TABLE_BASE_ADDR, add.page_table_base)
+            .with(AddQueue::PROCESS_VA_END, LAST_PFN)
+            .with(AddQueue::PROCESS_QUANTUM, PROCESS_QUANTUM)
+            .with(AddQueue::PROCESS_CONTEXT_ADDR, add.process_context)
+            .with(AddQueue::GANG_QUANTUM, GANG_QUANTUM)
+            .with(AddQueue::GANG_CONTEXT_ADDR, add.gang_context)
+            .with(AddQueue::INPROCESS_GANG_PRIORITY, priority)
+            .with(AddQueue::GANG_GLOBAL_PRIORITY_LEVEL, NORMAL)
+            .with(AddQueue::DOORBELL_OFFSET, add.doorbell.into())
+            .with(AddQueue::MQD_ADDR, add.mqd)
+            .with(AddQueue::WPTR_ADDR, add.wptr)
+            .with(AddQueue::QUEUE_TYPE, TYPE_COMPUTE)
+            .with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
+            .with(AddQueue::TRAP_HANDLER_ADDR, add.tba)
+            .with(AddQueue::TMA_ADDR, add.tma)
+            .with(
+                AddQueue::VM_CONTEXT_CNTL,
+                crate::gmc::process_context_control(&self.hw).into(),
+            )
+            .with(AddQueue::IS_KFD_PROCESS, 1)
+            .with(AddQueue::TRAP_EN, 1)
+            .with(AddQueue::IS_AQL_QUEUE, add.aql.into());
+        run!(self.scheduler.lock(), AddQueue, frame)
+    }
+
+    /// Takes a queue back (`remove_queue_mes`). If MES refuses, the queue is reset while all
+    /// others stand still, and taken back then.
+    pub(super) fn remove(&self, doorbell: u32, gang: u64) -> Result<(), Failure> {
+        let remove = frame!(RemoveQueue, REMOVE_QUEUE)
+            .with(RemoveQueue::DOORBELL_OFFSET, doorbell.into())
+            .with(RemoveQueue::GANG_CONTEXT_ADDR, gang);
+        let mut pipe = self.scheduler.lock();
+        let failure = match run!(pipe, RemoveQueue, remove) {
+            Err(failure @ Failure::Refused(_)) => failure,
+            other => return other,
+        };
+        tell(&self.hw, "REMOVE_QUEUE", failure);
+        let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, 1);
+        let reset = frame!(Reset, RESET)
+            .with(Reset::QUEUE_TYPE, TYPE_COMPUTE)
+            .with(Reset::RESET_QUEUE_ONLY, 1)
+            .with(Reset::DOORBELL_OFFSET, doorbell.into());
+        let after = remove.with(
+            RemoveQueue::REMOVE_QUEUE_AFTER_RESET,
+            u64::from(self.version >= HAS_REMOVE_AFTER_RESET),
+        );
+        let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
+        run!(pipe, Suspend, suspend)?;
+        let result = match run!(pipe, Reset, reset) {
+            Ok(()) => run!(pipe, RemoveQueue, after),
+            failed => failed,
+        };
+        // The others go on, whatever became of this one.
+        run!(pipe, Resume, resume)?;
+        result
+    }
+}
+
+impl Firmware for Engine {
+    /// `mes_v12_0_inv_tlbs_pasid`, for both hubs.
+    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result> {
+        const BY_PASID: u64 = 0;
+        let mut pipe = self.kernel.lock();
+        if self.version < HAS_INV_TLBS || pipe.is_stuck() {
+            return None;
+        }
+        for hub in 0..2 {
+            let frame = frame!(InvTlbs, INV_TLBS)
+                .with(InvTlbs::INVALIDATE_TLBS_INV_SEL, BY_PASID)
+                .with(InvTlbs::INVALIDATE_TLBS_FLUSH_TYPE, kind.into())
+                .with(InvTlbs::INVALIDATE_TLBS_INV_SEL_ID, pasid.get().into())
+                .with(InvTlbs::INVALIDATE_TLBS_HUB_ID, hub);
+            if let Err(failure) = run!(pipe, InvTlbs, frame) {
+                let first = self.told.xchg(1, Relaxed) == 0;
+                return Some(Err(if first {
+                    tell(hw, "INV_TLBS", failure)
+                } else {
+                    failure.into()
+                }));
+            }
+        }
+        self.told.store(0, Relaxed);
+        Some(Ok(()))
+    }
+
+    /// MISC with WAIT_REG_MEM, as `amdgpu_mes_reg_write_reg_wait`.
+    fn write_and_wait(&self, wait: &RegWait) -> Option<Result> {
+        const MISC_WAIT_REG_MEM: u64 = 4;
+        const STORE_THEN_WAIT: u64 = 1;
+        let mut pipe = self.kernel.lock();
+        if pipe.is_stuck() {
+            return None;
+        }
+        let frame = frame!(Misc, MISC)
+            .with(Misc::OPCODE, MISC_WAIT_REG_MEM)
+            .with(Misc::WAIT_REG_MEM_OP, STORE_THEN_WAIT)
+            .with(Misc::WAIT_REG_MEM_REFERENCE, wait.value.into())
+            .with(Misc::WAIT_REG_MEM_MASK, wait.mask.into())
+            .with(Misc::WAIT_REG_MEM_REG_OFFSET1, wait.write.into())
+            .with(Misc::WAIT_REG_MEM_REG_OFFSET2, wait.wait.into());
+        Some(run!(pipe, Misc, frame).map_err(Error::from))
+    }
+}
+
+/// Tells what failed, and as which error.
+pub(super) fn tell(hw: &Hw, what: &str, failure: Failure) -> Error {
+    if let Failure::Refused(refusal) = &failure {
+        dev_err!(
+            hw.device(),
+            "the scheduler (MES) refuses {}: {}\n",
+            what,
+            refusal
+        );
+    }
+    failure.into()
+}
+
+/// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
+fn init_vmids(hw: &Hw) {
+    let (regs, family) = (&hw.regs, hw.chip.family);
+    let (first, last) = family.compute_vmids;
+    let _lock = hw.grbm.lock();
+    for vmid in first..=last {
+        regs.write(gc::GRBM_GFX_CNTL, GRBM_GFX_CNTL::VMID.set(0, vmid));
+        regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
+        regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
+        regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
+            Debug::TRAP_EN.set(old, 1)
+        });
+    }
+    regs.write(gc::GRBM_GFX_CNTL, 0);
+}
+
+/// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
+/// what both pipes must know.
+fn set_resources(hw: &Hw, pipe: &mut Pipe, schedules: bool) -> Result {
+    let version = pipe.version();
+    let base = |block, segment| {
+        let base = hw.regs.discovery().base(block, 0, segment);
+        u64::from(base.unwrap_or(0))
+    };
+    let mut frame = frame!(SetHwResources, SET_HW_RSRC)
+        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr())
+        .with(
+            SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
+            pipe.query_fence_addr(),
+        )
+        .with(SetHwResources::DISABLE_RESET, 1)
+        .with(SetHwResources::DISABLE_MES_LOG, 1)
+        .with(SetHwResources::USE_DIFFERENT_VMID_COMPUTE, 1)
+        .with(SetHwResources::ENABLE_REG_ACTIVE_POLL, 1)
+        .with(SetHwResources::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, 1)
+        .with(
+            SetHwResources::OVERSUBSCRIPTION_TIMER,
+            if version < HAS_SDMA_TIMER { 0 } else { 50 },
+        )
+        // The basic version.
+        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 1);
+    // Consecutive words: five base addresses of each block.
+    let first = [
+        (SetHwResources::GC_BASE_0.word(), Block::Gc),
+        (SetHwResources::MMHUB_BASE_0.word(), Block::Mmhub),
+        (SetHwResources::OSSSYS_BASE_0.word(), Block::Osssys),
+    ];
+    for (word, block) in first {
+        for (segment, slot) in (0..5).zip(frame.0.iter_mut().skip(word)) {
+            *slot = base(block, segment) as u32;
+        }
+    }
+    if schedules {
+        let family = hw.chip.family;
+        let (first, last) = family.compute_vmids;
+        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
+        frame = frame
+            .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
+            .with(SetHwResources::VMID_MASK_GFXHUB, vmids);
+        // All hardware queues of the first MEC, since there are no kernel compute queues.
+        let queues = (1u32 << family.mec_queues_per_pipe) - 1;
+        let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
+        for (_, slot) in (0..family.mec_pipes).zip(frame.0.iter_mut().skip(masks)) {
+            *slot = queues;
+        }
+        let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
+        for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
+            *slot = AGGREGATED + level * 2;
+        }
+    }
+    run!(pipe, SetHwResources, frame).map_err(|failure| tell(hw, "SET_HW_RSRC", failure))?;
+    if schedules && version < HAS_RESOURCES_1 {
+        return Ok(());
+    }
+    let frame = frame!(SetHwResources1, SET_HW_RSRC_1)
+        .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 0xa)
+        .with(
+            SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
+            pipe.cleaner_addr(),
+        );
+    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(hw, "SET_HW_RSRC_1", failure))
+}

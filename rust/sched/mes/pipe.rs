@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A ring of MES: commands of 64 words, each followed by a status query.
+//!
+//! A command has two answers. MES stores 1 at an address that the command names, or, in the high
+//! word and with 0 in the low one, why it refused ([`Refusal`]); then the query after it makes
+//! MES store the ring's sequence number, which tells that the first answer is there. One command
+//! is on its way at a time, so the ring never fills.
+//!
+//! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
+
+use crate::{
+    bo::{kernel_mem::KernelBuf, vram::VramRange},
+    glue::errno::etime,
+    gpu::Hw,
+    hw::{
+        mes::{self, v12::QueryStatus, FRAME_WORDS},
+        mqd::v12::ComputeMqd as M,
+        regs::{
+            gc_12_0_0::{self as gc, CP_HQD_PQ_DOORBELL_CONTROL as Bell},
+            Reg,
+        },
+    },
+    mqd::v12::KernelRing,
+    regs::Regs,
+    ring::{select, Slot},
+};
+use kernel::{
+    prelude::*,
+    sync::Arc,
+    time::{delay::fsleep, Delta, Instant, Monotonic},
+};
+
+/// TIMEOUT: as `mes_v12_0_submit_pkt_and_poll_completion`.
+const TIMEOUT: Delta = Delta::from_millis(2100);
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const DEQUEUE_TIMEOUT: Delta = Delta::from_millis(100);
+/// `MES_EOP_SIZE`.
+const EOP_BYTES: u32 = 2048;
+const RING_WORDS: usize = 1024;
+
+/// Words in the buffer of a pipe.
+mod place {
+    pub(super) const RPTR: usize = 0;
+    pub(super) const WPTR: usize = 16;
+    pub(super) const FENCE: usize = 32;
+    pub(super) const STATUS: usize = 48;
+    /// What MES keeps for itself.
+    pub(super) const CONTEXT: usize = 64;
+    pub(super) const QUERY_FENCE: usize = 128;
+    /// On pages of their own.
+    pub(super) const RING: usize = 1024;
+    pub(super) const MQD: usize = 2048;
+    pub(super) const EOP: usize = 3072;
+    pub(super) const END: usize = 4096;
+}
+
+/// Why a command failed.
+pub(super) enum Failure {
+    /// MES refused it, and goes on.
+    Refused(Refusal),
+    /// ETIME when MES doesn't answer, EIO when it didn't before, ENODEV.
+    Lost(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(_) => EIO,
+            Failure::Lost(error) => error,
+        }
+    }
+}
+
+/// The high word of a failed command's status.
+#[derive(Clone, Copy)]
+pub(super) struct Refusal(u32);
+
+impl kernel::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
+        let byte = |shift: u32| self.0 >> shift & 0xff;
+        if self.0 >> 31 == 0 {
+            return write!(f, "no reason given");
+        }
+        write!(
+            f,
+            "error {} of command {}, category {}, {:#x}",
+            byte(0),
+            byte(8),
+            byte(24) & 0x7f,
+            byte(16)
+        )
+    }
+}
+
+/// A pipe of MES with its ring.
+pub(super) struct Pipe {
+    hw: Arc<Hw>,
+    slot: Slot,
+    doorbell: u32,
+    mem: KernelBuf,
+    /// For the fence of shaders that clean up.
+    cleaner: VramRange,
+    /// In words, never wrapping.
+    wptr: u64,
+    seq: u32,
+    stuck: bool,
+}
+
+impl Pipe {
+    /// The ring of a pipe, not known to MES yet, with a doorbell as a word on the BAR.
+    pub(super) fn new(hw: &Arc<Hw>, pipe: u32, doorbell: u32) -> Result<Self> {
+        let pipe = Self {
+            hw: hw.clone(),
+            slot: Slot {
+                me: 3,
+                pipe,
+                queue: 0,
+            },
+            doorbell,
+            mem: KernelBuf::new(hw, place::END * 4)?,
+            cleaner: VramRange::new(hw, 4096)?,
+            wptr: 0,
+            seq: 0,
+            stuck: false,
+        };
+        pipe.mem.write_slice(place::MQD, &pipe.image().0)?;
+        Ok(pipe)
+    }
+
+    fn addr(&self, place: usize) -> u64 {
+        self.mem.gpu_addr() + place as u64 * 4
+    }
+
+    fn image(&self) -> M {
+        KernelRing {
+            mqd_addr: self.mqd_addr(),
+            ring: self.addr(place::RING),
+            bytes: RING_WORDS as u32 * 4,
+            rptr: self.addr(place::RPTR),
+            wptr: self.wptr_addr(),
+            eop: self.addr(place::EOP),
+            eop_bytes: EOP_BYTES,
+            doorbell: self.doorbell,
+        }
+        .build()
+    }
+
+    pub(super) fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    pub(super) fn doorbell(&self) -> u32 {
+        self.doorbell
+    }
+
+    pub(super) fn mqd_addr(&self) -> u64 {
+        self.addr(place::MQD)
+    }
+
+    pub(super) fn wptr_addr(&self) -> u64 {
+        self.addr(place::WPTR)
+    }
+
+    /// Where MES keeps its own state.
+    pub(super) fn context_addr(&self) -> u64 {
+        self.addr(place::CONTEXT)
+    }
+
+    pub(super) fn query_fence_addr(&self) -> u64 {
+        self.addr(place::QUERY_FENCE)
+    }
+
+    pub(super) fn cleaner_addr(&self) -> u64 {
+        self.hw.layout.vram_addr(self.cleaner.start())
+    }
+
+    /// Whether it takes no more commands.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.stuck
+    }
+
+    /// Version of the pipe's firmware, which leaves it in a register.
+    pub(super) fn version(&self) -> u32 {
+        select(&self.hw, 0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO)) & 0xfff
+    }
+
+    /// Runs a command, whose status is described from word `status` on, and waits for its end.
+    pub(super) fn run(
+        &mut self,
+        mut frame: [u32; FRAME_WORDS],
+        status: usize,
+    ) -> Result<(), Failure> {
+        if self.stuck {
+            return Err(Failure::Lost(EIO));
+        }
+        self.mem.write64(place::STATUS, 0)?;
+        let addr = self.addr(place::STATUS);
+        let answer = [addr as u32, (addr >> 32) as u32, 1, 0];
+        frame
+            .get_mut(status..status + answer.len())
+            .ok_or(EINVAL)?
+            .copy_from_slice(&answer);
+        self.seq = self.seq.wrapping_add(1).max(1);
+        let query = QueryStatus::zeroed()
+            .with(
+                QueryStatus::HEADER_OPCODE,
+                mes::op::QUERY_SCHEDULER_STATUS.into(),
+            )
+            .with(QueryStatus::HEADER_TYPE, mes::TYPE_SCHEDULER)
+            .with(QueryStatus::HEADER_DWSIZE, FRAME_WORDS as u64)
+            .with(
+                QueryStatus::API_STATUS_API_COMPLETION_FENCE_ADDR,
+                self.addr(place::FENCE),
+            )
+            .with(
+                QueryStatus::API_STATUS_API_COMPLETION_FENCE_VALUE,
+                self.seq.into(),
+            );
+        for words in [&frame, &query.0] {
+            let at = (self.wptr % RING_WORDS as u64) as usize;
+            self.mem.write_slice(place::RING + at, words)?;
+            self.wptr += FRAME_WORDS as u64;
+        }
+        // The frames are there before the pointer that covers them, and that before the ring.
+        kernel::sync::barrier::smp_wmb();
+        self.mem.write64(place::WPTR, self.wptr)?;
+        kernel::sync::barrier::smp_mb();
+        self.hw.doorbells.ring64(self.doorbell, self.wptr);
+        self.wait()?;
+        // The status is older than the fence.
+        kernel::sync::barrier::smp_rmb();
+        if self.mem.read(place::STATUS)? != 0 {
+            return Ok(());
+        }
+        Err(Failure::Refused(Refusal(self.mem.read(place::STATUS + 1)?)))
+    }
+
+    fn wait(&mut self) -> Result {
+        let start = Instant::<Monotonic>::now();
+        let mut pause = 5;
+        while self.mem.read(place::FENCE)? != self.seq {
+            if start.elapsed() > TIMEOUT {
+                self.stuck = true;
+                self.hw.alive()?;
+                dev_err!(
+                    self.hw.device(),
+                    "pipe {} of the scheduler (MES) doesn't answer; it is stuck\n",
+                    self.slot.pipe
+                );
+                return Err(etime());
+            }
+            fsleep(Delta::from_micros(pause));
+            pause = (pause * 2).min(1000);
+        }
+        Ok(())
+    }
+
+    /// Writes the HQD's registers (`mes_v12_0_queue_init_register`).
+    pub(super) fn load(&self) -> Result {
+        let image = self.image();
+        select(&self.hw, 0, self.slot, |regs| {
+            // A queue that a driver before us left there.
+            dequeue(regs)?;
+            regs.set(gc::CP_HQD_VMID, gc::CP_HQD_VMID::VMID, 0);
+            regs.set(gc::CP_HQD_PQ_DOORBELL_CONTROL, Bell::DOORBELL_EN, 0);
+            let pair = |reg: Reg, value: u64| {
+                regs.write(reg, value as u32);
+                regs.write(reg.at(1, 1), (value >> 32) as u32);
+            };
+            pair(gc::CP_MQD_BASE_ADDR, image.get(M::CP_MQD_BASE_ADDR));
+            regs.write(gc::CP_MQD_CONTROL, 0);
+            pair(gc::CP_HQD_PQ_BASE, image.get(M::CP_HQD_PQ_BASE));
+            pair(
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+                image.get(M::CP_HQD_PQ_RPTR_REPORT_ADDR),
+            );
+            let one = |reg: Reg, value: u64| regs.write(reg, value as u32);
+            one(gc::CP_HQD_PQ_CONTROL, image.get(M::CP_HQD_PQ_CONTROL));
+            pair(
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+                image.get(M::CP_HQD_PQ_WPTR_POLL_ADDR),
+            );
+            one(
+                gc::CP_HQD_PQ_DOORBELL_CONTROL,
+                image.get(M::CP_HQD_PQ_DOORBELL_CONTROL),
+            );
+            one(
+                gc::CP_HQD_PERSISTENT_STATE,
+                image.get(M::CP_HQD_PERSISTENT_STATE),
+            );
+            one(gc::CP_HQD_ACTIVE, 1);
+            Ok(())
+        })
+    }
+
+    /// Takes the ring off by registers (`mes_v12_0_kiq_dequeue_sched`).
+    pub(super) fn unload(&self) {
+        select(&self.hw, 0, self.slot, |regs| {
+            if dequeue(regs).is_err_and(|error| error != ENODEV) {
+                dev_err!(
+                    self.hw.device(),
+                    "pipe {} of the scheduler (MES) doesn't stop; forcing it\n",
+                    self.slot.pipe
+                );
+                regs.write(gc::CP_HQD_ACTIVE, 0);
+            }
+            regs.update_at(0, gc::CP_HQD_PQ_DOORBELL_CONTROL, |old| {
+                Bell::DOORBELL_HIT.set(Bell::DOORBELL_EN.set(old, 0), 1)
+            });
+            for reg in [
+                gc::CP_HQD_PQ_DOORBELL_CONTROL,
+                gc::CP_HQD_PQ_WPTR_LO,
+                gc::CP_HQD_PQ_WPTR_HI,
+                gc::CP_HQD_PQ_RPTR,
+            ] {
+                regs.write(reg, 0);
+            }
+        });
+    }
+}
+
+/// Asks the selected HQD to stop, and waits.
+fn dequeue(regs: &Regs) -> Result {
+    if gc::CP_HQD_ACTIVE::ACTIVE.get(regs.read(gc::CP_HQD_ACTIVE)) == 0 {
+        return Ok(());
+    }
+    regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 1);
+    regs.wait_at(0, gc::CP_HQD_ACTIVE, DEQUEUE_TIMEOUT, |value| {
+        gc::CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+    })
+    .map(|_| ())
+}
