@@ -22,6 +22,19 @@ fn raw(dev: &device::Device) -> *mut bindings::device {
     core::ptr::from_ref(dev).cast_mut().cast()
 }
 
+/// Did a `dma_map_*` fail? The kernel's own test is an inline function, of which debug kernels want
+/// to see that it is made.
+fn failed(dev: &device::Device, bus: u64) -> bool {
+    #[cfg(CONFIG_DMA_API_DEBUG)]
+    // SAFETY: The device is valid; the function only looks the address up.
+    unsafe {
+        bindings::debug_dma_mapping_error(raw(dev), bus)
+    };
+    #[cfg(not(CONFIG_DMA_API_DEBUG))]
+    let _ = dev;
+    bus == MAPPING_ERROR
+}
+
 /// Bus addresses of a list of pages, in order.
 pub(crate) struct PageMapping {
     dev: ARef<device::Device>,
@@ -52,7 +65,7 @@ impl PageMapping {
                     0,
                 )
             };
-            if bus == MAPPING_ERROR {
+            if failed(plain, bus) {
                 return Err(ENOMEM);
             }
             this.bus.push(bus, GFP_KERNEL)?;
@@ -104,7 +117,7 @@ impl ResourceMapping {
                 0,
             )
         };
-        if bus == MAPPING_ERROR {
+        if failed(plain, bus) {
             return Err(ENOMEM);
         }
         Ok(Self {
