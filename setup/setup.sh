@@ -14,6 +14,7 @@ if [ -e "$TOP/Cargo.toml" ]; then
     say "fetching crates"
     locked=''; [ ! -e "$TOP/Cargo.lock" ] || locked=--locked
     "$TOP/setup/in-root" cargo fetch --quiet $locked </dev/null || die "the crates could not be fetched" \
-        "cargo needs to reach crates.io; behind a proxy set https_proxy"
+        "cargo needs to reach crates.io (behind a proxy set https_proxy)" \
+        "and Cargo.lock must belong to the manifests: after changing one, commit the lock file, too"
 fi
 say "ready: kernel $(cat "$root/etc/rkfd-kernel-release"), tree ${tree#/cache/}, cache $CACHE ($(du -sh "$CACHE" 2>/dev/null | cut -f1))"
