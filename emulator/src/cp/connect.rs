@@ -9,6 +9,7 @@ use super::aql::Aql;
 use super::dispatch::Go;
 use super::firmware::{Firmware, Hqd, Owner, Process, Saved, Stop, NOT_RUNG};
 use super::hqd::{self, Queue, Role};
+use super::regs::Order;
 use super::slot::Slot;
 use crate::trace::Value;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
@@ -219,19 +220,24 @@ impl Firmware {
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(h);
         }
-        self.release(slot);
+        self.release(slot, true);
     }
 
     /// Frees a slot; a process without queues gives its VMID back.
-    pub(super) fn release(&mut self, slot: Slot) {
+    pub(super) fn release(&mut self, slot: Slot, save: bool) {
         let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
         self.soc.doorbells.store(h.q.doorbell, 0);
         {
             let mut regs = self.shared.regs();
-            h.q.save_pointers(regs.image_mut(slot));
-            regs.set_active(slot, false);
+            // After the driver has cleared CP_HQD_ACTIVE the registers are its own: it may have
+            // written a new queue's already.
+            let dropped = regs.orders.contains(&Order::Drop(slot));
+            if regs.is_active(slot) && !dropped && save {
+                h.q.save_pointers(regs.image_mut(slot));
+                regs.set_active(slot, false);
+            }
         }
         if h.role != Role::User {
             return;

@@ -358,7 +358,7 @@ impl Firmware {
             while !h.aql.is_idle() {
                 std::thread::yield_now();
             }
-            self.release(slot);
+            self.release(slot, false);
         }
     }
 

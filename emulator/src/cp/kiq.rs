@@ -37,6 +37,10 @@ impl Firmware {
             if self.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
                 break;
             }
+            // So does the KIQ: who submits a fence behind an unmap frees the MQD then.
+            if self.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops() {
+                break;
+            }
             let Some(h) = self.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
                 break;
             };
@@ -64,6 +68,13 @@ impl Firmware {
             }
         }
         worked
+    }
+
+    /// Whether the HIQ or a kernel's queue was asked to stop and has not yet.
+    fn kernel_queue_stops(&self) -> bool {
+        let kernels = |role| matches!(role, Role::Hiq | Role::Kernel);
+        let mut connected = self.hqds.iter().flatten();
+        connected.any(|h| kernels(h.role) && h.stop.is_some())
     }
 
     /// The packet at the read pointer; an error is a fault or a malformed packet.

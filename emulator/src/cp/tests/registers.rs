@@ -246,3 +246,19 @@ fn the_kiq_dequeues_on_request_and_can_be_set_up_again() {
     assert_eq!(rig.read(gc::SCRATCH_REG0), 0);
     assert_eq!(rig.read(gc::CP_IQ_WAIT_TIME2), 0x4040_4040);
 }
+
+#[test]
+fn the_kiq_goes_on_only_when_what_it_unmaps_is_off() {
+    for _ in 0..20 {
+        let rig = Rig::new();
+        // The driver frees the HIQ's MQD as soon as it sees what is behind the unmap.
+        let mut packets = unmap(SELECT_DOORBELL, UNMAP_RESET, HIQ_BELL << 2).to_vec();
+        packets.extend([0xc001_7900, 0x40, 0x55]);
+        rig.kiq(&packets);
+        rig.wait("the word behind the unmap", || {
+            rig.read(gc::SCRATCH_REG0) == 0x55
+        });
+        assert!(!rig.is_active(HIQ));
+        rig.clean();
+    }
+}
