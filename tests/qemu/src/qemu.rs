@@ -10,6 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// The translator executes string instructions byte by byte; without these features the kernel
+/// clears and copies memory by words.
+const TCG_CPU: &str = "max,erms=off,fsrm=off,fsrs=off,fzrm=off";
+
 /// What executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accel {
@@ -32,7 +36,7 @@ impl Accel {
     fn args(self) -> [&'static str; 4] {
         match self {
             Accel::Kvm => ["-accel", "kvm", "-cpu", "host"],
-            Accel::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max"],
+            Accel::Tcg => ["-accel", "tcg,thread=multi", "-cpu", TCG_CPU],
         }
     }
 
