@@ -53,7 +53,7 @@ pub(super) fn rows() -> Vec<Row> {
         row("IMPORT_DMABUF", "a file of something else", EINVAL, GET, |c| { let (g, fd) = (c.gpu, c.kfd.as_raw_fd() as u32); import(c, g, fd) }),
         row("EXPORT_DMABUF", "unknown GPU", EINVAL, "kfd_chardev.c:1682", |c| export(c, 0xdead << 32)),
         row("EXPORT_DMABUF", "handle 0", EINVAL, "kfd_chardev.c:1682", |c| export(c, 0)),
-        row("EXPORT_DMABUF", "unknown handle", EINVAL, "kfd_chardev.c:1695", |c| { let h = u64::from(c.gpu) << 32 | 77; export(c, h) }),
+        row("EXPORT_DMABUF", "unknown handle", EINVAL, "kfd_chardev.c:1695", |c| { let h = (u64::from(c.gpu) << 32) | 77; export(c, h) }),
         row("EXPORT_DMABUF", "no VM", EINVAL, "kfd_chardev.c:1695", |c| { let h = u64::from(c.gpu) << 32; export(c, h) }).open(),
         row("EXPORT_DMABUF", "another process' buffer", EINVAL, "kfd_chardev.c:1695", |c| {
             let b = c.unmapped_bo(4096, GTT)?;

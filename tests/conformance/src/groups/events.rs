@@ -99,7 +99,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "a page that is mapped nowhere", OK, "kfd_events.c:393", |c| { let b = c.unmapped_bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "a page of unknown GPU", EINVAL, "kfd_events.c:376", |c| create(c, 0, 0xdead << 32)),
         row(C, "a page of GPU 0", EINVAL, "kfd_events.c:376", |c| create(c, 0, 5)),
-        row(C, "a page of unknown handle", EINVAL, "kfd_events.c:388", |c| { let h = u64::from(c.gpu) << 32 | 77; create(c, 0, h) }),
+        row(C, "a page of unknown handle", EINVAL, "kfd_events.c:388", |c| { let h = (u64::from(c.gpu) << 32) | 77; create(c, 0, h) }),
         row(C, "a page, no VM", ENODEV, "kfd_events.c:383", |c| { let h = u64::from(c.gpu) << 32; create(c, 0, h) }).open(),
         row(C, "a page, no VM, unknown GPU", EINVAL, "kfd_events.c:376", |c| create(c, 0, 0xdead << 32)).open(),
         row(C, "a page of 4 KiB", EINVAL, "kfd_events.c:340", |c| { let b = c.bo(4096, GTT)?; create(c, 0, b.handle) }),
@@ -111,7 +111,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "a page when the driver made one", EINVAL, "kfd_events.c:370", |c| { c.signal(false)?; let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "a page when only other kinds were made", OK, "kfd_events.c:370", |c| { c.event(abi::EVENT_MEMORY, false)?; let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "another process' page", EINVAL, "kfd_events.c:388", |c| { let b = c.bo(32768, GTT)?; Ok(Got::Errno(other_process(c, |o| o.create_event(0, false, b.handle).0))) }),
-        row(C, "a refused page: the argument is as it was", Want::Computed, "kfd_chardev.c:919", |c| { let h = u64::from(c.gpu) << 32 | 77; let (_, a) = c.create_event(0, false, h); Ok(Got::Pair(a.event_page_offset, h)) }),
+        row(C, "a refused page: the argument is as it was", Want::Computed, "kfd_chardev.c:919", |c| { let h = (u64::from(c.gpu) << 32) | 77; let (_, a) = c.create_event(0, false, h); Ok(Got::Pair(a.event_page_offset, h)) }),
         row(C, "the page's first slot is unsignalled", is(u64::MAX), "kfd_events.c:351", |c| Ok(Got::Value(mapped_page(c)?.read(0)))),
         row(C, "the page's last slot is unsignalled", is(u64::MAX), "kfd_events.c:351", |c| Ok(Got::Value(mapped_page(c)?.read(32760)))),
         row(C, "a new signal's slot is unsignalled", is(u64::MAX), "kfd_events.c:129", |c| {

@@ -82,7 +82,7 @@ fn map_at(c: &mut Ctx, va: u64, size: u64, flags: u32) -> Answer {
 }
 
 fn handle(c: &Ctx, index: u64) -> u64 {
-    u64::from(c.gpu) << 32 | index
+    (u64::from(c.gpu) << 32) | index
 }
 
 fn map_handle(c: &mut Ctx, handle: u64) -> Answer {

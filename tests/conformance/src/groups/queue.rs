@@ -101,7 +101,7 @@ pub(super) fn rows() -> Vec<Row> {
             Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))
         }),
         row(C, "the doorbell's kind in the offset", is(3), "kfd_chardev.c:457", |c| Ok(Got::Value(doorbell(c, 0)? >> 62))),
-        row(C, "the GPU in the offset", Want::Computed, "kfd_chardev.c:458", |c| Ok(Got::Pair(doorbell(c, 0)? >> 46 & 0xffff, c.gpu.into()))),
+        row(C, "the GPU in the offset", Want::Computed, "kfd_chardev.c:458", |c| Ok(Got::Pair((doorbell(c, 0)? >> 46) & 0xffff, c.gpu.into()))),
         row(C, "the first doorbell's byte", is(0), "kfd_chardev.c:463", |c| Ok(Got::Value(doorbell(c, 0)? & 0xffff))),
         row(C, "the third doorbell's byte", is(16), "kfd_process_queue_manager.c:467", |c| Ok(Got::Value(doorbell(c, 2)? & 0xffff))),
         row(C, "a freed doorbell is given again", is(0), "kfd_device_queue_manager.c: deallocate_doorbell", |c| {
