@@ -17,7 +17,6 @@ use crate::{
 };
 use kernel::{
     device::Bound,
-    devres::Devres,
     io::Io,
     new_mutex, pci,
     prelude::*,
@@ -43,7 +42,7 @@ pub(crate) const USER_QUEUE_END: u32 = 0x1f;
 /// BAR 2.
 #[pin_data]
 pub(crate) struct Doorbells {
-    bar: Devres<pci::Bar<'static>>,
+    bar: pci::DevresBar,
     phys: u64,
     #[pin]
     slices: Mutex<PageMap>,

@@ -73,7 +73,6 @@ impl PciInfo {
 
 kernel::pci_device_table!(
     PCI_TABLE,
-    MODULE_PCI_TABLE,
     <Driver as pci::Driver>::IdInfo,
     [
         // MI300A, MI300X, MI308X, MI300X HF, MI308X HF.
@@ -106,7 +105,7 @@ impl pci::Driver for Driver {
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Core<'_>>,
-        _info: &'bound Self::IdInfo,
+        _info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
         pin_init::pin_init_scope(move || {
             pdev.enable_device_mem()?;

@@ -9,6 +9,7 @@
 pub(crate) mod aperture;
 pub(crate) mod dma;
 pub(crate) mod errno;
+pub(crate) mod irq;
 pub(crate) mod pci;
 pub(crate) mod workqueue;
 

@@ -12,7 +12,10 @@
 
 use crate::{
     bo::kernel_mem::Words,
-    glue::workqueue::WorkQueue,
+    glue::{
+        irq::{self, Msi},
+        workqueue::WorkQueue,
+    },
     gmc,
     gpu::{Gpu, Hw},
     hw::{
@@ -24,10 +27,10 @@ use crate::{
 };
 use core::num::NonZeroU16;
 use kernel::{
-    device::{self, Bound},
-    irq, new_mutex, new_work, pci,
+    device::Bound,
+    new_mutex, new_work, pci,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{barrier, Arc, Mutex},
     time::{delay::fsleep, Delta},
     workqueue::{impl_has_work, Work, WorkItem},
 };
@@ -116,24 +119,22 @@ impl WorkItem for Handler {
 }
 
 /// The hard interrupt handler.
-#[pin_data]
 struct Hard {
     handler: Arc<Handler>,
     queue: Arc<WorkQueue>,
 }
 
 impl irq::Handler for Hard {
-    fn handle(&self, _: &device::Device<Bound>) -> irq::IrqReturn {
+    fn handle(&self) {
         // Already queued: that run sees the new entries too.
         let _ = self.queue.queue().enqueue(self.handler.clone());
-        irq::IrqReturn::Handled
     }
 }
 
 /// Interrupts are on; dropped, they are off and no work item runs any more.
 pub(crate) struct Enabled {
     hw: Arc<Hw>,
-    irq: Option<Pin<KBox<irq::Registration<Hard>>>>,
+    irq: Option<Msi<Hard>>,
     queue: Arc<WorkQueue>,
     _handler: Arc<Handler>,
 }
@@ -158,11 +159,6 @@ impl Enabled {
             }),
             GFP_KERNEL,
         )?;
-        let types = pci::IrqTypes::default().with(pci::IrqType::Msi);
-        let vector = *pdev
-            .alloc_irq_vectors(1, 1, types)
-            .inspect_err(|_| dev_err!(pdev, "the device gets no MSI\n"))?
-            .start();
         let mut enabled = Self {
             hw,
             irq: None,
@@ -170,11 +166,9 @@ impl Enabled {
             _handler: handler.clone(),
         };
         init(&enabled.hw, bus, wptr_bus);
-        let hard = try_pin_init!(Hard { handler, queue }? Error);
-        enabled.irq = Some(KBox::pin_init(
-            pdev.request_irq(vector, irq::Flags::TRIGGER_NONE, c"rkfd", hard),
-            GFP_KERNEL,
-        )?);
+        let irq = Msi::new(pdev, c"rkfd", Hard { handler, queue })
+            .inspect_err(|_| dev_err!(pdev, "the device gets no MSI\n"))?;
+        enabled.irq = Some(irq);
         toggle(&enabled.hw, true);
         gmc::set_fault_interrupts(&enabled.hw, true);
         cp_interrupts(&enabled.hw, true);
@@ -325,7 +319,7 @@ impl Handler {
         let (regs, hal) = (&hw.regs, hw.chip.family.ih);
         let mut wptr = ring.wptr.read(0)?;
         // Entries are read after the pointer that covers them.
-        kernel::sync::barrier::smp_rmb();
+        barrier::smp_mb(barrier::Read);
         if hal.wptr_overflow.get(wptr) == 1 {
             wptr = regs.read(hal.wptr);
             if wptr == u32::MAX {

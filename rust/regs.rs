@@ -19,7 +19,6 @@ use crate::{
 };
 use kernel::{
     device,
-    devres::Devres,
     io::{poll::read_poll_timeout, Io},
     new_mutex, pci,
     prelude::*,
@@ -29,7 +28,7 @@ use kernel::{
 
 /// BAR 5 by word index, before it is known which blocks there are.
 pub(crate) struct Mmio {
-    bar: Devres<pci::Bar<'static>>,
+    bar: pci::DevresBar,
     bytes: usize,
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc,
+    sync::{barrier, Arc},
     time::{delay::fsleep, Delta, Instant, Monotonic},
 };
 
@@ -168,9 +168,9 @@ impl Ring {
         }
         self.wptr = wptr;
         // The packets are there before the pointer that covers them, and that before the ring.
-        kernel::sync::barrier::smp_wmb();
+        barrier::smp_mb(barrier::Write);
         self.buf.write64(place::WPTR, wptr)?;
-        kernel::sync::barrier::smp_mb();
+        barrier::smp_mb(barrier::Full);
         self.hw.doorbells.ring64(self.doorbell, wptr);
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Ring {
     /// Stores the fence's value before packets that will change it.
     pub(crate) fn set_fence(&self, value: u32) -> Result {
         self.buf.write64(place::FENCE, u64::from(value))?;
-        kernel::sync::barrier::smp_mb();
+        barrier::smp_mb(barrier::Full);
         Ok(())
     }
 

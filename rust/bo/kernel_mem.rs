@@ -11,7 +11,7 @@ use kernel::{
     device::{Bound, Device},
     devres::Devres,
     dma::Coherent,
-    dma_read, dma_write,
+    io::{io_read, io_write},
     prelude::*,
     sync::Arc,
 };
@@ -31,7 +31,7 @@ impl Words {
     /// Allocates `len` words, all zero, for a device.
     pub(crate) fn of(dev: &Device<Bound>, len: usize) -> Result<Self> {
         let mem = Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL)?;
-        let bus = mem.dma_handle();
+        let bus = mem.dma_address();
         Ok(Self {
             mem: Devres::new(dev, mem)?,
             bus,
@@ -46,7 +46,7 @@ impl Words {
     /// Loads a word. ENODEV when the device is gone.
     pub(crate) fn read(&self, index: usize) -> Result<u32> {
         self.mem
-            .try_access_with(|mem| Ok(dma_read!(mem, [try: index])))
+            .try_access_with(|mem| Ok(io_read!(mem, [try: index])))
             .ok_or(ENODEV)?
     }
 
@@ -54,7 +54,7 @@ impl Words {
     pub(crate) fn write(&self, index: usize, value: u32) -> Result {
         self.mem
             .try_access_with(|mem| {
-                dma_write!(mem, [try: index], value);
+                io_write!(mem, [try: index], value);
                 Ok(())
             })
             .ok_or(ENODEV)?
@@ -65,7 +65,7 @@ impl Words {
         self.mem
             .try_access_with(|mem| {
                 for (i, &word) in words.iter().enumerate() {
-                    dma_write!(mem, [try: index + i], word);
+                    io_write!(mem, [try: index + i], word);
                 }
                 Ok(())
             })

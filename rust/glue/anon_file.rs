@@ -6,6 +6,7 @@ use super::table::Table;
 use kernel::{
     bindings,
     fs::File,
+    module::this_module,
     prelude::*,
     sync::{
         poll::PollTable,
@@ -49,7 +50,7 @@ impl Fops {
     #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: AnonFile>() -> Self {
         Self(Table(bindings::file_operations {
-            owner: crate::THIS_MODULE.as_ptr(),
+            owner: this_module::<crate::LocalModule>().as_ptr(),
             release: Some(release::<T>),
             read: Some(read::<T>),
             write: Some(write::<T>),

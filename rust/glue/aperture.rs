@@ -5,7 +5,14 @@
 //! The `kernel` crate maps BARs uncached only, which makes clearing VRAM through BAR 0 slow.
 //! Stores reach the device in any order until [`Aperture::flush`]; loads see earlier stores.
 
-use kernel::{bindings, device::Bound, error::to_result, pci, prelude::*, sync::aref::ARef};
+use kernel::{
+    bindings,
+    device::Bound,
+    error::to_result,
+    pci,
+    prelude::*,
+    sync::{aref::ARef, barrier},
+};
 
 /// A mapped BAR. In a `Devres` it is unmapped when the device is unbound.
 pub(crate) struct Aperture {
@@ -124,7 +131,7 @@ impl Aperture {
 
     /// Makes earlier stores visible to the device before later ones to other BARs.
     pub(crate) fn flush(&self) {
-        kernel::sync::barrier::smp_wmb();
+        barrier::smp_mb(barrier::Write);
         // A locked instruction or a fence drains the write-combining buffers.
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
     }

@@ -18,6 +18,7 @@ use kernel::{
     device::Device,
     error::{from_result, to_result},
     fs::LocalFile,
+    module::this_module,
     prelude::*,
     str::{as_char_ptr_in_const_context, CStr},
     sync::{Arc, ArcBorrow},
@@ -53,7 +54,7 @@ impl Fops {
     #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: CharDevice>() -> Self {
         Self(Table(bindings::file_operations {
-            owner: crate::THIS_MODULE.as_ptr(),
+            owner: this_module::<crate::LocalModule>().as_ptr(),
             open: Some(open::<T>),
             release: Some(release::<T>),
             unlocked_ioctl: Some(ioctl::<T>),

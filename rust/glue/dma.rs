@@ -61,7 +61,7 @@ impl PageMapping {
                     page.as_ptr(),
                     0,
                     PAGE_SIZE,
-                    bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
                     0,
                 )
             };
@@ -88,7 +88,7 @@ impl Drop for PageMapping {
                     raw(&self.dev),
                     bus,
                     PAGE_SIZE,
-                    bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
                     0,
                 )
             };
@@ -113,7 +113,7 @@ impl ResourceMapping {
                 raw(plain),
                 phys,
                 len,
-                bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                bindings::dma_data_direction::DMA_BIDIRECTIONAL,
                 0,
             )
         };
@@ -141,7 +141,7 @@ impl Drop for ResourceMapping {
                 raw(&self.dev),
                 self.bus,
                 self.len,
-                bindings::dma_data_direction_DMA_BIDIRECTIONAL,
+                bindings::dma_data_direction::DMA_BIDIRECTIONAL,
                 0,
             )
         };

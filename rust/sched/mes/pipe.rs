@@ -27,7 +27,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc,
+    sync::{barrier, Arc},
     time::{delay::fsleep, Delta, Instant, Monotonic},
 };
 
@@ -229,13 +229,13 @@ impl Pipe {
             self.wptr += FRAME_WORDS as u64;
         }
         // The frames are there before the pointer that covers them, and that before the ring.
-        kernel::sync::barrier::smp_wmb();
+        barrier::smp_mb(barrier::Write);
         self.mem.write64(place::WPTR, self.wptr)?;
-        kernel::sync::barrier::smp_mb();
+        barrier::smp_mb(barrier::Full);
         self.hw.doorbells.ring64(self.doorbell, self.wptr);
         self.wait()?;
         // The status is older than the fence.
-        kernel::sync::barrier::smp_rmb();
+        barrier::smp_mb(barrier::Read);
         if self.mem.read(place::STATUS)? != 0 {
             return Ok(());
         }
