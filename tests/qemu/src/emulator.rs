@@ -66,7 +66,7 @@ impl Emulator {
         let mut log_file = File::create(&log)?;
         let mut command = Command::new(&binary);
         command
-            .args(["--chip", &host.chip])
+            .args(["--chip", host.chip.name])
             .arg("--socket")
             .arg(&socket)
             .arg("--report")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the host must have, found before anything is started.
 
+use crate::chip::Chip;
 use anyhow::{bail, ensure, Context, Result};
 use std::env;
 use std::fs;
@@ -26,7 +27,7 @@ pub struct Host {
     /// The emulator; `None`: build the workspace's.
     pub emulator: Option<PathBuf>,
     /// Which GPU.
-    pub chip: String,
+    pub chip: &'static Chip,
     /// By how much every timeout is stretched, for slow hosts and debug kernels.
     pub slow: u32,
 }
@@ -37,7 +38,7 @@ impl Host {
         kernel: Option<PathBuf>,
         module: Option<PathBuf>,
         emulator: Option<PathBuf>,
-        chip: String,
+        chip: &'static Chip,
         slow: u32,
     ) -> Result<Self> {
         let var = |name: &str| {
@@ -77,6 +78,14 @@ impl Host {
         })
     }
 
+    /// The same, with another GPU.
+    pub fn with(&self, chip: &'static Chip) -> Self {
+        Host {
+            chip,
+            ..self.clone()
+        }
+    }
+
     /// Check for QEMU and, if a run has a device, for what a device needs.
     pub fn check(&self, device: bool) -> Result<()> {
         let help = Command::new(QEMU)
@@ -108,14 +117,17 @@ impl Host {
     }
 }
 
-/// A folder for one run. Runs of the same scenario at the same time do not meet.
+/// A folder for one run, below one of its chip if it has a device. Runs of the same scenario at the same time do not meet.
 #[derive(Debug)]
 pub struct RunDir(pub PathBuf);
 
 impl RunDir {
     /// Make it.
-    pub fn new(build: &Path, scenario: &str) -> Result<Self> {
-        let all = build.join("vm");
+    pub fn new(build: &Path, chip: Option<&Chip>, scenario: &str) -> Result<Self> {
+        let mut all = build.join("vm");
+        if let Some(chip) = chip {
+            all.push(chip.name);
+        }
         sweep(&all);
         let path = all.join(format!("{scenario}.{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;

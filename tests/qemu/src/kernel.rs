@@ -5,7 +5,7 @@
 //! that is there is the right one.
 
 use crate::host::Host;
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{ensure, Context, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -31,17 +31,9 @@ pub fn in_guest(name: &str, level: u32) -> String {
     format!("/kernels/{name}-O{level}.co")
 }
 
-/// The instruction set of a chip, as clang calls it.
-pub fn target(chip: &str) -> Result<&'static str> {
-    match chip {
-        "mi308x" => Ok("gfx942"),
-        other => bail!("no chip is called '{other}'"),
-    }
-}
-
 /// Compile a kernel, unless that was done before: the code object's path.
 pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
-    let target = target(&host.chip)?;
+    let target = host.chip.target;
     let source = Path::new(SOURCES).join(format!("{name}.hip"));
     let mut hash = DefaultHasher::new();
     for file in [&source, &Path::new(SOURCES).join("k.h")] {

@@ -46,7 +46,8 @@ impl Drop for Qemu {
 
 /// Run a scenario to its end. An error means that it could not even be started.
 pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result<Outcome> {
-    let dir = RunDir::new(&host.build, scenario.name)?;
+    let chip = scenario.device.then_some(host.chip);
+    let dir = RunDir::new(&host.build, chip, scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
     let started = Instant::now();
     let gpu = if scenario.device {
@@ -92,7 +93,7 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
         let _ = tell.send(Event::ConsoleClosed);
     });
 
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome::new(host.chip);
     let mut log = BufWriter::new(File::create(dir.file("log"))?);
     let timeout = scenario.timeout * host.slow;
     let mut deadline = started + timeout;
@@ -158,7 +159,8 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
 
 /// Boot with the console on the terminal; no verdict.
 pub fn interactive(host: &Host, accel: Accel, scenario: &Scenario) -> Result<()> {
-    let dir = RunDir::new(&host.build, scenario.name)?;
+    let chip = scenario.device.then_some(host.chip);
+    let dir = RunDir::new(&host.build, chip, scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
     let gpu = if scenario.device {
         Some(Emulator::start(host, &dir, scenario)?)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run consists of.
 
+use crate::chip::{Chip, Scheduler};
 use crate::plan::Step;
 use crate::verdict::Outcome;
 use std::path::PathBuf;
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub device: bool,
     /// Have the emulator write a trace: `trace.jsonl` among the logs.
     pub trace: bool,
+    /// The scheduler that it is about; `None`: every chip has what it is about.
+    pub scheduler: Option<Scheduler>,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
     /// Further arguments for QEMU.
@@ -93,6 +96,7 @@ impl Scenario {
             module: true,
             device: true,
             trace: true,
+            scheduler: None,
             emulator_args: Vec::new(),
             qemu_args: Vec::new(),
             kernel_args: Vec::new(),
@@ -120,6 +124,17 @@ impl Scenario {
     pub fn without_trace(mut self) -> Self {
         self.trace = false;
         self
+    }
+
+    /// Only on chips with this scheduler.
+    pub fn scheduled_by(mut self, scheduler: Scheduler) -> Self {
+        self.scheduler = Some(scheduler);
+        self
+    }
+
+    /// Whether the chip has what it is about.
+    pub fn runs_on(&self, chip: &Chip) -> bool {
+        self.scheduler.is_none_or(|wanted| wanted == chip.scheduler)
     }
 
     /// Append a step.

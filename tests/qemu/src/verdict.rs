@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what was seen of a run to one verdict.
 
+use crate::chip::Chip;
 use crate::protocol::Line;
 use crate::scenario::{Expect, Scenario};
 use crate::splat;
@@ -8,8 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything that was seen of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outcome {
+    /// Which GPU it had, if it had one.
+    pub chip: &'static Chip,
     /// The test lines in order; the error is the detail.
     pub tests: Vec<(String, Result<(), String>)>,
     /// Free memory in KiB, by label.
@@ -27,6 +30,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Nothing was seen yet.
+    pub fn new(chip: &'static Chip) -> Self {
+        Outcome {
+            chip,
+            tests: Vec::new(),
+            meminfo: Vec::new(),
+            output: Vec::new(),
+            wrong: Vec::new(),
+            logs: PathBuf::new(),
+            took: Duration::ZERO,
+            started: false,
+            end: None,
+        }
+    }
+
     /// A line of the kernel's console.
     pub fn console(&mut self, line: &str) {
         if let Some(message) = splat::console_message(line).filter(|m| splat::is_splat(m)) {
@@ -154,7 +172,7 @@ mod tests {
     use super::*;
 
     fn judged(console: &[&str], guest: &[&str], scenario: &Scenario) -> Verdict {
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome::new(&crate::chip::ALL[0]);
         console.iter().for_each(|l| outcome.console(l));
         guest.iter().for_each(|l| outcome.guest(l));
         outcome.finish(scenario);

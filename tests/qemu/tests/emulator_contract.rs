@@ -18,7 +18,7 @@ static WRITE_AND_START: Mutex<()> = Mutex::new(());
 fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
     let _one_at_a_time = WRITE_AND_START.lock().unwrap_or_else(|e| e.into_inner());
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).to_path_buf();
-    let dir = RunDir::new(&build, name).unwrap();
+    let dir = RunDir::new(&build, None, name).unwrap();
     let binary: PathBuf = dir.file("emulator");
     fs::write(&binary, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
@@ -29,7 +29,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         kernel: PathBuf::new(),
         module: PathBuf::new(),
         emulator: Some(binary),
-        chip: "mi308x".into(),
+        chip: &rkfd_vm::chip::ALL[0],
         slow: 1,
     };
     let scenario = Scenario::new("x", "y")

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rkfd-vm demo | bench | test [FILTER] | shell | run`: see the library's documentation.
+//!
+//! `demo`, `bench` and `test` run on each emulated GPU unless one is named; `shell` and `run` on one.
 
-use anyhow::{anyhow, ensure, Result};
+use anyhow::{anyhow, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use rkfd_vm::bench::Table;
+use rkfd_vm::chip::Chip;
 use rkfd_vm::demo::Story;
 use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
@@ -16,7 +19,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Which emulated GPU.
+    /// Which emulated GPU: mi308x, navi48, or all.
     #[arg(long, env = "CHIP", default_value = "mi308x", global = true)]
     chip: String,
     /// The kernel image; default: the root's stock kernel.
@@ -95,17 +98,21 @@ fn main() -> ExitCode {
 }
 
 fn real_main(args: Args) -> Result<bool> {
-    let host = Host::new(
-        args.kernel,
-        args.module,
-        args.emulator,
-        args.chip,
-        args.slow,
-    )?;
+    let chips = Chip::chosen(&args.chip)?;
+    let chip = chips.first().context("no chip")?;
+    let host = Host::new(args.kernel, args.module, args.emulator, chip, args.slow)?;
     let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
     let mut suite = match args.what {
-        What::Demo => return demo(&host, &args.accel, show(Show::Nothing)),
-        What::Bench => return bench(&host, &args.accel, show(Show::Nothing)),
+        What::Demo => {
+            return each(&host, chips, |host| {
+                demo(host, &args.accel, show(Show::Nothing))
+            })
+        }
+        What::Bench => {
+            return each(&host, chips, |host| {
+                bench(host, &args.accel, show(Show::Nothing))
+            })
+        }
         What::Run {
             steps,
             includes,
@@ -153,13 +160,31 @@ fn real_main(args: Args) -> Result<bool> {
                 suite.insert(0, scenarios::notices_a_leak(leaking));
                 for_debug_kernel(&mut suite);
             }
-            return test(&host, &args.accel, &suite, show(Show::Nothing));
+            return test(&host, chips, &args.accel, &suite, show(Show::Nothing));
         }
     };
     if args.kmemleak.is_some() {
         for_debug_kernel(&mut suite);
     }
-    test(&host, &args.accel, &suite, show(Show::Programs))
+    test(
+        &host,
+        std::slice::from_ref(chip),
+        &args.accel,
+        &suite,
+        show(Show::Programs),
+    )
+}
+
+/// Does something with each chip, and tells whether all of it was good.
+fn each(host: &Host, chips: &'static [Chip], what: impl Fn(&Host) -> Result<bool>) -> Result<bool> {
+    let mut good = true;
+    for (chip, n) in chips.iter().zip(1..) {
+        good &= what(&host.with(chip))?;
+        if n < chips.len() {
+            println!();
+        }
+    }
+    Ok(good)
 }
 
 /// End each run that has the module with a scan for leaked objects.
@@ -207,7 +232,8 @@ fn demo(host: &Host, accel: &str, show: Show) -> Result<bool> {
     differences.iter().for_each(|d| println!("DIFFERS {d}"));
     println!("logs: {}", outcome.logs.display());
     println!(
-        "{} values compared, {} differ; verified 1048576/1048576; 0 system calls; {:.1} s",
+        "{}: {} values compared, {} differ; verified 1048576/1048576; 0 system calls; {:.1} s",
+        host.chip,
         story.compared(),
         differences.len(),
         outcome.took.as_secs_f32()
@@ -220,6 +246,7 @@ fn bench(host: &Host, accel: &str, show: Show) -> Result<bool> {
     let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
         return Ok(false);
     };
+    println!("On the emulated {}:", host.chip);
     print!(
         "{}",
         Table::of(&outcome.output, accel).map_err(|e| anyhow!(e))?
@@ -250,38 +277,84 @@ fn one(
     Ok(None)
 }
 
-fn test(host: &Host, accel: &str, suite: &[Scenario], show: Show) -> Result<bool> {
-    let accel = prepare(host, accel, suite)?;
-    let (mut passed, mut failed) = (0, 0);
-    for scenario in suite {
-        // A scenario that cannot start is a failure; the others still run.
-        let outcome = match run::run(host, accel, scenario, show) {
-            Ok(outcome) => outcome,
-            Err(e) => {
-                println!("FAIL {}: {e:#}", scenario.name);
-                failed += 1;
-                continue;
-            }
-        };
-        let verdict = outcome.judge(scenario);
-        let word = if verdict.failed == 0 { "ok  " } else { "FAIL" };
-        let took = outcome.took.as_secs_f32();
-        println!(
-            "{word} {}: {} ({} checks, {took:.1} s)",
-            scenario.name,
-            scenario.about,
-            verdict.passed + verdict.failed
-        );
-        for reason in &verdict.reasons {
-            println!("     {reason}");
-        }
-        if verdict.failed > 0 {
-            println!("     the end of {}:", outcome.logs.join("log").display());
-            println!("{}", emulator::tail(&outcome.logs.join("log"), 12));
-        }
-        passed += verdict.passed;
-        failed += verdict.failed;
+/// What came out of scenarios.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    passed: usize,
+    failed: usize,
+}
+
+impl Count {
+    fn add(&mut self, passed: usize, failed: usize) {
+        self.passed += passed;
+        self.failed += failed;
     }
-    println!("{passed} passed, {failed} failed");
-    Ok(failed == 0)
+}
+
+/// Runs the scenarios on each chip; those without a device once, before the others.
+fn test(
+    host: &Host,
+    chips: &'static [Chip],
+    accel: &str,
+    suite: &[Scenario],
+    show: Show,
+) -> Result<bool> {
+    let accel = prepare(host, accel, suite)?;
+    let mut total = Count::default();
+    let runs = std::iter::once(None).chain(chips.iter().map(Some));
+    for chip in runs {
+        let host = chip.map_or_else(|| host.clone(), |chip| host.with(chip));
+        let wanted = |s: &&Scenario| s.device == chip.is_some() && s.runs_on(host.chip);
+        let mut count = Count::default();
+        for scenario in suite.iter().filter(wanted) {
+            let (passed, failed) = scenario_on(&host, accel, scenario, show);
+            count.add(passed, failed);
+        }
+        if let Some(chip) = chip {
+            println!(
+                "on {chip}: {} passed, {} failed",
+                count.passed, count.failed
+            );
+        }
+        total.add(count.passed, count.failed);
+    }
+    println!("{} passed, {} failed", total.passed, total.failed);
+    // A filter that leaves nothing for the chip is a mistake, not a success.
+    ensure!(
+        total.passed + total.failed > 0,
+        "no such scenario runs on this chip"
+    );
+    Ok(total.failed == 0)
+}
+
+/// Runs one scenario and says what came out of it.
+fn scenario_on(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> (usize, usize) {
+    let name = match scenario.device {
+        true => format!("{} on {}", scenario.name, host.chip),
+        false => scenario.name.to_owned(),
+    };
+    // A scenario that cannot start is a failure; the others still run.
+    let outcome = match run::run(host, accel, scenario, show) {
+        Ok(outcome) => outcome,
+        Err(e) => {
+            println!("FAIL {name}: {e:#}");
+            return (0, 1);
+        }
+    };
+    let verdict = outcome.judge(scenario);
+    let word = if verdict.failed == 0 { "ok  " } else { "FAIL" };
+    let took = outcome.took.as_secs_f32();
+    println!(
+        "{word} {name}: {} ({} checks, {took:.1} s)",
+        scenario.about,
+        verdict.passed + verdict.failed
+    );
+    for reason in &verdict.reasons {
+        println!("     {reason}");
+    }
+    if verdict.failed > 0 {
+        println!("     the end of {}:", outcome.logs.join("log").display());
+        println!("{}", emulator::tail(&outcome.logs.join("log"), 12));
+    }
+    (verdict.passed, verdict.failed)
 }

@@ -10,10 +10,10 @@ use crate::verdict::Outcome;
 /// Source files of the kernel groups.
 const KERNELS: [&str; 6] = ["vadd", "saxpy", "reduce", "hist", "matmul", "diverge"];
 const LEVELS: [u32; 4] = [0, 1, 2, 3];
-/// Elements of the measured case, work-groups, and waves.
+/// Elements of the measured case, threads of a work-group, and work-groups.
 const ELEMENTS: u64 = 1 << 20;
-const GROUPS: u64 = 4096;
-const WAVES: u64 = 4 * GROUPS;
+const THREADS: u64 = 256;
+const GROUPS: u64 = ELEMENTS / THREADS;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
@@ -74,7 +74,8 @@ fn one_dispatch(outcome: &Outcome) -> Result<(), String> {
     }
     let end = trace.only("dispatch_end", any)?;
     let done = (end.num("workgroups")?, end.num("waves")?);
-    if done != (GROUPS, WAVES) {
+    let waves = GROUPS * THREADS / outcome.chip.lanes;
+    if done != (GROUPS, waves) {
         return Err(format!("{done:?} work-groups and waves were executed"));
     }
     let signal = trace.only("signal", any)?;

@@ -2,6 +2,7 @@
 //! Devices that cannot be used, devices that break, and mutations that must not go unseen.
 
 use super::{with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
@@ -115,7 +116,7 @@ fn no_fence() -> Scenario {
     .step(refuses("the-next-is-refused", 5))
     .step(Step::sh("it-says-why", 10, "dmesg | grep -q 'it is stuck'"))
     .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, "no-fence")
+    inject(scenario, "no-fence").scheduled_by(Scheduler::Cpsch)
 }
 
 /// Each breaks one thing that a correct result depends on. A suite that passes with one of them

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPUs that the emulator can be, as far as runs differ by them.
+
+use anyhow::{bail, Result};
+use std::fmt;
+
+/// Who hands queues to the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Firmware that is given run lists of PM4 packets through HIQ.
+    Cpsch,
+    /// The micro engine scheduler, which is given queues one by one.
+    Mes,
+}
+
+/// A GPU.
+#[derive(Debug)]
+pub struct Chip {
+    /// The emulator's name for it.
+    pub name: &'static str,
+    /// Its instruction set, as clang calls it.
+    pub target: &'static str,
+    /// Lanes of a wave, as clang compiles for it.
+    pub lanes: u64,
+    /// Who schedules on it.
+    pub scheduler: Scheduler,
+}
+
+/// All of them, in the order in which they run.
+pub static ALL: [Chip; 2] = [
+    Chip {
+        name: "mi308x",
+        target: "gfx942",
+        lanes: 64,
+        scheduler: Scheduler::Cpsch,
+    },
+    Chip {
+        name: "navi48",
+        target: "gfx1201",
+        lanes: 32,
+        scheduler: Scheduler::Mes,
+    },
+];
+
+impl Chip {
+    /// The chips that a name stands for: one, or each of them for `all` or no name.
+    pub fn chosen(name: &str) -> Result<&'static [Self]> {
+        if matches!(name, "" | "all") {
+            return Ok(&ALL);
+        }
+        match ALL.iter().find(|chip| chip.name == name) {
+            Some(chip) => Ok(std::slice::from_ref(chip)),
+            None => bail!(
+                "no chip is called '{name}': {}, or all",
+                ALL.each_ref().map(|chip| chip.name).join(", ")
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Chip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_one_chip_or_all() {
+        for all in ["", "all"] {
+            assert_eq!(names(all), ["mi308x", "navi48"]);
+        }
+        assert_eq!(names("navi48"), ["navi48"]);
+        assert!(Chip::chosen("navi4").is_err());
+    }
+
+    fn names(text: &str) -> Vec<&'static str> {
+        let chips = Chip::chosen(text).unwrap();
+        chips.iter().map(|chip| chip.name).collect()
+    }
+}
