@@ -6,6 +6,7 @@
 //! makes the demo fail.
 
 mod device;
+mod handover;
 mod program;
 mod steps;
 
@@ -41,7 +42,7 @@ impl Story {
     pub fn of(outcome: &Outcome) -> Result<Self, String> {
         let trace = Trace::read(&outcome.logs)?;
         let program = Program::read(&outcome.output);
-        let steps = steps::all(&program, &Device::of(&trace)?)?;
+        let steps = steps::all(&program, &Device::of(&trace)?, outcome.chip)?;
         Ok(Story { steps })
     }
 

@@ -2,6 +2,7 @@
 //! What the device saw of one program's queue.
 
 use crate::trace::{Event, Trace};
+use rkfd_hw::mes::FRAME_WORDS;
 
 /// The first user queue, from its creation until it is taken off.
 pub struct Device<'a> {
@@ -47,9 +48,25 @@ impl<'a> Device<'a> {
             .ok_or_else(|| format!("the device saw no {op}"))
     }
 
-    /// Packets of an opcode in all.
-    pub fn count(&self, op: &str) -> usize {
-        self.events("pm4").filter(|e| e.text("op") == op).count()
+    /// The first frame of MES with an opcode that `wanted` knows by its words.
+    pub fn frame(
+        &self,
+        op: &str,
+        wanted: impl Fn(&[u32; FRAME_WORDS]) -> bool,
+    ) -> Result<(&'a Event, [u32; FRAME_WORDS]), String> {
+        for event in self.events("mes").filter(|e| e.text("op") == op) {
+            let words = event.words("words")?;
+            let words = words.try_into().map_err(|_| format!("{op} is too short"))?;
+            if wanted(&words) {
+                return Ok((event, words));
+            }
+        }
+        Err(format!("the device saw no such {op}"))
+    }
+
+    /// Packets (`pm4`) or frames (`mes`) of an opcode in all.
+    pub fn count(&self, kind: &'static str, op: &str) -> usize {
+        self.events(kind).filter(|e| e.text("op") == op).count()
     }
 
     /// The doorbell of the queue when it was rung.

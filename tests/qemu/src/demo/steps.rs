@@ -2,32 +2,33 @@
 //! The steps of a dispatch: what each is for, and which values belong together.
 
 use super::device::Device;
+use super::handover::Handover;
 use super::program::Program;
 use super::{count, device, ours, same, Row, Step};
+use crate::chip::Chip;
 use rkfd_uapi::mmap;
 
 /// So many values are compared in all; fewer means that a side said too little.
 pub const COMPARED: usize = 30;
 /// What the measured case is.
 const ELEMENTS: u64 = 1 << 20;
-/// Lanes of a wave of gfx942.
-const LANES: u64 = 64;
 
 type Result<T> = std::result::Result<T, String>;
 
 /// All steps, in the order of a dispatch.
-pub fn all(p: &Program, d: &Device<'_>) -> Result<Vec<Step>> {
+pub fn all(p: &Program, d: &Device<'_>, chip: &Chip) -> Result<Vec<Step>> {
+    let handover = Handover::of(chip.scheduler, p, d)?;
     Ok(vec![
         open(p)?,
-        memory(p, d)?,
+        memory(p, &handover)?,
         create(p, d)?,
-        schedule(p, d)?,
+        handover.step,
         map_doorbell(p, d)?,
         packet(p, d)?,
         doorbell(p, d)?,
-        execute(p, d)?,
+        execute(p, d, chip.lanes)?,
         complete(p, d)?,
-        interrupt(p, d)?,
+        interrupt(p, d, handover.pasid)?,
         wake(p)?,
         result(p)?,
         no_system_calls(p)?,
@@ -51,11 +52,10 @@ fn open(p: &Program) -> Result<Step> {
     })
 }
 
-fn memory(p: &Program, d: &Device<'_>) -> Result<Step> {
+fn memory(p: &Program, handover: &Handover) -> Result<Step> {
     let maps = p.count("MAP_MEMORY_TO_GPU") as u64;
     let c = p.maps.iter().filter(|m| m.size == 4 * ELEMENTS).last();
     let c = c.ok_or("the program mapped no result buffer")?;
-    let process = d.packet("MAP_PROCESS")?;
     Ok(Step {
         title: "allocate memory, map it: program and GPU see it at the same address",
         why:
@@ -70,9 +70,9 @@ fn memory(p: &Program, d: &Device<'_>) -> Result<Step> {
             ),
             device(
                 "page table root",
-                format_args!("{:#x} MAP_PROCESS", process.field("PAGE_TABLE_BASE")?),
+                format_args!("{:#x} {}", handover.page_table, handover.request),
             ),
-            device("TLB flushes by packet", d.count("INVALIDATE_TLBS")),
+            device("TLB flushes by firmware", handover.flushes),
         ],
     })
 }
@@ -144,58 +144,6 @@ fn create(p: &Program, d: &Device<'_>) -> Result<Step> {
                 "CP_HQD_AQL_CONTROL",
                 d.word("CP_HQD_AQL_CONTROL")?,
             ),
-        ],
-    })
-}
-
-fn schedule(p: &Program, d: &Device<'_>) -> Result<Step> {
-    let args = p.request("CREATE_QUEUE")?;
-    let run = d.packet("RUN_LIST")?;
-    let process = d.packet("MAP_PROCESS")?;
-    let queue = d.packet("MAP_QUEUES")?;
-    let (pasid, vmid) = (d.queue.num("pasid")?, d.queue.num("vmid")?);
-    let list = (run.field("IB_BASE_LO")? << 2) | (run.field("IB_BASE_HI")? << 32);
-    Ok(Step {
-        title: "run list: HIQ tells the firmware which processes and queues there are",
-        why: "The driver writes MAP_PROCESS and MAP_QUEUES into a list, and RUN_LIST into its own ring,\n\
-              HIQ. The firmware gives the process a VMID and the queue a hardware slot.",
-        rows: vec![
-            device(
-                "RUN_LIST",
-                format_args!("at {list:#x}, {} words", run.field("IB_SIZE")?),
-            ),
-            same(
-                "MAP_PROCESS: PASID",
-                process.field("PASID")?,
-                "of the VMID",
-                pasid,
-            ),
-            count(
-                "  queues",
-                p.count("CREATE_QUEUE") as u64,
-                "NUM_QUEUES",
-                process.field("NUM_QUEUES")?,
-            ),
-            same(
-                "MAP_QUEUES: MQD",
-                queue.field("MQD_ADDR")?,
-                "loaded from",
-                d.pair("CP_MQD_BASE_ADDR")?,
-            ),
-            same(
-                "  write index",
-                args.get("write_pointer_address")?,
-                "WPTR_ADDR",
-                queue.field("WPTR_ADDR")?,
-            ),
-            same(
-                "  doorbell",
-                queue.field("DOORBELL_OFFSET")?,
-                "word of BAR 2",
-                d.queue.num("doorbell")?,
-            ),
-            device("VMID", vmid),
-            device("hardware queue", d.queue.text("queue")),
         ],
     })
 }
@@ -301,14 +249,14 @@ fn doorbell(p: &Program, d: &Device<'_>) -> Result<Step> {
     })
 }
 
-fn execute(p: &Program, d: &Device<'_>) -> Result<Step> {
+fn execute(p: &Program, d: &Device<'_>, lanes: u64) -> Result<Step> {
     let (_, words) = p.packet.as_ref().ok_or("the program showed no packet")?;
     let word = |n: usize| words.get(n).copied().map(u64::from).ok_or("a short packet");
     let (block, grid) = (word(1)? & 0xffff, word(3)?);
     let groups = grid.div_ceil(block.max(1));
     let (start, end) = (d.one("dispatch_start")?, d.one("dispatch_end")?);
     Ok(Step {
-        title: "execute: work-groups go to compute units, as waves of 64 lanes",
+        title: "execute: work-groups go to compute units, as waves of lanes in step",
         why: "The kernel object is the descriptor that clang put into the code object; its code runs\n\
               instruction by instruction, loading and storing by the same page tables.",
         rows: vec![
@@ -327,8 +275,8 @@ fn execute(p: &Program, d: &Device<'_>) -> Result<Step> {
             count("work-groups", groups, "ended", end.num("workgroups")?),
             count(
                 "waves",
-                groups * block.div_ceil(LANES),
-                "",
+                groups * block.div_ceil(lanes),
+                &format!("of {lanes} lanes"),
                 end.num("waves")?,
             ),
             device("wave instructions", end.num("instructions")?),
@@ -366,7 +314,7 @@ fn complete(p: &Program, d: &Device<'_>) -> Result<Step> {
     })
 }
 
-fn interrupt(p: &Program, d: &Device<'_>) -> Result<Step> {
+fn interrupt(p: &Program, d: &Device<'_>, pasid: u64) -> Result<Step> {
     let entry = d.one("interrupt")?;
     let event = p.after(", event ")?.parse().unwrap_or(u64::MAX);
     let context = entry.words("data")?.first().copied().unwrap_or(0);
@@ -376,12 +324,7 @@ fn interrupt(p: &Program, d: &Device<'_>) -> Result<Step> {
         why: "The signal names an event. The device writes its id into the mailbox and interrupts.",
         rows: vec![
             count("event id", event, "context id in the entry", context.into()),
-            same(
-                "PASID",
-                d.packet("MAP_PROCESS")?.field("PASID")?,
-                "in the entry",
-                entry.num("pasid")?,
-            ),
+            same("PASID", pasid, "in the entry", entry.num("pasid")?),
             device(
                 "source",
                 format_args!(
