@@ -9,6 +9,10 @@
 //!                       +------ completion: signal, mailbox, interrupt <-----+
 //! ```
 //!
+//! What comes after the scheduler is the compute micro engine ([`mec`]): it is the same for every
+//! scheduler and generation, and [`crate::mes`] has one, too. Here is also the firmware that
+//! schedules gfx942's queues: KIQ, HIQ and run lists ([`firmware`]).
+//!
 //! Written from the firmware's side: Linux's packet and MQD definitions and what their comments
 //! say of the firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`,
 //! `kfd_mqd_manager_v9.c`, `kfd_pm4_headers_ai.h`), and the HSA standard for AQL.
@@ -20,43 +24,49 @@
 //! turns, so that a kernel without end neither stops other queues nor an unmap.
 
 mod aql;
-mod connect;
+pub(crate) mod connect;
 pub mod dispatch;
 mod error;
 mod evict;
 pub mod firmware;
+pub mod generation;
+mod group;
 mod hiq;
 pub mod hqd;
 mod kiq;
+pub(crate) mod mec;
 mod memory;
 mod packet;
 pub mod pm4;
+pub(crate) mod process;
 pub mod regs;
 mod runlist;
 mod signal;
 pub mod slot;
-mod turns;
-mod units;
+pub(crate) mod turns;
+pub(crate) mod units;
 
 #[cfg(test)]
 mod tests;
 
 use crate::device::{IpBlock, Refused, Soc};
-use firmware::{Firmware, NOT_RUNG};
+use firmware::Firmware;
+use hqd::Image;
+use mec::{Registers, Vmid, NOT_RUNG};
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
+use slot::Slot;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use units::Units;
 
 /// What the threads share.
 pub struct Shared {
     /// The rest of the chip.
     pub soc: Arc<Soc>,
     regs: Mutex<Regs>,
-    wake: Wake,
+    wake: Arc<Wake>,
     stop: AtomicBool,
     reset: Mutex<Reset>,
     reset_done: Condvar,
@@ -92,6 +102,39 @@ impl Shared {
             self.wake.ring();
         }
         Ok(())
+    }
+}
+
+impl Registers for Shared {
+    fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        change(self.regs().image_mut(slot));
+    }
+
+    fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        let mut regs = self.regs();
+        if regs.is_active(slot) && !regs.orders.contains(&Order::Drop(slot)) {
+            change(regs.image_mut(slot));
+        }
+    }
+
+    fn is_halted(&self, slot: Slot) -> bool {
+        self.regs().is_halted(slot)
+    }
+
+    fn doorbells_on(&self) -> bool {
+        self.regs().doorbells_on()
+    }
+
+    fn int_cntl(&self, slot: Slot) -> u32 {
+        self.regs().int_cntl(slot.me(), slot.pipe())
+    }
+
+    fn vmid(&self, vmid: u8) -> Vmid {
+        self.regs().vmid(vmid)
+    }
+
+    fn set_vmid(&self, vmid: u8, bank: Vmid) {
+        self.regs().set_vmid(vmid, bank);
     }
 }
 
@@ -140,7 +183,7 @@ impl Cp {
         let shared = Arc::new(Shared {
             regs: Mutex::new(Regs::new(soc.chip)),
             soc,
-            wake: Wake::default(),
+            wake: Arc::default(),
             stop: AtomicBool::new(false),
             reset: Mutex::default(),
             reset_done: Condvar::new(),
@@ -148,10 +191,7 @@ impl Cp {
         let its = shared.clone();
         let thread = std::thread::Builder::new()
             .name("rkfd-cp".into())
-            .spawn(move || {
-                let units = Units::new(&its);
-                Firmware::new(its, units).run();
-            });
+            .spawn(move || Firmware::new(its).run());
         if let Err(why) = &thread {
             shared
                 .soc

@@ -11,8 +11,8 @@
 
 use super::dispatch::{Dispatch, Go};
 use super::error::{code, PacketError};
-use super::firmware::{Firmware, Hqd};
 use super::hqd::AQL_WORDS;
+use super::mec::{Hqd, Mec};
 use super::packet::{check_barrier, check_dispatch};
 use super::slot::Slot;
 use super::units::Units;
@@ -40,7 +40,7 @@ enum Work {
 
 /// The packets of a queue that were launched and are not all complete, oldest first.
 #[derive(Default)]
-pub(super) struct Aql {
+pub(crate) struct Aql {
     items: VecDeque<Item>,
 }
 
@@ -106,7 +106,7 @@ impl Aql {
     }
 }
 
-impl Firmware {
+impl Mec {
     /// Completes and launches packets of a user queue; whether anything happened.
     pub(super) fn step_user(&mut self, slot: Slot) -> bool {
         let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
@@ -208,7 +208,9 @@ impl Firmware {
             h.q.rptr += AQL_WORDS;
         }
         if h.q.rptr != before {
-            h.q.save_pointers(self.shared.regs().image_mut(h.slot));
+            let q = h.q.clone();
+            self.regs
+                .change(h.slot, &mut |image| q.save_pointers(image));
             if h.q.reports {
                 let index = h.q.rptr / AQL_WORDS;
                 if let Err(fault) = self.space(h.owner.vmid).store_u64(h.q.report, index) {

@@ -7,88 +7,96 @@
 
 use super::aql::Aql;
 use super::dispatch::Go;
-use super::firmware::{Firmware, Hqd, Owner, Process, Saved, Stop, NOT_RUNG};
-use super::hqd::{self, Queue, Role};
-use super::regs::Order;
+use super::hqd::{Image, Queue, Role};
+use super::mec::{Hqd, Mec, Owner, Saved, Stop, NOT_RUNG};
 use super::slot::Slot;
+use super::turns::{Pointer, QueueMap};
+use crate::memory::VmFault;
 use crate::trace::Value;
-use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::pm4::MapQueues;
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Words from CP_MQD_BASE_ADDR on that are written back.
 const SAVED_WORDS: usize = 56;
 
-impl Firmware {
-    /// Reads and checks the MQD that a MAP_QUEUES names.
-    pub(super) fn fetch_mqd(&mut self, map: &MapQueues, role: Role) -> Option<(Queue, Box<Mqd>)> {
-        let at = map.get(MapQueues::MQD_ADDR);
-        let mut image = Box::new(Mqd::zeroed());
+/// Why a queue can't be mapped.
+#[derive(Clone, Debug)]
+pub(crate) enum BadQueue {
+    /// Its MQD can't be reached.
+    Memory(VmFault),
+    /// Something is wrong with its MQD.
+    Mqd(Role, String),
+    /// It does not fit what names it, or the queues that are mapped.
+    Map(String),
+}
+
+impl fmt::Display for BadQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(fault) => write!(f, "the MQD: {fault}"),
+            Self::Mqd(role, what) => write!(f, "MQD of a {role:?} queue: {what}"),
+            Self::Map(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Mec {
+    /// Reads and checks the MQD of a queue that is to be mapped.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn fetch_mqd(
+        &mut self,
+        map: &QueueMap,
+        role: Role,
+    ) -> Result<(Queue, Box<Image>), BadQueue> {
+        let at = map.mqd;
+        let bad = |what: String| Err(BadQueue::Map(what));
+        let mut image = Box::new(Image::zeroed());
         if at % 4 != 0 {
-            self.violation(format_args!(
-                "MAP_QUEUES: MQD address {at:#x} is misaligned"
-            ));
-            return None;
+            return bad(format!("MQD address {at:#x} is misaligned"));
         }
-        if let Err(fault) = self.space(0).read_words(at, &mut image.0) {
-            self.soc.vm_fault(&fault);
-            return None;
-        }
+        let read = self.space(0).read_words(at, &mut image.0);
+        read.map_err(BadQueue::Memory)?;
         if !self.turns.knows(at) {
             self.trace_mqd(at, &image);
         }
-        let queue = match Queue::from_mqd(&image, at, role) {
-            Ok(queue) => queue,
-            Err(what) => {
-                self.violation(format_args!("MQD of a {role:?} queue: {what}"));
-                return None;
-            }
-        };
-        let bell = map.get(MapQueues::DOORBELL_OFFSET) as u32;
+        let queue = Queue::from_mqd(&self.generation.mqd, &image, at, role)
+            .map_err(|what| BadQueue::Mqd(role, what))?;
+        let bell = map.doorbell;
         if queue.doorbell != bell {
-            self.violation(format_args!(
-                "MAP_QUEUES: doorbell {bell:#x}, but {:#x} in the MQD",
-                queue.doorbell
-            ));
-            return None;
+            let its = queue.doorbell;
+            return bad(format!("doorbell {bell:#x}, but {its:#x} in the MQD"));
         }
-        if queue.poll != map.get(MapQueues::WPTR_ADDR) {
-            self.violation(format_args!(
-                "MAP_QUEUES: write pointer address differs from the MQD's"
-            ));
-            return None;
+        if matches!(map.wptr, Pointer::Process(at) if at != queue.poll) {
+            return bad("write pointer address differs from the MQD's".into());
         }
-        if queue.doorbell >= self.soc.doorbells.words() {
-            self.violation(format_args!("doorbell {bell:#x} is beyond the BAR"));
-            return None;
+        if bell >= self.soc.doorbells.words() {
+            return bad(format!("doorbell {bell:#x} is beyond the BAR"));
         }
         for other in self.hqds.iter().flatten() {
-            if other.q.doorbell == queue.doorbell || other.q.mqd == queue.mqd {
-                let what = if other.q.mqd == queue.mqd {
-                    "MQD"
-                } else {
-                    "doorbell"
-                };
-                self.violation(format_args!(
-                    "MAP_QUEUES: the {what} is that of a connected queue"
-                ));
-                return None;
+            if other.q.mqd == queue.mqd {
+                return bad("the MQD is that of a connected queue".into());
+            }
+            if other.q.doorbell == queue.doorbell {
+                return bad("the doorbell is that of a connected queue".into());
             }
         }
-        Some((queue, image))
+        Ok((queue, image))
     }
 
-    /// Puts a checked queue on an HQD. `from_memory`: the write pointer is read where it lies.
-    pub(super) fn connect(
+    /// Puts a checked queue on an HQD. `wptr`: the write pointer is read there, in the address space
+    /// of this VMID.
+    pub fn connect(
         &mut self,
         slot: Slot,
         role: Role,
         q: Queue,
-        mut image: Box<Mqd>,
+        mut image: Box<Image>,
         owner: Owner,
-        from_memory: bool,
+        wptr: Option<(u8, u64)>,
     ) {
         if self.hqd(slot).is_some() {
             self.violation(format_args!("a queue is connected where another one is"));
@@ -98,7 +106,7 @@ impl Firmware {
             slot,
             role,
             q,
-            image: Box::new(Mqd::zeroed()),
+            image: Box::new(Image::zeroed()),
             owner,
             rung: NOT_RUNG,
             broken: false,
@@ -110,11 +118,11 @@ impl Firmware {
             quantum: Duration::ZERO,
         };
         h.began = h.q.rptr;
-        if from_memory {
+        if wptr.is_some() {
             // What was rung before is in the write pointer's memory.
             self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
         }
-        let state = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+        let state = image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
         if let Some(saved) = self.saved.remove(&h.q.mqd) {
             // The MQD says whether the waves are still its own: a new queue's MQD does not.
             if STATE::RESTORE_ACTIVE.get(state) == 1 {
@@ -129,9 +137,9 @@ impl Firmware {
             ));
         }
         let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
-        image.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
-        if from_memory && h.q.poll != 0 {
-            match self.space(owner.vmid).load_u64(h.q.poll) {
+        image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+        if let Some((vmid, at)) = wptr.filter(|(_, at)| *at != 0) {
+            match self.space(vmid).load_u64(at) {
                 // Producers reserve places before they are free: no more than the ring is taken.
                 Ok(units) => {
                     let room = h.q.rptr + h.q.size;
@@ -146,21 +154,15 @@ impl Firmware {
             }
         }
         h.aql.resume(owner.vmid, &self.units);
-        {
-            let mut regs = self.shared.regs();
-            let to = regs.image_mut(slot);
-            for (to, from) in
-                to.0.iter_mut()
-                    .zip(image.0)
-                    .skip(FIRST_HQD_WORD)
-                    .take(SAVED_WORDS)
-            {
+        self.regs.change(slot, &mut |to| {
+            let words = to.0.iter_mut().zip(image.0);
+            for (to, from) in words.skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
                 *to = from;
             }
             h.q.save_pointers(to);
-            to.set(Mqd::CP_HQD_VMID, owner.vmid.into());
-            regs.set_active(slot, true);
-        }
+            to.set(Image::CP_HQD_VMID, owner.vmid.into());
+            to.set(Image::CP_HQD_ACTIVE, 1);
+        });
         h.image = image;
         // A queue that has its turn and nothing to do comes and goes often.
         if h.is_busy() || !self.turns.knows(h.q.mqd) {
@@ -172,7 +174,7 @@ impl Firmware {
     }
 
     /// Takes a queue off its HQD and writes its MQD back.
-    pub(super) fn disconnect(&mut self, slot: Slot, stop: Stop) {
+    pub fn disconnect(&mut self, slot: Slot, stop: Stop) {
         let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
@@ -180,13 +182,13 @@ impl Firmware {
             h.aql = Aql::default();
         }
         let unfinished = !h.aql.is_empty() || h.broken && stop != Stop::Reset;
-        let state = h.image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+        let state = h.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
         let state = STATE::RESTORE_ACTIVE.set(state, unfinished.into());
         let state = STATE::RELAUNCH_WAVES.set(state, unfinished.into());
-        h.image.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
-        h.image.set(Mqd::CP_HQD_ACTIVE, 0);
-        h.image.set(Mqd::CP_HQD_DEQUEUE_REQUEST, 0);
-        h.image.set(Mqd::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
+        h.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+        h.image.set(Image::CP_HQD_ACTIVE, 0);
+        h.image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
+        h.image.set(Image::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
         h.q.save_pointers(&mut h.image);
         if h.role != Role::Kiq {
             let words = h
@@ -194,7 +196,7 @@ impl Firmware {
                 .0
                 .get(FIRST_HQD_WORD..FIRST_HQD_WORD + SAVED_WORDS)
                 .unwrap_or_default();
-            let read_index = Mqd::CP_MQD_READINDEX.word();
+            let read_index = Image::CP_MQD_READINDEX.word();
             let index = h
                 .image
                 .0
@@ -224,20 +226,17 @@ impl Firmware {
     }
 
     /// Frees a slot; a process without queues gives its VMID back.
-    pub(super) fn release(&mut self, slot: Slot, save: bool) {
+    pub fn release(&mut self, slot: Slot, save: bool) {
         let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
         self.soc.doorbells.store(h.q.doorbell, 0);
-        {
-            let mut regs = self.shared.regs();
-            // After the driver has cleared CP_HQD_ACTIVE the registers are its own: it may have
-            // written a new queue's already.
-            let dropped = regs.orders.contains(&Order::Drop(slot));
-            if regs.is_active(slot) && !dropped && save {
-                h.q.save_pointers(regs.image_mut(slot));
-                regs.set_active(slot, false);
-            }
+        if save {
+            self.regs.leave(slot, &mut |image| {
+                h.q.save_pointers(image);
+                image.set(Image::CP_HQD_ACTIVE, 0);
+                image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
+            });
         }
         if h.role != Role::User {
             return;
@@ -255,29 +254,12 @@ impl Firmware {
         }
     }
 
-    /// Takes the VMID of a process back.
-    pub(super) fn release_process(&mut self, at: usize) {
-        let Process { owner, .. } = self.processes.remove(at);
-        self.vmids.give(owner.vmid.into());
-        self.soc.pasids.bind(owner.vmid, None);
-        let members = [
-            ("vmid", Value::Num(owner.vmid.into())),
-            ("pasid", Value::Num(owner.pasid.into())),
-        ];
-        self.soc.trace.event("vmid_release", &members);
-        let kept = self.turns.has_process(owner.pasid)
-            || self.saved.values().any(|saved| saved.tag == owner.tag);
-        if !kept {
-            self.tags.remove(&owner.pasid);
-        }
-    }
-
-    fn trace_mqd(&self, at: u64, image: &Mqd) {
+    fn trace_mqd(&self, at: u64, image: &Image) {
         if !self.soc.trace.is_on() {
             return;
         }
         for (i, &word) in image.0.iter().enumerate().filter(|(_, &word)| word != 0) {
-            let name = hqd::word_name(i);
+            let name = self.generation.mqd.word_name(i);
             self.soc.trace.event(
                 "mqd_word",
                 &[

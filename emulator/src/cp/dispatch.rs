@@ -7,10 +7,11 @@
 //! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
 //! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
 
+use super::group::Group;
 use super::memory::Window;
 use crate::device::Soc;
 use crate::memory::VmFault;
-use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch, Workgroup};
+use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,7 +82,7 @@ pub struct Dispatch {
 
 #[derive(Default)]
 struct Inner {
-    waiting: VecDeque<(Workgroup, u32)>,
+    waiting: VecDeque<(Group, u32)>,
     resident: u32,
     free: Vec<u32>,
     failure: Option<Failure>,
@@ -121,7 +122,7 @@ impl Dispatch {
             .map(|&n| u32::from(n))
             .product();
         let shape = soc.chip.gc;
-        let waves_per_group = items.div_ceil(shape.wave_size).max(1);
+        let waves_per_group = items.div_ceil(kernel.lanes.max(1)).max(1);
         let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
         let mut resident_max = slots / waves_per_group;
         if params.group_segment_size > 0 {
@@ -278,7 +279,7 @@ impl Dispatch {
 
     /// A new workgroup while there is room, else the one that waits longest. An error ends the
     /// dispatch: it can't be launched.
-    fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Workgroup, u32), ()>> {
+    fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
         if inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total {
             let Some(place) = inner.free.pop() else {
@@ -294,8 +295,7 @@ impl Dispatch {
                 base: self.scratch.base.wrapping_add(u64::from(place) * stride),
                 wave_size: self.scratch.wave_size,
             };
-            let group =
-                Workgroup::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
             // The packet processor has launched one for a trial, so this does not fail.
             return Some(
                 group

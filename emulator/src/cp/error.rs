@@ -2,7 +2,7 @@
 
 //! Errors of a user queue: it stops, an interrupt tells the driver, others go on.
 //!
-//! Sources: Linux, `amdkfd/kfd_int_process_v9.c` (layout of the interrupts' data),
+//! Sources: Linux, `amdkfd/kfd_int_process_v9.c`, `_v11.c` (layout of the interrupts' data),
 //! `include/uapi/linux/kfd_ioctl.h` (`enum kfd_dbg_trap_exception_code`); ROCr, `amd_aql_queue.cpp`
 //! (`DynamicScratchHandler`).
 //!
@@ -13,7 +13,7 @@
 //! memory event alone. Not modelled: bit 0, with which the firmware asks for scratch and waits.
 
 use super::dispatch::{Dispatch, Failure};
-use super::firmware::{Firmware, Hqd};
+use super::mec::{Hqd, Mec};
 use super::signal::{READ_INDEX, READ_INDEX_OFFSET};
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Hub, VmFault};
@@ -39,9 +39,6 @@ pub(super) mod code {
 /// Where `amd_queue_t` has the handle of the signal for errors.
 const INACTIVE_SIGNAL: u64 = 0xc0;
 
-/// The die that the modelled XCC is, for interrupts.
-const NODE: u8 = 1;
-
 /// Why a packet is not processed.
 #[derive(Clone, Debug)]
 pub(super) enum PacketError {
@@ -58,7 +55,7 @@ impl PacketError {
     }
 }
 
-impl Firmware {
+impl Mec {
     /// Stops a queue for a packet's error.
     pub(super) fn stop_for(&mut self, h: &mut Hqd, error: &PacketError) {
         h.broken = true;
@@ -128,12 +125,7 @@ impl Firmware {
             self.soc.vm_fault(vm);
             return;
         }
-        // Encoding 2 is an error; its type: 1 an illegal instruction, 2 a memory violation.
-        let kind = match failure.fault.kind {
-            FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) => 2,
-            _ => 1,
-        };
-        let data = [(2 << 26) | wave_bits(failure.fault.wave), kind << 4, 0, 0];
+        let data = (self.generation.wave_error)(&failure.fault.kind, failure.fault.wave);
         self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
@@ -144,20 +136,14 @@ impl Firmware {
                 self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
                 continue;
             }
-            // 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word.
-            let low = m0 & 0xfff | (((m0 >> 12) & 0xf) << 28) | (1 << 26);
-            self.interrupt(
-                h,
-                client::SE0SH,
-                source::SQ_MESSAGE,
-                [low, (m0 >> 16) & 0xff, 0, 0],
-            );
+            let data = (self.generation.message)(m0);
+            self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
         }
     }
 
     /// Raises an interrupt of a queue, if its pipe enables it.
     pub(super) fn interrupt(&self, h: &Hqd, client: u8, source: u8, data: [u32; 4]) {
-        let enables = self.shared.regs().int_cntl(h.slot.me(), h.slot.pipe());
+        let enables = self.regs.int_cntl(h.slot);
         let enabled = match (client, source) {
             (client::GRBM_CP, source::CP_EOP) => INT::TIME_STAMP_INT_ENABLE.get(enables) == 1,
             (client::GRBM_CP, source::CP_BAD_OPCODE) => {
@@ -180,13 +166,8 @@ impl Firmware {
             ring_id: h.slot.ring_id(),
             vmid: h.owner.vmid,
             hub: Hub::Gfx,
-            node: NODE,
+            node: self.generation.node,
             data,
         });
     }
-}
-
-/// WAVE_ID of an SQ interrupt.
-fn wave_bits(wave: u32) -> u32 {
-    (wave & 0xf) << 14
 }

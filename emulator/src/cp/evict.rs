@@ -14,22 +14,21 @@
 //! is over only when its queue also had a worker's turn ([`super::dispatch::TURN`] instructions):
 //! everybody gets on, however short the quantum.
 
-use super::firmware::{Firmware, Stop};
-use super::hqd::Role;
+use super::hqd::{Image, Role};
+use super::mec::{Mec, Stop};
 use super::slot::Slot;
-use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
 use std::time::{Duration, Instant};
 
 /// Places that will be free soon.
-pub(super) struct Coming {
+pub(crate) struct Coming {
     slots: usize,
     vmids: usize,
 }
 
-impl Firmware {
+impl Mec {
     /// What was asked for and is not free yet.
-    pub(super) fn coming(&self) -> Coming {
+    pub fn coming(&self) -> Coming {
         let users = self.hqds.iter().flatten().filter(|h| h.role == Role::User);
         let leaving = self.processes.iter().filter(|p| p.leaving);
         Coming {
@@ -39,7 +38,7 @@ impl Firmware {
     }
 
     /// Takes an HQD from a queue that is idle or had its time, if none is about to be free.
-    pub(super) fn want_slot(&mut self, now: Instant, coming: &mut Coming) {
+    pub fn want_slot(&mut self, now: Instant, coming: &mut Coming) {
         if coming.slots > 0 {
             coming.slots -= 1;
             return;
@@ -60,7 +59,7 @@ impl Firmware {
     }
 
     /// Takes the VMID of a process that is idle or had its time, if none is about to be free.
-    pub(super) fn want_vmid(&mut self, now: Instant, coming: &mut Coming) {
+    pub fn want_vmid(&mut self, now: Instant, coming: &mut Coming) {
         if coming.vmids > 0 {
             coming.vmids -= 1;
             return;
@@ -107,8 +106,8 @@ impl Firmware {
 
 /// The time that CP_HQD_QUANTUM gives a queue: with scale 1 in milliseconds, with 0 (which Linux
 /// does not use, so it is this model's own) in microseconds; `otherwise` if it is off.
-pub(super) fn quantum(image: &Mqd, otherwise: Duration) -> Duration {
-    let word = image.get(Mqd::CP_HQD_QUANTUM) as u32;
+pub fn quantum(image: &Image, otherwise: Duration) -> Duration {
+    let word = image.get(Image::CP_HQD_QUANTUM) as u32;
     let duration = u64::from(QUANTUM::QUANTUM_DURATION.get(word));
     match (
         QUANTUM::QUANTUM_EN.get(word),

@@ -8,10 +8,11 @@
 //! firmware will log the doorbell of the unresponding compute queue to
 //! HIQ.MQD.queue_doorbell_id fields." So QUERY_STATUS after it completes all the same.
 
-use super::dispatch::Go;
-use super::firmware::{Firmware, Stop, Unmapping};
+use super::firmware::{Firmware, Unmapping};
+use super::generation::GFX9_4_3;
 use super::hqd::Role;
 use super::kiq::doorbells;
+use super::mec::Stop;
 use super::pm4::Bad;
 use super::slot::Slot;
 use crate::trace::Value;
@@ -29,7 +30,7 @@ impl Firmware {
         let bad = |what: &str| Err(Bad::Content(format!("SET_RESOURCES: {what}")));
         let kind = p.get(SetResources::QUEUE_TYPE);
         let queues = p.get(SetResources::QUEUE_MASK);
-        if (0..64).any(|bit| (queues >> bit) & 1 == 1 && Slot::from_bit(bit).is_none()) {
+        if (0..64).any(|bit| (queues >> bit) & 1 == 1 && GFX9_4_3.slots.from_bit(bit).is_none()) {
             return bad("the queue mask names HQDs that the chip lacks");
         }
         match role {
@@ -43,6 +44,7 @@ impl Firmware {
             return bad("the VMID mask is empty, or has the kernel's VMID 0");
         }
         if self
+            .mec
             .hqds
             .iter()
             .flatten()
@@ -50,11 +52,11 @@ impl Firmware {
         {
             return bad("the queue mask has the HQD of a kernel queue");
         }
-        if !self.processes.is_empty() {
+        if !self.mec.processes.is_empty() {
             return bad("queues are mapped");
         }
-        self.vmids.allow(vmids);
-        self.slots.allow(queues);
+        self.mec.vmids.allow(vmids);
+        self.mec.slots.allow(queues);
         self.latency = LATENCY_UNIT * p.get(SetResources::UNMAP_LATENCY) as u32;
         self.resources_set = true;
         Ok(())
@@ -75,7 +77,7 @@ impl Firmware {
         let pasid = UnmapByPasid(p.0).get(UnmapByPasid::PASID) as u16;
         let bells = doorbells(p);
         let select = p.get(UnmapQueues::QUEUE_SEL);
-        let chosen = self.hqds.iter().flatten().filter(|h| {
+        let chosen = self.mec.hqds.iter().flatten().filter(|h| {
             h.role == Role::User
                 && match select {
                     SELECT_DOORBELL => bells.contains(&h.q.doorbell),
@@ -86,11 +88,11 @@ impl Firmware {
         });
         let slots: Vec<Slot> = chosen.map(|h| h.slot).collect();
         // Those that wait for their turn are off already.
-        let waited = self.forget(stop, |entry| match select {
-            SELECT_DOORBELL => bells.contains(&entry.doorbell()),
+        let waited = self.mec.forget(stop, |entry| match select {
+            SELECT_DOORBELL => bells.contains(&entry.queue.doorbell),
             SELECT_PASID => entry.pasid() == pasid,
             SELECT_ALL => true,
-            _ => !entry.is_static(),
+            _ => !entry.queue.is_static,
         });
         if select == SELECT_DOORBELL && slots.len() + waited != bells.len() {
             self.violation(format_args!(
@@ -113,7 +115,7 @@ impl Firmware {
             return;
         }
         for &slot in &slots {
-            self.stop(slot, stop);
+            self.mec.stop(slot, stop);
         }
         self.unmapping = Some(Unmapping {
             slots,
@@ -129,7 +131,7 @@ impl Firmware {
         let left: Vec<Slot> = unmapping
             .slots
             .into_iter()
-            .filter(|&slot| self.hqd(slot).is_some())
+            .filter(|&slot| self.mec.hqd(slot).is_some())
             .collect();
         if left.is_empty() {
             self.unmapping = None;
@@ -143,22 +145,17 @@ impl Firmware {
         }
         self.unmapping = None;
         self.next_list = None;
-        self.processes.iter_mut().for_each(|p| p.leaving = false);
+        self.mec
+            .processes
+            .iter_mut()
+            .for_each(|p| p.leaving = false);
         let mut hung = Vec::new();
         for slot in left {
-            let units = &self.units;
-            let Some(h) = self
-                .hqds
-                .get_mut(slot.index())
-                .and_then(Option::as_deref_mut)
-            else {
+            // The request is abandoned: the queue goes on where it is.
+            self.mec.go_on(slot);
+            let Some(h) = self.mec.hqd(slot) else {
                 continue;
             };
-            // The request is abandoned: the queue goes on where it is.
-            if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
-                h.aql.set_all(Go::Pause);
-                h.aql.resume(h.owner.vmid, units);
-            }
             hung.push(h.q.doorbell);
             let name = slot.to_string();
             let members = [
@@ -168,6 +165,7 @@ impl Firmware {
             self.soc.trace.event("hung", &members);
         }
         let hiq = self
+            .mec
             .hqds
             .iter()
             .flatten()
@@ -176,7 +174,7 @@ impl Firmware {
         if let Some(mqd) = hiq {
             hung.truncate(HUNG);
             let at = mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
-            if let Err(fault) = self.space(0).write_words(at, &hung) {
+            if let Err(fault) = self.mec.space(0).write_words(at, &hung) {
                 self.soc.vm_fault(&fault);
             }
         }

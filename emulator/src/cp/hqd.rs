@@ -2,119 +2,17 @@
 
 //! What a queue runs by: its MQD or HQD registers, checked word by word.
 //!
-//! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` (`init_mqd`, `update_mqd`, `init_mqd_v9_4_3`),
-//! `amdgpu/gfx_v9_4_3.c` (`gfx_v9_4_3_xcc_mqd_init`), `include/v9_structs.h`,
-//! `include/asic_reg/gc/gc_9_4_3_sh_mask.h`, `gc_9_0_default.h`.
-//!
 //! The HQD registers are handled as the words of an MQD that they are loaded from, since the
-//! firmware copies them there and back ([`FIRST_HQD_WORD`]).
+//! firmware copies them there and back ([`FIRST_HQD_WORD`]). What all generations have at the same
+//! place is read here; the rest is in their descriptions ([`super::generation`]), with the sources.
 
-use rkfd_hw::layout::Layout;
-use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use super::generation::Format;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::gc_9_4_3 as gc;
 
-/// The bits that the registers from CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI have.
-const MASKS: [u32; HQD_WORDS] = [
-    0xffff_fffc,
-    0xffff,
-    0x3,
-    0x03ff_0f0f,
-    0xffe3_ff01,
-    0x3,
-    0xf,
-    0x8000_3f11, // BASE_ADDR..QUANTUM
-    0xffff_ffff,
-    0xff,
-    0xffff_ffff,
-    0xffff_fffc,
-    0xffff,
-    0xffff_fff8,
-    0xffff,
-    0xffff_ffff, // PQ_BASE..
-    0,
-    0xfff7_ffff,
-    0xffff_fffc,
-    0xffff,
-    0x000f_ffff,
-    0xc1bf_ffff,
-    0xf3ff_ffff,
-    0x3f, // PQ_CONTROL..
-    0x717,
-    0x1,
-    0x7,
-    0x77,
-    0xffff_ffff,
-    0xffff_ffff,
-    0xffff_ffff,
-    0xffff_ffff, // DEQUEUE_REQUEST..
-    0xffff_ffff,
-    0xffff_ffff,
-    0x0180_310f,
-    0xffff_ffff,
-    0xffff_ffff,
-    0xffff_ffff,
-    0xff,
-    0xe1e0_713f,
-    0xf000_1fff,
-    0x1fff_9fff,
-    0x0001_0fff,
-    0xffff_f000,
-    0xffff,
-    0x0080_0008,
-    0xfffc,
-    0xf000, // EOP_RPTR..
-    0x07ff_fffc,
-    0x07ff_f000,
-    0x0003_f3f3,
-    0x000f_ff3f,
-    0x1fff,
-    0xffff_ffff,
-    0xffff_ffff,
-    0xffff_ffff,
-];
-
-/// The words whose registers do not read zero after a reset (`gc_9_0_default.h`).
-const RESET: [(usize, u32); 5] = [
-    (132, 0x0be0_5301),
-    (145, 0x0030_8509),
-    (149, 0x0030_0000),
-    (162, 0x100),
-    (167, 0x6),
-];
-
-/// The bits of a word's register; all of them for words that are no register.
-pub fn mask(word: usize) -> u32 {
-    word.checked_sub(FIRST_HQD_WORD)
-        .and_then(|i| MASKS.get(i))
-        .copied()
-        .unwrap_or(u32::MAX)
-}
-
-/// The HQD registers after a reset.
-pub fn reset() -> Mqd {
-    let mut image = Mqd::zeroed();
-    for (word, value) in RESET {
-        if let Some(w) = image.0.get_mut(word) {
-            *w = value;
-        }
-    }
-    image
-}
-
-/// The name of a word, for violations and traces.
-pub fn word_name(word: usize) -> String {
-    let named = Mqd::FIELDS.iter().find(|f| {
-        let first = usize::from(f.bit) / 32;
-        word == first || (f.width > 32 && word == first + 1)
-    });
-    match named {
-        Some(f) if usize::from(f.bit) / 32 == word && f.width > 32 => format!("{}_LO", f.name),
-        Some(f) if f.width > 32 => format!("{}_HI", f.name),
-        Some(f) => f.name.to_string(),
-        None => format!("reserved word {word}"),
-    }
-}
+/// The words of an MQD, or of the HQD registers.
+pub use rkfd_hw::mqd::Common as Image;
+use Image as Mqd;
 
 /// Who a queue is for: decides what its image must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,34 +65,18 @@ impl Queue {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn from_mqd(mqd: &Mqd, at: u64, role: Role) -> Result<Self, String> {
+    pub fn from_mqd(format: &Format, mqd: &Image, at: u64, role: Role) -> Result<Self, String> {
         if mqd.0[0] != COMPUTE_HEADER {
             return Err(format!("header {:#x}, not {COMPUTE_HEADER:#x}", mqd.0[0]));
         }
-        if let Some(word) = mqd.reserved_word() {
+        if let Some(word) = (format.reserved_word)(mqd) {
             return Err(format!("reserved word {word} is set"));
         }
         if mqd.get(Mqd::CP_MQD_BASE_ADDR) != at {
             return Err("CP_MQD_BASE_ADDR is not its own address".into());
         }
-        for field in Mqd::FIELDS {
-            let word = usize::from(field.bit) / 32;
-            let name = field.name;
-            let filled_by_cp = name.starts_with("COMPUTE_DIM")
-                || name.starts_with("COMPUTE_START")
-                || name.starts_with("COMPUTE_NUM_THREAD")
-                || name.starts_with("COMPUTE_USER_DATA")
-                || matches!(
-                    name,
-                    "COMPUTE_DISPATCH_INITIATOR"
-                        | "COMPUTE_PGM"
-                        | "COMPUTE_PGM_RSRC1"
-                        | "COMPUTE_VMID"
-                );
-            let value = rkfd_hw::layout::Field::<Mqd>::of(field).get(&mqd.0);
-            if word < FIRST_HQD_WORD && filled_by_cp && value != 0 {
-                return Err(format!("{name} is set, which the packet processor fills"));
-            }
+        if let Some(name) = format.filled(mqd) {
+            return Err(format!("{name} is set, which the packet processor fills"));
         }
         // COMPUTE_PGM_RSRC2: only TRAP_PRESENT is the driver's.
         if mqd.get(Mqd::COMPUTE_PGM_RSRC2) & !(1 << 6) != 0 {
@@ -209,17 +91,8 @@ impl Queue {
         if cus.iter().all(|&se| mqd.get(se) == 0) {
             return Err("COMPUTE_STATIC_THREAD_MGMT allows no compute unit".into());
         }
-        let queue = Self::from_hqd(mqd, role)?;
-        if queue.aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
-            return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
-        }
-        // One XCC is modelled: it is logical XCC 0 of the partition.
-        if queue.aql && mqd.get(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID) != 0 {
-            return Err("COMPUTE_CURRENT_LOGIC_XCC_ID of the only XCC is not 0".into());
-        }
-        if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {
-            return Err("CP_MQD_STRIDE_SIZE is not a multiple of 4096".into());
-        }
+        let queue = Self::from_hqd(format, mqd, role)?;
+        (format.check)(mqd, &queue)?;
         Ok(queue)
     }
 
@@ -227,10 +100,12 @@ impl Queue {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn from_hqd(image: &Mqd, role: Role) -> Result<Self, String> {
-        for (i, (&word, mask)) in image.0.iter().skip(FIRST_HQD_WORD).zip(MASKS).enumerate() {
+    pub fn from_hqd(format: &Format, image: &Image, role: Role) -> Result<Self, String> {
+        let registers = image.0.iter().enumerate().skip(FIRST_HQD_WORD);
+        for (i, &word) in registers.take(HQD_WORDS) {
+            let mask = (format.mask)(i);
             if word & !mask != 0 {
-                let name = word_name(FIRST_HQD_WORD + i);
+                let name = format.word_name(i);
                 return Err(format!(
                     "{name} has bits {:#x} that the register lacks",
                     word & !mask
@@ -249,8 +124,11 @@ impl Queue {
         if get(Mqd::CP_HQD_VMID) != 0 {
             return err("CP_HQD_VMID is set, which the scheduler chooses");
         }
-        if state::PRELOAD_SIZE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) != 0x53 {
-            return err("CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not 0x53, the size of the image");
+        if state::PRELOAD_SIZE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) != format.preload {
+            return Err(format!(
+                "CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not {:#x}, the size of the image",
+                format.preload
+            ));
         }
         if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL)) > 0xa {
             return err(
@@ -263,11 +141,7 @@ impl Queue {
         if gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0 {
             return err("CP_MQD_CONTROL.VMID is not 0");
         }
-        for (bits, name) in [
-            (pq::ENDIAN_SWAP, "ENDIAN_SWAP"),
-            (pq::TMZ, "TMZ"),
-            (pq::EXE_DISABLE, "EXE_DISABLE"),
-        ] {
+        for (bits, name) in format.clear {
             if bits.get(control) != 0 {
                 return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled"));
             }
@@ -295,7 +169,7 @@ impl Queue {
         }
         let aql = match (
             get(Mqd::CP_HQD_AQL_CONTROL),
-            pq::SLOT_BASED_WPTR.get(control),
+            format.slot_based_wptr.get(control),
         ) {
             (0, 0) => false,
             (1, 2) => true,
@@ -313,10 +187,7 @@ impl Queue {
             if role != Role::User {
                 return err("a kernel's queue takes AQL");
             }
-            for (bits, name) in [
-                (pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"),
-                (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN"),
-            ] {
+            for (bits, name) in format.aql {
                 if bits.get(control) == 0 {
                     return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
                 }

@@ -5,9 +5,12 @@
 //! Source: Linux, `amdgpu/gfx_v9_4_3.c` (`gfx_v9_4_3_kiq_pm4_funcs`, `_ring_emit_fence_kiq`),
 //! `amdgpu/amdgpu_amdkfd.c` (`amdgpu_amdkfd_unmap_hiq`), `kgd_gfx_v9_hiq_mqd_load`.
 
-use super::firmware::{Firmware, Owner, Stop};
+use super::firmware::Firmware;
+use super::generation::GFX9_4_3;
 use super::hqd::Role;
+use super::mec::{Owner, Stop};
 use super::pm4::{self, Bad, Packet};
+use super::runlist::queue_map;
 use super::slot::Slot;
 use crate::blocks::vmhub;
 use crate::device::interrupt::Interrupt;
@@ -34,14 +37,14 @@ impl Firmware {
         let mut worked = false;
         for _ in 0..ROUND {
             // The HIQ waits for its unmaps.
-            if self.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
+            if self.mec.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
                 break;
             }
             // So does the KIQ: who submits a fence behind an unmap frees the MQD then.
-            if self.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops() {
+            if self.mec.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops() {
                 break;
             }
-            let Some(h) = self.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
+            let Some(h) = self.mec.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
                 break;
             };
             if h.q.rptr >= h.q.wptr {
@@ -62,7 +65,7 @@ impl Firmware {
                 }
                 Err(Ok(fault)) => {
                     self.soc.vm_fault(&fault);
-                    self.hqd(slot).into_iter().for_each(|h| h.broken = true);
+                    self.mec.hqd(slot).into_iter().for_each(|h| h.broken = true);
                 }
                 Err(Err(bad)) => self.bad_pm4(slot, role, &bad),
             }
@@ -73,17 +76,17 @@ impl Firmware {
     /// Whether the HIQ or a kernel's queue was asked to stop and has not yet.
     fn kernel_queue_stops(&self) -> bool {
         let kernels = |role| matches!(role, Role::Hiq | Role::Kernel);
-        let mut connected = self.hqds.iter().flatten();
+        let mut connected = self.mec.hqds.iter().flatten();
         connected.any(|h| kernels(h.role) && h.stop.is_some())
     }
 
     /// The packet at the read pointer; an error is a fault or a malformed packet.
     fn fetch(&mut self, slot: Slot) -> Result<Vec<u32>, Result<VmFault, Bad>> {
-        let q = match self.hqd(slot) {
+        let q = match self.mec.hqd(slot) {
             Some(h) => h.q.clone(),
             None => return Ok(Vec::new()),
         };
-        let space = self.space(0);
+        let space = self.mec.space(0);
         let header = space.load_u32(q.at(q.rptr)).map_err(Ok)?;
         let (opcode, len) = pm4::size(header).map_err(Err)?;
         if q.rptr + len as u64 > q.wptr {
@@ -99,13 +102,14 @@ impl Firmware {
     }
 
     fn advance(&mut self, slot: Slot, words: u64) {
-        let Some(h) = self.hqd(slot) else { return };
+        let Some(h) = self.mec.hqd(slot) else { return };
         h.q.rptr += words;
         let q = h.q.clone();
         q.save_pointers(self.shared.regs().image_mut(slot));
         if q.reports {
             // 32 bits, within the ring.
             if let Err(fault) = self
+                .mec
                 .space(0)
                 .store_u32(q.report, (q.rptr & (q.size - 1)) as u32)
             {
@@ -117,19 +121,19 @@ impl Firmware {
     fn bad_pm4(&mut self, slot: Slot, role: Role, bad: &Bad) {
         let (Bad::Opcode(what) | Bad::Content(what)) = bad;
         self.violation(format_args!("{role:?} queue: {what}"));
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(mut h) = self.mec.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
         h.broken = true;
         if matches!(bad, Bad::Opcode(_)) {
-            self.interrupt(
+            self.mec.interrupt(
                 &h,
                 client::GRBM_CP,
                 source::CP_BAD_OPCODE,
                 [(h.q.doorbell / 2) & 0x3ff, 0, 0, 0],
             );
         }
-        if let Some(place) = self.hqds.get_mut(slot.index()) {
+        if let Some(place) = self.mec.hqds.get_mut(slot.index()) {
             *place = Some(h);
         }
     }
@@ -204,16 +208,22 @@ impl Firmware {
             place(kiq_map::PIPE),
             place(kiq_map::QUEUE),
         );
-        let Some(slot) = Slot::new(me, pipe, queue) else {
+        let Some(slot) = GFX9_4_3.slots.find(me, pipe, queue) else {
             return self.violation(format_args!(
                 "MAP_QUEUES: no HQD me{me} pipe{pipe} queue{queue}"
             ));
         };
-        if role == Role::Hiq && self.hqds.iter().flatten().any(|h| h.role == Role::Hiq) {
+        if role == Role::Hiq && self.mec.hqds.iter().flatten().any(|h| h.role == Role::Hiq) {
             return self.violation(format_args!("MAP_QUEUES: there is an HIQ already"));
         }
-        if let Some((queue, image)) = self.fetch_mqd(p, role) {
-            self.connect(slot, role, queue, image, Owner::default(), true);
+        let map = queue_map(p);
+        match self.mec.fetch_mqd(&map, role) {
+            Ok((queue, image)) => {
+                let wptr = Some((0, queue.poll));
+                let kernel = Owner::default();
+                self.mec.connect(slot, role, queue, image, kernel, wptr);
+            }
+            Err(bad) => self.mec.refuse(&map, &bad),
         }
     }
 
@@ -232,12 +242,13 @@ impl Firmware {
         };
         for bell in doorbells(p) {
             let found = self
+                .mec
                 .hqds
                 .iter()
                 .flatten()
                 .find(|h| h.q.doorbell == bell && h.role != Role::Kiq);
             match found.map(|h| h.slot) {
-                Some(slot) => self.stop(slot, stop),
+                Some(slot) => self.mec.stop(slot, stop),
                 None => self.violation(format_args!(
                     "UNMAP_QUEUES: doorbell {bell:#x} is of no connected queue"
                 )),
@@ -272,7 +283,7 @@ impl Firmware {
                 ("value", Value::Hex(data)),
             ],
         );
-        if let Err(fault) = self.space(0).store_u64(address, data) {
+        if let Err(fault) = self.mec.space(0).store_u64(address, data) {
             self.soc.vm_fault(&fault);
         }
     }
@@ -284,7 +295,7 @@ impl Firmware {
             } else {
                 address + i as u64 * 4
             };
-            if let Err(fault) = self.space(0).store_u32(at, word) {
+            if let Err(fault) = self.mec.space(0).store_u32(at, word) {
                 return self.soc.vm_fault(&fault);
             }
         }

@@ -6,15 +6,15 @@
 
 use super::dispatch::Dispatch;
 use super::error::{code, PacketError};
-use super::firmware::{Firmware, Hqd};
 use super::hqd::AQL_WORDS;
+use super::mec::{Hqd, Mec};
 use crate::trace::Value;
 use rkfd_hw::aql::{self, Barrier, Header, KernelDispatch};
 
 /// Largest LDS of a workgroup.
 const LDS: u64 = 64 << 10;
 
-impl Firmware {
+impl Mec {
     pub(super) fn trace_packet(&self, h: &Hqd, at: u64, header: &Header, words: &[u32]) {
         let kind = match header.packet_type {
             aql::TYPE_KERNEL_DISPATCH => "KERNEL_DISPATCH",

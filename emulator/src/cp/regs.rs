@@ -13,12 +13,13 @@
 //! kernel's page, and rings user queues far beyond (`gfx_v9_4_3_xcc_kiq_init_register`); its use
 //! is waking a power-gated core (`gfx_v9_0_kiq_init_register`).
 
-use super::hqd::{self, Queue, Role};
+use super::generation::GFX9_4_3;
+use super::hqd::{Image, Queue, Role};
+use super::mec::Vmid;
 use super::slot::{Slot, SLOTS};
 use crate::blocks::store::Store;
 use crate::chip::Chip;
 use crate::device::Refused;
-use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
 
@@ -74,24 +75,13 @@ pub struct Regs {
     safe_mode: u32,
     captured: u64,
     int_cntl: [[u32; 4]; 2],
-    hqd: Vec<Mqd>,
+    hqd: Vec<Image>,
     vmid: [Vmid; 16],
     scratch: [u32; 8],
     /// Whether any queue works.
     pub busy: bool,
     /// What the firmware's thread has yet to do.
     pub orders: Vec<Order>,
-}
-
-/// A VMID's bank.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Vmid {
-    /// SH_MEM_BASES.
-    pub sh_mem_bases: u32,
-    /// SH_MEM_CONFIG.
-    pub sh_mem_config: u32,
-    /// SPI_GDBG_PER_VMID_CNTL.
-    pub spi_gdbg: u32,
 }
 
 fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
@@ -119,7 +109,7 @@ impl Regs {
             safe_mode: 0,
             captured: 0,
             int_cntl: [[0; 4]; 2],
-            hqd: vec![hqd::reset(); SLOTS],
+            hqd: vec![GFX9_4_3.mqd.start_up(); SLOTS],
             vmid: [Vmid::default(); 16],
             scratch: [0; 8],
             busy: false,
@@ -250,7 +240,7 @@ impl Regs {
         if value & (mec::MEC_ME1_STEP.mask() | mec::MEC_ME2_STEP.mask()) != 0 {
             return undefined("single stepping is not modelled");
         }
-        for slot in Slot::all() {
+        for slot in GFX9_4_3.slots.all() {
             // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
             let bit = mec::MEC_ME1_PIPE0_RESET.lo as u32 + (slot.me() - 1) * 4 + slot.pipe();
             if (value >> bit) & 1 == 1 && self.is_active(slot) {
@@ -263,28 +253,29 @@ impl Regs {
     }
 
     fn write_hqd(&mut self, slot: Slot, word: usize, value: u32) -> Result<(), Refused> {
-        if value & !hqd::mask(word) != 0 {
+        if value & !(GFX9_4_3.mqd.mask)(word) != 0 {
             return undefined(format!(
                 "bits {:#x}, which the register lacks",
-                value & !hqd::mask(word)
+                value & !(GFX9_4_3.mqd.mask)(word)
             ));
         }
         let active = self.is_active(slot);
-        let is = |field: rkfd_hw::layout::Field<Mqd>| field.word() == word;
-        if is(Mqd::CP_HQD_ACTIVE) {
+        let is = |field: rkfd_hw::layout::Field<Image>| field.word() == word;
+        if is(Image::CP_HQD_ACTIVE) {
             if !active && value & 1 == 1 {
                 let role = if self.is_kiq(slot) {
                     Role::Kiq
                 } else {
                     Role::Kernel
                 };
-                let queue = Queue::from_hqd(self.image(slot), role).map_err(Refused::Undefined)?;
+                let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
+                    .map_err(Refused::Undefined)?;
                 self.orders
                     .push(Order::Connect(slot, Box::new(queue), role));
             } else if active && value & 1 == 0 {
                 self.orders.push(Order::Drop(slot));
             }
-        } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST) && active {
+        } else if is(Image::CP_HQD_DEQUEUE_REQUEST) && active {
             match gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value) {
                 0 => {}
                 request @ 1..=3 => self.orders.push(Order::Dequeue(slot, request)),
@@ -293,11 +284,11 @@ impl Regs {
         } else if active {
             // What Linux writes before it looks whether the queue is active.
             let free = [
-                Mqd::CP_HQD_EOP_BASE_ADDR,
-                Mqd::CP_HQD_EOP_CONTROL,
-                Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
+                Image::CP_HQD_EOP_BASE_ADDR,
+                Image::CP_HQD_EOP_CONTROL,
+                Image::CP_HQD_PQ_DOORBELL_CONTROL,
             ];
-            let eop_high = Mqd::CP_HQD_EOP_BASE_ADDR.word() + 1;
+            let eop_high = Image::CP_HQD_EOP_BASE_ADDR.word() + 1;
             if !free.into_iter().any(is) && word != eop_high {
                 return undefined("the queue is active");
             }
@@ -309,7 +300,7 @@ impl Regs {
     /// Which pipe's interrupts a register enables: CPC_INT_CNTL is the selected pipe's.
     fn interrupts_of(&self, reg: &RegInfo) -> Option<(u32, u32)> {
         if reg.reg.name == "CPC_INT_CNTL" {
-            let slot = Slot::new(
+            let slot = GFX9_4_3.slots.find(
                 gc::GRBM_GFX_CNTL::MEID.get(self.select),
                 gc::GRBM_GFX_CNTL::PIPEID.get(self.select),
                 0,
@@ -340,7 +331,7 @@ impl Regs {
     }
 
     fn selected(&self) -> Option<Slot> {
-        Slot::selected(self.select)
+        GFX9_4_3.slots.selected(self.select)
     }
 
     fn hqd_word(&self, slot: Slot, word: usize) -> u32 {
@@ -354,27 +345,27 @@ impl Regs {
     }
 
     /// An HQD's registers.
-    pub fn image(&self, slot: Slot) -> &Mqd {
+    pub fn image(&self, slot: Slot) -> &Image {
         // There is one image for each slot.
         &self.hqd[slot.index()]
     }
 
     /// An HQD's registers, to change: what the firmware does.
-    pub fn image_mut(&mut self, slot: Slot) -> &mut Mqd {
+    pub fn image_mut(&mut self, slot: Slot) -> &mut Image {
         &mut self.hqd[slot.index()]
     }
 
     /// CP_HQD_ACTIVE.
     pub fn is_active(&self, slot: Slot) -> bool {
-        self.image(slot).get(Mqd::CP_HQD_ACTIVE) & 1 == 1
+        self.image(slot).get(Image::CP_HQD_ACTIVE) & 1 == 1
     }
 
     /// Sets CP_HQD_ACTIVE; a queue that goes has no dequeue request any more.
     pub fn set_active(&mut self, slot: Slot, on: bool) {
         let image = self.image_mut(slot);
-        image.set(Mqd::CP_HQD_ACTIVE, on.into());
+        image.set(Image::CP_HQD_ACTIVE, on.into());
         if !on {
-            image.set(Mqd::CP_HQD_DEQUEUE_REQUEST, 0);
+            image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
         }
     }
 

@@ -8,14 +8,13 @@
 //! The whole list is checked before any of it runs. What does not fit the VMIDs and HQDs takes
 //! turns ([`super::turns`]) if the list is chained to itself, and is recorded otherwise.
 
-use super::firmware::{Firmware, Owner, Process, Stop};
+use super::firmware::Firmware;
 use super::hqd::Role;
+use super::mec::{Stop, Vmid};
 use super::pm4::{self, Bad, Packet};
-use super::regs::Vmid;
+use super::process::Listed;
 use super::slot::Slot;
-use super::turns::{Entry, Turns};
-use crate::memory::Hub;
-use crate::trace::Value;
+use super::turns::{Entry, Pointer, QueueMap, Turns};
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
 use std::time::{Duration, Instant};
 
@@ -28,15 +27,25 @@ const TYPE_STATIC: u64 = 2;
 /// The unit of MAP_PROCESS' quantum.
 const QUANTUM_UNIT: Duration = Duration::from_millis(1);
 
+/// How often a chained list is read again.
+const READ_AGAIN: Duration = Duration::from_millis(50);
+
 /// A process and its queues as the list names them.
-struct Listed {
+struct Part {
     process: MapProcess,
     queues: Vec<MapQueues>,
 }
 
+/// A list that is chained to itself: the driver keeps it as it is while it runs.
+pub(super) struct Chain {
+    at: u64,
+    words: Vec<u32>,
+    read_again: Instant,
+}
+
 /// A run list as it was read.
 struct List {
-    entries: Vec<Listed>,
+    entries: Vec<Part>,
     chained: bool,
     at: u64,
     words: Vec<u32>,
@@ -62,36 +71,40 @@ impl Firmware {
         };
         // A new list takes the place of the old one; Linux unmaps before.
         let old: Vec<Slot> = self
+            .mec
             .hqds
             .iter()
             .flatten()
             .filter(|h| h.role == Role::User)
             .map(|h| h.slot)
             .collect();
-        if !old.is_empty() || self.turns.is_on() {
+        if !old.is_empty() || self.mec.turns.is_on() {
             self.violation(format_args!(
                 "RUN_LIST while queues of another one are mapped"
             ));
-            self.forget(Stop::Save, |_| true);
+            self.mec.forget(Stop::Save, |_| true);
         }
         if !old.is_empty() {
             self.next_list = Some(*p);
             return self.unmap(old, Stop::Save);
         }
+        let mut entries = Vec::new();
+        for Part { process, queues } in &list.entries {
+            for queue in queues {
+                match Self::entry(process, queue) {
+                    Ok(entry) => entries.push(entry),
+                    Err(what) => self.violation(format_args!("{what}")),
+                }
+            }
+        }
         let concurrent = p.get(RunList::PROCESS_CNT) as usize;
-        let entries = list
-            .entries
-            .into_iter()
-            .flat_map(|Listed { process, queues }| {
-                queues
-                    .into_iter()
-                    .map(move |queue| Entry::new(process, queue))
-            });
-        self.turns = match list.chained {
-            true => Turns::chained(entries.collect(), concurrent, list.at, list.words),
-            false => Turns::new(entries.collect(), concurrent),
-        };
-        self.fill();
+        self.mec.turns = Turns::new(entries, concurrent, list.chained);
+        self.chain = list.chained.then(|| Chain {
+            at: list.at,
+            words: list.words,
+            read_again: Instant::now() + READ_AGAIN,
+        });
+        self.mec.fill();
     }
 
     /// Reads the list; an error without a text was a fault, which was reported.
@@ -103,11 +116,11 @@ impl Firmware {
             return bad("no size");
         }
         let mut words = vec![0; size as usize];
-        if let Err(fault) = self.space(0).read_words(at, &mut words) {
+        if let Err(fault) = self.mec.space(0).read_words(at, &mut words) {
             self.soc.vm_fault(&fault);
             return Err(None);
         }
-        let mut list: Vec<Listed> = Vec::new();
+        let mut list: Vec<Part> = Vec::new();
         let mut chained = false;
         let mut rest = words.as_slice();
         while let Some(&header) = rest.first() {
@@ -130,7 +143,7 @@ impl Firmware {
                     {
                         return bad("a process is listed twice");
                     }
-                    list.push(Listed {
+                    list.push(Part {
                         process,
                         queues: Vec::new(),
                     });
@@ -163,7 +176,27 @@ impl Firmware {
         })
     }
 
-    pub(super) fn map_process(&mut self, p: &MapProcess) -> Option<Owner> {
+    /// The end of a chained list leads to its start, so it is read for ever: it must not change.
+    pub(super) fn read_again(&mut self) {
+        let now = Instant::now();
+        if !self.mec.turns.is_on() {
+            return;
+        }
+        let Some(chain) = self.chain.as_mut().filter(|c| now >= c.read_again) else {
+            return;
+        };
+        chain.read_again = now + READ_AGAIN;
+        let mut words = vec![0; chain.words.len()];
+        if let Err(fault) = self.mec.space(0).read_words(chain.at, &mut words) {
+            self.soc.vm_fault(&fault);
+        } else if words != chain.words {
+            chain.words = words;
+            self.violation(format_args!("run list: changed while it is chained"));
+        }
+    }
+
+    /// A queue as the list says it.
+    fn entry(process: &MapProcess, queue: &MapQueues) -> Result<Entry, String> {
         use MapProcess as P;
         for (name, field) in [
             ("SINGLE_MEMOPS", P::SINGLE_MEMOPS),
@@ -177,124 +210,56 @@ impl Firmware {
             ("GDS_SIZE_HI", P::GDS_SIZE_HI),
             ("NUM_GWS", P::NUM_GWS),
         ] {
-            if p.get(field) != 0 {
-                self.violation(format_args!("MAP_PROCESS: {name} is not modelled"));
-                return None;
+            if process.get(field) != 0 {
+                return Err(format!("MAP_PROCESS: {name} is not modelled"));
             }
         }
-        if p.get(P::PAGE_TABLE_BASE) & 1 == 0 {
-            self.violation(format_args!(
-                "MAP_PROCESS: the page table base is not valid"
-            ));
-            return None;
+        if process.get(P::PAGE_TABLE_BASE) & 1 == 0 {
+            return Err("MAP_PROCESS: the page table base is not valid".into());
         }
-        let pasid = p.get(P::PASID) as u16;
-        let vmid = self.vmids.take()? as u8;
-        let Some(tag) = self.tag(pasid) else {
-            self.vmids.give(vmid.into());
-            self.violation(format_args!("more than 255 processes have waves saved"));
-            return None;
-        };
-        self.soc
-            .memory
-            .hub(Hub::Gfx)
-            .bind(vmid, p.get(P::PAGE_TABLE_BASE));
-        self.soc
-            .memory
-            .hub(Hub::Mm)
-            .bind(vmid, p.get(P::PAGE_TABLE_BASE));
-        self.soc.pasids.bind(vmid, Some(pasid));
-        let bank = Vmid {
-            sh_mem_bases: p.get(P::SH_MEM_BASES) as u32,
-            sh_mem_config: p.get(P::SH_MEM_CONFIG) as u32,
-            spi_gdbg: p.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
-        };
-        self.shared.regs().set_vmid(vmid, bank);
-        self.soc.trace.event(
-            "vmid_assign",
-            &[
-                ("vmid", Value::Num(vmid.into())),
-                ("pasid", Value::Num(pasid.into())),
-                ("page_table_base", Value::Hex(p.get(P::PAGE_TABLE_BASE))),
-                ("sh_mem_bases", Value::Hex(bank.sh_mem_bases.into())),
-            ],
-        );
-        let owner = Owner { vmid, pasid, tag };
-        self.processes.push(Process {
-            owner,
-            queues: 0,
-            since: Instant::now(),
-            quantum: QUANTUM_UNIT * p.get(P::PROCESS_QUANTUM) as u32,
-            leaving: false,
-        });
-        Some(owner)
-    }
-
-    /// Connects a queue; false when it is wrong, which is reported.
-    pub(super) fn map_user_queue(&mut self, slot: Slot, owner: Owner, p: &MapQueues) -> bool {
         let wrong = [
-            ("QUEUE_SEL", p.get(MapQueues::QUEUE_SEL), 1),
-            ("NUM_QUEUES", p.get(MapQueues::NUM_QUEUES), 1),
-            ("GWS_CONTROL_QUEUE", p.get(MapQueues::GWS_CONTROL_QUEUE), 0),
-            ("CHECK_DISABLE", p.get(MapQueues::CHECK_DISABLE), 0),
+            ("QUEUE_SEL", MapQueues::QUEUE_SEL, 1),
+            ("NUM_QUEUES", MapQueues::NUM_QUEUES, 1),
+            ("GWS_CONTROL_QUEUE", MapQueues::GWS_CONTROL_QUEUE, 0),
+            ("CHECK_DISABLE", MapQueues::CHECK_DISABLE, 0),
         ];
-        for (name, value, must) in wrong {
+        for (name, field, must) in wrong {
+            let value = queue.get(field);
             if value != must {
-                self.violation(format_args!(
+                return Err(format!(
                     "MAP_QUEUES of a run list: {name} is {value}, not {must}"
                 ));
-                return false;
             }
         }
-        if p.get(MapQueues::ENGINE_SEL) != 0 || p.get(MapQueues::EXTENDED_ENGINE_SEL) != 0 {
-            self.violation(format_args!("MAP_QUEUES: SDMA queues are not modelled"));
-            return false;
+        let engine = queue.get(MapQueues::ENGINE_SEL) | queue.get(MapQueues::EXTENDED_ENGINE_SEL);
+        if engine != 0 {
+            return Err("MAP_QUEUES: SDMA queues are not modelled".into());
         }
-        let kind = p.get(MapQueues::QUEUE_TYPE);
+        let kind = queue.get(MapQueues::QUEUE_TYPE);
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
-            self.violation(format_args!(
-                "MAP_QUEUES: queue type {kind} is not modelled"
-            ));
-            return false;
+            return Err(format!("MAP_QUEUES: queue type {kind} is not modelled"));
         }
-        let Some((queue, image)) = self.fetch_mqd(p, Role::User) else {
-            return false;
+        let process = Listed {
+            pasid: process.get(P::PASID) as u16,
+            page_table_base: process.get(P::PAGE_TABLE_BASE),
+            quantum: QUANTUM_UNIT * process.get(P::PROCESS_QUANTUM) as u32,
+            bank: Some(Vmid {
+                sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
+                sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,
+                spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
+            }),
         };
-        if !queue.aql {
-            self.violation(format_args!("MAP_QUEUES: a PM4 user queue is not modelled"));
-            return false;
-        }
-        if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
-            process.queues += 1;
-        }
-        self.connect(slot, Role::User, queue, image, owner, true);
-        self.hqd(slot)
-            .into_iter()
-            .for_each(|h| h.is_static = kind == TYPE_STATIC);
-        true
+        Ok(Entry::new(process, queue_map(queue)))
     }
+}
 
-    /// An HQD for a user queue.
-    pub(super) fn free_slot(&mut self) -> Option<Slot> {
-        while let Some(bit) = self.slots.take() {
-            // One that the driver set up by registers stays out.
-            if let Some(slot) = Slot::from_bit(bit).filter(|slot| self.role(*slot).is_none()) {
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// The interpreter's name for a process.
-    fn tag(&mut self, pasid: u16) -> Option<u8> {
-        if let Some(&tag) = self.tags.get(&pasid) {
-            return Some(tag);
-        }
-        let tag = (1..=u8::MAX).find(|tag| !self.tags.values().any(|used| used == tag))?;
-        self.tags.insert(pasid, tag);
-        // Another process may have had it.
-        self.units.invalidate_code();
-        self.cu.invalidate_code();
-        Some(tag)
+/// The queue that a MAP_QUEUES names.
+pub(super) fn queue_map(p: &MapQueues) -> QueueMap {
+    QueueMap {
+        by: "MAP_QUEUES",
+        mqd: p.get(MapQueues::MQD_ADDR),
+        doorbell: p.get(MapQueues::DOORBELL_OFFSET) as u32,
+        wptr: Pointer::Process(p.get(MapQueues::WPTR_ADDR)),
+        is_static: p.get(MapQueues::QUEUE_TYPE) == TYPE_STATIC,
     }
 }

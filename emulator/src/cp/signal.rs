@@ -7,13 +7,14 @@
 
 use super::dispatch::{Dispatch, ScratchArea};
 use super::error::{code, PacketError};
-use super::firmware::{Firmware, Hqd};
+use super::group::Group;
 use super::hqd::AQL_WORDS;
+use super::mec::{Hqd, Mec};
 use super::memory::Window;
 use crate::trace::Value;
 use rkfd_hw::aql::{self, KernelDispatch, Signal};
 use rkfd_hw::ih::{client, source};
-use rkfd_isa::{Apertures, DescriptorError, LaunchError, Scratch, Workgroup};
+use rkfd_isa::{Apertures, DescriptorError, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
 use std::sync::Arc;
 
@@ -21,12 +22,12 @@ use std::sync::Arc;
 pub(super) const READ_INDEX: u64 = 0x80;
 /// `read_dispatch_id_field_base_byte_offset` in `amd_queue_t`: says the above.
 pub(super) const READ_INDEX_OFFSET: u64 = 0x88;
-/// `compute_tmpring_size`: waves in bits 11:0, KiB of a wave in bits 24:12.
+/// `compute_tmpring_size`: waves in bits 11:0, and the size of a wave's.
 const TMPRING: u64 = 0x8c;
 /// `scratch_backing_memory_location`.
 const SCRATCH: u64 = 0xa0;
 
-impl Firmware {
+impl Mec {
     /// Turns a checked packet into a dispatch: reads the kernel descriptor, arguments to preload and
     /// where scratch lies.
     pub(super) fn prepare(
@@ -78,7 +79,7 @@ impl Firmware {
         let word = |field| p.get(field) as u32;
         let params = rkfd_isa::Dispatch {
             vmid: h.owner.tag,
-            apertures: Apertures::from_sh_mem_bases(self.shared.regs().vmid(vmid).sh_mem_bases),
+            apertures: Apertures::from_sh_mem_bases(self.regs.vmid(vmid).sh_mem_bases),
             workgroup_size: [
                 half(K::WORKGROUP_SIZE_X),
                 half(K::WORKGROUP_SIZE_Y),
@@ -101,8 +102,7 @@ impl Firmware {
             base: scratch.base,
             wave_size: scratch.wave_size,
         };
-        let trial: Result<Workgroup, _> =
-            Workgroup::launch(&mut self.cu, &kernel, &params, [0; 3], wave, &preloaded);
+        let trial = Group::launch(&mut self.cu, &kernel, &params, [0; 3], wave, &preloaded);
         let trial_error = trial.err().map(|what| {
             let code = match what {
                 LaunchError::WorkgroupSize => code::GROUP_SIZE,
@@ -137,10 +137,15 @@ impl Firmware {
         space.read_words(queue.wrapping_add(TMPRING), &mut word)?;
         let mut base = [0; 2];
         space.read_words(queue.wrapping_add(SCRATCH), &mut base)?;
+        let ring = &self.generation.scratch;
+        let engines = match ring.per_engine {
+            true => self.soc.chip.gc.engines,
+            false => 1,
+        };
         Ok(ScratchArea {
             base: u64::from(base[0]) | (u64::from(base[1]) << 32),
-            wave_size: u64::from((word[0] >> 12) & 0x1fff) << 10,
-            waves: word[0] & 0xfff,
+            wave_size: u64::from(ring.wave_size.get(word[0])) * ring.unit,
+            waves: (word[0] & 0xfff) * engines,
         })
     }
 

@@ -2,34 +2,36 @@
 
 //! Hardware queue slots (HQDs): where a queue is loaded to run.
 //!
-//! gfx942's compute micro engine has two cores, MEC1 (`me` 1) with four pipes and MEC2 (`me` 2)
-//! with two, eight queues a pipe. A slot's number is its bit in the queue mask of SET_RESOURCES
-//! (Linux, `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`.
+//! A slot's number is its bit in the queue mask of SET_RESOURCES (Linux,
+//! `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`. Which ones there are
+//! is the generation's.
 
 use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_CNTL;
 use std::fmt;
 
-/// Number of slots: 32 of MEC1, 16 of MEC2.
-pub const SLOTS: usize = 48;
+/// Numbers that a slot may have.
+pub const SLOTS: usize = 64;
 
-/// One HQD.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(u8);
+/// The slots of a generation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slots {
+    /// Pipes of both cores of the compute micro engine: MEC1 is `me` 1, MEC2 `me` 2.
+    pub pipes: [u32; 2],
+    /// Queues of a pipe, at most 8.
+    pub queues: u32,
+}
 
-impl Slot {
-    /// The slot of a micro engine, pipe and queue, if the chip has it.
-    pub const fn new(me: u32, pipe: u32, queue: u32) -> Option<Self> {
-        let there = queue < 8 && ((me == 1 && pipe < 4) || (me == 2 && pipe < 2));
-        if there {
-            Some(Self(((me - 1) * 32 + pipe * 8 + queue) as u8))
-        } else {
-            None
-        }
+impl Slots {
+    /// The slot of a micro engine, pipe and queue, if there is one.
+    pub fn find(&self, me: u32, pipe: u32, queue: u32) -> Option<Slot> {
+        let pipes = *self.pipes.get((me as usize).checked_sub(1)?)?;
+        let there = queue < self.queues && pipe < pipes;
+        there.then_some(Slot(((me - 1) * 32 + pipe * 8 + queue) as u8))
     }
 
     /// The slot that GRBM_GFX_CNTL selects.
-    pub fn selected(grbm_gfx_cntl: u32) -> Option<Self> {
-        Self::new(
+    pub fn selected(&self, grbm_gfx_cntl: u32) -> Option<Slot> {
+        self.find(
             GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl),
             GRBM_GFX_CNTL::PIPEID.get(grbm_gfx_cntl),
             GRBM_GFX_CNTL::QUEUEID.get(grbm_gfx_cntl),
@@ -37,10 +39,21 @@ impl Slot {
     }
 
     /// The slot of a bit of SET_RESOURCES' queue mask.
-    pub const fn from_bit(bit: u32) -> Option<Self> {
-        Self::new(bit / 32 + 1, bit % 32 / 8, bit % 8)
+    pub fn from_bit(&self, bit: u32) -> Option<Slot> {
+        self.find(bit / 32 + 1, bit % 32 / 8, bit % 8)
     }
 
+    /// All of them.
+    pub fn all(self) -> impl Iterator<Item = Slot> {
+        (0..SLOTS as u32).filter_map(move |bit| self.from_bit(bit))
+    }
+}
+
+/// One HQD.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u8);
+
+impl Slot {
     /// Its number, below [`SLOTS`].
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -61,14 +74,9 @@ impl Slot {
         self.0 as u32 % 8
     }
 
-    /// The ring id of its interrupts (Linux, `gfx_v9_4_3_eop_irq`): pipe, me, queue.
+    /// The ring id of its interrupts (Linux, `gfx_v9_4_3_eop_irq`, `gfx_v12_0_eop_irq`): pipe, me, queue.
     pub const fn ring_id(self) -> u8 {
         (self.pipe() | (self.me() << 2) | (self.queue() << 4)) as u8
-    }
-
-    /// All slots.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..64).filter_map(Self::from_bit)
     }
 }
 
@@ -134,18 +142,24 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cp::generation::{GFX12, GFX9_4_3};
 
     #[test]
     fn slots_are_the_bits_of_the_queue_mask() {
-        assert_eq!(Slot::all().count(), SLOTS);
-        for (i, slot) in Slot::all().enumerate() {
+        let slots = GFX9_4_3.slots;
+        assert_eq!(slots.all().count(), 48);
+        for (i, slot) in slots.all().enumerate() {
             assert_eq!(slot.index(), i);
-            assert_eq!(Slot::new(slot.me(), slot.pipe(), slot.queue()), Some(slot));
+            let found = slots.find(slot.me(), slot.pipe(), slot.queue());
+            assert_eq!(found, Some(slot));
         }
-        assert_eq!(Slot::new(2, 2, 0), None);
-        assert_eq!(Slot::new(0, 0, 0), None);
-        assert_eq!(Slot::new(1, 0, 8), None);
-        assert_eq!(Slot::new(2, 1, 3).map(Slot::ring_id), Some(0x39));
+        assert_eq!(slots.find(2, 2, 0), None);
+        assert_eq!(slots.find(0, 0, 0), None);
+        assert_eq!(slots.find(1, 0, 8), None);
+        assert_eq!(slots.find(2, 1, 3).map(Slot::ring_id), Some(0x39));
+        assert_eq!(GFX12.slots.all().count(), 8);
+        assert_eq!(GFX12.slots.find(2, 0, 0), None);
+        assert_eq!(GFX12.slots.find(1, 1, 4), None);
     }
 
     #[test]

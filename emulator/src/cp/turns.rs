@@ -12,27 +12,47 @@
 //! line. A queue that did nothing while it was connected rests before it is connected again, longer
 //! each time up to [`REST`].1: that bounds what an idle list costs, and how late work is noticed.
 
+use super::connect::BadQueue;
 use super::dispatch::Go;
 use super::evict::Coming;
-use super::firmware::{Firmware, Hqd, Stop};
+use super::hqd::{Image, Role};
+use super::mec::{Hqd, Mec, Owner, Stop};
+use super::process::Listed;
 use super::slot::Slot;
 use crate::trace::Value;
-use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
-use rkfd_hw::pm4::{MapProcess, MapQueues};
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The shortest and the longest rest of a queue that had nothing to do.
 const REST: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(16));
-/// How often a chained list is read again.
-const READ_AGAIN: Duration = Duration::from_millis(50);
 
-/// A queue of the run list, and its process.
+/// Where a queue's write pointer is read when it is connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pointer {
+    /// In its process's address space; the MQD names the same address.
+    Process(u64),
+    /// In VMID 0.
+    #[allow(dead_code)] // For MES.
+    Gart(u64),
+}
+
+/// A queue as a scheduler was told of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueMap {
+    /// Name of the packet that says so.
+    pub by: &'static str,
+    pub mqd: u64,
+    pub doorbell: u32,
+    pub wptr: Pointer,
+    /// An unmap by SELECT_ALL_NON_STATIC leaves it.
+    pub is_static: bool,
+}
+/// A queue that the scheduler runs, and its process.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub process: MapProcess,
-    pub queue: MapQueues,
+pub(crate) struct Entry {
+    pub process: Listed,
+    pub queue: QueueMap,
     /// It was connected before.
     seen: bool,
     /// It was unmapped by the driver, or is wrong: its turn does not come again.
@@ -43,8 +63,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A queue as the list names it.
-    pub fn new(process: MapProcess, queue: MapQueues) -> Self {
+    /// A queue that was not connected yet.
+    pub fn new(process: Listed, queue: QueueMap) -> Self {
         Self {
             process,
             queue,
@@ -56,40 +76,24 @@ impl Entry {
     }
 
     pub fn pasid(&self) -> u16 {
-        self.process.get(MapProcess::PASID) as u16
-    }
-
-    pub fn mqd(&self) -> u64 {
-        self.queue.get(MapQueues::MQD_ADDR)
-    }
-
-    pub fn doorbell(&self) -> u32 {
-        self.queue.get(MapQueues::DOORBELL_OFFSET) as u32
-    }
-
-    pub fn is_static(&self) -> bool {
-        self.queue.get(MapQueues::QUEUE_TYPE) != 0
+        self.process.pasid
     }
 }
 
-/// The run list while it runs.
+/// The queues that the scheduler runs.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     entries: Vec<Entry>,
     /// Entries that have no HQD, next first.
     line: VecDeque<usize>,
     /// Processes that may have a VMID at a time.
     pub concurrent: usize,
-    /// The list goes back to its start.
-    chained: bool,
-    /// The list in memory: the driver keeps it while it runs.
-    at: u64,
-    words: Vec<u32>,
-    read_again: Option<Instant>,
+    /// There may be more than fit: they take turns.
+    shared: bool,
 }
 
 /// What becomes of a queue that is to be connected.
-pub(super) enum Placed {
+pub(crate) enum Placed {
     /// It is there.
     At(Slot),
     /// It waits, for this.
@@ -100,46 +104,35 @@ pub(super) enum Placed {
 
 impl Turns {
     /// A list of which nothing runs yet.
-    pub fn new(entries: Vec<Entry>, concurrent: usize) -> Self {
+    pub fn new(entries: Vec<Entry>, concurrent: usize, shared: bool) -> Self {
         Self {
             line: (0..entries.len()).collect(),
             entries,
             concurrent,
-            ..Self::default()
+            shared,
         }
     }
 
-    /// The same, chained: what `words` at `at` say goes on for ever.
-    pub fn chained(entries: Vec<Entry>, concurrent: usize, at: u64, words: Vec<u32>) -> Self {
-        Self {
-            chained: true,
-            at,
-            words,
-            read_again: Some(Instant::now() + READ_AGAIN),
-            ..Self::new(entries, concurrent)
-        }
-    }
-
-    /// Whether there is a chained list.
+    /// Whether queues take turns.
     pub fn is_on(&self) -> bool {
-        self.chained && self.entries.iter().any(|e| !e.gone)
+        self.shared && self.entries.iter().any(|e| !e.gone)
     }
 
     /// Whether a process's queues take turns.
     pub fn has_process(&self, pasid: u16) -> bool {
-        self.chained && self.entries.iter().any(|e| !e.gone && e.pasid() == pasid)
+        self.shared && self.entries.iter().any(|e| !e.gone && e.pasid() == pasid)
     }
 
     /// Whether a queue was connected before by the same list.
     pub fn knows(&self, mqd: u64) -> bool {
-        let known = |e: &Entry| e.seen && !e.gone && e.mqd() == mqd;
-        self.chained && self.entries.iter().any(known)
+        let known = |e: &Entry| e.seen && !e.gone && e.queue.mqd == mqd;
+        self.shared && self.entries.iter().any(known)
     }
 }
 
-impl Firmware {
+impl Mec {
     /// Connects waiting queues as far as there is room; whether one of them has something to do.
-    pub(super) fn fill(&mut self) -> bool {
+    pub fn fill(&mut self) -> bool {
         let (now, line) = (Instant::now(), std::mem::take(&mut self.turns.line));
         let mut coming = self.coming();
         let mut kept = VecDeque::with_capacity(line.len());
@@ -160,12 +153,12 @@ impl Firmware {
                         .into_iter()
                         .for_each(|e| e.seen = true);
                     let busy = self.hqd(slot).is_some_and(|h| h.is_busy());
-                    if busy && self.turns.chained {
+                    if busy && self.turns.shared {
                         self.trace_switch(slot, "in", "turn");
                     }
                     worked |= busy;
                 }
-                Placed::NoRoom(_) if self.turns.chained => kept.push_back(n),
+                Placed::NoRoom(_) if self.turns.shared => kept.push_back(n),
                 Placed::NoRoom(what) => self.violation(format_args!(
                     "over-subscribed run list that is not chained: {what}"
                 )),
@@ -183,9 +176,8 @@ impl Firmware {
     }
 
     /// Lets queues leave whose time is over, and others come; whether there was work.
-    pub(super) fn step_turns(&mut self) -> bool {
-        self.read_again();
-        self.turns.chained && !self.turns.line.is_empty() && self.fill()
+    pub fn step_turns(&mut self) -> bool {
+        self.turns.shared && !self.turns.line.is_empty() && self.fill()
     }
 
     /// Connects a queue of the list, and gives its process a VMID if it has none; if there is no
@@ -201,7 +193,7 @@ impl Firmware {
             None => {
                 let many = self.processes.len() >= self.turns.concurrent;
                 if many || self.vmids.free() == 0 {
-                    if self.turns.chained {
+                    if self.turns.shared {
                         self.want_vmid(now, coming);
                     }
                     return Placed::NoRoom(match many {
@@ -213,33 +205,77 @@ impl Firmware {
             }
         };
         let Some(slot) = self.free_slot() else {
-            if self.turns.chained {
+            if self.turns.shared {
                 self.want_slot(now, coming);
             }
             return Placed::NoRoom("no HQD is free");
         };
         let owner = owner.or_else(|| self.map_process(&entry.process));
-        let mapped = owner.is_some_and(|owner| self.map_user_queue(slot, owner, &entry.queue));
-        if !mapped {
+        let mapped = owner.map(|owner| self.map_queue(slot, owner, &entry.queue));
+        if let Some(Err(bad)) = &mapped {
+            self.refuse(&entry.queue, bad);
+        }
+        if !matches!(mapped, Some(Ok(()))) {
             self.slots.give(slot.index() as u32);
             self.release_unused();
             return Placed::Refused;
         }
-        let all = Duration::from_millis(entry.process.get(MapProcess::PROCESS_QUANTUM));
+        let all = entry.process.quantum;
         if let Some(h) = self.hqd(slot) {
             h.quantum = super::evict::quantum(&h.image, all);
         }
         Placed::At(slot)
     }
 
+    /// Connects a process's queue.
+    fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<(), BadQueue> {
+        let (queue, image) = self.fetch_mqd(map, Role::User)?;
+        if !queue.aql {
+            return Err(BadQueue::Map("a PM4 user queue is not modelled".into()));
+        }
+        if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
+            process.queues += 1;
+        }
+        let wptr = match map.wptr {
+            Pointer::Process(at) => (owner.vmid, at),
+            Pointer::Gart(at) => (0, at),
+        };
+        self.connect(slot, Role::User, queue, image, owner, Some(wptr));
+        if let Some(h) = self.hqd(slot) {
+            h.is_static = map.is_static;
+        }
+        Ok(())
+    }
+
+    /// Records why a queue is not mapped.
+    pub fn refuse(&self, map: &QueueMap, bad: &BadQueue) {
+        match bad {
+            BadQueue::Memory(fault) => self.soc.vm_fault(fault),
+            BadQueue::Mqd(..) => self.violation(format_args!("{bad}")),
+            BadQueue::Map(_) => self.violation(format_args!("{}: {bad}", map.by)),
+        }
+    }
+
+    /// An HQD for a user queue.
+    fn free_slot(&mut self) -> Option<Slot> {
+        while let Some(bit) = self.slots.take() {
+            // One that the driver set up by registers stays out.
+            let slot = self.generation.slots.from_bit(bit);
+            if let Some(slot) = slot.filter(|slot| self.role(*slot).is_none()) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
     /// A queue was taken off its HQD: unless it is the list's no more, it stands in line again.
-    pub(super) fn stand_in_line(&mut self, h: &Hqd, stop: Stop) {
+    pub fn stand_in_line(&mut self, h: &Hqd, stop: Stop) {
         let turns = &mut self.turns;
         let mut all = turns.entries.iter_mut().enumerate();
-        let Some((n, entry)) = all.find(|(_, e)| !e.gone && e.mqd() == h.q.mqd) else {
+        let Some((n, entry)) = all.find(|(_, e)| !e.gone && e.queue.mqd == h.q.mqd) else {
             return;
         };
-        if stop == Stop::Reset || !turns.chained {
+        if stop == Stop::Reset || !turns.shared {
             entry.gone = true;
             return;
         }
@@ -253,13 +289,13 @@ impl Firmware {
 
     /// Takes queues off the list: those that are unmapped do not come back. How many of them had
     /// no HQD; with a reset, waves that were saved for these end.
-    pub(super) fn forget(&mut self, stop: Stop, gone: impl Fn(&Entry) -> bool) -> usize {
+    pub fn forget(&mut self, stop: Stop, gone: impl Fn(&Entry) -> bool) -> usize {
         let mut waited = Vec::new();
         for (n, e) in self.turns.entries.iter_mut().enumerate() {
             if !e.gone && gone(e) {
                 e.gone = true;
                 if self.turns.line.contains(&n) {
-                    waited.push(e.mqd());
+                    waited.push(e.queue.mqd);
                 }
             }
         }
@@ -267,7 +303,8 @@ impl Firmware {
             waited.iter().for_each(|&mqd| self.lose_waves(mqd));
         }
         if !self.turns.is_on() {
-            self.turns = Turns::default();
+            self.turns.entries.clear();
+            self.turns.line.clear();
         }
         self.release_unused();
         waited.len()
@@ -290,7 +327,7 @@ impl Firmware {
             return;
         };
         saved.aql.set_all(Go::Kill);
-        let at = mqd + Mqd::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
+        let at = mqd + Image::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
         let space = self.space(0);
         let done = space.load_u32(at).and_then(|state| {
             let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
@@ -301,23 +338,7 @@ impl Firmware {
         }
     }
 
-    /// The end of a chained list leads to its start, so it is read for ever: it must not change.
-    fn read_again(&mut self) {
-        let now = Instant::now();
-        if !self.turns.is_on() || self.turns.read_again.is_none_or(|at| now < at) {
-            return;
-        }
-        self.turns.read_again = Some(now + READ_AGAIN);
-        let mut words = vec![0; self.turns.words.len()];
-        if let Err(fault) = self.space(0).read_words(self.turns.at, &mut words) {
-            self.soc.vm_fault(&fault);
-        } else if words != self.turns.words {
-            self.violation(format_args!("run list: changed while it is chained"));
-            self.turns.words = words;
-        }
-    }
-
-    pub(super) fn trace_switch(&self, slot: Slot, way: &str, why: &str) {
+    pub fn trace_switch(&self, slot: Slot, way: &str, why: &str) {
         let Some(h) = self.hqds.get(slot.index()).and_then(Option::as_deref) else {
             return;
         };

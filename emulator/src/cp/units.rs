@@ -3,8 +3,10 @@
 //! The compute units: host threads that give dispatches turns, first come, first served.
 
 use super::dispatch::Dispatch;
-use super::Shared;
+use super::Wake;
+use crate::device::Soc;
 use rkfd_isa::ComputeUnit;
+use rkfd_isa::Target;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -32,22 +34,20 @@ struct Waiting {
 
 impl Units {
     /// One worker for each host processor but one, at least one.
-    pub fn new(shared: &Arc<Shared>) -> Self {
+    pub fn new(soc: &Soc, isa: &'static Target, wake: &Arc<Wake>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let line = Arc::new(Line::default());
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
-            let (line, shared) = (line.clone(), shared.clone());
+            let (line, wake) = (line.clone(), wake.clone());
             let name = format!("rkfd-cu{n}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || line.work(&shared))
+                .spawn(move || line.work(isa, &wake))
                 .ok()
         });
         let threads: Vec<_> = threads.collect();
         if threads.is_empty() {
-            shared
-                .soc
-                .report
+            soc.report
                 .violation(format_args!("the host refuses threads for compute units"));
         }
         Self { line, threads }
@@ -89,8 +89,8 @@ impl Drop for Units {
 }
 
 impl Line {
-    fn work(&self, shared: &Shared) {
-        let mut cu = ComputeUnit::new();
+    fn work(&self, isa: &'static Target, wake: &Wake) {
+        let mut cu = ComputeUnit::for_target(isa);
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);
@@ -105,7 +105,7 @@ impl Line {
                     .dispatches
                     .push_back(dispatch);
             } else if dispatch.drop_ticket() {
-                shared.wake.ring();
+                wake.ring();
             }
         }
     }

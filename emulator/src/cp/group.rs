@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A workgroup of waves of either size: the kernel says which, as far as the chip has both.
+
+use super::memory::Window;
+use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome, Scratch, Workgroup};
+
+/// A workgroup.
+pub(super) enum Group {
+    Wave32(Workgroup<32>),
+    Wave64(Workgroup<64>),
+}
+
+impl Group {
+    /// Sets up workgroup `id` of a dispatch.
+    ///
+    /// # Errors
+    /// It can't be launched.
+    pub fn launch(
+        cu: &mut ComputeUnit,
+        kernel: &Kernel,
+        dispatch: &Dispatch,
+        id: [u32; 3],
+        scratch: Scratch,
+        preloaded: &[u32],
+    ) -> Result<Self, LaunchError> {
+        Ok(match kernel.lanes {
+            32 => Self::Wave32(Workgroup::launch(
+                cu, kernel, dispatch, id, scratch, preloaded,
+            )?),
+            _ => Self::Wave64(Workgroup::launch(
+                cu, kernel, dispatch, id, scratch, preloaded,
+            )?),
+        })
+    }
+
+    /// Runs it for a budget of instructions.
+    pub fn run(&mut self, cu: &mut ComputeUnit, window: &mut Window<'_>, budget: u64) -> Outcome {
+        match self {
+            Self::Wave32(group) => group.run(cu, window, budget),
+            Self::Wave64(group) => group.run(cu, window, budget),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Processes that a scheduler runs, and the VMIDs that they have meanwhile.
+
+use super::mec::{Mec, Owner, Vmid};
+use crate::memory::Hub;
+use crate::trace::Value;
+use std::time::{Duration, Instant};
+
+/// A process as the scheduler was told of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub pasid: u16,
+    /// With its flags, as for a hub's context.
+    pub page_table_base: u64,
+    /// How long it may keep a VMID when others wait.
+    pub quantum: Duration,
+    /// The bank of its VMID, where the scheduler sets it.
+    pub bank: Option<Vmid>,
+}
+
+/// A process that has a VMID.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub owner: Owner,
+    pub queues: u32,
+    /// When it got its VMID.
+    pub since: Instant,
+    /// How long it may keep it when others wait.
+    pub quantum: Duration,
+    /// Its queues are asked to leave, for its VMID.
+    pub leaving: bool,
+}
+
+impl Mec {
+    /// Gives a process a VMID. `None` when there is none, or for an error, which is recorded.
+    pub fn map_process(&mut self, p: &Listed) -> Option<Owner> {
+        let (pasid, base) = (p.pasid, p.page_table_base);
+        let vmid = self.vmids.take()? as u8;
+        let Some(tag) = self.tag(pasid) else {
+            self.vmids.give(vmid.into());
+            self.violation(format_args!("more than 255 processes have waves saved"));
+            return None;
+        };
+        for hub in [Hub::Gfx, Hub::Mm] {
+            self.soc.memory.hub(hub).bind(vmid, base);
+        }
+        self.soc.pasids.bind(vmid, Some(pasid));
+        if let Some(bank) = p.bank {
+            self.regs.set_vmid(vmid, bank);
+        }
+        let bases = self.regs.vmid(vmid).sh_mem_bases;
+        self.soc.trace.event(
+            "vmid_assign",
+            &[
+                ("vmid", Value::Num(vmid.into())),
+                ("pasid", Value::Num(pasid.into())),
+                ("page_table_base", Value::Hex(base)),
+                ("sh_mem_bases", Value::Hex(bases.into())),
+            ],
+        );
+        let owner = Owner { vmid, pasid, tag };
+        self.processes.push(Process {
+            owner,
+            queues: 0,
+            since: Instant::now(),
+            quantum: p.quantum,
+            leaving: false,
+        });
+        Some(owner)
+    }
+
+    /// Takes the VMID of a process back.
+    pub fn release_process(&mut self, at: usize) {
+        let Process { owner, .. } = self.processes.remove(at);
+        self.vmids.give(owner.vmid.into());
+        self.soc.pasids.bind(owner.vmid, None);
+        let members = [
+            ("vmid", Value::Num(owner.vmid.into())),
+            ("pasid", Value::Num(owner.pasid.into())),
+        ];
+        self.soc.trace.event("vmid_release", &members);
+        let kept = self.turns.has_process(owner.pasid)
+            || self.saved.values().any(|saved| saved.tag == owner.tag);
+        if !kept {
+            self.tags.remove(&owner.pasid);
+        }
+    }
+
+    /// The interpreter's name for a process.
+    fn tag(&mut self, pasid: u16) -> Option<u8> {
+        if let Some(&tag) = self.tags.get(&pasid) {
+            return Some(tag);
+        }
+        let tag = (1..=u8::MAX).find(|tag| !self.tags.values().any(|used| used == tag))?;
+        self.tags.insert(pasid, tag);
+        // Another process may have had it.
+        self.units.invalidate_code();
+        self.cu.invalidate_code();
+        Some(tag)
+    }
+}
