@@ -81,7 +81,8 @@ layout! {
         ENABLE_MES_SCH_STB_LOG: 54[16:16] = "enable_mes_sch_stb_log";
         LIMIT_SINGLE_PROCESS: 54[17:17] = "limit_single_process";
         IS_STRIX_TMZ_WA_ENABLED: 54[18:18] = "is_strix_tmz_wa_enabled";
-        ENABLE_LR_COMPUTE_WA: 54[19:19] = "enable_lr_compute_wa";
+        ENABLE_LR_COMPUTE_WA: 54[20:19] = "enable_lr_compute_wa";
+        ENABLE_COMPUTE_PIPE_RESET: 54[21:21] = "enable_compute_pipe_reset";
         UINT32_T_ALL: 54[31:0] = "uint32_t_all";
         OVERSUBSCRIPTION_TIMER: 55[31:0] = "oversubscription_timer";
         DOORBELL_INFO: 56[63:0] = "doorbell_info";
@@ -182,7 +183,8 @@ layout! {
         PIPE_ID: 48[31:0] = "pipe_id";
         QUEUE_ID: 49[31:0] = "queue_id";
         ALIGNMENT_MODE_SETTING: 50[31:0] = "alignment_mode_setting";
-        UNMAP_FLAG_ADDR: 51[63:0] = "unmap_flag_addr";
+        FULL_SH_MEM_CONFIG_DATA: 51[31:0] = "full_sh_mem_config_data";
+        UNMAP_FLAG_ADDR: 52[63:0] = "unmap_flag_addr";
     }
 
     /// REMOVE_QUEUE: take it back.
@@ -204,6 +206,8 @@ layout! {
         TF_ADDR: 11[63:0] = "tf_addr";
         TF_DATA: 13[31:0] = "tf_data";
         QUEUE_TYPE: 14[31:0] = "queue_type";
+        TIMESTAMP: 15[63:0] = "timestamp";
+        GANG_CONTEXT_ARRAY_INDEX: 17[31:0] = "gang_context_array_index";
     }
 
     /// CHANGE_GANG_PRIORITY: of the gang whose context is named.
@@ -279,9 +283,36 @@ layout! {
         HEADER_TYPE: 0[3:0] = "header.type";
         HEADER_OPCODE: 0[11:4] = "header.opcode";
         HEADER_DWSIZE: 0[19:12] = "header.dwsize";
-        MES_HEALTHY: 1[0:0] = "mes_healthy";
+        SUBOPCODE: 1[31:0] = "subopcode";
         API_STATUS_API_COMPLETION_FENCE_ADDR: 2[63:0] = "api_status.api_completion_fence_addr";
         API_STATUS_API_COMPLETION_FENCE_VALUE: 4[63:0] = "api_status.api_completion_fence_value";
+        TIMESTAMP: 6[63:0] = "timestamp";
+        CTX_ARRAY_SIZE_PROC_CTX_ARRAY_SIZE_ADDR: 8[63:0] = "ctx_array_size.proc_ctx_array_size_addr";
+        CTX_ARRAY_SIZE_GANG_CTX_ARRAY_SIZE_ADDR: 10[63:0] = "ctx_array_size.gang_ctx_array_size_addr";
+        CAPS_PROC_CTX_ARRAY_SIZE_ADDR: 8[63:0] = "caps.proc_ctx_array_size_addr";
+        CAPS_GANG_CTX_ARRAY_SIZE_ADDR: 10[63:0] = "caps.gang_ctx_array_size_addr";
+        CAPS_FEATURES_ENABLEMENT_ADDR: 12[63:0] = "caps.features_enablement_addr";
+        HEALTHY_CHECK_HEALTHY_ADDR: 8[63:0] = "healthy_check.healthy_addr";
+        DATA_0: 8[31:0] = "data[0]";
+        DATA_1: 9[31:0] = "data[1]";
+        DATA_2: 10[31:0] = "data[2]";
+        DATA_3: 11[31:0] = "data[3]";
+        DATA_4: 12[31:0] = "data[4]";
+        DATA_5: 13[31:0] = "data[5]";
+        DATA_6: 14[31:0] = "data[6]";
+        DATA_7: 15[31:0] = "data[7]";
+        DATA_8: 16[31:0] = "data[8]";
+        DATA_9: 17[31:0] = "data[9]";
+        DATA_10: 18[31:0] = "data[10]";
+        DATA_11: 19[31:0] = "data[11]";
+        DATA_12: 20[31:0] = "data[12]";
+        DATA_13: 21[31:0] = "data[13]";
+        DATA_14: 22[31:0] = "data[14]";
+        DATA_15: 23[31:0] = "data[15]";
+        DATA_16: 24[31:0] = "data[16]";
+        DATA_17: 25[31:0] = "data[17]";
+        DATA_18: 26[31:0] = "data[18]";
+        DATA_19: 27[31:0] = "data[19]";
     }
 
     /// MISC: register access and the rest, by sub-opcode.

@@ -83,7 +83,8 @@ layout! {
         LIMIT_SINGLE_PROCESS: 54[18:18] = "limit_single_process";
         UNMAPPED_DOORBELL_HANDLING: 54[20:19] = "unmapped_doorbell_handling";
         ENABLE_MES_FENCE_INT: 54[21:21] = "enable_mes_fence_int";
-        ENABLE_LR_COMPUTE_WA: 54[22:22] = "enable_lr_compute_wa";
+        ENABLE_LR_COMPUTE_WA: 54[23:22] = "enable_lr_compute_wa";
+        ENABLE_COMPUTE_PIPE_RESET: 54[24:24] = "enable_compute_pipe_reset";
         OVERSUBSCRIPTION_TIMER: 55[31:0] = "oversubscription_timer";
         DOORBELL_INFO: 56[63:0] = "doorbell_info";
         EVENT_INTR_HISTORY_GPU_MC_PTR: 58[63:0] = "event_intr_history_gpu_mc_ptr";

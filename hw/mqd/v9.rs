@@ -242,6 +242,7 @@ layout! {
         SDMAX_RLCX_MIDCMD_DATA7: 39[31:0] = "sdmax_rlcx_midcmd_data7";
         SDMAX_RLCX_MIDCMD_DATA8: 40[31:0] = "sdmax_rlcx_midcmd_data8";
         SDMAX_RLCX_MIDCMD_CNTL: 41[31:0] = "sdmax_rlcx_midcmd_cntl";
+        SDMAX_RLCX_UTILIZATION: 44[63:0] = "sdmax_rlcx_utilization_lo+sdmax_rlcx_utilization_hi";
         SDMA_ENGINE_ID: 126[31:0] = "sdma_engine_id";
         SDMA_QUEUE_ID: 127[31:0] = "sdma_queue_id";
     }
