@@ -3,8 +3,8 @@
 //! `/dev/kfd`: open, ioctl, mmap.
 //!
 //! A file points at the process that opened it. What is mapped is named by the offset: doorbells,
-//! the page of remapped registers, the driver's own signal page. Pages come by faults, which look
-//! under the process' doorbell mutex whether the device is still there.
+//! the page of remapped registers. Pages come by faults, which look under the process' doorbell
+//! mutex whether the device is still there.
 
 use crate::{
     bo::Bo,
@@ -210,27 +210,13 @@ impl CharDevice for Kfd {
                 );
                 area.map(CpuCaching::Uncached, false)
             }
-            Kind::Events => {
-                file.process.events.map_own_page(area.len())?;
-                area.set_offset(
-                    Offset {
-                        gpu_id: 0,
-                        offset: 0,
-                        ..offset
-                    }
-                    .bits(),
-                );
-                area.map(CpuCaching::WriteBack, false)
-            }
-            Kind::ReservedMem => Err(EINVAL),
+            // The signal page is a buffer object of the program's, mapped through the render node.
+            Kind::Events | Kind::ReservedMem => Err(EINVAL),
         }
     }
 
     fn fault(file: ArcBorrow<'_, KfdFile>, fault: &Fault<'_>) -> Result {
         let offset = Offset::parse(fault.offset());
-        if offset.kind == Kind::Events {
-            return fault.insert(file.process.events.own_page_pfn(offset.offset)?);
-        }
         let device = file.device(offset.gpu_id)?;
         let doorbells = device.doorbells.lock();
         if matches!(*doorbells, Doorbells::Gone) {

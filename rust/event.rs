@@ -16,12 +16,8 @@
 //! Source: Linux, `amdkfd/kfd_events.c`. Lock order: process -> events.
 
 use crate::{
-    bo::{
-        Bo,
-        Placement, //
-    },
+    bo::Bo,
     debugfs::{Count, EVENTS},
-    gpu::Gpu,
     ids::IdTable,
     uapi::event as abi,
 };
@@ -44,9 +40,6 @@ pub(crate) use wait::Wait;
 const FIRST_OTHER: u32 = (i32::MAX as u32 >> 1) + 1;
 /// One past the last id.
 const END: u32 = i32::MAX as u32 + 1;
-/// Slots that a program without a signal page of its own has before it maps the driver's.
-const OLD_USER_SLOTS: u32 = 256;
-
 /// What an event tells beside that it happened.
 #[derive(Clone, Copy)]
 enum Data {
@@ -90,8 +83,8 @@ impl Event {
 /// Where signals are written.
 struct SignalPage {
     bo: Arc<Bo>,
-    /// The handle under which the program gave it, or `None` if the driver made it.
-    handle: Option<u64>,
+    /// The handle under which the program gave it.
+    handle: u64,
 }
 
 struct State {
@@ -169,10 +162,7 @@ impl Events {
             .min(FIRST_OTHER);
         clear(&bo)?;
         state.slots = slots;
-        state.page = Some(SignalPage {
-            bo,
-            handle: Some(handle),
-        });
+        state.page = Some(SignalPage { bo, handle });
         Ok(())
     }
 
@@ -184,43 +174,19 @@ impl Events {
     /// Whether this buffer object's handle is the signal page's.
     pub(crate) fn is_page(&self, handle: u64) -> bool {
         let state = self.state.lock();
-        handle != 0
-            && state
-                .page
-                .as_ref()
-                .is_some_and(|page| page.handle == Some(handle))
+        state
+            .page
+            .as_ref()
+            .is_some_and(|page| page.handle == handle)
     }
 
-    /// The driver's own signal page, to be mapped by the program: `bytes` of it are mapped.
+    /// Makes an event.
     ///
     /// # Errors
     ///
-    /// EINVAL when the program gave its own, none was needed yet, or this is more than there is.
-    pub(crate) fn map_own_page(&self, bytes: usize) -> Result {
-        let mut state = self.state.lock();
-        match &state.page {
-            Some(SignalPage { handle: None, .. }) if bytes <= abi::SIGNAL_PAGE_SIZE => {
-                state.slots = (bytes / 8) as u32;
-                Ok(())
-            }
-            _ => Err(EINVAL),
-        }
-    }
-
-    /// The page frame at an offset of the driver's own signal page.
-    pub(crate) fn own_page_pfn(&self, offset: u64) -> Result<usize> {
-        match &self.state.lock().page {
-            Some(SignalPage { handle: None, bo }) => bo.pfn(offset),
-            _ => Err(EINVAL),
-        }
-    }
-
-    /// Makes an event. `gpu` provides the signal page of a program that gave none.
-    ///
-    /// # Errors
-    ///
-    /// ENOSPC when the signal page is full, ENOMEM.
-    pub(crate) fn create(&self, gpu: &Gpu, kind: u32, auto_reset: bool) -> Result<Created> {
+    /// ENOSPC when the signal page is full; ENOMEM, also for a signal of a process that gave no
+    /// page (`create_signal_event`).
+    pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<Created> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         if state.ended {
@@ -242,22 +208,15 @@ impl Events {
             let id = state.others.insert(END, event)?;
             return Ok(Created { id, slot: None });
         }
+        let page = state.page.as_ref().ok_or(ENOMEM)?;
         // One slot is id 0's.
-        if state.page.is_some() && state.signals.len() + 1 >= state.slots as usize {
+        if state.signals.len() + 1 >= state.slots as usize {
             return Err(ENOSPC);
         }
-        if state.page.is_none() {
-            let bo = Bo::new(gpu, Placement::Gtt, abi::SIGNAL_PAGE_SIZE as u64)?;
-            clear(&bo)?;
-            state.page = Some(SignalPage { bo, handle: None });
-            state.slots = OLD_USER_SLOTS;
-        }
         let id = state.signals.insert(state.slots, event)?;
-        if let Some(page) = &state.page {
-            if let Err(e) = page.bo.write_u64(id as usize, abi::SLOT_UNSIGNALED) {
-                state.signals.remove(id);
-                return Err(e);
-            }
+        if let Err(e) = page.bo.write_u64(id as usize, abi::SLOT_UNSIGNALED) {
+            state.signals.remove(id);
+            return Err(e);
         }
         Ok(Created { id, slot: Some(id) })
     }

@@ -158,6 +158,7 @@ impl Process {
         }
         let mm_ref: ARef<Mm> = mm.into();
         let who = Who {
+            tgid: user::this_tgid(),
             pid: user::this_pid(),
             name: user::this_name(),
         };

@@ -51,6 +51,9 @@ const ROOM: usize = 8192;
 /// A program as events name it.
 #[derive(Clone, Copy)]
 pub(crate) struct Who {
+    /// Its number in the first PID namespace: unique, and good after it exited.
+    pub(crate) tgid: i32,
+    /// Its number as it sees it itself.
     pub(crate) pid: i32,
     pub(crate) name: [u8; 16],
 }
@@ -82,7 +85,7 @@ pub(crate) fn init() {
 #[pin_data]
 struct Client {
     gpu_id: u16,
-    pid: i32,
+    tgid: i32,
     privileged: bool,
     mask: Atomic<u64>,
     #[pin]
@@ -97,7 +100,7 @@ pub(crate) fn open(gpu: &Gpu) -> Result<u32> {
     let client = Arc::pin_init(
         pin_init!(Client {
             gpu_id: gpu.id().get(),
-            pid: user::this_pid(),
+            tgid: user::this_tgid(),
             privileged: user::is_admin(),
             mask: Atomic::new(0),
             text <- new_mutex!(text, "rkfd events"),
@@ -169,8 +172,8 @@ impl fmt::Write for Line {
     }
 }
 
-/// Tells every client that wants to know. `pid` is whom it is about, 0 for anybody.
-fn tell(gpu: &Gpu, event: u32, pid: i32, line: fmt::Arguments<'_>) {
+/// Tells every client that wants to know. `tgid` is whom it is about: others may not see it.
+fn tell(gpu: &Gpu, event: u32, tgid: i32, line: fmt::Arguments<'_>) {
     let mut buffer = Line {
         bytes: [0; abi::SMI_EVENT_MSG_SIZE as usize],
         len: 0,
@@ -181,7 +184,7 @@ fn tell(gpu: &Gpu, event: u32, pid: i32, line: fmt::Arguments<'_>) {
         return;
     };
     for client in CLIENTS.lock().iter() {
-        let mine = pid == 0 || client.pid == pid || client.privileged;
+        let mine = client.tgid == tgid || client.privileged;
         let wanted = client.mask.load(Relaxed) & abi::event_mask(event) != 0;
         if client.gpu_id != gpu.id().get() || !mine || !wanted {
             continue;
@@ -203,7 +206,7 @@ pub(crate) fn vm_fault(gpu: &Gpu, who: &Who) {
     tell(
         gpu,
         abi::SMI_EVENT_VMFAULT,
-        0,
+        who.tgid,
         fmt!("{:x}:{}\n", who.pid, who.name()),
     );
 }
@@ -214,7 +217,7 @@ pub(crate) fn evicted(gpu: &Gpu, who: &Who) {
     tell(
         gpu,
         abi::SMI_EVENT_QUEUE_EVICTION,
-        who.pid,
+        who.tgid,
         fmt!("{} -{} {:x} {}\n", now, who.pid, id, USERPTR),
     );
 }
@@ -225,7 +228,7 @@ pub(crate) fn restored(gpu: &Gpu, who: &Who) {
     tell(
         gpu,
         abi::SMI_EVENT_QUEUE_RESTORE,
-        who.pid,
+        who.tgid,
         fmt!("{} -{} {:x} 0\n", now, who.pid, id),
     );
 }
@@ -236,5 +239,10 @@ pub(crate) fn process(gpu: &Gpu, who: &Who, start: bool) {
         true => abi::SMI_EVENT_PROCESS_START,
         false => abi::SMI_EVENT_PROCESS_END,
     };
-    tell(gpu, event, 0, fmt!("{:x} {}\n", who.pid, who.name()));
+    tell(
+        gpu,
+        event,
+        who.tgid,
+        fmt!("{:x} {}\n", who.pid, who.name()),
+    );
 }

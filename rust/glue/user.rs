@@ -53,6 +53,12 @@ pub(crate) fn is_admin() -> bool {
     unsafe { bindings::capable(bindings::CAP_SYS_ADMIN as c_int) }
 }
 
+/// The caller's number in the first PID namespace.
+pub(crate) fn this_tgid() -> i32 {
+    // SAFETY: A task's own `tgid` never changes.
+    unsafe { (*Task::current_raw()).tgid }
+}
+
 /// The caller's number, as it sees it itself.
 pub(crate) fn this_pid() -> i32 {
     let task = kernel::current!();

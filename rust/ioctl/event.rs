@@ -20,16 +20,15 @@ use kernel::{
     },
 };
 
-/// CREATE_EVENT. The first call brings the signal page.
+/// CREATE_EVENT. The first call brings the signal page; without it no signal can be made.
 pub(super) fn create(process: &Process, args: &mut abi::CreateEventArgs) -> Result {
     if args.event_page_offset != 0 {
         super::memory::set_event_page(process, args.event_page_offset)?;
     }
     args.event_page_offset = 0;
-    let device = process.devices().first().ok_or(ENODEV)?;
     let created = process
         .events
-        .create(&device.gpu, args.event_type, args.auto_reset != 0)?;
+        .create(args.event_type, args.auto_reset != 0)?;
     if let Some(slot) = created.slot {
         args.event_page_offset = mmap::Offset {
             kind: mmap::Kind::Events,
