@@ -67,6 +67,8 @@ pub struct Ctx {
     /// What the last checked call that failed has changed, though it must not.
     pub changed: Option<String>,
     next_va: u64,
+    /// There is a signal page.
+    pub has_page: bool,
 }
 
 /// `what` must have given no errno.
@@ -90,6 +92,7 @@ impl Ctx {
             queue: u32::MAX,
             changed: None,
             next_va: FIRST_VA,
+            has_page: false,
         };
         if needs >= Needs::Vm {
             let render = open(&node.render)?;
@@ -317,6 +320,17 @@ impl Ctx {
         (self.raw(&requests::CREATE_EVENT, &mut args), args)
     }
 
+    /// Gives the process a signal page of 32 KiB, once.
+    pub fn signal_page(&mut self) -> Result<(), String> {
+        if !self.has_page {
+            let bo = self.bo(event::SIGNAL_PAGE_SIZE as u64, GTT)?;
+            let (errno, _) = self.create_event(event::EVENT_MEMORY, false, bo.handle);
+            must("CREATE_EVENT with a page", errno)?;
+            self.has_page = true;
+        }
+        Ok(())
+    }
+
     /// An event that must come to be: its id.
     pub fn event(&self, kind: u32, auto: bool) -> Result<u32, String> {
         let (errno, args) = self.create_event(kind, auto, 0);
@@ -325,7 +339,8 @@ impl Ctx {
     }
 
     /// A signal event.
-    pub fn signal(&self, auto: bool) -> Result<u32, String> {
+    pub fn signal(&mut self, auto: bool) -> Result<u32, String> {
+        self.signal_page()?;
         self.event(event::EVENT_SIGNAL, auto)
     }
 

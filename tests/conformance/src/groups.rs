@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables, one file a class. A row's expectation is Linux 7.2's, at the line it names; files
+//! The tables, one file a class. A row's expectation is Linux 7.3's, at the line it names; files
 //! are those of `drivers/gpu/drm/amd/amdkfd` unless a path says otherwise.
 
 use crate::fixture::Ctx;

@@ -2,7 +2,7 @@
 //! `rkfd-conformance [--self-test] [GROUP...]`: asks the driver what Linux's KFD was asked on paper,
 //! and compares the answers.
 //!
-//! Every row names a request, what it is given, what Linux 7.2 answers, and the line that says so.
+//! Every row names a request, what it is given, what Linux 7.3 answers, and the line that says so.
 //! It runs in a process of its own. A request that fails must leave everything as it was.
 //!
 //! With `--self-test` every expectation is perturbed, and each row must be found failing.

@@ -54,7 +54,7 @@ pub struct Row {
     pub given: &'static str,
     /// What Linux answers.
     pub want: Want,
-    /// Where Linux 7.2 says so.
+    /// Where Linux 7.3 says so.
     pub source: &'static str,
     /// What it needs.
     pub needs: Needs,

@@ -279,7 +279,10 @@ pub(super) fn rows() -> Vec<Row> {
             "size 0: a signal event",
             OK,
             "kfd_chardev.c:3686",
-            |c| at(c, ioc(READ_WRITE, TYPE, 8, 0), 0),
+            |c| {
+                c.signal_page()?;
+                at(c, ioc(READ_WRITE, TYPE, 8, 0), 0)
+            },
         ),
         row(
             "SET_EVENT",
@@ -409,7 +412,10 @@ pub(super) fn rows() -> Vec<Row> {
             "ends at the end of a page",
             OK,
             "kfd_chardev.c:3690",
-            |c| at_end(c, requests::CREATE_EVENT.command(), &signal_args(), 0),
+            |c| {
+                c.signal_page()?;
+                at_end(c, requests::CREATE_EVENT.command(), &signal_args(), 0)
+            },
         ),
         row(
             "CREATE_EVENT",
@@ -417,6 +423,7 @@ pub(super) fn rows() -> Vec<Row> {
             EFAULT,
             "kfd_chardev.c:3708",
             |c| {
+                c.signal_page()?;
                 Ok(Got::Errno(read_only(
                     c,
                     requests::CREATE_EVENT.command(),
@@ -430,6 +437,7 @@ pub(super) fn rows() -> Vec<Row> {
             OK,
             "kfd_chardev.c:3704",
             |c| {
+                c.signal_page()?;
                 read_only(c, requests::CREATE_EVENT.command(), &signal_args())?;
                 Ok(Got::Errno(c.set(1)))
             },

@@ -55,6 +55,7 @@ fn page(c: &mut Ctx, size: u64) -> Result<Bo, String> {
         "CREATE_EVENT",
         c.create_event(abi::EVENT_SIGNAL, false, bo.handle).0,
     )?;
+    c.has_page = true;
     Ok(bo)
 }
 
@@ -69,6 +70,7 @@ fn mapped_page(c: &mut Ctx) -> Result<sys::Map, String> {
         "CREATE_EVENT",
         c.create_event(abi::EVENT_SIGNAL, false, bo.handle).0,
     )?;
+    c.has_page = true;
     Ok(map)
 }
 
@@ -76,24 +78,26 @@ fn mapped_page(c: &mut Ctx) -> Result<sys::Map, String> {
 pub(super) fn rows() -> Vec<Row> {
     const C: &str = "CREATE_EVENT";
     vec![
-        row(C, "a signal without a page", OK, "kfd_events.c:102", |c| create(c, abi::EVENT_SIGNAL, 0)),
-        row(C, "a signal without a page, no VM", OK, "kfd_events.c:102", |c| create(c, abi::EVENT_SIGNAL, 0)).open(),
+        row(C, "a signal without a page", ENOMEM, "kfd_events.c:60", |c| create(c, abi::EVENT_SIGNAL, 0)),
+        row(C, "a signal without a page, no VM", ENOMEM, "kfd_events.c:60", |c| create(c, abi::EVENT_SIGNAL, 0)).open(),
+        row(C, "a debug event without a page", ENOMEM, "kfd_events.c:60", |c| create(c, abi::EVENT_DEBUG_EVENT, 0)),
+        row(C, "a memory event without a page", OK, "kfd_events.c:365", |c| create(c, abi::EVENT_MEMORY, 0)),
         row(C, "a memory event, no VM", OK, "kfd_events.c:440", |c| create(c, abi::EVENT_MEMORY, 0)).open(),
         row(C, "the first signal's id", is(1), "kfd_events.c:259", |c| Ok(Got::Value(c.signal(false)?.into()))),
         row(C, "the second signal's id", is(2), "kfd_events.c:122", |c| { c.signal(false)?; Ok(Got::Value(c.signal(true)?.into())) }),
         row(C, "the lowest free id", is(1), "kfd_events.c:122", |c| { c.signal(false)?; c.signal(false)?; c.destroy_event(1); Ok(Got::Value(c.signal(true)?.into())) }),
-        row(C, "a signal's slot is its id", is(1), "kfd_events.c:436", |c| Ok(Got::Value(made(c, 0)?.event_slot_index.into()))),
-        row(C, "a signal's trigger data is its id", is(1), "kfd_events.c:446", |c| Ok(Got::Value(made(c, 0)?.event_trigger_data.into()))),
-        row(C, "a signal's page offset", is(2 << 62), "kfd_events.c:435", |c| Ok(Got::Value(made(c, 0)?.event_page_offset))),
+        row(C, "a signal's slot is its id", is(1), "kfd_events.c:436", |c| { c.signal_page()?; Ok(Got::Value(made(c, 0)?.event_slot_index.into())) }),
+        row(C, "a signal's trigger data is its id", is(1), "kfd_events.c:446", |c| { c.signal_page()?; Ok(Got::Value(made(c, 0)?.event_trigger_data.into())) }),
+        row(C, "a signal's page offset", is(2 << 62), "kfd_events.c:435", |c| { c.signal_page()?; Ok(Got::Value(made(c, 0)?.event_page_offset)) }),
         row(C, "the first id of another kind", is(FIRST_OTHER), "kfd_events.h:40", |c| Ok(Got::Value(c.event(abi::EVENT_MEMORY, false)?.into()))),
         row(C, "the second id of another kind", is(FIRST_OTHER + 1), "kfd_events.c:237", |c| { c.event(abi::EVENT_MEMORY, false)?; Ok(Got::Value(c.event(abi::EVENT_HW_EXCEPTION, false)?.into())) }),
         row(C, "another kind: trigger data", is(FIRST_OTHER), "kfd_events.c:446", |c| Ok(Got::Value(made(c, abi::EVENT_MEMORY)?.event_trigger_data.into()))),
         row(C, "another kind: no page offset", is(0), "kfd_events.c:426", |c| Ok(Got::Value(made(c, abi::EVENT_MEMORY)?.event_page_offset))),
         row(C, "another kind: the slot is left alone", is(99), "kfd_events.c:440", |c| Ok(Got::Value(made(c, abi::EVENT_MEMORY)?.event_slot_index.into()))),
-        row(C, "a debug event has a slot", is(1), "kfd_events.c:432", |c| Ok(Got::Value(made(c, abi::EVENT_DEBUG_EVENT)?.event_slot_index.into()))),
+        row(C, "a debug event has a slot", is(1), "kfd_events.c:432", |c| { c.signal_page()?; Ok(Got::Value(made(c, abi::EVENT_DEBUG_EVENT)?.event_slot_index.into())) }),
         row(C, "a kind that nobody knows", OK, "kfd_events.c:439", |c| create(c, 77, 0)),
         row(C, "a kind that nobody knows: its id", is(FIRST_OTHER), "kfd_events.c:440", |c| Ok(Got::Value(c.event(u32::MAX, false)?.into()))),
-        row(C, "node_id is not looked at", OK, "kfd_events.c:409", |c| { let mut a = CreateEventArgs { node_id: u32::MAX, ..Default::default() }; Ok(c.call(&requests::CREATE_EVENT, &mut a)) }),
+        row(C, "node_id is not looked at", OK, "kfd_events.c:409", |c| { c.signal_page()?; let mut a = CreateEventArgs { node_id: u32::MAX, ..Default::default() }; Ok(c.call(&requests::CREATE_EVENT, &mut a)) }),
         row(C, "a page of 32 KiB", OK, "kfd_events.c:359", |c| { let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "a page with a memory event", OK, "kfd_events.c:359", |c| { let b = c.bo(32768, GTT)?; create(c, abi::EVENT_MEMORY, b.handle) }),
         row(C, "a page that is mapped nowhere", OK, "kfd_events.c:393", |c| { let b = c.unmapped_bo(32768, GTT)?; create(c, 0, b.handle) }),
@@ -108,7 +112,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "a small page can be freed", OK, "kfd_events.c:402", |c| { let b = c.unmapped_bo(4096, GTT)?; create(c, 0, b.handle)?; c.changed = None; Ok(Got::Errno(c.free(b.handle))) }),
         row(C, "a second page", EINVAL, "kfd_events.c:370", |c| { page(c, 32768)?; let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "the same page again", EINVAL, "kfd_events.c:370", |c| { let b = page(c, 32768)?; create(c, 0, b.handle) }),
-        row(C, "a page when the driver made one", EINVAL, "kfd_events.c:370", |c| { c.signal(false)?; let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "a page when only other kinds were made", OK, "kfd_events.c:370", |c| { c.event(abi::EVENT_MEMORY, false)?; let b = c.bo(32768, GTT)?; create(c, 0, b.handle) }),
         row(C, "another process' page", EINVAL, "kfd_events.c:388", |c| { let b = c.bo(32768, GTT)?; Ok(Got::Errno(other_process(c, |o| o.create_event(0, false, b.handle).0))) }),
         row(C, "a refused page: the argument is as it was", Want::Computed, "kfd_chardev.c:919", |c| { let h = (u64::from(c.gpu) << 32) | 77; let (_, a) = c.create_event(0, false, h); Ok(Got::Pair(a.event_page_offset, h)) }),
@@ -130,7 +133,7 @@ pub(super) fn rows() -> Vec<Row> {
         row("SET_EVENT", "id 2^32 - 1", EINVAL, "kfd_events.c:689", |c| set(c, u32::MAX)),
         row("SET_EVENT", "a memory event", EINVAL, "kfd_events.c:698", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; set(c, id) }),
         row("SET_EVENT", "a hardware exception event", EINVAL, "kfd_events.c:698", |c| { let id = c.event(abi::EVENT_HW_EXCEPTION, false)?; set(c, id) }),
-        row("SET_EVENT", "a debug event", EINVAL, "kfd_events.c:329", |c| { let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; set(c, id) }),
+        row("SET_EVENT", "a debug event", EINVAL, "kfd_events.c:329", |c| { c.signal_page()?; let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; set(c, id) }),
         row("SET_EVENT", "a destroyed event", EINVAL, "kfd_events.c:689", |c| { let id = c.signal(false)?; c.destroy_event(id); set(c, id) }),
         row("SET_EVENT", "another process' event", EINVAL, "kfd_events.c:689", |c| { let id = c.signal(false)?; Ok(Got::Errno(other_process(c, |o| o.set(id)))) }),
         row("RESET_EVENT", "a signal", OK, "kfd_events.c:727", |c| { let id = c.signal(false)?; c.set(id); reset(c, id) }),
@@ -138,7 +141,7 @@ pub(super) fn rows() -> Vec<Row> {
         row("RESET_EVENT", "id 0", EINVAL, "kfd_events.c:720", |c| reset(c, 0)),
         row("RESET_EVENT", "unknown id", EINVAL, "kfd_events.c:720", |c| reset(c, 5)),
         row("RESET_EVENT", "a memory event", EINVAL, "kfd_events.c:729", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; reset(c, id) }),
-        row("RESET_EVENT", "a debug event", EINVAL, "kfd_events.c:329", |c| { let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; reset(c, id) }),
+        row("RESET_EVENT", "a debug event", EINVAL, "kfd_events.c:329", |c| { c.signal_page()?; let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; reset(c, id) }),
         row("DESTROY_EVENT", "a signal", OK, "kfd_events.c:650", |c| { let id = c.signal(false)?; destroy(c, id) }),
         row("DESTROY_EVENT", "a memory event", OK, "kfd_events.c:650", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; destroy(c, id) }),
         row("DESTROY_EVENT", "a signal twice", EINVAL, "kfd_events.c:652", |c| { let id = c.signal(false)?; c.destroy_event(id); destroy(c, id) }),

@@ -62,6 +62,7 @@ fn user(c: &mut Ctx, size: u64) -> Result<(sys::Map, crate::fixture::Bo), String
 fn page(c: &mut Ctx) -> Result<crate::fixture::Bo, String> {
     let bo = c.bo(32768, GTT)?;
     crate::fixture::must("CREATE_EVENT", c.create_event(0, false, bo.handle).0)?;
+    c.has_page = true;
     Ok(bo)
 }
 

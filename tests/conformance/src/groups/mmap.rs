@@ -72,11 +72,9 @@ pub(super) fn rows() -> Vec<Row> {
         row("mmap reserved memory", "4 KiB", EINVAL, "kfd_chardev.c:3789", |c| shared(c, Kind::ReservedMem, 4096)),
         row("mmap reserved memory", "GPU 0", EINVAL, "kfd_chardev.c:3789", |c| of_gpu(c, Kind::ReservedMem, 0, 4096)),
         row("mmap reserved memory", "by a forked child", EBADF, "kfd_chardev.c:3770", |c| { let at = offset(Kind::ReservedMem, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 4096, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
-        row(E, "when there is none", EINVAL, "kfd_events.c:1108", |c| of_gpu(c, Kind::Events, 0, 32768)),
-        row(E, "64 KiB", EINVAL, "kfd_events.c:1101", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 65536) }),
-        row(E, "32 KiB", OK, "kfd_events.c:1133", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 32768) }),
-        row(E, "32 KiB, with a GPU in the offset", OK, "kfd_chardev.c:3784", |c| { c.signal(false)?; shared(c, Kind::Events, 32768) }),
-        row(E, "its slots are unsignalled", is(u64::MAX), "kfd_events.c:80", |c| { c.signal(false)?; let m = sys::Map::file(&c.kfd, 2 << 62, 32768, RW, libc::MAP_SHARED).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(32760))) }),
-        row(E, "a child that touches its parent's has none", is(1000 + libc::SIGSEGV as u64), "kfd_events.c:1114 (VM_DONTCOPY)", |c| { c.signal(false)?; let m = sys::Map::file(&c.kfd, 2 << 62, 32768, RW, libc::MAP_SHARED).map_err(|e| e.to_string())?; Ok(Got::Value(forked(|| { m.read(0); 0 }) as u64)) }),
+        row(E, "when there is none", EINVAL, "kfd_chardev.c:3811", |c| of_gpu(c, Kind::Events, 0, 32768)),
+        row(E, "64 KiB", EINVAL, "kfd_chardev.c:3811", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 65536) }),
+        row(E, "32 KiB", EINVAL, "kfd_chardev.c:3811", |c| { c.signal(false)?; of_gpu(c, Kind::Events, 0, 32768) }),
+        row(E, "32 KiB, with a GPU in the offset", EINVAL, "kfd_chardev.c:3811", |c| { c.signal(false)?; shared(c, Kind::Events, 32768) }),
     ]
 }

@@ -82,7 +82,7 @@ pub(super) fn rows() -> Vec<Row> {
             let before = counts();
             let node = c.node.clone();
             forked(|| match Ctx::new(&node, crate::row::Needs::Queue) {
-                Ok(o) => { let _ = (o.signal(false), o.event(8, true), o.new_queue(|_| {})); 0 }
+                Ok(mut o) => { let _ = (o.signal(false), o.event(8, true), o.new_queue(|_| {})); 0 }
                 Err(_) => 254,
             });
             Ok(holds(counts() == before))

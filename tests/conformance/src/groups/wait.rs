@@ -85,13 +85,13 @@ fn read_only(c: &mut Ctx, age: u64) -> Result<(i32, u32), String> {
 }
 
 /// A signal that is set.
-fn set(c: &Ctx, auto: bool) -> Result<u32, String> {
+fn set(c: &mut Ctx, auto: bool) -> Result<u32, String> {
     let id = c.signal(auto)?;
     c.set(id);
     Ok(id)
 }
 
-fn took(c: &Ctx, timeout: u32) -> Result<u64, String> {
+fn took(c: &mut Ctx, timeout: u32) -> Result<u64, String> {
     let id = c.signal(false)?;
     let start = Instant::now();
     wait(c, &[(id, 0)], 0, timeout);
@@ -132,6 +132,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(W, "set, auto-reset, a second time", TIMEOUT, "kfd_events.c:847", |c| { let id = set(c, true)?; poll(c, &[(id, 0)], 0)?; poll(c, &[(id, 0)], 0) }),
         row(W, "set twice, auto-reset: one signal", TIMEOUT, "kfd_events.c:667", |c| { let id = set(c, true)?; c.set(id); poll(c, &[(id, 0)], 0)?; poll(c, &[(id, 0)], 0) }),
         row(W, "auto_reset 2 is auto-reset", TIMEOUT, "kfd_chardev.c:923", |c| {
+            c.signal_page()?;
             let mut a = abi::CreateEventArgs { auto_reset: 2, ..Default::default() };
             c.raw(&requests::CREATE_EVENT, &mut a);
             c.set(a.event_id);
@@ -164,7 +165,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(W, "age 0: none is given back", is(0), "kfd_events.c:850", |c| { let id = set(c, false)?; Ok(Got::Value(wait(c, &[(id, 0)], 0, 0).events[0].data[0])) }),
         row(W, "time runs out: no age is given back", is(1), "kfd_events.c:915", |c| { let id = c.signal(false)?; Ok(Got::Value(wait(c, &[(id, 1)], 0, 0).events[0].data[0])) }),
         row(W, "age of a memory event is not looked at", TIMEOUT, "kfd_events.c:850", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; poll(c, &[(id, 9)], 0) }),
-        row(W, "age of a debug event is not looked at", TIMEOUT, "kfd_events.c:850", |c| { let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; poll(c, &[(id, 9)], 0) }),
+        row(W, "age of a debug event is not looked at", TIMEOUT, "kfd_events.c:850", |c| { c.signal_page()?; let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; poll(c, &[(id, 9)], 0) }),
         row(W, "the ages of both events, all", is(2), "kfd_events.c:910", |c| { let (a, b) = (set(c, false)?, set(c, false)?); Ok(Got::Value(wait(c, &[(a, 1), (b, 1)], 1, 0).events[1].data[0])) }),
         row(W, "an age to a page that can't be written", EFAULT, "kfd_events.c:931", |c| Ok(Got::Errno(read_only(c, 1)?.0))),
         row(W, "an age to a page that can't be written: the result", FAIL, "kfd_events.c:1084", |c| Ok(Got::Value(read_only(c, 1)?.1.into()))),

@@ -91,7 +91,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(W, "destroyed while waiting: the result", is(2), "kfd_events.c:882", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.result.into())) }),
         row(W, "one of two destroyed while waiting, any", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 0, FOREVER, |_| { c.destroy_event(b); }).0.errno)) }),
         row(W, "one of two destroyed while waiting, all", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 1, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
-        row(W, "destroyed and made again with the same id while waiting", EIO, "kfd_events.c:275", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, 3000, |_| { c.destroy_event(a); let _ = c.signal(false); }).0.errno)) }),
+        row(W, "destroyed and made again with the same id while waiting", EIO, "kfd_events.c:275", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, 3000, |_| { c.destroy_event(a); let _ = c.event(rkfd_uapi::event::EVENT_SIGNAL, false); }).0.errno)) }),
         row(W, "a memory event destroyed while waiting", EIO, "kfd_events.c:275", |c| { let a = c.event(8, false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
         row(W, "interrupted, for ever", Want::Errno(libc::EINTR), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, FOREVER).0.errno)) }),
         row(W, "interrupted, for ever: the result", is(2), "kfd_events.c:1084", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.result.into())) }),
@@ -114,7 +114,7 @@ pub(super) fn rows() -> Vec<Row> {
             let start = Instant::now();
             let Some(pid) = sys::fork() else {
                 let node = c.node.clone();
-                if let Ok(o) = Ctx::new(&node, crate::row::Needs::Open) {
+                if let Ok(mut o) = Ctx::new(&node, crate::row::Needs::Vm) {
                     if let Ok(id) = o.signal(false) { wait(&o, &[(id, 0)], 0, FOREVER); }
                 }
                 sys::exit(0);
