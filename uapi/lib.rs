@@ -14,7 +14,7 @@
 //! Rules of this room: `core` only, no allocation, no panics, no `unsafe`, nothing that depends on
 //! who includes it (`super::`, never `crate::`): the module includes it by path.
 //!
-//! Source: Linux 7.2, `include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/drm.h`,
+//! Source: Linux 7.3, `include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/drm.h`,
 //! `drivers/gpu/drm/amd/amdkfd/kfd_priv.h` (mmap offsets).
 
 #![cfg_attr(not(MODULE), no_std)]

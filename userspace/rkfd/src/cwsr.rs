@@ -5,7 +5,7 @@
 //! The driver computes the same sizes and refuses a queue whose control stack differs or whose
 //! area is smaller. It publishes two of them; where it does not, all are computed here.
 //!
-//! Source: Linux 7.2, `kfd_queue.c`, `kfd_queue_ctx_save_restore_size` and
+//! Source: Linux 7.3, `kfd_queue.c`, `kfd_queue_ctx_save_restore_size` and
 //! `kfd_queue_acquire_buffers`.
 
 use crate::error::Result;
