@@ -3,7 +3,8 @@
 //! Interrupt ring entries (IH), 32 bytes each, written by the device.
 //!
 //! Sources: Linux, `amdgpu/amdgpu_ih.c` (`amdgpu_ih_decode_iv_helper`), `include/soc15_ih_clientid.h`,
-//! `include/ivsrcid/gfx/irqsrcs_gfx_9_0.h`, `include/ivsrcid/vmc/irqsrcs_vmc_1_0.h`,
+//! `include/ivsrcid/gfx/irqsrcs_gfx_9_0.h`, `irqsrcs_gfx_12_0_0.h`,
+//! `include/ivsrcid/vmc/irqsrcs_vmc_1_0.h`, `include/ivsrcid/sdma0/irqsrcs_sdma0_4_0.h`,
 //! `amdkfd/kfd_int_process_v9.c`.
 
 use super::layout::*;
@@ -43,6 +44,10 @@ pub mod client {
     pub const VMC: u8 = 0x12;
     pub const GRBM_CP: u8 = 0x14;
     pub const UTCL2: u8 = 0x1b;
+    /// The first four SDMA engines of a die of gfx9.
+    pub const SDMA: [u8; 4] = [0x08, 0x09, 0x01, 0x04];
+    /// The graphics core of gfx11 and later, its SDMA engines included.
+    pub const GFX: u8 = 0x0a;
 }
 
 /// Interrupt sources, by client.
@@ -55,6 +60,18 @@ pub mod source {
     pub const SQ_MESSAGE: u8 = 239;
     /// VMC, UTCL2: page fault (`VMC_1_0__SRCID__VM_FAULT`).
     pub const VM_FAULT: u8 = 0;
+    /// SDMAn: a TRAP packet.
+    pub const SDMA_TRAP: u8 = 224;
+    /// SDMAn: POLL_REGMEM gave up.
+    pub const SDMA_POLL_TIMEOUT: u8 = 246;
+    /// SDMAn: SRBM_WRITE in a queue that may not.
+    pub const SDMA_SRBM_WRITE: u8 = 247;
+    /// GFX: the same of gfx12.
+    pub const GFX12_SDMA_TRAP: u8 = 49;
+    /// GFX: the same of gfx12.
+    pub const GFX12_SDMA_SRBM_WRITE: u8 = 50;
+    /// GFX: the same of gfx12.
+    pub const GFX12_SDMA_POLL_TIMEOUT: u8 = 57;
 }
 
 /// The number constants of this file with their names in Linux, for the ABI test.
@@ -71,4 +88,30 @@ pub const CONSTANTS: &[(u64, &str)] = &[
     ),
     (source::SQ_MESSAGE as u64, "GFX_9_0__SRCID__SQ_INTERRUPT_ID"),
     (source::VM_FAULT as u64, "VMC_1_0__SRCID__VM_FAULT"),
+    (client::SDMA[0] as u64, "SOC15_IH_CLIENTID_SDMA0"),
+    (client::SDMA[1] as u64, "SOC15_IH_CLIENTID_SDMA1"),
+    (client::SDMA[2] as u64, "SOC15_IH_CLIENTID_SDMA2"),
+    (client::SDMA[3] as u64, "SOC15_IH_CLIENTID_SDMA3"),
+    (client::GFX as u64, "SOC21_IH_CLIENTID_GFX"),
+    (source::SDMA_TRAP as u64, "SDMA0_4_0__SRCID__SDMA_TRAP"),
+    (
+        source::SDMA_POLL_TIMEOUT as u64,
+        "SDMA0_4_0__SRCID__SDMA_POLL_TIMEOUT",
+    ),
+    (
+        source::SDMA_SRBM_WRITE as u64,
+        "SDMA0_4_0__SRCID__SDMA_SRBMWRITE",
+    ),
+    (
+        source::GFX12_SDMA_TRAP as u64,
+        "GFX_12_0_0__SRCID__SDMA_TRAP",
+    ),
+    (
+        source::GFX12_SDMA_SRBM_WRITE as u64,
+        "GFX_12_0_0__SRCID__SDMA_SRBMWRITE",
+    ),
+    (
+        source::GFX12_SDMA_POLL_TIMEOUT as u64,
+        "GFX_12_0_0__SRCID__SDMA_POLL_TIMEOUT",
+    ),
 ];

@@ -23,3 +23,4 @@ pub mod mqd;
 pub mod pm4;
 pub mod pte;
 pub mod regs;
+pub mod sdma;

@@ -38,6 +38,8 @@ pub mod nbio_7_9_0;
 pub mod osssys_4_4_2;
 #[rustfmt::skip]
 pub mod osssys_7_0_0;
+#[rustfmt::skip]
+pub mod sdma_4_4_2;
 
 /// The IP blocks whose registers are described here, by their discovery hardware id.
 ///
@@ -55,6 +57,8 @@ pub enum Block {
     Osssys = 40,
     /// Host data path.
     Hdp = 41,
+    /// An SDMA engine of gfx9; those of later chips are in the graphics core's range.
+    Sdma = 42,
     /// North-bridge I/O.
     Nbio = 108,
     /// Security processor.
@@ -161,4 +165,5 @@ pub const TABLES: &[&Table] = &[
     &nbio_7_9_0::TABLE,
     &osssys_4_4_2::TABLE,
     &osssys_7_0_0::TABLE,
+    &sdma_4_4_2::TABLE,
 ];

@@ -26,6 +26,13 @@ def hub(prefix):
     return re.sub(r"\b(VM_|MC_VM_)", prefix + r"\1", VM) + f" {prefix}VM_L2_*"
 
 
+# An SDMA engine: what drivers program, and its queues. gfx12 names engines apart.
+def sdma(prefix, queue):
+    own = "CNTL STATUS_REG UTCL1_TIMEOUT UTCL1_CNTL UTCL1_PAGE WATCHDOG_CNTL PHASE0_QUANTUM PHASE1_QUANTUM PHASE2_QUANTUM SEM_WAIT_FAIL_TIMER_CNTL GB_ADDR_CONFIG GB_ADDR_CONFIG_READ F32_CNTL MCU_CNTL"
+    each = "RB_CNTL RB_BASE RB_BASE_HI RB_RPTR RB_RPTR_HI RB_WPTR RB_WPTR_HI DOORBELL DOORBELL_OFFSET CONTEXT_STATUS"
+    return " ".join([f"{prefix}_{n}" for n in own.split()] + [f"{prefix}_{queue}{{8}}_{n}" for n in each.split()])
+
+
 BLOCKS = {
     "gc_9_4_3": dict(header="gc/gc_9_4_3", block="Gc", doc="Graphics core of gfx942: GFX hub, command processor, shader memory.",
         users=["amdgpu/gfxhub_v1_2.c", "amdgpu/gfx_v9_4_3.c", "amdgpu/amdgpu_amdkfd_gfx_v9.c",
@@ -69,7 +76,7 @@ BLOCKS = {
         users=["amdgpu/amdgpu_amdkfd_gfx_v9.c", "amdgpu/athub_v1_0.c"],
         names="ATC_VMID{16}_PASID_MAPPING ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),
     "gc_12_0_0": dict(header="gc/gc_12_0_0", block="Gc", doc="Graphics core of gfx1201: GFX hub, MES, command processor, shader memory.",
-        users=["amdgpu/gfxhub_v12_0.c", "amdgpu/gfx_v12_0.c", "amdgpu/mes_v12_0.c", "amdgpu/gmc_v12_0.c"],
+        users=["amdgpu/gfxhub_v12_0.c", "amdgpu/gfx_v12_0.c", "amdgpu/mes_v12_0.c", "amdgpu/gmc_v12_0.c", "amdgpu/sdma_v7_0.c"],
         names=hub("GC") + " CP_HQD_* CP_MQD_BASE_ADDR CP_MQD_BASE_ADDR_HI CP_MQD_CONTROL CP_MES_CNTL CP_MES_GP3_LO CP_MES_GP3_HI "
               "CP_MES_DOORBELL_CONTROL1 CP_MES_DOORBELL_CONTROL2 CP_MES_DOORBELL_CONTROL3 CP_MES_DOORBELL_CONTROL4 CP_MES_DOORBELL_CONTROL5 "
               "CP_MES_PRGRM_CNTR_START CP_MES_PRGRM_CNTR_START_HI CP_MES_MSCRATCH_LO CP_MES_MSCRATCH_HI CP_UNMAPPED_DOORBELL "
@@ -79,7 +86,10 @@ BLOCKS = {
               "RLC_SAFE_MODE RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
               "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
               "CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG CC_GC_SA_UNIT_DISABLE GC_USER_SA_UNIT_DISABLE "
-              "SPI_GDBG_PER_VMID_CNTL SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ"),
+              "SPI_GDBG_PER_VMID_CNTL SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ "
+              + sdma("SDMA0", "QUEUE") + " " + sdma("SDMA1", "QUEUE")),
+    "sdma_4_4_2": dict(header="sdma/sdma_4_4_2", block="Sdma", doc="An SDMA engine of gfx942.",
+        users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC")),
     "mmhub_4_1_0": dict(header="mmhub/mmhub_4_1_0", block="Mmhub", doc="Multimedia hub of gfx1201.",
         users=["amdgpu/mmhub_v4_1_0.c", "amdgpu/gmc_v12_0.c"], names=hub("MM")),
     "osssys_7_0_0": dict(header="oss/osssys_7_0_0", block="Osssys", doc="Interrupt handler (IH) of gfx1201.",
@@ -112,6 +122,8 @@ WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1"
           "CC_GC_SHADER_ARRAY_CONFIG": None, "GC_USER_SHADER_ARRAY_CONFIG": None, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN": None,
           "IH_RETRY_INT_CAM_CNTL": {"ENABLE"}, "BIF_BX0_BIF_DOORBELL_INT_CNTL": {"DOORBELL_INTERRUPT_DISABLE"},
           "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0": {"STRAP_ATI_REV_ID_DEV0_F0"}, "ATC_VMID0_PASID_MAPPING": None,
+          "SDMA_RLC0_RB_CNTL": None, "SDMA_RLC0_DOORBELL_OFFSET": None, "SDMA0_QUEUE0_RB_CNTL": None, "SDMA0_QUEUE0_DOORBELL_OFFSET": None, "SDMA0_QUEUE0_SCHEDULE_CNTL": None,
+          "SDMA_CNTL": None, "SDMA0_CNTL": None, "SDMA0_QUEUE0_IB_CNTL": None,
           "BIF_BX0_INTERRUPT_CNTL": None, "CP_IQ_WAIT_TIME2": None, "GB_ADDR_CONFIG": None, "CPC_INT_CNTL": None, "CPC_INT_STATUS": None, "RLC_SAFE_MODE": None, "SPI_GDBG_PER_VMID_CNTL": None}
 
 

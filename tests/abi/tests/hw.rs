@@ -3,7 +3,7 @@
 //! `hw/` against Linux's and HSA's headers: sizes, fields, registers, opcodes, page table bits.
 
 use rkfd_abi_test::{hsa, includes, linux, report, Place, Probe};
-use rkfd_hw::{aql, discovery, ih, layout::LayoutInfo, mes, mqd, pm4, pte, regs};
+use rkfd_hw::{aql, discovery, ih, layout::LayoutInfo, mes, mqd, pm4, pte, regs, sdma};
 
 const AMD: &str = "drivers/gpu/drm/amd";
 
@@ -344,7 +344,9 @@ fn page_table_bits_and_interrupt_numbers_are_linux_s() {
         &[
             "soc15_ih_clientid.h",
             "ivsrcid/gfx/irqsrcs_gfx_9_0.h",
+            "ivsrcid/gfx/irqsrcs_gfx_12_0_0.h",
             "ivsrcid/vmc/irqsrcs_vmc_1_0.h",
+            "ivsrcid/sdma0/irqsrcs_sdma0_4_0.h",
         ],
         &includes(&linux, &[&format!("{AMD}/include")]),
     );
@@ -377,4 +379,86 @@ fn mes_frames_are_linux_s() {
     for ((value, c), answer) in mes::CONSTANTS.iter().zip(probe.run()) {
         assert_eq!(answer.bit, *value, "{c}");
     }
+}
+
+/// SDMA's headers have no structures: a field is three macros, its word, mask and shift.
+#[test]
+fn sdma_packets_are_linux_s() {
+    let flags = includes(
+        &linux(),
+        &[&format!("{AMD}/amdgpu"), &format!("{AMD}/include")],
+    );
+    let (mut fields, mut untold) = (0, Vec::new());
+    for (header, layouts) in sdma::LAYOUTS {
+        let mut probe = Probe::new(&[header], &flags);
+        let mut expected = Vec::new();
+        for layout in *layouts {
+            for field in layout.fields {
+                let name = format!("{header}: {}.{}", layout.name, field.name);
+                if field.c.is_empty() {
+                    untold.push(format!("{}.{}", layout.name, field.name));
+                    continue;
+                }
+                let pieces: Vec<&str> = field.c.split('+').collect();
+                for piece in &pieces {
+                    let c = format!("{}_{piece}", layout.c);
+                    probe.value(&format!("{c}_offset * 32 + {c}_shift"));
+                    probe.value(&format!("__builtin_popcount({c}_mask)"));
+                    probe.value(&format!("({c}_mask & ({c}_mask + 1u)) == 0"));
+                }
+                expected.push((name, field, pieces.len()));
+                fields += 1;
+            }
+        }
+        for (value, c) in sdma::CONSTANTS {
+            probe.value(c);
+            assert!(*value < 256);
+        }
+        let answers = probe.run();
+        let mut answers = answers.iter().map(|answer| answer.bit);
+        for (name, field, pieces) in expected {
+            let mut bit = u64::from(field.bit);
+            for _ in 0..pieces {
+                assert_eq!(answers.next(), Some(bit), "{name}: first bit");
+                bit += answers.next().expect("a width");
+                assert_eq!(answers.next(), Some(1), "{name}: the mask has no holes");
+            }
+            let width = bit - u64::from(field.bit);
+            assert_eq!(width, u64::from(field.width), "{name}: width");
+        }
+        for (value, c) in sdma::CONSTANTS {
+            assert_eq!(answers.next(), Some(*value), "{header}: {c}");
+        }
+        assert_eq!(answers.next(), None);
+    }
+    // GCR_REQ is in the later header alone; what TC_OP_* number is common to all engines.
+    let mut probe = Probe::new(&["sdma_v6_0_0_pkt_open.h", "soc21_enum.h"], &flags);
+    probe.value("SDMA_OP_GCR_REQ");
+    for (_, c) in sdma::ATOMICS {
+        probe.value(c);
+    }
+    let answers: Vec<u64> = probe.run().iter().map(|answer| answer.bit).collect();
+    let gcr = std::iter::once(u64::from(sdma::op::GCR_REQ));
+    let expected: Vec<u64> = gcr.chain(sdma::ATOMICS.iter().map(|(v, _)| *v)).collect();
+    assert_eq!(answers, expected);
+    // What the headers tell otherwise is what generate.py says, no more.
+    untold.sort_unstable();
+    untold.dedup();
+    let counts = ["CopyLinear", "CopyBroadcast", "ConstantFill"].map(|p| format!("{p}.COUNT"));
+    let (counted, rect): (Vec<&String>, Vec<&String>) =
+        untold.iter().partition(|name| counts.contains(name));
+    assert_eq!(counted.len(), counts.len());
+    assert!(rect.iter().all(|name| name.starts_with("CopyRect.")) && rect.len() == 15);
+    // The count that SDMA 4.4.2 takes is not in its header: Linux's own copies rely on it.
+    let source = linux().join(AMD).join("amdgpu/sdma_v4_4_2.c");
+    let source = std::fs::read_to_string(source).expect("sdma_v4_4_2.c");
+    for limit in [".copy_max_bytes = 1 << 30", ".fill_max_bytes = 1 << 30"] {
+        assert!(source.contains(limit), "{limit}");
+    }
+    assert_eq!(sdma::MAX_BYTES, 1 << 30);
+    assert!(fields >= 200, "only {fields} fields");
+    report(&format!(
+        "{fields} fields of SDMA packets compared, {} operations",
+        sdma::ATOMICS.len()
+    ));
 }
