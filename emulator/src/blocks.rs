@@ -15,9 +15,12 @@ pub mod osssys;
 pub mod store;
 pub mod vmhub;
 
+use crate::device::router::Place;
 use crate::device::{IpBlock, Soc};
 use crate::memory::Hub;
-use rkfd_hw::regs::{Block, RegInfo};
+use crate::sdma::regs::Registers;
+use crate::sdma::Sdma;
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 /// All blocks of the device.
@@ -31,6 +34,9 @@ pub struct Blocks {
     mmhub: vmhub::VmHubBlock,
     gfxhub: vmhub::VmHubBlock,
     scheduler: Arc<dyn IpBlock>,
+    /// The registers of each SDMA engine.
+    sdma: Vec<Registers>,
+    engines: Sdma,
     soc: Arc<Soc>,
 }
 
@@ -46,15 +52,22 @@ impl Blocks {
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
             gfxhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Gfx),
             scheduler,
+            sdma: (0..soc.chip.sdma.engines)
+                .map(|engine| Registers::new(soc.clone(), engine))
+                .collect(),
+            engines: Sdma::new(soc.clone()),
             soc: soc.clone(),
         }
     }
 
     /// The block that answers for a register.
-    pub fn get(&self, block: Block, reg: &RegInfo) -> &dyn IpBlock {
-        match block {
-            Block::Gc if vmhub::owns(&self.soc, reg) => &self.gfxhub,
+    pub fn get(&self, at: Place) -> &dyn IpBlock {
+        let sdma = || self.sdma.get(usize::from(at.instance));
+        match at.block {
+            Block::Gc if vmhub::owns(&self.soc, at.reg) => &self.gfxhub,
+            Block::Gc if self.soc.sdma.owns(at.reg) => sdma().map_or(&*self.scheduler, |s| s),
             Block::Gc => &*self.scheduler,
+            Block::Sdma => sdma().map_or(&*self.scheduler, |s| s),
             Block::Mmhub => &self.mmhub,
             Block::Athub => &self.athub,
             Block::Osssys => &self.osssys,
@@ -64,10 +77,12 @@ impl Blocks {
         }
     }
 
-    /// Start-up state. The command processor is first: nothing works while the others change.
+    /// Start-up state. The command processor is first, then what it schedules: nothing works while
+    /// the others change.
     pub fn reset(&self) {
-        let all: [&dyn IpBlock; 8] = [
-            &*self.scheduler,
+        self.scheduler.reset();
+        self.engines.reset();
+        let all: [&dyn IpBlock; 7] = [
             &self.gfxhub,
             &self.mmhub,
             &self.osssys,

@@ -10,6 +10,7 @@ pub mod navi48;
 
 use crate::device::{IpBlock, Soc};
 use crate::memory::generation::Generation;
+use crate::sdma;
 use clap::ValueEnum;
 use rkfd_hw::regs::{Block, Table};
 use std::sync::Arc;
@@ -55,9 +56,9 @@ pub struct RegisterBlock {
     pub table: &'static Table,
 }
 
-/// How doorbells get to the interrupt handler: by registers of NBIO.
-#[derive(Clone, Copy, Debug)]
-pub enum IhRoute {
+/// How doorbells get to a client other than the command processor: by registers of NBIO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
     /// The range is in one register, the port that must be open in another.
     RangeAndPort {
         /// `DOORBELL0_CTRL_ENTRY_n`.
@@ -106,7 +107,11 @@ pub struct Chip {
     /// What its VM hubs and page tables look like.
     pub vm: &'static Generation,
     /// How doorbells get to the interrupt handler.
-    pub ih_route: IhRoute,
+    pub ih_route: Route,
+    /// The SDMA engines.
+    pub sdma: sdma::Shape,
+    /// How doorbells get to each of them.
+    pub sdma_routes: &'static [Route],
     /// Makes the GC table of the discovery binary: its words.
     pub gc_table: fn(&Chip) -> Vec<u32>,
     /// Makes the block that answers for the graphics core's registers apart from its VM hub: the

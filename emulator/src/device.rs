@@ -19,12 +19,13 @@ use crate::chip::Chip;
 use crate::inject::{Fault, Faults};
 use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
+use crate::sdma::Engines;
 use crate::trace::{Trace, Value};
 use clock::Clock;
 use doorbell::Doorbells;
 use interrupt::Interrupts;
 use rkfd_hw::regs::RegInfo;
-use router::{Router, Target};
+use router::{Place, Router, Target};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -41,6 +42,8 @@ pub struct Soc {
     pub interrupts: Interrupts,
     /// Which process (PASID) each VMID serves (ATHUB, IH).
     pub pasids: blocks::athub::Pasids,
+    /// The SDMA engines.
+    pub sdma: Engines,
     /// The device's clock.
     pub clock: Clock,
     /// Injected faults.
@@ -68,7 +71,12 @@ impl Soc {
     /// Tells a hub that an access of one of its clients failed: status and address are captured,
     /// and the fault interrupt is raised if the context enables it.
     pub fn vm_fault(&self, fault: &VmFault) {
-        blocks::vmhub::capture(self, fault);
+        blocks::vmhub::capture(self, fault, 0);
+    }
+
+    /// The same, where the status register names the client of the hub (CID).
+    pub fn vm_fault_of(&self, fault: &VmFault, cid: u32) {
+        blocks::vmhub::capture(self, fault, cid);
     }
 }
 
@@ -155,6 +163,7 @@ impl Device {
             doorbells,
             interrupts,
             pasids: blocks::athub::Pasids::default(),
+            sdma: Engines::new(chip.sdma),
             clock: Clock::new(chip.clock_hz),
             memory,
             faults,
@@ -181,11 +190,11 @@ impl Device {
             return u32::MAX;
         }
         match self.router.resolve(offset) {
-            Target::Register(at) => self.read_register(at.block, at.reg),
+            Target::Register(at) => self.read_register(at),
             Target::Index => self.router.index(),
             Target::IndexHigh => self.router.index_high(),
             Target::Data => match self.router.indirect() {
-                Some(at) => self.read_register(at.block, at.reg),
+                Some(at) => self.read_register(at),
                 None => self.unknown("indirect read", self.router.indirect_address()),
             },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
@@ -199,11 +208,11 @@ impl Device {
             return;
         }
         match self.router.resolve(offset) {
-            Target::Register(at) => self.write_register(at.block, at.reg, value),
+            Target::Register(at) => self.write_register(at, value),
             Target::Index => self.router.set_index(value),
             Target::IndexHigh => self.router.set_index_high(value),
             Target::Data => match self.router.indirect() {
-                Some(at) => self.write_register(at.block, at.reg, value),
+                Some(at) => self.write_register(at, value),
                 None => {
                     self.unknown("indirect write", self.router.indirect_address());
                 }
@@ -235,8 +244,9 @@ impl Device {
         crate::blocks::discovery::install(&self.soc);
     }
 
-    fn read_register(&self, block: rkfd_hw::regs::Block, reg: &'static RegInfo) -> u32 {
-        let value = self.blocks.get(block, reg).read(reg).unwrap_or_else(|why| {
+    fn read_register(&self, at: Place) -> u32 {
+        let reg = at.reg;
+        let value = self.blocks.get(at).read(reg).unwrap_or_else(|why| {
             self.refused("read", reg, None, &why);
             0
         });
@@ -244,9 +254,10 @@ impl Device {
         value
     }
 
-    fn write_register(&self, block: rkfd_hw::regs::Block, reg: &'static RegInfo, value: u32) {
+    fn write_register(&self, at: Place, value: u32) {
+        let reg = at.reg;
         self.trace_register("reg_write", reg, value);
-        if let Err(why) = self.blocks.get(block, reg).write(reg, value) {
+        if let Err(why) = self.blocks.get(at).write(reg, value) {
             self.refused("write", reg, Some(value), &why);
         }
     }

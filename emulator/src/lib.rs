@@ -5,7 +5,8 @@
 //! ```text
 //! guest driver -- MMIO --> transport -> device (router) -> blocks (nbio, mp0, ih, hubs ...)
 //!              -- doorbell page (shared) -----------------> cp (command processor) -> rkfd-isa
-//!                                                           |  reads and writes through
+//!              -- doorbell page (shared) -----------------> sdma (copy engines)
+//!                                                           |  read and write through
 //! guest RAM, VRAM <---- memory (VM hubs, page tables, TLB) <-+
 //!              <-- MSI -- interrupts (IH ring) <-------------+
 //! ```
@@ -26,5 +27,6 @@ pub mod inject;
 pub mod memory;
 pub mod mes;
 pub mod report;
+pub mod sdma;
 pub mod trace;
 pub mod transport;

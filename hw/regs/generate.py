@@ -168,7 +168,7 @@ for table, b in BLOCKS.items():
     for n in names:
         # Instances of a hub register share the fields of instance 0 or 1 of the driver's spelling.
         plain = re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_|^(?:GC|MM)(?=VM_|MC_VM_)", "", n)
-        keys = [n, plain, re.sub(r"(CONTEXT|ENG|VMID|VMID_|PIPE)\d+", lambda m: m[1] + "0", plain), re.sub(r"(CONTEXT)\d+", r"\g<1>1", plain)]
+        keys = [n, plain, re.sub(r"(CONTEXT|ENG|VMID|VMID_|PIPE)\d+", lambda m: m[1] + "0", plain), re.sub(r"(CONTEXT)\d+", r"\g<1>1", plain), re.sub(r"^SDMA1_", "SDMA0_", plain)]
         want, everything = set(), False
         for k in keys:
             want |= used.get(k, set())

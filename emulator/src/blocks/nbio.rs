@@ -8,10 +8,10 @@
 //! A doorbell reaches a client other than the command processor if it lies in that client's range
 //! and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). In NBIO 7.9 the range is in a
 //! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. Which are the
-//! interrupt handler's, the chip tells ([`IhRoute`]).
+//! interrupt handler's and the SDMA engines', the chip tells ([`Route`]).
 
 use super::store::Store;
-use crate::chip::IhRoute;
+use crate::chip::Route;
 use crate::device::{IpBlock, Refused, Soc};
 use rkfd_hw::regs::nbio_7_9_0 as nbio;
 use rkfd_hw::regs::{Block, RegInfo};
@@ -95,20 +95,30 @@ impl Nbio {
         .any(|at| at != 0 && u64::from(at) == offset)
     }
 
-    /// Tells the doorbell BAR which of its words reach the interrupt handler.
+    /// Tells the doorbell BAR which of its words reach the interrupt handler and the SDMA engines.
     fn route(&self) {
+        let (first, size) = self.range(self.soc.chip.ih_route);
+        self.soc.doorbells.route_ih(first, size);
+        for (engine, &route) in self.soc.chip.sdma_routes.iter().enumerate() {
+            let (first, size) = self.range(route);
+            self.soc.doorbells.route_sdma(engine, first, size);
+        }
+    }
+
+    /// The first word that a port lets through, and how many.
+    fn range(&self, route: Route) -> (u32, u32) {
         use nbio::DOORBELL0_CTRL_ENTRY_0 as Entry;
         // The same fields in all generations.
         use nbio::S2A_DOORBELL_ENTRY_1_CTRL as Port;
         let get = |name| self.store.get(name).unwrap_or(0);
-        let (port, range) = match self.soc.chip.ih_route {
-            IhRoute::RangeAndPort { range, port } => {
+        let (port, range) = match route {
+            Route::RangeAndPort { range, port } => {
                 let entry = get(range);
                 let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
                 let size = Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry);
                 (get(port), (first, size))
             }
-            IhRoute::Port(port) => {
+            Route::Port(port) => {
                 let entry = get(port);
                 let first = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.get(entry);
                 let size = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(entry);
@@ -117,8 +127,21 @@ impl Nbio {
         };
         let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0
             && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
-        let (first, size) = if open { range } else { (0, 0) };
-        self.soc.doorbells.route_ih(first, size);
+        if open {
+            range
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Whether a register says where doorbells go.
+    fn routes(&self, name: &str) -> bool {
+        let chip = self.soc.chip;
+        let mut all = std::iter::once(&chip.ih_route).chain(chip.sdma_routes);
+        all.any(|route| match *route {
+            Route::RangeAndPort { range, port } => name == range || name == port,
+            Route::Port(port) => name == port,
+        })
     }
 }
 
@@ -166,13 +189,8 @@ impl IpBlock for Nbio {
         self.store.write(reg, value)?;
         match name {
             "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.soc.doorbells.enable(value != 0),
-            _ => match self.soc.chip.ih_route {
-                IhRoute::RangeAndPort { range, port } if name == range || name == port => {
-                    self.route();
-                }
-                IhRoute::Port(port) if name == port => self.route(),
-                _ => {}
-            },
+            _ if self.routes(name) => self.route(),
+            _ => {}
         }
         Ok(())
     }

@@ -308,7 +308,7 @@ fn kind(cntl: &ContextFields, fault: &VmFault) -> Kind {
 ///
 /// The first fault is kept until it is cleared; later ones only set MORE_FAULTS, unless the control
 /// register lets them replace it. A fault of VMID 0 is a bug of the driver itself and recorded.
-pub fn capture(soc: &Soc, fault: &VmFault) {
+pub fn capture(soc: &Soc, fault: &VmFault, cid: u32) {
     // The same fields in all generations.
     use gc::VM_L2_PROTECTION_FAULT_CNTL as Cntl;
     use gc::VM_L2_PROTECTION_FAULT_STATUS as Status;
@@ -325,6 +325,7 @@ pub fn capture(soc: &Soc, fault: &VmFault) {
         } else {
             let status = Status::WALKER_ERROR.set(0, kind.walker);
             let status = Status::PERMISSION_FAULTS.set(status, kind.permission);
+            let status = Status::CID.set(status, cid);
             let status = Status::RW.set(status, write.into());
             let status = Status::ATOMIC.set(status, u32::from(fault.access == Access::Atomic));
             r.fault_status = Status::VMID.set(status, fault.vmid.into());

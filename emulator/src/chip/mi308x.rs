@@ -5,17 +5,34 @@
 //! An MI308X has 80 compute units on four XCCs. Here is one XCC with its 20, as a partition in CPX
 //! mode is. What is not public about this very chip is taken from its nearest kin, and said so.
 
-use super::{Chip, GcShape, IhRoute, Ip, RegisterBlock};
+use super::{Chip, GcShape, Ip, RegisterBlock, Route};
 use crate::blocks::discovery::gc;
 use crate::cp::Cp;
 use crate::memory::generation::GFX9;
+use crate::sdma::generation::V4_4_2;
+use crate::sdma::Shape;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
 mod hw_id {
     pub(super) const MP1: u16 = 1;
-    pub(super) const SDMA0: u16 = 42;
     pub(super) const DF: u16 = 46;
+}
+
+/// An SDMA engine. The registers of 4.4.2 are all in the first segment. Aldebaran has those of its
+/// engines at these places, its third's and fourth's in what it calls the second segment.
+const fn sdma(instance: u8, bases: &'static [u32]) -> Ip {
+    Ip {
+        hw_id: Block::Sdma as u16,
+        instance,
+        version: (4, 4, 2),
+        bases,
+    }
+}
+
+/// How doorbells get to an SDMA engine (`nbio_v7_9_sdma_doorbell_range`).
+const fn route(range: &'static str, port: &'static str) -> Route {
+    Route::RangeAndPort { range, port }
 }
 
 /// IP versions are those for which Linux has MI300 support (`amdgpu/amdgpu_discovery.c`).
@@ -31,12 +48,10 @@ const IPS: &[Ip] = &[
         version: (9, 4, 3),
         bases: &[0x2000, 0xa000, 0x0240_2c00],
     },
-    Ip {
-        hw_id: hw_id::SDMA0,
-        instance: 0,
-        version: (4, 4, 2),
-        bases: &[0x1260, 0x12540, 0x0040_a800],
-    },
+    sdma(0, &[0x1260]),
+    sdma(1, &[0x1860]),
+    sdma(2, &[0x1e000]),
+    sdma(3, &[0x1e400]),
     Ip {
         hw_id: Block::Mmhub as u16,
         instance: 0,
@@ -131,6 +146,10 @@ pub const CHIP: Chip = Chip {
             table: &regs::osssys_4_4_2::TABLE,
         },
         RegisterBlock {
+            block: Block::Sdma,
+            table: &regs::sdma_4_4_2::TABLE,
+        },
+        RegisterBlock {
             block: Block::Hdp,
             table: &regs::hdp_4_4_2::TABLE,
         },
@@ -158,10 +177,20 @@ pub const CHIP: Chip = Chip {
     // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
     start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
     vm: &GFX9,
-    ih_route: IhRoute::RangeAndPort {
-        range: "DOORBELL0_CTRL_ENTRY_0",
-        port: "S2A_DOORBELL_ENTRY_3_CTRL",
+    ih_route: route("DOORBELL0_CTRL_ENTRY_0", "S2A_DOORBELL_ENTRY_3_CTRL"),
+    // A base die (AID) has four engines, and the chip's four base dies sixteen. In CPX mode with
+    // its four XCCs a partition gets 16 / 4 (`__aqua_vanjaram_get_xcp_ip_info`: num_sdma / num_xcp;
+    // KFD, `kfd_get_num_sdma_engines`: num_instances / num_nodes): those of one base die.
+    sdma: Shape {
+        engines: 4,
+        generation: &V4_4_2,
     },
+    sdma_routes: &[
+        route("DOORBELL0_CTRL_ENTRY_1", "S2A_DOORBELL_ENTRY_1_CTRL"),
+        route("DOORBELL0_CTRL_ENTRY_2", "S2A_DOORBELL_ENTRY_2_CTRL"),
+        route("DOORBELL0_CTRL_ENTRY_3", "S2A_DOORBELL_ENTRY_5_CTRL"),
+        route("DOORBELL0_CTRL_ENTRY_4", "S2A_DOORBELL_ENTRY_6_CTRL"),
+    ],
     gc_table: gc::cdna3,
     scheduler: |soc| Cp::new(soc),
     unfinished: None,

@@ -4,10 +4,12 @@
 //!
 //! What is not public about this very chip is taken from its nearest kin, and said so.
 
-use super::{Chip, GcShape, IhRoute, Ip, RegisterBlock};
+use super::{Chip, GcShape, Ip, RegisterBlock, Route};
 use crate::blocks::discovery::gc;
 use crate::memory::generation::GFX12;
 use crate::mes::Mes;
+use crate::sdma::generation::V7_0;
+use crate::sdma::Shape;
 use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
 use rkfd_hw::regs::{self, Block};
 
@@ -119,7 +121,13 @@ pub const CHIP: Chip = Chip {
     },
     start_up: &[("GB_ADDR_CONFIG", GB_ADDR_CONFIG)],
     vm: &GFX12,
-    ih_route: IhRoute::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
+    ih_route: Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
+    sdma: Shape {
+        engines: 2,
+        generation: &V7_0,
+    },
+    // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
+    sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
     gc_table: gc::rdna4,
     scheduler: |soc| Mes::new(soc),
     unfinished: Some("MES does not run user queues yet"),

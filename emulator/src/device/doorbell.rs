@@ -12,6 +12,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
+/// SDMA engines that doorbells may be routed to.
+const SDMA_ENGINES: usize = 4;
+/// Words of a page of doorbells.
+const PAGE_WORDS: u32 = 1024;
+
 /// The doorbells.
 pub struct Doorbells {
     file: Mapping,
@@ -19,6 +24,8 @@ pub struct Doorbells {
     enabled: AtomicBool,
     /// Words that reach the interrupt handler: first, and how many in the high half.
     ih: AtomicU64,
+    /// Words that reach each SDMA engine, in the same way.
+    sdma: [AtomicU64; SDMA_ENGINES],
     report: Arc<Report>,
 }
 
@@ -37,6 +44,7 @@ impl Doorbells {
             all,
             enabled: AtomicBool::new(false),
             ih: AtomicU64::new(0),
+            sdma: Default::default(),
             report,
         })
     }
@@ -141,10 +149,33 @@ impl Doorbells {
         index.checked_sub(first).is_some_and(|n| n < count)
     }
 
+    /// Sets which words reach an SDMA engine.
+    pub fn route_sdma(&self, engine: usize, first: u32, count: u32) {
+        if let Some(range) = self.sdma.get(engine) {
+            range.store(
+                u64::from(first) | (u64::from(count) << 32),
+                Ordering::Release,
+            );
+        }
+    }
+
+    /// Whether a word reaches an SDMA engine. The range is one of each page of doorbells, since a
+    /// process has pages of its own (`kfd_doorbell.c`: the same doorbells are reserved in each).
+    pub fn reaches_sdma(&self, engine: u8, index: u32) -> bool {
+        let range = self
+            .sdma
+            .get(usize::from(engine))
+            .map_or(0, |range| range.load(Ordering::Acquire));
+        let (first, count) = (range as u32, (range >> 32) as u32);
+        let in_page = index % PAGE_WORDS;
+        in_page.checked_sub(first).is_some_and(|n| n < count)
+    }
+
     /// Start-up state: disabled and zero.
     pub fn reset(&self) {
         self.enabled.store(false, Ordering::Release);
         self.route_ih(0, 0);
+        (0..SDMA_ENGINES).for_each(|engine| self.route_sdma(engine, 0, 0));
         for (_, word) in self.rung() {
             word.store(0, Ordering::Release);
         }

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Place {
     /// The block.
     pub block: Block,
+    /// Which of several equal ones.
+    pub instance: u8,
     /// The register.
     pub reg: &'static RegInfo,
 }
@@ -48,21 +50,17 @@ impl Router {
     pub fn new(chip: &'static Chip) -> Self {
         let mut by_word = HashMap::new();
         for block in chip.blocks {
-            let bases = chip
-                .ips
-                .iter()
-                .find(|ip| ip.hw_id == block.block as u16 && ip.instance == 0);
-            for reg in block.table.regs {
-                let base = bases.and_then(|ip| ip.bases.get(usize::from(reg.reg.segment)));
-                if let Some(base) = base {
+            let instances = chip.ips.iter().filter(|ip| ip.hw_id == block.block as u16);
+            for (ip, reg) in instances.flat_map(|ip| block.table.regs.iter().map(move |r| (ip, r)))
+            {
+                if let Some(base) = ip.bases.get(usize::from(reg.reg.segment)) {
                     let word = u64::from(*base) + u64::from(reg.reg.offset);
-                    by_word.insert(
-                        word,
-                        Place {
-                            block: block.block,
-                            reg,
-                        },
-                    );
+                    let place = Place {
+                        block: block.block,
+                        instance: ip.instance,
+                        reg,
+                    };
+                    by_word.insert(word, place);
                 }
             }
         }
@@ -131,10 +129,14 @@ impl Router {
 
     /// The byte address of a register by name: for tests and tools.
     pub fn address_of(&self, block: Block, name: &str) -> Option<u64> {
-        let found = self
-            .by_word
-            .iter()
-            .find(|(_, at)| at.block == block && at.reg.reg.name == name);
+        self.address_in(block, 0, name)
+    }
+
+    /// The same, of one of several equal blocks.
+    pub fn address_in(&self, block: Block, instance: u8, name: &str) -> Option<u64> {
+        let found = self.by_word.iter().find(|(_, at)| {
+            (at.block, at.instance) == (block, instance) && at.reg.reg.name == name
+        });
         found.map(|(word, _)| word * 4)
     }
 }

@@ -212,6 +212,24 @@ impl<'a> Space<'a> {
         Ok(old)
     }
 
+    /// Replaces an aligned 32-bit word by `f` of it, atomically, and returns the old one.
+    ///
+    /// # Errors
+    /// As [`Space::load_u32`].
+    pub fn update_u32(&self, va: u64, f: impl Fn(u32) -> u32) -> Result<u32, VmFault> {
+        let page = self.page(va, Access::Atomic)?;
+        let word = page
+            .u32((va % PAGE) as usize)
+            .ok_or(self.misaligned(va, Access::Atomic))?;
+        let mut old = word.load(Ordering::Acquire);
+        while let Err(now) =
+            word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
+        {
+            old = now;
+        }
+        Ok(old)
+    }
+
     /// The part of an access that lies in the page of its first byte.
     fn piece(
         &self,

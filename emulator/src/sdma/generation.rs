@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What differs between generations of the engine: places in the MQD, packets, interrupts.
+
+use super::packet::{self, Bad, Packet};
+use super::MQD_WORDS;
+use crate::memory::Hub;
+use rkfd_hw::ih::{client, source};
+use rkfd_hw::mqd::{v12, v9};
+
+/// A generation of SDMA.
+pub struct Generation {
+    /// The hub that translates its addresses.
+    pub hub: Hub,
+    /// Words of the MQD.
+    pub(super) mqd: MqdWords,
+    /// A reserved word of an MQD that is not zero.
+    pub(super) reserved: fn([u32; MQD_WORDS]) -> Option<usize>,
+    /// Bits that RB_CNTL may have: size, and write-back of the read pointer.
+    pub(super) rb_cntl: u32,
+    /// Takes the packet at the start of some words apart; its size comes from [`packet::size`].
+    pub(super) parse: fn(&[u32]) -> Result<Packet, Bad>,
+    /// Words of a COPY_LINEAR that may carry compression (CPV): one more.
+    pub(super) long_copies: bool,
+    /// Whether GCR_REQ exists.
+    pub(super) gcr: bool,
+    /// Interrupts: client of an engine, sources, ring id of a queue.
+    pub(super) irq: Interrupts,
+    /// What the engines' registers are called: what stands in front, then of a queue.
+    pub(super) names: Names,
+    /// The name of an engine for its hub (`mmhub_client_ids_aldebaran` in `amdgpu/gmc_v9_0.c`,
+    /// `gfxhub_client_ids` in `gfxhub_v12_0.c`): CID of the first.
+    pub(super) first_cid: u32,
+}
+
+/// Words of an MQD.
+#[derive(Clone, Copy)]
+pub(super) struct MqdWords {
+    pub rb_cntl: usize,
+    /// 64 bits, like all that name an address or a pointer.
+    pub rb_base: usize,
+    pub rptr: usize,
+    pub wptr: usize,
+    pub rptr_addr: (usize, usize),
+    /// Low and high word of the write pointer's address; gfx9's schedulers are told it otherwise.
+    pub poll_addr: Option<(usize, usize)>,
+    pub ib_cntl: usize,
+    pub ib_rptr: usize,
+    pub ib_base: usize,
+    pub ib_size: usize,
+    pub doorbell: usize,
+    pub doorbell_offset: usize,
+    pub aql_cntl: usize,
+    pub engine: usize,
+    pub queue: usize,
+}
+
+/// Interrupts of the engines.
+#[derive(Clone, Copy)]
+pub(super) struct Interrupts {
+    /// The client that an engine is; engines beyond the table have the last.
+    pub clients: &'static [u8],
+    pub trap: u8,
+    pub srbm_write: u8,
+    pub poll_timeout: u8,
+    /// The ring id of an engine's queue.
+    pub ring_id: fn(engine: u8, queue: u8) -> u8,
+}
+
+/// Names of registers.
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    /// Whether the engine's number stands behind `SDMA`.
+    pub numbered: bool,
+    /// What a queue is called.
+    pub queue: &'static str,
+}
+
+/// SDMA 4.4.2 (gfx942). Behind the multimedia hub (`ring->vm_hub = AMDGPU_MMHUB0` in
+/// `sdma_v4_4_2_sw_init`); each engine is a client of its own. Ring ids 0 and 1 are the kernel's
+/// rings (`sdma_v4_4_2_process_trap_irq`); that processes' follow is this model's own.
+pub const V4_4_2: Generation = Generation {
+    hub: Hub::Mm,
+    mqd: MqdWords {
+        rb_cntl: v9::SdmaMqd::SDMAX_RLCX_RB_CNTL.word(),
+        rb_base: v9::SdmaMqd::SDMAX_RLCX_RB_BASE.word(),
+        rptr: v9::SdmaMqd::SDMAX_RLCX_RB_RPTR.word(),
+        wptr: v9::SdmaMqd::SDMAX_RLCX_RB_WPTR.word(),
+        rptr_addr: (
+            v9::SdmaMqd::SDMAX_RLCX_RB_RPTR_ADDR_LO.word(),
+            v9::SdmaMqd::SDMAX_RLCX_RB_RPTR_ADDR_HI.word(),
+        ),
+        poll_addr: None,
+        ib_cntl: v9::SdmaMqd::SDMAX_RLCX_IB_CNTL.word(),
+        ib_rptr: v9::SdmaMqd::SDMAX_RLCX_IB_RPTR.word(),
+        ib_base: v9::SdmaMqd::SDMAX_RLCX_IB_BASE.word(),
+        ib_size: v9::SdmaMqd::SDMAX_RLCX_IB_SIZE.word(),
+        doorbell: v9::SdmaMqd::SDMAX_RLCX_DOORBELL.word(),
+        doorbell_offset: v9::SdmaMqd::SDMAX_RLCX_DOORBELL_OFFSET.word(),
+        aql_cntl: v9::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
+        engine: v9::SdmaMqd::SDMA_ENGINE_ID.word(),
+        queue: v9::SdmaMqd::SDMA_QUEUE_ID.word(),
+    },
+    reserved: |words| v9::SdmaMqd(words).reserved_word(),
+    rb_cntl: {
+        use rkfd_hw::regs::sdma_4_4_2::SDMA_RLC0_RB_CNTL as RB;
+        RB::RB_ENABLE.mask()
+            | RB::RB_SIZE.mask()
+            | RB::RPTR_WRITEBACK_ENABLE.mask()
+            | RB::RPTR_WRITEBACK_TIMER.mask()
+    },
+    parse: packet::v4_4::parse,
+    long_copies: false,
+    gcr: false,
+    irq: Interrupts {
+        clients: &client::SDMA,
+        trap: source::SDMA_TRAP,
+        srbm_write: source::SDMA_SRBM_WRITE,
+        poll_timeout: source::SDMA_POLL_TIMEOUT,
+        ring_id: |_, queue| queue + 2,
+    },
+    names: Names {
+        numbered: false,
+        queue: "RLC",
+    },
+    first_cid: 256,
+};
+
+/// SDMA 7.0 (gfx12). Behind the graphics hub (`AMDGPU_GFXHUB(0)` in `sdma_v7_0_sw_init`); the
+/// ring id of its interrupts names engine and queue (`sdma_v7_0_process_trap_irq`).
+pub const V7_0: Generation = Generation {
+    hub: Hub::Gfx,
+    mqd: MqdWords {
+        rb_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_CNTL.word(),
+        rb_base: v12::SdmaMqd::SDMAX_RLCX_RB_BASE.word(),
+        rptr: v12::SdmaMqd::SDMAX_RLCX_RB_RPTR.word(),
+        wptr: v12::SdmaMqd::SDMAX_RLCX_RB_WPTR.word(),
+        rptr_addr: {
+            let low = v12::SdmaMqd::SDMAX_RLCX_RB_RPTR_ADDR.word();
+            (low, low + 1)
+        },
+        poll_addr: {
+            let low = v12::SdmaMqd::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word();
+            Some((low, low + 1))
+        },
+        ib_cntl: v12::SdmaMqd::SDMAX_RLCX_IB_CNTL.word(),
+        ib_rptr: v12::SdmaMqd::SDMAX_RLCX_IB_RPTR.word(),
+        ib_base: v12::SdmaMqd::SDMAX_RLCX_IB_BASE.word(),
+        ib_size: v12::SdmaMqd::SDMAX_RLCX_IB_SIZE.word(),
+        doorbell: v12::SdmaMqd::SDMAX_RLCX_DOORBELL.word(),
+        doorbell_offset: v12::SdmaMqd::SDMAX_RLCX_DOORBELL_OFFSET.word(),
+        aql_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
+        engine: v12::SdmaMqd::SDMA_ENGINE_ID.word(),
+        queue: v12::SdmaMqd::SDMA_QUEUE_ID.word(),
+    },
+    reserved: |words| v12::SdmaMqd(words).reserved_word(),
+    rb_cntl: {
+        use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;
+        RB::RB_ENABLE.mask()
+            | RB::RB_SIZE.mask()
+            | RB::RPTR_WRITEBACK_ENABLE.mask()
+            | RB::RPTR_WRITEBACK_TIMER.mask()
+            | RB::MCU_WPTR_POLL_ENABLE.mask()
+    },
+    parse: packet::v7_0::parse,
+    long_copies: true,
+    gcr: true,
+    irq: Interrupts {
+        clients: &[client::GFX],
+        trap: source::GFX12_SDMA_TRAP,
+        srbm_write: source::GFX12_SDMA_SRBM_WRITE,
+        poll_timeout: source::GFX12_SDMA_POLL_TIMEOUT,
+        ring_id: |engine, queue| (engine << 4) | queue,
+    },
+    names: Names {
+        numbered: true,
+        queue: "QUEUE",
+    },
+    first_cid: 13,
+};

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Long accesses: copies and fills page by page, which a reset may end between two of them.
+
+use crate::memory::{Access, Space, VmFault, PAGE};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why an access ended before its end.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// A page does not translate. Pages before it were written.
+    Fault(VmFault),
+    /// The queue is reset.
+    Aborted,
+}
+
+impl From<VmFault> for Ended {
+    fn from(fault: VmFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Bytes from `va` to the end of its page.
+fn rest_of_page(va: u64) -> u64 {
+    PAGE - va % PAGE
+}
+
+fn go_on(abort: &AtomicBool) -> Result<(), Ended> {
+    match abort.load(Ordering::Acquire) {
+        true => Err(Ended::Aborted),
+        false => Ok(()),
+    }
+}
+
+/// Copies bytes upwards.
+///
+/// # Errors
+/// A page of either side does not translate, or the queue is reset.
+pub(super) fn copy(
+    space: Space<'_>,
+    src: u64,
+    dst: u64,
+    bytes: u64,
+    abort: &AtomicBool,
+) -> Result<(), Ended> {
+    let mut done = 0;
+    while done < bytes {
+        go_on(abort)?;
+        let (from, to) = (src.wrapping_add(done), dst.wrapping_add(done));
+        let n = (bytes - done).min(rest_of_page(from)).min(rest_of_page(to));
+        let (read, write) = (
+            space.page(from, Access::Read)?,
+            space.page(to, Access::Write)?,
+        );
+        let piece = |page: crate::memory::HostPage, va: u64| {
+            page.part((va % PAGE) as usize, n as usize)
+                .and_then(|part| part.slice())
+        };
+        // Both are always there: a piece ends at the page's end.
+        if let (Some(read), Some(write)) = (piece(read, from), piece(write, to)) {
+            read.copy_to_volatile_slice(write);
+        }
+        done += n;
+    }
+    Ok(())
+}
+
+/// Fills bytes with a pattern of four, which starts with the first.
+///
+/// # Errors
+/// A page does not translate, or the queue is reset.
+pub(super) fn fill(
+    space: Space<'_>,
+    dst: u64,
+    pattern: [u8; 4],
+    bytes: u64,
+    abort: &AtomicBool,
+) -> Result<(), Ended> {
+    let page: Vec<u8> = pattern
+        .iter()
+        .copied()
+        .cycle()
+        .take(PAGE as usize)
+        .collect();
+    let mut done = 0;
+    while done < bytes {
+        go_on(abort)?;
+        let to = dst.wrapping_add(done);
+        let n = (bytes - done).min(rest_of_page(to));
+        // A pattern of words starts at a word, one of bytes is the same everywhere.
+        space.write(to, page.get(..n as usize).unwrap_or_default())?;
+        done += n;
+    }
+    Ok(())
+}

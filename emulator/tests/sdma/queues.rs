@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Queues: their rings and indirect buffers, how they come and go, what their MQDs may hold.
+
+use crate::rig::{byte, halves, Rig, CHIPS, NOWHERE, RING, VA};
+use crate::{copy, fence, A, B};
+use rkfd_emulator::sdma::Stop;
+use rkfd_hw::mqd::{v12, v9};
+use rkfd_hw::regs::Block;
+
+fn each(test: impl Fn(Rig)) {
+    CHIPS.into_iter().map(Rig::new).for_each(test);
+}
+
+/// An INDIRECT packet that ends on a boundary of eight words.
+fn indirect(written: u64, base: u64, words: u32) -> Vec<u32> {
+    let pad = (2u64.wrapping_sub(written / 4) & 7) as usize;
+    let mut packets = vec![0; pad];
+    packets.push(4);
+    packets.extend(halves(base));
+    packets.extend([words, 0, 0]);
+    packets
+}
+
+#[test]
+fn packets_go_round_the_ring() {
+    each(|rig| {
+        let mut ring = rig.mapped(0, 3);
+        // Packets of 7 and 4 words against a ring of 1024: some lie across its end.
+        for n in 0..400u64 {
+            rig.write(A, &n.to_le_bytes());
+            let mut packets = copy(A, B + 8 * n, 8);
+            packets.extend(fence(B + 8000, n as u32));
+            rig.run(&mut ring, &packets);
+        }
+        assert!(ring.written > 4 * RING);
+        for n in 0..400 {
+            assert_eq!(rig.wide(B + 8 * n), n);
+        }
+        rig.expect(&[]);
+    });
+}
+
+#[test]
+fn indirect_buffers_run_in_their_place() {
+    each(|rig| {
+        let mut ring = rig.mapped(0, 2);
+        let mut buffer = fence(B, 1);
+        buffer.extend(copy(A, B + 64, 5000));
+        buffer.extend(fence(B + 4, 2));
+        rig.pattern(A, 5000, 3);
+        let bytes: Vec<u8> = buffer.iter().flat_map(|w| w.to_le_bytes()).collect();
+        rig.write(VA + (8 << 20), &bytes);
+        let mut packets = fence(B, 7);
+        packets.extend(indirect(16, VA + (8 << 20), buffer.len() as u32));
+        packets.extend(fence(B + 4, 9));
+        rig.run(&mut ring, &packets);
+        assert_eq!((rig.word(B), rig.word(B + 4)), (1, 9));
+        assert_eq!(rig.read(B + 64, 5000), rig.read(A, 5000));
+        rig.expect(&[]);
+        // A packet that runs past a buffer's end, and a buffer inside of one.
+        rig.write(VA + (8 << 20), &4u32.to_le_bytes());
+        let packets = indirect(ring.written, VA + (8 << 20), 6);
+        rig.put(&mut ring, &packets);
+        rig.ring_bell(&ring);
+        rig.wait(|| !rig.guest.violations().is_empty());
+        assert!(rig.guest.violations()[0].contains("INDIRECT"));
+    });
+}
+
+#[test]
+fn a_preempted_queue_goes_on_where_it_was() {
+    each(|rig| {
+        let mut ring = rig.mapped(1, 5);
+        let [low, high] = halves(A);
+        let poll = [
+            8 | (1 << 31) | (3 << 28),
+            low,
+            high,
+            1,
+            u32::MAX,
+            4 | (0xfff << 16),
+        ];
+        // It waits inside an indirect buffer.
+        let mut buffer = fence(B, 1);
+        buffer.extend(poll);
+        buffer.extend(fence(B, 2));
+        let bytes: Vec<u8> = buffer.iter().flat_map(|w| w.to_le_bytes()).collect();
+        rig.write(VA + (8 << 20), &bytes);
+        let mut packets = indirect(0, VA + (8 << 20), buffer.len() as u32);
+        packets.extend(fence(B + 4, 3));
+        rig.put(&mut ring, &packets);
+        rig.ring_bell(&ring);
+        rig.wait(|| rig.word(B) == 1);
+        rig.unmap(&ring, Stop::Preempt);
+        let rptr = match rig.is_gfx9() {
+            true => v9::SdmaMqd::SDMAX_RLCX_RB_RPTR.word(),
+            false => v12::SdmaMqd::SDMAX_RLCX_RB_RPTR.word(),
+        };
+        assert_eq!(rig.mqd_word(&ring, rptr), 8 * 4, "behind INDIRECT");
+        assert_eq!(rig.mqd_word(&ring, rptr + 2), ring.written as u32);
+        // What is written and rung while it is off is found in memory.
+        rig.put(&mut ring, &fence(B + 8, 4));
+        rig.ring_bell(&ring);
+        rig.write(A, &1u32.to_le_bytes());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!((rig.word(B), rig.word(B + 8)), (1, 0));
+        rig.map(&ring);
+        rig.wait(|| rig.wide(ring.rptr) == ring.written);
+        assert_eq!([0, 4, 8].map(|at| rig.word(B + at)), [2, 3, 4]);
+        // A preemption that is taken back at once, or comes too late, changes nothing.
+        let soc = &rig.guest.device.soc;
+        soc.sdma.go_on(ring.slot);
+        rig.run(&mut ring, &fence(B, 5));
+        rig.unmap(&ring, Stop::Preempt);
+        rig.expect(&[]);
+    });
+}
+
+#[test]
+fn a_reset_ends_what_is_in_progress() {
+    each(|rig| {
+        let mut ring = rig.mapped(0, 4);
+        let mut packets = Vec::new();
+        for _ in 0..100 {
+            packets.extend(copy(VA + (20 << 20), VA + (100 << 20), 64 << 20));
+        }
+        packets.extend(fence(B, 1));
+        rig.put(&mut ring, &packets);
+        rig.ring_bell(&ring);
+        rig.wait(|| {
+            rig.guest
+                .device
+                .soc
+                .sdma
+                .state(ring.slot)
+                .is_some_and(|s| s.busy)
+        });
+        rig.unmap(&ring, Stop::Reset);
+        assert_eq!(rig.word(B), 0);
+        // The engine serves others.
+        let mut other = rig.mapped(0, 6);
+        rig.run(&mut other, &fence(B, 2));
+        assert_eq!(rig.word(B), 2);
+        rig.expect(&[]);
+    });
+}
+
+#[test]
+fn engines_and_queues_side_by_side() {
+    each(|rig| {
+        let slots: Vec<(u8, u8)> = (0..rig.chip.sdma.engines)
+            .flat_map(|engine| (2..8).map(move |queue| (engine, queue)))
+            .collect();
+        let mut rings: Vec<_> = slots.iter().map(|&(e, q)| rig.mapped(e, q)).collect();
+        // One of them waits for ever.
+        let [low, high] = halves(A);
+        let poll = [
+            8 | (1 << 31) | (3 << 28),
+            low,
+            high,
+            1,
+            u32::MAX,
+            4 | (0xfff << 16),
+        ];
+        rig.put(&mut rings[0], &poll);
+        rig.ring_bell(&rings[0]);
+        for (n, ring) in rings.iter_mut().enumerate().skip(1) {
+            let n = n as u64;
+            rig.pattern(A + n * 65536, 65536, n);
+            rig.put(ring, &copy(A + n * 65536, B + n * 65536, 65536));
+            rig.ring_bell(ring);
+        }
+        for (n, ring) in rings.iter().enumerate().skip(1) {
+            rig.wait(|| rig.wide(ring.rptr) == ring.written);
+            let n = n as u64;
+            let expected = (0..65536).map(|at| byte(at, n));
+            assert!(expected.eq(rig.read(B + n * 65536, 65536)));
+        }
+        rings.iter().for_each(|ring| rig.unmap(ring, Stop::Preempt));
+        rig.expect(&[]);
+    });
+}
+
+#[test]
+fn mqds_that_do_not_fit_are_refused() {
+    each(|rig| {
+        let ring = rig.ring(1, 2);
+        let soc = &rig.guest.device.soc;
+        let good = rig.mqd(&ring);
+        let gfx9 = rig.is_gfx9();
+        let bell = if gfx9 { 22 } else { 17 };
+        let cases: [(usize, u32, &str); 9] = [
+            (60, 1, "reserved word 60"),
+            (0, good[0] | (3 << 24), "RB_CNTL has bits 0x3000000"),
+            (0, good[0] | (1 << 23), "RB_CNTL has bits 0x800000"),
+            (0, good[0] & !0x3e, "RB_SIZE 0"),
+            (1, 0, "RB_BASE is 0"),
+            (bell, good[bell] + 8, "in the MQD"),
+            (126, 0, "the engine is not that of the MQD"),
+            (127, 8, "an engine has no queue 8"),
+            (3, 8, "RB_RPTR and RB_WPTR"),
+        ];
+        for (word, value, what) in cases {
+            let mut bad = good.clone();
+            bad[word] = value;
+            rig.put_mqd(&ring, &bad);
+            let error = soc.sdma.map(soc, &rig.mapping(&ring)).unwrap_err();
+            assert!(error.contains(what), "{error} instead of {what}");
+        }
+        rig.put_mqd(&ring, &good);
+        // The write pointer's memory is not there, or says what can't be.
+        let mut mapping = rig.mapping(&ring);
+        mapping.wptr = NOWHERE;
+        assert!(soc.sdma.map(soc, &mapping).is_err());
+        rig.write(ring.wptr, &(RING + 4).to_le_bytes());
+        assert!(soc.sdma.map(soc, &rig.mapping(&ring)).is_err());
+        rig.write(ring.wptr, &0u64.to_le_bytes());
+        rig.map(&ring);
+        let error = soc.sdma.map(soc, &rig.mapping(&ring)).unwrap_err();
+        assert!(error.contains("MQD or doorbell"), "{error}");
+        // An engine that the chip has not.
+        let far = rig.ring(rig.chip.sdma.engines, 0);
+        let error = soc.sdma.map(soc, &rig.mapping(&far)).unwrap_err();
+        assert!(error.contains("is not there"), "{error}");
+        assert!(rig.guest.violations().is_empty());
+    });
+}
+
+#[test]
+fn doorbells_reach_their_engine_only() {
+    each(|rig| {
+        let mut wrong = rig.ring(0, 2);
+        // A doorbell of the other engine's range.
+        wrong.bell += 2 * 10;
+        rig.put_mqd(&wrong, &rig.mqd(&wrong));
+        if rig.is_gfx9() {
+            rig.map(&wrong);
+            rig.put(&mut wrong, &fence(B, 1));
+            rig.ring_bell(&wrong);
+            rig.wait(|| !rig.guest.violations().is_empty());
+            rig.expect(&["is not routed to SDMA engine 0"]);
+            assert_eq!(rig.word(B), 0);
+        }
+        let mut ring = rig.mapped(1, 3);
+        rig.put(&mut ring, &fence(B, 1));
+        rig.guest
+            .device
+            .soc
+            .doorbells
+            .store(ring.bell, ring.written + RING);
+        let texts = rig.guest.violations().len();
+        rig.wait(|| rig.guest.violations().len() > texts);
+        assert!(rig.guest.violations()[texts].contains("more than a ring ahead"));
+    });
+}
+
+#[test]
+fn registers_show_queues_and_halt_engines() {
+    each(|rig| {
+        let read = |name9: &str, name12: &str| match rig.is_gfx9() {
+            true => rig.guest.read(Block::Sdma, name9),
+            false => rig.guest.read(Block::Gc, name12),
+        };
+        let write = |name9: &str, name12: &str, value| match rig.is_gfx9() {
+            true => rig.guest.write(Block::Sdma, name9, value),
+            false => rig.guest.write(Block::Gc, name12, value),
+        };
+        let mut ring = rig.mapped(0, 2);
+        rig.run(&mut ring, &fence(B, 1));
+        rig.wait(|| read("SDMA_RLC2_RB_RPTR", "SDMA0_QUEUE2_RB_RPTR") == 16);
+        assert_eq!(read("SDMA_RLC2_RB_CNTL", "SDMA0_QUEUE2_RB_CNTL") & 1, 1);
+        let bell = read("SDMA_RLC2_DOORBELL_OFFSET", "SDMA0_QUEUE2_DOORBELL_OFFSET");
+        assert_eq!(bell >> 2, ring.bell);
+        assert_eq!(read("SDMA_RLC3_RB_CNTL", "SDMA0_QUEUE3_RB_CNTL"), 0);
+        assert_eq!(read("SDMA_STATUS_REG", "SDMA0_STATUS_REG") & 1, 1);
+        // HALT: nothing moves.
+        write("SDMA_F32_CNTL", "SDMA0_MCU_CNTL", 1);
+        rig.put(&mut ring, &fence(B, 2));
+        rig.ring_bell(&ring);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(rig.word(B), 1);
+        write("SDMA_F32_CNTL", "SDMA0_MCU_CNTL", 0);
+        rig.wait(|| rig.word(B) == 2);
+        rig.expect(&[]);
+        write("SDMA_RLC2_RB_RPTR", "SDMA0_QUEUE2_RB_RPTR", 0);
+        rig.expect(&["the queue is the scheduler's"]);
+        // A reset of the device leaves no queue.
+        rig.guest.device.reset();
+        assert!(rig.guest.device.soc.sdma.state(ring.slot).is_none());
+    });
+}
