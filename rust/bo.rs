@@ -11,7 +11,10 @@
 
 use crate::{
     doorbell::{Slice, SLICE_SIZE},
-    glue::dma::{self, PageMapping, ResourceMapping},
+    glue::{
+        dma::{self, PageMapping, ResourceMapping},
+        dma_buf::{Attachment, DmaBuf},
+    },
     gpu::{Gpu, Hw, REMAP_OFFSET},
 };
 use kernel::{
@@ -73,6 +76,8 @@ enum Backing {
         _slice: Option<Arc<Slice>>,
     },
     User(Pin<KBox<user::User>>),
+    /// Somebody else's memory.
+    Foreign(Devres<Attachment>),
 }
 
 /// A buffer object.
@@ -162,16 +167,55 @@ impl Bo {
         )?)
     }
 
+    /// Memory that somebody else exported.
+    ///
+    /// # Errors
+    ///
+    /// What the exporter says, EINVAL when it isn't whole pages, ENODEV when the device is gone.
+    pub(crate) fn foreign(gpu: &Gpu, dmabuf: DmaBuf) -> Result<Arc<Self>> {
+        let hw = gpu.hw();
+        let size = dmabuf.size() as u64;
+        if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {
+            return Err(EINVAL);
+        }
+        let map = hw.while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
+        Ok(Arc::new(
+            Self {
+                hw: hw.clone(),
+                size,
+                backing: Backing::Foreign(map),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Its pages of system memory.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when it isn't made of such.
+    pub(crate) fn pages(&self) -> Result<&[Page]> {
+        match &self.backing {
+            Backing::Gtt { pages, .. } => Ok(pages),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// Whether the kernel can load and store it.
+    pub(crate) fn has_words(&self) -> bool {
+        matches!(self.backing, Backing::Vram(_) | Backing::Gtt { .. })
     }
 
     /// Kind of memory; `None` for a piece of the device.
     pub(crate) fn placement(&self) -> Option<Placement> {
         match self.backing {
             Backing::Vram(_) => Some(Placement::Vram),
-            Backing::Gtt { .. } | Backing::User(_) => Some(Placement::Gtt),
+            Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Some(Placement::Gtt),
             Backing::Device { .. } => None,
         }
     }
@@ -185,7 +229,7 @@ impl Bo {
     pub(crate) fn caching(&self) -> Caching {
         match self.backing {
             Backing::Vram(_) => Caching::WriteCombine,
-            Backing::Gtt { .. } | Backing::User(_) => Caching::Cached,
+            Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Caching::Cached,
             Backing::Device { .. } => Caching::Uncached,
         }
     }
@@ -211,7 +255,7 @@ impl Bo {
                 Ok(dma::pfn(page))
             }
             Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
-            Backing::User(_) => Err(EPERM),
+            Backing::User(_) | Backing::Foreign(_) => Err(EPERM),
         })
     }
 
@@ -227,7 +271,7 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::read_u64(page, index % WORDS)
             }
-            Backing::Device { .. } | Backing::User(_) => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) => Err(EINVAL),
         }
     }
 
@@ -243,7 +287,7 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::write_u64(page, index % WORDS, value)
             }
-            Backing::Device { .. } | Backing::User(_) => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) => Err(EINVAL),
         }
     }
 
@@ -283,21 +327,12 @@ impl Bo {
                 }
                 Ok(())
             }
-            Backing::Gtt { map, .. } => {
-                const PAGE: u64 = PAGE_SIZE as u64;
-                let range = (offset / PAGE) as usize..(offset.saturating_add(len) / PAGE) as usize;
-                // Copied a run at a time, since `f` may sleep and the guard forbids it.
-                let mut at = range.start;
-                while at < range.end {
-                    let run = map
-                        .try_access_with(|map| run(map.bus(), at, range.end))
-                        .ok_or(ENODEV)?
-                        .ok_or(EINVAL)?;
-                    at += (run.len / PAGE) as usize;
-                    f(run)?;
-                }
-                Ok(())
-            }
+            Backing::Gtt { map, .. } => runs(offset, len, f, |at, end| {
+                map.try_access_with(|map| run(map.bus(), at, end))
+            }),
+            Backing::Foreign(map) => runs(offset, len, f, |at, end| {
+                map.try_access_with(|map| run(map.bus(), at, end))
+            }),
             Backing::User(user) => user.segments(offset, len, f),
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
@@ -308,6 +343,25 @@ impl Bo {
             }
         }
     }
+}
+
+/// Calls `f` with each of the runs that `next` finds from one page up to another. A run at a time is
+/// copied, since `f` may sleep and what guards the addresses forbids it.
+fn runs(
+    offset: u64,
+    len: u64,
+    mut f: impl FnMut(Segment) -> Result,
+    next: impl Fn(usize, usize) -> Option<Option<Segment>>,
+) -> Result {
+    const PAGE: u64 = PAGE_SIZE as u64;
+    let end = (offset.saturating_add(len) / PAGE) as usize;
+    let mut at = (offset / PAGE) as usize;
+    while at < end {
+        let run = next(at, end).ok_or(ENODEV)?.ok_or(EINVAL)?;
+        at += (run.len / PAGE) as usize;
+        f(run)?;
+    }
+    Ok(())
 }
 
 /// 64-bit words in a page.

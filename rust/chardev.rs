@@ -193,7 +193,8 @@ impl CharDevice for Kfd {
                     }
                     .bits(),
                 );
-                area.map(CpuCaching::Uncached, false)
+                area.map_own(CpuCaching::Uncached);
+                Ok(())
             }
             Kind::Mmio => {
                 KfdFile::check_gpu(&offset)?;
@@ -208,7 +209,8 @@ impl CharDevice for Kfd {
                     }
                     .bits(),
                 );
-                area.map(CpuCaching::Uncached, false)
+                area.map_own(CpuCaching::Uncached);
+                Ok(())
             }
             // The signal page is a buffer object of the program's, mapped through the render node.
             Kind::Events | Kind::ReservedMem => Err(EINVAL),

@@ -29,6 +29,7 @@ impl Counter {
 pub(crate) static PROCESSES: Counter = Counter::new("processes");
 pub(crate) static QUEUES: Counter = Counter::new("queues");
 pub(crate) static BUFFERS: Counter = Counter::new("buffers");
+pub(crate) static DMABUFS: Counter = Counter::new("dmabufs");
 pub(crate) static EVENTS: Counter = Counter::new("events");
 pub(crate) static RENDER_FILES: Counter = Counter::new("render_files");
 
@@ -50,7 +51,14 @@ impl Drop for Count {
 }
 
 fn show(_: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for counter in [&PROCESSES, &QUEUES, &BUFFERS, &EVENTS, &RENDER_FILES] {
+    for counter in [
+        &PROCESSES,
+        &QUEUES,
+        &BUFFERS,
+        &DMABUFS,
+        &EVENTS,
+        &RENDER_FILES,
+    ] {
         writeln!(f, "{} {}", counter.name, counter.value.load(Relaxed))?;
     }
     Ok(())

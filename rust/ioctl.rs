@@ -27,6 +27,7 @@ use kernel::{
     },
 };
 
+mod dmabuf;
 mod event;
 mod info;
 mod memory;
@@ -124,7 +125,6 @@ fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {
         nr::GET_PROCESS_APERTURES => a.with(|args| info::apertures(p, args)),
         nr::GET_PROCESS_APERTURES_NEW => a.with(|args| info::apertures_new(p, args)),
         nr::GET_TILE_CONFIG => a.with(|args| info::tile_config(p, args)),
-        nr::SET_XNACK_MODE => a.with(|args| info::xnack_mode(p, args)),
         nr::RUNTIME_ENABLE => a.with(|args| info::runtime_enable(p, args)),
 
         nr::ACQUIRE_VM => a.with(|args| memory::acquire_vm(p, args)),
@@ -135,6 +135,9 @@ fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {
         nr::FREE_MEMORY_OF_GPU => a.with(|args| memory::free(p, args)),
         nr::MAP_MEMORY_TO_GPU => a.with(|args| memory::map(p, args)),
         nr::UNMAP_MEMORY_FROM_GPU => a.with(|args| memory::unmap(p, args)),
+        nr::GET_DMABUF_INFO => a.with(|args| dmabuf::info(p, args)),
+        nr::EXPORT_DMABUF => a.with(|args| dmabuf::export(p, args)),
+        nr::IMPORT_DMABUF => a.with(|args| dmabuf::import(p, args)),
 
         nr::CREATE_QUEUE => a.with(|args| queue::create(p, args)),
         nr::UPDATE_QUEUE => a.with(|args| queue::update(p, args)),

@@ -40,6 +40,7 @@ use kernel::{
 };
 
 mod device;
+mod dmabuf;
 mod limit;
 mod memory;
 mod registry;
@@ -47,6 +48,7 @@ mod teardown;
 mod userptr;
 
 pub(crate) use device::DeviceState;
+pub(crate) use dmabuf::info as dmabuf_info;
 pub(crate) use memory::{
     AllocRequest,
     Mem,
@@ -55,7 +57,8 @@ pub(crate) use memory::{
 pub(crate) use registry::{
     by_pasid,
     find_or_create,
-    for_each, //
+    for_each,
+    is_pid, //
 };
 pub(crate) use teardown::end_all;
 use userptr::UserMemory;

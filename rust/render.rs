@@ -260,7 +260,7 @@ impl CharDevice for Render {
     }
 
     fn mmap(file: ArcBorrow<'_, RenderFile>, area: &Area<'_>) -> Result {
-        file.node.objects.lock().map(&file, area)
+        file.node.objects.lock().map_of(&file, area)
     }
 
     fn fault(file: ArcBorrow<'_, RenderFile>, fault: &Fault<'_>) -> Result {

@@ -95,4 +95,5 @@ module! {
     authors: ["The rkfd authors"],
     description: "KFD-compatible AMD GPU compute-queue driver",
     license: "GPL",
+    imports_ns: ["DMA_BUF"],
 }

@@ -10,7 +10,7 @@
 use super::{
     anon_inode::AnonInode,
     table::Table,
-    vma::{Area, Fault, VmOps},
+    vma::{outcome, Area, Fault, VmOps},
 };
 use core::ptr::NonNull;
 use kernel::{
@@ -142,11 +142,7 @@ pub(super) extern "C" fn fault<T: CharDevice>(
         let vma = (*vmf).__bindgen_anon_1.vma;
         (Fault::from_raw(vmf), file_of::<T>((*vma).vm_file))
     };
-    match T::fault(file, &fault) {
-        Ok(()) => fault.outcome(),
-        Err(e) if e == ENOMEM => bindings::vm_fault_reason_VM_FAULT_OOM,
-        Err(_) => bindings::vm_fault_reason_VM_FAULT_SIGBUS,
-    }
+    outcome(&fault, T::fault(file, &fault))
 }
 
 /// A device class and its major number.

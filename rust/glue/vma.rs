@@ -24,10 +24,16 @@ pub(crate) struct VmOps(Table<bindings::vm_operations_struct>);
 
 impl VmOps {
     /// The table of a device.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: CharDevice>() -> Self {
+        Self::of(chrdev::fault::<T>)
+    }
+
+    #[allow(clippy::needless_update)]
+    pub(super) const fn of(
+        fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
+    ) -> Self {
         Self(Table(bindings::vm_operations_struct {
-            fault: Some(chrdev::fault::<T>),
+            fault: Some(fault),
             ..pin_init::zeroed()
         }))
     }
@@ -83,31 +89,49 @@ impl<'a> Area<'a> {
         flags & bindings::VM_SHARED == 0 && flags & bindings::VM_MAYWRITE != 0
     }
 
-    /// Makes this a mapping whose pages come by faults. With `inherit` a forked child has it too.
+    /// Makes this a mapping of a buffer object, whose pages come by faults. A forked child has it
+    /// too.
     ///
     /// # Errors
     ///
     /// EINVAL for a private writable mapping: a copy of a device's page is no use. One without any
     /// access is made, as debuggers use it, and never becomes writable (`amdgpu_gem_object_mmap`).
-    pub(crate) fn map(&self, caching: CpuCaching, inherit: bool) -> Result {
+    pub(crate) fn map(&self, caching: CpuCaching) -> Result {
         if self.is_cow() {
             if self.vma.readable() || self.vma.executable() {
                 return Err(EINVAL);
             }
             self.vma.try_clear_maywrite()?;
         }
+        self.set(caching, bindings::VM_PFNMAP);
+        Ok(())
+    }
+
+    /// Makes this a mapping of a process' own pages of the device, which come by faults. A forked
+    /// child doesn't have it. What is stored to a private mapping stays in a copy (`kfd_mmap`).
+    pub(crate) fn map_own(&self, caching: CpuCaching) {
+        self.vma.set_dontcopy();
+        let private = self.is_cow();
+        // Only where pages may be mixed with copies can faults insert what can be copied.
+        self.set(
+            caching,
+            if private {
+                bindings::VM_MIXEDMAP
+            } else {
+                bindings::VM_PFNMAP
+            },
+        );
+    }
+
+    fn set(&self, caching: CpuCaching, kind: bindings::vm_flags_t) {
         self.vma.set_io();
         self.vma.set_dontexpand();
         self.vma.set_dontdump();
-        if !inherit {
-            self.vma.set_dontcopy();
-        }
         let vma = self.vma.as_ptr();
         // SAFETY: The area is ours while it is set up: its flags, protection and operations may be
         // set. The table is a static of the module, which the area's file keeps loaded.
         unsafe {
-            (*vma).__bindgen_anon_2.vm_flags |=
-                (bindings::VM_PFNMAP | bindings::VM_NORESERVE) as bindings::vm_flags_t;
+            (*vma).__bindgen_anon_2.vm_flags |= kind | bindings::VM_NORESERVE;
             let prot = (*vma).vm_page_prot;
             (*vma).vm_page_prot = match caching {
                 CpuCaching::WriteBack => prot,
@@ -121,7 +145,6 @@ impl<'a> Area<'a> {
             };
             (*vma).vm_ops = self.ops.0.as_ptr();
         }
-        Ok(())
     }
 }
 
@@ -152,18 +175,28 @@ impl Fault<'_> {
 
     /// Puts a page frame there.
     pub(crate) fn insert(&self, pfn: usize) -> Result {
-        // SAFETY: The area is a PFN map that isn't copy-on-write, and is locked during a fault;
-        // the address lies in it.
+        // SAFETY: The area is locked during a fault, and the address lies in it. It is a PFN map
+        // that isn't copy-on-write, or one that mixes pages and copies, see `Area`.
         let outcome = unsafe {
             let address = (*self.vmf).__bindgen_anon_1.address & !(PAGE_SIZE - 1);
-            bindings::vmf_insert_pfn((*self.vmf).__bindgen_anon_1.vma, address, pfn)
+            let vma = (*self.vmf).__bindgen_anon_1.vma;
+            let flags = (*vma).__bindgen_anon_2.vm_flags;
+            if flags & bindings::VM_MIXEDMAP != 0 {
+                bindings::vmf_insert_mixed(vma, address, pfn)
+            } else {
+                bindings::vmf_insert_pfn(vma, address, pfn)
+            }
         };
         self.outcome.set(outcome);
         Ok(())
     }
+}
 
-    /// What to tell the memory manager.
-    pub(super) fn outcome(&self) -> bindings::vm_fault_t {
-        self.outcome.get()
+/// What to tell the memory manager of a fault that was handled with this result.
+pub(super) fn outcome(fault: &Fault<'_>, result: Result) -> bindings::vm_fault_t {
+    match result {
+        Ok(()) => fault.outcome.get(),
+        Err(e) if e == ENOMEM => bindings::vm_fault_reason_VM_FAULT_OOM,
+        Err(_) => bindings::vm_fault_reason_VM_FAULT_SIGBUS,
     }
 }

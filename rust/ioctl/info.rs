@@ -11,8 +11,7 @@ use crate::{
     uapi::{
         self,
         debug,
-        device as abi,
-        svm, //
+        device as abi, //
     },
 };
 use kernel::{
@@ -118,26 +117,6 @@ fn zero_words(address: u64, count: u32) -> Result {
     UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
         .writer()
         .write_slice(bytes)
-}
-
-/// SET_XNACK_MODE: retry of page faults is off and can't be put on.
-pub(super) fn xnack_mode(process: &Process, args: &mut svm::SetXnackModeArgs) -> Result {
-    if args.xnack_enabled < 0 {
-        args.xnack_enabled = 0;
-        return Ok(());
-    }
-    process.with(|state| {
-        if state.queues.is_empty() {
-            Ok(())
-        } else {
-            Err(EBUSY)
-        }
-    })?;
-    if args.xnack_enabled == 0 {
-        Ok(())
-    } else {
-        Err(EPERM)
-    }
 }
 
 /// RUNTIME_ENABLE: only the state. Trap temporaries aren't set up, and the topology doesn't say

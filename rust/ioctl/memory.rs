@@ -28,13 +28,13 @@ use kernel::{
 };
 
 /// A handle of ALLOC_MEMORY_OF_GPU taken apart.
-struct Handle {
-    gpu_id: u32,
-    index: u32,
+pub(super) struct Handle {
+    pub(super) gpu_id: u32,
+    pub(super) index: u32,
 }
 
 impl Handle {
-    fn parse(handle: u64) -> Self {
+    pub(super) fn parse(handle: u64) -> Self {
         // CAST: The halves.
         Self {
             gpu_id: (handle >> 32) as u32,
@@ -206,14 +206,6 @@ pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -
     })
 }
 
-/// Fails with EINVAL unless this is a buffer object's handle.
-pub(super) fn check_handle(process: &Process, handle: u64) -> Result {
-    let handle = Handle::parse(handle);
-    process.with_device(handle.gpu_id, |_, state| {
-        state.mem(handle.index).map(|_| ()).ok_or(EINVAL)
-    })
-}
-
 /// Makes a buffer object the signal page of the process (`kfd_kmap_event_page`).
 pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
     if process.events.has_page() {
@@ -223,7 +215,7 @@ pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
     process.with_device(parts.gpu_id, |_, state| {
         state.bound()?;
         let bo = state.mem(parts.index).ok_or(EINVAL)?.bo();
-        if bo.placement().is_none() || bo.is_user() {
+        if !bo.has_words() {
             // Neither VRAM nor pages of ours: nothing the kernel could map.
             return Err(EINVAL);
         }

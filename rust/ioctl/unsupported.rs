@@ -6,18 +6,18 @@
 use super::Argument;
 use crate::{
     glue::user,
-    process::Process,
+    process::{
+        self,
+        Process, //
+    },
     uapi::{
         criu,
         ioctl::nr,
-        memory,
         smi,
         svm, //
     },
 };
 use kernel::{
-    current,
-    fs::LocalFile,
     prelude::*,
     sync::Arc, //
 };
@@ -33,23 +33,11 @@ pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -
         | nr::DBG_UNREGISTER_DEPRECATED
         | nr::DBG_ADDRESS_WATCH_DEPRECATED
         | nr::DBG_WAVE_CONTROL_DEPRECATED => Err(EPERM),
-        // CONFIG_HSA_AMD_SVM=n.
-        nr::SVM => Err(EPERM),
+        // CONFIG_HSA_AMD_SVM=n, and with it goes the mode that only SVM needs.
+        nr::SVM | nr::SET_XNACK_MODE => Err(EPERM),
         // A scheduler that can't suspend queues ("Debugging does not support sched_policy").
         nr::DBG_TRAP => Err(EINVAL),
         nr::CRIU_OP => a.with(criu_op),
-        nr::GET_DMABUF_INFO => {
-            a.with(|args: &mut memory::GetDmabufInfoArgs| foreign_dmabuf(args.dmabuf_fd))
-        }
-        nr::IMPORT_DMABUF => a.with(|args: &mut memory::ImportDmabufArgs| {
-            process.with_device(args.gpu_id, |_, state| state.bound().map(|_| ()))?;
-            foreign_dmabuf(args.dmabuf_fd)
-        }),
-        nr::EXPORT_DMABUF => a.with(|args: &mut memory::ExportDmabufArgs| {
-            super::memory::check_handle(process, args.handle)?;
-            // A buffer object that may not be shared (`amdgpu_gem_prime_export`).
-            Err(EPERM)
-        }),
         nr::SMI_EVENTS => a.with(|args: &mut smi::SmiEventsArgs| {
             args.anon_fd = crate::smi::open(&process.device(args.gpuid)?.gpu)?;
             Ok(())
@@ -78,18 +66,12 @@ fn criu_op(args: &mut criu::CriuArgs) -> Result {
         criu::OP_PROCESS_INFO | criu::OP_CHECKPOINT | criu::OP_UNPAUSE | criu::OP_RESTORE => {
             Err(EINVAL)
         }
-        // This process isn't being restored; of others nothing is known.
+        // No process is being restored.
         // CAST: What a pid_t is in the structure.
-        criu::OP_RESUME if args.pid as i32 == current!().tgid_nr_ns(None) => Err(EINVAL),
+        criu::OP_RESUME if process::is_pid(args.pid as i32) => Err(EINVAL),
         criu::OP_RESUME => Err(ESRCH),
         _ => Err(EINVAL),
     }
-}
-
-/// No DMA-buf is ours: what upstream says of a descriptor of something else.
-fn foreign_dmabuf(fd: u32) -> Result {
-    LocalFile::fget(fd)?;
-    Err(EINVAL)
 }
 
 fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {

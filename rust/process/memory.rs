@@ -6,6 +6,9 @@
 //! the VM (twice, back to back, for AQL ring memory); unmapping flushes the TLB before the
 //! mapping's reference to the memory goes. What a queue uses is pinned: it can't be unmapped.
 //!
+//! A handle is one process' view of [`Memory`]. Memory that went out as a DMA-buf may have handles in
+//! other processes, and lives on until the last of them and the last descriptor are gone.
+//!
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`. Called with the process' state.
 
 use super::{
@@ -27,6 +30,7 @@ use crate::{
     },
     debugfs::{Count, BUFFERS},
     doorbell::Slice,
+    glue::dma_buf::DmaBuf,
     process::ProcessDevice,
     render::Mapping,
     uapi::memory as abi,
@@ -48,20 +52,65 @@ use kernel::{
             Relaxed, //
         },
         Arc,
+        SetOnce, //
     },
 };
 
 /// One past the last handle.
 const END: u32 = i32::MAX as u32;
 
-/// A buffer object of a process.
-pub(crate) struct Mem {
-    /// Where programs map it; taken from them before the memory goes.
-    _mapping: Mapping,
-    /// What it is made of, if it is the program's memory. No longer watched when the object goes.
-    range: Option<UserRange>,
+/// A buffer object and what it takes of the limits.
+pub(crate) struct Memory {
     bo: Arc<Bo>,
     _share: Option<Share>,
+    /// As ALLOC_MEMORY_OF_GPU asked for it.
+    flags: u32,
+}
+
+impl Memory {
+    pub(super) fn new(
+        bo: Arc<Bo>,
+        share: Option<impl Into<Share>>,
+        flags: u32,
+    ) -> Result<Arc<Self>> {
+        let share = share.map(Into::into);
+        Ok(Arc::new(
+            Self {
+                bo,
+                _share: share,
+                flags,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    pub(super) fn bo(&self) -> &Arc<Bo> {
+        &self.bo
+    }
+
+    /// The `ALLOC_` bits of the kind of memory, as DMA-bufs are told of.
+    pub(super) fn kind(&self) -> u32 {
+        match self.bo.placement() {
+            Some(Placement::Vram) => abi::ALLOC_VRAM,
+            _ => abi::ALLOC_GTT,
+        }
+    }
+
+    /// Whether VRAM was asked for that programs can map.
+    pub(super) fn is_public(&self) -> bool {
+        self.flags & abi::ALLOC_VRAM != 0 && self.flags & abi::ALLOC_PUBLIC != 0
+    }
+}
+
+/// A buffer object of a process.
+pub(crate) struct Mem {
+    /// Where programs map it; taken from them before the memory goes. Nowhere, if it was imported.
+    _mapping: Option<Mapping>,
+    /// What it is made of, if it is the program's memory. No longer watched when the object goes.
+    range: Option<UserRange>,
+    memory: Arc<Memory>,
+    /// The DMA-buf that it was imported from, or exported as the first time.
+    pub(super) dmabuf: SetOnce<DmaBuf>,
     va: u64,
     flags: u32,
     /// Queues that use it.
@@ -71,20 +120,20 @@ pub(crate) struct Mem {
 
 impl Mem {
     pub(super) fn new(
-        mapping: Mapping,
-        bo: Arc<Bo>,
-        share: Option<impl Into<Share>>,
+        mapping: Option<Mapping>,
+        memory: Arc<Memory>,
         range: Option<UserRange>,
-        r: &AllocRequest,
+        va: u64,
+        flags: u32,
     ) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 _mapping: mapping,
                 range,
-                bo,
-                _share: share.map(Into::into),
-                va: r.va,
-                flags: r.flags,
+                memory,
+                dmabuf: SetOnce::new(),
+                va,
+                flags,
                 queues: Atomic::new(0),
                 _count: Count::new(&BUFFERS),
             },
@@ -100,7 +149,7 @@ impl Mem {
     /// Maps it at all of its addresses. On an error some may be mapped.
     pub(super) fn map_into(&self, vm: &Vm) -> Result {
         for va in &self.addresses()? {
-            vm.map(*va, &self.bo, 0, self.bo.size(), self.map_flags())?;
+            vm.map(*va, self.bo(), 0, self.bo().size(), self.map_flags())?;
         }
         Ok(())
     }
@@ -110,7 +159,7 @@ impl Mem {
         let mut result = Ok(());
         for va in &self.addresses()? {
             let unmapped = vm
-                .unmap(*va, self.bo.size())
+                .unmap(*va, self.bo().size())
                 .and_then(|unmapped| unmapped.flush());
             match unmapped {
                 Ok(()) => {}
@@ -123,7 +172,16 @@ impl Mem {
     }
 
     pub(crate) fn bo(&self) -> &Arc<Bo> {
-        &self.bo
+        &self.memory.bo
+    }
+
+    pub(super) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Whether the GPU may write it through this handle.
+    pub(super) fn is_writable(&self) -> bool {
+        self.flags & abi::ALLOC_WRITABLE != 0
     }
 
     fn is_double(&self) -> bool {
@@ -136,7 +194,7 @@ impl Mem {
         addresses.push(self.va, GFP_KERNEL)?;
         if self.is_double() {
             addresses.push(
-                self.va.checked_add(self.bo.size()).ok_or(EINVAL)?,
+                self.va.checked_add(self.bo().size()).ok_or(EINVAL)?,
                 GFP_KERNEL,
             )?;
         }
@@ -144,10 +202,11 @@ impl Mem {
     }
 
     fn map_flags(&self) -> MapFlags {
-        let has = |flag| self.flags & flag != 0;
+        // Access is the handle's, caching the memory's: all who share it see it in one way.
+        let has = |flag| self.memory.flags & flag != 0;
         MapFlags {
-            writable: has(abi::ALLOC_WRITABLE),
-            executable: has(abi::ALLOC_EXECUTABLE),
+            writable: self.is_writable(),
+            executable: self.flags & abi::ALLOC_EXECUTABLE != 0,
             coherent: has(abi::ALLOC_COHERENT),
             uncached: has(abi::ALLOC_UNCACHED),
             ext_coherent: has(abi::ALLOC_EXT_COHERENT),
@@ -273,7 +332,8 @@ impl DeviceState {
     fn add(&mut self, bo: Arc<Bo>, share: Option<Share>, r: &AllocRequest) -> Result<Allocated> {
         let mapping = Mapping::new(&self.bound()?.file, &bo)?;
         let mmap_offset = mapping.offset();
-        let mem = Mem::new(mapping, bo, share, None, r)?;
+        let memory = Memory::new(bo, share, r.flags)?;
+        let mem = Mem::new(Some(mapping), memory, None, r.va, r.flags)?;
         let index = self.insert(mem)?;
         Ok(Allocated { index, mmap_offset })
     }
@@ -319,7 +379,7 @@ impl DeviceState {
             if let Err(e) = self.map_at(&vm, *va, &mem) {
                 for va in addresses.iter().take(done) {
                     let _ = vm
-                        .unmap(*va, mem.bo.size())
+                        .unmap(*va, mem.bo().size())
                         .and_then(|unmapped| unmapped.flush());
                     self.by_va.remove(va);
                 }
@@ -340,7 +400,7 @@ impl DeviceState {
         let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
         // Memory that the program took away is mapped when it is there again.
         if mem.range.as_ref().is_none_or(UserRange::is_valid) {
-            vm.map(va, &mem.bo, 0, mem.bo.size(), mem.map_flags())?;
+            vm.map(va, mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
         }
         self.by_va.insert(node);
         Ok(())
@@ -387,7 +447,7 @@ impl DeviceState {
             .get(&(va & !(PAGE_SIZE as u64 - 1)))
             .ok_or(EINVAL)?;
         let pages = size >> PAGE_SHIFT;
-        if pages != 0 && mem.bo.size() >> PAGE_SHIFT != pages {
+        if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {
             return Err(EINVAL);
         }
         Ok(Pin::new(mem))

@@ -118,6 +118,13 @@ pub(crate) fn for_each(mut f: impl FnMut(&Arc<Process>)) {
     }
 }
 
+/// Whether some process has this pid in the caller's namespace.
+pub(crate) fn is_pid(pid: i32) -> bool {
+    let mut found = false;
+    for_each(|process| found |= pid > 0 && process.lead.tgid_nr_ns(None) == pid);
+    found
+}
+
 impl Process {
     /// Makes interrupts with this PASID find the process.
     pub(super) fn register_pasid(self: &Arc<Self>, pasid: Pasid) -> Result {

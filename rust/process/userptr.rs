@@ -26,7 +26,8 @@ use super::{
     memory::{
         AllocRequest,
         Allocated,
-        Mem, //
+        Mem,
+        Memory, //
     },
     Process, //
 };
@@ -283,7 +284,8 @@ impl Process {
         let mapping = Mapping::new(&file, &bo)?;
         let offset = mapping.offset();
         // Kept here, so that on an error it isn't dropped with the process' state.
-        let mem = Mem::new(mapping, bo, Some(share), Some(range), r)?;
+        let memory = Memory::new(bo, Some(share), r.flags)?;
+        let mem = Mem::new(Some(mapping), memory, Some(range), r.va, r.flags)?;
         let index = self.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
         if mem.range().is_some_and(|range| !range.is_valid()) {
             // It changed before *stop* could find it.

@@ -15,10 +15,13 @@ use crate::{
         Bo,
         Caching, //
     },
-    glue::vma::{
-        Area,
-        CpuCaching,
-        Fault, //
+    glue::{
+        anon_inode::AnonInode,
+        vma::{
+            Area,
+            CpuCaching,
+            Fault, //
+        },
     },
 };
 use kernel::{
@@ -41,8 +44,8 @@ pub(super) struct Objects {
 
 struct Object {
     bo: Arc<Bo>,
-    /// The file that may map it.
-    owner: usize,
+    /// The file that may map it, if one may.
+    owner: Option<usize>,
 }
 
 impl Objects {
@@ -65,7 +68,7 @@ impl Objects {
     /// # Errors
     ///
     /// EINVAL when no object starts there or it is smaller, EACCES when it is another file's.
-    pub(super) fn map(&self, file: &RenderFile, area: &Area<'_>) -> Result {
+    pub(super) fn map_of(&self, file: &RenderFile, area: &Area<'_>) -> Result {
         if self.gone {
             return Err(ENODEV);
         }
@@ -73,8 +76,16 @@ impl Objects {
         if area.len() as u64 > object.bo.size() {
             return Err(EINVAL);
         }
-        if object.owner != file.key() {
+        if object.owner != Some(file.key()) {
             return Err(EACCES);
+        }
+        self.map(object, area)
+    }
+
+    /// Makes an area a mapping of an object.
+    fn map(&self, object: &Object, area: &Area<'_>) -> Result {
+        if self.gone {
+            return Err(ENODEV);
         }
         if object.bo.is_user() {
             // The program has it mapped already (`amdgpu_gem_object_mmap`).
@@ -85,7 +96,7 @@ impl Objects {
             Caching::WriteCombine => CpuCaching::WriteCombine,
             Caching::Uncached => CpuCaching::Uncached,
         };
-        area.map(caching, true)
+        area.map(caching)
     }
 
     /// Inserts the page that was touched.
@@ -129,11 +140,21 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Gives a buffer object an offset; only `file` can map it.
     pub(crate) fn new(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
+        Self::of(file, bo, Some(file.key()))
+    }
+
+    /// Gives a buffer object an offset on the node of `file`, for mappings of other files:
+    /// [`map`](Self::map).
+    pub(crate) fn shared(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
+        Self::of(file, bo, None)
+    }
+
+    fn of(file: &RenderFile, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
         let node = file.node.clone();
         let size = bo.size();
         let object = Object {
             bo: bo.clone(),
-            owner: file.key(),
+            owner,
         };
         let offset = {
             let mut guard = node.objects.lock();
@@ -154,6 +175,29 @@ impl Mapping {
             offset
         };
         Ok(Self { node, offset, size })
+    }
+
+    /// Sets up a new mapping of a file whose address space is [`inode`](Self::inode)'s. The area's
+    /// offset is one in the object, and lies in it.
+    pub(crate) fn map(&self, area: &Area<'_>) -> Result {
+        let objects = self.node.objects.lock();
+        let object = objects.by_offset.get(&self.offset).ok_or(EINVAL)?;
+        let end = area.offset().checked_add(area.len() as u64);
+        if end.is_none_or(|end| end > object.bo.size()) {
+            return Err(EINVAL);
+        }
+        area.set_offset(self.offset + area.offset());
+        objects.map(object, area)
+    }
+
+    /// Inserts the page that was touched in such a mapping.
+    pub(crate) fn fault(&self, fault: &Fault<'_>) -> Result {
+        self.node.objects.lock().fault(fault)
+    }
+
+    /// Where mappings are found and revoked.
+    pub(crate) fn inode(&self) -> &AnonInode {
+        &self.node.inode
     }
 
     /// For the program's mmap.

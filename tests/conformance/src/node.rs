@@ -23,6 +23,8 @@ pub struct Node {
     pub cwsr: u32,
     /// Save area of all dies, with the debugger's part.
     pub cwsr_total: u64,
+    /// `capability`, the `HSA_CAP_` bits.
+    pub capability: u64,
     /// Queues that a process may have on it.
     pub max_queues: u32,
 }
@@ -77,6 +79,7 @@ impl Node {
             large_bar,
             ctl_stack: p("ctl_stack_size") as u32,
             cwsr: p("cwsr_size") as u32,
+            capability: p("capability"),
             cwsr_total: ((p("cwsr_size") + debug) * xccs).next_multiple_of(4096),
             // gfx942 and its kin have 255, every other 127 (kfd_process_queue_manager.c:329-338).
             max_queues: if matches!(gfx, 90_402 | 90_500) {

@@ -315,3 +315,95 @@ pub fn file_call(fd: &OwnedFd, what: &str) -> i32 {
 pub fn dup(fd: &OwnedFd) -> Result<OwnedFd, i32> {
     fd.try_clone().map_err(|e| e.raw_os_error().unwrap_or(0))
 }
+
+/// A pipe: reading and writing end.
+pub fn pipe() -> Result<(std::fs::File, std::fs::File), i32> {
+    let mut fds = [0; 2];
+    // SAFETY: room for two descriptors, which nobody else owns afterwards.
+    unsafe {
+        match libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) {
+            0 => Ok((
+                FromRawFd::from_raw_fd(fds[0]),
+                FromRawFd::from_raw_fd(fds[1]),
+            )),
+            _ => Err(last_errno()),
+        }
+    }
+}
+
+/// Takes a descriptor that the driver gave.
+pub fn own(fd: u32) -> OwnedFd {
+    // SAFETY: it was made for this process by the last call, so nobody else owns it.
+    unsafe { OwnedFd::from_raw_fd(fd as i32) }
+}
+
+/// The inode of an open file.
+pub fn inode(fd: &OwnedFd) -> Result<u64, String> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::File::from(dup(fd).map_err(|e| format!("dup: errno {e}"))?);
+    Ok(file.metadata().map_err(|e| format!("fstat: {e}"))?.ino())
+}
+
+/// Where `lseek` to the end of an open file leads.
+pub fn end(fd: &OwnedFd) -> u64 {
+    // SAFETY: takes nothing but numbers.
+    unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_END) as u64 }
+}
+
+/// Whether `exec` closes a descriptor.
+pub fn is_cloexec(fd: &OwnedFd) -> bool {
+    // SAFETY: takes nothing but numbers.
+    unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFD) & libc::FD_CLOEXEC != 0 }
+}
+
+/// No descriptor from this number on can be had any more.
+pub fn limit_files(count: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: count,
+        rlim_max: count,
+    };
+    // SAFETY: a structure that outlives the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+}
+
+/// A DMA-buf of the kernel's own driver for memory of a program's (`/dev/udmabuf`).
+pub fn udmabuf(len: u64) -> Result<OwnedFd, String> {
+    /// `struct udmabuf_create` of <linux/udmabuf.h>.
+    #[repr(C)]
+    struct Create {
+        memfd: u32,
+        flags: u32,
+        offset: u64,
+        size: u64,
+    }
+    const UDMABUF_CREATE: u32 = (1 << 30) | (24 << 16) | ((b'u' as u32) << 8) | 0x42;
+    let device = open("/dev/udmabuf").map_err(|e| format!("/dev/udmabuf: errno {e}"))?;
+    // SAFETY: a terminated string; the descriptor is nobody else's; numbers otherwise.
+    let memory = unsafe {
+        let fd = libc::memfd_create(c"rkfd".as_ptr(), libc::MFD_ALLOW_SEALING);
+        if fd < 0
+            || libc::ftruncate(fd, len as i64) != 0
+            || libc::fcntl(fd, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) != 0
+        {
+            return Err(format!("memfd: errno {}", last_errno()));
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut create = Create {
+        memfd: memory.as_raw_fd() as u32,
+        flags: 0,
+        offset: 0,
+        size: len,
+    };
+    // SAFETY: the structure outlives the call, which gives a descriptor.
+    let fd = unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            libc::c_ulong::from(UDMABUF_CREATE),
+            &raw mut create,
+        )
+    };
+    u32::try_from(fd)
+        .map(own)
+        .map_err(|_| format!("UDMABUF_CREATE: errno {}", last_errno()))
+}

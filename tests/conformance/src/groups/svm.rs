@@ -41,6 +41,37 @@ fn op(c: &mut Ctx, args: CriuArgs) -> Answer {
     Ok(c.call(&requests::CRIU_OP, &mut { args }))
 }
 
+/// RESUME of a living process that has KFD open and a VM.
+fn other_resumed(c: &mut Ctx) -> Answer {
+    let node = c.node.clone();
+    let mut ready = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
+    let pid = match sys::fork() {
+        None => {
+            sys::alarm(5);
+            let _other = Ctx::new(&node, crate::row::Needs::Vm);
+            let _ = std::io::Write::write_all(&mut ready.1, b"x");
+            loop {
+                std::thread::park();
+            }
+        }
+        Some(pid) => pid,
+    };
+    let mut byte = [0];
+    let came = std::io::Read::read_exact(&mut ready.0, &mut byte);
+    let answer = op(
+        c,
+        CriuArgs {
+            op: criu::OP_RESUME,
+            pid: pid as u32,
+            ..Default::default()
+        },
+    );
+    sys::kill(pid, libc::SIGKILL);
+    sys::wait(pid);
+    came.map_err(|e| format!("the other process: {e}"))?;
+    answer
+}
+
 fn criu_op(c: &mut Ctx, op_: u32) -> Answer {
     op(
         c,
@@ -84,14 +115,16 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "a range at which there is no memory", no_svm(libc::EFAULT), "kfd_chardev.c:1817", |c| svm(c, 1, range(0x10000, 4096, 1))),
         row(S, "a range that is not aligned", no_svm(libc::EINVAL), "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10001, 4096, 0))),
         row(S, "a range of size 0", no_svm(libc::EINVAL), "kfd_chardev.c:1817", |c| svm(c, 0, range(0x10000, 0, 0))),
-        row(X, "query: errno", OK, "kfd_chardev.c:1776", |c| Ok(xnack(c, -1).0)),
-        row(X, "query: off", is(0), "kfd_chardev.c:1776", |c| Ok(Got::Value(xnack(c, -1).1 as u64))),
-        row(X, "query -5", is(0), "kfd_chardev.c:1759", |c| Ok(Got::Value(xnack(c, -5).1 as u64))),
-        row(X, "query with a queue", is(0), "kfd_chardev.c:1776", |c| Ok(Got::Value(xnack(c, -1).1 as u64))).queue(),
-        row(X, "off, which it is", OK, "kfd_chardev.c:1766", |c| Ok(xnack(c, 0).0)),
-        row(X, "off, with a queue", EBUSY, "kfd_chardev.c:1762", |c| Ok(xnack(c, 0).0)).queue(),
-        row(X, "on, with a queue", EBUSY, "kfd_chardev.c:1762", |c| Ok(xnack(c, 1).0)).queue(),
-        row(X, "on", Want::Unsupported(libc::EPERM, 0), "kfd_chardev.c:1770", |c| Ok(xnack(c, 1).0)),
+        // All of it belongs to SVM: a build without that refuses every mode and the query.
+        row(X, "query", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, -1).0)),
+        row(X, "query: the answer is not touched", is(-1i64 as u64), "kfd_chardev.c:1819", |c| Ok(Got::Value(xnack(c, -1).1 as i64 as u64))),
+        row(X, "query -5", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, -5).0)),
+        row(X, "query with a queue", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, -1).0)).queue(),
+        row(X, "off, which it is", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, 0).0)),
+        row(X, "off, with a queue", no_svm(libc::EBUSY), "kfd_chardev.c:1819", |c| Ok(xnack(c, 0).0)).queue(),
+        row(X, "on, with a queue", no_svm(libc::EBUSY), "kfd_chardev.c:1819", |c| Ok(xnack(c, 1).0)).queue(),
+        row(X, "on", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, 1).0)),
+        row(X, "the topology has no SVM either", is(0), "include/uapi/linux/kfd_sysfs.h: HSA_CAP_SVMAPI_SUPPORTED", |c| Ok(Got::Value((c.node.capability >> 27) & 1))),
         row(C, "without capabilities", EACCES, "kfd_chardev.c:3670", |c| unprivileged(c, |c| c.raw(&requests::CRIU_OP, &mut CriuArgs { op: 99, ..Default::default() }))),
         row(C, "without capabilities, address 0", EACCES, "kfd_chardev.c:3670", |c| unprivileged(c, |c| sys::ioctl(&c.kfd, requests::CRIU_OP.command(), 0))),
         row(C, "unknown operation", EINVAL, "kfd_chardev.c:2927", |c| criu_op(c, 5)),
@@ -104,6 +137,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "RESUME of process 0", ESRCH, "kfd_chardev.c:2831", |c| criu_op(c, criu::OP_RESUME)),
         row(C, "RESUME of a process without KFD", ESRCH, "kfd_chardev.c:2841", |c| op(c, CriuArgs { op: criu::OP_RESUME, pid: 1, ..Default::default() })),
         row(C, "RESUME of this process, which is not restored", EINVAL, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1652", |c| op(c, CriuArgs { op: criu::OP_RESUME, pid: sys::pid(), ..Default::default() })),
+        row(C, "RESUME of another process, which is not restored", EINVAL, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1652", other_resumed),
         row(C, "PROCESS_INFO", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:2862", |c| criu_op(c, criu::OP_PROCESS_INFO)),
         row("SMI_EVENTS", "unknown GPU", EINVAL, "kfd_chardev.c:1735", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs { gpuid: 0xdead, anon_fd: 0 }))),
         row("SMI_EVENTS", "GPU 0", EINVAL, "kfd_chardev.c:1735", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs::default()))),
