@@ -139,7 +139,6 @@ impl Upcalls for Sink {
     }
 
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) {
-        // Told to a debugger upstream; without one nobody hears of it.
         dev_err!(
             gpu.device(),
             "a queue of PASID {} was stopped: error {:#x}, doorbell {:#x}\n",
@@ -147,6 +146,10 @@ impl Upcalls for Sink {
             error.code,
             error.doorbell_id
         );
+        if let Some(process) = process::by_pasid(error.pasid) {
+            // Upstream doesn't notice when the program has its save area elsewhere by now.
+            let _ = process.queue_error(gpu, error);
+        }
     }
 
     fn gpu_hang(&self, gpu: &Gpu) {

@@ -114,6 +114,16 @@ impl<T> IdTable<T> {
     }
 
     /// The numbers in use and their things, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let first = self.first;
+        // CAST: An index of a slot fits, as `insert` sees to.
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(move |(i, slot)| Some((first + i as u32, slot.as_ref()?)))
+    }
+
+    /// The numbers in use and their things, to be changed, in order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let first = self.first;
         // CAST: An index of a slot fits, as `insert` sees to.

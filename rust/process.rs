@@ -41,6 +41,7 @@ use kernel::{
 
 mod device;
 mod dmabuf;
+mod exception;
 mod limit;
 mod memory;
 mod registry;

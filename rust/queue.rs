@@ -51,6 +51,10 @@ pub(crate) struct UserQueue {
     device: usize,
     metadata_size: u64,
     ring: RingParams,
+    /// Number of its doorbell in the process' slice.
+    doorbell: u32,
+    /// Where its waves are saved.
+    save_area: u64,
     buffers: Buffers,
     _count: Count,
 }
@@ -66,6 +70,16 @@ impl UserQueue {
     /// Index of its device in the process.
     pub(crate) fn device(&self) -> usize {
         self.device
+    }
+
+    /// Number of its doorbell in the process' slice: how interrupts name it.
+    pub(crate) fn doorbell(&self) -> u32 {
+        self.doorbell
+    }
+
+    /// Where its waves are saved, in the program's address space.
+    pub(crate) fn save_area(&self) -> u64 {
+        self.save_area
     }
 }
 
@@ -103,6 +117,9 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
             device: index,
             metadata_size: params.metadata_size,
             ring: params.ring,
+            // CAST: Less than the doorbells of a slice.
+            doorbell: (byte / 8) as u32,
+            save_area: params.cwsr,
             buffers,
             _count: Count::new(&QUEUES),
         };

@@ -4,7 +4,7 @@
 //! for.
 
 use crate::uapi::abi::Abi;
-use kernel::{bindings, page::PAGE_SIZE, prelude::*, task::Task};
+use kernel::{bindings, mm::MmWithUser, page::PAGE_SIZE, prelude::*, task::Task};
 
 /// Whether `size` bytes at `address` can be user memory. Says nothing about what is mapped there.
 pub(crate) fn access_ok(address: u64, size: u64) -> bool {
@@ -83,6 +83,45 @@ pub(crate) fn traces(task: &Task) -> bool {
                 (&raw const (*task).parent).read_volatile(),
                 Task::current_raw(),
             )
+    }
+}
+
+/// Runs `f`, in which user addresses are those of another address space. Only for kernel threads,
+/// which have none of their own; anyone else gets EINVAL.
+pub(crate) fn with_mm<R>(mm: &MmWithUser, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    // SAFETY: A task's own flags and address space may be read.
+    let is_thread = unsafe {
+        let task = Task::current_raw();
+        (*task).flags & bindings::PF_KTHREAD != 0 && (*task).mm.is_null()
+    };
+    if !is_thread {
+        return Err(EINVAL);
+    }
+    // SAFETY: A kernel thread without an address space; this one has users until after the call.
+    unsafe { bindings::kthread_use_mm(mm.as_raw()) };
+    let result = f();
+    // SAFETY: Begun above.
+    unsafe { bindings::kthread_unuse_mm(mm.as_raw()) };
+    result
+}
+
+/// Copies from user memory what is there. Never waits: pages that aren't there give EFAULT.
+pub(crate) fn read_present(address: u64, to: &mut [u8]) -> Result {
+    let (to, len) = (to.as_mut_ptr().cast(), to.len());
+    // SAFETY: There is room for `len` bytes; any address may be asked for.
+    match unsafe { bindings::copy_from_user_nofault(to, address as *const c_void, len) } {
+        0 => Ok(()),
+        _ => Err(EFAULT),
+    }
+}
+
+/// Copies to user memory that is there. Never waits: pages that aren't there give EFAULT.
+pub(crate) fn write_present(address: u64, from: &[u8]) -> Result {
+    let (from, len) = (from.as_ptr().cast(), from.len());
+    // SAFETY: There are `len` bytes; any address may be asked for.
+    match unsafe { bindings::copy_to_user_nofault(address as *mut c_void, from, len) } {
+        0 => Ok(()),
+        _ => Err(EFAULT),
     }
 }
 
