@@ -239,10 +239,5 @@ pub(crate) fn process(gpu: &Gpu, who: &Who, start: bool) {
         true => abi::SMI_EVENT_PROCESS_START,
         false => abi::SMI_EVENT_PROCESS_END,
     };
-    tell(
-        gpu,
-        event,
-        who.tgid,
-        fmt!("{:x} {}\n", who.pid, who.name()),
-    );
+    tell(gpu, event, who.tgid, fmt!("{:x} {}\n", who.pid, who.name()));
 }
