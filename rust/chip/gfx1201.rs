@@ -11,10 +11,10 @@ use crate::{
     gpu::nbio,
     hw::regs::{
         gc_12_0_0::{
-            self as gc, CP_INT_CNTL_RING0 as Int, CP_MES_CNTL as Mes, GRBM_GFX_INDEX as Index,
+            self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index,
             SH_MEM_BASES as Bases, SH_MEM_CONFIG as Config,
         },
-        hdp_7_0_0, mmhub_4_1_0, mp_14_0_2, nbif_6_3_1, osssys_7_0_0, Block,
+        hdp_7_0_0, mmhub_4_1_0, mp_14_0_2, nbif_6_3_1, osssys_7_0_0,
     },
     ih, mqd,
     regs::Regs,
@@ -59,7 +59,7 @@ pub(super) static FAMILY: Family = Family {
     // A WGP.
     cus_per_mask: 2,
     eop_buffer_size: 4096,
-    max_queues_per_process: 255,
+    max_queues_per_process: 127,
     compute_vmids: (8, 15),
     // SDMA engine 0 to VPE's doorbell.
     non_cp_doorbells: (0x100, 0x190),
@@ -105,7 +105,7 @@ static CORE: Core = Core {
     mec_fw_version: |_| 0,
 };
 
-/// RLC loads all firmware by itself, and MES runs on two pipes.
+/// RLC loads the firmware of all engines by itself; the scheduler lets them run.
 fn check_firmware(dev: &Device, regs: &Regs) -> Result {
     let boot = regs.read(gc::RLC_RLCS_BOOTLOAD_STATUS);
     if gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE.get(boot) == 0 {
@@ -115,27 +115,6 @@ fn check_firmware(dev: &Device, regs: &Regs) -> Result {
             boot
         );
         return Err(ENODEV);
-    }
-    for xcc in regs.instances(Block::Gc) {
-        let mec = regs.read_at(xcc, gc::CP_MEC_RS64_CNTL);
-        if gc::CP_MEC_RS64_CNTL::MEC_HALT.get(mec) == 1 {
-            dev_err!(
-                dev,
-                "the GPU is cold: the compute firmware is halted (CP_MEC_RS64_CNTL is {:#x}); load it with another driver first\n",
-                mec
-            );
-            return Err(ENODEV);
-        }
-        let mes = regs.read_at(xcc, gc::CP_MES_CNTL);
-        let running = Mes::MES_PIPE0_ACTIVE.get(mes) == 1 && Mes::MES_PIPE1_ACTIVE.get(mes) == 1;
-        if Mes::MES_HALT.get(mes) == 1 || !running {
-            dev_err!(
-                dev,
-                "the GPU is cold: the scheduler's firmware doesn't run on both pipes (CP_MES_CNTL is {:#x}); load it with another driver first\n",
-                mes
-            );
-            return Err(ENODEV);
-        }
     }
     Ok(())
 }

@@ -35,6 +35,7 @@ use kernel::{
 };
 
 mod engine;
+mod microcode;
 mod pipe;
 
 use engine::{tell, Add, Engine};

@@ -8,7 +8,10 @@
 //!
 //! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
 
-use super::pipe::{Failure, Pipe};
+use super::{
+    microcode::Running,
+    pipe::{Failure, Pipe},
+};
 use crate::{
     gpu::Hw,
     hw::{
@@ -102,10 +105,12 @@ pub(super) struct Engine {
     kernel: Mutex<Pipe>,
     /// A failed TLB flush was told; one line is enough.
     told: Atomic<u32>,
+    #[pin]
+    running: Mutex<Option<Running>>,
 }
 
 impl Engine {
-    /// Starts both pipes (`mes_v12_0_kiq_hw_init`); MES itself runs already.
+    /// Starts MES and the rings of both pipes (`mes_v12_0_kiq_hw_init`).
     pub(super) fn start(hw: &Arc<Hw>) -> Result<Arc<Self>> {
         init_vmids(hw);
         let regs = &hw.regs;
@@ -118,6 +123,7 @@ impl Engine {
         regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
             old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
         });
+        let running = Running::start(hw);
         kernel.load()?;
         if let Err(error) = set_resources(hw, &mut kernel, false) {
             kernel.unload();
@@ -131,6 +137,7 @@ impl Engine {
                 scheduler <- new_mutex!(scheduler, "rkfd MES 0"),
                 kernel <- new_mutex!(kernel, "rkfd MES 1"),
                 told: Atomic::new(0),
+                running <- new_mutex!(Some(running), "rkfd MES running"),
             }),
             GFP_KERNEL,
         )?;
@@ -181,7 +188,7 @@ impl Engine {
         .map_err(|failure| tell(&self.hw, "QUERY_SCHEDULER_STATUS", failure))
     }
 
-    /// Takes the rings off. MES itself goes on: nobody here could load it again.
+    /// Takes the rings off and halts MES, whose firmware stays in place.
     pub(super) fn stop(&self) {
         self.hw.set_firmware(None);
         let pipe = self.scheduler.lock();
@@ -202,6 +209,7 @@ impl Engine {
             .regs
             .update_at(0, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
         kernel.unload();
+        *self.running.lock() = None;
     }
 
     /// Hands a queue over (`add_queue_mes`).
@@ -374,8 +382,8 @@ fn set_resources(hw: &Hw, pipe: &mut Pipe, schedules: bool) -> Result {
             SetHwResources::OVERSUBSCRIPTION_TIMER,
             if version < HAS_SDMA_TIMER { 0 } else { 50 },
         )
-        // The basic version.
-        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 1);
+        // "Basic+": a queue that rings while it is unmapped is scheduled again.
+        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 2);
     // Consecutive words: five base addresses of each block.
     let first = [
         (SetHwResources::GC_BASE_0.word(), Block::Gc),
