@@ -211,6 +211,11 @@ impl Bo {
         matches!(self.backing, Backing::Vram(_) | Backing::Gtt { .. })
     }
 
+    /// Whether it is memory of a user program, whose pages can change.
+    pub(crate) fn is_user_memory(&self) -> bool {
+        matches!(self.backing, Backing::User(_))
+    }
+
     /// Kind of memory; `None` for a piece of the device.
     pub(crate) fn placement(&self) -> Option<Placement> {
         match self.backing {

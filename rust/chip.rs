@@ -254,6 +254,11 @@ impl ChipInfo {
         self.cu_count.saturating_mul(self.family.simd_per_cu)
     }
 
+    /// Whether the first MEC has such a hardware queue.
+    pub(crate) fn has_hqd(&self, pipe: u32, queue: u32) -> bool {
+        pipe < self.family.mec_pipes && queue < self.family.mec_queues_per_pipe
+    }
+
     /// Hardware queues that user queues can be on at a time (`get_cp_queues_num`).
     pub(crate) fn cp_queues(&self) -> u32 {
         self.family.mec_pipes * self.family.mec_queues_per_pipe

@@ -280,7 +280,10 @@ impl UserQueue {
         state: &DeviceState,
         cu_mask: Option<KVec<u32>>,
     ) -> Result {
-        if state.has_reset_queue || matches!(self.hw.state(), QueueState::Hung) {
+        if state.has_reset_queue
+            || self.hw.process().has_reset_queue()
+            || matches!(self.hw.state(), QueueState::Hung)
+        {
             return Err(EACCES);
         }
         let change = QueueUpdate {

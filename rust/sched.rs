@@ -21,7 +21,14 @@ use crate::{
     upcall::Pasid,
     vm::{self, Vm},
 };
-use kernel::{fmt, prelude::*, sync::Arc};
+use kernel::{
+    fmt,
+    prelude::*,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        Arc,
+    },
+};
 
 mod cpsch;
 mod hang;
@@ -117,9 +124,28 @@ pub(crate) struct QueueUpdate {
 /// A process on a scheduler.
 pub(crate) struct SchedProcess {
     vm: Arc<Vm>,
+    /// One of its queues had to be reset, or hangs.
+    reset: Atomic<u32>,
 }
 
 impl SchedProcess {
+    fn new(vm: &Arc<Vm>) -> Result<Arc<Self>> {
+        let process = Self {
+            vm: vm.clone(),
+            reset: Atomic::new(0),
+        };
+        Ok(Arc::new(process, GFP_KERNEL)?)
+    }
+
+    fn note_reset(&self) {
+        self.reset.store(1, Relaxed);
+    }
+
+    /// Whether a queue of it had to be reset, or hangs (`has_reset_queue`).
+    pub(crate) fn has_reset_queue(&self) -> bool {
+        self.reset.load(Relaxed) != 0
+    }
+
     /// Its address space.
     pub(crate) fn vm(&self) -> &Arc<Vm> {
         &self.vm
@@ -171,7 +197,7 @@ pub(crate) trait Scheduler: Send + Sync {
     /// # Errors
     ///
     /// EPERM when the device has as many queues as it can have, ENOMEM, ETIME when other queues
-    /// hang, EIO when the scheduler is stuck, ENODEV.
+    /// hang, ETIMEDOUT when MES refuses it or doesn't answer, EIO when the scheduler is stuck, ENODEV.
     fn create(&self, process: &Arc<SchedProcess>, spec: QueueSpec) -> Result<Arc<HwQueue>>;
 
     /// Changes a queue. It is off the hardware while that happens.
@@ -181,7 +207,8 @@ pub(crate) trait Scheduler: Send + Sync {
     ///
     /// # Errors
     ///
-    /// ETIME when the hardware doesn't acknowledge in time: the queue is hung and kept.
+    /// ETIME when the hardware doesn't acknowledge in time: the queue is hung and kept. With MES,
+    /// as upstream, ETIMEDOUT or ENOTRECOVERABLE.
     fn unmap(&self, queue: &Arc<HwQueue>) -> Result<Unscheduled>;
 
     /// Takes the queues of a process off until [`Scheduler::restore`]. Calls are counted.

@@ -11,8 +11,8 @@ use crate::{
     gpu::nbio,
     hw::regs::{
         gc_12_0_0::{
-            self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index,
-            SH_MEM_BASES as Bases, SH_MEM_CONFIG as Config,
+            self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index, SH_MEM_BASES as Bases,
+            SH_MEM_CONFIG as Config,
         },
         hdp_7_0_0, mmhub_4_1_0, mp_14_0_2, nbif_6_3_1, osssys_7_0_0,
     },

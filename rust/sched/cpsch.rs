@@ -233,7 +233,7 @@ impl Scheduler for Cpsch {
     }
 
     fn add_process(&self, vm: &Arc<Vm>, config: ProcessConfig) -> Result<Arc<SchedProcess>> {
-        let process = Arc::new(SchedProcess { vm: vm.clone() }, GFP_KERNEL)?;
+        let process = SchedProcess::new(vm)?;
         let mut state = self.state.lock();
         state.check()?;
         let entry = Entry {

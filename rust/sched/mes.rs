@@ -7,11 +7,11 @@
 //! acknowledgement is the proof that the hardware let go. MES gives VMIDs and hardware queues by
 //! itself, and takes turns if there are more queues than it has.
 //!
-//! If MES refuses to give a queue back even after a reset of it, that queue alone is hung. If MES
-//! doesn't answer at all, the scheduler is stuck: it takes nothing more, and what queues hold is
-//! kept.
+//! If MES refuses to give a queue back, hung queues are reset ([`reset`]). A queue that doesn't let
+//! go even so is hung, alone. If MES doesn't answer at all, the scheduler is stuck: it takes
+//! nothing more, and what queues hold is kept.
 //!
-//! Written from `mes_v12_0.c` and `add_queue_mes`; not run against a device yet.
+//! Sources: `mes_v12_0.c`, `add_queue_mes`.
 //!
 //! Lock order: see [`super`]. The lock is held while waiting for MES, which needs no lock.
 
@@ -22,7 +22,6 @@ use super::{
 };
 use crate::{
     bo::{kernel_mem::KernelBuf, Placement},
-    glue::errno::etime,
     gmc::gart,
     gpu::Hw,
     upcall::Pasid,
@@ -37,8 +36,9 @@ use kernel::{
 mod engine;
 mod microcode;
 mod pipe;
+mod reset;
 
-use engine::{tell, Add, Engine};
+use engine::{tell, Add, Engine, Victim, TYPE_COMPUTE};
 use pipe::Failure;
 
 /// `max_num_of_queues_per_device`.
@@ -137,7 +137,7 @@ impl State {
         match engine.add(&add) {
             Ok(()) => queue.enter(QueueState::Mapped),
             Err(Failure::Lost(error)) => {
-                if error == etime() {
+                if error == ETIMEDOUT {
                     // It may have it or not.
                     queue.enter(QueueState::Hung)?;
                     self.lose(hw);
@@ -151,28 +151,63 @@ impl State {
         }
     }
 
-    /// Takes a queue back that MES has, and notes where it stands then.
+    /// Takes a queue back that MES has, and notes where it stands then: where `next` says, or
+    /// gone if it had to be reset, as other queues that hung may be.
     ///
     /// # Errors
     ///
-    /// ETIME when it hangs, or when MES does.
+    /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does.
     fn remove(&mut self, hw: &Arc<Hw>, queue: &Arc<HwQueue>, next: QueueState) -> Result {
-        let gang = queue.contexts().ok_or(EINVAL)?.gang.gpu_addr();
-        match self.engine()?.remove(queue.doorbell(), gang) {
-            Ok(()) => queue.enter(next),
-            Err(Failure::Lost(error)) => {
-                if error == etime() {
+        let it = victim(queue).ok_or(EINVAL)?;
+        let removed = self.engine()?.remove(&it, &|doorbell| {
+            self.mapped(doorbell).and_then(|queue| victim(queue))
+        });
+        match removed {
+            Ok(reset) => {
+                for doorbell in &reset {
+                    if let Some(other) = self.mapped(*doorbell) {
+                        other.process().note_reset();
+                        other.enter(QueueState::Gone)?;
+                    }
+                }
+                if !reset.is_empty() {
+                    hw.report_hang();
+                }
+                match queue.state() {
+                    QueueState::Gone => Ok(()),
+                    _ => queue.enter(next),
+                }
+            }
+            Err(failure) => {
+                let answers = matches!(
+                    &failure,
+                    Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
+                );
+                let error = tell(hw, "to give a queue back", failure);
+                if error == ENODEV || error == EIO {
+                    return Err(error);
+                }
+                dev_err!(
+                    hw.device(),
+                    "the queue with doorbell {:#x} doesn't let go\n",
+                    it.doorbell
+                );
+                if answers {
+                    queue.process().note_reset();
+                    queue.enter(QueueState::Hung)?;
+                    hw.report_hang();
+                } else {
                     self.lose(hw);
                 }
                 Err(error)
             }
-            Err(failure) => {
-                tell(hw, "to give a queue back after a reset", failure);
-                queue.enter(QueueState::Hung)?;
-                hw.report_hang();
-                Err(etime())
-            }
         }
+    }
+
+    /// The queue that MES has by that doorbell.
+    fn mapped(&self, doorbell: u32) -> Option<&Arc<HwQueue>> {
+        let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+        queues.find(|q| q.state() == QueueState::Mapped && q.doorbell() == doorbell)
     }
 
     /// The queues of a process that pass a test.
@@ -226,6 +261,15 @@ impl State {
     }
 }
 
+/// What MES must be told to take a queue back.
+fn victim(queue: &HwQueue) -> Option<Victim> {
+    Some(Victim {
+        doorbell: queue.doorbell(),
+        gang_context: queue.contexts()?.gang.gpu_addr(),
+        kind: TYPE_COMPUTE,
+    })
+}
+
 impl Mes {
     /// The pages that MES needs for a queue. Takes the VM's lock, so the scheduler's isn't held.
     fn contexts(
@@ -235,6 +279,11 @@ impl Mes {
         wptr: u64,
     ) -> Result<Contexts> {
         let mapped = process.vm().lookup(wptr)?;
+        // MES would go on reading it after its pages went back to the program: upstream can't pin
+        // such memory either (`amdgpu_bo_pin`).
+        if mapped.bo.is_user_memory() {
+            return Err(EPERM);
+        }
         let page = wptr / PAGE * PAGE;
         let offset = mapped
             .bo_offset
@@ -302,7 +351,7 @@ impl Scheduler for Mes {
     }
 
     fn add_process(&self, vm: &Arc<Vm>, config: ProcessConfig) -> Result<Arc<SchedProcess>> {
-        let process = Arc::new(SchedProcess { vm: vm.clone() }, GFP_KERNEL)?;
+        let process = SchedProcess::new(vm)?;
         let context = Arc::new(KernelBuf::new(&self.hw, CONTEXT_BYTES)?, GFP_KERNEL)?;
         let mut state = self.state.lock();
         state.engine()?;
@@ -397,8 +446,12 @@ impl Scheduler for Mes {
         let (trap, evicted) = (entry.config.tba != 0, entry.evicted > 0);
         match queue.state() {
             QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Disabled)?,
-            QueueState::Hung => return Err(etime()),
+            QueueState::Hung => return Err(ETIMEDOUT),
             _ => {}
+        }
+        if queue.state() == QueueState::Gone {
+            // It had to be reset.
+            return Err(EACCES);
         }
         queue.change(update);
         let written = queue.write_mqd(trap, false);
@@ -413,7 +466,7 @@ impl Scheduler for Mes {
         let state = &mut *guard;
         let result = match queue.state() {
             QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Gone),
-            QueueState::Hung => Err(etime()),
+            QueueState::Hung => Err(ETIMEDOUT),
             _ => Ok(()),
         };
         if let Ok(entry) = state.entry(queue.process()) {

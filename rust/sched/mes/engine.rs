@@ -11,6 +11,7 @@
 use super::{
     microcode::Running,
     pipe::{Failure, Pipe},
+    reset::WereReset,
 };
 use crate::{
     gpu::Hw,
@@ -18,8 +19,7 @@ use crate::{
         mes::{
             op,
             v12::{
-                AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue, Reset, Resume, SetHwResources,
-                SetHwResources1, Suspend,
+                AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue, SetHwResources, SetHwResources1,
             },
             FRAME_WORDS, TYPE_SCHEDULER,
         },
@@ -51,7 +51,7 @@ const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 /// Word of the first doorbell that tells of work of a priority: on the kernel's second page.
 const AGGREGATED: u32 = 1024;
 /// Types of queues (`MES_QUEUE_TYPE_*`).
-const TYPE_COMPUTE: u64 = 1;
+pub(super) const TYPE_COMPUTE: u64 = 1;
 const TYPE_SCHEDULER_RING: u64 = 3;
 /// Firmware from which on a frame or field is known.
 const HAS_RESOURCES_1: u32 = 0x4b;
@@ -76,6 +76,8 @@ macro_rules! run {
     };
 }
 
+pub(super) use {frame, run};
+
 /// What a user queue's frame is made of besides the queue.
 pub(super) struct Add {
     pub(super) pasid: Pasid,
@@ -92,6 +94,15 @@ pub(super) struct Add {
     pub(super) tma: u64,
     pub(super) aql: bool,
     pub(super) ring_bytes: u64,
+}
+
+/// A queue to take back.
+pub(super) struct Victim {
+    /// Word on the BAR.
+    pub(super) doorbell: u32,
+    pub(super) gang_context: u64,
+    /// `MES_QUEUE_TYPE_*`.
+    pub(super) kind: u64,
 }
 
 /// MES, running.
@@ -141,12 +152,40 @@ impl Engine {
             }),
             GFP_KERNEL,
         )?;
-        if let Err(error) = engine.start_scheduler() {
+        if let Err(error) = engine
+            .test_registers()
+            .and_then(|()| engine.start_scheduler())
+        {
             engine.stop();
             return Err(error);
         }
         hw.set_firmware(Some(engine.clone()));
         Ok(engine)
+    }
+
+    /// Stores a register and loads it by way of MES: the kernel's pipe works, and reaches the
+    /// registers that it is told of.
+    fn test_registers(&self) -> Result {
+        const PATTERN: u32 = 0xcafe_deca;
+        let regs = &self.hw.regs;
+        let mut pipe = self.kernel.lock();
+        let word = regs.word(gc::SCRATCH_REG0, 0).ok_or(ENODEV)?;
+        write_register(&mut pipe, word, PATTERN)
+            .map_err(|failure| tell(&self.hw, "WRITE_REG", failure))?;
+        let stored = regs.read(gc::SCRATCH_REG0);
+        let loaded = read_register(&mut pipe, word)
+            .map_err(|failure| tell(&self.hw, "READ_REG", failure))?;
+        if (stored, loaded) == (PATTERN, PATTERN) {
+            return Ok(());
+        }
+        dev_err!(
+            self.hw.device(),
+            "the scheduler (MES) stored {:#x} and loads {:#x} instead of {:#x}\n",
+            stored,
+            loaded,
+            PATTERN
+        );
+        Err(EIO)
     }
 
     /// `mes_v12_0_hw_init`.
@@ -251,36 +290,48 @@ impl Engine {
         run!(self.scheduler.lock(), AddQueue, frame)
     }
 
-    /// Takes a queue back (`remove_queue_mes`). If MES refuses, the queue is reset while all
-    /// others stand still, and taken back then.
-    pub(super) fn remove(&self, doorbell: u32, gang: u64) -> Result<(), Failure> {
-        let remove = frame!(RemoveQueue, REMOVE_QUEUE)
-            .with(RemoveQueue::DOORBELL_OFFSET, doorbell.into())
-            .with(RemoveQueue::GANG_CONTEXT_ADDR, gang);
+    /// Takes a queue back (`remove_queue_mes`). Returns which queues had to be reset for that;
+    /// `find` tells of other queues by their doorbell.
+    pub(super) fn remove(
+        &self,
+        victim: &Victim,
+        find: &dyn Fn(u32) -> Option<Victim>,
+    ) -> Result<WereReset, Failure> {
         let mut pipe = self.scheduler.lock();
-        let failure = match run!(pipe, RemoveQueue, remove) {
-            Err(failure @ Failure::Refused(_)) => failure,
-            other => return other,
-        };
-        tell(&self.hw, "REMOVE_QUEUE", failure);
-        let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, 1);
-        let reset = frame!(Reset, RESET)
-            .with(Reset::QUEUE_TYPE, TYPE_COMPUTE)
-            .with(Reset::RESET_QUEUE_ONLY, 1)
-            .with(Reset::DOORBELL_OFFSET, doorbell.into());
-        let after = remove.with(
-            RemoveQueue::REMOVE_QUEUE_AFTER_RESET,
-            u64::from(self.version >= HAS_REMOVE_AFTER_RESET),
-        );
-        let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
-        run!(pipe, Suspend, suspend)?;
-        let result = match run!(pipe, Reset, reset) {
-            Ok(()) => run!(pipe, RemoveQueue, after),
-            failed => failed,
-        };
-        // The others go on, whatever became of this one.
-        run!(pipe, Resume, resume)?;
-        result
+        match self.take(&mut pipe, victim, false) {
+            Ok(()) => Ok(KVec::new()),
+            Err(failure @ Failure::Refused(_)) => {
+                tell(&self.hw, "REMOVE_QUEUE", failure);
+                self.recover(&mut pipe, victim, find)
+            }
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// REMOVE_QUEUE. `after_reset`: MES shall only forget a queue that was reset.
+    pub(super) fn take(
+        &self,
+        pipe: &mut Pipe,
+        victim: &Victim,
+        after_reset: bool,
+    ) -> Result<(), Failure> {
+        let remove = frame!(RemoveQueue, REMOVE_QUEUE)
+            .with(RemoveQueue::DOORBELL_OFFSET, victim.doorbell.into())
+            .with(RemoveQueue::GANG_CONTEXT_ADDR, victim.gang_context)
+            .with(RemoveQueue::QUEUE_TYPE, victim.kind)
+            .with(
+                RemoveQueue::REMOVE_QUEUE_AFTER_RESET,
+                u64::from(after_reset && self.version >= HAS_REMOVE_AFTER_RESET),
+            );
+        run!(pipe, RemoveQueue, remove)
+    }
+
+    pub(super) fn hw(&self) -> &Arc<Hw> {
+        &self.hw
+    }
+
+    pub(super) fn version(&self) -> u32 {
+        self.version
     }
 }
 
@@ -330,6 +381,27 @@ impl Firmware for Engine {
     }
 }
 
+/// MISC with WRITE_REG (`amdgpu_mes_wreg`); registers are words of BAR 5.
+fn write_register(pipe: &mut Pipe, word: u32, value: u32) -> Result<(), Failure> {
+    const WRITE_REG: u64 = 0;
+    let frame = frame!(Misc, MISC)
+        .with(Misc::OPCODE, WRITE_REG)
+        .with(Misc::WRITE_REG_REG_OFFSET, word.into())
+        .with(Misc::WRITE_REG_REG_VALUE, value.into());
+    run!(pipe, Misc, frame)
+}
+
+/// MISC with READ_REG (`amdgpu_mes_rreg`).
+fn read_register(pipe: &mut Pipe, word: u32) -> Result<u32, Failure> {
+    const READ_REG: u64 = 3;
+    let frame = frame!(Misc, MISC)
+        .with(Misc::OPCODE, READ_REG)
+        .with(Misc::READ_REG_REG_OFFSET, word.into())
+        .with(Misc::READ_REG_BUFFER_ADDR, pipe.register_addr());
+    run!(pipe, Misc, frame)?;
+    Ok(pipe.register()?)
+}
+
 /// Tells what failed, and as which error.
 pub(super) fn tell(hw: &Hw, what: &str, failure: Failure) -> Error {
     if let Failure::Refused(refusal) = &failure {
@@ -357,6 +429,12 @@ fn init_vmids(hw: &Hw) {
         });
     }
     regs.write(gc::GRBM_GFX_CNTL, 0);
+}
+
+/// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
+/// kernel compute queues.
+pub(super) fn managed_queues(hw: &Hw) -> u32 {
+    hw.chip.cp_queues()
 }
 
 /// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and

@@ -9,9 +9,9 @@
 //!
 //! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
 
+use super::reset::NO_DOORBELL;
 use crate::{
     bo::{kernel_mem::KernelBuf, vram::VramRange},
-    glue::errno::etime,
     gpu::Hw,
     hw::{
         mes::{self, v12::QueryStatus, FRAME_WORDS},
@@ -48,6 +48,11 @@ mod place {
     /// What MES keeps for itself.
     pub(super) const CONTEXT: usize = 64;
     pub(super) const QUERY_FENCE: usize = 128;
+    /// Where MES stores a register for us.
+    pub(super) const REGISTER: usize = 144;
+    /// Where it lists hung queues.
+    pub(super) const HUNG: usize = 256;
+    pub(super) const HUNG_WORDS: usize = 256;
     /// On pages of their own.
     pub(super) const RING: usize = 1024;
     pub(super) const MQD: usize = 2048;
@@ -59,7 +64,7 @@ mod place {
 pub(super) enum Failure {
     /// MES refused it, and goes on.
     Refused(Refusal),
-    /// ETIME when MES doesn't answer, EIO when it didn't before, ENODEV.
+    /// ETIMEDOUT when MES doesn't answer, EIO when it didn't before, ENODEV.
     Lost(Error),
 }
 
@@ -72,7 +77,8 @@ impl From<Error> for Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(_) => EIO,
+            // As upstream, which doesn't tell this from no answer.
+            Failure::Refused(_) => ETIMEDOUT,
             Failure::Lost(error) => error,
         }
     }
@@ -177,6 +183,33 @@ impl Pipe {
         self.addr(place::QUERY_FENCE)
     }
 
+    /// Where a register is stored for us, and what was.
+    pub(super) fn register_addr(&self) -> u64 {
+        self.addr(place::REGISTER)
+    }
+
+    pub(super) fn register(&self) -> Result<u32> {
+        self.mem.read(place::REGISTER)
+    }
+
+    /// The list of hung queues.
+    pub(super) fn hung_addr(&self) -> u64 {
+        self.addr(place::HUNG)
+    }
+
+    /// Empties the first words of the list.
+    pub(super) fn clear_hung(&self, words: usize) -> Result {
+        if words > place::HUNG_WORDS {
+            return Err(EINVAL);
+        }
+        (0..words).try_for_each(|word| self.mem.write(place::HUNG + word, NO_DOORBELL))
+    }
+
+    /// A word of the list.
+    pub(super) fn hung(&self, word: usize) -> Result<u32> {
+        self.mem.read(place::HUNG + word)
+    }
+
     pub(super) fn cleaner_addr(&self) -> u64 {
         self.hw.layout.vram_addr(self.cleaner.start())
     }
@@ -254,7 +287,7 @@ impl Pipe {
                     "pipe {} of the scheduler (MES) doesn't answer; it is stuck\n",
                     self.slot.pipe
                 );
-                return Err(etime());
+                return Err(ETIMEDOUT);
             }
             fsleep(Delta::from_micros(pause));
             pause = (pause * 2).min(1000);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Taking back a queue that MES refuses to take off: find out which queues hang, reset those, and
+//! let all others go on.
+//!
+//! All gangs are suspended first. If that works nothing hangs, and the queue is taken off while it
+//! stands still. If not, MES names the hung queues by doorbell and place; each is reset by its
+//! registers, and MES told to forget it.
+//!
+//! Sources: `amdgpu_gfx_reset_mes_compute`, `amdgpu_mes_detect_and_reset_hung_queues`,
+//! `mes_v12_0_reset_queue_mmio`.
+
+use super::{
+    engine::{frame, run, tell, Engine, Victim},
+    pipe::{Failure, Pipe},
+};
+use crate::{
+    glue::errno::etime,
+    gpu::Hw,
+    hw::{
+        mes::{
+            op,
+            v12::{Reset, Resume, Suspend},
+            FRAME_WORDS, TYPE_SCHEDULER,
+        },
+        regs::{
+            gc_12_0_0::{self as gc, CP_HQD_ACTIVE, RLC_SAFE_MODE as Safe},
+            Bits,
+        },
+    },
+    ring::{select, Slot},
+};
+use kernel::{prelude::*, time::Delta};
+
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const TIMEOUT: Delta = Delta::from_millis(100);
+/// Firmware from which on Linux trusts the detection (`amdgpu_mes_queue_reset_by_mes_supported`).
+const HAS_DETECTION: u32 = 0x8d;
+/// What the list of hung queues has where there is none.
+pub(super) const NO_DOORBELL: u32 = u32::MAX;
+
+/// Where a hung queue sits (`struct amdgpu_mes_hung_queue_hqd_info`).
+mod place {
+    use super::Bits;
+    pub(super) const TYPE: Bits = Bits { hi: 2, lo: 0 };
+    pub(super) const PIPE: Bits = Bits { hi: 6, lo: 3 };
+    pub(super) const QUEUE: Bits = Bits { hi: 14, lo: 7 };
+}
+
+/// The doorbells of queues that were reset.
+pub(super) type WereReset = KVec<u32>;
+
+impl Engine {
+    /// Takes back a queue whose REMOVE_QUEUE failed; `find` tells of another queue by its doorbell.
+    /// Returns which queues were reset, which may be others than this one, or none.
+    ///
+    /// # Errors
+    ///
+    /// ENOTRECOVERABLE when the firmware is too old to tell which queues hang.
+    pub(super) fn recover(
+        &self,
+        pipe: &mut Pipe,
+        victim: &Victim,
+        find: &dyn Fn(u32) -> Option<Victim>,
+    ) -> Result<WereReset, Failure> {
+        if self.version() < HAS_DETECTION {
+            return Err(Failure::Lost(ENOTRECOVERABLE));
+        }
+        let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, 1);
+        let result = match run!(pipe, Suspend, suspend) {
+            Ok(()) => self.take(pipe, victim, false).map(|()| KVec::new()),
+            Err(Failure::Refused(_)) => self.reset_hung(pipe, victim, find),
+            Err(lost) => return Err(lost),
+        };
+        // The others go on, whatever became of this one.
+        let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
+        if let Err(failure) = run!(pipe, Resume, resume) {
+            tell(self.hw(), "RESUME", failure);
+        }
+        result
+    }
+
+    fn reset_hung(
+        &self,
+        pipe: &mut Pipe,
+        victim: &Victim,
+        find: &dyn Fn(u32) -> Option<Victim>,
+    ) -> Result<WereReset, Failure> {
+        let hung = self.detect(pipe, victim)?;
+        let mut done = KVec::with_capacity(hung.len(), GFP_KERNEL).map_err(Error::from)?;
+        for (doorbell, info) in hung {
+            // Only queues of this driver; the kernel has none.
+            let Some(queue) = find(doorbell) else {
+                continue;
+            };
+            let slot = Slot {
+                me: 1,
+                pipe: place::PIPE.get(info),
+                queue: place::QUEUE.get(info),
+            };
+            dev_err!(
+                self.hw().device(),
+                "the queue with doorbell {:#x} hangs on pipe {} queue {}; resetting it\n",
+                doorbell,
+                slot.pipe,
+                slot.queue
+            );
+            let compute = place::TYPE.get(info) == super::engine::TYPE_COMPUTE as u32;
+            if !compute || !self.hw().chip.has_hqd(slot.pipe, slot.queue) {
+                return Err(Failure::Lost(EINVAL));
+            }
+            reset_by_registers(self.hw(), slot)?;
+            self.take(pipe, &queue, true)?;
+            done.push(doorbell, GFP_KERNEL).map_err(Error::from)?;
+        }
+        if done.is_empty() {
+            self.take(pipe, victim, false)?;
+        }
+        Ok(done)
+    }
+
+    /// Doorbells and places of the queues that don't stop.
+    fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(u32, u32)>, Failure> {
+        // As many as MES manages: those of the masks of SET_HW_RSRC.
+        let length = super::engine::managed_queues(self.hw()) as usize;
+        pipe.clear_hung(2 * length)?;
+        let detect = frame!(Reset, RESET)
+            .with(Reset::QUEUE_TYPE, victim.kind)
+            .with(Reset::HANG_DETECT_ONLY, 1)
+            .with(Reset::DOORBELL_OFFSET_ADDR, pipe.hung_addr());
+        run!(pipe, Reset, detect)?;
+        let mut hung = KVec::new();
+        for index in 0..length {
+            let doorbell = pipe.hung(index)?;
+            if doorbell != NO_DOORBELL {
+                let info = pipe.hung(length + index)?;
+                hung.push((doorbell, info), GFP_KERNEL)
+                    .map_err(Error::from)?;
+            }
+        }
+        Ok(hung)
+    }
+}
+
+/// Ends a compute queue without its consent; its waves are lost.
+///
+/// # Errors
+///
+/// ETIME when it stays active, ENODEV.
+fn reset_by_registers(hw: &Hw, slot: Slot) -> Result {
+    /// Drop the waves.
+    const RESET: u32 = 2;
+    safe_mode(hw, true)?;
+    let result = select(hw, 0, slot, |regs| {
+        regs.write(gc::CP_HQD_DEQUEUE_REQUEST, RESET);
+        regs.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
+        regs.wait_at(0, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
+            CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+        })
+    });
+    safe_mode(hw, false)?;
+    result.map(|_| ())
+}
+
+/// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`).
+fn safe_mode(hw: &Hw, on: bool) -> Result {
+    let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
+    hw.regs.write(gc::RLC_SAFE_MODE, request);
+    if !on {
+        return Ok(());
+    }
+    hw.regs
+        .wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, |value| {
+            Safe::CMD.get(value) == 0
+        })
+        .map(|_| ())
+        // Linux goes on without an answer, too.
+        .or_else(|error| if error == etime() { Ok(()) } else { Err(error) })
+}
