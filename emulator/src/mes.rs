@@ -4,33 +4,39 @@
 //!
 //! ```text
 //! registers ---> ring of pipe 1 (kernel) --ADD_QUEUE, map_legacy_kq--> ring of pipe 0 (scheduler)
-//! doorbells ---> frames of both ---> control: resources, queues, registers, TLBs
-//!                                      |
-//!                completion fence <----+ in the order of the frames
+//! doorbells ---> frames of both ---> control: resources, registers, TLBs
+//!                        |             |
+//!                        |             +--> queues, gangs ---> compute micro engine (crate::cp)
+//! completion fence <-----+ in the order of the frames
 //! ```
 //!
 //! Written from the firmware's side: Linux's definition of its interface and what its driver says
 //! of it (`include/mes_v12_api_def.h`, `amdgpu/mes_v12_0.c`, `amdgpu/amdgpu_mes.c`).
 //!
 //! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
-//! thread ([`firmware`]) owns the rings: it looks at doorbells, more and more seldom while nothing
-//! happens, and carries out frames.
-//!
-//! User queues do not run yet: ADD_QUEUE of one fails.
+//! thread ([`firmware`]) owns the rings and all queues: it looks at doorbells, more and more seldom
+//! while nothing happens, carries out frames, takes AQL packets and completes them. *Workers* run
+//! workgroups ([`crate::cp`]).
 
 mod control;
 mod firmware;
 pub mod frame;
+mod gangs;
+mod queues;
 pub mod regs;
 pub mod ring;
 pub mod slot;
 
+use crate::cp::hqd::Image;
+use crate::cp::mec::{Registers, Vmid, NOT_RUNG};
+use crate::cp::slot::Slot;
 use crate::cp::Wake;
 use crate::device::{IpBlock, Refused, Soc};
 use crate::inject::Fault;
-use firmware::{Firmware, NOT_RUNG};
+use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
+use slot::Bank;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -40,7 +46,7 @@ use std::time::Duration;
 pub(crate) struct Shared {
     soc: Arc<Soc>,
     regs: Mutex<Regs>,
-    wake: Wake,
+    wake: Arc<Wake>,
     stop: AtomicBool,
     reset: Mutex<Reset>,
     reset_done: Condvar,
@@ -68,6 +74,39 @@ impl Shared {
     }
 }
 
+impl Registers for Shared {
+    fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        change(self.regs().image_mut(Bank::Compute(slot)));
+    }
+
+    fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        let (mut regs, bank) = (self.regs(), Bank::Compute(slot));
+        if regs.is_active(bank) && !regs.orders.contains(&Order::Drop(bank)) {
+            change(regs.image_mut(bank));
+        }
+    }
+
+    fn is_halted(&self, _: Slot) -> bool {
+        self.regs().is_halted()
+    }
+
+    fn doorbells_on(&self) -> bool {
+        true
+    }
+
+    fn int_cntl(&self, slot: Slot) -> u32 {
+        self.regs().int_cntl(slot.pipe())
+    }
+
+    fn vmid(&self, vmid: u8) -> Vmid {
+        self.regs().vmid(vmid)
+    }
+
+    fn set_vmid(&self, vmid: u8, bank: Vmid) {
+        self.regs().set_vmid(vmid, bank);
+    }
+}
+
 fn start_up(soc: &Soc) -> Regs {
     Regs::new(soc.chip, !soc.faults.has(Fault::Cold))
 }
@@ -84,7 +123,7 @@ impl Mes {
         let shared = Arc::new(Shared {
             regs: Mutex::new(start_up(&soc)),
             soc,
-            wake: Wake::default(),
+            wake: Arc::default(),
             stop: AtomicBool::new(false),
             reset: Mutex::default(),
             reset_done: Condvar::new(),

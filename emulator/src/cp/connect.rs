@@ -116,6 +116,7 @@ impl Mec {
             since: Instant::now(),
             began: 0,
             quantum: Duration::ZERO,
+            level: 0,
         };
         h.began = h.q.rptr;
         if wptr.is_some() {
@@ -230,7 +231,9 @@ impl Mec {
         let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
-        self.soc.doorbells.store(h.q.doorbell, 0);
+        if !self.turns.listens(h.q.mqd) {
+            self.soc.doorbells.store(h.q.doorbell, 0);
+        }
         if save {
             self.regs.leave(slot, &mut |image| {
                 h.q.save_pointers(image);

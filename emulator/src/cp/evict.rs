@@ -8,14 +8,15 @@
 //! An HQD is taken from a queue that has nothing to do, or else from the one that has it longest,
 //! once its quantum is over; a VMID in the same way, with all queues of its process. A queue whose
 //! waves can't be saved leaves when they end; if they never do, it stays with all that it has, and
-//! another one is asked. Static queues stay.
+//! another one is asked. Static queues stay, and so do busy ones of a higher level than who waits;
+//! those of a lower one leave before their quantum is over.
 //!
 //! Scale: a quantum's millisecond is one of the host's. The emulated units are slow, so a quantum
 //! is over only when its queue also had a worker's turn ([`super::dispatch::TURN`] instructions):
 //! everybody gets on, however short the quantum.
 
 use super::hqd::{Image, Role};
-use super::mec::{Mec, Stop};
+use super::mec::{Hqd, Mec, Stop};
 use super::slot::Slot;
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ impl Mec {
     }
 
     /// Takes an HQD from a queue that is idle or had its time, if none is about to be free.
-    pub fn want_slot(&mut self, now: Instant, coming: &mut Coming) {
+    pub fn want_slot(&mut self, now: Instant, level: u8, coming: &mut Coming) {
         if coming.slots > 0 {
             coming.slots -= 1;
             return;
@@ -46,8 +47,8 @@ impl Mec {
         let users = self.hqds.iter().flatten().filter(|h| h.role == Role::User);
         let victim = users
             .filter(|h| !h.is_static && h.stop.is_none() && self.turns.knows(h.q.mqd))
-            .filter(|h| !h.is_busy() || now >= h.since + h.quantum && h.aql.had_turn())
-            .min_by_key(|h| (h.is_busy(), h.since));
+            .filter(|h| !h.is_busy() || yields(h, level, now >= h.since + h.quantum))
+            .min_by_key(|h| (h.is_busy(), h.level, h.since));
         let Some((slot, busy, worked)) = victim.map(|h| (h.slot, h.is_busy(), h.has_worked()))
         else {
             return;
@@ -59,7 +60,7 @@ impl Mec {
     }
 
     /// Takes the VMID of a process that is idle or had its time, if none is about to be free.
-    pub fn want_vmid(&mut self, now: Instant, coming: &mut Coming) {
+    pub fn want_vmid(&mut self, now: Instant, level: u8, coming: &mut Coming) {
         if coming.vmids > 0 {
             coming.vmids -= 1;
             return;
@@ -78,7 +79,7 @@ impl Mec {
             .filter(|(_, p)| {
                 let mut all = queues_of(p.owner.vmid);
                 let over = now >= p.since + p.quantum;
-                all.all(|h| !h.is_busy() || over && h.aql.had_turn())
+                all.all(|h| !h.is_busy() || yields(h, level, over))
             })
             .min_by_key(|(_, p)| (busy(p.owner.vmid), p.since));
         let Some((at, vmid)) = victim.map(|(at, p)| (at, p.owner.vmid)) else {
@@ -102,6 +103,11 @@ impl Mec {
             }
         }
     }
+}
+
+/// Whether a busy queue leaves for one of a level; `over`: its quantum is.
+fn yields(h: &Hqd, level: u8, over: bool) -> bool {
+    h.level < level || h.level == level && over && h.aql.had_turn()
 }
 
 /// The time that CP_HQD_QUANTUM gives a queue: with scale 1 in milliseconds, with 0 (which Linux

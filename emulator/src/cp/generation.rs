@@ -54,6 +54,9 @@ pub struct Format {
     pub clear: &'static [(Bits, &'static str)],
     /// Bits of CP_HQD_PQ_CONTROL that an AQL queue must have.
     pub aql: &'static [(Bits, &'static str)],
+    /// CP_HQD_PQ_CONTROL.NO_UPDATE_RPTR keeps an AQL queue's read index unreported: so several dies
+    /// share a queue. Elsewhere it is set on every AQL queue, whose packet processor reports it.
+    pub mutes_aql: bool,
     /// What else a whole MQD must hold.
     pub check: fn(&Image, &Queue) -> Result<(), String>,
 }

@@ -208,6 +208,7 @@ impl Queue {
         if cwsr {
             Self::check_save_area(image)?;
         }
+        let muted = pq::NO_UPDATE_RPTR.get(control) == 1 && (!aql || format.mutes_aql);
         // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
         let (wptr, rptr) = (get(Mqd::CP_HQD_PQ_WPTR), get(Mqd::CP_HQD_PQ_RPTR));
         let behind = wptr.wrapping_sub(rptr) & (size - 1);
@@ -227,7 +228,7 @@ impl Queue {
             rptr: wptr - behind,
             wptr,
             report,
-            reports: pq::NO_UPDATE_RPTR.get(control) == 0 && report != 0,
+            reports: !muted && report != 0,
             poll: get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
             doorbell,
             aql,

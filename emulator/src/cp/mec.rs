@@ -96,6 +96,8 @@ pub(crate) struct Hqd {
     pub began: u64,
     /// How long it may stay when others wait.
     pub quantum: Duration,
+    /// Its scheduling level.
+    pub level: u8,
 }
 
 impl Hqd {

@@ -15,6 +15,8 @@ pub(crate) struct Listed {
     pub page_table_base: u64,
     /// How long it may keep a VMID when others wait.
     pub quantum: Duration,
+    /// VM_CONTEXT_CNTL of its VMID in the graphics hub, where the scheduler sets it.
+    pub control: Option<u32>,
     /// The bank of its VMID, where the scheduler sets it.
     pub bank: Option<Vmid>,
 }
@@ -42,6 +44,12 @@ impl Mec {
             self.violation(format_args!("more than 255 processes have waves saved"));
             return None;
         };
+        if let Some(control) = p.control {
+            let mut hub = self.soc.memory.hub(Hub::Gfx).registers();
+            if let Some(place) = hub.cntl.get_mut(usize::from(vmid)) {
+                *place = control;
+            }
+        }
         for hub in [Hub::Gfx, Hub::Mm] {
             self.soc.memory.hub(hub).bind(vmid, base);
         }

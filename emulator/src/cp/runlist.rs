@@ -243,6 +243,7 @@ impl Firmware {
             pasid: process.get(P::PASID) as u16,
             page_table_base: process.get(P::PAGE_TABLE_BASE),
             quantum: QUANTUM_UNIT * process.get(P::PROCESS_QUANTUM) as u32,
+            control: None,
             bank: Some(Vmid {
                 sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
                 sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,
@@ -261,5 +262,7 @@ pub(super) fn queue_map(p: &MapQueues) -> QueueMap {
         doorbell: p.get(MapQueues::DOORBELL_OFFSET) as u32,
         wptr: Pointer::Process(p.get(MapQueues::WPTR_ADDR)),
         is_static: p.get(MapQueues::QUEUE_TYPE) == TYPE_STATIC,
+        level: 0,
+        quantum: None,
     }
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Taking turns: a run list may name more queues than there are HQDs, or more processes than
-//! VMIDs, if it is chained to itself.
+//! Taking turns: there may be more queues than HQDs, or more processes than VMIDs, if a run list is
+//! chained to itself, and always with MES.
 //!
 //! Source: Linux, `amdkfd/kfd_packet_manager.c` (`pm_calc_rlib_size`, `pm_create_runlist_ib`:
-//! "Runlist is getting oversubscribed" chains it).
+//! "Runlist is getting oversubscribed" chains it), `amdgpu/mes_v12_0.c`
+//! (`mes_v12_0_set_hw_resources`: what unmapped doorbells do).
 //!
-//! Queues that have no HQD stand in line. Who is next is connected as by a new list: its MQD is
-//! read anew, and what was rung meanwhile is in its write pointer's memory. Who finds no room has
-//! some made ([`super::evict`]); who was taken off, saved as by an unmap, goes to the end of the
-//! line. A queue that did nothing while it was connected rests before it is connected again, longer
-//! each time up to [`REST`].1: that bounds what an idle list costs, and how late work is noticed.
+//! Queues that have no HQD stand in line, the highest level first. Who is next is connected as by a
+//! new list: its MQD is read anew, and what was rung meanwhile is in its write pointer's memory. Who
+//! finds no room has some made ([`super::evict`]); who was taken off, saved as by an unmap, goes to
+//! the end of the line. A queue that did nothing while it was connected waits until its doorbell
+//! changes, where the scheduler hears of that. Otherwise it rests before it is connected again,
+//! longer each time up to [`REST`].1: that bounds what an idle list costs, and how late work is
+//! noticed.
 
 use super::connect::BadQueue;
 use super::dispatch::Go;
@@ -33,7 +36,6 @@ pub(crate) enum Pointer {
     /// In its process's address space; the MQD names the same address.
     Process(u64),
     /// In VMID 0.
-    #[allow(dead_code)] // For MES.
     Gart(u64),
 }
 
@@ -47,7 +49,12 @@ pub(crate) struct QueueMap {
     pub wptr: Pointer,
     /// An unmap by SELECT_ALL_NON_STATIC leaves it.
     pub is_static: bool,
+    /// Whose waiting makes whom leave: a higher level's does without regard to the quantum.
+    pub level: u8,
+    /// How long it may keep its HQD when others wait; otherwise the MQD says.
+    pub quantum: Option<Duration>,
 }
+
 /// A queue that the scheduler runs, and its process.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
@@ -57,9 +64,13 @@ pub(crate) struct Entry {
     seen: bool,
     /// It was unmapped by the driver, or is wrong: its turn does not come again.
     gone: bool,
+    /// It may not be connected for now.
+    held: bool,
     rest: Duration,
     /// When it may be connected.
     ready: Instant,
+    /// It may be connected when its doorbell is not this any more.
+    bell: Option<u64>,
 }
 
 impl Entry {
@@ -70,13 +81,29 @@ impl Entry {
             queue,
             seen: false,
             gone: false,
+            held: false,
             rest: Duration::ZERO,
             ready: Instant::now(),
+            bell: None,
         }
     }
 
     pub fn pasid(&self) -> u16 {
         self.process.pasid
+    }
+
+    /// Keeps it off HQDs, or no longer.
+    pub fn hold(&mut self, on: bool) {
+        self.held = on;
+        if !on {
+            self.wake();
+        }
+    }
+
+    /// There may be work for it.
+    pub fn wake(&mut self) {
+        self.ready = Instant::now();
+        self.bell = None;
     }
 }
 
@@ -90,6 +117,8 @@ pub(crate) struct Turns {
     pub concurrent: usize,
     /// There may be more than fit: they take turns.
     shared: bool,
+    /// The scheduler hears doorbells of queues that have no HQD.
+    pub hears: bool,
 }
 
 /// What becomes of a queue that is to be connected.
@@ -110,7 +139,43 @@ impl Turns {
             entries,
             concurrent,
             shared,
+            hears: false,
         }
+    }
+
+    /// One more queue.
+    pub fn add(&mut self, entry: Entry) {
+        let free = self.entries.iter().position(|e| e.gone);
+        let free = free.filter(|n| !self.line.contains(n));
+        let n = free.unwrap_or(self.entries.len());
+        match self.entries.get_mut(n) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        self.line.push_back(n);
+    }
+
+    /// Changes the queues that a scheduler chooses.
+    pub fn change(&mut self, chosen: impl Fn(&Entry) -> bool, change: impl Fn(&mut Entry)) {
+        let entries = self.entries.iter_mut().filter(|e| !e.gone);
+        entries.filter(|e| chosen(e)).for_each(change);
+    }
+
+    /// Whether queues stand in line.
+    pub fn waits(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// Whether a queue is kept off HQDs.
+    pub fn is_held(&self, mqd: u64) -> bool {
+        let held = |e: &Entry| !e.gone && e.held && e.queue.mqd == mqd;
+        self.entries.iter().any(held)
+    }
+
+    /// Whether a queue waits for its doorbell, which must not be changed then.
+    pub fn listens(&self, mqd: u64) -> bool {
+        let listening = |e: &Entry| !e.gone && e.bell.is_some() && e.queue.mqd == mqd;
+        self.entries.iter().any(listening)
     }
 
     /// Whether queues take turns.
@@ -134,6 +199,9 @@ impl Mec {
     /// Connects waiting queues as far as there is room; whether one of them has something to do.
     pub fn fill(&mut self) -> bool {
         let (now, line) = (Instant::now(), std::mem::take(&mut self.turns.line));
+        let mut line = Vec::from(line);
+        let level = |n: &usize| self.turns.entries.get(*n).map(|e| e.queue.level);
+        line.sort_by_key(|n| std::cmp::Reverse(level(n)));
         let mut coming = self.coming();
         let mut kept = VecDeque::with_capacity(line.len());
         let mut worked = false;
@@ -141,17 +209,16 @@ impl Mec {
             let Some(entry) = self.turns.entries.get(n).filter(|e| !e.gone).copied() else {
                 continue;
             };
-            if now < entry.ready {
+            let rung = |bell| self.soc.doorbells.load(entry.queue.doorbell) != bell;
+            if entry.held || now < entry.ready || !entry.bell.is_none_or(rung) {
                 kept.push_back(n);
                 continue;
             }
             match self.place(&entry, now, &mut coming) {
                 Placed::At(slot) => {
-                    self.turns
-                        .entries
-                        .get_mut(n)
-                        .into_iter()
-                        .for_each(|e| e.seen = true);
+                    if let Some(e) = self.turns.entries.get_mut(n) {
+                        (e.seen, e.bell) = (true, None);
+                    }
                     let busy = self.hqd(slot).is_some_and(|h| h.is_busy());
                     if busy && self.turns.shared {
                         self.trace_switch(slot, "in", "turn");
@@ -194,7 +261,7 @@ impl Mec {
                 let many = self.processes.len() >= self.turns.concurrent;
                 if many || self.vmids.free() == 0 {
                     if self.turns.shared {
-                        self.want_vmid(now, coming);
+                        self.want_vmid(now, entry.queue.level, coming);
                     }
                     return Placed::NoRoom(match many {
                         true => "more processes than run at a time",
@@ -206,7 +273,7 @@ impl Mec {
         };
         let Some(slot) = self.free_slot() else {
             if self.turns.shared {
-                self.want_slot(now, coming);
+                self.want_slot(now, entry.queue.level, coming);
             }
             return Placed::NoRoom("no HQD is free");
         };
@@ -222,7 +289,8 @@ impl Mec {
         }
         let all = entry.process.quantum;
         if let Some(h) = self.hqd(slot) {
-            h.quantum = super::evict::quantum(&h.image, all);
+            let own = entry.queue.quantum;
+            h.quantum = own.unwrap_or_else(|| super::evict::quantum(&h.image, all));
         }
         Placed::At(slot)
     }
@@ -242,7 +310,7 @@ impl Mec {
         };
         self.connect(slot, Role::User, queue, image, owner, Some(wptr));
         if let Some(h) = self.hqd(slot) {
-            h.is_static = map.is_static;
+            (h.is_static, h.level) = (map.is_static, map.level);
         }
         Ok(())
     }
@@ -279,11 +347,12 @@ impl Mec {
             entry.gone = true;
             return;
         }
-        entry.rest = match h.has_worked() || h.is_busy() {
+        entry.rest = match h.has_worked() || h.is_busy() || turns.hears {
             true => Duration::ZERO,
             false => (entry.rest * 2).clamp(REST.0, REST.1),
         };
         entry.ready = Instant::now() + entry.rest;
+        entry.bell = (turns.hears && !h.is_busy()).then_some(h.rung);
         turns.line.push_back(n);
     }
 

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the frames do: resources, rings of the kernel, register access, TLBs.
+//! What the frames do: resources, rings of the kernel, register access, TLBs; user queues are in
+//! [`super::queues`] and [`super::gangs`].
 //!
 //! A frame that can't be carried out fails with an error word whose code is one of [`code`]. One
 //! that the interface does not allow is recorded, too.
 
-use super::firmware::{Firmware, Outcome, NOT_RUNG};
+use super::firmware::{Firmware, Outcome};
 use super::frame::{ErrorWord, Frame, CATEGORY_API, CATEGORY_SCHEDULING};
 use super::ring::Ring;
-use super::slot::{Pipe, COMPUTE_PIPES, PIPES, QUEUES};
-use crate::memory::Hub;
+use super::slot::{Bank, Pipe, PIPES};
+use crate::cp::generation::GFX12;
+use crate::cp::hqd::Image as Mqd;
+use crate::cp::mec::NOT_RUNG;
+use crate::cp::turns::{Entry, Turns};
+use crate::memory::{Hub, VmFault};
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::*;
-use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::mqd::COMPUTE_HEADER;
 use rkfd_hw::regs::Block;
+use std::time::{Duration, Instant};
 
 /// Codes of error words; the firmware's own are not public.
 pub(super) mod code {
@@ -28,6 +33,8 @@ pub(super) mod code {
     pub const NOT_MODELLED: u8 = 5;
     /// Memory that it names can't be reached.
     pub const MEMORY: u8 = 6;
+    /// A queue does not leave its HQD.
+    pub const HUNG: u8 = 7;
 }
 
 /// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
@@ -38,49 +45,123 @@ mod misc {
     pub const INV_GART: u64 = 1;
     pub const READ_REG: u64 = 3;
     pub const WAIT_REG_MEM: u64 = 4;
+    pub const NOTIFY_WORK: u64 = 6;
     pub const CHANGE_CONFIG: u64 = 9;
 }
 
+/// The time for an unmap if no frame says it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The unit of `mes_kiq_unmap_timeout`.
+const PATIENCE_UNIT: Duration = Duration::from_millis(100);
+
+/// What a frame that waits has begun.
+#[derive(Clone, Default)]
+struct Begun {
+    /// WAIT_REG_MEM has written its register.
+    written: bool,
+    /// Until when queues have to leave.
+    deadline: Option<Instant>,
+    /// RESET found these queues: MQDs of those that ran before, and of hung ones.
+    running: Option<Vec<u64>>,
+    hung: Option<Vec<u64>>,
+}
+
 /// What the frames have set up.
-#[derive(Default)]
 pub(super) struct Control {
     resources: [bool; PIPES],
-    /// WAIT_REG_MEM of a pipe has written its register.
-    written: [bool; PIPES],
+    begun: [Begun; PIPES],
+    /// The time for an unmap.
+    pub patience: Duration,
+    /// HQDs of all types that the scheduler may use.
+    pub hqds: u32,
+    /// It hears doorbells of queues without an HQD.
+    pub hears: bool,
+    /// Doorbells that tell of work of a level.
+    pub aggregated: [u32; 5],
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            resources: Default::default(),
+            begun: Default::default(),
+            patience: PATIENCE,
+            hqds: 0,
+            hears: false,
+            aggregated: Default::default(),
+        }
+    }
 }
 
 /// Why a frame fails.
-struct Failure {
+pub(super) struct Failure {
     code: u8,
     category: u8,
     what: String,
+    /// The interface does not allow it, so it is recorded.
+    recorded: bool,
 }
 
-fn api<T>(code: u8, what: impl Into<String>) -> Result<T, Failure> {
+pub(super) fn api<T>(code: u8, what: impl Into<String>) -> Result<T, Failure> {
     let (category, what) = (CATEGORY_API, what.into());
     Err(Failure {
         code,
         category,
         what,
+        recorded: true,
     })
 }
 
-fn not_modelled<T>(what: &str) -> Result<T, Failure> {
+pub(super) fn not_modelled<T>(what: &str) -> Result<T, Failure> {
     Err(Failure {
         code: code::NOT_MODELLED,
         category: CATEGORY_SCHEDULING,
         what: format!("{what}, which is not modelled"),
+        recorded: true,
     })
+}
+
+/// A failure that is no mistake of the driver.
+pub(super) fn refused<T>(code: u8, category: u8, what: &str) -> Result<T, Failure> {
+    Err(Failure {
+        code,
+        category,
+        what: what.into(),
+        recorded: false,
+    })
+}
+
+/// What memory that a frame names gave.
+pub(super) fn memory<T>(name: &str, done: Result<T, VmFault>) -> Result<T, Failure> {
+    done.or_else(|fault| api(code::MEMORY, format!("{name}: {fault}")))
 }
 
 impl Control {
     /// A pipe's ring is gone, and what was set up by it.
     pub(super) fn forget(&mut self, pipe: Pipe) {
-        for set in [&mut self.resources, &mut self.written] {
-            if let Some(set) = set.get_mut(pipe.index()) {
-                *set = false;
-            }
+        if let Some(set) = self.resources.get_mut(pipe.index()) {
+            *set = false;
         }
+        *self.begun(pipe) = Begun::default();
+    }
+
+    fn begun(&mut self, pipe: Pipe) -> &mut Begun {
+        &mut self.begun[pipe.index()]
+    }
+
+    /// Until when queues have to leave for a pipe's frame.
+    pub(super) fn deadline(&mut self, pipe: Pipe) -> &mut Option<Instant> {
+        &mut self.begun(pipe).deadline
+    }
+
+    /// Hung queues that a pipe's frame has found.
+    pub(super) fn hung(&mut self, pipe: Pipe) -> &mut Option<Vec<u64>> {
+        &mut self.begun(pipe).hung
+    }
+
+    /// Queues that ran when a pipe's frame began: `now` if it begins.
+    pub(super) fn running(&mut self, pipe: Pipe, now: Vec<u64>) -> Vec<u64> {
+        self.begun(pipe).running.get_or_insert(now).clone()
     }
 }
 
@@ -103,15 +184,21 @@ impl Firmware {
             Frame::SetLoggingBuffer(_) => (op::SET_LOG_BUFFER, 0),
             Frame::InvTlbs(_) => (op::INV_TLBS, 0),
         };
-        match self.try_execute(pipe, frame) {
+        let done = self.try_execute(pipe, frame);
+        if !matches!(done, Ok(false)) {
+            *self.control.begun(pipe) = Begun::default();
+        }
+        match done {
             Ok(true) => Outcome::Done,
             Ok(false) => Outcome::Wait,
             Err(failure) => {
-                self.shared.soc.report.violation(format_args!(
-                    "MES: {}: {}",
-                    super::frame::name(opcode),
-                    failure.what
-                ));
+                if failure.recorded {
+                    self.shared.soc.report.violation(format_args!(
+                        "MES: {}: {}",
+                        super::frame::name(opcode),
+                        failure.what
+                    ));
+                }
                 Outcome::Failed(ErrorWord {
                     code: failure.code,
                     opcode,
@@ -137,23 +224,27 @@ impl Firmware {
                 {
                     return not_modelled("a debug context or the mode of several dies");
                 }
-            }
-            Frame::AddQueue(p) => self.add_queue(pipe, p)?,
-            Frame::RemoveQueue(p) => self.remove_queue(pipe, p)?,
-            Frame::Suspend(p) => self.suspend(p)?,
-            Frame::Resume(p) => {
-                if p.get(Resume::RESUME_ALL_GANGS) == 0 {
-                    return api(code::NOT_FOUND, "no gang has the context");
+                let units = p.get(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT) as u32;
+                if pipe == Pipe::Scheduler && units != 0 {
+                    self.control.patience = PATIENCE_UNIT.saturating_mul(units);
                 }
             }
-            Frame::Reset(p) => Self::reset_queues(p)?,
-            Frame::InvTlbs(p) => self.invalidate(p)?,
-            // Which quanta there are is not visible while no user queue runs.
-            Frame::SetSchedulingConfig(_) => {}
-            Frame::ChangeGangPriority(_) => return api(code::NOT_FOUND, "no gang has the context"),
-            Frame::UpdateRootPageTable(_) => {
-                return api(code::NOT_FOUND, "no process has the context");
+            Frame::AddQueue(p) if p.get(AddQueue::MAP_LEGACY_KQ) == 0 => {
+                self.add_user_queue(pipe, p)?;
             }
+            Frame::AddQueue(p) => self.add_queue(pipe, p)?,
+            Frame::RemoveQueue(p) if p.get(RemoveQueue::UNMAP_LEGACY_QUEUE) == 0 => {
+                return self.remove_user_queue(pipe, p);
+            }
+            Frame::RemoveQueue(p) => self.remove_queue(pipe, p)?,
+            Frame::Suspend(p) => return self.suspend(pipe, p),
+            Frame::Resume(p) => self.resume(p)?,
+            Frame::Reset(p) => return self.reset_queues(pipe, p),
+            Frame::InvTlbs(p) => self.invalidate(p)?,
+            // Each queue and process comes with its own quantum.
+            Frame::SetSchedulingConfig(_) => {}
+            Frame::ChangeGangPriority(p) => self.change_priority(p)?,
+            Frame::UpdateRootPageTable(p) => self.update_page_table(p)?,
             Frame::SetLoggingBuffer(_) => return not_modelled("a log"),
         }
         Ok(true)
@@ -199,8 +290,12 @@ impl Firmware {
                 .take(8)
                 .collect();
         let absent = masks.iter().enumerate().any(|(pipe, mask)| {
-            let there = pipe < COMPUTE_PIPES as usize;
-            mask & !(if there { (1 << QUEUES) - 1 } else { 0 }) != 0
+            let there = pipe < GFX12.slots.pipes[0] as usize;
+            mask & !(if there {
+                (1 << GFX12.slots.queues) - 1
+            } else {
+                0
+            }) != 0
         });
         if absent {
             return api(
@@ -219,17 +314,51 @@ impl Firmware {
         {
             return api(code::VALUE, "nothing is left to the scheduler");
         }
+        if pipe == Pipe::Scheduler {
+            if !self.members.queues.is_empty() {
+                return api(code::ORDER, "queues are mapped");
+            }
+            self.give_out(p, &masks);
+        }
         if let Some(set) = self.control.resources.get_mut(pipe.index()) {
             *set = true;
         }
         Ok(())
     }
 
+    /// What the scheduler has from now on.
+    fn give_out(&mut self, p: &SetHwResources, compute: &[u32]) {
+        use SetHwResources as R;
+        // Slots are numbered as if pipes had eight queues.
+        let slots = compute.iter().take(4).enumerate();
+        let slots = slots.fold(0, |all, (pipe, mask)| {
+            all | (u64::from(*mask) << (pipe * 8))
+        });
+        self.mec.slots.allow(slots);
+        let vmids = p.get(R::VMID_MASK_GFXHUB);
+        self.mec.vmids.allow(vmids);
+        let concurrent = match p.get(R::LIMIT_SINGLE_PROCESS) {
+            0 => vmids.count_ones() as usize,
+            _ => 1,
+        };
+        self.mec.turns = Turns::new(Vec::new(), concurrent, true);
+        let masks = R::COMPUTE_HQD_MASK_0.word()..R::AGGREGATED_DOORBELLS_0.word();
+        let masks = p.0.get(masks).unwrap_or_default();
+        self.control.hqds = masks.iter().map(|mask| mask.count_ones()).sum();
+        self.control.hears = p.get(R::UNMAPPED_DOORBELL_HANDLING) != 0;
+        let first = R::AGGREGATED_DOORBELLS_0.word();
+        for (to, from) in self
+            .control
+            .aggregated
+            .iter_mut()
+            .zip(p.0.iter().skip(first))
+        {
+            *to = *from;
+        }
+    }
+
     fn add_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
         use AddQueue as A;
-        if p.get(A::MAP_LEGACY_KQ) == 0 {
-            return not_modelled("a user queue");
-        }
         if p.get(A::QUEUE_TYPE) != TYPE_SCHEDULER_RING {
             return not_modelled("a kernel's queue other than the scheduler's");
         }
@@ -273,16 +402,13 @@ impl Firmware {
             Ok(_) => return api(code::VALUE, "the write pointer is beyond the ring"),
             Err(fault) => return api(code::MEMORY, format!("the write pointer: {fault}")),
         }
-        *self.shared.regs().image_mut(Pipe::Scheduler.bank()) = *image;
+        *self.shared.regs().image_mut(Bank::Mes(Pipe::Scheduler)) = *image;
         self.connect(Pipe::Scheduler, ring);
         Ok(())
     }
 
     fn remove_queue(&mut self, pipe: Pipe, p: &RemoveQueue) -> Result<(), Failure> {
         use RemoveQueue as R;
-        if p.get(R::UNMAP_LEGACY_QUEUE) == 0 {
-            return api(code::NOT_FOUND, "no user queue has the doorbell");
-        }
         if p.get(R::QUEUE_TYPE) != TYPE_SCHEDULER_RING || pipe != Pipe::Kernel {
             return not_modelled("a kernel's queue other than the scheduler's");
         }
@@ -293,37 +419,6 @@ impl Firmware {
         }
         self.disconnect(Pipe::Scheduler);
         Ok(())
-    }
-
-    fn suspend(&mut self, p: &Suspend) -> Result<(), Failure> {
-        if p.get(Suspend::SUSPEND_ALL_GANGS) == 0 && p.get(Suspend::SUSPEND_ALL_SDMA_GANGS) == 0 {
-            return api(code::NOT_FOUND, "no gang has the context");
-        }
-        let at = p.get(Suspend::SUSPEND_FENCE_ADDR);
-        if at != 0 {
-            let value = p.get(Suspend::SUSPEND_FENCE_VALUE) as u32;
-            if let Err(fault) = self.space().write_words(at, &[value]) {
-                return api(code::MEMORY, format!("the fence: {fault}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Without user queues none hangs: the array of hung queues' doorbells stays as it is.
-    fn reset_queues(p: &Reset) -> Result<(), Failure> {
-        let asked = [
-            Reset::RESET_QUEUE_ONLY,
-            Reset::HANG_DETECT_THEN_RESET,
-            Reset::HANG_DETECT_ONLY,
-            Reset::RESET_LEGACY_GFX,
-        ]
-        .map(|field| p.get(field));
-        match asked {
-            [1, 0, 0, 0] => api(code::NOT_FOUND, "no user queue has the doorbell"),
-            [0, 1, 0, 0] | [0, 0, 1, 0] => Ok(()),
-            [0, 0, 0, 1] => not_modelled("a graphics queue"),
-            _ => api(code::VALUE, "not one of the things that it does"),
-        }
     }
 
     fn invalidate(&mut self, p: &InvTlbs) -> Result<(), Failure> {
@@ -370,8 +465,16 @@ impl Firmware {
                     self.shared.soc.memory.hub(hub).invalidate(1);
                 }
             }
-            // LIMIT_SINGLE_PROCESS: one process at a time; none runs.
-            misc::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {}
+            // LIMIT_SINGLE_PROCESS: one process at a time.
+            misc::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {
+                let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
+                self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
+            }
+            misc::NOTIFY_WORK => {
+                let bell = p.get(M::DOORBELL_OFFSET);
+                let chosen = |e: &Entry| u64::from(e.queue.doorbell) == bell;
+                self.mec.turns.change(chosen, Entry::wake);
+            }
             other => return not_modelled(&format!("sub-opcode {other}")),
         }
         Ok(true)
@@ -385,11 +488,11 @@ impl Firmware {
             p.get(M::WAIT_REG_MEM_REFERENCE) as u32,
             p.get(M::WAIT_REG_MEM_MASK) as u32,
         );
-        let written = self.control.written.get(pipe.index()).copied();
+        let written = self.control.begun(pipe).written;
         let at = match p.get(M::WAIT_REG_MEM_OP) {
             0 => first,
             1 => {
-                if written != Some(true) {
+                if !written {
                     self.write_register(first, reference)?;
                 }
                 p.get(M::WAIT_REG_MEM_REG_OFFSET2)
@@ -397,9 +500,7 @@ impl Firmware {
             other => return api(code::VALUE, format!("operation {other}")),
         };
         let open = self.read_register(at)? & mask == reference & mask;
-        if let Some(written) = self.control.written.get_mut(pipe.index()) {
-            *written = !open;
-        }
+        self.control.begun(pipe).written = true;
         Ok(open)
     }
 

@@ -5,10 +5,15 @@
 
 use super::control::Control;
 use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
+use super::queues::Members;
 use super::regs::Order;
 use super::ring::Ring;
-use super::slot::{Pipe, PIPES};
+use super::slot::{Bank, Pipe, PIPES};
 use super::Shared;
+use crate::cp::generation::GFX12;
+use crate::cp::mec::{Mec, Stop, NOT_RUNG};
+use crate::cp::turns::Entry;
+use crate::cp::units::Units;
 use crate::inject::Fault;
 use crate::memory::{Hub, Space, VmFault};
 use crate::trace::Value;
@@ -23,8 +28,6 @@ const SPIN: u32 = 200;
 const LONGEST: Duration = Duration::from_millis(1);
 /// The longest sleep while none is.
 const NO_RING: Duration = Duration::from_millis(100);
-/// A doorbell's content while it was not rung: no ring gets that far.
-pub(super) const NOT_RUNG: u64 = u64::MAX;
 
 /// A connected ring.
 pub(super) struct Connected {
@@ -50,15 +53,26 @@ pub(super) struct Firmware {
     pub shared: Arc<Shared>,
     pub rings: [Option<Connected>; PIPES],
     pub control: Control,
+    /// User queues on HQDs and in line.
+    pub mec: Mec,
+    /// All user queues.
+    pub members: Members,
+    /// The aggregated doorbells' values when they were last looked at.
+    aggregated: [u64; 5],
 }
 
 impl Firmware {
     /// A firmware without rings.
     pub fn new(shared: Arc<Shared>) -> Self {
+        let soc = shared.soc.clone();
+        let units = Units::new(&soc, GFX12.isa, &shared.wake);
         Self {
+            mec: Mec::new(soc, &GFX12, shared.clone(), units),
             shared,
             rings: Default::default(),
             control: Control::default(),
+            members: Members::default(),
+            aggregated: Default::default(),
         }
     }
 
@@ -72,6 +86,7 @@ impl Firmware {
                 continue;
             }
             idle = idle.saturating_add(1);
+            self.shared.regs().busy = self.mec.is_busy();
             if idle == SPIN {
                 self.shared.soc.trace.flush();
             }
@@ -84,6 +99,7 @@ impl Firmware {
                 self.shared.wake.wait(longer.min(LONGEST));
             }
         }
+        self.mec.drop_all();
     }
 
     /// One round over everything; whether anything happened.
@@ -91,24 +107,73 @@ impl Firmware {
         let orders = std::mem::take(&mut self.shared.regs().orders);
         let mut worked = !orders.is_empty();
         for order in orders {
-            match order {
-                Order::Connect(pipe, ring) => self.connect(pipe, *ring),
-                Order::Drop(pipe) => self.disconnect(pipe),
-            }
+            self.obey(order);
         }
         self.shared.soc.interrupts.poll();
         for pipe in Pipe::ALL {
             worked |= self.look_at_doorbell(pipe);
             worked |= self.take_frame(pipe);
         }
+        for slot in GFX12.slots.all() {
+            if self.mec.role(slot).is_some() {
+                worked |= self.mec.step(slot) | self.mec.step_stop(slot);
+            }
+        }
+        if self.mec.turns.waits() {
+            worked |= self.hear_aggregated() | self.mec.step_turns();
+        }
+        self.mec.turns.hears = self.control.hears && self.shared.regs().hears_unmapped();
         worked
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Connect(pipe, ring) => self.connect(pipe, *ring),
+            Order::Drop(Bank::Mes(pipe)) => self.disconnect(pipe),
+            Order::Drop(Bank::Compute(slot)) => {
+                let gone = self.mec.hqd(slot).map(|h| h.q.mqd);
+                self.mec.drop_queue(slot);
+                // Its packets are lost with it.
+                self.mec.forget(Stop::Reset, |e| Some(e.queue.mqd) == gone);
+            }
+            Order::Dequeue(slot, request) => {
+                let stop = match request {
+                    2 => Stop::Reset,
+                    3 => Stop::Save,
+                    _ => Stop::Drain,
+                };
+                self.mec.stop(slot, stop);
+            }
+            Order::Kill(slot) => self.mec.stop(slot, Stop::Reset),
+        }
+    }
+
+    /// A ring of a level's doorbell: there may be work for all of the level's queues that wait.
+    fn hear_aggregated(&mut self) -> bool {
+        let mut heard = false;
+        for level in 0..self.aggregated.len() {
+            let Some(bell) = self.shared.regs().aggregated(level) else {
+                continue;
+            };
+            let told = self.control.aggregated.get(level).copied();
+            let Some(last) = self.aggregated.get_mut(level) else {
+                continue;
+            };
+            let value = self.shared.soc.doorbells.load(bell);
+            if told == Some(bell) && std::mem::replace(last, value) != value {
+                let chosen = |e: &Entry| usize::from(e.queue.level) == level;
+                self.mec.turns.change(chosen, Entry::wake);
+                heard = true;
+            }
+        }
+        heard
     }
 
     /// Puts a checked ring on a pipe.
     pub fn connect(&mut self, pipe: Pipe, ring: Ring) {
         let mut regs = self.shared.regs();
-        ring.save_pointers(regs.image_mut(pipe.bank()));
-        regs.set_active(pipe.bank(), true);
+        ring.save_pointers(regs.image_mut(Bank::Mes(pipe)));
+        regs.set_active(Bank::Mes(pipe), true);
         drop(regs);
         let members = [
             ("pipe", Value::Num(pipe.index() as u64)),
@@ -130,10 +195,16 @@ impl Firmware {
     pub fn disconnect(&mut self, pipe: Pipe) {
         if let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::take) {
             let mut regs = self.shared.regs();
-            connected.ring.save_pointers(regs.image_mut(pipe.bank()));
-            regs.set_active(pipe.bank(), false);
+            connected
+                .ring
+                .save_pointers(regs.image_mut(Bank::Mes(pipe)));
+            regs.set_active(Bank::Mes(pipe), false);
         }
         self.control.forget(pipe);
+        if pipe == Pipe::Scheduler {
+            self.mec.drop_all();
+            self.members = Members::default();
+        }
     }
 
     fn look_at_doorbell(&mut self, pipe: Pipe) -> bool {
@@ -200,7 +271,7 @@ impl Firmware {
         };
         connected.ring.rptr += frame_words;
         let ring = connected.ring.clone();
-        ring.save_pointers(self.shared.regs().image_mut(pipe.bank()));
+        ring.save_pointers(self.shared.regs().image_mut(Bank::Mes(pipe)));
         if let Some(report) = ring.report {
             if let Err(fault) = self.space().store_u64(report, ring.rptr) {
                 self.fault("read pointer of MES", &fault);
@@ -300,6 +371,8 @@ impl Firmware {
         };
         self.rings = Default::default();
         self.control = Control::default();
+        self.mec.drop_all();
+        self.members = Members::default();
         *shared.regs() = shared.start_up();
         shared.reset().done = asked;
         shared.reset_done.notify_all();

@@ -13,8 +13,11 @@ use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
 use crate::chip::Chip;
+use crate::cp::generation::GFX12;
+use crate::cp::hqd::Image as Mqd;
+use crate::cp::mec::Vmid;
+use crate::cp::slot::Slot;
 use crate::device::Refused;
-use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
 
@@ -27,8 +30,13 @@ const VERSION: u32 = (0x14 << 12) | 0x8b;
 pub enum Order {
     /// CP_HQD_ACTIVE of a pipe's queue was set: connect this ring.
     Connect(Pipe, Box<Ring>),
-    /// It was cleared, dequeued, or the pipe was reset: drop the ring.
-    Drop(Pipe),
+    /// It was cleared, or the pipe was reset: drop the queue as it is. A ring of MES also when it
+    /// is dequeued.
+    Drop(Bank),
+    /// CP_HQD_DEQUEUE_REQUEST of a compute queue: 1 drains, 2 resets, 3 saves the waves.
+    Dequeue(Slot, u32),
+    /// SPI_COMPUTE_QUEUE_RESET: end the queue's waves and complete its dequeue.
+    Kill(Slot),
 }
 
 /// Registers that are stored and read back.
@@ -39,14 +47,11 @@ const STORED: &[(&str, u32)] = &[
     ("CP_MEC_CNTL", 0),
     ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
     ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
-    ("CP_MEC_RS64_CNTL", 0),
     ("CP_MES_DOORBELL_CONTROL1", 0),
     ("CP_MES_DOORBELL_CONTROL2", 0),
     ("CP_MES_DOORBELL_CONTROL3", 0),
     ("CP_MES_DOORBELL_CONTROL4", 0),
     ("CP_MES_DOORBELL_CONTROL5", 0),
-    ("CP_ME1_PIPE0_INT_CNTL", 0),
-    ("CP_ME1_PIPE1_INT_CNTL", 0),
     ("CP_PQ_STATUS", 0),
     // PROC_LSB 0xc: bits 16:12 of a doorbell's address are its page (`mes_v12_0.c`).
     ("CP_UNMAPPED_DOORBELL", 0xc << 8),
@@ -88,14 +93,6 @@ struct PipeRegs {
     mscratch: [u32; 2],
 }
 
-/// A VMID's bank.
-#[derive(Clone, Copy, Default, Debug)]
-struct Vmid {
-    sh_mem_bases: u32,
-    sh_mem_config: u32,
-    spi_gdbg: u32,
-}
-
 /// The registers.
 pub struct Regs {
     stored: Store,
@@ -103,6 +100,9 @@ pub struct Regs {
     loaded: bool,
     select: u32,
     mes_cntl: u32,
+    mec_cntl: u32,
+    /// CP_ME1_PIPEn_INT_CNTL, of which CPC_INT_CNTL is the selected pipe's.
+    int_cntl: [u32; 2],
     safe_mode: u32,
     captured: u64,
     pipes: [PipeRegs; PIPES],
@@ -130,6 +130,8 @@ impl Regs {
             loaded,
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
+            mec_cntl: 0,
+            int_cntl: [0; 2],
             safe_mode: 0,
             captured: 0,
             pipes: Default::default(),
@@ -182,8 +184,12 @@ impl Regs {
             "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::GUI_ACTIVE.mask(),
             // Nothing is fused off; a queue's reset is done at once.
             "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
-            "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" => 0,
-            _ => return self.stored.read(reg),
+            "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "CP_MEC_RS64_CNTL" => self.mec_cntl,
+            _ => match self.interrupts_of(reg) {
+                Some(pipe) => self.int_cntl.get(pipe).copied().unwrap_or(0),
+                None => return self.stored.read(reg),
+            },
         })
     }
 
@@ -232,7 +238,19 @@ impl Regs {
             "SH_MEM_CONFIG" => bank.sh_mem_config = value,
             "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
-            _ => return self.stored.write(reg, value),
+            "CP_MEC_RS64_CNTL" => self.write_mec_cntl(value),
+            "SPI_COMPUTE_QUEUE_RESET" => match Bank::selected(self.select) {
+                Some(Bank::Compute(slot)) if value == 1 => self.orders.push(Order::Kill(slot)),
+                Some(Bank::Compute(_)) if value == 0 => {}
+                _ => return undefined("no compute queue is selected, or the value is not 1"),
+            },
+            _ => match self.interrupts_of(reg) {
+                Some(pipe) => {
+                    let place = self.int_cntl.get_mut(pipe);
+                    *place.ok_or(Refused::NotModelled)? = value;
+                }
+                None => return self.stored.write(reg, value),
+            },
         }
         Ok(())
     }
@@ -250,21 +268,52 @@ impl Regs {
         }
         self.mes_cntl = value;
         for pipe in Pipe::ALL {
-            let bank = pipe.bank();
+            let bank = Bank::Mes(pipe);
             if !self.runs(pipe) && self.is_active(bank) {
-                self.orders.push(Order::Drop(pipe));
+                self.orders.push(Order::Drop(bank));
                 self.set_active(bank, false);
             }
         }
         Ok(())
     }
 
+    fn write_mec_cntl(&mut self, value: u32) {
+        use gc::CP_MEC_RS64_CNTL as mec;
+        for slot in GFX12.slots.all() {
+            let bank = Bank::Compute(slot);
+            let bit = u32::from(mec::MEC_PIPE0_RESET.lo) + slot.pipe();
+            if (value >> bit) & 1 == 1 && self.is_active(bank) {
+                self.orders.push(Order::Drop(bank));
+                self.set_active(bank, false);
+            }
+        }
+        self.mec_cntl = value;
+    }
+
+    /// Which pipe's interrupts a register enables.
+    fn interrupts_of(&self, reg: &RegInfo) -> Option<usize> {
+        match reg.reg.name {
+            "CP_ME1_PIPE0_INT_CNTL" => Some(0),
+            "CP_ME1_PIPE1_INT_CNTL" => Some(1),
+            "CPC_INT_CNTL" => {
+                let me = gc::GRBM_GFX_CNTL::MEID.get(self.select);
+                let pipe = gc::GRBM_GFX_CNTL::PIPEID.get(self.select);
+                GFX12
+                    .slots
+                    .find(me, pipe, 0)
+                    .map(|slot| slot.pipe() as usize)
+            }
+            _ => None,
+        }
+    }
+
     fn write_hqd(&mut self, bank: Bank, word: usize, value: u32) -> Result<(), Refused> {
         let active = self.is_active(bank);
         let is = |field: rkfd_hw::layout::Field<Mqd>| field.word() == word;
         if is(Mqd::CP_HQD_ACTIVE) {
-            match (bank.pipe(), active, value & 1 == 1) {
-                (Some(pipe), false, true) => {
+            match (bank, active, value & 1 == 1) {
+                (_, true, false) => self.orders.push(Order::Drop(bank)),
+                (Bank::Mes(pipe), false, true) => {
                     if !self.runs(pipe) {
                         return undefined("CP_MES_CNTL does not run the queue's pipe");
                     }
@@ -275,19 +324,18 @@ impl Regs {
                     let ring = Ring::from_hqd(self.image(bank)).map_err(Refused::Undefined)?;
                     self.orders.push(Order::Connect(pipe, Box::new(ring)));
                 }
-                (Some(pipe), true, false) => self.orders.push(Order::Drop(pipe)),
-                (None, _, true) => {
+                (Bank::Compute(_), false, true) => {
                     return undefined("a compute queue that registers connect is not modelled")
                 }
                 _ => {}
             }
         } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST) && active {
-            match (
-                bank.pipe(),
-                gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value),
-            ) {
+            match (bank, gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value)) {
                 (_, 0) => {}
-                (Some(pipe), 1..=3) => self.orders.push(Order::Drop(pipe)),
+                (Bank::Mes(_), 1..=3) => self.orders.push(Order::Drop(bank)),
+                (Bank::Compute(slot), request @ 1..=3) => {
+                    self.orders.push(Order::Dequeue(slot, request));
+                }
                 (_, request) => return undefined(format!("dequeue request {request}")),
             }
         } else if active && !is(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) {
@@ -315,6 +363,49 @@ impl Regs {
             && mes::MES_HALT.get(self.mes_cntl) == 0
             && active.get(self.mes_cntl) == 1
             && reset.get(self.mes_cntl) == 0
+    }
+
+    /// Whether the compute micro engine is halted.
+    pub fn is_halted(&self) -> bool {
+        gc::CP_MEC_RS64_CNTL::MEC_HALT.get(self.mec_cntl) == 1
+    }
+
+    /// CPC_INT_CNTL of a compute pipe.
+    pub fn int_cntl(&self, pipe: u32) -> u32 {
+        self.int_cntl.get(pipe as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether doorbells of queues without an HQD are told to the scheduler.
+    pub fn hears_unmapped(&self) -> bool {
+        let register = self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0);
+        gc::CP_UNMAPPED_DOORBELL::ENABLE.get(register) == 1
+    }
+
+    /// The doorbell of a level, if it is enabled.
+    pub fn aggregated(&self, level: usize) -> Option<u32> {
+        const NAMES: [&str; 5] = [
+            "CP_MES_DOORBELL_CONTROL1",
+            "CP_MES_DOORBELL_CONTROL2",
+            "CP_MES_DOORBELL_CONTROL3",
+            "CP_MES_DOORBELL_CONTROL4",
+            "CP_MES_DOORBELL_CONTROL5",
+        ];
+        use gc::CP_MES_DOORBELL_CONTROL1 as bell;
+        let register = NAMES.get(level).and_then(|name| self.stored.get(name))?;
+        (bell::DOORBELL_EN.get(register) == 1).then(|| bell::DOORBELL_OFFSET.get(register))
+    }
+
+    /// A VMID's bank.
+    pub fn vmid(&self, vmid: u8) -> Vmid {
+        let bank = self.vmid.get(usize::from(vmid));
+        bank.copied().unwrap_or_default()
+    }
+
+    /// Sets a VMID's bank.
+    pub fn set_vmid(&mut self, vmid: u8, bank: Vmid) {
+        if let Some(place) = self.vmid.get_mut(usize::from(vmid)) {
+            *place = bank;
+        }
     }
 
     /// An HQD's registers.

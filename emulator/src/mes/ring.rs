@@ -5,7 +5,7 @@
 //! Source: Linux, `amdgpu/mes_v12_0.c` (`mes_v12_0_mqd_init`, `mes_v12_0_queue_init_register`). The
 //! registers are the words of an MQD from `FIRST_HQD_WORD` on, so both are read from such words.
 
-use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
+use crate::cp::hqd::Image as Mqd;
 use rkfd_hw::regs::gc_12_0_0 as gc;
 
 /// A connected ring. Pointers count words since it was made.

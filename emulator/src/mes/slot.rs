@@ -6,17 +6,14 @@
 //! with two pipes of one queue: pipe 0 schedules, pipe 1 is the kernel's (Linux,
 //! `amdgpu/gfx_v12_0.c`, `gfx_v12_0_sw_init`; `amdgpu/mes_v12_0.c`).
 
+use crate::cp::generation::GFX12;
+use crate::cp::slot::{Slot, SLOTS};
 use rkfd_hw::regs::gc_12_0_0::GRBM_GFX_CNTL;
-use std::fmt;
 
 /// Pipes of MES.
 pub const PIPES: usize = 2;
-/// Pipes of the compute micro engine.
-pub const COMPUTE_PIPES: u32 = 2;
-/// Queues of a compute pipe.
-pub const QUEUES: u32 = 4;
 /// Number of banks: those of compute, then those of MES.
-pub const BANKS: usize = (COMPUTE_PIPES * QUEUES) as usize + PIPES;
+pub const BANKS: usize = SLOTS + PIPES;
 
 /// A pipe of MES.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +45,6 @@ impl Pipe {
         self as usize
     }
 
-    /// The bank of its queue.
-    pub const fn bank(self) -> Bank {
-        Bank((COMPUTE_PIPES * QUEUES) as u8 + self as u8)
-    }
-
     /// What RLC_CP_SCHEDULERS says of its queue (Linux, `mes_v12_0_kiq_setting`).
     pub const fn scheduler(self) -> u32 {
         0x80 | (3 << 5) | ((self as u32) << 3)
@@ -60,43 +52,30 @@ impl Pipe {
 }
 
 /// A bank of HQD registers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Bank(u8);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bank {
+    /// A compute queue's.
+    Compute(Slot),
+    /// That of the queue of a pipe of MES.
+    Mes(Pipe),
+}
 
 impl Bank {
     /// The bank that GRBM_GFX_CNTL selects, if the chip has it.
     pub fn selected(grbm_gfx_cntl: u32) -> Option<Self> {
-        let me = GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl);
-        let pipe = GRBM_GFX_CNTL::PIPEID.get(grbm_gfx_cntl);
         let queue = GRBM_GFX_CNTL::QUEUEID.get(grbm_gfx_cntl);
-        match me {
-            1 if pipe < COMPUTE_PIPES && queue < QUEUES => {
-                Some(Self((pipe * QUEUES + queue) as u8))
-            }
-            3 if queue == 0 => Pipe::selected(grbm_gfx_cntl).map(Pipe::bank),
-            _ => None,
+        match GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl) {
+            3 if queue == 0 => Pipe::selected(grbm_gfx_cntl).map(Self::Mes),
+            3 => None,
+            _ => GFX12.slots.selected(grbm_gfx_cntl).map(Self::Compute),
         }
     }
 
     /// Its number, below [`BANKS`].
     pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The pipe of MES whose queue it is.
-    pub fn pipe(self) -> Option<Pipe> {
-        Pipe::ALL.into_iter().find(|pipe| pipe.bank() == self)
-    }
-}
-
-impl fmt::Debug for Bank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pipe() {
-            Some(pipe) => write!(f, "me3 pipe{} queue0", pipe.index()),
-            None => {
-                let n = u32::from(self.0);
-                write!(f, "me1 pipe{} queue{}", n / QUEUES, n % QUEUES)
-            }
+        match self {
+            Self::Compute(slot) => slot.index(),
+            Self::Mes(pipe) => SLOTS + pipe.index(),
         }
     }
 }
@@ -122,12 +101,12 @@ mod tests {
                     assert_eq!(bank.is_some(), there, "{me} {pipe} {queue}");
                     if let Some(bank) = bank {
                         assert!(!std::mem::replace(&mut seen[bank.index()], true));
-                        assert_eq!(bank.pipe().is_some(), me == 3);
+                        assert_eq!(matches!(bank, Bank::Mes(_)), me == 3);
                     }
                 }
             }
         }
-        assert!(seen.iter().all(|seen| *seen));
+        assert_eq!(seen.iter().filter(|seen| **seen).count(), 8 + 2);
         assert_eq!(Pipe::Kernel.scheduler(), 0xe8);
     }
 }

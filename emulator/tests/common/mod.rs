@@ -4,6 +4,8 @@
 
 #![allow(dead_code, missing_docs)]
 
+pub mod code;
+
 use rkfd_emulator::chip::mi308x::CHIP;
 use rkfd_emulator::chip::Chip;
 use rkfd_emulator::device::router::Router;

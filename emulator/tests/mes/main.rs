@@ -6,7 +6,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod process;
 mod rig;
+mod user;
 
 use rig::*;
 use rkfd_emulator::inject::Fault;
@@ -221,17 +223,16 @@ fn an_mqd_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn user_queues_are_refused_honestly() {
+fn what_was_not_added_is_not_found() {
     let mut rig = Rig::started(&[]);
-    // is_kfd_process, is_aql_queue; queue type compute.
-    let add = frame(op::ADD_QUEUE, &[(28, 1), (37, (1 << 9) | (1 << 11))]);
-    assert_eq!(rig.submit(0, &add, 38), error(5, op::ADD_QUEUE, 0, 2));
-    rig.guest
-        .expect_violation("ADD_QUEUE: a user queue, which is not modelled");
-    let remove = frame(op::REMOVE_QUEUE, &[(1, 0x1000)]);
+    let remove = frame(op::REMOVE_QUEUE, &[(1, 0x1000), (15, 1)]);
     assert_eq!(rig.submit(0, &remove, 6), error(4, op::REMOVE_QUEUE, 0, 1));
     let one = frame(op::SUSPEND, &[(2, 0x1000)]);
     assert_eq!(rig.submit(0, &one, 8), error(4, op::SUSPEND, 0, 1));
+    let one = frame(op::RESUME, &[(2, 0x1000)]);
+    assert_eq!(rig.submit(0, &one, 4), error(4, op::RESUME, 0, 1));
+    let reset = frame(op::RESET, &[(1, 1), (4, 0x1000), (8, 1)]);
+    assert_eq!(rig.submit(0, &reset, 28), error(4, op::RESET, 0, 1));
 }
 
 #[test]

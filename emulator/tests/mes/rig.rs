@@ -44,7 +44,9 @@ pub struct Rig {
 impl Rig {
     pub fn new(faults: &[Fault]) -> Self {
         let guest = Guest::of(&CHIP, faults);
-        kernel_context(&guest.device.soc.memory, Hub::Gfx, TABLE, 16);
+        for hub in [Hub::Gfx, Hub::Mm] {
+            kernel_context(&guest.device.soc.memory, hub, TABLE, 16);
+        }
         guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
         Self {
             guest,

@@ -38,6 +38,7 @@ pub static GFX12: Generation = Generation {
             (pq::TUNNEL_DISPATCH, "TUNNEL_DISPATCH"),
         ],
         aql: &[(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN")],
+        mutes_aql: false,
         check: |_, _| Ok(()),
     },
     // WAVESIZE in 64 words.

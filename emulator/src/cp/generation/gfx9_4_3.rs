@@ -48,6 +48,8 @@ pub static GFX9_4_3: Generation = Generation {
             (pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"),
             (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN"),
         ],
+        // `init_mqd_v9_4_3`: set on all XCCs of a partition but the first.
+        mutes_aql: true,
         check,
     },
     // WAVESIZE in KiB.

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! User queues: ADD_QUEUE and REMOVE_QUEUE.
+//!
+//! Sources: Linux, `include/mes_v12_api_def.h`; what KFD says of its queues:
+//! `amdkfd/kfd_device_queue_manager.c` (`add_queue_mes`, `remove_queue_mes_on_reset_option`),
+//! `amdgpu/mes_v12_0.c` (`mes_v12_0_add_hw_queue`, `mes_v12_0_unmap_legacy_queue`).
+//!
+//! A queue that is added is checked with its MQD at once, and runs when its turn comes. One that
+//! does not leave its HQD in time is hung: REMOVE_QUEUE fails, and takes it only when it was reset.
+
+use super::control::{api, code, memory, not_modelled, refused, Failure};
+use super::firmware::Firmware;
+use super::frame::CATEGORY_SCHEDULING;
+use super::slot::Pipe;
+use crate::cp::connect::BadQueue;
+use crate::cp::hqd::Role;
+use crate::cp::mec::{Stop, NOT_RUNG};
+use crate::cp::process::Listed;
+use crate::cp::turns::{Entry, Pointer, QueueMap};
+use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
+use rkfd_hw::pte;
+use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
+use std::time::{Duration, Instant};
+
+/// The unit of quanta.
+const QUANTUM_UNIT: Duration = Duration::from_nanos(100);
+/// The firmware's memory for a process or a gang (`AMDGPU_MES_PROC_CTX_SIZE`, `_GANG_CTX_SIZE`).
+const CONTEXT_SIZE: u64 = 0x1000;
+/// `MAX_QUEUES_IN_A_GANG`.
+const GANG: usize = 8;
+/// Priority levels (`AMD_PRIORITY_NUM_LEVELS`).
+pub(super) const LEVELS: u64 = 5;
+/// Queue types (`enum MES_QUEUE_TYPE`).
+pub(super) const TYPE_COMPUTE: u64 = 1;
+
+/// A process with queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Process {
+    /// Address of the firmware's memory for it, which names it.
+    pub context: u64,
+    pub pasid: u16,
+    pub page_table_base: u64,
+}
+
+/// A queue, and its gang.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Member {
+    /// Context of its process.
+    pub process: u64,
+    /// Context of its gang: address of the firmware's memory for it.
+    pub gang: u64,
+    pub doorbell: u32,
+    pub mqd: u64,
+    /// It did not leave its HQD when it was asked to.
+    pub hung: bool,
+}
+
+/// Processes and queues that were added.
+#[derive(Default)]
+pub(super) struct Members {
+    pub processes: Vec<Process>,
+    pub queues: Vec<Member>,
+}
+
+impl Firmware {
+    pub(super) fn add_user_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
+        use AddQueue as A;
+        if pipe != Pipe::Scheduler {
+            return api(code::VALUE, "a user queue is for pipe 0");
+        }
+        if p.get(A::QUEUE_TYPE) != TYPE_COMPUTE {
+            return not_modelled("a user queue other than a compute queue");
+        }
+        for (name, field) in [
+            ("paging", A::PAGING),
+            ("debug_vmid", A::DEBUG_VMID),
+            ("program_gds", A::PROGRAM_GDS),
+            ("is_tmz_queue", A::IS_TMZ_QUEUE),
+            ("map_kiq_utility_queue", A::MAP_KIQ_UTILITY_QUEUE),
+            ("exclusively_scheduled", A::EXCLUSIVELY_SCHEDULED),
+            ("is_long_running", A::IS_LONG_RUNNING),
+            ("is_dwm_queue", A::IS_DWM_QUEUE),
+            ("gws_size", A::GWS_SIZE),
+            ("oa_mask", A::OA_MASK),
+        ] {
+            if p.get(field) != 0 {
+                return not_modelled(name);
+            }
+        }
+        if p.get(A::IS_KFD_PROCESS) == 0 || p.get(A::IS_AQL_QUEUE) == 0 {
+            return not_modelled("a queue that is not KFD's, or takes PM4");
+        }
+        let (level, inside) = (
+            p.get(A::GANG_GLOBAL_PRIORITY_LEVEL),
+            p.get(A::INPROCESS_GANG_PRIORITY),
+        );
+        if level >= LEVELS || inside >= LEVELS {
+            return api(code::VALUE, "a priority level beyond 4");
+        }
+        let control = p.get(A::VM_CONTEXT_CNTL) as u32;
+        if CONTEXT::ENABLE_CONTEXT.get(control) == 0 {
+            return api(code::VALUE, "vm_context_cntl does not enable the context");
+        }
+        let process = self.check_process(p)?;
+        let member = Member {
+            process: process.context,
+            gang: p.get(A::GANG_CONTEXT_ADDR),
+            doorbell: p.get(A::DOORBELL_OFFSET) as u32,
+            mqd: p.get(A::MQD_ADDR),
+            hung: false,
+        };
+        self.check_member(&member)?;
+        let map = QueueMap {
+            by: "ADD_QUEUE",
+            mqd: member.mqd,
+            doorbell: member.doorbell,
+            wptr: Pointer::Gart(p.get(A::WPTR_ADDR)),
+            is_static: false,
+            level: level as u8,
+            quantum: Some(quantum(p.get(A::GANG_QUANTUM))),
+        };
+        self.check_mqd(p, &map)?;
+        self.clear_contexts(p, &process, &member)?;
+
+        let listed = Listed {
+            pasid: process.pasid,
+            page_table_base: process.page_table_base,
+            quantum: quantum(p.get(A::PROCESS_QUANTUM)),
+            control: Some(control),
+            bank: None,
+        };
+        if !self.members.processes.contains(&process) {
+            self.members.processes.push(process);
+        }
+        self.members.queues.push(member);
+        // What was rung before is in the write pointer's memory.
+        let doorbells = &self.shared.soc.doorbells;
+        doorbells.store(member.doorbell, NOT_RUNG);
+        let mut entry = Entry::new(listed, map);
+        entry.hold(p.get(A::IS_GANG_SUSPENDED) == 1);
+        self.mec.turns.add(entry);
+        self.mec.fill();
+        Ok(())
+    }
+
+    /// The process that a frame names, as it is known or would be.
+    fn check_process(&self, p: &AddQueue) -> Result<Process, Failure> {
+        use AddQueue as A;
+        let (pasid, base) = (p.get(A::PROCESS_ID), p.get(A::PAGE_TABLE_BASE_ADDR));
+        let context = p.get(A::PROCESS_CONTEXT_ADDR);
+        if pasid == 0 || pasid > u64::from(u16::MAX) {
+            return api(code::VALUE, format!("process id {pasid:#x}"));
+        }
+        if base & pte::VALID == 0 {
+            return api(code::VALUE, "the page table base is not valid");
+        }
+        if p.get(A::PROCESS_VA_START) >= p.get(A::PROCESS_VA_END) {
+            return api(code::VALUE, "process_va_start is not below process_va_end");
+        }
+        self.check_context("process_context_addr", context)?;
+        let process = Process {
+            context,
+            pasid: pasid as u16,
+            page_table_base: base,
+        };
+        let mut known = self.members.processes.iter();
+        let clash =
+            known.find(|k| **k != process && (k.context == context || k.pasid == process.pasid));
+        match clash {
+            Some(k) if k.context == context => api(
+                code::VALUE,
+                "the process context is that of another process, or of other page tables",
+            ),
+            Some(_) => api(code::VALUE, "the process has another context"),
+            None => Ok(process),
+        }
+    }
+
+    fn check_member(&self, new: &Member) -> Result<(), Failure> {
+        self.check_context("gang_context_addr", new.gang)?;
+        let queues = &self.members.queues;
+        let contexts = |c: u64| queues.iter().any(|q| q.process == c);
+        if new.gang == new.process || contexts(new.gang) {
+            return api(code::VALUE, "the gang context is that of a process");
+        }
+        let mut gang = queues.iter().filter(|q| q.gang == new.gang);
+        if gang.clone().count() >= GANG {
+            return api(code::VALUE, "a gang of more than 8 queues");
+        }
+        if gang.any(|q| q.process != new.process) {
+            return api(code::VALUE, "the gang is another process's");
+        }
+        if queues.iter().any(|q| q.doorbell == new.doorbell) {
+            return api(code::VALUE, "the doorbell is that of another queue");
+        }
+        if queues.iter().any(|q| q.mqd == new.mqd) {
+            return api(code::VALUE, "the MQD is that of another queue");
+        }
+        Ok(())
+    }
+
+    /// Checks that a context is memory of the firmware's size in VMID 0.
+    fn check_context(&self, name: &str, at: u64) -> Result<(), Failure> {
+        if at == 0 || at % 8 != 0 {
+            return api(code::VALUE, format!("{name} is {at:#x}"));
+        }
+        for end in [at, at.saturating_add(CONTEXT_SIZE - 8)] {
+            memory(name, self.space().load_u64(end))?;
+        }
+        Ok(())
+    }
+
+    fn check_mqd(&mut self, p: &AddQueue, map: &QueueMap) -> Result<(), Failure> {
+        use AddQueue as A;
+        let queue = match self.mec.fetch_mqd(map, Role::User) {
+            Ok((queue, _)) => queue,
+            Err(BadQueue::Memory(fault)) => return memory("the MQD", Err(fault)),
+            Err(bad) => return api(code::VALUE, bad.to_string()),
+        };
+        if !queue.aql {
+            return api(code::VALUE, "is_aql_queue, but the MQD is of a PM4 queue");
+        }
+        if p.get(A::KFD_QUEUE_SIZE) != queue.size {
+            return api(code::VALUE, "kfd_queue_size is not the MQD's");
+        }
+        let wptr = p.get(A::WPTR_ADDR);
+        if wptr % 8 != 0 || wptr % 4096 != queue.poll % 4096 {
+            return api(
+                code::VALUE,
+                "wptr_addr is not where the MQD has the write pointer in its page",
+            );
+        }
+        memory("wptr_addr", self.space().load_u64(wptr)).map(|_| ())
+    }
+
+    /// The memory of a process and of a gang is the firmware's from now on.
+    fn clear_contexts(&self, p: &AddQueue, process: &Process, new: &Member) -> Result<(), Failure> {
+        let zero = [0; CONTEXT_SIZE as usize / 4];
+        let known = self.members.processes.contains(process);
+        if !known && p.get(AddQueue::SKIP_PROCESS_CTX_CLEAR) == 0 {
+            let at = process.context;
+            memory("process_context_addr", self.space().write_words(at, &zero))?;
+        }
+        if !self.members.queues.iter().any(|q| q.gang == new.gang) {
+            let at = new.gang;
+            memory("gang_context_addr", self.space().write_words(at, &zero))?;
+        }
+        Ok(())
+    }
+
+    /// `false`: it has to wait.
+    pub(super) fn remove_user_queue(
+        &mut self,
+        pipe: Pipe,
+        p: &RemoveQueue,
+    ) -> Result<bool, Failure> {
+        use RemoveQueue as R;
+        let (bell, gang) = (p.get(R::DOORBELL_OFFSET), p.get(R::GANG_CONTEXT_ADDR));
+        let found = self
+            .members
+            .queues
+            .iter()
+            .find(|q| u64::from(q.doorbell) == bell && q.gang == gang);
+        let Some(&Member { mqd, doorbell, .. }) = found else {
+            return api(code::NOT_FOUND, "no queue of the gang has the doorbell");
+        };
+        if p.get(R::QUEUE_TYPE) != TYPE_COMPUTE {
+            return api(code::VALUE, "the queue has another type");
+        }
+        if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
+            if self.is_connected(mqd) {
+                return api(code::ORDER, "the queue was not reset");
+            }
+        } else if !self.leave(pipe, &[mqd])? {
+            return Ok(false);
+        }
+        self.mec.forget(Stop::Save, |e| e.queue.mqd == mqd);
+        self.shared.soc.doorbells.store(doorbell, 0);
+        let Members { processes, queues } = &mut self.members;
+        queues.retain(|q| q.mqd != mqd);
+        processes.retain(|p| queues.iter().any(|q| q.process == p.context));
+        Ok(true)
+    }
+
+    /// Whether a queue is on an HQD.
+    pub(super) fn is_connected(&self, mqd: u64) -> bool {
+        self.mec.hqds.iter().flatten().any(|h| h.q.mqd == mqd)
+    }
+
+    /// Takes queues off their HQDs and keeps them off; `false` while a frame has to wait for that.
+    ///
+    /// # Errors
+    /// Some did not leave in time: they stay, and are hung.
+    pub(super) fn leave(&mut self, pipe: Pipe, mqds: &[u64]) -> Result<bool, Failure> {
+        let deadline = Instant::now() + self.control.patience;
+        let first = self.control.deadline(pipe).is_none();
+        let until = *self.control.deadline(pipe).get_or_insert(deadline);
+        let connected = self.mec.hqds.iter().flatten();
+        let left: Vec<_> = connected
+            .filter(|h| mqds.contains(&h.q.mqd))
+            .map(|h| (h.slot, h.q.mqd, h.stop))
+            .collect();
+        if first {
+            let chosen = |e: &Entry| mqds.contains(&e.queue.mqd);
+            self.mec.turns.change(chosen, |e| e.hold(true));
+        }
+        if left.is_empty() {
+            for queue in &mut self.members.queues {
+                queue.hung &= !mqds.contains(&queue.mqd);
+            }
+            return Ok(true);
+        }
+        let late = Instant::now() >= until;
+        for &(slot, mqd, stop) in &left {
+            if late {
+                self.mec.go_on(slot);
+                let queues = self.members.queues.iter_mut();
+                queues.filter(|q| q.mqd == mqd).for_each(|q| q.hung = true);
+            } else if stop.is_none() {
+                self.mec.stop(slot, Stop::Save);
+            }
+        }
+        match late {
+            true => refused(
+                code::HUNG,
+                CATEGORY_SCHEDULING,
+                "a queue does not leave its HQD",
+            ),
+            false => Ok(false),
+        }
+    }
+}
+
+/// A quantum of a frame.
+pub(super) fn quantum(units: u64) -> Duration {
+    QUANTUM_UNIT.saturating_mul(u32::try_from(units).unwrap_or(u32::MAX))
+}
