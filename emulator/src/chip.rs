@@ -117,8 +117,6 @@ pub struct Chip {
     /// Makes the block that answers for the graphics core's registers apart from its VM hub: the
     /// command processor and the firmware that schedules its queues.
     pub scheduler: fn(Arc<Soc>) -> Arc<dyn IpBlock>,
-    /// What the model of the chip still lacks so much that it must not be offered to a guest.
-    pub unfinished: Option<&'static str>,
 }
 
 /// The graphics core of one XCC.

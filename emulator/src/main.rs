@@ -77,9 +77,6 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         None => Trace::off(),
     };
     let chip = args.chip.chip();
-    if let Some(lacks) = chip.unfinished {
-        return Err(format!("the model of {} is not finished: {lacks}", chip.name).into());
-    }
     let device = Device::new(Config {
         chip,
         vram_size: args.vram_mib.map_or(chip.vram_size, |mib| mib << 20),

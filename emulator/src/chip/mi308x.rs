@@ -193,5 +193,4 @@ pub const CHIP: Chip = Chip {
     ],
     gc_table: gc::cdna3,
     scheduler: |soc| Cp::new(soc),
-    unfinished: None,
 };

@@ -130,5 +130,4 @@ pub const CHIP: Chip = Chip {
     sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
     gc_table: gc::rdna4,
     scheduler: |soc| Mes::new(soc),
-    unfinished: None,
 };
