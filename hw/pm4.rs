@@ -186,6 +186,15 @@ pub const RESOURCES_KIQ: u64 = 0;
 /// `SetResources::QUEUE_TYPE`: sent by the HSA interface queue.
 pub const RESOURCES_HIQ: u64 = 1;
 
+/// `MapQueues::ENGINE_SEL`: SDMA engine 0; engine 1 follows.
+pub const ENGINE_SDMA0: u64 = 2;
+/// `EXTENDED_ENGINE_SEL`: ENGINE_SEL is a compute queue or one of the first two SDMA engines.
+pub const EXTENDED_NONE: u64 = 0;
+/// `EXTENDED_ENGINE_SEL`: ENGINE_SEL is an SDMA engine.
+pub const EXTENDED_SDMA0_TO_7: u64 = 1;
+/// `EXTENDED_ENGINE_SEL`: ENGINE_SEL is an SDMA engine, less 8.
+pub const EXTENDED_SDMA8_TO_15: u64 = 2;
+
 /// `UnmapQueues::ACTION`: preempt, saving the state.
 pub const UNMAP_PREEMPT: u64 = 0;
 /// `UnmapQueues::ACTION`: reset.

@@ -15,7 +15,7 @@ use crate::{
     ih, mqd,
     regs::Regs,
     sched::Scheduler,
-    vm,
+    sdma, vm,
 };
 use kernel::{device::Device, prelude::*, sync::Arc};
 
@@ -68,6 +68,9 @@ pub(crate) struct Core {
     pub(crate) pipe_interrupts: (Reg, u32),
     /// Do the command processors run? Says what doesn't.
     pub(crate) check_firmware: fn(&Device, &Regs) -> Result,
+    /// SPI_GDBG_PER_VMID_CNTL that sets up trap temporaries in each wave, if a process can have its
+    /// own value.
+    pub(crate) trap_setup: Option<u32>,
     /// Version of the compute firmware, or 0.
     pub(crate) mec_fw_version: fn(&Regs) -> u32,
 }
@@ -88,6 +91,7 @@ pub(crate) struct Family {
     pub(crate) ih: &'static ih::Hal,
     pub(crate) pte: &'static vm::Format,
     pub(crate) mqd: &'static dyn mqd::Hal,
+    pub(crate) sdma: &'static sdma::Hal,
     /// SH_MEM_BASES and SH_MEM_CONFIG of processes: where local and scratch memory appear, in
     /// units of 2^48 bytes, and how memory is accessed.
     pub(crate) sh_mem_bases: u32,
@@ -120,9 +124,8 @@ pub(crate) struct Family {
     /// Hardware queues (HQDs): pipes of the first MEC, queues of a pipe.
     pub(crate) mec_pipes: u32,
     pub(crate) mec_queues_per_pipe: u32,
-    /// SDMA engines and the queues of each that processes get; 0 until SDMA queues exist here.
-    pub(crate) sdma_engines: u32,
-    pub(crate) sdma_queues_per_engine: u32,
+    /// Global wave sync resources (`gds.gws_size`), 0 if the firmware has none.
+    pub(crate) gws: u32,
 }
 
 /// Sizes for saving waves, for one XCC (`kfd_queue_ctx_save_restore_size`).
@@ -140,8 +143,8 @@ pub(crate) struct ChipInfo {
     /// GC version, such as 9.4.3.
     #[allow(dead_code)] // For the user half.
     pub(crate) gc: IpVersion,
-    #[allow(dead_code)] // For the user half.
     pub(crate) sdma: IpVersion,
+    pub(crate) sdma_counts: sdma::Counts,
     /// Accelerator dies; each has its own command processor.
     pub(crate) num_xcc: u32,
     /// Shader engines in all XCCs together.
@@ -219,6 +222,7 @@ impl ChipInfo {
                 .discovery()
                 .version(SDMA0_HW_ID)
                 .unwrap_or(IpVersion::new(0, 0, 0)),
+            sdma_counts: sdma::Counts::read(family, regs.discovery()),
             num_xcc,
             shader_engines,
             shader_arrays_per_engine: shape.shader_arrays_per_engine,

@@ -5,7 +5,8 @@
 //! The BAR is cut into slices of 8 KiB, 1,024 doorbells each. The first belongs to the kernel
 //! (KIQ, HIQ, IH); every process gets one more, mapped uncached into it. The hardware looks
 //! at the doorbell's index within a page to find the engine it belongs to, so the indices of
-//! other engines (SDMA, IH, VCN), and the same 512 further on, are never given to compute queues.
+//! other engines (SDMA, IH, VCN), and the same 512 further on, are never given to compute queues;
+//! an SDMA queue has the one there that belongs to its engine and its number.
 //!
 //! A doorbell has three names: its index in the slice, the byte offset in the slice that a user
 //! program stores to, and the index in 32-bit words on the whole BAR that MQDs and packets take.
@@ -14,6 +15,7 @@ use crate::{
     bo::{pages::PageMap, Bo},
     chip::Family,
     gpu::Hw,
+    sdma,
 };
 use kernel::{
     device::Bound,
@@ -28,7 +30,7 @@ pub(crate) const SLICE_SIZE: usize = 8192;
 /// Doorbells in a slice.
 pub(crate) const SLICE_DOORBELLS: usize = 1024;
 /// Doorbells in a page: beyond, the routing repeats.
-const PAGE_DOORBELLS: u32 = 512;
+pub(crate) const PAGE_DOORBELLS: u32 = 512;
 
 /// Word on the BAR of the first XCC's KIQ doorbell (`AMDGPU_DOORBELL_LAYOUT1_KIQ_START`).
 pub(crate) const KIQ: u32 = 0;
@@ -133,10 +135,20 @@ impl Slice {
                 return Ok(Doorbell {
                     slice: self.clone(),
                     id: (i * 64) as u32 + bit,
+                    slot: None,
                 });
             }
         }
         Err(EBUSY)
+    }
+
+    /// The doorbell of an SDMA queue, which it has to itself as long as it has the slot.
+    pub(crate) fn sdma(self: &Arc<Self>, slot: sdma::Slot) -> Doorbell {
+        Doorbell {
+            slice: self.clone(),
+            id: slot.doorbell(),
+            slot: Some(slot),
+        }
     }
 }
 
@@ -162,6 +174,8 @@ impl PinnedDrop for Slice {
 pub(crate) struct Doorbell {
     slice: Arc<Slice>,
     id: u32,
+    /// Of an SDMA queue, what it follows from.
+    slot: Option<sdma::Slot>,
 }
 
 impl Doorbell {
@@ -169,6 +183,11 @@ impl Doorbell {
     #[allow(dead_code)] // For the user half.
     pub(crate) fn index(&self) -> u32 {
         self.id
+    }
+
+    /// Engine and queue, of an SDMA queue.
+    pub(crate) fn sdma(&self) -> Option<&sdma::Slot> {
+        self.slot.as_ref()
     }
 
     /// Byte offset in the slice.
@@ -184,6 +203,9 @@ impl Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
+        if self.slot.is_some() {
+            return;
+        }
         let mut used = self.slice.used.lock();
         if let Some(word) = used.get_mut(self.id as usize / 64) {
             *word &= !(1 << (self.id % 64));

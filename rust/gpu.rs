@@ -18,7 +18,7 @@ use crate::{
     driver::PciInfo,
     gmc, ih,
     sched::{self, Scheduler},
-    upcall,
+    sdma, upcall,
 };
 use core::num::NonZeroU16;
 use kernel::{
@@ -153,6 +153,7 @@ impl Gpu {
 pub(crate) struct Running {
     _listed: Listed,
     _scheduler: sched::Started,
+    _sdma: sdma::Enabled,
     _ih: ih::Enabled,
     _gmc: gmc::Enabled,
     _nbio: nbio::Enabled,
@@ -187,11 +188,13 @@ pub(crate) fn start(
         GFP_KERNEL,
     )?;
     let ih = ih::Enabled::new(pdev, &gpu)?;
+    let sdma = sdma::Enabled::new(&hw)?;
     let scheduler = sched::Started::new(&gpu, scheduler)?;
     let listed = Listed::new(&gpu)?;
     Ok(Running {
         _listed: listed,
         _scheduler: scheduler,
+        _sdma: sdma,
         _ih: ih,
         _gmc: gmc,
         _nbio: nbio,

@@ -69,6 +69,7 @@ pub(crate) struct Hal {
     /// What an entry is about, for clients that number things in their own way.
     is_fault: fn(u8, u8) -> bool,
     is_processor: fn(u8) -> bool,
+    is_copy_trap: fn(u8, u8) -> bool,
     /// The number that a shader's message carries, if it is one.
     shader_message: fn(u8, u8, u32, u32) -> Option<u32>,
 }
@@ -355,6 +356,8 @@ impl Handler {
             self.fault(pasid, field(Entry::RING_ID), data0, data1);
         } else if let Some(data) = (hal.shader_message)(client_id, source_id, data0, data1) {
             sink.signal(&self.gpu, pasid, data, 24);
+        } else if (hal.is_copy_trap)(client_id, source_id) {
+            sink.signal(&self.gpu, pasid, data0 & 0xfff_ffff, 28);
         } else if (hal.is_processor)(client_id) {
             match source_id {
                 source::CP_EOP => sink.signal(&self.gpu, pasid, data0, 32),

@@ -6,7 +6,11 @@
 //! differs between generations, so each has a file and a [`Hal`]. A user queue has one MQD for
 //! each XCC, in VRAM, a [`Hal::stride`] apart.
 
-use crate::{chip::ChipInfo, doorbell::Doorbell, sched::QueueSpec};
+use crate::{
+    chip::ChipInfo,
+    doorbell::Doorbell,
+    sched::{Format, QueueSpec, SavedWords},
+};
 use kernel::prelude::*;
 
 pub(crate) mod v12;
@@ -27,7 +31,10 @@ pub(crate) trait Hal: Sync {
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
 
     /// What may change when a queue that has run is updated: first words and widths in bits.
-    fn updated(&self) -> &'static [(usize, u8)];
+    fn updated(&self, format: Format) -> &'static [(usize, u8)];
+
+    /// Where the firmware tells how much it saved of a compute queue.
+    fn saved(&self) -> SavedWords;
 }
 
 /// A user queue on one XCC.
@@ -43,6 +50,15 @@ pub(crate) struct UserQueue<'a> {
     pub(crate) trap: bool,
     /// Compute units by shader engine.
     pub(crate) cu_mask: Option<[u32; 4]>,
+}
+
+/// A copy queue's MQD is smaller than a compute queue's.
+fn sdma_image(words: &[u32; 128]) -> Image {
+    let mut image = [0; 512];
+    for (to, from) in image.iter_mut().zip(words) {
+        *to = *from;
+    }
+    image
 }
 
 /// log2 of a size in words, less one: how rings and EOP buffers say how large they are.

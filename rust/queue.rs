@@ -24,7 +24,12 @@ use crate::{
         HwQueue,
         QueueSpec,
         QueueState,
-        QueueUpdate, //
+        QueueUpdate,
+        SavedArea, //
+    },
+    sdma::{
+        self,
+        Wanted, //
     },
 };
 use kernel::{
@@ -55,6 +60,8 @@ pub(crate) struct UserQueue {
     doorbell: u32,
     /// Where its waves are saved.
     save_area: u64,
+    /// It has the process' global wave sync resources.
+    gws: bool,
     buffers: Buffers,
     _count: Count,
 }
@@ -87,15 +94,21 @@ impl UserQueue {
 ///
 /// # Errors
 ///
-/// In this order: ESRCH before ACQUIRE_VM; ENOMEM without doorbells; EINVAL when a buffer isn't
-/// mapped as it must be; ENOSPC with too many queues on the device, ENOMEM in the process; ENOMEM
-/// without a free SDMA queue, EBUSY without a free doorbell, and what the scheduler says.
+/// In this order: ESRCH before ACQUIRE_VM; EINVAL without such an SDMA engine; ENOMEM without
+/// doorbells; EINVAL when a buffer isn't mapped as it must be; ENOSPC with too many queues on the
+/// device, ENOMEM in the process; ENOMEM without a free SDMA queue, EBUSY without a free doorbell,
+/// and what the scheduler says.
 pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Result<CreatedQueue> {
     let index = process.device_index(gpu_id)?;
     let device = process.devices().get(index).ok_or(EINVAL)?;
     process.with(|state| {
         let device_state = state.devices.get_mut(index).ok_or(EINVAL)?;
         device_state.bound().map_err(|_| ESRCH)?;
+        if let Kind::Sdma(Wanted::Engine(engine)) = params.kind {
+            if engine >= device.gpu.chip().sdma_counts.engines() {
+                return Err(EINVAL);
+            }
+        }
         let slice = device.slice()?;
         let buffers = Buffers::acquire(device_state, device.gpu.chip(), params)?;
         if device_state.queue_count >= device.gpu.chip().family.max_queues_per_process {
@@ -104,13 +117,13 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
         if state.queues.len() >= MAX_PER_PROCESS as usize {
             return Err(ENOMEM);
         }
-        let Some(format) = params.kind.format() else {
-            // There is no SDMA queue to be had: `allocate_sdma_queue` with an empty bitmap.
-            return Err(ENOMEM);
+        let doorbell = match params.kind {
+            Kind::Sdma(wanted) => slice.sdma(sdma::Slot::take(device.gpu.hw(), wanted)?),
+            Kind::ComputePm4 | Kind::ComputeAql => slice.alloc()?,
         };
-        let doorbell = Arc::new(slice.alloc()?, GFP_KERNEL)?;
+        let doorbell = Arc::new(doorbell, GFP_KERNEL)?;
         let byte = doorbell.byte_in_slice();
-        let spec = spec(params, format, doorbell, &buffers)?;
+        let spec = spec(params, doorbell, &buffers)?;
         let hw = create_on(device, device_state, spec)?;
         let queue = UserQueue {
             hw,
@@ -120,6 +133,7 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
             // CAST: Less than the doorbells of a slice.
             doorbell: (byte / 8) as u32,
             save_area: params.cwsr,
+            gws: false,
             buffers,
             _count: Count::new(&QUEUES),
         };
@@ -128,14 +142,9 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
     })
 }
 
-fn spec(
-    params: &QueueParams,
-    format: crate::sched::Format,
-    doorbell: Arc<Doorbell>,
-    buffers: &Buffers,
-) -> Result<QueueSpec> {
+fn spec(params: &QueueParams, doorbell: Arc<Doorbell>, buffers: &Buffers) -> Result<QueueSpec> {
     Ok(QueueSpec {
-        format,
+        format: params.kind.format(),
         ring: params.ring.address,
         ring_size: params.ring.size.bytes(),
         rptr: params.rptr,
@@ -147,7 +156,8 @@ fn spec(
         ctl_stack_size: params.ctl_stack_size,
         priority: params.ring.priority.get(),
         percent: params.ring.percent.get(),
-        pm4_target_xcc: params.pm4_target_xcc,
+        pm4_target_xcc: params.ring.pm4_target_xcc,
+        gws: false,
         doorbell,
         pins: buffers.bos()?,
     })
@@ -210,6 +220,9 @@ pub(crate) fn stop(
     hung: &mut KVec<UserQueue>,
 ) -> Result {
     state.queue_count = state.queue_count.saturating_sub(1);
+    if queue.gws {
+        state.gws = false;
+    }
     match gpu.scheduler().unmap(&queue.hw) {
         Ok(proof) => {
             drop(queue);
@@ -227,7 +240,8 @@ pub(crate) fn stop(
     }
 }
 
-/// Changes ring, share and priority (UPDATE_QUEUE). A ring of 0 or a share of 0 disables it.
+/// Changes ring, share, priority and the XCC of PM4 packets (UPDATE_QUEUE). A ring of 0 or a share
+/// of 0 disables it.
 ///
 /// # Errors
 ///
@@ -268,9 +282,50 @@ pub(crate) fn set_cu_mask(process: &Process, id: u32, mask: KVec<u32>) -> Result
     })
 }
 
-/// Whether there is a queue with this id.
-pub(crate) fn exists(process: &Process, id: u32) -> Result<bool> {
-    process.with(|state| Ok(state.queues.get(id).is_some()))
+/// Gives a queue the global wave sync resources, or takes them from the queue that has them
+/// (ALLOC_QUEUE_GWS, `pqm_set_gws`). `first` becomes the number of the first one, which is 0 even
+/// when they are not to be had.
+///
+/// # Errors
+///
+/// EINVAL when there is no such queue, ENODEV when the GPU has none of them; EBUSY when a queue of
+/// the process has them already, EINVAL when there are none to take away; as [`update`].
+pub(crate) fn set_gws(process: &Process, id: u32, on: bool, first: &mut u32) -> Result {
+    process.with(|state| {
+        let index = state.queues.get(id).ok_or(EINVAL)?.device;
+        let device = process.devices().get(index).ok_or(ENODEV)?;
+        let device_state = state.devices.get_mut(index).ok_or(ENODEV)?;
+        if device.gpu.chip().family.gws == 0 {
+            return Err(ENODEV);
+        }
+        *first = 0;
+        match (on, device_state.gws) {
+            (true, true) => return Err(EBUSY),
+            (false, false) => return Err(EINVAL),
+            _ => {}
+        }
+        // Any queue may be named to take them away.
+        let (_, queue) = state
+            .queues
+            .iter_mut()
+            .find(|(other, queue)| match on {
+                true => *other == id,
+                false => queue.device == index && queue.gws,
+            })
+            .ok_or(EINVAL)?;
+        device_state.gws = on;
+        queue.gws = on;
+        queue.submit(device, device_state, None)
+    })
+}
+
+/// What the firmware saved of a queue (GET_QUEUE_WAVE_STATE), for each XCC.
+///
+/// # Errors
+///
+/// EFAULT when there is no such queue; EINVAL for one that runs, and for one of a copy engine.
+pub(crate) fn saved_waves(process: &Process, id: u32) -> Result<KVec<SavedArea>> {
+    process.with(|state| state.queues.get(id).ok_or(EFAULT)?.hw.saved_waves())
 }
 
 impl UserQueue {
@@ -291,6 +346,8 @@ impl UserQueue {
             ring_size: self.ring.size.bytes(),
             percent: self.ring.percent.get(),
             priority: self.ring.priority.get(),
+            pm4_target_xcc: self.ring.pm4_target_xcc,
+            gws: self.gws,
             cu_mask,
             pins: Some(self.buffers.bos()?),
         };

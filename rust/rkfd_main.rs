@@ -42,6 +42,7 @@ mod mqd;
 mod regs;
 mod ring;
 mod sched;
+mod sdma;
 mod upcall;
 mod vm;
 

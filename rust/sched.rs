@@ -36,13 +36,15 @@ mod mes;
 mod queue;
 
 pub(crate) use hang::Notice;
-pub(crate) use queue::{HwQueue, QueueState};
+pub(crate) use queue::{HwQueue, QueueState, SavedArea, SavedWords};
 
 /// Format of a ring's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Aql,
     Pm4,
+    /// Of a copy engine.
+    Sdma,
 }
 
 /// What a scheduler needs to know of a process.
@@ -54,6 +56,8 @@ pub(crate) struct ProcessConfig {
     /// SH_MEM_BASES: where local and scratch memory appear, in units of 2^48 bytes.
     pub(crate) sh_mem_bases: u32,
     pub(crate) sh_mem_config: u32,
+    /// SPI_GDBG_PER_VMID_CNTL: whether waves start with trap temporaries set up.
+    pub(crate) spi_gdbg_per_vmid_cntl: u32,
 }
 
 impl ProcessConfig {
@@ -64,6 +68,7 @@ impl ProcessConfig {
             tma: 0,
             sh_mem_bases: chip.family.sh_mem_bases,
             sh_mem_config: chip.family.sh_mem_config,
+            spi_gdbg_per_vmid_cntl: 0,
         }
     }
 }
@@ -86,7 +91,10 @@ pub(crate) struct QueueSpec {
     pub(crate) priority: u8,
     /// 0 to 100; 0 disables the queue.
     pub(crate) percent: u8,
+    /// The XCC that runs PM4 packets.
     pub(crate) pm4_target_xcc: u8,
+    /// It has the process' global wave sync resources.
+    pub(crate) gws: bool,
     pub(crate) doorbell: Arc<Doorbell>,
     /// Every buffer object that the hardware touches for the queue.
     pub(crate) pins: KVec<Arc<Bo>>,
@@ -115,6 +123,8 @@ pub(crate) struct QueueUpdate {
     pub(crate) ring_size: u64,
     pub(crate) percent: u8,
     pub(crate) priority: u8,
+    pub(crate) pm4_target_xcc: u8,
+    pub(crate) gws: bool,
     /// Bits of compute units as user programs give them; `None` leaves them.
     pub(crate) cu_mask: Option<KVec<u32>>,
     /// What the new ring needs; `None` leaves the old.

@@ -154,6 +154,12 @@ impl VramRange {
         self.len
     }
 
+    /// Loads a word at a byte offset in the range.
+    pub(crate) fn read32(&self, at: u64) -> Result<u32> {
+        let at = self.check(at, 4)?;
+        self.hw.vram.with(|bytes| bytes.read32(at))
+    }
+
     /// Loads a 64-bit word at a byte offset in the range.
     pub(crate) fn read64(&self, at: u64) -> Result<u64> {
         let at = self.check(at, 8)?;

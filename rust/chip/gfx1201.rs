@@ -18,7 +18,7 @@ use crate::{
     },
     ih, mqd,
     regs::Regs,
-    sched, vm,
+    sched, sdma, vm,
 };
 use kernel::{device::Device, prelude::*};
 
@@ -43,6 +43,7 @@ pub(super) static FAMILY: Family = Family {
     ih: &ih::v7_0::HAL,
     pte: &vm::GFX12,
     mqd: &mqd::v12::Hal,
+    sdma: &sdma::V7_0,
     // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
     sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
     sh_mem_config: Config::INITIAL_INST_PREFETCH.set(Config::ALIGNMENT_MODE.set(0, UNALIGNED), 3),
@@ -65,8 +66,7 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x190),
     mec_pipes: 2,
     mec_queues_per_pipe: 4,
-    sdma_engines: 0,
-    sdma_queues_per_engine: 0,
+    gws: 64,
 };
 
 static CORE: Core = Core {
@@ -101,6 +101,8 @@ static CORE: Core = Core {
         Int::TIME_STAMP_INT_ENABLE.mask() | Int::OPCODE_ERROR_INT_ENABLE.mask(),
     ),
     check_firmware,
+    // By a message to MES, which isn't sent.
+    trap_setup: None,
     // Only the firmware's file tells.
     mec_fw_version: |_| 0,
 };

@@ -15,11 +15,11 @@ use crate::{
             self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index, SH_MEM_BASES as Bases,
             SH_MEM_CONFIG as Config,
         },
-        hdp_4_4_2, mmhub_1_8_0, mp_13_0_6, nbio_7_9_0, osssys_4_4_2, Block,
+        hdp_4_4_2, mmhub_1_8_0, mp_13_0_6, nbio_7_9_0, osssys_4_4_2, sdma_4_4_2, Block,
     },
     ih, mqd,
     regs::Regs,
-    sched, vm,
+    sched, sdma, vm,
 };
 use kernel::{device::Device, prelude::*};
 
@@ -38,6 +38,7 @@ pub(super) static FAMILY: Family = Family {
         &mp_13_0_6::TABLE,
         &nbio_7_9_0::TABLE,
         &osssys_4_4_2::TABLE,
+        &sdma_4_4_2::TABLE,
     ],
     core: &CORE,
     nbio: &nbio::V7_9,
@@ -45,6 +46,7 @@ pub(super) static FAMILY: Family = Family {
     ih: &ih::v4_4::HAL,
     pte: &vm::GFX9,
     mqd: &mqd::v9::Hal,
+    sdma: &sdma::V4_4,
     // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
     sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
     // XNACK is off.
@@ -69,8 +71,7 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x1e8),
     mec_pipes: 4,
     mec_queues_per_pipe: 8,
-    sdma_engines: 0,
-    sdma_queues_per_engine: 0,
+    gws: 64,
 };
 
 static CORE: Core = Core {
@@ -97,6 +98,8 @@ static CORE: Core = Core {
         Int::TIME_STAMP_INT_ENABLE.mask() | Int::OPCODE_ERROR_INT_ENABLE.mask(),
     ),
     check_firmware,
+    // `kgd_aldebaran_enable_debug_trap`.
+    trap_setup: Some(gc::SPI_GDBG_PER_VMID_CNTL::TRAP_EN.mask()),
     // The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
     mec_fw_version: |regs| regs.read(gc::CP_MEC_ME1_UCODE_ADDR),
 };

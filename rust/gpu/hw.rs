@@ -5,7 +5,7 @@
 //! Made once at probe, after the checks that the device is there and its firmware runs. It
 //! outlives the device: see [`super`].
 //!
-//! Lock order: `bound`, `firmware`, `tlb` and `kept` are leaves, taken in that order if at all.
+//! Lock order: `bound`, `firmware`, `sdma`, `tlb` and `kept` are leaves, taken in that order if at all.
 
 use crate::{
     bo::{kernel_mem::Words, vram::Vram},
@@ -16,6 +16,7 @@ use crate::{
     regs::Regs,
     ring::Firmware,
     sched::{Keep, Notice},
+    sdma,
 };
 use kernel::{
     device::{self, Bound},
@@ -56,6 +57,9 @@ pub(crate) struct Hw {
     bound: Mutex<bool>,
     #[pin]
     firmware: Mutex<Option<Arc<dyn Firmware>>>,
+    /// Queues of copy engines that nobody has.
+    #[pin]
+    pub(crate) sdma: Mutex<sdma::Free>,
     /// Held over a TLB flush by registers.
     #[pin]
     pub(crate) tlb: Mutex<()>,
@@ -219,6 +223,7 @@ impl Hw {
             dummy_page,
             scratch_page,
         } = parts;
+        let free = sdma::Free::new(&chip);
         Arc::pin_init(
             pin_init!(Self {
                 dev,
@@ -235,6 +240,7 @@ impl Hw {
                 generation: Atomic::new(0),
                 bound <- new_mutex!(true, "rkfd bound"),
                 firmware <- new_mutex!(None, "rkfd firmware"),
+                sdma <- new_mutex!(free, "rkfd SDMA queues"),
                 tlb <- new_mutex!((), "rkfd TLB"),
                 grbm <- new_mutex!((), "rkfd GRBM"),
                 kept <- new_mutex!(KVec::new(), "rkfd kept"),

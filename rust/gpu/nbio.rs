@@ -36,6 +36,8 @@ pub(crate) struct Hal {
     pub(crate) interrupt_cntl: (Reg, &'static [(Bits, u32)]),
     /// Which doorbells go where: what is stored before any is rung.
     routes: &'static [(Reg, u32)],
+    /// The same for those of each copy engine.
+    pub(crate) sdma_routes: &'static [&'static [(Reg, u32)]],
     /// The same for the interrupt ring's.
     pub(crate) interrupt_routes: &'static [(Reg, u32)],
 }

@@ -51,6 +51,7 @@ pub(crate) static HAL: Hal = Hal {
         matches!(id, client::UTCL2 | client::VMC | client::VMC1) && source == source::VM_FAULT
     },
     is_processor: |id| id == client::GRBM_CP,
+    is_copy_trap: |id, source| client::SDMA.contains(&id) && source == source::SDMA_TRAP,
     shader_message: |id, source, data0, data1| {
         let engines = client::SE0SH..client::SE0SH + SHADER_ENGINES;
         // 24 bits of a shader's message (`KFD_CONTEXT_ID_GET_SQ_INT_DATA`).

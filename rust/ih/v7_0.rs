@@ -61,6 +61,9 @@ pub(crate) static HAL: Hal = Hal {
     ],
     is_fault: |id, source| id == client::VMC || id == GFX && source == source::VM_FAULT,
     is_processor: |id| matches!(id, client::GRBM_CP | GFX),
+    is_copy_trap: |id, source| {
+        matches!(id, client::GRBM_CP | GFX) && source == source::GFX12_SDMA_TRAP
+    },
     shader_message: |id, source, data0, _| {
         (matches!(id, client::GRBM_CP | GFX) && source == source::SQ_MESSAGE)
             .then_some(data0 & 0xff_ffff)

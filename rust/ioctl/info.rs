@@ -6,7 +6,8 @@ use crate::{
     glue::user,
     process::{
         Process,
-        ProcessDevice, //
+        ProcessDevice,
+        State, //
     },
     uapi::{
         self,
@@ -17,6 +18,7 @@ use crate::{
 use kernel::{
     alloc::KVec,
     prelude::*,
+    sync::Arc,
     uaccess::{
         UserPtr,
         UserSlice, //
@@ -119,13 +121,18 @@ fn zero_words(address: u64, count: u32) -> Result {
         .write_slice(bytes)
 }
 
-/// RUNTIME_ENABLE: only the state. Trap temporaries aren't set up, and the topology doesn't say
-/// that they could be.
+/// RUNTIME_ENABLE: the state, and whether waves start with trap temporaries set up. Disabled they
+/// have them as well, as upstream (`kgd_gfx_v9_4_3_disable_debug_trap`).
+///
+/// # Errors
+///
+/// EBUSY when it is enabled, EEXIST when there are queues; EPERM when a GPU can't do it for single
+/// processes; to disable it, what the scheduler says.
 pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableArgs) -> Result {
     process.with(|state| {
         if args.mode_mask & debug::RUNTIME_ENABLE_MODE_ENABLE_MASK == 0 {
             state.runtime_enabled = false;
-            return Ok(());
+            return set_up_traps(process, state);
         }
         if state.runtime_enabled {
             return Err(EBUSY);
@@ -134,9 +141,30 @@ pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableA
             return Err(EEXIST);
         }
         if args.mode_mask & debug::RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK != 0 {
-            return Err(EPERM);
+            let able =
+                |device: &Arc<ProcessDevice>| device.gpu.chip().family.core.trap_setup.is_some();
+            if !process.devices().iter().all(able) {
+                return Err(EPERM);
+            }
+            set_up_traps(process, state)?;
         }
         state.runtime_enabled = true;
         Ok(())
     })
+}
+
+/// On every GPU that can; the last error counts.
+fn set_up_traps(process: &Process, state: &mut State) -> Result {
+    let mut result = Ok(());
+    for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
+        let Some(value) = device.gpu.chip().family.core.trap_setup else {
+            continue;
+        };
+        let mut config = state.config;
+        config.spi_gdbg_per_vmid_cntl = value;
+        if let Err(error) = state.configure(&device.gpu, config) {
+            result = Err(error);
+        }
+    }
+    result
 }

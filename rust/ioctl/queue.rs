@@ -67,22 +67,33 @@ pub(super) fn set_cu_mask(process: &Process, args: &mut abi::SetCuMaskArgs) -> R
     queue::set_cu_mask(process, args.queue_id, mask)
 }
 
-/// GET_QUEUE_WAVE_STATE: without wave save and restore there is no state.
+/// GET_QUEUE_WAVE_STATE. The program's memory is written after the process was let go of: it may
+/// have to be brought in, or be memory that its queues use.
 pub(super) fn wave_state(process: &Process, args: &mut abi::GetQueueWaveStateArgs) -> Result {
-    if queue::exists(process, args.queue_id)? {
-        Err(EINVAL)
-    } else {
-        Err(EFAULT)
+    let areas = queue::saved_waves(process, args.queue_id)?;
+    let base = UserPtr::from_addr(args.ctl_stack_address as usize);
+    for area in &areas {
+        let base = base.wrapping_byte_add(area.offset as usize);
+        let mut header = UserSlice::new(base, size_of_val(&area.header)).writer();
+        for word in area.header {
+            header.write(&word)?;
+        }
+        let stack = base.wrapping_byte_add(area.stack_offset as usize);
+        UserSlice::new(stack, area.stack.len())
+            .writer()
+            .write_slice(&area.stack)?;
     }
+    if let Some(first) = areas.first() {
+        args.ctl_stack_used_size = first.stack_used;
+        args.save_area_used_size = first.waves_used;
+    }
+    Ok(())
 }
 
-/// ALLOC_QUEUE_GWS: the device offers no global wave sync.
+/// ALLOC_QUEUE_GWS: all of them for the queue, or with a number of 0 none.
 pub(super) fn alloc_gws(process: &Process, args: &mut abi::AllocQueueGwsArgs) -> Result {
-    if queue::exists(process, args.queue_id)? {
-        Err(ENODEV)
-    } else {
-        Err(EINVAL)
-    }
+    let on = args.num_gws != 0;
+    queue::set_gws(process, args.queue_id, on, &mut args.first_gws)
 }
 
 /// SET_TRAP_HANDLER.

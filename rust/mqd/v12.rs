@@ -3,17 +3,21 @@
 //! MQDs of gfx12. Sources: Linux, `kfd_mqd_manager_v12.c` for user queues, `mes_v12_0_mqd_init`
 //! for those of the scheduler's own rings.
 
-use super::{eop_control, words_log2, Image, UserQueue, ALL};
+use super::{eop_control, sdma_image, words_log2, Image, UserQueue, ALL};
 use crate::{
     hw::{
-        mqd::{v12::ComputeMqd as M, COMPUTE_HEADER},
+        mqd::{
+            v12::{ComputeMqd as M, SdmaMqd as S},
+            COMPUTE_HEADER,
+        },
         regs::gc_12_0_0::{
             CP_HQD_AQL_CONTROL as Aql, CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State,
             CP_HQD_PQ_CONTROL as Pq, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_HQD_QUANTUM as Quantum,
-            CP_MQD_CONTROL as Control,
+            CP_MQD_CONTROL as Control, SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
+            SDMA0_QUEUE0_RB_CNTL as Rb,
         },
     },
-    sched::Format,
+    sched::{Format, QueueSpec, SavedWords},
 };
 use kernel::prelude::*;
 
@@ -105,11 +109,44 @@ impl super::Hal for Hal {
     }
 
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
-        Ok(build(queue).0)
+        match queue.spec.format {
+            Format::Aql | Format::Pm4 => Ok(build(queue).0),
+            Format::Sdma => sdma(queue).map(|mqd| sdma_image(&mqd.0)),
+        }
     }
 
-    /// The words that `update_mqd` of v12 writes.
-    fn updated(&self) -> &'static [(usize, u8)] {
+    fn saved(&self) -> SavedWords {
+        SavedWords {
+            stack_size: M::CP_HQD_CNTL_STACK_SIZE.word(),
+            stack_offset: M::CP_HQD_CNTL_STACK_OFFSET.word(),
+            waves_end: M::CP_HQD_WG_STATE_OFFSET.word(),
+            // In the area.
+            stack_at: None,
+        }
+    }
+
+    /// The words that `update_mqd` and `update_mqd_sdma` of v12 write.
+    fn updated(&self, format: Format) -> &'static [(usize, u8)] {
+        const SDMA: &[(usize, u8)] = &[
+            (S::SDMAX_RLCX_RB_CNTL.word(), S::SDMAX_RLCX_RB_CNTL.width),
+            (S::SDMAX_RLCX_RB_BASE.word(), S::SDMAX_RLCX_RB_BASE.width),
+            (
+                S::SDMAX_RLCX_RB_BASE_HI.word(),
+                S::SDMAX_RLCX_RB_BASE_HI.width,
+            ),
+            (
+                S::SDMAX_RLCX_RB_RPTR_ADDR.word(),
+                S::SDMAX_RLCX_RB_RPTR_ADDR.width,
+            ),
+            (
+                S::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word(),
+                S::SDMAX_RLCX_RB_WPTR_POLL_ADDR.width,
+            ),
+            (
+                S::SDMAX_RLCX_DOORBELL_OFFSET.word(),
+                S::SDMAX_RLCX_DOORBELL_OFFSET.width,
+            ),
+        ];
         const F: &[(usize, u8)] = &[
             (
                 M::COMPUTE_STATIC_THREAD_MGMT_SE0.word(),
@@ -162,8 +199,52 @@ impl super::Hal for Hal {
                 M::CP_HQD_CTX_SAVE_CONTROL.width,
             ),
         ];
-        F
+        match format {
+            Format::Aql | Format::Pm4 => F,
+            Format::Sdma => SDMA,
+        }
     }
+}
+
+/// A copy queue's MQD (`update_mqd_sdma`).
+fn sdma(queue: &UserQueue<'_>) -> Result<S> {
+    /// `SDMA_RLC_DUMMY_DEFAULT`.
+    const DUMMY: u64 = 0xf;
+    /// `SDMA0_QUEUE0_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
+    const SWITCH_INSIDE_IB: u64 = 1 << 8;
+    /// `amdgpu_sdma_phase_quantum` in CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
+    const QUANTUM: u64 = 32 << 8;
+    let QueueSpec {
+        ring,
+        ring_size,
+        rptr,
+        wptr,
+        ..
+    } = *queue.spec;
+    let slot = queue.doorbell.sdma().ok_or(EINVAL)?;
+    let control = [
+        (Rb::RB_SIZE, words_log2(ring_size) + 1),
+        (Rb::RPTR_WRITEBACK_ENABLE, 1),
+        (Rb::RPTR_WRITEBACK_TIMER, 6),
+        (Rb::MCU_WPTR_POLL_ENABLE, 1),
+    ]
+    .iter()
+    .fold(0, |value, (field, bits)| field.set(value, *bits));
+    Ok(S::zeroed()
+        .with(S::SDMAX_RLCX_RB_CNTL, control.into())
+        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
+        .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR, rptr)
+        .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, wptr)
+        .with(
+            S::SDMAX_RLCX_DOORBELL_OFFSET,
+            Offset::OFFSET.set(0, queue.doorbell.bar_word()).into(),
+        )
+        .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
+        .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
+        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
+        .with(S::SDMA_ENGINE_ID, slot.engine().into())
+        .with(S::SDMA_QUEUE_ID, slot.queue().into()))
 }
 
 /// `init_mqd`, `update_mqd` and `set_priority`.

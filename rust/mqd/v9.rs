@@ -6,15 +6,21 @@
 //! A user queue has one MQD for each XCC, in VRAM, each followed by its control stack: so
 //! [`stride`] apart. XCC 0 reports the read pointer for all.
 
-use super::{eop_control, words_log2, Image, UserQueue, ALL};
+use super::{eop_control, sdma_image, words_log2, Image, UserQueue, ALL};
 use crate::{
     hw::{
-        mqd::{v9::ComputeMqd as M, COMPUTE_HEADER},
-        regs::gc_9_4_3 as gc,
+        mqd::{
+            v9::{ComputeMqd as M, SdmaMqd as S},
+            COMPUTE_HEADER,
+        },
+        regs::{
+            gc_9_4_3 as gc,
+            sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as Offset, SDMA_RLC0_RB_CNTL as Rb},
+        },
     },
     regs::Regs,
     ring::Ring,
-    sched::Format,
+    sched::{Format, QueueSpec, SavedWords},
 };
 use kernel::prelude::*;
 
@@ -286,12 +292,48 @@ impl super::Hal for Hal {
     }
 
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
-        Ok(build(queue)?.0)
+        match queue.spec.format {
+            Format::Aql | Format::Pm4 => Ok(build(queue)?.0),
+            Format::Sdma => sdma(queue).map(|mqd| sdma_image(&mqd.0)),
+        }
     }
 
-    /// The words that `update_mqd` of v9 writes.
-    fn updated(&self) -> &'static [(usize, u8)] {
+    fn saved(&self) -> SavedWords {
+        SavedWords {
+            stack_size: M::CP_HQD_CNTL_STACK_SIZE.word(),
+            stack_offset: M::CP_HQD_CNTL_STACK_OFFSET.word(),
+            waves_end: M::CP_HQD_WG_STATE_OFFSET.word(),
+            stack_at: Some(ALLOCATION),
+        }
+    }
+
+    /// The words that `update_mqd_v9_4_3` and `update_mqd_sdma` write.
+    fn updated(&self, format: Format) -> &'static [(usize, u8)] {
+        const SDMA: &[(usize, u8)] = &[
+            (S::SDMAX_RLCX_RB_CNTL.word(), S::SDMAX_RLCX_RB_CNTL.width),
+            (S::SDMAX_RLCX_RB_BASE.word(), S::SDMAX_RLCX_RB_BASE.width),
+            (
+                S::SDMAX_RLCX_RB_BASE_HI.word(),
+                S::SDMAX_RLCX_RB_BASE_HI.width,
+            ),
+            (
+                S::SDMAX_RLCX_RB_RPTR_ADDR_LO.word(),
+                S::SDMAX_RLCX_RB_RPTR_ADDR_LO.width,
+            ),
+            (
+                S::SDMAX_RLCX_RB_RPTR_ADDR_HI.word(),
+                S::SDMAX_RLCX_RB_RPTR_ADDR_HI.width,
+            ),
+            (
+                S::SDMAX_RLCX_DOORBELL_OFFSET.word(),
+                S::SDMAX_RLCX_DOORBELL_OFFSET.width,
+            ),
+        ];
         const F: &[(usize, u8)] = &[
+            (
+                M::PM4_TARGET_XCC_IN_XCP.word(),
+                M::PM4_TARGET_XCC_IN_XCP.width,
+            ),
             (
                 M::COMPUTE_STATIC_THREAD_MGMT_SE0.word(),
                 M::COMPUTE_STATIC_THREAD_MGMT_SE0.width,
@@ -339,8 +381,47 @@ impl super::Hal for Hal {
                 M::CP_HQD_CTX_SAVE_CONTROL.width,
             ),
         ];
-        F
+        match format {
+            Format::Aql | Format::Pm4 => F,
+            Format::Sdma => SDMA,
+        }
     }
+}
+
+/// A copy queue's MQD (`update_mqd_sdma`). Its write pointer comes with MAP_QUEUES.
+fn sdma(queue: &UserQueue<'_>) -> Result<S> {
+    /// `SDMA_RLC_DUMMY_DEFAULT`.
+    const DUMMY: u64 = 0xf;
+    /// `SDMA0_GFX_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
+    const SWITCH_INSIDE_IB: u64 = 1 << 8;
+    let QueueSpec {
+        ring,
+        ring_size,
+        rptr,
+        ..
+    } = *queue.spec;
+    let slot = queue.doorbell.sdma().ok_or(EINVAL)?;
+    let control = [
+        (Rb::RB_SIZE, words_log2(ring_size) + 1),
+        (Rb::RPTR_WRITEBACK_ENABLE, 1),
+        (Rb::RPTR_WRITEBACK_TIMER, 6),
+    ]
+    .iter()
+    .fold(0, |value, (field, bits)| field.set(value, *bits));
+    Ok(S::zeroed()
+        .with(S::SDMAX_RLCX_RB_CNTL, control.into())
+        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
+        .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr & 0xffff_ffff)
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr >> 32)
+        .with(
+            S::SDMAX_RLCX_DOORBELL_OFFSET,
+            Offset::OFFSET.set(0, queue.doorbell.bar_word()).into(),
+        )
+        .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
+        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
+        .with(S::SDMA_ENGINE_ID, slot.engine().into())
+        .with(S::SDMA_QUEUE_ID, slot.queue().into()))
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
@@ -413,7 +494,8 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
                     u64::from(queue.logical_xcc % queue.chip.num_xcc.max(1)),
                 )
         }
-        Format::Pm4 => image
+        // A queue of a copy engine has an MQD of another kind.
+        Format::Pm4 | Format::Sdma => image
             .with(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0)
             .with(M::COMPUTE_TG_CHUNK_SIZE, 0)
             .with(M::PM4_TARGET_XCC_IN_XCP, spec.pm4_target_xcc.into()),

@@ -48,6 +48,8 @@ pub(crate) struct DeviceState {
     pub(crate) queue_count: u32,
     /// A queue of this process was reset or hangs: its other queues can't be changed any more.
     pub(crate) has_reset_queue: bool,
+    /// A queue of this process has the global wave sync resources.
+    pub(crate) gws: bool,
     /// Queues are evicted, because memory of the program's changes.
     pub(super) paused: bool,
     pub(crate) config: ProcessConfig,
@@ -62,6 +64,7 @@ impl DeviceState {
             sched: None,
             queue_count: 0,
             has_reset_queue: false,
+            gws: false,
             paused: false,
             config: ProcessConfig::for_chip(gpu.chip()),
         }

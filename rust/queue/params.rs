@@ -6,6 +6,7 @@
 use crate::{
     glue::user::access_ok,
     sched::Format,
+    sdma::Wanted,
     uapi::queue as abi, //
 };
 use kernel::prelude::*;
@@ -72,17 +73,17 @@ impl Priority {
 pub(crate) enum Kind {
     ComputePm4,
     ComputeAql,
-    /// Copies; on the given engine if one is named.
-    Sdma(Option<u32>),
+    /// Copies.
+    Sdma(Wanted),
 }
 
 impl Kind {
-    /// The packets of a compute queue.
-    pub(crate) fn format(self) -> Option<Format> {
+    /// Its packets.
+    pub(crate) fn format(self) -> Format {
         match self {
-            Self::ComputePm4 => Some(Format::Pm4),
-            Self::ComputeAql => Some(Format::Aql),
-            Self::Sdma(_) => None,
+            Self::ComputePm4 => Format::Pm4,
+            Self::ComputeAql => Format::Aql,
+            Self::Sdma(_) => Format::Sdma,
         }
     }
 }
@@ -95,6 +96,8 @@ pub(crate) struct RingParams {
     pub(crate) size: RingSize,
     pub(crate) percent: Percentage,
     pub(crate) priority: Priority,
+    /// The XCC that runs PM4 packets.
+    pub(crate) pm4_target_xcc: u8,
 }
 
 impl RingParams {
@@ -114,6 +117,8 @@ impl RingParams {
             size: RingSize::new(size)?,
             percent,
             priority,
+            // CAST: Bits 15:8.
+            pm4_target_xcc: (percentage >> 8) as u8,
         })
     }
 }
@@ -124,8 +129,6 @@ pub(crate) struct QueueParams {
     pub(crate) kind: Kind,
     pub(crate) ring: RingParams,
     pub(crate) metadata_size: u64,
-    /// The XCC that runs PM4 packets.
-    pub(crate) pm4_target_xcc: u8,
     pub(crate) rptr: u64,
     pub(crate) wptr: u64,
     pub(crate) eop: u64,
@@ -166,8 +169,9 @@ impl QueueParams {
         let kind = match args.queue_type {
             abi::QUEUE_TYPE_COMPUTE => Kind::ComputePm4,
             abi::QUEUE_TYPE_COMPUTE_AQL => Kind::ComputeAql,
-            abi::QUEUE_TYPE_SDMA | abi::QUEUE_TYPE_SDMA_XGMI => Kind::Sdma(None),
-            abi::QUEUE_TYPE_SDMA_BY_ENG_ID => Kind::Sdma(Some(args.sdma_engine_id)),
+            abi::QUEUE_TYPE_SDMA => Kind::Sdma(Wanted::Bus),
+            abi::QUEUE_TYPE_SDMA_XGMI => Kind::Sdma(Wanted::Link),
+            abi::QUEUE_TYPE_SDMA_BY_ENG_ID => Kind::Sdma(Wanted::Engine(args.sdma_engine_id)),
             _ => return Err(ENOTSUPP),
         };
         Ok(Self {
@@ -178,8 +182,6 @@ impl QueueParams {
             } else {
                 0
             },
-            // CAST: Bits 15:8.
-            pm4_target_xcc: (args.queue_percentage >> 8) as u8,
             rptr: args.read_pointer_address,
             wptr: args.write_pointer_address,
             eop: args.eop_buffer_address,

@@ -2,7 +2,7 @@
 
 //! A queue on a scheduler: its MQDs, everything the hardware touches for it, and its life.
 
-use super::{Contexts, QueueSpec, QueueUpdate, SchedProcess};
+use super::{Contexts, Format, QueueSpec, QueueUpdate, SchedProcess};
 use crate::{
     bo::vram::VramRange,
     gpu::Hw,
@@ -13,6 +13,10 @@ use kernel::{
     prelude::*,
     sync::{Arc, Mutex},
 };
+
+mod waves;
+
+pub(crate) use waves::{SavedArea, SavedWords};
 
 /// A queue's life.
 ///
@@ -61,6 +65,8 @@ pub(crate) struct HwQueue {
     process: Arc<SchedProcess>,
     mqd: VramRange,
     stride: u64,
+    /// MQDs: one for each XCC, or one for a copy engine.
+    copies: u32,
     /// Which XCC counts as the first for this queue.
     first_xcc: u32,
     contexts: Option<Contexts>,
@@ -78,7 +84,11 @@ impl HwQueue {
         contexts: Option<Contexts>,
     ) -> Result<Arc<Self>> {
         let stride = hw.chip.family.mqd.stride(spec.ctl_stack_size)?;
-        let bytes = stride.checked_mul(hw.chip.num_xcc.into()).ok_or(EINVAL)?;
+        let copies = match spec.format {
+            Format::Aql | Format::Pm4 => hw.chip.num_xcc,
+            Format::Sdma => 1,
+        };
+        let bytes = stride.checked_mul(copies.into()).ok_or(EINVAL)?;
         let mqd = VramRange::new(hw, bytes)?;
         let (hw, process) = (hw.clone(), process.clone());
         let inner = Inner {
@@ -92,6 +102,7 @@ impl HwQueue {
                 process,
                 mqd,
                 stride,
+                copies,
                 first_xcc,
                 contexts,
                 inner <- new_mutex!(inner, "rkfd queue"),
@@ -127,11 +138,6 @@ impl HwQueue {
         self.inner.lock().spec.doorbell.bar_word()
     }
 
-    /// Address of the write pointer.
-    pub(super) fn wptr(&self) -> u64 {
-        self.inner.lock().spec.wptr
-    }
-
     /// What the firmware keeps of it, with schedulers that need that.
     pub(super) fn contexts(&self) -> Option<&Contexts> {
         self.contexts.as_ref()
@@ -154,6 +160,8 @@ impl HwQueue {
         inner.spec.ring_size = update.ring_size;
         inner.spec.percent = update.percent;
         inner.spec.priority = update.priority;
+        inner.spec.pm4_target_xcc = update.pm4_target_xcc;
+        inner.spec.gws = update.gws;
         if let Some(pins) = update.pins {
             inner.spec.pins = pins;
         }
@@ -166,7 +174,7 @@ impl HwQueue {
     /// there is none, and otherwise only what an update may change is written.
     pub(super) fn write_mqd(&self, trap: bool, fresh: bool) -> Result {
         let inner = self.inner.lock();
-        for xcc_index in 0..self.hw.chip.num_xcc {
+        for xcc_index in 0..self.copies {
             let offset = self.stride.checked_mul(xcc_index.into()).ok_or(EINVAL)?;
             let queue = UserQueue {
                 spec: &inner.spec,
@@ -185,7 +193,7 @@ impl HwQueue {
             if fresh {
                 self.mqd.write_words(offset, &image)?;
             } else {
-                self.write_updated(offset, &image)?;
+                self.write_updated(offset, inner.spec.format, &image)?;
             }
         }
         self.hw.flush_hdp();
@@ -193,8 +201,8 @@ impl HwQueue {
     }
 
     /// Writes what an update may change.
-    fn write_updated(&self, offset: u64, image: &mqd::Image) -> Result {
-        for &(first, width) in self.hw.chip.family.mqd.updated() {
+    fn write_updated(&self, offset: u64, format: Format, image: &mqd::Image) -> Result {
+        for &(first, width) in self.hw.chip.family.mqd.updated(format) {
             let words = image
                 .get(first..first + usize::from(width).div_ceil(32))
                 .ok_or(EINVAL)?;

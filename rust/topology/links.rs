@@ -47,7 +47,7 @@ pub(super) struct Link {
 
 impl Link {
     fn new(gpu: &Gpu, from: u32, to: u32, flags: u32) -> Self {
-        let engines = gpu.chip().family.sdma_engines;
+        let engines = gpu.chip().sdma_counts.bus;
         // No atomic operations over PCI are asked for.
         let flags = ENABLED | NO_ATOMICS | flags;
         Self {

@@ -4,9 +4,16 @@
 
 use super::Hal;
 use crate::{
-    hw::regs::nbif_6_3_1::{self as nbio, GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL as Port},
+    hw::regs::nbif_6_3_1::{
+        self as nbio, GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL as Port,
+        GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL as Copy,
+    },
     ih::v7_0,
+    sdma,
 };
+
+/// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
+const SDMA_SIZE: u32 = 20;
 
 pub(crate) static HAL: Hal = Hal {
     memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE,
@@ -35,6 +42,21 @@ pub(crate) static HAL: Hal = Hal {
         (nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL, 0x3000_0007),
         (nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL, 0x3000_000d),
     ],
+    // `nbif_v6_3_1_sdma_doorbell_range`: both engines', with the first.
+    sdma_routes: &[&[(
+        nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL,
+        Copy::S2A_DOORBELL_PORT2_AWADDR_31_28_VALUE.set(
+            Copy::S2A_DOORBELL_PORT2_RANGE_SIZE.set(
+                Copy::S2A_DOORBELL_PORT2_RANGE_OFFSET.set(
+                    Copy::S2A_DOORBELL_PORT2_AWID
+                        .set(Copy::S2A_DOORBELL_PORT2_ENABLE.set(0, 1), 0xe),
+                    sdma::FIRST_DOORBELL * 2,
+                ),
+                2 * SDMA_SIZE,
+            ),
+            3,
+        ),
+    )]],
     // `nbif_v6_3_1_ih_doorbell_range`.
     interrupt_routes: &[(
         nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL,

@@ -7,11 +7,36 @@ use crate::{
     hw::regs::nbio_7_9_0::{
         self as nbio, DOORBELL0_CTRL_ENTRY_0 as Range, S2A_DOORBELL_ENTRY_1_CTRL as Port,
     },
+    hw::regs::Reg,
     ih::v4_4,
+    sdma,
 };
 
 /// Words of doorbells that go to the interrupt handler.
 const IH_SIZE: u32 = 8;
+
+/// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
+const SDMA_SIZE: u32 = 20;
+
+/// `nbio_v7_9_sdma_doorbell_range`, of an engine of the first AID.
+const fn sdma_route(engine: u32, range: Reg, port: Reg, id: u32, address: u32) -> [(Reg, u32); 2] {
+    let first = (sdma::FIRST_DOORBELL + engine * sdma::DOORBELL_STRIDE) * 2;
+    let bits = Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, first);
+    let to = Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1);
+    let to = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(to, SDMA_SIZE);
+    let to = Port::S2A_DOORBELL_PORT1_AWID.set(to, id);
+    let to = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.set(to, id);
+    [
+        (
+            range,
+            Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.set(bits, SDMA_SIZE),
+        ),
+        (
+            port,
+            Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE.set(to, address),
+        ),
+    ]
+}
 
 pub(crate) static HAL: Hal = Hal {
     memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE,
@@ -39,6 +64,36 @@ pub(crate) static HAL: Hal = Hal {
         ],
     ),
     routes: &[(nbio::BIFC_DOORBELL_ACCESS_EN_PF, 0xf_ffff)],
+    sdma_routes: &[
+        &sdma_route(
+            0,
+            nbio::DOORBELL0_CTRL_ENTRY_1,
+            nbio::S2A_DOORBELL_ENTRY_1_CTRL,
+            0xe,
+            1,
+        ),
+        &sdma_route(
+            1,
+            nbio::DOORBELL0_CTRL_ENTRY_2,
+            nbio::S2A_DOORBELL_ENTRY_2_CTRL,
+            8,
+            2,
+        ),
+        &sdma_route(
+            2,
+            nbio::DOORBELL0_CTRL_ENTRY_3,
+            nbio::S2A_DOORBELL_ENTRY_5_CTRL,
+            9,
+            8,
+        ),
+        &sdma_route(
+            3,
+            nbio::DOORBELL0_CTRL_ENTRY_4,
+            nbio::S2A_DOORBELL_ENTRY_6_CTRL,
+            0xa,
+            9,
+        ),
+    ],
     // `nbio_v7_9_ih_doorbell_range`.
     interrupt_routes: &[
         (

@@ -3,14 +3,18 @@
 //! Run lists: an indirect buffer in system memory that lists processes and their queues.
 //!
 //! For each process MAP_PROCESS, then MAP_QUEUES for each of its queues
-//! (`pm_create_runlist_ib`). If there are more processes than VMIDs or more queues than hardware
-//! queues, a RUN_LIST at the end leads back to the start (`pm_calc_rlib_size`).
+//! (`pm_create_runlist_ib`). If there are more processes than VMIDs, more compute queues than
+//! hardware queues or more than one queue with global wave sync, a RUN_LIST at the end leads back
+//! to the start (`pm_calc_rlib_size`). SDMA queues own theirs, so they don't count.
 
 use super::Entry;
 use crate::{
     bo::kernel_mem::KernelBuf,
+    chip::{ChipInfo, IpVersion},
     gpu::Hw,
     hw::pm4::{self, op, MapProcess, MapQueues, RunList},
+    sched::{Format, QueueSpec},
+    sdma,
 };
 use kernel::{prelude::*, sync::Arc};
 
@@ -60,7 +64,16 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
     }
     let (first, last) = hw.chip.family.compute_vmids;
     let vmids = (last - first + 1) as usize;
-    let over = processes > vmids || queues > hw.chip.cp_queues() as usize;
+    let (mut compute, mut gws) = (0, 0);
+    for entry in running() {
+        for queue in entry.active() {
+            queue.with_spec(|spec| {
+                compute += u32::from(spec.format != Format::Sdma);
+                gws += u32::from(spec.gws);
+            });
+        }
+    }
+    let over = processes > vmids || compute > hw.chip.cp_queues() || gws > 1;
     let words = processes * 21 + queues * 7 + if over { SIZE } else { 0 };
     let buf = KernelBuf::new(hw, words * 4)?;
     let mut at = 0;
@@ -70,16 +83,10 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
         result
     };
     for entry in running() {
-        write(&map_process(entry).0)?;
+        write(&map_process(entry, &hw.chip).0)?;
         for queue in entry.active() {
-            let packet = MapQueues::zeroed()
-                .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
-                .with(MapQueues::QUEUE_SEL, FIRMWARE_CHOOSES)
-                .with(MapQueues::NUM_QUEUES, 1)
-                .with(MapQueues::DOORBELL_OFFSET, queue.doorbell().into())
-                .with(MapQueues::MQD_ADDR, queue.mqd_addr())
-                .with(MapQueues::WPTR_ADDR, queue.wptr());
-            write(&packet.0)?;
+            let mqd = queue.mqd_addr();
+            write(&queue.with_spec(|spec| map_queue(spec, mqd, &hw.chip)).0)?;
         }
     }
     let count = processes.min(vmids) as u64;
@@ -93,9 +100,41 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
     }))
 }
 
+/// `pm_map_queues_v9`.
+fn map_queue(spec: &QueueSpec, mqd_addr: u64, chip: &ChipInfo) -> MapQueues {
+    let (extended, engine) = spec
+        .doorbell
+        .sdma()
+        .map_or((0, 0), |slot| engine(slot, chip));
+    MapQueues::zeroed()
+        .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
+        .with(MapQueues::QUEUE_SEL, FIRMWARE_CHOOSES)
+        .with(MapQueues::NUM_QUEUES, 1)
+        .with(MapQueues::EXTENDED_ENGINE_SEL, extended)
+        .with(MapQueues::ENGINE_SEL, engine)
+        .with(MapQueues::GWS_CONTROL_QUEUE, spec.gws.into())
+        .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.bar_word().into())
+        .with(MapQueues::MQD_ADDR, mqd_addr)
+        .with(MapQueues::WPTR_ADDR, spec.wptr)
+}
+
+/// EXTENDED_ENGINE_SEL and ENGINE_SEL of a copy engine: the first two have numbers among the other
+/// engines, unless the chip is so new (`pm_use_ext_eng`) that all of them have numbers of their own.
+fn engine(slot: &sdma::Slot, chip: &ChipInfo) -> (u64, u64) {
+    let engine = u64::from(slot.engine());
+    match engine {
+        0 | 1 if chip.sdma < IpVersion::new(5, 2, 0) => {
+            (pm4::EXTENDED_NONE, pm4::ENGINE_SDMA0 + engine)
+        }
+        0..=7 => (pm4::EXTENDED_SDMA0_TO_7, engine),
+        _ => (pm4::EXTENDED_SDMA8_TO_15, engine % 8),
+    }
+}
+
 /// `pm_map_process_aldebaran`.
-fn map_process(entry: &Entry) -> MapProcess {
+fn map_process(entry: &Entry, chip: &ChipInfo) -> MapProcess {
     let config = &entry.config;
+    let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
     MapProcess::zeroed()
         .with(
             MapProcess::HEADER,
@@ -104,6 +143,14 @@ fn map_process(entry: &Entry) -> MapProcess {
         .with(MapProcess::PROCESS_QUANTUM, PROCESS_QUANTUM)
         .with(MapProcess::PASID, entry.process.pasid().get().into())
         .with(MapProcess::SDMA_ENABLE, 1)
+        .with(
+            MapProcess::NUM_GWS,
+            if gws { chip.family.gws.into() } else { 0 },
+        )
+        .with(
+            MapProcess::SPI_GDBG_PER_VMID_CNTL,
+            config.spi_gdbg_per_vmid_cntl.into(),
+        )
         .with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
         .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config.into())
         .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases.into())
