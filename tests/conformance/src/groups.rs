@@ -12,6 +12,7 @@ mod debug;
 mod dispatcher;
 mod dmabuf;
 mod events;
+mod gws;
 mod info;
 mod limits;
 mod mapping;
@@ -20,11 +21,13 @@ mod mmap;
 mod process;
 mod queue;
 mod render;
+mod sdma;
 mod svm;
 mod update_queue;
 mod vm;
 mod wait;
 mod wait_threads;
+mod waves;
 
 /// All groups, in the order in which they run.
 pub fn all() -> Vec<Group> {
@@ -41,6 +44,9 @@ pub fn all() -> Vec<Group> {
         group("buffers", buffers::rows()),
         group("update_queue", update_queue::rows()),
         group("cu_mask", cu_mask::rows()),
+        group("sdma", sdma::rows()),
+        group("gws", gws::rows()),
+        group("waves", waves::rows()),
         group("events", events::rows()),
         group("wait", wait::rows()),
         group("wait_threads", wait_threads::rows()),

@@ -27,6 +27,14 @@ pub struct Node {
     pub capability: u64,
     /// Queues that a process may have on it.
     pub max_queues: u32,
+    /// Its instruction set, as the topology numbers it.
+    pub gfx: u64,
+    /// Global wave sync resources.
+    pub gws: u32,
+    /// Copy engines for the bus and for links, and queues of each.
+    pub sdma_engines: u32,
+    pub sdma_link_engines: u32,
+    pub sdma_queues: u32,
 }
 
 fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
@@ -39,6 +47,11 @@ fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
 }
 
 impl Node {
+    /// gfx942, or its kin.
+    pub fn gfx942(&self) -> bool {
+        matches!(self.gfx, 90_402 | 90_500)
+    }
+
     /// Reads it.
     pub fn find() -> Result<Self, String> {
         let names = fs::read_dir(NODES).map_err(|e| format!("{NODES}: {e}"))?;
@@ -87,6 +100,11 @@ impl Node {
             } else {
                 127
             },
+            gfx,
+            gws: p("num_gws") as u32,
+            sdma_engines: p("num_sdma_engines") as u32,
+            sdma_link_engines: p("num_sdma_xgmi_engines") as u32,
+            sdma_queues: p("num_sdma_queues_per_engine") as u32,
         })
     }
 }

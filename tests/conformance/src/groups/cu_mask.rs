@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SET_CU_MASK, GET_QUEUE_WAVE_STATE, ALLOC_QUEUE_GWS. Every row has a queue that is mapped.
+//! SET_CU_MASK. Every row has a queue that is mapped.
 
 use super::*;
 use crate::fixture::KERNEL;
 use crate::row::{row, Answer, Row};
 use rkfd_uapi::ioctl as requests;
-use rkfd_uapi::queue::{AllocQueueGwsArgs, GetQueueWaveStateArgs, SetCuMaskArgs};
+use rkfd_uapi::queue::{self as abi, SetCuMaskArgs};
 
 /// SET_CU_MASK of this queue with this many bits at this address, or at a mask of all ones.
 fn mask(c: &mut Ctx, queue_id: u32, num_cu_mask: u32, address: Option<u64>) -> Answer {
@@ -33,30 +33,9 @@ fn short(c: &mut Ctx, bits: u32, bytes: usize) -> Answer {
     own(c, bits, Some(map.address + (sys::PAGE - bytes) as u64))
 }
 
-fn wave_state(c: &mut Ctx, queue_id: u32) -> Answer {
-    let map = guarded_page()?;
-    let mut args = GetQueueWaveStateArgs {
-        ctl_stack_address: map.address,
-        queue_id,
-        ..Default::default()
-    };
-    Ok(c.call(&requests::GET_QUEUE_WAVE_STATE, &mut args))
-}
-
-fn gws(c: &mut Ctx, queue_id: u32, num_gws: u32) -> Answer {
-    let mut args = AllocQueueGwsArgs {
-        queue_id,
-        num_gws,
-        ..Default::default()
-    };
-    Ok(c.call(&requests::ALLOC_QUEUE_GWS, &mut args))
-}
-
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     const S: &str = "SET_CU_MASK";
-    const W: &str = "GET_QUEUE_WAVE_STATE";
-    const G: &str = "ALLOC_QUEUE_GWS";
     vec![
         row(S, "32 bits", OK, "kfd_process_queue_manager.c:666", |c| own(c, 32, None)),
         row(S, "1024 bits", OK, "kfd_process_queue_manager.c:666", |c| own(c, 1024, None)),
@@ -78,13 +57,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "0 bits at address 0", EINVAL, "kfd_chardev.c:585", |c| own(c, 0, Some(0))),
         row(S, "a queue that is gone", EFAULT, "kfd_process_queue_manager.c:634", |c| { c.destroy_queue(c.queue); own(c, 32, None) }),
         row(S, "a disabled queue", OK, "kfd_process_queue_manager.c:666", |c| { c.update(|a| a.queue_percentage = 0)?; own(c, 32, None) }),
-        row(W, "unknown queue", EFAULT, "kfd_process_queue_manager.c:690", |c| wave_state(c, 77)),
-        row(W, "queue 2^32 - 1", EFAULT, "kfd_process_queue_manager.c:690", |c| wave_state(c, u32::MAX)),
-        row(W, "an active queue", EINVAL, "kfd_device_queue_manager.c:2929", |c| { let q = c.queue; wave_state(c, q) }),
-        row(W, "a disabled queue", Want::Unsupported(libc::EINVAL, 0), "kfd_device_queue_manager.c:2929", |c| { c.update(|a| a.queue_percentage = 0)?; let q = c.queue; wave_state(c, q) }),
-        row(G, "unknown queue", EINVAL, "kfd_chardev.c:1543", |c| gws(c, 77, 64)),
-        row(G, "unknown queue, to free", EINVAL, "kfd_chardev.c:1543", |c| gws(c, 77, 0)),
-        row(G, "a queue", Want::Unsupported(libc::ENODEV, 0), "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 64) }),
-        row(G, "a queue, to free", Want::Unsupported(libc::ENODEV, libc::EINVAL), "kfd_chardev.c:1547", |c| { let q = c.queue; gws(c, q, 0) }),
+        row(S, "a disabled PM4 queue", OK, "kfd_mqd_manager_v9.c: update_mqd_v9_4_3", |c| { let q = c.new_queue(|a| { a.queue_percentage = 0; a.queue_type = abi::QUEUE_TYPE_COMPUTE })?.queue_id; mask(c, q, 32, None) }),
     ].into_iter().map(Row::queue).collect()
 }

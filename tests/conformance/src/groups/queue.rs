@@ -88,10 +88,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "a kernel save area and type 99", EFAULT, "kfd_chardev.c:311", |c| c.create(|a| { a.ctx_save_restore_address = KERNEL; a.queue_type = 99 })),
         row(C, "type 99 and unknown GPU", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| { a.queue_type = 99; a.gpu_id = UNKNOWN })),
         row(C, "unknown GPU and a ring that is not mapped", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| { a.gpu_id = UNKNOWN; a.ring_base_address = 0x1000 })),
-        row(C, "copy queue", Want::Unsupported(libc::ENOMEM, 0), "kfd_device_queue_manager.c: allocate_sdma_queue", |c| c.create(|a| a.queue_type = abi::QUEUE_TYPE_SDMA)),
-        row(C, "copy queue for links", Want::Unsupported(libc::ENOMEM, 0), "kfd_device_queue_manager.c: allocate_sdma_queue", |c| c.create(|a| a.queue_type = abi::QUEUE_TYPE_SDMA_XGMI)),
-        row(C, "copy queue on engine 0", Want::Unsupported(libc::ENOMEM, 0), "kfd_device_queue_manager.c: allocate_sdma_queue", |c| c.create(|a| a.queue_type = abi::QUEUE_TYPE_SDMA_BY_ENG_ID)),
-        row(C, "copy queue, write pointer not mapped", EINVAL, "kfd_queue.c:263", |c| c.create(|a| { a.queue_type = abi::QUEUE_TYPE_SDMA; a.write_pointer_address = 0x1000 })),
         // What comes back.
         row(C, "the first id", is(0), "kfd_process_queue_manager.c:66", |c| Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))),
         row(C, "the third id", is(2), "kfd_process_queue_manager.c:66", |c| { c.new_queue(|_| {})?; c.new_queue(|_| {})?; Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into())) }),

@@ -32,6 +32,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(U, "share 0: disabled", OK, "kfd_chardev.c:551", |c| c.update(|a| a.queue_percentage = 0)),
         row(U, "share 50", OK, "kfd_chardev.c:551", |c| c.update(|a| a.queue_percentage = 50)),
         row(U, "share 100 on XCC 1", OK, "kfd_chardev.c:553", |c| c.update(|a| a.queue_percentage = 0x164)),
+        row(U, "a disabled PM4 queue, to XCC 1", OK, "kfd_mqd_manager_v9.c: update_mqd_v9_4_3", |c| {
+            c.queue = c.new_queue(|a| { a.queue_percentage = 0; a.queue_type = rkfd_uapi::queue::QUEUE_TYPE_COMPUTE })?.queue_id;
+            c.update(|a| a.queue_percentage = 0x100)
+        }),
         row(U, "share 0, then 100 again", OK, "kfd_chardev.c:551", |c| { c.update(|a| a.queue_percentage = 0)?; c.update(|_| {}) }),
         row(U, "priority 16", EINVAL, "kfd_chardev.c:527", |c| c.update(|a| a.queue_priority = 16)),
         row(U, "priority 2^32 - 1", EINVAL, "kfd_chardev.c:527", |c| c.update(|a| a.queue_priority = u32::MAX)),
