@@ -57,6 +57,7 @@ impl Firmware {
         }
         self.mec.vmids.allow(vmids);
         self.mec.slots.allow(queues);
+        self.mec.gws = p.get(SetResources::GWS_MASK).count_ones();
         self.latency = LATENCY_UNIT * p.get(SetResources::UNMAP_LATENCY) as u32;
         self.resources_set = true;
         Ok(())

@@ -132,6 +132,8 @@ pub(crate) struct Mec {
     pub slots: Pool,
     /// VMIDs that it may use.
     pub vmids: Pool,
+    /// Global wave sync resources that it may use.
+    pub gws: u32,
     pub processes: Vec<super::process::Process>,
     /// The queues that the scheduler runs.
     pub turns: Turns,
@@ -158,6 +160,7 @@ impl Mec {
             hqds: (0..SLOTS).map(|_| None).collect(),
             slots: Pool::default(),
             vmids: Pool::default(),
+            gws: 0,
             processes: Vec::new(),
             turns: Turns::default(),
             saved: HashMap::new(),
@@ -276,6 +279,7 @@ impl Mec {
         self.processes.clear();
         self.slots = Pool::default();
         self.vmids = Pool::default();
+        self.gws = 0;
     }
 
     /// Drops a queue as it is, writing nothing back.

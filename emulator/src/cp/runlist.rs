@@ -91,7 +91,7 @@ impl Firmware {
         let mut entries = Vec::new();
         for Part { process, queues } in &list.entries {
             for queue in queues {
-                match Self::entry(process, queue) {
+                match self.entry(process, queue) {
                     Ok(entry) => entries.push(entry),
                     Err(what) => self.violation(format_args!("{what}")),
                 }
@@ -196,7 +196,7 @@ impl Firmware {
     }
 
     /// A queue as the list says it.
-    fn entry(process: &MapProcess, queue: &MapQueues) -> Result<Entry, String> {
+    fn entry(&self, process: &MapProcess, queue: &MapQueues) -> Result<Entry, String> {
         use MapProcess as P;
         for (name, field) in [
             ("SINGLE_MEMOPS", P::SINGLE_MEMOPS),
@@ -208,7 +208,6 @@ impl Firmware {
             ("NUM_OAC", P::NUM_OAC),
             ("GDS_SIZE", P::GDS_SIZE),
             ("GDS_SIZE_HI", P::GDS_SIZE_HI),
-            ("NUM_GWS", P::NUM_GWS),
         ] {
             if process.get(field) != 0 {
                 return Err(format!("MAP_PROCESS: {name} is not modelled"));
@@ -220,7 +219,6 @@ impl Firmware {
         let wrong = [
             ("QUEUE_SEL", MapQueues::QUEUE_SEL, 1),
             ("NUM_QUEUES", MapQueues::NUM_QUEUES, 1),
-            ("GWS_CONTROL_QUEUE", MapQueues::GWS_CONTROL_QUEUE, 0),
             ("CHECK_DISABLE", MapQueues::CHECK_DISABLE, 0),
         ];
         for (name, field, must) in wrong {
@@ -239,6 +237,19 @@ impl Firmware {
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
             return Err(format!("MAP_QUEUES: queue type {kind} is not modelled"));
         }
+        let gws = match queue.get(MapQueues::GWS_CONTROL_QUEUE) {
+            0 => 0,
+            _ => process.get(P::NUM_GWS) as u32,
+        };
+        if queue.get(MapQueues::GWS_CONTROL_QUEUE) == 1 && gws == 0 {
+            return Err("MAP_QUEUES: GWS_CONTROL_QUEUE of a process with NUM_GWS 0".into());
+        }
+        if gws > self.mec.gws {
+            return Err(format!(
+                "MAP_PROCESS: NUM_GWS is {gws}, and SET_RESOURCES allows {}",
+                self.mec.gws
+            ));
+        }
         let process = Listed {
             pasid: process.get(P::PASID) as u16,
             page_table_base: process.get(P::PAGE_TABLE_BASE),
@@ -250,7 +261,11 @@ impl Firmware {
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
             }),
         };
-        Ok(Entry::new(process, queue_map(queue)))
+        let queue = QueueMap {
+            gws,
+            ..queue_map(queue)
+        };
+        Ok(Entry::new(process, queue))
     }
 }
 
@@ -264,5 +279,6 @@ pub(super) fn queue_map(p: &MapQueues) -> QueueMap {
         is_static: p.get(MapQueues::QUEUE_TYPE) == TYPE_STATIC,
         level: 0,
         quantum: None,
+        gws: 0,
     }
 }

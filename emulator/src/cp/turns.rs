@@ -53,6 +53,8 @@ pub(crate) struct QueueMap {
     pub level: u8,
     /// How long it may keep its HQD when others wait; otherwise the MQD says.
     pub quantum: Option<Duration>,
+    /// Global wave sync resources that it has while it is connected.
+    pub gws: u32,
 }
 
 /// A queue that the scheduler runs, and its process.
@@ -271,6 +273,12 @@ impl Mec {
                 None
             }
         };
+        if entry.queue.gws > self.gws_left() {
+            if self.turns.shared {
+                self.want_slot(now, entry.queue.level, coming);
+            }
+            return Placed::NoRoom("the global wave sync resources are another queue's");
+        }
         let Some(slot) = self.free_slot() else {
             if self.turns.shared {
                 self.want_slot(now, entry.queue.level, coming);
@@ -313,6 +321,15 @@ impl Mec {
             (h.is_static, h.level) = (map.is_static, map.level);
         }
         Ok(())
+    }
+
+    /// Global wave sync resources that no connected queue has.
+    fn gws_left(&self) -> u32 {
+        let connected = |mqd| self.hqds.iter().flatten().any(|h| h.q.mqd == mqd);
+        let entries = self.turns.entries.iter().filter(|e| !e.gone);
+        let used = entries.filter(|e| e.queue.gws > 0 && connected(e.queue.mqd));
+        let used: u32 = used.map(|e| e.queue.gws).sum();
+        self.gws.saturating_sub(used)
     }
 
     /// Records why a queue is not mapped.

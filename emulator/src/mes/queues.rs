@@ -119,6 +119,7 @@ impl Firmware {
             is_static: false,
             level: level as u8,
             quantum: Some(quantum(p.get(A::GANG_QUANTUM))),
+            gws: 0,
         };
         self.check_mqd(p, &map)?;
         self.clear_contexts(p, &process, &member)?;

@@ -185,6 +185,53 @@ fn queues_and_processes_take_turns_when_the_list_is_chained() {
     rig.clean();
 }
 
+/// A list of processes that each have a queue with global wave sync.
+fn with_gws(jobs: &[(&Process<'_>, &Queue<'_>)]) -> Vec<u32> {
+    let mut words = Vec::new();
+    for (process, queue) in jobs {
+        let mut map = MapProcess::read(&process.map(1)).unwrap();
+        map.set(MapProcess::NUM_GWS, 64);
+        let mut queue = MapQueues::read(&queue.map()).unwrap();
+        queue.set(MapQueues::GWS_CONTROL_QUEUE, 1);
+        words.extend(map.0.iter().chain(&queue.0));
+    }
+    words
+}
+
+#[test]
+fn queues_with_global_wave_sync_take_turns() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    rig.run_chained_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
+    let jobs: Vec<_> = [(&a, &qa), (&b, &qb)]
+        .into_iter()
+        .map(|(p, q)| {
+            let signal = p.signal(0);
+            let (packet, sums, expected) = vadd(p, 512, 3, signal);
+            q.push(packet.0);
+            (p, signal, sums, expected)
+        })
+        .collect();
+    for (p, signal, sums, expected) in jobs {
+        p.wait(signal);
+        assert_eq!(p.words(sums, 512), expected);
+        assert!(!(rig.is_active((1, 0, 0)) && rig.is_active((1, 0, 1))));
+    }
+    rig.unmap();
+    rig.fence();
+    rig.clean();
+}
+
+#[test]
+fn two_queues_with_global_wave_sync_need_a_chained_list() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    rig.run_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
+    rig.violated("the global wave sync resources are another queue's");
+}
+
 #[test]
 fn malformed_run_lists_run_nothing() {
     let cases: &[(&str, Spoil<Vec<u32>>)] = &[
@@ -215,6 +262,13 @@ fn malformed_run_lists_run_nothing() {
         ("MAP_PROCESS: TMZ is not modelled", |w| w[1] |= 1 << 23),
         ("MAP_QUEUES of a run list: QUEUE_SEL is 0, not 1", |w| {
             w[22] &= !(3 << 4)
+        }),
+        ("MAP_QUEUES: GWS_CONTROL_QUEUE of a process with NUM_GWS 0", |w| {
+            w[22] |= 1 << 12
+        }),
+        ("MAP_PROCESS: NUM_GWS is 65, and SET_RESOURCES allows 64", |w| {
+            w[13] |= 65;
+            w[22] |= 1 << 12
         }),
         ("MAP_QUEUES of a run list: NUM_QUEUES is 2, not 1", |w| {
             w[22] += 1 << 29
