@@ -3,6 +3,7 @@
 //! What the examples share: the kernel they run, the check of its result, the report at the end.
 
 pub mod golden;
+pub mod raw;
 pub mod steps;
 
 use std::fmt::Display;

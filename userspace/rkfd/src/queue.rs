@@ -79,7 +79,7 @@ struct Memory {
     ring: Bo,
     control: Bo,
     stopped: Signal,
-    _save: Bo,
+    save: Bo,
     _eop: Option<Bo>,
     scratch: Scratch,
 }
@@ -138,7 +138,7 @@ impl Queue {
             ring,
             control,
             stopped,
-            _save: save,
+            save,
             _eop: eop,
             scratch: Scratch::default(),
         };
@@ -156,7 +156,7 @@ impl Queue {
             queue_priority: options.priority,
             eop_buffer_address: memory._eop.as_ref().map_or(0, Bo::address),
             eop_buffer_size: memory._eop.as_ref().map_or(0, |bo| bo.size() as u64),
-            ctx_save_restore_address: memory._save.address(),
+            ctx_save_restore_address: memory.save.address(),
             ctx_save_restore_size: area.size,
             ctl_stack_size: area.control_stack,
             ..Default::default()
@@ -230,6 +230,13 @@ impl Queue {
             control + control::WRITE_INDEX as u64,
             control + control::READ_INDEX as u64,
         )
+    }
+
+    /// Address of the area that waves are saved to. In its header a runtime tells the driver where
+    /// it wants errors (`struct kfd_context_save_area_header`).
+    pub fn save_area(&self) -> u64 {
+        let memory = self.inner.memory.as_ref();
+        memory.map_or(0, |memory| memory.save.address())
     }
 
     /// Begins a dispatch of a kernel.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Devices that cannot be used, devices that break, and mutations that must not go unseen.
 
+use super::lifetime::NOTHING_LEFT;
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
+use crate::trace::Trace;
+use crate::verdict::Outcome;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
@@ -34,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
             "unsupported chip gfx",
         ),
     ];
-    all.extend([dead_device(), no_fence()]);
+    all.extend([dead_device(), no_fence(), told(), hang()]);
     all.extend(mutations());
     all
 }
@@ -115,6 +118,57 @@ fn no_fence() -> Scenario {
     .step(Step::sh("destroy-gives-up", 20, destroy))
     .step(refuses("the-next-is-refused", 5))
     .step(Step::sh("it-says-why", 10, "dmesg | grep -q 'it is stuck'"))
+    .step(Step::Rmmod("rkfd".into()));
+    inject(scenario, "no-fence").scheduled_by(Scheduler::Cpsch)
+}
+
+/// What goes wrong on the GPU is told to the program whose fault it is; others go on, and nothing
+/// stays behind.
+fn told() -> Scenario {
+    let mut scenario = with_vadd(
+        "faults",
+        "a page fault, a bad packet, an illegal instruction: told to the program, others go on",
+        "vectoradd",
+    )
+    .bin("rkfd-examples", "faults")
+    .kernel("illegal", 3)
+    .emulator_arg("--expect-fault")
+    .step(Step::insmod(MODULE));
+    for case in ["memory", "packet", "instruction"] {
+        let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];
+        scenario = scenario.step(Step::run(case, 90, &argv)).step(Step::sh(
+            &format!("after-{case}"),
+            20,
+            NOTHING_LEFT,
+        ));
+    }
+    scenario
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()))
+        .check(faulted_once_each)
+        .scheduled_by(Scheduler::Cpsch)
+}
+
+/// The device saw the three faults, and none that was not meant: a page fault and an illegal
+/// instruction of waves, one bad packet.
+fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    trace.only("packet_error", |_| true)?;
+    match trace.all("wave_fault").count() {
+        2 => Ok(()),
+        n => Err(format!("{n} waves faulted instead of 2")),
+    }
+}
+
+/// A scheduler that hangs is told to programs as a hardware exception.
+fn hang() -> Scenario {
+    let scenario = with_vadd(
+        "hang",
+        "a scheduler that never acknowledges is told to the program as a hardware exception",
+        "faults",
+    )
+    .step(Step::insmod(MODULE))
+    .step(Step::run("hang", 90, &["/bin/faults", VADD, "hang"]))
     .step(Step::Rmmod("rkfd".into()));
     inject(scenario, "no-fence").scheduled_by(Scheduler::Cpsch)
 }

@@ -12,11 +12,11 @@ const WARM_UP: u32 = 10;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![process_death(), unbind(), cycles()]
+    vec![process_death(), sharing(), unbind(), cycles()]
 }
 
 /// What the driver counts must come to nothing within seconds.
-const NOTHING_LEFT: &str = "for i in $(seq 50); do \
+pub(super) const NOTHING_LEFT: &str = "for i in $(seq 50); do \
     grep -qv ' 0$' /sys/kernel/debug/rkfd/counts || exit 0; sleep 0.1; done; \
     cat /sys/kernel/debug/rkfd/counts; exit 1";
 
@@ -44,6 +44,33 @@ fn process_death() -> Scenario {
     .step(Step::sh("killed-again", 60, kill))
     .step(Step::sh("nothing-is-left-again", 20, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
+}
+
+/// Memory that several processes and drivers hold; whatever becomes of them, nothing stays.
+fn sharing() -> Scenario {
+    let mut scenario = with_vadd(
+        "sharing",
+        "DMA-bufs between processes and drivers, the program's own memory on the GPU",
+        "dmabuf",
+    )
+    .bin("rkfd-examples", "userptr")
+    .without_trace()
+    .emulator_arg("--expect-fault")
+    .step(Step::insmod(MODULE));
+    for case in ["vram", "gtt", "foreign"] {
+        scenario = scenario
+            .step(Step::run(case, 90, &["/bin/dmabuf", VADD, case]))
+            .step(Step::sh(&format!("after-{case}"), 20, NOTHING_LEFT));
+    }
+    scenario
+        .step(Step::run("userptr", 90, &["/bin/userptr", VADD]))
+        .step(Step::run(
+            "userptr-gone",
+            90,
+            &["/bin/userptr", VADD, "gone"],
+        ))
+        .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+        .step(Step::Rmmod("rkfd".into()))
 }
 
 fn unbind() -> Scenario {

@@ -11,52 +11,22 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, FromRawFd};
+use std::os::fd::FromRawFd;
 use std::process::{Command, ExitCode};
 use std::ptr::null_mut;
 use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
+use rkfd_examples::raw::{self, call, free, map, unmap};
 use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
-use rkfd_uapi::ioctl::{self, Request};
-use rkfd_uapi::{abi::Abi, memory as abi, smi};
+use rkfd_uapi::{ioctl, memory as abi, smi};
 use rustix::io::Errno;
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 const N: usize = 1 << 16;
 const BYTES: usize = N * 4;
 /// Where the GPU sees the memory: far from where the CPU does.
 const GPU_VA: u64 = 0x1234_0000_0000;
-
-struct Call<'a, T> {
-    command: u32,
-    args: &'a mut T,
-}
-
-// SAFETY: The command encodes the size of `T`, which is plain integers.
-unsafe impl<T: Abi> Ioctl for Call<'_, T> {
-    type Output = ();
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        self.command as Opcode
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut(self.args).cast()
-    }
-
-    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
-    let command = request.command();
-    // SAFETY: What the calls below name besides the argument are arrays that live longer.
-    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
-}
 
 /// Anonymous memory.
 struct Memory(*mut c_void);
@@ -87,46 +57,8 @@ impl Memory {
 
 /// Makes the memory at `address` known to the GPU.
 fn register(kfd: &File, gpu_id: u32, address: u64, va: u64) -> Result<u64, Errno> {
-    let mut args = abi::AllocMemoryOfGpuArgs {
-        va_addr: va,
-        size: BYTES as u64,
-        mmap_offset: address,
-        gpu_id,
-        flags: abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT,
-        ..Default::default()
-    };
-    call(kfd, &ioctl::ALLOC_MEMORY_OF_GPU, &mut args)?;
-    Ok(args.handle)
-}
-
-fn map(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
-    let ids = [gpu_id];
-    let mut args = abi::MapMemoryToGpuArgs {
-        handle,
-        device_ids_array_ptr: ids.as_ptr() as u64,
-        n_devices: 1,
-        n_success: 0,
-    };
-    call(kfd, &ioctl::MAP_MEMORY_TO_GPU, &mut args)
-}
-
-fn unmap(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
-    let ids = [gpu_id];
-    let mut args = abi::UnmapMemoryFromGpuArgs {
-        handle,
-        device_ids_array_ptr: ids.as_ptr() as u64,
-        n_devices: 1,
-        n_success: 0,
-    };
-    call(kfd, &ioctl::UNMAP_MEMORY_FROM_GPU, &mut args)
-}
-
-fn free(kfd: &File, handle: u64) -> Result<(), Errno> {
-    call(
-        kfd,
-        &ioctl::FREE_MEMORY_OF_GPU,
-        &mut abi::FreeMemoryOfGpuArgs { handle },
-    )
+    let flags = abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT;
+    raw::alloc(kfd, gpu_id, va, BYTES, address, flags)
 }
 
 fn expect<T: std::fmt::Debug>(

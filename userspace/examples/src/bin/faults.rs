@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a program is told when something of its goes wrong on the GPU, and that others go on.
+//!
+//! `faults CODE-OBJECT memory`: a kernel writes where nothing is mapped. The wait for it fails with
+//! the address. KFD takes all queues of such a process off the GPU, so only another process goes on.
+//!
+//! `faults CODE-OBJECT packet`: an AQL packet without dimensions. The packet processor stops the
+//! queue and says why in the queue's inactive signal; as the program says that it has a runtime
+//! (RUNTIME_ENABLE), the driver adds the error to the word that the save area's header names, and
+//! signals the event that it names. Another queue of the process goes on.
+//!
+//! `faults CODE-OBJECT instruction ILLEGAL`: a kernel has an instruction that the GPU doesn't know.
+//! Its wave stops and nothing is told without a trap handler. Another queue goes on.
+//!
+//! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. Hardware exceptions tell.
+
+use std::fs::File;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions};
+use rkfd_examples::raw::{self, call};
+use rkfd_examples::{code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_uapi::{debug, event, ioctl};
+use rustix::io::Errno;
+
+const ELEMENTS: usize = 4096;
+/// Where nothing is mapped.
+const NOWHERE: u64 = 0x1234_0000_0000;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
+    move |e| Failure::new(format_args!("{what}: {e}"))
+}
+
+fn check(what: &str, holds: bool) -> Result<(), Failure> {
+    println!("{what}: {}", if holds { "yes" } else { "no" });
+    match holds {
+        true => Ok(()),
+        false => Err(Failure::new(format_args!("not so: {what}"))),
+    }
+}
+
+/// Adds vectors and compares every sum.
+fn add(queue: &Queue, kernel: &Kernel, seed: usize) -> Result<(), Failure> {
+    let add = VectorAdd::new(queue.gpu(), ELEMENTS, seed)?;
+    let work = add.dispatch(queue, kernel).submit()?;
+    work.wait_timeout(PATIENCE)?;
+    add.verify()
+}
+
+/// Another process adds vectors.
+fn other_process() -> Result<(), Failure> {
+    let mut args = std::env::args().skip(1);
+    let status = Command::new("/bin/vectoradd")
+        .args(args.next())
+        .arg(ELEMENTS.to_string())
+        .status()
+        .map_err(Failure::new)?;
+    check("another process goes on", status.success())
+}
+
+struct Setup {
+    kfd: File,
+    gpu: Gpu,
+    kernel: Kernel,
+}
+
+impl Setup {
+    fn new() -> Result<Self, Failure> {
+        let gpu = Gpu::open()?;
+        let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
+        let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+        Ok(Self { kfd, gpu, kernel })
+    }
+
+    fn queue(&self) -> Result<Queue, Failure> {
+        Ok(self.gpu.queue(QueueOptions::default())?)
+    }
+}
+
+fn memory() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let queue = s.queue()?;
+    add(&queue, &s.kernel, 1)?;
+    let own = raw::event(&s.kfd, event::EVENT_MEMORY).map_err(errno("CREATE_EVENT"))?;
+    let a = VectorAdd::new(&s.gpu, ELEMENTS, 2)?;
+    let dispatch = queue.dispatch(&s.kernel).blocks(ELEMENTS as u32 / BLOCK);
+    let dispatch = dispatch.block(BLOCK).arg(&a.a).arg(&a.b);
+    let work = dispatch
+        .arg(Address(NOWHERE))
+        .arg(ELEMENTS as u32)
+        .submit()?;
+    let told = work.wait_timeout(PATIENCE);
+    println!("the wait: {told:?}");
+    let range = NOWHERE..NOWHERE + (ELEMENTS * 4) as u64;
+    check(
+        "the wait fails with the GPU and the address",
+        matches!(told, Err(Error::MemoryFault { gpu_id, address, .. })
+            if gpu_id == s.gpu.id() && range.contains(&address)),
+    )?;
+    let data = raw::wait(&s.kfd, own, 0).map_err(errno("WAIT_EVENTS"))?;
+    let data = data.map(|data| data.memory_exception());
+    println!("the program's own memory event: {data:x?}");
+    check(
+        "every memory event of the process is told: a store, to no page, exactly there",
+        data.is_some_and(|d| {
+            (d.gpu_id, d.error_type) == (s.gpu.id(), event::MEM_ERR_NO_RAS)
+                && (d.failure.not_present, d.failure.read_only) == (1, 1)
+                && (d.failure.no_execute, d.failure.imprecise) == (0, 0)
+                && range.contains(&d.va)
+        }),
+    )?;
+    other_process()
+}
+
+fn packet() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let mut runtime = debug::RuntimeEnableArgs {
+        mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
+        ..Default::default()
+    };
+    call(&s.kfd, &ioctl::RUNTIME_ENABLE, &mut runtime).map_err(errno("RUNTIME_ENABLE"))?;
+    let (bad, good) = (s.queue()?, s.queue()?);
+    let errors = s.gpu.upload(&[0u64])?;
+    let told = s.gpu.signal(1)?;
+    let id = told
+        .event_id()
+        .ok_or_else(|| Failure::new("a signal without an event"))?;
+    // The last members of the header: where errors go, and the event.
+    let header = bad.save_area() as *mut u64;
+    // SAFETY: The area is memory of the queue's, mapped at its address; the queue has run nothing.
+    unsafe {
+        header.add(3).write_volatile(errors.address());
+        header.add(4).cast::<u32>().write_volatile(id);
+    }
+
+    // A closed barrier keeps the processor away from the packet behind it.
+    let gate = s.gpu.signal(1)?;
+    let _barrier = bad.barrier_and(&[&gate])?;
+    let addition = VectorAdd::new(&s.gpu, ELEMENTS, 3)?;
+    let work = addition.dispatch(&bad, &s.kernel).submit()?;
+    let slot = work.index().ok_or_else(|| Failure::new("no packet"))? % u64::from(bad.packets());
+    let setup = (bad.addresses().0 + slot * 64 + 2) as *mut u16;
+    // SAFETY: The second half word of the packet, in the ring of the queue.
+    unsafe { setup.write_volatile(0) };
+    check("nothing is told before", errors.get(0) == Some(0))?;
+    gate.set(0);
+
+    let woken = raw::wait(&s.kfd, id, 20_000).map_err(errno("WAIT_EVENTS"))?;
+    check(
+        "the event that the header names is signalled",
+        woken.is_some(),
+    )?;
+    let mask = 1u64 << (debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID - 1);
+    println!(
+        "errors of the queue: {:x?}, wanted {mask:#x}",
+        errors.get(0)
+    );
+    check(
+        "the error is the missing dimensions",
+        errors.get(0) == Some(mask),
+    )?;
+    let result = work.wait_timeout(PATIENCE);
+    println!("the wait: {result:?}");
+    check(
+        "the wait says that the queue was stopped",
+        matches!(result, Err(Error::QueueStopped { .. })),
+    )?;
+    check("nothing was computed", addition.verified()? == 0)?;
+    add(&good, &s.kernel, 4)?;
+    check("another queue goes on", true)?;
+    other_process()
+}
+
+fn instruction() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let path = std::env::args()
+        .nth(3)
+        .ok_or_else(|| Failure::new("the code object with the kernel `illegal` is missing"))?;
+    let code = std::fs::read(&path).map_err(Failure::new)?;
+    let illegal = s.gpu.load(&code)?.kernel("illegal")?;
+    let (bad, good) = (s.queue()?, s.queue()?);
+    let reached = s.gpu.upload(&[0u32])?;
+    let work = bad
+        .dispatch(&illegal)
+        .grid(64)
+        .block(64)
+        .arg(&reached)
+        .submit()?;
+    let result = work.wait_timeout(Duration::from_secs(2));
+    println!("the wait: {result:?}");
+    check(
+        "the kernel doesn't end, and nothing is told",
+        matches!(result, Err(Error::Timeout { .. })),
+    )?;
+    check(
+        "the instruction behind it is not reached",
+        reached.get(0) == Some(0),
+    )?;
+    add(&good, &s.kernel, 5)?;
+    check("another queue goes on", true)?;
+    other_process()
+}
+
+fn hang() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let own = raw::event(&s.kfd, event::EVENT_HW_EXCEPTION).map_err(errno("CREATE_EVENT"))?;
+    let queue = s.queue()?;
+    add(&queue, &s.kernel, 6)?;
+    let none = raw::wait(&s.kfd, own, 0).map_err(errno("WAIT_EVENTS"))?;
+    check("no exception before", none.is_none())?;
+    // Its destruction is what the scheduler doesn't acknowledge.
+    let data = std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| raw::wait(&s.kfd, own, 60_000));
+        drop(queue);
+        waiter.join()
+    });
+    let data = data
+        .map_err(|_| Failure::new("the waiter panicked"))?
+        .map_err(errno("WAIT_EVENTS"))?
+        .map(|data| data.hw_exception());
+    println!("the exception: {data:x?}");
+    check(
+        "the whole GPU hangs, and memory is lost",
+        data.is_some_and(|d| {
+            (d.reset_type, d.reset_cause) == (event::RESET_WHOLE_GPU, event::CAUSE_GPU_HANG)
+                && (d.memory_lost, d.gpu_id) == (1, s.gpu.id())
+        }),
+    )
+}
+
+fn run() -> Result<(), Failure> {
+    match std::env::args().nth(2).as_deref() {
+        Some("memory") => memory(),
+        Some("packet") => packet(),
+        Some("instruction") => instruction(),
+        Some("hang") => hang(),
+        _ => Err(Failure::new("which: memory, packet, instruction or hang?")),
+    }
+}
+
+fn main() -> ExitCode {
+    report("faults", run)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Requests to `/dev/kfd` as they are, for what the library has no method for.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use rkfd_uapi::ioctl::{self, Request};
+use rkfd_uapi::{abi::Abi, event, memory};
+use rustix::io::Errno;
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
+
+struct Call<'a, T> {
+    command: u32,
+    args: &'a mut T,
+}
+
+// SAFETY: The command encodes the size of `T`, which is plain integers.
+unsafe impl<T: Abi> Ioctl for Call<'_, T> {
+    type Output = ();
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        self.command as Opcode
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::from_mut(self.args).cast()
+    }
+
+    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes a request. What its argument points at must live until it returns.
+pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
+    let command = request.command();
+    // SAFETY: What the callers name besides the argument are arrays of theirs that live longer.
+    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
+}
+
+/// ALLOC_MEMORY_OF_GPU: the handle. `user` is the CPU address of USERPTR memory.
+pub fn alloc(
+    kfd: &File,
+    gpu_id: u32,
+    va: u64,
+    size: usize,
+    user: u64,
+    flags: u32,
+) -> Result<u64, Errno> {
+    let mut args = memory::AllocMemoryOfGpuArgs {
+        va_addr: va,
+        size: size as u64,
+        mmap_offset: user,
+        gpu_id,
+        flags,
+        ..Default::default()
+    };
+    call(kfd, &ioctl::ALLOC_MEMORY_OF_GPU, &mut args)?;
+    Ok(args.handle)
+}
+
+/// MAP_MEMORY_TO_GPU.
+pub fn map(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
+    let ids = [gpu_id];
+    let mut args = memory::MapMemoryToGpuArgs {
+        handle,
+        device_ids_array_ptr: ids.as_ptr() as u64,
+        n_devices: 1,
+        n_success: 0,
+    };
+    call(kfd, &ioctl::MAP_MEMORY_TO_GPU, &mut args)
+}
+
+/// UNMAP_MEMORY_FROM_GPU.
+pub fn unmap(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
+    let ids = [gpu_id];
+    let mut args = memory::UnmapMemoryFromGpuArgs {
+        handle,
+        device_ids_array_ptr: ids.as_ptr() as u64,
+        n_devices: 1,
+        n_success: 0,
+    };
+    call(kfd, &ioctl::UNMAP_MEMORY_FROM_GPU, &mut args)
+}
+
+/// FREE_MEMORY_OF_GPU.
+pub fn free(kfd: &File, handle: u64) -> Result<(), Errno> {
+    let mut args = memory::FreeMemoryOfGpuArgs { handle };
+    call(kfd, &ioctl::FREE_MEMORY_OF_GPU, &mut args)
+}
+
+/// CREATE_EVENT of one that is no signal: its id.
+pub fn event(kfd: &File, event_type: u32) -> Result<u32, Errno> {
+    let mut args = event::CreateEventArgs {
+        event_type,
+        ..Default::default()
+    };
+    call(kfd, &ioctl::CREATE_EVENT, &mut args)?;
+    Ok(args.event_id)
+}
+
+/// WAIT_EVENTS for one: its data, or `None` when the time ran out.
+pub fn wait(kfd: &File, id: u32, millis: u32) -> Result<Option<event::EventData>, Errno> {
+    let mut events = [event::EventData::wait_for(id, 0)];
+    let mut args = event::WaitEventsArgs {
+        events_ptr: events.as_mut_ptr() as u64,
+        num_events: 1,
+        wait_for_all: 0,
+        timeout: millis,
+        wait_result: event::WAIT_RESULT_FAIL,
+    };
+    call(kfd, &ioctl::WAIT_EVENTS, &mut args)?;
+    Ok((args.wait_result == event::WAIT_RESULT_COMPLETE).then_some(events[0]))
+}
