@@ -25,6 +25,7 @@
 
 mod aql;
 pub(crate) mod connect;
+pub(crate) mod copies;
 pub mod dispatch;
 mod error;
 mod evict;

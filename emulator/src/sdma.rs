@@ -83,8 +83,11 @@ pub struct Mapping {
     pub mqd: u64,
     /// Index of the doorbell's low word on the BAR; the MQD must agree.
     pub doorbell: u32,
-    /// Where the write pointer lies in the queue's address space, in bytes.
+    /// Where the write pointer lies, which counts bytes, and in which address space: the queue's
+    /// own, or VMID 0.
     pub wptr: u64,
+    /// That address space.
+    pub wptr_vmid: u8,
     /// The address space.
     pub vmid: u8,
     /// Whose it is, for the trace.
@@ -206,6 +209,15 @@ impl Engines {
         drop(shared);
         engine.wake.ring();
         Ok(slot)
+    }
+
+    /// Checks what [`Engines::map`] would take, and tells the place and the ring's size in bytes.
+    ///
+    /// # Errors
+    /// As [`Engines::map`].
+    pub fn check(&self, soc: &Soc, mapping: &Mapping) -> Result<(Slot, u64), String> {
+        let queue = Queue::load(soc, self.shape.generation, mapping)?;
+        Ok((queue.slot, queue.size))
     }
 
     /// Asks a queue to leave. It has left when [`Engines::state`] is `None`.

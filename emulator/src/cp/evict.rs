@@ -69,13 +69,18 @@ impl Mec {
             let users = self.hqds.iter().flatten();
             users.filter(move |h| h.role == Role::User && h.owner.vmid == vmid)
         };
-        let busy = |vmid| queues_of(vmid).any(|h| h.is_busy());
+        let copies = |vmid| self.copies.iter().filter(move |q| q.owner.vmid == vmid);
+        let busy = |vmid| {
+            queues_of(vmid).any(|h| h.is_busy())
+                || copies(vmid).any(|q| self.soc.sdma.state(q.slot).is_some_and(|s| s.busy))
+        };
         let victim = self
             .processes
             .iter()
             .enumerate()
             .filter(|(_, p)| !p.leaving && self.turns.has_process(p.owner.pasid))
             .filter(|(_, p)| !queues_of(p.owner.vmid).any(|h| h.is_static))
+            .filter(|(_, p)| !self.copies_hold(p.owner.vmid, p.since + p.quantum, now))
             .filter(|(_, p)| {
                 let mut all = queues_of(p.owner.vmid);
                 let over = now >= p.since + p.quantum;
@@ -88,7 +93,8 @@ impl Mec {
         let asked: Vec<(Slot, bool)> = queues_of(vmid)
             .map(|h| (h.slot, h.is_busy() || h.has_worked()))
             .collect();
-        if asked.is_empty() {
+        let copies = self.stop_copies(Stop::Save, |q| q.owner.vmid == vmid);
+        if asked.is_empty() && copies == 0 {
             return self.release_process(at);
         }
         if let Some(p) = self.processes.get_mut(at) {

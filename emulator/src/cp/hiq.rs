@@ -66,7 +66,10 @@ impl Firmware {
     /// UNMAP_QUEUES of the HIQ: asks the queues to stop; the HIQ waits until they have.
     pub(super) fn unmap_user_queues(&mut self, p: &UnmapQueues) {
         if p.get(UnmapQueues::ENGINE_SEL) != 0 || p.get(UnmapQueues::EXTENDED_ENGINE_SEL) != 0 {
-            return self.violation(format_args!("UNMAP_QUEUES: SDMA queues are not modelled"));
+            // Linux takes copy queues off with the others (`pm_unmap_queues_v9`).
+            return self.violation(format_args!(
+                "UNMAP_QUEUES of single SDMA engines is not modelled"
+            ));
         }
         let stop = match p.get(UnmapQueues::ACTION) {
             UNMAP_PREEMPT => Stop::Save,
@@ -95,7 +98,12 @@ impl Firmware {
             SELECT_ALL => true,
             _ => !entry.queue.is_static,
         });
-        if select == SELECT_DOORBELL && slots.len() + waited != bells.len() {
+        let copies = self.mec.stop_copies(stop, |queue| match select {
+            SELECT_DOORBELL => bells.contains(&queue.doorbell),
+            SELECT_PASID => queue.owner.pasid == pasid,
+            _ => true,
+        });
+        if select == SELECT_DOORBELL && slots.len() + copies + waited != bells.len() {
             self.violation(format_args!(
                 "UNMAP_QUEUES: a doorbell is of no connected queue"
             ));
@@ -103,7 +111,7 @@ impl Firmware {
         self.soc.trace.event(
             "unmap",
             &[
-                ("queues", Value::Num(slots.len() as u64)),
+                ("queues", Value::Num((slots.len() + copies) as u64)),
                 ("reset", Value::Num((stop == Stop::Reset).into())),
             ],
         );
@@ -112,7 +120,7 @@ impl Firmware {
 
     /// Asks queues to stop, and makes the HIQ wait for them.
     pub(super) fn unmap(&mut self, slots: Vec<Slot>, stop: Stop) {
-        if slots.is_empty() {
+        if slots.is_empty() && !self.mec.copies_leave() {
             return;
         }
         for &slot in &slots {
@@ -134,7 +142,7 @@ impl Firmware {
             .into_iter()
             .filter(|&slot| self.mec.hqd(slot).is_some())
             .collect();
-        if left.is_empty() {
+        if left.is_empty() && !self.mec.copies_leave() {
             self.unmapping = None;
             if let Some(list) = self.next_list.take() {
                 self.run_list(&list);
@@ -150,7 +158,7 @@ impl Firmware {
             .processes
             .iter_mut()
             .for_each(|p| p.leaving = false);
-        let mut hung = Vec::new();
+        let mut hung = self.mec.go_on_copies();
         for slot in left {
             // The request is abandoned: the queue goes on where it is.
             self.mec.go_on(slot);

@@ -137,6 +137,8 @@ pub(crate) struct Mec {
     pub processes: Vec<super::process::Process>,
     /// The queues that the scheduler runs.
     pub turns: Turns,
+    /// Copy queues that are mapped.
+    pub copies: Vec<super::copies::Copying>,
     pub saved: HashMap<u64, Saved>,
     /// Names of processes for the interpreter: one per PASID that has waves somewhere.
     pub tags: HashMap<u16, u8>,
@@ -163,6 +165,7 @@ impl Mec {
             gws: 0,
             processes: Vec::new(),
             turns: Turns::default(),
+            copies: Vec::new(),
             saved: HashMap::new(),
             tags: HashMap::new(),
             cu: ComputeUnit::for_target(generation.isa),
@@ -276,6 +279,8 @@ impl Mec {
         }
         self.saved.clear();
         self.tags.clear();
+        // The engines forget theirs by themselves.
+        self.copies.clear();
         self.processes.clear();
         self.slots = Pool::default();
         self.vmids = Pool::default();

@@ -8,6 +8,7 @@
 //! The whole list is checked before any of it runs. What does not fit the VMIDs and HQDs takes
 //! turns ([`super::turns`]) if the list is chained to itself, and is recorded otherwise.
 
+use super::copies::Engine;
 use super::firmware::Firmware;
 use super::hqd::Role;
 use super::mec::{Stop, Vmid};
@@ -78,14 +79,16 @@ impl Firmware {
             .filter(|h| h.role == Role::User)
             .map(|h| h.slot)
             .collect();
-        if !old.is_empty() || self.mec.turns.is_on() {
+        let copies = !self.mec.copies.is_empty();
+        if !old.is_empty() || copies || self.mec.turns.is_on() {
             self.violation(format_args!(
                 "RUN_LIST while queues of another one are mapped"
             ));
             self.mec.forget(Stop::Save, |_| true);
         }
-        if !old.is_empty() {
+        if !old.is_empty() || copies {
             self.next_list = Some(*p);
+            self.mec.stop_copies(Stop::Save, |_| true);
             return self.unmap(old, Stop::Save);
         }
         let mut entries = Vec::new();
@@ -229,9 +232,13 @@ impl Firmware {
                 ));
             }
         }
-        let engine = queue.get(MapQueues::ENGINE_SEL) | queue.get(MapQueues::EXTENDED_ENGINE_SEL);
-        if engine != 0 {
-            return Err("MAP_QUEUES: SDMA queues are not modelled".into());
+        let engine = engine(
+            queue.get(MapQueues::EXTENDED_ENGINE_SEL),
+            queue.get(MapQueues::ENGINE_SEL),
+        )
+        .ok_or("MAP_QUEUES: no such engine")?;
+        if engine != Engine::Compute && process.get(P::SDMA_ENABLE) == 0 {
+            return Err("MAP_QUEUES: an SDMA queue of a process without SDMA_ENABLE".into());
         }
         let kind = queue.get(MapQueues::QUEUE_TYPE);
         if kind != TYPE_NORMAL && kind != TYPE_STATIC {
@@ -261,11 +268,24 @@ impl Firmware {
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
             }),
         };
-        let queue = QueueMap {
+        let map = QueueMap {
+            engine,
             gws,
             ..queue_map(queue)
         };
-        Ok(Entry::new(process, queue))
+        Ok(Entry::new(process, map))
+    }
+}
+
+/// The engine that ENGINE_SEL names by itself (2 and 3 are the first SDMA engines) or, extended, of
+/// SDMA engines 0 to 7 or 8 to 15.
+fn engine(extended: u64, select: u64) -> Option<Engine> {
+    match (extended, select) {
+        (0, 0) => Some(Engine::Compute),
+        (0, 2 | 3) => Some(Engine::Sdma(Some(select as u8 - 2))),
+        (1, _) => Some(Engine::Sdma(Some(select as u8))),
+        (2, _) => Some(Engine::Sdma(Some(select as u8 + 8))),
+        _ => None,
     }
 }
 
@@ -273,6 +293,7 @@ impl Firmware {
 pub(super) fn queue_map(p: &MapQueues) -> QueueMap {
     QueueMap {
         by: "MAP_QUEUES",
+        engine: Engine::Compute,
         mqd: p.get(MapQueues::MQD_ADDR),
         doorbell: p.get(MapQueues::DOORBELL_OFFSET) as u32,
         wptr: Pointer::Process(p.get(MapQueues::WPTR_ADDR)),

@@ -16,6 +16,7 @@
 //! noticed.
 
 use super::connect::BadQueue;
+use super::copies::Engine;
 use super::dispatch::Go;
 use super::evict::Coming;
 use super::hqd::{Image, Role};
@@ -44,6 +45,7 @@ pub(crate) enum Pointer {
 pub(crate) struct QueueMap {
     /// Name of the packet that says so.
     pub by: &'static str,
+    pub engine: Engine,
     pub mqd: u64,
     pub doorbell: u32,
     pub wptr: Pointer,
@@ -127,6 +129,8 @@ pub(crate) struct Turns {
 pub(crate) enum Placed {
     /// It is there.
     At(Slot),
+    /// It is on an SDMA engine.
+    Copies,
     /// It waits, for this.
     NoRoom(&'static str),
     /// It is wrong, which was reported.
@@ -161,6 +165,20 @@ impl Turns {
     pub fn change(&mut self, chosen: impl Fn(&Entry) -> bool, change: impl Fn(&mut Entry)) {
         let entries = self.entries.iter_mut().filter(|e| !e.gone);
         entries.filter(|e| chosen(e)).for_each(change);
+    }
+
+    /// A copy queue has left its engine: it stands in line again, unless it is the list's no more.
+    pub fn copies_left(&mut self, mqd: u64, lost: bool) {
+        let mut all = self.entries.iter_mut().enumerate();
+        let Some((n, entry)) = all.find(|(_, e)| !e.gone && e.queue.mqd == mqd) else {
+            return;
+        };
+        if lost || !self.shared {
+            entry.gone = true;
+        } else {
+            entry.ready = Instant::now();
+            self.line.push_back(n);
+        }
     }
 
     /// Whether queues stand in line.
@@ -227,6 +245,11 @@ impl Mec {
                     }
                     worked |= busy;
                 }
+                Placed::Copies => {
+                    if let Some(e) = self.turns.entries.get_mut(n) {
+                        (e.seen, e.bell) = (true, None);
+                    }
+                }
                 Placed::NoRoom(_) if self.turns.shared => kept.push_back(n),
                 Placed::NoRoom(what) => self.violation(format_args!(
                     "over-subscribed run list that is not chained: {what}"
@@ -246,7 +269,8 @@ impl Mec {
 
     /// Lets queues leave whose time is over, and others come; whether there was work.
     pub fn step_turns(&mut self) -> bool {
-        self.turns.shared && !self.turns.line.is_empty() && self.fill()
+        let left = self.step_copies();
+        left | (self.turns.shared && !self.turns.line.is_empty() && self.fill())
     }
 
     /// Connects a queue of the list, and gives its process a VMID if it has none; if there is no
@@ -273,6 +297,14 @@ impl Mec {
                 None
             }
         };
+        if entry.queue.engine != Engine::Compute {
+            let owner = owner.or_else(|| self.map_process(&entry.process));
+            if owner.is_some_and(|owner| self.map_copies(owner, &entry.queue)) {
+                return Placed::Copies;
+            }
+            self.release_unused();
+            return Placed::Refused;
+        }
         if entry.queue.gws > self.gws_left() {
             if self.turns.shared {
                 self.want_slot(now, entry.queue.level, coming);

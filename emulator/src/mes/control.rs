@@ -74,6 +74,8 @@ pub(super) struct Control {
     pub patience: Duration,
     /// HQDs of all types that the scheduler may use.
     pub hqds: u32,
+    /// Of each SDMA engine, the queues that it may use.
+    pub sdma_hqds: [u32; 2],
     /// It hears doorbells of queues without an HQD.
     pub hears: bool,
     /// Doorbells that tell of work of a level.
@@ -87,6 +89,7 @@ impl Default for Control {
             begun: Default::default(),
             patience: PATIENCE,
             hqds: 0,
+            sdma_hqds: [0; 2],
             hears: false,
             aggregated: Default::default(),
         }
@@ -345,6 +348,8 @@ impl Firmware {
         let masks = R::COMPUTE_HQD_MASK_0.word()..R::AGGREGATED_DOORBELLS_0.word();
         let masks = p.0.get(masks).unwrap_or_default();
         self.control.hqds = masks.iter().map(|mask| mask.count_ones()).sum();
+        self.control.sdma_hqds =
+            [R::SDMA_HQD_MASK_0, R::SDMA_HQD_MASK_1].map(|mask| p.get(mask) as u32);
         self.control.hears = p.get(R::UNMAPPED_DOORBELL_HANDLING) != 0;
         let first = R::AGGREGATED_DOORBELLS_0.word();
         for (to, from) in self

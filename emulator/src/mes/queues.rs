@@ -14,8 +14,9 @@ use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
 use super::slot::Pipe;
 use crate::cp::connect::BadQueue;
+use crate::cp::copies::{Copying, Engine};
 use crate::cp::hqd::Role;
-use crate::cp::mec::{Stop, NOT_RUNG};
+use crate::cp::mec::{Mec, Owner, Stop, NOT_RUNG};
 use crate::cp::process::Listed;
 use crate::cp::turns::{Entry, Pointer, QueueMap};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
@@ -33,6 +34,8 @@ const GANG: usize = 8;
 pub(super) const LEVELS: u64 = 5;
 /// Queue types (`enum MES_QUEUE_TYPE`).
 pub(super) const TYPE_COMPUTE: u64 = 1;
+/// A copy queue.
+const TYPE_SDMA: u64 = 2;
 
 /// A process with queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +55,8 @@ pub(super) struct Member {
     pub gang: u64,
     pub doorbell: u32,
     pub mqd: u64,
+    /// Its type.
+    pub kind: u64,
     /// It did not leave its HQD when it was asked to.
     pub hung: bool,
 }
@@ -69,8 +74,9 @@ impl Firmware {
         if pipe != Pipe::Scheduler {
             return api(code::VALUE, "a user queue is for pipe 0");
         }
-        if p.get(A::QUEUE_TYPE) != TYPE_COMPUTE {
-            return not_modelled("a user queue other than a compute queue");
+        let kind = p.get(A::QUEUE_TYPE);
+        if kind != TYPE_COMPUTE && kind != TYPE_SDMA {
+            return not_modelled("a user queue that neither computes nor copies");
         }
         for (name, field) in [
             ("paging", A::PAGING),
@@ -88,7 +94,8 @@ impl Firmware {
                 return not_modelled(name);
             }
         }
-        if p.get(A::IS_KFD_PROCESS) == 0 || p.get(A::IS_AQL_QUEUE) == 0 {
+        let aql = p.get(A::IS_AQL_QUEUE) == 1;
+        if p.get(A::IS_KFD_PROCESS) == 0 || aql != (kind == TYPE_COMPUTE) {
             return not_modelled("a queue that is not KFD's, or takes PM4");
         }
         let (level, inside) = (
@@ -108,11 +115,16 @@ impl Firmware {
             gang: p.get(A::GANG_CONTEXT_ADDR),
             doorbell: p.get(A::DOORBELL_OFFSET) as u32,
             mqd: p.get(A::MQD_ADDR),
+            kind,
             hung: false,
         };
         self.check_member(&member)?;
         let map = QueueMap {
             by: "ADD_QUEUE",
+            engine: match kind {
+                TYPE_SDMA => Engine::Sdma(None),
+                _ => Engine::Compute,
+            },
             mqd: member.mqd,
             doorbell: member.doorbell,
             wptr: Pointer::Gart(p.get(A::WPTR_ADDR)),
@@ -121,7 +133,10 @@ impl Firmware {
             quantum: Some(quantum(p.get(A::GANG_QUANTUM))),
             gws: 0,
         };
-        self.check_mqd(p, &map)?;
+        match map.engine {
+            Engine::Compute => self.check_mqd(p, &map)?,
+            Engine::Sdma(_) => self.check_copies(p, &map)?,
+        }
         self.clear_contexts(p, &process, &member)?;
 
         let listed = Listed {
@@ -235,6 +250,28 @@ impl Firmware {
         memory("wptr_addr", self.space().load_u64(wptr)).map(|_| ())
     }
 
+    /// The same for a copy queue's.
+    fn check_copies(&self, p: &AddQueue, map: &QueueMap) -> Result<(), Failure> {
+        // The process may have no VMID yet, and needs none here.
+        let owner = Owner {
+            vmid: u8::MAX,
+            ..Owner::default()
+        };
+        let soc = &self.shared.soc;
+        let (slot, size) = match soc.sdma.check(soc, &Mec::copy_mapping(map, owner)) {
+            Ok(found) => found,
+            Err(what) => return api(code::VALUE, what),
+        };
+        let mask = self.control.sdma_hqds.get(usize::from(slot.engine));
+        if mask.copied().unwrap_or(0) & (1 << slot.queue) == 0 {
+            return api(code::VALUE, format!("{slot} is not in sdma_hqd_mask"));
+        }
+        if p.get(AddQueue::KFD_QUEUE_SIZE) != size / 4 {
+            return api(code::VALUE, "kfd_queue_size is not the MQD's");
+        }
+        Ok(())
+    }
+
     /// The memory of a process and of a gang is the firmware's from now on.
     fn clear_contexts(&self, p: &AddQueue, process: &Process, new: &Member) -> Result<(), Failure> {
         let zero = [0; CONTEXT_SIZE as usize / 4];
@@ -263,10 +300,16 @@ impl Firmware {
             .queues
             .iter()
             .find(|q| u64::from(q.doorbell) == bell && q.gang == gang);
-        let Some(&Member { mqd, doorbell, .. }) = found else {
+        let Some(&Member {
+            mqd,
+            doorbell,
+            kind,
+            ..
+        }) = found
+        else {
             return api(code::NOT_FOUND, "no queue of the gang has the doorbell");
         };
-        if p.get(R::QUEUE_TYPE) != TYPE_COMPUTE {
+        if p.get(R::QUEUE_TYPE) != kind {
             return api(code::VALUE, "the queue has another type");
         }
         if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
@@ -284,9 +327,10 @@ impl Firmware {
         Ok(true)
     }
 
-    /// Whether a queue is on an HQD.
+    /// Whether a queue is on an HQD or an SDMA engine.
     pub(super) fn is_connected(&self, mqd: u64) -> bool {
         self.mec.hqds.iter().flatten().any(|h| h.q.mqd == mqd)
+            || self.mec.copies.iter().any(|q| q.mqd == mqd)
     }
 
     /// Takes queues off their HQDs and keeps them off; `false` while a frame has to wait for that.
@@ -306,13 +350,25 @@ impl Firmware {
             let chosen = |e: &Entry| mqds.contains(&e.queue.mqd);
             self.mec.turns.change(chosen, |e| e.hold(true));
         }
-        if left.is_empty() {
+        let copies = |q: &Copying| mqds.contains(&q.mqd);
+        let copying = self.mec.copies.iter().any(copies);
+        if first {
+            self.mec.stop_copies(Stop::Save, copies);
+        }
+        if left.is_empty() && !copying {
             for queue in &mut self.members.queues {
                 queue.hung &= !mqds.contains(&queue.mqd);
             }
             return Ok(true);
         }
         let late = Instant::now() >= until;
+        if late {
+            let hung = self.mec.go_on_copies();
+            let queues = self.members.queues.iter_mut();
+            queues
+                .filter(|q| hung.contains(&q.doorbell))
+                .for_each(|q| q.hung = true);
+        }
         for &(slot, mqd, stop) in &left {
             if late {
                 self.mec.go_on(slot);

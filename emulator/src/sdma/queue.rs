@@ -9,7 +9,7 @@
 use super::generation::Generation;
 use super::{Mapping, Slot, State, View, MQD_WORDS, QUEUES};
 use crate::device::Soc;
-use crate::memory::Hub;
+use crate::memory::{Hub, PAGE};
 use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
 
 /// IB_CNTL: IB_ENABLE and SWITCH_INSIDE_IB, in both generations.
@@ -73,7 +73,7 @@ impl Queue {
             return Err("no address of a write pointer".into());
         }
         // What was rung before is in the write pointer's memory.
-        let space = soc.memory.space(generation.hub, m.vmid);
+        let space = soc.memory.space(generation.hub, m.wptr_vmid);
         let wptr = space.load_u64(m.wptr).map_err(fault)?;
         if !queue.advance(wptr) {
             return Err(format!(
@@ -146,7 +146,9 @@ impl Queue {
             return err("RB_RPTR_ADDR is not a multiple of 8");
         }
         if let Some((low, high)) = at.poll_addr {
-            if wide(low, high) != m.wptr {
+            // The same place by two address spaces is at the same place of its page.
+            let apart = wide(low, high) ^ m.wptr;
+            if apart % PAGE != 0 || (m.wptr_vmid == m.vmid && apart != 0) {
                 return err("RB_WPTR_POLL_ADDR is not the write pointer's address");
             }
         }

@@ -263,6 +263,7 @@ impl Rig {
             mqd: r.mqd,
             doorbell: r.bell,
             wptr: r.wptr,
+            wptr_vmid: VMID,
             vmid: VMID,
             pasid: 0x8001,
         }

@@ -263,17 +263,21 @@ fn malformed_run_lists_run_nothing() {
         ("MAP_QUEUES of a run list: QUEUE_SEL is 0, not 1", |w| {
             w[22] &= !(3 << 4)
         }),
-        ("MAP_QUEUES: GWS_CONTROL_QUEUE of a process with NUM_GWS 0", |w| {
-            w[22] |= 1 << 12
-        }),
-        ("MAP_PROCESS: NUM_GWS is 65, and SET_RESOURCES allows 64", |w| {
-            w[13] |= 65;
-            w[22] |= 1 << 12
-        }),
+        (
+            "MAP_QUEUES: GWS_CONTROL_QUEUE of a process with NUM_GWS 0",
+            |w| w[22] |= 1 << 12,
+        ),
+        (
+            "MAP_PROCESS: NUM_GWS is 65, and SET_RESOURCES allows 64",
+            |w| {
+                w[13] |= 65;
+                w[22] |= 1 << 12
+            },
+        ),
         ("MAP_QUEUES of a run list: NUM_QUEUES is 2, not 1", |w| {
             w[22] += 1 << 29
         }),
-        ("MAP_QUEUES: SDMA queues are not modelled", |w| {
+        ("MAP_QUEUES: SDMA queue: reserved word 42 is set", |w| {
             w[22] |= 2 << 26
         }),
         ("MAP_QUEUES: queue type 1 is not modelled", |w| {
