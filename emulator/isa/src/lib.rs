@@ -15,6 +15,7 @@ pub mod exec;
 pub mod fault;
 pub mod kernel;
 pub mod memory;
+pub mod save;
 pub mod target;
 pub mod wave;
 pub mod workgroup;

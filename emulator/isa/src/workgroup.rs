@@ -100,11 +100,11 @@ const LDS_GRANULE: u32 = 512;
 
 /// A workgroup of waves of `L` lanes.
 pub struct Workgroup<const L: usize = 64> {
-    id: [u32; 3],
-    vmid: u8,
-    lds: Vec<u8>,
-    waves: Vec<Wave<L>>,
-    turn: usize,
+    pub(crate) id: [u32; 3],
+    pub(crate) vmid: u8,
+    pub(crate) lds: Vec<u8>,
+    pub(crate) waves: Vec<Wave<L>>,
+    pub(crate) turn: usize,
 }
 
 impl<const L: usize> Workgroup<L> {
