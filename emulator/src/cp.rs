@@ -42,6 +42,7 @@ pub mod pm4;
 pub(crate) mod process;
 pub mod regs;
 mod runlist;
+pub mod save;
 mod signal;
 pub mod slot;
 pub(crate) mod turns;

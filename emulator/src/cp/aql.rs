@@ -14,6 +14,7 @@ use super::error::{code, PacketError};
 use super::hqd::AQL_WORDS;
 use super::mec::{Hqd, Mec};
 use super::packet::{check_barrier, check_dispatch};
+use super::save;
 use super::slot::Slot;
 use super::units::Units;
 use crate::inject::Fault;
@@ -27,13 +28,13 @@ use std::sync::Arc;
 const UNDER_WAY: usize = 64;
 /// A packet that was launched.
 pub(super) struct Item {
-    work: Work,
-    signal: u64,
-    release: u8,
-    done: bool,
+    pub(super) work: Work,
+    pub(super) signal: u64,
+    pub(super) release: u8,
+    pub(super) done: bool,
 }
 
-enum Work {
+pub(super) enum Work {
     Dispatch(Arc<Dispatch>),
     Barrier { signals: [u64; 5], any: bool },
 }
@@ -41,7 +42,7 @@ enum Work {
 /// The packets of a queue that were launched and are not all complete, oldest first.
 #[derive(Default)]
 pub(crate) struct Aql {
-    items: VecDeque<Item>,
+    pub(super) items: VecDeque<Item>,
 }
 
 impl Aql {
@@ -58,6 +59,13 @@ impl Aql {
     /// Whether no worker is on any of its dispatches.
     pub(super) fn is_idle(&self) -> bool {
         self.dispatches().all(|d| d.is_idle())
+    }
+
+    /// Whether a packet is under way that is not taken from the ring again as it is.
+    pub(super) fn has_begun(&self) -> bool {
+        self.items
+            .iter()
+            .any(|item| item.done || matches!(item.work, Work::Dispatch(_)))
     }
 
     /// Whether waves of it have still to run.
@@ -137,7 +145,7 @@ impl Mec {
     }
 
     /// Completes what is done.
-    fn complete(&mut self, h: &mut Hqd) -> bool {
+    pub(super) fn complete(&mut self, h: &mut Hqd) -> bool {
         let mut worked = false;
         for i in 0..h.aql.items.len() {
             let Some(item) = h.aql.items.get(i).filter(|item| !item.done) else {
@@ -252,6 +260,11 @@ impl Mec {
             if let Some(word) = words.last_mut() {
                 *word = 0;
             }
+        }
+        let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
+        if is_dispatch && !h.aql.is_empty() && !h.room.has(save::most(&KernelDispatch(words))) {
+            // Not more is begun than can be saved.
+            return Ok(false);
         }
         self.trace_packet(h, at, &header, &words);
         if header.acquire != aql::FENCE_NONE {

@@ -6,9 +6,9 @@
 //! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
 
 use super::aql::Aql;
-use super::dispatch::Go;
 use super::hqd::{Image, Queue, Role};
-use super::mec::{Hqd, Mec, Owner, Saved, Stop, NOT_RUNG};
+use super::mec::{Hqd, Mec, Owner, Stop, NOT_RUNG};
+use super::save::Room;
 use super::slot::Slot;
 use super::turns::{Pointer, QueueMap};
 use crate::memory::VmFault;
@@ -113,6 +113,7 @@ impl Mec {
             is_static: false,
             stop: None,
             aql: Aql::default(),
+            room: Room::endless(),
             since: Instant::now(),
             began: 0,
             quantum: Duration::ZERO,
@@ -124,18 +125,18 @@ impl Mec {
             self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
         }
         let state = image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-        if let Some(saved) = self.saved.remove(&h.q.mqd) {
-            // The MQD says whether the waves are still its own: a new queue's MQD does not.
-            if STATE::RESTORE_ACTIVE.get(state) == 1 {
-                h.aql = saved.aql;
-                h.broken = saved.broken;
-            } else {
-                saved.aql.set_all(Go::Kill);
+        if h.q.cwsr {
+            h.room = Room::of(&image);
+        }
+        if STATE::RESTORE_ACTIVE.get(state) == 1 {
+            // Without waves to go on with, it met an error.
+            h.broken = STATE::RELAUNCH_WAVES.get(state) == 0;
+            if !h.broken {
+                if let Err(lost) = self.restore_waves(&mut h, &mut image) {
+                    self.violation(format_args!("{lost}"));
+                    h.aql = Aql::default();
+                }
             }
-        } else if STATE::RESTORE_ACTIVE.get(state) == 1 {
-            self.violation(format_args!(
-                "MQD asks to restore waves that were not saved"
-            ));
         }
         let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
         image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
@@ -167,7 +168,7 @@ impl Mec {
         h.image = image;
         // A queue that has its turn and nothing to do comes and goes often.
         if h.is_busy() || !self.turns.knows(h.q.mqd) {
-            self.trace_queue("queue_connect", &h);
+            self.trace_queue("queue_connect", &h, h.aql.len());
         }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(Box::new(h));
@@ -181,11 +182,22 @@ impl Mec {
         };
         if stop == Stop::Reset {
             h.aql = Aql::default();
+            h.broken = false;
+        } else if !h.broken {
+            // What has ended, or failed, meanwhile.
+            self.complete(&mut h);
         }
-        let unfinished = !h.aql.is_empty() || h.broken && stop != Stop::Reset;
+        let unfinished = h.aql.len();
+        let mut saved = h.q.cwsr && !h.broken && h.aql.has_begun();
+        if saved {
+            if let Err(lost) = self.save_waves(&mut h) {
+                self.violation(format_args!("{lost}"));
+                saved = false;
+            }
+        }
         let state = h.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-        let state = STATE::RESTORE_ACTIVE.set(state, unfinished.into());
-        let state = STATE::RELAUNCH_WAVES.set(state, unfinished.into());
+        let state = STATE::RESTORE_ACTIVE.set(state, (saved || h.broken).into());
+        let state = STATE::RELAUNCH_WAVES.set(state, saved.into());
         h.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
         h.image.set(Image::CP_HQD_ACTIVE, 0);
         h.image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
@@ -212,14 +224,9 @@ impl Mec {
             }
         }
         if h.is_busy() || h.has_worked() || !self.turns.knows(h.q.mqd) {
-            self.trace_queue("queue_disconnect", &h);
+            self.trace_queue("queue_disconnect", &h, unfinished);
         }
         self.stand_in_line(&h, stop);
-        let (mqd, tag, broken) = (h.q.mqd, h.owner.tag, h.broken);
-        if unfinished {
-            let aql = std::mem::take(&mut h.aql);
-            self.saved.insert(mqd, Saved { aql, broken, tag });
-        }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(h);
         }
@@ -275,7 +282,7 @@ impl Mec {
         }
     }
 
-    fn trace_queue(&self, event: &str, h: &Hqd) {
+    fn trace_queue(&self, event: &str, h: &Hqd, unfinished: usize) {
         let (name, role) = (h.slot.to_string(), format!("{:?}", h.role));
         self.soc.trace.event(
             event,
@@ -290,7 +297,7 @@ impl Mec {
                 ("doorbell", Value::Num(h.q.doorbell.into())),
                 ("rptr", Value::Num(h.q.rptr / h.q.unit())),
                 ("wptr", Value::Num(h.q.wptr / h.q.unit())),
-                ("unfinished", Value::Num(h.aql.len() as u64)),
+                ("unfinished", Value::Num(unfinished as u64)),
             ],
         );
     }

@@ -9,6 +9,7 @@
 
 use super::group::Group;
 use super::memory::Window;
+use super::save::Room;
 use crate::device::Soc;
 use crate::memory::VmFault;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
@@ -76,6 +77,10 @@ pub struct Dispatch {
     inner: Mutex<Inner>,
     scratch: ScratchArea,
     resident_max: u32,
+    /// What is left of the queue's save area, and words of it that a workgroup takes. Those of one
+    /// are taken as long as the dispatch is there.
+    room: Arc<Room>,
+    words: u64,
     /// The device's time when the packet processor launched it.
     pub started: u64,
 }
@@ -89,6 +94,10 @@ struct Inner {
     counts: Counts,
     messages: Vec<(u16, u32)>,
 }
+
+/// How far a dispatch got: next workgroup, those that have ended, [`Counts`], and when it began.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Progress(pub [u64; 6]);
 
 /// What was executed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -110,6 +119,7 @@ impl Dispatch {
         preloaded: Vec<u32>,
         vmid: u8,
         scratch: ScratchArea,
+        room: Arc<Room>,
     ) -> Arc<Self> {
         let mut groups = [0; 3];
         for (n, group) in groups.iter_mut().enumerate() {
@@ -138,6 +148,14 @@ impl Dispatch {
             ..Inner::default()
         };
         let started = soc.clock.now();
+        // Some more registers than the kernel has: those that the interpreter adds.
+        let words = rkfd_isa::save::words(
+            kernel.lanes as usize,
+            waves_per_group as usize,
+            usize::from(kernel.vgprs) + 8,
+            params.group_segment_size.next_multiple_of(512) as usize,
+        ) as u64;
+        let words = if room.take(words) { words } else { 0 };
         Arc::new(Self {
             soc,
             kernel,
@@ -158,6 +176,8 @@ impl Dispatch {
             inner: Mutex::new(inner),
             scratch,
             resident_max,
+            room,
+            words,
             started,
         })
     }
@@ -208,6 +228,56 @@ impl Dispatch {
         self.waves_per_group
     }
 
+    /// How far it got, and its resident workgroups with their places in scratch. No worker is on it.
+    pub(super) fn save(&self) -> (Progress, Vec<(u32, Vec<u32>)>) {
+        let inner = self.lock();
+        let counts = inner.counts;
+        let progress = Progress([
+            self.next.load(Ordering::Acquire),
+            self.finished.load(Ordering::Acquire),
+            counts.workgroups,
+            counts.waves,
+            counts.instructions,
+            self.started,
+        ]);
+        let groups = inner.waiting.iter();
+        let groups = groups.map(|(group, place)| (*place, group.save()));
+        (progress, groups.collect())
+    }
+
+    /// Puts a new one where another one got; `None` when that is not possible.
+    pub(super) fn restore(&mut self, progress: &Progress, groups: Vec<(u32, Group)>) -> Option<()> {
+        let [next, finished, workgroups, waves, instructions, started] = progress.0;
+        let resident = u32::try_from(groups.len()).ok()?;
+        if next > self.total || finished.checked_add(resident.into()) != Some(next) {
+            return None;
+        }
+        for _ in 1..resident {
+            if !self.room.take(self.words) {
+                return None;
+            }
+        }
+        *self.next.get_mut() = next;
+        *self.finished.get_mut() = finished;
+        self.started = started;
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (place, _) in &groups {
+            let at = inner.free.iter().position(|free| free == place)?;
+            inner.free.remove(at);
+        }
+        inner.resident = resident;
+        inner.counts = Counts {
+            workgroups,
+            waves,
+            instructions,
+        };
+        inner.waiting = groups
+            .into_iter()
+            .map(|(place, group)| (group, place))
+            .collect();
+        Some(())
+    }
+
     /// Counts `n` workers that are about to get a turn.
     pub(super) fn add_tickets(&self, n: u32) {
         self.tickets.fetch_add(n, Ordering::AcqRel);
@@ -254,6 +324,9 @@ impl Dispatch {
             match outcome {
                 Outcome::Done => {
                     inner.resident -= 1;
+                    if inner.resident > 0 {
+                        self.room.give(self.words);
+                    }
                     inner.free.push(place);
                     inner.counts.workgroups += 1;
                     self.finished.fetch_add(1, Ordering::AcqRel);
@@ -281,7 +354,9 @@ impl Dispatch {
     /// dispatch: it can't be launched.
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
-        if inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total {
+        let more =
+            inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total;
+        if more && (inner.resident == 0 || self.room.take(self.words)) {
             let Some(place) = inner.free.pop() else {
                 return inner.waiting.pop_front().map(Ok);
             };
@@ -304,5 +379,13 @@ impl Dispatch {
             );
         }
         inner.waiting.pop_front().map(Ok)
+    }
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.room
+            .give(self.words * u64::from(inner.resident.max(1)));
     }
 }

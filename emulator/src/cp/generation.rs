@@ -26,6 +26,8 @@ pub struct Generation {
     pub slots: Slots,
     /// Its MQDs.
     pub mqd: Format,
+    /// Bytes from a queue's MQD to its control stack, if that is not in the save area.
+    pub stack_behind_mqd: Option<u64>,
     /// What a queue's COMPUTE_TMPRING_SIZE says.
     pub scratch: TmpRing,
     /// Number of the die in its interrupts (`node_id`).

@@ -34,6 +34,24 @@ impl Group {
         })
     }
 
+    /// Its state as words.
+    pub fn save(&self) -> Vec<u32> {
+        match self {
+            Self::Wave32(group) => group.save(),
+            Self::Wave64(group) => group.save(),
+        }
+    }
+
+    /// A workgroup of words that [`Group::save`] gave, of a process that is called `vmid` now;
+    /// `None` when they are not such words.
+    pub fn restore(words: &[u32], vmid: u8) -> Option<Self> {
+        match words.first()? {
+            32 => Workgroup::restore(words, vmid).map(Self::Wave32),
+            64 => Workgroup::restore(words, vmid).map(Self::Wave64),
+            _ => None,
+        }
+    }
+
     /// Runs it for a budget of instructions.
     pub fn run(&mut self, cu: &mut ComputeUnit, window: &mut Window<'_>, budget: u64) -> Outcome {
         match self {

@@ -9,6 +9,7 @@ use super::aql::Aql;
 use super::dispatch::Go;
 use super::generation::Generation;
 use super::hqd::{Image, Queue, Role};
+use super::save::Room;
 use super::slot::{Pool, Slot, SLOTS};
 use super::turns::Turns;
 use super::units::Units;
@@ -91,6 +92,8 @@ pub(crate) struct Hqd {
     pub is_static: bool,
     pub stop: Option<Stop>,
     pub aql: Aql,
+    /// What is left of its save area.
+    pub room: Arc<Room>,
     /// When it was connected, and its read pointer then.
     pub since: Instant,
     pub began: u64,
@@ -112,15 +115,6 @@ impl Hqd {
     }
 }
 
-/// State of a queue that was unmapped with work in it, by its MQD's address.
-///
-/// The chip writes it to the queue's context save area; here it stays in the device.
-pub(crate) struct Saved {
-    pub aql: Aql,
-    pub broken: bool,
-    pub tag: u8,
-}
-
 /// The engine.
 pub(crate) struct Mec {
     pub soc: Arc<Soc>,
@@ -139,8 +133,7 @@ pub(crate) struct Mec {
     pub turns: Turns,
     /// Copy queues that are mapped.
     pub copies: Vec<super::copies::Copying>,
-    pub saved: HashMap<u64, Saved>,
-    /// Names of processes for the interpreter: one per PASID that has waves somewhere.
+    /// Names of processes for the interpreter: one per PASID that has waves, or has its turn.
     pub tags: HashMap<u16, u8>,
     /// For kernel descriptors and trial launches.
     pub cu: ComputeUnit,
@@ -166,7 +159,6 @@ impl Mec {
             processes: Vec::new(),
             turns: Turns::default(),
             copies: Vec::new(),
-            saved: HashMap::new(),
             tags: HashMap::new(),
             cu: ComputeUnit::for_target(generation.isa),
         }
@@ -274,10 +266,6 @@ impl Mec {
         for slot in self.generation.slots.all() {
             self.drop_queue(slot);
         }
-        for saved in self.saved.values() {
-            saved.aql.set_all(Go::Kill);
-        }
-        self.saved.clear();
         self.tags.clear();
         // The engines forget theirs by themselves.
         self.copies.clear();

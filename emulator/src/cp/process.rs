@@ -41,7 +41,7 @@ impl Mec {
         let vmid = self.vmids.take()? as u8;
         let Some(tag) = self.tag(pasid) else {
             self.vmids.give(vmid.into());
-            self.violation(format_args!("more than 255 processes have waves saved"));
+            self.violation(format_args!("more than 255 processes take turns"));
             return None;
         };
         if let Some(control) = p.control {
@@ -88,9 +88,7 @@ impl Mec {
             ("pasid", Value::Num(owner.pasid.into())),
         ];
         self.soc.trace.event("vmid_release", &members);
-        let kept = self.turns.has_process(owner.pasid)
-            || self.saved.values().any(|saved| saved.tag == owner.tag);
-        if !kept {
+        if !self.turns.has_process(owner.pasid) {
             self.tags.remove(&owner.pasid);
         }
     }

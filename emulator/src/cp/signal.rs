@@ -116,7 +116,15 @@ impl Mec {
         if let Some(error) = trial_error {
             return Err(error);
         }
-        let dispatch = Dispatch::new(self.soc.clone(), kernel, params, preloaded, vmid, scratch);
+        let dispatch = Dispatch::new(
+            self.soc.clone(),
+            kernel,
+            params,
+            preloaded,
+            vmid,
+            scratch,
+            h.room.clone(),
+        );
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
             let what = "AQL dispatch: the queue's scratch is too small for a workgroup";
             return Err(PacketError::bad(code::CODE, what));

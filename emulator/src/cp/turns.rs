@@ -17,14 +17,12 @@
 
 use super::connect::BadQueue;
 use super::copies::Engine;
-use super::dispatch::Go;
 use super::evict::Coming;
-use super::hqd::{Image, Role};
+use super::hqd::Role;
 use super::mec::{Hqd, Mec, Owner, Stop};
 use super::process::Listed;
 use super::slot::Slot;
 use crate::trace::Value;
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -436,23 +434,6 @@ impl Mec {
             .position(|p| p.queues == 0 && !self.turns.has_process(p.owner.pasid))
         {
             self.release_process(at);
-        }
-    }
-
-    /// Ends the waves that were saved for an MQD.
-    fn lose_waves(&mut self, mqd: u64) {
-        let Some(saved) = self.saved.remove(&mqd) else {
-            return;
-        };
-        saved.aql.set_all(Go::Kill);
-        let at = mqd + Image::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
-        let space = self.space(0);
-        let done = space.load_u32(at).and_then(|state| {
-            let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
-            space.store_u32(at, state)
-        });
-        if let Err(fault) = done {
-            self.soc.vm_fault(&fault);
         }
     }
 

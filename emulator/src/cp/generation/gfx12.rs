@@ -20,6 +20,7 @@ use rkfd_isa::{FaultKind, GFX1201};
 /// The generation of Navi 4x.
 pub static GFX12: Generation = Generation {
     isa: &GFX1201,
+    stack_behind_mqd: None,
     slots: Slots {
         pipes: [2, 0],
         queues: 4,

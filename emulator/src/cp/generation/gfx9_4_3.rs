@@ -20,6 +20,8 @@ use rkfd_isa::{FaultKind, GFX942};
 /// The generation of MI300.
 pub static GFX9_4_3: Generation = Generation {
     isa: &GFX942,
+    // `mqd_stride_v9`.
+    stack_behind_mqd: Some(4096),
     // MEC1 with four pipes, MEC2 with two.
     slots: Slots {
         pipes: [4, 2],

@@ -172,8 +172,9 @@ fn a_new_queue_in_an_old_mqds_place_gets_none_of_its_waves() {
     rig.unmap();
     rig.fence();
     q.change(|m| {
-        let state = gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE
-            .set(m.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32, 1);
+        let state = m.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+        let state = gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE.set(state, 1);
+        let state = gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.set(state, 1);
         m.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
     });
     run(&rig, &[(&p, &[&q])]);

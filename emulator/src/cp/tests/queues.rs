@@ -141,6 +141,10 @@ impl<'a> Process<'a> {
     }
 }
 
+/// Bytes of a queue's control stack and of its save area.
+pub const STACK: u64 = 0x2000;
+pub const AREA: u64 = 0x10_0000;
+
 pub struct Queue<'a> {
     pub process: &'a Process<'a>,
     pub ring: u64,
@@ -159,7 +163,9 @@ impl<'a> Queue<'a> {
         let rig = process.rig;
         let ring = process.alloc(packets * 64);
         let page = process.alloc(PAGE);
-        let mqd = rig.alloc(PAGE);
+        // The control stack lies behind the MQD.
+        let mqd = rig.alloc(PAGE + STACK);
+        let area = process.alloc(AREA);
         let queue = Self {
             process,
             ring,
@@ -185,13 +191,13 @@ impl<'a> Queue<'a> {
         m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from((bell << 2) | 2));
         m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
         m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
-        m.set(Mqd::CP_MQD_STRIDE_SIZE, 8192);
+        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE + STACK);
         m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
-        m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, 0x7e00_0000_0000);
-        m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, 0x20_0000);
-        m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, 0x2000);
-        m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, 0x2000);
-        m.set(Mqd::CP_HQD_WG_STATE_OFFSET, 0x2000);
+        m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
+        m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, AREA);
+        m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK);
+        m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK);
+        m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK);
         rig.put_words(mqd, &m.0);
         queue
     }

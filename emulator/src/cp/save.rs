@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Preemption in the middle of a kernel: what was begun of a queue, in its context save area.
+//!
+//! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` and `_v12.c` (`get_wave_state`: "Control stack is
+//! written backwards, while workgroup context data is written forwards. Both starts from
+//! m->cp_hqd_cntl_stack_size"; on gfx9 "Control stack is located one page after MQD"),
+//! `amdkfd/kfd_queue.c` (`kfd_queue_ctx_save_restore_size`: how large both are).
+//!
+//! Both are in memory, and nothing of the queue stays in the device: whoever destroys a preempted
+//! queue frees them, and a queue goes on wherever its MQD is loaded next. What they hold is between
+//! the hardware and the trap handler, which is the driver's; the layout here is the model's own. It
+//! keeps within the sizes: eight bytes of control stack for each packet and each workgroup, of
+//! which no more are resident than the area has room for.
+
+use super::aql::{Aql, Item, Work};
+use super::dispatch::Progress;
+use super::group::Group;
+use super::hqd::{Image, AQL_WORDS};
+use super::mec::{Hqd, Mec};
+use super::packet::check_dispatch;
+use crate::memory::VmFault;
+use rkfd_hw::aql::{Header, KernelDispatch};
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// Bytes of a record's entry on the control stack: where it lies, and what it is.
+const ENTRY: u64 = 8;
+/// An entry's second word: a workgroup, not a packet; the rest is its size in words.
+const GROUP: u32 = 1 << 31;
+/// Words of a packet's record.
+const PACKET: usize = 14;
+/// Packets that may be under way: their records' room is set aside.
+const PACKETS: u64 = 64;
+
+/// What is left of a queue's save area, in words.
+#[derive(Debug)]
+pub struct Room(AtomicU64);
+
+impl Room {
+    /// Of a queue whose waves are not saved: as much as one likes.
+    pub fn endless() -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(u64::MAX / 2)))
+    }
+
+    /// Of the area that an image names.
+    pub fn of(image: &Image) -> Arc<Self> {
+        let bytes = image
+            .get(Image::CP_HQD_CTX_SAVE_SIZE)
+            .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
+        let words = (bytes / 4).saturating_sub(PACKETS * PACKET as u64);
+        Arc::new(Self(AtomicU64::new(words)))
+    }
+
+    /// Whether so much is left.
+    pub fn has(&self, words: u64) -> bool {
+        self.0.load(Ordering::Acquire) >= words
+    }
+
+    /// Takes so much, if it is left.
+    pub fn take(&self, words: u64) -> bool {
+        let take = |left: u64| left.checked_sub(words);
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+            .is_ok()
+    }
+
+    /// Gives it back.
+    pub fn give(&self, words: u64) {
+        self.0.fetch_add(words, Ordering::AcqRel);
+    }
+}
+
+/// Words that a workgroup of a packet takes at most, whatever its kernel.
+pub(super) fn most(packet: &KernelDispatch) -> u64 {
+    use KernelDispatch as K;
+    let size = |field| packet.get(field).max(1);
+    let items = size(K::WORKGROUP_SIZE_X) * size(K::WORKGROUP_SIZE_Y) * size(K::WORKGROUP_SIZE_Z);
+    let waves = items.div_ceil(32).min(64) as usize;
+    let lds = packet.get(K::GROUP_SEGMENT_SIZE).min(1 << 16) as usize;
+    rkfd_isa::save::words(32, waves, 520, lds.next_multiple_of(512)) as u64
+}
+
+/// Why waves can't be saved or restored.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// Memory can't be reached.
+    Memory(VmFault),
+    /// The area is too small, or does not hold what it must.
+    Area(&'static str),
+}
+
+impl From<VmFault> for Lost {
+    fn from(fault: VmFault) -> Self {
+        Self::Memory(fault)
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(fault) => write!(f, "the context save area: {fault}"),
+            Self::Area(what) => f.write_str(what),
+        }
+    }
+}
+
+/// A queue's save area and control stack.
+struct Area {
+    base: u64,
+    /// Bytes of the area and of the control stack at its start.
+    size: u64,
+    stack_size: u64,
+    /// Where the stack lies, and in which address space.
+    stack: (u8, u64),
+    vmid: u8,
+}
+
+impl Area {
+    fn of(mec: &Mec, h: &Hqd, image: &Image) -> Self {
+        let base = image.get(Image::CP_HQD_CTX_SAVE_BASE_ADDR);
+        Self {
+            base,
+            size: image.get(Image::CP_HQD_CTX_SAVE_SIZE),
+            stack_size: image.get(Image::CP_HQD_CNTL_STACK_SIZE),
+            stack: match mec.generation.stack_behind_mqd {
+                Some(behind) => (0, h.q.mqd + behind),
+                None => (h.owner.vmid, base),
+            },
+            vmid: h.owner.vmid,
+        }
+    }
+}
+
+/// Writes records: the states forwards, their entries backwards.
+struct Writer<'a> {
+    mec: &'a Mec,
+    area: Area,
+    /// Where the next state goes, and where the last entry is.
+    end: u64,
+    top: u64,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, words: &[u32], kind: u32) -> Result<(), Lost> {
+        let end = self.end + words.len() as u64 * 4;
+        if end > self.area.size || self.top < ENTRY {
+            return Err(Lost::Area("the context save area is too small"));
+        }
+        self.mec
+            .space(self.area.vmid)
+            .write_words(self.area.base.wrapping_add(self.end), words)?;
+        self.top -= ENTRY;
+        let (vmid, stack) = self.area.stack;
+        let entry = [self.end as u32, kind | words.len() as u32];
+        self.mec
+            .space(vmid)
+            .write_words(stack.wrapping_add(self.top), &entry)?;
+        self.end = end;
+        Ok(())
+    }
+}
+
+impl Mec {
+    /// Writes what was begun of a queue to its save area, and how much that is to its image.
+    pub(super) fn save_waves(&self, h: &mut Hqd) -> Result<(), Lost> {
+        let area = Area::of(self, h, &h.image);
+        let (end, top) = (area.stack_size, area.stack_size);
+        let mut out = Writer {
+            mec: self,
+            area,
+            end,
+            top,
+        };
+        for (index, item) in (0..).zip(&h.aql.items) {
+            let (progress, groups) = match &item.work {
+                Work::Dispatch(d) if !item.done => d.save(),
+                // A barrier that waits is the last: it is taken from the ring again.
+                Work::Barrier { .. } if !item.done => break,
+                _ => Default::default(),
+            };
+            let mut record = vec![index, item.done.into()];
+            for value in progress.0 {
+                record.extend([value as u32, (value >> 32) as u32]);
+            }
+            out.put(&record, 0)?;
+            for (place, mut words) in groups {
+                words.insert(0, place);
+                out.put(&words, GROUP)?;
+            }
+        }
+        let (end, top) = (out.end, out.top);
+        h.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, top);
+        h.image.set(Image::CP_HQD_WG_STATE_OFFSET, end);
+        Ok(())
+    }
+
+    /// Reads back what was begun of a queue whose image was loaded.
+    pub(super) fn restore_waves(&mut self, h: &mut Hqd, image: &mut Image) -> Result<(), Lost> {
+        let area = Area::of(self, h, image);
+        let offset = image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
+        if offset >= area.stack_size || (area.stack_size - offset) % ENTRY != 0 {
+            return Err(Lost::Area("MQD asks to restore waves that were not saved"));
+        }
+        let mut stack = vec![0; (area.stack_size - offset) as usize / 4];
+        let (vmid, at) = area.stack;
+        self.space(vmid)
+            .read_words(at.wrapping_add(offset), &mut stack)?;
+        let bad = || Lost::Area("the context save area does not hold what was saved there");
+        let mut found: Option<(Item, Vec<(u32, Group)>, Progress)> = None;
+        for entry in stack.rchunks_exact(2) {
+            let &[at, kind] = entry else { continue };
+            let size = kind & !GROUP;
+            if u64::from(at) + u64::from(size) * 4 > area.size {
+                return Err(bad());
+            }
+            let mut words = vec![0; size as usize];
+            self.space(area.vmid)
+                .read_words(area.base.wrapping_add(at.into()), &mut words)?;
+            if kind & GROUP == 0 {
+                if let Some(packet) = found.take() {
+                    goes_on(&mut h.aql, packet).ok_or_else(bad)?;
+                }
+                found = Some(self.begun(h, &words)?.ok_or_else(bad)?);
+            } else {
+                let (place, words) = words.split_first().ok_or_else(bad)?;
+                let group = Group::restore(words, h.owner.tag).ok_or_else(bad)?;
+                let (_, groups, _) = found.as_mut().ok_or_else(bad)?;
+                groups.push((*place, group));
+            }
+        }
+        if let Some(packet) = found {
+            goes_on(&mut h.aql, packet).ok_or_else(bad)?;
+        }
+        image.set(Image::CP_HQD_CNTL_STACK_OFFSET, area.stack_size);
+        image.set(Image::CP_HQD_WG_STATE_OFFSET, area.stack_size);
+        Ok(())
+    }
+
+    /// The packet of a record, which is in the ring still.
+    #[allow(clippy::type_complexity)]
+    fn begun(
+        &mut self,
+        h: &Hqd,
+        record: &[u32],
+    ) -> Result<Option<(Item, Vec<(u32, Group)>, Progress)>, Lost> {
+        let Some((&[index, done], rest)) = record.split_first_chunk::<2>() else {
+            return Ok(None);
+        };
+        if index as usize != h.aql.len() {
+            return Ok(None);
+        }
+        let mut progress = Progress::default();
+        for (value, words) in progress.0.iter_mut().zip(rest.chunks_exact(2)) {
+            if let [low, high] = words {
+                *value = u64::from(*low) | (u64::from(*high) << 32);
+            }
+        }
+        let at = h.q.rptr + u64::from(index) * AQL_WORDS;
+        let mut words = [0; AQL_WORDS as usize];
+        self.space(h.owner.vmid)
+            .read_words(h.q.at(at), &mut words)?;
+        let packet = KernelDispatch(words);
+        let Some(header) = Header::parse(words[0] as u16) else {
+            return Ok(None);
+        };
+        let work = if done != 0 {
+            Work::Barrier {
+                signals: [0; 5],
+                any: false,
+            }
+        } else if check_dispatch(&packet).is_ok() {
+            match self.prepare(h, &packet, at) {
+                Ok(dispatch) => Work::Dispatch(dispatch),
+                Err(_) => return Ok(None),
+            }
+        } else {
+            return Ok(None);
+        };
+        let item = Item {
+            work,
+            signal: packet.get(KernelDispatch::COMPLETION_SIGNAL),
+            release: header.release,
+            done: done != 0,
+        };
+        Ok(Some((item, Vec::new(), progress)))
+    }
+
+    /// Says in an MQD in memory that no waves were saved for it.
+    pub(super) fn lose_waves(&self, mqd: u64) {
+        let at = mqd + Image::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
+        let space = self.space(0);
+        let done = space.load_u32(at).and_then(|state| {
+            let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
+            space.store_u32(at, state)
+        });
+        if let Err(fault) = done {
+            self.soc.vm_fault(&fault);
+        }
+    }
+}
+
+/// Puts a packet back where it was under way; `None` when its workgroups are not the packet's.
+fn goes_on(
+    aql: &mut Aql,
+    (mut item, groups, progress): (Item, Vec<(u32, Group)>, Progress),
+) -> Option<()> {
+    if let Work::Dispatch(dispatch) = &mut item.work {
+        Arc::get_mut(dispatch)?.restore(&progress, groups)?;
+    }
+    aql.items.push_back(item);
+    Some(())
+}
