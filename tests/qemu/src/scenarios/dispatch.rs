@@ -18,7 +18,14 @@ const GROUPS: u64 = ELEMENTS / THREADS;
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     let both_sides = demo().check(crate::demo::check);
-    vec![vectoradd(), both_sides, kernels(), programs(), queues()]
+    vec![
+        vectoradd(),
+        both_sides,
+        kernels(),
+        programs(),
+        queues(),
+        preempted(),
+    ]
 }
 
 /// One dispatch on both sides, and polling under a filter against system calls.
@@ -152,6 +159,20 @@ fn queues() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         Step::run("queues", 120, &["/bin/queues", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ])
+}
+
+fn preempted() -> Scenario {
+    Scenario::new(
+        "preempted",
+        "waves are saved to their queue's area in the middle of a kernel, and go on from there",
+    )
+    .bin("rkfd-examples", "preempted")
+    .kernel("spin", 3)
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("preempted", 180, &["/bin/preempted", "/kernels/spin-O3.co"]),
         Step::Rmmod("rkfd".into()),
     ])
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Takes a kernel off the GPU in its middle and lets it go on.
+//!
+//! All waves of a dispatch wait for a flag when its queue is disabled. What the driver tells of
+//! them then (GET_QUEUE_WAVE_STATE) must be as large as their registers and lie in the queue's save
+//! area; while the queue is off the flag must not end them, and enabled again they must see it. A
+//! second queue is destroyed in that state, and others must go on.
+//!
+//! `preempted CODE-OBJECT`: with a kernel `spin(flag, seen)`, each of whose work-items counts `seen`
+//! up and then waits for the flag.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rkfd::{Buffer, Gpu, Kernel, Queue, QueueOptions, Submission};
+use rkfd_examples::{code_object, report, Failure};
+use rkfd_uapi::abi::Abi;
+use rkfd_uapi::ioctl::{self, Request};
+use rkfd_uapi::queue::{GetQueueWaveStateArgs, UpdateQueueArgs};
+use rustix::io::Errno;
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
+
+/// Work-items of a dispatch and of a work-group.
+const ITEMS: u32 = 4096;
+const BLOCK: u32 = 256;
+/// Room for a control stack.
+const STACK: usize = 1 << 16;
+
+struct Call<'a, T> {
+    command: u32,
+    args: &'a mut T,
+}
+
+// SAFETY: The command encodes the size of `T`, which is plain integers.
+unsafe impl<T: Abi> Ioctl for Call<'_, T> {
+    type Output = ();
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        self.command as Opcode
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::from_mut(self.args).cast()
+    }
+
+    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Failure> {
+    let command = request.command();
+    // SAFETY: What the calls below name besides the argument is a vector that lives longer.
+    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
+        .map_err(|e: Errno| Failure::new(format_args!("request {command:#x}: {e}")))
+}
+
+/// Another share of the GPU for a queue; with 0 it is off.
+fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Failure> {
+    let mut args = UpdateQueueArgs {
+        ring_base_address: queue.addresses().0,
+        queue_id: queue.id(),
+        ring_size: queue.packets() * 64,
+        queue_percentage: percent,
+        queue_priority: 7,
+    };
+    call(kfd, &ioctl::UPDATE_QUEUE, &mut args)
+}
+
+/// A dispatch of which every work-item waits for the flag.
+fn spinning(
+    gpu: &Gpu,
+    queue: &Queue,
+    kernel: &Kernel,
+) -> Result<(Submission, Buffer<u32>), Failure> {
+    let (flag, seen) = (gpu.upload(&[0u32])?, gpu.upload(&[0u32])?);
+    let dispatch = queue.dispatch(kernel).grid(ITEMS).block(BLOCK);
+    let work = dispatch.arg(&flag).arg(&seen).submit()?;
+    let start = Instant::now();
+    while seen.get(0) != Some(ITEMS) {
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err(Failure::new("not all waves began to run"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok((work, flag))
+}
+
+/// What the driver tells of a queue that is off, checked against itself and the waves' number.
+fn check_saved(kfd: &File, queue: &Queue) -> Result<(), Failure> {
+    let mut stack = vec![0u32; STACK / 4];
+    let mut args = GetQueueWaveStateArgs {
+        ctl_stack_address: stack.as_mut_ptr() as u64,
+        queue_id: queue.id(),
+        ..Default::default()
+    };
+    call(kfd, &ioctl::GET_QUEUE_WAVE_STATE, &mut args)?;
+    let (stack_used, waves_used) = (args.ctl_stack_used_size, args.save_area_used_size);
+    let [offset, size, end, state] = [0, 1, 2, 3].map(|n| stack[n]);
+    println!("saved: control stack {stack_used} bytes, waves {waves_used} bytes, up to {end:#x}");
+    if (size, state) != (stack_used, waves_used) || end != offset + stack_used + waves_used {
+        return Err(Failure::new(format_args!(
+            "the header {offset:#x} {size:#x} {end:#x} {state:#x} is not what the call returned"
+        )));
+    }
+    // At least one vector register of every work-item, and an entry for every work-group.
+    if waves_used < ITEMS * 4 || stack_used < ITEMS / BLOCK * 8 {
+        return Err(Failure::new("less was saved than the waves have"));
+    }
+    let used = &stack[offset as usize / 4..(offset + stack_used) as usize / 4];
+    match used.iter().any(|&word| word != 0) {
+        true => Ok(()),
+        false => Err(Failure::new("the control stack is empty")),
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let code = code_object()?;
+    let kfd = File::options().read(true).write(true).open("/dev/kfd");
+    let kfd = kfd.map_err(Failure::new)?;
+    let gpu = Gpu::open()?;
+    let module = gpu.load(&code)?;
+    let kernel = module.kernel("spin")?;
+    let queue = gpu.queue(QueueOptions::default())?;
+    for round in 0..3 {
+        let (work, flag) = spinning(&gpu, &queue, &kernel)?;
+        share(&kfd, &queue, 0)?;
+        check_saved(&kfd, &queue)?;
+        flag.set(0, 1);
+        std::thread::sleep(Duration::from_millis(100));
+        if work.is_done() {
+            return Err(Failure::new("waves went on while their queue was off"));
+        }
+        share(&kfd, &queue, 100)?;
+        work.wait_timeout(Duration::from_secs(60))?;
+        println!("round {round}: went on and ended");
+    }
+    let other = gpu.queue(QueueOptions::default())?;
+    let (work, _flag) = spinning(&gpu, &other, &kernel)?;
+    share(&kfd, &other, 0)?;
+    drop(work);
+    drop(other);
+    let (work, flag) = spinning(&gpu, &queue, &kernel)?;
+    flag.set(0, 1);
+    work.wait_timeout(Duration::from_secs(60))?;
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    report("preempted", run)
+}
