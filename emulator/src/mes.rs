@@ -19,11 +19,14 @@
 //! workgroups ([`crate::cp`]).
 
 mod control;
+mod failure;
 mod firmware;
 pub mod frame;
 mod gangs;
+mod misc;
 mod queues;
 pub mod regs;
+mod resources;
 pub mod ring;
 pub mod slot;
 

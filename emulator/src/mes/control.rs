@@ -1,54 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the frames do: resources, rings of the kernel, register access, TLBs; user queues are in
-//! [`super::queues`] and [`super::gangs`].
+//! What the frames do. Here are the kernel's rings and TLBs; other files have resources
+//! ([`super::resources`]), registers ([`super::misc`]) and user queues ([`super::queues`],
+//! [`super::gangs`]).
 //!
 //! A frame that can't be carried out fails with an error word whose code is one of [`code`]. One
 //! that the interface does not allow is recorded, too.
 
+use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::{Firmware, Outcome};
-use super::frame::{ErrorWord, Frame, CATEGORY_API, CATEGORY_SCHEDULING};
+use super::frame::{ErrorWord, Frame};
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, PIPES};
-use crate::cp::generation::GFX12;
 use crate::cp::hqd::Image as Mqd;
 use crate::cp::mec::NOT_RUNG;
-use crate::cp::turns::{Entry, Turns};
-use crate::memory::{Hub, VmFault};
+use crate::memory::Hub;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mqd::COMPUTE_HEADER;
-use rkfd_hw::regs::Block;
 use std::time::{Duration, Instant};
-
-/// Codes of error words; the firmware's own are not public.
-pub(super) mod code {
-    /// A field has a value that the interface does not allow.
-    pub const VALUE: u8 = 2;
-    /// The frame is out of order.
-    pub const ORDER: u8 = 3;
-    /// What it names does not exist.
-    pub const NOT_FOUND: u8 = 4;
-    /// The model lacks it.
-    pub const NOT_MODELLED: u8 = 5;
-    /// Memory that it names can't be reached.
-    pub const MEMORY: u8 = 6;
-    /// A queue does not leave its HQD.
-    pub const HUNG: u8 = 7;
-}
 
 /// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
 const TYPE_SCHEDULER_RING: u64 = 3;
-/// MISC's sub-opcodes (`enum MESAPI_MISC_OPCODE`).
-mod misc {
-    pub const WRITE_REG: u64 = 0;
-    pub const INV_GART: u64 = 1;
-    pub const READ_REG: u64 = 3;
-    pub const WAIT_REG_MEM: u64 = 4;
-    pub const NOTIFY_WORK: u64 = 6;
-    pub const CHANGE_CONFIG: u64 = 9;
-}
-
 /// The time for an unmap if no frame says it.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The unit of `mes_kiq_unmap_timeout`.
@@ -56,9 +29,9 @@ const PATIENCE_UNIT: Duration = Duration::from_millis(100);
 
 /// What a frame that waits has begun.
 #[derive(Clone, Default)]
-struct Begun {
+pub(super) struct Begun {
     /// WAIT_REG_MEM has written its register.
-    written: bool,
+    pub written: bool,
     /// Until when queues have to leave.
     deadline: Option<Instant>,
     /// RESET found these queues: MQDs of those that ran before, and of hung ones.
@@ -68,7 +41,7 @@ struct Begun {
 
 /// What the frames have set up.
 pub(super) struct Control {
-    resources: [bool; PIPES],
+    pub resources: [bool; PIPES],
     begun: [Begun; PIPES],
     /// The time for an unmap.
     pub patience: Duration,
@@ -96,49 +69,6 @@ impl Default for Control {
     }
 }
 
-/// Why a frame fails.
-pub(super) struct Failure {
-    code: u8,
-    category: u8,
-    what: String,
-    /// The interface does not allow it, so it is recorded.
-    recorded: bool,
-}
-
-pub(super) fn api<T>(code: u8, what: impl Into<String>) -> Result<T, Failure> {
-    let (category, what) = (CATEGORY_API, what.into());
-    Err(Failure {
-        code,
-        category,
-        what,
-        recorded: true,
-    })
-}
-
-pub(super) fn not_modelled<T>(what: &str) -> Result<T, Failure> {
-    Err(Failure {
-        code: code::NOT_MODELLED,
-        category: CATEGORY_SCHEDULING,
-        what: format!("{what}, which is not modelled"),
-        recorded: true,
-    })
-}
-
-/// A failure that is no mistake of the driver.
-pub(super) fn refused<T>(code: u8, category: u8, what: &str) -> Result<T, Failure> {
-    Err(Failure {
-        code,
-        category,
-        what: what.into(),
-        recorded: false,
-    })
-}
-
-/// What memory that a frame names gave.
-pub(super) fn memory<T>(name: &str, done: Result<T, VmFault>) -> Result<T, Failure> {
-    done.or_else(|fault| api(code::MEMORY, format!("{name}: {fault}")))
-}
-
 impl Control {
     /// A pipe's ring is gone, and what was set up by it.
     pub(super) fn forget(&mut self, pipe: Pipe) {
@@ -148,7 +78,7 @@ impl Control {
         *self.begun(pipe) = Begun::default();
     }
 
-    fn begun(&mut self, pipe: Pipe) -> &mut Begun {
+    pub(super) fn begun(&mut self, pipe: Pipe) -> &mut Begun {
         &mut self.begun[pipe.index()]
     }
 
@@ -253,115 +183,6 @@ impl Firmware {
         Ok(true)
     }
 
-    fn set_resources(&mut self, pipe: Pipe, p: &SetHwResources) -> Result<(), Failure> {
-        use SetHwResources as R;
-        for (block, first) in [
-            (Block::Gc, R::GC_BASE_0),
-            (Block::Mmhub, R::MMHUB_BASE_0),
-            (Block::Osssys, R::OSSSYS_BASE_0),
-        ] {
-            let ips = self.shared.soc.chip.ips;
-            let bases = ips.iter().find(|ip| ip.hw_id == block as u16);
-            let given = p.0.iter().skip(first.word());
-            let bases = bases.map_or(&[][..], |ip| ip.bases);
-            if bases.iter().zip(given).any(|(base, given)| base != given) {
-                return api(
-                    code::VALUE,
-                    format!("the bases of {block:?} are not the chip's"),
-                );
-            }
-        }
-        for (name, field) in [
-            ("g_sch_ctx_gpu_mc_ptr", R::G_SCH_CTX_GPU_MC_PTR),
-            (
-                "query_status_fence_gpu_mc_ptr",
-                R::QUERY_STATUS_FENCE_GPU_MC_PTR,
-            ),
-        ] {
-            if let Err(fault) = self.space().load_u64(p.get(field)) {
-                return api(code::MEMORY, format!("{name}: {fault}"));
-            }
-        }
-        if p.get(R::UNMAPPED_DOORBELL_HANDLING) > 2 {
-            return api(code::VALUE, "unmapped_doorbell_handling has no mode 3");
-        }
-        let vmids = p.get(R::VMID_MASK_GFXHUB) | p.get(R::VMID_MASK_MMHUB);
-        let masks: Vec<u32> =
-            p.0.iter()
-                .copied()
-                .skip(R::COMPUTE_HQD_MASK_0.word())
-                .take(8)
-                .collect();
-        let absent = masks.iter().enumerate().any(|(pipe, mask)| {
-            let there = pipe < GFX12.slots.pipes[0] as usize;
-            mask & !(if there {
-                (1 << GFX12.slots.queues) - 1
-            } else {
-                0
-            }) != 0
-        });
-        if absent {
-            return api(
-                code::VALUE,
-                "compute_hqd_mask names HQDs that the chip lacks",
-            );
-        }
-        if vmids & 1 == 1 || vmids >> 16 != 0 {
-            return api(
-                code::VALUE,
-                "a VMID mask has the kernel's VMID 0, or one beyond 15",
-            );
-        }
-        if pipe == Pipe::Scheduler
-            && (p.get(R::VMID_MASK_GFXHUB) == 0 || masks.iter().all(|mask| *mask == 0))
-        {
-            return api(code::VALUE, "nothing is left to the scheduler");
-        }
-        if pipe == Pipe::Scheduler {
-            if !self.members.queues.is_empty() {
-                return api(code::ORDER, "queues are mapped");
-            }
-            self.give_out(p, &masks);
-        }
-        if let Some(set) = self.control.resources.get_mut(pipe.index()) {
-            *set = true;
-        }
-        Ok(())
-    }
-
-    /// What the scheduler has from now on.
-    fn give_out(&mut self, p: &SetHwResources, compute: &[u32]) {
-        use SetHwResources as R;
-        // Slots are numbered as if pipes had eight queues.
-        let slots = compute.iter().take(4).enumerate();
-        let slots = slots.fold(0, |all, (pipe, mask)| {
-            all | (u64::from(*mask) << (pipe * 8))
-        });
-        self.mec.slots.allow(slots);
-        let vmids = p.get(R::VMID_MASK_GFXHUB);
-        self.mec.vmids.allow(vmids);
-        let concurrent = match p.get(R::LIMIT_SINGLE_PROCESS) {
-            0 => vmids.count_ones() as usize,
-            _ => 1,
-        };
-        self.mec.turns = Turns::new(Vec::new(), concurrent, true);
-        let masks = R::COMPUTE_HQD_MASK_0.word()..R::AGGREGATED_DOORBELLS_0.word();
-        let masks = p.0.get(masks).unwrap_or_default();
-        self.control.hqds = masks.iter().map(|mask| mask.count_ones()).sum();
-        self.control.sdma_hqds =
-            [R::SDMA_HQD_MASK_0, R::SDMA_HQD_MASK_1].map(|mask| p.get(mask) as u32);
-        self.control.hears = p.get(R::UNMAPPED_DOORBELL_HANDLING) != 0;
-        let first = R::AGGREGATED_DOORBELLS_0.word();
-        for (to, from) in self
-            .control
-            .aggregated
-            .iter_mut()
-            .zip(p.0.iter().skip(first))
-        {
-            *to = *from;
-        }
-    }
-
     fn add_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
         use AddQueue as A;
         if p.get(A::QUEUE_TYPE) != TYPE_SCHEDULER_RING {
@@ -381,9 +202,7 @@ impl Firmware {
         }
         let at = p.get(A::MQD_ADDR);
         let mut image = Box::new(Mqd::zeroed());
-        if let Err(fault) = self.space().read_words(at, &mut image.0) {
-            return api(code::MEMORY, format!("the MQD: {fault}"));
-        }
+        memory("the MQD", self.space().read_words(at, &mut image.0))?;
         if image.0[0] != COMPUTE_HEADER || image.get(Mqd::CP_MQD_BASE_ADDR) != at {
             return api(
                 code::VALUE,
@@ -445,84 +264,5 @@ impl Firmware {
         }
         soc.memory.hub(hub).invalidate(vmids);
         Ok(())
-    }
-
-    fn misc(&mut self, pipe: Pipe, p: &Misc) -> Result<bool, Failure> {
-        use Misc as M;
-        match p.get(M::OPCODE) {
-            misc::WRITE_REG => {
-                let at = p.get(M::WRITE_REG_REG_OFFSET);
-                self.write_register(at, p.get(M::WRITE_REG_REG_VALUE) as u32)?;
-            }
-            misc::READ_REG => {
-                if p.get(M::READ_REG_OPTION_BITS_READ64BITS) != 0 {
-                    return not_modelled("a read of 64 bits");
-                }
-                let value = self.read_register(p.get(M::READ_REG_REG_OFFSET))?;
-                let at = p.get(M::READ_REG_BUFFER_ADDR);
-                if let Err(fault) = self.space().write_words(at, &[value]) {
-                    return api(code::MEMORY, format!("the buffer: {fault}"));
-                }
-            }
-            misc::WAIT_REG_MEM => return self.wait(pipe, p),
-            misc::INV_GART => {
-                for hub in [Hub::Gfx, Hub::Mm] {
-                    self.shared.soc.memory.hub(hub).invalidate(1);
-                }
-            }
-            // LIMIT_SINGLE_PROCESS: one process at a time.
-            misc::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {
-                let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
-                self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
-            }
-            misc::NOTIFY_WORK => {
-                let bell = p.get(M::DOORBELL_OFFSET);
-                let chosen = |e: &Entry| u64::from(e.queue.doorbell) == bell;
-                self.mec.turns.change(chosen, Entry::wake);
-            }
-            other => return not_modelled(&format!("sub-opcode {other}")),
-        }
-        Ok(true)
-    }
-
-    /// WAIT_REG_MEM: 0 waits for the first register, 1 writes it and waits for the second.
-    fn wait(&mut self, pipe: Pipe, p: &Misc) -> Result<bool, Failure> {
-        use Misc as M;
-        let first = p.get(M::WAIT_REG_MEM_REG_OFFSET1);
-        let (reference, mask) = (
-            p.get(M::WAIT_REG_MEM_REFERENCE) as u32,
-            p.get(M::WAIT_REG_MEM_MASK) as u32,
-        );
-        let written = self.control.begun(pipe).written;
-        let at = match p.get(M::WAIT_REG_MEM_OP) {
-            0 => first,
-            1 => {
-                if !written {
-                    self.write_register(first, reference)?;
-                }
-                p.get(M::WAIT_REG_MEM_REG_OFFSET2)
-            }
-            other => return api(code::VALUE, format!("operation {other}")),
-        };
-        let open = self.read_register(at)? & mask == reference & mask;
-        self.control.begun(pipe).written = true;
-        Ok(open)
-    }
-
-    fn read_register(&self, word: u64) -> Result<u32, Failure> {
-        match self.shared.soc.registers() {
-            Some(device) => Ok(device.read(word * 4)),
-            None => api(code::ORDER, "the device ends"),
-        }
-    }
-
-    fn write_register(&self, word: u64, value: u32) -> Result<(), Failure> {
-        match self.shared.soc.registers() {
-            Some(device) => {
-                device.write(word * 4, value);
-                Ok(())
-            }
-            None => api(code::ORDER, "the device ends"),
-        }
     }
 }

@@ -7,7 +7,7 @@
 //! (`amdgpu_gfx_reset_mes_compute`: how hung queues are found and reset), `amdgpu/amdgpu_mes.c`
 //! (`amdgpu_mes_detect_and_reset_hung_queues`).
 
-use super::control::{api, code, memory, not_modelled, Failure};
+use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::Firmware;
 use super::queues::{quantum, Member, LEVELS, TYPE_COMPUTE};
 use super::slot::Pipe;

@@ -9,7 +9,7 @@
 //! A queue that is added is checked with its MQD at once, and runs when its turn comes. One that
 //! does not leave its HQD in time is hung: REMOVE_QUEUE fails, and takes it only when it was reset.
 
-use super::control::{api, code, memory, not_modelled, refused, Failure};
+use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
 use super::slot::Pipe;

@@ -156,6 +156,8 @@ fn resources_are_checked() {
         rig.guest.expect_violation(what);
     }
     let mut rig = Rig::started(&[]);
+    let logs = good.with(R::ENABLE_MES_EVENT_INT_LOGGING, 1);
+    assert_eq!(rig.submit(0, &logs.0, 50), error(5, op::SET_HW_RSRC, 0, 2));
     let nowhere = good.with(R::G_SCH_CTX_GPU_MC_PTR, 0);
     assert_eq!(
         rig.submit(0, &nowhere.0, 50),
