@@ -26,6 +26,8 @@ pub enum Fault {
     MesFailFrame,
     /// MES fails every REMOVE_QUEUE.
     MesRefuseRemove,
+    /// The first user queue of MES does not leave its HQD when it is asked to: it has to be reset.
+    MesHangQueue,
     /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
     /// Mutation: one bit of the first fetched instruction word is flipped.

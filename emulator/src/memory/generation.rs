@@ -208,6 +208,8 @@ pub const GFX12: Generation = Generation {
         "VM_L2_CNTL5",
         "VM_L2_CGTT_CLK_CTRL",
         "VM_L2_CGTT_BUSY_CTRL",
+        // Linux sets RESERVED_CACHE_PRIVATE_INVALIDATION after a flush; no cache here outlives one.
+        "VM_L2_BANK_SELECT_RESERVED_CID2",
         "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
         "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
         "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",

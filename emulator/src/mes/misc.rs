@@ -17,6 +17,7 @@ mod misc {
     pub const INV_GART: u64 = 1;
     pub const READ_REG: u64 = 3;
     pub const WAIT_REG_MEM: u64 = 4;
+    pub const SET_SHADER_DEBUGGER: u64 = 5;
     pub const NOTIFY_WORK: u64 = 6;
     pub const CHANGE_CONFIG: u64 = 9;
 }
@@ -48,6 +49,7 @@ impl Firmware {
                 let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
                 self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
             }
+            misc::SET_SHADER_DEBUGGER => self.flush_process(p)?,
             misc::NOTIFY_WORK => {
                 let bell = p.get(M::DOORBELL_OFFSET);
                 let chosen = |e: &Entry| u64::from(e.queue.doorbell) == bell;
@@ -56,6 +58,23 @@ impl Firmware {
             other => return not_modelled(&format!("sub-opcode {other}")),
         }
         Ok(true)
+    }
+
+    /// SET_SHADER_DEBUGGER with `process_ctx_flush`, flag 31 (`amdgpu_mes_flush_shader_debugger`):
+    /// the process ends, and its context is the driver's again. It was forgotten with its last
+    /// queue here.
+    fn flush_process(&self, p: &Misc) -> Result<(), Failure> {
+        use Misc as M;
+        let flags = p.0.get(M::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP.word());
+        if flags != Some(&(1 << 31)) {
+            return not_modelled("a debugger");
+        }
+        let context = p.get(M::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR);
+        let mut processes = self.members.processes.iter();
+        match processes.any(|process| process.context == context) {
+            true => api(code::ORDER, "the process has queues"),
+            false => Ok(()),
+        }
     }
 
     /// WAIT_REG_MEM: 0 waits for the first register, 1 writes it and waits for the second.

@@ -19,6 +19,7 @@ use crate::cp::hqd::Role;
 use crate::cp::mec::{Mec, Owner, Stop, NOT_RUNG};
 use crate::cp::process::Listed;
 use crate::cp::turns::{Entry, Pointer, QueueMap};
+use crate::inject::Fault;
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
@@ -59,6 +60,8 @@ pub(super) struct Member {
     pub kind: u64,
     /// It did not leave its HQD when it was asked to.
     pub hung: bool,
+    /// It never does, by an injected fault.
+    stuck: bool,
 }
 
 /// Processes and queues that were added.
@@ -66,6 +69,8 @@ pub(super) struct Member {
 pub(super) struct Members {
     pub processes: Vec<Process>,
     pub queues: Vec<Member>,
+    /// How many queues were ever added.
+    added: u64,
 }
 
 impl Firmware {
@@ -117,6 +122,7 @@ impl Firmware {
             mqd: p.get(A::MQD_ADDR),
             kind,
             hung: false,
+            stuck: self.members.added == 0 && self.shared.soc.faults.has(Fault::MesHangQueue),
         };
         self.check_member(&member)?;
         let map = QueueMap {
@@ -150,6 +156,7 @@ impl Firmware {
             self.members.processes.push(process);
         }
         self.members.queues.push(member);
+        self.members.added += 1;
         // What was rung before is in the write pointer's memory.
         let doorbells = &self.shared.soc.doorbells;
         doorbells.store(member.doorbell, NOT_RUNG);
@@ -321,7 +328,9 @@ impl Firmware {
         }
         self.mec.forget(Stop::Save, |e| e.queue.mqd == mqd);
         self.shared.soc.doorbells.store(doorbell, 0);
-        let Members { processes, queues } = &mut self.members;
+        let Members {
+            processes, queues, ..
+        } = &mut self.members;
         queues.retain(|q| q.mqd != mqd);
         processes.retain(|p| queues.iter().any(|q| q.process == p.context));
         Ok(true)
@@ -331,6 +340,11 @@ impl Firmware {
     pub(super) fn is_connected(&self, mqd: u64) -> bool {
         self.mec.hqds.iter().flatten().any(|h| h.q.mqd == mqd)
             || self.mec.copies.iter().any(|q| q.mqd == mqd)
+    }
+
+    fn is_stuck(&self, mqd: u64) -> bool {
+        let mut queues = self.members.queues.iter();
+        queues.any(|q| q.mqd == mqd && q.stuck)
     }
 
     /// Takes queues off their HQDs and keeps them off; `false` while a frame has to wait for that.
@@ -374,7 +388,7 @@ impl Firmware {
                 self.mec.go_on(slot);
                 let queues = self.members.queues.iter_mut();
                 queues.filter(|q| q.mqd == mqd).for_each(|q| q.hung = true);
-            } else if stop.is_none() {
+            } else if stop.is_none() && !self.is_stuck(mqd) {
                 self.mec.stop(slot, Stop::Save);
             }
         }

@@ -21,9 +21,9 @@ use crate::device::Refused;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
 
-/// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8b of interface 0x14. From this
-/// revision on Linux uses the timer for over-subscription (`mes_v12_0_set_hw_resources`).
-const VERSION: u32 = (0x14 << 12) | 0x8b;
+/// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
+/// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
+const VERSION: u32 = (0x14 << 12) | 0x8d;
 
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -25,7 +25,7 @@ fn both_pipes_start_and_tell_their_version() {
     for select in SELECT {
         rig.gc("GRBM_GFX_CNTL", select);
         // AMDGPU_MES_VERSION_MASK.
-        assert_eq!(rig.read("CP_MES_GP3_LO") & 0xfff, 0x8b);
+        assert_eq!(rig.read("CP_MES_GP3_LO") & 0xfff, 0x8d);
         assert_eq!(rig.read("CP_HQD_ACTIVE") & 1, 1);
     }
     assert_eq!(rig.guest.violations(), [""; 0]);

@@ -5,6 +5,7 @@
 use crate::process::{Memory, Process, Queue};
 use crate::rig::*;
 use rkfd_emulator::device::Device;
+use rkfd_emulator::inject::Fault;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::{AddQueue, Reset, SetHwResources1};
 use rkfd_hw::mes::{header, op};
@@ -19,7 +20,11 @@ const IH: u64 = 0x30_0000;
 const HQDS: [(u32, u32); 4] = [(0, 2), (0, 3), (1, 2), (1, 3)];
 
 fn start() -> (Rig, Rc<Memory>) {
-    let rig = Rig::started(&[]);
+    start_with(&[])
+}
+
+fn start_with(faults: &[Fault]) -> (Rig, Rc<Memory>) {
+    let rig = Rig::started(faults);
     let mut ring = rig.guest.device.soc.interrupts.ring();
     ring.base = (mc(IH) >> 8) as u32;
     ring.base_hi = (mc(IH) >> 40) as u32;
@@ -448,6 +453,43 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
     memory.set_u64(p.at(flag), 1);
     p.wait(signal);
     rig.clean();
+}
+
+#[test]
+fn an_injected_hang_ends_with_a_reset() {
+    let (mut rig, memory) = start_with(&[Fault::MesHangQueue]);
+    let p = Process::new(&memory, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
+    rig.add(&q);
+    rig.add(&other);
+    assert_eq!(rig.remove(&q, 0), error(7, op::REMOVE_QUEUE, 0, 2));
+    rig.set(BUFFER, u64::MAX);
+    assert_eq!(rig.submit(0, &detect(Reset::HANG_DETECT_ONLY).0, 28), 1);
+    assert_eq!(memory.words(BUFFER, 2), [q.bell, u32::MAX]);
+    let reset = frame(op::RESET, &[(1, 1), (4, q.bell), (8, 1)]);
+    assert_eq!(rig.submit(0, &reset, 28), 1);
+    assert_eq!(rig.remove(&q, 1 << 4), 1);
+    // The one after it leaves.
+    resume_all(&mut rig, &p, &other);
+    assert_eq!(rig.remove(&other, 0), 1);
+    rig.add(&q);
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+#[test]
+fn a_process_is_flushed_after_its_last_queue() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    // process_ctx_flush.
+    let at = mc(p.context);
+    let fields = [(1, 5), (6, at as u32), (7, (at >> 32) as u32), (8, 1 << 31)];
+    let flush = frame(op::MISC, &fields);
+    assert_eq!(rig.submit(0, &flush, 2), error(3, op::MISC, 5, 1));
+    rig.guest.expect_violation("the process has queues");
+    assert_eq!(rig.remove(&q, 0), 1);
+    assert_eq!(rig.submit(0, &flush, 2), 1);
 }
 
 #[test]
