@@ -519,7 +519,11 @@ fn what_add_queue_must_not_say() {
     // VMID 0 has nothing there.
     let nowhere = 0x100_0000;
     for (frame, code, what) in [
-        (good.with(A::QUEUE_TYPE, 2), 5, "other than a compute queue"),
+        (
+            good.with(A::QUEUE_TYPE, 0),
+            5,
+            "neither computes nor copies",
+        ),
         (
             good.with(A::EXCLUSIVELY_SCHEDULED, 1),
             5,
