@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rkfd_uapi::device::GetClockCountersArgs;
 
 use crate::code::{target, CodeObject};
+use crate::copy::CopyQueue;
 use crate::error::{Error, Result};
 use crate::kernel::Module;
 use crate::memory::{flags, Buffer, Memory, Number};
@@ -161,6 +162,24 @@ impl Gpu {
     /// Makes a queue.
     pub fn queue(&self, options: QueueOptions) -> Result<Queue> {
         Queue::new(self, options)
+    }
+
+    /// Makes a queue of an SDMA engine, any of those for the bus.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCopyEngine`] when the GPU has none, or none of their queues is free.
+    pub fn copy_queue(&self) -> Result<CopyQueue> {
+        CopyQueue::new(self, None)
+    }
+
+    /// Makes a queue of one SDMA engine, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::copy_queue`]; [`Error::Ioctl`] with EINVAL for an engine that is not there.
+    pub fn copy_queue_on(&self, engine: u32) -> Result<CopyQueue> {
+        CopyQueue::new(self, Some(engine))
     }
 
     /// Makes a signal with a value. Waiters of it sleep on an event.

@@ -115,6 +115,9 @@ pub enum Error {
         /// How long was waited.
         millis: u128,
     },
+    /// No queue of an SDMA engine can be had.
+    #[error("the GPU has no free queue of a copy engine; copy with the CPU or by a kernel")]
+    NoCopyEngine,
     /// Every slot of the ring is in use.
     #[error("the queue is full: {packets} packets wait")]
     QueueFull {

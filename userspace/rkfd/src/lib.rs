@@ -35,6 +35,7 @@
 #![warn(unreachable_pub)]
 
 mod code;
+mod copy;
 mod cwsr;
 mod device;
 mod dispatch;
@@ -55,6 +56,7 @@ pub mod topology;
 pub mod trace;
 
 pub use code::{Arg, ArgKind, CodeObject, KernelInfo, KernelMetadata};
+pub use copy::{CopyQueue, Copying};
 pub use device::Gpu;
 pub use dispatch::{Dispatch, Size, Submission};
 pub use error::{CodeError, DispatchError, Error, Result};

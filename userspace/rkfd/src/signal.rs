@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rkfd_hw::aql::{self, SIGNAL_KIND_USER};
 use rkfd_uapi::event::{EventData, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL};
 
+use crate::copy::Completion;
 use crate::error::{Error, Result};
 use crate::pool::{Piece, Pool};
 use crate::process::{lock, Link};
@@ -101,6 +102,19 @@ impl Signal {
     /// Address of the signal: its handle in packets.
     pub fn address(&self) -> u64 {
         self.piece.address()
+    }
+
+    /// Where and how a copy engine tells its end.
+    pub(crate) fn completion(&self) -> Completion {
+        let (mailbox, event) = self
+            .event
+            .as_ref()
+            .map_or((0, 0), |event| (event.mailbox, event.id));
+        Completion {
+            value: self.address() + VALUE as u64,
+            mailbox,
+            event,
+        }
     }
 
     /// Id of the event it wakes, if it has one.

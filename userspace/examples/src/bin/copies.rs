@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Copies and fills by the copy engines: between device and system memory, of odd sizes, large,
+//! on two engines at once; and one that must fault.
+//!
+//! `copies [fault]`
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rkfd::{Address, Buffer, CopyQueue, Error, Gpu, Memory};
+use rkfd_examples::{report, Failure};
+
+/// Words of the ordinary buffers, and of the large ones (64 MiB).
+const N: usize = 1 << 18;
+const LARGE: usize = 1 << 24;
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Nothing is ever mapped there.
+const NOWHERE: Address = Address(0x5000);
+
+/// A word that tells its place.
+fn word(index: usize, seed: u32) -> u32 {
+    (index as u32 ^ seed).wrapping_mul(0x9e37_79b1)
+}
+
+fn check(what: &str, buffer: &Buffer<u32>, wanted: impl Fn(usize) -> u32) -> Result<(), Failure> {
+    let all = buffer.to_vec()?;
+    let right = all.iter().enumerate().filter(|(i, w)| **w == wanted(*i));
+    let (right, all) = (right.count(), buffer.len());
+    println!("{what}: {right} of {all} words are right");
+    match right == all {
+        true => Ok(()),
+        false => Err(Failure::new(format_args!("{what}: words are wrong"))),
+    }
+}
+
+/// Between all kinds of memory.
+fn kinds(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
+    let kinds = [Memory::Vram, Memory::Gtt];
+    for (n, (from, to)) in kinds
+        .iter()
+        .flat_map(|f| kinds.map(|t| (*f, t)))
+        .enumerate()
+    {
+        let (source, target) = (gpu.alloc_in(from, N)?, gpu.alloc_in(to, N)?);
+        let seed = n as u32 + 1;
+        source.fill_with(|i| word(i, seed))?;
+        target.fill(0)?;
+        queue.copy(&target, &source)?.wait_timeout(TIMEOUT)?;
+        check(&format!("{from:?} to {to:?}"), &target, |i| word(i, seed))?;
+    }
+    Ok(())
+}
+
+/// Bytes from odd places to odd places.
+fn odd(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
+    let (source, target) = (gpu.alloc::<u8>(8 * N)?, gpu.alloc::<u8>(8 * N)?);
+    let byte = |i: usize| (word(i, 77) >> 13) as u8;
+    source.fill_with(byte)?;
+    target.fill(0)?;
+    let mut wanted = vec![0; 8 * N];
+    let mut copies = Vec::new();
+    for n in 0..64usize {
+        let (from, to, bytes) = (n * 5001 + n % 7, n * 7003 + 3, 1 + n * 97);
+        let at = |buffer: &Buffer<u8>, offset: usize| Address(buffer.address() + offset as u64);
+        copies.push(queue.copy_at(at(&target, to), at(&source, from), bytes)?);
+        (0..bytes).for_each(|i| wanted[to + i] = byte(from + i));
+    }
+    for copy in copies {
+        copy.wait_timeout(TIMEOUT)?;
+    }
+    match target.to_vec()? == wanted {
+        true => println!("64 odd copies are right"),
+        false => return Err(Failure::new("odd copies are wrong")),
+    }
+    Ok(())
+}
+
+/// Device memory filled by doubling a piece, then copied whole.
+fn large(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
+    let (source, target) = (
+        gpu.alloc_in::<u32>(Memory::Vram, LARGE)?,
+        gpu.alloc_in::<u32>(Memory::Vram, LARGE)?,
+    );
+    let piece = gpu.alloc_in::<u32>(Memory::Gtt, N)?;
+    piece.fill_with(|i| word(i, 9))?;
+    let place = |bytes: usize| Address(source.address() + bytes as u64);
+    let mut bytes = N * 4;
+    queue
+        .copy_at(place(0), Address(piece.address()), bytes)?
+        .wait_timeout(TIMEOUT)?;
+    while bytes < LARGE * 4 {
+        queue
+            .copy_at(place(bytes), place(0), bytes)?
+            .wait_timeout(TIMEOUT)?;
+        bytes *= 2;
+    }
+    queue.copy(&target, &source)?.wait_timeout(TIMEOUT)?;
+    let places = (0..LARGE).step_by(1021).chain([LARGE - 1]);
+    let wrong = places
+        .clone()
+        .find(|&i| target.get(i) != Some(word(i % N, 9)));
+    println!("64 MiB: {} words looked at", places.count());
+    match wrong {
+        None => Ok(()),
+        Some(i) => Err(Failure::new(format_args!("word {i} of 64 MiB is wrong"))),
+    }
+}
+
+/// Two engines at once, each with fills and copies in one order.
+fn together(gpu: &Gpu, queues: &[CopyQueue; 2]) -> Result<(), Failure> {
+    let buffer = || gpu.alloc::<u32>(N);
+    let memory = [[buffer()?, buffer()?], [buffer()?, buffer()?]];
+    let mut last = Vec::new();
+    for round in 1..=50u32 {
+        last.clear();
+        for (n, (queue, [a, b])) in (0..).zip(queues.iter().zip(&memory)) {
+            drop(queue.fill(a, round * 2 + n)?);
+            last.push(queue.copy(b, a)?);
+        }
+    }
+    for copy in last {
+        copy.wait_timeout(TIMEOUT)?;
+    }
+    for (n, [_, b]) in (0..).zip(&memory) {
+        check("two engines at once", b, |_| 50 * 2 + n)?;
+    }
+    Ok(())
+}
+
+fn run() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let queues = [gpu.copy_queue_on(0)?, gpu.copy_queue_on(1)?];
+    let [queue, _] = &queues;
+    if std::env::args().nth(1).as_deref() == Some("fault") {
+        let target = gpu.alloc::<u32>(N)?;
+        let copy = queue.copy_at(Address(target.address()), NOWHERE, 64)?;
+        return match copy.wait_timeout(TIMEOUT) {
+            Err(Error::MemoryFault { address, .. }) if address == NOWHERE.0 => {
+                println!("the copy faulted at {address:#x}");
+                Ok(())
+            }
+            other => Err(Failure::new(format_args!("{other:?} is no memory fault"))),
+        };
+    }
+    kinds(&gpu, queue)?;
+    odd(&gpu, queue)?;
+    together(&gpu, &queues)?;
+    large(&gpu, queue)?;
+    let (written, read) = queue.pointers();
+    println!("{written} bytes of packets written, {read} read");
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    report("copies", run)
+}
