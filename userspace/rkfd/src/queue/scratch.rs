@@ -10,8 +10,9 @@
 //! is stored before the size, and no area is freed before its queue is.
 //!
 //! Sources: HSA Runtime, `amd_hsa_queue.h` (`scratch_backing_memory_location`,
-//! `compute_tmpring_size`), `AqlQueue::FillComputeTmpRingSize`; LLVM AMDGPUUsage, "Architected
-//! Flat Scratch".
+//! `compute_tmpring_size`), `AqlQueue::FillComputeTmpRingSize` with its variants for gfx11 and
+//! gfx12; Linux, the field masks of COMPUTE_TMPRING_SIZE; LLVM AMDGPUUsage, "Architected Flat
+//! Scratch".
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -27,14 +28,11 @@ const TMPRING: usize = 0x8c;
 const LOCATION: usize = 0xa0;
 /// Byte offset of `scratch_wave64_lane_byte_size`.
 const LANE_BYTES: usize = 0xb0;
-/// WAVESIZE counts these bytes.
-const UNIT: u64 = 1024;
-/// WAVESIZE has 13 bits.
-const MOST_UNITS: u64 = (1 << 13) - 1;
 /// WAVES has 12 bits.
 const MOST_WAVES: u64 = (1 << 12) - 1;
-/// Waves of the largest work-group, all of which must run at the same time.
-const GROUP_WAVES: u64 = 16;
+/// Work-items of the largest work-group, all of whose waves must run at the same time.
+const GROUP: u64 = 1024;
+/// A wave's size is told for so many lanes, whatever it has.
 const LANES: u64 = 64;
 /// An area is not made larger than this for the sake of more waves.
 const ENOUGH: u64 = 32 << 20;
@@ -52,29 +50,73 @@ struct State {
     areas: Vec<Bo>,
 }
 
+/// How a GPU wants scratch to be counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Format {
+    /// WAVESIZE counts these bytes.
+    unit: u64,
+    /// The most that WAVESIZE holds.
+    most_units: u64,
+    /// WAVES are those of one of so many shader engines.
+    engines: u64,
+    /// Waves of the largest work-group.
+    group_waves: u64,
+    /// Waves that run at the same time on an XCC.
+    most_waves: u64,
+}
+
+impl Format {
+    fn of(node: &Node) -> Self {
+        let xccs = u64::from(node.xccs().max(1));
+        let arrays = node.property("array_count") / xccs;
+        let engines = arrays / node.property("simd_arrays_per_engine").max(1);
+        let (unit, bits, engines) = match node.gfx_target_version() / 10000 {
+            ..=10 => (1024, 13, 1),
+            11 => (256, 15, engines.max(1)),
+            _ => (256, 18, engines.max(1)),
+        };
+        let cus = u64::from(node.compute_units()) / xccs;
+        Self {
+            unit,
+            most_units: (1 << bits) - 1,
+            engines,
+            group_waves: GROUP / node.property("wave_front_size").clamp(1, GROUP),
+            most_waves: cus * node.property("max_slots_scratch_cu"),
+        }
+    }
+}
+
 /// What an area is large enough for, on each XCC.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Shape {
+    /// Waves, as the register counts them.
     waves: u64,
     /// Units of a wave.
     units: u64,
+    /// Bytes of the whole area.
+    bytes: u64,
 }
 
 impl Shape {
-    /// The shape for work-items that need `bytes`, on a GPU that runs so many waves; `None` when
-    /// the GPU can't give that much.
-    fn of(bytes: u32, max_waves: u64) -> Option<Self> {
-        let units = (u64::from(bytes) * LANES).div_ceil(UNIT);
-        if units > MOST_UNITS {
+    /// The shape for work-items that need `bytes`; `None` when the GPU can't give that much.
+    fn of(bytes: u32, format: &Format) -> Option<Self> {
+        let units = (u64::from(bytes) * LANES).div_ceil(format.unit);
+        if units > format.most_units {
             return None;
         }
-        let enough = ENOUGH / (units.max(1) * UNIT);
-        let waves = enough.min(max_waves).clamp(GROUP_WAVES, MOST_WAVES);
-        Some(Self { waves, units })
-    }
-
-    fn bytes(self) -> u64 {
-        self.waves * self.units * UNIT
+        let wave = units.max(1) * format.unit;
+        let waves = (ENOUGH / wave)
+            .min(format.most_waves)
+            .max(format.group_waves);
+        // Every engine can hold a whole work-group.
+        let waves = waves
+            .div_ceil(format.engines)
+            .clamp(format.group_waves, MOST_WAVES);
+        Some(Self {
+            waves,
+            units,
+            bytes: waves * format.engines * units * format.unit,
+        })
     }
 
     /// COMPUTE_TMPRING_SIZE.
@@ -93,20 +135,19 @@ impl Scratch {
         control: &Bo,
         bytes: u32,
     ) -> Result<(), Failure> {
-        let cus = u64::from(node.compute_units() / node.xccs().max(1));
-        let most = cus * node.property("max_slots_scratch_cu");
-        let shape = Shape::of(bytes, most).ok_or(Failure::TooMuch)?;
+        let format = Format::of(node);
+        let shape = Shape::of(bytes, &format).ok_or(Failure::TooMuch)?;
         let mut state = lock(&self.state);
         if shape.units <= state.shape.units {
             return Ok(());
         }
         // Never smaller than the old one, whose size may be read with the new address.
-        let size = shape.bytes().max(state.shape.bytes()) * u64::from(node.xccs().max(1));
+        let size = shape.bytes.max(state.shape.bytes) * u64::from(node.xccs().max(1));
         let area = Bo::new(link, size as usize, flags::VRAM_PRIVATE)?;
         let host = control.host()?;
         let place = |offset| host.word64(offset).ok_or(Error::NotHostVisible);
         place(LOCATION)?.store(area.address(), Ordering::Relaxed);
-        let lane_bytes = (shape.units * UNIT / LANES) as u32;
+        let lane_bytes = (shape.units * format.unit / LANES) as u32;
         let word = |offset| {
             let words = host.words32(offset, 1).and_then(|words| words.first());
             words.ok_or(Error::NotHostVisible)
@@ -149,17 +190,47 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::tests::node;
 
     #[test]
     fn a_shape_holds_at_least_a_work_group_and_no_more_waves_than_run() {
-        let max = 80 * 32;
-        let small = Shape::of(96, max).unwrap();
-        assert_eq!((small.waves, small.units), (max, 6));
+        let format = Format::of(&node(&[
+            ("gfx_target_version", 90402),
+            ("simd_count", 320),
+            ("simd_per_cu", 4),
+            ("array_count", 4),
+            ("simd_arrays_per_engine", 1),
+            ("wave_front_size", 64),
+            ("max_slots_scratch_cu", 32),
+        ]));
+        let small = Shape::of(96, &format).unwrap();
+        assert_eq!((small.waves, small.units), (80 * 32, 6));
         assert_eq!(small.register(), 2560 | (6 << 12));
-        assert_eq!(Shape::of(1, max).unwrap().units, 1);
-        let large = Shape::of(64 << 10, max).unwrap();
+        assert_eq!(Shape::of(1, &format).unwrap().units, 1);
+        let large = Shape::of(64 << 10, &format).unwrap();
         assert_eq!((large.waves, large.units), (16, 4096));
-        assert_eq!(Shape::of(16 * 8191, max).unwrap().units, MOST_UNITS);
-        assert_eq!(Shape::of(16 * 8191 + 1, max), None);
+        assert_eq!(Shape::of(16 * 8191, &format).unwrap().units, 8191);
+        assert_eq!(Shape::of(16 * 8191 + 1, &format), None);
+    }
+
+    #[test]
+    fn gfx12_counts_waves_of_an_engine_and_smaller_units() {
+        let format = Format::of(&node(&[
+            ("gfx_target_version", 120001),
+            ("simd_count", 128),
+            ("simd_per_cu", 2),
+            ("array_count", 8),
+            ("simd_arrays_per_engine", 2),
+            ("wave_front_size", 32),
+            ("max_slots_scratch_cu", 32),
+        ]));
+        // 64 units of 32 waves on 4 engines; 96 bytes for 64 lanes are 24 units of 256 bytes.
+        let small = Shape::of(96, &format).unwrap();
+        assert_eq!((small.waves, small.units), (512, 24));
+        assert_eq!(small.bytes, 64 * 32 * 96 * 64);
+        // A work-group of 1,024 work-items is 32 waves, on one engine.
+        let large = Shape::of(64 << 10, &format).unwrap();
+        assert_eq!((large.waves, large.units), (32, 16384));
+        assert_eq!(Shape::of(4 * 0x3ffff + 1, &format), None);
     }
 }
