@@ -2,16 +2,16 @@
 
 //! The interrupt handler block (IH): a ring of 32-byte entries that the device writes.
 //!
-//! The ring lies in system memory and is given by bus address. The device stores entries, then
-//! its write pointer (to memory as well), then raises the MSI. The hard handler only queues a
-//! work item; that walks the ring up to the write pointer, tells the user half by way of
-//! [`crate::upcall`], and hands the room back by ringing IH's doorbell. Set-up follows
-//! `vega20_ih.c` and `ih_v7_0.c`; what differs between them is in [`Hal`].
+//! The ring lies in system memory and is given by bus address, or by its address in the GART. The
+//! device stores entries, then its write pointer (to memory as well), then raises the MSI. The
+//! hard handler only queues a work item; that walks the ring up to the write pointer, tells the
+//! user half by way of [`crate::upcall`], and hands the room back by ringing IH's doorbell. Set-up
+//! follows `vega20_ih.c` and `ih_v7_0.c`; what differs between them is in [`Hal`].
 //!
 //! Entries are the device's: everything in them is checked before use.
 
 use crate::{
-    bo::kernel_mem::Words,
+    bo::kernel_mem::KernelBuf,
     glue::{
         irq::{self, Msi},
         workqueue::WorkQueue,
@@ -41,7 +41,9 @@ pub(crate) mod v7_0;
 /// What differs between chips.
 pub(crate) struct Hal {
     cntl: Reg,
-    /// Fields and values of IH_RB_CNTL for a ring at bus addresses, but for its size.
+    /// The ring is given by bus addresses, not by those of the GART.
+    bus_addresses: bool,
+    /// Fields and values of IH_RB_CNTL, but for its size.
     cntl_values: &'static [(Bits, u32)],
     cntl_on: &'static [Bits],
     cntl_interrupt: Bits,
@@ -82,9 +84,9 @@ const BATCH: usize = 32;
 
 /// The ring's memory and where reading stands.
 struct Ring {
-    entries: Words,
+    entries: KernelBuf,
     /// The device stores its write pointer here, in bytes.
-    wptr: Words,
+    wptr: KernelBuf,
     /// In bytes.
     rptr: usize,
 }
@@ -145,12 +147,16 @@ impl Enabled {
     pub(crate) fn new(pdev: &pci::Device<Bound>, gpu: &Arc<Gpu>) -> Result<Self> {
         let hw = gpu.hw().clone();
         let ring = Ring {
-            entries: Words::new(&hw, RING_BYTES / 4)?,
-            wptr: Words::new(&hw, 1024)?,
+            entries: KernelBuf::new(&hw, RING_BYTES)?,
+            wptr: KernelBuf::new(&hw, 4096)?,
             rptr: 0,
         };
         let queue = Arc::new(WorkQueue::new_ordered(c"rkfd-ih")?, GFP_KERNEL)?;
-        let (bus, wptr_bus) = (ring.entries.bus(), ring.wptr.bus());
+        let address = |buffer: &KernelBuf| match hw.chip.family.ih.bus_addresses {
+            true => buffer.bus(),
+            false => buffer.gpu_addr(),
+        };
+        let (base, wptr_addr) = (address(&ring.entries), address(&ring.wptr));
         let for_work = gpu.clone();
         let handler = Arc::pin_init(
             pin_init!(Handler {
@@ -166,7 +172,7 @@ impl Enabled {
             queue: queue.clone(),
             _handler: handler.clone(),
         };
-        init(&enabled.hw, bus, wptr_bus);
+        init(&enabled.hw, base, wptr_addr);
         let irq = Msi::new(pdev, c"rkfd", Hard { handler, queue })
             .inspect_err(|_| dev_err!(pdev, "the device gets no MSI\n"))?;
         enabled.irq = Some(irq);
@@ -220,7 +226,7 @@ fn toggle(hw: &Hw, on: bool) {
 }
 
 /// `vega20_ih_irq_init`, ring 0 only: rings 1 and 2 carry retry faults and overflow.
-fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
+fn init(hw: &Hw, base: u64, wptr_addr: u64) {
     let (regs, hal, nbio) = (&hw.regs, hw.chip.family.ih, hw.chip.family.nbio);
     toggle(hw, false);
     // `ih_control` of NBIO.
@@ -233,8 +239,8 @@ fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
         regs.set(reg, field, value);
     }
 
-    regs.write(hal.base, (bus >> 8) as u32);
-    regs.write(hal.base_high, (bus >> 40) as u32 & 0xff);
+    regs.write(hal.base, (base >> 8) as u32);
+    regs.write(hal.base_high, (base >> 40) as u32 & 0xff);
     let size = (RING_BYTES / 4).ilog2();
     let cntl = hal
         .cntl_values
@@ -244,8 +250,8 @@ fn init(hw: &Hw, bus: u64, wptr_bus: u64) {
         });
     let cntl = hal.cntl_size.set(cntl, size);
     regs.write(hal.cntl, cntl);
-    regs.write(hal.wptr_addr_low, wptr_bus as u32);
-    regs.write(hal.wptr_addr_high, (wptr_bus >> 32) as u32 & 0xffff);
+    regs.write(hal.wptr_addr_low, wptr_addr as u32);
+    regs.write(hal.wptr_addr_high, (wptr_addr >> 32) as u32 & 0xffff);
     regs.write(hal.wptr, 0);
     regs.write(hal.rptr, 0);
     regs.write(hal.doorbell_rptr.0, hal.doorbell_rptr.1);

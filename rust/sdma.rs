@@ -74,6 +74,14 @@ pub(crate) static V7_0: Hal = Hal {
     registers: &engine::V7_0,
 };
 
+impl Hal {
+    /// Mask of an engine's queues that user programs get.
+    pub(crate) fn user_queues(&self) -> u32 {
+        let below = |count: u32| 1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1);
+        below(self.queues_per_engine) & !below(self.reserved_queues)
+    }
+}
+
 /// How many engines and queues there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {

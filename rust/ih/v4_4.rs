@@ -15,6 +15,7 @@ const SHADER_ENGINES: u8 = 4;
 
 pub(crate) static HAL: Hal = Hal {
     cntl: oss::IH_RB_CNTL,
+    bus_addresses: true,
     cntl_values: &[
         // Bus addresses.
         (Cntl::MC_SPACE, 1),

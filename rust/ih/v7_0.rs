@@ -15,9 +15,11 @@ const GFX: u8 = 0x0a;
 
 pub(crate) static HAL: Hal = Hal {
     cntl: oss::IH_RB_CNTL,
+    // PSP's boot loader doesn't let this block use any (`ih_v7_0_sw_init`).
+    bus_addresses: false,
     cntl_values: &[
-        // Bus addresses.
-        (Cntl::MC_SPACE, 2),
+        // Address space 0.
+        (Cntl::MC_SPACE, 4),
         (Cntl::WPTR_OVERFLOW_CLEAR, 1),
         (Cntl::WPTR_OVERFLOW_ENABLE, 1),
         (Cntl::WPTR_WRITEBACK_ENABLE, 1),

@@ -38,7 +38,7 @@ mod microcode;
 mod pipe;
 mod reset;
 
-use engine::{tell, Add, Engine, Victim, TYPE_COMPUTE};
+use engine::{tell, Add, Engine, Victim, TYPE_COMPUTE, TYPE_SDMA};
 use pipe::Failure;
 
 /// `max_num_of_queues_per_device`.
@@ -131,6 +131,7 @@ impl State {
             wptr: contexts.wptr,
             tba: entry.config.tba,
             tma: entry.config.tma,
+            kind: kind(spec.format),
             aql: spec.format == Format::Aql,
             ring_bytes: spec.ring_size,
         });
@@ -261,12 +262,20 @@ impl State {
     }
 }
 
+/// MES' name for a kind of queue.
+fn kind(format: Format) -> u64 {
+    match format {
+        Format::Aql | Format::Pm4 => TYPE_COMPUTE,
+        Format::Sdma => TYPE_SDMA,
+    }
+}
+
 /// What MES must be told to take a queue back.
 fn victim(queue: &HwQueue) -> Option<Victim> {
     Some(Victim {
         doorbell: queue.doorbell(),
         gang_context: queue.contexts()?.gang.gpu_addr(),
-        kind: TYPE_COMPUTE,
+        kind: queue.with_spec(|spec| kind(spec.format)),
     })
 }
 

@@ -187,6 +187,11 @@ impl VmHubBlock {
     }
 }
 
+/// The register of MMHUB that invalidates its private caches, and the bit that does (Linux,
+/// `gmc_v12_0_flush_vm_hub`).
+const PRIVATE_CACHES: &str = "VM_L2_BANK_SELECT_RESERVED_CID2";
+const PRIVATE_INVALIDATION: u32 = 1 << 25;
+
 impl IpBlock for VmHubBlock {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         let name = self.name(reg);
@@ -199,7 +204,7 @@ impl IpBlock for VmHubBlock {
         match name {
             // Idle; requests to invalidate are done at once.
             "VM_L2_STATUS" | "VM_L2_CNTL2" | "VM_CONTEXTS_DISABLE" => Ok(0),
-            "VM_L2_PROTECTION_FAULT_STATUS_HI32" => Ok(0),
+            "VM_L2_PROTECTION_FAULT_STATUS_HI32" | PRIVATE_CACHES => Ok(0),
             _ => self.store.get(name).ok_or(Refused::NotModelled),
         }
     }
@@ -229,6 +234,8 @@ impl IpBlock for VmHubBlock {
                 }
                 return Ok(());
             }
+            // Done at once: what they hold is not kept apart here.
+            PRIVATE_CACHES if value & !PRIVATE_INVALIDATION == 0 => return Ok(()),
             "VM_CONTEXTS_DISABLE" if value != 0 => return Err(Refused::NotModelled),
             "VM_CONTEXTS_DISABLE" => return Ok(()),
             "VM_L2_PROTECTION_FAULT_CNTL" => {

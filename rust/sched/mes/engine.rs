@@ -52,6 +52,7 @@ const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 const AGGREGATED: u32 = 1024;
 /// Types of queues (`MES_QUEUE_TYPE_*`).
 pub(super) const TYPE_COMPUTE: u64 = 1;
+pub(super) const TYPE_SDMA: u64 = 2;
 const TYPE_SCHEDULER_RING: u64 = 3;
 /// Firmware from which on a frame or field is known.
 const HAS_RESOURCES_1: u32 = 0x4b;
@@ -92,6 +93,8 @@ pub(super) struct Add {
     pub(super) wptr: u64,
     pub(super) tba: u64,
     pub(super) tma: u64,
+    /// `MES_QUEUE_TYPE_*`.
+    pub(super) kind: u64,
     pub(super) aql: bool,
     pub(super) ring_bytes: u64,
 }
@@ -276,7 +279,7 @@ impl Engine {
             .with(AddQueue::DOORBELL_OFFSET, add.doorbell.into())
             .with(AddQueue::MQD_ADDR, add.mqd)
             .with(AddQueue::WPTR_ADDR, add.wptr)
-            .with(AddQueue::QUEUE_TYPE, TYPE_COMPUTE)
+            .with(AddQueue::QUEUE_TYPE, add.kind)
             .with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
             .with(AddQueue::TRAP_HANDLER_ADDR, add.tba)
             .with(AddQueue::TMA_ADDR, add.tma)
@@ -431,10 +434,15 @@ fn init_vmids(hw: &Hw) {
     regs.write(gc::GRBM_GFX_CNTL, 0);
 }
 
+/// The queues of an SDMA engine that MES may give to user queues.
+fn sdma_mask(hw: &Hw) -> u32 {
+    hw.chip.family.sdma.user_queues()
+}
+
 /// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
-/// kernel compute queues.
+/// kernel compute queues, and those of the SDMA engines.
 pub(super) fn managed_queues(hw: &Hw) -> u32 {
-    hw.chip.cp_queues()
+    hw.chip.cp_queues() + hw.chip.sdma_counts.engines() * sdma_mask(hw).count_ones()
 }
 
 /// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
@@ -485,6 +493,10 @@ fn set_resources(hw: &Hw, pipe: &mut Pipe, schedules: bool) -> Result {
         let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
         for (_, slot) in (0..family.mec_pipes).zip(frame.0.iter_mut().skip(masks)) {
             *slot = queues;
+        }
+        let masks = SetHwResources::SDMA_HQD_MASK_0.word();
+        for (_, slot) in (0..hw.chip.sdma_counts.engines()).zip(frame.0.iter_mut().skip(masks)) {
+            *slot = sdma_mask(hw);
         }
         let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
         for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
