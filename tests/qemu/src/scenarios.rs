@@ -6,6 +6,7 @@ mod dispatch;
 mod faults;
 mod judge;
 mod lifetime;
+mod mes;
 
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(conformance::all());
     all.extend(lifetime::all());
     all.extend(faults::all());
+    all.extend(mes::all());
     all
 }
 

@@ -65,10 +65,10 @@ fn refused(
 }
 
 /// No device has the driver, and no GPU is in the topology.
-const NOT_BOUND: &str = "! ls /sys/bus/pci/drivers/rkfd | grep : && \
+pub(super) const NOT_BOUND: &str = "! ls /sys/bus/pci/drivers/rkfd | grep : && \
     ! grep -qs '^gfx_target_version [1-9]' /sys/devices/virtual/kfd/kfd/topology/nodes/*/properties";
 
-fn inject(scenario: Scenario, fault: &str) -> Scenario {
+pub(super) fn inject(scenario: Scenario, fault: &str) -> Scenario {
     scenario.emulator_arg("--inject").emulator_arg(fault)
 }
 
