@@ -2,7 +2,7 @@
 # Thin: each target is a script. Whatever a target needs, it sets up first (slow once, cached).
 # CHIP picks one emulated GPU (mi308x or navi48); without it demo, test, bench and conformance run
 # on each.
-CHIP ?= mi308x
+CHIP ?= all
 export CHIP
 
 help:

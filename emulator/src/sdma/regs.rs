@@ -169,7 +169,9 @@ impl IpBlock for Registers {
             let busy = shared.views.iter().flatten().any(|view| view.state.busy);
             return Ok(u32::from(!busy));
         }
-        engine.regs.0.get(rest).ok_or(Refused::NotModelled)
+        // A generation without one of the bits at start-up doesn't show it.
+        let value = engine.regs.0.get(rest).ok_or(Refused::NotModelled)?;
+        Ok(value & known(reg))
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
@@ -187,14 +189,10 @@ impl IpBlock for Registers {
                 "the queue is the scheduler's, not the host's".into(),
             ));
         }
-        let known = reg
-            .fields
-            .iter()
-            .fold(0, |mask, (_, bits)| mask | bits.mask());
-        if rest == "CNTL" && value & !known != 0 {
+        if rest == "CNTL" && value & !known(reg) != 0 {
             return Err(Refused::Undefined(format!(
                 "bits {:#x} are reserved",
-                value & !known
+                value & !known(reg)
             )));
         }
         engine.regs.0.put(rest, value)?;
@@ -203,4 +201,13 @@ impl IpBlock for Registers {
     }
 
     fn reset(&self) {}
+}
+
+/// The bits that a register has: all, when its header names none.
+fn known(reg: &RegInfo) -> u32 {
+    if reg.fields.is_empty() {
+        return u32::MAX;
+    }
+    let fields = reg.fields.iter();
+    fields.fold(0, |mask, (_, bits)| mask | bits.mask())
 }

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 #[command(version)]
 struct Args {
     /// Which emulated GPU: mi308x, navi48, or all.
-    #[arg(long, env = "CHIP", default_value = "mi308x", global = true)]
+    #[arg(long, env = "CHIP", default_value = "all", global = true)]
     chip: String,
     /// The kernel image; default: the root's stock kernel.
     #[arg(long, env = "RKFD_KERNEL", global = true)]
