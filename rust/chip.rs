@@ -318,3 +318,6 @@ impl Discovery {
         self.version(crate::hw::regs::Block::Gc as u16)
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -359,3 +359,6 @@ fn parse_gc_v2(bytes: &[u8]) -> Option<GcInfo> {
         tcc_kib: field(GcInfoV2_1::TCC_SIZE),
     })
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -85,7 +85,7 @@ pub(crate) struct Slice {
     hw: Arc<Hw>,
     index: usize,
     #[pin]
-    used: Mutex<[u64; SLICE_DOORBELLS / 64]>,
+    used: Mutex<Used>,
 }
 
 impl Slice {
@@ -97,7 +97,7 @@ impl Slice {
     pub(crate) fn new(hw: &Arc<Hw>) -> Result<Arc<Self>> {
         hw.alive()?;
         let index = hw.doorbells.slices.lock().alloc(1, 1)?;
-        let used = reserved(hw.chip.family);
+        let used = Used::new(hw.chip.family);
         let hw2 = hw.clone();
         Arc::pin_init(
             pin_init!(Self { hw: hw2, index, used <- new_mutex!(used, "rkfd doorbells") }),
@@ -127,19 +127,12 @@ impl Slice {
     ///
     /// EBUSY when none is left.
     pub(crate) fn alloc(self: &Arc<Self>) -> Result<Doorbell> {
-        let mut used = self.used.lock();
-        for (i, word) in used.iter_mut().enumerate() {
-            let bit = word.trailing_ones();
-            if bit < 64 {
-                *word |= 1 << bit;
-                return Ok(Doorbell {
-                    slice: self.clone(),
-                    id: (i * 64) as u32 + bit,
-                    slot: None,
-                });
-            }
-        }
-        Err(EBUSY)
+        let id = self.used.lock().take().ok_or(EBUSY)?;
+        Ok(Doorbell {
+            slice: self.clone(),
+            id,
+            slot: None,
+        })
     }
 
     /// The doorbell of an SDMA queue, which it has to itself as long as it has the slot.
@@ -152,15 +145,36 @@ impl Slice {
     }
 }
 
-/// The doorbells of a slice that belong to other engines.
-fn reserved(family: &Family) -> [u64; SLICE_DOORBELLS / 64] {
-    let (first, last) = family.non_cp_doorbells;
-    core::array::from_fn(|word| {
-        (0..64u32).fold(0, |bits, bit| {
-            let in_page = (word as u32 * 64 + bit) % PAGE_DOORBELLS;
-            bits | u64::from((first..=last).contains(&in_page)) << bit
-        })
-    })
+/// The doorbells of a slice that are in use, one bit each.
+struct Used([u64; SLICE_DOORBELLS / 64]);
+
+impl Used {
+    /// Those that belong to other engines.
+    fn new(family: &Family) -> Self {
+        let (first, last) = family.non_cp_doorbells;
+        Self(core::array::from_fn(|word| {
+            (0..64u32).fold(0, |bits, bit| {
+                let in_page = (word as u32 * 64 + bit) % PAGE_DOORBELLS;
+                bits | u64::from((first..=last).contains(&in_page)) << bit
+            })
+        }))
+    }
+
+    /// Takes the first that is free.
+    fn take(&mut self) -> Option<u32> {
+        let mut words = (0u32..).zip(self.0.iter_mut());
+        let (i, word) = words.find(|(_, word)| **word != u64::MAX)?;
+        let bit = word.trailing_ones();
+        *word |= 1 << bit;
+        Some(i * 64 + bit)
+    }
+
+    /// Gives one back.
+    fn give(&mut self, id: u32) {
+        if let Some(word) = self.0.get_mut(id as usize / 64) {
+            *word &= !(1 << (id % 64));
+        }
+    }
 }
 
 #[pinned_drop]
@@ -203,12 +217,11 @@ impl Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        if self.slot.is_some() {
-            return;
-        }
-        let mut used = self.slice.used.lock();
-        if let Some(word) = used.get_mut(self.id as usize / 64) {
-            *word &= !(1 << (self.id % 64));
+        if self.slot.is_none() {
+            self.slice.used.lock().give(self.id);
         }
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

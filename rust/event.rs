@@ -278,3 +278,6 @@ fn clear(bo: &Bo) -> Result {
     }
     Ok(())
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -58,10 +58,12 @@ impl<T> IdTable<T> {
             .and_then(|index| self.first.checked_add(index))
             .filter(|id| *id < end)
             .ok_or(ENOSPC)?;
-        if index == self.slots.len() {
-            self.slots.push(None, GFP_KERNEL)?;
+        self.slots.reserve(1, GFP_KERNEL)?;
+        let value = value().ok_or(EINVAL)?;
+        match self.slots.get_mut(index) {
+            Some(slot) => *slot = Some(value),
+            None => self.slots.push(Some(value), GFP_KERNEL)?,
         }
-        *self.slots.get_mut(index).ok_or(ENOMEM)? = Some(value().ok_or(EINVAL)?);
         self.full_below = index + 1;
         self.len += 1;
         Ok(id)
@@ -133,3 +135,6 @@ impl<T> IdTable<T> {
             .filter_map(move |(i, slot)| Some((first + i as u32, slot.as_mut()?)))
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -309,7 +309,7 @@ impl Handler {
             if let Some(slot) = batch.get_mut(count) {
                 *slot = Entry(words);
             }
-            ring.rptr = (ring.rptr + ENTRY_SIZE) % RING_BYTES;
+            ring.rptr = after(ring.rptr);
             count += 1;
         }
         if count > 0 {
@@ -335,7 +335,7 @@ impl Handler {
             if hal.wptr_overflow.get(wptr) == 1 {
                 wptr = hal.wptr_overflow.set(wptr, 0);
                 // The oldest entry that was not overwritten.
-                ring.rptr = (wptr as usize + ENTRY_SIZE) % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE;
+                ring.rptr = after(at_entry(wptr));
                 dev_warn!(
                     self.gpu.device(),
                     "the interrupt ring overflowed; events were lost\n"
@@ -344,55 +344,25 @@ impl Handler {
                 regs.set(hal.cntl, hal.cntl_clear, 0);
             }
         }
-        Ok(wptr as usize % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE)
+        Ok(at_entry(wptr))
     }
 
-    /// `event_interrupt_wq_v9` for what is known here; other entries mean nothing to KFD.
     fn handle(&self, entry: &Entry) {
-        let field = |field| entry.get(field) as u32;
-        let client_id = field(Entry::CLIENT_ID) as u8;
-        let source_id = field(Entry::SOURCE_ID) as u8;
-        let Some(pasid) = NonZeroU16::new(field(Entry::PASID) as u16).map(Pasid) else {
+        let Some((pasid, told)) = decode(self.gpu.chip().family.ih, entry) else {
             return;
         };
         let Some(sink) = upcall::sink() else { return };
-        let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
-        let hal = self.gpu.chip().family.ih;
-        if (hal.is_fault)(client_id, source_id) {
-            self.fault(pasid, field(Entry::RING_ID), data0, data1);
-        } else if let Some(data) = (hal.shader_message)(client_id, source_id, data0, data1) {
-            sink.signal(&self.gpu, pasid, data, 24);
-        } else if (hal.is_copy_trap)(client_id, source_id) {
-            sink.signal(&self.gpu, pasid, data0 & 0xfff_ffff, 28);
-        } else if (hal.is_processor)(client_id) {
-            match source_id {
-                source::CP_EOP => sink.signal(&self.gpu, pasid, data0, 32),
-                source::CP_BAD_OPCODE => sink.queue_error(
-                    &self.gpu,
-                    &QueueError {
-                        pasid,
-                        doorbell_id: data0 & 0x3ff,
-                        code: data0 >> 10 & 0xffff,
-                    },
-                ),
-                _ => {}
-            }
+        match told {
+            Told::Signal { data, bits } => sink.signal(&self.gpu, pasid, data, bits),
+            Told::QueueError(error) => sink.queue_error(&self.gpu, &error),
+            Told::Fault(fault) => self.fault(&fault),
         }
     }
 
     /// `kfd_process_vm_fault`: the process' queues are taken off, then it is told.
-    fn fault(&self, pasid: Pasid, ring_id: u32, data0: u32, data1: u32) {
-        let va = u64::from(data0) << 12 | u64::from(data1 & 0xf) << 44;
-        let fault = VmFault {
-            pasid,
-            va,
-            not_present: ring_id & 0x08 != 0,
-            write: ring_id & 0x20 != 0,
-            // Not told.
-            execute: false,
-        };
-        gmc::report_fault(self.gpu.hw(), &fault);
-        if let Err(error) = self.gpu.scheduler().evict_pasid(pasid) {
+    fn fault(&self, fault: &VmFault) {
+        gmc::report_fault(self.gpu.hw(), fault);
+        if let Err(error) = self.gpu.scheduler().evict_pasid(fault.pasid) {
             dev_err!(
                 self.gpu.device(),
                 "stopping a faulting process failed ({:?})\n",
@@ -400,7 +370,75 @@ impl Handler {
             );
         }
         if let Some(sink) = upcall::sink() {
-            sink.vm_fault(&self.gpu, &fault);
+            sink.vm_fault(&self.gpu, fault);
         }
     }
 }
+
+/// The place of an entry that the device's pointer, in bytes, names.
+fn at_entry(pointer: u32) -> usize {
+    pointer as usize % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE
+}
+
+/// The place after an entry's.
+fn after(place: usize) -> usize {
+    (place + ENTRY_SIZE) % RING_BYTES
+}
+
+/// What an entry tells.
+#[derive(PartialEq, Eq, Debug)]
+enum Told {
+    /// An event was signalled, of whose id the low `bits` are known.
+    Signal {
+        data: u32,
+        bits: u32,
+    },
+    QueueError(QueueError),
+    Fault(VmFault),
+}
+
+/// `event_interrupt_wq_v9` for what is known here; other entries mean nothing to KFD.
+fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
+    let field = |field| entry.get(field) as u32;
+    let client_id = field(Entry::CLIENT_ID) as u8;
+    let source_id = field(Entry::SOURCE_ID) as u8;
+    let pasid = Pasid(NonZeroU16::new(field(Entry::PASID) as u16)?);
+    let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
+    let told = if (hal.is_fault)(client_id, source_id) {
+        let ring_id = field(Entry::RING_ID);
+        Told::Fault(VmFault {
+            pasid,
+            va: u64::from(data0) << 12 | u64::from(data1 & 0xf) << 44,
+            not_present: ring_id & 0x08 != 0,
+            write: ring_id & 0x20 != 0,
+            // Not told.
+            execute: false,
+        })
+    } else if let Some(data) = (hal.shader_message)(client_id, source_id, data0, data1) {
+        Told::Signal { data, bits: 24 }
+    } else if (hal.is_copy_trap)(client_id, source_id) {
+        Told::Signal {
+            data: data0 & 0xfff_ffff,
+            bits: 28,
+        }
+    } else if (hal.is_processor)(client_id) {
+        match source_id {
+            source::CP_EOP => Told::Signal {
+                data: data0,
+                bits: 32,
+            },
+            source::CP_BAD_OPCODE => Told::QueueError(QueueError {
+                pasid,
+                doorbell_id: data0 & 0x3ff,
+                code: data0 >> 10 & 0xffff,
+            }),
+            _ => return None,
+        }
+    } else {
+        return None;
+    };
+    Some((pasid, told))
+}
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -156,3 +156,6 @@ fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {
         _ => unsupported::answer(p, number, &mut a),
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -155,9 +155,9 @@ impl Ring {
                 return Err(EINVAL);
             }
             let at = (wptr % self.words as u64) as usize;
-            let rest = self.words - at;
-            let filler = if packet.len() >= rest { rest } else { 0 };
-            self.check_room(wptr, filler + packet.len())?;
+            // Reported modulo the size; the device's word, so taken modulo once more.
+            let rptr = self.buf.read(place::RPTR)? as usize % self.words;
+            let filler = filler(self.words, at, rptr, packet.len())?;
             for i in 0..filler {
                 self.buf.write(place::RING + at + i, pm4::FILLER)?;
             }
@@ -173,18 +173,6 @@ impl Ring {
         barrier::smp_mb(barrier::Full);
         self.hw.doorbells.ring64(self.doorbell, wptr);
         Ok(())
-    }
-
-    fn check_room(&self, wptr: u64, need: usize) -> Result {
-        // Reported modulo the size; the device's word, so taken modulo once more.
-        let rptr = self.buf.read(place::RPTR)? as usize % self.words;
-        let at = (wptr % self.words as u64) as usize;
-        let free = (rptr + self.words - 1 - at) % self.words;
-        if need > free {
-            Err(ENOMEM)
-        } else {
-            Ok(())
-        }
     }
 
     /// Stores the fence's value before packets that will change it.
@@ -219,3 +207,19 @@ impl Ring {
         }
     }
 }
+
+/// Words to fill up before a packet of `len` words at `at`, in a ring of `words` that was read up
+/// to `rptr`. One word stays free, because a full ring would look empty.
+fn filler(words: usize, at: usize, rptr: usize, len: usize) -> Result<usize> {
+    let rest = words - at;
+    let filler = if len >= rest { rest } else { 0 };
+    let free = (rptr + words - 1 - at) % words;
+    if filler + len > free {
+        Err(ENOMEM)
+    } else {
+        Ok(filler)
+    }
+}
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

@@ -15,6 +15,7 @@
 //! | `process`, `queue`, `event` | what programs own |
 //! | `topology`, `smi`, `debugfs`, `frontend` | what is shown; the user half as a whole |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
+//! | `kunit`, here and in rooms | their tests, on kernels with KUnit |
 
 use kernel::prelude::*;
 
@@ -28,6 +29,9 @@ mod hw;
 mod uapi;
 
 mod glue;
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
 
 // The hardware half, lowest first.
 mod bo;

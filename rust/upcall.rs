@@ -26,7 +26,7 @@ impl Pasid {
 }
 
 /// A page fault of the GPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VmFault {
     /// Whose address space.
     pub(crate) pasid: Pasid,
@@ -41,7 +41,7 @@ pub(crate) struct VmFault {
 }
 
 /// A queue that the firmware refuses to go on with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueueError {
     /// Whose queue.
     pub(crate) pasid: Pasid,

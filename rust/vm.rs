@@ -67,7 +67,7 @@ impl Vm {
     pub(crate) fn new(gpu: &Gpu) -> Result<Arc<Self>> {
         let hw = gpu.hw();
         hw.alive()?;
-        let tables = Tables::new(hw)?;
+        let tables = Tables::new(hw, hw.chip.family.pte)?;
         let pasid = PasidGuard::new()?;
         let base = tables.root_entry();
         let inner = Inner {

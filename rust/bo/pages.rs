@@ -103,3 +103,6 @@ impl PageMap {
         self.mark(first, count, false);
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

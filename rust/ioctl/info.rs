@@ -45,7 +45,7 @@ pub(super) fn clocks(process: &Process, args: &mut abi::GetClockCountersArgs) ->
 
 /// Apertures of 64-bit programs on gfx9 to gfx12 (`kfd_init_apertures_v9`). Local and private
 /// memory lie in the hole of the address space.
-fn apertures_of(device: &ProcessDevice) -> abi::ProcessDeviceApertures {
+pub(super) fn apertures_of(gpu_id: u32) -> abi::ProcessDeviceApertures {
     const LDS_BASE: u64 = 1 << 48;
     const SCRATCH_BASE: u64 = 2 << 48;
     const APERTURE_LAST: u64 = 0xffff_ffff;
@@ -56,7 +56,7 @@ fn apertures_of(device: &ProcessDevice) -> abi::ProcessDeviceApertures {
         scratch_limit: SCRATCH_BASE | APERTURE_LAST,
         gpuvm_base: 0x1_0000,
         gpuvm_limit: 0x7fff_ffff_ffff,
-        gpu_id: device.gpu.id().get().into(),
+        gpu_id,
         pad: 0,
     }
 }
@@ -65,7 +65,7 @@ fn apertures_of(device: &ProcessDevice) -> abi::ProcessDeviceApertures {
 pub(super) fn apertures(process: &Process, args: &mut abi::GetProcessAperturesArgs) -> Result {
     args.num_of_nodes = 0;
     for (entry, device) in args.process_apertures.iter_mut().zip(process.devices()) {
-        *entry = apertures_of(device);
+        *entry = apertures_of(device.gpu.id().get().into());
         args.num_of_nodes += 1;
     }
     Ok(())
@@ -88,7 +88,8 @@ pub(super) fn apertures_new(
     let count = devices.len().min(args.num_of_nodes as usize);
     let mut entries = KVec::with_capacity(count, GFP_KERNEL)?;
     for device in devices.iter().take(count) {
-        entries.push(apertures_of(device), GFP_KERNEL)?;
+        let entry = apertures_of(device.gpu.id().get().into());
+        entries.push(entry, GFP_KERNEL)?;
     }
     args.num_of_nodes = u32::try_from(count).map_err(|_| EINVAL)?;
     let bytes = user::abi_bytes(&entries);

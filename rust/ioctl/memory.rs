@@ -144,7 +144,7 @@ fn read_ids(address: u64, count: u32) -> Result<KVec<u32>> {
     Ok(ids)
 }
 
-fn check_counts(n_devices: u32, n_success: u32) -> Result {
+pub(super) fn check_counts(n_devices: u32, n_success: u32) -> Result {
     if n_devices == 0 || n_success > n_devices {
         return Err(EINVAL);
     }
@@ -152,7 +152,11 @@ fn check_counts(n_devices: u32, n_success: u32) -> Result {
 }
 
 /// Does `f` for each GPU from `done` on, counting what is done.
-fn for_each_gpu(ids: &[u32], done: &mut u32, mut f: impl FnMut(u32) -> Result) -> Result {
+pub(super) fn for_each_gpu(
+    ids: &[u32],
+    done: &mut u32,
+    mut f: impl FnMut(u32) -> Result,
+) -> Result {
     for id in ids.iter().skip(*done as usize) {
         f(*id)?;
         *done += 1;

@@ -193,3 +193,6 @@ impl QueueParams {
         })
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

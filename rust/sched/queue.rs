@@ -267,3 +267,6 @@ impl HwQueue {
         )
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

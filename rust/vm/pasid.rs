@@ -69,3 +69,6 @@ impl Drop for PasidGuard {
         }
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

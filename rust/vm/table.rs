@@ -10,6 +10,8 @@
 //! that is aligned, consecutive and mapped alike, which a TLB can hold as one.
 //!
 //! An empty entry isn't zero.
+//!
+//! Where a table's words are kept is a [`Page`]: VRAM, but for the tests.
 
 use super::flags::Format;
 use crate::{
@@ -35,30 +37,61 @@ fn of(marks: &[u64; 4], level: u32) -> u64 {
     marks.get(level as usize).copied().unwrap_or(0)
 }
 
+/// Memory for the words of one table.
+pub(super) trait Page: Sized {
+    /// What it is taken from.
+    type Store: Clone;
+
+    /// Takes a page.
+    fn new(store: &Self::Store) -> Result<Self>;
+
+    /// Its address, as entries name it.
+    fn address(&self, store: &Self::Store) -> u64;
+
+    /// Stores `count` words from word `first` on, the i-th being `value(i)`.
+    fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result;
+}
+
+impl Page for VramRange {
+    type Store = Arc<Hw>;
+
+    fn new(hw: &Arc<Hw>) -> Result<Self> {
+        VramRange::new(hw, PAGE_SIZE)
+    }
+
+    fn address(&self, hw: &Arc<Hw>) -> u64 {
+        hw.layout.vram_pte(self.start())
+    }
+
+    fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
+        self.fill64(first as u64 * 8, count, value)
+    }
+}
+
 /// A table and those below it.
-struct Table {
-    mem: VramRange,
+struct Table<P> {
+    mem: P,
     /// Tables below, by entry; empty in a PTB.
-    children: KVec<Option<KBox<Table>>>,
+    children: KVec<Option<KBox<Table<P>>>>,
     /// Entries that map memory themselves, one bit each.
     leaves: [u64; ENTRIES / 64],
     /// Entries that lead to a table.
     below: usize,
     /// In a list of dead tables: the next.
-    next: Option<KBox<Table>>,
+    next: Option<KBox<Table<P>>>,
 }
 
 /// Tables that nothing leads to any more, but that the GPU may still have cached.
-pub(crate) struct Dead(Option<KBox<Table>>);
+pub(crate) struct Dead<P = VramRange>(Option<KBox<Table<P>>>);
 
-impl Dead {
-    fn push(&mut self, mut table: KBox<Table>) {
+impl<P> Dead<P> {
+    fn push(&mut self, mut table: KBox<Table<P>>) {
         table.next = self.0.take();
         self.0 = Some(table);
     }
 }
 
-impl Drop for Dead {
+impl<P> Drop for Dead<P> {
     fn drop(&mut self) {
         // One at a time: a list may be long, and the stack is short.
         while let Some(mut table) = self.0.take() {
@@ -68,16 +101,17 @@ impl Drop for Dead {
 }
 
 /// The tables of an address space.
-pub(super) struct Tables {
-    hw: Arc<Hw>,
-    root: KBox<Table>,
+pub(super) struct Tables<P: Page = VramRange> {
+    store: P::Store,
+    format: &'static Format,
+    root: KBox<Table<P>>,
 }
 
-impl Table {
-    fn new(hw: &Arc<Hw>, level: u32) -> Result<KBox<Self>> {
-        let mem = VramRange::new(hw, PAGE_SIZE)?;
-        let empty = of(&hw.chip.family.pte.empty, level);
-        mem.fill64(0, ENTRIES as u64, |_| empty)?;
+impl<P: Page> Table<P> {
+    fn new(store: &P::Store, format: &Format, level: u32) -> Result<KBox<Self>> {
+        let mem = P::new(store)?;
+        let empty = of(&format.empty, level);
+        mem.fill(0, ENTRIES as u64, |_| empty)?;
         let mut children = KVec::new();
         if level > 0 {
             children.reserve(ENTRIES, GFP_KERNEL)?;
@@ -98,7 +132,7 @@ impl Table {
     }
 
     fn set(&self, at: usize, entry: u64) -> Result {
-        self.mem.write64(at as u64 * 8, entry)
+        self.mem.fill(at, 1, |_| entry)
     }
 
     fn mark_leaves(&mut self, first: usize, count: usize, used: bool) {
@@ -115,12 +149,6 @@ impl Table {
     }
 }
 
-/// The entry of a table of `level` that leads to a table at an offset in VRAM.
-fn directory_entry(hw: &Hw, level: u32, offset: u64) -> u64 {
-    let marks = of(&hw.chip.family.pte.directory, level);
-    hw.layout.vram_pte(offset) | VALID | marks
-}
-
 /// Log2 of the pages of the largest fragment that starts at `va` and `addr` and fits in `len`.
 fn fragment_of(va: u64, addr: u64, len: u64) -> u32 {
     let pages = len / PAGE_SIZE;
@@ -130,18 +158,19 @@ fn fragment_of(va: u64, addr: u64, len: u64) -> u32 {
         .min(MAX_FRAGMENT)
 }
 
-impl Tables {
+impl<P: Page> Tables<P> {
     /// An empty root.
-    pub(super) fn new(hw: &Arc<Hw>) -> Result<Self> {
+    pub(super) fn new(store: &P::Store, format: &'static Format) -> Result<Self> {
         Ok(Self {
-            hw: hw.clone(),
-            root: Table::new(hw, ROOT)?,
+            store: store.clone(),
+            format,
+            root: Table::new(store, format, ROOT)?,
         })
     }
 
     /// What registers take as the base of the page tables.
     pub(super) fn root_entry(&self) -> u64 {
-        self.hw.layout.vram_pte(self.root.mem.start()) | VALID
+        self.root.mem.address(&self.store) | VALID
     }
 
     /// Maps `len` bytes of consecutive addresses. Whoever calls checked that nothing is mapped
@@ -153,9 +182,12 @@ impl Tables {
             let log2 = fragment_of(va, addr, left);
             let level = (log2 / LEVEL_BITS).min(PDB1);
             let bytes = PAGE_SIZE << log2;
-            let leaf = flags | fragment(log2 as u8) | of(&self.hw.chip.family.pte.leaf, level);
-            let (hw, table) = (self.hw.clone(), &mut *self.root);
-            map_leaves(&hw, table, ROOT, level, va, addr, bytes, leaf)?;
+            let leaf = Leaf {
+                level,
+                entry: flags | fragment(log2 as u8) | of(&self.format.leaf, level),
+            };
+            let root = &mut *self.root;
+            map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
             va += bytes;
             addr += bytes;
             left -= bytes;
@@ -164,35 +196,41 @@ impl Tables {
     }
 
     /// Empties the entries of a range; returns tables that became empty.
-    pub(super) fn unmap(&mut self, va: u64, len: u64) -> Dead {
+    pub(super) fn unmap(&mut self, va: u64, len: u64) -> Dead<P> {
         let mut dead = Dead(None);
         if len > 0 {
-            let format = self.hw.chip.family.pte;
-            unmap_range(format, &mut self.root, ROOT, va, len, &mut dead);
+            unmap_range(self.format, &mut self.root, ROOT, va, len, &mut dead);
         }
         dead
     }
 }
 
-/// Writes leaves at `level` for `len` bytes, making tables on the way.
-#[allow(clippy::too_many_arguments)]
-fn map_leaves(
-    hw: &Arc<Hw>,
-    table: &mut Table,
-    this: u32,
+/// What maps memory: an entry without its address, and the level of its table.
+#[derive(Clone, Copy)]
+struct Leaf {
     level: u32,
+    entry: u64,
+}
+
+/// Writes leaves for `len` bytes, making tables on the way.
+#[allow(clippy::too_many_arguments)]
+fn map_leaves<P: Page>(
+    store: &P::Store,
+    format: &Format,
+    table: &mut Table<P>,
+    this: u32,
+    leaf: Leaf,
     va: u64,
     addr: u64,
     len: u64,
-    leaf: u64,
 ) -> Result {
-    if this == level {
+    if this == leaf.level {
         let first = index(va, this);
         let count = len >> (span(this).trailing_zeros());
         // A fragment of this level is at most a whole table: `fragment_of` chose the level.
         table
             .mem
-            .fill64(first as u64 * 8, count, |i| leaf | (addr + i * span(this)))?;
+            .fill(first, count, |i| leaf.entry | (addr + i * span(this)))?;
         table.mark_leaves(first, count as usize, true);
         return Ok(());
     }
@@ -201,8 +239,9 @@ fn map_leaves(
         let at = index(va, this);
         let here = left.min(span(this) - (va & (span(this) - 1)));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
-            let child = Table::new(hw, this - 1)?;
-            table.set(at, directory_entry(hw, this, child.mem.start()))?;
+            let child = Table::<P>::new(store, format, this - 1)?;
+            let marks = of(&format.directory, this);
+            table.set(at, child.mem.address(store) | VALID | marks)?;
             *table.children.get_mut(at).ok_or(EINVAL)? = Some(child);
             table.below += 1;
         }
@@ -211,7 +250,7 @@ fn map_leaves(
             .get_mut(at)
             .and_then(Option::as_mut)
             .ok_or(EINVAL)?;
-        map_leaves(hw, child, this - 1, level, va, addr, here, leaf)?;
+        map_leaves(store, format, child, this - 1, leaf, va, addr, here)?;
         va += here;
         addr += here;
         left -= here;
@@ -221,11 +260,18 @@ fn map_leaves(
 
 /// Empties entries from the leaves up. Stores to a device that is gone fail, which is all the
 /// same: the tables are forgotten either way.
-fn unmap_range(format: &Format, table: &mut Table, level: u32, va: u64, len: u64, dead: &mut Dead) {
+fn unmap_range<P: Page>(
+    format: &Format,
+    table: &mut Table<P>,
+    level: u32,
+    va: u64,
+    len: u64,
+    dead: &mut Dead<P>,
+) {
     let empty = of(&format.empty, level);
     if level == 0 {
         let (first, count) = (index(va, 0), len / PAGE_SIZE);
-        let _ = table.mem.fill64(first as u64 * 8, count, |_| empty);
+        let _ = table.mem.fill(first, count, |_| empty);
         table.mark_leaves(first, count as usize, false);
         return;
     }
@@ -254,3 +300,6 @@ fn unmap_range(format: &Format, table: &mut Table, level: u32, va: u64, len: u64
         left -= here;
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

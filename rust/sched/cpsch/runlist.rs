@@ -164,3 +164,6 @@ fn map_process(entry: &Entry, chip: &ChipInfo) -> MapProcess {
             entry.process.vm().page_table_base(),
         )
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
