@@ -64,6 +64,8 @@ pub struct Ctx {
     pub buffers: Option<Buffers>,
     /// The queue that was made before the row.
     pub queue: u32,
+    /// A handle or an id that was made last, for whoever repeats a request.
+    pub scratch: u64,
     /// What the last checked call that failed has changed, though it must not.
     pub changed: Option<String>,
     next_va: u64,
@@ -90,6 +92,7 @@ impl Ctx {
             node: node.clone(),
             buffers: None,
             queue: u32::MAX,
+            scratch: 0,
             changed: None,
             next_va: FIRST_VA,
             has_page: false,

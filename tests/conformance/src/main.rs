@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-conformance [--self-test] [GROUP...]`: asks the driver what Linux's KFD was asked on paper,
+//! `rkfd-conformance [--self-test | --shortage] [GROUP...]`: asks the driver what Linux's KFD was asked on paper,
 //! and compares the answers.
 //!
 //! Every row names a request, what it is given, what Linux 7.3 answers, and the line that says so.
 //! It runs in a process of its own. A request that fails must leave everything as it was.
 //!
+//! With `--shortage`, on a kernel with fault injection, allocations fail one after the other.
 //! With `--self-test` every expectation is perturbed, and each row must be found failing.
 
 mod errno;
@@ -14,6 +15,7 @@ mod node;
 mod report;
 mod row;
 mod runner;
+mod shortage;
 mod snapshot;
 mod sys;
 mod traps;
@@ -27,11 +29,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let (flags, names): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|a| a.starts_with('-'));
-    let perturb = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => false,
-        ["--self-test"] => true,
+    let run = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => conformance,
+        ["--self-test"] => self_test,
+        ["--shortage"] => |node: &Node, _: &[Group]| shortage::run(node),
         _ => {
-            eprintln!("rkfd-conformance [--self-test] [GROUP...]");
+            eprintln!("rkfd-conformance [--self-test | --shortage] [GROUP...]");
             return ExitCode::from(2);
         }
     };
@@ -44,11 +47,7 @@ fn main() -> ExitCode {
     };
     let mut groups = groups::all();
     groups.retain(|group| names.is_empty() || names.iter().any(|name| name == group.name));
-    let good = match perturb {
-        true => self_test(&node, &groups),
-        false => conformance(&node, &groups),
-    };
-    if good {
+    if run(&node, &groups) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
