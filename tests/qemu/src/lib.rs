@@ -19,6 +19,7 @@ pub mod guest;
 pub mod host;
 pub mod kernel;
 pub mod kmemleak;
+pub mod kunit;
 pub mod plan;
 pub mod protocol;
 pub mod qemu;

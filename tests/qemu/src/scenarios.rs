@@ -2,6 +2,7 @@
 //! The scenarios, in the order in which they run.
 
 mod conformance;
+pub mod debug;
 mod dispatch;
 mod faults;
 mod judge;
@@ -9,8 +10,7 @@ mod lifetime;
 mod mes;
 
 use crate::plan::Step;
-use crate::scenario::{Include, Scenario};
-use std::path::Path;
+use crate::scenario::Scenario;
 
 /// The module, in the guest.
 const MODULE: &str = "/rkfd.ko";
@@ -83,24 +83,6 @@ fn with_vadd(name: &'static str, about: &'static str, program: &str) -> Scenario
     Scenario::new(name, about)
         .bin("rkfd-examples", program)
         .kernel("vadd", 3)
-}
-
-/// A leak must not go unseen. `leaking` is a module that leaks, for a kernel with kmemleak.
-pub fn notices_a_leak(leaking: &Path) -> Scenario {
-    let mut scenario = Scenario::new("notices-a-leak", "a module's leak makes the run bad")
-        .without_device()
-        .without_module()
-        .steps([
-            Step::insmod("/rkfd_leak.ko"),
-            Step::Rmmod("rkfd_leak".into()),
-            Step::Kmemleak,
-        ])
-        .fails_with("kmemleak: 1 objects leaked");
-    scenario.includes.push(Include::File {
-        from: leaking.into(),
-        to: "/rkfd_leak.ko".into(),
-    });
-    scenario
 }
 
 #[cfg(test)]

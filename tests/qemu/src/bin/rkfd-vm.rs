@@ -39,7 +39,8 @@ struct Args {
         value_parser = clap::value_parser!(u32).range(1..=100))]
     slow: u32,
     /// Scan for leaked objects at the end of each run with the module; the kernel must have
-    /// kmemleak. `test` first proves with the module LEAKING, which leaks, that leaks are found.
+    /// kmemleak. `test` also proves with the module LEAKING, which leaks, that leaks are found,
+    /// and that the module's KUnit suites pass.
     #[arg(long, env = "RKFD_KMEMLEAK", value_name = "LEAKING", global = true)]
     kmemleak: Option<PathBuf>,
     /// Show the console while it runs.
@@ -144,6 +145,9 @@ fn real_main(args: Args) -> Result<bool> {
         }
         What::Test { filter, list } => {
             let mut suite = scenarios::all();
+            if let Some(leaking) = &args.kmemleak {
+                scenarios::debug::adapt(&mut suite, leaking);
+            }
             suite.retain(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str())));
             ensure!(
                 !suite.is_empty(),
@@ -156,15 +160,11 @@ fn real_main(args: Args) -> Result<bool> {
                     .for_each(|s| println!("{:28} {}", s.name, s.about));
                 return Ok(true);
             }
-            if let Some(leaking) = &args.kmemleak {
-                suite.insert(0, scenarios::notices_a_leak(leaking));
-                for_debug_kernel(&mut suite);
-            }
             return test(&host, chips, &args.accel, &suite, show(Show::Nothing));
         }
     };
     if args.kmemleak.is_some() {
-        for_debug_kernel(&mut suite);
+        suite.iter_mut().for_each(scenarios::debug::check_for_leaks);
     }
     test(
         &host,
@@ -185,21 +185,6 @@ fn each(host: &Host, chips: &'static [Chip], what: impl Fn(&Host) -> Result<bool
         }
     }
     Ok(good)
-}
-
-/// End each run that has the module with a scan for leaked objects.
-fn for_debug_kernel(suite: &mut [Scenario]) {
-    for scenario in suite {
-        // An interrupt that meets identify_cpu() sees five levels of page tables denied for a
-        // moment, by which KASAN takes good addresses for wild ones.
-        scenario.kernel_args.push("no5lvl".into());
-        // Without debugging the slab keeps objects in arrays, where kmemleak takes what was handed
-        // out for still referenced: of 11 leaks it saw 2.
-        scenario.kernel_args.push("slab_debug=F".into());
-        if scenario.module {
-            scenario.plan.push(Step::Kmemleak);
-        }
-    }
 }
 
 /// Check the host and build what the scenarios need.

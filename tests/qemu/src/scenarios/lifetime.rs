@@ -9,6 +9,7 @@ use crate::verdict::Outcome;
 /// Cycles that are counted, and some before them, in which the kernel's caches fill.
 const CYCLES: u32 = 100;
 const WARM_UP: u32 = 10;
+pub(super) const CYCLES_NAME: &str = "cycles";
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
@@ -94,25 +95,38 @@ fn unbind() -> Scenario {
     .step(Step::Absent("/dev/kfd".into()))
 }
 
+/// Loads the module, runs, and unloads it, `n` times.
+fn repeat(n: u32) -> String {
+    format!(
+        "for i in $(seq {n}); do insmod {MODULE} && cycle {VADD} 64 && rmmod rkfd || \
+         {{ echo cycle $i; exit 1; }}; done"
+    )
+}
+
 fn cycles() -> Scenario {
-    let cycle = |n: u32| {
-        format!(
-            "for i in $(seq {n}); do insmod {MODULE} && cycle {VADD} 64 && rmmod rkfd || \
-             {{ echo cycle $i; exit 1; }}; done"
-        )
-    };
     with_vadd(
-        "cycles",
+        CYCLES_NAME,
         "100 times: load, make 64 queues, run on each, destroy, unload; all memory comes back",
         "cycle",
     )
     .without_trace()
     .timeout(400)
-    .step(Step::sh("warm-up", 60, &cycle(WARM_UP)))
+    .step(Step::sh("warm-up", 60, &repeat(WARM_UP)))
     .step(Step::Meminfo("before".into()))
-    .step(Step::sh("cycles", 300, &cycle(CYCLES)))
+    .step(Step::sh("cycles", 300, &repeat(CYCLES)))
     .step(Step::Meminfo("after".into()))
     .check(memory_came_back)
+}
+
+/// As often as it takes to leave a leak of a cycle behind, for who finds it by other means.
+pub(super) fn few_cycles() -> Scenario {
+    with_vadd(
+        CYCLES_NAME,
+        "5 times: load, make 64 queues, run on each, destroy, unload",
+        "cycle",
+    )
+    .without_trace()
+    .step(Step::sh("cycles", 60, &repeat(5)))
 }
 
 /// The guest's memory figures move by some hundred KiB from one moment to the next, whatever runs.
