@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PAGE: u64 = 4096;
+/// Bytes of a queue's context save area.
+const AREA: u64 = 0x10_0000;
 /// First place in VRAM that is free.
 const FREE: u64 = 0x100_0000;
 /// `GCVM_CONTEXT1_CNTL` as `gfxhub_v12_0_setup_vmid_config` has it: enabled, depth 3, fault
@@ -229,6 +231,8 @@ pub struct Queue {
     pub gang: u64,
     /// The page of amd_queue_t: the read index is at 0x80.
     pub page: u64,
+    /// Its context save area.
+    area: u64,
     pub bell: u32,
     index: Cell<u64>,
 }
@@ -240,6 +244,7 @@ impl Queue {
         let queue = Self {
             ring: process.alloc(packets * 64),
             page: process.alloc(PAGE),
+            area: process.alloc(AREA),
             mqd: memory.alloc(PAGE),
             gang: memory.alloc(PAGE),
             process: process.clone(),
@@ -279,8 +284,8 @@ impl Queue {
                 Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
                 u64::from((self.bell << 2) | 2),
             )
-            .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, 0x7e00_0000_0000)
-            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, 0x20_0000)
+            .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, self.area)
+            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, AREA)
             .with(Mqd::CP_HQD_CNTL_STACK_SIZE, 0x2000)
             .with(Mqd::CP_HQD_CNTL_STACK_OFFSET, 0x2000)
             .with(Mqd::CP_HQD_WG_STATE_OFFSET, 0x2000);
