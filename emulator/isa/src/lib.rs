@@ -23,7 +23,7 @@ pub mod workgroup;
 pub use cu::{ComputeUnit, Statistics};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
-pub use memory::{Access, Env, HostPage, MemoryFault, Reason};
+pub use memory::{Access, Env, Gws, GwsAnswer, HostPage, MemoryFault, Reason};
 pub use target::{Target, GFX1201, GFX942};
 pub use wave::Apertures;
 pub use workgroup::{Dispatch, LaunchError, Outcome, Scratch, Workgroup};

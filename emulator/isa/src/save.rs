@@ -17,6 +17,9 @@ const WAVE: usize = 18 + SCALARS;
 /// Scalar registers that are kept: up to EXEC, above which nothing is read.
 const SCALARS: usize = 128;
 
+/// Vector registers that a wave can have, of both kinds.
+const MOST_REGISTERS: usize = 512;
+
 /// Words of a workgroup of so many waves, each with so many vector registers.
 pub fn words(lanes: usize, waves: usize, vgprs: usize, lds: usize) -> usize {
     GROUP + lds / 4 + waves * (WAVE + vgprs * lanes)
@@ -57,7 +60,9 @@ impl<const L: usize> Wave<L> {
             Barrier::Signalled => 1,
             Barrier::Complete => 2,
         };
-        out.extend([self.v.len() as u32, u32::from(self.acc_base)]);
+        // Not those that no program can name: nothing stays in them.
+        let registers = usize::from(self.registers());
+        out.extend([registers as u32, u32::from(self.acc_base)]);
         put(out, self.pc);
         out.extend([u32::from(self.scc), self.mode, state, barrier, self.index]);
         for value in [
@@ -71,12 +76,16 @@ impl<const L: usize> Wave<L> {
         // Room for what a later register of the wave needs.
         out.push(0);
         out.extend(&self.s[..SCALARS]);
-        self.v.iter().for_each(|register| out.extend(register));
+        let allocated = self.v.iter().take(registers);
+        allocated.for_each(|register| out.extend(register));
     }
 
     fn restore(from: &mut Reader<'_>) -> Option<Self> {
         let vgprs = from.word()? as usize;
         let acc_base = u16::try_from(from.word()?).ok()?;
+        if vgprs > MOST_REGISTERS || usize::from(acc_base) > vgprs {
+            return None;
+        }
         let pc = from.pair()?;
         let scc = from.word()? != 0;
         let mode = from.word()?;
@@ -102,10 +111,11 @@ impl<const L: usize> Wave<L> {
         let mut s = [0; 256];
         s[..SCALARS].copy_from_slice(from.take(SCALARS)?);
         let registers = from.take(vgprs.checked_mul(L)?)?;
-        let v = registers
+        let mut v = registers
             .chunks_exact(L)
             .map(|lanes| <[u32; L]>::try_from(lanes).ok())
             .collect::<Option<Vec<_>>>()?;
+        v.resize(vgprs + Self::STAGES, [0; L]);
         Some(Self {
             s,
             v,
@@ -174,7 +184,10 @@ mod tests {
     fn group() -> Workgroup<64> {
         let wave = |index: u32| Wave {
             s: std::array::from_fn(|n| if n < SCALARS { n as u32 * 3 + index } else { 0 }),
-            v: (0..5).map(|r| [r + index; 64]).collect(),
+            v: (0..5)
+                .map(|r| [r + index; 64])
+                .chain([[0; 64]; Wave::<64>::STAGES])
+                .collect(),
             acc_base: 4,
             pc: 0x1234_5678_9abc,
             scc: index == 1,

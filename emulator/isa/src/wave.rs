@@ -55,6 +55,8 @@ pub mod mode {
     pub const DENORM: u32 = 4;
     /// dx10_clamp: clamp NaN to zero.
     pub const DX10_CLAMP: u32 = 1 << 8;
+    /// gpr_idx_en: M0 indexes vector registers.
+    pub const GPR_INDEX: u32 = 1 << 27;
     /// ieee: quiet signalling NaNs in min, max and others.
     pub const IEEE: u32 = 1 << 9;
 }
@@ -64,7 +66,7 @@ pub struct Wave<const L: usize> {
     /// Scalar registers by operand code: gfx9's s0-s101, FLAT_SCRATCH and XNACK_MASK or gfx12's
     /// s0-s105, then VCC, TTMP, M0 and EXEC. Those above are written as NULL and never read.
     pub s: Scalars,
-    /// Vector registers, then accumulation registers from `acc_base`.
+    /// Vector registers, then accumulation registers from `acc_base`, then `STAGES` of nobody's.
     pub v: Vec<[u32; L]>,
     /// First accumulation register.
     pub acc_base: u16,
@@ -243,6 +245,21 @@ impl<const L: usize> Wave<L> {
             253 => u64::from(self.scc),
             _ => 0,
         }
+    }
+
+    /// Registers at the end of `v` that no program can name.
+    pub const STAGES: usize = 4;
+
+    /// The registers that the program was given.
+    #[inline]
+    pub fn registers(&self) -> u16 {
+        (self.v.len() - Self::STAGES) as u16
+    }
+
+    /// Operand code of a register that no program can name.
+    #[inline]
+    pub fn stage(&self, n: u16) -> u16 {
+        code::AGPR + (self.registers() - self.acc_base) + n
     }
 
     /// Index in `v` of a vector or accumulation register.

@@ -155,8 +155,8 @@ impl<const L: usize> Workgroup<L> {
         for index in 0..count {
             let mut wave = Wave {
                 s: [0; 256],
-                v: vec![[0; L]; kernel.vgprs.max(1) as usize],
-                acc_base: kernel.accum_offset,
+                v: vec![[0; L]; kernel.vgprs.max(1) as usize + Wave::<L>::STAGES],
+                acc_base: kernel.accum_offset.min(kernel.vgprs.max(1)),
                 pc: kernel.entry,
                 scc: false,
                 mode: kernel.mode,
@@ -283,7 +283,7 @@ impl<const L: usize> Workgroup<L> {
                 Ok(found) => found,
                 Err(kind) => return (used, Err(kind)),
             };
-            let registers = wave.v.len() as u16;
+            let registers = wave.registers();
             if inst.vgprs > registers.min(256)
                 || (inst.agprs > 0 && wave.acc_base + inst.agprs > registers)
             {

@@ -66,25 +66,25 @@ fn fault(words: &[u32]) -> Fault {
 
 #[test]
 fn unimplemented_instructions_are_named() {
-    // v_mfma_f32_32x32x1_2b_f32 a[0:31], v0, v1, a[0:31]; image_load; v_sin_f16: LLVM's encodings.
-    let f = fault(&[0xd3c0_8000, 0x0402_0300]);
+    // tbuffer_load_format_x v0, off, s[4:7], 0: LLVM's encoding.
+    let f = fault(&[0xe800_0000, 0x8001_0000]);
     assert_eq!(f.kind, FaultKind::Illegal);
-    assert_eq!(f.mnemonic, Some("v_mfma_f32_32x32x1_2b_f32"));
+    assert_eq!(f.mnemonic, Some("tbuffer_load_format_x"));
     let text = f.to_string();
     assert!(
         text.contains("illegal instruction")
-            && text.contains("v_mfma_f32_32x32x1_2b_f32")
+            && text.contains("tbuffer_load_format_x")
             && text.contains("wave 0 of workgroup 0,0,0"),
         "{text}"
     );
-    // v_add_f32_sdwa and v_add_f32_dpp.
+    // v_add_f32_sdwa with a reserved select, and v_add_f32_dpp with a reserved control.
     assert_eq!(
-        fault(&[0x0200_04f9, 0x0606_0601]).kind,
-        FaultKind::Unsupported("SDWA")
+        fault(&[0x0200_04f9, 0x0607_0601]).kind,
+        FaultKind::Unsupported("a reserved SDWA select")
     );
     assert_eq!(
-        fault(&[0x0200_04fa, 0xff00_0001]).kind,
-        FaultKind::Unsupported("DPP")
+        fault(&[0x0200_04fa, 0xff01_7001]).kind,
+        FaultKind::Unsupported("this DPP control")
     );
 }
 

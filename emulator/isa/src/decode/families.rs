@@ -49,7 +49,9 @@ pub fn operands(i: &mut Inst, words: [u32; 3]) -> bool {
 fn vop3(i: &mut Inst, low: u32, high: u32) {
     let number = bits(low, 0, 8);
     let is_compare = i.op.name().starts_with("v_cmp");
-    if is_compare || matches!(i.op, Op::VReadlaneB32 | Op::VReadfirstlaneB32) {
+    // v_s_exp_f32 and its like have a scalar result too.
+    let is_scalar = i.op.name().starts_with("v_s_");
+    if is_compare || is_scalar || matches!(i.op, Op::VReadlaneB32 | Op::VReadfirstlaneB32) {
         // A scalar result in the vector destination's place.
         if is_compare {
             i.sdst = number as u16;
@@ -100,7 +102,10 @@ fn has_sdst(op: Op) -> bool {
 /// Operations whose third source is a lane mask.
 fn has_mask_source(op: Op) -> bool {
     use Op::*;
-    matches!(op, VCndmaskB32 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32)
+    matches!(
+        op,
+        VCndmaskB32 | VCndmaskB16 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32
+    )
 }
 
 fn vop3p(i: &mut Inst, low: u32, high: u32) {
@@ -159,7 +164,15 @@ pub fn special(i: &mut Inst) {
     use Op::*;
     match (i.op, i.family) {
         // The old value of the destination is a source.
-        (VFmacF32 | VFmacF64 | VFmacF16, _) => i.src[2] = i.dst,
+        (VFmacF32 | VFmacF64 | VFmacF16 | VMacF16, _) => i.src[2] = i.dst,
+        // And both halves are taken as they lie.
+        (VPkFmacF16 | VDot2cF32F16 | VDot2cI32I16 | VDot4cI32I8 | VDot8cI32I4, _) => {
+            i.src[2] = i.dst;
+            i.op_sel_hi = 7;
+        }
+        // The literal is among the sources.
+        (VFmaakF16 | VMadakF16, _) => i.src[2] = code::LITERAL,
+        (VFmamkF16 | VMadmkF16, _) => i.src = [i.src[0], code::LITERAL, i.src[1]],
         (VCndmaskB32 | VAddcCoU32 | VSubbCoU32 | VSubbrevCoU32, Family::Vop2) => {
             i.src[2] = code::VCC
         }
@@ -189,6 +202,17 @@ pub fn ranges(i: &mut Inst, reserved: impl Fn(u16) -> bool) -> Result<(), Decode
         } else if operand + width > 128 && operand < 128 {
             return Err(DecodeError::ReservedOperand(i.op, operand));
         }
+    }
+    if i.family == Family::Mubuf {
+        let (data, address) = crate::exec::buffer::widths(i);
+        for (operand, width) in [(i.dst, data), (i.src[0], address)] {
+            match operand {
+                _ if width == 0 => {}
+                code::AGPR.. => i.agprs = i.agprs.max(operand - code::AGPR + width),
+                _ => i.vgprs = i.vgprs.max(operand - code::VGPR + width),
+            }
+        }
+        return Ok(());
     }
     if matches!(i.family, Family::Flat | Family::Ds) {
         return Ok(());

@@ -51,6 +51,12 @@ pub enum Kind {
     Store(u8),
     /// A store of 1 or 2 bytes, from the upper half if so.
     StoreSmall(u8, bool),
+    /// A load of bytes into LDS, where M0 says; sign-extended if so.
+    LoadLds(u8, bool),
+    /// A store of a dword that LDS holds where M0 says.
+    StoreLds,
+    /// A load, or a store, of those of 32 registers that M0 names.
+    Block(bool),
     /// An atomic of 32 bits, or 64.
     Atomic(Atomic, bool),
     /// A wait, a hint or cache maintenance: memory is coherent and every instruction completes
@@ -67,6 +73,24 @@ pub enum Register {
     Unknown,
     /// MODE, and how many of its bits the chip has.
     Mode(u8),
+    /// STATUS, with SCC in it or not.
+    Status {
+        /// SCC is bit 0.
+        scc: bool,
+    },
+    /// Where the wave runs.
+    HardwareId,
+    /// The workgroup's LDS: size in blocks of 128 dwords.
+    LdsAlloc,
+    /// Counters of what is outstanding, traps and exceptions: nothing is, ever.
+    Nothing,
+    /// The apertures.
+    ShMemBases,
+    /// The wave's scratch.
+    ScratchBase {
+        /// The address's upper half.
+        high: bool,
+    },
     /// The number of the compute unit's XCC.
     XccId,
     /// The clock's lower 32 bits.
@@ -91,14 +115,16 @@ fn parse(name: &str) -> Kind {
     // The integer ones are written out.
     if let Some(rest) = name
         .strip_prefix("s_cmp")
-        .filter(|_| name.ends_with("_f32"))
+        .filter(|_| name.ends_with("_f32") || name.ends_with("_f16"))
     {
         return compare(rest).unwrap_or(Kind::Plain);
     }
-    if let Some(rest) = name.strip_prefix("s_load_") {
-        return load(rest).unwrap_or(Kind::Plain);
+    for space in ["s_buffer_", "s_"] {
+        if let Some(rest) = name.strip_prefix(space).and_then(scalar) {
+            return rest;
+        }
     }
-    for space in ["flat_", "global_", "scratch_"] {
+    for space in ["flat_", "global_", "scratch_", "buffer_"] {
         if let Some(rest) = name.strip_prefix(space) {
             return memory(rest).unwrap_or(Kind::Plain);
         }
@@ -110,7 +136,7 @@ fn parse(name: &str) -> Kind {
 }
 
 fn is_hint(name: &str) -> bool {
-    const EXACT: [&str; 21] = [
+    const EXACT: [&str; 29] = [
         "s_nop",
         "s_waitcnt",
         "s_setprio",
@@ -127,13 +153,21 @@ fn is_hint(name: &str) -> bool {
         "s_dcache_wb",
         "s_dcache_inv_vol",
         "s_dcache_wb_vol",
+        "s_dcache_discard",
+        "s_dcache_discard_x2",
+        "s_atc_probe",
+        "s_atc_probe_buffer",
+        "s_buffer_prefetch_data",
+        "s_version",
+        "buffer_wbinvl1",
+        "buffer_wbinvl1_vol",
         "buffer_inv",
         "buffer_wbl2",
         "global_inv",
         "global_wb",
         "global_wbinv",
     ];
-    let waits = name.starts_with("s_wait_") && name != "s_wait_event";
+    let waits = name.starts_with("s_wait_");
     waits || name.starts_with("s_prefetch_") || EXACT.contains(&name)
 }
 
@@ -239,7 +273,32 @@ fn store(rest: &str) -> Option<Kind> {
     })
 }
 
+/// Scalar memory: loads, stores and atomics.
+fn scalar(rest: &str) -> Option<Kind> {
+    if let Some(rest) = rest.strip_prefix("load_") {
+        return load(rest);
+    }
+    if let Some(rest) = rest.strip_prefix("store_") {
+        return store(rest);
+    }
+    rest.starts_with("atomic_").then(|| memory(rest)).flatten()
+}
+
 fn memory(rest: &str) -> Option<Kind> {
+    if let Some(rest) = rest.strip_prefix("load_lds_") {
+        return match small(rest) {
+            Some((bytes, signed, _)) => Some(Kind::LoadLds(bytes, signed)),
+            None => dwords(rest).map(|_| Kind::LoadLds(4, false)),
+        };
+    }
+    match rest {
+        "load_block" => return Some(Kind::Block(false)),
+        "store_block" => return Some(Kind::Block(true)),
+        "load_addtid_b32" => return Some(Kind::Load(1)),
+        "store_addtid_b32" => return Some(Kind::Store(1)),
+        "store_lds_dword" => return Some(Kind::StoreLds),
+        _ => {}
+    }
     if let Some(rest) = rest.strip_prefix("load_") {
         return load(rest);
     }
@@ -287,6 +346,8 @@ fn typed(rest: &str) -> Option<Kind> {
         "u64" | "i64" | "b64" => Atomic::parse(name, false).map(|a| Kind::Atomic(a, true)),
         "f32" => Atomic::parse(name, true).map(|a| Kind::Atomic(a, false)),
         "f64" => Atomic::parse(name, true).map(|a| Kind::Atomic(a, true)),
+        "f16" if name == "pk_add" => Some(Kind::Atomic(Atomic::AddHalves, false)),
+        "bf16" if name == "pk_add" => Some(Kind::Atomic(Atomic::AddBrain, false)),
         _ => None,
     }
 }

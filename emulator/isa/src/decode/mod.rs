@@ -6,6 +6,7 @@
 
 pub mod families;
 pub mod kind;
+pub mod select;
 pub mod table;
 
 use crate::target::Op;
@@ -90,12 +91,16 @@ pub struct Inst {
     pub op_sel_hi: u8,
     /// A result of 16 bits leaves the other half of its register alone, and VOP3 chooses halves.
     pub keep: bool,
+    /// The chip's formats of 8 bits are OCP's.
+    pub ocp: bool,
     /// Cache policy: bit 0 sc0 (an atomic returns the old value), 1 nt, 2 sc1.
     pub cache: u8,
     /// One past the highest v register named, and the highest a register.
     pub vgprs: u16,
     /// One past the highest a register named.
     pub agprs: u16,
+    /// How the first sources come to a DPP or SDWA operation.
+    pub select: select::Select,
     /// VOPD's second operation.
     pub half: Option<Half>,
 }
@@ -111,15 +116,23 @@ impl Inst {
         crate::target::gfx1201::pairs::second_name(self.half.as_ref()?)
     }
 
+    /// The register that has a global synchronisation's value.
+    pub fn gws_data(&self) -> u16 {
+        // The records name it data0; the words have it where an address would be.
+        self.src[0]
+    }
+
     /// A form that decodes but is not executed, whatever the registers hold.
     pub fn unsupported(&self) -> Option<&'static str> {
         if crate::target::gfx1201::pairs::bank_conflict(self) {
             return Some("a pair whose sources lie in one register bank");
         }
-        let sources = self
-            .src
-            .iter()
-            .filter(|_| !matches!(self.family, Family::Flat | Family::Ds | Family::Smem));
+        let sources = self.src.iter().filter(|_| {
+            !matches!(
+                self.family,
+                Family::Flat | Family::Ds | Family::Smem | Family::Mubuf
+            )
+        });
         sources.copied().find_map(|operand| match operand {
             239 => Some("src_pops_exiting_wave_id"),
             254 => Some("src_lds_direct"),
@@ -159,9 +172,11 @@ impl Inst {
             op_sel: 0,
             op_sel_hi: 0,
             keep: false,
+            ocp: false,
             cache: 0,
             vgprs: 0,
             agprs: 0,
+            select: select::Select::None,
             half: None,
         }
     }

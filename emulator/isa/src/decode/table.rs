@@ -31,6 +31,16 @@ pub enum Family {
     Vintrp,
 }
 
+impl Family {
+    /// The family that executes what was decoded as `base`: DPP and SDWA come before it.
+    pub fn executed(self, base: Self) -> Self {
+        match self {
+            Self::Dpp | Self::Sdwa => self,
+            _ => base,
+        }
+    }
+}
+
 /// One encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {

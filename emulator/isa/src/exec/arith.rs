@@ -1,8 +1,66 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! f32 arithmetic on any number of lanes: vector operations on all of a wave's, scalar ones on one.
 
-use super::float::{extreme32, flush32, Odd, Round, NAN32};
+use super::exact::{Exact, Format};
+use super::float::{extreme32, flush32, to_f16, Odd, Round, NAN32};
 use crate::wave::mode;
+
+/// What MODE says of half precision, and the clamp of NaN.
+#[derive(Clone, Copy)]
+pub struct Mode16 {
+    round: Round,
+    denormals: u32,
+    /// A clamped NaN is zero.
+    pub nan_to_zero: bool,
+}
+
+impl Mode16 {
+    /// From MODE.
+    pub fn of(mode: u32) -> Self {
+        Self {
+            round: Round::from_bits(mode >> (mode::ROUND + 2)),
+            denormals: mode >> (mode::DENORM + 2),
+            nan_to_zero: mode & mode::DX10_CLAMP != 0,
+        }
+    }
+
+    fn flush(x: u16) -> u16 {
+        if x & 0x7c00 == 0 {
+            x & 0x8000
+        } else {
+            x
+        }
+    }
+
+    /// A source as MODE wants denormals.
+    #[inline]
+    pub fn input(self, x: u16) -> u16 {
+        if self.denormals & 1 == 0 {
+            Self::flush(x)
+        } else {
+            x
+        }
+    }
+
+    /// A result as MODE wants denormals.
+    #[inline]
+    pub fn output(self, x: u16) -> u16 {
+        if self.denormals & 2 == 0 {
+            Self::flush(x)
+        } else {
+            x
+        }
+    }
+
+    /// Rounded in MODE's direction. Not for NaN.
+    #[inline]
+    pub fn round(self, x: Odd) -> u16 {
+        match self.round {
+            Round::Nearest => to_f16(x.0),
+            round => Exact::of(x.0).round(&Format::F16, round) as u16,
+        }
+    }
+}
 
 /// A NaN that the host's way with NaNs cannot change: the first NaN source, quiet.
 pub fn nan32(sources: &[u32]) -> u32 {
@@ -129,6 +187,16 @@ pub fn number(a: u32, b: u32, max: bool) -> u32 {
         nan32(&[a])
     } else {
         r
+    }
+}
+
+/// minimum or maximum of IEEE 754-2019: a NaN comes out, quiet; -0 is below +0.
+#[inline]
+pub fn propagate(a: u32, b: u32, max: bool) -> u32 {
+    if [a, b].iter().any(|x| f32::from_bits(*x).is_nan()) {
+        nan32(&[a, b])
+    } else {
+        extreme32(a, b, max, false)
     }
 }
 

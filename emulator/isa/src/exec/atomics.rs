@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What atomics do to the old value, in memory and in LDS alike.
+//!
+//! Sums of floats round to nearest even whatever MODE says, and keep denormals.
+
+use super::float::{from_f16, to_f16};
+use super::vpacked::{from_bf16, to_bf16};
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,20 @@ pub enum Atomic {
     AddFloat,
     MinFloat,
     MaxFloat,
+    /// Both halves, of half precision.
+    AddHalves,
+    /// Both halves, of bf16.
+    AddBrain,
+    /// Subtract if that leaves something.
+    CondSub,
+    /// Subtract, but not below zero.
+    SubClamp,
+    /// Clear the first operand's bits, then set the second's.
+    Mskor,
+    /// Subtract the first operand if that leaves something, else add the second.
+    Wrap,
+    /// As `Cmpst`, comparing numbers.
+    CmpstFloat,
 }
 
 impl Atomic {
@@ -34,6 +53,7 @@ impl Atomic {
             ("add", true) => Self::AddFloat,
             ("min" | "min_num", true) => Self::MinFloat,
             ("max" | "max_num", true) => Self::MaxFloat,
+            ("cmpst", true) => Self::CmpstFloat,
             (_, true) => return None,
             ("add", _) => Self::Add,
             ("sub", _) => Self::Sub,
@@ -50,9 +70,34 @@ impl Atomic {
             ("swap" | "wrxchg" | "storexchg", _) => Self::Swap,
             ("cmpswap" | "cmpstore", _) => Self::Cmpswap,
             ("cmpst", _) => Self::Cmpst,
+            ("cond_sub", _) => Self::CondSub,
+            ("sub_clamp", _) => Self::SubClamp,
+            ("mskor", _) => Self::Mskor,
+            ("wrap", _) => Self::Wrap,
             _ => return None,
         })
     }
+
+    /// A compare-and-swap whose first operand is the value to compare with.
+    pub fn compares_first(self) -> bool {
+        matches!(self, Self::Cmpst | Self::CmpstFloat)
+    }
+}
+
+/// Add both halves.
+fn halves(old: u64, data: u64, add: impl Fn(u16, u16) -> u16) -> u64 {
+    let half =
+        |n: u32| u64::from(add((old >> (16 * n)) as u16, (data >> (16 * n)) as u16)) << (16 * n);
+    half(0) | half(1)
+}
+
+fn add_half(a: u16, b: u16) -> u16 {
+    to_f16(f64::from(from_f16(a)) + f64::from(from_f16(b)))
+}
+
+fn add_brain(a: u16, b: u16) -> u16 {
+    let value = |x| f64::from(f32::from_bits(from_bf16(x)));
+    to_bf16(value(a) + value(b))
 }
 
 macro_rules! apply {
@@ -98,6 +143,31 @@ macro_rules! apply {
                 Atomic::AddFloat => float(|a, b| a + b),
                 Atomic::MinFloat => float(<$float>::min),
                 Atomic::MaxFloat => float(<$float>::max),
+                Atomic::AddHalves => halves(old.into(), data.into(), add_half) as $int,
+                Atomic::AddBrain => halves(old.into(), data.into(), add_brain) as $int,
+                Atomic::CondSub => {
+                    if old >= data {
+                        old - data
+                    } else {
+                        old
+                    }
+                }
+                Atomic::SubClamp => old.saturating_sub(data),
+                Atomic::Mskor => old & !data | compare,
+                Atomic::Wrap => {
+                    if old >= data {
+                        old - data
+                    } else {
+                        old.wrapping_add(compare)
+                    }
+                }
+                Atomic::CmpstFloat => {
+                    if <$float>::from_bits(old) == <$float>::from_bits(compare) {
+                        data
+                    } else {
+                        old
+                    }
+                }
             }
         }
     };

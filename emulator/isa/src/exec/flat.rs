@@ -6,12 +6,14 @@
 //! lane by lane, from the wave's base on (the swizzle of ADD_TID_ENABLE with 4-byte elements).
 
 use super::atomics::{apply32, apply64, Atomic};
+use super::buffer::lds_address;
 use super::lds;
 use super::Context;
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::memory::{Access, Env, HostPage, PAGE};
+use crate::target::Op;
 use crate::wave::Wave;
 
 const FLAT: u8 = 0;
@@ -19,9 +21,12 @@ const SCRATCH: u8 = 1;
 
 /// Where one lane's access goes.
 #[derive(Clone, Copy)]
-enum Place {
+pub enum Place {
+    /// Memory.
     Memory(u64),
+    /// The workgroup's LDS.
     Lds(u64),
+    /// The lane's scratch.
     Private(u64),
 }
 
@@ -40,6 +45,10 @@ fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
         }
         let v = &w.v[w.slot(i.src[0])];
         return std::array::from_fn(|l| base.wrapping_add(u64::from(v[l])).wrapping_add(offset));
+    }
+    if matches!(i.op, Op::GlobalLoadAddtidB32 | Op::GlobalStoreAddtidB32) {
+        let base = w.pair(i.src[2]).wrapping_add(offset);
+        return std::array::from_fn(|l| base.wrapping_add(4 * l as u64));
     }
     let at = w.slot(i.src[0]);
     if scalar {
@@ -70,7 +79,8 @@ fn private<const L: usize>(w: &Wave<L>, lane: usize, offset: u64) -> Result<u64,
     Ok(base.wrapping_add(at))
 }
 
-fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
+/// The active lanes.
+pub fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
     let mut left = w.exec() & Wave::<L>::FULL;
     std::iter::from_fn(move || {
         if left == 0 {
@@ -147,13 +157,49 @@ pub fn execute<E: Env, const L: usize>(
                 atomic(w, i, c, l, place(w, i.op_sel, a[l]), op, wide)?;
             }
         }
+        Kind::LoadLds(bytes, signed) => {
+            for l in active(w) {
+                let value = load(w, i.op_sel, l, a[l], bytes, c)?;
+                let value = lds::narrow(value, bytes, signed, 0, 0);
+                lds::store(c.lds, lds_address(w, i, l), value, 4)?;
+            }
+        }
+        Kind::Block(is_store) => block(w, i, c, &a, is_store)?,
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
 }
 
+/// Up to 32 registers, of which M0's bits choose; each has its place in memory.
+fn block<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    a: &[u64; L],
+    is_store: bool,
+) -> Result<(), FaultKind> {
+    let mask = w.s[code::M0 as usize];
+    let first = w.slot(if is_store { i.src[1] } else { i.dst });
+    let highest = 32 - mask.leading_zeros() as usize;
+    if first + highest > usize::from(w.registers()) {
+        return Err(FaultKind::Register);
+    }
+    for n in (0..32).filter(|n| (mask >> n) & 1 == 1) {
+        for l in active(w) {
+            let address = a[l].wrapping_add(4 * n as u64);
+            if is_store {
+                store(w, i.op_sel, l, address, w.v[first + n][l], 4, c)?;
+            } else {
+                w.v[first + n][l] = load(w, i.op_sel, l, address, 4, c)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Write one lane of a register.
 #[inline]
-fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u32) {
+pub fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u32) {
     let at = w.slot(operand);
     w.v[at][lane] = value;
 }
@@ -255,7 +301,8 @@ fn load<E: Env, const L: usize>(
     }
 }
 
-fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result<u32, FaultKind> {
+/// Load 1, 2 or 4 bytes.
+pub fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result<u32, FaultKind> {
     Ok(match bytes {
         1 => c.load_u8(va)?.into(),
         2 => c.load_u16(va)?.into(),
@@ -283,7 +330,8 @@ fn store<E: Env, const L: usize>(
     }
 }
 
-fn store_memory<E: Env>(
+/// Store 1, 2 or 4 bytes.
+pub fn store_memory<E: Env>(
     c: &mut Context<'_, E>,
     va: u64,
     value: u32,
@@ -297,7 +345,7 @@ fn store_memory<E: Env>(
 }
 
 /// Data of a compare-and-swap: the new value first, then the value to compare with.
-fn atomic<E: Env, const L: usize>(
+pub fn atomic<E: Env, const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
     c: &mut Context<'_, E>,
@@ -316,7 +364,8 @@ fn atomic<E: Env, const L: usize>(
         let old = match at {
             Place::Memory(va) => c.update_u64(va, f)?,
             Place::Lds(at) => lds::update64(c.lds, at, f)?,
-            Place::Private(_) => return Err(FaultKind::Unsupported("an atomic in private memory")),
+            // No other lane can see it.
+            Place::Private(offset) => c.update_u64(private(w, l, offset)?, f)?,
         };
         if returns {
             put(w, i.dst, l, old as u32);
@@ -328,7 +377,7 @@ fn atomic<E: Env, const L: usize>(
         let old = match at {
             Place::Memory(va) => c.update_u32(va, f)?,
             Place::Lds(at) => lds::update32(c.lds, at, f)?,
-            Place::Private(_) => return Err(FaultKind::Unsupported("an atomic in private memory")),
+            Place::Private(offset) => c.update_u32(private(w, l, offset)?, f)?,
         };
         if returns {
             put(w, i.dst, l, old);

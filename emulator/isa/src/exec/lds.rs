@@ -5,11 +5,11 @@
 //! writes; a kernel that does so is wrong, and so may be the allocation that it was given.
 
 use super::atomics::{apply32, apply64};
-use super::Context;
+use super::{Context, Next};
 use crate::decode::kind::Kind;
-use crate::decode::Inst;
+use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::Env;
+use crate::memory::{Env, Gws, GwsAnswer};
 use crate::target::Op;
 use crate::wave::Wave;
 
@@ -75,25 +75,55 @@ pub fn execute<E: Env, const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
     c: &mut Context<'_, E>,
-) -> Result<(), FaultKind> {
+) -> Result<Next, FaultKind> {
     use Op::*;
+    if let Some(operation) = synchronisation(i.op) {
+        return synchronise(w, i, c, operation);
+    }
     if i.cache & 1 == 1 {
         return Err(FaultKind::Unsupported("global data share"));
     }
     match i.op {
-        DsNop => return Ok(()),
-        DsBpermuteB32 | DsPermuteB32 | DsSwizzleB32 => return permute(w, i),
-        DsRead2B32 => return two(w, i, c, 4, 1, false),
-        DsRead2st64B32 => return two(w, i, c, 4, 64, false),
-        DsRead2B64 => return two(w, i, c, 8, 1, false),
-        DsRead2st64B64 => return two(w, i, c, 8, 64, false),
-        DsWrite2B32 => return two(w, i, c, 4, 1, true),
-        DsWrite2st64B32 => return two(w, i, c, 4, 64, true),
-        DsWrite2B64 => return two(w, i, c, 8, 1, true),
-        DsWrite2st64B64 => return two(w, i, c, 8, 64, true),
-        _ => {}
+        DsNop => {}
+        DsBpermuteB32 | DsPermuteB32 | DsSwizzleB32 => permute(w, i)?,
+        DsRead2B32 => two(w, i, c, 4, 1, Way::Read)?,
+        DsRead2st64B32 => two(w, i, c, 4, 64, Way::Read)?,
+        DsRead2B64 => two(w, i, c, 8, 1, Way::Read)?,
+        DsRead2st64B64 => two(w, i, c, 8, 64, Way::Read)?,
+        DsWrite2B32 => two(w, i, c, 4, 1, Way::Write)?,
+        DsWrite2st64B32 => two(w, i, c, 4, 64, Way::Write)?,
+        DsWrite2B64 => two(w, i, c, 8, 1, Way::Write)?,
+        DsWrite2st64B64 => two(w, i, c, 8, 64, Way::Write)?,
+        DsWrxchg2RtnB32 | DsStorexchg2addrRtnB32 => two(w, i, c, 4, 1, Way::Exchange)?,
+        DsWrxchg2st64RtnB32 | DsStorexchg2addrStride64RtnB32 => two(w, i, c, 4, 64, Way::Exchange)?,
+        DsWrxchg2RtnB64 | DsStorexchg2addrRtnB64 => two(w, i, c, 8, 1, Way::Exchange)?,
+        DsWrxchg2st64RtnB64 | DsStorexchg2addrStride64RtnB64 => two(w, i, c, 8, 64, Way::Exchange)?,
+        DsAppend => count(w, i, c, u32::wrapping_add)?,
+        DsConsume => count(w, i, c, u32::wrapping_sub)?,
+        DsReadAddtidB32 | DsLoadAddtidB32 | DsWriteAddtidB32 | DsStoreAddtidB32 => {
+            for l in super::flat::active(w) {
+                let base = u64::from(w.s[code::M0 as usize] & 0xffff);
+                let at = base + u64::from(i.imm) + 4 * l as u64;
+                if matches!(i.op, DsReadAddtidB32 | DsLoadAddtidB32) {
+                    let to = w.slot(i.dst);
+                    w.v[to][l] = load(c.lds, at, 4)?;
+                } else {
+                    store(c.lds, at, w.v[w.slot(i.src[1])][l], 4)?;
+                }
+            }
+        }
+        _ => each(w, i, c)?,
     }
-    if i.kind == Kind::Plain {
+    Ok(Next::Go)
+}
+
+/// Operations with one address, lane by lane.
+fn each<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
+    if i.kind == Kind::Plain && i.op != Op::DsCondxchg32RtnB64 {
         return Err(FaultKind::Illegal);
     }
     let exec = w.exec();
@@ -135,7 +165,7 @@ pub fn execute<E: Env, const L: usize>(
             Kind::Atomic(op, false) => {
                 let (first, second) = (w.v[w.slot(i.src[1])][l], second(w, i, l));
                 // A compare-and-swap has the value to compare with first.
-                let (data, compare) = if op == super::atomics::Atomic::Cmpst {
+                let (data, compare) = if op.compares_first() {
                     (second, first)
                 } else {
                     (first, second)
@@ -153,7 +183,7 @@ pub fn execute<E: Env, const L: usize>(
                         _ => 0,
                     };
                 let (first, second) = (pair(i.src[1]), pair(i.src[2]));
-                let (data, compare) = if op == super::atomics::Atomic::Cmpst {
+                let (data, compare) = if op.compares_first() {
                     (second, first)
                 } else {
                     (first, second)
@@ -165,10 +195,80 @@ pub fn execute<E: Env, const L: usize>(
                     w.v[to + 1][l] = (old >> 32) as u32;
                 }
             }
-            _ => return Err(FaultKind::Illegal),
+            // Each dword is replaced by its operand's lower 31 bits if the highest is set.
+            _ => {
+                for n in 0..2u16 {
+                    let data = w.v[w.slot(i.src[1] + n)][l];
+                    let at = (at & !7) + 4 * u64::from(n);
+                    let old = load(c.lds, at, 4)?;
+                    if data >> 31 == 1 {
+                        store(c.lds, at, data & 0x7fff_ffff, 4)?;
+                    }
+                    let to = w.slot(i.dst + n);
+                    w.v[to][l] = old;
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// The number of active lanes is added to, or taken from, a counter that M0 and the offset name;
+/// all lanes get its old value.
+fn count<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    f: impl Fn(u32, u32) -> u32,
+) -> Result<(), FaultKind> {
+    let at = u64::from(w.s[code::M0 as usize] & 0xffff) + u64::from(i.imm);
+    let lanes = (w.exec() & Wave::<L>::FULL).count_ones();
+    let old = update32(c.lds, at & !3, |old| f(old, lanes))?;
+    w.put(i.dst, &[old; L]);
+    Ok(())
+}
+
+/// The operation on a global semaphore or barrier.
+fn synchronisation(op: Op) -> Option<Gws> {
+    Some(match op {
+        Op::DsGwsInit => Gws::Init,
+        Op::DsGwsBarrier => Gws::Barrier,
+        Op::DsGwsSemaV => Gws::Release,
+        Op::DsGwsSemaP => Gws::Acquire,
+        Op::DsGwsSemaBr => Gws::ReleaseMany,
+        Op::DsGwsSemaReleaseAll => Gws::ReleaseAll,
+        _ => return None,
+    })
+}
+
+/// Global wave synchronisation is the device's: it says whether the wave goes on.
+fn synchronise<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+    operation: Gws,
+) -> Result<Next, FaultKind> {
+    let resource = ((w.s[code::M0 as usize] >> 16) + i.imm) & 0x3f;
+    // The first active lane's value.
+    let lane = super::flat::active(w).next().unwrap_or(0);
+    let value = w.v[w.slot(i.gws_data())][lane];
+    match c.env.synchronise(c.vmid, operation, resource, value) {
+        GwsAnswer::Go => Ok(Next::Go),
+        // Ask again at the next turn.
+        GwsAnswer::Wait => {
+            w.pc = w.pc.wrapping_sub(i.size.into());
+            Ok(Next::Yield)
+        }
+        GwsAnswer::Refused => Err(FaultKind::Unsupported("global wave synchronisation")),
+    }
+}
+
+/// What the forms with two addresses do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Read,
+    Write,
+    Exchange,
 }
 
 /// The second data register; instructions without one name v0, which may not be allocated.
@@ -183,7 +283,7 @@ fn two<E: Env, const L: usize>(
     c: &mut Context<'_, E>,
     size: u64,
     unit: u64,
-    write: bool,
+    way: Way,
 ) -> Result<(), FaultKind> {
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
@@ -197,11 +297,17 @@ fn two<E: Env, const L: usize>(
             let at = u64::from(base[l]) + offset;
             for n in 0..dwords {
                 let at = at + 4 * u64::from(n);
-                if write {
-                    store(c.lds, at, w.v[w.slot(i.src[1 + which] + n)][l], 4)?;
+                let old = if way == Way::Write {
+                    0
                 } else {
+                    load(c.lds, at, 4)?
+                };
+                if way != Way::Read {
+                    store(c.lds, at, w.v[w.slot(i.src[1 + which] + n)][l], 4)?;
+                }
+                if way != Way::Write {
                     let to = w.slot(i.dst + which as u16 * dwords + n);
-                    w.v[to][l] = load(c.lds, at, 4)?;
+                    w.v[to][l] = old;
                 }
             }
         }
@@ -233,11 +339,20 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
         }
         _ => {
             let pattern = i.imm as usize;
-            if pattern >= 0xc000 {
-                return Err(FaultKind::Unsupported("this swizzle pattern"));
+            if pattern >= 0xe000 {
+                return Err(FaultKind::Unsupported("the swizzle of a Fourier transform"));
             }
             for (l, r) in r.iter_mut().enumerate() {
-                let from = if pattern & 0x8000 != 0 {
+                let from = if pattern >= 0xc000 {
+                    // Rotate within groups of lanes that the mask keeps apart.
+                    let (mask, by) = (pattern & 0x1f, (pattern >> 5) & 0x1f);
+                    let turned = if pattern & 0x400 != 0 {
+                        l + 32 - by
+                    } else {
+                        l + by
+                    };
+                    l & (mask | 0x20) | turned & !mask & 0x1f
+                } else if pattern & 0x8000 != 0 {
                     l & !3 | (pattern >> (2 * (l & 3))) & 3
                 } else {
                     ((l & pattern & 0x1f | (pattern >> 5) & 0x1f) ^ ((pattern >> 10) & 0x1f))

@@ -7,26 +7,35 @@
 
 pub mod arith;
 pub mod atomics;
+pub mod buffer;
+mod dpp;
+mod exact;
 pub mod flat;
 pub mod float;
+mod gpr_index;
 pub mod lds;
 pub mod salu;
+mod sdwa;
 mod sfloat;
 pub mod smem;
 pub mod valu;
+mod vclamp;
 mod vcmp;
+mod vconvert;
 mod vdiv;
+mod vdot;
+mod vdouble;
 mod vfloat;
+mod vhalf;
 mod vint;
 mod vlane;
 mod vpacked;
 
-use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::memory::{Access, Env, MemoryFault, Reason, Tlb, PAGE};
-use crate::wave::Wave;
+use crate::wave::{mode, Wave};
 
 /// What an instruction can reach besides its wave.
 pub struct Context<'a, E: Env> {
@@ -61,19 +70,23 @@ pub fn execute<E: Env, const L: usize>(
     c: &mut Context<'_, E>,
 ) -> Result<Next, FaultKind> {
     match i.family {
-        Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i)?,
+        Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i, c)?,
         Family::Sopk => salu::execute_k(w, i, c)?,
         Family::Sopp => return salu::execute_p(w, i, c),
         Family::Smem => smem::execute(w, i, c)?,
         Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => {
-            valu::execute(w, i)?
+            if w.mode & mode::GPR_INDEX == 0 {
+                valu::execute(w, i)?
+            } else {
+                gpr_index::execute(w, i)?
+            }
         }
         Family::Vopd => valu::pair(w, i)?,
         Family::Flat => flat::execute(w, i, c)?,
-        Family::Ds => lds::execute(w, i, c)?,
-        Family::Mubuf if i.kind == Kind::Hint => {}
-        Family::Sdwa => return Err(FaultKind::Unsupported("SDWA")),
-        Family::Dpp => return Err(FaultKind::Unsupported("DPP")),
+        Family::Ds => return lds::execute(w, i, c),
+        Family::Mubuf => buffer::execute(w, i, c)?,
+        Family::Sdwa => sdwa::execute(w, i)?,
+        Family::Dpp => dpp::execute(w, i)?,
         _ => return Err(FaultKind::Illegal),
     }
     Ok(Next::Go)

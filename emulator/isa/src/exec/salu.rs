@@ -7,13 +7,20 @@ use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::memory::Env;
 use crate::target::Op;
-use crate::wave::{Barrier, Wave, Wide};
+use crate::wave::{mode, Barrier, Wave, Wide};
 
 /// The inline constant -1, which numbers the workgroup's barrier.
 const WORKGROUP_BARRIER: u16 = 193;
 
+/// s_sendmsg_rtn's MSG_RTN_GET_REALTIME.
+const MESSAGE_REALTIME: u16 = 131;
+
 /// SOP1, SOP2 and SOPC.
-pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
     use Op::*;
     let a = |w: &Wave<L>| w.scalar(i.src[0], i.imm);
     let b = |w: &Wave<L>| w.scalar(i.src[1], i.imm);
@@ -324,6 +331,40 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         SBitcmp0B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 0),
         SBitcmp1B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 1),
         SBarrierSignal => signal(w, i)?,
+        // There is no trap handler's privilege to give up.
+        SRfeB64 | SRfeRestoreB64 => w.pc = wa(w) & !3,
+        SSetGprIdxOn => {
+            let index = a(w) & 0xff;
+            set_index(w, 0xf0ff, index | (u32::from(i.src[1] & 15) << 12));
+            w.mode |= mode::GPR_INDEX;
+        }
+        SSetGprIdxIdx => {
+            let index = a(w) & 0xff;
+            set_index(w, 0xff, index);
+        }
+        // Others run meanwhile anyway.
+        SSleepVar => {}
+        SSendmsgRtnB32 | SSendmsgRtnB64 => {
+            let answer = match i.src[0] {
+                MESSAGE_REALTIME => c.env.clock(),
+                message => match c.env.reply(message) {
+                    Some(answer) => answer,
+                    None => return Err(FaultKind::Unsupported("this message")),
+                },
+            };
+            if i.op == SSendmsgRtnB32 {
+                set!(answer as u32)
+            } else {
+                set64!(answer)
+            }
+        }
+        SMovrelsd2B32 => {
+            let m0 = w.s[code::M0 as usize];
+            let from = indexed(i.src[0], m0 & 0x3ff)?;
+            let to = indexed(i.dst, (m0 >> 16) & 0x3ff)?;
+            let value = w.scalar(from, 0);
+            w.set(to, value)
+        }
         _ if sfloat::execute(w, i)? => {}
         _ => return Err(FaultKind::Illegal),
     }
@@ -389,6 +430,19 @@ fn relative<const L: usize>(w: &Wave<L>, base: u16, width: u32) -> Result<u16, F
     }
 }
 
+fn indexed(base: u16, by: u32) -> Result<u16, FaultKind> {
+    match u32::from(base) + by {
+        at @ 0..=101 => Ok(at as u16),
+        _ => Err(FaultKind::Register),
+    }
+}
+
+/// Change the fields of M0 that index registers.
+fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
+    let m0 = &mut w.s[code::M0 as usize];
+    *m0 = *m0 & !mask | value;
+}
+
 /// SOPK.
 pub fn execute_k<E: Env, const L: usize>(
     w: &mut Wave<L>,
@@ -434,6 +488,24 @@ pub fn execute_k<E: Env, const L: usize>(
                 Kind::Hardware(Register::Mode(bits)) => w.mode & mask_of(bits),
                 // This compute unit's is told by nobody yet.
                 Kind::Hardware(Register::XccId) => 0,
+                Kind::Hardware(Register::Nothing) => 0,
+                Kind::Hardware(Register::Status { scc }) => {
+                    // EXECZ, VCCZ and VALID.
+                    u32::from(w.scc && scc)
+                        | (u32::from(w.exec() & Wave::<L>::FULL == 0) << 9)
+                        | (u32::from(w.vcc() & Wave::<L>::FULL == 0) << 10)
+                        | (1 << 16)
+                }
+                // The wave's place; compute units and engines are not told apart.
+                Kind::Hardware(Register::HardwareId) => w.index & 15,
+                Kind::Hardware(Register::LdsAlloc) => (c.lds.len() as u32 / 512) << 12,
+                Kind::Hardware(Register::ShMemBases) => {
+                    (w.apertures.private >> 48) as u32
+                        | ((w.apertures.shared >> 32) as u32 & 0xffff_0000)
+                }
+                Kind::Hardware(Register::ScratchBase { high }) => {
+                    (w.scratch.0 >> if high { 32 } else { 0 }) as u32
+                }
                 Kind::Hardware(Register::CyclesLow) => c.env.clock() as u32,
                 Kind::Hardware(Register::CyclesHigh) => (c.env.clock() >> 32) as u32,
                 _ => return Err(FaultKind::Unsupported("this hardware register")),
@@ -536,7 +608,24 @@ pub fn execute_p<E: Env, const L: usize>(
         SCbranchVccnz => w.vcc() & Wave::<L>::FULL != 0,
         SCbranchExecz => w.exec() & Wave::<L>::FULL == 0,
         SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
-        SEndpgm => return Ok(Next::End),
+        SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
+        SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
+        SSethalt if i.imm & 1 == 1 => return Err(FaultKind::Unsupported("halting")),
+        // No debugger is attached.
+        SSetkill
+        | SSethalt
+        | SCbranchCdbgsys
+        | SCbranchCdbguser
+        | SCbranchCdbgsysOrUser
+        | SCbranchCdbgsysAndUser => false,
+        SSetGprIdxMode => {
+            set_index(w, 0xf000, (i.imm & 15) << 12);
+            false
+        }
+        SSetGprIdxOff => {
+            w.mode &= !mode::GPR_INDEX;
+            false
+        }
         SBarrier => {
             w.barrier = Barrier::Signalled;
             return Ok(Next::Barrier);

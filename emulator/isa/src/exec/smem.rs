@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scalar memory: loads through the constant cache, and the clock.
+//! Scalar memory: loads through the constant cache, stores and atomics, and the clock.
 
+use super::atomics::{apply32, apply64};
+use super::buffer::Descriptor;
 use super::lds::narrow;
 use super::Context;
 use crate::decode::kind::Kind;
@@ -16,44 +18,96 @@ pub fn execute<E: Env, const L: usize>(
     i: &Inst,
     c: &mut Context<'_, E>,
 ) -> Result<(), FaultKind> {
-    let dwords = match i.kind {
-        Kind::Load(dwords) => usize::from(dwords),
-        Kind::LoadSmall { .. } => 0,
+    match i.kind {
         Kind::Hint => return Ok(()),
-        _ if matches!(i.op, Op::SMemtime | Op::SMemrealtime) => {
+        Kind::Plain if matches!(i.op, Op::SMemtime | Op::SMemrealtime) => {
             let now = c.env.clock();
             w.set_pair(i.dst, now);
             return Ok(());
         }
-        _ => return Err(FaultKind::Illegal),
-    };
+        Kind::Plain => return Err(FaultKind::Illegal),
+        _ => {}
+    }
     let offset = i64::from(i.imm as i32);
     let register = if i.src[1] == code::NONE {
         0
     } else {
         w.scalar(i.src[1], 0)
     };
-    let base = w.scalar64(i.src[0], 0, Wide::Unsigned);
+    // A buffer's descriptor, or an address.
+    let buffer = if i.op.name().starts_with("s_buffer_") {
+        Some(Descriptor::read(w, i.src[0], i)?)
+    } else {
+        None
+    };
+    let base = match &buffer {
+        Some(buffer) => buffer.base(),
+        None => w.scalar64(i.src[0], 0, Wide::Unsigned),
+    };
     let va = base
         .wrapping_add_signed(offset)
         .wrapping_add(u64::from(register));
-    if let Kind::LoadSmall { bytes, signed, .. } = i.kind {
-        let value = match bytes {
-            1 => c.load_u8(va)?.into(),
-            _ => c.load_u16(va & !1)?.into(),
-        };
-        w.set(i.dst, narrow(value, bytes, signed, 0, 0));
-        return Ok(());
-    }
-    // The two low address bits are ignored (CDNA3 ISA, section 8.1.2).
-    let va = va & !3;
-    // All of it before any of it: the base may be among the destinations.
-    let mut loaded = [0; 16];
-    for (n, to) in loaded[..dwords].iter_mut().enumerate() {
-        *to = c.load_u32(va.wrapping_add(4 * n as u64))?;
-    }
-    for (n, &value) in loaded[..dwords].iter().enumerate() {
-        w.set(i.dst + n as u16, value);
+    let inside = |va: u64, bytes: u64| {
+        let end = va.wrapping_sub(base).saturating_add(bytes);
+        buffer.as_ref().is_none_or(|b| end <= b.size())
+    };
+    match i.kind {
+        Kind::LoadSmall { bytes, signed, .. } => {
+            let value = match bytes {
+                _ if !inside(va, bytes.into()) => 0,
+                1 => c.load_u8(va)?.into(),
+                _ => c.load_u16(va & !1)?.into(),
+            };
+            w.set(i.dst, narrow(value, bytes, signed, 0, 0));
+        }
+        Kind::Load(dwords) => {
+            // The two low address bits are ignored (CDNA3 ISA, section 8.1.2).
+            let va = va & !3;
+            // All of it before any of it: the base may be among the destinations.
+            let mut loaded = [0; 16];
+            for (n, to) in loaded.iter_mut().take(dwords.into()).enumerate() {
+                let va = va.wrapping_add(4 * n as u64);
+                *to = if inside(va, 4) { c.load_u32(va)? } else { 0 };
+            }
+            for (n, &value) in loaded.iter().take(dwords.into()).enumerate() {
+                w.set(i.dst + n as u16, value);
+            }
+        }
+        Kind::Store(dwords) => {
+            for n in 0..u16::from(dwords) {
+                let va = (va & !3).wrapping_add(4 * u64::from(n));
+                if inside(va, 4) {
+                    c.store_u32(va, w.scalar((i.dst + n) & 127, 0))?;
+                }
+            }
+        }
+        // A compare-and-swap has the new value first.
+        Kind::Atomic(op, wide) => {
+            let word = |n: u16| w.scalar((i.dst + n) & 127, 0);
+            let old = if wide {
+                let long = |n: u16| u64::from(word(n)) | (u64::from(word(n + 1)) << 32);
+                let (data, compare) = (long(0), long(2));
+                match inside(va & !7, 8) {
+                    true => c.update_u64(va & !7, |old| apply64(op, old, data, compare))?,
+                    false => 0,
+                }
+            } else {
+                let (data, compare) = (word(0), word(1));
+                match inside(va & !3, 4) {
+                    true => c
+                        .update_u32(va & !3, |old| apply32(op, old, data, compare))?
+                        .into(),
+                    false => 0,
+                }
+            };
+            if i.cache & 1 == 1 {
+                w.set(i.dst, old as u32);
+                if wide {
+                    w.set(i.dst + 1, (old >> 32) as u32);
+                }
+            }
+        }
+        _ => return Err(FaultKind::Illegal),
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! registers, apply the function to all lanes in a loop that the compiler vectorises, and write
 //! the active ones.
 
-use super::{vcmp, vdiv, vfloat, vint, vlane, vpacked};
+use super::{sfloat, vcmp, vconvert, vdiv, vdot, vdouble, vfloat, vhalf, vint, vlane, vpacked};
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
@@ -22,13 +22,18 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     }
     // Each group says whether the operation is one of its own.
     if i.family == Family::Vop3p {
-        return vpacked::execute(w, i)?
-            .then_some(())
-            .ok_or(FaultKind::Illegal);
+        let done = vpacked::execute(w, i)? || vdot::execute(w, i)?;
+        return done.then_some(()).ok_or(FaultKind::Illegal);
     }
     let done = vint::execute(w, i)?
         || vfloat::execute(w, i)?
         || vlane::execute(w, i)?
+        || vdouble::execute(w, i)?
+        || vconvert::execute(w, i)?
+        || vhalf::execute(w, i)?
+        || vdot::execute(w, i)?
+        || sfloat::transcendental(w, i)?
+        || vpacked::execute(w, i)?
         || vdiv::execute(w, i)?;
     done.then_some(()).ok_or(FaultKind::Illegal)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector comparisons: a lane mask in VCC or a scalar pair, and in EXEC for v_cmpx.
 
+use super::arith::Mode16;
 use super::float::{flush32, from_f16};
 use super::valu::half_of;
 use crate::decode::kind::Type;
@@ -102,10 +103,11 @@ pub fn compare<const L: usize>(
             )
         }
         Type::F16 => {
+            let rules = Mode16::of(w.mode);
             let value = |n: usize, x: u32| {
                 let x = half_of(i, n, x);
                 let x = if abs(n) { x & 0x7fff } else { x };
-                from_f16(if neg(n) { x ^ 0x8000 } else { x })
+                from_f16(rules.input(if neg(n) { x ^ 0x8000 } else { x }))
             };
             mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
                 value(0, a).partial_cmp(&value(1, b))

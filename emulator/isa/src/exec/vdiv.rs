@@ -3,7 +3,8 @@
 //! fix up the special cases (CDNA3 ISA, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP).
 
 use super::float::{Odd, Round};
-use super::vfloat::scale;
+use super::vdouble::{self, finish64};
+use super::vfloat::{finish, scale};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
@@ -16,14 +17,6 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         Op::VDivScaleF64 | Op::VDivFmasF64 | Op::VDivFixupF64 => true,
         _ => return Ok(false),
     };
-    if i.clamp || i.omod != 0 {
-        return Err(FaultKind::Unsupported(
-            "output modifiers of a division step",
-        ));
-    }
-    if w.mode & 0xf != 0 {
-        return Err(FaultKind::Unsupported("this MODE for a division step"));
-    }
     if is_double {
         double(w, i)
     } else {
@@ -58,28 +51,32 @@ fn single<const L: usize>(w: &mut Wave<L>, i: &Inst) {
                 r[l] = value.to_bits();
                 mask |= u64::from(flag) << l;
             }
-            w.put(i.dst, &r);
+            finish(w, i, r);
             w.put_mask(i.sdst, mask);
         }
         Op::VDivFmasF32 => {
-            let vcc = w.vcc();
+            let (vcc, round) = (w.vcc(), Round::from_bits(w.mode >> mode::ROUND));
             let r = std::array::from_fn(|l| {
                 if (vcc >> l) & 1 == 0 {
-                    return a[l].mul_add(b[l], c[l]).to_bits();
+                    return match round {
+                        Round::Nearest => a[l].mul_add(b[l], c[l]),
+                        round => Odd::fma(a[l], b[l], c[l]).to_f32(round),
+                    }
+                    .to_bits();
                 }
                 // The scale undoes the one that v_div_scale applied: up if only the denominator
                 // was scaled (a large quotient), down otherwise. One rounding.
                 let by = if exponent32(c[l]) > 127 { 64 } else { -64 };
                 Odd(scale(Odd::fma(a[l], b[l], c[l]).0, by, 400))
-                    .to_f32(Round::Nearest)
+                    .to_f32(round)
                     .to_bits()
             });
-            w.put(i.dst, &r);
+            finish(w, i, r);
         }
         _ => {
             let keep = (w.mode >> mode::DENORM) & 3 == 3;
             let r = std::array::from_fn(|l| fixup32(a[l], b[l], c[l], keep).to_bits());
-            w.put(i.dst, &r);
+            finish(w, i, r);
         }
     }
 }
@@ -165,23 +162,25 @@ fn double<const L: usize>(w: &mut Wave<L>, i: &Inst) {
                 r[l] = value.to_bits();
                 mask |= u64::from(flag) << l;
             }
-            w.put64(i.dst, &r);
+            finish64(w, i, r);
             w.put_mask(i.sdst, mask);
         }
         Op::VDivFmasF64 => {
             let vcc = w.vcc();
             let r = std::array::from_fn(|l| {
-                let sum = a[l].mul_add(b[l], c[l]);
-                if (vcc >> l) & 1 == 0 {
-                    return sum.to_bits();
-                }
-                scale(sum, if exponent64(c[l]) > 1023 { 128 } else { -128 }, 2200).to_bits()
+                let by = match (vcc >> l) & 1 {
+                    0 => 0,
+                    _ if exponent64(c[l]) > 1023 => 128,
+                    _ => -128,
+                };
+                let [a, b, c] = [a[l], b[l], c[l]].map(f64::to_bits);
+                vdouble::fma(w.mode, a, b, c, by)
             });
-            w.put64(i.dst, &r);
+            finish64(w, i, r);
         }
         _ => {
             let r = std::array::from_fn(|l| fixup64(a[l], b[l], c[l]).to_bits());
-            w.put64(i.dst, &r);
+            finish64(w, i, r);
         }
     }
 }

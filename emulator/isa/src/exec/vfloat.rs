@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector floating point: arithmetic, rounding to integers, conversions.
 //!
-//! Add, subtract, multiply, fma and the conversions round once, as MODE says for f32; f64 and f16
-//! only to nearest even, and any other MODE is refused by name. A NaN result is the first NaN
-//! source made quiet, or the default NaN. rcp, rsq, sqrt, exp and log are the host's correctly
+//! Add, subtract, multiply, fma and the conversions round once, as MODE says. A NaN result is the
+//! first NaN source made quiet, or the default NaN. rcp, rsq, sqrt, exp and log are the host's correctly
 //! rounded (or its best) results; silicon's are within about 1 ULP and not documented bit by bit.
 
 use super::arith;
-use super::float::{extreme32, extreme64, from_f16, to_f16, Odd, Round, NAN64};
-use super::valu::{half_of, put16, three16};
+use super::float::{extreme32, Odd, Round};
+use super::vhalf::Rule;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
-use crate::wave::{mode, Wave, Wide};
+use crate::wave::{mode, Wave};
 
 /// A 32-bit float source with its modifiers and MODE's treatment of denormals.
 #[inline]
-fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
+pub fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
     let mut splat = [0; L];
     let mut a = *w.lanes(i, n, &mut splat);
     if (i.abs >> n) & 1 == 1 {
@@ -28,20 +27,9 @@ fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
     arith::input(w.mode, a)
 }
 
-fn source64<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u64; L] {
-    let mut a = w.lanes64(i, n, Wide::Float);
-    if (i.abs >> n) & 1 == 1 {
-        a = a.map(|x| x & !(1 << 63));
-    }
-    if (i.neg >> n) & 1 == 1 {
-        a = a.map(|x| x ^ (1 << 63));
-    }
-    a
-}
-
 /// Output modifier, clamp and denormals of a 32-bit result, then write it.
 #[inline]
-fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
+pub fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
     if i.omod != 0 {
         let factor = [1.0, 2.0, 4.0, 0.5][(i.omod & 3) as usize];
         r = r.map(|x| (f32::from_bits(x) * factor).to_bits());
@@ -53,7 +41,8 @@ fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
     w.put(i.dst, &arith::output(w.mode, r));
 }
 
-fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
+/// Between zero and one.
+pub fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
     let f = f32::from_bits(x);
     if f.is_nan() {
         return if nan_to_zero { 0 } else { x };
@@ -65,36 +54,6 @@ fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
     } else {
         x
     }
-}
-
-fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
-    if i.omod != 0 {
-        let factor = [1.0, 2.0, 4.0, 0.5][(i.omod & 3) as usize];
-        r = r.map(|x| (f64::from_bits(x) * factor).to_bits());
-    }
-    if i.clamp {
-        let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
-        r = r.map(|x| match f64::from_bits(x) {
-            f if f.is_nan() => {
-                if nan_to_zero {
-                    0
-                } else {
-                    x
-                }
-            }
-            f if f <= 0.0 => 0,
-            f if f > 1.0 => 1f64.to_bits(),
-            _ => x,
-        });
-    }
-    w.put64(i.dst, &r);
-}
-
-fn nan64(sources: &[u64]) -> u64 {
-    sources
-        .iter()
-        .find(|x| f64::from_bits(**x).is_nan())
-        .map_or(NAN64, |x| x | 0x8_0000_0000_0000)
 }
 
 /// d = f(a, b), f32 bits; `f` is told MODE.
@@ -130,100 +89,13 @@ fn extreme3<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32)
     finish(w, i, r);
 }
 
-fn numbers<const L: usize>(a: [u32; L], b: [u32; L], max: bool) -> [u32; L] {
-    std::array::from_fn(|l| arith::number(a[l], b[l], max))
+fn picked<const L: usize>(rule: Rule, a: [u32; L], b: [u32; L], max: bool) -> [u32; L] {
+    std::array::from_fn(|l| rule.pick(a[l], b[l], max))
 }
 
-fn nearest_only<const L: usize>(w: &Wave<L>) -> Result<(), FaultKind> {
-    let plain = (w.mode >> (mode::ROUND + 2)) & 3 == 0 && (w.mode >> (mode::DENORM + 2)) & 3 == 3;
-    plain
-        .then_some(())
-        .ok_or(FaultKind::Unsupported("this MODE for f64 and f16"))
-}
-
-fn one64<const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    f: impl Fn(f64) -> f64,
-) -> Result<(), FaultKind> {
-    nearest_only(w)?;
-    let a = source64(w, i, 0);
-    let r = a.map(|x| {
-        let r = f(f64::from_bits(x));
-        if r.is_nan() {
-            nan64(&[x])
-        } else {
-            r.to_bits()
-        }
-    });
-    finish64(w, i, r);
-    Ok(())
-}
-
-fn two64<const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    f: impl Fn(f64, f64) -> f64,
-) -> Result<(), FaultKind> {
-    nearest_only(w)?;
-    let (a, b) = (source64(w, i, 0), source64(w, i, 1));
-    let r = std::array::from_fn(|l| {
-        let r = f(f64::from_bits(a[l]), f64::from_bits(b[l]));
-        if r.is_nan() {
-            nan64(&[a[l], b[l]])
-        } else {
-            r.to_bits()
-        }
-    });
-    finish64(w, i, r);
-    Ok(())
-}
-
-fn fma64<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
-    nearest_only(w)?;
-    let (a, b, c) = (source64(w, i, 0), source64(w, i, 1), source64(w, i, 2));
-    let value = f64::from_bits;
-    let r = std::array::from_fn(|l| {
-        let r = value(a[l]).mul_add(value(b[l]), value(c[l]));
-        if r.is_nan() {
-            nan64(&[a[l], b[l], c[l]])
-        } else {
-            r.to_bits()
-        }
-    });
-    finish64(w, i, r);
-    Ok(())
-}
-
-/// Half precision: computed in f64, where sums and products of halves are exact.
-fn half<const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    legacy: bool,
-    f: impl Fn(f64, f64, f64) -> f64,
-) -> Result<(), FaultKind> {
-    nearest_only(w)?;
-    if i.omod != 0 || i.clamp {
-        return Err(FaultKind::Unsupported("f16 output modifiers"));
-    }
-    let (abs, neg) = (i.abs, i.neg);
-    let modified = move |n: usize, x: u16| {
-        let x = if (abs >> n) & 1 == 1 { x & 0x7fff } else { x };
-        from_f16(if (neg >> n) & 1 == 1 { x ^ 0x8000 } else { x })
-    };
-    three16(w, i, legacy, |a, b, c| {
-        let r = f(
-            modified(0, a).into(),
-            modified(1, b).into(),
-            modified(2, c).into(),
-        );
-        if r.is_nan() {
-            let nan = [a, b, c].into_iter().find(|x| x & 0x7fff > 0x7c00);
-            return nan.map_or(0x7e00, |x| x | 0x200);
-        }
-        to_f16(r)
-    });
-    Ok(())
+/// d = second(first(a, b), c), each a minimum or a maximum.
+fn nested<const L: usize>(w: &mut Wave<L>, i: &Inst, rule: Rule, first: bool, second: bool) {
+    extreme3(w, i, |a, b, c| rule.pick(rule.pick(a, b, first), c, second));
 }
 
 /// d = f(a) with integers on one side or both.
@@ -246,6 +118,7 @@ fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
     use Op::*;
     let wide = f64::from;
+    let old = Rule::Old(w.mode & mode::IEEE != 0);
     match i.op {
         VAddF32 => two(w, i, arith::add),
         VSubF32 => two(w, i, arith::sub),
@@ -280,45 +153,15 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         VMinF32 => extreme(w, i, false),
         VMaxF32 => extreme(w, i, true),
-        VMinNumF32 => two(w, i, |_, a, b| numbers(a, b, false)),
-        VMaxNumF32 => two(w, i, |_, a, b| numbers(a, b, true)),
-        VMinmaxNumF32 => extreme3(w, i, |a, b, c| {
-            arith::number(arith::number(a, b, false), c, true)
-        }),
-        VMaxminNumF32 => extreme3(w, i, |a, b, c| {
-            arith::number(arith::number(a, b, true), c, false)
-        }),
-        VMin3NumF32 => extreme3(w, i, |a, b, c| {
-            arith::number(arith::number(a, b, false), c, false)
-        }),
-        VMax3NumF32 => extreme3(w, i, |a, b, c| {
-            arith::number(arith::number(a, b, true), c, true)
-        }),
-        VMinNumF64 | VMaxNumF64 => {
-            let (a, b) = (source64(w, i, 0), source64(w, i, 1));
-            let max = i.op == VMaxNumF64;
-            let r = std::array::from_fn(|l| match extreme64(a[l], b[l], max, false) {
-                r if f64::from_bits(r).is_nan() => nan64(&[a[l]]),
-                r => r,
-            });
-            finish64(w, i, r);
-        }
-        VMin3F32 => {
-            let e = w.mode & mode::IEEE != 0;
-            extreme3(w, i, |a, b, c| {
-                extreme32(extreme32(a, b, false, e), c, false, e)
-            })
-        }
-        VMax3F32 => {
-            let e = w.mode & mode::IEEE != 0;
-            extreme3(w, i, |a, b, c| {
-                extreme32(extreme32(a, b, true, e), c, true, e)
-            })
-        }
-        VMed3F32 => {
-            let e = w.mode & mode::IEEE != 0;
-            extreme3(w, i, |a, b, c| median(a, b, c, e))
-        }
+        VMinNumF32 => two(w, i, |_, a, b| picked(Rule::Number, a, b, false)),
+        VMaxNumF32 => two(w, i, |_, a, b| picked(Rule::Number, a, b, true)),
+        VMinmaxNumF32 => nested(w, i, Rule::Number, false, true),
+        VMaxminNumF32 => nested(w, i, Rule::Number, true, false),
+        VMin3NumF32 => nested(w, i, Rule::Number, false, false),
+        VMax3NumF32 => nested(w, i, Rule::Number, true, true),
+        VMin3F32 => nested(w, i, old, false, false),
+        VMax3F32 => nested(w, i, old, true, true),
+        VMed3F32 => extreme3(w, i, |a, b, c| median(a, b, c, old)),
         VFloorF32 => one(w, i, f32::floor),
         VCeilF32 => one(w, i, f32::ceil),
         VTruncF32 => one(w, i, f32::trunc),
@@ -329,50 +172,60 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VSqrtF32 => one(w, i, f32::sqrt),
         VExpF32 => one(w, i, f32::exp2),
         VLogF32 => one(w, i, f32::log2),
+        VExpLegacyF32 => one(w, i, f32::exp2),
+        VLogLegacyF32 => one(w, i, f32::log2),
+        VFrexpMantF32 => one(w, i, mantissa),
+        VFrexpExpI32F32 => convert(w, i, |a| exponent(f32::from_bits(a)) as u32),
+        VFmaDx9ZeroF32 => {
+            let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
+            let zero = |x: u32| x & 0x7fff_ffff == 0;
+            let either: [bool; L] = std::array::from_fn(|l| zero(a[l]) || zero(b[l]));
+            let pick = |x: [u32; L]| std::array::from_fn(|l| if either[l] { 0 } else { x[l] });
+            fma(w, i, pick(a), pick(b), c)
+        }
+        VMullitF32 => {
+            let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
+            let product = arith::mul(w.mode, a, b);
+            let r = std::array::from_fn(|l| {
+                let (b, c) = (f32::from_bits(b[l]), f32::from_bits(c[l]));
+                if b.is_nan() || b <= f32::MIN || c.is_nan() || c <= 0.0 {
+                    f32::MIN.to_bits()
+                } else {
+                    product[l]
+                }
+            });
+            finish(w, i, r);
+        }
+        VCubeidF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[0].to_bits()),
+        VCubescF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[1].to_bits()),
+        VCubetcF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[2].to_bits()),
+        VCubemaF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[3].to_bits()),
+        VMinimumF32 => two(w, i, |_, a, b| picked(Rule::Propagate, a, b, false)),
+        VMaximumF32 => two(w, i, |_, a, b| picked(Rule::Propagate, a, b, true)),
+        VMinimum3F32 => nested(w, i, Rule::Propagate, false, false),
+        VMaximum3F32 => nested(w, i, Rule::Propagate, true, true),
+        VMinimummaximumF32 => nested(w, i, Rule::Propagate, false, true),
+        VMaximumminimumF32 => nested(w, i, Rule::Propagate, true, false),
+        VMed3NumF32 => extreme3(w, i, |a, b, c| median(a, b, c, Rule::Number)),
         // Sources in turns of 2 pi.
         VSinF32 => one(w, i, |a| (wide(a) * std::f64::consts::TAU).sin() as f32),
         VCosF32 => one(w, i, |a| (wide(a) * std::f64::consts::TAU).cos() as f32),
         VLdexpF32 => {
+            let round = Round::from_bits(w.mode >> mode::ROUND);
             let a = source(w, i, 0);
             let mut s = [0; L];
             let b = *w.lanes(i, 1, &mut s);
-            let r =
-                std::array::from_fn(|l| scale(wide(f32::from_bits(a[l])), b[l] as i32, 400) as f32)
-                    .map(f32::to_bits);
+            let r = std::array::from_fn(|l| {
+                let x = f32::from_bits(a[l]);
+                if x.is_nan() {
+                    return arith::nan32(&[a[l]]);
+                }
+                Odd(scale(wide(x), b[l] as i32, 400))
+                    .to_f32(round)
+                    .to_bits()
+            });
             finish(w, i, r);
         }
-        VAddF64 => two64(w, i, |a, b| a + b)?,
-        VMulF64 => two64(w, i, |a, b| a * b)?,
-        VMinF64 | VMaxF64 => {
-            let (a, b) = (source64(w, i, 0), source64(w, i, 1));
-            let (max, ieee) = (i.op == VMaxF64, w.mode & mode::IEEE != 0);
-            let r = std::array::from_fn(|l| extreme64(a[l], b[l], max, ieee));
-            finish64(w, i, r);
-        }
-        VFmaF64 | VFmacF64 => fma64(w, i)?,
-        VFloorF64 => one64(w, i, f64::floor)?,
-        VCeilF64 => one64(w, i, f64::ceil)?,
-        VTruncF64 => one64(w, i, f64::trunc)?,
-        VRndneF64 => one64(w, i, f64::round_ties_even)?,
-        VRcpF64 => one64(w, i, |a| 1.0 / a)?,
-        VRsqF64 => one64(w, i, |a| 1.0 / a.sqrt())?,
-        VSqrtF64 => one64(w, i, f64::sqrt)?,
-        VLdexpF64 => {
-            nearest_only(w)?;
-            let a = source64(w, i, 0);
-            let mut s = [0; L];
-            let b = *w.lanes(i, 1, &mut s);
-            let r =
-                std::array::from_fn(|l| scale(f64::from_bits(a[l]), b[l] as i32, 2200).to_bits());
-            finish64(w, i, r);
-        }
-        VAddF16 => half(w, i, true, |a, b, _| a + b)?,
-        VSubF16 => half(w, i, true, |a, b, _| a - b)?,
-        VSubrevF16 => half(w, i, true, |a, b, _| b - a)?,
-        VMulF16 => half(w, i, true, |a, b, _| a * b)?,
-        VFmaF16 | VFmacF16 | VFmaakF16 | VFmamkF16 => half(w, i, false, |a, b, c| a * b + c)?,
-        VFmaLegacyF16 => half(w, i, true, |a, b, c| a * b + c)?,
-
         VCvtF32U32 => to_float(w, i, wide_u32),
         VCvtF32I32 => to_float(w, i, |a| f64::from(a as i32)),
         VCvtF32Ubyte0 => to_float(w, i, |a| f64::from(a as u8)),
@@ -385,56 +238,6 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32
         }),
         VCvtFlrI32F32 => convert(w, i, |a| f32::from_bits(a).floor() as i32 as u32),
-        VCvtF64F32 => {
-            let a = source(w, i, 0);
-            finish64(w, i, a.map(widen))
-        }
-        VCvtF64U32 | VCvtF64I32 => {
-            let (mut s, signed) = ([0; L], i.op == VCvtF64I32);
-            let r = w.lanes(i, 0, &mut s).map(|x| {
-                if signed {
-                    f64::from(x as i32)
-                } else {
-                    f64::from(x)
-                }
-                .to_bits()
-            });
-            finish64(w, i, r);
-        }
-        VCvtF32F64 => {
-            let a = source64(w, i, 0);
-            let round = Round::from_bits(w.mode >> mode::ROUND);
-            let r = a.map(|x| match f64::from_bits(x) {
-                f if f.is_nan() => {
-                    (x >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (x >> 29) as u32 & 0x3f_ffff
-                }
-                f => Odd(f).to_f32(round).to_bits(),
-            });
-            finish(w, i, r);
-        }
-        VCvtU32F64 => {
-            let a = source64(w, i, 0);
-            w.put(i.dst, &a.map(|x| f64::from_bits(x) as u32))
-        }
-        VCvtI32F64 => {
-            let a = source64(w, i, 0);
-            w.put(i.dst, &a.map(|x| f64::from_bits(x) as i32 as u32))
-        }
-        VCvtF16F32 => {
-            nearest_only(w)?;
-            let a = source(w, i, 0);
-            put16(w, i, !i.keep, a.map(|x| to_f16(f32::from_bits(x).into())));
-        }
-        VCvtF32F16 => {
-            let a = w.lanes16(i, 0);
-            let (abs, neg) = (i.abs & 1 == 1, i.neg & 1 == 1);
-            let r = a.map(|x| {
-                let x = half_of(i, 0, x);
-                let x = if abs { x & 0x7fff } else { x };
-                from_f16(if neg { x ^ 0x8000 } else { x }).to_bits()
-            });
-            finish(w, i, r);
-        }
         _ => return Ok(false),
     }
     Ok(true)
@@ -444,22 +247,52 @@ fn wide_u32(a: u32) -> f64 {
     f64::from(a)
 }
 
-fn widen(bits: u32) -> u64 {
-    let f = f32::from_bits(bits);
-    if f.is_nan() {
-        return (u64::from(bits & 0x8000_0000) << 32)
-            | 0x7ff8_0000_0000_0000
-            | (u64::from(bits & 0x3f_ffff) << 29);
+fn median(a: u32, b: u32, c: u32, rule: Rule) -> u32 {
+    let pick = |a, b, max| rule.pick(a, b, max);
+    if [a, b, c].iter().any(|x| f32::from_bits(*x).is_nan()) {
+        return pick(pick(a, b, false), c, false);
     }
-    f64::from(f).to_bits()
+    let (low, high) = (pick(a, b, false), pick(a, b, true));
+    pick(low, pick(high, c, false), true)
 }
 
-fn median(a: u32, b: u32, c: u32, ieee: bool) -> u32 {
-    if [a, b, c].iter().any(|x| f32::from_bits(*x).is_nan()) {
-        return extreme32(extreme32(a, b, false, ieee), c, false, ieee);
+/// Face, s, t and twice the major axis of a cube map's direction.
+fn cube(x: u32, y: u32, z: u32) -> [f32; 4] {
+    let [x, y, z] = [x, y, z].map(f32::from_bits);
+    let signed = |v: f32, negative: f32| if v < 0.0 { negative } else { 0.0 };
+    if z.abs() >= x.abs() && z.abs() >= y.abs() {
+        [
+            4.0 + signed(z, 1.0),
+            if z < 0.0 { -x } else { x },
+            -y,
+            2.0 * z,
+        ]
+    } else if y.abs() >= x.abs() {
+        [
+            2.0 + signed(y, 1.0),
+            x,
+            if y < 0.0 { -z } else { z },
+            2.0 * y,
+        ]
+    } else {
+        [signed(x, 1.0), if x < 0.0 { z } else { -z }, -y, 2.0 * x]
     }
-    let (low, high) = (extreme32(a, b, false, ieee), extreme32(a, b, true, ieee));
-    extreme32(low, extreme32(high, c, false, ieee), true, ieee)
+}
+
+/// The exponent for a mantissa between a half and one.
+fn exponent(a: f32) -> i32 {
+    if a == 0.0 || !a.is_finite() {
+        return 0;
+    }
+    // Denormals are normal as doubles.
+    ((f64::from(a).to_bits() >> 52) as i32 & 0x7ff) - 1022
+}
+
+fn mantissa(a: f32) -> f32 {
+    if a == 0.0 || !a.is_finite() {
+        return a;
+    }
+    (f64::from(a) / 2f64.powi(exponent(a))) as f32
 }
 
 /// x * 2^n with a single rounding: only the last step can be inexact.

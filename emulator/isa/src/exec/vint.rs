@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{carry, one, one64, plain, shift64, three, three16, two, two16};
+use super::valu::{carry, half_of, one, one64, plain, shift64, three, three16, two, two16};
+use super::vclamp;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
 use crate::wave::{Wave, Wide};
 
 /// 24-bit sources, sign-extended and not.
-fn i24(x: u32) -> i64 {
+pub fn i24(x: u32) -> i64 {
     i64::from((x << 8) as i32 >> 8)
 }
-fn u24(x: u32) -> u64 {
+pub fn u24(x: u32) -> u64 {
     u64::from(x & 0xff_ffff)
 }
 
@@ -26,10 +27,13 @@ fn median<T: Ord>(a: T, b: T, c: T) -> T {
     }
 }
 
-/// Sum of absolute differences of the four bytes.
-fn sad_u8(a: u32, b: u32) -> u32 {
-    (0..4)
-        .map(|n| u32::from(((a >> (8 * n)) as u8).abs_diff((b >> (8 * n)) as u8)))
+/// Sum of absolute differences of elements of `bits` bits; masked ones count only where b is not
+/// zero.
+pub fn sad(a: u32, b: u32, bits: u32, masked: bool) -> u32 {
+    let element = |x: u32, n: u32| (x >> (n * bits)) & ((1 << bits) - 1);
+    (0..32 / bits)
+        .filter(|n| !masked || element(b, *n) != 0)
+        .map(|n| element(a, n).abs_diff(element(b, n)))
         .sum()
 }
 
@@ -71,7 +75,11 @@ fn field_i32(a: u32, b: u32, c: u32) -> u32 {
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
     use Op::*;
     if i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0) {
-        if !is_sixteen(i) {
+        if i.clamp && (i.omod | i.abs | i.neg == 0) && vclamp::execute(w, i)? {
+            return Ok(true);
+        }
+        let halves = has_halves(i) && !i.clamp && i.abs | i.neg | i.omod == 0;
+        if !halves {
             // Floats have modifiers; an integer operation with one is refused by name.
             return if is_integer(i.op) {
                 plain(i).map(|()| false)
@@ -79,12 +87,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 Ok(false)
             };
         }
-        if i.clamp || i.abs | i.neg | i.omod != 0 {
-            return Err(FaultKind::Unsupported("modifiers of an integer operation"));
-        }
     }
     match i.op {
-        VNop => {}
+        VNop | VPipeflush | VClrexcp => {}
         VMovB32 | VAccvgprMovB32 => one(w, i, |a| a),
         VMovB64 => one64(w, i, Wide::Unsigned, |a| a),
         VNotB32 => one(w, i, |a| !a),
@@ -160,7 +165,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }),
         VMed3I32 => three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
         VSadU32 => three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
-        VSadU8 => three(w, i, |a, b, c| sad_u8(a, b).wrapping_add(c)),
+        VSadU8 => three(w, i, |a, b, c| sad(a, b, 8, false).wrapping_add(c)),
         VLshlrevB64 => shift64(w, i, |a, b| b << (a & 63)),
         VLshrrevB64 => shift64(w, i, |a, b| b >> (a & 63)),
         VAshrrevI64 => shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
@@ -201,23 +206,105 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c))
         }
         VMadU16 | VMadI16 => three16(w, i, false, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        VAddI16 => two16(w, i, u16::wrapping_add),
+        VSubI16 => two16(w, i, u16::wrapping_sub),
+        VMovB16 => two16(w, i, |a, _| a),
+        VNotB16 => two16(w, i, |a, _| !a),
+        VAndB16 => two16(w, i, |a, b| a & b),
+        VOrB16 => two16(w, i, |a, b| a | b),
+        VXorB16 => two16(w, i, |a, b| a ^ b),
+        VMin3U16 => three16(w, i, false, |a, b, c| a.min(b).min(c)),
+        VMax3U16 => three16(w, i, false, |a, b, c| a.max(b).max(c)),
+        VMed3U16 => three16(w, i, false, median),
+        VMin3I16 => three16(w, i, false, |a, b, c| {
+            (a as i16).min(b as i16).min(c as i16) as u16
+        }),
+        VMax3I16 => three16(w, i, false, |a, b, c| {
+            (a as i16).max(b as i16).max(c as i16) as u16
+        }),
+        VMed3I16 => three16(w, i, false, |a, b, c| {
+            median(a as i16, b as i16, c as i16) as u16
+        }),
+        VMadI32I16 => wider(w, i, |a, b| {
+            (i32::from(a as i16) * i32::from(b as i16)) as u32
+        }),
+        VMadU32U16 => wider(w, i, |a, b| u32::from(a) * u32::from(b)),
+        VMinmaxU32 => three(w, i, |a, b, c| a.min(b).max(c)),
+        VMaxminU32 => three(w, i, |a, b, c| a.max(b).min(c)),
+        VMinmaxI32 => three(w, i, |a, b, c| {
+            (a as i32).min(b as i32).max(c as i32) as u32
+        }),
+        VMaxminI32 => three(w, i, |a, b, c| {
+            (a as i32).max(b as i32).min(c as i32) as u32
+        }),
+        VLerpU8 => three(w, i, |a, b, c| {
+            (0..4).fold(0, |r, n| {
+                let byte = |x: u32| (x >> (8 * n)) & 0xff;
+                r | (((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * n))
+            })
+        }),
+        VSadU16 => three(w, i, |a, b, c| sad(a, b, 16, false).wrapping_add(c)),
+        VSadHiU8 => three(w, i, |a, b, c| (sad(a, b, 8, false) << 16).wrapping_add(c)),
+        VMsadU8 => three(w, i, |a, b, c| sad(a, b, 8, true).wrapping_add(c)),
+        VQsadPkU16U8 => sliding(w, i, false),
+        VMqsadPkU16U8 => sliding(w, i, true),
+        VMqsadU32U8 => {
+            let a = w.lanes64(i, 0, Wide::Unsigned);
+            let b = *w.lanes(i, 1, &mut [0; L]);
+            let old: [[u32; L]; 4] = std::array::from_fn(|n| match i.src[2] {
+                v @ crate::decode::code::VGPR.. => w.v[w.slot(v + n as u16)],
+                s => [w.scalar(if s < 128 { s + n as u16 } else { s }, i.imm); L],
+            });
+            for (n, old) in old.iter().enumerate() {
+                let r = std::array::from_fn(|l| {
+                    sad((a[l] >> (8 * n)) as u32, b[l], 8, true).wrapping_add(old[l])
+                });
+                w.put(i.dst + n as u16, &r);
+            }
+        }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-fn borrow(a: u32, b: u32, c: u32) -> (u32, bool) {
+/// d = f(a, b) + c: halves to a whole register.
+fn wider<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
+    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+    let c = *w.lanes(i, 2, &mut [0; L]);
+    let r = std::array::from_fn(|l| f(half_of(i, 0, a[l]), half_of(i, 1, b[l])).wrapping_add(c[l]));
+    w.put(i.dst, &r);
+}
+
+/// Four sums of absolute differences, of bytes 0-3, 1-4, 2-5 and 3-6 of a with those of b.
+fn sliding<const L: usize>(w: &mut Wave<L>, i: &Inst, masked: bool) {
+    let (a, c) = (
+        w.lanes64(i, 0, Wide::Unsigned),
+        w.lanes64(i, 2, Wide::Unsigned),
+    );
+    let b = *w.lanes(i, 1, &mut [0; L]);
+    let r = std::array::from_fn(|l| {
+        (0..4).fold(0, |r, n| {
+            let sum = sad((a[l] >> (8 * n)) as u32, b[l], 8, masked) as u16;
+            r | (u64::from(sum.wrapping_add((c[l] >> (16 * n)) as u16)) << (16 * n))
+        })
+    });
+    w.put64(i.dst, &r);
+}
+
+pub fn borrow(a: u32, b: u32, c: u32) -> (u32, bool) {
     let (from, take) = (u64::from(a), u64::from(b) + u64::from(c));
     (from.wrapping_sub(take) as u32, take > from)
 }
 
 /// Operations of 16 bits that choose halves by op_sel.
-fn is_sixteen(i: &Inst) -> bool {
+fn has_halves(i: &Inst) -> bool {
     use Op::*;
     match i.op {
-        VMadU16 | VMadI16 => true,
-        VAddU16 | VSubU16 | VMulLoU16 | VLshlrevB16 | VLshrrevB16 | VAshrrevI16 | VMinU16
-        | VMaxU16 | VMinI16 | VMaxI16 => i.keep,
+        VMadU16 | VMadI16 | VMadI32I16 | VMadU32U16 | VAddI16 | VSubI16 => true,
+        VMin3U16 | VMax3U16 | VMed3U16 | VMin3I16 | VMax3I16 | VMed3I16 => true,
+        VAddU16 | VSubU16 | VSubrevU16 | VMulLoU16 | VLshlrevB16 | VLshrrevB16 | VAshrrevI16
+        | VMinU16 | VMaxU16 | VMinI16 | VMaxI16 | VMovB16 | VNotB16 | VAndB16 | VOrB16
+        | VXorB16 => i.keep,
         _ => false,
     }
 }
@@ -229,7 +316,9 @@ fn is_integer(op: Op) -> bool {
     ];
     let name = op.name();
     ends.iter().any(|e| name.ends_with(e))
-        && !name.contains("cvt")
+        && !["cvt", "dot", "frexp", "permlane"]
+            .iter()
+            .any(|part| name.contains(part))
         && !name.starts_with("v_cndmask")
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations between lanes, or between lanes and scalars.
 
-use super::valu::plain;
+use super::valu::{half_of, plain, put16};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::target::Op;
@@ -56,15 +56,96 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             let (to, value) = (relative(w, i.dst)?, *w.lanes(i, 0, &mut [0; L]));
             w.put(code::VGPR + to as u16, &value);
         }
+        Op::VCndmaskB16 => {
+            let mask = w.mask(i.src[2]);
+            let sign = |n: usize, x: u16| {
+                let x = if (i.abs >> n) & 1 == 1 { x & 0x7fff } else { x };
+                x ^ (u16::from((i.neg >> n) & 1) << 15)
+            };
+            let [a, b] = [0, 1].map(|n| w.lanes16(i, n).map(|x| sign(n, half_of(i, n, x))));
+            let r = std::array::from_fn(|l| if (mask >> l) & 1 == 1 { b[l] } else { a[l] });
+            put16(w, i, false, r);
+        }
+        Op::VPermlane16B32 => permute_rows(w, i, 0, false),
+        Op::VPermlanex16B32 => permute_rows(w, i, 16, false),
+        Op::VPermlane16VarB32 => permute_rows(w, i, 0, true),
+        Op::VPermlanex16VarB32 => permute_rows(w, i, 16, true),
+        // Halves of 64 lanes change places; a wave of 32 has only one.
+        Op::VPermlane64B32 => {
+            let a = *w.lanes(i, 0, &mut [0; L]);
+            if L == 64 {
+                let at = w.slot(i.dst);
+                // EXEC masks as always, but inactive lanes are read.
+                let exec = w.exec();
+                for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
+                    w.v[at][l] = a[l ^ 32];
+                }
+            }
+        }
+        Op::VMovrelsdB32 => {
+            let by = w.s[code::M0 as usize];
+            let value = w.v[indexed(w, i.src[0], by)?];
+            let to = indexed(w, i.dst, by)?;
+            w.put(code::VGPR + to as u16, &value);
+        }
+        // M0 has an offset for each.
+        Op::VMovrelsd2B32 => {
+            let m0 = w.s[code::M0 as usize];
+            let value = w.v[indexed(w, i.src[0], m0 & 0x3ff)?];
+            let to = indexed(w, i.dst, (m0 >> 16) & 0x3ff)?;
+            w.put(code::VGPR + to as u16, &value);
+        }
+        Op::VSwaprelB32 => {
+            let m0 = w.s[code::M0 as usize];
+            let from = indexed(w, i.src[0], m0 & 0x3ff)?;
+            let to = indexed(w, i.dst, (m0 >> 16) & 0x3ff)?;
+            let (a, b) = (w.v[from], w.v[to]);
+            w.put(code::VGPR + to as u16, &a);
+            w.put(code::VGPR + from as u16, &b);
+        }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
+/// v_permlane16: each lane reads a lane of its row of 16, or of the neighbouring row, that two
+/// scalars' 4-bit fields or a vector register name.
+fn permute_rows<const L: usize>(w: &mut Wave<L>, i: &Inst, across: usize, variable: bool) {
+    let exec = w.exec();
+    let (fetch, zero) = (i.op_sel & 1 == 1, i.op_sel & 2 == 2);
+    let a = *w.lanes(i, 0, &mut [0; L]);
+    let old = w.v[w.slot(i.dst)];
+    let lanes = *w.lanes(i, 1, &mut [0; L]);
+    let fields = u64::from(lanes[0])
+        | if variable {
+            0
+        } else {
+            u64::from(w.scalar(i.src[2], i.imm)) << 32
+        };
+    let r = std::array::from_fn(|l| {
+        let select = if variable {
+            lanes[l] as usize & 15
+        } else {
+            (fields >> (4 * (l & 15))) as usize & 15
+        };
+        let from = (l & !15 | select) ^ across;
+        match (exec >> from) & 1 == 1 || fetch {
+            true => a[from],
+            false if zero => 0,
+            false => old[l],
+        }
+    });
+    w.put(i.dst, &r);
+}
+
 /// A v register indexed by M0.
 fn relative<const L: usize>(w: &Wave<L>, base: u16) -> Result<usize, FaultKind> {
-    let at = usize::from(base - code::VGPR.min(base)) + w.s[code::M0 as usize] as usize;
-    if base < code::VGPR || at >= w.v.len().min(256) {
+    indexed(w, base, w.s[code::M0 as usize])
+}
+
+fn indexed<const L: usize>(w: &Wave<L>, base: u16, by: u32) -> Result<usize, FaultKind> {
+    let at = usize::from(base - code::VGPR.min(base)) + by as usize;
+    if base < code::VGPR || at >= usize::from(w.registers().min(256)) {
         return Err(FaultKind::Register);
     }
     Ok(at)

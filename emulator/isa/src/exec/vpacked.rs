@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packed operations: pairs of f32, pairs of 16 bits, and accumulation register moves.
+//! Packed operations: pairs of f32, pairs of 16 bits, mixed precision, accumulation register moves.
+//!
+//! op_sel chooses the half of each source that the lower result comes from, op_sel_hi that of the
+//! upper one; neg and neg_hi (kept where VOP3 has abs) negate them.
 
-use super::float::NAN32;
+use super::arith::{self, Mode16};
+use super::exact::{Exact, Format};
+use super::float::{from_f16, Odd};
 use super::valu::one;
+use super::vclamp::limit;
+use super::vfloat::clamp32;
+use super::vhalf::{self, Rule};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::target::Op;
@@ -10,6 +18,7 @@ use crate::wave::{mode, Wave};
 
 /// True if the operation is one of these.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
+    let old = Rule::Old(w.mode & mode::IEEE != 0);
     match i.op {
         Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 => one(w, i, |a| a),
         Op::VPkMovB32 => {
@@ -17,19 +26,43 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             w.put(i.dst, &low);
             w.put(i.dst + 1, &high);
         }
-        Op::VPkAddF32 => pair(w, i, |a, b, _| a + b)?,
-        Op::VPkMulF32 => pair(w, i, |a, b, _| a * b)?,
-        Op::VPkFmaF32 => pair(w, i, f32::mul_add)?,
-        Op::VPkAddU16 | Op::VPkAddI16 => sixteen(w, i, u16::wrapping_add)?,
-        Op::VPkSubU16 | Op::VPkSubI16 => sixteen(w, i, u16::wrapping_sub)?,
-        Op::VPkMulLoU16 => sixteen(w, i, u16::wrapping_mul)?,
-        Op::VPkLshlrevB16 => sixteen(w, i, |a, b| b << (a & 15))?,
-        Op::VPkLshrrevB16 => sixteen(w, i, |a, b| b >> (a & 15))?,
-        Op::VPkAshrrevI16 => sixteen(w, i, |a, b| (b as i16 >> (a & 15)) as u16)?,
-        Op::VPkMinU16 => sixteen(w, i, |a, b| a.min(b))?,
-        Op::VPkMaxU16 => sixteen(w, i, |a, b| a.max(b))?,
-        Op::VPkMinI16 => sixteen(w, i, |a, b| (a as i16).min(b as i16) as u16)?,
-        Op::VPkMaxI16 => sixteen(w, i, |a, b| (a as i16).max(b as i16) as u16)?,
+        Op::VPkAddF32 => pair(w, i, |mode, [a, b, _]| arith::add(mode, a, b)),
+        Op::VPkMulF32 => pair(w, i, |mode, [a, b, _]| arith::mul(mode, a, b)),
+        Op::VPkFmaF32 => pair(w, i, |mode, [a, b, c]| arith::fma(mode, a, b, c)),
+        Op::VPkAddU16 => sixteen(w, i, false, |[a, b, _]| a + b)?,
+        Op::VPkAddI16 => sixteen(w, i, true, |[a, b, _]| a + b)?,
+        Op::VPkSubU16 => sixteen(w, i, false, |[a, b, _]| a - b)?,
+        Op::VPkSubI16 => sixteen(w, i, true, |[a, b, _]| a - b)?,
+        Op::VPkMadU16 => sixteen(w, i, false, |[a, b, c]| a * b + c)?,
+        Op::VPkMadI16 => sixteen(w, i, true, |[a, b, c]| a * b + c)?,
+        Op::VPkMulLoU16 => sixteen(w, i, false, |[a, b, _]| a * b)?,
+        Op::VPkLshlrevB16 => sixteen(w, i, false, |[a, b, _]| b << (a & 15))?,
+        Op::VPkLshrrevB16 => sixteen(w, i, false, |[a, b, _]| b >> (a & 15))?,
+        Op::VPkAshrrevI16 => sixteen(w, i, true, |[a, b, _]| b >> (a & 15))?,
+        Op::VPkMinU16 => sixteen(w, i, false, |[a, b, _]| a.min(b))?,
+        Op::VPkMaxU16 => sixteen(w, i, false, |[a, b, _]| a.max(b))?,
+        Op::VPkMinI16 => sixteen(w, i, true, |[a, b, _]| a.min(b))?,
+        Op::VPkMaxI16 => sixteen(w, i, true, |[a, b, _]| a.max(b))?,
+        Op::VPkAddF16 => halves(w, i, |[a, b, _]| Odd(a + b)),
+        Op::VPkMulF16 => halves(w, i, |[a, b, _]| Odd(a * b)),
+        Op::VPkFmaF16 | Op::VPkFmacF16 => halves(w, i, |[a, b, c]| Odd::sum(a * b, c)),
+        Op::VPkMinF16 => picked(w, i, old, false),
+        Op::VPkMaxF16 => picked(w, i, old, true),
+        Op::VPkMinNumF16 => picked(w, i, Rule::Number, false),
+        Op::VPkMaxNumF16 => picked(w, i, Rule::Number, true),
+        Op::VPkMinimumF16 => picked(w, i, Rule::Propagate, false),
+        Op::VPkMaximumF16 => picked(w, i, Rule::Propagate, true),
+        Op::VFmaMixF32 => {
+            let r = mixed(w, i);
+            let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
+            let r = if i.clamp {
+                r.map(|x| clamp32(x, nan_to_zero))
+            } else {
+                r
+            };
+            w.put(i.dst, &arith::output(w.mode, r));
+        }
+        Op::VFmaMixloF16 | Op::VFmaMixhiF16 => mixed_half(w, i),
         _ => return Ok(false),
     }
     Ok(true)
@@ -47,60 +80,160 @@ fn half<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, high_result: bool) -> [
     }
 }
 
-fn pair<const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    f: impl Fn(f32, f32, f32) -> f32,
-) -> Result<(), FaultKind> {
-    if (w.mode >> mode::ROUND) & 3 != 0 || (w.mode >> mode::DENORM) & 3 != 3 {
-        return Err(FaultKind::Unsupported("this MODE for packed f32"));
-    }
-    let mut results = [[0u32; L]; 2];
-    for (high, result) in results.iter_mut().enumerate() {
-        let negate = if high == 1 { i.abs } else { i.neg };
-        let source = |n: usize| {
+fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, [[u32; L]; 3]) -> [u32; L]) {
+    let nan_to_zero = w.mode & mode::DX10_CLAMP != 0;
+    let results = [false, true].map(|high| {
+        let negate = if high { i.abs } else { i.neg };
+        let sources = [0, 1, 2].map(|n| {
             if i.src[n] == code::NONE {
                 return [0; L];
             }
             let sign = u32::from((negate >> n) & 1) << 31;
-            half(w, i, n, high == 1).map(|x| x ^ sign)
-        };
-        let (a, b, c) = (source(0), source(1), source(2));
-        let value = f32::from_bits;
-        *result = std::array::from_fn(|l| {
-            let r = f(value(a[l]), value(b[l]), value(c[l]));
-            if r.is_nan() {
-                let nan = [a[l], b[l], c[l]].into_iter().find(|x| value(*x).is_nan());
-                return nan.map_or(NAN32, |x| x | 0x40_0000);
-            }
-            r.to_bits()
+            arith::input(w.mode, half(w, i, n, high).map(|x| x ^ sign))
         });
-        if i.clamp {
-            *result = result.map(|x| value(x).clamp(0.0, 1.0).to_bits());
-        }
-    }
+        let r = f(w.mode, sources);
+        let r = if i.clamp {
+            r.map(|x| clamp32(x, nan_to_zero))
+        } else {
+            r
+        };
+        arith::output(w.mode, r)
+    });
     w.put(i.dst, &results[0]);
     w.put(i.dst + 1, &results[1]);
-    Ok(())
+}
+
+/// The 16-bit halves of a source for the lower and the upper result.
+pub fn pick(i: &Inst, n: usize, x: u32) -> [u16; 2] {
+    [i.op_sel, i.op_sel_hi].map(|select| (x >> (16 * u32::from((select >> n) & 1))) as u16)
+}
+
+/// d = f(a, b, c) of both halves.
+fn both<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn([u16; 3]) -> u16, float: bool) {
+    let sources = [0, 1, 2].map(|n| {
+        let signs = [i.neg, i.abs].map(|negate| {
+            if float && (negate >> n) & 1 == 1 {
+                0x8000
+            } else {
+                0
+            }
+        });
+        w.lanes16(i, n).map(|x| {
+            let [low, high] = pick(i, n, x);
+            [low ^ signs[0], high ^ signs[1]]
+        })
+    });
+    let r = std::array::from_fn(|l| {
+        let [low, high] = [0, 1].map(|h| f([0, 1, 2].map(|n| sources[n][l][h])));
+        u32::from(low) | (u32::from(high) << 16)
+    });
+    w.put(i.dst, &r);
 }
 
 fn sixteen<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    f: impl Fn(u16, u16) -> u16,
+    signed: bool,
+    f: impl Fn([i64; 3]) -> i64,
 ) -> Result<(), FaultKind> {
-    if i.clamp || i.abs | i.neg != 0 {
+    if i.abs | i.neg != 0 {
         return Err(FaultKind::Unsupported(
             "modifiers of a packed integer operation",
         ));
     }
-    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-    let pick = |x: u32, select: u8, n: usize| (x >> (16 * u32::from((select >> n) & 1))) as u16;
+    let value = |x: u16| {
+        if signed {
+            i64::from(x as i16)
+        } else {
+            i64::from(x)
+        }
+    };
+    let exact = |x: [u16; 3]| f(x.map(value));
+    if i.clamp {
+        both(w, i, |x| limit(exact(x).into(), 16, signed) as u16, false);
+    } else {
+        both(w, i, |x| exact(x) as u16, false);
+    }
+    Ok(())
+}
+
+fn halves<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn([f64; 3]) -> Odd) {
+    let rules = Mode16::of(w.mode);
+    let one = |x: [u16; 3]| {
+        let x = x.map(|x| rules.input(x));
+        let r = f(x.map(|x| from_f16(x).into()));
+        let r = if r.0.is_nan() {
+            vhalf::nan(&x)
+        } else {
+            rules.round(r)
+        };
+        vhalf::finish(rules, i, r)
+    };
+    both(w, i, one, true);
+}
+
+fn picked<const L: usize>(w: &mut Wave<L>, i: &Inst, rule: Rule, max: bool) {
+    let rules = Mode16::of(w.mode);
+    let one = |x: [u16; 3]| {
+        let [a, b, _] = x.map(|x| rules.input(x));
+        vhalf::finish(rules, i, rule.pick16(a, b, max))
+    };
+    both(w, i, one, true);
+}
+
+/// a * b + c in single precision, of sources of single precision or, where op_sel_hi says so,
+/// halves that op_sel chooses. Here the place of neg_hi means absolute values.
+fn mixed<const L: usize>(w: &Wave<L>, i: &Inst) -> [u32; L] {
+    let rules = Mode16::of(w.mode);
+    let [a, b, c] = [0, 1, 2].map(|n| {
+        let (abs, neg) = ((i.abs >> n) & 1 == 1, (i.neg >> n) & 1 == 1);
+        let x = if (i.op_sel_hi >> n) & 1 == 1 {
+            w.lanes16(i, n).map(|x| {
+                let x = (x >> (16 * u32::from((i.op_sel >> n) & 1))) as u16;
+                from_f16(rules.input(x)).to_bits()
+            })
+        } else {
+            arith::input(w.mode, *w.lanes(i, n, &mut [0; L]))
+        };
+        let x = if abs { x.map(|x| x & 0x7fff_ffff) } else { x };
+        if neg {
+            x.map(|x| x ^ 0x8000_0000)
+        } else {
+            x
+        }
+    });
+    arith::fma(w.mode, a, b, c)
+}
+
+/// The result as half precision, into one half of the destination.
+fn mixed_half<const L: usize>(w: &mut Wave<L>, i: &Inst) {
+    let rules = Mode16::of(w.mode);
+    let high = i.op == Op::VFmaMixhiF16;
+    let old = w.v[w.slot(i.dst)];
+    let r = mixed(w, i);
     let r = std::array::from_fn(|l| {
-        let low = f(pick(a[l], i.op_sel, 0), pick(b[l], i.op_sel, 1));
-        let high = f(pick(a[l], i.op_sel_hi, 0), pick(b[l], i.op_sel_hi, 1));
-        u32::from(low) | (u32::from(high) << 16)
+        let x = f64::from(f32::from_bits(r[l]));
+        let x = if x.is_nan() {
+            super::float::to_f16(x)
+        } else {
+            rules.round(Odd(x))
+        };
+        let x = u32::from(vhalf::finish(rules, i, x));
+        if high {
+            old[l] & 0xffff | (x << 16)
+        } else {
+            old[l] & 0xffff_0000 | x
+        }
     });
     w.put(i.dst, &r);
-    Ok(())
+}
+
+/// A value as bf16, to nearest even; a NaN stays one.
+pub fn to_bf16(x: f64) -> u16 {
+    Exact::of(x).round(&Format::BF16, super::float::Round::Nearest) as u16
+}
+
+/// bf16 to single precision, exact.
+pub fn from_bf16(x: u16) -> u32 {
+    u32::from(x) << 16
 }

@@ -44,6 +44,34 @@ pub struct MemoryFault {
     pub reason: Reason,
 }
 
+/// An operation on one of the device's global semaphores and barriers (CDNA3 ISA, DS_GWS_*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gws {
+    /// Set a resource up for so many waves, less one.
+    Init,
+    /// Wait until that many have come.
+    Barrier,
+    /// Semaphore: release one.
+    Release,
+    /// Semaphore: take one, or wait.
+    Acquire,
+    /// Semaphore: release so many.
+    ReleaseMany,
+    /// Semaphore: release all that wait.
+    ReleaseAll,
+}
+
+/// What the device says to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GwsAnswer {
+    /// The wave goes on.
+    Go,
+    /// Ask again later.
+    Wait,
+    /// There is no such resource.
+    Refused,
+}
+
 /// What a compute unit needs from the rest of the GPU.
 pub trait Env {
     /// A number that changes whenever translations given earlier may be wrong (a TLB flush).
@@ -57,6 +85,22 @@ pub trait Env {
 
     /// s_sendmsg: the message and M0.
     fn interrupt(&mut self, message: u16, m0: u32);
+
+    /// An operation of global wave synchronisation on a resource. A device without any refuses.
+    fn synchronise(
+        &mut self,
+        _vmid: u8,
+        _operation: Gws,
+        _resource: u32,
+        _value: u32,
+    ) -> GwsAnswer {
+        GwsAnswer::Refused
+    }
+
+    /// s_sendmsg_rtn: the answer to a message other than the time, if the device has one.
+    fn reply(&mut self, _message: u16) -> Option<u64> {
+        None
+    }
 }
 
 struct Entry {

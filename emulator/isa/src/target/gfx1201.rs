@@ -13,7 +13,8 @@ use super::{Scalars, Start, Target};
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
-use crate::decode::{bits, code, vgpr, DecodeError, Inst};
+use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
+use crate::exec::buffer::form;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::Op;
 use crate::wave::mode;
@@ -36,13 +37,19 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     let mut i = Inst::new(row);
     let [low, high, third] = words;
     i.keep = true;
+    i.ocp = true;
+    // The records call packed operations VOP3; their words are VOP3P's.
+    if row.family == Family::Vop3 && low >> 24 == 0xcc {
+        i.family = Family::Vop3p;
+    }
     match i.family {
         Family::Smem => smem(&mut i, low, high),
         Family::Ds => ds(&mut i, low, high, code::VGPR),
         Family::Flat => flat(&mut i, low, high, third),
+        Family::Mubuf => buffer(&mut i, low, high, third),
         Family::Vopd => return pairs::decode(i, words),
         _ => {
-            if !operands(&mut i, words) {
+            if !operands(&mut i, words) && !select::decode(&mut i, words) {
                 // Known by name, not executed.
                 return Ok(i);
             }
@@ -53,6 +60,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     i.dst = destination(i.dst);
     i.sdst = destination(i.sdst);
     special(&mut i);
+    i.family = row.family.executed(i.family);
     match (i.op, i.kind) {
         // v_cmpx writes EXEC alone.
         (_, Kind::Compare { exec: true, .. } | Kind::Class(_, true)) => i.sdst = code::EXEC,
@@ -64,12 +72,6 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         _ => {}
     }
     ranges(&mut i, reserved)?;
-    // Halves have no place for a literal among their sources in e32.
-    match i.op {
-        Op::VFmaakF16 => i.src[2] = code::LITERAL,
-        Op::VFmamkF16 => i.src = [i.src[0], code::LITERAL, i.src[1]],
-        _ => {}
-    }
     Ok(i)
 }
 
@@ -97,6 +99,13 @@ fn destination(operand: u16) -> u16 {
 fn hardware_register(number: u32) -> Register {
     match number {
         1 => Register::Mode(8),
+        2 => Register::Status { scc: false },
+        6 => Register::LdsAlloc,
+        // IB_STS and the exception flags.
+        7 | 17 | 18 => Register::Nothing,
+        20 => Register::ScratchBase { high: false },
+        21 => Register::ScratchBase { high: true },
+        23 => Register::HardwareId,
         29 => Register::CyclesLow,
         30 => Register::CyclesHigh,
         _ => Register::Unknown,
@@ -130,6 +139,19 @@ fn flat(i: &mut Inst, low: u32, high: u32, third: u32) {
         i.src[0] = code::NONE;
     }
     // The temporal hint, whose lowest bit makes an atomic return the old value.
+    i.cache = bits(high, 20, 3) as u8;
+}
+
+fn buffer(i: &mut Inst, low: u32, high: u32, third: u32) {
+    let data = vgpr(bits(high, 0, 8));
+    i.dst = data;
+    i.src = [vgpr(bits(third, 0, 8)), data, bits(low, 0, 7) as u16];
+    i.sdst = bits(high, 9, 7) as u16;
+    // A 24-bit offset.
+    i.imm = third >> 8;
+    for (bit, flag) in [(30, form::OFFEN), (31, form::IDXEN)] {
+        i.op_sel |= if bits(high, bit, 1) == 1 { flag } else { 0 };
+    }
     i.cache = bits(high, 20, 3) as u8;
 }
 

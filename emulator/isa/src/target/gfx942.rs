@@ -10,7 +10,8 @@ use super::{Scalars, Start, Target};
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
-use crate::decode::{bits, code, vgpr, DecodeError, Inst};
+use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
+use crate::exec::buffer::form;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::Op;
 
@@ -40,8 +41,9 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
             i.cache = bits(low, 16, 1) as u8;
         }
         Family::Flat => flat(&mut i, low, high),
+        Family::Mubuf => buffer(&mut i, low, high),
         _ => {
-            if !operands(&mut i, words) {
+            if !operands(&mut i, words) && !select::decode(&mut i, words) {
                 // Known by name, not executed.
                 return Ok(i);
             }
@@ -56,6 +58,12 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32 => {
             i.kind = Kind::Hardware(match low & 63 {
                 1 => Register::Mode(32),
+                2 => Register::Status { scc: true },
+                // TRAPSTS and IB_STS.
+                3 | 7 => Register::Nothing,
+                4 => Register::HardwareId,
+                6 => Register::LdsAlloc,
+                15 => Register::ShMemBases,
                 20 => Register::XccId,
                 _ => Register::Unknown,
             });
@@ -64,6 +72,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     }
     literal(&mut i, words);
     special(&mut i);
+    i.family = row.family.executed(i.family);
     let no_literal = matches!(row.family, Family::Vop3 | Family::Vop3p | Family::Smem);
     ranges(&mut i, |operand| {
         matches!(operand, 209..=234 | 249 | 250) || (operand == code::LITERAL && no_literal)
@@ -118,6 +127,19 @@ fn flat(i: &mut Inst, low: u32, high: u32) {
         i.src[0] = code::NONE;
     }
     i.cache = (bits(low, 16, 2) | (bits(low, 25, 1) << 2)) as u8;
+}
+
+fn buffer(i: &mut Inst, low: u32, high: u32) {
+    let data = data(high, 23) + bits(high, 8, 8) as u16;
+    i.dst = data;
+    i.src = [vgpr(bits(high, 0, 8)), data, bits(high, 24, 8) as u16];
+    i.sdst = (bits(high, 16, 5) * 4) as u16;
+    i.imm = bits(low, 0, 12);
+    let flags = [(12, form::OFFEN), (13, form::IDXEN), (16, form::LDS)];
+    for (bit, flag) in flags {
+        i.op_sel |= if bits(low, bit, 1) == 1 { flag } else { 0 };
+    }
+    i.cache = bits(low, 14, 1) as u8;
 }
 
 /// compute_pgm_rsrc1 and 3, from LLVM's tables for GFX9 and GFX940.

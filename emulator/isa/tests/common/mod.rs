@@ -3,9 +3,11 @@
 #![allow(dead_code, unused_imports)]
 
 mod compare;
+mod single;
 
 pub use compare::*;
 use rkfd_isa::*;
+pub use single::*;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -174,6 +176,11 @@ pub fn compile(target: &Target, name: &str, level: u32) -> Vec<u8> {
 
 /// Assemble for a chip and a number of lanes.
 pub fn assemble(target: &Target, lanes: usize, text: &str) -> Vec<u8> {
+    assemble_each(target, lanes, text).concat()
+}
+
+/// Assemble, each instruction on its own.
+pub fn assemble_each(target: &Target, lanes: usize, text: &str) -> Vec<Vec<u8>> {
     let mut llvm = Command::new("llvm-mc");
     llvm.args(["-triple=amdgcn", "-show-encoding"]);
     llvm.arg(format!("-mcpu={}", target.name));
@@ -191,13 +198,13 @@ pub fn assemble(target: &Target, lanes: usize, text: &str) -> Vec<u8> {
     String::from_utf8_lossy(&out.stdout)
         .lines()
         .filter_map(|l| l.split_once("encoding: ["))
-        .flat_map(|(_, hex)| {
+        .map(|(_, hex)| {
             hex.split(']')
                 .next()
                 .unwrap_or("")
                 .split(',')
                 .map(byte)
-                .collect::<Vec<_>>()
+                .collect()
         })
         .collect()
 }

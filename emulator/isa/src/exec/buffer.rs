@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Buffer memory: addresses from a descriptor of four scalar registers, checked against its size
+//! (CDNA3 ISA, section 9.1; RDNA4 ISA, section 9.1). What lies outside reads as zero and is not
+//! written.
+
+use super::atomics::Atomic;
+use super::flat::{self, Place};
+use super::lds::{self, narrow};
+use super::Context;
+use crate::decode::kind::Kind;
+use crate::decode::{bits, code, Inst};
+use crate::fault::FaultKind;
+use crate::memory::Env;
+use crate::target::Op;
+use crate::wave::Wave;
+
+/// The forms of an address, in `op_sel`.
+pub mod form {
+    /// A register has an offset.
+    pub const OFFEN: u8 = 1;
+    /// A register has an index; it comes first.
+    pub const IDXEN: u8 = 2;
+    /// The data goes to LDS.
+    pub const LDS: u8 = 4;
+}
+
+/// A buffer descriptor.
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    base: u64,
+    stride: u64,
+    records: u64,
+    /// Items that lie side by side, element by element; 0 if each has its bytes together.
+    interleave: u64,
+    add_lane: bool,
+    /// gfx12's ways to check; gfx9 has none.
+    select: Option<u32>,
+}
+
+impl Descriptor {
+    /// From four scalar registers.
+    pub fn read<const L: usize>(w: &Wave<L>, at: u16, i: &Inst) -> Result<Self, FaultKind> {
+        let word = |n: u16| w.scalar((at + n) & 127, 0);
+        let [low, high, records, format] = [0, 1, 2, 3].map(word);
+        if bits(format, 30, 2) != 0 {
+            return Err(FaultKind::Unsupported(
+                "a descriptor of something other than a buffer",
+            ));
+        }
+        // The chips keep the swizzle where gfx9 has two bits and gfx12 one field of two.
+        let swizzle = bits(high, 30, 2);
+        let swizzled = if i.ocp {
+            swizzle != 0
+        } else {
+            swizzle & 2 != 0
+        };
+        let add_lane = bits(format, 23, 1) == 1;
+        // With the lane added, gfx9's data format is more of the stride.
+        let wide = if add_lane && !i.ocp {
+            bits(format, 15, 4) << 14
+        } else {
+            0
+        };
+        Ok(Self {
+            base: u64::from(low) | (u64::from(high & 0xffff) << 32),
+            stride: (bits(high, 16, 14) | wide).into(),
+            records: records.into(),
+            interleave: if swizzled {
+                8 << bits(format, 21, 2)
+            } else {
+                0
+            },
+            add_lane,
+            select: i.ocp.then(|| bits(format, 28, 2)),
+        })
+    }
+
+    /// Where `bytes` at an item's offset lie, if they lie inside.
+    fn place(&self, index: u64, offset: u64, scalar: u64, bytes: u64) -> Option<u64> {
+        let raw = self.stride == 0 || (self.select.is_none() && self.interleave == 0);
+        let inside = match self.select {
+            None if raw => {
+                let end = index * self.stride + offset + scalar + bytes;
+                end <= self.records * if self.stride == 0 { 1 } else { self.stride }
+            }
+            None => index < self.records && offset + bytes <= self.stride.max(bytes),
+            Some(0) => index < self.records && (self.stride == 0 || offset + bytes <= self.stride),
+            Some(1) => index < self.records,
+            Some(2) => self.records != 0,
+            _ => offset + bytes <= self.records,
+        };
+        if !inside {
+            return None;
+        }
+        let at = if self.interleave == 0 {
+            index * self.stride + offset
+        } else {
+            // Elements of 4 bytes.
+            let (block, item) = (index / self.interleave, index % self.interleave);
+            (block * self.stride + offset / 4 * 4) * self.interleave + item * 4 + offset % 4
+        };
+        Some(self.base.wrapping_add(scalar).wrapping_add(at))
+    }
+
+    /// Bytes of a whole buffer, for scalar loads.
+    pub fn size(&self) -> u64 {
+        self.records * self.stride.max(1)
+    }
+
+    /// Address of its first byte.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+}
+
+/// MUBUF and gfx12's buffer operations.
+pub fn execute<E: Env, const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_, E>,
+) -> Result<(), FaultKind> {
+    match i.kind {
+        Kind::Hint => return Ok(()),
+        Kind::Plain => return Err(FaultKind::Illegal),
+        _ => {}
+    }
+    let descriptor = Descriptor::read(w, i.sdst, i)?;
+    let scalar = match i.src[2] {
+        code::NONE => 0,
+        operand => u64::from(w.scalar(operand, 0)),
+    };
+    let (offen, idxen) = (i.op_sel & form::OFFEN != 0, i.op_sel & form::IDXEN != 0);
+    let register = |w: &Wave<L>, n: u16, l: usize| u64::from(w.v[w.slot(i.src[0] + n)][l]);
+    let mut items = [(0, 0); L];
+    for (l, item) in items.iter_mut().enumerate() {
+        let index = if idxen { register(w, 0, l) } else { 0 };
+        let offset = if offen {
+            register(w, u16::from(idxen), l)
+        } else {
+            0
+        };
+        let lane = if descriptor.add_lane { l as u64 } else { 0 };
+        *item = (index + lane, offset + u64::from(i.imm));
+    }
+    let place = |l: usize, more: u64, bytes: u64| {
+        let (index, offset) = items[l];
+        descriptor.place(index, offset + more, scalar, bytes)
+    };
+    let to_lds = i.op_sel & form::LDS != 0;
+    for l in flat::active(w) {
+        match i.kind {
+            Kind::Load(count) => {
+                for n in 0..u16::from(count) {
+                    let value = match place(l, 4 * u64::from(n), 4) {
+                        Some(va) => flat::load_memory(c, va, 4)?,
+                        None => 0,
+                    };
+                    if to_lds {
+                        let at = lds_address(w, i, l) + 4 * u64::from(n);
+                        lds::store(c.lds, at, value, 4)?;
+                    } else {
+                        flat::put(w, i.dst + n, l, value);
+                    }
+                }
+            }
+            Kind::LoadSmall {
+                bytes,
+                signed,
+                half,
+            } => {
+                let value = match place(l, 0, bytes.into()) {
+                    Some(va) => flat::load_memory(c, va, bytes)?,
+                    None => 0,
+                };
+                if to_lds {
+                    let value = narrow(value, bytes, signed, 0, 0);
+                    lds::store(c.lds, lds_address(w, i, l), value, 4)?;
+                } else {
+                    let at = w.slot(i.dst);
+                    w.v[at][l] = narrow(value, bytes, signed, half, w.v[at][l]);
+                }
+            }
+            Kind::Store(count) => {
+                for n in 0..u16::from(count) {
+                    if let Some(va) = place(l, 4 * u64::from(n), 4) {
+                        flat::store_memory(c, va, w.v[w.slot(i.src[1] + n)][l], 4)?;
+                    }
+                }
+            }
+            Kind::StoreSmall(bytes, high) => {
+                let value = w.v[w.slot(i.src[1])][l] >> if high { 16 } else { 0 };
+                if let Some(va) = place(l, 0, bytes.into()) {
+                    flat::store_memory(c, va, value, bytes)?;
+                }
+            }
+            Kind::StoreLds => {
+                let value = lds::load(c.lds, lds_address(w, i, l), 4)?;
+                if let Some(va) = place(l, 0, 4) {
+                    flat::store_memory(c, va, value, 4)?;
+                }
+            }
+            Kind::Atomic(op, wide) => match place(l, 0, if wide { 8 } else { 4 }) {
+                Some(va) => flat::atomic(w, i, c, l, Place::Memory(va), op, wide)?,
+                None => outside(w, i, l, op, wide),
+            },
+            _ => return Err(FaultKind::Illegal),
+        }
+    }
+    Ok(())
+}
+
+/// An atomic outside of its buffer returns zero.
+fn outside<const L: usize>(w: &mut Wave<L>, i: &Inst, l: usize, _: Atomic, wide: bool) {
+    if i.cache & 1 == 1 {
+        flat::put(w, i.dst, l, 0);
+        if wide {
+            flat::put(w, i.dst + 1, l, 0);
+        }
+    }
+}
+
+/// Where a lane's data goes in LDS: M0 and the instruction's offset, then lane by lane.
+pub fn lds_address<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u64 {
+    let base = u64::from(w.s[code::M0 as usize] & 0xffff);
+    base + u64::from(i.imm & 0xfff) + 4 * lane as u64
+}
+
+/// The registers that a buffer operation's data spans, and its address.
+pub fn widths(i: &Inst) -> (u16, u16) {
+    let data = match i.kind {
+        _ if i.op_sel & form::LDS != 0 => 0,
+        Kind::Load(count) | Kind::Store(count) => count.into(),
+        Kind::Atomic(op, wide) => {
+            let words = if wide { 2 } else { 1 };
+            if matches!(op, Atomic::Cmpswap) {
+                2 * words
+            } else {
+                words
+            }
+        }
+        Kind::LoadSmall { .. } | Kind::StoreSmall(..) => 1,
+        _ => 0,
+    };
+    let address = u16::from(i.op_sel & form::OFFEN != 0) + u16::from(i.op_sel & form::IDXEN != 0);
+    // Cache control has neither.
+    match i.op {
+        Op::BufferInv | Op::BufferWbl2 => (0, 0),
+        _ => (data, address),
+    }
+}
