@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations across lanes: DPP, permutations of rows. Expected values are worked out here with lists
-//! of lanes.
+//! Operations across lanes: DPP, permutations of rows, matrix operations. Expected values are
+//! worked out here with lists of lanes and plain loops over matrices.
 
 // Formulas read as the manuals print them.
 #![allow(clippy::precedence)]
 
 mod common;
 use common::*;
+use half::{bf16, f16};
 use rkfd_isa::*;
 
 /// Each lane's source for a list of 16 within a row; none is out of range.
@@ -210,4 +211,366 @@ fn permutations_of_rows() {
         w.v[1] = std::array::from_fn(|l| l as u32)
     });
     assert_eq!([halves.v[0][3], halves.v[0][40]], [35, 8]);
+}
+
+/// Where elements lie: for A and B, of row (or column) and inner index: lane and place in the lane;
+/// for the result, of row and column.
+type Place = fn(usize, usize) -> (usize, usize);
+
+struct Multiply {
+    target: &'static Target,
+    text: &'static str,
+    size: [usize; 3],
+    /// Bits of an element of A and B, and how a small integer is written as one.
+    element: (usize, fn(i32) -> u64),
+    a: Place,
+    d: Place,
+    /// The result's bits as a number.
+    result: (usize, fn(u64) -> f64),
+}
+
+fn put<const L: usize>(
+    w: &mut wave::Wave<L>,
+    register: usize,
+    lane: usize,
+    n: usize,
+    bits: usize,
+    x: u64,
+) {
+    let at = n * bits;
+    if bits == 64 {
+        w.v[register + 2 * n][lane] = x as u32;
+        w.v[register + 2 * n + 1][lane] = (x >> 32) as u32;
+    } else {
+        w.v[register + at / 32][lane] |= (x as u32) << (at % 32);
+    }
+}
+
+fn multiply<const L: usize>(m: &Multiply) {
+    let [rows, columns, inner] = m.size;
+    let mut r = Random(0xfeed_5eed);
+    let mut small = |n: usize| {
+        (0..n)
+            .map(|_| (r.u32() % 15) as i32 - 7)
+            .collect::<Vec<_>>()
+    };
+    let (a, b, c) = (
+        small(rows * inner),
+        small(inner * columns),
+        small(rows * columns),
+    );
+    // A at v8, B at v16, C and D at v24.
+    let wave = one::<L>(m.target, m.text, |w| {
+        for k in 0..inner {
+            for row in 0..rows {
+                let (lane, n) = (m.a)(row, k);
+                put(
+                    w,
+                    8,
+                    lane,
+                    n,
+                    m.element.0,
+                    (m.element.1)(a[row * inner + k]),
+                );
+            }
+            for column in 0..columns {
+                let (lane, n) = (m.a)(column, k);
+                put(
+                    w,
+                    16,
+                    lane,
+                    n,
+                    m.element.0,
+                    (m.element.1)(b[k * columns + column]),
+                );
+            }
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                let (lane, n) = (m.d)(row, column);
+                let x = f64::from(c[row * columns + column]);
+                let bits = match m.result.0 {
+                    64 => x.to_bits(),
+                    16 => f16::from_f64(x).to_bits().into(),
+                    _ if m.text.contains("_i32_") => x as i32 as u32 as u64,
+                    _ => u64::from((x as f32).to_bits()),
+                };
+                put(w, 24, lane, n, m.result.0, bits);
+            }
+        }
+        // No lane is active: these ignore EXEC (gfx12 wants all).
+        if m.target.name == "gfx942" {
+            w.set_pair(126, 0);
+        }
+    });
+    for row in 0..rows {
+        for column in 0..columns {
+            let dot: i32 = (0..inner)
+                .map(|k| a[row * inner + k] * b[k * columns + column])
+                .sum();
+            let want = f64::from(c[row * columns + column] + dot);
+            let (lane, n) = (m.d)(row, column);
+            let word = |n: usize| u64::from(wave.v[24 + n][lane]);
+            let bits = match m.result.0 {
+                64 => word(2 * n) | word(2 * n + 1) << 32,
+                16 => (word(n / 2) >> (16 * (n % 2))) & 0xffff,
+                _ => word(n),
+            };
+            assert_eq!(
+                (m.result.1)(bits),
+                want,
+                "{} row {row} column {column}",
+                m.text
+            );
+        }
+    }
+}
+
+fn single(x: u64) -> f64 {
+    f32::from_bits(x as u32).into()
+}
+fn integer(x: u64) -> f64 {
+    (x as u32 as i32).into()
+}
+fn half_bits(x: i32) -> u64 {
+    f16::from_f32(x as f32).to_bits().into()
+}
+fn brain_bits(x: i32) -> u64 {
+    bf16::from_f32(x as f32).to_bits().into()
+}
+fn byte_bits(x: i32) -> u64 {
+    u64::from(x as u8)
+}
+fn float_bits(x: i32) -> u64 {
+    (x as f32).to_bits().into()
+}
+/// Small integers have few bits: sign, exponent and fraction by hand.
+fn fp8_bits(x: i32, mantissa: u32, bias: i32) -> u64 {
+    if x == 0 {
+        return 0;
+    }
+    let (sign, x) = (u64::from(x < 0) << 7, x.unsigned_abs());
+    let exponent = 31 - x.leading_zeros();
+    let fraction = (x << mantissa >> exponent) & ((1 << mantissa) - 1);
+    sign | (u64::from(exponent as i32 as u32) as i64 + i64::from(bias)) as u64 * (1 << mantissa)
+        | u64::from(fraction)
+}
+
+#[test]
+fn mfma() {
+    let text = |name: &'static str| name;
+    let wide: Place = |i, j| (j + 32 * (i / 4 % 2), 4 * (i / 8) + i % 4);
+    let tall: Place = |i, j| (j + 16 * (i / 4), i % 4);
+    let all = [
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_32x32x2_f32 v[24:39], v8, v16, v[24:39]"),
+            size: [32, 32, 2],
+            element: (32, float_bits),
+            a: |i, k| (i + 32 * k, 0),
+            d: wide,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_16x16x4_f32 v[24:27], v8, v16, v[24:27]"),
+            size: [16, 16, 4],
+            element: (32, float_bits),
+            a: |i, k| (i + 16 * k, 0),
+            d: tall,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_32x32x8_f16 v[24:39], v[8:9], v[16:17], v[24:39]"),
+            size: [32, 32, 8],
+            element: (16, half_bits),
+            a: |i, k| (i + 32 * (k / 4), k % 4),
+            d: wide,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[16:17], v[24:27]"),
+            size: [16, 16, 16],
+            element: (16, half_bits),
+            a: |i, k| (i + 16 * (k / 4), k % 4),
+            d: tall,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_16x16x16_bf16 v[24:27], v[8:9], v[16:17], v[24:27]"),
+            size: [16, 16, 16],
+            element: (16, brain_bits),
+            a: |i, k| (i + 16 * (k / 4), k % 4),
+            d: tall,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_i32_32x32x16_i8 v[24:39], v[8:9], v[16:17], v[24:39]"),
+            size: [32, 32, 16],
+            element: (8, byte_bits),
+            a: |i, k| (i + 32 * (k / 8), k % 8),
+            d: wide,
+            result: (32, integer),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_16x16x32_fp8_fp8 v[24:27], v[8:9], v[16:17], v[24:27]"),
+            size: [16, 16, 32],
+            element: (8, |x| fp8_bits(x, 3, 8)),
+            a: |i, k| (i + 16 * (k / 8), k % 8),
+            d: tall,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f32_16x16x8_xf32 v[24:27], v[8:9], v[16:17], v[24:27]"),
+            size: [16, 16, 8],
+            element: (32, float_bits),
+            a: |i, k| (i + 16 * (k / 2), k % 2),
+            d: tall,
+            result: (32, single),
+        },
+        Multiply {
+            target: &GFX942,
+            text: text("v_mfma_f64_16x16x4_f64 v[24:31], v[8:9], v[16:17], v[24:31]"),
+            size: [16, 16, 4],
+            element: (64, |x| f64::from(x).to_bits()),
+            a: |i, k| (i + 16 * k, 0),
+            d: |i, j| (j + 16 * (i % 4), i / 4),
+            result: (64, f64::from_bits),
+        },
+    ];
+    for m in &all {
+        multiply::<64>(m);
+    }
+}
+
+/// Blocks side by side, and one of them for all.
+#[test]
+fn mfma_blocks() {
+    let set = |w: &mut wave::Wave<64>| {
+        // Block b of A holds b + 1, B holds its column.
+        w.v[8] = std::array::from_fn(|l| ((l / 4 + 1) as f32).to_bits());
+        w.v[16] = std::array::from_fn(|l| ((l % 4) as f32).to_bits());
+    };
+    let own = one::<64>(
+        &GFX942,
+        "v_mfma_f32_4x4x1_16b_f32 v[24:27], v8, v16, 1.0",
+        set,
+    );
+    let shared = one::<64>(
+        &GFX942,
+        "v_mfma_f32_4x4x1_16b_f32 v[24:27], v8, v16, 1.0 cbsz:2 abid:3",
+        set,
+    );
+    for l in 0..64 {
+        let column = (l % 4) as f32;
+        for n in 0..4 {
+            assert_eq!(
+                f32::from_bits(own.v[24 + n][l]),
+                1.0 + (l / 4 + 1) as f32 * column
+            );
+            assert_eq!(
+                f32::from_bits(shared.v[24 + n][l]),
+                1.0 + (l / 16 * 4 + 4) as f32 * column
+            );
+        }
+    }
+}
+
+/// Two of four elements of A, and the index that places them.
+#[test]
+fn sparse() {
+    let wave = one::<64>(
+        &GFX942,
+        "v_smfmac_f32_16x16x32_f16 v[24:27], v[8:9], v[16:19], v1",
+        |w| {
+            for l in 0..64 {
+                for n in 0..4 {
+                    put(w, 8, l, n, 16, half_bits(n as i32 + 1));
+                }
+                // B's element is its inner index.
+                for n in 0..8 {
+                    put(w, 16, l, n, 16, half_bits((l / 16 * 8 + n) as i32));
+                }
+                // Places 1 and 3 of the first four, 0 and 2 of the second.
+                w.v[1][l] = 1 | 3 << 2 | 2 << 6;
+            }
+        },
+    );
+    let want: usize = (0..4)
+        .map(|g| 8 * g + 1 + 2 * (8 * g + 3) + 3 * (8 * g + 4) + 4 * (8 * g + 6))
+        .sum();
+    for (n, l) in [(0, 0), (3, 63), (2, 17)] {
+        assert_eq!(f32::from_bits(wave.v[24 + n][l]), want as f32);
+    }
+}
+
+#[test]
+fn wmma() {
+    let eight: Place = |i, k| (i + 16 * (k / 8), k % 8);
+    let d: Place = |i, j| (j + 16 * (i / 8), i % 8);
+    let m = |text, element, a, result| Multiply {
+        target: &GFX1201,
+        text,
+        size: [16, 16, 16],
+        element,
+        a,
+        d,
+        result,
+    };
+    for m in [
+        m(
+            "v_wmma_f32_16x16x16_f16 v[24:31], v[8:11], v[16:19], v[24:31]",
+            (16, half_bits as fn(i32) -> u64),
+            eight,
+            (32, single as fn(u64) -> f64),
+        ),
+        m(
+            "v_wmma_f32_16x16x16_bf16 v[24:31], v[8:11], v[16:19], v[24:31]",
+            (16, brain_bits),
+            eight,
+            (32, single),
+        ),
+        m(
+            "v_wmma_f16_16x16x16_f16 v[24:27], v[8:11], v[16:19], v[24:27]",
+            (16, half_bits),
+            eight,
+            (16, |x| f16::from_bits(x as u16).to_f64()),
+        ),
+        m(
+            "v_wmma_i32_16x16x16_iu8 v[24:31], v[8:9], v[16:17], v[24:31] neg_lo:[1,1,0]",
+            (8, byte_bits),
+            eight,
+            (32, integer),
+        ),
+        m(
+            "v_wmma_i32_16x16x16_iu4 v[24:31], v8, v16, v[24:31] neg_lo:[1,1,0]",
+            (4, |x| (x & 15) as u64),
+            eight,
+            (32, integer),
+        ),
+        m(
+            "v_wmma_f32_16x16x16_fp8_fp8 v[24:31], v[8:9], v[16:17], v[24:31]",
+            (8, |x| fp8_bits(x, 3, 7)),
+            eight,
+            (32, single),
+        ),
+    ] {
+        multiply::<32>(&m);
+    }
+    // A wave of 64 lanes holds half as much in each.
+    multiply::<64>(&Multiply {
+        target: &GFX1201,
+        text: "v_wmma_f32_16x16x16_f16 v[24:27], v[8:9], v[16:17], v[24:27]",
+        size: [16, 16, 16],
+        element: (16, half_bits),
+        a: |i, k| (i + 16 * (k / 4), k % 4),
+        d: |i, j| (j + 16 * (i / 4), i % 4),
+        result: (32, single),
+    });
 }

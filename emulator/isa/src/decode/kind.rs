@@ -2,6 +2,7 @@
 //! Operations that come in regular families, taken apart once from their names.
 
 use crate::exec::atomics::Atomic;
+use crate::exec::matrix::Matrix;
 use crate::target::ops::{Op, NAMES};
 use std::sync::OnceLock;
 
@@ -59,6 +60,8 @@ pub enum Kind {
     Block(bool),
     /// An atomic of 32 bits, or 64.
     Atomic(Atomic, bool),
+    /// A matrix operation.
+    Matrix(Matrix),
     /// A wait, a hint or cache maintenance: memory is coherent and every instruction completes
     /// before the next, so there is nothing to do.
     Hint,
@@ -108,6 +111,9 @@ pub fn of(op: Op) -> Kind {
 fn parse(name: &str) -> Kind {
     if is_hint(name) {
         return Kind::Hint;
+    }
+    if let Some(matrix) = name.strip_prefix("v_").and_then(Matrix::parse) {
+        return Kind::Matrix(matrix);
     }
     if let Some(rest) = name.strip_prefix("v_cmp") {
         return compare(rest).unwrap_or(Kind::Plain);

@@ -14,6 +14,7 @@ pub mod flat;
 pub mod float;
 mod gpr_index;
 pub mod lds;
+pub mod matrix;
 pub mod salu;
 mod sdwa;
 mod sfloat;

@@ -5,7 +5,9 @@
 //! registers, apply the function to all lanes in a loop that the compiler vectorises, and write
 //! the active ones.
 
-use super::{sfloat, vcmp, vconvert, vdiv, vdot, vdouble, vfloat, vhalf, vint, vlane, vpacked};
+use super::{
+    matrix, sfloat, vcmp, vconvert, vdiv, vdot, vdouble, vfloat, vhalf, vint, vlane, vpacked,
+};
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
@@ -17,6 +19,7 @@ use crate::wave::{Wave, Wide};
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     match i.kind {
         Kind::Compare { ty, when, exec } => return vcmp::compare(w, i, ty, when, exec),
+        Kind::Matrix(matrix) => return matrix::execute(w, i, matrix),
         Kind::Class(ty, exec) => return vcmp::class(w, i, ty, exec),
         _ => {}
     }

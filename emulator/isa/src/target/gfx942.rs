@@ -49,6 +49,21 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
             }
         }
     }
+    if let Kind::Matrix(matrix) = i.kind {
+        // Each operand says with a bit of its own whether it lies in accumulation registers.
+        let moved = |operand: u16, accumulation: bool| match operand {
+            code::VGPR..code::AGPR if accumulation => operand + (code::AGPR - code::VGPR),
+            other => other,
+        };
+        let third = i.clamp && !matrix.sparse;
+        i.dst = moved(i.dst, i.clamp);
+        let [a, b] = [1, 2].map(|bit| i.op_sel_hi & bit != 0);
+        i.src = [
+            moved(i.src[0], a),
+            moved(i.src[1], b),
+            moved(i.src[2], third),
+        ];
+    }
     match i.op {
         Op::VAccvgprReadB32 => i.src = [code::AGPR + (i.src[0] & 0xff), code::NONE, code::NONE],
         Op::VAccvgprWriteB32 => {
