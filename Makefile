@@ -14,6 +14,8 @@ help:
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
 	@echo 'make shell     a shell in the virtual machine, module loaded'
 	@echo 'make bench     benchmarks'
+	@echo 'make bench-emulator instructions a second of the emulated compute unit'
+	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
 	@echo 'make setup     only the set-up: Debian root, kernel tree, crates (about 5 minutes and 5 GB)'
 	@echo 'make clean     remove what was built from this checkout'
 	@echo 'make distclean remove the Debian root and kernel trees as well'
@@ -59,10 +61,17 @@ bench:
 	@test -x tests/bench/run || { echo "no benchmark exists yet: tests/bench/run is missing" >&2; exit 1; }
 	@tests/bench/run
 
+bench-emulator: setup
+	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed
+
+isa-coverage: setup
+	@suite=$$(setup/llvm-suite.sh) && RKFD_LLVM_SUITE=/cache/$$(basename "$$suite") \
+		setup/in-root cargo run --quiet --release -p rkfd-isa --example coverage -- $(ARGS)
+
 clean:
 	@setup/clean.sh
 
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module demo test conformance test-debug shell check bench clean distclean
+.PHONY: help setup module demo test conformance test-debug shell check bench bench-emulator isa-coverage clean distclean

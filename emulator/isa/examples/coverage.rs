@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much of LLVM's instruction tables is executed: make isa-coverage
+//!
+//! Every encoding of LLVM's disassembler tests is executed once by a wave with arbitrary registers.
+//! It counts as refused if the compute unit says that it is illegal or not supported; a memory
+//! fault, an end or a trap is an execution. A mnemonic that the tests lack is tried with its table
+//! row's fixed bits, the others zero. A mnemonic is implemented if one of its encodings is executed,
+//! and whole if all are.
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/common/suite.rs"]
+#[allow(dead_code)]
+mod suite;
+
+use common::{Flat, Random, APERTURES, TARGETS};
+use rkfd_isa::decode::table::Family;
+use rkfd_isa::exec::{execute, Context};
+use rkfd_isa::memory::Tlb;
+use rkfd_isa::wave::{Barrier, State, Wave};
+use rkfd_isa::{FaultKind, Target};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of a mnemonic's encodings.
+#[derive(Default)]
+struct Count {
+    executed: usize,
+    refused: BTreeMap<String, usize>,
+}
+
+/// One wave in which every register is allocated, and one instruction.
+fn refused<const L: usize>(target: &Target, words: [u32; 3], memory: &mut Flat) -> Option<String> {
+    let inst = match target.decode(words) {
+        Ok(inst) => inst,
+        Err(error) => return Some(format!("{error:?}")),
+    };
+    if let Some(what) = inst.unsupported() {
+        return Some(what.into());
+    }
+    let mut random = Random(7);
+    let mut wave = Wave::<L> {
+        // Any four are a buffer's descriptor.
+        s: std::array::from_fn(|_| random.u32() & 0x3fff_ffff),
+        v: vec![[0; L]; 512 + Wave::<L>::STAGES],
+        acc_base: 256,
+        pc: 0,
+        scc: false,
+        mode: 0xf0,
+        state: State::Running,
+        barrier: Barrier::Signalled,
+        apertures: APERTURES,
+        scratch: (memory.next, 4096),
+        index: 0,
+    };
+    // An index register within bounds.
+    wave.s[124] = 1;
+    let mut tlb = Tlb::default();
+    let mut lds = vec![0; 65536];
+    let mut context = Context {
+        env: memory,
+        tlb: &mut tlb,
+        lds: &mut lds,
+        vmid: 0,
+    };
+    match execute(&mut wave, &inst, &mut context) {
+        Err(kind @ (FaultKind::Illegal | FaultKind::Unsupported(_))) => Some(kind.to_string()),
+        _ => None,
+    }
+}
+
+fn measure(target: &'static Target) -> BTreeMap<(String, &'static str), Count> {
+    let found: Vec<Vec<u8>> = suite::inputs(&suite::folder(), suite::relatives(target))
+        .into_iter()
+        .collect();
+    let verdicts = suite::referee(target, &found);
+    let mut counts: BTreeMap<(String, &'static str), Count> = BTreeMap::new();
+    let mut memory = Flat::new(1 << 16);
+    let mut one = |words: [u32; 3], family: Family, name: &'static str| {
+        let refusal = if target.name == "gfx942" {
+            refused::<64>(target, words, &mut memory)
+        } else {
+            refused::<32>(target, words, &mut memory)
+        };
+        let count = counts.entry((format!("{family:?}"), name)).or_default();
+        match refusal {
+            None => count.executed += 1,
+            Some(why) => *count.refused.entry(why).or_default() += 1,
+        }
+    };
+    let mut seen = BTreeSet::new();
+    for (bytes, verdict) in found.iter().zip(&verdicts) {
+        let words = suite::words(bytes);
+        if let (Some(_), Some(row)) = (verdict, target.find(words)) {
+            seen.insert((format!("{:?}", row.family), row.mnemonic));
+            one(words, row.family, row.mnemonic);
+        }
+    }
+    for row in target.rows {
+        if !seen.contains(&(format!("{:?}", row.family), row.mnemonic)) {
+            let words = [row.value as u32, (row.value >> 32) as u32, 0];
+            one(words, row.family, row.mnemonic);
+        }
+    }
+    counts
+}
+
+/// Families of graphics: images, interpolation, exports.
+fn is_graphics(family: &str) -> bool {
+    matches!(family, "Mimg" | "Vintrp" | "Exp")
+}
+
+fn main() {
+    let verbose = std::env::args().any(|a| a == "--missing");
+    for target in TARGETS {
+        let counts = measure(target);
+        println!(
+            "{}: mnemonics implemented / all, encodings executed / all",
+            target.name
+        );
+        let families: BTreeSet<&str> = counts.keys().map(|(f, _)| f.as_str()).collect();
+        let mut total = [[0; 4]; 2];
+        for family in families {
+            let mut row = [0; 4];
+            let mut missing = Vec::new();
+            for ((_, name), count) in counts.iter().filter(|((f, _), _)| f == family) {
+                let refused: usize = count.refused.values().sum();
+                row[0] += usize::from(count.executed > 0);
+                row[1] += 1;
+                row[2] += count.executed;
+                row[3] += count.executed + refused;
+                if refused > 0 {
+                    missing.push(format!("{name} {:?}", count.refused));
+                }
+            }
+            println!(
+                "  {family:6} {:5} / {:5} {:7} / {:7}",
+                row[0], row[1], row[2], row[3]
+            );
+            for line in missing.iter().filter(|_| verbose) {
+                println!("      {line}");
+            }
+            for (sum, n) in total[usize::from(is_graphics(family))].iter_mut().zip(row) {
+                *sum += n;
+            }
+        }
+        for (what, [done, all, ran, encodings]) in ["compute", "graphics"].iter().zip(total) {
+            let percent = 100.0 * f64::from(done as u32) / f64::from(all as u32);
+            println!("  {what}: {done} / {all} mnemonics ({percent:.1} %), {ran} / {encodings} encodings");
+        }
+    }
+}
