@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The extended kernels: calls and recursion, private arrays, 64-bit division, floating division
-//! and square root, half precision, traps.
+//! and square root, half precision, traps, DPP, packed pairs, saturated integers.
 
 mod common;
 use common::*;
@@ -519,4 +519,75 @@ fn trap() {
             "-O{level}"
         );
     }
+}
+
+#[test]
+fn lanes_through_dpp() {
+    check("x_lanes", "rowsum", GRID, ONE, &|m| {
+        let a = ints(31, N);
+        let rows = || a.chunks(16);
+        let sums = rows().flat_map(|row| {
+            row.iter().scan(0u32, |sum, x| {
+                *sum = sum.wrapping_add(*x);
+                Some(*sum)
+            })
+        });
+        let turned = rows().flat_map(|row| row.iter().rev().copied()).collect();
+        let sums = sums.collect();
+        let (pa, out, mirror) = (m.put(&a), m.alloc(4 * N), m.alloc(4 * N));
+        (
+            Args::default().u64(pa).u64(out).u64(mirror).u32(N as u32),
+            vec![(out, sums), (mirror, turned)],
+        )
+    });
+}
+
+#[test]
+fn packed_halves() {
+    use half::f16;
+    check("x_lanes", "packed", GRID, ONE, &|m| {
+        let mut r = Random(37);
+        // No NaN: which one comes out is not the same question.
+        let mut pairs = || -> Vec<u32> {
+            (0..N)
+                .map(|_| r.u32() & 0xbfff_bfff | 0x1000_0800)
+                .collect()
+        };
+        let (a, b) = (pairs(), pairs());
+        let halves = |x: u32| [x as u16, (x >> 16) as u16].map(f16::from_bits);
+        let word = |p: [f16; 2]| u32::from(p[0].to_bits()) | (u32::from(p[1].to_bits()) << 16);
+        let results = a.iter().zip(&b).flat_map(|(a, b)| {
+            let (x, y) = (halves(*a), halves(*b));
+            let s = [(0, 1.5), (1, -0.25)].map(|(n, c)| x[n] * y[n] + f16::from_f32(c));
+            [word(s), word([0, 1].map(|n| s[n].max(x[n])))]
+        });
+        let results = results.collect();
+        let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(8 * N));
+        (
+            Args::default().u64(pa).u64(pb).u64(out).u32(N as u32),
+            vec![(out, results)],
+        )
+    });
+}
+
+#[test]
+fn saturated_integers() {
+    check("x_lanes", "saturate", GRID, ONE, &|m| {
+        let (a, b) = (ints(41, N), ints(43, N));
+        let results = a.iter().zip(&b).flat_map(|(a, b)| {
+            let half = |n: u32| ((a >> n) as i16).saturating_add((b >> n) as i16) as u16;
+            [
+                a.saturating_add(*b),
+                (*a as i32).saturating_sub(*b as i32) as u32,
+                u32::from(half(0)) | (u32::from(half(16)) << 16),
+                (a & 255) * (b >> 24) + ((a >> 8) & 255),
+            ]
+        });
+        let results = results.collect();
+        let (pa, pb, out) = (m.put(&a), m.put(&b), m.alloc(16 * N));
+        (
+            Args::default().u64(pa).u64(pb).u64(out).u32(N as u32),
+            vec![(out, results)],
+        )
+    });
 }
