@@ -119,6 +119,7 @@ impl Firmware {
                 worked |= self.mec.step(slot) | self.mec.step_stop(slot);
             }
         }
+        worked |= self.mec.step_copies();
         if self.mec.turns.waits() {
             worked |= self.hear_aggregated() | self.mec.step_turns();
         }

@@ -25,6 +25,8 @@ pub fn all() -> Vec<Scenario> {
         programs(),
         queues(),
         preempted(),
+        copies(),
+        copy_fault(),
     ]
 }
 
@@ -147,6 +149,47 @@ fn programs() -> Scenario {
         .step(Step::run("threads", 120, &["/bin/threads", VADD]))
         .step(Step::sh("cli", 30, script))
         .step(Step::Rmmod("rkfd".into()))
+}
+
+/// Copies and fills, and that two engines did them.
+fn copies() -> Scenario {
+    Scenario::new(
+        "copies",
+        "two copy engines move words between all kinds of memory, and 64 MiB at once",
+    )
+    .bin("rkfd-examples", "copies")
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("copies", 180, &["/bin/copies"]),
+        Step::Rmmod("rkfd".into()),
+    ])
+    .check(two_engines)
+}
+
+fn two_engines(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    for engine in ["sdma0 ", "sdma1 "] {
+        for op in ["COPY", "CONST_FILL", "ATOMIC", "FENCE", "TRAP"] {
+            let mut all = trace.all("sdma");
+            if !all.any(|e| e.text("queue").starts_with(engine) && e.text("op") == op) {
+                return Err(format!("{engine}executed no {op}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A copy from where nothing is: the program is told the address.
+fn copy_fault() -> Scenario {
+    Scenario::new("copy-fault", "a copy engine's fault reaches its program")
+        .without_trace()
+        .emulator_arg("--expect-fault")
+        .bin("rkfd-examples", "copies")
+        .steps([
+            Step::insmod(MODULE),
+            Step::run("copies", 120, &["/bin/copies", "fault"]),
+            Step::Rmmod("rkfd".into()),
+        ])
 }
 
 fn queues() -> Scenario {
