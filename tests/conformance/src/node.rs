@@ -94,7 +94,7 @@ impl Node {
             cwsr: p("cwsr_size") as u32,
             capability: p("capability"),
             cwsr_total: ((p("cwsr_size") + debug) * xccs).next_multiple_of(4096),
-            // gfx942 and its kin have 255, every other 127 (kfd_process_queue_manager.c:329-338).
+            // gfx942 and its kin have 255, every other 127 (kfd_process_queue_manager.c:340-349).
             max_queues: if matches!(gfx, 90_402 | 90_500) {
                 255
             } else {

@@ -59,40 +59,40 @@ fn low_page(bytes: &[u8]) -> Result<sys::Map, String> {
 pub(super) fn rows() -> Vec<Row> {
     let any = "ioctl";
     vec![
-        row(any, "number 0", ENOTTY, "kfd_chardev.c:3616", |c| {
+        row(any, "number 0", ENOTTY, "kfd_chardev.c:3639", |c| {
             number(c, 0, 8)
         }),
         row(
             any,
             "number 0x29, one past the last",
             ENOTTY,
-            "kfd_chardev.c:3611",
+            "kfd_chardev.c:3634",
             |c| number(c, 0x29, 8),
         ),
-        row(any, "number 0x2a", ENOTTY, "kfd_chardev.c:3611", |c| {
+        row(any, "number 0x2a", ENOTTY, "kfd_chardev.c:3634", |c| {
             number(c, 0x2a, 8)
         }),
-        row(any, "number 0x40", ENOTTY, "kfd_chardev.c:3611", |c| {
+        row(any, "number 0x40", ENOTTY, "kfd_chardev.c:3634", |c| {
             number(c, 0x40, 8)
         }),
-        row(any, "number 0x80", ENOTTY, "kfd_chardev.c:3611", |c| {
+        row(any, "number 0x80", ENOTTY, "kfd_chardev.c:3634", |c| {
             number(c, 0x80, 8)
         }),
-        row(any, "number 0xff", ENOTTY, "kfd_chardev.c:3611", |c| {
+        row(any, "number 0xff", ENOTTY, "kfd_chardev.c:3634", |c| {
             number(c, 0xff, 8)
         }),
         row(
             any,
             "number 0, the largest size",
             ENOTTY,
-            "kfd_chardev.c:3616",
+            "kfd_chardev.c:3639",
             |c| number(c, 0, 16383),
         ),
         row(
             any,
             "unknown number, no argument",
             ENOTTY,
-            "kfd_chardev.c:3611",
+            "kfd_chardev.c:3634",
             |c| at(c, ioc(NONE, TYPE, 0x30, 0), 0),
         ),
         // Type and direction are not looked at.
@@ -100,28 +100,28 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "another type byte",
             is(1),
-            "kfd_chardev.c:3604",
+            "kfd_chardev.c:3627",
             |c| Ok(Got::Value(version(c, READ, b'J', 8).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "direction: write",
             is(1),
-            "kfd_chardev.c:3626",
+            "kfd_chardev.c:3649",
             |c| Ok(Got::Value(version(c, WRITE, TYPE, 8).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "direction: none",
             is(1),
-            "kfd_chardev.c:3626",
+            "kfd_chardev.c:3649",
             |c| Ok(Got::Value(version(c, NONE, TYPE, 8).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "direction: both",
             is(1),
-            "kfd_chardev.c:3626",
+            "kfd_chardev.c:3649",
             |c| Ok(Got::Value(version(c, READ_WRITE, TYPE, 8).1[0].into())),
         ),
         // Sizes.
@@ -129,42 +129,42 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "size 0: nothing is written",
             is(u32::MAX as u64),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 0).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "size 0: errno",
             OK,
-            "kfd_chardev.c:3622",
+            "kfd_chardev.c:3645",
             |c| Ok(Got::Errno(version(c, READ, TYPE, 0).0)),
         ),
         row(
             "GET_VERSION",
             "size 4: the major version",
             is(1),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 4).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "size 4: the rest is left alone",
             is(u32::MAX as u64),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 4).1[1].into())),
         ),
         row(
             "GET_VERSION",
             "size 2: half a word",
             is(0xffff_0001),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 2).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "size 16: the tail reads as zero",
             is(0),
-            "kfd_chardev.c:3695",
+            "kfd_chardev.c:3718",
             |c| {
                 let w = version(c, READ, TYPE, 16).1;
                 Ok(Got::Value((w[2] | w[3]).into()))
@@ -174,42 +174,42 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "size 16: nothing beyond",
             is(u32::MAX as u64),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 16).1[4].into())),
         ),
         row(
             "GET_VERSION",
             "size 128: the largest on the stack",
             is(0),
-            "kfd_chardev.c:3676",
+            "kfd_chardev.c:3699",
             |c| Ok(Got::Value(version(c, READ, TYPE, 128).1[31].into())),
         ),
         row(
             "GET_VERSION",
             "size 132: from the heap",
             is(0),
-            "kfd_chardev.c:3679",
+            "kfd_chardev.c:3702",
             |c| Ok(Got::Value(version(c, READ, TYPE, 132).1[32].into())),
         ),
         row(
             "GET_VERSION",
             "size 132: nothing beyond",
             is(u32::MAX as u64),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| Ok(Got::Value(version(c, READ, TYPE, 132).1[33].into())),
         ),
         row(
             "GET_VERSION",
             "size 16383: the version",
             is(1),
-            "kfd_chardev.c:3622",
+            "kfd_chardev.c:3645",
             |c| Ok(Got::Value(version(c, READ, TYPE, 16383).1[0].into())),
         ),
         row(
             "GET_VERSION",
             "size 16380: all zero behind it",
             is(0),
-            "kfd_chardev.c:3695",
+            "kfd_chardev.c:3718",
             |c| {
                 Ok(Got::Value(
                     version(c, READ, TYPE, 16380).1[2..4095]
@@ -223,7 +223,7 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_CLOCK_COUNTERS",
             "size 48: the caller's tail comes back",
             is(0x1234),
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| {
                 let mut words = [0u64, 0, 0, 0, c.gpu.into(), 0x1234];
                 sys::ioctl(
@@ -238,7 +238,7 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_CLOCK_COUNTERS",
             "size 32: no gpu_id, so no GPU's counter",
             is(0),
-            "kfd_chardev.c:3686",
+            "kfd_chardev.c:3709",
             |c| {
                 let mut words = [7u64, 0, 0, 0, c.gpu.into()];
                 sys::ioctl(
@@ -253,7 +253,7 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_CLOCK_COUNTERS",
             "size 8: only the first field is written",
             is(77),
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| {
                 let mut words = [0u64, 77, 0, 0, c.gpu.into()];
                 sys::ioctl(
@@ -268,7 +268,7 @@ pub(super) fn rows() -> Vec<Row> {
             "AVAILABLE_MEMORY",
             "size 8: gpu_id reads as 0",
             EINVAL,
-            "kfd_chardev.c:3686",
+            "kfd_chardev.c:3709",
             |c| {
                 let mut words = [0u64, c.gpu.into()];
                 at(c, ioc(READ_WRITE, TYPE, 0x23, 8), sys::address(&mut words))
@@ -278,7 +278,7 @@ pub(super) fn rows() -> Vec<Row> {
             "CREATE_EVENT",
             "size 0: a signal event",
             OK,
-            "kfd_chardev.c:3686",
+            "kfd_chardev.c:3709",
             |c| {
                 c.signal_page()?;
                 at(c, ioc(READ_WRITE, TYPE, 8, 0), 0)
@@ -288,20 +288,20 @@ pub(super) fn rows() -> Vec<Row> {
             "SET_EVENT",
             "size 0: event 0",
             EINVAL,
-            "kfd_chardev.c:3686",
+            "kfd_chardev.c:3709",
             |c| at(c, ioc(WRITE, TYPE, 0xa, 0), 0),
         ),
         row(
             "SET_EVENT",
             "size 4: the pad is missing",
             OK,
-            "kfd_chardev.c:3622",
+            "kfd_chardev.c:3645",
             |c| {
                 let mut id = c.signal(false)?;
                 at(c, ioc(WRITE, TYPE, 0xa, 4), sys::address(&mut id))
             },
         ),
-        row("SET_EVENT", "size 256", OK, "kfd_chardev.c:3679", |c| {
+        row("SET_EVENT", "size 256", OK, "kfd_chardev.c:3702", |c| {
             let mut words = [0u32; 64];
             words[0] = c.signal(false)?;
             at(c, ioc(WRITE, TYPE, 0xa, 256), sys::address(&mut words))
@@ -311,28 +311,28 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "address 0",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| at(c, requests::GET_VERSION.command(), 0),
         ),
         row(
             "GET_VERSION",
             "a kernel address",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| at(c, requests::GET_VERSION.command(), KERNEL),
         ),
         row(
             "GET_VERSION",
             "the last address",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| at(c, requests::GET_VERSION.command(), u64::MAX),
         ),
         row(
             "GET_VERSION",
             "a page that can't be read",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| {
                 let map = guarded_page()?;
                 at(
@@ -346,21 +346,21 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "ends at the end of a page",
             OK,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| at_end(c, requests::GET_VERSION.command(), &[0; 8], 0),
         ),
         row(
             "GET_VERSION",
             "last byte beyond the page",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| at_end(c, requests::GET_VERSION.command(), &[0; 8], 1),
         ),
         row(
             "GET_VERSION",
             "a page that can't be written",
             EFAULT,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| {
                 Ok(Got::Errno(read_only(
                     c,
@@ -373,7 +373,7 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_VERSION",
             "an odd address",
             OK,
-            "kfd_chardev.c:3707",
+            "kfd_chardev.c:3730",
             |c| {
                 let map = guarded_page()?;
                 at(c, requests::GET_VERSION.command(), map.address + 3)
@@ -383,35 +383,35 @@ pub(super) fn rows() -> Vec<Row> {
             "GET_CLOCK_COUNTERS",
             "address 0",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at(c, requests::GET_CLOCK_COUNTERS.command(), 0),
         ),
         row(
             "GET_CLOCK_COUNTERS",
             "last 8 bytes beyond the page",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at_end(c, requests::GET_CLOCK_COUNTERS.command(), &[0; 40], 8),
         ),
         row(
             "CREATE_EVENT",
             "address 0",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at(c, requests::CREATE_EVENT.command(), 0),
         ),
         row(
             "CREATE_EVENT",
             "last byte beyond the page",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at_end(c, requests::CREATE_EVENT.command(), &signal_args(), 1),
         ),
         row(
             "CREATE_EVENT",
             "ends at the end of a page",
             OK,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| {
                 c.signal_page()?;
                 at_end(c, requests::CREATE_EVENT.command(), &signal_args(), 0)
@@ -421,7 +421,7 @@ pub(super) fn rows() -> Vec<Row> {
             "CREATE_EVENT",
             "a page that can't be written: errno",
             EFAULT,
-            "kfd_chardev.c:3708",
+            "kfd_chardev.c:3731",
             |c| {
                 c.signal_page()?;
                 Ok(Got::Errno(read_only(
@@ -435,7 +435,7 @@ pub(super) fn rows() -> Vec<Row> {
             "CREATE_EVENT",
             "a page that can't be written: the event exists",
             OK,
-            "kfd_chardev.c:3704",
+            "kfd_chardev.c:3727",
             |c| {
                 c.signal_page()?;
                 read_only(c, requests::CREATE_EVENT.command(), &signal_args())?;
@@ -446,7 +446,7 @@ pub(super) fn rows() -> Vec<Row> {
             "SET_EVENT",
             "a page that can't be written, which it need not",
             OK,
-            "kfd_chardev.c:3706",
+            "kfd_chardev.c:3729",
             |c| {
                 let args = event::SetEventArgs {
                     event_id: c.signal(false)?,
@@ -463,21 +463,21 @@ pub(super) fn rows() -> Vec<Row> {
             "ALLOC_MEMORY_OF_GPU",
             "address 0",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at(c, requests::ALLOC_MEMORY_OF_GPU.command(), 0),
         ),
         row(
             "CREATE_QUEUE",
             "address 0",
             EFAULT,
-            "kfd_chardev.c:3690",
+            "kfd_chardev.c:3713",
             |c| at(c, requests::CREATE_QUEUE.command(), 0),
         ),
         row(
             "GET_PROCESS_APERTURES",
             "a page that can't be written",
             EFAULT,
-            "kfd_chardev.c:3708",
+            "kfd_chardev.c:3731",
             |c| {
                 Ok(Got::Errno(read_only(
                     c,
@@ -490,7 +490,7 @@ pub(super) fn rows() -> Vec<Row> {
             "SET_EVENT",
             "a failing call gives nothing back of an input",
             is(5),
-            "kfd_chardev.c:3706",
+            "kfd_chardev.c:3729",
             |c| {
                 let mut args = event::SetEventArgs {
                     event_id: 99,
@@ -504,7 +504,7 @@ pub(super) fn rows() -> Vec<Row> {
             "WAIT_EVENTS",
             "a failing call gives its output back",
             is(2),
-            "kfd_chardev.c:3706",
+            "kfd_chardev.c:3729",
             |c| {
                 let mut args = event::WaitEventsArgs {
                     num_events: 9999,
@@ -518,7 +518,7 @@ pub(super) fn rows() -> Vec<Row> {
             "MAP_MEMORY_TO_GPU",
             "a failing call gives n_success back",
             is(1),
-            "kfd_chardev.c:3706",
+            "kfd_chardev.c:3729",
             |c| {
                 let bo = c.unmapped_bo(4096, crate::fixture::GTT)?;
                 let mut ids = [c.gpu, 0xdead];

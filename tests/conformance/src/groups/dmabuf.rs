@@ -181,9 +181,9 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "memory that is mapped twice: its own size", is(4096), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1815", |c| Ok(Got::Value(told(c, 8192, GTT | abi::ALLOC_AQL_QUEUE_MEM)?.size))),
         row(D, "by a process without a VM", OK, TOLD, |c| { let (_, fd) = pair(c, 4096, GTT)?; let node = c.node.clone(); Ok(Got::Errno(forked(|| match Ctx::new(&node, crate::row::Needs::Open) { Ok(o) => o.raw(&requests::GET_DMABUF_INFO, &mut GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }), Err(_) => 254 }))) }),
         row(D, "after the handle is gone", OK, TOLD, |c| { let (bo, fd) = pair(c, 4096, GTT)?; c.free(bo.handle); info(c, fd.as_raw_fd() as u32) }),
-        row(I, "unknown GPU", EINVAL, "kfd_chardev.c:1633", |c| import(c, 0xdead, 900)),
-        row(I, "no VM", ENODEV, "kfd_chardev.c:1640", |c| { let g = c.gpu; import(c, g, 900) }).open(),
-        row(I, "no VM, unknown GPU", EINVAL, "kfd_chardev.c:1633", |c| import(c, 0xdead, 900)).open(),
+        row(I, "unknown GPU", EINVAL, "kfd_chardev.c:1642", |c| import(c, 0xdead, 900)),
+        row(I, "no VM", ENODEV, "kfd_chardev.c:1649", |c| { let g = c.gpu; import(c, g, 900) }).open(),
+        row(I, "no VM, unknown GPU", EINVAL, "kfd_chardev.c:1642", |c| import(c, 0xdead, 900)).open(),
         row(I, "no such descriptor", EBADF, GET, |c| { let g = c.gpu; import(c, g, 900) }),
         row(I, "a file of something else", EINVAL, GET, |c| { let (g, fd) = (c.gpu, c.kfd.as_raw_fd() as u32); import(c, g, fd) }),
         row(I, "an own buffer", OK, IMPORT, |c| { let (_, fd) = pair(c, 4096, GTT)?; let g = c.gpu; import(c, g, fd.as_raw_fd() as u32) }),
@@ -200,11 +200,11 @@ pub(super) fn rows() -> Vec<Row> {
         row(I, "somebody else's memory maps", OK, "../amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_import", |c| foreign(c, |c, fd| { let b = imported(c, &fd)?; Ok(Got::Errno(c.map(b.handle))) })),
         row(I, "somebody else's memory can be freed", OK, "../amdgpu/amdgpu_amdkfd_gpuvm.c:1936", |c| foreign(c, |c, fd| { let b = imported(c, &fd)?; Ok(Got::Errno(c.free(b.handle))) })),
         row(I, "it goes out as the DMA-buf that it came in as", Want::Computed, EXPORT, |c| foreign(c, |c, fd| { let b = imported(c, &fd)?; let again = exported(c, &b)?; Ok(Got::Pair(sys::inode(&again)?, sys::inode(&fd)?)) })),
-        row(X, "unknown GPU", EINVAL, "kfd_chardev.c:1682", |c| export(c, 0xdead << 32)),
-        row(X, "handle 0", EINVAL, "kfd_chardev.c:1682", |c| export(c, 0)),
-        row(X, "unknown handle", EINVAL, "kfd_chardev.c:1695", |c| { let h = (u64::from(c.gpu) << 32) | 77; export(c, h) }),
-        row(X, "no VM", EINVAL, "kfd_chardev.c:1695", |c| { let h = u64::from(c.gpu) << 32; export(c, h) }).open(),
-        row(X, "another process' buffer", EINVAL, "kfd_chardev.c:1695", |c| {
+        row(X, "unknown GPU", EINVAL, "kfd_chardev.c:1691", |c| export(c, 0xdead << 32)),
+        row(X, "handle 0", EINVAL, "kfd_chardev.c:1691", |c| export(c, 0)),
+        row(X, "unknown handle", EINVAL, "kfd_chardev.c:1704", |c| { let h = (u64::from(c.gpu) << 32) | 77; export(c, h) }),
+        row(X, "no VM", EINVAL, "kfd_chardev.c:1704", |c| { let h = u64::from(c.gpu) << 32; export(c, h) }).open(),
+        row(X, "another process' buffer", EINVAL, "kfd_chardev.c:1704", |c| {
             let b = c.unmapped_bo(4096, GTT)?;
             Ok(Got::Errno(other_process(c, |o| {
                 let mut args = ExportDmabufArgs { handle: b.handle, ..Default::default() };

@@ -45,18 +45,18 @@ pub(super) fn rows() -> Vec<Row> {
     const Q: &str = "CREATE_QUEUE";
     const E: &str = "CREATE_EVENT";
     vec![
-        row(Q, "as many as there can be", Want::Computed, "kfd_process_queue_manager.c:338", |c| { let n = fill_queues(c); Ok(Got::Pair(n.into(), c.node.max_queues.into())) }).buffers(),
-        row(Q, "one more", ENOSPC, "kfd_process_queue_manager.c:358", |c| { fill_queues(c); c.create(|a| a.queue_percentage = 0) }).buffers(),
-        row(Q, "one more, wrong buffers", EINVAL, "kfd_chardev.c:438", |c| { fill_queues(c); c.create(|a| a.ring_base_address = 0x1000) }).buffers(),
-        row(Q, "one more after one was destroyed", OK, "kfd_process_queue_manager.c:358", |c| { fill_queues(c); c.destroy_queue(7); c.create(|a| a.queue_percentage = 0) }).buffers(),
-        row(Q, "the id and doorbell of that one", is(7 * 8), "kfd_process_queue_manager.c:66", |c| { fill_queues(c); c.destroy_queue(7); let q = c.new_queue(|a| a.queue_percentage = 0)?; must("id 7", (q.queue_id != 7).into())?; Ok(Got::Value(q.doorbell_offset & 0xffff)) }).buffers(),
+        row(Q, "as many as there can be", Want::Computed, "kfd_process_queue_manager.c:349", |c| { let n = fill_queues(c); Ok(Got::Pair(n.into(), c.node.max_queues.into())) }).buffers(),
+        row(Q, "one more", ENOSPC, "kfd_process_queue_manager.c:369", |c| { fill_queues(c); c.create(|a| a.queue_percentage = 0) }).buffers(),
+        row(Q, "one more, wrong buffers", EINVAL, "kfd_chardev.c:436", |c| { fill_queues(c); c.create(|a| a.ring_base_address = 0x1000) }).buffers(),
+        row(Q, "one more after one was destroyed", OK, "kfd_process_queue_manager.c:369", |c| { fill_queues(c); c.destroy_queue(7); c.create(|a| a.queue_percentage = 0) }).buffers(),
+        row(Q, "the id and doorbell of that one", is(7 * 8), "kfd_process_queue_manager.c:67", |c| { fill_queues(c); c.destroy_queue(7); let q = c.new_queue(|a| a.queue_percentage = 0)?; must("id 7", (q.queue_id != 7).into())?; Ok(Got::Value(q.doorbell_offset & 0xffff)) }).buffers(),
         row(Q, "every doorbell once", Want::Computed, "kfd_device_queue_manager.c: allocate_doorbell", |c| {
             let mut seen = std::collections::BTreeSet::new();
             while let Ok(q) = c.new_queue(|a| a.queue_percentage = 0) { seen.insert(q.doorbell_offset); }
             Ok(Got::Pair(seen.len() as u64, c.node.max_queues.into()))
         }).buffers(),
-        row(Q, "all destroyed: the buffers are free", OK, "kfd_process_queue_manager.c:537", |c| { let n = fill_queues(c); (0..n).for_each(|q| { c.destroy_queue(q); }); Ok(Got::Errno(c.unmap(c.b().ring.handle))) }).buffers(),
-        row(Q, "another process has its own", OK, "kfd_process_queue_manager.c:358", |c| {
+        row(Q, "all destroyed: the buffers are free", OK, "kfd_process_queue_manager.c:559", |c| { let n = fill_queues(c); (0..n).for_each(|q| { c.destroy_queue(q); }); Ok(Got::Errno(c.unmap(c.b().ring.handle))) }).buffers(),
+        row(Q, "another process has its own", OK, "kfd_process_queue_manager.c:369", |c| {
             fill_queues(c);
             let node = c.node.clone();
             Ok(Got::Errno(forked(|| match Ctx::new(&node, crate::row::Needs::Buffers) {
@@ -64,16 +64,16 @@ pub(super) fn rows() -> Vec<Row> {
                 Err(_) => 254,
             })))
         }).buffers(),
-        row(E, "a page of 32 KiB: 4095 signals", is(4095), "kfd_events.c:200", |c| { own_page(c, 32768)?; Ok(Got::Value(fill_events(c).into())) }),
-        row(E, "a page of 32 KiB: one more", ENOSPC, "kfd_events.c:205", |c| { own_page(c, 32768)?; fill_events(c); one_more_event(c, abi::EVENT_SIGNAL) }),
+        row(E, "a page of 32 KiB: 4095 signals", is(4095), "kfd_events.c:154", |c| { own_page(c, 32768)?; Ok(Got::Value(fill_events(c).into())) }),
+        row(E, "a page of 32 KiB: one more", ENOSPC, "kfd_events.c:159", |c| { own_page(c, 32768)?; fill_events(c); one_more_event(c, abi::EVENT_SIGNAL) }),
         row(E, "a page of 32 KiB: one more debug event", ENOSPC, "kfd_events.c:357", |c| { own_page(c, 32768)?; fill_events(c); one_more_event(c, abi::EVENT_DEBUG_EVENT) }),
         row(E, "a page of 32 KiB: one more memory event", OK, "kfd_events.c:365", |c| { own_page(c, 32768)?; fill_events(c); one_more_event(c, abi::EVENT_MEMORY) }),
-        row(E, "a page of 32 KiB: the last slot", is(4095), "kfd_events.c:122", |c| { own_page(c, 32768)?; let mut last = 0; while let Ok(id) = c.signal(false) { last = id; } Ok(Got::Value(last.into())) }),
-        row(E, "a page of 32 KiB: one more after one was destroyed", OK, "kfd_events.c:281", |c| { own_page(c, 32768)?; fill_events(c); c.destroy_event(100); one_more_event(c, abi::EVENT_SIGNAL) }),
-        row(E, "a page of 36 KiB: 4607 signals", is(4607), "kfd_events.c:357", |c| { own_page(c, 36864)?; Ok(Got::Value(fill_events(c).into())) }),
-        row(E, "refused: the page offset given back", is(0), "kfd_events.c:426", |c| { fill_events(c); Ok(Got::Value(c.create_event(abi::EVENT_SIGNAL, false, 0).1.event_page_offset)) }),
-        row("ALLOC_MEMORY_OF_GPU", "1000 buffers", is(1000), "kfd_process.c:1857", |c| { let mut n = 0; for _ in 0..1000 { c.unmapped_bo(4096, GTT)?; n += 1; } Ok(Got::Value(n)) }),
-        row("open", "200 times, one process", is(1), "kfd_process.c:963", |c| {
+        row(E, "a page of 32 KiB: the last slot", is(4095), "kfd_events.c:76", |c| { own_page(c, 32768)?; let mut last = 0; while let Ok(id) = c.signal(false) { last = id; } Ok(Got::Value(last.into())) }),
+        row(E, "a page of 32 KiB: one more after one was destroyed", OK, "kfd_events.c:233", |c| { own_page(c, 32768)?; fill_events(c); c.destroy_event(100); one_more_event(c, abi::EVENT_SIGNAL) }),
+        row(E, "a page of 36 KiB: 4607 signals", is(4607), "kfd_events.c:284", |c| { own_page(c, 36864)?; Ok(Got::Value(fill_events(c).into())) }),
+        row(E, "refused: the page offset given back", is(0), "kfd_events.c:354", |c| { fill_events(c); Ok(Got::Value(c.create_event(abi::EVENT_SIGNAL, false, 0).1.event_page_offset)) }),
+        row("ALLOC_MEMORY_OF_GPU", "1000 buffers", is(1000), "kfd_process.c:1951", |c| { let mut n = 0; for _ in 0..1000 { c.unmapped_bo(4096, GTT)?; n += 1; } Ok(Got::Value(n)) }),
+        row("open", "200 times, one process", is(1), "kfd_process.c:1001", |c| {
             let a = c.signal(false)?;
             let files: Vec<_> = (0..200).filter_map(|_| sys::open("/dev/kfd").ok()).collect();
             c.kfd = sys::dup(files.last().ok_or("no file")?).map_err(|e| e.to_string())?;

@@ -53,31 +53,31 @@ pub(super) fn rows() -> Vec<Row> {
         row("open", "minor 1", ENODEV, "kfd_chardev.c:198", |_| minor(1)),
         row("open", "minor 255", ENODEV, "kfd_chardev.c:198", |_| minor(255)),
         row("open", "read only", OK, "kfd_chardev.c:193", |_| Ok(errno(sys::open_with("/dev/kfd", libc::O_RDONLY).map(|_| ())))),
-        row("GET_VERSION", "of a file opened read only", OK, "kfd_chardev.c:3599", |c| { c.kfd = sys::open_with("/dev/kfd", libc::O_RDONLY).map_err(|e| e.to_string())?; Ok(Got::Errno(version(c))) }),
+        row("GET_VERSION", "of a file opened read only", OK, "kfd_chardev.c:3622", |c| { c.kfd = sys::open_with("/dev/kfd", libc::O_RDONLY).map_err(|e| e.to_string())?; Ok(Got::Errno(version(c))) }),
         row("read", "8 bytes", EINVAL, "kfd_chardev.c:58", |c| Ok(Got::Errno(sys::file_call(&c.kfd, "read")))),
         row("write", "8 bytes", EINVAL, "kfd_chardev.c:58", |c| Ok(Got::Errno(sys::file_call(&c.kfd, "write")))),
-        row("ioctl", "by a forked child", EBADF, "kfd_chardev.c:3649", |c| inherited(c, requests::GET_VERSION.command())),
-        row("ioctl", "unknown number by a forked child", ENOTTY, "kfd_chardev.c:3612", |c| inherited(c, ioc(READ, TYPE, 0x40, 8))),
-        row("ioctl", "number 0 by a forked child", ENOTTY, "kfd_chardev.c:3628", |c| inherited(c, ioc(READ, TYPE, 0, 8))),
-        row("ioctl", "address 0 by a forked child", EBADF, "kfd_chardev.c:3649", |c| Ok(Got::Errno(forked(|| sys::ioctl(&c.kfd, requests::GET_VERSION.command(), 0))))),
-        row("CRIU_OP", "by a forked child", EBADF, "kfd_chardev.c:3646", |c| inherited(c, requests::CRIU_OP.command())),
-        row("ioctl", "by a forked child that opened its own file", OK, "kfd_process.c:967", |c| { let node = c.node.clone(); Ok(Got::Errno(forked(|| Ctx::new(&node, crate::row::Needs::Open).map_or(254, |o| version(&o))))) }),
-        row("ioctl", "by the parent after a child", OK, "kfd_chardev.c:3646", |c| { forked(|| version(c)); Ok(Got::Errno(version(c))) }),
-        row("ioctl", "by another thread", OK, "kfd_chardev.c:3646", |c| { let c = &*c; Ok(Got::Errno(std::thread::scope(|s| s.spawn(|| version(c)).join().unwrap_or(254)))) }),
-        row("SET_EVENT", "through another open", OK, "kfd_process.c:963", |c| { let id = c.signal(false)?; Ok(Got::Errno(set_by(&second_open()?, id))) }),
+        row("ioctl", "by a forked child", EBADF, "kfd_chardev.c:3672", |c| inherited(c, requests::GET_VERSION.command())),
+        row("ioctl", "unknown number by a forked child", ENOTTY, "kfd_chardev.c:3635", |c| inherited(c, ioc(READ, TYPE, 0x40, 8))),
+        row("ioctl", "number 0 by a forked child", ENOTTY, "kfd_chardev.c:3651", |c| inherited(c, ioc(READ, TYPE, 0, 8))),
+        row("ioctl", "address 0 by a forked child", EBADF, "kfd_chardev.c:3672", |c| Ok(Got::Errno(forked(|| sys::ioctl(&c.kfd, requests::GET_VERSION.command(), 0))))),
+        row("CRIU_OP", "by a forked child", EBADF, "kfd_chardev.c:3669", |c| inherited(c, requests::CRIU_OP.command())),
+        row("ioctl", "by a forked child that opened its own file", OK, "kfd_process.c:1005", |c| { let node = c.node.clone(); Ok(Got::Errno(forked(|| Ctx::new(&node, crate::row::Needs::Open).map_or(254, |o| version(&o))))) }),
+        row("ioctl", "by the parent after a child", OK, "kfd_chardev.c:3669", |c| { forked(|| version(c)); Ok(Got::Errno(version(c))) }),
+        row("ioctl", "by another thread", OK, "kfd_chardev.c:3669", |c| { let c = &*c; Ok(Got::Errno(std::thread::scope(|s| s.spawn(|| version(c)).join().unwrap_or(254)))) }),
+        row("SET_EVENT", "through another open", OK, "kfd_process.c:1001", |c| { let id = c.signal(false)?; Ok(Got::Errno(set_by(&second_open()?, id))) }),
         row("SET_EVENT", "through another open when the first is closed", OK, "kfd_chardev.c:236", |c| { let id = c.signal(false)?; let second = second_open()?; c.kfd = second; Ok(Got::Errno(c.set(id))) }),
-        row("SET_EVENT", "through an open after all were closed", OK, "kfd_process.c:963", |c| {
+        row("SET_EVENT", "through an open after all were closed", OK, "kfd_process.c:1001", |c| {
             let id = c.signal(false)?;
             let null = sys::open("/dev/null").map_err(|e| e.to_string())?;
             drop(std::mem::replace(&mut c.kfd, null));
             Ok(Got::Errno(set_by(&second_open()?, id)))
         }),
-        row("SET_EVENT", "a child's event has the same id and is another", EINVAL, "kfd_process.c:1008", |c| {
+        row("SET_EVENT", "a child's event has the same id and is another", EINVAL, "kfd_process.c:1076", |c| {
             let made = other_process(c, |o| o.signal(false).map_or(0, |id| id as i32));
             Ok(Got::Errno(set_by(&c.kfd, made as u32)))
         }),
-        row("FREE_MEMORY_OF_GPU", "through another open", OK, "kfd_process.c:963", |c| { let b = c.unmapped_bo(4096, GTT)?; c.kfd = second_open()?; Ok(Got::Errno(c.free(b.handle))) }),
-        row("process", "what a process leaves is gone with it", YES, "kfd_process.c:1042", |c| {
+        row("FREE_MEMORY_OF_GPU", "through another open", OK, "kfd_process.c:1001", |c| { let b = c.unmapped_bo(4096, GTT)?; c.kfd = second_open()?; Ok(Got::Errno(c.free(b.handle))) }),
+        row("process", "what a process leaves is gone with it", YES, "kfd_process.c:1110", |c| {
             let counts = || std::fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default();
             let before = counts();
             let node = c.node.clone();
@@ -87,7 +87,7 @@ pub(super) fn rows() -> Vec<Row> {
             });
             Ok(holds(counts() == before))
         }),
-        row("process", "what a killed process leaves is gone with it", YES, "kfd_process.c:1042", |c| {
+        row("process", "what a killed process leaves is gone with it", YES, "kfd_process.c:1110", |c| {
             let before = c.available();
             let node = c.node.clone();
             forked(|| {

@@ -40,9 +40,9 @@ pub(super) fn rows() -> Vec<Row> {
     const C: &str = "CREATE_QUEUE";
     const D: &str = "DESTROY_QUEUE";
     let rows = vec![
-        row(C, "AQL", OK, "kfd_chardev.c:479", |c| c.create(|_| {})),
+        row(C, "AQL", OK, "kfd_chardev.c:477", |c| c.create(|_| {})),
         // Disabled: the emulated GPU runs no PM4 queues of programs.
-        row(C, "PM4, disabled", OK, "kfd_chardev.c:479", |c| c.create(|a| { a.queue_type = abi::QUEUE_TYPE_COMPUTE; a.queue_percentage = 0 })),
+        row(C, "PM4, disabled", OK, "kfd_chardev.c:477", |c| c.create(|a| { a.queue_type = abi::QUEUE_TYPE_COMPUTE; a.queue_percentage = 0 })),
         row(C, "share 101", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = 101)),
         row(C, "share 255", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = 255)),
         row(C, "share -1", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = u32::MAX)),
@@ -58,7 +58,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "ring at a kernel address", EFAULT, "kfd_chardev.c:270", |c| c.create(|a| a.ring_base_address = KERNEL)),
         row(C, "ring at the last address", EFAULT, "kfd_chardev.c:270", |c| c.create(|a| a.ring_base_address = u64::MAX)),
         row(C, "ring at 2^63", EFAULT, "kfd_chardev.c:270", |c| c.create(|a| a.ring_base_address = 1 << 63)),
-        row(C, "ring just below the end of user addresses", EINVAL, "kfd_queue.c:208", |c| c.create(|a| a.ring_base_address = LAST_USER)),
+        row(C, "ring just below the end of user addresses", EINVAL, "kfd_queue.c:207", |c| c.create(|a| a.ring_base_address = LAST_USER)),
         row(C, "ring size 3000", EINVAL, "kfd_chardev.c:277", |c| c.create(|a| a.ring_size = 3000)),
         row(C, "ring size 1", OK, "kfd_chardev.c:282", |c| c.create(|a| a.ring_size = 1)),
         row(C, "ring size 0", OK, "kfd_chardev.c:282", |c| c.create(|a| a.ring_size = 0)),
@@ -89,33 +89,33 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "type 99 and unknown GPU", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| { a.queue_type = 99; a.gpu_id = UNKNOWN })),
         row(C, "unknown GPU and a ring that is not mapped", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| { a.gpu_id = UNKNOWN; a.ring_base_address = 0x1000 })),
         // What comes back.
-        row(C, "the first id", is(0), "kfd_process_queue_manager.c:66", |c| Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))),
-        row(C, "the third id", is(2), "kfd_process_queue_manager.c:66", |c| { c.new_queue(|_| {})?; c.new_queue(|_| {})?; Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into())) }),
-        row(C, "the lowest free id", is(1), "kfd_process_queue_manager.c:66", |c| {
+        row(C, "the first id", is(0), "kfd_process_queue_manager.c:67", |c| Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))),
+        row(C, "the third id", is(2), "kfd_process_queue_manager.c:67", |c| { c.new_queue(|_| {})?; c.new_queue(|_| {})?; Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into())) }),
+        row(C, "the lowest free id", is(1), "kfd_process_queue_manager.c:67", |c| {
             for _ in 0..3 { c.new_queue(|a| a.queue_percentage = 0)?; }
             c.destroy_queue(1);
             Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))
         }),
-        row(C, "the doorbell's kind in the offset", is(3), "kfd_chardev.c:457", |c| Ok(Got::Value(doorbell(c, 0)? >> 62))),
-        row(C, "the GPU in the offset", Want::Computed, "kfd_chardev.c:458", |c| Ok(Got::Pair((doorbell(c, 0)? >> 46) & 0xffff, c.gpu.into()))),
-        row(C, "the first doorbell's byte", is(0), "kfd_chardev.c:463", |c| Ok(Got::Value(doorbell(c, 0)? & 0xffff))),
-        row(C, "the third doorbell's byte", is(16), "kfd_process_queue_manager.c:467", |c| Ok(Got::Value(doorbell(c, 2)? & 0xffff))),
+        row(C, "the doorbell's kind in the offset", is(3), "kfd_chardev.c:455", |c| Ok(Got::Value(doorbell(c, 0)? >> 62))),
+        row(C, "the GPU in the offset", Want::Computed, "kfd_chardev.c:456", |c| Ok(Got::Pair((doorbell(c, 0)? >> 46) & 0xffff, c.gpu.into()))),
+        row(C, "the first doorbell's byte", is(0), "kfd_chardev.c:461", |c| Ok(Got::Value(doorbell(c, 0)? & 0xffff))),
+        row(C, "the third doorbell's byte", is(16), "kfd_process_queue_manager.c:489", |c| Ok(Got::Value(doorbell(c, 2)? & 0xffff))),
         row(C, "a freed doorbell is given again", is(0), "kfd_device_queue_manager.c: deallocate_doorbell", |c| {
             let q = c.new_queue(|_| {})?;
             c.new_queue(|_| {})?;
             c.destroy_queue(q.queue_id);
             Ok(Got::Value(doorbell(c, 0)? & 0xffff))
         }),
-        row(C, "a field that is only output is not read", OK, "kfd_chardev.c:453", |c| c.create(|a| { a.queue_id = 77; a.doorbell_offset = u64::MAX })),
+        row(C, "a field that is only output is not read", OK, "kfd_chardev.c:451", |c| c.create(|a| { a.queue_id = 77; a.doorbell_offset = u64::MAX })),
         row(C, "engine id of a compute queue is not read", OK, "kfd_chardev.c:418", |c| c.create(|a| a.sdma_engine_id = u32::MAX)),
-        row(D, "a queue", OK, "kfd_process_queue_manager.c:565", |c| { let q = c.new_queue(|_| {})?.queue_id; destroy(c, q) }),
-        row(D, "a disabled queue", OK, "kfd_process_queue_manager.c:565", |c| { let q = c.new_queue(|a| a.queue_percentage = 0)?.queue_id; destroy(c, q) }),
-        row(D, "a queue twice", EINVAL, "kfd_process_queue_manager.c:510", |c| { let q = c.new_queue(|_| {})?.queue_id; c.destroy_queue(q); destroy(c, q) }),
-        row(D, "no queue", EINVAL, "kfd_process_queue_manager.c:510", |c| destroy(c, 0)),
-        row(D, "id 1024", EINVAL, "kfd_process_queue_manager.c:510", |c| destroy(c, 1024)),
-        row(D, "id 2^32 - 1", EINVAL, "kfd_process_queue_manager.c:510", |c| destroy(c, u32::MAX)),
-        row(D, "another process' queue", EINVAL, "kfd_process_queue_manager.c:510", |c| { let q = c.new_queue(|_| {})?.queue_id; Ok(Got::Errno(other_process(c, |o| o.destroy_queue(q)))) }),
-        row(D, "through another open of /dev/kfd", OK, "kfd_process.c:963", |c| {
+        row(D, "a queue", OK, "kfd_process_queue_manager.c:587", |c| { let q = c.new_queue(|_| {})?.queue_id; destroy(c, q) }),
+        row(D, "a disabled queue", OK, "kfd_process_queue_manager.c:587", |c| { let q = c.new_queue(|a| a.queue_percentage = 0)?.queue_id; destroy(c, q) }),
+        row(D, "a queue twice", EINVAL, "kfd_process_queue_manager.c:532", |c| { let q = c.new_queue(|_| {})?.queue_id; c.destroy_queue(q); destroy(c, q) }),
+        row(D, "no queue", EINVAL, "kfd_process_queue_manager.c:532", |c| destroy(c, 0)),
+        row(D, "id 1024", EINVAL, "kfd_process_queue_manager.c:532", |c| destroy(c, 1024)),
+        row(D, "id 2^32 - 1", EINVAL, "kfd_process_queue_manager.c:532", |c| destroy(c, u32::MAX)),
+        row(D, "another process' queue", EINVAL, "kfd_process_queue_manager.c:532", |c| { let q = c.new_queue(|_| {})?.queue_id; Ok(Got::Errno(other_process(c, |o| o.destroy_queue(q)))) }),
+        row(D, "through another open of /dev/kfd", OK, "kfd_process.c:1001", |c| {
             let q = c.new_queue(|_| {})?.queue_id;
             c.kfd = sys::open("/dev/kfd").map_err(|e| e.to_string())?;
             destroy(c, q)
@@ -128,7 +128,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "no VM, share 101", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = 101)).open(),
         row(C, "no VM, type 99", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| a.queue_type = 99)).open(),
         row(C, "no VM, unknown GPU", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| a.gpu_id = UNKNOWN)).open(),
-        row(D, "no VM", EINVAL, "kfd_process_queue_manager.c:510", |c| destroy(c, 0)).open(),
+        row(D, "no VM", EINVAL, "kfd_process_queue_manager.c:532", |c| destroy(c, 0)).open(),
     ]);
     rows
 }

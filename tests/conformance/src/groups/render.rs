@@ -59,13 +59,13 @@ pub(super) fn rows() -> Vec<Row> {
     const M: &str = "mmap buffer";
     const V: &str = "DRM_IOCTL_VERSION";
     vec![
-        row(M, "GTT", OK, "drm_gem.c:1387", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 8192, S) }),
-        row(M, "VRAM", OK, "drm_gem.c:1387", |c| { let b = c.bo(8192, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?; map(c, b.offset, 8192, S) }),
-        row(M, "a part of it", OK, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 4096, S) }),
-        row(M, "more than there is", EINVAL, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 12288, S) }),
-        row(M, "from its second page", EINVAL, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset + 4096, 4096, S) }),
-        row(M, "offset 0", EINVAL, "drm_gem.c:1382", |c| map(c, 0, 4096, S)),
-        row(M, "an offset that nothing has", EINVAL, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset + (1 << 30), 4096, S) }),
+        row(M, "GTT", OK, "drm_gem.c:1386", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 8192, S) }),
+        row(M, "VRAM", OK, "drm_gem.c:1386", |c| { let b = c.bo(8192, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?; map(c, b.offset, 8192, S) }),
+        row(M, "a part of it", OK, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 4096, S) }),
+        row(M, "more than there is", EINVAL, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 12288, S) }),
+        row(M, "from its second page", EINVAL, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset + 4096, 4096, S) }),
+        row(M, "offset 0", EINVAL, "drm_gem.c:1381", |c| map(c, 0, 4096, S)),
+        row(M, "an offset that nothing has", EINVAL, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset + (1 << 30), 4096, S) }),
         row(M, "a private mapping", EINVAL, "ttm/ttm_bo_vm.c:491", |c| { let b = c.bo(8192, GTT)?; map(c, b.offset, 8192, libc::MAP_PRIVATE) }),
         row(M, "a private mapping without access, as debuggers make it", OK, "amd/amdgpu/amdgpu_gem.c:382", |c| { let b = c.bo(8192, VRAM)?; Ok(errno(sys::Map::file(c.render()?, b.offset, 8192, libc::PROT_NONE, libc::MAP_PRIVATE).map(|_| ()))) }),
         row(M, "user memory", EPERM, "amd/amdgpu/amdgpu_gem.c:372", |c| {
@@ -80,10 +80,10 @@ pub(super) fn rows() -> Vec<Row> {
             let other = sys::open(&c.node.render).map_err(|e| e.to_string())?;
             Ok(errno(sys::Map::file(&other, b.offset, 8192, RW, S).map(|_| ())))
         }),
-        row(M, "when it is not mapped to the GPU", OK, "drm_gem.c:1387", |c| { let b = c.unmapped_bo(8192, GTT)?; map(c, b.offset, 8192, S) }),
-        row(M, "when it is freed", EINVAL, "drm_gem.c:1382", |c| { let b = c.unmapped_bo(8192, GTT)?; c.free(b.handle); map(c, b.offset, 8192, S) }),
+        row(M, "when it is not mapped to the GPU", OK, "drm_gem.c:1386", |c| { let b = c.unmapped_bo(8192, GTT)?; map(c, b.offset, 8192, S) }),
+        row(M, "when it is freed", EINVAL, "drm_gem.c:1381", |c| { let b = c.unmapped_bo(8192, GTT)?; c.free(b.handle); map(c, b.offset, 8192, S) }),
         row(M, "memory that is mapped twice: half of the size", OK, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1795", |c| { let b = c.bo(8192, GTT | rkfd_uapi::memory::ALLOC_AQL_QUEUE_MEM)?; map(c, b.offset, 4096, S) }),
-        row(M, "memory that is mapped twice: the whole size", EINVAL, "drm_gem.c:1382", |c| { let b = c.bo(8192, GTT | rkfd_uapi::memory::ALLOC_AQL_QUEUE_MEM)?; map(c, b.offset, 8192, S) }),
+        row(M, "memory that is mapped twice: the whole size", EINVAL, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT | rkfd_uapi::memory::ALLOC_AQL_QUEUE_MEM)?; map(c, b.offset, 8192, S) }),
         row(M, "new GTT reads as zero", is(0), "ttm/ttm_tt.c (TTM_TT_FLAG_ZERO_ALLOC)", |c| { let (_, m) = mapped(c, 65536, GTT)?; Ok(Got::Value((0..65536).step_by(8).map(|i| m.read(i)).max().unwrap_or(1))) }),
         row(M, "new VRAM reads as zero", is(0), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1739", |c| { let (_, m) = mapped(c, 65536, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?; Ok(Got::Value((0..65536).step_by(512).map(|i| m.read(i)).max().unwrap_or(1))) }),
         row(M, "VRAM that another process had reads as zero", is(0), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1738", |c| {
@@ -91,8 +91,8 @@ pub(super) fn rows() -> Vec<Row> {
             let (_, m) = mapped(c, 65536, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?;
             Ok(Got::Value((0..65536).step_by(512).map(|i| m.read(i)).max().unwrap_or(1)))
         }),
-        row(M, "what is written is read", is(0x1234_5678), "drm_gem.c:1387", |c| { let (_, m) = mapped(c, 8192, GTT)?; m.write(4096, 0x1234_5678); Ok(Got::Value(m.read(4096))) }),
-        row(M, "two mappings are the same memory", is(77), "drm_gem.c:1387", |c| { let (b, m) = mapped(c, 8192, GTT)?; let n = sys::Map::file(c.render()?, b.offset, 8192, RW, S).map_err(|e| e.to_string())?; m.write(8, 77); Ok(Got::Value(n.read(8))) }),
+        row(M, "what is written is read", is(0x1234_5678), "drm_gem.c:1386", |c| { let (_, m) = mapped(c, 8192, GTT)?; m.write(4096, 0x1234_5678); Ok(Got::Value(m.read(4096))) }),
+        row(M, "two mappings are the same memory", is(77), "drm_gem.c:1386", |c| { let (b, m) = mapped(c, 8192, GTT)?; let n = sys::Map::file(c.render()?, b.offset, 8192, RW, S).map_err(|e| e.to_string())?; m.write(8, 77); Ok(Got::Value(n.read(8))) }),
         row(V, "errno", OK, "drm_ioctl.c:559", |c| Ok(Got::Errno(version(c, |_| {})?.0))),
         row(V, "major", is(3), "amd/amdgpu/amdgpu_drv.c (KMS_DRIVER_MAJOR)", |c| Ok(Got::Value(version(c, |_| {})?.1.version_major as u64))),
         row(V, "name", YES, "amd/amdgpu/amdgpu_drv.c (DRIVER_NAME)", |c| Ok(holds(version(c, |_| {})?.2 == "amdgpu"))),

@@ -63,21 +63,21 @@ fn polled(c: &Ctx, id: u32) -> u64 {
 pub(super) fn rows() -> Vec<Row> {
     const W: &str = "WAIT_EVENTS";
     vec![
-        row(W, "set while waiting, for ever", is(0), "kfd_events.c:677", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }).0.result.into())) }),
-        row(W, "set while waiting, with a time", YES, "kfd_events.c:1056", |c| { let a = c.signal(false)?; let (w, ms) = during(c, &[(a, 0)], 0, 5000, |_| { c.set(a); }); Ok(holds(w.result == 0 && ms < 3000)) }),
-        row(W, "set while waiting: the age is given back", is(2), "kfd_events.c:1076", |c| { let a = c.signal(true)?; Ok(Got::Value(during(c, &[(a, 1)], 0, FOREVER, |_| { c.set(a); }).0.events[0].data[0])) }),
-        row(W, "set while waiting, auto-reset: used up", is(1), "kfd_events.c:667", |c| { let a = c.signal(true)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
-        row(W, "set while waiting: stays set", is(0), "kfd_events.c:667", |c| { let a = c.signal(false)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
-        row(W, "set and reset at once while waiting", is(0), "kfd_events.c:675", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, 2000, |_| { c.set(a); c.reset(a); }).0.result.into())) }),
-        row(W, "set through another open of /dev/kfd", is(0), "kfd_process.c:963", |c| {
+        row(W, "set while waiting, for ever", is(0), "kfd_events.c:605", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }).0.result.into())) }),
+        row(W, "set while waiting, with a time", YES, "kfd_events.c:984", |c| { let a = c.signal(false)?; let (w, ms) = during(c, &[(a, 0)], 0, 5000, |_| { c.set(a); }); Ok(holds(w.result == 0 && ms < 3000)) }),
+        row(W, "set while waiting: the age is given back", is(2), "kfd_events.c:1004", |c| { let a = c.signal(true)?; Ok(Got::Value(during(c, &[(a, 1)], 0, FOREVER, |_| { c.set(a); }).0.events[0].data[0])) }),
+        row(W, "set while waiting, auto-reset: used up", is(1), "kfd_events.c:595", |c| { let a = c.signal(true)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
+        row(W, "set while waiting: stays set", is(0), "kfd_events.c:595", |c| { let a = c.signal(false)?; during(c, &[(a, 0)], 0, FOREVER, |_| { c.set(a); }); Ok(Got::Value(polled(c, a))) }),
+        row(W, "set and reset at once while waiting", is(0), "kfd_events.c:603", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, 2000, |_| { c.set(a); c.reset(a); }).0.result.into())) }),
+        row(W, "set through another open of /dev/kfd", is(0), "kfd_process.c:1001", |c| {
             let a = c.signal(false)?;
             let other = sys::open("/dev/kfd").map_err(|e| e.to_string())?;
             Ok(Got::Value(during(c, &[(a, 0)], 0, 2000, |_| { let mut args = rkfd_uapi::event::SetEventArgs { event_id: a, pad: 0 }; sys::ioctl(&other, rkfd_uapi::ioctl::SET_EVENT.command(), sys::address(&mut args)); }).0.result.into()))
         }),
-        row(W, "all, set one after the other", is(0), "kfd_events.c:892", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 3000, |_| { c.set(a); thread::sleep(SETTLE); c.set(b); }).0.result.into())) }),
-        row(W, "all, only one is set", is(1), "kfd_events.c:893", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 250, |_| { c.set(a); }).0.result.into())) }),
-        row(W, "any, the second is set", is(0), "kfd_events.c:885", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 0, 3000, |_| { c.set(b); }).0.result.into())) }),
-        row(W, "two waiters of one auto-reset event: both wake", is(0), "kfd_events.c:674", |c| {
+        row(W, "all, set one after the other", is(0), "kfd_events.c:820", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 3000, |_| { c.set(a); thread::sleep(SETTLE); c.set(b); }).0.result.into())) }),
+        row(W, "all, only one is set", is(1), "kfd_events.c:821", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 250, |_| { c.set(a); }).0.result.into())) }),
+        row(W, "any, the second is set", is(0), "kfd_events.c:813", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 0, 3000, |_| { c.set(b); }).0.result.into())) }),
+        row(W, "two waiters of one auto-reset event: both wake", is(0), "kfd_events.c:602", |c| {
             let a = c.signal(true)?;
             let c = &*c;
             let results = thread::scope(|s| {
@@ -87,29 +87,29 @@ pub(super) fn rows() -> Vec<Row> {
             });
             Ok(Got::Value(results.into()))
         }),
-        row(W, "destroyed while waiting", EIO, "kfd_events.c:1086", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
-        row(W, "destroyed while waiting: the result", is(2), "kfd_events.c:882", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.result.into())) }),
-        row(W, "one of two destroyed while waiting, any", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 0, FOREVER, |_| { c.destroy_event(b); }).0.errno)) }),
-        row(W, "one of two destroyed while waiting, all", EIO, "kfd_events.c:881", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 1, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
-        row(W, "destroyed and made again with the same id while waiting", EIO, "kfd_events.c:275", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, 3000, |_| { c.destroy_event(a); let _ = c.event(rkfd_uapi::event::EVENT_SIGNAL, false); }).0.errno)) }),
-        row(W, "a memory event destroyed while waiting", EIO, "kfd_events.c:275", |c| { let a = c.event(8, false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
-        row(W, "interrupted, for ever", Want::Errno(libc::EINTR), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, FOREVER).0.errno)) }),
-        row(W, "interrupted, for ever: the result", is(2), "kfd_events.c:1084", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.result.into())) }),
-        row(W, "interrupted, for ever: the time is as it was", is(FOREVER as u64), "kfd_events.c:1037", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.timeout.into())) }),
-        row(W, "interrupted, with a time", Want::Errno(libc::EINTR), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, 5000).0.errno)) }),
-        row(W, "interrupted: the time that is left", YES, "kfd_events.c:1038", |c| { let a = c.signal(false)?; let left = interrupt(c, &[(a, 0)], 0, 5000).0.timeout; Ok(holds((3000..=4960).contains(&left))) }),
-        row(W, "interrupted: an auto-reset signal that was taken is given back", is(0), "kfd_events.c:966", |c| { let (a, b) = (c.signal(true)?, c.signal(false)?); c.set(a); interrupt(c, &[(a, 0), (b, 0)], 1, 5000); Ok(Got::Value(polled(c, a))) }),
-        row(W, "interrupted: giving back counts as a signal", is(3), "kfd_events.c:968", |c| {
+        row(W, "destroyed while waiting", EIO, "kfd_events.c:1014", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "destroyed while waiting: the result", is(2), "kfd_events.c:810", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.result.into())) }),
+        row(W, "one of two destroyed while waiting, any", EIO, "kfd_events.c:809", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 0, FOREVER, |_| { c.destroy_event(b); }).0.errno)) }),
+        row(W, "one of two destroyed while waiting, all", EIO, "kfd_events.c:809", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 1, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "destroyed and made again with the same id while waiting", EIO, "kfd_events.c:227", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, 3000, |_| { c.destroy_event(a); let _ = c.event(rkfd_uapi::event::EVENT_SIGNAL, false); }).0.errno)) }),
+        row(W, "a memory event destroyed while waiting", EIO, "kfd_events.c:227", |c| { let a = c.event(8, false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
+        row(W, "interrupted, for ever", Want::Errno(libc::EINTR), "kfd_events.c:963", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, FOREVER).0.errno)) }),
+        row(W, "interrupted, for ever: the result", is(2), "kfd_events.c:1012", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.result.into())) }),
+        row(W, "interrupted, for ever: the time is as it was", is(FOREVER as u64), "kfd_events.c:965", |c| { let a = c.signal(false)?; Ok(Got::Value(interrupt(c, &[(a, 0)], 0, FOREVER).0.timeout.into())) }),
+        row(W, "interrupted, with a time", Want::Errno(libc::EINTR), "kfd_events.c:963", |c| { let a = c.signal(false)?; Ok(Got::Errno(interrupt(c, &[(a, 0)], 0, 5000).0.errno)) }),
+        row(W, "interrupted: the time that is left", YES, "kfd_events.c:966", |c| { let a = c.signal(false)?; let left = interrupt(c, &[(a, 0)], 0, 5000).0.timeout; Ok(holds((3000..=4960).contains(&left))) }),
+        row(W, "interrupted: an auto-reset signal that was taken is given back", is(0), "kfd_events.c:894", |c| { let (a, b) = (c.signal(true)?, c.signal(false)?); c.set(a); interrupt(c, &[(a, 0), (b, 0)], 1, 5000); Ok(Got::Value(polled(c, a))) }),
+        row(W, "interrupted: giving back counts as a signal", is(3), "kfd_events.c:896", |c| {
             let (a, b) = (c.signal(true)?, c.signal(false)?);
             c.set(a);
             interrupt(c, &[(a, 0), (b, 0)], 1, 5000);
             Ok(Got::Value(wait(c, &[(a, 1)], 0, 0).events[0].data[0]))
         }),
-        row(W, "interrupted: the event can be waited for again", is(0), "kfd_events.c:964", |c| { let a = c.signal(false)?; interrupt(c, &[(a, 0)], 0, 5000); c.set(a); Ok(Got::Value(polled(c, a))) }),
-        row(W, "interrupted and restarted: time runs out as a whole", YES, "kfd_events.c:1038", |c| { let a = c.signal(false)?; let (w, ms) = restart(c, &[(a, 0)], 400, || {}); Ok(holds(w.errno == 0 && w.result == 1 && (380..460 + 300).contains(&ms))) }),
-        row(W, "interrupted and restarted, then set", is(0), "kfd_events.c:1035", |c| { let a = c.signal(false)?; Ok(Got::Value(restart(c, &[(a, 0)], FOREVER, || { thread::sleep(SETTLE); c.set(a); }).0.result.into())) }),
-        row(W, "set before a signal is pending: complete", is(0), "kfd_events.c:1015", |c| { let a = c.signal(false)?; c.set(a); Ok(Got::Value(interrupt(c, &[(a, 0)], 0, 100).0.result.into())) }),
-        row(W, "killed while waiting for ever", YES, "kfd_events.c:1029", |c| {
+        row(W, "interrupted: the event can be waited for again", is(0), "kfd_events.c:892", |c| { let a = c.signal(false)?; interrupt(c, &[(a, 0)], 0, 5000); c.set(a); Ok(Got::Value(polled(c, a))) }),
+        row(W, "interrupted and restarted: time runs out as a whole", YES, "kfd_events.c:966", |c| { let a = c.signal(false)?; let (w, ms) = restart(c, &[(a, 0)], 400, || {}); Ok(holds(w.errno == 0 && w.result == 1 && (380..460 + 300).contains(&ms))) }),
+        row(W, "interrupted and restarted, then set", is(0), "kfd_events.c:963", |c| { let a = c.signal(false)?; Ok(Got::Value(restart(c, &[(a, 0)], FOREVER, || { thread::sleep(SETTLE); c.set(a); }).0.result.into())) }),
+        row(W, "set before a signal is pending: complete", is(0), "kfd_events.c:943", |c| { let a = c.signal(false)?; c.set(a); Ok(Got::Value(interrupt(c, &[(a, 0)], 0, 100).0.result.into())) }),
+        row(W, "killed while waiting for ever", YES, "kfd_events.c:957", |c| {
             let a = c.signal(false)?;
             let start = Instant::now();
             let Some(pid) = sys::fork() else {
