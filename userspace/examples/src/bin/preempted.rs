@@ -92,7 +92,7 @@ fn spinning(
 }
 
 /// What the driver tells of a queue that is off, checked against itself and the waves' number.
-fn check_saved(kfd: &File, queue: &Queue) -> Result<(), Failure> {
+fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     let mut stack = vec![0u32; STACK / 4];
     let mut args = GetQueueWaveStateArgs {
         ctl_stack_address: stack.as_mut_ptr() as u64,
@@ -112,6 +112,10 @@ fn check_saved(kfd: &File, queue: &Queue) -> Result<(), Failure> {
     if waves_used < ITEMS * 4 || stack_used < ITEMS / BLOCK * 8 {
         return Err(Failure::new("less was saved than the waves have"));
     }
+    // The driver copies gfx9's; later ones lie in the save area as they are (`get_wave_state`).
+    if !gpu.target().starts_with("gfx9") {
+        return Ok(());
+    }
     let used = &stack[offset as usize / 4..(offset + stack_used) as usize / 4];
     match used.iter().any(|&word| word != 0) {
         true => Ok(()),
@@ -130,7 +134,7 @@ fn run() -> Result<(), Failure> {
     for round in 0..3 {
         let (work, flag) = spinning(&gpu, &queue, &kernel)?;
         share(&kfd, &queue, 0)?;
-        check_saved(&kfd, &queue)?;
+        check_saved(&kfd, &gpu, &queue)?;
         flag.set(0, 1);
         std::thread::sleep(Duration::from_millis(100));
         if work.is_done() {
