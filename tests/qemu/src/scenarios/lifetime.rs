@@ -110,10 +110,10 @@ fn cycles() -> Scenario {
         "cycle",
     )
     .without_trace()
-    .timeout(400)
-    .step(Step::sh("warm-up", 60, &repeat(WARM_UP)))
+    .timeout(1300)
+    .step(Step::sh("warm-up", 300, &repeat(WARM_UP)))
     .step(Step::Meminfo("before".into()))
-    .step(Step::sh("cycles", 300, &repeat(CYCLES)))
+    .step(Step::sh("cycles", 900, &repeat(CYCLES)))
     .step(Step::Meminfo("after".into()))
     .check(memory_came_back)
 }
