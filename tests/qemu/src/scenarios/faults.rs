@@ -203,7 +203,7 @@ fn mutations() -> [Scenario; 3] {
             ));
         let scenario = inject(scenario, fault).fails_with(reason);
         match fault {
-            // The bit means something in gfx942's kernel; gfx1201's gives the same sums without.
+            // The first word of gfx1201's kernel is `s_clause`, a hint without effect on sums.
             "flip-instruction-bit" => scenario.scheduled_by(Scheduler::Cpsch),
             _ => scenario,
         }
