@@ -7,7 +7,9 @@
 . "$(dirname "$0")/common.sh"
 
 SUITE=trixie
-BACKPORTS='qemu-system-x86 linux-image-amd64'
+BACKPORTS='qemu-system-x86'
+# The series that the module is written for: the kernel's Rust API changes with each.
+KERNEL=7.3
 PACKAGES='gcc make flex bison bc libelf-dev libssl-dev libc6-dev rustc rust-src bindgen rustfmt
  rust-clippy cargo ca-certificates clang-19 lld-19 llvm-19 dwarves xz-utils python3
  busybox-static cpio kmod'
@@ -15,7 +17,7 @@ PACKAGES='gcc make flex bison bc libelf-dev libssl-dev libc6-dev rustc rust-src 
 [ "$(id -u)" = 0 ] || die "the Debian root needs chroot, so set-up runs as root" "try: sudo -E make setup"
 [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); the root and its kernel are x86_64"
 free_kb=$(df -Pk "$CACHE" | awk 'NR==2{print $4}')
-key=$( { echo "$SUITE" "$BACKPORTS" "$PACKAGES"; } | sha256sum | cut -c1-12)
+key=$( { echo "$SUITE" "$BACKPORTS" "$KERNEL" "$PACKAGES"; } | sha256sum | cut -c1-12)
 ROOT="$CACHE/root-$key"
 if [ -e "$ROOT/.complete" ]; then echo "$ROOT"; exit 0; fi
 [ "$free_kb" -gt 9000000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; set-up needs about 9 GB" \
@@ -40,8 +42,9 @@ kernel_and_qemu() {
     mkdir -p "$ROOT/etc/initramfs-tools/conf.d" "$ROOT/etc/kernel/postinst.d"
     in_root dpkg-divert --local --rename --add /usr/sbin/update-initramfs >/dev/null 2>&1 || true
     ln -sf /bin/true "$ROOT/usr/sbin/update-initramfs"
-    apt install -t "$SUITE-backports" $BACKPORTS
     # Image, headers and source of ONE version: backports carries several at a time.
+    image=$(in_root apt-cache pkgnames "linux-image-$KERNEL." | grep -E '^linux-image-[0-9.]+[^-]*-amd64$' | sort -V | tail -n1) || true
+    apt install -t "$SUITE-backports" $BACKPORTS "${image:-linux-image-amd64}"
     release=$(ls "$ROOT/boot" | sed -n 's/^vmlinuz-//p' | sort -V | tail -n1)
     version=$(in_root dpkg-query -W -f '${Version}' "linux-image-$release")
     series=$(echo "$release" | cut -d. -f1,2)
@@ -59,5 +62,9 @@ step "Debian $SUITE base system" "$ROOT.1-base" bootstrap
 step "package lists" "$ROOT.2-lists" backports
 step "kernel, headers, source and QEMU" "$ROOT.3-kernel" kernel_and_qemu
 step "compilers and tools" "$ROOT.4-tools" tools
+case $(cat "$ROOT/etc/rkfd-kernel-release") in
+"$KERNEL".*) ;;
+*) say "warning: $SUITE-backports has no kernel $KERNEL any more; the module may not build for its newest" ;;
+esac
 touch "$ROOT/.complete"
 echo "$ROOT"
