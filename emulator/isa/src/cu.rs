@@ -96,9 +96,9 @@ impl ComputeUnit {
     }
 
     /// Read and check the kernel descriptor at `va`, through the process's translations.
-    pub fn kernel<E: Env>(
+    pub fn kernel(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         va: u64,
     ) -> Result<Kernel, DescriptorError> {
@@ -120,7 +120,7 @@ impl ComputeUnit {
     }
 
     /// Drop what the embedder's flush made stale.
-    pub(crate) fn follow<E: Env>(&mut self, env: &E) {
+    pub(crate) fn follow(&mut self, env: &dyn Env) {
         if self.tlb.follow(env.epoch()) {
             self.invalidate_code();
         }
@@ -140,9 +140,9 @@ impl ComputeUnit {
 
     /// The instruction at `pc` of code page `page`, and the translations besides.
     #[inline]
-    pub(crate) fn fetch<E: Env>(
+    pub(crate) fn fetch(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         page: usize,
         pc: u64,
@@ -158,9 +158,9 @@ impl ComputeUnit {
     }
 
     #[cold]
-    fn decode<E: Env>(
+    fn decode(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         page: usize,
         pc: u64,
@@ -189,9 +189,9 @@ impl ComputeUnit {
     }
 
     /// The three words at `pc`; those that cannot be fetched are zero.
-    pub(crate) fn words<E: Env>(
+    pub(crate) fn words(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         pc: u64,
     ) -> Result<[u32; 3], FaultKind> {

@@ -26,4 +26,4 @@ pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, HostPage, MemoryFault, Reason};
 pub use target::{Target, GFX1201, GFX942};
 pub use wave::Apertures;
-pub use workgroup::{Dispatch, LaunchError, Outcome, Scratch, Workgroup};
+pub use workgroup::{Dispatch, LaunchError, Outcome, Run, Scratch, Workgroup};

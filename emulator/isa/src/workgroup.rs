@@ -107,6 +107,29 @@ pub struct Workgroup<const L: usize = 64> {
     pub(crate) turn: usize,
 }
 
+/// Execution of workgroups, for the lengths of waves that hardware has.
+///
+/// Not generic, so that the interpreter is compiled in this crate and not in each program that
+/// uses it.
+pub trait Run {
+    /// Run until every wave has ended, `budget` instructions were executed, or one cannot be.
+    ///
+    /// The budget counts instructions of whole waves.
+    fn run(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome;
+}
+
+impl Run for Workgroup<32> {
+    fn run(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome {
+        self.interpret(cu, env, budget)
+    }
+}
+
+impl Run for Workgroup<64> {
+    fn run(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome {
+        self.interpret(cu, env, budget)
+    }
+}
+
 impl<const L: usize> Workgroup<L> {
     /// Set up workgroup `id` of a dispatch as hardware does. `preloaded` are the kernel argument
     /// dwords that the descriptor asks for in SGPRs, as read from memory.
@@ -217,10 +240,7 @@ impl<const L: usize> Workgroup<L> {
         })
     }
 
-    /// Run until every wave has ended, `budget` instructions were executed, or one cannot be.
-    ///
-    /// The budget counts instructions of whole waves.
-    pub fn run<E: Env>(&mut self, cu: &mut ComputeUnit, env: &mut E, budget: u64) -> Outcome {
+    fn interpret(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome {
         let mut left = budget;
         loop {
             cu.follow(env);
@@ -263,10 +283,10 @@ impl<const L: usize> Workgroup<L> {
         }
     }
 
-    fn run_wave<E: Env>(
+    fn run_wave(
         &mut self,
         cu: &mut ComputeUnit,
-        env: &mut E,
+        env: &mut dyn Env,
         turn: usize,
         slice: u64,
     ) -> (u64, Result<(), FaultKind>) {
@@ -316,10 +336,10 @@ impl<const L: usize> Workgroup<L> {
         (slice, Ok(()))
     }
 
-    fn report<E: Env>(
+    fn report(
         &self,
         cu: &mut ComputeUnit,
-        env: &mut E,
+        env: &mut dyn Env,
         turn: usize,
         kind: FaultKind,
     ) -> Fault {

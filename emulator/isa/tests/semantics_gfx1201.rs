@@ -41,7 +41,10 @@ fn machine<const L: usize>(text: &str, items: u16) -> Machine<L> {
     Machine { memory, cu, group }
 }
 
-impl<const L: usize> Machine<L> {
+impl<const L: usize> Machine<L>
+where
+    Workgroup<L>: Run,
+{
     fn wave(&mut self) -> &mut wave::Wave<L> {
         &mut self.group.waves_mut()[0]
     }

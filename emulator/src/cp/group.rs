@@ -3,7 +3,7 @@
 //! A workgroup of waves of either size: the kernel says which, as far as the chip has both.
 
 use super::memory::Window;
-use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome, Scratch, Workgroup};
+use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome, Run, Scratch, Workgroup};
 
 /// A workgroup.
 pub(super) enum Group {

@@ -10,7 +10,6 @@ use super::Context;
 use crate::decode::kind::Kind;
 use crate::decode::{bits, code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::Env;
 use crate::target::Op;
 use crate::wave::Wave;
 
@@ -114,10 +113,10 @@ impl Descriptor {
 }
 
 /// MUBUF and gfx12's buffer operations.
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match i.kind {
         Kind::Hint => return Ok(()),

@@ -12,7 +12,7 @@ use super::Context;
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::{Access, Env, HostPage, PAGE};
+use crate::memory::{Access, HostPage, PAGE};
 use crate::target::Op;
 use crate::wave::Wave;
 
@@ -93,10 +93,10 @@ pub fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
 }
 
 /// FLAT, GLOBAL and SCRATCH.
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match i.kind {
         Kind::Hint => return Ok(()),
@@ -171,10 +171,10 @@ pub fn execute<E: Env, const L: usize>(
 }
 
 /// Up to 32 registers, of which M0's bits choose; each has its place in memory.
-fn block<E: Env, const L: usize>(
+fn block<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     a: &[u64; L],
     is_store: bool,
 ) -> Result<(), FaultKind> {
@@ -205,10 +205,10 @@ pub fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u3
 }
 
 /// Loads from memory alone, with the page looked up once for neighbouring lanes.
-fn load_global<E: Env, const L: usize>(
+fn load_global<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     a: &[u64; L],
     count: u8,
 ) -> Result<(), FaultKind> {
@@ -242,10 +242,10 @@ fn load_global<E: Env, const L: usize>(
     Ok(())
 }
 
-fn store_global<E: Env, const L: usize>(
+fn store_global<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     a: &[u64; L],
     count: u8,
 ) -> Result<(), FaultKind> {
@@ -280,13 +280,13 @@ fn store_global<E: Env, const L: usize>(
     Ok(())
 }
 
-fn load<E: Env, const L: usize>(
+fn load<const L: usize>(
     w: &Wave<L>,
     segment: u8,
     lane: usize,
     address: u64,
     bytes: u8,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<u32, FaultKind> {
     match place(w, segment, address) {
         Place::Memory(va) => load_memory(c, va, bytes),
@@ -302,7 +302,7 @@ fn load<E: Env, const L: usize>(
 }
 
 /// Load 1, 2 or 4 bytes.
-pub fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result<u32, FaultKind> {
+pub fn load_memory(c: &mut Context<'_>, va: u64, bytes: u8) -> Result<u32, FaultKind> {
     Ok(match bytes {
         1 => c.load_u8(va)?.into(),
         2 => c.load_u16(va)?.into(),
@@ -310,14 +310,14 @@ pub fn load_memory<E: Env>(c: &mut Context<'_, E>, va: u64, bytes: u8) -> Result
     })
 }
 
-fn store<E: Env, const L: usize>(
+fn store<const L: usize>(
     w: &Wave<L>,
     segment: u8,
     lane: usize,
     address: u64,
     value: u32,
     bytes: u8,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match place(w, segment, address) {
         Place::Memory(va) => store_memory(c, va, value, bytes),
@@ -331,12 +331,7 @@ fn store<E: Env, const L: usize>(
 }
 
 /// Store 1, 2 or 4 bytes.
-pub fn store_memory<E: Env>(
-    c: &mut Context<'_, E>,
-    va: u64,
-    value: u32,
-    bytes: u8,
-) -> Result<(), FaultKind> {
+pub fn store_memory(c: &mut Context<'_>, va: u64, value: u32, bytes: u8) -> Result<(), FaultKind> {
     match bytes {
         1 => c.store_u8(va, value as u8),
         2 => c.store_u16(va, value as u16),
@@ -345,10 +340,10 @@ pub fn store_memory<E: Env>(
 }
 
 /// Data of a compare-and-swap: the new value first, then the value to compare with.
-pub fn atomic<E: Env, const L: usize>(
+pub fn atomic<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     l: usize,
     at: Place,
     op: Atomic,

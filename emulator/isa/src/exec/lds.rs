@@ -9,7 +9,7 @@ use super::{Context, Next};
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::{Env, Gws, GwsAnswer};
+use crate::memory::{Gws, GwsAnswer};
 use crate::target::Op;
 use crate::wave::Wave;
 
@@ -71,10 +71,10 @@ pub fn narrow(value: u32, bytes: u8, signed: bool, half: u8, old: u32) -> u32 {
 }
 
 /// DS.
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<Next, FaultKind> {
     use Op::*;
     if let Some(operation) = synchronisation(i.op) {
@@ -118,11 +118,7 @@ pub fn execute<E: Env, const L: usize>(
 }
 
 /// Operations with one address, lane by lane.
-fn each<E: Env, const L: usize>(
-    w: &mut Wave<L>,
-    i: &Inst,
-    c: &mut Context<'_, E>,
-) -> Result<(), FaultKind> {
+fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Result<(), FaultKind> {
     if i.kind == Kind::Plain && i.op != Op::DsCondxchg32RtnB64 {
         return Err(FaultKind::Illegal);
     }
@@ -215,10 +211,10 @@ fn each<E: Env, const L: usize>(
 
 /// The number of active lanes is added to, or taken from, a counter that M0 and the offset name;
 /// all lanes get its old value.
-fn count<E: Env, const L: usize>(
+fn count<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     f: impl Fn(u32, u32) -> u32,
 ) -> Result<(), FaultKind> {
     let at = u64::from(w.s[code::M0 as usize] & 0xffff) + u64::from(i.imm);
@@ -242,10 +238,10 @@ fn synchronisation(op: Op) -> Option<Gws> {
 }
 
 /// Global wave synchronisation is the device's: it says whether the wave goes on.
-fn synchronise<E: Env, const L: usize>(
+fn synchronise<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     operation: Gws,
 ) -> Result<Next, FaultKind> {
     let resource = ((w.s[code::M0 as usize] >> 16) + i.imm) & 0x3f;
@@ -277,10 +273,10 @@ fn second<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u32 {
 }
 
 /// The forms with two addresses: two 8-bit offsets in units of the element, or of 64 elements.
-fn two<E: Env, const L: usize>(
+fn two<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
     size: u64,
     unit: u64,
     way: Way,

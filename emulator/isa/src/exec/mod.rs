@@ -39,9 +39,9 @@ use crate::memory::{Access, Env, MemoryFault, Reason, Tlb, PAGE};
 use crate::wave::{mode, Wave};
 
 /// What an instruction can reach besides its wave.
-pub struct Context<'a, E: Env> {
+pub struct Context<'a> {
     /// The rest of the GPU.
-    pub env: &'a mut E,
+    pub env: &'a mut dyn Env,
     /// Translations.
     pub tlb: &'a mut Tlb,
     /// The workgroup's LDS.
@@ -65,10 +65,10 @@ pub enum Next {
 
 /// Execute `i`; the wave's `pc` already points behind it.
 #[inline]
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<Next, FaultKind> {
     match i.family {
         Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i, c)?,
@@ -148,7 +148,7 @@ macro_rules! scalar {
     };
 }
 
-impl<E: Env> Context<'_, E> {
+impl Context<'_> {
     scalar!(load_u8, store_u8, update_u8, u8);
     scalar!(load_u16, store_u16, update_u16, u16);
     scalar!(load_u32, store_u32, update_u32, u32);

@@ -5,7 +5,6 @@ use super::{sfloat, Context, Next};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::Env;
 use crate::target::Op;
 use crate::wave::{mode, Barrier, Wave, Wide};
 
@@ -16,10 +15,10 @@ const WORKGROUP_BARRIER: u16 = 193;
 const MESSAGE_REALTIME: u16 = 131;
 
 /// SOP1, SOP2 and SOPC.
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     use Op::*;
     let a = |w: &Wave<L>| w.scalar(i.src[0], i.imm);
@@ -444,10 +443,10 @@ fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
 }
 
 /// SOPK.
-pub fn execute_k<E: Env, const L: usize>(
+pub fn execute_k<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     use Op::*;
     let old = w.scalar(i.dst, 0);
@@ -591,10 +590,10 @@ fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
 }
 
 /// SOPP.
-pub fn execute_p<E: Env, const L: usize>(
+pub fn execute_p<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<Next, FaultKind> {
     use Op::*;
     if i.kind == Kind::Hint {

@@ -8,15 +8,14 @@ use super::Context;
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::Env;
 use crate::target::Op;
 use crate::wave::{Wave, Wide};
 
 /// SMEM.
-pub fn execute<E: Env, const L: usize>(
+pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
-    c: &mut Context<'_, E>,
+    c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match i.kind {
         Kind::Hint => return Ok(()),

@@ -157,9 +157,9 @@ impl Tlb {
 
     /// The page that holds `va`.
     #[inline]
-    pub fn page<E: Env>(
+    pub fn page(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         va: u64,
         access: Access,
@@ -183,9 +183,9 @@ impl Tlb {
     }
 
     #[cold]
-    fn fill<E: Env>(
+    fn fill(
         &mut self,
-        env: &mut E,
+        env: &mut dyn Env,
         vmid: u8,
         va: u64,
         access: Access,

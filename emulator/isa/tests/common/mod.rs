@@ -410,7 +410,10 @@ impl Launch {
         cu: &mut ComputeUnit,
         slice: u64,
         id: [u32; 3],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Fault>
+    where
+        Workgroup<L>: Run,
+    {
         let (kernel, dispatch, scratch) = (&self.kernel, &self.dispatch, self.scratch);
         let mut group =
             Workgroup::<L>::launch(cu, kernel, dispatch, id, scratch, &[]).expect("launch");
