@@ -26,6 +26,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+/// A packet that was begun: its work, workgroups by their place, how far it is.
+type Begun = (Item, Vec<(u32, Group)>, Progress);
+
 /// Bytes of a record's entry on the control stack: where it lies, and what it is.
 const ENTRY: u64 = 8;
 /// An entry's second word: a workgroup, not a packet; the rest is its size in words.
@@ -209,7 +212,7 @@ impl Mec {
         self.space(vmid)
             .read_words(at.wrapping_add(offset), &mut stack)?;
         let bad = || Lost::Area("the context save area does not hold what was saved there");
-        let mut found: Option<(Item, Vec<(u32, Group)>, Progress)> = None;
+        let mut found: Option<Begun> = None;
         for entry in stack.rchunks_exact(2) {
             let &[at, kind] = entry else { continue };
             let size = kind & !GROUP;
@@ -241,11 +244,7 @@ impl Mec {
 
     /// The packet of a record, which is in the ring still.
     #[allow(clippy::type_complexity)]
-    fn begun(
-        &mut self,
-        h: &Hqd,
-        record: &[u32],
-    ) -> Result<Option<(Item, Vec<(u32, Group)>, Progress)>, Lost> {
+    fn begun(&mut self, h: &Hqd, record: &[u32]) -> Result<Option<Begun>, Lost> {
         let Some((&[index, done], rest)) = record.split_first_chunk::<2>() else {
             return Ok(None);
         };
@@ -303,10 +302,7 @@ impl Mec {
 }
 
 /// Puts a packet back where it was under way; `None` when its workgroups are not the packet's.
-fn goes_on(
-    aql: &mut Aql,
-    (mut item, groups, progress): (Item, Vec<(u32, Group)>, Progress),
-) -> Option<()> {
+fn goes_on(aql: &mut Aql, (mut item, groups, progress): Begun) -> Option<()> {
     if let Work::Dispatch(dispatch) = &mut item.work {
         Arc::get_mut(dispatch)?.restore(&progress, groups)?;
     }

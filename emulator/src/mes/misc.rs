@@ -12,7 +12,7 @@ use crate::memory::Hub;
 use rkfd_hw::mes::v12::Misc;
 
 /// MISC's sub-opcodes (`enum MESAPI_MISC_OPCODE`).
-mod misc {
+mod operation {
     pub const WRITE_REG: u64 = 0;
     pub const INV_GART: u64 = 1;
     pub const READ_REG: u64 = 3;
@@ -26,11 +26,11 @@ impl Firmware {
     pub(super) fn misc(&mut self, pipe: Pipe, p: &Misc) -> Result<bool, Failure> {
         use Misc as M;
         match p.get(M::OPCODE) {
-            misc::WRITE_REG => {
+            operation::WRITE_REG => {
                 let at = p.get(M::WRITE_REG_REG_OFFSET);
                 self.write_register(at, p.get(M::WRITE_REG_REG_VALUE) as u32)?;
             }
-            misc::READ_REG => {
+            operation::READ_REG => {
                 if p.get(M::READ_REG_OPTION_BITS_READ64BITS) != 0 {
                     return not_modelled("a read of 64 bits");
                 }
@@ -38,19 +38,19 @@ impl Firmware {
                 let at = p.get(M::READ_REG_BUFFER_ADDR);
                 memory("the buffer", self.space().write_words(at, &[value]))?;
             }
-            misc::WAIT_REG_MEM => return self.wait(pipe, p),
-            misc::INV_GART => {
+            operation::WAIT_REG_MEM => return self.wait(pipe, p),
+            operation::INV_GART => {
                 for hub in [Hub::Gfx, Hub::Mm] {
                     self.shared.soc.memory.hub(hub).invalidate(1);
                 }
             }
             // LIMIT_SINGLE_PROCESS: one process at a time.
-            misc::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {
+            operation::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {
                 let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
                 self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
             }
-            misc::SET_SHADER_DEBUGGER => self.flush_process(p)?,
-            misc::NOTIFY_WORK => {
+            operation::SET_SHADER_DEBUGGER => self.flush_process(p)?,
+            operation::NOTIFY_WORK => {
                 let bell = p.get(M::DOORBELL_OFFSET);
                 let chosen = |e: &Entry| u64::from(e.queue.doorbell) == bell;
                 self.mec.turns.change(chosen, Entry::wake);
