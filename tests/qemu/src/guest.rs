@@ -30,7 +30,10 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
                 packages.insert(package);
                 targets.insert(("--example", name));
             }
-            Include::File { .. } | Include::Kernel { .. } => {}
+            Include::File { .. }
+            | Include::Folder { .. }
+            | Include::Module { .. }
+            | Include::Kernel { .. } => {}
         }
     }
     let mut cargo = Command::new("cargo");
@@ -105,6 +108,20 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 )?;
             }
             Include::File { from, to } => add(&mut archive, from, to)?,
+            Include::Folder { from, to } => {
+                let entries = fs::read_dir(from)
+                    .with_context(|| format!("there is no folder {}", from.display()))?;
+                for entry in entries {
+                    let path = entry?.path();
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    add(&mut archive, &path, &format!("{to}/{name}"))?;
+                }
+            }
+            Include::Module { path } => {
+                let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+                let module = stock_module(host, path)?;
+                archive.file(&format!("/modules/{name}.ko"), 0o644, &module)?;
+            }
             Include::Kernel { name, level } => {
                 let object = kernel::compile(host, name, *level)?;
                 add(&mut archive, &object, &kernel::in_guest(name, *level))?;
@@ -127,6 +144,24 @@ fn stripped(module: &Path) -> Result<Vec<u8>> {
         // Nothing depends on it.
         false => Ok(fs::read(module)?),
     }
+}
+
+/// A module that came with the kernel.
+fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
+    let kernel = host.kernel.file_name().unwrap_or_default();
+    let kernel = kernel.to_string_lossy();
+    let release = kernel.strip_prefix("vmlinuz-").unwrap_or(&kernel);
+    let file = format!("/lib/modules/{release}/kernel/{path}.ko.xz");
+    let output = Command::new("xz")
+        .args(["--decompress", "--stdout", &file])
+        .output()
+        .context("xz cannot be started")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "no module {path} of {kernel}: {said}"
+    );
+    Ok(output.stdout)
 }
 
 fn add<W: std::io::Write>(archive: &mut Archive<W>, from: &Path, to: &str) -> Result<()> {

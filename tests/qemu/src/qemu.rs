@@ -166,6 +166,6 @@ pub fn command(
 }
 
 /// A comma ends an option's value in QEMU, unless it is doubled.
-fn escaped(path: &Path) -> String {
+pub(crate) fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

@@ -4,6 +4,7 @@
 use crate::emulator::{self, Emulator};
 use crate::guest;
 use crate::host::{Host, RunDir};
+use crate::protocol::Line;
 use crate::qemu::{self, Accel, Serial};
 use crate::scenario::Scenario;
 use crate::verdict::Outcome;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 pub enum Show {
     /// Nothing.
     Nothing,
-    /// What programs in the guest print.
+    /// What programs in the guest print, and what came of each.
     Programs,
     /// The kernel's console, too.
     All,
@@ -109,8 +110,13 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
             }
             Ok(Event::Guest(line)) => {
                 writeln!(log, "  {line}")?;
-                if show == Show::All || (show == Show::Programs && !line.starts_with("@rkfd")) {
-                    println!("{line}");
+                match (show, Line::parse(&line)) {
+                    (Show::All, _) | (Show::Programs, None) => println!("{line}"),
+                    (Show::Programs, Some(Ok(Line::Test { name, result }))) => match result {
+                        Ok(()) => println!("[ok] {name}"),
+                        Err(why) => println!("[FAIL] {name}: {why}"),
+                    },
+                    _ => {}
                 }
                 outcome.guest(&line);
             }

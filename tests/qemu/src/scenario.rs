@@ -3,8 +3,9 @@
 
 use crate::chip::{Chip, Scheduler};
 use crate::plan::Step;
+use crate::qemu;
 use crate::verdict::Outcome;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Something that is put into the initramfs.
@@ -17,6 +18,10 @@ pub enum Include {
     Example { package: String, name: String },
     /// A file: its path on the host (relative to the checkout) and in the guest.
     File { from: PathBuf, to: String },
+    /// What is in a folder of the host, in a folder of the guest.
+    Folder { from: PathBuf, to: String },
+    /// A module of the stock kernel, such as `fs/9p/9p`, as `/modules/9p.ko`.
+    Module { path: &'static str },
     /// `tests/kernels/NAME.hip`, compiled for the chip at `-O` LEVEL, as `/kernels/NAME-OLEVEL.co`.
     Kernel { name: String, level: u32 },
 }
@@ -182,6 +187,18 @@ impl Scenario {
             from: from.into(),
             to: to.into(),
         });
+        self
+    }
+
+    /// Let the guest mount a folder of the host, read-only, by 9p under this tag.
+    pub fn share(mut self, tag: &str, folder: &Path) -> Self {
+        let path = qemu::escaped(folder);
+        self.qemu_args.extend([
+            "-fsdev".into(),
+            format!("local,id={tag},path={path},security_model=none,readonly=on,multidevs=remap"),
+            "-device".into(),
+            format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"),
+        ]);
         self
     }
 

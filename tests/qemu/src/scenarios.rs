@@ -8,6 +8,7 @@ mod faults;
 mod judge;
 mod lifetime;
 mod mes;
+pub mod rocm;
 
 use crate::plan::Step;
 use crate::scenario::Scenario;

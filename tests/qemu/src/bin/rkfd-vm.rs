@@ -11,6 +11,7 @@ use rkfd_vm::demo::Story;
 use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
+use rkfd_vm::scenarios::rocm::Rocm;
 use rkfd_vm::{emulator, guest, scenarios, Include, Outcome, Scenario, Step};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,6 +65,17 @@ enum What {
         #[arg(long)]
         list: bool,
     },
+    /// Run programs of Debian's ROCm; ends with `N passed, N failed` for each chip.
+    Rocm {
+        /// Part of a scenario's name.
+        filter: Option<String>,
+        /// The root with ROCm.
+        #[arg(long, env = "RKFD_ROCM_ROOT")]
+        root: PathBuf,
+        /// The programs of `tests/rocm`.
+        #[arg(long, env = "RKFD_ROCM_PROGRAMS")]
+        programs: PathBuf,
+    },
     /// A shell in the guest, with the module loaded. Ctrl-A X ends it.
     Shell {
         /// Put a file of the host into the guest.
@@ -114,6 +126,25 @@ fn real_main(args: Args) -> Result<bool> {
                 bench(host, &args.accel, show(Show::Nothing))
             })
         }
+        What::Rocm {
+            filter,
+            root,
+            programs,
+        } => {
+            let rocm = Rocm { root, programs };
+            let show = show(Show::Programs);
+            return each(&host, chips, |host| {
+                let mut suite = rocm.all(host.chip);
+                choose(&mut suite, filter.as_deref())?;
+                test(
+                    host,
+                    std::slice::from_ref(host.chip),
+                    &args.accel,
+                    &suite,
+                    show,
+                )
+            });
+        }
         What::Run {
             steps,
             includes,
@@ -148,12 +179,7 @@ fn real_main(args: Args) -> Result<bool> {
             if let Some(leaking) = &args.kmemleak {
                 scenarios::debug::adapt(&mut suite, leaking);
             }
-            suite.retain(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str())));
-            ensure!(
-                !suite.is_empty(),
-                "no scenario has '{}' in its name",
-                filter.unwrap_or_default()
-            );
+            choose(&mut suite, filter.as_deref())?;
             if list {
                 suite
                     .iter()
@@ -173,6 +199,14 @@ fn real_main(args: Args) -> Result<bool> {
         &suite,
         show(Show::Programs),
     )
+}
+
+/// Keeps the scenarios with this in their name.
+fn choose(suite: &mut Vec<Scenario>, filter: Option<&str>) -> Result<()> {
+    let part = filter.unwrap_or_default();
+    suite.retain(|s| s.name.contains(part));
+    ensure!(!suite.is_empty(), "no scenario has '{part}' in its name");
+    Ok(())
 }
 
 /// Does something with each chip, and tells whether all of it was good.

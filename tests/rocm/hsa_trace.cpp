@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A tool of the HSA runtime (HSA_TOOLS_LIB) that counts every call into it, and puts three kinds
+// into the program's system calls, for strace: the creation of a queue, the store to a doorbell,
+// and a wait for a signal that ended. The mark is a write to no file, which does nothing.
+//
+// hsa_calls.h names the calls: CALL(core_, hsa_init) and so on, in order, from hsa_api_trace.h.
+#define AMD_INTERNAL_BUILD  // Debian's header looks for the others in inc/ without it.
+#include <hsa/hsa_api_trace.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <set>
+
+namespace {
+
+enum Call {
+#define CALL(table, name) call_##name,
+#include "hsa_calls.h"
+#undef CALL
+    calls
+};
+
+const char *const names[] = {
+#define CALL(table, name) #name,
+#include "hsa_calls.h"
+#undef CALL
+};
+
+// What the runtime would have called, and how often it was.
+void *originals[calls];
+std::atomic<unsigned long> counts[calls];
+
+template <Call call>
+struct Counted {
+    // The same type as the function that it stands for, whatever that takes and returns.
+    template <typename R, typename... Args>
+    static R function(Args... args) {
+        counts[call]++;
+        return reinterpret_cast<R (*)(Args...)>(originals[call])(args...);
+    }
+    template <typename R, typename... Args>
+    static void install(R (*&slot)(Args...)) {
+        originals[call] = reinterpret_cast<void *>(slot);
+        slot = function<R, Args...>;
+    }
+};
+
+__attribute__((format(printf, 1, 2))) void mark(const char *format, ...) {
+    char text[96];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    [[maybe_unused]] ssize_t none = write(-1, text, length);
+}
+
+std::set<uint64_t> doorbells;
+
+hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                    void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
+                    uint32_t private_size, uint32_t group_size, hsa_queue_t **queue) {
+    counts[call_hsa_queue_create]++;
+    auto original = reinterpret_cast<decltype(&create)>(originals[call_hsa_queue_create]);
+    mark("begin hsa_queue_create");
+    hsa_status_t status =
+        original(agent, size, type, callback, data, private_size, group_size, queue);
+    if (status == HSA_STATUS_SUCCESS) {
+        doorbells.insert((*queue)->doorbell_signal.handle);
+        mark("end hsa_queue_create %lu", (*queue)->id);
+    }
+    return status;
+}
+
+template <Call call>
+void store(hsa_signal_t signal, hsa_signal_value_t value) {
+    counts[call]++;
+    if (doorbells.count(signal.handle)) mark("doorbell %ld", value);
+    reinterpret_cast<void (*)(hsa_signal_t, hsa_signal_value_t)>(originals[call])(signal, value);
+}
+
+template <Call call>
+hsa_signal_value_t wait(hsa_signal_t signal, hsa_signal_condition_t condition,
+                        hsa_signal_value_t compare, uint64_t timeout, hsa_wait_state_t state) {
+    counts[call]++;
+    auto original = reinterpret_cast<decltype(&wait<call>)>(originals[call]);
+    hsa_signal_value_t value = original(signal, condition, compare, timeout, state);
+    mark("waited %ld", value);
+    return value;
+}
+
+}  // namespace
+
+extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const *) {
+#define CALL(part, name) Counted<call_##name>::install(table->part->name##_fn);
+#include "hsa_calls.h"
+#undef CALL
+    table->core_->hsa_queue_create_fn = create;
+    table->core_->hsa_signal_store_relaxed_fn = store<call_hsa_signal_store_relaxed>;
+    table->core_->hsa_signal_store_screlease_fn = store<call_hsa_signal_store_screlease>;
+    table->core_->hsa_signal_wait_relaxed_fn = wait<call_hsa_signal_wait_relaxed>;
+    table->core_->hsa_signal_wait_scacquire_fn = wait<call_hsa_signal_wait_scacquire>;
+    return true;
+}
+
+extern "C" void OnUnload() {
+    for (int i = 0; i < calls; i++)
+        if (counts[i]) fprintf(stderr, "hsa %s %lu\n", names[i], counts[i].load());
+}

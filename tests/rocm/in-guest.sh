@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# In the guest, where Debian's root with ROCm is mounted on /rocm:
+#   rocm mount                                   mount it
+#   rocm run SECONDS PATTERN [VAR=VALUE...] PROGRAM [ARG...]
+# `run` shows what the program prints. It succeeds if the program ends with 0 within the time and a
+# line of its output matches the pattern. Programs of tests/rocm are in /srv of that root.
+
+mount_root() {
+    for module in netfs 9pnet 9pnet_virtio 9p; do
+        insmod /modules/$module.ko || return
+    done
+    mkdir -p /rocm &&
+        mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro rocm /rocm &&
+        for folder in proc sys dev tmp run; do
+            mount --rbind /$folder /rocm/$folder || return
+        done &&
+        # HIP keeps what it compiled at home.
+        mount -t tmpfs tmpfs /rocm/root &&
+        mount --bind /programs /rocm/srv
+}
+
+run() {
+    seconds=$1 pattern=$2 output=/tmp/output.$$
+    shift 2
+    timeout -s KILL "$seconds" chroot /rocm \
+        /usr/bin/env -i PATH=/srv:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" 2>&1 | tee "$output"
+    status=$?
+    [ "$status" = 0 ] || { echo "exit status $status"; return "$status"; }
+    grep -qE "$pattern" "$output" || { echo "no line matches '$pattern'"; return 1; }
+}
+
+set -o pipefail
+command=$1
+shift
+case $command in
+    mount) mount_root ;;
+    run) run "$@" ;;
+    *) echo "no such command: $command"; exit 2 ;;
+esac
