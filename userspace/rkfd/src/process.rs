@@ -117,6 +117,8 @@ impl Process {
             })?;
         let render = open_render()?;
         self.kfd.acquire_vm(gpu_id, render.as_fd())?;
+        // Nothing can fault before now, and a fault that finds no event is told to nobody.
+        self.fault_events();
         let process = self.clone();
         let doorbells = Mutex::default();
         let link = Arc::new(Link {
@@ -151,8 +153,8 @@ impl Process {
         ))
     }
 
-    /// The events that tell of faults and resets, made at the first call. A driver without them
-    /// costs the explanation of a fault, nothing else. Kinds and ids.
+    /// The events that tell of faults and resets, made with the first hold of a GPU. A driver
+    /// without them costs the explanation of a fault, nothing else. Kinds and ids.
     pub(crate) fn fault_events(&self) -> Vec<(u32, u32)> {
         let mut events = lock(&self.events);
         let make = |kind| {

@@ -2,7 +2,6 @@
 //! Programs that compute, each result compared with the CPU's.
 
 use super::{with_vadd, MODULE, VADD};
-use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
@@ -191,8 +190,6 @@ fn copy_fault() -> Scenario {
             Step::run("copies", 120, &["/bin/copies", "fault"]),
             Step::Rmmod("rkfd".into()),
         ])
-        // With CPSCH the driver sees the fault, but the program is not told.
-        .scheduled_by(Scheduler::Mes)
 }
 
 fn queues() -> Scenario {
