@@ -19,6 +19,8 @@ pub mod salu;
 mod sdwa;
 mod sfloat;
 pub mod smem;
+pub mod sopk;
+pub mod sopp;
 pub mod valu;
 mod vclamp;
 mod vcmp;
@@ -72,8 +74,8 @@ pub fn execute<const L: usize>(
 ) -> Result<Next, FaultKind> {
     match i.family {
         Family::Sop1 | Family::Sop2 | Family::Sopc => salu::execute(w, i, c)?,
-        Family::Sopk => salu::execute_k(w, i, c)?,
-        Family::Sopp => return salu::execute_p(w, i, c),
+        Family::Sopk => sopk::execute(w, i, c)?,
+        Family::Sopp => return sopp::execute(w, i, c),
         Family::Smem => smem::execute(w, i, c)?,
         Family::Vop1 | Family::Vop2 | Family::Vopc | Family::Vop3 | Family::Vop3p => {
             if w.mode & mode::GPR_INDEX == 0 {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scalar operations on a 16-bit constant, and hardware registers (SOPK).
+
+use super::Context;
+use crate::decode::kind::{Kind, Register};
+use crate::decode::Inst;
+use crate::fault::FaultKind;
+use crate::target::Op;
+use crate::wave::Wave;
+
+/// SOPK.
+pub fn execute<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_>,
+) -> Result<(), FaultKind> {
+    use Op::*;
+    let old = w.scalar(i.dst, 0);
+    let (signed, unsigned) = (i.imm as i32, i.imm & 0xffff);
+    match i.op {
+        SMovkI32 => w.set(i.dst, i.imm),
+        SCmovkI32 => {
+            if w.scc {
+                w.set(i.dst, i.imm)
+            }
+        }
+        SAddkI32 => {
+            let (sum, overflow) = (old as i32).overflowing_add(signed);
+            w.set(i.dst, sum as u32);
+            w.scc = overflow;
+        }
+        SMulkI32 => w.set(i.dst, (old as i32).wrapping_mul(signed) as u32),
+        SCmpkEqI32 => w.scc = old as i32 == signed,
+        SCmpkLgI32 => w.scc = old as i32 != signed,
+        SCmpkGtI32 => w.scc = old as i32 > signed,
+        SCmpkGeI32 => w.scc = old as i32 >= signed,
+        SCmpkLtI32 => w.scc = (old as i32) < signed,
+        SCmpkLeI32 => w.scc = old as i32 <= signed,
+        SCmpkEqU32 => w.scc = old == unsigned,
+        SCmpkLgU32 => w.scc = old != unsigned,
+        SCmpkGtU32 => w.scc = old > unsigned,
+        SCmpkGeU32 => w.scc = old >= unsigned,
+        SCmpkLtU32 => w.scc = old < unsigned,
+        SCmpkLeU32 => w.scc = old <= unsigned,
+        SCallB64 => {
+            let back = w.pc;
+            w.set_pair(i.dst, back);
+            w.pc = back.wrapping_add_signed(i64::from(signed) * 4);
+        }
+        SGetregB32 => {
+            let (at, mask) = hardware_field(unsigned);
+            let value = match i.kind {
+                Kind::Hardware(Register::Mode(bits)) => w.mode & mask_of(bits),
+                // This compute unit's is told by nobody yet.
+                Kind::Hardware(Register::XccId) => 0,
+                Kind::Hardware(Register::Nothing) => 0,
+                Kind::Hardware(Register::Status { scc }) => {
+                    // EXECZ, VCCZ and VALID.
+                    u32::from(w.scc && scc)
+                        | (u32::from(w.exec() & Wave::<L>::FULL == 0) << 9)
+                        | (u32::from(w.vcc() & Wave::<L>::FULL == 0) << 10)
+                        | (1 << 16)
+                }
+                // The wave's place; compute units and engines are not told apart.
+                Kind::Hardware(Register::HardwareId) => w.index & 15,
+                Kind::Hardware(Register::LdsAlloc) => (c.lds.len() as u32 / 512) << 12,
+                Kind::Hardware(Register::ShMemBases) => {
+                    (w.apertures.private >> 48) as u32
+                        | ((w.apertures.shared >> 32) as u32 & 0xffff_0000)
+                }
+                Kind::Hardware(Register::ScratchBase { high }) => {
+                    (w.scratch.0 >> if high { 32 } else { 0 }) as u32
+                }
+                Kind::Hardware(Register::CyclesLow) => c.env.clock() as u32,
+                Kind::Hardware(Register::CyclesHigh) => (c.env.clock() >> 32) as u32,
+                _ => return Err(FaultKind::Unsupported("this hardware register")),
+            };
+            w.set(i.dst, (value >> at) & mask);
+        }
+        SSetregB32 => set_hardware(w, i, unsigned, old)?,
+        SSetregImm32B32 => set_hardware(w, i, u32::from(i.src[0]), i.imm)?,
+        _ => return Err(FaultKind::Illegal),
+    }
+    Ok(())
+}
+
+/// hwreg(id, offset, size): position and mask of the field.
+fn hardware_field(simm: u32) -> (u32, u32) {
+    let (at, size) = ((simm >> 6) & 31, ((simm >> 11) & 31) + 1);
+    (
+        at,
+        if size >= 32 {
+            u32::MAX
+        } else {
+            (1 << size) - 1
+        },
+    )
+}
+
+fn mask_of(bits: u8) -> u32 {
+    u32::MAX >> (32 - u32::from(bits.clamp(1, 32)))
+}
+
+fn set_hardware<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    simm: u32,
+    value: u32,
+) -> Result<(), FaultKind> {
+    let (at, mask) = hardware_field(simm);
+    let Kind::Hardware(Register::Mode(bits)) = i.kind else {
+        return Err(FaultKind::Unsupported("this hardware register"));
+    };
+    let (field, new) = (mask << at, (value & mask) << at);
+    if new & !mask_of(bits) != 0 {
+        return Err(FaultKind::Unsupported("these bits of MODE"));
+    }
+    let field = field & mask_of(bits);
+    w.mode = w.mode & !field | new;
+    Ok(())
+}

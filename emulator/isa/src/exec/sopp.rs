@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Branches, barriers and program control (SOPP).
+
+use super::{Context, Next};
+use crate::decode::kind::Kind;
+use crate::decode::{code, Inst};
+use crate::fault::FaultKind;
+use crate::target::Op;
+use crate::wave::{mode, Barrier, Wave};
+
+/// The inline constant -1, which numbers the workgroup's barrier.
+const WORKGROUP_BARRIER: u16 = 193;
+
+/// Change the fields of M0 that index registers.
+pub fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
+    let m0 = &mut w.s[code::M0 as usize];
+    *m0 = *m0 & !mask | value;
+}
+
+/// s_barrier_signal: the workgroup's barrier is number -1.
+pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+    if i.src[0] != WORKGROUP_BARRIER {
+        return Err(FaultKind::Unsupported(
+            "a barrier other than the workgroup's",
+        ));
+    }
+    if w.barrier != Barrier::Idle {
+        return Err(FaultKind::Unsupported(
+            "a second s_barrier_signal before s_barrier_wait",
+        ));
+    }
+    w.barrier = Barrier::Signalled;
+    Ok(())
+}
+
+fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
+    if i.imm != 0xffff {
+        return Err(FaultKind::Unsupported(
+            "a barrier other than the workgroup's",
+        ));
+    }
+    match w.barrier {
+        // It would wait forever.
+        Barrier::Idle => Err(FaultKind::Unsupported(
+            "s_barrier_wait without s_barrier_signal",
+        )),
+        Barrier::Signalled => Ok(Next::Barrier),
+        Barrier::Complete => {
+            w.barrier = Barrier::Idle;
+            Ok(Next::Go)
+        }
+    }
+}
+
+/// SOPP.
+pub fn execute<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_>,
+) -> Result<Next, FaultKind> {
+    use Op::*;
+    if i.kind == Kind::Hint {
+        return Ok(Next::Go);
+    }
+    let jump = match i.op {
+        SBranch => true,
+        SCbranchScc0 => !w.scc,
+        SCbranchScc1 => w.scc,
+        SCbranchVccz => w.vcc() & Wave::<L>::FULL == 0,
+        SCbranchVccnz => w.vcc() & Wave::<L>::FULL != 0,
+        SCbranchExecz => w.exec() & Wave::<L>::FULL == 0,
+        SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
+        SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
+        SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
+        SSethalt if i.imm & 1 == 1 => return Err(FaultKind::Unsupported("halting")),
+        // No debugger is attached.
+        SSetkill
+        | SSethalt
+        | SCbranchCdbgsys
+        | SCbranchCdbguser
+        | SCbranchCdbgsysOrUser
+        | SCbranchCdbgsysAndUser => false,
+        SSetGprIdxMode => {
+            set_index(w, 0xf000, (i.imm & 15) << 12);
+            false
+        }
+        SSetGprIdxOff => {
+            w.mode &= !mode::GPR_INDEX;
+            false
+        }
+        SBarrier => {
+            w.barrier = Barrier::Signalled;
+            return Ok(Next::Barrier);
+        }
+        SBarrierWait => return wait(w, i),
+        SSleep => return Ok(Next::Yield),
+        SSendmsg => {
+            let m0 = w.s[code::M0 as usize];
+            c.env.interrupt(i.imm as u16, m0);
+            false
+        }
+        SSendmsghalt => return Err(FaultKind::Unsupported("halting")),
+        STrap => return Err(FaultKind::Trap(i.imm as u8)),
+        // MODE's rounding and denormal fields.
+        SRoundMode => {
+            w.mode = w.mode & !0xf | i.imm & 0xf;
+            false
+        }
+        SDenormMode => {
+            w.mode = w.mode & !0xf0 | ((i.imm & 0xf) << 4);
+            false
+        }
+        _ => return Err(FaultKind::Illegal),
+    };
+    if jump {
+        w.pc = w.pc.wrapping_add_signed(i64::from(i.imm as u16 as i16) * 4);
+    }
+    Ok(Next::Go)
+}
