@@ -2,43 +2,17 @@
 
 //! Requests to `/dev/kfd` as they are, for what the library has no method for.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::AsFd;
 
 use rkfd_uapi::ioctl::{self, Request};
 use rkfd_uapi::{abi::Abi, event, memory};
 use rustix::io::Errno;
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
-
-struct Call<'a, T> {
-    command: u32,
-    args: &'a mut T,
-}
-
-// SAFETY: The command encodes the size of `T`, which is plain integers.
-unsafe impl<T: Abi> Ioctl for Call<'_, T> {
-    type Output = ();
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        self.command as Opcode
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut(self.args).cast()
-    }
-
-    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Makes a request. What its argument points at must live until it returns.
 pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
-    let command = request.command();
     // SAFETY: What the callers name besides the argument are arrays of theirs that live longer.
-    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
+    unsafe { rkfd::request(kfd.as_fd(), request, args) }
 }
 
 /// ALLOC_MEMORY_OF_GPU: the handle. `user` is the CPU address of USERPTR memory.

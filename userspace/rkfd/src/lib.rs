@@ -65,3 +65,4 @@ pub use kernel::{Kernel, Module};
 pub use memory::{Buffer, Memory, Number};
 pub use queue::{Queue, QueueOptions};
 pub use signal::Signal;
+pub use sys::ioctl::once as request;

@@ -10,19 +10,15 @@
 //! `preempted CODE-OBJECT`: with a kernel `spin(flag, seen)`, each of whose work-items counts `seen`
 //! up and then waits for the flag.
 
-use std::ffi::c_void;
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Buffer, Gpu, Kernel, Queue, QueueOptions, Submission};
-use rkfd_examples::{code_object, report, Failure};
+use rkfd_examples::{code_object, raw, report, Failure};
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self, Request};
 use rkfd_uapi::queue::{GetQueueWaveStateArgs, UpdateQueueArgs};
-use rustix::io::Errno;
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 
 /// Work-items of a dispatch and of a work-group.
 const ITEMS: u32 = 4096;
@@ -30,34 +26,9 @@ const BLOCK: u32 = 256;
 /// Room for a control stack.
 const STACK: usize = 1 << 16;
 
-struct Call<'a, T> {
-    command: u32,
-    args: &'a mut T,
-}
-
-// SAFETY: The command encodes the size of `T`, which is plain integers.
-unsafe impl<T: Abi> Ioctl for Call<'_, T> {
-    type Output = ();
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        self.command as Opcode
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut(self.args).cast()
-    }
-
-    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Failure> {
-    let command = request.command();
-    // SAFETY: What the calls below name besides the argument is a vector that lives longer.
-    unsafe { rustix::ioctl::ioctl(kfd.as_fd(), Call { command, args }) }
-        .map_err(|e: Errno| Failure::new(format_args!("request {command:#x}: {e}")))
+    raw::call(kfd, request, args)
+        .map_err(|errno| Failure::new(format_args!("{}: {errno}", request.info.name)))
 }
 
 /// Another share of the GPU for a queue; with 0 it is off.

@@ -39,6 +39,27 @@ unsafe impl<T: Abi> Ioctl for Call<'_, T> {
     }
 }
 
+/// Makes one request of `/dev/kfd` as it is, for what this library has no method for: no trace of
+/// it, and no second try.
+///
+/// # Errors
+///
+/// The driver's errno, `EINTR` among them.
+///
+/// # Safety
+///
+/// Every address in `args` that the driver reads or writes through is that of live memory of the
+/// size the request states, not otherwise borrowed.
+pub unsafe fn once<T: Abi>(
+    fd: BorrowedFd<'_>,
+    request: &Request<T>,
+    args: &mut T,
+) -> rustix::io::Result<()> {
+    let command = request.command();
+    // SAFETY: see `Call`; the caller vouches for the addresses in it.
+    unsafe { ioctl(fd, Call { command, args }) }
+}
+
 /// Makes a call. Interrupted calls are made again: the driver keeps what it must (the rest of a
 /// time-out) in the argument.
 ///
@@ -58,12 +79,8 @@ pub(crate) unsafe fn call<T: Abi>(
         return result.map_err(|errno| Error::ioctl(request.info.name, errno));
     }
     let result = loop {
-        let call = Call {
-            command: request.command(),
-            args: &mut *args,
-        };
-        // SAFETY: see `Call`; the caller vouches for the addresses in it.
-        match unsafe { ioctl(fd, call) } {
+        // SAFETY: the caller vouches for the addresses in the argument.
+        match unsafe { once(fd, request, args) } {
             Err(Errno::INTR) => continue,
             result => break result,
         }
