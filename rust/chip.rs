@@ -75,12 +75,26 @@ pub(crate) struct Core {
     pub(crate) mec_fw_version: fn(&Regs) -> u32,
 }
 
+/// What the render node tells of a generation.
+pub(crate) struct Drm {
+    /// One of amdgpu's `AMDGPU_FAMILY_`.
+    pub(crate) family: u32,
+    /// What the revision counts from.
+    pub(crate) external_rev: u32,
+    /// Kind of VRAM and bits of its bus, where the chip alone says so.
+    pub(crate) vram_type: u32,
+    pub(crate) vram_bit_width: u32,
+    /// Active compute units are also told as those that are always on.
+    pub(crate) always_on: bool,
+}
+
 /// Constants of a generation.
 pub(crate) struct Family {
     /// `gfx_target_version` of the topology: 90402 is gfx942.
     pub(crate) gfx_target_version: u32,
     /// The name user programs know, such as "gfx942".
     pub(crate) name: &'static CStr,
+    pub(crate) drm: Drm,
     /// Makes the scheduler.
     pub(crate) scheduler: fn(&Arc<Hw>) -> Result<Arc<dyn Scheduler>>,
     /// Registers; the device must have each of their blocks.
@@ -141,7 +155,6 @@ pub(crate) struct CwsrSizes {
 pub(crate) struct ChipInfo {
     pub(crate) family: &'static Family,
     /// GC version, such as 9.4.3.
-    #[allow(dead_code)] // For the user half.
     pub(crate) gc: IpVersion,
     pub(crate) sdma: IpVersion,
     pub(crate) sdma_counts: sdma::Counts,
@@ -166,7 +179,6 @@ pub(crate) struct ChipInfo {
     pub(crate) cu_per_sqc: u32,
     pub(crate) tcc_kib: u32,
     /// L2 channels.
-    #[allow(dead_code)] // For the user half.
     pub(crate) tccs: u32,
     pub(crate) vram_size: u64,
     /// How much of the VRAM the CPU reaches through BAR 0.

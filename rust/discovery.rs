@@ -56,6 +56,14 @@ pub(crate) struct GcInfo {
     pub(crate) sqc_inst_kib: u32,
     pub(crate) sqc_data_kib: u32,
     pub(crate) tcc_kib: u32,
+    /// Render backends of a shader engine, and vector registers that a wave can have.
+    pub(crate) render_backends: u32,
+    pub(crate) vgprs: u32,
+    /// As gfx11 and later count: SQCs of a WGP; vector cache, L1 of an array, and L2.
+    pub(crate) sqc_per_wgp: u32,
+    pub(crate) tcp_l1_kib: u32,
+    pub(crate) gl1c_kib: u32,
+    pub(crate) gl2c_kib: u32,
 }
 
 /// The discovery table, parsed.
@@ -335,6 +343,13 @@ fn parse_gc_v1(bytes: &[u8]) -> Option<GcInfo> {
         sqc_inst_kib: field(GcInfoV1_3::L1_INSTRUCTION_CACHE_SIZE_PER_SQC),
         sqc_data_kib: field(GcInfoV1_3::L1_DATA_CACHE_SIZE_PER_SQC),
         tcc_kib: field(GcInfoV1_3::TCC_SIZE),
+        render_backends: field(GcInfoV1_3::NUM_RB_PER_SE),
+        vgprs: field(GcInfoV1_3::NUM_GPRS),
+        sqc_per_wgp: field(GcInfoV1_3::NUM_SQC_PER_WGP),
+        tcp_l1_kib: field(GcInfoV1_3::TCP_L1_SIZE),
+        gl1c_kib: field(GcInfoV1_3::GL1C_SIZE_PER_INSTANCE)
+            .saturating_mul(field(GcInfoV1_3::GL1C_PER_SA)),
+        gl2c_kib: field(GcInfoV1_3::GL2C_PER_GPU),
     })
 }
 
@@ -357,6 +372,12 @@ fn parse_gc_v2(bytes: &[u8]) -> Option<GcInfo> {
         sqc_inst_kib: field(GcInfoV2_1::INSTRUCTION_CACHE_SIZE_PER_SQC),
         sqc_data_kib: field(GcInfoV2_1::SCALAR_DATA_CACHE_SIZE_PER_SQC),
         tcc_kib: field(GcInfoV2_1::TCC_SIZE),
+        render_backends: field(GcInfoV2_1::NUM_RB_PER_SE),
+        vgprs: field(GcInfoV2_1::NUM_GPRS),
+        sqc_per_wgp: 0,
+        tcp_l1_kib: 0,
+        gl1c_kib: 0,
+        gl2c_kib: 0,
     })
 }
 

@@ -46,7 +46,6 @@ pub(crate) struct PciInfo {
     pub(crate) device: u16,
     pub(crate) subsystem_vendor: u16,
     pub(crate) subsystem_device: u16,
-    #[allow(dead_code)] // For the user half.
     pub(crate) revision: u8,
 }
 

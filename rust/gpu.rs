@@ -105,8 +105,7 @@ impl Gpu {
         self.hw.clock()
     }
 
-    /// Ticks of the clock in a second: the reference clock of MI300.
-    #[allow(dead_code)] // For the user half.
+    /// Ticks of the clock in a second: the reference clock of both generations.
     pub(crate) fn clock_hz(&self) -> u64 {
         100_000_000
     }
@@ -122,7 +121,6 @@ impl Gpu {
     }
 
     /// Bytes of VRAM in use.
-    #[allow(dead_code)] // For the user half.
     pub(crate) fn vram_used(&self) -> u64 {
         self.hw.vram.usable() - self.hw.vram.free()
     }

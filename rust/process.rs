@@ -50,6 +50,10 @@ mod userptr;
 
 pub(crate) use device::DeviceState;
 pub(crate) use dmabuf::info as dmabuf_info;
+pub(crate) use limit::{
+    gtt_limit,
+    gtt_used, //
+};
 pub(crate) use memory::{
     AllocRequest,
     Mem,

@@ -6,7 +6,9 @@
 //! that the driver makes up. Each buffer object has a [`Mapping`]: an offset that is never used
 //! again. When it is dropped the pages are first taken out of all mappings.
 //!
-//! It is a device of our own, not of the DRM core, and answers only what clients ask of it.
+//! It is a device of our own, not of the DRM core, which stock kernels have as a module without
+//! Rust's side, and answers what compute clients ask of it. libdrm knows a render node by the
+//! folder `drm` of its PCI device, which is made here, too.
 //!
 //! Lock order: nodes -> nothing; a node's objects are a leaf that faults take.
 
@@ -22,6 +24,10 @@ use crate::{
             Node,
             Region, //
         },
+        kobject::{
+            Dir,
+            Empty, //
+        },
         vma::{
             Area,
             Fault,
@@ -29,10 +35,7 @@ use crate::{
         },
     },
     gpu::Gpu,
-    uapi::{
-        ioctl as ioc,
-        render as abi, //
-    },
+    uapi::drm as abi,
 };
 use kernel::{
     new_mutex,
@@ -49,7 +52,10 @@ use kernel::{
     },
 };
 
+mod device_info;
+mod info;
 mod mapping;
+mod request;
 mod version;
 
 pub(crate) use mapping::Mapping;
@@ -66,7 +72,15 @@ static CLASS: Class = Class::new(c"rkfd-render", Folder::Dri);
 /// What there is while the module is loaded.
 struct Nodes {
     region: Arc<Region>,
-    list: KVec<(Arc<RenderNode>, Node)>,
+    list: KVec<Listed>,
+}
+
+/// A GPU's node, and what is seen of it. Removed in this order.
+struct Listed {
+    node: Arc<RenderNode>,
+    /// `drm/renderD128` of the PCI device.
+    _folder: Dir,
+    _device: Node,
 }
 
 kernel::sync::global_lock! {
@@ -117,7 +131,7 @@ impl RenderNode {
         let mut guard = NODES.lock();
         let nodes = guard.as_mut().ok_or(ENODEV)?;
         let minor = (abi::FIRST_MINOR..=abi::LAST_MINOR)
-            .find(|minor| nodes.list.iter().all(|(node, _)| node.minor != *minor))
+            .find(|minor| nodes.list.iter().all(|l| l.node.minor != *minor))
             .ok_or(ENOSPC)?;
         let inode = AnonInode::new()?;
         let node = Arc::pin_init(
@@ -132,7 +146,14 @@ impl RenderNode {
         nodes.list.reserve(1, GFP_KERNEL)?;
         let name = CString::try_from_fmt(fmt!("renderD{minor}"))?;
         let device = nodes.region.node(minor, &name, Some(gpu.device()))?;
-        nodes.list.push((node, device), GFP_KERNEL)?;
+        let folder = Dir::of_device(gpu.device(), c"drm", Empty)?;
+        folder.link(&device, &name)?;
+        let listed = Listed {
+            node,
+            _folder: folder,
+            _device: device,
+        };
+        nodes.list.push(listed, GFP_KERNEL)?;
         Ok(())
     }
 
@@ -144,14 +165,14 @@ impl RenderNode {
                 let index = nodes
                     .list
                     .iter()
-                    .position(|(node, _)| node.gpu.id() == gpu.id())?;
+                    .position(|l| l.node.gpu.id() == gpu.id())?;
                 nodes.list.remove(index).ok()
             })
         };
-        if let Some((node, device)) = removed {
-            node.objects.lock().close();
-            node.inode.revoke_all();
-            drop(device);
+        if let Some(listed) = removed {
+            listed.node.objects.lock().close();
+            listed.node.inode.revoke_all();
+            drop(listed);
         }
     }
 
@@ -160,16 +181,16 @@ impl RenderNode {
         let guard = NODES.lock();
         let list = &guard.as_ref()?.list;
         list.iter()
-            .find(|(node, _)| node.gpu.id() == gpu.id())
-            .map(|(node, _)| node.minor)
+            .find(|l| l.node.gpu.id() == gpu.id())
+            .map(|l| l.node.minor)
     }
 
     fn by_minor(minor: u32) -> Option<Arc<RenderNode>> {
         let guard = NODES.lock();
         let list = &guard.as_ref()?.list;
         list.iter()
-            .find(|(node, _)| node.minor == minor)
-            .map(|(node, _)| node.clone())
+            .find(|l| l.node.minor == minor)
+            .map(|l| l.node.clone())
     }
 }
 
@@ -249,14 +270,7 @@ impl CharDevice for Render {
 
     fn ioctl(file: ArcBorrow<'_, RenderFile>, cmd: u32, arg: usize) -> Result<isize> {
         file.node.gpu.alive()?;
-        if ioc::ioc_type(cmd) != abi::TYPE {
-            return Err(ENOTTY);
-        }
-        match ioc::ioc_number(cmd) {
-            n if n == abi::VERSION.info.number => version::version(cmd, arg).map(|()| 0),
-            // What the DRM core says of a number it has no entry for.
-            _ => Err(EINVAL),
-        }
+        request::request(&file.node.gpu, cmd, arg).map(|()| 0)
     }
 
     fn mmap(file: ArcBorrow<'_, RenderFile>, area: &Area<'_>) -> Result {

@@ -15,6 +15,7 @@
 //! who includes it (`super::`, never `crate::`): the module includes it by path.
 //!
 //! Source: Linux 7.3, `include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/drm.h`,
+//! `include/uapi/drm/amdgpu_drm.h`,
 //! `drivers/gpu/drm/amd/amdkfd/kfd_priv.h` (mmap offsets).
 
 #![cfg_attr(not(MODULE), no_std)]
@@ -24,15 +25,16 @@
 #[macro_use]
 pub mod abi;
 
+pub mod amdgpu;
 pub mod criu;
 pub mod debug;
 pub mod device;
+pub mod drm;
 pub mod event;
 pub mod ioctl;
 pub mod memory;
 pub mod mmap;
 pub mod queue;
-pub mod render;
 pub mod smi;
 pub mod svm;
 
@@ -43,13 +45,14 @@ pub const VERSION_MINOR: u32 = 23;
 
 /// The structures, by file.
 pub const STRUCTS: &[&[abi::StructInfo]] = &[
+    amdgpu::STRUCTS,
     criu::STRUCTS,
     debug::STRUCTS,
     device::STRUCTS,
+    drm::STRUCTS,
     event::STRUCTS,
     memory::STRUCTS,
     queue::STRUCTS,
-    render::STRUCTS,
     smi::STRUCTS,
     svm::STRUCTS,
 ];
@@ -66,9 +69,11 @@ pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
             value: VERSION_MINOR as u64,
         },
     ],
+    amdgpu::CONSTANTS,
     criu::CONSTANTS,
     debug::CONSTANTS,
     device::CONSTANTS,
+    drm::CONSTANTS,
     event::CONSTANTS,
     memory::CONSTANTS,
     queue::CONSTANTS,

@@ -5,7 +5,7 @@
 //! Sources: Linux, `amdkfd/kfd_queue.c`, `kfd_device.c`, `kfd_device_queue_manager_v12.c`,
 //! `amdgpu/gmc_v12_0.c`, `gfx_v12_0.c`, `mes_v12_0.c`, `amdgpu_doorbell.h` (Navi 10's).
 
-use super::{Core, Family};
+use super::{Core, Drm, Family};
 use crate::{
     gmc,
     gpu::nbio,
@@ -18,7 +18,9 @@ use crate::{
     },
     ih, mqd,
     regs::Regs,
-    sched, sdma, vm,
+    sched, sdma,
+    uapi::amdgpu,
+    vm,
 };
 use kernel::{device::Device, prelude::*};
 
@@ -28,6 +30,14 @@ const UNALIGNED: u32 = 3;
 pub(super) static FAMILY: Family = Family {
     gfx_target_version: 120001,
     name: c"gfx1201",
+    // `soc24_common_early_init`; the kind of VRAM stands in the BIOS.
+    drm: Drm {
+        family: amdgpu::FAMILY_GC_12_0_0,
+        external_rev: 0x50,
+        vram_type: amdgpu::VRAM_TYPE_UNKNOWN,
+        vram_bit_width: 0,
+        always_on: false,
+    },
     scheduler: sched::mes,
     tables: &[
         &gc::TABLE,

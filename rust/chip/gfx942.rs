@@ -5,7 +5,7 @@
 //! Sources: Linux, `amdkfd/kfd_queue.c`, `kfd_device.c`, `amdgpu/gmc_v9_0.c`, `gfx_v9_4_3.c`,
 //! `amdgpu_doorbell.h` (layout 1).
 
-use super::{Core, Family};
+use super::{Core, Drm, Family};
 use crate::{
     gmc,
     gpu::nbio,
@@ -19,7 +19,9 @@ use crate::{
     },
     ih, mqd,
     regs::Regs,
-    sched, sdma, vm,
+    sched, sdma,
+    uapi::amdgpu,
+    vm,
 };
 use kernel::{device::Device, prelude::*};
 
@@ -29,6 +31,14 @@ const UNALIGNED: u32 = 3;
 pub(super) static FAMILY: Family = Family {
     gfx_target_version: 90402,
     name: c"gfx942",
+    // `soc15_common_early_init`, `gmc_v9_4_3_init_vram_info`.
+    drm: Drm {
+        family: amdgpu::FAMILY_AI,
+        external_rev: 0x46,
+        vram_type: amdgpu::VRAM_TYPE_HBM,
+        vram_bit_width: 128 * 64,
+        always_on: true,
+    },
     scheduler: sched::cpsch,
     tables: &[
         &athub_1_8_0::TABLE,

@@ -23,6 +23,16 @@ use kernel::{
 
 static USED: Atomic<i64> = Atomic::new(0);
 
+/// The limit, in bytes.
+pub(crate) fn gtt_limit() -> u64 {
+    total_memory() / 2
+}
+
+/// Bytes of it that are taken.
+pub(crate) fn gtt_used() -> u64 {
+    u64::try_from(USED.load(Relaxed)).unwrap_or(0)
+}
+
 /// A buffer object's part of the limit; given back when dropped.
 pub(super) struct GttShare(i64);
 
@@ -33,7 +43,7 @@ impl GttShare {
     ///
     /// ENOMEM when that is more than is left.
     pub(super) fn new(size: u64) -> Result<Self> {
-        let limit = total_memory() / 2;
+        let limit = gtt_limit();
         let size = i64::try_from(size).map_err(|_| ENOMEM)?;
         let used = USED.fetch_add(size, Relaxed);
         let share = Self(size);

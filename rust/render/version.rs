@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The DRM version: who we are, as amdgpu says it.
+//! The DRM version: who we are, as amdgpu says it (`drm_version`).
 
-use crate::{
-    glue::user,
-    uapi::{
-        ioctl as ioc,
-        render as abi, //
-    },
-};
+use crate::uapi::drm as abi;
 use kernel::{
     prelude::*,
     uaccess::{
@@ -18,27 +12,13 @@ use kernel::{
 };
 
 /// DRM_IOCTL_VERSION.
-pub(super) fn version(cmd: u32, arg: usize) -> Result {
-    const SIZE: usize = core::mem::size_of::<abi::DrmVersion>();
-    let user_size = ioc::ioc_size(cmd).min(SIZE);
-    let address = UserPtr::from_addr(arg);
-    let mut bytes = [0u8; SIZE];
-    let user_bytes = bytes.get_mut(..user_size).ok_or(EINVAL)?;
-    UserSlice::new(address, user_size)
-        .reader()
-        .read_slice(user_bytes)?;
-    let mut v: abi::DrmVersion = user::read_abi(&bytes)?;
+pub(super) fn version(v: &mut abi::DrmVersion) -> Result {
     v.version_major = 3;
     v.version_minor = 64;
     v.version_patchlevel = 0;
     copy_string(&mut v.name_len, v.name, b"amdgpu")?;
     copy_string(&mut v.date_len, v.date, b"0")?;
-    copy_string(&mut v.desc_len, v.desc, b"AMD GPU")?;
-    user::write_abi(&mut bytes, &v)?;
-    let user_bytes = bytes.get(..user_size).ok_or(EINVAL)?;
-    UserSlice::new(address, user_size)
-        .writer()
-        .write_slice(user_bytes)
+    copy_string(&mut v.desc_len, v.desc, b"AMD GPU")
 }
 
 /// As much of a string as there is room for, and its whole length.

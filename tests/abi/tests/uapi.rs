@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `uapi/` against Linux's `kfd_ioctl.h`: every structure, constant and request number.
+//! `uapi/` against Linux's `kfd_ioctl.h`, `drm.h` and `amdgpu_drm.h`: every structure, constant and
+//! request number, and who may make which request of DRM.
 
 use rkfd_abi_test::{includes, linux, report, Probe};
-use rkfd_uapi::{ioctl::IOCTLS, CONSTANTS, STRUCTS};
+use rkfd_uapi::{
+    amdgpu::INFO,
+    drm::{Node, GET_CAP, REQUESTS, VERSION},
+    ioctl::IOCTLS,
+    CONSTANTS, STRUCTS,
+};
+use std::collections::HashMap;
 
 fn probe() -> Probe {
     // The headers are the kernel's own copies, before user space's marks are stripped.
@@ -44,6 +51,10 @@ fn constants_and_request_numbers_are_linux_s() {
         .map(|c| (c.c, c.value))
         .collect();
     expected.extend(IOCTLS.iter().map(|i| (i.c, u64::from(i.command))));
+    expected.extend(REQUESTS.iter().map(|r| (r.c, u64::from(r.command))));
+    for request in [&VERSION.info, &GET_CAP.info, &INFO.info] {
+        expected.push((request.c, u64::from(request.command)));
+    }
     for (c, _) in &expected {
         // Flags such as 1 << 31 are ints in C, and the ABI's fields are unsigned.
         probe.value(&format!("sizeof({c}) == 4 ? (uint32_t)({c}) : ({c})"));
@@ -59,6 +70,38 @@ fn constants_and_request_numbers_are_linux_s() {
     report(&format!(
         "{} values compared, {} of them request numbers",
         expected.len(),
-        IOCTLS.len()
+        IOCTLS.len() + REQUESTS.len() + 3
     ));
+}
+
+/// The table of the DRM core: its requests, and whether render nodes may make them.
+fn core_table() -> HashMap<String, bool> {
+    let path = linux().join("drivers/gpu/drm/drm_ioctl.c");
+    let text = std::fs::read_to_string(&path).expect("the tree has the DRM core");
+    let entries = text.split("DRM_IOCTL_DEF(").skip(1);
+    let entries = entries.filter_map(|entry| {
+        let (arguments, _) = entry.split_once(')')?;
+        let mut words = arguments.split(',').map(str::trim);
+        let (name, _function, flags) = (words.next()?, words.next()?, words.next()?);
+        let render = flags
+            .split('|')
+            .any(|flag| flag.trim() == "DRM_RENDER_ALLOW");
+        name.starts_with("DRM_IOCTL_")
+            .then(|| (name.to_owned(), render))
+    });
+    entries.collect()
+}
+
+#[test]
+fn render_nodes_may_ask_what_linux_lets_them() {
+    let mut core = core_table();
+    assert!(core.len() > 70, "only {} requests found", core.len());
+    for request in REQUESTS.iter().filter(|r| !r.c.contains("AMDGPU")) {
+        let render = core
+            .remove(request.c)
+            .unwrap_or_else(|| panic!("the DRM core has no {}", request.c));
+        assert_eq!(request.node == Node::Render, render, "{}", request.c);
+    }
+    assert!(core.is_empty(), "missing here: {core:?}");
+    report(&format!("{} requests of DRM compared", REQUESTS.len()));
 }

@@ -5,8 +5,8 @@
 use super::*;
 use crate::fixture::{Bo, GTT, VRAM};
 use crate::row::{row, Answer, Row};
+use rkfd_uapi::drm::{DrmVersion, TYPE, VERSION};
 use rkfd_uapi::ioctl::{ioc, READ_WRITE};
-use rkfd_uapi::render::{DrmVersion, TYPE, VERSION};
 
 const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const S: i32 = libc::MAP_SHARED;

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! amdgpu's request INFO: what libdrm and through it ROCr ask of the chip (`amdgpu_info_ioctl`).
+//!
+//! Answered is what this driver knows. The kernel has no rings here that programs submit to, so the
+//! engines' masks of them are empty; there is no power management (sensors: ENOENT), no video, no
+//! BIOS (EINVAL).
+
+use super::device_info;
+use crate::{
+    glue::user,
+    gpu::Gpu,
+    process,
+    uapi::{
+        abi::Abi,
+        amdgpu as abi, //
+    },
+};
+use kernel::{
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    },
+};
+
+/// DRM_IOCTL_AMDGPU_INFO.
+///
+/// # Errors
+///
+/// EINVAL for no room, and for what isn't known; EFAULT for a register that may not be read, and
+/// when the answer can't be written; ENOENT for sensors; ENODATA for handles of decoders.
+pub(super) fn info(gpu: &Gpu, info: &abi::Info) -> Result {
+    if info.return_size == 0 || info.return_pointer == 0 {
+        return Err(EINVAL);
+    }
+    match info.query {
+        abi::INFO_ACCEL_WORKING => put32(info, 1),
+        abi::INFO_HW_IP_INFO => put(info, &hw_ip(gpu, info)?),
+        abi::INFO_HW_IP_COUNT => put32(info, hw_ip_count(gpu, info.hw_ip().0)?),
+        abi::INFO_TIMESTAMP => put64(info, gpu.clock()),
+        abi::INFO_FW_VERSION => put(info, &firmware(gpu, info)?),
+        abi::INFO_VRAM_USAGE | abi::INFO_VIS_VRAM_USAGE => put64(info, gpu.vram_used()),
+        abi::INFO_GTT_USAGE => put64(info, process::gtt_used()),
+        abi::INFO_GDS_CONFIG => {
+            let gds = abi::InfoGds {
+                gws_per_compute_partition: gpu.chip().family.gws,
+                ..Default::default()
+            };
+            put(info, &gds)
+        }
+        abi::INFO_VRAM_GTT => {
+            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu);
+            let sizes = abi::InfoVramGtt {
+                vram_size: vram.usable_heap_size,
+                vram_cpu_accessible_size: visible.usable_heap_size,
+                gtt_size: gtt.usable_heap_size,
+            };
+            put(info, &sizes)
+        }
+        abi::INFO_MEMORY => {
+            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu);
+            let memory = abi::MemoryInfo {
+                vram,
+                cpu_accessible_vram: visible,
+                gtt,
+            };
+            put(info, &memory)
+        }
+        abi::INFO_READ_MMR_REG => registers(gpu, info),
+        abi::INFO_DEV_INFO => put(info, &device_info::of(gpu)),
+        // Buffers stay where they were made, and no reset of the whole GPU is done.
+        abi::INFO_NUM_BYTES_MOVED
+        | abi::INFO_NUM_EVICTIONS
+        | abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
+        abi::INFO_VRAM_LOST_COUNTER => put32(info, 0),
+        abi::INFO_SENSOR => Err(ENOENT),
+        abi::INFO_NUM_HANDLES if info.hw_ip().0 == abi::HW_IP_UVD => Err(ENODATA),
+        _ => Err(EINVAL),
+    }
+}
+
+/// Writes an answer, as much of it as there is room for.
+fn put_bytes(info: &abi::Info, bytes: &[u8]) -> Result {
+    let len = bytes.len().min(info.return_size as usize);
+    let address = UserPtr::from_addr(info.return_pointer as usize);
+    UserSlice::new(address, len)
+        .writer()
+        .write_slice(bytes.get(..len).ok_or(EINVAL)?)
+}
+
+fn put<T: Abi>(info: &abi::Info, answer: &T) -> Result {
+    put_bytes(info, user::abi_bytes(core::slice::from_ref(answer)))
+}
+
+fn put32(info: &abi::Info, value: u32) -> Result {
+    put_bytes(info, &value.to_ne_bytes())
+}
+
+fn put64(info: &abi::Info, value: u64) -> Result {
+    put_bytes(info, &value.to_ne_bytes())
+}
+
+/// How many engines of a kind a partition has.
+fn hw_ip_count(gpu: &Gpu, kind: u32) -> Result<u32> {
+    match kind {
+        abi::HW_IP_GFX | abi::HW_IP_COMPUTE => Ok(gpu.chip().num_xcc),
+        abi::HW_IP_DMA => Ok(gpu.chip().sdma_counts.engines()),
+        _ => Err(EINVAL),
+    }
+}
+
+/// The rings of a kind of engine (`amdgpu_hw_ip_info`). What has no engine here is all zero.
+fn hw_ip(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoHwIp> {
+    let (kind, instance) = info.hw_ip();
+    if instance >= abi::HW_IP_INSTANCE_MAX_COUNT || kind >= abi::HW_IP_NUM {
+        return Err(EINVAL);
+    }
+    let (version, start_alignment, size_alignment) = match kind {
+        abi::HW_IP_GFX | abi::HW_IP_COMPUTE => (gpu.chip().gc, 32, 32),
+        abi::HW_IP_DMA => (gpu.chip().sdma, 256, 4),
+        _ => return Ok(abi::InfoHwIp::default()),
+    };
+    Ok(abi::InfoHwIp {
+        hw_ip_version_major: version.major.into(),
+        hw_ip_version_minor: version.minor.into(),
+        ib_start_alignment: start_alignment,
+        ib_size_alignment: size_alignment,
+        ip_discovery_version: u32::from_be_bytes([
+            0,
+            version.major,
+            version.minor,
+            version.revision,
+        ]),
+        ..Default::default()
+    })
+}
+
+/// Version of a firmware, 0 for those that nothing tells the version of (`amdgpu_firmware_info`).
+fn firmware(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoFirmware> {
+    /// The last kind, and that of trusted applications, none of which is loaded.
+    const LAST: u32 = 0x1c;
+    const TRUSTED: u32 = 0x13;
+    /// Not a kind.
+    const GAP: u32 = 0x09;
+    let (kind, engine, index) = info.firmware();
+    if engine != 0 {
+        return Err(EINVAL);
+    }
+    let chip = gpu.chip();
+    let ver = match (kind, index) {
+        (abi::FW_GFX_MEC, 0) => chip.mec_fw_version,
+        (abi::FW_GFX_MEC, 1) => 0,
+        (abi::FW_SDMA, index) if index < chip.sdma_counts.engines() => chip.sdma_fw_version,
+        (0 | GAP | TRUSTED | abi::FW_GFX_MEC | abi::FW_SDMA, _) => return Err(EINVAL),
+        (kind, _) if kind <= LAST => 0,
+        _ => return Err(EINVAL),
+    };
+    Ok(abi::InfoFirmware { ver, feature: 0 })
+}
+
+/// Registers that programs may read: GB_ADDR_CONFIG, as the driver keeps it.
+fn registers(gpu: &Gpu, info: &abi::Info) -> Result {
+    const MAX_ENGINES: u32 = 4;
+    const MAX_ARRAYS: u32 = 2;
+    const MAX_COUNT: u32 = 128;
+    let asked = info.registers();
+    let part = |shift: u32, mask: u32| asked.instance >> shift & mask;
+    let engine = part(abi::MMR_SE_INDEX_SHIFT, abi::MMR_SE_INDEX_MASK);
+    let array = part(abi::MMR_SH_INDEX_SHIFT, abi::MMR_SH_INDEX_MASK);
+    if (engine != abi::MMR_SE_INDEX_MASK && engine >= MAX_ENGINES)
+        || (array != abi::MMR_SH_INDEX_MASK && array >= MAX_ARRAYS)
+        || asked.count > MAX_COUNT
+    {
+        return Err(EINVAL);
+    }
+    let word = gpu.hw().regs.word(gpu.chip().family.core.gb_addr_config, 0);
+    match asked.count {
+        0 => Ok(()),
+        1 if word == Some(asked.dword_offset) => put32(info, gpu.chip().gb_addr_config),
+        _ => Err(EFAULT),
+    }
+}
+
+/// The heaps. The CPU sees all of VRAM.
+struct MemoryHeaps {
+    vram: abi::HeapInfo,
+    visible: abi::HeapInfo,
+    gtt: abi::HeapInfo,
+}
+
+impl MemoryHeaps {
+    fn of(gpu: &Gpu) -> Self {
+        let heap = |total, usable: u64, usage| abi::HeapInfo {
+            total_heap_size: total,
+            usable_heap_size: usable,
+            heap_usage: usage,
+            max_allocation: usable / 4 * 3,
+        };
+        let (chip, used) = (gpu.chip(), gpu.vram_used());
+        let usable = gpu.hw().vram.usable();
+        let gtt = process::gtt_limit();
+        Self {
+            vram: heap(chip.vram_size, usable, used),
+            visible: heap(
+                chip.visible_vram_size,
+                usable.min(chip.visible_vram_size),
+                used,
+            ),
+            gtt: heap(gtt, gtt, process::gtt_used()),
+        }
+    }
+}
