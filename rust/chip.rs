@@ -8,7 +8,7 @@
 //! saving waves (`kfd_queue_ctx_save_restore_size` upstream).
 
 use crate::{
-    discovery::Discovery,
+    discovery::{Cache, Discovery},
     gmc,
     gpu::{nbio, Hw},
     hw::regs::{Bits, Block, Reg, Table},
@@ -172,12 +172,7 @@ pub(crate) struct ChipInfo {
     pub(crate) waves_per_simd: u32,
     pub(crate) max_scratch_slots_per_cu: u32,
     pub(crate) lds_kib: u32,
-    /// Vector L1, scalar L1, instruction and L2 cache in KiB, and how many CUs share the scalar.
-    pub(crate) tcp_kib: u32,
-    pub(crate) sqc_data_kib: u32,
-    pub(crate) sqc_inst_kib: u32,
-    pub(crate) cu_per_sqc: u32,
-    pub(crate) tcc_kib: u32,
+    pub(crate) caches: [Cache; 5],
     /// L2 channels.
     pub(crate) tccs: u32,
     pub(crate) vram_size: u64,
@@ -245,11 +240,7 @@ impl ChipInfo {
             waves_per_simd: shape.waves_per_simd,
             max_scratch_slots_per_cu: shape.max_scratch_slots_per_cu,
             lds_kib: shape.lds_kib,
-            tcp_kib: shape.tcp_kib,
-            sqc_data_kib: shape.sqc_data_kib,
-            sqc_inst_kib: shape.sqc_inst_kib,
-            cu_per_sqc: shape.cu_per_sqc,
-            tcc_kib: shape.tcc_kib,
+            caches: shape.caches,
             tccs: shape.tccs,
             vram_size,
             visible_vram_size,

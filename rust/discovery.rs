@@ -51,11 +51,11 @@ pub(crate) struct GcInfo {
     pub(crate) max_scratch_slots_per_cu: u32,
     pub(crate) lds_kib: u32,
     pub(crate) tccs: u32,
-    pub(crate) tcp_kib: u32,
-    pub(crate) cu_per_sqc: u32,
+    /// The caches, in the order in which they are told of.
+    pub(crate) caches: [Cache; 5],
+    /// Caches of an SQC: instructions and scalar data.
     pub(crate) sqc_inst_kib: u32,
     pub(crate) sqc_data_kib: u32,
-    pub(crate) tcc_kib: u32,
     /// Render backends of a shader engine, and vector registers that a wave can have.
     pub(crate) render_backends: u32,
     pub(crate) vgprs: u32,
@@ -64,6 +64,19 @@ pub(crate) struct GcInfo {
     pub(crate) tcp_l1_kib: u32,
     pub(crate) gl1c_kib: u32,
     pub(crate) gl2c_kib: u32,
+}
+
+/// What a kind of cache is like. There is none of a kind whose size is 0.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Cache {
+    pub(crate) level: u32,
+    pub(crate) size_kib: u32,
+    /// Bytes of a line, 0 when it isn't told.
+    pub(crate) line: u32,
+    /// It holds instructions, else data.
+    pub(crate) instructions: bool,
+    /// Compute units that share one.
+    pub(crate) shared: u32,
 }
 
 /// The discovery table, parsed.
@@ -317,63 +330,119 @@ fn parse_gc(binary: &[u8]) -> Result<GcInfo, Reason> {
     }
 }
 
+/// Source of the caches: Linux, `kfd_fill_gpu_cache_info_from_gfx_config`.
 fn parse_gc_v1(bytes: &[u8]) -> Option<GcInfo> {
+    use GcInfoV1_3 as Gc;
     // A table of an older minor version is shorter: what it lacks is zero.
     let words: [u32; 41] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
-    let info = GcInfoV1_3::read(&words)?;
+    let info = Gc::read(&words)?;
     let field = |field| info.get(field) as u32;
     // A WGP is two compute units, which share SQCs.
-    let wgps =
-        field(GcInfoV1_3::NUM_WGP0_PER_SA).checked_add(field(GcInfoV1_3::NUM_WGP1_PER_SA))?;
-    Some(GcInfo {
-        shader_engines: field(GcInfoV1_3::NUM_SE),
-        shader_arrays_per_engine: field(GcInfoV1_3::NUM_SA_PER_SE),
-        cu_per_array: wgps.checked_mul(2)?,
-        wave_size: field(GcInfoV1_3::WAVE_SIZE),
-        waves_per_simd: field(GcInfoV1_3::MAX_WAVES_PER_SIMD),
-        max_scratch_slots_per_cu: field(GcInfoV1_3::MAX_SCRATCH_SLOTS_PER_CU),
-        lds_kib: field(GcInfoV1_3::LDS_SIZE),
-        tccs: field(GcInfoV1_3::NUM_GL2C),
-        tcp_kib: field(GcInfoV1_3::TCP_SIZE_PER_CU).max(field(GcInfoV1_3::TCP_L1_SIZE)),
-        cu_per_sqc: if field(GcInfoV1_3::NUM_SQC_PER_WGP) > 1 {
-            1
-        } else {
-            2
+    let wgps = field(Gc::NUM_WGP0_PER_SA).checked_add(field(Gc::NUM_WGP1_PER_SA))?;
+    let cu_per_array = wgps.checked_mul(2)?;
+    let cache = |level, size, line, shared| Cache {
+        level,
+        size_kib: size,
+        line,
+        instructions: false,
+        shared,
+    };
+    let (instructions, scalars) = (
+        field(Gc::L1_INSTRUCTION_CACHE_SIZE_PER_SQC),
+        field(Gc::L1_DATA_CACHE_SIZE_PER_SQC),
+    );
+    let per_sqc = field(Gc::NUM_SQC_PER_WGP).saturating_mul(2);
+    let gl1c = field(Gc::GL1C_SIZE_PER_INSTANCE).saturating_mul(field(Gc::GL1C_PER_SA));
+    let caches = [
+        cache(
+            1,
+            field(Gc::TCP_L1_SIZE),
+            field(Gc::TCP_CACHE_LINE_SIZE),
+            field(Gc::NUM_TCP_PER_WPG) / 2,
+        ),
+        Cache {
+            instructions: true,
+            ..cache(
+                1,
+                instructions,
+                field(Gc::INSTRUCTION_CACHE_LINE_SIZE),
+                per_sqc,
+            )
         },
-        sqc_inst_kib: field(GcInfoV1_3::L1_INSTRUCTION_CACHE_SIZE_PER_SQC),
-        sqc_data_kib: field(GcInfoV1_3::L1_DATA_CACHE_SIZE_PER_SQC),
-        tcc_kib: field(GcInfoV1_3::TCC_SIZE),
-        render_backends: field(GcInfoV1_3::NUM_RB_PER_SE),
-        vgprs: field(GcInfoV1_3::NUM_GPRS),
-        sqc_per_wgp: field(GcInfoV1_3::NUM_SQC_PER_WGP),
-        tcp_l1_kib: field(GcInfoV1_3::TCP_L1_SIZE),
-        gl1c_kib: field(GcInfoV1_3::GL1C_SIZE_PER_INSTANCE)
-            .saturating_mul(field(GcInfoV1_3::GL1C_PER_SA)),
-        gl2c_kib: field(GcInfoV1_3::GL2C_PER_GPU),
+        cache(1, scalars, field(Gc::SCALAR_DATA_CACHE_LINE_SIZE), per_sqc),
+        cache(1, gl1c, 0, cu_per_array),
+        cache(
+            2,
+            field(Gc::GL2C_PER_GPU),
+            field(Gc::TCC_CACHE_LINE_SIZE),
+            cu_per_array,
+        ),
+    ];
+    Some(GcInfo {
+        shader_engines: field(Gc::NUM_SE),
+        shader_arrays_per_engine: field(Gc::NUM_SA_PER_SE),
+        cu_per_array,
+        wave_size: field(Gc::WAVE_SIZE),
+        waves_per_simd: field(Gc::MAX_WAVES_PER_SIMD),
+        max_scratch_slots_per_cu: field(Gc::MAX_SCRATCH_SLOTS_PER_CU),
+        lds_kib: field(Gc::LDS_SIZE),
+        tccs: field(Gc::NUM_GL2C),
+        caches,
+        sqc_inst_kib: instructions,
+        sqc_data_kib: scalars,
+        render_backends: field(Gc::NUM_RB_PER_SE),
+        vgprs: field(Gc::NUM_GPRS),
+        sqc_per_wgp: field(Gc::NUM_SQC_PER_WGP),
+        tcp_l1_kib: field(Gc::TCP_L1_SIZE),
+        gl1c_kib: gl1c,
+        gl2c_kib: field(Gc::GL2C_PER_GPU),
     })
 }
 
+/// Source of the caches: Linux, `kfd_fill_gpu_cache_info_from_gfx_config_v2`; their lines are the
+/// driver's knowledge.
 fn parse_gc_v2(bytes: &[u8]) -> Option<GcInfo> {
+    use GcInfoV2_1 as Gc;
     // As above.
     let words: [u32; 27] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
-    let info = GcInfoV2_1::read(&words)?;
+    let info = Gc::read(&words)?;
     let field = |field| info.get(field) as u32;
+    let cache = |level, size, line, shared| Cache {
+        level,
+        size_kib: size,
+        line,
+        instructions: false,
+        shared,
+    };
+    let (instructions, scalars) = (
+        field(Gc::INSTRUCTION_CACHE_SIZE_PER_SQC),
+        field(Gc::SCALAR_DATA_CACHE_SIZE_PER_SQC),
+    );
+    let per_sqc = field(Gc::NUM_CU_PER_SQC);
+    let caches = [
+        cache(1, field(Gc::TCP_SIZE_PER_CU), 128, 1),
+        Cache {
+            instructions: true,
+            ..cache(1, instructions, 64, per_sqc)
+        },
+        cache(1, scalars, 64, per_sqc),
+        cache(2, field(Gc::TCC_SIZE), 128, field(Gc::NUM_CU_PER_SH)),
+        Cache::default(),
+    ];
     Some(GcInfo {
-        shader_engines: field(GcInfoV2_1::NUM_SE),
-        shader_arrays_per_engine: field(GcInfoV2_1::NUM_SH_PER_SE),
-        cu_per_array: field(GcInfoV2_1::NUM_CU_PER_SH),
-        wave_size: field(GcInfoV2_1::WAVE_SIZE),
-        waves_per_simd: field(GcInfoV2_1::MAX_WAVES_PER_SIMD),
-        max_scratch_slots_per_cu: field(GcInfoV2_1::MAX_SCRATCH_SLOTS_PER_CU),
-        lds_kib: field(GcInfoV2_1::LDS_SIZE),
-        tccs: field(GcInfoV2_1::NUM_TCCS),
-        tcp_kib: field(GcInfoV2_1::TCP_SIZE_PER_CU),
-        cu_per_sqc: field(GcInfoV2_1::NUM_CU_PER_SQC),
-        sqc_inst_kib: field(GcInfoV2_1::INSTRUCTION_CACHE_SIZE_PER_SQC),
-        sqc_data_kib: field(GcInfoV2_1::SCALAR_DATA_CACHE_SIZE_PER_SQC),
-        tcc_kib: field(GcInfoV2_1::TCC_SIZE),
-        render_backends: field(GcInfoV2_1::NUM_RB_PER_SE),
-        vgprs: field(GcInfoV2_1::NUM_GPRS),
+        shader_engines: field(Gc::NUM_SE),
+        shader_arrays_per_engine: field(Gc::NUM_SH_PER_SE),
+        cu_per_array: field(Gc::NUM_CU_PER_SH),
+        wave_size: field(Gc::WAVE_SIZE),
+        waves_per_simd: field(Gc::MAX_WAVES_PER_SIMD),
+        max_scratch_slots_per_cu: field(Gc::MAX_SCRATCH_SLOTS_PER_CU),
+        lds_kib: field(Gc::LDS_SIZE),
+        tccs: field(Gc::NUM_TCCS),
+        caches,
+        sqc_inst_kib: instructions,
+        sqc_data_kib: scalars,
+        render_backends: field(Gc::NUM_RB_PER_SE),
+        vgprs: field(Gc::NUM_GPRS),
         sqc_per_wgp: 0,
         tcp_l1_kib: 0,
         gl1c_kib: 0,

@@ -5,10 +5,11 @@
 //! One entry for each first-level cache of every group of compute units that share it, and one for
 //! the second level. A cache names its first compute unit and has a bit for each that shares it.
 //!
-//! Source: Linux, `kfd_fill_cache_non_crat_info`, `kfd_fill_gpu_cache_info_from_gfx_config_v2`.
+//! Source: Linux, `kfd_fill_cache_non_crat_info`; the kinds come from the discovery table.
 
 use crate::{
     chip::ChipInfo,
+    discovery::Cache as Kind,
     glue::kobject::{
         File,
         Show,
@@ -21,17 +22,6 @@ use kernel::prelude::*;
 const TYPE_DATA: u32 = 1 << 0;
 const TYPE_INSTRUCTION: u32 = 1 << 1;
 const TYPE_CPU_OR_SIMD: u32 = 1 << 3;
-
-/// What a kind of cache is like.
-#[derive(Clone, Copy)]
-struct Kind {
-    level: u32,
-    size_kib: u32,
-    line: u32,
-    kind: u32,
-    /// Compute units that share one.
-    shared: u32,
-}
 
 /// A cache.
 pub(super) struct Cache {
@@ -48,6 +38,12 @@ impl Show for Cache {
     }
 
     fn show(&self, _file: usize, out: &mut Text<'_>) -> Result {
+        let holds = if self.kind.instructions {
+            TYPE_INSTRUCTION
+        } else {
+            TYPE_DATA
+        };
+        let kind = holds | TYPE_CPU_OR_SIMD;
         for (name, value) in [
             ("processor_id_low", self.processor_id_low),
             ("level", self.kind.level),
@@ -56,7 +52,7 @@ impl Show for Cache {
             ("cache_lines_per_tag", 0),
             ("association", 0),
             ("latency", 0),
-            ("type", self.kind.kind),
+            ("type", kind),
         ] {
             out.property(name, value.into());
         }
@@ -74,38 +70,9 @@ impl Show for Cache {
 
 /// The caches of a chip whose first compute unit has the number `first`.
 pub(super) fn of(chip: &ChipInfo, first: u32) -> Result<KVec<Cache>> {
-    let kinds = [
-        Kind {
-            level: 1,
-            size_kib: chip.tcp_kib,
-            line: 128,
-            kind: TYPE_DATA | TYPE_CPU_OR_SIMD,
-            shared: 1,
-        },
-        Kind {
-            level: 1,
-            size_kib: chip.sqc_inst_kib,
-            line: 64,
-            kind: TYPE_INSTRUCTION | TYPE_CPU_OR_SIMD,
-            shared: chip.cu_per_sqc,
-        },
-        Kind {
-            level: 1,
-            size_kib: chip.sqc_data_kib,
-            line: 64,
-            kind: TYPE_DATA | TYPE_CPU_OR_SIMD,
-            shared: chip.cu_per_sqc,
-        },
-        Kind {
-            level: 2,
-            size_kib: chip.tcc_kib,
-            line: 128,
-            kind: TYPE_DATA | TYPE_CPU_OR_SIMD,
-            shared: chip.cu_per_array,
-        },
-    ];
     let mut caches = KVec::new();
-    for kind in kinds
+    for kind in chip
+        .caches
         .iter()
         .filter(|kind| kind.size_kib > 0 && kind.shared > 0)
     {

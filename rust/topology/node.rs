@@ -252,6 +252,8 @@ impl Properties {
 struct MemBank {
     heap_type: u32,
     size: u64,
+    /// Bits of its bus, 0 when they aren't known.
+    width: u32,
     mem_clk_max: u32,
 }
 
@@ -266,7 +268,7 @@ impl Show for MemBank {
         out.property("heap_type", self.heap_type.into());
         out.property("size_in_bytes", self.size);
         out.property("flags", 0);
-        out.property("width", 0);
+        out.property("width", self.width.into());
         out.property("mem_clk_max", self.mem_clk_max.into());
         Ok(())
     }
@@ -278,6 +280,7 @@ impl MemBank {
         Self {
             heap_type: 0,
             size: user::total_memory(),
+            width: 0,
             mem_clk_max: 0,
         }
     }
@@ -293,6 +296,7 @@ impl MemBank {
         Self {
             heap_type,
             size: chip.vram_size,
+            width: chip.family.drm.vram_bit_width,
             mem_clk_max: 100,
         }
     }
