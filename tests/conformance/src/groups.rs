@@ -11,6 +11,7 @@ mod cu_mask;
 mod debug;
 mod dispatcher;
 mod dmabuf;
+mod drm;
 mod events;
 mod gws;
 mod info;
@@ -23,6 +24,7 @@ mod queue;
 mod render;
 mod sdma;
 mod svm;
+mod topology;
 mod update_queue;
 mod vm;
 mod wait;
@@ -53,6 +55,8 @@ pub fn all() -> Vec<Group> {
         group("limits", limits::rows()),
         group("mmap", mmap::rows()),
         group("render", render::rows()),
+        group("drm", drm::rows()),
+        group("topology", topology::rows()),
         group("svm", svm::rows()),
         group("debug", debug::rows()),
     ]

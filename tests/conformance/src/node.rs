@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-const NODES: &str = "/sys/devices/virtual/kfd/kfd/topology/nodes";
+pub const NODES: &str = "/sys/devices/virtual/kfd/kfd/topology/nodes";
 
 /// The first GPU of the topology.
 #[derive(Clone, Debug)]
@@ -29,6 +29,11 @@ pub struct Node {
     pub max_queues: u32,
     /// Its instruction set, as the topology numbers it.
     pub gfx: u64,
+    /// Compute units that are on, and work-items of a wave.
+    pub compute_units: u64,
+    pub wave_size: u64,
+    /// Its slot, as PCI writes it: `0000:00:05.0`.
+    pub slot: String,
     /// Global wave sync resources.
     pub gws: u32,
     /// Copy engines for the bus and for links, and queues of each.
@@ -37,7 +42,7 @@ pub struct Node {
     pub sdma_queues: u32,
 }
 
-fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
+pub fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
     let pair = |line: &str| {
         let (key, value) = line.split_once(' ')?;
@@ -101,6 +106,15 @@ impl Node {
                 127
             },
             gfx,
+            compute_units: p("simd_count") / p("simd_per_cu").max(1),
+            wave_size: p("wave_front_size"),
+            slot: format!(
+                "{:04x}:{:02x}:{:02x}.{}",
+                p("domain"),
+                p("location_id") >> 8,
+                (p("location_id") >> 3) & 0x1f,
+                p("location_id") & 7
+            ),
             gws: p("num_gws") as u32,
             sdma_engines: p("num_sdma_engines") as u32,
             sdma_link_engines: p("num_sdma_xgmi_engines") as u32,
