@@ -9,6 +9,7 @@ mod judge;
 mod lifetime;
 mod mes;
 pub mod rocm;
+mod surroundings;
 
 use crate::plan::Step;
 use crate::scenario::Scenario;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Scenario> {
     all.push(load());
     all.extend(dispatch::all());
     all.extend(conformance::all());
+    all.extend(surroundings::all());
     all.extend(lifetime::all());
     all.extend(faults::all());
     all.extend(mes::all());

@@ -5,6 +5,7 @@
 mod argument;
 mod info;
 mod run;
+mod surroundings;
 mod trace;
 
 use std::process::ExitCode;
@@ -51,6 +52,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("rkfd: {failure}");
+            if let Failure::Rkfd(error) = &failure {
+                for line in surroundings::advice(error) {
+                    eprintln!("rkfd: {line}");
+                }
+            }
             ExitCode::FAILURE
         }
     }
