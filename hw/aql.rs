@@ -3,7 +3,7 @@
 //! AQL: the packets that a user program writes into a queue's ring, and the objects they name.
 //!
 //! Source: HSA Platform System Architecture 1.2, sections 2.6 (queues), 2.9 (packets), 2.4
-//! (signals); HSA Runtime `hsa.h`, `amd_hsa_queue.h`, `amd_hsa_signal.h`,
+//! (signals); HSA Runtime `hsa.h`, `hsa_ext_amd.h`, `amd_hsa_queue.h`, `amd_hsa_signal.h`,
 //! `amd_hsa_kernel_code.h`; LLVM AMDGPUUsage, "Kernel Descriptor".
 //!
 //! A packet is 64 bytes. Its owner is told by the type in the header: the packet processor may
@@ -15,7 +15,7 @@ use super::layout::*;
 /// Bytes in a packet, and in a ring slot.
 pub const PACKET_SIZE: usize = 64;
 
-/// Packet type: the slot belongs to the packet processor's vendor (a PM4 indirect buffer).
+/// Packet type: one of the vendor's, which [`Vendor`] takes apart further.
 pub const TYPE_VENDOR_SPECIFIC: u8 = 0;
 /// Packet type: the slot is free, or being written.
 pub const TYPE_INVALID: u8 = 1;
@@ -116,6 +116,53 @@ layout! {
         COMPLETION_SIGNAL: 14[63:0] = "completion_signal.handle";
     }
 
+    /// What all packets of the vendor begin with.
+    pub struct Vendor: [u32; 16] = "hsa_amd_barrier_value_packet_t" {
+        HEADER: 0[15:0] = "header.header";
+        /// One of the `VENDOR_` constants.
+        FORMAT: 0[23:16] = "header.AmdFormat";
+        RESERVED: 0[31:24] = "header.reserved";
+    }
+
+    /// A vendor's packet that waits for one signal's value ([`VENDOR_BARRIER_VALUE`]).
+    pub struct BarrierValue: [u32; 16] = "hsa_amd_barrier_value_packet_t" {
+        HEADER: 0[15:0] = "header.header";
+        FORMAT: 0[23:16] = "header.AmdFormat";
+        RESERVED: 0[31:24] = "header.reserved";
+        RESERVED0: 1[31:0] = "reserved0";
+        /// GPU address of the signal to wait for, or 0.
+        SIGNAL: 2[63:0] = "signal.handle";
+        /// What its value is compared with, as signed numbers.
+        VALUE: 4[63:0] = "value";
+        /// What the signal's value is masked with before.
+        MASK: 6[63:0] = "mask";
+        /// One of the `CONDITION_` constants.
+        COND: 8[31:0] = "cond";
+        RESERVED1: 9[31:0] = "reserved1";
+        RESERVED2: 10[63:0] = "reserved2";
+        RESERVED3: 12[63:0] = "reserved3";
+        COMPLETION_SIGNAL: 14[63:0] = "completion_signal.handle";
+    }
+
+    /// A vendor's packet that names PM4 commands ([`VENDOR_PM4_IB`]). It is ROCr's own, in no
+    /// header (`AqlQueue::ExecutePM4`).
+    pub struct Pm4Ib: [u32; 16] = "" {
+        HEADER: 0[15:0] = "";
+        FORMAT: 0[23:16] = "";
+        RESERVED: 0[31:24] = "";
+        /// Word 0 of an INDIRECT_BUFFER packet of PM4; words 1 and 2, 3 follow.
+        IB_JUMP_CMD_0: 1[31:0] = "";
+        IB_JUMP_CMD_1: 2[63:0] = "";
+        IB_JUMP_CMD_3: 4[31:0] = "";
+        /// Words of the packet that follow this one: [`PM4_IB_REMAIN`].
+        DW_CNT_REMAIN: 5[31:0] = "";
+        RESERVED0: 6[63:0] = "";
+        RESERVED1: 8[63:0] = "";
+        RESERVED2: 10[63:0] = "";
+        RESERVED3: 12[63:0] = "";
+        COMPLETION_SIGNAL: 14[63:0] = "";
+    }
+
     /// A signal in memory. The packet processor decrements the value and, when `EVENT_MAILBOX_PTR`
     /// is not 0, writes `EVENT_ID` there and raises an end-of-pipe interrupt carrying it.
     pub struct Signal: [u32; 16] = "amd_signal_t" {
@@ -149,6 +196,22 @@ layout! {
     }
 }
 
+/// Format of a vendor's packet: [`Pm4Ib`].
+pub const VENDOR_PM4_IB: u8 = 1;
+/// Format of a vendor's packet: [`BarrierValue`].
+pub const VENDOR_BARRIER_VALUE: u8 = 2;
+/// [`Pm4Ib::DW_CNT_REMAIN`].
+pub const PM4_IB_REMAIN: u64 = 10;
+
+/// [`BarrierValue::COND`]: equal.
+pub const CONDITION_EQ: u32 = 0;
+/// [`BarrierValue::COND`]: not equal.
+pub const CONDITION_NE: u32 = 1;
+/// [`BarrierValue::COND`]: less.
+pub const CONDITION_LT: u32 = 2;
+/// [`BarrierValue::COND`]: greater or equal.
+pub const CONDITION_GTE: u32 = 3;
+
 /// Signal kind: invalid.
 pub const SIGNAL_KIND_INVALID: i64 = 0;
 /// Signal kind: a value in memory.
@@ -160,6 +223,8 @@ pub const SIGNAL_KIND_DOORBELL: i64 = -1;
 pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<KernelDispatch>(),
     LayoutInfo::of::<Barrier>(),
+    LayoutInfo::of::<Vendor>(),
+    LayoutInfo::of::<BarrierValue>(),
     LayoutInfo::of::<Signal>(),
 ];
 

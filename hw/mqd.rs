@@ -27,11 +27,28 @@ layout! {
     /// words.
     pub struct Common: [u32; 512] = "" {
         HEADER: 0[31:0] = "";
+        COMPUTE_DISPATCH_INITIATOR: 1[31:0] = "";
+        COMPUTE_DIM_X: 2[31:0] = "";
+        COMPUTE_DIM_Y: 3[31:0] = "";
+        COMPUTE_DIM_Z: 4[31:0] = "";
+        COMPUTE_START_X: 5[31:0] = "";
+        COMPUTE_START_Y: 6[31:0] = "";
+        COMPUTE_START_Z: 7[31:0] = "";
+        /// Work-items of a workgroup in bits 15:0, of the last one in 31:16.
+        COMPUTE_NUM_THREAD_X: 8[31:0] = "";
+        COMPUTE_NUM_THREAD_Y: 9[31:0] = "";
+        COMPUTE_NUM_THREAD_Z: 10[31:0] = "";
+        /// Address of the first instruction, divided by 256.
+        COMPUTE_PGM: 13[63:0] = "";
+        COMPUTE_PGM_RSRC1: 19[31:0] = "";
         COMPUTE_PGM_RSRC2: 20[31:0] = "";
         COMPUTE_STATIC_THREAD_MGMT_SE0: 23[31:0] = "";
         COMPUTE_STATIC_THREAD_MGMT_SE1: 24[31:0] = "";
+        COMPUTE_TMPRING_SIZE: 25[31:0] = "";
         COMPUTE_STATIC_THREAD_MGMT_SE2: 26[31:0] = "";
         COMPUTE_STATIC_THREAD_MGMT_SE3: 27[31:0] = "";
+        COMPUTE_USER_DATA_0: 65[31:0] = "";
+        COMPUTE_USER_DATA_15: 80[31:0] = "";
         CP_MQD_READINDEX: 96[63:0] = "";
         CP_MQD_BASE_ADDR: 128[63:0] = "";
         CP_HQD_ACTIVE: 130[31:0] = "";
@@ -79,6 +96,10 @@ layout! {
         CP_HQD_PQ_WPTR: 182[63:0] = "";
     }
 }
+
+/// COMPUTE_DISPATCH_SCRATCH_BASE, divided by 256, in a compute MQD: by the order of the registers;
+/// Linux's structure for gfx9 has other names there.
+pub const COMPUTE_DISPATCH_SCRATCH_BASE: Field<Common> = Field::new(17, 63, 0);
 
 /// The layouts of this folder.
 pub const LAYOUTS: &[LayoutInfo] = &[

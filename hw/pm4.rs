@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! PM4 type-3 packets of the scheduling firmware: what the driver writes into KIQ and HIQ.
+//! PM4 type-3 packets of the scheduling firmware: what the driver writes into KIQ and HIQ. Those
+//! that a process writes are in [`commands`].
 //!
 //! Sources: Linux, `amdkfd/kfd_pm4_headers_ai.h`, `kfd_pm4_headers_aldebaran.h`,
 //! `amdgpu/soc15d.h`. Addresses in two words are low word first.
+
+pub mod commands;
 
 use super::layout::*;
 

@@ -24,17 +24,21 @@
 //! turns, so that a kernel without end neither stops other queues nor an unmap.
 
 mod aql;
+pub mod command;
 pub(crate) mod connect;
 pub(crate) mod copies;
 pub mod dispatch;
 mod error;
 mod evict;
+mod execute;
 pub mod firmware;
 pub mod generation;
 mod group;
 mod hiq;
 pub mod hqd;
 mod kiq;
+mod launch;
+mod launched;
 pub(crate) mod mec;
 mod memory;
 mod packet;

@@ -2,180 +2,140 @@
 
 //! The AQL packet processor of a user queue.
 //!
-//! Sources: HSA Platform System Architecture 1.2, section 2.9; HSA runtime `amd_hsa_queue.h`.
+//! Sources: HSA Platform System Architecture 1.2, section 2.9; HSA runtime `amd_hsa_queue.h`,
+//! `hsa_ext_amd.h` (the vendor's barrier on a value), `amd_aql_queue.cpp` (`ExecutePM4`: its packet
+//! for PM4 commands).
 //!
 //! Packets are launched in order and may complete in any, unless the barrier bit says otherwise. A
-//! barrier packet holds the queue until it is done: the processor waits for its signals itself. A
-//! slot is made invalid, and the read index moves past it, when its packet and all before it are
-//! complete, since kernels read their packet while they run.
+//! barrier packet holds the queue until it is done: the processor waits for its signals itself. So
+//! does one with PM4 commands, which the processor executes itself. A slot is made invalid, and the
+//! read index moves past it, when its packet and all before it are complete, since kernels read
+//! their packet while they run.
 
-use super::dispatch::{Dispatch, Go};
+use super::dispatch::Dispatch;
 use super::error::{code, PacketError};
+use super::execute::Progress;
 use super::hqd::AQL_WORDS;
+use super::launched::{Condition, Item, Work, UNDER_WAY};
 use super::mec::{Hqd, Mec};
-use super::packet::{check_barrier, check_dispatch};
+use super::packet::{check_barrier, check_barrier_value, check_dispatch, check_pm4_ib};
 use super::save;
 use super::slot::Slot;
-use super::units::Units;
 use crate::inject::Fault;
 use crate::memory::VmFault;
-use rkfd_hw::aql::{self, Barrier, Header, KernelDispatch};
-use std::collections::VecDeque;
+use rkfd_hw::aql::{self, Barrier, BarrierValue, Header, KernelDispatch, Pm4Ib, Vendor};
 use std::sync::atomic::{fence, Ordering};
-use std::sync::Arc;
 
-/// Packets of a queue that are under way at a time.
-const UNDER_WAY: usize = 64;
-/// A packet that was launched.
-pub(super) struct Item {
-    pub(super) work: Work,
-    pub(super) signal: u64,
-    pub(super) release: u8,
-    pub(super) done: bool,
-}
-
-pub(super) enum Work {
-    Dispatch(Arc<Dispatch>),
-    Barrier { signals: [u64; 5], any: bool },
-}
-
-/// The packets of a queue that were launched and are not all complete, oldest first.
-#[derive(Default)]
-pub(crate) struct Aql {
-    pub(super) items: VecDeque<Item>,
-}
-
-impl Aql {
-    /// Whether nothing is under way.
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    /// How many packets are under way.
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Whether no worker is on any of its dispatches.
-    pub(super) fn is_idle(&self) -> bool {
-        self.dispatches().all(|d| d.is_idle())
-    }
-
-    /// Whether a packet is under way that is not taken from the ring again as it is.
-    pub(super) fn has_begun(&self) -> bool {
-        self.items
-            .iter()
-            .any(|item| item.done || matches!(item.work, Work::Dispatch(_)))
-    }
-
-    /// Whether waves of it have still to run.
-    pub(super) fn has_waves(&self) -> bool {
-        self.items
-            .iter()
-            .any(|item| !item.done && matches!(item.work, Work::Dispatch(_)))
-    }
-
-    /// Whether one of its dispatches ran since it was connected, or none has to.
-    pub(super) fn had_turn(&self) -> bool {
-        let waits = self.items.iter().filter(|item| !item.done);
-        let mut waits = waits.filter_map(|item| match &item.work {
-            Work::Dispatch(d) => Some(d),
-            Work::Barrier { .. } => None,
-        });
-        match waits.next() {
-            None => true,
-            Some(first) => first.had_turn() || waits.any(|d| d.had_turn()),
-        }
-    }
-
-    /// Tells its dispatches to run, pause or end.
-    pub(super) fn set_all(&self, go: Go) {
-        self.dispatches().for_each(|d| d.set(go));
-    }
-
-    /// Goes on with dispatches that were paused, under the VMID of now.
-    pub(super) fn resume(&self, vmid: u8, units: &Units) {
-        for item in self.items.iter().filter(|item| !item.done) {
-            if let Work::Dispatch(d) = &item.work {
-                d.vmid.store(vmid, Ordering::Release);
-                if d.failure().is_none() && !d.is_finished() {
-                    d.begin();
-                    units.submit(d);
-                }
-            }
-        }
-    }
-
-    fn dispatches(&self) -> impl Iterator<Item = &Arc<Dispatch>> {
-        self.items.iter().filter_map(|item| match &item.work {
-            Work::Dispatch(d) => Some(d),
-            Work::Barrier { .. } => None,
-        })
-    }
+/// How a dispatch stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// All its workgroups have ended.
+    Done,
+    /// It is not there, or paused: then it goes on when it is connected again.
+    NotYet,
+    /// It failed, and its queue stopped.
+    Failed,
 }
 
 impl Mec {
+    /// Passes on what a dispatch's shaders have to tell.
+    pub(super) fn end_of(&mut self, h: &mut Hqd, d: &Dispatch) -> End {
+        self.messages(h, d);
+        if !d.is_idle() {
+            return End::NotYet;
+        }
+        if let Some(failure) = d.failure() {
+            self.wave_failed(h, &failure);
+            return End::Failed;
+        }
+        match d.is_finished() {
+            true => End::Done,
+            false => End::NotYet,
+        }
+    }
+
     /// Completes and launches packets of a user queue; whether anything happened.
     pub(super) fn step_user(&mut self, slot: Slot) -> bool {
         let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
             return false;
         };
-        let mut worked = false;
-        if !h.broken {
-            worked |= self.complete(&mut h);
-        }
-        while !h.broken && h.stop.is_none() && h.aql.len() < UNDER_WAY {
-            let at = h.q.rptr + h.aql.len() as u64 * AQL_WORDS;
-            if at >= h.q.wptr {
-                break;
-            }
-            match self.launch(&mut h, at) {
-                Ok(true) => worked = true,
-                Ok(false) => break,
-                Err(error) => {
-                    self.stop_for(&mut h, &error);
-                    worked = true;
-                }
-            }
-        }
+        let worked = match h.q.aql {
+            true => self.step_aql(&mut h),
+            false => self.step_commands(&mut h),
+        };
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(h);
         }
         worked
     }
 
+    fn step_aql(&mut self, h: &mut Hqd) -> bool {
+        let mut worked = !h.broken && self.complete_aql(h);
+        while !h.broken && h.stop.is_none() && h.launched.len() < UNDER_WAY {
+            let at = h.q.rptr + h.launched.len() as u64 * AQL_WORDS;
+            if at >= h.q.wptr {
+                break;
+            }
+            match self.launch_packet(h, at) {
+                Ok(true) => worked = true,
+                Ok(false) => break,
+                Err(error) => {
+                    self.stop_for(h, &error);
+                    worked = true;
+                }
+            }
+        }
+        worked
+    }
+
     /// Completes what is done.
     pub(super) fn complete(&mut self, h: &mut Hqd) -> bool {
+        match h.q.aql {
+            true => self.complete_aql(h),
+            false => self.complete_commands(h),
+        }
+    }
+
+    fn complete_aql(&mut self, h: &mut Hqd) -> bool {
         let mut worked = false;
-        for i in 0..h.aql.items.len() {
-            let Some(item) = h.aql.items.get(i).filter(|item| !item.done) else {
+        for i in 0..h.launched.items.len() {
+            let Some(item) = h.launched.items.get(i).filter(|item| !item.done) else {
                 continue;
             };
-            let (signal, release) = (item.signal, item.release);
-            let done = match &item.work {
+            let (signal, release, started) = (item.signal, item.release, item.started);
+            let times = match &item.work {
                 Work::Dispatch(d) => {
                     let d = d.clone();
-                    self.messages(h, &d);
-                    if !d.is_idle() {
-                        continue;
-                    }
-                    if let Some(failure) = d.failure() {
-                        self.wave_failed(h, &failure);
-                        return true;
-                    }
-                    if !d.is_finished() {
-                        // Paused: it goes on when it is connected again.
-                        continue;
+                    match self.end_of(h, &d) {
+                        End::Failed => return true,
+                        End::NotYet => continue,
+                        End::Done => {}
                     }
                     let end = self.soc.clock.now();
                     self.trace_end(h, i, &d, end);
-                    Some((d.started, end))
+                    (d.started, end)
                 }
-                Work::Barrier { signals, any } => {
-                    let (signals, any) = (*signals, *any);
-                    match self.barrier_open(h, signals, any) {
-                        Ok(true) => None,
+                Work::Barrier(condition) => {
+                    let condition = *condition;
+                    match self.barrier_open(h, &condition) {
+                        Ok(true) => (started, self.soc.clock.now()),
                         Ok(false) => continue,
+                        Err(error) => {
+                            self.stop_for(h, &error);
+                            return true;
+                        }
+                    }
+                }
+                // Of PM4 queues only.
+                Work::Release(_) => continue,
+                Work::Commands => {
+                    let idle = h.launched.items.iter().take(i).all(|item| item.done);
+                    match self.step_buffer(h, idle) {
+                        Ok(Progress::Ended) => (started, self.soc.clock.now()),
+                        Ok(progress) => {
+                            worked |= progress == Progress::On;
+                            continue;
+                        }
                         Err(error) => {
                             self.stop_for(h, &error);
                             return true;
@@ -187,18 +147,18 @@ impl Mec {
                 fence(Ordering::SeqCst);
             }
             if signal != 0 {
-                if let Err(error) = self.complete_signal(h, signal, done) {
+                if let Err(error) = self.complete_signal(h, signal, times) {
                     self.stop_for(h, &error);
                     return true;
                 }
             }
-            if let Some(item) = h.aql.items.get_mut(i) {
+            if let Some(item) = h.launched.items.get_mut(i) {
                 item.done = true;
             }
             worked = true;
         }
         let before = h.q.rptr;
-        while h.aql.items.front().is_some_and(|item| item.done) {
+        while h.launched.items.front().is_some_and(|item| item.done) {
             let free = self
                 .space(h.owner.vmid)
                 .page(h.q.at(h.q.rptr), crate::memory::Access::Write);
@@ -212,7 +172,7 @@ impl Mec {
                     return true;
                 }
             }
-            h.aql.items.pop_front();
+            h.launched.items.pop_front();
             h.q.rptr += AQL_WORDS;
         }
         if h.q.rptr != before {
@@ -230,12 +190,8 @@ impl Mec {
     }
 
     /// Launches the packet at a ring pointer; false when it has to wait.
-    fn launch(&mut self, h: &mut Hqd, at: u64) -> Result<bool, PacketError> {
-        if h.aql
-            .items
-            .back()
-            .is_some_and(|item| matches!(item.work, Work::Barrier { .. }) && !item.done)
-        {
+    fn launch_packet(&mut self, h: &mut Hqd, at: u64) -> Result<bool, PacketError> {
+        if h.launched.items.back().is_some_and(Item::holds) {
             return Ok(false);
         }
         let address = h.q.at(at);
@@ -250,7 +206,7 @@ impl Mec {
                 format!("AQL header {:#06x}: reserved bits", first as u16),
             )
         })?;
-        if header.barrier && h.aql.items.iter().any(|item| !item.done) {
+        if header.barrier && h.launched.items.iter().any(|item| !item.done) {
             return Ok(false);
         }
         let mut words = [0; AQL_WORDS as usize];
@@ -262,7 +218,10 @@ impl Mec {
             }
         }
         let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
-        if is_dispatch && !h.aql.is_empty() && !h.room.has(save::most(&KernelDispatch(words))) {
+        if is_dispatch
+            && !h.launched.is_empty()
+            && !h.room.has(save::most_of(&KernelDispatch(words)))
+        {
             // Not more is begun than can be saved.
             return Ok(false);
         }
@@ -295,18 +254,16 @@ impl Mec {
                     Barrier::DEP_SIGNAL_4,
                 ];
                 let signals = fields.map(|field| packet.get(field));
-                let any = kind == aql::TYPE_BARRIER_OR;
+                let condition = match kind {
+                    aql::TYPE_BARRIER_OR => Condition::Any(signals),
+                    _ => Condition::All(signals),
+                };
                 (
-                    Work::Barrier { signals, any },
+                    Work::Barrier(condition),
                     packet.get(Barrier::COMPLETION_SIGNAL),
                 )
             }
-            aql::TYPE_VENDOR_SPECIFIC => {
-                return Err(PacketError::bad(
-                    code::VENDOR,
-                    "AQL vendor-specific packet is not modelled",
-                ));
-            }
+            aql::TYPE_VENDOR_SPECIFIC => vendor(h, &words)?,
             aql::TYPE_AGENT_DISPATCH => {
                 return Err(PacketError::bad(
                     code::UNSUPPORTED,
@@ -320,29 +277,65 @@ impl Mec {
                 ))
             }
         };
-        h.aql.items.push_back(Item {
+        h.launched.items.push_back(Item {
             work,
             signal,
             release: header.release,
+            registers: None,
+            started: self.soc.clock.now(),
             done: false,
         });
         Ok(true)
     }
 
     /// Whether a barrier packet's signals let it go.
-    fn barrier_open(&self, h: &Hqd, signals: [u64; 5], any: bool) -> Result<bool, PacketError> {
+    fn barrier_open(&self, h: &Hqd, condition: &Condition) -> Result<bool, PacketError> {
+        let space = self.space(h.owner.vmid);
+        let value = |signal: u64| space.load_u64(signal + aql::Signal::VALUE.word() as u64 * 4);
+        let (signals, any) = match condition {
+            Condition::All(signals) => (signals, false),
+            Condition::Any(signals) => (signals, true),
+            Condition::Value { signal: 0, .. } => return Ok(true),
+            Condition::Value {
+                signal,
+                value: reference,
+                mask,
+                compare,
+            } => return Ok(compare(&((value(*signal)? & mask) as i64), reference)),
+        };
         let mut named = signals.iter().filter(|&&signal| signal != 0).peekable();
         if named.peek().is_none() {
             return Ok(true);
         }
-        let space = self.space(h.owner.vmid);
         for &signal in named {
-            let open = space.load_u64(signal + aql::Signal::VALUE.word() as u64 * 4)? == 0;
-            if open == any {
+            if (value(signal)? == 0) == any {
                 return Ok(any);
             }
         }
         Ok(!any)
+    }
+}
+
+/// Begins a vendor's packet: what it does, and its completion signal.
+fn vendor(h: &mut Hqd, words: &[u32; AQL_WORDS as usize]) -> Result<(Work, u64), PacketError> {
+    match Vendor(*words).get(Vendor::FORMAT) as u8 {
+        aql::VENDOR_PM4_IB => {
+            let packet = Pm4Ib(*words);
+            let buffer = check_pm4_ib(&packet)?;
+            // Where it was interrupted, it goes on.
+            h.buffer.get_or_insert(buffer);
+            Ok((Work::Commands, packet.get(Pm4Ib::COMPLETION_SIGNAL)))
+        }
+        aql::VENDOR_BARRIER_VALUE => {
+            let packet = BarrierValue(*words);
+            let condition = check_barrier_value(&packet)?;
+            let signal = packet.get(BarrierValue::COMPLETION_SIGNAL);
+            Ok((Work::Barrier(condition), signal))
+        }
+        other => Err(PacketError::bad(
+            code::VENDOR,
+            format!("AQL vendor-specific packet of unknown format {other}"),
+        )),
     }
 }
 

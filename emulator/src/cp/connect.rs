@@ -5,8 +5,9 @@
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_hqd_load`, what the firmware does by
 //! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
 
-use super::aql::Aql;
+use super::execute::Buffer;
 use super::hqd::{Image, Queue, Role};
+use super::launched::Launched;
 use super::mec::{Hqd, Mec, Owner, Stop, NOT_RUNG};
 use super::save::Room;
 use super::slot::Slot;
@@ -112,7 +113,8 @@ impl Mec {
             broken: false,
             is_static: false,
             stop: None,
-            aql: Aql::default(),
+            launched: Launched::default(),
+            buffer: Buffer::of(&image),
             room: Room::endless(),
             since: Instant::now(),
             began: 0,
@@ -134,7 +136,7 @@ impl Mec {
             if !h.broken {
                 if let Err(lost) = self.restore_waves(&mut h, &mut image) {
                     self.violation(format_args!("{lost}"));
-                    h.aql = Aql::default();
+                    h.launched = Launched::default();
                 }
             }
         }
@@ -155,7 +157,7 @@ impl Mec {
                 }
             }
         }
-        h.aql.resume(owner.vmid, &self.units);
+        h.launched.resume(owner.vmid, &self.units);
         self.regs.change(slot, &mut |to| {
             let words = to.0.iter_mut().zip(image.0);
             for (to, from) in words.skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
@@ -168,7 +170,7 @@ impl Mec {
         h.image = image;
         // A queue that has its turn and nothing to do comes and goes often.
         if h.is_busy() || !self.turns.knows(h.q.mqd) {
-            self.trace_queue("queue_connect", &h, h.aql.len());
+            self.trace_queue("queue_connect", &h, h.launched.len());
         }
         if let Some(place) = self.hqds.get_mut(slot.index()) {
             *place = Some(Box::new(h));
@@ -181,14 +183,15 @@ impl Mec {
             return;
         };
         if stop == Stop::Reset {
-            h.aql = Aql::default();
+            h.launched = Launched::default();
+            h.buffer = None;
             h.broken = false;
         } else if !h.broken {
             // What has ended, or failed, meanwhile.
             self.complete(&mut h);
         }
-        let unfinished = h.aql.len();
-        let mut saved = h.q.cwsr && !h.broken && h.aql.has_begun();
+        let unfinished = h.launched.len();
+        let mut saved = h.q.cwsr && !h.broken && h.launched.has_begun();
         if saved {
             if let Err(lost) = self.save_waves(&mut h) {
                 self.violation(format_args!("{lost}"));
@@ -203,6 +206,7 @@ impl Mec {
         h.image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
         h.image.set(Image::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
         h.q.save_pointers(&mut h.image);
+        Buffer::save(h.buffer, &mut h.image);
         if h.role != Role::Kiq {
             let words = h
                 .image
@@ -216,9 +220,17 @@ impl Mec {
                 .get(read_index..read_index + 2)
                 .unwrap_or_default();
             let space = self.space(0);
-            let done = space
+            let mut done = space
                 .write_words(h.q.mqd + FIRST_HQD_WORD as u64 * 4, words)
                 .and_then(|()| space.write_words(h.q.mqd + read_index as u64 * 4, index));
+            if h.role == Role::User && !h.q.aql {
+                for (word, &value) in self
+                    .own_registers()
+                    .filter_map(|n| Some((n, h.image.0.get(n)?)))
+                {
+                    done = done.and_then(|()| space.store_u32(h.q.mqd + word as u64 * 4, value));
+                }
+            }
             if let Err(fault) = done {
                 self.soc.vm_fault(&fault);
             }

@@ -113,7 +113,7 @@ impl Mec {
 
 /// Whether a busy queue leaves for one of a level; `over`: its quantum is.
 fn yields(h: &Hqd, level: u8, over: bool) -> bool {
-    h.level < level || h.level == level && over && h.aql.had_turn()
+    h.level < level || h.level == level && over && h.launched.had_turn()
 }
 
 /// The time that CP_HQD_QUANTUM gives a queue: with scale 1 in milliseconds, with 0 (which Linux

@@ -11,6 +11,7 @@ mod gfx9_4_3;
 pub use gfx12::GFX12;
 pub use gfx9_4_3::GFX9_4_3;
 
+use super::command::Dialect;
 use super::hqd::{Image, Queue};
 use super::slot::Slots;
 use rkfd_hw::layout::FieldInfo;
@@ -28,6 +29,8 @@ pub struct Generation {
     pub mqd: Format,
     /// Bytes from a queue's MQD to its control stack, if that is not in the save area.
     pub stack_behind_mqd: Option<u64>,
+    /// Packets of PM4 that processes write.
+    pub commands: &'static Dialect,
     /// What a queue's COMPUTE_TMPRING_SIZE says.
     pub scratch: TmpRing,
     /// Number of the die in its interrupts (`node_id`).
@@ -59,6 +62,8 @@ pub struct Format {
     /// CP_HQD_PQ_CONTROL.NO_UPDATE_RPTR keeps an AQL queue's read index unreported: so several dies
     /// share a queue. Elsewhere it is set on every AQL queue, whose packet processor reports it.
     pub mutes_aql: bool,
+    /// The word of COMPUTE_PGM_RSRC3, by the order of the registers.
+    pub rsrc3: usize,
     /// What else a whole MQD must hold.
     pub check: fn(&Image, &Queue) -> Result<(), String>,
 }

@@ -75,13 +75,6 @@ impl Queue {
         if mqd.get(Mqd::CP_MQD_BASE_ADDR) != at {
             return Err("CP_MQD_BASE_ADDR is not its own address".into());
         }
-        if let Some(name) = format.filled(mqd) {
-            return Err(format!("{name} is set, which the packet processor fills"));
-        }
-        // COMPUTE_PGM_RSRC2: only TRAP_PRESENT is the driver's.
-        if mqd.get(Mqd::COMPUTE_PGM_RSRC2) & !(1 << 6) != 0 {
-            return Err("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT".into());
-        }
         let cus = [
             Mqd::COMPUTE_STATIC_THREAD_MGMT_SE0,
             Mqd::COMPUTE_STATIC_THREAD_MGMT_SE1,
@@ -92,6 +85,16 @@ impl Queue {
             return Err("COMPUTE_STATIC_THREAD_MGMT allows no compute unit".into());
         }
         let queue = Self::from_hqd(format, mqd, role)?;
+        // The registers of shaders are a PM4 queue's own.
+        if queue.aql || role != Role::User {
+            if let Some(name) = format.filled(mqd) {
+                return Err(format!("{name} is set, which the packet processor fills"));
+            }
+            // COMPUTE_PGM_RSRC2: only TRAP_PRESENT is the driver's.
+            if mqd.get(Mqd::COMPUTE_PGM_RSRC2) & !(1 << 6) != 0 {
+                return Err("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT".into());
+            }
+        }
         (format.check)(mqd, &queue)?;
         Ok(queue)
     }

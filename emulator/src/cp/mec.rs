@@ -5,10 +5,11 @@
 //! It knows neither packets of schedulers nor registers' names: a scheduler's firmware maps queues
 //! and asks them to stop, and calls [`Mec::step`]; registers are seen through [`Registers`].
 
-use super::aql::Aql;
 use super::dispatch::Go;
+use super::execute::Buffer;
 use super::generation::Generation;
 use super::hqd::{Image, Queue, Role};
+use super::launched::Launched;
 use super::save::Room;
 use super::slot::{Pool, Slot, SLOTS};
 use super::turns::Turns;
@@ -91,7 +92,9 @@ pub(crate) struct Hqd {
     /// An unmap by SELECT_ALL_NON_STATIC leaves it.
     pub is_static: bool,
     pub stop: Option<Stop>,
-    pub aql: Aql,
+    pub launched: Launched,
+    /// The indirect buffer that it is in.
+    pub buffer: Option<Buffer>,
     /// What is left of its save area.
     pub room: Arc<Room>,
     /// When it was connected, and its read pointer then.
@@ -106,7 +109,7 @@ pub(crate) struct Hqd {
 impl Hqd {
     /// Whether it has something to do.
     pub fn is_busy(&self) -> bool {
-        !self.broken && (!self.aql.is_empty() || self.q.rptr < self.q.wptr)
+        !self.broken && (!self.launched.is_empty() || self.q.rptr < self.q.wptr)
     }
 
     /// Whether a packet was completed since it was connected.
@@ -227,7 +230,7 @@ impl Mec {
             Stop::Save | Stop::Drain => return,
             Stop::Reset => Go::Kill,
         };
-        h.aql.set_all(go);
+        h.launched.set_all(go);
     }
 
     /// Completes a stop once no worker is on the queue.
@@ -237,9 +240,9 @@ impl Mec {
         };
         let Some(stop) = h.stop else { return false };
         let ready = match stop {
-            Stop::Save if h.q.cwsr || h.broken => h.aql.is_idle(),
-            Stop::Save | Stop::Drain => !h.aql.has_waves() || h.broken && h.aql.is_idle(),
-            Stop::Reset => h.aql.is_idle(),
+            Stop::Save if h.q.cwsr || h.broken => h.launched.is_idle(),
+            Stop::Save | Stop::Drain => !h.launched.has_waves() || h.broken && h.launched.is_idle(),
+            Stop::Reset => h.launched.is_idle(),
         };
         if ready {
             self.disconnect(slot, stop);
@@ -255,8 +258,8 @@ impl Mec {
             return;
         };
         if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
-            h.aql.set_all(Go::Pause);
-            h.aql.resume(h.owner.vmid, units);
+            h.launched.set_all(Go::Pause);
+            h.launched.resume(h.owner.vmid, units);
         }
     }
 
@@ -278,8 +281,8 @@ impl Mec {
     /// Drops a queue as it is, writing nothing back.
     pub fn drop_queue(&mut self, slot: Slot) {
         if let Some(h) = self.hqd(slot) {
-            h.aql.set_all(Go::Kill);
-            while !h.aql.is_idle() {
+            h.launched.set_all(Go::Kill);
+            while !h.launched.is_idle() {
                 std::thread::yield_now();
             }
             self.release(slot, false);
@@ -296,7 +299,7 @@ impl Mec {
 
     /// Whether any queue is at work.
     pub fn is_busy(&self) -> bool {
-        self.hqds.iter().flatten().any(|h| !h.aql.is_empty())
+        self.hqds.iter().flatten().any(|h| !h.launched.is_empty())
     }
 
     /// An address space of the graphics hub.

@@ -4,12 +4,15 @@
 //!
 //! Source: HSA Platform System Architecture 1.2, section 2.9.
 
+use super::command;
 use super::dispatch::Dispatch;
 use super::error::{code, PacketError};
+use super::execute::Buffer;
 use super::hqd::AQL_WORDS;
+use super::launched::Condition;
 use super::mec::{Hqd, Mec};
 use crate::trace::Value;
-use rkfd_hw::aql::{self, Barrier, Header, KernelDispatch};
+use rkfd_hw::aql::{self, Barrier, BarrierValue, Header, KernelDispatch, Pm4Ib, Vendor};
 
 /// Largest LDS of a workgroup.
 const LDS: u64 = 64 << 10;
@@ -20,6 +23,11 @@ impl Mec {
             aql::TYPE_KERNEL_DISPATCH => "KERNEL_DISPATCH",
             aql::TYPE_BARRIER_AND => "BARRIER_AND",
             aql::TYPE_BARRIER_OR => "BARRIER_OR",
+            aql::TYPE_VENDOR_SPECIFIC => match Vendor::FORMAT.get(words) as u8 {
+                aql::VENDOR_PM4_IB => "PM4_IB",
+                aql::VENDOR_BARRIER_VALUE => "BARRIER_VALUE",
+                _ => "other",
+            },
             _ => "other",
         };
         let name = h.slot.to_string();
@@ -63,13 +71,32 @@ impl Mec {
         );
     }
 
+    /// A dispatch of a PM4 queue.
+    pub(super) fn trace_launch(&self, h: &Hqd, program: u64, d: &Dispatch) {
+        let name = h.slot.to_string();
+        self.soc.trace.event(
+            "dispatch_start",
+            &[
+                ("queue", Value::Text(&name)),
+                ("program", Value::Hex(program)),
+                ("workgroups", Value::Num(d.total)),
+                (
+                    "waves_per_workgroup",
+                    Value::Num(d.waves_per_group().into()),
+                ),
+                ("start_ts", Value::Num(d.started)),
+            ],
+        );
+    }
+
+    /// The end of a dispatch, the `nth` of those that the queue has launched.
     pub(super) fn trace_end(&self, h: &Hqd, nth: usize, d: &Dispatch, end: u64) {
         let (name, counts) = (h.slot.to_string(), d.counts());
         self.soc.trace.event(
             "dispatch_end",
             &[
                 ("queue", Value::Text(&name)),
-                ("index", Value::Num(h.q.rptr / AQL_WORDS + nth as u64)),
+                ("index", Value::Num(h.q.rptr / h.q.unit() + nth as u64)),
                 ("workgroups", Value::Num(counts.workgroups)),
                 ("waves", Value::Num(counts.waves)),
                 ("instructions", Value::Num(counts.instructions)),
@@ -145,6 +172,69 @@ pub(super) fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
         }
     }
     check_signal(p.get(Barrier::COMPLETION_SIGNAL))
+}
+
+/// Checks a barrier on a value: what it waits for.
+pub(super) fn check_barrier_value(p: &BarrierValue) -> Result<Condition, PacketError> {
+    use BarrierValue as B;
+    let reserved = [
+        B::RESERVED,
+        B::RESERVED0,
+        B::RESERVED1,
+        B::RESERVED2,
+        B::RESERVED3,
+    ];
+    if reserved.iter().any(|&field| p.get(field) != 0) {
+        return Err(PacketError::bad(
+            code::RESERVED,
+            "AQL barrier on a value: reserved bits are set",
+        ));
+    }
+    let compare = match p.get(B::COND) as u32 {
+        aql::CONDITION_EQ => i64::eq,
+        aql::CONDITION_NE => i64::ne,
+        aql::CONDITION_LT => i64::lt,
+        aql::CONDITION_GTE => i64::ge,
+        other => {
+            return Err(PacketError::bad(
+                code::RESERVED,
+                format!("AQL barrier on a value: unknown condition {other}"),
+            ))
+        }
+    };
+    check_signal(p.get(B::SIGNAL))?;
+    check_signal(p.get(B::COMPLETION_SIGNAL))?;
+    Ok(Condition::Value {
+        signal: p.get(B::SIGNAL),
+        value: p.get(B::VALUE) as i64,
+        mask: p.get(B::MASK),
+        compare,
+    })
+}
+
+/// Checks a packet that names PM4 commands: which ones.
+pub(super) fn check_pm4_ib(p: &Pm4Ib) -> Result<Buffer, PacketError> {
+    use Pm4Ib as P;
+    let fail = |what: &str| Err(PacketError::bad(code::RESERVED, what));
+    let reserved = [
+        P::RESERVED,
+        P::RESERVED0,
+        P::RESERVED1,
+        P::RESERVED2,
+        P::RESERVED3,
+    ];
+    if reserved.iter().any(|&field| p.get(field) != 0) {
+        return fail("AQL packet of PM4: reserved bits are set");
+    }
+    if p.get(P::DW_CNT_REMAIN) != aql::PM4_IB_REMAIN {
+        return fail("AQL packet of PM4: wrong count of the words that remain");
+    }
+    check_signal(p.get(P::COMPLETION_SIGNAL))?;
+    let first = P::IB_JUMP_CMD_0.word();
+    match command::indirect_buffer(p.0.get(first..first + 4).unwrap_or_default())? {
+        (address, words, false) => Ok(Buffer::new(address, words)),
+        _ => fail("AQL packet of PM4: a chain, but it is in no buffer"),
+    }
 }
 
 fn check_signal(at: u64) -> Result<(), PacketError> {

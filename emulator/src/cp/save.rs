@@ -13,10 +13,12 @@
 //! keeps within the sizes: eight bytes of control stack for each packet and each workgroup, of
 //! which no more are resident than the area has room for.
 
-use super::aql::{Aql, Item, Work};
+use super::command::Release;
 use super::dispatch::Progress;
 use super::group::Group;
 use super::hqd::{Image, AQL_WORDS};
+use super::launch::{Registers, REGISTERS};
+use super::launched::{Condition, Item, Launched, Work};
 use super::mec::{Hqd, Mec};
 use super::packet::check_dispatch;
 use crate::memory::VmFault;
@@ -33,8 +35,14 @@ type Begun = (Item, Vec<(u32, Group)>, Progress);
 const ENTRY: u64 = 8;
 /// An entry's second word: a workgroup, not a packet; the rest is its size in words.
 const GROUP: u32 = 1 << 31;
-/// Words of a packet's record.
+/// Words of an AQL packet's record, and of one of PM4, which has its registers, too.
 const PACKET: usize = 14;
+const COMMAND: usize = PACKET + REGISTERS;
+/// What a record is: an AQL packet, one that is complete, a dispatch and a RELEASE_MEM of PM4.
+const AQL: u32 = 0;
+const DONE: u32 = 1;
+const LAUNCH: u32 = 2;
+const RELEASE: u32 = 3;
 /// Packets that may be under way: their records' room is set aside.
 const PACKETS: u64 = 64;
 
@@ -53,7 +61,7 @@ impl Room {
         let bytes = image
             .get(Image::CP_HQD_CTX_SAVE_SIZE)
             .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-        let words = (bytes / 4).saturating_sub(PACKETS * PACKET as u64);
+        let words = (bytes / 4).saturating_sub(PACKETS * COMMAND as u64);
         Arc::new(Self(AtomicU64::new(words)))
     }
 
@@ -77,12 +85,17 @@ impl Room {
 }
 
 /// Words that a workgroup of a packet takes at most, whatever its kernel.
-pub(super) fn most(packet: &KernelDispatch) -> u64 {
+pub(super) fn most_of(packet: &KernelDispatch) -> u64 {
     use KernelDispatch as K;
     let size = |field| packet.get(field).max(1);
     let items = size(K::WORKGROUP_SIZE_X) * size(K::WORKGROUP_SIZE_Y) * size(K::WORKGROUP_SIZE_Z);
-    let waves = items.div_ceil(32).min(64) as usize;
-    let lds = packet.get(K::GROUP_SEGMENT_SIZE).min(1 << 16) as usize;
+    most(items, packet.get(K::GROUP_SEGMENT_SIZE))
+}
+
+/// Words that a workgroup of so many work-items and bytes of LDS takes at most.
+pub(super) fn most(items: u64, lds: u64) -> u64 {
+    let waves = items.div_ceil(32).clamp(1, 64) as usize;
+    let lds = lds.min(1 << 16) as usize;
     rkfd_isa::save::words(32, waves, 520, lds.next_multiple_of(512)) as u64
 }
 
@@ -177,17 +190,28 @@ impl Mec {
             end,
             top,
         };
-        for (index, item) in (0..).zip(&h.aql.items) {
+        for (index, item) in (0..).zip(&h.launched.items) {
             let (progress, groups) = match &item.work {
                 Work::Dispatch(d) if !item.done => d.save(),
-                // A barrier that waits is the last: it is taken from the ring again.
-                Work::Barrier { .. } if !item.done => break,
+                // One that holds the queue is the last: it is taken from the ring again.
+                Work::Barrier(_) | Work::Commands if !item.done => break,
                 _ => Default::default(),
             };
-            let mut record = vec![index, item.done.into()];
-            for value in progress.0 {
+            let kind = match (&item.work, &item.registers) {
+                (Work::Release(_), _) => RELEASE,
+                (_, Some(_)) => LAUNCH,
+                _ if item.done => DONE,
+                _ => AQL,
+            };
+            let values = match &item.work {
+                Work::Release(release) => release.pack(),
+                _ => progress.0,
+            };
+            let mut record = vec![index, kind];
+            for value in values {
                 record.extend([value as u32, (value >> 32) as u32]);
             }
+            record.extend(item.registers.iter().flat_map(|r| r.iter()));
             out.put(&record, 0)?;
             for (place, mut words) in groups {
                 words.insert(0, place);
@@ -224,7 +248,7 @@ impl Mec {
                 .read_words(area.base.wrapping_add(at.into()), &mut words)?;
             if kind & GROUP == 0 {
                 if let Some(packet) = found.take() {
-                    goes_on(&mut h.aql, packet).ok_or_else(bad)?;
+                    goes_on(&mut h.launched, packet).ok_or_else(bad)?;
                 }
                 found = Some(self.begun(h, &words)?.ok_or_else(bad)?);
             } else {
@@ -235,20 +259,19 @@ impl Mec {
             }
         }
         if let Some(packet) = found {
-            goes_on(&mut h.aql, packet).ok_or_else(bad)?;
+            goes_on(&mut h.launched, packet).ok_or_else(bad)?;
         }
         image.set(Image::CP_HQD_CNTL_STACK_OFFSET, area.stack_size);
         image.set(Image::CP_HQD_WG_STATE_OFFSET, area.stack_size);
         Ok(())
     }
 
-    /// The packet of a record, which is in the ring still.
-    #[allow(clippy::type_complexity)]
+    /// The packet of a record; one of AQL is in the ring still.
     fn begun(&mut self, h: &Hqd, record: &[u32]) -> Result<Option<Begun>, Lost> {
-        let Some((&[index, done], rest)) = record.split_first_chunk::<2>() else {
+        let Some((&[index, kind], rest)) = record.split_first_chunk::<2>() else {
             return Ok(None);
         };
-        if index as usize != h.aql.len() {
+        if index as usize != h.launched.len() || h.q.aql != (kind <= DONE) {
             return Ok(None);
         }
         let mut progress = Progress::default();
@@ -256,6 +279,23 @@ impl Mec {
             if let [low, high] = words {
                 *value = u64::from(*low) | (u64::from(*high) << 32);
             }
+        }
+        let now = self.soc.clock.now();
+        if kind == RELEASE {
+            let item = Item::of(Work::Release(Release::unpack(&progress.0)), now);
+            return Ok(Some((item, Vec::new(), progress)));
+        }
+        if kind == LAUNCH {
+            let registers = rest.get(PACKET - 2..COMMAND - 2);
+            let Some(registers) = registers.and_then(|r| Registers::try_from(r).ok()) else {
+                return Ok(None);
+            };
+            let Ok(dispatch) = self.dispatch_of(h, &registers) else {
+                return Ok(None);
+            };
+            let mut item = Item::of(Work::Dispatch(dispatch), now);
+            item.registers = Some(Box::new(registers));
+            return Ok(Some((item, Vec::new(), progress)));
         }
         let at = h.q.rptr + u64::from(index) * AQL_WORDS;
         let mut words = [0; AQL_WORDS as usize];
@@ -265,11 +305,8 @@ impl Mec {
         let Some(header) = Header::parse(words[0] as u16) else {
             return Ok(None);
         };
-        let work = if done != 0 {
-            Work::Barrier {
-                signals: [0; 5],
-                any: false,
-            }
+        let work = if kind == DONE {
+            Work::Barrier(Condition::All([0; 5]))
         } else if check_dispatch(&packet).is_ok() {
             match self.prepare(h, &packet, at) {
                 Ok(dispatch) => Work::Dispatch(dispatch),
@@ -282,7 +319,9 @@ impl Mec {
             work,
             signal: packet.get(KernelDispatch::COMPLETION_SIGNAL),
             release: header.release,
-            done: done != 0,
+            registers: None,
+            started: now,
+            done: kind == DONE,
         };
         Ok(Some((item, Vec::new(), progress)))
     }
@@ -302,10 +341,10 @@ impl Mec {
 }
 
 /// Puts a packet back where it was under way; `None` when its workgroups are not the packet's.
-fn goes_on(aql: &mut Aql, (mut item, groups, progress): Begun) -> Option<()> {
+fn goes_on(launched: &mut Launched, (mut item, groups, progress): Begun) -> Option<()> {
     if let Work::Dispatch(dispatch) = &mut item.work {
         Arc::get_mut(dispatch)?.restore(&progress, groups)?;
     }
-    aql.items.push_back(item);
+    launched.items.push_back(item);
     Some(())
 }

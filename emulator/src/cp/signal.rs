@@ -14,7 +14,7 @@ use super::memory::Window;
 use crate::trace::Value;
 use rkfd_hw::aql::{self, KernelDispatch, Signal};
 use rkfd_hw::ih::{client, source};
-use rkfd_isa::{Apertures, DescriptorError, LaunchError, Scratch};
+use rkfd_isa::{Apertures, DescriptorError, Kernel, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
 use std::sync::Arc;
 
@@ -97,6 +97,18 @@ impl Mec {
             queue_address,
             dispatch_id: at / AQL_WORDS,
         };
+        self.start(h, kernel, params, preloaded, scratch)
+    }
+
+    /// A dispatch of which nothing runs yet.
+    pub(super) fn start(
+        &mut self,
+        h: &Hqd,
+        kernel: Kernel,
+        params: rkfd_isa::Dispatch,
+        preloaded: Vec<u32>,
+        scratch: ScratchArea,
+    ) -> Result<Arc<Dispatch>, PacketError> {
         // A trial, so that what can't be launched is the packet's error and not a worker's.
         let wave = Scratch {
             base: scratch.base,
@@ -111,22 +123,23 @@ impl Mec {
                 LaunchError::Registers | LaunchError::UserSgprs => code::REGISTER,
                 LaunchError::PrivateSegment => code::CODE,
             };
-            PacketError::bad(code, format!("AQL dispatch: {what}"))
+            PacketError::bad(code, format!("dispatch: {what}"))
         });
         if let Some(error) = trial_error {
             return Err(error);
         }
+        let private = params.private_segment_size;
         let dispatch = Dispatch::new(
             self.soc.clone(),
             kernel,
             params,
             preloaded,
-            vmid,
+            h.owner.vmid,
             scratch,
             h.room.clone(),
         );
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
-            let what = "AQL dispatch: the queue's scratch is too small for a workgroup";
+            let what = "dispatch: the queue's scratch is too small for a workgroup";
             return Err(PacketError::bad(code::CODE, what));
         }
         Ok(dispatch)
@@ -145,16 +158,22 @@ impl Mec {
         space.read_words(queue.wrapping_add(TMPRING), &mut word)?;
         let mut base = [0; 2];
         space.read_words(queue.wrapping_add(SCRATCH), &mut base)?;
+        let base = u64::from(base[0]) | (u64::from(base[1]) << 32);
+        Ok(self.scratch_area(word[0], base))
+    }
+
+    /// The scratch memory that a COMPUTE_TMPRING_SIZE tells of.
+    pub(super) fn scratch_area(&self, size: u32, base: u64) -> ScratchArea {
         let ring = &self.generation.scratch;
         let engines = match ring.per_engine {
             true => self.soc.chip.gc.engines,
             false => 1,
         };
-        Ok(ScratchArea {
-            base: u64::from(base[0]) | (u64::from(base[1]) << 32),
-            wave_size: u64::from(ring.wave_size.get(word[0])) * ring.unit,
-            waves: (word[0] & 0xfff) * engines,
-        })
+        ScratchArea {
+            base,
+            wave_size: u64::from(ring.wave_size.get(size)) * ring.unit,
+            waves: (size & 0xfff) * engines,
+        }
     }
 
     /// Completes a signal: timestamps, the value, and, if it has an event, mailbox and interrupt.
@@ -165,7 +184,7 @@ impl Mec {
         &self,
         h: &Hqd,
         at: u64,
-        times: Option<(u64, u64)>,
+        (start, end): (u64, u64),
     ) -> Result<(), PacketError> {
         let space = self.space(h.owner.vmid);
         let field = |field: rkfd_hw::layout::Field<Signal>| at + field.word() as u64 * 4;
@@ -178,10 +197,8 @@ impl Mec {
         }
         let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
         let event = space.load_u32(field(Signal::EVENT_ID))?;
-        if let Some((start, end)) = times {
-            space.store_u64(field(Signal::START_TS), start)?;
-            space.store_u64(field(Signal::END_TS), end)?;
-        }
+        space.store_u64(field(Signal::START_TS), start)?;
+        space.store_u64(field(Signal::END_TS), end)?;
         let old = space.update_u64(field(Signal::VALUE), |value| value.wrapping_sub(1))?;
         let name = h.slot.to_string();
         self.soc.trace.event(

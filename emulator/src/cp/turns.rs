@@ -336,9 +336,6 @@ impl Mec {
     /// Connects a process's queue.
     fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<(), BadQueue> {
         let (queue, image) = self.fetch_mqd(map, Role::User)?;
-        if !queue.aql {
-            return Err(BadQueue::Map("a PM4 user queue is not modelled".into()));
-        }
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
         }

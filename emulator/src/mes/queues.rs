@@ -100,8 +100,8 @@ impl Firmware {
             }
         }
         let aql = p.get(A::IS_AQL_QUEUE) == 1;
-        if p.get(A::IS_KFD_PROCESS) == 0 || aql != (kind == TYPE_COMPUTE) {
-            return not_modelled("a queue that is not KFD's, or takes PM4");
+        if p.get(A::IS_KFD_PROCESS) == 0 || aql && kind != TYPE_COMPUTE {
+            return not_modelled("a queue that is not KFD's, or copies by AQL");
         }
         let (level, inside) = (
             p.get(A::GANG_GLOBAL_PRIORITY_LEVEL),

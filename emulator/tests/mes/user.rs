@@ -529,7 +529,7 @@ fn what_add_queue_must_not_say() {
             5,
             "exclusively_scheduled",
         ),
-        (good.with(A::IS_AQL_QUEUE, 0), 5, "takes PM4"),
+        (good.with(A::QUEUE_TYPE, 2), 5, "copies by AQL"),
         (good.with(A::PROCESS_ID, 0), 2, "process id 0"),
         (
             good.with(A::PAGE_TABLE_BASE_ADDR, p.root),
@@ -627,4 +627,46 @@ fn what_add_queue_must_not_say() {
     assert_eq!(rig.submit(0, &good.0, 38), 1);
     assert_eq!(rig.submit(0, &good.0, 38), error(2, op::ADD_QUEUE, 0, 1));
     assert_eq!(rig.submit(1, &good.0, 38), error(2, op::ADD_QUEUE, 0, 1));
+}
+
+#[test]
+fn commands_in_an_aql_packet_are_gfx12_s() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 64);
+    rig.add(&q);
+    // ROCr's packet (`AqlQueue::ExecutePM4`).
+    let push = |commands: &[u32]| {
+        let at = p.new_words(commands);
+        let mut packet = [0; 16];
+        packet[0] = 1 << 16;
+        packet[1] = 0xc002_3f00;
+        packet[2] = at as u32;
+        packet[3] = (at >> 32) as u32;
+        packet[4] = commands.len() as u32 | (1 << 23);
+        packet[5] = 10;
+        q.push(packet);
+    };
+    // `GpuAgent::InvalidateCodeCaches`: GLI, GLK, GLV, GL1 and GL2.
+    let gcr = 1 | (1 << 7) | (1 << 8) | (1 << 9) | (1 << 14);
+    push(&[0xc006_5800, 0, u32::MAX, 0xff, 0, 0, 0, gcr]);
+    memory.wait("the read index", || p.u64(q.read_index()) == 1);
+    // `gfx_v12_0_ring_emit_fence`: 64 bits, with an interrupt.
+    let at = p.alloc(4096);
+    let (low, high) = (at as u32, (at >> 32) as u32);
+    let event = 0x14 | (5 << 8) | (1 << 21) | (1 << 22) | (3 << 25);
+    let select = (2 << 29) | (2 << 24);
+    push(&[0xc006_4900, event, select, low, high, 7, 8, 21]);
+    memory.wait("the fence", || p.u64(at) == 0x8_0000_0007);
+    let entry = (0x14, 181, 0x24, 8, 0x8001, [21, 0, 0, 0]);
+    assert_eq!(interrupt(&memory, 0), entry);
+    rig.clean();
+    // The packet of gfx9.
+    push(&[0xc005_5800, 1 << 29, u32::MAX, 0xff, 0, 0, 0]);
+    memory.wait("a violation", || {
+        rig.lines()
+            .iter()
+            .any(|line| line.contains("ACQUIRE_MEM of 7 words"))
+    });
+    assert_eq!(interrupt(&memory, 1).1, 183, "CP_BAD_OPCODE");
 }

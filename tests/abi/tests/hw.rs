@@ -3,7 +3,12 @@
 //! `hw/` against Linux's and HSA's headers: sizes, fields, registers, opcodes, page table bits.
 
 use rkfd_abi_test::{hsa, includes, linux, report, Place, Probe};
-use rkfd_hw::{aql, discovery, ih, layout::LayoutInfo, mes, mqd, pm4, pte, regs, sdma};
+use rkfd_hw::pm4::commands;
+use rkfd_hw::{
+    aql, discovery, ih,
+    layout::{Layout, LayoutInfo},
+    mes, mqd, pm4, pte, regs, sdma,
+};
 
 const AMD: &str = "drivers/gpu/drm/amd";
 
@@ -112,17 +117,12 @@ fn discovery_tables_are_linux_s() {
 
 #[test]
 fn aql_packets_and_signals_are_hsa_s() {
-    let probe = Probe::new(
-        &["hsa/hsa.h", "hsa/amd_hsa_signal.h"],
-        &includes(&hsa(), &["", "hsa"]),
-    );
-    let fields = compare(probe, &[aql::LAYOUTS]);
-    assert!(fields >= 30);
+    let headers = ["hsa/hsa.h", "hsa/hsa_ext_amd.h", "hsa/amd_hsa_signal.h"];
+    let flags = includes(&hsa(), &["", "hsa"]);
+    let fields = compare(Probe::new(&headers, &flags), &[aql::LAYOUTS]);
+    assert!(fields >= 45);
 
-    let mut probe = Probe::new(
-        &["hsa/hsa.h", "hsa/amd_hsa_signal.h"],
-        &includes(&hsa(), &["", "hsa"]),
-    );
+    let mut probe = Probe::new(&headers, &flags);
     let header = |packet_type, barrier, acquire, release| {
         u64::from(
             aql::Header {
@@ -156,6 +156,14 @@ fn aql_packets_and_signals_are_hsa_s() {
             u64::from(aql::TYPE_BARRIER_OR),
             "HSA_PACKET_TYPE_BARRIER_OR",
         ),
+        (
+            u64::from(aql::VENDOR_BARRIER_VALUE),
+            "HSA_AMD_PACKET_TYPE_BARRIER_VALUE",
+        ),
+        (u64::from(aql::CONDITION_EQ), "HSA_SIGNAL_CONDITION_EQ"),
+        (u64::from(aql::CONDITION_NE), "HSA_SIGNAL_CONDITION_NE"),
+        (u64::from(aql::CONDITION_LT), "HSA_SIGNAL_CONDITION_LT"),
+        (u64::from(aql::CONDITION_GTE), "HSA_SIGNAL_CONDITION_GTE"),
         (u64::from(aql::FENCE_AGENT), "HSA_FENCE_SCOPE_AGENT"),
         (u64::from(aql::FENCE_SYSTEM), "HSA_FENCE_SCOPE_SYSTEM"),
         (header(0, true, 0, 0), "1 << HSA_PACKET_HEADER_BARRIER"),
@@ -328,6 +336,124 @@ fn opcodes_and_packet_words_are_linux_s() {
         width: 0,
     };
     assert_eq!(probe.run(), [place(op::MAP_PROCESS), place(op::RUN_LIST)]);
+}
+
+/// A field of a process's packets is a macro: with 1 it tells the first bit, with ones the width, if
+/// it masks them.
+#[test]
+fn commands_of_processes_are_linux_s() {
+    let flags = includes(
+        &linux(),
+        &[&format!("{AMD}/amdgpu"), &format!("{AMD}/include")],
+    );
+    let headers = [
+        ("soc15d.h", "vega10_enum.h", commands::GFX9),
+        ("nvd.h", "soc24_enum.h", commands::GFX10),
+    ];
+    for (header, events, layouts) in headers {
+        let mut probe = Probe::new(&[header, events], &flags);
+        let mut expected = Vec::new();
+        for layout in layouts {
+            for field in layout.fields.iter().filter(|f| !f.c.is_empty()) {
+                let name = format!("{header}: {}.{}", layout.name, field.name);
+                match field.c.strip_prefix('=') {
+                    Some(flag) => {
+                        probe.value(&format!("(uint32_t){flag}"));
+                        expected.push((name, field, true));
+                    }
+                    None => {
+                        probe.value(&format!("(uint32_t){}(1u)", field.c));
+                        probe.value(&format!("(uint32_t){}(~0u)", field.c));
+                        expected.push((name, field, false));
+                    }
+                }
+            }
+        }
+        for (_, c) in commands::CONSTANTS {
+            probe.value(c);
+        }
+        let answers = probe.run();
+        let mut answers = answers.iter().map(|answer| answer.bit);
+        for (name, field, flag) in &expected {
+            // An address's lowest bits are not in its field, but it is not shifted for that.
+            let lo = u64::from(field.bit % 32);
+            assert_eq!(answers.next(), Some(1 << lo), "{name}: first bit");
+            if *flag {
+                assert_eq!(field.width, 1, "{name}: one bit");
+                continue;
+            }
+            let mask = ((1u64 << field.width) - 1) << lo;
+            let all = answers.next();
+            let unmasked = all == Some(u64::from(u32::MAX << lo));
+            assert!(unmasked || all == Some(mask), "{name}: {all:x?}");
+        }
+        for (value, c) in commands::CONSTANTS {
+            assert_eq!(answers.next(), Some(*value), "{header}: {c}");
+        }
+        assert_eq!(answers.next(), None);
+        assert!(expected.len() >= 40, "{header}: {} fields", expected.len());
+        report(&format!(
+            "{header}: {} fields, {} constants of processes' packets compared",
+            expected.len(),
+            commands::CONSTANTS.len()
+        ));
+    }
+}
+
+/// A compute MQD has the compute registers in their order, from COMPUTE_DISPATCH_INITIATOR on.
+#[test]
+fn registers_of_shaders_are_where_linux_has_them() {
+    let linux = linux();
+    // Where the graphics core's registers begin is no header's matter for these chips: it is in
+    // their discovery tables. Chips before have the same.
+    for (gc, base, rsrc3) in [
+        ("gc_9_4_3", "aldebaran_ip_offset.h", 46),
+        ("gc_12_0_0", "sienna_cichlid_ip_offset.h", 41),
+    ] {
+        let header = |kind| format!("{AMD}/include/asic_reg/gc/{gc}_{kind}.h");
+        let headers = [
+            header("offset"),
+            header("sh_mask"),
+            format!("{AMD}/include/{base}"),
+            format!("{AMD}/amdgpu/soc15d.h"),
+        ];
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        let mut probe = Probe::new(&headers, &includes(&linux, &[""]));
+        let mut expected = Vec::new();
+        let first = u64::from(commands::SH_COMPUTE);
+        let mut register = |name: &str, word: u64| {
+            probe.value(&format!(
+                "GC_BASE__INST0_SEG0 + reg{name} - PACKET3_SET_SH_REG_START"
+            ));
+            expected.push((name.to_string(), first + word - 1));
+        };
+        let found = mqd::Common::FIELDS.iter();
+        for field in found.filter(|f| f.name.starts_with("COMPUTE_")) {
+            let low = if field.width > 32 { "_LO" } else { "" };
+            register(&format!("{}{low}", field.name), u64::from(field.bit / 32));
+        }
+        let scratch = mqd::COMPUTE_DISPATCH_SCRATCH_BASE.word();
+        register("COMPUTE_DISPATCH_SCRATCH_BASE_LO", scratch as u64);
+        register("COMPUTE_PGM_RSRC3", rsrc3);
+        use commands::initiator::*;
+        for (name, bits) in [
+            ("COMPUTE_SHADER_EN", COMPUTE_SHADER_EN),
+            ("PARTIAL_TG_EN", PARTIAL_TG_EN),
+            ("FORCE_START_AT_000", FORCE_START_AT_000),
+            ("USE_THREAD_DIMENSIONS", USE_THREAD_DIMENSIONS),
+            ("ORDER_MODE", ORDER_MODE),
+            ("CS_W32_EN", CS_W32_EN),
+        ] {
+            if name != "CS_W32_EN" || gc == "gc_12_0_0" {
+                probe.value(&format!("COMPUTE_DISPATCH_INITIATOR__{name}_MASK"));
+                expected.push((name.to_string(), u64::from(bits.mask())));
+            }
+        }
+        assert!(expected.len() >= 25, "{gc}");
+        for ((name, value), answer) in expected.iter().zip(probe.run()) {
+            assert_eq!(answer.bit, *value, "{gc}: {name}");
+        }
+    }
 }
 
 #[test]

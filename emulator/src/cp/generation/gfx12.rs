@@ -8,6 +8,7 @@
 //! too; HSA runtime, `amd_aql_queue.cpp` (`FillComputeTmpRingSize_Gfx12`).
 
 use super::{Format, Generation, TmpRing};
+use crate::cp::command::GFX10;
 use crate::cp::hqd::Image;
 use crate::cp::slot::Slots;
 use rkfd_hw::layout::Layout;
@@ -25,6 +26,7 @@ pub static GFX12: Generation = Generation {
         pipes: [2, 0],
         queues: 4,
     },
+    commands: &GFX10,
     mqd: Format {
         fields: Mqd::FIELDS,
         reserved_word: |image: &Image| Mqd(image.0).reserved_word(),
@@ -40,6 +42,7 @@ pub static GFX12: Generation = Generation {
         ],
         aql: &[(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN")],
         mutes_aql: false,
+        rsrc3: 41,
         check: |_, _| Ok(()),
     },
     // WAVESIZE in 64 words.

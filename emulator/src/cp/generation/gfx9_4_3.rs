@@ -8,6 +8,7 @@
 //! HSA runtime, `amd_hsa_queue.h`.
 
 use super::{Format, Generation, TmpRing};
+use crate::cp::command::GFX9;
 use crate::cp::hqd::{Image, Queue};
 use crate::cp::slot::Slots;
 use rkfd_hw::layout::Layout;
@@ -16,6 +17,9 @@ use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
 use rkfd_hw::regs::Bits;
 use rkfd_isa::{FaultKind, GFX942};
+
+/// Word of COMPUTE_PGM_RSRC3.
+const RSRC3: usize = 46;
 
 /// The generation of MI300.
 pub static GFX9_4_3: Generation = Generation {
@@ -27,9 +31,15 @@ pub static GFX9_4_3: Generation = Generation {
         pipes: [4, 2],
         queues: 8,
     },
+    commands: &GFX9,
     mqd: Format {
         fields: Mqd::FIELDS,
-        reserved_word: |image| Mqd(image.0).reserved_word(),
+        // Linux's structure has no name for COMPUTE_PGM_RSRC3.
+        reserved_word: |image| {
+            let mut mqd = Mqd(image.0);
+            mqd.0[RSRC3] = 0;
+            mqd.reserved_word()
+        },
         mask,
         // `gc_9_0_default.h`.
         reset: &[
@@ -52,6 +62,7 @@ pub static GFX9_4_3: Generation = Generation {
         ],
         // `init_mqd_v9_4_3`: set on all XCCs of a partition but the first.
         mutes_aql: true,
+        rsrc3: RSRC3,
         check,
     },
     // WAVESIZE in KiB.

@@ -22,8 +22,8 @@ const CASES: &[Case] = &[
     ("AQL agent dispatch", 20, |p| {
         p.set(K::HEADER, aql::TYPE_AGENT_DISPATCH.into())
     }),
-    ("AQL vendor-specific packet is not modelled", 23, |p| {
-        p.set(K::HEADER, 0)
+    ("AQL vendor-specific packet of unknown format 0", 23, |p| {
+        p.0[0] = 0
     }),
     ("AQL dispatch: reserved bits are set", 19, |p| {
         p.set(K::SETUP, 5)
@@ -220,10 +220,10 @@ fn expected_faults_are_no_violations() {
 fn a_bad_packet_sets_the_queues_inactive_signal() {
     let rig = Rig::expecting_faults();
     let p = Process::new(&rig, 0x8001);
-    // The dimensions are wrong; a vendor's packet.
+    // The dimensions are wrong; a vendor's packet of no known format.
     let cases: [(u32, Spoil<K>); 2] = [
         (2, |packet| packet.set(K::GRID_SIZE_X, 0)),
-        (256, |packet| packet.0[0] &= !0xff),
+        (256, |packet| packet.0[0] = 0),
     ];
     for (n, (code, spoil)) in (0..).zip(cases) {
         let q = Queue::new(&p, 0x800 + 2 * n, 16);

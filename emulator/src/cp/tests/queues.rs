@@ -202,6 +202,31 @@ impl<'a> Queue<'a> {
         queue
     }
 
+    /// A PM4 queue with a ring of so many words.
+    pub fn pm4(process: &'a Process<'a>, bell: u32, words: u64) -> Self {
+        let queue = Self::new(process, bell, words / 16);
+        process.rig.put_words(process.at(queue.page + 0x88), &[0]);
+        queue.change(|m| {
+            let control = (1 << 28) | (5 << 8) | (words.ilog2() - 1);
+            m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+            m.set(Mqd::CP_HQD_AQL_CONTROL, 0);
+            m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 0);
+        });
+        queue
+    }
+
+    /// Writes commands into a PM4 queue's ring, and rings.
+    pub fn submit(&self, commands: &[u32]) {
+        let p = self.process;
+        let words = self.packets * 16;
+        for word in commands {
+            let at = self.index.replace(self.index.get() + 1) % words;
+            p.rig.put_words(p.at(self.ring + at * 4), &[*word]);
+        }
+        p.rig.set_u64(p.at(self.write_index()), self.index.get());
+        p.rig.ring_bell(self.bell, self.index.get());
+    }
+
     pub fn read_index(&self) -> u64 {
         self.page + 0x80
     }

@@ -400,11 +400,6 @@ fn malformed_mqds_are_not_mapped() {
         ("CP_HQD_PQ_WPTR of an AQL queue is inside a packet", |m| {
             m.0[182] = 8
         }),
-        ("a PM4 user queue is not modelled", |m| {
-            m.0[181] = 0;
-            m.0[145] &= !(3 << 25);
-            m.0[41] = 0;
-        }),
     ];
     let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);

@@ -41,7 +41,6 @@ pub(super) fn rows() -> Vec<Row> {
     const D: &str = "DESTROY_QUEUE";
     let rows = vec![
         row(C, "AQL", OK, "kfd_chardev.c:477", |c| c.create(|_| {})),
-        // Disabled: the emulated GPU runs no PM4 queues of programs.
         row(C, "PM4, disabled", OK, "kfd_chardev.c:477", |c| c.create(|a| { a.queue_type = abi::QUEUE_TYPE_COMPUTE; a.queue_percentage = 0 })),
         row(C, "share 101", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = 101)),
         row(C, "share 255", EINVAL, "kfd_chardev.c:260", |c| c.create(|a| a.queue_percentage = 255)),
