@@ -10,6 +10,8 @@ help:
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
+	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module'
+	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
 	@echo 'make shell     a shell in the virtual machine, module loaded'
@@ -51,6 +53,12 @@ test-debug:
 conformance:
 	@tests/conformance/run
 
+rocm:
+	@tests/rocm/run rocm $(ARGS)
+
+rocm-trace:
+	@tests/rocm/run rocm-trace
+
 shell:
 	@tests/vm shell
 
@@ -74,4 +82,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module demo test conformance test-debug shell check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module demo test conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean

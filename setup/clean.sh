@@ -16,7 +16,7 @@ if [ "${1:-}" = --all ]; then
     say "removing the Debian root, kernel trees and downloaded crates from $CACHE; 'make setup' makes them again"
     lock_cache
     shopt -s nullglob
-    gone "$CACHE"/root-* "$CACHE"/linux-* "$CACHE"/llvm-* "$CACHE"/kvm-* "$CACHE"/hsa-headers* "$CACHE/cargo" "$CACHE/build" "$CACHE"/log-*.txt "$CACHE/host-packages.log"
+    gone "$CACHE"/root-* "$CACHE"/linux-* "$CACHE"/llvm-* "$CACHE"/kvm-* "$CACHE"/rocm-* "$CACHE"/hsa-headers* "$CACHE/cargo" "$CACHE/build" "$CACHE"/log-*.txt "$CACHE/host-packages.log"
 else
     say "kept: the Debian root, kernel trees and crates in $CACHE ('make distclean' removes them)"
 fi

@@ -4,7 +4,8 @@
 #   rocm mount                                   mount it
 #   rocm run SECONDS PATTERN [VAR=VALUE...] PROGRAM [ARG...]
 # `run` shows what the program prints. It succeeds if the program ends with 0 within the time and a
-# line of its output matches the pattern. Programs of tests/rocm are in /srv of that root.
+# line of its output, which stays in /tmp/output, matches the pattern. Programs of tests/rocm are in
+# /srv of that root.
 
 mount_root() {
     for module in netfs 9pnet 9pnet_virtio 9p; do
@@ -26,8 +27,9 @@ run() {
     timeout -s KILL "$seconds" chroot /rocm \
         /usr/bin/env -i PATH=/srv:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" 2>&1 | tee "$output"
     status=$?
+    mv "$output" /tmp/output
     [ "$status" = 0 ] || { echo "exit status $status"; return "$status"; }
-    grep -qE "$pattern" "$output" || { echo "no line matches '$pattern'"; return 1; }
+    grep -qE "$pattern" /tmp/output || { echo "no line matches '$pattern'"; return 1; }
 }
 
 set -o pipefail

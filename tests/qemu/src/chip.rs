@@ -22,6 +22,8 @@ pub struct Chip {
     pub target: &'static str,
     /// Lanes of a wave, as clang compiles for it.
     pub lanes: u64,
+    /// Its compute units.
+    pub compute_units: u32,
     /// Who schedules on it.
     pub scheduler: Scheduler,
 }
@@ -32,12 +34,14 @@ pub static ALL: [Chip; 2] = [
         name: "mi308x",
         target: "gfx942",
         lanes: 64,
+        compute_units: 20,
         scheduler: Scheduler::Cpsch,
     },
     Chip {
         name: "navi48",
         target: "gfx1201",
         lanes: 32,
+        compute_units: 64,
         scheduler: Scheduler::Mes,
     },
 ];

@@ -15,6 +15,7 @@ pub mod chip;
 pub mod cpio;
 pub mod demo;
 pub mod emulator;
+pub mod flow;
 pub mod guest;
 pub mod host;
 pub mod kernel;

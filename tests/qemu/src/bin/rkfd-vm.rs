@@ -8,10 +8,11 @@ use clap::{Parser, Subcommand};
 use rkfd_vm::bench::Table;
 use rkfd_vm::chip::Chip;
 use rkfd_vm::demo::Story;
+use rkfd_vm::flow::Flow;
 use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
-use rkfd_vm::scenarios::rocm::Rocm;
+use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
 use rkfd_vm::{emulator, guest, scenarios, Include, Outcome, Scenario, Step};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +70,15 @@ enum What {
     Rocm {
         /// Part of a scenario's name.
         filter: Option<String>,
+        /// The root with ROCm.
+        #[arg(long, env = "RKFD_ROCM_ROOT")]
+        root: PathBuf,
+        /// The programs of `tests/rocm`.
+        #[arg(long, env = "RKFD_ROCM_PROGRAMS")]
+        programs: PathBuf,
+    },
+    /// Follow one vector addition of HIP through all layers.
+    RocmTrace {
         /// The root with ROCm.
         #[arg(long, env = "RKFD_ROCM_ROOT")]
         root: PathBuf,
@@ -143,6 +153,13 @@ fn real_main(args: Args) -> Result<bool> {
                     &suite,
                     show,
                 )
+            });
+        }
+        What::RocmTrace { root, programs } => {
+            let scenario = Rocm { root, programs }.trace();
+            let show = show(Show::Nothing);
+            return each(&host, chips, |host| {
+                rocm_trace(host, &args.accel, &scenario, show)
             });
         }
         What::Run {
@@ -271,6 +288,22 @@ fn bench(host: &Host, accel: &str, show: Show) -> Result<bool> {
         Table::of(&outcome.output, accel).map_err(|e| anyhow!(e))?
     );
     Ok(true)
+}
+
+fn rocm_trace(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Result<bool> {
+    let Some((outcome, accel)) = one(host, accel, scenario, show)? else {
+        return Ok(false);
+    };
+    let flow = Flow::of(&outcome, VECTORADD_WORKGROUPS).map_err(|e| anyhow!(e))?;
+    println!(
+        "One vector addition of HIP on the emulated {} in QEMU ({accel}):",
+        host.chip
+    );
+    print!("{flow}");
+    let broken = flow.broken();
+    broken.iter().for_each(|b| println!("WRONG {b}"));
+    println!("logs: {}", outcome.logs.display());
+    Ok(broken.is_empty())
 }
 
 /// Run one scenario; `None` if it was found bad, which was said.

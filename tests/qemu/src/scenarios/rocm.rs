@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's ROCm, unmodified, on the module: what `rkfd-vm rocm` runs.
+//! Debian's ROCm, unmodified, on the module: what `rkfd-vm rocm` and `rkfd-vm rocm-trace` run.
 
 use crate::chip::Chip;
+use crate::flow;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
 use std::path::PathBuf;
@@ -43,30 +44,68 @@ const PROGRAMS: [&str; 16] = [
     "graph",
 ];
 
+/// Copies by shaders instead of the copy engine.
+const NO_SDMA: &str = "HSA_ENABLE_SDMA=0";
+/// Waiting for signals by looking at them instead of by interrupts.
+const NO_INTERRUPTS: &str = "HSA_ENABLE_INTERRUPT=0";
+
 /// Seconds for one program. The first of a boot reads the compiler from the host and compiles.
 const PATIENCE: u64 = 300;
 
-/// Runs a program of `tests/rocm` in the root with ROCm.
-fn program(name: &str, variables: &[&str], chip: &Chip) -> Step {
-    let mut words = variables.to_vec();
-    words.push(name);
-    if name == "devicequery" {
-        words.push(chip.target);
-    }
-    let title = [&[name], variables].concat().join("-");
-    run(&title, &format!("^{name}: PASSED"), &words)
-}
+/// What `vectoradd` dispatches: 2^20 elements by groups of 256.
+pub const VECTORADD_WORKGROUPS: u64 = 4096;
 
-fn run(title: &str, pattern: &str, words: &[&str]) -> Step {
-    let seconds = PATIENCE.to_string();
-    let argv = [&["/bin/rocm", "run", &seconds, pattern], words].concat();
-    Step::run(title, PATIENCE + 20, &argv)
-}
+/// How often a program runs in a row.
+const AGAIN: usize = 20;
 
 impl Rocm {
     /// The scenarios for a chip.
     pub fn all(&self, chip: &Chip) -> Vec<Scenario> {
-        vec![self.tools(chip), self.hip("rocm-hip", &[], chip)]
+        let hip = |variables: &[&str]| PROGRAMS.map(|p| program(p, variables, chip));
+        let polled = ["vectoradd", "reduction", "streams"];
+        vec![
+            self.tools(chip),
+            self.scenario("rocm-hip", "programs of HIP").steps(hip(&[])),
+            self.scenario("rocm-no-sdma", "programs of HIP, copies by shaders")
+                .steps(hip(&[NO_SDMA])),
+            self.scenario("rocm-polling", "programs of HIP, no interrupts")
+                .steps(polled.map(|p| program(p, &[NO_INTERRUPTS], chip))),
+            self.scenario("rocm-two", "two processes at once")
+                .step(two("vectoradd", "reduction"))
+                .step(two("streams", "atomics")),
+            self.again("rocm-again", 2, chip),
+            self.again("rocm-again-one-cpu", 1, chip),
+        ]
+    }
+
+    /// One vector addition, with everything that is said of it.
+    pub fn trace(&self) -> Scenario {
+        let pattern = "^vectoradd: PASSED";
+        let words = [
+            "strace",
+            "-f",
+            "-qq",
+            "-e",
+            "trace=ioctl,write",
+            "-e",
+            "signal=none",
+            "-o",
+            "/tmp/strace",
+            "env",
+            "AMD_LOG_LEVEL=3",
+            "HSA_TOOLS_LIB=/srv/hsa_trace.so",
+            "vectoradd",
+        ];
+        let shown = format!(
+            "grep -v 'write([0-9]' /tmp/strace | sed 's/^/{}/'",
+            flow::STRACE
+        );
+        let mut scenario = self
+            .scenario("rocm-trace", "one vector addition, layer by layer")
+            .step(run("vectoradd", pattern, &words))
+            .step(Step::sh("system-calls", 60, &shown));
+        scenario.trace = true;
+        scenario
     }
 
     /// A virtual machine with the root mounted and the module loaded.
@@ -89,14 +128,56 @@ impl Rocm {
     }
 
     fn tools(&self, chip: &Chip) -> Scenario {
-        let agent = format!("^  Name: +{}$", chip.target);
+        let agent = format!("^  Name: +{} *$", chip.target);
+        let units = format!(
+            "grep -E '^  Compute Unit: +{} *$' /tmp/output",
+            chip.compute_units
+        );
         self.scenario("rocm-tools", "rocminfo, and a program of HSA")
             .step(run("rocminfo", &agent, &["rocminfo"]))
+            .step(Step::sh("rocminfo-compute-units", 10, &units))
             .step(program("hsa", &[], chip))
+            .step(program("hsa", &[NO_INTERRUPTS], chip))
     }
 
-    fn hip(&self, name: &'static str, variables: &[&str], chip: &Chip) -> Scenario {
-        self.scenario(name, "programs of HIP")
-            .steps(PROGRAMS.map(|p| program(p, variables, chip)))
+    fn again(&self, name: &'static str, cpus: u32, chip: &Chip) -> Scenario {
+        let mut scenario = self
+            .scenario(name, "the same program 20 times in a row")
+            .steps((0..AGAIN).map(|_| program("vectoradd", &[], chip)));
+        scenario.cpus = cpus;
+        scenario
     }
+}
+
+/// Runs a program of `tests/rocm` in the root with ROCm.
+fn program(name: &str, variables: &[&str], chip: &Chip) -> Step {
+    let mut words = variables.to_vec();
+    words.push(name);
+    if name == "devicequery" {
+        words.push(chip.target);
+    }
+    let title = [&[name], variables].concat().join("-");
+    run(&title, &passed(name), &words)
+}
+
+/// The line by which a program says that all is right.
+fn passed(name: &str) -> String {
+    format!("^{name}: PASSED")
+}
+
+fn run(title: &str, pattern: &str, words: &[&str]) -> Step {
+    let seconds = PATIENCE.to_string();
+    let argv = [&["/bin/rocm", "run", &seconds, pattern], words].concat();
+    Step::run(title, PATIENCE + 20, &argv)
+}
+
+/// Two programs side by side; both must be good.
+fn two(one: &str, other: &str) -> Step {
+    let start = |name| format!("rocm run {PATIENCE} '{}' {name} &", passed(name));
+    let script = format!(
+        "{} a=$!; {} b=$!; wait $a; a=$?; wait $b; b=$?; [ $a = 0 ] && [ $b = 0 ]",
+        start(one),
+        start(other)
+    );
+    Step::sh(&format!("{one}-and-{other}"), PATIENCE + 20, &script)
 }
