@@ -16,6 +16,15 @@ use kernel::prelude::*;
 pub(crate) mod v12;
 pub(crate) mod v9;
 
+/// First words and widths in bits of a layout's fields, for [`Hal::updated`].
+macro_rules! words {
+    ($layout:ident: $($field:ident),* $(,)?) => {
+        &[$(($layout::$field.word(), $layout::$field.width)),*]
+    };
+}
+
+use words;
+
 /// The words of an MQD.
 pub(crate) type Image = [u32; 512];
 
@@ -71,5 +80,14 @@ fn eop_control(bytes: u32) -> u64 {
     match bytes {
         0..=7 => 0,
         _ => u64::from((bytes / 8).next_power_of_two().ilog2().min(0xa)),
+    }
+}
+
+/// `pipe_priority_map`: low, medium or high.
+fn pipe_priority(priority: u8) -> u64 {
+    match priority {
+        0..=6 => 0,
+        7..=10 => 1,
+        _ => 2,
     }
 }

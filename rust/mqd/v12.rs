@@ -3,7 +3,7 @@
 //! MQDs of gfx12. Sources: Linux, `kfd_mqd_manager_v12.c` for user queues, `mes_v12_0_mqd_init`
 //! for those of the scheduler's own rings.
 
-use super::{eop_control, sdma_image, words_log2, Image, UserQueue, ALL};
+use super::{eop_control, pipe_priority, sdma_image, words, words_log2, Image, UserQueue, ALL};
 use crate::{
     hw::{
         mqd::{
@@ -127,78 +127,33 @@ impl super::Hal for Hal {
 
     /// The words that `update_mqd` and `update_mqd_sdma` of v12 write.
     fn updated(&self, format: Format) -> &'static [(usize, u8)] {
-        const SDMA: &[(usize, u8)] = &[
-            (S::SDMAX_RLCX_RB_CNTL.word(), S::SDMAX_RLCX_RB_CNTL.width),
-            (S::SDMAX_RLCX_RB_BASE.word(), S::SDMAX_RLCX_RB_BASE.width),
-            (
-                S::SDMAX_RLCX_RB_BASE_HI.word(),
-                S::SDMAX_RLCX_RB_BASE_HI.width,
-            ),
-            (
-                S::SDMAX_RLCX_RB_RPTR_ADDR.word(),
-                S::SDMAX_RLCX_RB_RPTR_ADDR.width,
-            ),
-            (
-                S::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word(),
-                S::SDMAX_RLCX_RB_WPTR_POLL_ADDR.width,
-            ),
-            (
-                S::SDMAX_RLCX_DOORBELL_OFFSET.word(),
-                S::SDMAX_RLCX_DOORBELL_OFFSET.width,
-            ),
-        ];
-        const F: &[(usize, u8)] = &[
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE0.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE0.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE1.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE1.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE2.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE2.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE3.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE3.width,
-            ),
-            (
-                M::CP_HQD_PIPE_PRIORITY.word(),
-                M::CP_HQD_PIPE_PRIORITY.width,
-            ),
-            (
-                M::CP_HQD_QUEUE_PRIORITY.word(),
-                M::CP_HQD_QUEUE_PRIORITY.width,
-            ),
-            (M::CP_HQD_PQ_BASE.word(), M::CP_HQD_PQ_BASE.width),
-            (
-                M::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
-                M::CP_HQD_PQ_RPTR_REPORT_ADDR.width,
-            ),
-            (
-                M::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
-                M::CP_HQD_PQ_WPTR_POLL_ADDR.width,
-            ),
-            (
-                M::CP_HQD_PQ_DOORBELL_CONTROL.word(),
-                M::CP_HQD_PQ_DOORBELL_CONTROL.width,
-            ),
-            (M::CP_HQD_PQ_CONTROL.word(), M::CP_HQD_PQ_CONTROL.width),
-            (M::CP_HQD_IB_CONTROL.word(), M::CP_HQD_IB_CONTROL.width),
-            (M::CP_HQD_IQ_TIMER.word(), M::CP_HQD_IQ_TIMER.width),
-            (M::CP_HQD_VMID.word(), M::CP_HQD_VMID.width),
-            (
-                M::CP_HQD_EOP_BASE_ADDR.word(),
-                M::CP_HQD_EOP_BASE_ADDR.width,
-            ),
-            (M::CP_HQD_EOP_CONTROL.word(), M::CP_HQD_EOP_CONTROL.width),
-            (
-                M::CP_HQD_CTX_SAVE_CONTROL.word(),
-                M::CP_HQD_CTX_SAVE_CONTROL.width,
-            ),
-        ];
+        const SDMA: &[(usize, u8)] = words!(S:
+            SDMAX_RLCX_RB_CNTL,
+            SDMAX_RLCX_RB_BASE,
+            SDMAX_RLCX_RB_BASE_HI,
+            SDMAX_RLCX_RB_RPTR_ADDR,
+            SDMAX_RLCX_RB_WPTR_POLL_ADDR,
+            SDMAX_RLCX_DOORBELL_OFFSET,
+        );
+        const F: &[(usize, u8)] = words!(M:
+            COMPUTE_STATIC_THREAD_MGMT_SE0,
+            COMPUTE_STATIC_THREAD_MGMT_SE1,
+            COMPUTE_STATIC_THREAD_MGMT_SE2,
+            COMPUTE_STATIC_THREAD_MGMT_SE3,
+            CP_HQD_PIPE_PRIORITY,
+            CP_HQD_QUEUE_PRIORITY,
+            CP_HQD_PQ_BASE,
+            CP_HQD_PQ_RPTR_REPORT_ADDR,
+            CP_HQD_PQ_WPTR_POLL_ADDR,
+            CP_HQD_PQ_DOORBELL_CONTROL,
+            CP_HQD_PQ_CONTROL,
+            CP_HQD_IB_CONTROL,
+            CP_HQD_IQ_TIMER,
+            CP_HQD_VMID,
+            CP_HQD_EOP_BASE_ADDR,
+            CP_HQD_EOP_CONTROL,
+            CP_HQD_CTX_SAVE_CONTROL,
+        );
         match format {
             Format::Aql | Format::Pm4 => F,
             Format::Sdma => SDMA,
@@ -315,13 +270,4 @@ fn build(queue: &UserQueue<'_>) -> M {
         .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
         .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())
         .with(M::CP_HQD_WG_STATE_OFFSET, spec.ctl_stack_size.into())
-}
-
-/// `pipe_priority_map`: low, medium or high.
-fn pipe_priority(priority: u8) -> u64 {
-    match priority {
-        0..=6 => 0,
-        7..=10 => 1,
-        _ => 2,
-    }
 }

@@ -6,7 +6,7 @@
 //! A user queue has one MQD for each XCC, in VRAM, each followed by its control stack: so
 //! [`stride`] apart. XCC 0 reports the read pointer for all.
 
-use super::{eop_control, sdma_image, words_log2, Image, UserQueue, ALL};
+use super::{eop_control, pipe_priority, sdma_image, words, words_log2, Image, UserQueue, ALL};
 use crate::{
     hw::{
         mqd::{
@@ -172,15 +172,6 @@ struct Common {
     priority: u8,
 }
 
-/// `pipe_priority_map`: low, medium or high.
-fn pipe_priority(priority: u8) -> u64 {
-    match priority {
-        0..=6 => 0,
-        7..=10 => 1,
-        _ => 2,
-    }
-}
-
 impl Common {
     fn build(&self) -> M {
         use gc::{
@@ -309,78 +300,33 @@ impl super::Hal for Hal {
 
     /// The words that `update_mqd_v9_4_3` and `update_mqd_sdma` write.
     fn updated(&self, format: Format) -> &'static [(usize, u8)] {
-        const SDMA: &[(usize, u8)] = &[
-            (S::SDMAX_RLCX_RB_CNTL.word(), S::SDMAX_RLCX_RB_CNTL.width),
-            (S::SDMAX_RLCX_RB_BASE.word(), S::SDMAX_RLCX_RB_BASE.width),
-            (
-                S::SDMAX_RLCX_RB_BASE_HI.word(),
-                S::SDMAX_RLCX_RB_BASE_HI.width,
-            ),
-            (
-                S::SDMAX_RLCX_RB_RPTR_ADDR_LO.word(),
-                S::SDMAX_RLCX_RB_RPTR_ADDR_LO.width,
-            ),
-            (
-                S::SDMAX_RLCX_RB_RPTR_ADDR_HI.word(),
-                S::SDMAX_RLCX_RB_RPTR_ADDR_HI.width,
-            ),
-            (
-                S::SDMAX_RLCX_DOORBELL_OFFSET.word(),
-                S::SDMAX_RLCX_DOORBELL_OFFSET.width,
-            ),
-        ];
-        const F: &[(usize, u8)] = &[
-            (
-                M::PM4_TARGET_XCC_IN_XCP.word(),
-                M::PM4_TARGET_XCC_IN_XCP.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE0.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE0.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE1.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE1.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE2.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE2.width,
-            ),
-            (
-                M::COMPUTE_STATIC_THREAD_MGMT_SE3.word(),
-                M::COMPUTE_STATIC_THREAD_MGMT_SE3.width,
-            ),
-            (
-                M::CP_HQD_PIPE_PRIORITY.word(),
-                M::CP_HQD_PIPE_PRIORITY.width,
-            ),
-            (M::CP_HQD_PQ_BASE.word(), M::CP_HQD_PQ_BASE.width),
-            (
-                M::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
-                M::CP_HQD_PQ_RPTR_REPORT_ADDR.width,
-            ),
-            (
-                M::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
-                M::CP_HQD_PQ_WPTR_POLL_ADDR.width,
-            ),
-            (
-                M::CP_HQD_PQ_DOORBELL_CONTROL.word(),
-                M::CP_HQD_PQ_DOORBELL_CONTROL.width,
-            ),
-            (M::CP_HQD_PQ_CONTROL.word(), M::CP_HQD_PQ_CONTROL.width),
-            (M::CP_HQD_IB_CONTROL.word(), M::CP_HQD_IB_CONTROL.width),
-            (M::CP_HQD_IQ_TIMER.word(), M::CP_HQD_IQ_TIMER.width),
-            (M::CP_HQD_VMID.word(), M::CP_HQD_VMID.width),
-            (
-                M::CP_HQD_EOP_BASE_ADDR.word(),
-                M::CP_HQD_EOP_BASE_ADDR.width,
-            ),
-            (M::CP_HQD_EOP_CONTROL.word(), M::CP_HQD_EOP_CONTROL.width),
-            (
-                M::CP_HQD_CTX_SAVE_CONTROL.word(),
-                M::CP_HQD_CTX_SAVE_CONTROL.width,
-            ),
-        ];
+        const SDMA: &[(usize, u8)] = words!(S:
+            SDMAX_RLCX_RB_CNTL,
+            SDMAX_RLCX_RB_BASE,
+            SDMAX_RLCX_RB_BASE_HI,
+            SDMAX_RLCX_RB_RPTR_ADDR_LO,
+            SDMAX_RLCX_RB_RPTR_ADDR_HI,
+            SDMAX_RLCX_DOORBELL_OFFSET,
+        );
+        const F: &[(usize, u8)] = words!(M:
+            PM4_TARGET_XCC_IN_XCP,
+            COMPUTE_STATIC_THREAD_MGMT_SE0,
+            COMPUTE_STATIC_THREAD_MGMT_SE1,
+            COMPUTE_STATIC_THREAD_MGMT_SE2,
+            COMPUTE_STATIC_THREAD_MGMT_SE3,
+            CP_HQD_PIPE_PRIORITY,
+            CP_HQD_PQ_BASE,
+            CP_HQD_PQ_RPTR_REPORT_ADDR,
+            CP_HQD_PQ_WPTR_POLL_ADDR,
+            CP_HQD_PQ_DOORBELL_CONTROL,
+            CP_HQD_PQ_CONTROL,
+            CP_HQD_IB_CONTROL,
+            CP_HQD_IQ_TIMER,
+            CP_HQD_VMID,
+            CP_HQD_EOP_BASE_ADDR,
+            CP_HQD_EOP_CONTROL,
+            CP_HQD_CTX_SAVE_CONTROL,
+        );
         match format {
             Format::Aql | Format::Pm4 => F,
             Format::Sdma => SDMA,
