@@ -9,6 +9,7 @@
 //!
 //! Source: Linux, `include/mes_v11_api_def.h`, `include/mes_v12_api_def.h`.
 
+pub mod log;
 #[rustfmt::skip]
 pub mod v11;
 #[rustfmt::skip]
@@ -49,6 +50,16 @@ pub mod op {
 /// The number constants of this file with their names in Linux (v12), for the ABI test.
 pub const CONSTANTS: &[(u64, &str)] = &[
     (FRAME_WORDS as u64, "API_FRAME_SIZE_IN_DWORDS"),
+    (log::BYTES, "AMDGPU_MES_LOG_BUFFER_SIZE"),
+    (log::HEADER_BYTES, "sizeof(struct MES_LOG_ENTRY_HEADER)"),
+    (log::ENTRY_BYTES, "sizeof(struct MES_LOG_ENTRY_DATA)"),
+    (
+        log::CONTEXT_STATE_CHANGE as u64,
+        "MES_LOG_OPERATION_CONTEXT_STATE_CHANGE",
+    ),
+    (log::IDLE as u64, "MES_LOG_CONTEXT_STATE_IDLE"),
+    (log::RUNNING as u64, "MES_LOG_CONTEXT_STATE_RUNNING"),
+    (log::READY as u64, "MES_LOG_CONTEXT_STATE_READY"),
     (TYPE_SCHEDULER, "MES_API_TYPE_SCHEDULER"),
     (op::SET_HW_RSRC as u64, "MES_SCH_API_SET_HW_RSRC"),
     (

@@ -10,7 +10,8 @@ use clap::ValueEnum;
 pub enum Fault {
     /// The device falls off the bus: after some accesses all register reads give ffffffff.
     DeadReads,
-    /// The command processor never completes QUERY_STATUS.
+    /// The scheduling firmware never says that queues are off: the command processor does not
+    /// complete QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
     NoFence,
     /// The discovery binary has a wrong signature.
     BadDiscoverySignature,
@@ -26,8 +27,12 @@ pub enum Fault {
     MesFailFrame,
     /// MES fails every REMOVE_QUEUE.
     MesRefuseRemove,
+    /// MES fails the first ADD_QUEUE of a user queue.
+    MesRefuseAdd,
     /// The first user queue of MES does not leave its HQD when it is asked to: it has to be reset.
     MesHangQueue,
+    /// As `MesHangQueue`, and a reset of the queue does not end it: its pipe has to be reset.
+    MesWedgeQueue,
     /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
     /// Mutation: one bit of the first fetched instruction word is flipped.

@@ -19,10 +19,12 @@
 //! workgroups ([`crate::cp`]).
 
 mod control;
+mod debugger;
 mod failure;
 mod firmware;
 pub mod frame;
 mod gangs;
+mod log;
 mod misc;
 mod queues;
 pub mod regs;

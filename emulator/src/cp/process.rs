@@ -17,8 +17,16 @@ pub(crate) struct Listed {
     pub quantum: Duration,
     /// VM_CONTEXT_CNTL of its VMID in the graphics hub, where the scheduler sets it.
     pub control: Option<u32>,
-    /// The bank of its VMID, where the scheduler sets it.
-    pub bank: Option<Vmid>,
+    /// What of its VMID's bank the scheduler sets.
+    pub bank: Bank,
+}
+
+/// What a scheduler sets of a VMID's bank; the rest stays as the driver has written it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bank {
+    Whole(Vmid),
+    /// SPI_GDBG_PER_VMID_CNTL.
+    Debug(u32),
 }
 
 /// A process that has a VMID.
@@ -54,10 +62,15 @@ impl Mec {
             self.soc.memory.hub(hub).bind(vmid, base);
         }
         self.soc.pasids.bind(vmid, Some(pasid));
-        if let Some(bank) = p.bank {
-            self.regs.set_vmid(vmid, bank);
-        }
-        let bases = self.regs.vmid(vmid).sh_mem_bases;
+        let bank = match p.bank {
+            Bank::Whole(bank) => bank,
+            Bank::Debug(spi_gdbg) => Vmid {
+                spi_gdbg,
+                ..self.regs.vmid(vmid)
+            },
+        };
+        self.regs.set_vmid(vmid, bank);
+        let bases = bank.sh_mem_bases;
         self.soc.trace.event(
             "vmid_assign",
             &[
@@ -76,6 +89,18 @@ impl Mec {
             leaving: false,
         });
         Some(owner)
+    }
+
+    /// Sets SPI_GDBG_PER_VMID_CNTL of a process that has a VMID.
+    pub fn set_debug(&self, pasid: u16, spi_gdbg: u32) {
+        let mapped = self.processes.iter().filter(|p| p.owner.pasid == pasid);
+        for vmid in mapped.map(|p| p.owner.vmid) {
+            let bank = Vmid {
+                spi_gdbg,
+                ..self.regs.vmid(vmid)
+            };
+            self.regs.set_vmid(vmid, bank);
+        }
     }
 
     /// Takes the VMID of a process back.

@@ -13,7 +13,7 @@ use super::firmware::Firmware;
 use super::hqd::Role;
 use super::mec::{Stop, Vmid};
 use super::pm4::{self, Bad, Packet};
-use super::process::Listed;
+use super::process::{Bank, Listed};
 use super::slot::Slot;
 use super::turns::{Entry, Pointer, QueueMap, Turns};
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
@@ -262,7 +262,7 @@ impl Firmware {
             page_table_base: process.get(P::PAGE_TABLE_BASE),
             quantum: QUANTUM_UNIT * process.get(P::PROCESS_QUANTUM) as u32,
             control: None,
-            bank: Some(Vmid {
+            bank: Bank::Whole(Vmid {
                 sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
                 sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,

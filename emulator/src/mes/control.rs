@@ -10,6 +10,7 @@
 use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::{Firmware, Outcome};
 use super::frame::{ErrorWord, Frame};
+use super::log::Log;
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, PIPES};
 use crate::cp::hqd::Image as Mqd;
@@ -53,6 +54,8 @@ pub(super) struct Control {
     pub hears: bool,
     /// Doorbells that tell of work of a level.
     pub aggregated: [u32; 5],
+    /// The pipes' logs.
+    pub logs: [Option<Log>; PIPES],
 }
 
 impl Default for Control {
@@ -65,6 +68,7 @@ impl Default for Control {
             sdma_hqds: [0; 2],
             hears: false,
             aggregated: Default::default(),
+            logs: Default::default(),
         }
     }
 }
@@ -74,6 +78,9 @@ impl Control {
     pub(super) fn forget(&mut self, pipe: Pipe) {
         if let Some(set) = self.resources.get_mut(pipe.index()) {
             *set = false;
+        }
+        if let Some(log) = self.logs.get_mut(pipe.index()) {
+            *log = None;
         }
         *self.begun(pipe) = Begun::default();
     }

@@ -12,6 +12,7 @@ use super::slot::{Bank, Pipe, PIPES};
 use super::Shared;
 use crate::cp::generation::GFX12;
 use crate::cp::mec::{Mec, Stop, NOT_RUNG};
+use crate::cp::slot::Slot;
 use crate::cp::turns::Entry;
 use crate::cp::units::Units;
 use crate::inject::Fault;
@@ -124,6 +125,9 @@ impl Firmware {
             worked |= self.hear_aggregated() | self.mec.step_turns();
         }
         self.mec.turns.hears = self.control.hears && self.shared.regs().hears_unmapped();
+        if worked {
+            self.log_changes();
+        }
         worked
     }
 
@@ -143,9 +147,17 @@ impl Firmware {
                     3 => Stop::Save,
                     _ => Stop::Drain,
                 };
-                self.mec.stop(slot, stop);
+                self.stop(slot, stop);
             }
-            Order::Kill(slot) => self.mec.stop(slot, Stop::Reset),
+            Order::Kill(slot) => self.stop(slot, Stop::Reset),
+        }
+    }
+
+    /// Asks the queue of an HQD to leave it.
+    fn stop(&mut self, slot: Slot, how: Stop) {
+        let mqd = self.mec.hqd(slot).map(|h| h.q.mqd);
+        if !mqd.is_some_and(|mqd| self.members.is_wedged(mqd)) {
+            self.mec.stop(slot, how);
         }
     }
 

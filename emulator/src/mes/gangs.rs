@@ -7,8 +7,9 @@
 //! (`amdgpu_gfx_reset_mes_compute`: how hung queues are found and reset), `amdgpu/amdgpu_mes.c`
 //! (`amdgpu_mes_detect_and_reset_hung_queues`).
 
-use super::failure::{api, code, memory, not_modelled, Failure};
+use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
+use super::frame::CATEGORY_SCHEDULING;
 use super::queues::{quantum, Member, LEVELS, TYPE_COMPUTE};
 use super::slot::Pipe;
 use crate::cp::mec::Stop;
@@ -80,7 +81,7 @@ impl Firmware {
                 let queues = self.members.queues.iter();
                 let found = queues.copied().find(|q| u64::from(q.doorbell) == bell);
                 match found {
-                    Some(queue) => Ok(self.reset_queue(queue.mqd)),
+                    Some(queue) => self.reset_queue(pipe, queue.mqd),
                     None => api(code::NOT_FOUND, "no user queue has the doorbell"),
                 }
             }
@@ -91,19 +92,32 @@ impl Firmware {
     }
 
     /// Ends a queue's waves and takes it off; `false` while that goes on.
-    fn reset_queue(&mut self, mqd: u64) -> bool {
+    ///
+    /// # Errors
+    /// It does not end in time.
+    fn reset_queue(&mut self, pipe: Pipe, mqd: u64) -> Result<bool, Failure> {
+        if self.members.is_wedged(mqd) && self.is_connected(mqd) {
+            return match self.is_late(pipe) {
+                true => refused(
+                    code::HUNG,
+                    CATEGORY_SCHEDULING,
+                    "a reset does not end the queue",
+                ),
+                false => Ok(false),
+            };
+        }
         let mut connected = self.mec.hqds.iter().flatten();
         let found = connected.find(|h| h.q.mqd == mqd);
         if let Some((slot, stop)) = found.map(|h| (h.slot, h.stop)) {
             if stop != Some(Stop::Reset) {
                 self.mec.stop(slot, Stop::Reset);
             }
-            return false;
+            return Ok(false);
         }
         self.mec.forget(Stop::Reset, |e| e.queue.mqd == mqd);
         let queues = self.members.queues.iter_mut();
         queues.filter(|q| q.mqd == mqd).for_each(|q| q.hung = false);
-        true
+        Ok(true)
     }
 
     /// Hung queues are those that do not leave their HQDs: they are listed, and reset if asked.
@@ -132,7 +146,7 @@ impl Firmware {
         let mut done = true;
         if reset {
             for mqd in self.control.hung(pipe).clone().unwrap_or_default() {
-                done &= self.reset_queue(mqd);
+                done &= self.reset_queue(pipe, mqd)?;
             }
         }
         Ok(done)

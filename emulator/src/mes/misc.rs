@@ -49,7 +49,7 @@ impl Firmware {
                 let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
                 self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
             }
-            operation::SET_SHADER_DEBUGGER => self.flush_process(p)?,
+            operation::SET_SHADER_DEBUGGER => self.debug(pipe, p)?,
             operation::NOTIFY_WORK => {
                 let bell = p.get(M::DOORBELL_OFFSET);
                 let chosen = |e: &Entry| u64::from(e.queue.doorbell) == bell;
@@ -58,23 +58,6 @@ impl Firmware {
             other => return not_modelled(&format!("sub-opcode {other}")),
         }
         Ok(true)
-    }
-
-    /// SET_SHADER_DEBUGGER with `process_ctx_flush`, flag 31 (`amdgpu_mes_flush_shader_debugger`):
-    /// the process ends, and its context is the driver's again. It was forgotten with its last
-    /// queue here.
-    fn flush_process(&self, p: &Misc) -> Result<(), Failure> {
-        use Misc as M;
-        let flags = p.0.get(M::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP.word());
-        if flags != Some(&(1 << 31)) {
-            return not_modelled("a debugger");
-        }
-        let context = p.get(M::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR);
-        let mut processes = self.members.processes.iter();
-        match processes.any(|process| process.context == context) {
-            true => api(code::ORDER, "the process has queues"),
-            false => Ok(()),
-        }
     }
 
     /// WAIT_REG_MEM: 0 waits for the first register, 1 writes it and waits for the second.

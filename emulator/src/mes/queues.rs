@@ -9,6 +9,7 @@
 //! A queue that is added is checked with its MQD at once, and runs when its turn comes. One that
 //! does not leave its HQD in time is hung: REMOVE_QUEUE fails, and takes it only when it was reset.
 
+use super::debugger::Debugger;
 use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
@@ -17,9 +18,9 @@ use crate::cp::connect::BadQueue;
 use crate::cp::copies::{Copying, Engine};
 use crate::cp::hqd::Role;
 use crate::cp::mec::{Mec, Owner, Stop, NOT_RUNG};
-use crate::cp::process::Listed;
+use crate::cp::process::{Bank, Listed};
 use crate::cp::turns::{Entry, Pointer, QueueMap};
-use crate::inject::Fault;
+use crate::inject::{Fault, Faults};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 /// The unit of quanta.
 const QUANTUM_UNIT: Duration = Duration::from_nanos(100);
 /// The firmware's memory for a process or a gang (`AMDGPU_MES_PROC_CTX_SIZE`, `_GANG_CTX_SIZE`).
-const CONTEXT_SIZE: u64 = 0x1000;
+pub(super) const CONTEXT_SIZE: u64 = 0x1000;
 /// `MAX_QUEUES_IN_A_GANG`.
 const GANG: usize = 8;
 /// Priority levels (`AMD_PRIORITY_NUM_LEVELS`).
@@ -60,8 +61,8 @@ pub(super) struct Member {
     pub kind: u64,
     /// It did not leave its HQD when it was asked to.
     pub hung: bool,
-    /// It never does, by an injected fault.
-    stuck: bool,
+    /// It never does, by an injected fault: until a reset, or not even then.
+    fault: Option<Fault>,
 }
 
 /// Processes and queues that were added.
@@ -69,8 +70,29 @@ pub(super) struct Member {
 pub(super) struct Members {
     pub processes: Vec<Process>,
     pub queues: Vec<Member>,
-    /// How many queues were ever added.
+    /// What was set for processes, which may have no queue.
+    pub debuggers: Vec<Debugger>,
+    /// How many queues MES was ever asked to add, and how many it did.
+    asked: u64,
     added: u64,
+}
+
+impl Members {
+    /// The fault of the queue that is added next.
+    fn next_fault(&self, faults: &Faults) -> Option<Fault> {
+        let mut hangs = [Fault::MesHangQueue, Fault::MesWedgeQueue].into_iter();
+        hangs.find(|fault| self.added == 0 && faults.has(*fault))
+    }
+
+    fn fault(&self, mqd: u64) -> Option<Fault> {
+        let mut queues = self.queues.iter();
+        queues.find(|q| q.mqd == mqd).and_then(|q| q.fault)
+    }
+
+    /// Whether resets of a queue do not end it.
+    pub fn is_wedged(&self, mqd: u64) -> bool {
+        self.fault(mqd) == Some(Fault::MesWedgeQueue)
+    }
 }
 
 impl Firmware {
@@ -122,9 +144,13 @@ impl Firmware {
             mqd: p.get(A::MQD_ADDR),
             kind,
             hung: false,
-            stuck: self.members.added == 0 && self.shared.soc.faults.has(Fault::MesHangQueue),
+            fault: self.members.next_fault(&self.shared.soc.faults),
         };
         self.check_member(&member)?;
+        self.members.asked += 1;
+        if self.members.asked == 1 && self.shared.soc.faults.has(Fault::MesRefuseAdd) {
+            return refused(0xff, CATEGORY_SCHEDULING, "an injected fault");
+        }
         let map = QueueMap {
             by: "ADD_QUEUE",
             engine: match kind {
@@ -150,7 +176,7 @@ impl Firmware {
             page_table_base: process.page_table_base,
             quantum: quantum(p.get(A::PROCESS_QUANTUM)),
             control: Some(control),
-            bank: None,
+            bank: Bank::Debug(self.members.debug_control(&process, p)),
         };
         if !self.members.processes.contains(&process) {
             self.members.processes.push(process);
@@ -224,7 +250,7 @@ impl Firmware {
     }
 
     /// Checks that a context is memory of the firmware's size in VMID 0.
-    fn check_context(&self, name: &str, at: u64) -> Result<(), Failure> {
+    pub(super) fn check_context(&self, name: &str, at: u64) -> Result<(), Failure> {
         if at == 0 || at % 8 != 0 {
             return api(code::VALUE, format!("{name} is {at:#x}"));
         }
@@ -280,11 +306,22 @@ impl Firmware {
     }
 
     /// The memory of a process and of a gang is the firmware's from now on.
-    fn clear_contexts(&self, p: &AddQueue, process: &Process, new: &Member) -> Result<(), Failure> {
+    fn clear_contexts(
+        &mut self,
+        p: &AddQueue,
+        process: &Process,
+        new: &Member,
+    ) -> Result<(), Failure> {
         let zero = [0; CONTEXT_SIZE as usize / 4];
         let known = self.members.processes.contains(process);
-        if !known && p.get(AddQueue::SKIP_PROCESS_CTX_CLEAR) == 0 {
-            let at = process.context;
+        let at = process.context;
+        let set = self.members.debuggers.iter().any(|d| d.context == at);
+        let skip = p.get(AddQueue::SKIP_PROCESS_CTX_CLEAR) == 1;
+        if skip && !known && !set {
+            return api(code::ORDER, "nothing has cleared the process context");
+        }
+        if !known && !skip {
+            self.members.debuggers.retain(|d| d.context != at);
             memory("process_context_addr", self.space().write_words(at, &zero))?;
         }
         if !self.members.queues.iter().any(|q| q.gang == new.gang) {
@@ -319,6 +356,9 @@ impl Firmware {
         if p.get(R::QUEUE_TYPE) != kind {
             return api(code::VALUE, "the queue has another type");
         }
+        if self.shared.soc.faults.has(Fault::NoFence) {
+            return Ok(false);
+        }
         if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
             if self.is_connected(mqd) {
                 return api(code::ORDER, "the queue was not reset");
@@ -342,9 +382,10 @@ impl Firmware {
             || self.mec.copies.iter().any(|q| q.mqd == mqd)
     }
 
-    fn is_stuck(&self, mqd: u64) -> bool {
-        let mut queues = self.members.queues.iter();
-        queues.any(|q| q.mqd == mqd && q.stuck)
+    /// Whether the time is up for what a pipe's frame waits for; the first look starts it.
+    pub(super) fn is_late(&mut self, pipe: Pipe) -> bool {
+        let deadline = Instant::now() + self.control.patience;
+        Instant::now() >= *self.control.deadline(pipe).get_or_insert(deadline)
     }
 
     /// Takes queues off their HQDs and keeps them off; `false` while a frame has to wait for that.
@@ -352,9 +393,8 @@ impl Firmware {
     /// # Errors
     /// Some did not leave in time: they stay, and are hung.
     pub(super) fn leave(&mut self, pipe: Pipe, mqds: &[u64]) -> Result<bool, Failure> {
-        let deadline = Instant::now() + self.control.patience;
         let first = self.control.deadline(pipe).is_none();
-        let until = *self.control.deadline(pipe).get_or_insert(deadline);
+        let late = self.is_late(pipe);
         let connected = self.mec.hqds.iter().flatten();
         let left: Vec<_> = connected
             .filter(|h| mqds.contains(&h.q.mqd))
@@ -375,7 +415,6 @@ impl Firmware {
             }
             return Ok(true);
         }
-        let late = Instant::now() >= until;
         if late {
             let hung = self.mec.go_on_copies();
             let queues = self.members.queues.iter_mut();
@@ -388,7 +427,7 @@ impl Firmware {
                 self.mec.go_on(slot);
                 let queues = self.members.queues.iter_mut();
                 queues.filter(|q| q.mqd == mqd).for_each(|q| q.hung = true);
-            } else if stop.is_none() && !self.is_stuck(mqd) {
+            } else if stop.is_none() && self.members.fault(mqd).is_none() {
                 self.mec.stop(slot, Stop::Save);
             }
         }

@@ -47,10 +47,6 @@ impl Firmware {
                 R::DISABLE_ADD_QUEUE_WPTR_MC_ADDR,
             ),
             (
-                "enable_mes_event_int_logging",
-                R::ENABLE_MES_EVENT_INT_LOGGING,
-            ),
-            (
                 "use_rs64mem_for_proc_gang_ctx",
                 R::USE_RS64MEM_FOR_PROC_GANG_CTX,
             ),
@@ -105,6 +101,7 @@ impl Firmware {
             }
             self.give_out(p, &masks);
         }
+        self.begin_log(pipe, p)?;
         if let Some(set) = self.control.resources.get_mut(pipe.index()) {
             *set = true;
         }

@@ -17,7 +17,12 @@ pub struct Code {
     pub symbols: HashMap<String, u64>,
 }
 
-fn compile(source: &Path, arch: &str) -> Vec<u8> {
+/// `target`: a chip, with `+wave64` for waves of 64 lanes where 32 are usual.
+fn compile(source: &Path, target: &str) -> Vec<u8> {
+    let (arch, wave64) = match target.strip_suffix("+wave64") {
+        Some(arch) => (arch, &["-mwavefrontsize64"][..]),
+        None => (target, &[][..]),
+    };
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let out = std::env::temp_dir().join(format!("rkfd-cp-{}-{number}.co", std::process::id()));
@@ -30,6 +35,7 @@ fn compile(source: &Path, arch: &str) -> Vec<u8> {
             "--no-gpu-bundle-output",
             &format!("--offload-arch={arch}"),
         ])
+        .args(wave64)
         .args([
             "-nogpuinc",
             "-nogpulib",

@@ -5,6 +5,7 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod code;
+pub mod packets;
 
 use rkfd_emulator::chip::mi308x::CHIP;
 use rkfd_emulator::chip::Chip;

@@ -6,7 +6,14 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod debugger;
+mod faults;
+mod hang;
+mod levels;
+mod log;
 mod process;
+mod queues;
+mod refused;
 mod rig;
 mod user;
 
@@ -156,8 +163,9 @@ fn resources_are_checked() {
         rig.guest.expect_violation(what);
     }
     let mut rig = Rig::started(&[]);
-    let logs = good.with(R::ENABLE_MES_EVENT_INT_LOGGING, 1);
-    assert_eq!(rig.submit(0, &logs.0, 50), error(5, op::SET_HW_RSRC, 0, 2));
+    let fences = good.with(R::ENABLE_MES_FENCE_INT, 1);
+    let status = rig.submit(0, &fences.0, 50);
+    assert_eq!(status, error(5, op::SET_HW_RSRC, 0, 2));
     let nowhere = good.with(R::G_SCH_CTX_GPU_MC_PTR, 0);
     assert_eq!(
         rig.submit(0, &nowhere.0, 50),

@@ -3,11 +3,11 @@
 //! Processes and their queues: page tables of gfx12, MQDs, packets, signals, and the frames that
 //! KFD hands them over with (`add_queue_mes`, `remove_queue_mes_on_reset_option`).
 
-use crate::common::code;
-use crate::common::{get, put};
+use crate::common::packets::{bytes, dispatch, map_page, signal, Tables};
+use crate::common::{code, get, put};
 use crate::rig::{mc, Rig};
 use rkfd_emulator::device::Device;
-use rkfd_hw::aql::{self, Header, KernelDispatch, Signal};
+use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mes::{header, op};
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
@@ -79,6 +79,20 @@ impl Memory {
     }
 }
 
+impl Tables for Memory {
+    fn load(&self, at: u64) -> u64 {
+        self.u64(at)
+    }
+
+    fn store(&self, at: u64, value: u64) {
+        self.set_u64(at, value);
+    }
+
+    fn new_page(&self) -> u64 {
+        self.alloc(PAGE)
+    }
+}
+
 pub struct Process {
     pub memory: Rc<Memory>,
     pub pasid: u16,
@@ -102,20 +116,10 @@ impl Process {
     }
 
     fn map_page(&self, va: u64, at: u64) {
-        let mut table = self.root;
-        for level in (1..4).rev() {
-            let entry = table + pte::index(va, level) as u64 * 8;
-            if self.memory.u64(entry) == 0 {
-                let next = self.memory.alloc(PAGE);
-                self.memory.set_u64(entry, next | pte::VALID);
-            }
-            table = self.memory.u64(entry) & pte::ADDRESS;
-        }
         // AMDGPU_PTE_DEFAULT of gfx12: valid, all rights, marked as a leaf.
         let rights = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
         let entry = at | rights | pte::gfx12::PDE_PTE;
-        let place = table + pte::index(va, 0) as u64 * 8;
-        self.memory.set_u64(place, entry);
+        map_page(&*self.memory, self.root, va, entry);
         self.pages.borrow_mut().insert(va / PAGE, at);
     }
 
@@ -141,8 +145,7 @@ impl Process {
 
     pub fn new_words(&self, words: &[u32]) -> u64 {
         let va = self.alloc(words.len() as u64 * 4);
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        self.put(va, &bytes);
+        self.put(va, &bytes(words));
         va
     }
 
@@ -157,15 +160,7 @@ impl Process {
     /// A signal of value 1. With an event: its mailbox is the second half of its page.
     pub fn signal(&self, event: u32) -> u64 {
         let va = self.alloc(PAGE);
-        let mut s = Signal::zeroed()
-            .with(Signal::KIND, 1)
-            .with(Signal::VALUE, 1);
-        if event != 0 {
-            s.set(Signal::EVENT_MAILBOX_PTR, va + 2048);
-            s.set(Signal::EVENT_ID, event.into());
-        }
-        let bytes: Vec<u8> = s.0.iter().flat_map(|w| w.to_le_bytes()).collect();
-        self.put(va, &bytes);
+        self.put(va, &signal(va, event));
         va
     }
 
@@ -180,7 +175,11 @@ impl Process {
 
     /// Loads a code object; the address of a symbol.
     pub fn load(&self, name: &str, symbol: &str) -> u64 {
-        let code = code::code(name, "gfx1201");
+        self.load_for(name, symbol, "gfx1201")
+    }
+
+    pub fn load_for(&self, name: &str, symbol: &str, target: &str) -> u64 {
+        let code = code::code(name, target);
         let base = self.alloc(code.image.len() as u64);
         self.put(base, &code.image);
         base + code.symbols[symbol]
@@ -302,8 +301,7 @@ impl Queue {
     }
 
     pub fn set_mqd(&self, m: &Mqd) {
-        let bytes: Vec<u8> = m.0.iter().flat_map(|w| w.to_le_bytes()).collect();
-        self.process.memory.put(self.mqd, &bytes);
+        self.process.memory.put(self.mqd, &bytes(&m.0));
     }
 
     pub fn image(&self) -> Mqd {
@@ -345,8 +343,15 @@ impl Queue {
         frame
     }
 
-    /// Writes a packet, header last, and rings.
+    /// Writes a packet, and rings.
     pub fn push(&self, words: [u32; 16]) {
+        let index = self.write(words);
+        let doorbells = &self.process.memory.device.soc.doorbells;
+        doorbells.store(self.bell, index);
+    }
+
+    /// Writes a packet, header last: its index.
+    pub fn write(&self, words: [u32; 16]) -> u64 {
         let p = &self.process;
         let index = self.index.replace(self.index.get() + 1);
         p.memory.wait("a free slot", || {
@@ -354,32 +359,9 @@ impl Queue {
         });
         let at = self.ring + index % self.packets * 64;
         p.memory.set_u64(p.at(self.write_index()), index + 1);
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let bytes = bytes(&words);
         p.put(at + 2, &bytes[2..]);
         p.put(at, &bytes[..2]);
-        p.memory.device.soc.doorbells.store(self.bell, index);
+        index
     }
-}
-
-/// A dispatch over `grid` work-items in workgroups of `group`, in one dimension.
-pub fn dispatch(kernel: u64, kernarg: u64, grid: u32, group: u32, signal: u64) -> KernelDispatch {
-    use KernelDispatch as K;
-    let header = Header {
-        packet_type: aql::TYPE_KERNEL_DISPATCH,
-        barrier: false,
-        acquire: aql::FENCE_SYSTEM,
-        release: aql::FENCE_SYSTEM,
-    };
-    K::zeroed()
-        .with(K::HEADER, header.bits().into())
-        .with(K::SETUP, 1)
-        .with(K::WORKGROUP_SIZE_X, group.into())
-        .with(K::WORKGROUP_SIZE_Y, 1)
-        .with(K::WORKGROUP_SIZE_Z, 1)
-        .with(K::GRID_SIZE_X, grid.into())
-        .with(K::GRID_SIZE_Y, 1)
-        .with(K::GRID_SIZE_Z, 1)
-        .with(K::KERNEL_OBJECT, kernel)
-        .with(K::KERNARG_ADDRESS, kernarg)
-        .with(K::COMPLETION_SIGNAL, signal)
 }

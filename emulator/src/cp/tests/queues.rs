@@ -2,9 +2,14 @@
 
 //! Processes and user queues of the rig: page tables, MQDs, packets, signals.
 
+#[path = "../../../tests/common/packets.rs"]
+mod packets;
+
 use super::rig::{base_mqd, Rig, MC, RIGHTS};
 use crate::memory::PAGE;
-use rkfd_hw::aql::{self, Barrier, Header, KernelDispatch, Signal};
+pub use packets::{dispatch, header_of};
+use packets::{map_page, Tables};
+use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};
 use rkfd_hw::pte;
@@ -18,6 +23,20 @@ pub struct Process<'a> {
     next: Cell<u64>,
     /// Address in VMID 0 by page.
     pages: std::cell::RefCell<HashMap<u64, u64>>,
+}
+
+impl Tables for Rig {
+    fn load(&self, at: u64) -> u64 {
+        self.u64(MC + at)
+    }
+
+    fn store(&self, at: u64, value: u64) {
+        self.set_u64(MC + at, value);
+    }
+
+    fn new_page(&self) -> u64 {
+        self.alloc(PAGE) - MC
+    }
 }
 
 /// A signal: its address in the process.
@@ -37,18 +56,8 @@ impl<'a> Process<'a> {
 
     /// Writes the entries for a page; the tables are four plain levels.
     pub fn map_page(&self, va: u64, at: u64, rights: u64) {
-        let mut table = self.root;
-        for level in (1..4).rev() {
-            let entry = table + pte::index(va, level) as u64 * 8;
-            if self.rig.u64(entry) == 0 {
-                self.rig
-                    .set_u64(entry, (self.rig.alloc(PAGE) - MC) | pte::VALID);
-            }
-            table = MC + (self.rig.u64(entry) & !0xfff);
-        }
         let entry = if rights == 0 { 0 } else { (at - MC) | rights };
-        self.rig
-            .set_u64(table + pte::index(va, 0) as u64 * 8, entry);
+        map_page(self.rig, self.root - MC, va, entry);
         self.pages.borrow_mut().insert(va / PAGE, at);
     }
 
@@ -78,13 +87,7 @@ impl<'a> Process<'a> {
 
     pub fn new_words(&self, words: &[u32]) -> u64 {
         let va = self.alloc(words.len() as u64 * 4);
-        self.put(
-            va,
-            &words
-                .iter()
-                .flat_map(|w| w.to_le_bytes())
-                .collect::<Vec<_>>(),
-        );
+        self.put(va, &packets::bytes(words));
         va
     }
 
@@ -100,17 +103,7 @@ impl<'a> Process<'a> {
     /// A signal of value 1. With an event: its mailbox is the second half of its page.
     pub fn signal(&self, event: u32) -> SignalAt {
         let va = self.alloc(PAGE);
-        let mut s = Signal::zeroed()
-            .with(Signal::KIND, 1)
-            .with(Signal::VALUE, 1);
-        if event != 0 {
-            s.set(Signal::EVENT_MAILBOX_PTR, va + 2048);
-            s.set(Signal::EVENT_ID, event.into());
-        }
-        self.put(
-            va,
-            &s.0.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>(),
-        );
+        self.put(va, &packets::signal(va, event));
         va
     }
 
@@ -297,35 +290,6 @@ pub fn run(rig: &Rig, processes: &[(&Process<'_>, &[&Queue<'_>])]) {
 }
 
 pub const BARRIER_BIT: u32 = 1 << 8;
-
-pub fn header_of(kind: u8) -> u32 {
-    let header = Header {
-        packet_type: kind,
-        barrier: false,
-        acquire: aql::FENCE_SYSTEM,
-        release: aql::FENCE_SYSTEM,
-    };
-    header.bits().into()
-}
-
-/// A dispatch over `grid` work-items in workgroups of `group`, in one dimension.
-pub fn dispatch(kernel: u64, kernarg: u64, grid: u32, group: u32, signal: u64) -> KernelDispatch {
-    KernelDispatch::zeroed()
-        .with(
-            KernelDispatch::HEADER,
-            header_of(aql::TYPE_KERNEL_DISPATCH).into(),
-        )
-        .with(KernelDispatch::SETUP, 1)
-        .with(KernelDispatch::WORKGROUP_SIZE_X, group.into())
-        .with(KernelDispatch::WORKGROUP_SIZE_Y, 1)
-        .with(KernelDispatch::WORKGROUP_SIZE_Z, 1)
-        .with(KernelDispatch::GRID_SIZE_X, grid.into())
-        .with(KernelDispatch::GRID_SIZE_Y, 1)
-        .with(KernelDispatch::GRID_SIZE_Z, 1)
-        .with(KernelDispatch::KERNEL_OBJECT, kernel)
-        .with(KernelDispatch::KERNARG_ADDRESS, kernarg)
-        .with(KernelDispatch::COMPLETION_SIGNAL, signal)
-}
 
 pub fn barrier(kind: u8, signals: &[u64], completion: u64) -> [u32; 16] {
     let mut p = Barrier::zeroed()

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What goes wrong in packets and waves, told by interrupts, and what waves need of their queue.
+
+use crate::common::code;
+use crate::common::packets::dispatch;
+use crate::process::{Process, Queue};
+use crate::queues::{interrupt, start};
+use crate::rig::*;
+use rkfd_hw::aql::KernelDispatch;
+
+#[test]
+fn a_bad_packet_stops_its_queue_with_an_interrupt() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1006, 16);
+    rig.add(&q);
+    let (packet, ..) = p.vadd(256, 1, 0);
+    q.push(packet.with(KernelDispatch::SETUP, 0).0);
+    // Exception code 16 (dimensions) and the doorbell's number in its slice.
+    let entry = (0x14, 183, 0x24, 8, 0x8001, [(16 << 10) | 3, 0, 0, 0]);
+    assert_eq!(interrupt(&memory, 0), entry);
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+#[test]
+fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
+    rig.add(&q);
+    rig.add(&other);
+    let signal = p.signal(0);
+    let reached = p.new_words(&[0]);
+    let args = p.arguments(&code::pointers(&[reached]), 32, 32);
+    let kernel = p.load("illegal", "illegal.kd");
+    q.push(dispatch(kernel, args, 32, 32, signal).0);
+    // SE0SH, SQ message; the queue's ring and VMID. `SQ_INTERRUPT_WORD_ERROR_CTXID`: type 1 (illegal
+    // instruction) in bits 24:21 of the first word, encoding 2 (error) in bits 7:6 of the second.
+    let (client, source, _, vmid, pasid, data) = interrupt(&memory, 0);
+    assert_eq!((client, source, vmid, pasid), (0x0a, 239, 8, 0x8001));
+    assert_eq!((data[0] >> 21 & 0xf, data[1] >> 6 & 3), (1, 2));
+    assert_eq!((p.value(signal), p.words(reached, 1)[0]), (1, 0));
+    // Another queue goes on, and the stopped one is given back.
+    let done = p.signal(0);
+    let (packet, sums, expected) = p.vadd(300, 2, done);
+    other.push(packet.0);
+    p.wait(done);
+    assert_eq!(p.words(sums, 300), expected);
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+#[test]
+fn a_store_to_nowhere_is_a_page_fault_of_its_process() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    let nowhere = 0x1234_5000_0000u64;
+    let args = p.arguments(&code::pointers(&[nowhere]), 32, 32);
+    // Its only store goes where its argument says; the instruction before it is no obstacle here.
+    let kernel = p.load("loops", "churn.kd");
+    q.push(dispatch(kernel, args, 32, 32, p.signal(0)).0);
+    // GFX, UTCL2 fault; the page's number in the first words, and that it was a store to no page.
+    let (client, source, ring, vmid, pasid, data) = interrupt(&memory, 0);
+    assert_eq!((client, source, vmid, pasid), (0x0a, 0, 8, 0x8001));
+    let page = u64::from(data[0]) | u64::from(data[1] & 0xf) << 32;
+    assert_eq!((page, ring & 0x28), (nowhere >> 12, 0x28));
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+/// 64 words of every work-item's own, in scratch.
+fn scratch(target: &str, lanes: u64) {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    let kernel = p.load_for("x_stack", "privarr.kd", target);
+    // private_segment_fixed_size.
+    let private = p.words(kernel + 4, 1)[0];
+    assert!(private >= 256, "the kernel keeps its array in scratch");
+    let n = 512u32;
+    let values: Vec<u32> = (0..n).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let (input, output) = (p.new_words(&values), p.alloc(4096));
+    let mut explicit = code::pointers(&[input, output]);
+    explicit.extend(n.to_le_bytes());
+    let args = p.arguments(&explicit, n, 64);
+    // COMPUTE_TMPRING_SIZE of gfx12: WAVES of each of four engines in bits 11:0, WAVESIZE in units of
+    // 256 bytes from bit 12 on.
+    let units = (u64::from(private) * lanes).div_ceil(256);
+    let area = p.alloc(units * 256 * 8);
+    p.put(q.page + 0x8c, &((2 | (units << 12)) as u32).to_le_bytes());
+    p.put(q.page + 0xa0, &area.to_le_bytes());
+    let signal = p.signal(0);
+    let packet = dispatch(kernel, args, n, 64, signal);
+    q.push(
+        packet
+            .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private.into())
+            .0,
+    );
+    p.wait(signal);
+    let expected = (0..n).map(|i| {
+        let mut a: Vec<u32> = (0..64).map(|k: usize| values[k].wrapping_mul(i)).collect();
+        (0..64u32).fold(0u32, |sum, k| {
+            let place = ((sum ^ k) & 63) as usize;
+            let sum = sum.wrapping_add(a[place]);
+            a[place] = sum;
+            sum
+        })
+    });
+    assert!(p.words(output, n as usize).into_iter().eq(expected));
+    rig.clean();
+}
+
+#[test]
+fn scratch_comes_from_amd_queue_t() {
+    scratch("gfx1201", 32);
+}
+
+#[test]
+fn waves_of_64_lanes_have_scratch_too() {
+    scratch("gfx1201+wave64", 64);
+}
+
+#[test]
+fn waves_of_64_lanes_add() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    let signal = p.signal(0);
+    let kernel = p.load_for("vadd", "vadd.kd", "gfx1201+wave64");
+    // ENABLE_WAVEFRONT_SIZE32 of kernel_code_properties.
+    assert_eq!(
+        p.words(kernel + 56, 1)[0] >> 10 & 1,
+        0,
+        "it is compiled for 64"
+    );
+    let (packet, sums, expected) = p.vadd(1000, 3, signal);
+    q.push(packet.with(KernelDispatch::KERNEL_OBJECT, kernel).0);
+    p.wait(signal);
+    assert_eq!(p.words(sums, 1000), expected);
+    rig.clean();
+}
