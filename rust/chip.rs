@@ -68,9 +68,9 @@ pub(crate) struct Core {
     pub(crate) pipe_interrupts: (Reg, u32),
     /// Do the command processors run? Says what doesn't.
     pub(crate) check_firmware: fn(&Device, &Regs) -> Result,
-    /// SPI_GDBG_PER_VMID_CNTL that sets up trap temporaries in each wave, if a process can have its
-    /// own value.
-    pub(crate) trap_setup: Option<u32>,
+    /// SPI_GDBG_PER_VMID_CNTL of processes without a debugger: trap temporaries are set up in each
+    /// wave (`disable_debug_trap`, which is what `enable_debug_trap` returns, too).
+    pub(crate) trap_setup: u32,
     /// Version of the compute firmware, or 0.
     pub(crate) mec_fw_version: fn(&Regs) -> u32,
 }
@@ -138,6 +138,8 @@ pub(crate) struct Family {
     /// Hardware queues (HQDs): pipes of the first MEC, queues of a pipe.
     pub(crate) mec_pipes: u32,
     pub(crate) mec_queues_per_pipe: u32,
+    /// The scheduler resets single queues that hang, and the topology says so.
+    pub(crate) resets_queues: bool,
     /// Global wave sync resources (`gds.gws_size`), 0 if the firmware has none.
     pub(crate) gws: u32,
 }

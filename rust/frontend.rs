@@ -20,6 +20,7 @@ use crate::{
         RenderClass,
         RenderNode, //
     },
+    sched::Hang,
     smi,
     topology::{
         self,
@@ -152,10 +153,16 @@ impl Upcalls for Sink {
         }
     }
 
-    fn gpu_hang(&self, gpu: &Gpu) {
+    fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {
         let gpu_id = gpu.id().get().into();
         process::for_each(|process| {
-            if process.device(gpu_id).is_ok() {
+            let told = match hang {
+                Hang::Gpu => process.device(gpu_id).is_ok(),
+                Hang::Queues => process
+                    .with_device(gpu_id, |_, state| Ok(state.lost_a_queue()))
+                    .unwrap_or(false),
+            };
+            if told {
                 process.events.hw_exception(abi::HwExceptionData {
                     reset_type: abi::RESET_WHOLE_GPU,
                     reset_cause: abi::CAUSE_GPU_HANG,

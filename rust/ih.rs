@@ -23,7 +23,7 @@ use crate::{
         regs::{Bits, Block, Reg},
     },
     ring::{self, Slot},
-    upcall::{self, Pasid, QueueError, VmFault},
+    upcall::{self, Pasid, QueueError, VmFault, PACKET_ERRORS},
 };
 use core::num::NonZeroU16;
 use kernel::{
@@ -354,7 +354,17 @@ impl Handler {
         let Some(sink) = upcall::sink() else { return };
         match told {
             Told::Signal { data, bits } => sink.signal(&self.gpu, pasid, data, bits),
-            Told::QueueError(error) => sink.queue_error(&self.gpu, &error),
+            Told::QueueError(error) => {
+                sink.queue_error(&self.gpu, &error);
+                let scheduler = self.gpu.scheduler();
+                if let Err(error) = scheduler.stop_bad_queue(pasid, error.doorbell_id) {
+                    dev_err!(
+                        self.gpu.device(),
+                        "taking off a queue with an error failed ({:?})\n",
+                        error
+                    );
+                }
+            }
             Told::Fault(fault) => self.fault(&fault),
         }
     }
@@ -404,6 +414,7 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
     let source_id = field(Entry::SOURCE_ID) as u8;
     let pasid = Pasid(NonZeroU16::new(field(Entry::PASID) as u16)?);
     let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
+    let code = data0 >> 10 & 0xffff;
     let told = if (hal.is_fault)(client_id, source_id) {
         let ring_id = field(Entry::RING_ID);
         Told::Fault(VmFault {
@@ -427,11 +438,13 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
                 data: data0,
                 bits: 32,
             },
-            source::CP_BAD_OPCODE => Told::QueueError(QueueError {
-                pasid,
-                doorbell_id: data0 & 0x3ff,
-                code: data0 >> 10 & 0xffff,
-            }),
+            source::CP_BAD_OPCODE if PACKET_ERRORS.contains(&code) => {
+                Told::QueueError(QueueError {
+                    pasid,
+                    doorbell_id: data0 & 0x3ff,
+                    code,
+                })
+            }
             _ => return None,
         }
     } else {

@@ -335,10 +335,7 @@ impl UserQueue {
         state: &DeviceState,
         cu_mask: Option<KVec<u32>>,
     ) -> Result {
-        if state.has_reset_queue
-            || self.hw.process().has_reset_queue()
-            || matches!(self.hw.state(), QueueState::Hung)
-        {
+        if state.lost_a_queue() || matches!(self.hw.state(), QueueState::Hung) {
             return Err(EACCES);
         }
         let change = QueueUpdate {

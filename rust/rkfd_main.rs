@@ -101,4 +101,10 @@ module! {
     description: "KFD-compatible AMD GPU compute-queue driver",
     license: "GPL",
     imports_ns: ["DMA_BUF"],
+    params: {
+        mes_log: bool {
+            default: false,
+            description: "Have the micro engine scheduler log what it does, for debugfs",
+        },
+    },
 }

@@ -35,7 +35,7 @@ mod hang;
 mod mes;
 mod queue;
 
-pub(crate) use hang::Notice;
+pub(crate) use hang::{Hang, Notice};
 pub(crate) use queue::{HwQueue, QueueState, SavedArea, SavedWords};
 
 /// Format of a ring's packets.
@@ -50,6 +50,8 @@ pub(crate) enum Format {
 /// What a scheduler needs to know of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ProcessConfig {
+    /// The program says that it has a runtime, which a debugger may ask about (RUNTIME_ENABLE).
+    pub(crate) runtime: bool,
     /// Address of the trap handler, 0 for none, and of its memory.
     pub(crate) tba: u64,
     pub(crate) tma: u64,
@@ -64,11 +66,12 @@ impl ProcessConfig {
     /// Without a trap handler, memory as KFD places it (`update_qpd` upstream).
     pub(crate) fn for_chip(chip: &crate::chip::ChipInfo) -> Self {
         Self {
+            runtime: false,
             tba: 0,
             tma: 0,
             sh_mem_bases: chip.family.sh_mem_bases,
             sh_mem_config: chip.family.sh_mem_config,
-            spi_gdbg_per_vmid_cntl: 0,
+            spi_gdbg_per_vmid_cntl: chip.family.core.trap_setup,
         }
     }
 }
@@ -177,6 +180,8 @@ pub(crate) struct Unscheduled {
 pub(crate) enum Keep {
     /// A queue that doesn't let go.
     Queue(#[allow(dead_code)] Arc<HwQueue>),
+    /// What firmware keeps of a process.
+    Context(#[allow(dead_code)] Arc<KernelBuf>),
     /// Memory whose TLB flush wasn't acknowledged.
     Unmapped(#[allow(dead_code)] vm::Held),
 }
@@ -231,6 +236,12 @@ pub(crate) trait Scheduler: Send + Sync {
 
     /// As [`Scheduler::evict`], of whoever has that number; for good, after a page fault.
     fn evict_pasid(&self, pasid: Pasid) -> Result;
+
+    /// The firmware refuses to go on with a queue, which interrupts name by the number of its doorbell
+    /// in the process' slice. With MES it is taken off; run lists keep it, as upstream.
+    fn stop_bad_queue(&self, _pasid: Pasid, _doorbell: u32) -> Result {
+        Ok(())
+    }
 
     /// Writes what runs, for debugfs.
     #[allow(dead_code)] // For the user half.

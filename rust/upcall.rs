@@ -8,7 +8,7 @@
 //! half held, so an implementation may take process locks and may sleep, but must not wait for
 //! the GPU: the work item that calls it is the one that would report the GPU's answer.
 
-use crate::gpu::Gpu;
+use crate::{gpu::Gpu, sched::Hang, uapi::debug as abi};
 use kernel::{
     prelude::*,
     sync::{Arc, SetOnce},
@@ -40,6 +40,10 @@ pub(crate) struct VmFault {
     pub(crate) execute: bool,
 }
 
+/// Errors of packets, the only ones that stop a queue (`KFD_EC_MASK_PACKET`).
+pub(crate) const PACKET_ERRORS: core::ops::RangeInclusive<u32> =
+    abi::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID..=abi::EC_QUEUE_PACKET_VENDOR_UNSUPPORTED;
+
 /// A queue that the firmware refuses to go on with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueueError {
@@ -47,7 +51,7 @@ pub(crate) struct QueueError {
     pub(crate) pasid: Pasid,
     /// Low bits of the queue's doorbell index in the process' slice.
     pub(crate) doorbell_id: u32,
-    /// The firmware's code (`ecode` of CP_BAD_OPCODE).
+    /// The firmware's code (`ecode` of CP_BAD_OPCODE), one of [`PACKET_ERRORS`].
     pub(crate) code: u32,
 }
 
@@ -70,8 +74,9 @@ pub(crate) trait Upcalls: Send + Sync {
     /// A queue was stopped by the firmware.
     fn queue_error(&self, gpu: &Gpu, error: &QueueError);
 
-    /// A queue of the GPU hung, or the GPU itself: HW exception for every process on it.
-    fn gpu_hang(&self, gpu: &Gpu);
+    /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for
+    /// their processes, or for every process on it.
+    fn gpu_hang(&self, gpu: &Gpu, hang: Hang);
 }
 
 static SINK: SetOnce<&'static dyn Upcalls> = SetOnce::new();

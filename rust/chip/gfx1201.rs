@@ -12,7 +12,7 @@ use crate::{
     hw::regs::{
         gc_12_0_0::{
             self as gc, CP_INT_CNTL_RING0 as Int, GRBM_GFX_INDEX as Index, SH_MEM_BASES as Bases,
-            SH_MEM_CONFIG as Config,
+            SH_MEM_CONFIG as Config, SPI_GDBG_PER_VMID_CNTL as Debug,
         },
         hdp_7_0_0, mmhub_4_1_0, mp_14_0_2, nbif_6_3_1, osssys_7_0_0,
     },
@@ -76,6 +76,7 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x190),
     mec_pipes: 2,
     mec_queues_per_pipe: 4,
+    resets_queues: true,
     gws: 64,
 };
 
@@ -111,8 +112,7 @@ static CORE: Core = Core {
         Int::TIME_STAMP_INT_ENABLE.mask() | Int::OPCODE_ERROR_INT_ENABLE.mask(),
     ),
     check_firmware,
-    // By a message to MES, which isn't sent.
-    trap_setup: None,
+    trap_setup: Debug::TRAP_EN.mask(),
     // Only the firmware's file tells.
     mec_fw_version: |_| 0,
 };

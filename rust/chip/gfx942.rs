@@ -81,6 +81,8 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x1e8),
     mec_pipes: 4,
     mec_queues_per_pipe: 8,
+    // Linux 7.3 does; this driver's CPSCH does not.
+    resets_queues: false,
     gws: 64,
 };
 
@@ -109,7 +111,7 @@ static CORE: Core = Core {
     ),
     check_firmware,
     // `kgd_aldebaran_enable_debug_trap`.
-    trap_setup: Some(gc::SPI_GDBG_PER_VMID_CNTL::TRAP_EN.mask()),
+    trap_setup: gc::SPI_GDBG_PER_VMID_CNTL::TRAP_EN.mask(),
     // The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
     mec_fw_version: |regs| regs.read(gc::CP_MEC_ME1_UCODE_ADDR),
 };

@@ -15,7 +15,7 @@ use crate::{
     gmc::{gart::Gart, Layout},
     regs::Regs,
     ring::Firmware,
-    sched::{Keep, Notice},
+    sched::{Hang, Keep, Notice},
     sdma,
 };
 use kernel::{
@@ -195,9 +195,9 @@ impl Hw {
     }
 
     /// Tells of a hang, later and without the caller's locks.
-    pub(crate) fn report_hang(&self) {
+    pub(crate) fn report_hang(&self, hang: Hang) {
         if let Some(notice) = &*self.hang_notice.lock() {
-            notice.send();
+            notice.send(hang);
         }
     }
 

@@ -119,19 +119,23 @@ mod tests {
     fn a_bad_opcode_names_the_queue() -> Result {
         let pasid = Pasid(NonZeroU16::new(PASID).ok_or(EINVAL)?);
         // `KFD_DEBUG_DOORBELL_ID` and `KFD_DEBUG_CP_BAD_OP_ECODE`: bits 9:0 and 25:10.
-        let entry = entry(
-            GRBM_CP,
-            BAD_OPCODE,
-            0,
-            0xfc00_0000 | 0xabcd << 10 | 0x2a5,
-            0,
-        );
-        let error = QueueError {
-            pasid,
-            doorbell_id: 0x2a5,
-            code: 0xabcd,
+        let bad = |code: u32| {
+            let data = 0xfc00_0000 | code << 10 | 0x2a5;
+            told(&v4_4::HAL, &entry(GRBM_CP, BAD_OPCODE, 0, data, 0))
         };
-        assert_eq!(told(&v4_4::HAL, &entry), Some(Told::QueueError(error)));
+        // EC_QUEUE_PACKET_DISPATCH_DIM_INVALID and EC_QUEUE_PACKET_VENDOR_UNSUPPORTED.
+        for code in [16, 23] {
+            let error = QueueError {
+                pasid,
+                doorbell_id: 0x2a5,
+                code,
+            };
+            assert_eq!(bad(code), Some(Told::QueueError(error)));
+        }
+        // Codes that say nothing of packets.
+        for code in [0, 15, 24, 0xabcd] {
+            assert_eq!(bad(code), None);
+        }
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use crate::{
     glue::user,
     process::{
         Process,
-        ProcessDevice,
         State, //
     },
     uapi::{
@@ -18,7 +17,6 @@ use crate::{
 use kernel::{
     alloc::KVec,
     prelude::*,
-    sync::Arc,
     uaccess::{
         UserPtr,
         UserSlice, //
@@ -122,18 +120,18 @@ fn zero_words(address: u64, count: u32) -> Result {
         .write_slice(bytes)
 }
 
-/// RUNTIME_ENABLE: the state, and whether waves start with trap temporaries set up. Disabled they
-/// have them as well, as upstream (`kgd_gfx_v9_4_3_disable_debug_trap`).
+/// RUNTIME_ENABLE: the program's runtime wants to be told of errors, and a debugger may ask about it.
+/// Whether it keeps trap temporaries changes nothing: waves have them set up in any case
+/// (`kfd_dbg_has_ttmps_always_setup`).
 ///
 /// # Errors
 ///
-/// EBUSY when it is enabled, EEXIST when there are queues; EPERM when a GPU can't do it for single
-/// processes; to disable it, what the scheduler says.
+/// EBUSY when it is enabled, EEXIST when there are queues; what the scheduler says.
 pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableArgs) -> Result {
     process.with(|state| {
         if args.mode_mask & debug::RUNTIME_ENABLE_MODE_ENABLE_MASK == 0 {
             state.runtime_enabled = false;
-            return set_up_traps(process, state);
+            return set_runtime(process, state, false);
         }
         if state.runtime_enabled {
             return Err(EBUSY);
@@ -141,28 +139,18 @@ pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableA
         if !state.queues.is_empty() {
             return Err(EEXIST);
         }
-        if args.mode_mask & debug::RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK != 0 {
-            let able =
-                |device: &Arc<ProcessDevice>| device.gpu.chip().family.core.trap_setup.is_some();
-            if !process.devices().iter().all(able) {
-                return Err(EPERM);
-            }
-            set_up_traps(process, state)?;
-        }
+        set_runtime(process, state, true)?;
         state.runtime_enabled = true;
         Ok(())
     })
 }
 
-/// On every GPU that can; the last error counts.
-fn set_up_traps(process: &Process, state: &mut State) -> Result {
+/// On every GPU; the last error counts.
+fn set_runtime(process: &Process, state: &mut State, on: bool) -> Result {
     let mut result = Ok(());
     for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
-        let Some(value) = device.gpu.chip().family.core.trap_setup else {
-            continue;
-        };
         let mut config = state.config;
-        config.spi_gdbg_per_vmid_cntl = value;
+        config.runtime = on;
         if let Err(error) = state.configure(&device.gpu, config) {
             result = Err(error);
         }

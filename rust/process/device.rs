@@ -102,9 +102,16 @@ impl DeviceState {
             return;
         }
         if let Some(sched) = self.sched.take() {
-            // It has no queues: nothing waits for the hardware, and a GPU that is gone forgot it.
+            self.has_reset_queue |= sched.has_reset_queue();
+            // It has no queues, so the hardware has nothing of it that must not be freed.
             let _ = gpu.scheduler().remove_process(&sched);
         }
+    }
+
+    /// Whether a queue of it had to be reset, or hangs (`has_reset_queue`).
+    pub(crate) fn lost_a_queue(&self) -> bool {
+        let known = |sched: &Arc<SchedProcess>| sched.has_reset_queue();
+        self.has_reset_queue || self.sched.as_ref().is_some_and(known)
     }
 
     /// Sets the trap handler of waves that start from now on.

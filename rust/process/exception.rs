@@ -25,21 +25,14 @@ use kernel::{
     sync::aref::ARef, //
 };
 
-/// Errors of packets, the only ones that the firmware reports (`KFD_EC_MASK_PACKET`).
-const PACKET_ERRORS: core::ops::RangeInclusive<u32> =
-    abi::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID..=abi::EC_QUEUE_PACKET_VENDOR_UNSUPPORTED;
-
 impl Process {
     /// Tells the runtime that a queue was stopped. To be called by a kernel thread.
     ///
     /// # Errors
     ///
-    /// EINVAL for a code that says nothing of packets, or no such queue; EFAULT when the program's
+    /// EINVAL when there is no such queue; EFAULT when the program's
     /// addresses are wrong; EBADF and ESRCH when it ended.
     pub(crate) fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> Result {
-        if !PACKET_ERRORS.contains(&error.code) {
-            return Err(EINVAL);
-        }
         let index = self.device_index(gpu.id().get().into())?;
         let header = self.with(|state| {
             if !state.runtime_enabled {
@@ -68,7 +61,8 @@ fn add_error(header: u64, code: u32) -> Result<u32> {
     let header: abi::ContextSaveAreaHeader = user::read_abi(&bytes)?;
     let mut errors = [0; 8];
     user::read_present(header.err_payload_addr, &mut errors)?;
-    let mask = 1u64.checked_shl(code - 1).ok_or(EINVAL)?;
+    let bit = code.checked_sub(1).ok_or(EINVAL)?;
+    let mask = 1u64.checked_shl(bit).ok_or(EINVAL)?;
     let errors = u64::from_ne_bytes(errors) | mask;
     user::write_present(header.err_payload_addr, &errors.to_ne_bytes())?;
     Ok(header.err_event_id)

@@ -17,7 +17,7 @@
 
 use super::{
     queue::{HwQueue, QueueState},
-    Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
+    Hang, Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
 };
 use crate::{glue::errno::etime, gpu::Hw, upcall::Pasid, vm::Vm};
 use kernel::{
@@ -122,7 +122,7 @@ impl State {
                     );
                     self.stuck = true;
                     self.hang_all();
-                    hw.report_hang();
+                    hw.report_hang(Hang::Gpu);
                 }
                 Err(error)
             }
@@ -139,8 +139,9 @@ impl State {
         let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
         for queue in queues.filter(|queue| queue.doorbell() == doorbell) {
             let _ = queue.enter(QueueState::Hung);
+            queue.process().note_reset();
         }
-        hw.report_hang();
+        hw.report_hang(Hang::Queues);
     }
 
     /// Marks every queue that runs.

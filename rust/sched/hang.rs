@@ -9,15 +9,29 @@ use crate::{glue::workqueue::WorkQueue, gpu::Gpu, upcall};
 use kernel::{
     impl_has_work, new_work,
     prelude::*,
-    sync::Arc,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        Arc,
+    },
     workqueue::{Work, WorkItem},
 };
+
+/// What hangs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hang {
+    /// Single queues; their processes are noted, and only they are told.
+    Queues,
+    /// The scheduler, and with it the GPU: every process on it is told.
+    Gpu,
+}
 
 /// The work item.
 #[pin_data]
 pub(crate) struct Notice {
     gpu: Arc<Gpu>,
     queue: Arc<WorkQueue>,
+    /// The whole GPU hangs.
+    whole: Atomic<u32>,
     #[pin]
     work: Work<Notice>,
 }
@@ -31,14 +45,21 @@ impl WorkItem for Notice {
 
     fn run(this: Arc<Self>) {
         if let Some(sink) = upcall::sink() {
-            sink.gpu_hang(&this.gpu);
+            let hang = match this.whole.xchg(0, Relaxed) {
+                0 => Hang::Queues,
+                _ => Hang::Gpu,
+            };
+            sink.gpu_hang(&this.gpu, hang);
         }
     }
 }
 
 impl Notice {
     /// Queues the news.
-    pub(crate) fn send(self: &Arc<Self>) {
+    pub(crate) fn send(self: &Arc<Self>, hang: Hang) {
+        if hang == Hang::Gpu {
+            self.whole.store(1, Relaxed);
+        }
         // Already queued: once is enough.
         let _ = self.queue.queue().enqueue(self.clone());
     }
@@ -58,6 +79,7 @@ impl Watch {
             pin_init!(Notice {
                 gpu: for_work,
                 queue: for_item,
+                whole: Atomic::new(0),
                 work <- new_work!("rkfd hang"),
             }),
             GFP_KERNEL,

@@ -17,8 +17,7 @@
 
 use super::{
     queue::{HwQueue, QueueState},
-    Contexts, Format, Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler,
-    Unscheduled,
+    Contexts, Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
 };
 use crate::{
     bo::{kernel_mem::KernelBuf, Placement},
@@ -34,36 +33,21 @@ use kernel::{
 };
 
 mod engine;
+mod log;
 mod microcode;
 mod pipe;
 mod reset;
+mod resources;
+mod state;
 
-use engine::{tell, Add, Engine, Victim, TYPE_COMPUTE, TYPE_SDMA};
-use pipe::Failure;
+use engine::Engine;
+use state::{Entry, State, Taking};
 
 /// `max_num_of_queues_per_device`.
 const MAX_QUEUES: usize = 4096;
 /// `AMDGPU_MES_PROC_CTX_SIZE` and `AMDGPU_MES_GANG_CTX_SIZE`.
 const CONTEXT_BYTES: usize = 4096;
 const PAGE: u64 = 4096;
-
-/// A process.
-struct Entry {
-    process: Arc<SchedProcess>,
-    config: ProcessConfig,
-    context: Arc<KernelBuf>,
-    queues: KVec<Arc<HwQueue>>,
-    /// Times it was evicted and not restored.
-    evicted: u32,
-}
-
-/// What the lock guards.
-struct State {
-    engine: Option<Arc<Engine>>,
-    /// MES doesn't answer.
-    stuck: bool,
-    entries: KVec<Entry>,
-}
 
 /// The scheduler.
 #[pin_data]
@@ -86,197 +70,6 @@ pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
         GFP_KERNEL,
     )?;
     Ok(this)
-}
-
-impl State {
-    fn entry(&mut self, process: &Arc<SchedProcess>) -> Result<&mut Entry> {
-        self.entries
-            .iter_mut()
-            .find(|entry| Arc::ptr_eq(&entry.process, process))
-            .ok_or(EINVAL)
-    }
-
-    /// EIO when MES is stuck, ENODEV when it isn't there.
-    fn engine(&self) -> Result<Arc<Engine>> {
-        if self.stuck {
-            return Err(EIO);
-        }
-        self.engine.clone().ok_or(ENODEV)
-    }
-
-    /// MES doesn't answer: whatever it had, it may still run.
-    fn lose(&mut self, hw: &Arc<Hw>) {
-        self.stuck = true;
-        let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
-        for queue in queues.filter(|queue| queue.state() == QueueState::Mapped) {
-            let _ = queue.enter(QueueState::Hung);
-        }
-        hw.report_hang();
-    }
-
-    /// Hands a queue over.
-    fn add(&mut self, hw: &Arc<Hw>, queue: &Arc<HwQueue>) -> Result {
-        let engine = self.engine()?;
-        let entry = self.entry(queue.process())?;
-        let contexts = queue.contexts().ok_or(EINVAL)?;
-        let vm = queue.process().vm();
-        let add = queue.with_spec(|spec| Add {
-            pasid: vm.pasid(),
-            page_table_base: vm.page_table_base(),
-            process_context: contexts.process.gpu_addr(),
-            gang_context: contexts.gang.gpu_addr(),
-            priority: spec.priority,
-            doorbell: spec.doorbell.bar_word(),
-            mqd: queue.mqd_addr(),
-            wptr: contexts.wptr,
-            tba: entry.config.tba,
-            tma: entry.config.tma,
-            kind: kind(spec.format),
-            aql: spec.format == Format::Aql,
-            ring_bytes: spec.ring_size,
-        });
-        match engine.add(&add) {
-            Ok(()) => queue.enter(QueueState::Mapped),
-            Err(Failure::Lost(error)) => {
-                if error == ETIMEDOUT {
-                    // It may have it or not.
-                    queue.enter(QueueState::Hung)?;
-                    self.lose(hw);
-                }
-                Err(error)
-            }
-            Err(failure) => {
-                queue.enter(QueueState::Disabled)?;
-                Err(tell(hw, "ADD_QUEUE", failure))
-            }
-        }
-    }
-
-    /// Takes a queue back that MES has, and notes where it stands then: where `next` says, or
-    /// gone if it had to be reset, as other queues that hung may be.
-    ///
-    /// # Errors
-    ///
-    /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does.
-    fn remove(&mut self, hw: &Arc<Hw>, queue: &Arc<HwQueue>, next: QueueState) -> Result {
-        let it = victim(queue).ok_or(EINVAL)?;
-        let removed = self.engine()?.remove(&it, &|doorbell| {
-            self.mapped(doorbell).and_then(|queue| victim(queue))
-        });
-        match removed {
-            Ok(reset) => {
-                for doorbell in &reset {
-                    if let Some(other) = self.mapped(*doorbell) {
-                        other.process().note_reset();
-                        other.enter(QueueState::Gone)?;
-                    }
-                }
-                if !reset.is_empty() {
-                    hw.report_hang();
-                }
-                match queue.state() {
-                    QueueState::Gone => Ok(()),
-                    _ => queue.enter(next),
-                }
-            }
-            Err(failure) => {
-                let answers = matches!(
-                    &failure,
-                    Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
-                );
-                let error = tell(hw, "to give a queue back", failure);
-                if error == ENODEV || error == EIO {
-                    return Err(error);
-                }
-                dev_err!(
-                    hw.device(),
-                    "the queue with doorbell {:#x} doesn't let go\n",
-                    it.doorbell
-                );
-                if answers {
-                    queue.process().note_reset();
-                    queue.enter(QueueState::Hung)?;
-                    hw.report_hang();
-                } else {
-                    self.lose(hw);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// The queue that MES has by that doorbell.
-    fn mapped(&self, doorbell: u32) -> Option<&Arc<HwQueue>> {
-        let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
-        queues.find(|q| q.state() == QueueState::Mapped && q.doorbell() == doorbell)
-    }
-
-    /// The queues of a process that pass a test.
-    fn queues(
-        &mut self,
-        process: &Arc<SchedProcess>,
-        test: impl Fn(&HwQueue) -> bool,
-    ) -> Result<KVec<Arc<HwQueue>>> {
-        let mut found = KVec::new();
-        for queue in self.entry(process)?.queues.iter().filter(|q| test(q)) {
-            found.push(queue.clone(), GFP_KERNEL)?;
-        }
-        Ok(found)
-    }
-
-    /// Takes the queues of a process off or puts them on. Every queue is tried.
-    fn switch(&mut self, hw: &Arc<Hw>, process: &Arc<SchedProcess>, on: bool) -> Result {
-        let mut result = Ok(());
-        if on {
-            let wanted =
-                |queue: &HwQueue| queue.wants_to_run() && queue.state() != QueueState::Mapped;
-            for queue in self.queues(process, wanted)? {
-                result = result.and(self.add(hw, &queue));
-            }
-        } else {
-            let mapped = |queue: &HwQueue| queue.state() == QueueState::Mapped;
-            for queue in self.queues(process, mapped)? {
-                result = result.and(self.remove(hw, &queue, QueueState::Evicted));
-            }
-        }
-        result
-    }
-
-    fn count_eviction(
-        &mut self,
-        hw: &Arc<Hw>,
-        find: impl Fn(&Entry) -> bool,
-        change: i32,
-    ) -> Result {
-        self.engine()?;
-        let entry = self.entries.iter_mut().find(|entry| find(entry));
-        let entry = entry.ok_or(EINVAL)?;
-        let before = entry.evicted;
-        entry.evicted = before.checked_add_signed(change).ok_or(EINVAL)?;
-        let after = entry.evicted;
-        let process = entry.process.clone();
-        if (before == 0) == (after == 0) {
-            return Ok(());
-        }
-        self.switch(hw, &process, after == 0)
-    }
-}
-
-/// MES' name for a kind of queue.
-fn kind(format: Format) -> u64 {
-    match format {
-        Format::Aql | Format::Pm4 => TYPE_COMPUTE,
-        Format::Sdma => TYPE_SDMA,
-    }
-}
-
-/// What MES must be told to take a queue back.
-fn victim(queue: &HwQueue) -> Option<Victim> {
-    Some(Victim {
-        doorbell: queue.doorbell(),
-        gang_context: queue.contexts()?.gang.gpu_addr(),
-        kind: queue.with_spec(|spec| kind(spec.format)),
-    })
 }
 
 impl Mes {
@@ -371,20 +164,33 @@ impl Scheduler for Mes {
             queues: KVec::new(),
             evicted: 0,
         };
+        let context = entry.context.clone();
         state.entries.push(entry, GFP_KERNEL)?;
+        if config.runtime {
+            if let Err(error) = state.set_debugger(&self.hw, &context, &config) {
+                state
+                    .entries
+                    .retain(|entry| !Arc::ptr_eq(&entry.process, &process));
+                return Err(error);
+            }
+        }
         Ok(process)
     }
 
     fn configure(&self, process: &Arc<SchedProcess>, config: ProcessConfig) -> Result {
-        let mut state = self.state.lock();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
         state.engine()?;
         let entry = state.entry(process)?;
+        // MES learns of a trap handler with the queues that it gets from now on.
+        let change = (config.runtime, config.spi_gdbg_per_vmid_cntl)
+            != (entry.config.runtime, entry.config.spi_gdbg_per_vmid_cntl);
         entry.config = config;
-        if entry.evicted > 0 {
-            return Ok(());
+        let context = entry.context.clone();
+        if change {
+            state.set_debugger(&self.hw, &context, &config)?;
         }
-        state.switch(&self.hw, process, false)?;
-        state.switch(&self.hw, process, true)
+        Ok(())
     }
 
     fn remove_process(&self, process: &Arc<SchedProcess>) -> Result {
@@ -394,11 +200,17 @@ impl Scheduler for Mes {
         let Some(at) = state.entries.iter().position(found) else {
             return Ok(());
         };
-        let result = state.switch(&self.hw, process, false);
+        let mut result = state.switch(&self.hw, process, false);
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
+        let has =
+            |queue: &Arc<HwQueue>| matches!(queue.state(), QueueState::Hung | QueueState::Mapped);
+        // What MES didn't give back it can't forget, and the context is kept with the queue.
+        if !entry.queues.iter().any(has) {
+            result = result.and(state.forget(&self.hw, &entry.context));
+        }
         drop(guard);
         for queue in entry.queues.iter() {
-            if matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
+            if has(queue) {
                 self.hw.keep(Keep::Queue(queue.clone()));
             } else {
                 queue.enter(QueueState::Gone)?;
@@ -454,7 +266,9 @@ impl Scheduler for Mes {
         let entry = state.entry(queue.process())?;
         let (trap, evicted) = (entry.config.tba != 0, entry.evicted > 0);
         match queue.state() {
-            QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Disabled)?,
+            QueueState::Mapped => {
+                state.remove(&self.hw, queue, QueueState::Disabled, Taking::Asked)?
+            }
             QueueState::Hung => return Err(ETIMEDOUT),
             _ => {}
         }
@@ -464,7 +278,9 @@ impl Scheduler for Mes {
         }
         queue.change(update);
         let written = queue.write_mqd(trap, false);
-        if !evicted && queue.wants_to_run() {
+        // One that was taken off for its bad packets stays off.
+        let stays = evicted || queue.state() == QueueState::Evicted;
+        if !stays && queue.wants_to_run() {
             state.add(&self.hw, queue)?;
         }
         written
@@ -474,7 +290,7 @@ impl Scheduler for Mes {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let result = match queue.state() {
-            QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Gone),
+            QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Gone, Taking::Asked),
             QueueState::Hung => Err(ETIMEDOUT),
             _ => Ok(()),
         };
@@ -514,6 +330,10 @@ impl Scheduler for Mes {
             Err(EINVAL) => Ok(()),
             other => other,
         }
+    }
+
+    fn stop_bad_queue(&self, pasid: Pasid, doorbell: u32) -> Result {
+        self.state.lock().stop_bad(&self.hw, pasid, doorbell)
     }
 
     fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result {

@@ -38,6 +38,8 @@ const CAP_DOORBELL_64: u32 = 2 << 12;
 /// `HSA_CAP_ASIC_REVISION`: bits 25:22.
 const CAP_REVISION_SHIFT: u32 = 22;
 const CAP_REVISION_MASK: u32 = 0xf << CAP_REVISION_SHIFT;
+/// `HSA_CAP_PER_QUEUE_RESET_SUPPORTED`.
+const CAP_RESETS_QUEUES: u32 = 1 << 31;
 
 /// A node of the tree. Fields are removed in this order, children first.
 pub(super) struct NodeDir {
@@ -231,12 +233,17 @@ impl Properties {
     fn gpu_only(gpu: &Gpu, out: &mut Text<'_>) {
         let chip = gpu.chip();
         let revision = (chip.rev_id << CAP_REVISION_SHIFT) & CAP_REVISION_MASK;
+        let resets = match chip.family.resets_queues {
+            true => CAP_RESETS_QUEUES,
+            false => 0,
+        };
+        let capability = CAP_DOORBELL_64 | revision | resets;
         for (name, value) in [
             // Without power management the clock is said to be 100 MHz.
             ("max_engine_clk_fcompute", 100),
             ("local_mem_size", 0),
             ("fw_version", chip.mec_fw_version.into()),
-            ("capability", (CAP_DOORBELL_64 | revision).into()),
+            ("capability", capability.into()),
             ("capability2", 0),
             ("debug_prop", 0),
             ("sdma_fw_version", chip.sdma_fw_version.into()),

@@ -9,26 +9,22 @@
 //! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
 
 use super::{
+    log::{EventLog, LogFile},
     microcode::Running,
     pipe::{Failure, Pipe},
     reset::WereReset,
+    resources::{aggregated_doorbell, init_vmids, set_resources},
 };
 use crate::{
     gpu::Hw,
     hw::{
         mes::{
             op,
-            v12::{
-                AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue, SetHwResources, SetHwResources1,
-            },
+            v12::{AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue},
             FRAME_WORDS, TYPE_SCHEDULER,
         },
-        regs::{
-            gc_12_0_0::{
-                self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated,
-                CP_UNMAPPED_DOORBELL as Unmapped, GRBM_GFX_CNTL, SPI_GDBG_PER_VMID_CNTL as Debug,
-            },
-            Block,
+        regs::gc_12_0_0::{
+            self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated, CP_UNMAPPED_DOORBELL as Unmapped,
         },
     },
     ring::{Firmware, RegWait},
@@ -48,17 +44,13 @@ const DOORBELL_0: u32 = 0xb << 1;
 const DOORBELL_1: u32 = 0xc << 1;
 /// 64-bit doorbells that the compute micro engine takes (`..._KIQ` to `..._USERQUEUE_END`).
 const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
-/// Word of the first doorbell that tells of work of a priority: on the kernel's second page.
-const AGGREGATED: u32 = 1024;
 /// Types of queues (`MES_QUEUE_TYPE_*`).
 pub(super) const TYPE_COMPUTE: u64 = 1;
 pub(super) const TYPE_SDMA: u64 = 2;
 const TYPE_SCHEDULER_RING: u64 = 3;
 /// Firmware from which on a frame or field is known.
-const HAS_RESOURCES_1: u32 = 0x4b;
 const HAS_REMOVE_AFTER_RESET: u32 = 0x5a;
 const HAS_INV_TLBS: u32 = 0x84;
-const HAS_SDMA_TIMER: u32 = 0x8b;
 
 /// A frame with its header.
 macro_rules! frame {
@@ -91,6 +83,8 @@ pub(super) struct Add {
     pub(super) mqd: u64,
     /// In address space 0.
     pub(super) wptr: u64,
+    /// The process' context is set up already ([`Engine::set_debugger`]).
+    pub(super) keep_context: bool,
     pub(super) tba: u64,
     pub(super) tma: u64,
     /// `MES_QUEUE_TYPE_*`.
@@ -121,6 +115,7 @@ pub(super) struct Engine {
     told: Atomic<u32>,
     #[pin]
     running: Mutex<Option<Running>>,
+    log: Option<Pin<KBox<LogFile>>>,
 }
 
 impl Engine {
@@ -137,9 +132,11 @@ impl Engine {
         regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
             old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
         });
-        let running = Running::start(hw);
+        let log = LogFile::new(hw)?;
+        let running = Running::start(hw, log.as_deref().map(LogFile::log));
         kernel.load()?;
-        if let Err(error) = set_resources(hw, &mut kernel, false) {
+        if let Err(error) = set_resources(hw, &mut kernel, false, log.as_deref().map(LogFile::log))
+        {
             kernel.unload();
             return Err(error);
         }
@@ -152,6 +149,7 @@ impl Engine {
                 kernel <- new_mutex!(kernel, "rkfd MES 1"),
                 told: Atomic::new(0),
                 running <- new_mutex!(Some(running), "rkfd MES running"),
+                log,
             }),
             GFP_KERNEL,
         )?;
@@ -210,11 +208,11 @@ impl Engine {
             .with(AddQueue::MAP_LEGACY_KQ, 1);
         run!(self.kernel.lock(), AddQueue, map)
             .map_err(|failure| tell(&self.hw, "ADD_QUEUE of its own ring", failure))?;
-        set_resources(&self.hw, &mut pipe, true)?;
+        set_resources(&self.hw, &mut pipe, true, self.log())?;
         for level in 0..5 {
             regs.update_at(0, gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
                 let old = Aggregated::DOORBELL_HIT.set(old, 0);
-                let old = Aggregated::DOORBELL_OFFSET.set(old, AGGREGATED + level * 2);
+                let old = Aggregated::DOORBELL_OFFSET.set(old, aggregated_doorbell(level));
                 Aggregated::DOORBELL_EN.set(old, 1)
             });
         }
@@ -288,6 +286,7 @@ impl Engine {
                 crate::gmc::process_context_control(&self.hw).into(),
             )
             .with(AddQueue::IS_KFD_PROCESS, 1)
+            .with(AddQueue::SKIP_PROCESS_CTX_CLEAR, add.keep_context.into())
             .with(AddQueue::TRAP_EN, 1)
             .with(AddQueue::IS_AQL_QUEUE, add.aql.into());
         run!(self.scheduler.lock(), AddQueue, frame)
@@ -311,6 +310,38 @@ impl Engine {
         }
     }
 
+    /// Takes a queue off that the firmware of the compute engine refuses to go on with, while all
+    /// others stand still (`kfd_dqm_suspend_bad_queue_mes`). As [`Engine::remove`].
+    pub(super) fn stop_bad(
+        &self,
+        victim: &Victim,
+        find: &dyn Fn(u32) -> Option<Victim>,
+    ) -> Result<WereReset, Failure> {
+        self.recover(&mut self.scheduler.lock(), victim, find)
+    }
+
+    /// What waves of a process do for a debugger, of which there is none: they have trap temporaries
+    /// (`kfd_dbg_set_mes_debug_mode`). The first time clears the context.
+    pub(super) fn set_debugger(&self, context: u64, control: u32) -> Result<(), Failure> {
+        let frame = shader_debugger(context)
+            .with(
+                Misc::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL,
+                control.into(),
+            )
+            .with(Misc::SET_SHADER_DEBUGGER_TRAP_EN, 1);
+        run!(self.scheduler.lock(), Misc, frame)
+    }
+
+    /// MES forgets a process, whose queues are gone (`amdgpu_mes_flush_shader_debugger`).
+    pub(super) fn forget_process(&self, context: u64) -> Result<(), Failure> {
+        /// `process_ctx_flush`, which the interface's definition doesn't name.
+        const FLUSH: u32 = 1 << 31;
+        let mut frame = shader_debugger(context);
+        let flags = Misc::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP.word();
+        *frame.0.get_mut(flags).ok_or(EINVAL)? = FLUSH;
+        run!(self.scheduler.lock(), Misc, frame)
+    }
+
     /// REMOVE_QUEUE. `after_reset`: MES shall only forget a queue that was reset.
     pub(super) fn take(
         &self,
@@ -327,6 +358,10 @@ impl Engine {
                 u64::from(after_reset && self.version >= HAS_REMOVE_AFTER_RESET),
             );
         run!(pipe, RemoveQueue, remove)
+    }
+
+    fn log(&self) -> Option<&EventLog> {
+        self.log.as_deref().map(LogFile::log)
     }
 
     pub(super) fn hw(&self) -> &Arc<Hw> {
@@ -384,6 +419,14 @@ impl Firmware for Engine {
     }
 }
 
+/// MISC with SET_SHADER_DEBUGGER.
+fn shader_debugger(context: u64) -> Misc {
+    const SET_SHADER_DEBUGGER: u64 = 5;
+    frame!(Misc, MISC)
+        .with(Misc::OPCODE, SET_SHADER_DEBUGGER)
+        .with(Misc::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR, context)
+}
+
 /// MISC with WRITE_REG (`amdgpu_mes_wreg`); registers are words of BAR 5.
 fn write_register(pipe: &mut Pipe, word: u32, value: u32) -> Result<(), Failure> {
     const WRITE_REG: u64 = 0;
@@ -416,102 +459,4 @@ pub(super) fn tell(hw: &Hw, what: &str, failure: Failure) -> Error {
         );
     }
     failure.into()
-}
-
-/// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
-fn init_vmids(hw: &Hw) {
-    let (regs, family) = (&hw.regs, hw.chip.family);
-    let (first, last) = family.compute_vmids;
-    let _lock = hw.grbm.lock();
-    for vmid in first..=last {
-        regs.write(gc::GRBM_GFX_CNTL, GRBM_GFX_CNTL::VMID.set(0, vmid));
-        regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
-        regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
-        regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
-            Debug::TRAP_EN.set(old, 1)
-        });
-    }
-    regs.write(gc::GRBM_GFX_CNTL, 0);
-}
-
-/// The queues of an SDMA engine that MES may give to user queues.
-fn sdma_mask(hw: &Hw) -> u32 {
-    hw.chip.family.sdma.user_queues()
-}
-
-/// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
-/// kernel compute queues, and those of the SDMA engines.
-pub(super) fn managed_queues(hw: &Hw) -> u32 {
-    hw.chip.cp_queues() + hw.chip.sdma_counts.engines() * sdma_mask(hw).count_ones()
-}
-
-/// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
-/// what both pipes must know.
-fn set_resources(hw: &Hw, pipe: &mut Pipe, schedules: bool) -> Result {
-    let version = pipe.version();
-    let base = |block, segment| {
-        let base = hw.regs.discovery().base(block, 0, segment);
-        u64::from(base.unwrap_or(0))
-    };
-    let mut frame = frame!(SetHwResources, SET_HW_RSRC)
-        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr())
-        .with(
-            SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
-            pipe.query_fence_addr(),
-        )
-        .with(SetHwResources::DISABLE_RESET, 1)
-        .with(SetHwResources::DISABLE_MES_LOG, 1)
-        .with(SetHwResources::USE_DIFFERENT_VMID_COMPUTE, 1)
-        .with(SetHwResources::ENABLE_REG_ACTIVE_POLL, 1)
-        .with(SetHwResources::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, 1)
-        .with(
-            SetHwResources::OVERSUBSCRIPTION_TIMER,
-            if version < HAS_SDMA_TIMER { 0 } else { 50 },
-        )
-        // "Basic+": a queue that rings while it is unmapped is scheduled again.
-        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 2);
-    // Consecutive words: five base addresses of each block.
-    let first = [
-        (SetHwResources::GC_BASE_0.word(), Block::Gc),
-        (SetHwResources::MMHUB_BASE_0.word(), Block::Mmhub),
-        (SetHwResources::OSSSYS_BASE_0.word(), Block::Osssys),
-    ];
-    for (word, block) in first {
-        for (segment, slot) in (0..5).zip(frame.0.iter_mut().skip(word)) {
-            *slot = base(block, segment) as u32;
-        }
-    }
-    if schedules {
-        let family = hw.chip.family;
-        let (first, last) = family.compute_vmids;
-        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
-        frame = frame
-            .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
-            .with(SetHwResources::VMID_MASK_GFXHUB, vmids);
-        // All hardware queues of the first MEC, since there are no kernel compute queues.
-        let queues = (1u32 << family.mec_queues_per_pipe) - 1;
-        let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
-        for (_, slot) in (0..family.mec_pipes).zip(frame.0.iter_mut().skip(masks)) {
-            *slot = queues;
-        }
-        let masks = SetHwResources::SDMA_HQD_MASK_0.word();
-        for (_, slot) in (0..hw.chip.sdma_counts.engines()).zip(frame.0.iter_mut().skip(masks)) {
-            *slot = sdma_mask(hw);
-        }
-        let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
-        for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
-            *slot = AGGREGATED + level * 2;
-        }
-    }
-    run!(pipe, SetHwResources, frame).map_err(|failure| tell(hw, "SET_HW_RSRC", failure))?;
-    if schedules && version < HAS_RESOURCES_1 {
-        return Ok(());
-    }
-    let frame = frame!(SetHwResources1, SET_HW_RSRC_1)
-        .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 0xa)
-        .with(
-            SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
-            pipe.cleaner_addr(),
-        );
-    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(hw, "SET_HW_RSRC_1", failure))
 }

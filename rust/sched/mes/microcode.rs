@@ -8,6 +8,7 @@
 //!
 //! Sources: `gfx_v12_0_cp_compute_enable`, `mes_v12_0_enable`.
 
+use super::log::EventLog;
 use crate::{
     gpu::Hw,
     hw::regs::{
@@ -38,7 +39,7 @@ pub(super) struct Running(Arc<Hw>);
 
 impl Running {
     /// Starts the firmware anew, whatever it did before.
-    pub(super) fn start(hw: &Arc<Hw>) -> Self {
+    pub(super) fn start(hw: &Arc<Hw>, log: Option<&EventLog>) -> Self {
         let regs = &hw.regs;
         let clear = [
             Mec::MEC_INVALIDATE_ICACHE,
@@ -65,6 +66,10 @@ impl Running {
                 queue: 0,
             };
             select(hw, 0, slot, |regs| {
+                if let Some(scratch) = log.map(|log| log.scratch_addr(pipe)) {
+                    regs.write(gc::CP_MES_MSCRATCH_LO, scratch as u32);
+                    regs.write(gc::CP_MES_MSCRATCH_HI, (scratch >> 32) as u32);
+                }
                 regs.update_at(0, gc::CP_MES_CNTL, |old| reset.set(old, 1));
                 regs.write(gc::CP_MES_CNTL, active);
             });

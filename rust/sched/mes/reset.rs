@@ -5,10 +5,10 @@
 //!
 //! All gangs are suspended first. If that works nothing hangs, and the queue is taken off while it
 //! stands still. If not, MES names the hung queues by doorbell and place; each is reset by its
-//! registers, and MES told to forget it.
+//! registers, if need be with its pipe, and MES told to forget it.
 //!
 //! Sources: `amdgpu_gfx_reset_mes_compute`, `amdgpu_mes_detect_and_reset_hung_queues`,
-//! `mes_v12_0_reset_queue_mmio`.
+//! `mes_v12_0_reset_queue_mmio`, `mes_v12_0_reset_compute_pipe_mmio`.
 
 use super::{
     engine::{frame, run, tell, Engine, Victim},
@@ -24,7 +24,9 @@ use crate::{
             FRAME_WORDS, TYPE_SCHEDULER,
         },
         regs::{
-            gc_12_0_0::{self as gc, CP_HQD_ACTIVE, RLC_SAFE_MODE as Safe},
+            gc_12_0_0::{
+                self as gc, CP_HQD_ACTIVE, CP_MEC_RS64_CNTL as Mec, RLC_SAFE_MODE as Safe,
+            },
             Bits,
         },
     },
@@ -109,7 +111,17 @@ impl Engine {
             if !compute || !self.hw().chip.has_hqd(slot.pipe, slot.queue) {
                 return Err(Failure::Lost(EINVAL));
             }
-            reset_by_registers(self.hw(), slot)?;
+            if let Err(error) = reset_by_registers(self.hw(), slot) {
+                if error != etime() {
+                    return Err(error.into());
+                }
+                dev_err!(
+                    self.hw().device(),
+                    "it doesn't end; resetting pipe {}\n",
+                    slot.pipe
+                );
+                reset_pipe(self.hw(), slot)?;
+            }
             self.take(pipe, &queue, true)?;
             done.push(doorbell, GFP_KERNEL).map_err(Error::from)?;
         }
@@ -122,7 +134,7 @@ impl Engine {
     /// Doorbells and places of the queues that don't stop.
     fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(u32, u32)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
-        let length = super::engine::managed_queues(self.hw()) as usize;
+        let length = super::resources::managed_queues(self.hw()) as usize;
         pipe.clear_hung(2 * length)?;
         let detect = frame!(Reset, RESET)
             .with(Reset::QUEUE_TYPE, victim.kind)
@@ -160,6 +172,32 @@ fn reset_by_registers(hw: &Hw, slot: Slot) -> Result {
     });
     safe_mode(hw, false)?;
     result.map(|_| ())
+}
+
+/// Restarts a pipe of the compute engine, with which its queues end
+/// (`mes_v12_0_reset_compute_pipe_mmio`). All others are suspended meanwhile.
+///
+/// # Errors
+///
+/// EINVAL when there is no such pipe, ENODEV.
+fn reset_pipe(hw: &Hw, slot: Slot) -> Result {
+    let bit = match slot.pipe {
+        0 => Mec::MEC_PIPE0_RESET,
+        1 => Mec::MEC_PIPE1_RESET,
+        _ => return Err(EINVAL),
+    };
+    safe_mode(hw, true)?;
+    let running = hw.regs.read(gc::CP_MEC_RS64_CNTL);
+    hw.regs.write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
+    for queue in 0..hw.chip.family.mec_queues_per_pipe {
+        select(hw, 0, Slot { queue, ..slot }, |regs| {
+            regs.write(gc::CP_HQD_ACTIVE, 0);
+            regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 0);
+        });
+    }
+    hw.regs.write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
+    safe_mode(hw, false)?;
+    hw.alive()
 }
 
 /// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`).

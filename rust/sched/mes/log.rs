@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What MES logs of its doings, for people who debug it: memory that it writes, and a file in
+//! debugfs that shows the words as they are. Only with the module's parameter `mes_log`, as
+//! amdgpu's `mes_log_enable`.
+//!
+//! Sources: `amdgpu_mes_event_log_init`, `amdgpu_debugfs_mes_event_log_show`.
+
+use crate::{bo::vram::VramRange, gpu::Hw, hw::mes::log};
+use kernel::{
+    debugfs,
+    fmt,
+    prelude::*,
+    str::CString,
+    sync::Arc, //
+};
+
+/// Both pipes have one.
+const PIPES: u64 = 2;
+/// Bytes of a pipe's.
+const STRIDE: u64 = log::BYTES + log::SCRATCH_BYTES;
+/// Words in a line of the file.
+const LINE: u64 = 8;
+
+/// The memory.
+pub(super) struct EventLog {
+    hw: Arc<Hw>,
+    memory: VramRange,
+}
+
+impl EventLog {
+    fn new(hw: &Arc<Hw>) -> Result<Self> {
+        Ok(Self {
+            hw: hw.clone(),
+            memory: VramRange::new(hw, PIPES * STRIDE)?,
+        })
+    }
+
+    /// Address of a pipe's log.
+    pub(super) fn addr(&self, pipe: u32) -> u64 {
+        self.hw.layout.vram_addr(self.memory.start()) + u64::from(pipe) * STRIDE
+    }
+
+    /// Address of the memory behind it that the firmware keeps for itself.
+    pub(super) fn scratch_addr(&self, pipe: u32) -> u64 {
+        self.addr(pipe) + log::BYTES
+    }
+
+    /// As `seq_hex_dump` with offsets, 32 bytes a line, in words. Nothing when the device is gone.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in 0..self.memory.len() / (LINE * 4) {
+            let at = line * LINE * 4;
+            write!(f, "{at:08x}:")?;
+            for word in 0..LINE {
+                let Ok(value) = self.memory.read32(at + word * 4) else {
+                    return Ok(());
+                };
+                write!(f, " {value:08x}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn show(log: &Arc<EventLog>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    log.show(f)
+}
+
+/// The log, and its file `mes_event_log` in the device's folder of debugfs.
+#[pin_data]
+pub(super) struct LogFile {
+    log: Arc<EventLog>,
+    #[pin]
+    file: debugfs::File<Arc<EventLog>>,
+    _dir: debugfs::Dir,
+}
+
+impl LogFile {
+    /// `None` unless it is asked for.
+    pub(super) fn new(hw: &Arc<Hw>) -> Result<Option<Pin<KBox<Self>>>> {
+        if !crate::module_parameters::mes_log.value() {
+            return Ok(None);
+        }
+        let log = Arc::new(EventLog::new(hw)?, GFP_KERNEL)?;
+        let shown = log.clone();
+        let name = CString::try_from_fmt(fmt!("rkfd-{}", hw.device().name()))?;
+        let dir = debugfs::Dir::new(&name);
+        let file = KBox::pin_init(
+            pin_init!(Self {
+                log,
+                file <- dir.read_callback_file(c"mes_event_log", shown, &show),
+                _dir: dir,
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(Some(file))
+    }
+
+    /// The memory.
+    pub(super) fn log(&self) -> &EventLog {
+        &self.log
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What MES may hand out: VMIDs, hardware queues, queues of copy engines, doorbells.
+//!
+//! Sources: `amdgpu_mes_init`, `mes_v12_0_set_hw_resources`, `mes_v12_0_set_hw_resources_1`,
+//! `gfx_v12_0_init_compute_vmid`.
+
+use super::{
+    engine::{frame, run, tell},
+    log::EventLog,
+    pipe::Pipe,
+};
+use crate::{
+    gpu::Hw,
+    hw::{
+        mes::{
+            op,
+            v12::{SetHwResources, SetHwResources1},
+            FRAME_WORDS, TYPE_SCHEDULER,
+        },
+        regs::{
+            gc_12_0_0::{self as gc, GRBM_GFX_CNTL, SPI_GDBG_PER_VMID_CNTL as Debug},
+            Block,
+        },
+    },
+};
+use kernel::prelude::*;
+
+/// Word of the first doorbell that tells of work of a priority: on the kernel's second page.
+const AGGREGATED: u32 = 1024;
+/// Firmware from which on a frame or field is known.
+const HAS_RESOURCES_1: u32 = 0x4b;
+const HAS_SDMA_TIMER: u32 = 0x8b;
+
+/// Word of the doorbell that tells of work of a priority level.
+pub(super) fn aggregated_doorbell(level: u32) -> u32 {
+    AGGREGATED + level * 2
+}
+
+/// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
+pub(super) fn init_vmids(hw: &Hw) {
+    let (regs, family) = (&hw.regs, hw.chip.family);
+    let (first, last) = family.compute_vmids;
+    let _lock = hw.grbm.lock();
+    for vmid in first..=last {
+        regs.write(gc::GRBM_GFX_CNTL, GRBM_GFX_CNTL::VMID.set(0, vmid));
+        regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
+        regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
+        regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
+            Debug::TRAP_EN.set(old, 1)
+        });
+    }
+    regs.write(gc::GRBM_GFX_CNTL, 0);
+}
+
+/// The queues of an SDMA engine that MES may give to user queues.
+fn sdma_mask(hw: &Hw) -> u32 {
+    hw.chip.family.sdma.user_queues()
+}
+
+/// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
+/// kernel compute queues, and those of the SDMA engines.
+pub(super) fn managed_queues(hw: &Hw) -> u32 {
+    hw.chip.cp_queues() + hw.chip.sdma_counts.engines() * sdma_mask(hw).count_ones()
+}
+
+/// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
+/// what both pipes must know.
+pub(super) fn set_resources(
+    hw: &Hw,
+    pipe: &mut Pipe,
+    schedules: bool,
+    log: Option<&EventLog>,
+) -> Result {
+    let version = pipe.version();
+    let base = |block, segment| {
+        let base = hw.regs.discovery().base(block, 0, segment);
+        u64::from(base.unwrap_or(0))
+    };
+    let mut frame = frame!(SetHwResources, SET_HW_RSRC)
+        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr())
+        .with(
+            SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
+            pipe.query_fence_addr(),
+        )
+        .with(SetHwResources::DISABLE_RESET, 1)
+        .with(SetHwResources::DISABLE_MES_LOG, 1)
+        .with(SetHwResources::USE_DIFFERENT_VMID_COMPUTE, 1)
+        .with(SetHwResources::ENABLE_REG_ACTIVE_POLL, 1)
+        .with(SetHwResources::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, 1)
+        .with(
+            SetHwResources::OVERSUBSCRIPTION_TIMER,
+            if version < HAS_SDMA_TIMER { 0 } else { 50 },
+        )
+        // "Basic+": a queue that rings while it is unmapped is scheduled again.
+        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 2);
+    // Consecutive words: five base addresses of each block.
+    let first = [
+        (SetHwResources::GC_BASE_0.word(), Block::Gc),
+        (SetHwResources::MMHUB_BASE_0.word(), Block::Mmhub),
+        (SetHwResources::OSSSYS_BASE_0.word(), Block::Osssys),
+    ];
+    for (word, block) in first {
+        for (segment, slot) in (0..5).zip(frame.0.iter_mut().skip(word)) {
+            *slot = base(block, segment) as u32;
+        }
+    }
+    if schedules {
+        let family = hw.chip.family;
+        let (first, last) = family.compute_vmids;
+        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
+        frame = frame
+            .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
+            .with(SetHwResources::VMID_MASK_GFXHUB, vmids);
+        // All hardware queues of the first MEC, since there are no kernel compute queues.
+        let queues = (1u32 << family.mec_queues_per_pipe) - 1;
+        let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
+        for (_, slot) in (0..family.mec_pipes).zip(frame.0.iter_mut().skip(masks)) {
+            *slot = queues;
+        }
+        let masks = SetHwResources::SDMA_HQD_MASK_0.word();
+        for (_, slot) in (0..hw.chip.sdma_counts.engines()).zip(frame.0.iter_mut().skip(masks)) {
+            *slot = sdma_mask(hw);
+        }
+        let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
+        for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
+            *slot = aggregated_doorbell(level);
+        }
+    }
+    if let Some(log) = log {
+        frame = frame
+            .with(SetHwResources::ENABLE_MES_EVENT_INT_LOGGING, 1)
+            .with(
+                SetHwResources::EVENT_INTR_HISTORY_GPU_MC_PTR,
+                log.addr(pipe.slot().pipe),
+            );
+    }
+    run!(pipe, SetHwResources, frame).map_err(|failure| tell(hw, "SET_HW_RSRC", failure))?;
+    if schedules && version < HAS_RESOURCES_1 {
+        return Ok(());
+    }
+    let frame = frame!(SetHwResources1, SET_HW_RSRC_1)
+        .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 0xa)
+        .with(
+            SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
+            pipe.cleaner_addr(),
+        );
+    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(hw, "SET_HW_RSRC_1", failure))
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Processes and queues as MES has them, and how they come and go.
+//!
+//! Sources: `add_queue_mes`, `remove_queue_mes_on_reset_option`, `reset_queues_mes`,
+//! `kfd_dbg_set_mes_debug_mode`.
+
+use super::engine::{tell, Add, Engine, Victim, TYPE_COMPUTE, TYPE_SDMA};
+use super::pipe::Failure;
+use crate::{
+    bo::kernel_mem::KernelBuf,
+    gpu::Hw,
+    sched::{
+        queue::{HwQueue, QueueState},
+        Format, Hang, Keep, ProcessConfig, SchedProcess,
+    },
+    upcall::Pasid,
+};
+use kernel::{prelude::*, sync::Arc};
+
+/// How a queue is taken back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// It is asked to leave, and reset if it doesn't.
+    Asked,
+    /// Its packets are bad: all stand still while it is taken off.
+    Bad,
+}
+
+/// A process.
+pub(super) struct Entry {
+    pub(super) process: Arc<SchedProcess>,
+    pub(super) config: ProcessConfig,
+    pub(super) context: Arc<KernelBuf>,
+    pub(super) queues: KVec<Arc<HwQueue>>,
+    /// Times it was evicted and not restored.
+    pub(super) evicted: u32,
+}
+
+/// What the lock guards.
+pub(super) struct State {
+    pub(super) engine: Option<Arc<Engine>>,
+    /// MES doesn't answer.
+    pub(super) stuck: bool,
+    pub(super) entries: KVec<Entry>,
+}
+
+impl State {
+    pub(super) fn entry(&mut self, process: &Arc<SchedProcess>) -> Result<&mut Entry> {
+        self.entries
+            .iter_mut()
+            .find(|entry| Arc::ptr_eq(&entry.process, process))
+            .ok_or(EINVAL)
+    }
+
+    /// EIO when MES is stuck, ENODEV when it isn't there.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>> {
+        if self.stuck {
+            return Err(EIO);
+        }
+        self.engine.clone().ok_or(ENODEV)
+    }
+
+    /// MES doesn't answer: whatever it had, it may still run.
+    fn lose(&mut self, hw: &Arc<Hw>) {
+        self.stuck = true;
+        let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+        for queue in queues.filter(|queue| queue.state() == QueueState::Mapped) {
+            let _ = queue.enter(QueueState::Hung);
+        }
+        hw.report_hang(Hang::Gpu);
+    }
+
+    /// Hands a queue over.
+    pub(super) fn add(&mut self, hw: &Arc<Hw>, queue: &Arc<HwQueue>) -> Result {
+        let engine = self.engine()?;
+        let entry = self.entry(queue.process())?;
+        let contexts = queue.contexts().ok_or(EINVAL)?;
+        let vm = queue.process().vm();
+        let add = queue.with_spec(|spec| Add {
+            pasid: vm.pasid(),
+            page_table_base: vm.page_table_base(),
+            process_context: contexts.process.gpu_addr(),
+            gang_context: contexts.gang.gpu_addr(),
+            priority: spec.priority,
+            doorbell: spec.doorbell.bar_word(),
+            mqd: queue.mqd_addr(),
+            wptr: contexts.wptr,
+            keep_context: entry.config.runtime,
+            tba: entry.config.tba,
+            tma: entry.config.tma,
+            kind: kind(spec.format),
+            aql: spec.format == Format::Aql,
+            ring_bytes: spec.ring_size,
+        });
+        match engine.add(&add) {
+            Ok(()) => queue.enter(QueueState::Mapped),
+            Err(Failure::Lost(error)) => {
+                if error == ETIMEDOUT {
+                    // It may have it or not.
+                    queue.enter(QueueState::Hung)?;
+                    self.lose(hw);
+                }
+                Err(error)
+            }
+            Err(failure) => {
+                queue.enter(QueueState::Disabled)?;
+                Err(tell(hw, "ADD_QUEUE", failure))
+            }
+        }
+    }
+
+    /// Takes a queue back that MES has, and notes where it stands then: where `next` says, or
+    /// gone if it had to be reset, as other queues that hung may be.
+    ///
+    /// # Errors
+    ///
+    /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does.
+    pub(super) fn remove(
+        &mut self,
+        hw: &Arc<Hw>,
+        queue: &Arc<HwQueue>,
+        next: QueueState,
+        how: Taking,
+    ) -> Result {
+        let it = victim(queue).ok_or(EINVAL)?;
+        let engine = self.engine()?;
+        let find = |doorbell| self.mapped(doorbell).and_then(|queue| victim(queue));
+        let removed = match how {
+            Taking::Asked => engine.remove(&it, &find),
+            Taking::Bad => engine.stop_bad(&it, &find),
+        };
+        match removed {
+            Ok(reset) => {
+                for doorbell in &reset {
+                    if let Some(other) = self.mapped(*doorbell) {
+                        other.process().note_reset();
+                        other.enter(QueueState::Gone)?;
+                    }
+                }
+                if !reset.is_empty() {
+                    hw.report_hang(Hang::Queues);
+                }
+                match queue.state() {
+                    QueueState::Gone => Ok(()),
+                    _ => queue.enter(next),
+                }
+            }
+            Err(failure) => {
+                let answers = matches!(
+                    &failure,
+                    Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
+                );
+                let error = tell(hw, "to give a queue back", failure);
+                if error == ENODEV || error == EIO {
+                    return Err(error);
+                }
+                dev_err!(
+                    hw.device(),
+                    "the queue with doorbell {:#x} doesn't let go\n",
+                    it.doorbell
+                );
+                if answers {
+                    queue.process().note_reset();
+                    queue.enter(QueueState::Hung)?;
+                    hw.report_hang(Hang::Queues);
+                } else {
+                    self.lose(hw);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The queue that MES has by that doorbell.
+    fn mapped(&self, doorbell: u32) -> Option<&Arc<HwQueue>> {
+        let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+        queues.find(|q| q.state() == QueueState::Mapped && q.doorbell() == doorbell)
+    }
+
+    /// The queues of a process that pass a test.
+    pub(super) fn queues(
+        &mut self,
+        process: &Arc<SchedProcess>,
+        test: impl Fn(&HwQueue) -> bool,
+    ) -> Result<KVec<Arc<HwQueue>>> {
+        let mut found = KVec::new();
+        for queue in self.entry(process)?.queues.iter().filter(|q| test(q)) {
+            found.push(queue.clone(), GFP_KERNEL)?;
+        }
+        Ok(found)
+    }
+
+    /// Takes the queues of a process off or puts them on. Every queue is tried.
+    pub(super) fn switch(&mut self, hw: &Arc<Hw>, process: &Arc<SchedProcess>, on: bool) -> Result {
+        let mut result = Ok(());
+        if on {
+            let wanted =
+                |queue: &HwQueue| queue.wants_to_run() && queue.state() != QueueState::Mapped;
+            for queue in self.queues(process, wanted)? {
+                result = result.and(self.add(hw, &queue));
+            }
+        } else {
+            let mapped = |queue: &HwQueue| queue.state() == QueueState::Mapped;
+            for queue in self.queues(process, mapped)? {
+                result = result.and(self.remove(hw, &queue, QueueState::Evicted, Taking::Asked));
+            }
+        }
+        result
+    }
+
+    pub(super) fn count_eviction(
+        &mut self,
+        hw: &Arc<Hw>,
+        find: impl Fn(&Entry) -> bool,
+        change: i32,
+    ) -> Result {
+        self.engine()?;
+        let entry = self.entries.iter_mut().find(|entry| find(entry));
+        let entry = entry.ok_or(EINVAL)?;
+        let before = entry.evicted;
+        entry.evicted = before.checked_add_signed(change).ok_or(EINVAL)?;
+        let after = entry.evicted;
+        let process = entry.process.clone();
+        if (before == 0) == (after == 0) {
+            return Ok(());
+        }
+        self.switch(hw, &process, after == 0)
+    }
+
+    /// Takes a queue off whose packets are bad: until its process is restored, as upstream.
+    pub(super) fn stop_bad(&mut self, hw: &Arc<Hw>, pasid: Pasid, doorbell: u32) -> Result {
+        let mut queues = self
+            .entries
+            .iter()
+            .filter(|entry| entry.process.pasid() == pasid)
+            .flat_map(|entry| entry.queues.iter());
+        let found = queues.find(|queue| {
+            queue.state() == QueueState::Mapped
+                && queue.with_spec(|spec| spec.doorbell.index()) == doorbell
+        });
+        match found.cloned() {
+            Some(queue) => self.remove(hw, &queue, QueueState::Evicted, Taking::Bad),
+            // It was destroyed meanwhile.
+            None => Ok(()),
+        }
+    }
+
+    /// Tells MES what the waves of a process do for a debugger.
+    ///
+    /// # Errors
+    ///
+    /// ETIMEDOUT: MES may have the context, so it is kept.
+    pub(super) fn set_debugger(
+        &mut self,
+        hw: &Arc<Hw>,
+        context: &Arc<KernelBuf>,
+        config: &ProcessConfig,
+    ) -> Result {
+        let control = config.spi_gdbg_per_vmid_cntl;
+        let done = self.engine()?.set_debugger(context.gpu_addr(), control);
+        self.settle(hw, "SET_SHADER_DEBUGGER", context, done)
+    }
+
+    /// Has MES forget a process that has no queues there any more. Its context is free then.
+    pub(super) fn forget(&mut self, hw: &Arc<Hw>, context: &Arc<KernelBuf>) -> Result {
+        let done = match self.engine() {
+            Ok(engine) => engine.forget_process(context.gpu_addr()),
+            Err(error) => Err(Failure::Lost(error)),
+        };
+        self.settle(hw, "to forget a process", context, done)
+    }
+
+    /// What follows from an answer about a process' context.
+    fn settle(
+        &mut self,
+        hw: &Arc<Hw>,
+        what: &str,
+        context: &Arc<KernelBuf>,
+        done: Result<(), Failure>,
+    ) -> Result {
+        let Err(failure) = done else {
+            return Ok(());
+        };
+        let lost = matches!(&failure, Failure::Lost(ETIMEDOUT));
+        let error = tell(hw, what, failure);
+        if lost {
+            self.lose(hw);
+        }
+        // A scheduler that was stopped has nothing any more.
+        if error != ENODEV {
+            hw.keep(Keep::Context(context.clone()));
+        }
+        Err(error)
+    }
+}
+
+/// MES' name for a kind of queue.
+fn kind(format: Format) -> u64 {
+    match format {
+        Format::Aql | Format::Pm4 => TYPE_COMPUTE,
+        Format::Sdma => TYPE_SDMA,
+    }
+}
+
+/// What MES must be told to take a queue back.
+fn victim(queue: &HwQueue) -> Option<Victim> {
+    Some(Victim {
+        doorbell: queue.doorbell(),
+        gang_context: queue.contexts()?.gang.gpu_addr(),
+        kind: queue.with_spec(|spec| kind(spec.format)),
+    })
+}
