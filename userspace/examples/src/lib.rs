@@ -4,6 +4,7 @@
 
 pub mod golden;
 pub mod raw;
+pub mod spin;
 pub mod steps;
 
 use std::fmt::Display;

@@ -5,8 +5,9 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use rkfd::Queue;
 use rkfd_uapi::ioctl::{self, Request};
-use rkfd_uapi::{abi::Abi, event, memory};
+use rkfd_uapi::{abi::Abi, event, memory, queue};
 use rustix::io::Errno;
 
 /// Makes a request. What its argument points at must live until it returns.
@@ -64,6 +65,27 @@ pub fn unmap(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
 pub fn free(kfd: &File, handle: u64) -> Result<(), Errno> {
     let mut args = memory::FreeMemoryOfGpuArgs { handle };
     call(kfd, &ioctl::FREE_MEMORY_OF_GPU, &mut args)
+}
+
+/// DESTROY_QUEUE.
+pub fn destroy_queue(kfd: &File, queue: &Queue) -> Result<(), Errno> {
+    let mut args = queue::DestroyQueueArgs {
+        queue_id: queue.id(),
+        ..Default::default()
+    };
+    call(kfd, &ioctl::DESTROY_QUEUE, &mut args)
+}
+
+/// UPDATE_QUEUE with another share of the GPU; with 0 it is off.
+pub fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Errno> {
+    let mut args = queue::UpdateQueueArgs {
+        ring_base_address: queue.addresses().0,
+        queue_id: queue.id(),
+        ring_size: queue.packets() * 64,
+        queue_percentage: percent,
+        queue_priority: 7,
+    };
+    call(kfd, &ioctl::UPDATE_QUEUE, &mut args)
 }
 
 /// CREATE_EVENT of one that is no signal: its id.

@@ -3,10 +3,12 @@
 //! usable.
 
 use super::faults::{inject, NOT_BOUND};
-use super::{with_vadd, MODULE};
+use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
+use crate::trace::Trace;
+use crate::verdict::Outcome;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
@@ -21,8 +23,27 @@ pub fn all() -> Vec<Scenario> {
             "a scheduler that never completes a frame costs one time-out, the module unloads",
             "pipe 1 of the scheduler (MES) doesn.t answer; it is stuck",
         ),
+        refuse_add(),
         refuse_remove(),
+        reset(
+            "mes-hang-queue",
+            "a queue that hangs is reset and its program told; other queues and programs go on",
+            "! dmesg | grep -q 'resetting pipe'",
+        )
+        .check(recovered),
+        reset(
+            "mes-wedge-queue",
+            "a queue that hangs in spite of its reset ends with its pipe; others go on",
+            "dmesg | grep -q \"it doesn't end; resetting pipe\"",
+        )
+        .check(recovered),
+        log(),
     ]
+}
+
+/// What only MES has.
+fn of_mes(scenario: Scenario, fault: &str) -> Scenario {
+    inject(scenario, fault).scheduled_by(Scheduler::Mes)
 }
 
 /// The driver doesn't bind the device, and says why; again after a reload.
@@ -35,7 +56,7 @@ fn does_not_start(name: &'static str, about: &'static str, message: &str) -> Sce
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
         .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, name).scheduled_by(Scheduler::Mes)
+    of_mes(scenario, name)
 }
 
 /// DESTROY_QUEUE fails with upstream's ETIMEDOUT or ENOTRECOVERABLE, and the queue is kept; other
@@ -60,5 +81,111 @@ fn refuse_remove() -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
     .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, "mes-refuse-remove").scheduled_by(Scheduler::Mes)
+    of_mes(scenario, "mes-refuse-remove")
+}
+
+/// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is told; the next program runs.
+fn refuse_add() -> Scenario {
+    let create = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; status=$?; grep errno /tmp/out; \
+        [ $status = 1 ] && grep -q 'CREATE_QUEUE .* failed, errno 110' /tmp/out";
+    let scenario = with_vadd(
+        "mes-refuse-add",
+        "a queue that is refused costs its program an error; the next program runs",
+        "vectoradd",
+    )
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("create-fails", 30, create))
+    .step(Step::sh(
+        "nothing-is-left",
+        20,
+        super::lifetime::NOTHING_LEFT,
+    ))
+    .step(Step::run("the-next", 60, &["/bin/vectoradd", VADD, "4096"]))
+    .step(Step::sh(
+        "it-says-why",
+        10,
+        "dmesg | grep -q 'refuses ADD_QUEUE: error 255 of command 2'",
+    ))
+    .step(Step::Rmmod("rkfd".into()));
+    of_mes(scenario, "mes-refuse-add")
+}
+
+/// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
+/// checks who is told and who goes on.
+fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
+    let scenario = with_vadd(name, about, "vectoradd")
+        .bin("rkfd-examples", "hung")
+        .kernel("spin", 3)
+        .step(Step::insmod(MODULE))
+        .step(Step::run(
+            "hung",
+            90,
+            &["/bin/hung", VADD, "/kernels/spin-O3.co"],
+        ))
+        .step(Step::sh(
+            "nothing-is-left",
+            20,
+            super::lifetime::NOTHING_LEFT,
+        ))
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::sh(
+            "it-says-which",
+            10,
+            "dmesg | grep -q 'the queue with doorbell .* hangs on pipe'",
+        ))
+        .step(Step::sh("the-pipe", 10, pipe))
+        .step(Step::Rmmod("rkfd".into()));
+    of_mes(scenario, name)
+}
+
+/// After the refused REMOVE_QUEUE: SUSPEND fails, RESET finds the queue, REMOVE_QUEUE forgets it, and
+/// RESUME lets the others go on (`amdgpu_gfx_reset_mes_compute`).
+fn recovered(outcome: &Outcome) -> Result<(), String> {
+    const WANTED: [(&str, &str); 5] = [
+        ("REMOVE_QUEUE", "failed"),
+        ("SUSPEND", "failed"),
+        ("RESET", "done"),
+        ("REMOVE_QUEUE", "done"),
+        ("RESUME", "done"),
+    ];
+    let trace = Trace::read(&outcome.logs)?;
+    let frames = trace.all("mes").filter(|e| e.num("pipe") == Ok(0));
+    let frames: Vec<_> = frames
+        .map(|e| (e.text("op"), e.text("outcome")))
+        .filter(|(op, _)| *op != "QUERY_SCHEDULER_STATUS")
+        .skip_while(|(_, outcome)| *outcome != "failed")
+        .take(WANTED.len())
+        .collect();
+    match frames == WANTED {
+        true => Ok(()),
+        false => Err(format!("MES was asked {frames:?} instead of {WANTED:?}")),
+    }
+}
+
+/// The firmware's log: words that it writes while a queue runs, and none without the parameter.
+fn log() -> Scenario {
+    const FILE: &str = "/sys/kernel/debug/rkfd-0000:00:01.0/mes_event_log";
+    // The header's first word is the index of the next entry.
+    let count = format!("sed -n '1s/^[^ ]* \\([^ ]*\\).*/\\1/p' {FILE}");
+    let grows = format!(
+        "before=$({count}); vectoradd {VADD} 4096 || exit 1; after=$({count}); \
+        head -n 4 {FILE}; echo $before $after; [ $((0x$after)) -ge $((0x$before + 3)) ]"
+    );
+    with_vadd(
+        "mes-log",
+        "what the scheduler logs can be read while it works",
+        "vectoradd",
+    )
+    .step(Step::Insmod {
+        path: MODULE.into(),
+        params: vec!["mes_log=1".into()],
+    })
+    .step(Step::Exists(FILE.into()))
+    .step(Step::sh("it-grows", 60, &grows))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Absent(FILE.into()))
+    .step(Step::insmod(MODULE))
+    .step(Step::Absent(FILE.into()))
+    .step(Step::Rmmod("rkfd".into()))
+    .scheduled_by(Scheduler::Mes)
 }

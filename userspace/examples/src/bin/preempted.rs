@@ -12,54 +12,27 @@
 
 use std::fs::File;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rkfd::{Buffer, Gpu, Kernel, Queue, QueueOptions, Submission};
-use rkfd_examples::{code_object, raw, report, Failure};
-use rkfd_uapi::abi::Abi;
-use rkfd_uapi::ioctl::{self, Request};
-use rkfd_uapi::queue::{GetQueueWaveStateArgs, UpdateQueueArgs};
+use rkfd::{Gpu, Queue, QueueOptions};
+use rkfd_examples::raw;
+use rkfd_examples::spin::Spin;
+use rkfd_examples::{code_object, report, Failure, BLOCK};
+use rkfd_uapi::ioctl;
+use rkfd_uapi::queue::GetQueueWaveStateArgs;
+use rustix::io::Errno;
 
-/// Work-items of a dispatch and of a work-group.
+/// Work-items of a dispatch.
 const ITEMS: u32 = 4096;
-const BLOCK: u32 = 256;
 /// Room for a control stack.
 const STACK: usize = 1 << 16;
 
-fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Failure> {
-    raw::call(kfd, request, args)
-        .map_err(|errno| Failure::new(format_args!("{}: {errno}", request.info.name)))
+fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
+    move |e| Failure::new(format_args!("{what}: {e}"))
 }
 
-/// Another share of the GPU for a queue; with 0 it is off.
 fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Failure> {
-    let mut args = UpdateQueueArgs {
-        ring_base_address: queue.addresses().0,
-        queue_id: queue.id(),
-        ring_size: queue.packets() * 64,
-        queue_percentage: percent,
-        queue_priority: 7,
-    };
-    call(kfd, &ioctl::UPDATE_QUEUE, &mut args)
-}
-
-/// A dispatch of which every work-item waits for the flag.
-fn spinning(
-    gpu: &Gpu,
-    queue: &Queue,
-    kernel: &Kernel,
-) -> Result<(Submission, Buffer<u32>), Failure> {
-    let (flag, seen) = (gpu.upload(&[0u32])?, gpu.upload(&[0u32])?);
-    let dispatch = queue.dispatch(kernel).grid(ITEMS).block(BLOCK);
-    let work = dispatch.arg(&flag).arg(&seen).submit()?;
-    let start = Instant::now();
-    while seen.get(0) != Some(ITEMS) {
-        if start.elapsed() > Duration::from_secs(60) {
-            return Err(Failure::new("not all waves began to run"));
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok((work, flag))
+    raw::share(kfd, queue, percent).map_err(errno("UPDATE_QUEUE"))
 }
 
 /// What the driver tells of a queue that is off, checked against itself and the waves' number.
@@ -70,7 +43,8 @@ fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
         queue_id: queue.id(),
         ..Default::default()
     };
-    call(kfd, &ioctl::GET_QUEUE_WAVE_STATE, &mut args)?;
+    raw::call(kfd, &ioctl::GET_QUEUE_WAVE_STATE, &mut args)
+        .map_err(errno("GET_QUEUE_WAVE_STATE"))?;
     let (stack_used, waves_used) = (args.ctl_stack_used_size, args.save_area_used_size);
     let [offset, size, end, state] = [0, 1, 2, 3].map(|n| stack[n]);
     println!("saved: control stack {stack_used} bytes, waves {waves_used} bytes, up to {end:#x}");
@@ -103,26 +77,26 @@ fn run() -> Result<(), Failure> {
     let kernel = module.kernel("spin")?;
     let queue = gpu.queue(QueueOptions::default())?;
     for round in 0..3 {
-        let (work, flag) = spinning(&gpu, &queue, &kernel)?;
+        let spin = Spin::start(&queue, &kernel, ITEMS)?;
         share(&kfd, &queue, 0)?;
         check_saved(&kfd, &gpu, &queue)?;
-        flag.set(0, 1);
+        spin.release();
         std::thread::sleep(Duration::from_millis(100));
-        if work.is_done() {
+        if spin.work.is_done() {
             return Err(Failure::new("waves went on while their queue was off"));
         }
         share(&kfd, &queue, 100)?;
-        work.wait_timeout(Duration::from_secs(60))?;
+        spin.work.wait_timeout(Duration::from_secs(60))?;
         println!("round {round}: went on and ended");
     }
     let other = gpu.queue(QueueOptions::default())?;
-    let (work, _flag) = spinning(&gpu, &other, &kernel)?;
+    let spin = Spin::start(&other, &kernel, ITEMS)?;
     share(&kfd, &other, 0)?;
-    drop(work);
+    drop(spin);
     drop(other);
-    let (work, flag) = spinning(&gpu, &queue, &kernel)?;
-    flag.set(0, 1);
-    work.wait_timeout(Duration::from_secs(60))?;
+    let spin = Spin::start(&queue, &kernel, ITEMS)?;
+    spin.release();
+    spin.work.wait_timeout(Duration::from_secs(60))?;
     Ok(())
 }
 

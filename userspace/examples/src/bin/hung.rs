@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A queue hangs: it is reset, its program is told, and all others go on.
+//!
+//! `hung CODE-OBJECT SPIN`: to be run on a GPU whose first user queue doesn't let go. The waves of
+//! that queue, of another queue of the program and of another program's queue run when it is
+//! destroyed. `SPIN` has a kernel `spin(flag, seen)`.
+//!
+//! `hung CODE-OBJECT SPIN bystander`: the other program. It says when its waves run, and goes on when
+//! its standard input is closed.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rkfd::{Gpu, Kernel, Queue, QueueOptions};
+use rkfd_examples::raw;
+use rkfd_examples::spin::Spin;
+use rkfd_examples::{code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_uapi::event;
+use rustix::io::Errno;
+
+const ELEMENTS: usize = 4096;
+const PATIENCE: Duration = Duration::from_secs(30);
+const RUNNING: &str = "bystander: waves run";
+
+fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
+    move |e| Failure::new(format_args!("{what}: {e}"))
+}
+
+fn check(what: &str, holds: bool) -> Result<(), Failure> {
+    println!("{what}: {}", if holds { "yes" } else { "no" });
+    match holds {
+        true => Ok(()),
+        false => Err(Failure::new(format_args!("not so: {what}"))),
+    }
+}
+
+struct Setup {
+    kfd: File,
+    gpu: Gpu,
+    add: Kernel,
+    spin: Kernel,
+    /// Tells of hardware exceptions.
+    exceptions: u32,
+}
+
+impl Setup {
+    fn new() -> Result<Self, Failure> {
+        let path = std::env::args()
+            .nth(2)
+            .ok_or_else(|| Failure::new("the code object with the kernel `spin` is missing"))?;
+        let code = std::fs::read(&path).map_err(Failure::new)?;
+        let gpu = Gpu::open()?;
+        let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+        let exceptions = raw::event(&kfd, event::EVENT_HW_EXCEPTION);
+        Ok(Self {
+            add: gpu.load(&code_object()?)?.kernel(KERNEL)?,
+            spin: gpu.load(&code)?.kernel("spin")?,
+            exceptions: exceptions.map_err(errno("CREATE_EVENT"))?,
+            kfd,
+            gpu,
+        })
+    }
+
+    fn queue(&self) -> Result<Queue, Failure> {
+        Ok(self.gpu.queue(QueueOptions::default())?)
+    }
+
+    fn spin(&self, queue: &Queue) -> Result<Spin, Failure> {
+        Spin::start(queue, &self.spin, BLOCK)
+    }
+
+    /// Ends waves, and adds vectors on their queue. Whoever lost a queue can't sleep until then: every
+    /// wait tells of it.
+    fn finish(&self, queue: &Queue, spin: &Spin) -> Result<(), Failure> {
+        let done = |what: &str, work: &rkfd::Submission| {
+            let start = Instant::now();
+            while !work.is_done() {
+                if start.elapsed() > PATIENCE {
+                    return Err(Failure::new(format_args!("{what} does not end")));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        spin.release();
+        done("the kernel", &spin.work)?;
+        let addition = VectorAdd::new(&self.gpu, ELEMENTS, 7)?;
+        let work = addition.dispatch(queue, &self.add).submit()?;
+        done("the addition", &work)?;
+        addition.verify()
+    }
+
+    fn exception(&self, millis: u32) -> Result<Option<event::HwExceptionData>, Failure> {
+        let told = raw::wait(&self.kfd, self.exceptions, millis).map_err(errno("WAIT_EVENTS"))?;
+        Ok(told.map(|data| data.hw_exception()))
+    }
+}
+
+fn bystander() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let queue = s.queue()?;
+    let spin = s.spin(&queue)?;
+    println!("{RUNNING}");
+    let mut end = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut end)
+        .map_err(Failure::new)?;
+    check(
+        "bystander: its waves are where they were",
+        !spin.work.is_done(),
+    )?;
+    s.finish(&queue, &spin)?;
+    check("bystander: it isn't told", s.exception(0)?.is_none())
+}
+
+/// Starts the bystander, and waits until its waves run.
+fn start_bystander() -> Result<Child, Failure> {
+    let program = std::env::current_exe().map_err(Failure::new)?;
+    let mut child = Command::new(program)
+        .args(std::env::args().skip(1))
+        .arg("bystander")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(Failure::new)?;
+    let output = child.stdout.take();
+    let mut lines = BufReader::new(output.ok_or_else(|| Failure::new("no pipe"))?);
+    let mut line = String::new();
+    lines.read_line(&mut line).map_err(Failure::new)?;
+    // What it says later is shown as it comes.
+    std::thread::spawn(move || {
+        lines
+            .lines()
+            .map_while(Result::ok)
+            .for_each(|l| println!("{l}"))
+    });
+    match line.trim_end() == RUNNING {
+        true => Ok(child),
+        false => Err(Failure::new(format_args!("the bystander says '{line}'"))),
+    }
+}
+
+fn victim() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let (bad, good) = (s.queue()?, s.queue()?);
+    let (lost, going_on) = (s.spin(&bad)?, s.spin(&good)?);
+    let mut bystander = start_bystander()?;
+    check("nothing is told before", s.exception(0)?.is_none())?;
+
+    let start = Instant::now();
+    raw::destroy_queue(&s.kfd, &bad).map_err(errno("DESTROY_QUEUE"))?;
+    println!("destroyed after {} ms", start.elapsed().as_millis());
+    let told = s.exception(10_000)?;
+    println!("the exception: {told:x?}");
+    check(
+        "the program is told that a queue was reset",
+        told.is_some_and(|d| {
+            (d.reset_type, d.reset_cause) == (event::RESET_WHOLE_GPU, event::CAUSE_GPU_HANG)
+                && (d.memory_lost, d.gpu_id) == (1, s.gpu.id())
+        }),
+    )?;
+    lost.release();
+    std::thread::sleep(Duration::from_millis(100));
+    check("the waves of the queue are gone", !lost.work.is_done())?;
+    check("those of another queue are not", !going_on.work.is_done())?;
+    s.finish(&good, &going_on)?;
+    check("another queue of the program goes on", true)?;
+    check(
+        "its queues can't be changed any more",
+        raw::share(&s.kfd, &good, 50) == Err(Errno::ACCESS),
+    )?;
+    drop(bystander.stdin.take());
+    let status = bystander.wait().map_err(Failure::new)?;
+    check("another program goes on", status.success())
+}
+
+fn main() -> ExitCode {
+    match std::env::args().nth(3).as_deref() {
+        Some("bystander") => report("bystander", bystander),
+        _ => report("hung", victim),
+    }
+}
