@@ -35,7 +35,7 @@ pub enum Fault {
     MesWedgeQueue,
     /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
-    /// Mutation: one bit of the first fetched instruction word is flipped.
+    /// Mutation: one bit of the second fetched instruction word is flipped.
     FlipInstructionBit,
     /// Mutation: the last body word of an AQL packet is hidden until the next fetch.
     DropRelease,

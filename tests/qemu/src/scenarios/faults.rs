@@ -214,11 +214,6 @@ fn mutations() -> [Scenario; 3] {
                 20,
                 &["/bin/vectoradd", VADD, "65536"],
             ));
-        let scenario = inject(scenario, fault).fails_with(reason);
-        match fault {
-            // The first word of gfx1201's kernel is `s_clause`, a hint without effect on sums.
-            "flip-instruction-bit" => scenario.scheduled_by(Scheduler::Cpsch),
-            _ => scenario,
-        }
+        inject(scenario, fault).fails_with(reason)
     })
 }
