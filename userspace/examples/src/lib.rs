@@ -54,6 +54,15 @@ pub fn report(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> ExitCode
     }
 }
 
+/// Prints what should hold, and fails if it doesn't.
+pub fn check(what: &str, holds: bool) -> Result<(), Failure> {
+    println!("{what}: {}", if holds { "yes" } else { "no" });
+    match holds {
+        true => Ok(()),
+        false => Err(Failure::new(format_args!("not so: {what}"))),
+    }
+}
+
 /// Reads the code object that the first command line argument names.
 pub fn code_object() -> Result<Vec<u8>, Failure> {
     let mut args = std::env::args();

@@ -5,10 +5,16 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use crate::Failure;
 use rkfd::Queue;
 use rkfd_uapi::ioctl::{self, Request};
 use rkfd_uapi::{abi::Abi, event, memory, queue};
 use rustix::io::Errno;
+
+/// Says which request failed.
+pub fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
+    move |e| Failure::new(format_args!("{what}: {e}"))
+}
 
 /// Makes a request. What its argument points at must live until it returns.
 pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {

@@ -18,11 +18,10 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw::{self, call};
+use rkfd_examples::raw::{self, call, errno};
 use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
 use rkfd_uapi::{ioctl, memory as abi};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -32,10 +31,6 @@ const BYTES: usize = N * 4;
 const EXPORTED: u64 = 0x1234_0000_0000;
 const IMPORTED: u64 = 0x1235_0000_0000;
 const FOREIGN: u64 = 0x1236_0000_0000;
-
-fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
-    move |e| Failure::new(format_args!("{what}: {e}"))
-}
 
 struct Setup {
     kfd: File,

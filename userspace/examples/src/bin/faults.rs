@@ -20,27 +20,14 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw::{self, call};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_examples::raw::{self, call, errno};
+use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::{debug, event, ioctl};
-use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
 /// Where nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
-    move |e| Failure::new(format_args!("{what}: {e}"))
-}
-
-fn check(what: &str, holds: bool) -> Result<(), Failure> {
-    println!("{what}: {}", if holds { "yes" } else { "no" });
-    match holds {
-        true => Ok(()),
-        false => Err(Failure::new(format_args!("not so: {what}"))),
-    }
-}
 
 /// Adds vectors and compares every sum.
 fn add(queue: &Queue, kernel: &Kernel, seed: usize) -> Result<(), Failure> {

@@ -15,27 +15,15 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw;
+use rkfd_examples::raw::{self, errno};
 use rkfd_examples::spin::Spin;
-use rkfd_examples::{code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::event;
 use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(30);
 const RUNNING: &str = "bystander: waves run";
-
-fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
-    move |e| Failure::new(format_args!("{what}: {e}"))
-}
-
-fn check(what: &str, holds: bool) -> Result<(), Failure> {
-    println!("{what}: {}", if holds { "yes" } else { "no" });
-    match holds {
-        true => Ok(()),
-        false => Err(Failure::new(format_args!("not so: {what}"))),
-    }
-}
 
 struct Setup {
     kfd: File,

@@ -15,21 +15,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Gpu, Queue, QueueOptions};
-use rkfd_examples::raw;
+use rkfd_examples::raw::{self, errno};
 use rkfd_examples::spin::Spin;
 use rkfd_examples::{code_object, report, Failure, BLOCK};
 use rkfd_uapi::ioctl;
 use rkfd_uapi::queue::GetQueueWaveStateArgs;
-use rustix::io::Errno;
 
 /// Work-items of a dispatch.
 const ITEMS: u32 = 4096;
 /// Room for a control stack.
 const STACK: usize = 1 << 16;
-
-fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
-    move |e| Failure::new(format_args!("{what}: {e}"))
-}
 
 fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Failure> {
     raw::share(kfd, queue, percent).map_err(errno("UPDATE_QUEUE"))
