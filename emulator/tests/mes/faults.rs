@@ -6,7 +6,6 @@ use crate::common::code;
 use crate::common::packets::dispatch;
 use crate::process::{Process, Queue};
 use crate::queues::{interrupt, start};
-use crate::rig::*;
 use rkfd_hw::aql::KernelDispatch;
 
 #[test]
@@ -39,14 +38,10 @@ fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     // instruction) in bits 24:21 of the first word, encoding 2 (error) in bits 7:6 of the second.
     let (client, source, _, vmid, pasid, data) = interrupt(&memory, 0);
     assert_eq!((client, source, vmid, pasid), (0x0a, 239, 8, 0x8001));
-    assert_eq!((data[0] >> 21 & 0xf, data[1] >> 6 & 3), (1, 2));
+    assert_eq!(((data[0] >> 21) & 0xf, (data[1] >> 6) & 3), (1, 2));
     assert_eq!((p.value(signal), p.words(reached, 1)[0]), (1, 0));
     // Another queue goes on, and the stopped one is given back.
-    let done = p.signal(0);
-    let (packet, sums, expected) = p.vadd(300, 2, done);
-    other.push(packet.0);
-    p.wait(done);
-    assert_eq!(p.words(sums, 300), expected);
+    other.add_vectors();
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
@@ -64,7 +59,7 @@ fn a_store_to_nowhere_is_a_page_fault_of_its_process() {
     // GFX, UTCL2 fault; the page's number in the first words, and that it was a store to no page.
     let (client, source, ring, vmid, pasid, data) = interrupt(&memory, 0);
     assert_eq!((client, source, vmid, pasid), (0x0a, 0, 8, 0x8001));
-    let page = u64::from(data[0]) | u64::from(data[1] & 0xf) << 32;
+    let page = u64::from(data[0]) | (u64::from(data[1] & 0xf) << 32);
     assert_eq!((page, ring & 0x28), (nowhere >> 12, 0x28));
     assert_eq!(rig.remove(&q, 0), 1);
 }
@@ -132,7 +127,7 @@ fn waves_of_64_lanes_add() {
     let kernel = p.load_for("vadd", "vadd.kd", "gfx1201+wave64");
     // ENABLE_WAVEFRONT_SIZE32 of kernel_code_properties.
     assert_eq!(
-        p.words(kernel + 56, 1)[0] >> 10 & 1,
+        (p.words(kernel + 56, 1)[0] >> 10) & 1,
         0,
         "it is compiled for 64"
     );

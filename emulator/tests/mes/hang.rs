@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A rig whose MES waits 300 ms for a queue, and a queue that never leaves by itself.
-fn hung() -> (Rig, Rc<Memory>, Rc<Process>, Queue, Queue) {
+fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
     let (mut rig, memory) = start();
     let mut patience = SetHwResources1::zeroed().with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3);
     patience.0[0] = header(op::SET_HW_RSRC_1);
@@ -33,7 +33,7 @@ fn hung() -> (Rig, Rc<Memory>, Rc<Process>, Queue, Queue) {
     assert_eq!(rig.submit(0, &all, 8), error(7, op::SUSPEND, 0, 2));
     assert!(!rig.is_active(HQDS[0]) && rig.is_active(HQDS[1]));
     rig.clean();
-    (rig, memory, p, q, other)
+    (rig, memory, q, other)
 }
 
 /// hang_detect_only, as `mes_v12_0_detect_and_reset_hung_queues`.
@@ -46,19 +46,29 @@ fn detect(field: rkfd_hw::layout::Field<Reset>) -> Reset {
     frame
 }
 
-fn resume_all(rig: &mut Rig, p: &Process, other: &Queue) {
+/// `mes_v12_0_reset_queue_mmio`: whether the queue ends.
+fn reset_by_registers(rig: &Rig, (pipe, queue): (u32, u32)) -> bool {
+    rig.gc("GRBM_GFX_CNTL", (1 << 2) | pipe | (queue << 8));
+    rig.gc("CP_HQD_DEQUEUE_REQUEST", 2);
+    rig.gc("SPI_COMPUTE_QUEUE_RESET", 1);
+    let until = Instant::now() + Duration::from_secs(5);
+    let mut active = true;
+    while active && Instant::now() < until {
+        active = rig.read("CP_HQD_ACTIVE") & 1 == 1;
+    }
+    rig.gc("GRBM_GFX_CNTL", 0);
+    !active
+}
+
+fn resume_all(rig: &mut Rig, other: &Queue) {
     assert_eq!(rig.submit(0, &frame(op::RESUME, &[(1, 1)]), 4), 1);
-    let done = p.signal(0);
-    let (packet, sums, expected) = p.vadd(300, 2, done);
-    other.push(packet.0);
-    p.wait(done);
-    assert_eq!(p.words(sums, 300), expected);
+    other.add_vectors();
     rig.clean();
 }
 
 #[test]
 fn a_hung_queue_is_found_and_reset_by_mes() {
-    let (mut rig, memory, p, q, other) = hung();
+    let (mut rig, memory, q, other) = hung();
     for at in (0..64).step_by(8) {
         rig.set(BUFFER + at, u64::MAX);
     }
@@ -74,37 +84,28 @@ fn a_hung_queue_is_found_and_reset_by_mes() {
     assert!(!rig.is_active(HQDS[1]));
     // remove_queue_after_reset.
     assert_eq!(rig.remove(&q, 1 << 4), 1);
-    resume_all(&mut rig, &p, &other);
+    resume_all(&mut rig, &other);
     assert_eq!(rig.remove(&q, 0), error(4, op::REMOVE_QUEUE, 0, 1));
 }
 
 #[test]
 fn a_hung_queue_is_reset_in_one_go() {
-    let (mut rig, memory, p, q, other) = hung();
+    let (mut rig, memory, q, other) = hung();
     rig.set(BUFFER, u64::MAX);
     let frame = detect(Reset::HANG_DETECT_THEN_RESET);
     assert_eq!(rig.submit(0, &frame.0, 28), 1);
     assert_eq!(memory.words(BUFFER, 2), [q.bell, u32::MAX]);
     assert!(!rig.is_active(HQDS[1]));
     assert_eq!(rig.remove(&q, 1 << 4), 1);
-    resume_all(&mut rig, &p, &other);
+    resume_all(&mut rig, &other);
 }
 
 #[test]
 fn a_hung_queue_is_reset_by_registers() {
-    let (mut rig, _memory, p, q, other) = hung();
-    // `mes_v12_0_reset_queue_mmio`.
-    let (pipe, queue) = HQDS[1];
-    rig.gc("GRBM_GFX_CNTL", (1 << 2) | pipe | (queue << 8));
-    rig.gc("CP_HQD_DEQUEUE_REQUEST", 2);
-    rig.gc("SPI_COMPUTE_QUEUE_RESET", 1);
-    let until = Instant::now() + Duration::from_secs(20);
-    while rig.read("CP_HQD_ACTIVE") & 1 == 1 {
-        assert!(Instant::now() < until);
-    }
-    rig.gc("GRBM_GFX_CNTL", 0);
+    let (mut rig, _memory, q, other) = hung();
+    assert!(reset_by_registers(&rig, HQDS[1]));
     assert_eq!(rig.remove(&q, 1 << 4), 1);
-    resume_all(&mut rig, &p, &other);
+    resume_all(&mut rig, &other);
 }
 
 #[test]
@@ -151,24 +152,10 @@ fn an_injected_hang_ends_with_a_reset() {
     assert_eq!(rig.submit(0, &reset, 28), 1);
     assert_eq!(rig.remove(&q, 1 << 4), 1);
     // The one after it leaves.
-    resume_all(&mut rig, &p, &other);
+    resume_all(&mut rig, &other);
     assert_eq!(rig.remove(&other, 0), 1);
     rig.add(&q);
     assert_eq!(rig.remove(&q, 0), 1);
-}
-
-/// `mes_v12_0_reset_queue_mmio`: whether the queue ends.
-fn reset_by_registers(rig: &Rig, (pipe, queue): (u32, u32)) -> bool {
-    rig.gc("GRBM_GFX_CNTL", (1 << 2) | pipe | (queue << 8));
-    rig.gc("CP_HQD_DEQUEUE_REQUEST", 2);
-    rig.gc("SPI_COMPUTE_QUEUE_RESET", 1);
-    let until = Instant::now() + Duration::from_millis(300);
-    let mut active = true;
-    while active && Instant::now() < until {
-        active = rig.read("CP_HQD_ACTIVE") & 1 == 1;
-    }
-    rig.gc("GRBM_GFX_CNTL", 0);
-    !active
 }
 
 #[test]
@@ -202,7 +189,7 @@ fn a_wedged_queue_ends_with_its_pipe() {
     // The other one stood still meanwhile, and goes on.
     assert_eq!(p.value(signal), 1);
     memory.set_u64(p.at(flag), 1);
-    resume_all(&mut rig, &p, &other);
+    resume_all(&mut rig, &other);
     p.wait(signal);
 }
 

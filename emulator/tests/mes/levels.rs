@@ -25,6 +25,13 @@ fn busy(rig: &mut Rig, p: &Rc<Process>, quantum: u64) -> (Vec<Queue>, Vec<(u64, 
     (queues, spins)
 }
 
+fn end(p: &Process, spins: Vec<(u64, u64)>) {
+    for (signal, flag) in spins {
+        p.memory.set_u64(p.at(flag), 1);
+        p.wait(signal);
+    }
+}
+
 #[test]
 fn a_level_s_doorbell_tells_of_work_of_its_queues() {
     let (mut rig, memory) = start();
@@ -54,10 +61,7 @@ fn a_level_s_doorbell_tells_of_work_of_its_queues() {
     bells.store(0x402, 1);
     p.wait(signal);
     assert_eq!(p.words(sums, 300), expected);
-    for (signal, flag) in spins {
-        memory.set_u64(p.at(flag), 1);
-        p.wait(signal);
-    }
+    end(&p, spins);
     rig.clean();
 }
 
@@ -88,10 +92,7 @@ fn a_gang_that_rises_does_not_wait_for_quanta() {
     assert_eq!(rig.submit(0, &rise(mc(q.gang), 3), 8), 1);
     p.wait(signal);
     assert_eq!(p.words(sums, 300), expected);
-    for (signal, flag) in spins {
-        memory.set_u64(p.at(flag), 1);
-        p.wait(signal);
-    }
+    end(&p, spins);
     rig.clean();
     let status = rig.submit(0, &rise(mc(q.gang), 5), 8);
     assert_eq!(status, error(2, op::CHANGE_GANG_PRIORITY, 0, 1));

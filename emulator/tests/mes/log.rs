@@ -19,14 +19,14 @@ fn entries(memory: &Memory, log: u64) -> Vec<(u64, u32)> {
     let words = memory.words(log + 32, header[0] as usize * 8);
     let mut last = 0;
     let entry = |w: &[u32]| {
-        let time = u64::from(w[0]) | u64::from(w[1]) << 32;
+        let time = u64::from(w[0]) | (u64::from(w[1]) << 32);
         assert!(
             time >= std::mem::replace(&mut last, time),
             "in order of time"
         );
         // MES_LOG_OPERATION_CONTEXT_STATE_CHANGE.
         assert_eq!((w[2], w[3], w[7]), (0, 0, 0));
-        (u64::from(w[4]) | u64::from(w[5]) << 32, w[6])
+        (u64::from(w[4]) | (u64::from(w[5]) << 32), w[6])
     };
     words.chunks(8).map(entry).collect()
 }
@@ -52,8 +52,10 @@ fn what_becomes_of_a_gang_is_logged() {
     assert_eq!(rig.submit(0, &frame(op::RESUME, &[(1, 1)]), 4), 1);
     memory.wait("an entry", || entries(&memory, log).len() == 3);
     assert_eq!(rig.remove(&q, 0), 1);
-    memory.wait("an entry", || entries(&memory, log).len() == 4);
-    let states = [running, ready, running, idle].map(|state| (gang, state));
+    let last = || entries(&memory, log).last().copied();
+    memory.wait("the last entry", || last() == Some((gang, idle)));
+    // It left its HQD before it was forgotten.
+    let states = [running, ready, running, ready, idle].map(|state| (gang, state));
     assert_eq!(entries(&memory, log), states);
     rig.clean();
     for (at, code) in [(0, 2), (mc(log) + 4, 2), (0x100_0000, 6)] {

@@ -343,6 +343,16 @@ impl Queue {
         frame
     }
 
+    /// Adds 300 floats, and compares the sums with the CPU's.
+    pub fn add_vectors(&self) {
+        let p = &self.process;
+        let done = p.signal(0);
+        let (packet, sums, expected) = p.vadd(300, 2, done);
+        self.push(packet.0);
+        p.wait(done);
+        assert_eq!(p.words(sums, 300), expected);
+    }
+
     /// Writes a packet, and rings.
     pub fn push(&self, words: [u32; 16]) {
         let index = self.write(words);

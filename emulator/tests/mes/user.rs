@@ -224,11 +224,7 @@ fn a_gang_is_suspended_and_resumed() {
     std::thread::sleep(Duration::from_millis(30));
     assert_eq!(p.value(signal), 1, "it stands still");
     // The other gang runs.
-    let done = p.signal(0);
-    let (packet, sums, expected) = p.vadd(300, 2, done);
-    other.push(packet.0);
-    p.wait(done);
-    assert_eq!(p.words(sums, 300), expected);
+    other.add_vectors();
     let resume = frame(op::RESUME, &[(2, gang as u32), (3, (gang >> 32) as u32)]);
     assert_eq!(rig.submit(0, &resume, 4), 1);
     p.wait(signal);
