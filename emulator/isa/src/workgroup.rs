@@ -160,7 +160,8 @@ impl<const L: usize> Workgroup<L> {
             return Err(LaunchError::GroupSegment);
         }
         let lanes = L as u64;
-        let needed = (u64::from(d.private_segment_size) * lanes).next_multiple_of(1024);
+        // A wave's share comes in whole units, whose size differs between generations.
+        let needed = u64::from(d.private_segment_size) * lanes;
         let too_small = d.private_segment_size < kernel.private_segment_fixed_size;
         if too_small || (d.private_segment_size > 0 && scratch.wave_size < needed) {
             return Err(LaunchError::PrivateSegment);
