@@ -163,6 +163,7 @@ impl Scheduler for Mes {
             context,
             queues: KVec::new(),
             evicted: 0,
+            held: false,
         };
         let context = entry.context.clone();
         state.entries.push(entry, GFP_KERNEL)?;
@@ -202,15 +203,13 @@ impl Scheduler for Mes {
         };
         let mut result = state.switch(&self.hw, process, false);
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
-        let has =
-            |queue: &Arc<HwQueue>| matches!(queue.state(), QueueState::Hung | QueueState::Mapped);
         // What MES didn't give back it can't forget, and the context is kept with the queue.
-        if !entry.queues.iter().any(has) {
+        if !entry.held {
             result = result.and(state.forget(&self.hw, &entry.context));
         }
         drop(guard);
         for queue in entry.queues.iter() {
-            if has(queue) {
+            if matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
                 self.hw.keep(Keep::Queue(queue.clone()));
             } else {
                 queue.enter(QueueState::Gone)?;

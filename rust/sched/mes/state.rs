@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) queues: KVec<Arc<HwQueue>>,
     /// Times it was evicted and not restored.
     pub(super) evicted: u32,
+    /// MES has not given back a queue, and so neither the process.
+    pub(super) held: bool,
 }
 
 /// What the lock guards.
@@ -152,6 +154,9 @@ impl State {
                     Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
                 );
                 let error = tell(hw, "to give a queue back", failure);
+                if let Ok(entry) = self.entry(queue.process()) {
+                    entry.held = true;
+                }
                 if error == ENODEV || error == EIO {
                     return Err(error);
                 }
