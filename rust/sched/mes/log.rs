@@ -46,10 +46,11 @@ impl EventLog {
         self.addr(pipe) + log::BYTES
     }
 
-    /// As `seq_hex_dump` with offsets, 32 bytes a line, in words. Nothing when the device is gone.
+    /// As `seq_hex_dump` with offsets, 32 bytes a line, in words; without what the firmware keeps for
+    /// itself. Nothing when the device is gone.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for line in 0..self.memory.len() / (LINE * 4) {
-            let at = line * LINE * 4;
+        let lines = |pipe| (0..log::BYTES / (LINE * 4)).map(move |n| pipe * STRIDE + n * LINE * 4);
+        for at in (0..PIPES).flat_map(lines) {
             write!(f, "{at:08x}:")?;
             for word in 0..LINE {
                 let Ok(value) = self.memory.read32(at + word * 4) else {
