@@ -130,7 +130,9 @@ fn gives_up_as_upstream(outcome: &Outcome) -> Result<(), String> {
         Scheduler::Cpsch => 62,
         Scheduler::Mes => 110,
     };
-    match outcome.output.contains(&format!("failed, errno {errno}")) {
+    let wanted = format!("failed, errno {errno}");
+    let mut lines = outcome.output.iter();
+    match lines.any(|line| line.contains("DESTROY_QUEUE") && line.ends_with(&wanted)) {
         true => Ok(()),
         false => Err(format!("DESTROY_QUEUE did not fail with errno {errno}")),
     }
