@@ -95,6 +95,8 @@ pub(crate) struct Family {
     /// The name user programs know, such as "gfx942".
     pub(crate) name: &'static CStr,
     pub(crate) drm: Drm,
+    /// Further capabilities of the topology that only some chips have.
+    pub(crate) capabilities: u32,
     /// Makes the scheduler.
     pub(crate) scheduler: fn(&Arc<Hw>) -> Result<Arc<dyn Scheduler>>,
     /// Registers; the device must have each of their blocks.

@@ -15,7 +15,7 @@
 //! who includes it (`super::`, never `crate::`): the module includes it by path.
 //!
 //! Source: Linux 7.3, `include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/drm.h`,
-//! `include/uapi/drm/amdgpu_drm.h`,
+//! `include/uapi/drm/amdgpu_drm.h`, `include/uapi/linux/kfd_sysfs.h`,
 //! `drivers/gpu/drm/amd/amdkfd/kfd_priv.h` (mmap offsets).
 
 #![cfg_attr(not(MODULE), no_std)]
@@ -37,6 +37,7 @@ pub mod mmap;
 pub mod queue;
 pub mod smi;
 pub mod svm;
+pub mod topology;
 
 /// Major version of the interface; a client refuses another.
 pub const VERSION_MAJOR: u32 = 1;
@@ -79,4 +80,5 @@ pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
     queue::CONSTANTS,
     smi::CONSTANTS,
     svm::CONSTANTS,
+    topology::CONSTANTS,
 ];

@@ -38,6 +38,7 @@ pub(super) static FAMILY: Family = Family {
         vram_bit_width: 0,
         always_on: false,
     },
+    capabilities: 0,
     scheduler: sched::mes,
     tables: &[
         &gc::TABLE,

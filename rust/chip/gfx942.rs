@@ -20,7 +20,7 @@ use crate::{
     ih, mqd,
     regs::Regs,
     sched, sdma,
-    uapi::amdgpu,
+    uapi::{amdgpu, topology},
     vm,
 };
 use kernel::{device::Device, prelude::*};
@@ -39,6 +39,8 @@ pub(super) static FAMILY: Family = Family {
         vram_bit_width: 128 * 64,
         always_on: true,
     },
+    // A BIOS would say so; every MI300 has it.
+    capabilities: topology::CAP_SRAM_ECC,
     scheduler: sched::cpsch,
     tables: &[
         &athub_1_8_0::TABLE,

@@ -25,6 +25,7 @@ use crate::{
     },
     gpu::Gpu,
     render::RenderNode,
+    uapi::topology as abi,
 };
 use core::fmt::Write;
 use kernel::{
@@ -32,14 +33,6 @@ use kernel::{
     str::CString,
     sync::Arc, //
 };
-
-/// `HSA_CAP_DOORBELL_TYPE_2_0` in bits 13:12: doorbells are 64 bits, the index of a packet.
-const CAP_DOORBELL_64: u32 = 2 << 12;
-/// `HSA_CAP_ASIC_REVISION`: bits 25:22.
-const CAP_REVISION_SHIFT: u32 = 22;
-const CAP_REVISION_MASK: u32 = 0xf << CAP_REVISION_SHIFT;
-/// `HSA_CAP_PER_QUEUE_RESET_SUPPORTED`.
-const CAP_RESETS_QUEUES: u32 = 1 << 31;
 
 /// A node of the tree. Fields are removed in this order, children first.
 pub(super) struct NodeDir {
@@ -232,12 +225,13 @@ impl Properties {
 
     fn gpu_only(gpu: &Gpu, out: &mut Text<'_>) {
         let chip = gpu.chip();
-        let revision = (chip.rev_id << CAP_REVISION_SHIFT) & CAP_REVISION_MASK;
+        let doorbells = abi::CAP_DOORBELL_TYPE_2_0 << abi::CAP_DOORBELL_TYPE_SHIFT;
+        let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
         let resets = match chip.family.resets_queues {
-            true => CAP_RESETS_QUEUES,
+            true => abi::CAP_QUEUE_RESET,
             false => 0,
         };
-        let capability = CAP_DOORBELL_64 | revision | resets;
+        let capability = doorbells | revision | resets | chip.family.capabilities;
         for (name, value) in [
             // Without power management the clock is said to be 100 MHz.
             ("max_engine_clk_fcompute", 100),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `uapi/` against Linux's `kfd_ioctl.h`, `drm.h` and `amdgpu_drm.h`: every structure, constant and
+//! `uapi/` against Linux's `kfd_ioctl.h`, `kfd_sysfs.h`, `drm.h` and `amdgpu_drm.h`: every structure, constant and
 //! request number, and who may make which request of DRM.
 
 use rkfd_abi_test::{includes, linux, report, Probe};
@@ -16,7 +16,8 @@ fn probe() -> Probe {
     // The headers are the kernel's own copies, before user space's marks are stripped.
     let mut flags = includes(&linux(), &["include/uapi"]);
     flags.push("-D__user=".into());
-    Probe::new(&["linux/kfd_ioctl.h", "drm/amdgpu_drm.h"], &flags)
+    let headers = ["linux/kfd_ioctl.h", "linux/kfd_sysfs.h", "drm/amdgpu_drm.h"];
+    Probe::new(&headers, &flags)
 }
 
 #[test]

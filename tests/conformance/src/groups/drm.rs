@@ -172,7 +172,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(I, "VRAM_USAGE grows with a buffer", is(4 << 20), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_VRAM_USAGE", |c| growth(c, INFO_VRAM_USAGE, VRAM)),
         row(I, "VIS_VRAM_USAGE grows with a buffer", is(4 << 20), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_VIS_VRAM_USAGE", |c| growth(c, INFO_VIS_VRAM_USAGE, VRAM)),
         row(I, "GTT_USAGE grows with a buffer", is(4 << 20), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_GTT_USAGE", |c| growth(c, INFO_GTT_USAGE, GTT)),
-        row(I, "MEMORY: all of VRAM is BAR 0, which shows all of it", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_MEMORY", |c| { let total = number(c, INFO_MEMORY, N, 0, 8)?; let bar = std::fs::metadata(format!("{}/resource0", pci(c)?)).map_err(|e| e.to_string())?.len(); Ok(Got::Pair(total, bar)) }),
+        row(I, "MEMORY: all of VRAM fills BAR 0, a power of two", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_MEMORY", |c| { let total = number(c, INFO_MEMORY, N, 0, 8)?; let bar = std::fs::metadata(format!("{}/resource0", pci(c)?)).map_err(|e| e.to_string())?.len(); Ok(Got::Pair(total.next_power_of_two(), bar)) }),
         row(I, "MEMORY: what can be had of VRAM is VRAM_GTT's", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_MEMORY", |c| Ok(Got::Pair(number(c, INFO_MEMORY, N, 8, 8)?, number(c, INFO_VRAM_GTT, N, 0, 8)?))),
         row(I, "MEMORY: the largest buffer is three quarters", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_MEMORY", |c| Ok(Got::Pair(number(c, INFO_MEMORY, N, 24, 8)?, number(c, INFO_MEMORY, N, 8, 8)? * 3 / 4))),
         row(I, "MEMORY: system memory is half of the machine's", YES, "ttm/ttm_tt.c: ttm_tt_mgr_init", |c| {

@@ -5,6 +5,7 @@
 use super::*;
 use crate::node::{properties, NODES};
 use crate::row::{row, Answer, Row};
+use rkfd_uapi::topology::{CAP_DEBUG_FIRMWARE, CAP_SVM_API, CAP_TRAP_DEBUG_SUPPORT};
 
 /// `node_show`: the properties of every node, and those that follow for a GPU.
 const NODE: &str = "cpu_cores_count simd_count mem_banks_count caches_count io_links_count \
@@ -134,13 +135,14 @@ pub(super) fn rows() -> Vec<Row> {
         row(G, "p2p_links_count", Want::Computed, "kfd_topology.c: kfd_dev_create_p2p_links", |_| counted(1, "p2p_links_count", "p2p_links")).open(),
         row(G, "capability: doorbells of 64 bits", is(2), "kfd_topology.c: kfd_topology_set_capabilities", |_| Ok(Got::Value((gpu("capability")? >> 12) & 3))).open(),
         row(G, "capability: revision of the chip", Want::Computed, "kfd_topology.c: kfd_topology_add_device", |_| Ok(Got::Pair((gpu("capability")? >> 22) & 0xf, 1))).open(),
-        row(G, "capability: no debugging and no SVM, which are refused", is(0), "kfd_topology.h: HSA_CAP_", |_| Ok(Got::Value(gpu("capability")? & ((1 << 15) | (1 << 27) | (1 << 29))))).open(),
+        row(G, "capability: error correction of SRAM, which every MI300 has", Want::Computed, "kfd_topology.c: kfd_topology_add_device", |c| by_chip(c, (gpu("capability")? >> 26) & 1, 1, 0)).open(),
+        row(G, "capability: no debugging and no SVM, which are refused", is(0), "kfd_topology.h: HSA_CAP_", |_| Ok(Got::Value(gpu("capability")? & u64::from(CAP_TRAP_DEBUG_SUPPORT | CAP_SVM_API | CAP_DEBUG_FIRMWARE)))).open(),
         row(G, "memory: names", YES, "kfd_topology.c: mem_show", |_| names("1/mem_banks/0/properties", &[MEMORY])).open(),
         row(G, "memory: public, as BAR 0 shows all of it", is(1), "kfd_crat.c: kfd_create_vcrat_image_gpu", |_| value("1/mem_banks/0/properties", "heap_type")).open(),
-        row(G, "memory: size is BAR 0's", Want::Computed, "kfd_crat.c: kfd_create_vcrat_image_gpu", |c| {
+        row(G, "memory: size fills BAR 0, a power of two", Want::Computed, "kfd_crat.c: kfd_create_vcrat_image_gpu", |c| {
             let path = format!("/sys/bus/pci/devices/{}/resource0", c.node.slot);
             let bar = std::fs::metadata(&path).map_err(|e| format!("{path}: {e}"))?.len();
-            Ok(Got::Pair(number("1/mem_banks/0/properties", "size_in_bytes")?, bar))
+            Ok(Got::Pair(number("1/mem_banks/0/properties", "size_in_bytes")?.next_power_of_two(), bar))
         }).open(),
         row(G, "memory: bits of the bus, where no BIOS is needed", Want::Computed, "../amdgpu/gmc_v9_0.c: gmc_v9_4_3_init_vram_info", |c| by_chip(c, number("1/mem_banks/0/properties", "width")?, 8192, 0)).open(),
         row(L, "names", YES, "kfd_topology.c: iolink_show", |_| names("1/io_links/0/properties", &[LINK])).open(),
