@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The render node, `/dev/dri/renderD128` and on: a GPU's second face.
+//! The render node, `/dev/dri/renderD255` and down: a GPU's second face.
 //!
 //! Its files name an address space for ACQUIRE_VM, and buffer objects are mapped on it at offsets
 //! that the driver makes up. Each buffer object has a [`Mapping`]: an offset that is never used
@@ -78,7 +78,7 @@ struct Nodes {
 /// A GPU's node, and what is seen of it. Removed in this order.
 struct Listed {
     node: Arc<RenderNode>,
-    /// `drm/renderD128` of the PCI device.
+    /// `drm/renderD255` of the PCI device.
     _folder: Dir,
     _device: Node,
 }
@@ -130,7 +130,9 @@ impl RenderNode {
     pub(crate) fn add(gpu: &Arc<Gpu>) -> Result {
         let mut guard = NODES.lock();
         let nodes = guard.as_mut().ok_or(ENODEV)?;
+        // From the end, since the DRM core gives its own devices names from the start.
         let minor = (abi::FIRST_MINOR..=abi::LAST_MINOR)
+            .rev()
             .find(|minor| nodes.list.iter().all(|l| l.node.minor != *minor))
             .ok_or(ENOSPC)?;
         let inode = AnonInode::new()?;

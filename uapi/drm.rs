@@ -9,10 +9,10 @@ use super::ioctl::{ioc, ioc_number, Request, NONE, READ, READ_WRITE, WRITE};
 
 /// Type byte of the DRM ioctls.
 pub const TYPE: u8 = b'd';
-/// First minor of the render nodes: `/dev/dri/renderD128`.
+/// First and last minor of the render nodes that ROCm looks at: `/dev/dri/renderD128` and on.
 pub const FIRST_MINOR: u32 = 128;
-/// Last minor that is a render node.
-pub const LAST_MINOR: u32 = 191;
+/// See [`FIRST_MINOR`].
+pub const LAST_MINOR: u32 = 255;
 
 structs! {
     /// Argument of [`VERSION`].

@@ -34,7 +34,7 @@ pub fn all() -> Vec<Scenario> {
     .step(Step::insmod(MODULE))
     .step(Step::sh("info", 20, "rkfd info"))
     .step(forbidden("kfd", "/dev/kfd"))
-    .step(forbidden("render", "/dev/dri/renderD128"))
+    .step(forbidden("render", "/dev/dri/renderD255"))
     .step(Step::sh("unbind", 20, unbind))
     .step(says(
         "no-driver",
