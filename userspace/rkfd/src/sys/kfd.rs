@@ -28,6 +28,8 @@ pub(crate) fn open_device(path: &Path) -> Result<OwnedFd> {
         match errno {
             Errno::NOENT => Error::NoDriver { path },
             Errno::ACCESS | Errno::PERM => Error::Permission { path },
+            // The driver is opened only while it has a GPU (`kfd_create_process`).
+            Errno::INVAL => Error::NoGpu,
             errno => Error::Open { path, errno },
         }
     })
