@@ -20,12 +20,14 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{barrier, Arc},
-    time::{delay::fsleep, Delta, Instant, Monotonic},
+    time::Delta,
 };
 
 mod kiq;
+mod poll;
 
 pub(crate) use kiq::Kiq;
+pub(crate) use poll::Poll;
 
 /// Firmware that runs small commands for the kernel. The methods sleep.
 pub(crate) trait Firmware: Send + Sync {
@@ -188,9 +190,8 @@ impl Ring {
     ///
     /// ETIME after `timeout`, ENODEV when the device is gone.
     pub(crate) fn wait_fence(&self, value: u32, timeout: Delta) -> Result {
-        let start = Instant::<Monotonic>::now();
         let generation = self.hw.generation();
-        let mut pause = 5;
+        let mut poll = Poll::new();
         loop {
             if self.buf.read(place::FENCE)? == value {
                 return Ok(());
@@ -198,12 +199,11 @@ impl Ring {
             if self.hw.generation() != generation {
                 return Err(etime());
             }
-            if start.elapsed() > timeout {
+            if poll.elapsed() > timeout {
                 self.hw.alive()?;
                 return Err(etime());
             }
-            fsleep(Delta::from_micros(pause));
-            pause = (pause * 2).min(1000);
+            poll.pause();
         }
     }
 }

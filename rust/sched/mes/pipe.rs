@@ -23,12 +23,12 @@ use crate::{
     },
     mqd::v12::KernelRing,
     regs::Regs,
-    ring::{select, Slot},
+    ring::{select, Poll, Slot},
 };
 use kernel::{
     prelude::*,
     sync::{barrier, Arc},
-    time::{delay::fsleep, Delta, Instant, Monotonic},
+    time::Delta,
 };
 
 /// TIMEOUT: as `mes_v12_0_submit_pkt_and_poll_completion`.
@@ -276,10 +276,9 @@ impl Pipe {
     }
 
     fn wait(&mut self) -> Result {
-        let start = Instant::<Monotonic>::now();
-        let mut pause = 5;
+        let mut poll = Poll::new();
         while self.mem.read(place::FENCE)? != self.seq {
-            if start.elapsed() > TIMEOUT {
+            if poll.elapsed() > TIMEOUT {
                 self.stuck = true;
                 self.hw.alive()?;
                 dev_err!(
@@ -289,8 +288,7 @@ impl Pipe {
                 );
                 return Err(ETIMEDOUT);
             }
-            fsleep(Delta::from_micros(pause));
-            pause = (pause * 2).min(1000);
+            poll.pause();
         }
         Ok(())
     }
