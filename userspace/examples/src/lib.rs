@@ -8,6 +8,7 @@ pub mod spin;
 pub mod steps;
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rkfd::{Buffer, Dispatch, Gpu, Kernel, Queue, Result};
@@ -73,6 +74,17 @@ pub fn code_object() -> Result<Vec<u8>, Failure> {
         ))
     })?;
     std::fs::read(&path).map_err(|error| Failure::new(format_args!("{path}: {error}")))
+}
+
+/// The driver's folder in sysfs, and the address of a PCI function that it holds.
+pub fn bound() -> Result<(PathBuf, String), Failure> {
+    let driver = PathBuf::from("/sys/bus/pci/drivers/rkfd");
+    let entries = std::fs::read_dir(&driver).map_err(Failure::new)?;
+    let names = entries.flatten().map(|e| e.file_name());
+    let mut names = names.filter_map(|n| n.into_string().ok());
+    let address = names.find(|name| name.contains(':'));
+    let address = address.ok_or_else(|| Failure::new("the driver holds no device"))?;
+    Ok((driver, address))
 }
 
 /// The buffers of one vector addition.

@@ -78,11 +78,15 @@ fn unbind() -> Scenario {
     let bind = "echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/bind";
     with_vadd(
         "unbind",
-        "the device is taken from the driver under a running program; binding again works",
+        "the device is taken from the driver under running programs and live DMA-bufs; binding again works",
         "removed",
     )
+    .bin("rkfd-examples", "orphans")
     .bin("rkfd-examples", "vectoradd")
     .step(Step::insmod(MODULE))
+    .step(Step::run("orphans", 60, &["/bin/orphans"]))
+    .step(Step::sh("no-orphan-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("bind-anew", 30, bind))
     .step(Step::run("removed", 120, &["/bin/removed", VADD]))
     .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
     .step(Step::sh("bind", 30, bind))

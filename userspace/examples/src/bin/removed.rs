@@ -9,12 +9,11 @@
 //! `removed CODE-OBJECT`
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_examples::{bound, code_object, report, Failure, VectorAdd, KERNEL};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// Written by the child when it is ready, and by the parent when the driver is gone.
@@ -81,17 +80,6 @@ fn child() -> Result<(), Failure> {
         .prepare()
         .map(|mut work| work.submit());
     Err(Failure::new("the doorbell can still be rung"))
-}
-
-/// The PCI function that the driver holds.
-fn bound() -> Result<(PathBuf, String), Failure> {
-    let driver = PathBuf::from("/sys/bus/pci/drivers/rkfd");
-    let entries = std::fs::read_dir(&driver).map_err(Failure::new)?;
-    let names = entries.flatten().map(|e| e.file_name());
-    let mut names = names.filter_map(|n| n.into_string().ok());
-    let address = names.find(|name| name.contains(':'));
-    let address = address.ok_or_else(|| Failure::new("the driver holds no device"))?;
-    Ok((driver, address))
 }
 
 fn parent() -> Result<(), Failure> {
