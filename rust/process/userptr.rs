@@ -7,7 +7,8 @@
 //! each other. *Stop*: the process' queues are evicted, the object is taken out of the VM, the TLB
 //! is flushed. *Restore*: once the change is over, the range is pinned anew and mapped, the old
 //! pages are let go, and the queues go on. Memory that is no longer there stays unmapped: the GPU
-//! faults if it touches it (`update_invalid_user_pages`).
+//! faults if it touches it (`update_invalid_user_pages`; amdgpu's debug mode that tells the program
+//! before that, `kfd_signal_vm_fault_event_with_userptr`, isn't there).
 //!
 //! munmap waits for *stop*, and so do other calls of the program's, for a while. What comes out of
 //! reclaim doesn't: it may run under a lock that *stop* needs. The pins keep those pages from being
