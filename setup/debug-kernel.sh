@@ -53,7 +53,7 @@ if [ ! -e "$TREE/.complete" ]; then
     [ "$free_kb" -gt 4000000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; the debug kernel needs about 4 GB" \
         "point RKFD_CACHE at a folder with more room"
     lock_cache
-    say "building the debug kernel: once, about 10 minutes of CPU time"
+    say "building the debug kernel: once, about 25 minutes of CPU time"
     [ -d "$TREE" ] || rm -f "$TREE".[123]-*
     step "debug kernel's source" "$TREE.1-unpacked" unpack
     step "debug kernel's configuration" "$TREE.2-configured" configure
