@@ -183,6 +183,13 @@ mod tests {
         let events = events()?;
         let id = events.signal_event(true)?;
         later(&events, move |events| {
+            // However late it comes to sleep; as long as it waits at most.
+            for _ in 0..60_000 {
+                if events.sleepers(id) != Some(0) {
+                    break;
+                }
+                fsleep(Delta::from_millis(1));
+            }
             let _ = events.set(id);
         })?;
         assert_eq!(events.wait_for(&[(id, 1)], false, 60_000), COMPLETE);

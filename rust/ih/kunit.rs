@@ -91,13 +91,13 @@ mod tests {
             {
                 let wanted = VmFault {
                     pasid,
-                    va: 0x7123_4567_8000,
+                    va: 0xf123_4567_8000,
                     not_present,
                     write,
                     execute: false,
                 };
                 // The upper bits of the second word are others'.
-                let entry = entry(client, 0, ring, 0x1234_5678, 0xffff_ff77);
+                let entry = entry(client, 0, ring, 0x1234_5678, 0xffff_ff7f);
                 assert_eq!(told(hal, &entry), Some(Told::Fault(wanted)));
             }
         }

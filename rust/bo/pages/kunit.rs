@@ -104,6 +104,17 @@ mod tests {
         Ok(())
     }
 
+    /// The first page after one in use can begin a run.
+    #[test]
+    fn a_run_fits_its_gap() -> Result {
+        let mut map = PageMap::new(10)?;
+        map.reserve(3, 1);
+        assert_eq!(map.alloc(6, 1), Ok(4));
+        assert_eq!(map.alloc(3, 1), Ok(0));
+        assert_eq!(map.free_pages(), 0);
+        Ok(())
+    }
+
     #[test]
     fn impossible_requests_are_refused() -> Result {
         let mut map = PageMap::new(64)?;

@@ -84,6 +84,7 @@ mod tests {
         assert_eq!(error(|_| {}), Some(EFAULT));
         assert_eq!(error(|a| a.ring_base_address = NOWHERE), Some(EFAULT));
         assert_eq!(error(|a| a.metadata_ring_size = 3), Some(EINVAL));
+        assert_eq!(error(|a| a.metadata_ring_size = 6), Some(EINVAL));
         assert_eq!(error(|a| a.ring_size = 3), Some(EINVAL));
         assert_eq!(error(|a| a.queue_percentage = 101), Some(EINVAL));
         assert_eq!(error(|a| a.queue_priority = 16), Some(EINVAL));
