@@ -24,6 +24,7 @@ pub fn name(errno: i32) -> String {
         libc::ENODEV => "ENODEV",
         libc::EINVAL => "EINVAL",
         libc::ENOTTY => "ENOTTY",
+        libc::ENOSYS => "ENOSYS",
         libc::ENOSPC => "ENOSPC",
         libc::ESPIPE => "ESPIPE",
         libc::EALREADY => "EALREADY",

@@ -38,7 +38,12 @@ pub fn open_compat(path: u64) -> i32 {
     compat(OPEN, path as u32, libc::O_RDWR as u32, 0)
 }
 
+/// ENOSYS of a kernel that was built without that entry, where it would be a fault.
 fn compat(number: u32, a: u32, b: u32, c: u32) -> i32 {
+    // It comes with the 32-bit vDSO.
+    if !std::path::Path::new("/proc/sys/abi/vsyscall32").exists() {
+        return libc::ENOSYS;
+    }
     let result: i64;
     // SAFETY: the 32-bit system call entry; it takes rbx, rcx and rdx, preserves everything but
     // rax and r8 to r11, and touches no memory but what the arguments name.

@@ -536,7 +536,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(
             "open",
             "by the 32-bit entry",
-            EPERM,
+            Want::Unsupported(libc::ENOSYS, libc::EPERM),
             "kfd_chardev.c:210",
             |_| {
                 let path = low_page(b"/dev/kfd\0")?;
@@ -546,7 +546,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(
             "GET_VERSION",
             "by the 32-bit entry",
-            OK,
+            Want::Unsupported(libc::ENOSYS, 0),
             "kfd_chardev.c:61",
             |c| {
                 let map = low_page(&[0; 8])?;
