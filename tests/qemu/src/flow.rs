@@ -56,7 +56,14 @@ impl Program {
             .strip_prefix("ioctl(")
             .and_then(|c| c.split(", ").nth(1))
         {
-            let request = request.trim_start_matches("AMDKFD_IOC_");
+            // Of the two drivers that strace knows for a number of DRM the first is ours.
+            let request = request.split(" or ").next().unwrap_or(request);
+            let Some(request) = request
+                .strip_prefix("AMDKFD_IOC_")
+                .or_else(|| request.strip_prefix("DRM_IOCTL_"))
+            else {
+                return;
+            };
             count(&mut self.ioctls, request);
             if let Some(made) = &mut thread.making_queue {
                 count(made, request);
@@ -90,13 +97,9 @@ struct Thread {
     rung: bool,
 }
 
-/// `:3:hip_memory.cpp :641 : 12345 us: [pid:1 tid:0x7f] hipMalloc ( 0x7ff, 4194304 )`: the name.
+/// `:3:hip_memory.cpp :756 : 0159028454 us:   hipMalloc ( 0x7ff, 4194304 )`: the name.
 fn hip_call(line: &str) -> Option<&str> {
-    let (_, call) = line
-        .strip_prefix(":3:hip_")?
-        .split_once(" us:")?
-        .1
-        .split_once("] ")?;
+    let (_, call) = line.strip_prefix(":3:hip_")?.split_once(" us:")?;
     let (name, rest) = call.trim_start().split_once(' ')?;
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     (is_name && rest.starts_with('(')).then_some(name)
@@ -293,11 +296,12 @@ impl fmt::Display for Flow {
 mod tests {
     use super::*;
 
-    const OUTPUT: &str = r#":3:hip_memory.cpp            :641 : 10 us: [pid:7 tid:0x7f]  hipMalloc ( 0x7ffc, 4194304 )
-:3:hip_memory.cpp            :643 : 11 us: [pid:7 tid:0x7f] hipMalloc: Returned hipSuccess : 0x7f
+    const OUTPUT: &str = r#":3:hip_memory.cpp            :641 : 10 us:   hipMalloc ( 0x7ffc, 4194304 )
+:3:hip_memory.cpp            :643 : 11 us:  hipMalloc: Returned hipSuccess : 0x7f
 hsa hsa_init 1
 strace 7 write(-1, "begin hsa_queue_create", 22) = -1 EBADF (Bad file descriptor)
 strace 7 ioctl(3, AMDKFD_IOC_CREATE_QUEUE, 0x7ffc) = 0
+strace 7 ioctl(2, TCGETS2, 0x7ffc) = -1 ENOTTY (Inappropriate ioctl for device)
 strace 7 write(-1, "end hsa_queue_create 1", 22) = -1 EBADF (Bad file descriptor)
 strace 8 ioctl(3, AMDKFD_IOC_SET_EVENT, 0x7ffc) = 0
 strace 7 write(-1, "doorbell 0", 10) = -1 EBADF (Bad file descriptor)
