@@ -42,6 +42,18 @@ pub struct ScratchArea {
     pub waves: u32,
 }
 
+/// What a dispatch has of its queue.
+pub struct FromQueue {
+    /// The VMID of the process now.
+    pub vmid: u8,
+    /// Scratch memory.
+    pub scratch: ScratchArea,
+    /// What is left of the save area.
+    pub room: Arc<Room>,
+    /// Whose dispatches come first: 2 is high, 0 low.
+    pub priority: u32,
+}
+
 /// How far the dispatch may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -83,6 +95,8 @@ pub struct Dispatch {
     words: u64,
     /// The device's time when the packet processor launched it.
     pub started: u64,
+    /// Of its queue: whose dispatches come first.
+    pub priority: u32,
 }
 
 #[derive(Default)]
@@ -117,10 +131,14 @@ impl Dispatch {
         kernel: Kernel,
         params: rkfd_isa::Dispatch,
         preloaded: Vec<u32>,
-        vmid: u8,
-        scratch: ScratchArea,
-        room: Arc<Room>,
+        queue: FromQueue,
     ) -> Arc<Self> {
+        let FromQueue {
+            vmid,
+            scratch,
+            room,
+            priority,
+        } = queue;
         let mut groups = [0; 3];
         for (n, group) in groups.iter_mut().enumerate() {
             let size = u32::from(params.workgroup_size.get(n).copied().unwrap_or(1).max(1));
@@ -179,6 +197,7 @@ impl Dispatch {
             room,
             words,
             started,
+            priority,
         })
     }
 

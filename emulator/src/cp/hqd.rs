@@ -53,7 +53,7 @@ pub struct Queue {
     pub aql: bool,
     /// Its waves can be saved in the middle of a kernel.
     pub cwsr: bool,
-    /// 2 is high, 0 low.
+    /// CP_HQD_PIPE_PRIORITY: 2 is high, 0 low.
     pub priority: u32,
 }
 
@@ -236,7 +236,7 @@ impl Queue {
             doorbell,
             aql,
             cwsr,
-            priority: word(Mqd::CP_HQD_PIPE_PRIORITY),
+            priority: word(Mqd::CP_HQD_PIPE_PRIORITY) & 3,
         })
     }
 

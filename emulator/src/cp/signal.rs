@@ -5,7 +5,7 @@
 //! Sources: HSA runtime, `amd_hsa_signal.h`, `amd_hsa_queue.h`; HSA Platform System Architecture,
 //! section 2.4; Linux, `amdkfd/kfd_events.c` (`kfd_signal_event_interrupt`).
 
-use super::dispatch::{Dispatch, ScratchArea};
+use super::dispatch::{Dispatch, FromQueue, ScratchArea};
 use super::error::{code, PacketError};
 use super::group::Group;
 use super::hqd::AQL_WORDS;
@@ -134,9 +134,12 @@ impl Mec {
             kernel,
             params,
             preloaded,
-            h.owner.vmid,
-            scratch,
-            h.room.clone(),
+            FromQueue {
+                vmid: h.owner.vmid,
+                scratch,
+                room: h.room.clone(),
+                priority: h.q.priority,
+            },
         );
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
             let what = "dispatch: the queue's scratch is too small for a workgroup";

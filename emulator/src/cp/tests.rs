@@ -12,6 +12,7 @@ mod preemption;
 mod queues;
 mod registers;
 mod rig;
+mod scale;
 mod scheduler;
 mod turns;
 mod vendor;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The compute units: host threads that give dispatches turns, first come, first served.
+//! The compute units: host threads that give dispatches turns.
+//!
+//! Those of queues with a higher CP_HQD_PIPE_PRIORITY come first, else whoever came first; now and
+//! then it is whoever waits longest, so that nobody starves. Source: Linux,
+//! `amdkfd/kfd_mqd_manager.c` (`pipe_priority_map`, low to high); how much more a higher priority
+//! gets is the model's own.
 
 use super::dispatch::Dispatch;
 use super::Wake;
 use crate::device::Soc;
 use rkfd_isa::ComputeUnit;
 use rkfd_isa::Target;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -29,7 +35,25 @@ struct Line {
 #[derive(Default)]
 struct Waiting {
     dispatches: VecDeque<Arc<Dispatch>>,
+    /// Turns that were given.
+    turns: u64,
     stop: bool,
+}
+
+/// One in so many turns is that of who waits longest, whatever its priority.
+const FAIR: u64 = 8;
+
+impl Waiting {
+    fn pick(&mut self) -> Option<Arc<Dispatch>> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns % FAIR == 0 {
+            return self.dispatches.pop_front();
+        }
+        let all = self.dispatches.iter().enumerate();
+        let first = all.max_by_key(|(n, dispatch)| (dispatch.priority, Reverse(*n)));
+        let at = first.map(|(n, _)| n)?;
+        self.dispatches.remove(at)
+    }
 }
 
 impl Units {
@@ -116,7 +140,7 @@ impl Line {
             if waiting.stop {
                 return None;
             }
-            if let Some(dispatch) = waiting.dispatches.pop_front() {
+            if let Some(dispatch) = waiting.pick() {
                 return Some(dispatch);
             }
             waiting = self

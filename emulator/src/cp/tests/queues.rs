@@ -153,12 +153,17 @@ impl<'a> Queue<'a> {
     /// An AQL queue as `kfd_mqd_manager_v9.c` describes it, with a context save area and, as ROCm
     /// creates it on gfx942, without an end-of-pipe buffer.
     pub fn new(process: &'a Process<'a>, bell: u32, packets: u64) -> Self {
+        Self::with_area(process, bell, packets, AREA)
+    }
+
+    /// The same with a save area of so many bytes.
+    pub fn with_area(process: &'a Process<'a>, bell: u32, packets: u64, bytes: u64) -> Self {
         let rig = process.rig;
         let ring = process.alloc(packets * 64);
         let page = process.alloc(PAGE);
         // The control stack lies behind the MQD.
         let mqd = rig.alloc(PAGE + STACK);
-        let area = process.alloc(AREA);
+        let area = process.alloc(bytes);
         let queue = Self {
             process,
             ring,
@@ -187,7 +192,7 @@ impl<'a> Queue<'a> {
         m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE + STACK);
         m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
         m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
-        m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, AREA);
+        m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes);
         m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK);
         m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK);
         m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK);

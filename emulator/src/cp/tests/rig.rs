@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub const VRAM: u64 = 96 << 20;
+pub const VRAM: u64 = 256 << 20;
 /// First address of VRAM in VMID 0.
 pub const MC: u64 = 0x80_0000_0000;
 pub const KIQ: (u32, u32, u32) = (2, 1, 0);

@@ -3,10 +3,12 @@
 //! Over-subscription: chained run lists whose queues and processes take turns.
 
 use super::dispatches::vadd;
+use super::kernels::{arguments, load, pointers};
 use super::preemption::spin;
 use super::queues::*;
 use super::rig::{unmap, Rig};
 use crate::trace::Trace;
+use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -152,6 +154,37 @@ fn endless_kernels_starve_neither_queues_nor_processes() {
     endless.iter().for_each(|&(p, signal, _)| p.wait(signal));
     rig.unmap();
     rig.fence();
+    rig.clean();
+}
+
+#[test]
+fn a_queue_of_high_priority_is_done_first() {
+    const PACKETS: u64 = 8;
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let all = queues(&p, 0x800, 2);
+    let [low, high] = [&all[0], &all[1]];
+    for (q, priority) in [(low, 0), (high, 2)] {
+        q.change(|m| m.set(Mqd::CP_HQD_PIPE_PRIORITY, priority));
+        let out = p.alloc(4096 * 4);
+        let mut explicit = pointers(&[out]);
+        explicit.extend(500u32.to_le_bytes());
+        // More workgroups than a host has threads.
+        let args = arguments(&p, &explicit, 4096, 64);
+        let packet = dispatch(load(&p, "loops")["churn.kd"], args, 4096, 64, 0);
+        let barrier = packet.0[0] | BARRIER_BIT;
+        (0..PACKETS).for_each(|_| {
+            q.write(packet.with(KernelDispatch::HEADER, barrier.into()).0);
+        });
+    }
+    run(&rig, &[(&p, &[low, high])]);
+    let mut left = 0;
+    rig.wait("the queue of high priority", || {
+        left = PACKETS - p.u64(low.read_index());
+        p.u64(high.read_index()) == PACKETS
+    });
+    assert!(left >= PACKETS / 2, "{left} of {PACKETS} are left");
+    rig.wait("the other one", || p.u64(low.read_index()) == PACKETS);
     rig.clean();
 }
 
