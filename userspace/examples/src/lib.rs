@@ -123,9 +123,14 @@ impl VectorAdd {
 
     /// The dispatch.
     pub fn dispatch(&self, queue: &Queue, kernel: &Kernel) -> Dispatch {
+        self.described(queue.dispatch(kernel))
+    }
+
+    /// The dispatch, begun on any queue.
+    pub fn described(&self, dispatch: Dispatch) -> Dispatch {
         let n = self.a.len() as u32;
         let blocks = n.div_ceil(BLOCK);
-        let dispatch = queue.dispatch(kernel).blocks(blocks).block(BLOCK);
+        let dispatch = dispatch.blocks(blocks).block(BLOCK);
         dispatch.arg(&self.a).arg(&self.b).arg(&self.c).arg(n)
     }
 

@@ -254,6 +254,17 @@ impl CodeObject {
         &self.kernels
     }
 
+    /// The descriptor of one of the kernels, which has no relocations.
+    pub(crate) fn descriptor(&self, kernel: &KernelInfo) -> KernelDescriptor {
+        let start = usize::try_from(kernel.descriptor).unwrap_or(usize::MAX);
+        let mut descriptor = KernelDescriptor::zeroed();
+        let bytes = self.image.get(start..).unwrap_or_default();
+        for (word, bytes) in descriptor.0.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().unwrap_or_default());
+        }
+        descriptor
+    }
+
     /// Bytes of memory it needs.
     pub fn image_size(&self) -> usize {
         self.image.len()

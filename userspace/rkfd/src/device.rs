@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rkfd_uapi::device::GetClockCountersArgs;
 
 use crate::code::{target, CodeObject};
+use crate::command::CommandQueue;
 use crate::copy::CopyQueue;
 use crate::error::{Error, Result};
 use crate::kernel::Module;
@@ -162,6 +163,11 @@ impl Gpu {
     /// Makes a queue.
     pub fn queue(&self, options: QueueOptions) -> Result<Queue> {
         Queue::new(self, options)
+    }
+
+    /// Makes a queue of PM4 commands.
+    pub fn command_queue(&self) -> Result<CommandQueue> {
+        CommandQueue::new(self)
     }
 
     /// Makes a queue of an SDMA engine, any of those for the bus.

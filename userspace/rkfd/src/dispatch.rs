@@ -8,6 +8,8 @@ use std::time::Duration;
 use rkfd_hw::aql::{self, Header, KernelDispatch, FENCE_SYSTEM};
 
 use crate::code::{ArgKind, KernelMetadata};
+use crate::command::CommandQueue;
+use crate::device::Gpu;
 use crate::error::{DispatchError, Error, Result};
 use crate::kernarg::{self, Argument, Context, Given, IntoArgument};
 use crate::kernel::{Kernel, Loaded};
@@ -66,6 +68,84 @@ pub(crate) struct Geometry {
     pub(crate) dims: u8,
 }
 
+/// The queue that a dispatch is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    Aql(Queue),
+    Commands(CommandQueue),
+}
+
+impl From<Queue> for Target {
+    fn from(queue: Queue) -> Self {
+        Self::Aql(queue)
+    }
+}
+
+impl From<CommandQueue> for Target {
+    fn from(queue: CommandQueue) -> Self {
+        Self::Commands(queue)
+    }
+}
+
+impl Target {
+    fn gpu(&self) -> &Gpu {
+        match self {
+            Self::Aql(queue) => queue.gpu(),
+            Self::Commands(queue) => queue.gpu(),
+        }
+    }
+
+    /// Makes sure that a kernel's work-items have so many bytes of scratch. A PM4 queue refuses
+    /// the dispatch later.
+    fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
+        match self {
+            Self::Aql(queue) => queue.reserve_scratch(kernel, bytes),
+            Self::Commands(_) => Ok(()),
+        }
+    }
+
+    /// What goes into the ring for a packet.
+    fn words(
+        &self,
+        packet: &KernelDispatch,
+        kernel: &Kernel,
+        signal: &Signal,
+    ) -> Result<Vec<u32>, DispatchError> {
+        match self {
+            Self::Aql(_) => Ok(packet.0.to_vec()),
+            Self::Commands(queue) => queue.commands(packet, kernel, signal),
+        }
+    }
+
+    fn push(&self, words: &[u32], wait: bool) -> Result<u64> {
+        match self {
+            Self::Aql(queue) => {
+                let packet = words.try_into().map_err(|_| Error::Length {
+                    buffer: WORDS,
+                    slice: words.len(),
+                })?;
+                queue.push(packet, wait)
+            }
+            Self::Commands(queue) => queue.push(words, wait),
+        }
+    }
+
+    /// Whether the packet processor reported an error, where it can.
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Aql(queue) => queue.check(),
+            Self::Commands(_) => Ok(()),
+        }
+    }
+
+    fn keep(&self, resources: Resources) {
+        match self {
+            Self::Aql(queue) => queue.keep(resources),
+            Self::Commands(queue) => queue.keep(resources),
+        }
+    }
+}
+
 /// What is known of the grid: work-items or work-groups.
 #[derive(Clone, Copy, Debug)]
 enum Grid {
@@ -78,7 +158,7 @@ enum Grid {
 #[derive(Clone, Debug)]
 #[must_use = "a dispatch does nothing until it is submitted"]
 pub struct Dispatch {
-    queue: Queue,
+    queue: Target,
     kernel: Kernel,
     grid: Grid,
     block: Size,
@@ -142,9 +222,9 @@ fn geometry(kernel: &KernelMetadata, grid: Grid, block: Size) -> Result<Geometry
 }
 
 impl Dispatch {
-    pub(crate) fn new(queue: &Queue, kernel: &Kernel) -> Self {
+    pub(crate) fn new(queue: Target, kernel: &Kernel) -> Self {
         Self {
-            queue: queue.clone(),
+            queue,
             kernel: kernel.clone(),
             grid: Grid::None,
             block: 256.into(),
@@ -252,7 +332,10 @@ impl Dispatch {
             geometry: shape,
             lds_aperture: apertures.lds_base,
             scratch_aperture: apertures.scratch_base,
-            queue: self.queue.control_address(),
+            queue: match &self.queue {
+                Target::Aql(queue) => queue.control_address(),
+                Target::Commands(_) => 0,
+            },
             dynamic_lds: dynamic_lds as u32,
         };
         let block = kernarg::pack(metadata, &self.args, &context).map_err(wrong)?;
@@ -279,13 +362,15 @@ impl Dispatch {
             kernarg.as_ref().map_or(0, Piece::address),
             signal.address(),
         );
+        let words = self.queue.words(&packet, &self.kernel, &signal);
+        let words = words.map_err(wrong)?;
         let resources = Resources {
             signal,
             kernarg,
             _code: Some(self.kernel.loaded().clone()),
             _buffers: buffers,
         };
-        Ok(Submission::new(&self.queue, packet.0, resources))
+        Ok(Submission::new(self.queue, &words, resources))
     }
 
     /// Submits it: waits for a free slot of the ring, writes the packet, rings the doorbell.
@@ -363,18 +448,17 @@ impl Resources {
 /// kept until it is done.
 #[derive(Debug)]
 pub struct Submission {
-    queue: Queue,
-    packet: [u32; WORDS],
+    queue: Target,
+    packet: Vec<u32>,
     resources: Option<Resources>,
     index: Option<u64>,
 }
 
 impl Submission {
-    pub(crate) fn new(queue: &Queue, packet: [u32; WORDS], resources: Resources) -> Self {
-        let queue = queue.clone();
+    pub(crate) fn new(queue: Target, packet: &[u32], resources: Resources) -> Self {
         Self {
             queue,
-            packet,
+            packet: packet.to_vec(),
             resources: Some(resources),
             index: None,
         }
@@ -396,7 +480,8 @@ impl Submission {
         result
     }
 
-    /// Submits it, again if it was submitted before and is done: the packet's number in the queue.
+    /// Submits it, again if it was submitted before and is done: the packet's number in the queue,
+    /// or that of its first word in a PM4 queue.
     /// Waits for a free slot. Makes no system call.
     pub fn submit(&mut self) -> Result<u64> {
         self.start(true)
@@ -438,8 +523,8 @@ impl Submission {
         Ok(())
     }
 
-    /// The packet's 16 words.
-    pub fn packet(&self) -> &[u32; WORDS] {
+    /// The packet's 16 words, or the words of its commands.
+    pub fn packet(&self) -> &[u32] {
         &self.packet
     }
 

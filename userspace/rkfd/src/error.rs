@@ -319,6 +319,12 @@ pub enum DispatchError {
         /// Bytes there are.
         available: u32,
     },
+    /// A PM4 queue does not give it.
+    #[error("needs {what}, which only an AQL queue gives")]
+    NeedsAql {
+        /// What the kernel needs.
+        what: &'static str,
+    },
     /// The kernel needs more scratch memory than the GPU can give to a work-item.
     #[error("needs {bytes} bytes of scratch for each work-item, more than the GPU can give")]
     Scratch {

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use rkfd_hw::aql::KernelDescriptor;
+
 use crate::code::{CodeObject, KernelMetadata};
 use crate::error::{Error, Result};
 use crate::memory::{flags, Bo};
@@ -83,6 +85,11 @@ impl Kernel {
     /// Address of its descriptor: the packet's kernel object.
     pub fn address(&self) -> u64 {
         self.loaded.bo.address() + self.info().descriptor
+    }
+
+    /// Its descriptor.
+    pub(crate) fn descriptor(&self) -> KernelDescriptor {
+        self.loaded.code.descriptor(self.info())
     }
 
     pub(crate) fn loaded(&self) -> &Arc<Loaded> {

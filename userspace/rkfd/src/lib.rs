@@ -35,6 +35,7 @@
 #![warn(unreachable_pub)]
 
 mod code;
+mod command;
 mod copy;
 mod cwsr;
 mod device;
@@ -56,6 +57,7 @@ pub mod topology;
 pub mod trace;
 
 pub use code::{Arg, ArgKind, CodeObject, KernelInfo, KernelMetadata};
+pub use command::CommandQueue;
 pub use copy::{CopyQueue, Copying};
 pub use device::Gpu;
 pub use dispatch::{Dispatch, Size, Submission};

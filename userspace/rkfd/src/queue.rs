@@ -27,6 +27,7 @@ use crate::memory::{flags, Bo};
 use crate::process::{lock, Link};
 use crate::signal::Signal;
 use crate::sys::map::{Mapping, PAGE};
+use crate::topology::Node;
 use crate::trace::{self, Step};
 
 use ring::{Ring, WORDS};
@@ -101,6 +102,23 @@ fn write_save_headers(bo: &Bo, area: &SaveArea, xccs: u32) -> Result<()> {
     Ok(())
 }
 
+/// The area that preempted waves are saved to: in device memory, if that is wanted and there is
+/// room.
+pub(crate) fn new_save_area(
+    link: &Arc<Link>,
+    node: &Node,
+    area: &SaveArea,
+    in_vram: bool,
+) -> Result<Bo> {
+    let in_vram = in_vram && node.large_bar();
+    let save = match in_vram.then(|| Bo::new(link, area.total, flags::VRAM)) {
+        Some(Ok(bo)) => bo,
+        _ => Bo::new(link, area.total, flags::GTT)?,
+    };
+    write_save_headers(&save, area, node.xccs())?;
+    Ok(save)
+}
+
 impl Queue {
     pub(crate) fn new(gpu: &Gpu, options: QueueOptions) -> Result<Self> {
         let (link, node) = (gpu.link(), gpu.node());
@@ -109,12 +127,7 @@ impl Queue {
 
         let ring = Bo::new(link, ring_size as usize, flags::SHARED)?;
         let control = Bo::new(link, PAGE, flags::SHARED)?;
-        let in_vram = !options.save_area_in_system_memory && node.large_bar();
-        let save = match in_vram.then(|| Bo::new(link, area.total, flags::VRAM)) {
-            Some(Ok(bo)) => bo,
-            _ => Bo::new(link, area.total, flags::GTT)?,
-        };
-        write_save_headers(&save, &area, node.xccs())?;
+        let save = new_save_area(link, node, &area, !options.save_area_in_system_memory)?;
         // gfx10 and later want a page for end-of-pipe events; AQL queues of gfx942 have none.
         let eop = (node.gfx_target_version() >= 100_000)
             .then(|| Bo::new(link, PAGE, flags::VRAM_PRIVATE))
@@ -241,7 +254,7 @@ impl Queue {
 
     /// Begins a dispatch of a kernel.
     pub fn dispatch(&self, kernel: &Kernel) -> Dispatch {
-        Dispatch::new(self, kernel)
+        Dispatch::new(self.clone().into(), kernel)
     }
 
     /// Submits a packet that completes when all of up to five signals are 0.
@@ -287,7 +300,8 @@ impl Queue {
         for (slot, signal) in slots.into_iter().zip(signals) {
             packet.set(slot, signal.address());
         }
-        let mut submission = Submission::new(self, packet.0, Resources::of_signal(signal));
+        let mut submission =
+            Submission::new(self.clone().into(), &packet.0, Resources::of_signal(signal));
         submission.submit()?;
         Ok(submission)
     }

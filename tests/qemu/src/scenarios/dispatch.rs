@@ -2,6 +2,7 @@
 //! Programs that compute, each result compared with the CPU's.
 
 use super::{with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Scenario> {
         queues(),
         preempted(),
         copies(),
+        commands(),
         copy_fault(),
     ]
 }
@@ -177,6 +179,37 @@ fn two_engines(outcome: &Outcome) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A PM4 queue, and that its work was commands.
+fn commands() -> Scenario {
+    with_vadd(
+        "commands",
+        "vector additions by the commands of a PM4 queue, beside an AQL queue",
+        "commands",
+    )
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("commands", 240, &["/bin/commands", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ])
+    // It has not been run with MES.
+    .scheduled_by(Scheduler::Cpsch)
+    .check(|outcome| {
+        let trace = Trace::read(&outcome.logs)?;
+        for packet in [
+            "ACQUIRE_MEM",
+            "SET_SH_REG",
+            "DISPATCH_DIRECT",
+            "EVENT_WRITE",
+            "RELEASE_MEM",
+        ] {
+            if !trace.all("pm4_user").any(|e| e.text("packet") == packet) {
+                return Err(format!("no {packet} was executed"));
+            }
+        }
+        Ok(())
+    })
 }
 
 /// A copy from where nothing is: the program is told the address.

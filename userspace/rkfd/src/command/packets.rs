@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The packets of a dispatch, for both generations of PM4.
+
+use rkfd_hw::aql::{KernelDescriptor, KernelDispatch};
+use rkfd_hw::layout::Layout;
+use rkfd_hw::mqd::Common;
+use rkfd_hw::pm4::commands::*;
+use rkfd_hw::pm4::header;
+
+use crate::copy::Completion;
+use crate::error::DispatchError;
+use crate::kernel::Kernel;
+
+/// What differs between generations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Generation {
+    Gfx9,
+    Gfx10,
+}
+
+/// What the registers say of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shader {
+    /// Address of the first instruction.
+    entry: u64,
+    rsrc: [u32; 3],
+    /// Waves of 32 lanes.
+    wave32: bool,
+}
+
+/// Bits of a descriptor's properties (LLVM AMDGPUUsage, "Kernel Descriptor"): the user data is the
+/// arguments' address alone; waves of 32 lanes.
+const KERNARG_PTR: u64 = 1 << 3;
+const WAVE32: u64 = 1 << 10;
+/// All bits for what else may be in user data.
+const USER_DATA: u64 = 0x7f;
+/// COMPUTE_PGM_RSRC2: LDS of a workgroup, in blocks of 512 bytes.
+const LDS_SHIFT: u32 = 15;
+
+impl Shader {
+    /// Of a kernel that an AQL packet names.
+    pub(crate) fn of(kernel: &Kernel, packet: &KernelDispatch) -> Result<Self, DispatchError> {
+        let descriptor = kernel.descriptor();
+        Self::from_descriptor(kernel.address(), &descriptor, packet)
+    }
+
+    fn from_descriptor(
+        at: u64,
+        descriptor: &KernelDescriptor,
+        packet: &KernelDispatch,
+    ) -> Result<Self, DispatchError> {
+        use KernelDescriptor as D;
+        let needs = |what| Err(DispatchError::NeedsAql { what });
+        if packet.get(KernelDispatch::PRIVATE_SEGMENT_SIZE) != 0 {
+            return needs("scratch memory");
+        }
+        let properties = descriptor.get(D::KERNEL_CODE_PROPERTIES);
+        if properties & USER_DATA & !KERNARG_PTR != 0 {
+            return needs("the packet or the queue's structure");
+        }
+        let lds = packet.get(KernelDispatch::GROUP_SEGMENT_SIZE).div_ceil(512) as u32;
+        let rsrc2 = descriptor.get(D::COMPUTE_PGM_RSRC2) as u32;
+        let offset = descriptor.get(D::KERNEL_CODE_ENTRY_BYTE_OFFSET);
+        Ok(Self {
+            entry: at.wrapping_add(offset),
+            rsrc: [
+                descriptor.get(D::COMPUTE_PGM_RSRC1) as u32,
+                rsrc2 | (lds << LDS_SHIFT),
+                descriptor.get(D::COMPUTE_PGM_RSRC3) as u32,
+            ],
+            wave32: properties & WAVE32 != 0,
+        })
+    }
+}
+
+/// The number of the register that a word of an MQD holds.
+fn register(word: usize) -> u32 {
+    SH_COMPUTE + word as u32 - 1
+}
+
+/// SET_SH_REG of registers from that of a word of an MQD on.
+fn set(word: usize, values: &[u32]) -> Vec<u32> {
+    let words = SetShReg::WORDS as u32 + values.len() as u32;
+    let mut packet = SetShReg::zeroed()
+        .with(SetShReg::HEADER, header(op::SET_SH_REG, words).into())
+        .with(SetShReg::REG_OFFSET, register(word).into())
+        .0
+        .to_vec();
+    packet.extend(values);
+    packet
+}
+
+fn halves(value: u64) -> [u32; 2] {
+    [value as u32, (value >> 32) as u32]
+}
+
+impl Generation {
+    /// The generation of a GPU, by its `gfx_target_version`.
+    pub(crate) fn of(version: u32) -> Self {
+        match version < 100_000 {
+            true => Self::Gfx9,
+            false => Self::Gfx10,
+        }
+    }
+
+    /// The word of an MQD for COMPUTE_PGM_RSRC3.
+    fn rsrc3(self) -> usize {
+        match self {
+            Self::Gfx9 => 46,
+            Self::Gfx10 => 41,
+        }
+    }
+
+    /// What the host wrote before becomes visible: caches forget.
+    pub(crate) fn acquire(self) -> Vec<u32> {
+        match self {
+            Self::Gfx9 => {
+                use AcquireMem9 as A;
+                let flags = [
+                    A::TC_WB_ACTION_ENA,
+                    A::TCL1_ACTION_ENA,
+                    A::TC_ACTION_ENA,
+                    A::SH_KCACHE_ACTION_ENA,
+                    A::SH_ICACHE_ACTION_ENA,
+                ];
+                let all = A::zeroed()
+                    .with(A::HEADER, header(op::ACQUIRE_MEM, 7).into())
+                    .with(A::COHER_SIZE, u32::MAX.into())
+                    .with(A::COHER_SIZE_HI, 0xff_ffff)
+                    .with(A::POLL_INTERVAL, 10);
+                let set = flags.into_iter().fold(all, |p, flag| p.with(flag, 1));
+                set.0.to_vec()
+            }
+            Self::Gfx10 => {
+                use AcquireMem10 as A;
+                // GLI_INV is 1 for all; GLK, GLV, GL1 and GL2 are bits 7, 8, 9, 14 of the whole.
+                let caches = ((1 << 7) | (1 << 8) | (1 << 9) | (1 << 14)) >> 2;
+                let all = A::zeroed()
+                    .with(A::HEADER, header(op::ACQUIRE_MEM, 8).into())
+                    .with(A::COHER_SIZE, u32::MAX.into())
+                    .with(A::COHER_SIZE_HI, 0xff)
+                    .with(A::POLL_INTERVAL, 10)
+                    .with(A::GLI_INV, 1)
+                    .with(A::GCR_CNTL, caches);
+                all.0.to_vec()
+            }
+        }
+    }
+
+    /// Registers, and the start of the shader, over the grid that an AQL packet tells of.
+    pub(crate) fn dispatch(self, shader: &Shader, packet: &KernelDispatch) -> Vec<u32> {
+        use KernelDispatch as K;
+        let size = |field| packet.get(field).max(1) as u32;
+        let grid = [K::GRID_SIZE_X, K::GRID_SIZE_Y, K::GRID_SIZE_Z].map(size);
+        let block = [
+            K::WORKGROUP_SIZE_X,
+            K::WORKGROUP_SIZE_Y,
+            K::WORKGROUP_SIZE_Z,
+        ]
+        .map(size);
+        let [rsrc1, rsrc2, rsrc3] = shader.rsrc;
+        let mut blocks = [0; 3];
+        // COMPUTE_START, then COMPUTE_NUM_THREAD: whole workgroups, and the last one of each row.
+        let mut shape = [0; 6];
+        for (n, (grid, block)) in grid.into_iter().zip(block).enumerate() {
+            let last = match grid % block {
+                0 => block,
+                rest => rest,
+            };
+            for (all, value) in [
+                (&mut blocks[..], grid.div_ceil(block)),
+                (&mut shape[3..], block | (last << 16)),
+            ] {
+                if let Some(place) = all.get_mut(n) {
+                    *place = value;
+                }
+            }
+        }
+        let mut commands = set(Common::COMPUTE_PGM.word(), &halves(shader.entry >> 8));
+        commands.extend(set(Common::COMPUTE_PGM_RSRC1.word(), &[rsrc1, rsrc2]));
+        commands.extend(set(self.rsrc3(), &[rsrc3]));
+        commands.extend(set(Common::COMPUTE_TMPRING_SIZE.word(), &[0]));
+        commands.extend(set(Common::COMPUTE_START_X.word(), &shape));
+        let arguments = halves(packet.get(K::KERNARG_ADDRESS));
+        commands.extend(set(Common::COMPUTE_USER_DATA_0.word(), &arguments));
+        let flags = [
+            (initiator::COMPUTE_SHADER_EN, true),
+            (initiator::PARTIAL_TG_EN, true),
+            (initiator::FORCE_START_AT_000, true),
+            (initiator::CS_W32_EN, shader.wave32),
+        ];
+        let flags = flags.into_iter().filter(|(_, on)| *on);
+        let initiator = flags.fold(0, |word, (bits, _)| bits.set(word, 1));
+        let [x, y, z] = blocks;
+        let start = DispatchDirect::zeroed()
+            .with(
+                DispatchDirect::HEADER,
+                header(op::DISPATCH_DIRECT, 5).into(),
+            )
+            .with(DispatchDirect::DIM_X, x.into())
+            .with(DispatchDirect::DIM_Y, y.into())
+            .with(DispatchDirect::DIM_Z, z.into())
+            .with(DispatchDirect::DISPATCH_INITIATOR, initiator.into());
+        commands.extend(start.0);
+        // The next dispatch may need its results.
+        let flush = EventWrite::zeroed()
+            .with(EventWrite::HEADER, header(op::EVENT_WRITE, 2).into())
+            .with(EventWrite::EVENT_TYPE, EVENT_CS_PARTIAL_FLUSH)
+            .with(EventWrite::EVENT_INDEX, INDEX_CS_PARTIAL_FLUSH);
+        commands.extend(flush.0);
+        commands
+    }
+
+    /// The end: caches are written back, the signal's value becomes 0, and its event is told.
+    pub(crate) fn release(self, end: &Completion) -> Vec<u32> {
+        let mut commands = self.end_of_pipe(end.value, 0, None).to_vec();
+        if end.mailbox != 0 {
+            let event = end.event;
+            commands.extend(self.end_of_pipe(end.mailbox, event.into(), Some(event)));
+        }
+        commands
+    }
+
+    /// RELEASE_MEM of 64 bits, with an interrupt for an event.
+    fn end_of_pipe(self, address: u64, data: u64, event: Option<u32>) -> [u32; 8] {
+        let interrupt = event.map_or(INT_NONE, |_| INT_AFTER_WRITE);
+        let context = u64::from(event.unwrap_or(0));
+        let head = header(op::RELEASE_MEM, 8).into();
+        match self {
+            Self::Gfx9 => {
+                use ReleaseMem9 as R;
+                R::zeroed()
+                    .with(R::HEADER, head)
+                    .with(R::EVENT_TYPE, EVENT_CACHE_FLUSH_AND_INV_TS)
+                    .with(R::EVENT_INDEX, INDEX_END_OF_PIPE)
+                    .with(R::TC_WB_ACTION_EN, 1)
+                    .with(R::TC_ACTION_EN, 1)
+                    .with(R::TC_MD_ACTION_EN, 1)
+                    .with(R::INT_SEL, interrupt)
+                    .with(R::DATA_SEL, DATA_64)
+                    .with(R::ADDR, address)
+                    .with(R::DATA, data)
+                    .with(R::INT_CTXID, context)
+                    .0
+            }
+            Self::Gfx10 => {
+                use ReleaseMem10 as R;
+                R::zeroed()
+                    .with(R::HEADER, head)
+                    .with(R::EVENT_TYPE, EVENT_CACHE_FLUSH_AND_INV_TS)
+                    .with(R::EVENT_INDEX, INDEX_END_OF_PIPE)
+                    .with(R::GL2_WB, 1)
+                    .with(R::GCR_SEQ, 1)
+                    .with(R::CACHE_POLICY, 3)
+                    .with(R::INT_SEL, interrupt)
+                    .with(R::DATA_SEL, DATA_64)
+                    .with(R::ADDR, address)
+                    .with(R::DATA, data)
+                    .with(R::INT_CTXID, context)
+                    .0
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `gfx_v9_4_3_ring_emit_fence` and `gfx_v12_0_ring_emit_fence` with an interrupt and 64 bits.
+    #[test]
+    fn ends_of_pipe_are_linux_s() {
+        let tail = [0x1000, 0x7f00, 5, 0, 5];
+        let select = (2 << 29) | (2 << 24);
+        let gfx9 = 0x14 | (5 << 8) | (1 << 15) | (1 << 17) | (1 << 21);
+        let expected = [&[0xc006_4900, gfx9, select][..], &tail].concat();
+        let address = 0x7f00_0000_1000;
+        assert_eq!(
+            Generation::Gfx9.end_of_pipe(address, 5, Some(5))[..],
+            expected
+        );
+        let gfx12 = 0x14 | (5 << 8) | (1 << 21) | (1 << 22) | (3 << 25);
+        let expected = [&[0xc006_4900, gfx12, select][..], &tail].concat();
+        assert_eq!(
+            Generation::Gfx10.end_of_pipe(address, 5, Some(5))[..],
+            expected
+        );
+        let event = Completion {
+            value: 0x10,
+            mailbox: 0,
+            event: 0,
+        };
+        assert_eq!(Generation::Gfx9.release(&event).len(), 8, "nobody sleeps");
+    }
+
+    #[test]
+    fn a_dispatch_sets_the_registers_of_its_kernel() {
+        use KernelDescriptor as D;
+        let descriptor = D::zeroed()
+            .with(D::KERNEL_CODE_ENTRY_BYTE_OFFSET, 0x1000)
+            .with(D::COMPUTE_PGM_RSRC1, 11)
+            .with(D::COMPUTE_PGM_RSRC2, 12)
+            .with(D::COMPUTE_PGM_RSRC3, 13)
+            .with(D::KERNEL_CODE_PROPERTIES, KERNARG_PTR | WAVE32);
+        use KernelDispatch as K;
+        let packet = K::zeroed()
+            .with(K::WORKGROUP_SIZE_X, 256)
+            .with(K::GRID_SIZE_X, 600)
+            .with(K::GROUP_SEGMENT_SIZE, 513)
+            .with(K::KERNARG_ADDRESS, 0x2_0000_0040);
+        let shader = Shader::from_descriptor(0x7f00_0000_0000, &descriptor, &packet).unwrap();
+        let found = Generation::Gfx10.dispatch(&shader, &packet);
+        // Registers by their numbers in `gc_12_0_0_offset.h` from COMPUTE_DISPATCH_INITIATOR on.
+        let expected = [
+            &[0xc002_7600, 0x20c, 0x0000_0010, 0x7f][..],
+            &[0xc002_7600, 0x212, 11, 12 | (2 << 15)],
+            &[0xc001_7600, 0x228, 13],
+            &[0xc001_7600, 0x218, 0],
+            &[
+                0xc006_7600,
+                0x204,
+                0,
+                0,
+                0,
+                256 | (88 << 16),
+                0x1_0001,
+                0x1_0001,
+            ],
+            &[0xc002_7600, 0x240, 0x40, 2],
+            &[0xc003_1500, 3, 1, 1, 0x8007],
+            &[0xc000_4600, 0x407],
+        ];
+        assert_eq!(found, expected.concat());
+        let scratch = packet.with(K::PRIVATE_SEGMENT_SIZE, 4);
+        assert!(Shader::from_descriptor(0, &descriptor, &scratch).is_err());
+        let pointer = descriptor.with(D::KERNEL_CODE_PROPERTIES, KERNARG_PTR | 2);
+        assert!(Shader::from_descriptor(0, &pointer, &packet).is_err());
+    }
+}
