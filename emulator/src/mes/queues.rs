@@ -267,8 +267,17 @@ impl Firmware {
             Err(BadQueue::Memory(fault)) => return memory("the MQD", Err(fault)),
             Err(bad) => return api(code::VALUE, bad.to_string()),
         };
-        if !queue.aql {
-            return api(code::VALUE, "is_aql_queue, but the MQD is of a PM4 queue");
+        match (p.get(A::IS_AQL_QUEUE) == 1, queue.aql) {
+            (true, false) => {
+                return api(code::VALUE, "is_aql_queue, but the MQD is of a PM4 queue");
+            }
+            (false, true) => {
+                return api(
+                    code::VALUE,
+                    "the MQD is of an AQL queue, without is_aql_queue",
+                );
+            }
+            _ => {}
         }
         if p.get(A::KFD_QUEUE_SIZE) != queue.size {
             return api(code::VALUE, "kfd_queue_size is not the MQD's");
