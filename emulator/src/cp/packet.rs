@@ -177,14 +177,9 @@ pub(super) fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
 /// Checks a barrier on a value: what it waits for.
 pub(super) fn check_barrier_value(p: &BarrierValue) -> Result<Condition, PacketError> {
     use BarrierValue as B;
-    let reserved = [
-        B::RESERVED,
-        B::RESERVED0,
-        B::RESERVED1,
-        B::RESERVED2,
-        B::RESERVED3,
-    ];
-    if reserved.iter().any(|&field| p.get(field) != 0) {
+    // The reserved words are not looked at: HIP leaves in them what was in its memory, and it runs on
+    // hardware.
+    if p.get(B::RESERVED) != 0 {
         return Err(PacketError::bad(
             code::RESERVED,
             "AQL barrier on a value: reserved bits are set",
