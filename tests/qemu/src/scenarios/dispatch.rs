@@ -2,7 +2,6 @@
 //! Programs that compute, each result compared with the CPU's.
 
 use super::{with_vadd, MODULE, VADD};
-use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
@@ -193,8 +192,6 @@ fn commands() -> Scenario {
         Step::run("commands", 240, &["/bin/commands", VADD]),
         Step::Rmmod("rkfd".into()),
     ])
-    // It has not been run with MES.
-    .scheduled_by(Scheduler::Cpsch)
     .check(|outcome| {
         let trace = Trace::read(&outcome.logs)?;
         for packet in [
