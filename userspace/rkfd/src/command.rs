@@ -14,7 +14,6 @@ mod ring;
 use std::sync::{Arc, Mutex};
 
 use rkfd_hw::aql::KernelDispatch;
-use rkfd_uapi::mmap::doorbell_slice;
 use rkfd_uapi::queue::{CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_COMPUTE};
 
 use crate::cwsr::SaveArea;
@@ -79,7 +78,6 @@ impl CommandQueue {
         };
         memory.ring.clear()?;
         memory.control.clear()?;
-        let kfd = &link.process.kfd;
         let mut args = CreateQueueArgs {
             ring_base_address: memory.ring.address(),
             write_pointer_address: memory.control.address() + WRITE_POINTER as u64,
@@ -96,12 +94,7 @@ impl CommandQueue {
             ctl_stack_size: area.control_stack,
             ..Default::default()
         };
-        kfd.create_queue(&mut args)?;
-        let (slice, doorbell) = doorbell_slice(args.doorbell_offset);
-        let doorbells = link.doorbells(slice).inspect_err(|_| {
-            // If it can't be destroyed, the process' end destroys it.
-            let _ = kfd.destroy_queue(args.queue_id);
-        })?;
+        let (doorbells, doorbell) = link.create_queue(&mut args)?;
         let inner = Inner {
             gpu: gpu.clone(),
             id: args.queue_id,

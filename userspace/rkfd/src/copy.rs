@@ -15,7 +15,6 @@ mod ring;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rkfd_uapi::mmap::doorbell_slice;
 use rkfd_uapi::queue::{
     CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_SDMA, QUEUE_TYPE_SDMA_BY_ENG_ID,
 };
@@ -95,7 +94,6 @@ impl CopyQueue {
         };
         memory.ring.clear()?;
         memory.control.clear()?;
-        let kfd = &link.process.kfd;
         let mut args = CreateQueueArgs {
             ring_base_address: memory.ring.address(),
             write_pointer_address: memory.control.address() + WRITE_POINTER as u64,
@@ -108,18 +106,13 @@ impl CopyQueue {
             sdma_engine_id: engine.unwrap_or(0),
             ..Default::default()
         };
-        kfd.create_queue(&mut args).map_err(|error| match error {
+        let (doorbells, doorbell) = link.create_queue(&mut args).map_err(|error| match error {
             // The driver's answer when no queue of the engines is free.
             Error::Ioctl {
                 errno: rustix::io::Errno::NOMEM,
                 ..
             } => Error::NoCopyEngine,
             error => error,
-        })?;
-        let (slice, doorbell) = doorbell_slice(args.doorbell_offset);
-        let doorbells = link.doorbells(slice).inspect_err(|_| {
-            // If it can't be destroyed, the process' end destroys it.
-            let _ = kfd.destroy_queue(args.queue_id);
         })?;
         let inner = Inner {
             gpu: gpu.clone(),

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rkfd_uapi::device::ProcessDeviceApertures;
+use rkfd_uapi::mmap::doorbell_slice;
+use rkfd_uapi::queue::CreateQueueArgs;
 use rkfd_uapi::{event, mmap, VERSION_MAJOR};
 
 use crate::error::{Error, Result};
@@ -176,8 +178,21 @@ impl Process {
 }
 
 impl Link {
+    /// Makes a queue: the process' doorbells, and where the queue's lies in them. Its memory must
+    /// stay until the queue is destroyed.
+    pub(crate) fn create_queue(&self, args: &mut CreateQueueArgs) -> Result<(Arc<Mapping>, usize)> {
+        let kfd = &self.process.kfd;
+        kfd.create_queue(args)?;
+        let (slice, doorbell) = doorbell_slice(args.doorbell_offset);
+        let doorbells = self.doorbells(slice).inspect_err(|_| {
+            // If it can't be destroyed, the process' end destroys it.
+            let _ = kfd.destroy_queue(args.queue_id);
+        })?;
+        Ok((doorbells, doorbell))
+    }
+
     /// The process' doorbells on this GPU; `offset` is where the driver says they are.
-    pub(crate) fn doorbells(&self, offset: u64) -> Result<Arc<Mapping>> {
+    fn doorbells(&self, offset: u64) -> Result<Arc<Mapping>> {
         let mut slot = lock(&self.doorbells);
         if let Some(map) = &*slot {
             return Ok(map.clone());

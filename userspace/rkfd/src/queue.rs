@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use rkfd_hw::aql::{self, Header, FENCE_SYSTEM};
-use rkfd_uapi::mmap::doorbell_slice;
 use rkfd_uapi::queue::{CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_COMPUTE_AQL};
 
 use crate::code::KernelMetadata;
@@ -157,7 +156,6 @@ impl Queue {
         };
         memory.ring()?.clear();
 
-        let kfd = &link.process.kfd;
         let mut args = CreateQueueArgs {
             ring_base_address: memory.ring.address(),
             write_pointer_address: memory.control.address() + control::WRITE_INDEX as u64,
@@ -174,12 +172,7 @@ impl Queue {
             ctl_stack_size: area.control_stack,
             ..Default::default()
         };
-        kfd.create_queue(&mut args)?;
-        let (slice, doorbell) = doorbell_slice(args.doorbell_offset);
-        let doorbells = link.doorbells(slice).inspect_err(|_| {
-            // If it can't be destroyed, the process' end destroys it.
-            let _ = kfd.destroy_queue(args.queue_id);
-        })?;
+        let (doorbells, doorbell) = link.create_queue(&mut args)?;
         let inner = Inner {
             gpu: gpu.clone(),
             id: args.queue_id,
