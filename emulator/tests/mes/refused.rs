@@ -33,6 +33,7 @@ fn what_add_queue_must_not_say() {
             "exclusively_scheduled",
         ),
         (good.with(A::QUEUE_TYPE, 2), 5, "copies by AQL"),
+        (good.with(A::IS_AQL_QUEUE, 0), 2, "without is_aql_queue"),
         (good.with(A::PROCESS_ID, 0), 2, "process id 0"),
         (
             good.with(A::PAGE_TABLE_BASE_ADDR, p.root),

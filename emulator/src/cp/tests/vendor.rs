@@ -227,9 +227,13 @@ fn a_barrier_on_a_value_compares_the_masked_value() {
         p.set_value(waited, open);
         p.wait(done);
     }
-    // Without a signal it is open.
+    // Without a signal it is open, and what lies in its reserved words does not matter.
     let done = p.signal(0);
     let packet = BarrierValue::zeroed()
+        .with(BarrierValue::RESERVED0, 1)
+        .with(BarrierValue::RESERVED1, 1)
+        .with(BarrierValue::RESERVED2, 1)
+        .with(BarrierValue::RESERVED3, 1)
         .with(BarrierValue::FORMAT, 2)
         .with(BarrierValue::COMPLETION_SIGNAL, done);
     q.push(packet.0);
@@ -244,7 +248,11 @@ type Case = (&'static str, u32, fn(&mut Pm4Ib));
 fn malformed_packets_and_commands_stop_their_queue() {
     let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
-    let packets: [Case; 7] = [
+    let packets: [Case; 8] = [
+        ("barrier on a value: reserved bits are set", 19, |p| {
+            p.set(Pm4Ib::FORMAT, 2);
+            p.0[0] |= 1 << 31;
+        }),
         ("vendor-specific packet of unknown format 3", 23, |p| {
             p.set(Pm4Ib::FORMAT, 3)
         }),
