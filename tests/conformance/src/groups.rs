@@ -19,6 +19,7 @@ mod limits;
 mod mapping;
 mod memory;
 mod mmap;
+mod pm4;
 mod process;
 mod queue;
 mod render;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Group> {
         group("dmabuf", dmabuf::rows()),
         group("queue", queue::rows()),
         group("buffers", buffers::rows()),
+        group("pm4", pm4::rows()),
         group("update_queue", update_queue::rows()),
         group("cu_mask", cu_mask::rows()),
         group("sdma", sdma::rows()),

@@ -46,6 +46,55 @@ fn minor(minor: u32) -> Answer {
     Ok(errno(result))
 }
 
+/// A process with a queue forks and ends; its child lives on and holds the files: whether nothing that
+/// the process made is left all the same.
+fn heir(c: &Ctx) -> Answer {
+    let counts = || -> Vec<String> {
+        let text = std::fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default();
+        let made = |l: &&str| {
+            ["queues", "buffers", "events"]
+                .iter()
+                .any(|k| l.starts_with(k))
+        };
+        text.lines().filter(made).map(String::from).collect()
+    };
+    let before = counts();
+    if before.len() != 3 {
+        return Err(format!("the module counts {before:?}"));
+    }
+    let note = format!("/tmp/heir-{}", sys::pid());
+    let node = c.node.clone();
+    forked(|| {
+        let Ok(parent) = Ctx::new(&node, crate::row::Needs::Queue) else {
+            return 254;
+        };
+        let Some(pid) = sys::fork() else {
+            sys::alarm(5);
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        };
+        // The descriptors stay open until the end.
+        std::mem::forget(parent);
+        std::fs::write(&note, pid.to_string()).map_or(253, |()| 0)
+    });
+    let heir = std::fs::read_to_string(&note).map_err(|e| format!("{note}: {e}"))?;
+    let _ = std::fs::remove_file(&note);
+    let files = std::fs::read_dir(format!("/proc/{heir}/fd")).map_err(|e| e.to_string())?;
+    let targets = files.flatten().map(|f| std::fs::read_link(f.path()));
+    // The row's own process has it open, too.
+    let held = targets.flatten().filter(|t| t.ends_with("kfd")).count() > 1;
+    let gone = counts() == before;
+    sys::kill(
+        heir.parse().map_err(|e| format!("{heir}: {e}"))?,
+        libc::SIGKILL,
+    );
+    match held {
+        true => Ok(holds(gone)),
+        false => Err("the child doesn't hold the file".into()),
+    }
+}
+
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -87,6 +136,7 @@ pub(super) fn rows() -> Vec<Row> {
             });
             Ok(holds(counts() == before))
         }),
+        row("process", "a forked child that holds the file keeps nothing alive", YES, "kfd_process.c: kfd_process_notifier_release", |c| heir(c)),
         row("process", "what a killed process leaves is gone with it", YES, "kfd_process.c:1110", |c| {
             let before = c.available();
             let node = c.node.clone();

@@ -4,6 +4,7 @@
 use super::wait::{wait, Waited};
 use super::*;
 use crate::row::{row, Row};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,6 +56,30 @@ fn restart(c: &Ctx, events: &[(u32, u64)], timeout: u32, f: impl FnOnce()) -> (W
     })
 }
 
+/// Two threads take turns with an auto-reset event, one setting it and one waiting, with nothing in
+/// between: how many of `rounds` signals reached the waiter. One that fell into the gap between its
+/// look and its sleep would cost it 2 s, and end the count.
+fn ping(c: &Ctx, id: u32, rounds: u32) -> u32 {
+    let asked = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=rounds {
+                while asked.load(Ordering::Acquire) < round {
+                    thread::yield_now();
+                }
+                c.set(id);
+            }
+        });
+        let reached = (1..=rounds).take_while(|&round| {
+            asked.store(round, Ordering::Release);
+            wait(c, &[(id, 0)], 0, 2000).result == 0
+        });
+        let reached = reached.count() as u32;
+        asked.store(rounds, Ordering::Release);
+        reached
+    })
+}
+
 fn polled(c: &Ctx, id: u32) -> u64 {
     wait(c, &[(id, 0)], 0, 0).result.into()
 }
@@ -87,6 +112,7 @@ pub(super) fn rows() -> Vec<Row> {
             });
             Ok(Got::Value(results.into()))
         }),
+        row(W, "100 signals, each set as its wait begins: all arrive", is(100), "kfd_events.c: kfd_wait_on_events", |c| { let a = c.signal(true)?; Ok(Got::Value(ping(c, a, 100).into())) }),
         row(W, "destroyed while waiting", EIO, "kfd_events.c:1014", |c| { let a = c.signal(false)?; Ok(Got::Errno(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.errno)) }),
         row(W, "destroyed while waiting: the result", is(2), "kfd_events.c:810", |c| { let a = c.signal(false)?; Ok(Got::Value(during(c, &[(a, 0)], 0, FOREVER, |_| { c.destroy_event(a); }).0.result.into())) }),
         row(W, "one of two destroyed while waiting, any", EIO, "kfd_events.c:809", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Errno(during(c, &[(a, 0), (b, 0)], 0, FOREVER, |_| { c.destroy_event(b); }).0.errno)) }),
