@@ -26,10 +26,10 @@ fn scenario(name: &'static str, about: &'static str, command: &str) -> Scenario 
     Scenario::new(name, about)
         .bin("rkfd-conformance", "rkfd-conformance")
         .without_trace()
-        .timeout(400)
+        .timeout(700)
         .steps([
             Step::insmod(MODULE),
-            Step::run(name, 300, &argv),
+            Step::run(name, 600, &argv),
             Step::Rmmod("rkfd".into()),
         ])
 }
