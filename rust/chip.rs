@@ -140,8 +140,6 @@ pub(crate) struct Family {
     /// Hardware queues (HQDs): pipes of the first MEC, queues of a pipe.
     pub(crate) mec_pipes: u32,
     pub(crate) mec_queues_per_pipe: u32,
-    /// The scheduler resets single queues that hang, and the topology says so.
-    pub(crate) resets_queues: bool,
     /// Global wave sync resources (`gds.gws_size`), 0 if the firmware has none.
     pub(crate) gws: u32,
 }

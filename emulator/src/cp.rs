@@ -24,6 +24,7 @@
 //! turns, so that a kernel without end neither stops other queues nor an unmap.
 
 mod aql;
+mod bad;
 pub mod command;
 pub(crate) mod connect;
 pub(crate) mod copies;

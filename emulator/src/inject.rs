@@ -29,10 +29,11 @@ pub enum Fault {
     MesRefuseRemove,
     /// MES fails the first ADD_QUEUE of a user queue.
     MesRefuseAdd,
-    /// The first user queue of MES does not leave its HQD when it is asked to: it has to be reset.
-    MesHangQueue,
-    /// As `MesHangQueue`, and a reset of the queue does not end it: its pipe has to be reset.
-    MesWedgeQueue,
+    /// The first user queue does not leave its HQD when it is asked to, which run lists do often:
+    /// there, not while waves of it run. It has to be reset.
+    HangQueue,
+    /// As `HangQueue`, and a reset of the queue does not end it: its pipe has to be reset.
+    WedgeQueue,
     /// Mutation: the first page walk of a user VMID for a write gets a wrong page address.
     StalePte,
     /// Mutation: one bit of the second fetched instruction word is flipped.

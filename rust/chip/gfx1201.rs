@@ -77,7 +77,6 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x190),
     mec_pipes: 2,
     mec_queues_per_pipe: 4,
-    resets_queues: true,
     gws: 64,
 };
 

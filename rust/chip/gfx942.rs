@@ -83,8 +83,6 @@ pub(super) static FAMILY: Family = Family {
     non_cp_doorbells: (0x100, 0x1e8),
     mec_pipes: 4,
     mec_queues_per_pipe: 8,
-    // Linux 7.3 does; this driver's CPSCH does not.
-    resets_queues: false,
     gws: 64,
 };
 

@@ -10,7 +10,8 @@
 //! Any change goes: UNMAP_QUEUES (all but static ones), QUERY_STATUS with a fence, wait for the
 //! fence; build the list anew; RUN_LIST (`execute_queues_cpsch`). If the fence doesn't come in
 //! 9 s, the firmware is stuck: the scheduler takes nothing more, and what queues hold is kept. If
-//! it comes but HIQ's MQD names a doorbell, that queue didn't let go: it alone is hung.
+//! it comes but HIQ's MQD names a doorbell, a queue didn't let go: it is reset ([`reset`]), and only
+//! if that fails, the firmware counts as stuck.
 //!
 //! Lock order: see [`super`]. The lock is held while waiting for the fence; the firmware needs
 //! no lock to write it.
@@ -27,6 +28,7 @@ use kernel::{
 };
 
 mod hiq;
+mod reset;
 mod runlist;
 
 use hiq::Hiq;
@@ -104,44 +106,52 @@ impl State {
         Ok(())
     }
 
-    /// Takes everything off the hardware.
+    /// Takes everything off the hardware. Queues that don't let go are reset, and gone.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the firmware doesn't answer or a reset fails, EIO when that was before, ENODEV.
     fn unmap_all(&mut self, hw: &Arc<Hw>) -> Result {
         self.check()?;
-        let hiq = self.hiq.as_mut().ok_or(ENODEV)?;
-        match hiq.unmap() {
-            Ok(None) => Ok(()),
-            Ok(Some(doorbell)) => {
-                self.hang(hw, doorbell);
-                Ok(())
+        let error = match self.hiq.as_mut().ok_or(ENODEV)?.unmap() {
+            Ok(false) => return Ok(()),
+            Ok(true) => match self.reset_hung(hw) {
+                Ok(()) => return Ok(()),
+                Err(ENODEV) => return Err(ENODEV),
+                Err(_) => "a queue that hangs can't be reset",
+            },
+            Err(error) if error == etime() => {
+                "the scheduling firmware didn't take its queues off in time"
             }
-            Err(error) => {
-                if error == etime() {
-                    dev_err!(
-                        hw.device(),
-                        "the scheduling firmware didn't take its queues off in time; it is stuck\n"
-                    );
-                    self.stuck = true;
-                    self.hang_all();
-                    hw.report_hang(Hang::Gpu);
-                }
-                Err(error)
-            }
-        }
+            Err(error) => return Err(error),
+        };
+        dev_err!(hw.device(), "{}; it is stuck\n", error);
+        self.stuck = true;
+        self.hang_all();
+        hw.report_hang(Hang::Gpu);
+        Err(etime())
     }
 
-    /// Marks the queue whose doorbell the firmware named.
-    fn hang(&mut self, hw: &Arc<Hw>, doorbell: u32) {
-        dev_err!(
-            hw.device(),
-            "the queue with doorbell {:#x} doesn't let go\n",
-            doorbell
-        );
-        let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
-        for queue in queues.filter(|queue| queue.doorbell() == doorbell) {
-            let _ = queue.enter(QueueState::Hung);
+    /// Resets the queues that are on the hardware after all were taken off.
+    fn reset_hung(&mut self, hw: &Arc<Hw>) -> Result {
+        let hung = reset::occupied(hw)?;
+        if hung.is_empty() {
+            return Err(ENOTRECOVERABLE);
+        }
+        for place in &hung {
+            let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+            let queue = queues
+                .find(|queue| queue.doorbell() == place.doorbell)
+                .ok_or(ENOTRECOVERABLE)?;
+            place.end(hw)?;
             queue.process().note_reset();
+            // It may have been reset on another XCC already.
+            if queue.state() != QueueState::Gone {
+                queue.enter(QueueState::Gone)?;
+            }
         }
         hw.report_hang(Hang::Queues);
+        Ok(())
     }
 
     /// Marks every queue that runs.
@@ -280,10 +290,11 @@ impl Scheduler for Cpsch {
         };
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
         for queue in entry.queues.iter() {
-            if queue.state() == QueueState::Hung {
-                self.hw.keep(Keep::Queue(queue.clone()));
-            } else {
-                queue.enter(QueueState::Gone)?;
+            match queue.state() {
+                QueueState::Hung => self.hw.keep(Keep::Queue(queue.clone())),
+                // It was reset.
+                QueueState::Gone => {}
+                _ => queue.enter(QueueState::Gone)?,
             }
         }
         if running && result.is_ok() {
@@ -345,10 +356,6 @@ impl Scheduler for Cpsch {
         if ran {
             state.unmap_all(&self.hw)?;
         }
-        if queue.state() == QueueState::Hung {
-            state.map_all(&self.hw)?;
-            return Err(etime());
-        }
         queue.change(update);
         let result = queue.write_mqd(trap, false);
         if ran || queue.wants_to_run() {
@@ -363,32 +370,23 @@ impl Scheduler for Cpsch {
     fn unmap(&self, queue: &Arc<HwQueue>) -> Result<Unscheduled> {
         let mut state = self.state.lock();
         let state = &mut *state;
+        let ran = queue.state() == QueueState::Mapped;
         let result = match queue.state() {
             QueueState::Mapped => state.unmap_all(&self.hw),
             QueueState::Hung => Err(etime()),
             _ => Ok(()),
         };
-        let hung = queue.state() == QueueState::Hung;
-        if hung {
-            self.hw.keep(Keep::Queue(queue.clone()));
-        }
         if let Ok(entry) = state.entry(queue.process()) {
             entry.queues.retain(|other| !Arc::ptr_eq(other, queue));
         }
-        if hung {
-            if result.is_ok() {
-                state.map_all(&self.hw)?;
-            }
+        if queue.state() == QueueState::Hung {
+            self.hw.keep(Keep::Queue(queue.clone()));
             return Err(etime());
         }
         match result {
-            Ok(()) => {
-                if queue.state() == QueueState::Mapped {
-                    state.map_all(&self.hw)?;
-                }
-            }
-            // The scheduler was stopped, and with it every queue.
-            Err(ENODEV) => {}
+            Ok(()) if ran => state.map_all(&self.hw)?,
+            // Without the scheduler, which was stopped, no queue is on.
+            Ok(()) | Err(ENODEV) => {}
             Err(error) => return Err(error),
         }
         if queue.state() != QueueState::Gone {

@@ -2,6 +2,7 @@
 
 //! The firmware's thread: it owns the queues, looks at doorbells and drives everything.
 
+use super::bad::BadQueue;
 use super::generation::GFX9_4_3;
 use super::hqd::Role;
 use super::mec::{Mec, Owner, Stop};
@@ -43,6 +44,8 @@ pub struct Firmware {
     pub(super) next_list: Option<RunList>,
     /// The run list that is read for ever.
     pub(super) chain: Option<Chain>,
+    /// A queue that doesn't leave, on request.
+    bad: BadQueue,
 }
 
 impl Firmware {
@@ -59,6 +62,7 @@ impl Firmware {
             unmapping: None,
             next_list: None,
             chain: None,
+            bad: BadQueue::default(),
         }
     }
 
@@ -108,7 +112,9 @@ impl Firmware {
                 continue;
             }
             worked |= role != Role::User && self.step_pm4(slot);
-            worked |= self.mec.step_stop(slot);
+            if !self.bad.stays(&mut self.mec, slot) {
+                worked |= self.mec.step_stop(slot);
+            }
         }
         self.read_again();
         worked | self.step_unmapping() | self.mec.step_turns()
@@ -121,7 +127,10 @@ impl Firmware {
                 self.mec
                     .connect(slot, role, *queue, image, Owner::default(), None);
             }
-            Order::Drop(slot) => self.mec.drop_queue(slot),
+            Order::Drop(slot) => {
+                self.bad.ends(&mut self.mec, slot);
+                self.mec.drop_queue(slot);
+            }
             Order::Dequeue(slot, request) => {
                 let stop = match request {
                     2 => Stop::Reset,
@@ -130,7 +139,12 @@ impl Firmware {
                 };
                 self.mec.stop(slot, stop);
             }
-            Order::Kill(slot) => self.mec.stop(slot, Stop::Reset),
+            Order::Kill(slot) => {
+                if !self.bad.is_wedged(&mut self.mec, slot) {
+                    self.bad.ends(&mut self.mec, slot);
+                    self.mec.stop(slot, Stop::Reset);
+                }
+            }
         }
     }
 

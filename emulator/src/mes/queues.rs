@@ -80,7 +80,7 @@ pub(super) struct Members {
 impl Members {
     /// The fault of the queue that is added next.
     fn next_fault(&self, faults: &Faults) -> Option<Fault> {
-        let mut hangs = [Fault::MesHangQueue, Fault::MesWedgeQueue].into_iter();
+        let mut hangs = [Fault::HangQueue, Fault::WedgeQueue].into_iter();
         hangs.find(|fault| self.added == 0 && faults.has(*fault))
     }
 
@@ -91,7 +91,7 @@ impl Members {
 
     /// Whether resets of a queue do not end it.
     pub fn is_wedged(&self, mqd: u64) -> bool {
-        self.fault(mqd) == Some(Fault::MesWedgeQueue)
+        self.fault(mqd) == Some(Fault::WedgeQueue)
     }
 }
 

@@ -139,7 +139,7 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
 
 #[test]
 fn an_injected_hang_ends_with_a_reset() {
-    let (mut rig, memory) = start_with(&[Fault::MesHangQueue]);
+    let (mut rig, memory) = start_with(&[Fault::HangQueue]);
     let p = Process::new(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
@@ -160,7 +160,7 @@ fn an_injected_hang_ends_with_a_reset() {
 
 #[test]
 fn a_wedged_queue_ends_with_its_pipe() {
-    let (mut rig, memory) = start_with(&[Fault::MesWedgeQueue]);
+    let (mut rig, memory) = start_with(&[Fault::WedgeQueue]);
     let p = Process::new(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);

@@ -137,14 +137,14 @@ impl Hiq {
         self.ring.wait_fence(FENCE_DONE, TIMEOUT)
     }
 
-    /// Takes all queues off. The doorbell of a queue that didn't let go, if there is one.
+    /// Takes all queues off. Whether one didn't let go.
     ///
     /// # Errors
     ///
     /// ETIME when the firmware doesn't answer, ENODEV when the device is gone.
-    pub(super) fn unmap(&mut self) -> Result<Option<u32>> {
+    pub(super) fn unmap(&mut self) -> Result<bool> {
         if self.list.is_none() {
-            return Ok(None);
+            return Ok(false);
         }
         let unmap = UnmapQueues::zeroed()
             .with(
@@ -155,22 +155,21 @@ impl Hiq {
             .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_ALL_NON_STATIC);
         self.query(&[&unmap.0])?;
         self.list = None;
-        self.hung_doorbell()
+        self.preemption_failed()
     }
 
-    /// `check_preemption_failed_v9_4_3`.
-    fn hung_doorbell(&mut self) -> Result<Option<u32>> {
+    /// The firmware notes doorbells of queues that didn't let go (`check_preemption_failed_v9_4_3`).
+    fn preemption_failed(&mut self) -> Result<bool> {
         let word = ComputeMqd::QUEUE_DOORBELL_ID0.word();
-        let mut hung = None;
+        let mut failed = false;
         for xcc in 0..self.hw.chip.num_xcc as usize {
             let at = xcc * (mqd::ALLOCATION as usize / 4) + word;
-            let doorbell = self.mqd.read(at)?;
-            if doorbell != 0 {
+            if self.mqd.read(at)? != 0 {
                 self.mqd.write(at, 0)?;
-                hung = Some(doorbell);
+                failed = true;
             }
         }
-        Ok(hung)
+        Ok(failed)
     }
 
     /// Runs a list.

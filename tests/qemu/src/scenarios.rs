@@ -5,6 +5,7 @@ mod conformance;
 pub mod debug;
 mod dispatch;
 mod faults;
+mod hung;
 mod judge;
 mod lifetime;
 mod mes;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(surroundings::all());
     all.extend(lifetime::all());
     all.extend(faults::all());
+    all.extend(hung::all());
     all.extend(mes::all());
     all
 }

@@ -6,6 +6,7 @@ use super::dispatches::vadd;
 use super::kernels::{arguments, load, pointers};
 use super::queues::*;
 use super::rig::{unmap, Rig};
+use crate::inject::Fault;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
@@ -125,6 +126,65 @@ fn a_queue_that_cannot_save_its_waves_hangs_the_unmap_and_is_logged() {
     rig.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
     rig.wait("the queue is off", || rig.read(gc::CP_HQD_ACTIVE) & 1 == 0);
     rig.clean();
+}
+
+/// `kgd_gfx_v9_hqd_reset`, its first half.
+fn reset_by_registers(rig: &Rig, slot: (u32, u32, u32)) {
+    rig.select(slot);
+    rig.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+}
+
+/// The first queue doesn't leave with waves; the other one, on the next pipe, does. Then `end` must
+/// end it, and no queue hangs any more.
+fn hangs_until(fault: Fault, end: impl FnOnce(&Rig, (u32, u32, u32))) {
+    let rig = Rig::with(&[fault], 0xfff8, 0xffff);
+    let p = Process::new(&rig, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
+    run(&rig, &[(&p, &[&q])]);
+    rig.unmap();
+    rig.fence();
+    assert!(!rig.is_active((1, 0, 0)), "without waves it leaves");
+    run(&rig, &[(&p, &[&q, &other])]);
+    let signals = [p.signal(0), p.signal(0)];
+    let (lost, _) = spin(&p, signals[0]);
+    let (kept, flag) = spin(&p, signals[1]);
+    q.push(lost.0);
+    other.push(kept.0);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    rig.unmap();
+    rig.fence();
+    let hung = Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
+    assert_eq!(rig.words(rig.hiq.mqd + hung, 2), [0x800, 0]);
+    let places = (0..4).flat_map(|pipe| (0..8).map(move |queue| (1, pipe, queue)));
+    let active: Vec<_> = places.filter(|&slot| rig.is_active(slot)).collect();
+    assert_eq!(active.len(), 1, "only one is still there");
+    end(&rig, active[0]);
+    assert!(!rig.is_active(active[0]));
+    rig.put_words(rig.hiq.mqd + hung, &[0]);
+    // The other one goes on; a new queue in the place of the first leaves, too.
+    run(&rig, &[(&p, &[&other])]);
+    rig.put_words(p.at(flag), &[1]);
+    p.wait(signals[1]);
+    assert_eq!(p.value(signals[0]), 1, "its waves are lost");
+    rig.clean();
+}
+
+#[test]
+fn an_injected_hang_ends_with_a_reset() {
+    hangs_until(Fault::HangQueue, reset_by_registers);
+}
+
+#[test]
+fn a_wedged_queue_ends_with_its_pipe() {
+    hangs_until(Fault::WedgeQueue, |rig, slot| {
+        reset_by_registers(rig, slot);
+        assert!(rig.is_active(slot), "its reset does nothing");
+        let bit = gc::CP_MEC_CNTL::MEC_ME1_PIPE0_RESET.lo as u32 + slot.1;
+        rig.write(gc::CP_MEC_CNTL, 1 << bit);
+        rig.write(gc::CP_MEC_CNTL, 0);
+        rig.wait("the queue is off", || !rig.is_active(slot));
+    });
 }
 
 #[test]

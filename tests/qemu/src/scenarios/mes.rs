@@ -7,8 +7,6 @@ use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
-use crate::trace::Trace;
-use crate::verdict::Outcome;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
@@ -25,18 +23,6 @@ pub fn all() -> Vec<Scenario> {
         ),
         refuse_add(),
         refuse_remove(),
-        reset(
-            "mes-hang-queue",
-            "a queue that hangs is reset and its program told; other queues and programs go on",
-            "! dmesg | grep -q 'resetting pipe'",
-        )
-        .check(recovered),
-        reset(
-            "mes-wedge-queue",
-            "a queue that hangs in spite of its reset ends with its pipe; others go on",
-            "dmesg | grep -q \"it doesn't end; resetting pipe\"",
-        )
-        .check(recovered),
         log(),
     ]
 }
@@ -108,58 +94,6 @@ fn refuse_add() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()));
     of_mes(scenario, "mes-refuse-add")
-}
-
-/// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
-/// checks who is told and who goes on.
-fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
-    let scenario = with_vadd(name, about, "vectoradd")
-        .bin("rkfd-examples", "hung")
-        .kernel("spin", 3)
-        .step(Step::insmod(MODULE))
-        .step(Step::run(
-            "hung",
-            90,
-            &["/bin/hung", VADD, "/kernels/spin-O3.co"],
-        ))
-        .step(Step::sh(
-            "nothing-is-left",
-            20,
-            super::lifetime::NOTHING_LEFT,
-        ))
-        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
-        .step(Step::sh(
-            "it-says-which",
-            10,
-            "dmesg | grep -q 'the queue with doorbell .* hangs on pipe'",
-        ))
-        .step(Step::sh("the-pipe", 10, pipe))
-        .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, name)
-}
-
-/// After the refused REMOVE_QUEUE: SUSPEND fails, RESET finds the queue, REMOVE_QUEUE forgets it, and
-/// RESUME lets the others go on (`amdgpu_gfx_reset_mes_compute`).
-fn recovered(outcome: &Outcome) -> Result<(), String> {
-    const WANTED: [(&str, &str); 5] = [
-        ("REMOVE_QUEUE", "failed"),
-        ("SUSPEND", "failed"),
-        ("RESET", "done"),
-        ("REMOVE_QUEUE", "done"),
-        ("RESUME", "done"),
-    ];
-    let trace = Trace::read(&outcome.logs)?;
-    let frames = trace.all("mes").filter(|e| e.num("pipe") == Ok(0));
-    let frames: Vec<_> = frames
-        .map(|e| (e.text("op"), e.text("outcome")))
-        .filter(|(op, _)| *op != "QUERY_SCHEDULER_STATUS")
-        .skip_while(|(_, outcome)| *outcome != "failed")
-        .take(WANTED.len())
-        .collect();
-    match frames == WANTED {
-        true => Ok(()),
-        false => Err(format!("MES was asked {frames:?} instead of {WANTED:?}")),
-    }
 }
 
 /// The firmware's log: words that it writes while a queue runs, and none without the parameter.

@@ -2,9 +2,9 @@
 
 //! A queue hangs: it is reset, its program is told, and all others go on.
 //!
-//! `hung CODE-OBJECT SPIN`: to be run on a GPU whose first user queue doesn't let go. The waves of
-//! that queue, of another queue of the program and of another program's queue run when it is
-//! destroyed. `SPIN` has a kernel `spin(flag, seen)`.
+//! `hung CODE-OBJECT SPIN`: to be run on a GPU whose first user queue doesn't let go once it has waves.
+//! Those of that queue, of another queue of the program and of another program's queue run when it
+//! is destroyed. `SPIN` has a kernel `spin(flag, seen)`.
 //!
 //! `hung CODE-OBJECT SPIN bystander`: the other program. It says when its waves run, and goes on when
 //! its standard input is closed.
@@ -134,8 +134,10 @@ fn start_bystander() -> Result<Child, Failure> {
 fn victim() -> Result<(), Failure> {
     let s = Setup::new()?;
     let (bad, good) = (s.queue()?, s.queue()?);
-    let (lost, going_on) = (s.spin(&bad)?, s.spin(&good)?);
+    let going_on = s.spin(&good)?;
     let mut bystander = start_bystander()?;
+    // Last: where run lists say what runs, all queues are taken off whenever one comes.
+    let lost = s.spin(&bad)?;
     check("nothing is told before", s.exception(0)?.is_none())?;
 
     let start = Instant::now();

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Taking back queues that didn't let go: after an unmap whatever is still active hangs.
+//!
+//! Each is ended by its registers or, if it goes on, with its pipe. Its waves are lost, and what the
+//! other queues of the pipe saved is not, since they are off.
+//!
+//! Linux looks for the queue by the address of its ring, which two processes may have in common;
+//! here it is the doorbell.
+//!
+//! Sources: `reset_hung_queues`, `detect_queue_hang`, `kgd_gfx_v9_hqd_get_pq_addr`,
+//! `kgd_gfx_v9_hqd_reset`, `gfx_v9_4_3_xcc_set_safe_mode`.
+
+use crate::{
+    glue::errno::etime,
+    gpu::Hw,
+    hw::regs::{
+        gc_9_4_3::{
+            self as gc, CP_HQD_ACTIVE, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_MEC_CNTL as Mec,
+            RLC_SAFE_MODE as Safe,
+        },
+        Block,
+    },
+    ring::{select, Slot},
+};
+use kernel::{prelude::*, time::Delta};
+
+/// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
+const TIMEOUT: Delta = Delta::from_millis(4000);
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const SAFE_TIMEOUT: Delta = Delta::from_millis(100);
+
+/// A user queue that is still on the hardware.
+pub(super) struct Occupied {
+    xcc: u8,
+    slot: Slot,
+    /// As a word index on the BAR.
+    pub(super) doorbell: u32,
+}
+
+/// The user queues that are on the hardware.
+pub(super) fn occupied(hw: &Hw) -> Result<KVec<Occupied>> {
+    let family = hw.chip.family;
+    let mut found = KVec::new();
+    for xcc in hw.regs.instances(Block::Gc) {
+        for pipe in 0..family.mec_pipes {
+            for queue in 0..family.mec_queues_per_pipe {
+                let slot = Slot { me: 1, pipe, queue };
+                let control = select(hw, xcc, slot, |regs| {
+                    let active = CP_HQD_ACTIVE::ACTIVE.get(regs.read_at(xcc, gc::CP_HQD_ACTIVE));
+                    // Rings of the kernel's lie in the GART, below 2^40.
+                    (active != 0 && regs.read_at(xcc, gc::CP_HQD_PQ_BASE_HI) != 0)
+                        .then(|| regs.read_at(xcc, gc::CP_HQD_PQ_DOORBELL_CONTROL))
+                });
+                if let Some(control) = control {
+                    let doorbell = Bell::DOORBELL_OFFSET.get(control);
+                    let it = Occupied {
+                        xcc,
+                        slot,
+                        doorbell,
+                    };
+                    found.push(it, GFP_KERNEL)?;
+                }
+            }
+        }
+    }
+    hw.alive()?;
+    Ok(found)
+}
+
+impl Occupied {
+    /// Ends it.
+    ///
+    /// # Errors
+    ///
+    /// ENOTRECOVERABLE when it is active after all, ENODEV.
+    pub(super) fn end(&self, hw: &Hw) -> Result {
+        dev_err!(
+            hw.device(),
+            "the queue with doorbell {:#x} hangs on pipe {} queue {} of XCC {}; resetting it\n",
+            self.doorbell,
+            self.slot.pipe,
+            self.slot.queue,
+            self.xcc
+        );
+        self.safe_mode(hw, true);
+        let mut result = self.wait(hw, true);
+        if matches!(result, Err(error) if error == etime()) {
+            dev_err!(
+                hw.device(),
+                "it doesn't end; resetting pipe {}\n",
+                self.slot.pipe
+            );
+            result = self.reset_pipe(hw).and_then(|()| self.wait(hw, false));
+        }
+        self.safe_mode(hw, false);
+        result.map_err(|error| match error {
+            ENODEV => ENODEV,
+            _ => ENOTRECOVERABLE,
+        })
+    }
+
+    /// Waits until it is off; with `reset`, asks for that.
+    fn wait(&self, hw: &Hw, reset: bool) -> Result {
+        select(hw, self.xcc, self.slot, |regs| {
+            if reset {
+                regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, 1);
+            }
+            regs.wait_at(self.xcc, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
+                CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+            })
+        })
+        .map(|_| ())
+    }
+
+    fn reset_pipe(&self, hw: &Hw) -> Result {
+        let pipes = [
+            Mec::MEC_ME1_PIPE0_RESET,
+            Mec::MEC_ME1_PIPE1_RESET,
+            Mec::MEC_ME1_PIPE2_RESET,
+            Mec::MEC_ME1_PIPE3_RESET,
+        ];
+        let bit = pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
+        hw.regs
+            .write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
+        hw.regs.write_at(self.xcc, gc::CP_MEC_CNTL, 0);
+        Ok(())
+    }
+
+    /// Keeps RLC from gating clocks meanwhile. Linux goes on without an answer, too.
+    fn safe_mode(&self, hw: &Hw, on: bool) {
+        let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
+        hw.regs.write_at(self.xcc, gc::RLC_SAFE_MODE, request);
+        if on {
+            let _ = hw
+                .regs
+                .wait_at(self.xcc, gc::RLC_SAFE_MODE, SAFE_TIMEOUT, |value| {
+                    Safe::CMD.get(value) == 0
+                });
+        }
+    }
+}

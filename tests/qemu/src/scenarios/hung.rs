@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Queues that don't let go of the hardware: each is reset alone.
+
+use super::faults::inject;
+use super::lifetime::NOTHING_LEFT;
+use super::{with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
+use crate::plan::Step;
+use crate::scenario::Scenario;
+use crate::trace::Trace;
+use crate::verdict::Outcome;
+
+/// All of them.
+pub fn all() -> [Scenario; 2] {
+    [
+        reset(
+            "hang-queue",
+            "a queue that hangs is reset and its program told; other queues and programs go on",
+            "! dmesg | grep -q 'resetting pipe'",
+        ),
+        reset(
+            "wedge-queue",
+            "a queue that hangs in spite of its reset ends with its pipe; others go on",
+            "dmesg | grep -q \"it doesn't end; resetting pipe\"",
+        ),
+    ]
+}
+
+/// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
+/// checks who is told and who goes on.
+fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
+    let scenario = with_vadd(name, about, "vectoradd")
+        .bin("rkfd-examples", "hung")
+        .kernel("spin", 3)
+        .step(Step::insmod(MODULE))
+        .step(Step::run(
+            "hung",
+            90,
+            &["/bin/hung", VADD, "/kernels/spin-O3.co"],
+        ))
+        .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::sh(
+            "it-says-which",
+            10,
+            "dmesg | grep -q 'the queue with doorbell .* hangs on pipe'",
+        ))
+        .step(Step::sh("the-pipe", 10, pipe))
+        .step(Step::Rmmod("rkfd".into()));
+    inject(scenario, name).check(recovered)
+}
+
+/// One queue was found to hang, and what the scheduler was asked for is as upstream.
+fn recovered(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    match outcome.chip.scheduler {
+        Scheduler::Cpsch => trace.only("hung", |_| true).map(|_| ()),
+        Scheduler::Mes => by_frames(&trace),
+    }
+}
+
+/// After the refused REMOVE_QUEUE: SUSPEND fails, RESET finds the queue, REMOVE_QUEUE forgets it, and
+/// RESUME lets the others go on (`amdgpu_gfx_reset_mes_compute`).
+fn by_frames(trace: &Trace) -> Result<(), String> {
+    const WANTED: [(&str, &str); 5] = [
+        ("REMOVE_QUEUE", "failed"),
+        ("SUSPEND", "failed"),
+        ("RESET", "done"),
+        ("REMOVE_QUEUE", "done"),
+        ("RESUME", "done"),
+    ];
+    let frames = trace.all("mes").filter(|e| e.num("pipe") == Ok(0));
+    let frames: Vec<_> = frames
+        .map(|e| (e.text("op"), e.text("outcome")))
+        .filter(|(op, _)| *op != "QUERY_SCHEDULER_STATUS")
+        .skip_while(|(_, outcome)| *outcome != "failed")
+        .take(WANTED.len())
+        .collect();
+    match frames == WANTED {
+        true => Ok(()),
+        false => Err(format!("MES was asked {frames:?} instead of {WANTED:?}")),
+    }
+}
