@@ -113,7 +113,12 @@ pub(crate) fn open(gpu: &Gpu) -> Result<u32> {
 }
 
 fn forget(client: &Arc<Client>) {
-    CLIENTS.lock().retain(|other| !Arc::ptr_eq(other, client));
+    let mut clients = CLIENTS.lock();
+    clients.retain(|other| !Arc::ptr_eq(other, client));
+    if clients.is_empty() {
+        // A static is never dropped: its memory goes now.
+        *clients = KVec::new();
+    }
 }
 
 impl AnonFile for Client {

@@ -5,6 +5,9 @@ use super::MODULE;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
+/// The name of what shows that every row can fail.
+pub const SELF_TEST: &str = "conformance-self-test";
+
 /// The suite, then the suite against wrong expectations.
 pub fn all() -> Vec<Scenario> {
     vec![
@@ -14,7 +17,7 @@ pub fn all() -> Vec<Scenario> {
             "/bin/rkfd-conformance",
         ),
         scenario(
-            "conformance-self-test",
+            SELF_TEST,
             "no row passes against a wrong expectation",
             "/bin/rkfd-conformance --self-test",
         ),
