@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-vm demo | bench | test [FILTER] | shell | run`: see the library's documentation.
+//! `rkfd-vm demo | bench | test [FILTER]... | shell | run`: see the library's documentation.
 //!
 //! `demo`, `bench` and `test` run on each emulated GPU unless one is named; `shell` and `run` on one.
 
@@ -58,18 +58,18 @@ enum What {
     Demo,
     /// Measure the paths of a dispatch, as ratios.
     Bench,
-    /// Run the scenarios whose name contains FILTER; ends with `N passed, N failed`.
+    /// Run the scenarios whose name contains a FILTER; ends with `N passed, N failed`.
     Test {
-        /// Part of a name.
-        filter: Option<String>,
+        /// Parts of names.
+        filter: Vec<String>,
         /// Only list them.
         #[arg(long)]
         list: bool,
     },
     /// Run programs of Debian's ROCm; ends with `N passed, N failed` for each chip.
     Rocm {
-        /// Part of a scenario's name.
-        filter: Option<String>,
+        /// Parts of scenarios' names.
+        filter: Vec<String>,
         /// The root with ROCm.
         #[arg(long, env = "RKFD_ROCM_ROOT")]
         root: PathBuf,
@@ -145,7 +145,7 @@ fn real_main(args: Args) -> Result<bool> {
             let show = show(Show::Programs);
             return each(&host, chips, |host| {
                 let mut suite = rocm.all(host.chip);
-                choose(&mut suite, filter.as_deref())?;
+                choose(&mut suite, &filter)?;
                 test(
                     host,
                     std::slice::from_ref(host.chip),
@@ -196,7 +196,7 @@ fn real_main(args: Args) -> Result<bool> {
             if let Some(leaking) = &args.kmemleak {
                 scenarios::debug::adapt(&mut suite, leaking);
             }
-            choose(&mut suite, filter.as_deref())?;
+            choose(&mut suite, &filter)?;
             if list {
                 suite
                     .iter()
@@ -218,11 +218,16 @@ fn real_main(args: Args) -> Result<bool> {
     )
 }
 
-/// Keeps the scenarios with this in their name.
-fn choose(suite: &mut Vec<Scenario>, filter: Option<&str>) -> Result<()> {
-    let part = filter.unwrap_or_default();
-    suite.retain(|s| s.name.contains(part));
-    ensure!(!suite.is_empty(), "no scenario has '{part}' in its name");
+/// Keeps the scenarios with one of these in their name; all, if there is none.
+fn choose(suite: &mut Vec<Scenario>, parts: &[String]) -> Result<()> {
+    for part in parts {
+        let mut names = suite.iter().map(|s| s.name);
+        ensure!(
+            names.any(|name| name.contains(part)),
+            "no scenario has '{part}' in its name"
+        );
+    }
+    suite.retain(|s| parts.is_empty() || parts.iter().any(|part| s.name.contains(part)));
     Ok(())
 }
 
