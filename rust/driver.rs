@@ -166,6 +166,9 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
 
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_mask_and_coherent(kernel::dma::DmaMask::try_new(family.dma_bits)?)? };
+    // Its page tables map segments of any size (`amdgpu_ttm_init`).
+    // SAFETY: No DMA mapping exists yet.
+    unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
     let regs = Regs::new(dev, family, mmio, discovery)?;
     (family.core.check_firmware)(dev, &regs)?;
