@@ -47,10 +47,15 @@ pub(crate) struct PciInfo {
     pub(crate) subsystem_vendor: u16,
     pub(crate) subsystem_device: u16,
     pub(crate) revision: u8,
+    /// It makes atomic operations on memory.
+    pub(crate) requests_atomics: bool,
+    /// It carries out those of others.
+    pub(crate) completes_atomics: bool,
+    pub(crate) link: glue::pci::Link,
 }
 
 impl PciInfo {
-    fn read(pdev: &pci::Device) -> Self {
+    fn read(pdev: &pci::Device<Core<'_>>) -> Self {
         let (domain, bus, devfn) = glue::pci::location(pdev);
         Self {
             domain,
@@ -61,6 +66,9 @@ impl PciInfo {
             subsystem_vendor: pdev.subsystem_vendor_id(),
             subsystem_device: pdev.subsystem_device_id(),
             revision: pdev.revision_id(),
+            requests_atomics: glue::pci::enable_atomics(pdev),
+            completes_atomics: glue::pci::completes_atomics(pdev),
+            link: glue::pci::link(pdev),
         }
     }
 
@@ -186,6 +194,13 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
         )
     })?;
     let chip = ChipInfo::read(family, gc_version, &regs, vram_size, visible)?;
+    let pci = PciInfo::read(pdev);
+    if !pci.requests_atomics {
+        dev_info!(
+            pdev,
+            "no atomic operations over PCI: a port on the way to memory doesn't complete them\n"
+        );
+    }
     let plain: &kernel::device::Device = dev;
     let hw = Hw::new(Parts {
         dev: plain.into(),
@@ -198,8 +213,9 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
         vram,
         layout,
         chip,
+        pci,
     })?;
-    gpu::start(pdev, hw, PciInfo::read(pdev))
+    gpu::start(pdev, hw)
 }
 
 /// Is there a device, and did its security processor start? Returns the size of VRAM.

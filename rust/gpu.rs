@@ -63,7 +63,6 @@ impl kernel::fmt::Display for GpuId {
 /// A GPU.
 pub(crate) struct Gpu {
     id: GpuId,
-    pci: PciInfo,
     hw: Arc<Hw>,
     scheduler: Arc<dyn Scheduler>,
     /// Bytes by which the programs' buffer objects fall short of [`VRAM_STEP`]s.
@@ -87,7 +86,7 @@ impl Gpu {
 
     /// Ids and place on the bus.
     pub(crate) fn pci(&self) -> &PciInfo {
-        &self.pci
+        &self.hw.pci
     }
 
     /// The device.
@@ -166,19 +165,14 @@ impl Running {
 }
 
 /// Brings a GPU up. Each guard that was made is dropped if a later step fails.
-pub(crate) fn start(
-    pdev: &pci::Device<device::Bound>,
-    hw: Arc<Hw>,
-    pci: PciInfo,
-) -> Result<Running> {
+pub(crate) fn start(pdev: &pci::Device<device::Bound>, hw: Arc<Hw>) -> Result<Running> {
     let nbio = nbio::Enabled::new(&hw);
     let gmc = gmc::Enabled::new(&hw)?;
     let scheduler = (hw.chip.family.scheduler)(&hw)?;
-    let id = registry::unique(hash::gpu_id(&pci, &hw.chip));
+    let id = registry::unique(hash::gpu_id(&hw.pci, &hw.chip));
     let gpu = Arc::new(
         Gpu {
             id,
-            pci,
             hw: hw.clone(),
             scheduler: scheduler.clone(),
             vram_rounding: Atomic::new(0),

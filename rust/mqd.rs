@@ -57,6 +57,8 @@ pub(crate) struct UserQueue<'a> {
     pub(crate) logical_xcc: u32,
     /// The process has a trap handler.
     pub(crate) trap: bool,
+    /// The device makes atomic operations on memory.
+    pub(crate) atomics: bool,
     /// Compute units by shader engine.
     pub(crate) cu_mask: Option<[u32; 4]>,
 }

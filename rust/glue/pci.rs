@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! PCI: where a device sits, and bus mastering as a guard.
+//! PCI: where a device sits, its link and atomic operations, and bus mastering as a guard.
 
 use kernel::{bindings, device::Core, pci, sync::aref::ARef};
 
@@ -20,6 +20,63 @@ pub(crate) fn location(pdev: &pci::Device) -> (u32, u8, u8) {
         let domain = if data.is_null() { 0 } else { (*data).domain };
         (domain as u32, (*bus).number, (*dev).devfn as u8)
     }
+}
+
+/// Completion of atomic operations on 32 and 64 bits.
+const ATOMICS: u32 =
+    bindings::PCI_EXP_DEVCAP2_ATOMIC_COMP32 | bindings::PCI_EXP_DEVCAP2_ATOMIC_COMP64;
+
+/// Lets the device make atomic operations on memory; whether it can, as all on the way to memory
+/// must pass them on.
+pub(crate) fn enable_atomics(pdev: &pci::Device<Core<'_>>) -> bool {
+    let plain: &pci::Device = pdev;
+    // SAFETY: The device is valid and, as it is being bound, nobody else sets this up.
+    unsafe { bindings::pci_enable_atomic_ops_to_root(raw(plain), ATOMICS) == 0 }
+}
+
+/// Whether the device carries out atomic operations that others make on it.
+pub(crate) fn completes_atomics(pdev: &pci::Device) -> bool {
+    let mut caps = 0;
+    // SAFETY: The device is valid; the value is written before this returns, 0 on an error.
+    unsafe {
+        bindings::pcie_capability_read_dword(raw(pdev), bindings::PCI_EXP_DEVCAP2 as i32, &mut caps)
+    };
+    caps & ATOMICS != 0
+}
+
+/// A link of PCI Express.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// 1 for 2.5 GT/s to 5 for 32 GT/s; 0 when it isn't known.
+    pub(crate) generation: u32,
+    /// 0 when they aren't known.
+    pub(crate) lanes: u32,
+}
+
+/// The narrowest link on the device's way to memory, as it is now.
+pub(crate) fn link(pdev: &pci::Device) -> Link {
+    let (mut speed, mut width) = (
+        bindings::pci_bus_speed_PCI_SPEED_UNKNOWN,
+        bindings::pcie_link_width_PCIE_LNK_WIDTH_UNKNOWN,
+    );
+    // SAFETY: The device is valid, and so are those above it as long as it is; the function takes
+    // no limiting device, and writes the others before it returns.
+    unsafe {
+        bindings::pcie_bandwidth_available(raw(pdev), core::ptr::null_mut(), &mut speed, &mut width)
+    };
+    let generation = match speed {
+        bindings::pci_bus_speed_PCIE_SPEED_2_5GT => 1,
+        bindings::pci_bus_speed_PCIE_SPEED_5_0GT => 2,
+        bindings::pci_bus_speed_PCIE_SPEED_8_0GT => 3,
+        bindings::pci_bus_speed_PCIE_SPEED_16_0GT => 4,
+        bindings::pci_bus_speed_PCIE_SPEED_32_0GT => 5,
+        _ => 0,
+    };
+    let lanes = match width {
+        bindings::pcie_link_width_PCIE_LNK_WIDTH_UNKNOWN => 0,
+        lanes => lanes,
+    };
+    Link { generation, lanes }
 }
 
 /// The device may read and write memory by itself; dropped, it may not any more.

@@ -243,8 +243,11 @@ fn build(queue: &UserQueue<'_>) -> M {
                 .set(Quantum::QUANTUM_SCALE.set(Quantum::QUANTUM_EN.mask(), 1), 1)
                 .into(),
         )
-        // CP sets up DISPATCH_PTR, for debuggers.
-        .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
+        // CP sets up DISPATCH_PTR, for debuggers; and whether atomic operations reach memory.
+        .with(
+            M::CP_HQD_HQ_STATUS0,
+            1 << 14 | u64::from(queue.atomics) << 29,
+        )
         .with(
             M::CP_HQD_AQL_CONTROL,
             Aql::CONTROL0.set(0, u32::from(aql)).into(),

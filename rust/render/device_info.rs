@@ -37,6 +37,8 @@ pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {
         chip_rev: chip.rev_id,
         external_rev: chip.rev_id.saturating_add(drm.external_rev),
         pci_rev: gpu.pci().revision.into(),
+        pcie_gen: gpu.pci().link.generation,
+        pcie_num_lanes: gpu.pci().link.lanes,
         family: drm.family,
         // Of one XCC.
         num_shader_engines: gc.shader_engines,

@@ -184,6 +184,7 @@ impl HwQueue {
                 xcc_index,
                 logical_xcc: self.first_xcc.wrapping_add(xcc_index),
                 trap,
+                atomics: self.hw.pci.requests_atomics,
                 cu_mask: inner
                     .cu_mask
                     .as_ref()

@@ -43,24 +43,38 @@ pub(super) struct Link {
     to: u32,
     sdma_mask: u32,
     flags: u32,
+    /// In MB/s: of one lane at the lowest speed, and of the link as it is.
+    bandwidth: (u32, u32),
+}
+
+/// MB/s of a link (`amdgpu_amdkfd_get_pcie_bandwidth_mbytes`), 0 when it isn't known.
+fn bandwidth(generation: u32, lanes: u32) -> u32 {
+    const MBIT: [u32; 6] = [0, 2_500, 5_000, 8_000, 16_000, 32_000];
+    let lane = MBIT.get(generation as usize).copied().unwrap_or(0);
+    lane.saturating_mul(lanes) / 8
 }
 
 impl Link {
-    fn new(gpu: &Gpu, from: u32, to: u32, flags: u32) -> Self {
+    fn new(gpu: &Gpu, from: u32, to: u32, atomics: bool, flags: u32) -> Self {
         let engines = gpu.chip().sdma_counts.bus;
-        // No atomic operations over PCI are asked for.
-        let flags = ENABLED | NO_ATOMICS | flags;
+        let link = gpu.pci().link;
+        // `kfd_set_iolink_no_atomics`.
+        let flags = ENABLED | if atomics { 0 } else { NO_ATOMICS } | flags;
         Self {
             from,
             to,
             sdma_mask: 1u32.checked_shl(engines).map_or(!0, |bit| bit - 1),
             flags,
+            bandwidth: (
+                bandwidth(link.generation.min(1), link.lanes.min(1)),
+                bandwidth(link.generation, link.lanes),
+            ),
         }
     }
 
     /// From a GPU, node `number`, to the processors.
     pub(super) fn gpu_to_cpu(gpu: &Gpu, number: u32) -> Self {
-        Self::new(gpu, number, 0, 0)
+        Self::new(gpu, number, 0, gpu.pci().requests_atomics, 0)
     }
 }
 
@@ -69,7 +83,8 @@ pub(super) fn from_cpu(gpus: &[Arc<Gpu>]) -> Result<KVec<Link>> {
     let mut links = KVec::new();
     for (number, gpu) in (1..).zip(gpus) {
         if gpu.chip().visible_vram_size >= gpu.chip().vram_size {
-            links.push(Link::new(gpu, 0, number, NON_COHERENT), GFP_KERNEL)?;
+            let atomics = gpu.pci().completes_atomics;
+            links.push(Link::new(gpu, 0, number, atomics, NON_COHERENT), GFP_KERNEL)?;
         }
     }
     Ok(links)
@@ -92,8 +107,8 @@ impl Show for Link {
             ("weight", WEIGHT),
             ("min_latency", 0),
             ("max_latency", 0),
-            ("min_bandwidth", 0),
-            ("max_bandwidth", 0),
+            ("min_bandwidth", self.bandwidth.0),
+            ("max_bandwidth", self.bandwidth.1),
             ("recommended_transfer_size", 0),
             ("recommended_sdma_engine_id_mask", self.sdma_mask),
             ("flags", self.flags),

@@ -105,6 +105,10 @@ impl Config {
         c.allow(at::EXPRESS + 16, &0x0fffu16.to_le_bytes());
         // Completion of 64-bit and 32-bit atomics, as an MI300 does (`PCI_EXP_DEVCAP2_ATOMIC_*`).
         c.put(at::EXPRESS + 36, &((1u32 << 8) | (1 << 7)).to_le_bytes());
+        // Its own atomic operations are carried out, as guest memory is mapped here, and so the
+        // requester is on from the start: that is how the host's side tells a guest that sees no
+        // root port (Linux, `pci_enable_atomic_ops_to_root`).
+        c.put(at::EXPRESS + 40, &(1u16 << 6).to_le_bytes());
         c.allow(at::EXPRESS + 40, &((1u16 << 6) | 0x1f).to_le_bytes());
         c.put(at::EXPRESS + 44, &0x3eu32.to_le_bytes());
         // MSI: 64-bit address, one message, no masks.
@@ -207,6 +211,12 @@ mod tests {
         assert_eq!(word(&c, 0xa0) >> 16, 0x80);
         assert_ne!(word(&c, 0x64 + 4) & (1 << 28), 0, "FLR");
         assert_eq!(word(&c, 0x100), 0, "no extended capabilities");
+        assert_eq!(
+            word(&c, 0x64 + 36) & 0x380,
+            0x180,
+            "completes 32 and 64 bits"
+        );
+        assert_eq!(word(&c, 0x64 + 40) & (1 << 6), 1 << 6, "makes atomics");
     }
 
     #[test]
