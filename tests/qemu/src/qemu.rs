@@ -117,7 +117,8 @@ pub fn command(
         "-object",
         &format!("memory-backend-memfd,id=mem,size={memory}M,share=on"),
     ]);
-    qemu.args(["-machine", "q35,memory-backend=mem"]);
+    let machine = scenario.machine.name();
+    qemu.args(["-machine", &format!("{machine},memory-backend=mem")]);
     qemu.args([
         "-nodefaults",
         "-no-user-config",

@@ -74,6 +74,8 @@ pub struct Scenario {
     pub scheduler: Option<Scheduler>,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
+    /// The guest's board.
+    pub machine: Machine,
     /// Further arguments for QEMU.
     pub qemu_args: Vec<String>,
     /// Further words for the kernel's command line.
@@ -90,6 +92,34 @@ pub struct Scenario {
     pub checks: Vec<Check>,
 }
 
+/// QEMU's boards.
+///
+/// They show the GPU differently, as QEMU's `vfio_setup_pcie_cap` does: on the root bus of PCI
+/// Express it is a part of the root complex, without a link. On a conventional bus its capability
+/// is shown as it is, link and all, and nothing is seen of the port above it.
+///
+/// That decides over atomic operations (Linux, `pci_enable_atomic_ops_to_root`): never for parts
+/// of the root complex; only with a root port that completes them, which QEMU's don't say of
+/// themselves for devices of vfio-user; or, where no port is seen, if the hypervisor has enabled
+/// the GPU's requester.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machine {
+    /// PCI Express: the root bus of a q35.
+    PciExpress,
+    /// Conventional PCI: the root bus of an i440FX.
+    Pci,
+}
+
+impl Machine {
+    /// What QEMU calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Machine::PciExpress => "q35",
+            Machine::Pci => "pc",
+        }
+    }
+}
+
 impl Scenario {
     /// A scenario with the module and the device, and an empty plan.
     pub fn new(name: &'static str, about: &'static str) -> Self {
@@ -103,6 +133,7 @@ impl Scenario {
             trace: true,
             scheduler: None,
             emulator_args: Vec::new(),
+            machine: Machine::PciExpress,
             qemu_args: Vec::new(),
             kernel_args: Vec::new(),
             cpus: 2,

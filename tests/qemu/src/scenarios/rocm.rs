@@ -4,7 +4,7 @@
 use crate::chip::Chip;
 use crate::flow;
 use crate::plan::Step;
-use crate::scenario::{Include, Scenario};
+use crate::scenario::{Include, Machine, Scenario};
 use std::path::PathBuf;
 
 /// Where ROCm and the programs that use it are, on the host.
@@ -117,6 +117,8 @@ impl Rocm {
             .timeout(7200)
             .step(Step::run("mount", 60, &["/bin/rocm", "mount"]))
             .step(Step::insmod(super::MODULE));
+        // HIP's calls of the host need atomic operations over PCI.
+        scenario.machine = Machine::Pci;
         scenario.memory_mib = 2048;
         scenario
             .includes
