@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A tool of the HSA runtime (HSA_TOOLS_LIB) that counts every call into it, and puts three kinds
-// into the program's system calls, for strace: the creation of a queue, the store to a doorbell,
-// and a wait for a signal that ended. The mark is a write to no file, which does nothing.
+// A tool of the HSA runtime (HSA_TOOLS_LIB) that counts every call into it, and puts some kinds
+// into the program's system calls, for strace: the creation of a queue, the reservation of a slot
+// in one, the store to a doorbell, a wait for a signal that ended, and a handler for a signal that
+// another thread is to call. The mark is a write to no file, which does nothing; strace shows 32
+// characters of it.
 //
 // hsa_calls.h names the calls: CALL(core_, hsa_init) and so on, in order, from hsa_api_trace.h.
 #define AMD_INTERNAL_BUILD  // Debian's header looks for the others in inc/ without it.
@@ -11,7 +13,7 @@
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
-#include <set>
+#include <map>
 
 namespace {
 
@@ -56,7 +58,8 @@ __attribute__((format(printf, 1, 2))) void mark(const char *format, ...) {
     [[maybe_unused]] ssize_t none = write(-1, text, length);
 }
 
-std::set<uint64_t> doorbells;
+// Queues' numbers by their doorbells.
+std::map<uint64_t, uint64_t> doorbells;
 
 hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
                     void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
@@ -67,16 +70,37 @@ hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
     hsa_status_t status =
         original(agent, size, type, callback, data, private_size, group_size, queue);
     if (status == HSA_STATUS_SUCCESS) {
-        doorbells.insert((*queue)->doorbell_signal.handle);
+        doorbells[(*queue)->doorbell_signal.handle] = (*queue)->id;
         mark("end hsa_queue_create %lu", (*queue)->id);
     }
     return status;
 }
 
 template <Call call>
+uint64_t reserve(const hsa_queue_t *queue, uint64_t slots) {
+    counts[call]++;
+    auto original = reinterpret_cast<decltype(&reserve<call>)>(originals[call]);
+    uint64_t first = original(queue, slots);
+    mark("reserved %lu %lu", queue->id, first);
+    return first;
+}
+
+hsa_status_t handler(hsa_signal_t signal, hsa_signal_condition_t condition,
+                     hsa_signal_value_t compare, hsa_amd_signal_handler function, void *data) {
+    counts[call_hsa_amd_signal_async_handler]++;
+    auto original =
+        reinterpret_cast<decltype(&handler)>(originals[call_hsa_amd_signal_async_handler]);
+    mark("begin async_handler");
+    hsa_status_t status = original(signal, condition, compare, function, data);
+    mark("end async_handler");
+    return status;
+}
+
+template <Call call>
 void store(hsa_signal_t signal, hsa_signal_value_t value) {
     counts[call]++;
-    if (doorbells.count(signal.handle)) mark("doorbell %ld", value);
+    auto queue = doorbells.find(signal.handle);
+    if (queue != doorbells.end()) mark("doorbell %lu %ld", queue->second, value);
     reinterpret_cast<void (*)(hsa_signal_t, hsa_signal_value_t)>(originals[call])(signal, value);
 }
 
@@ -97,6 +121,9 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const
 #include "hsa_calls.h"
 #undef CALL
     table->core_->hsa_queue_create_fn = create;
+    table->core_->hsa_queue_add_write_index_screlease_fn =
+        reserve<call_hsa_queue_add_write_index_screlease>;
+    table->amd_ext_->hsa_amd_signal_async_handler_fn = handler;
     table->core_->hsa_signal_store_relaxed_fn = store<call_hsa_signal_store_relaxed>;
     table->core_->hsa_signal_store_screlease_fn = store<call_hsa_signal_store_screlease>;
     table->core_->hsa_signal_wait_relaxed_fn = wait<call_hsa_signal_wait_relaxed>;

@@ -4,106 +4,32 @@
 //! HIP's own log tells its calls, a tool of the HSA runtime counts those below, strace tells the
 //! requests to the driver, and the device's trace what arrived there. Every number is counted from
 //! the one run; what must hold between the layers is checked.
+//!
+//! The kernel's dispatch is found by its packet's index, which the device tells and the program's
+//! doorbell holds. No request may lie between the reservation of its slot and its doorbell. After
+//! it, until the program has waited, its thread may wait, and may wake the runtime's own thread to
+//! look after one more signal; the driver may not touch the device at all before the kernel ends,
+//! but to see whether it is there.
+
+mod program;
 
 use crate::trace::{Event, Trace};
 use crate::verdict::Outcome;
-use std::collections::BTreeMap;
+use program::{Program, Request, Submission};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What `sed` puts before a line of strace's.
 pub const STRACE: &str = "strace ";
+/// The call by which a program has the runtime's thread look after a signal.
+const ASYNC_HANDLER: &str = "async_handler";
+/// What the device's trace has of a driver that gives it work: registers, packets for the command
+/// processor, frames for MES.
+const DRIVERS: [&str; 4] = ["reg_write", "pm4", "mes_ring", "mes"];
 /// The device's clock has 100 MHz.
 const TICKS_A_MICROSECOND: f64 = 100.0;
 
 type Counts = BTreeMap<String, u64>;
-
-/// What the program's side told.
-#[derive(Debug, Default)]
-struct Program {
-    hip: Counts,
-    hsa: Counts,
-    ioctls: Counts,
-    /// Queues that the HSA runtime made, by its number, and the requests that each took.
-    queues: Vec<(String, Counts)>,
-    /// Stores to doorbells of AQL queues.
-    doorbells: u64,
-    /// Requests between a doorbell and the end of the wait after it, but for the wait's own.
-    meanwhile: Counts,
-}
-
-impl Program {
-    fn read(output: &[String]) -> Self {
-        let mut program = Program::default();
-        let mut threads = BTreeMap::<&str, Thread>::new();
-        for line in output {
-            if let Some(line) = line.strip_prefix(STRACE) {
-                let (pid, call) = line.trim().split_once(' ').unwrap_or(("", line));
-                program.system_call(call.trim(), threads.entry(pid).or_default());
-            } else if let Some(("", call)) = line.split_once("hsa ") {
-                if let Some((name, count)) = call.split_once(' ') {
-                    let count = count.parse().unwrap_or(0);
-                    *program.hsa.entry(name.into()).or_default() += count;
-                }
-            } else if let Some(name) = hip_call(line) {
-                count(&mut program.hip, name);
-            }
-        }
-        program
-    }
-
-    fn system_call(&mut self, call: &str, thread: &mut Thread) {
-        if let Some(request) = call
-            .strip_prefix("ioctl(")
-            .and_then(|c| c.split(", ").nth(1))
-        {
-            // Of the two drivers that strace knows for a number of DRM the first is ours.
-            let request = request.split(" or ").next().unwrap_or(request);
-            let Some(request) = request
-                .strip_prefix("AMDKFD_IOC_")
-                .or_else(|| request.strip_prefix("DRM_IOCTL_"))
-            else {
-                return;
-            };
-            count(&mut self.ioctls, request);
-            if let Some(made) = &mut thread.making_queue {
-                count(made, request);
-            }
-            if thread.rung && request != "WAIT_EVENTS" {
-                count(&mut self.meanwhile, request);
-            }
-        } else if let Some(mark) = call.strip_prefix("write(-1, \"") {
-            let mark = mark.split('"').next().unwrap_or("");
-            match mark.split(' ').collect::<Vec<_>>()[..] {
-                ["begin", "hsa_queue_create"] => thread.making_queue = Some(Counts::new()),
-                ["end", "hsa_queue_create", id] => {
-                    let made = thread.making_queue.take().unwrap_or_default();
-                    self.queues.push((id.into(), made));
-                }
-                ["doorbell", _] => {
-                    self.doorbells += 1;
-                    thread.rung = true;
-                }
-                ["waited", _] => thread.rung = false,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Where a thread is.
-#[derive(Debug, Default)]
-struct Thread {
-    making_queue: Option<Counts>,
-    rung: bool,
-}
-
-/// `:3:hip_memory.cpp :756 : 0159028454 us:   hipMalloc ( 0x7ff, 4194304 )`: the name.
-fn hip_call(line: &str) -> Option<&str> {
-    let (_, call) = line.strip_prefix(":3:hip_")?.split_once(" us:")?;
-    let (name, rest) = call.trim_start().split_once(' ')?;
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (is_name && rest.starts_with('(')).then_some(name)
-}
 
 fn count(counts: &mut Counts, name: &str) {
     *counts.entry(name.into()).or_default() += 1;
@@ -115,6 +41,8 @@ pub struct Flow {
     /// AQL queues on the device: slot, doorbell, doorbell stores, packets by kind.
     queues: Vec<Queue>,
     sdma: Counts,
+    /// Queues of programs on the device, those of copy engines too.
+    connected: u64,
     kernel: Kernel,
     interrupts: usize,
 }
@@ -129,9 +57,17 @@ struct Queue {
 /// The dispatch that the program is about.
 struct Kernel {
     slot: String,
+    /// Of its packet.
+    index: u64,
     workgroups: u64,
     instructions: u64,
     ticks: u64,
+    /// Stores to the queue's doorbell with its packet's index.
+    rung: u64,
+    /// What the driver did to the device from the first such store to the kernel's end.
+    driver: Counts,
+    /// Registers that it read then.
+    reads: u64,
 }
 
 impl Flow {
@@ -140,6 +76,7 @@ impl Flow {
         let trace = Trace::read(&outcome.logs)?;
         let program = Program::read(&outcome.output);
         let mut queues = Vec::new();
+        let mut connected = BTreeSet::new();
         for event in trace.all("queue_connect") {
             let (slot, doorbell) = (event.text("queue"), event.num("doorbell")?);
             let known = queues.iter().any(|q: &Queue| q.doorbell == doorbell);
@@ -147,22 +84,21 @@ impl Flow {
             if event.text("role") == "User" && !known {
                 queues.push(Queue::of(&trace, slot, doorbell));
             }
+            if ["User", "Sdma"].contains(&event.text("role")) {
+                connected.insert(doorbell);
+            }
         }
         let mut sdma = Counts::new();
         trace
             .all("sdma")
             .for_each(|e| count(&mut sdma, e.text("op")));
         let end = trace.only("dispatch_end", |e| e.num("workgroups") == Ok(workgroups))?;
-        let kernel = Kernel {
-            slot: end.text("queue").into(),
-            workgroups,
-            instructions: end.num("instructions")?,
-            ticks: end.num("end_ts")?.saturating_sub(end.num("start_ts")?),
-        };
+        let kernel = Kernel::of(&trace, end, &queues)?;
         Ok(Flow {
             program,
             queues,
             sdma,
+            connected: connected.len() as u64,
             kernel,
             interrupts: trace.all("msi").count(),
         })
@@ -184,24 +120,100 @@ impl Flow {
             let n = made.get("CREATE_QUEUE").copied().unwrap_or(0);
             must(n >= 1, format!("HSA queue {id} took no CREATE_QUEUE"));
         }
+        let created = p.ioctls.get("CREATE_QUEUE").copied().unwrap_or(0);
         must(
-            p.meanwhile.is_empty(),
-            format!(
-                "requests between doorbell and completion:{}",
-                List(&p.meanwhile)
-            ),
+            created == self.connected,
+            format!("{created} CREATE_QUEUE, {} queues", self.connected),
         );
-        let packets: u64 = self.queues.iter().map(|q| total(&q.packets)).sum();
-        let rung: u64 = self.queues.iter().map(|q| q.rung).sum();
+        for q in &self.queues {
+            let packets = total(&q.packets);
+            must(
+                packets >= q.rung && q.rung > 0,
+                format!("{}: {} doorbells for {packets} packets", q.slot, q.rung),
+            );
+        }
+        let k = &self.kernel;
         must(
-            rung >= p.doorbells && p.doorbells > 0,
-            format!("{} doorbell stores, {rung} arrived", p.doorbells),
+            k.rung == 1,
+            format!("{} doorbell stores for the kernel", k.rung),
         );
         must(
-            packets >= rung,
-            format!("{rung} doorbells for {packets} packets"),
+            k.driver.is_empty(),
+            format!("the driver worked the device meanwhile:{}", List(&k.driver)),
         );
+        let submission = match self.submission() {
+            Ok(submission) => submission,
+            Err(why) => {
+                broken.push(why);
+                return broken;
+            }
+        };
+        match &submission.before {
+            None => broken.push("the kernel's doorbell is not that of the slot before it".into()),
+            Some(before) if !before.is_empty() => broken.push(format!(
+                "requests between the kernel's slot and its doorbell:{}",
+                List(before)
+            )),
+            Some(_) => {}
+        }
+        for request in submission.after.iter().filter(|r| submission.needs(r)) {
+            broken.push(format!("on the kernel's way: {request}"));
+        }
         broken
+    }
+}
+
+impl Flow {
+    /// The program's side of the kernel's dispatch.
+    fn submission(&self) -> Result<&Submission, String> {
+        let index = self.kernel.index;
+        let all = self.program.submissions.iter();
+        let found: Vec<_> = all.filter(|s| s.index == index).collect();
+        match (self.program.queues.len(), &found[..]) {
+            (1, [submission]) => Ok(submission),
+            (queues, found) => Err(format!(
+                "the kernel is packet {index}; {} doorbells of {queues} HSA queues say so",
+                found.len()
+            )),
+        }
+    }
+}
+
+impl Submission {
+    /// Whether a request after the doorbell is one that the dispatch itself would need: of the
+    /// same thread, and neither its wait nor made to wake the runtime's thread.
+    fn needs(&self, request: &Request) -> bool {
+        let wakes = request.within.as_deref() == Some(ASYNC_HANDLER) && request.name == "SET_EVENT";
+        request.thread == self.thread && request.name != "WAIT_EVENTS" && !wakes
+    }
+}
+
+impl Kernel {
+    fn of(trace: &Trace, end: &Event, queues: &[Queue]) -> Result<Self, String> {
+        let (slot, index) = (end.text("queue"), end.num("index")?);
+        let queue = queues.iter().find(|q| q.slot == slot);
+        let doorbell = queue.ok_or("the kernel ran on no queue")?.doorbell;
+        let own = |e: &&Event| e.num("index") == Ok(doorbell) && e.num("value") == Ok(index);
+        let first = trace.all("doorbell").find(own).map(Event::seq);
+        let first = first.ok_or("the kernel's doorbell did not arrive")?;
+        let meanwhile = |e: &&Event| (first..end.seq()).contains(&e.seq());
+        let mut driver = Counts::new();
+        for kind in DRIVERS {
+            trace
+                .all(kind)
+                .filter(meanwhile)
+                .for_each(|_| count(&mut driver, kind));
+        }
+        Ok(Kernel {
+            slot: slot.into(),
+            index,
+            workgroups: end.num("workgroups")?,
+            instructions: end.num("instructions")?,
+            ticks: end.num("end_ts")?.saturating_sub(end.num("start_ts")?),
+            rung: trace.all("doorbell").filter(own).count() as u64,
+            driver,
+            reads: trace.all("reg_read").filter(meanwhile).count() as u64,
+        })
     }
 }
 
@@ -274,61 +286,53 @@ impl fmt::Display for Flow {
             total(&self.sdma),
             List(&self.sdma)
         )?;
+        writeln!(f, "interrupts: {}", self.interrupts)?;
         let k = &self.kernel;
         writeln!(
             f,
-            "kernel: on {}, {} work-groups, {} instructions, {:.1} us on the device",
+            "kernel: on {}, packet {}, {} work-groups, {} instructions, {:.1} us on the device",
             k.slot,
+            k.index,
             k.workgroups,
             k.instructions,
             k.ticks as f64 / TICKS_A_MICROSECOND
         )?;
-        writeln!(f, "interrupts: {}", self.interrupts)?;
-        let meanwhile = total(&p.meanwhile);
-        writeln!(
-            f,
-            "between doorbell and completion: {meanwhile} requests but for the wait's"
-        )
+        if let Ok(submission) = self.submission() {
+            let before = submission.before.as_ref().map_or(0, total);
+            writeln!(
+                f,
+                "    slot to doorbell: {before} requests, then {} store",
+                k.rung
+            )?;
+            writeln!(
+                f,
+                "    doorbell to end: the driver wrote {} registers or packets, and read {}",
+                total(&k.driver),
+                k.reads
+            )?;
+            let mut after = BTreeMap::<&Request, u64>::new();
+            for request in &submission.after {
+                *after.entry(request).or_default() += 1;
+            }
+            writeln!(
+                f,
+                "    doorbell to the end of the wait of thread {}:",
+                submission.thread
+            )?;
+            for (request, n) in after {
+                writeln!(f, "        {request} {n}")?;
+            }
+        }
+        Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OUTPUT: &str = r#":3:hip_memory.cpp            :641 : 10 us:   hipMalloc ( 0x7ffc, 4194304 )
-:3:hip_memory.cpp            :643 : 11 us:  hipMalloc: Returned hipSuccess : 0x7f
-hsa hsa_init 1
-strace 7 write(-1, "begin hsa_queue_create", 22) = -1 EBADF (Bad file descriptor)
-strace 7 ioctl(3, AMDKFD_IOC_CREATE_QUEUE, 0x7ffc) = 0
-strace 7 ioctl(2, TCGETS2, 0x7ffc) = -1 ENOTTY (Inappropriate ioctl for device)
-strace 7 write(-1, "end hsa_queue_create 1", 22) = -1 EBADF (Bad file descriptor)
-strace 8 ioctl(3, AMDKFD_IOC_SET_EVENT, 0x7ffc) = 0
-strace 7 write(-1, "doorbell 0", 10) = -1 EBADF (Bad file descriptor)
-strace 7 ioctl(3, AMDKFD_IOC_WAIT_EVENTS, 0x7ffc <unfinished ...>
-strace 8 ioctl(3, AMDKFD_IOC_SET_EVENT, 0x7ffc) = 0
-strace 7 <... ioctl resumed>) = 0
-strace 7 write(-1, "waited 0", 8) = -1 EBADF (Bad file descriptor)
-vectoradd: PASSED (0 wrong)"#;
-
-    fn read(output: &str) -> Program {
-        Program::read(&output.lines().map(String::from).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn each_layer_is_counted() {
-        let p = read(OUTPUT);
-        assert_eq!(p.hip, Counts::from([("hipMalloc".into(), 1)]));
-        assert_eq!(p.hsa, Counts::from([("hsa_init".into(), 1)]));
-        assert_eq!((p.ioctls["CREATE_QUEUE"], p.ioctls["SET_EVENT"]), (1, 2));
-        assert_eq!((p.queues.len(), p.doorbells), (1, 1));
-        assert_eq!(total(&p.queues[0].1), 1);
-    }
-
-    #[test]
-    fn only_the_waiting_threads_own_requests_are_in_the_way() {
-        assert!(read(OUTPUT).meanwhile.is_empty());
-        let more = OUTPUT.replace("8 ioctl", "7 ioctl");
-        assert_eq!(read(&more).meanwhile["SET_EVENT"], 1);
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {}", self.thread)?;
+        if let Some(call) = &self.within {
+            write!(f, ", in {call}")?;
+        }
+        write!(f, ": {}", self.name)
     }
 }
