@@ -32,8 +32,9 @@ pub struct Blocks {
     athub: athub::Athub,
     osssys: osssys::Osssys,
     mmhub: vmhub::VmHubBlock,
-    gfxhub: vmhub::VmHubBlock,
-    scheduler: Arc<dyn IpBlock>,
+    /// The graphics hub of each XCC, and the rest of its graphics core.
+    gfxhubs: Vec<vmhub::VmHubBlock>,
+    cores: Vec<Arc<dyn IpBlock>>,
     /// The registers of each SDMA engine.
     sdma: Vec<Registers>,
     engines: Sdma,
@@ -42,7 +43,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The blocks in their start-up state.
-    pub fn new(soc: &Arc<Soc>, scheduler: Arc<dyn IpBlock>) -> Self {
+    pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>) -> Self {
         Self {
             nbio: nbio::Nbio::new(soc.clone()),
             mp0: mp0::Mp0::new(soc),
@@ -50,8 +51,10 @@ impl Blocks {
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(soc.clone()),
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
-            gfxhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Gfx),
-            scheduler,
+            gfxhubs: (soc.memory.graphics_hubs())
+                .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))
+                .collect(),
+            cores,
             sdma: (0..soc.chip.sdma.engines)
                 .map(|engine| Registers::new(soc.clone(), engine))
                 .collect(),
@@ -61,29 +64,32 @@ impl Blocks {
     }
 
     /// The block that answers for a register.
-    pub fn get(&self, at: Place) -> &dyn IpBlock {
-        let sdma = || self.sdma.get(usize::from(at.instance));
-        match at.block {
-            Block::Gc if vmhub::owns(&self.soc, at.reg) => &self.gfxhub,
-            Block::Gc if self.soc.sdma.owns(at.reg) => sdma().map_or(&*self.scheduler, |s| s),
-            Block::Gc => &*self.scheduler,
-            Block::Sdma => sdma().map_or(&*self.scheduler, |s| s),
+    pub fn get(&self, at: Place) -> Option<&dyn IpBlock> {
+        fn one<T: IpBlock>(block: Option<&T>) -> Option<&dyn IpBlock> {
+            block.map(|block| block as &dyn IpBlock)
+        }
+        let n = usize::from(at.instance);
+        Some(match at.block {
+            Block::Gc if vmhub::owns(&self.soc, at.reg) => return one(self.gfxhubs.get(n)),
+            Block::Gc if self.soc.sdma.owns(at.reg) => return one(self.sdma.get(n)),
+            Block::Gc => return self.cores.get(n).map(|core| &**core),
+            Block::Sdma => return one(self.sdma.get(n)),
             Block::Mmhub => &self.mmhub,
             Block::Athub => &self.athub,
             Block::Osssys => &self.osssys,
             Block::Hdp => &self.hdp,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.mp0,
-        }
+        })
     }
 
     /// Start-up state. The command processor is first, then what it schedules: nothing works while
     /// the others change.
     pub fn reset(&self) {
-        self.scheduler.reset();
+        self.cores.iter().for_each(|core| core.reset());
         self.engines.reset();
-        let all: [&dyn IpBlock; 7] = [
-            &self.gfxhub,
+        self.gfxhubs.iter().for_each(IpBlock::reset);
+        let all: [&dyn IpBlock; 6] = [
             &self.mmhub,
             &self.osssys,
             &self.athub,

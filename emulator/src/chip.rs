@@ -10,6 +10,7 @@ pub mod navi48;
 
 use crate::device::{IpBlock, Soc};
 use crate::memory::generation::Generation;
+use crate::memory::Hub;
 use crate::sdma;
 use clap::ValueEnum;
 use rkfd_hw::regs::{Block, Table};
@@ -18,8 +19,12 @@ use std::sync::Arc;
 /// The chips that can be emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Name {
-    /// AMD Instinct MI308X: gfx942, scheduled by CPSCH (HIQ and run lists).
-    Mi308x,
+    /// AMD Instinct MI308X, its four XCCs in one partition (SPX): gfx942, scheduled by CPSCH (HIQ
+    /// and run lists).
+    Mi308xSpx,
+    /// One XCC of it, as a partition in CPX mode shows it.
+    #[value(alias = "mi308x")]
+    Mi308xCpx,
     /// AMD Radeon RX 9070 XT (Navi 48): gfx1201, scheduled by MES v12.
     Navi48,
 }
@@ -28,7 +33,8 @@ impl Name {
     /// The chip's table.
     pub fn chip(self) -> &'static Chip {
         match self {
-            Self::Mi308x => &mi308x::CHIP,
+            Self::Mi308xSpx => &mi308x::SPX,
+            Self::Mi308xCpx => &mi308x::CPX,
             Self::Navi48 => &navi48::CHIP,
         }
     }
@@ -100,8 +106,10 @@ pub struct Chip {
     pub ips: &'static [Ip],
     /// Register blocks that answer.
     pub blocks: &'static [RegisterBlock],
-    /// The graphics core's counts.
+    /// The counts of one XCC's graphics core.
     pub gc: GcShape,
+    /// The number of each XCC's die in interrupts (`node_id`). That of the base die is 0.
+    pub xcc_nodes: &'static [u8],
     /// Registers that hold a constant of the chip at start-up: name and value.
     pub start_up: &'static [(&'static str, u32)],
     /// What its VM hubs and page tables look like.
@@ -114,9 +122,25 @@ pub struct Chip {
     pub sdma_routes: &'static [Route],
     /// Makes the GC table of the discovery binary: its words.
     pub gc_table: fn(&Chip) -> Vec<u32>,
-    /// Makes the block that answers for the graphics core's registers apart from its VM hub: the
-    /// command processor and the firmware that schedules its queues.
-    pub scheduler: fn(Arc<Soc>) -> Arc<dyn IpBlock>,
+    /// Makes the blocks, one for each XCC, that answer for the graphics core's registers apart from
+    /// its VM hub: the command processor and the firmware that schedules its queues.
+    pub scheduler: fn(Arc<Soc>) -> Vec<Arc<dyn IpBlock>>,
+}
+
+impl Chip {
+    /// How many XCCs there are: all of them are in one partition.
+    pub fn xccs(&self) -> u8 {
+        let cores = self.ips.iter().filter(|ip| ip.hw_id == Block::Gc as u16);
+        cores.count() as u8
+    }
+
+    /// The number of the die that a hub is on, in interrupts.
+    pub fn node(&self, hub: Hub) -> u8 {
+        match hub {
+            Hub::Gfx(xcc) => self.xcc_nodes.get(usize::from(xcc)).copied().unwrap_or(0),
+            Hub::Mm => 0,
+        }
+    }
 }
 
 /// The graphics core of one XCC.

@@ -17,6 +17,11 @@
 //! say of the firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`,
 //! `kfd_mqd_manager_v9.c`, `kfd_pm4_headers_ai.h`), and the HSA standard for AQL.
 //!
+//! The XCCs of a partition act as one, as their firmware does: each has registers, KIQ, HIQ, HQDs,
+//! compute units and a graphics hub of its own, and the HIQs take the same packets of the same ring.
+//! What the first one decides (VMIDs, HQDs, whose turn it is) is done by all, each with its own MQD of
+//! a queue; an AQL dispatch is split among them ([`mec`]).
+//!
 //! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
 //! thread ([`firmware`]) owns all queues: it looks at doorbells, more and more seldom while nothing
 //! happens, takes packets and completes them; no queue state is shared, so none is locked.
@@ -33,6 +38,7 @@ mod error;
 mod evict;
 mod execute;
 pub mod firmware;
+pub mod gang;
 pub mod generation;
 mod group;
 mod hiq;
@@ -72,7 +78,8 @@ use std::time::{Duration, Instant};
 pub struct Shared {
     /// The rest of the chip.
     pub soc: Arc<Soc>,
-    regs: Mutex<Regs>,
+    /// Each XCC's registers.
+    regs: Vec<Mutex<Regs>>,
     wake: Arc<Wake>,
     stop: AtomicBool,
     reset: Mutex<Reset>,
@@ -87,14 +94,21 @@ struct Reset {
 }
 
 impl Shared {
-    /// The registers, locked for a moment.
-    pub fn regs(&self) -> MutexGuard<'_, Regs> {
-        self.regs.lock().unwrap_or_else(PoisonError::into_inner)
+    /// An XCC's registers, locked for a moment.
+    pub fn regs(&self, xcc: u8) -> MutexGuard<'_, Regs> {
+        // There are some for each XCC of the chip, and nobody names another.
+        let regs = &self.regs[usize::from(xcc)];
+        regs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a register, by the host or by a packet.
-    fn write(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
-        let mut regs = self.regs();
+    /// All XCCs.
+    pub fn xccs(&self) -> std::ops::Range<u8> {
+        0..self.regs.len() as u8
+    }
+
+    /// Writes a register of an XCC, by the host or by a packet.
+    fn write(&self, xcc: u8, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        let mut regs = self.regs(xcc);
         let before = regs.orders.len();
         regs.write(reg, value, || self.soc.clock.now())?;
         for order in regs.orders.iter().skip(before) {
@@ -114,34 +128,37 @@ impl Shared {
 
 impl Registers for Shared {
     fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
-        change(self.regs().image_mut(slot));
+        change(self.regs(slot.xcc()).image_mut(slot));
     }
 
     fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
-        let mut regs = self.regs();
+        let mut regs = self.regs(slot.xcc());
         if regs.is_active(slot) && !regs.orders.contains(&Order::Drop(slot)) {
             change(regs.image_mut(slot));
         }
     }
 
     fn is_halted(&self, slot: Slot) -> bool {
-        self.regs().is_halted(slot)
+        self.regs(slot.xcc()).is_halted(slot)
     }
 
-    fn doorbells_on(&self) -> bool {
-        self.regs().doorbells_on()
+    fn doorbells_on(&self, slot: Slot) -> bool {
+        self.regs(slot.xcc()).doorbells_on()
     }
 
     fn int_cntl(&self, slot: Slot) -> u32 {
-        self.regs().int_cntl(slot.me(), slot.pipe())
+        self.regs(slot.xcc()).int_cntl(slot.me(), slot.pipe())
     }
 
     fn vmid(&self, vmid: u8) -> Vmid {
-        self.regs().vmid(vmid)
+        // The scheduler has set them alike on all.
+        self.regs(0).vmid(vmid)
     }
 
     fn set_vmid(&self, vmid: u8, bank: Vmid) {
-        self.regs().set_vmid(vmid, bank);
+        for xcc in self.xccs() {
+            self.regs(xcc).set_vmid(vmid, bank);
+        }
     }
 }
 
@@ -178,17 +195,24 @@ impl Wake {
     }
 }
 
-/// The command processor as a block of the device.
+/// An XCC's command processor as a block of the device.
 pub struct Cp {
+    partition: Arc<Partition>,
+    xcc: u8,
+}
+
+/// The command processors of all XCCs.
+struct Partition {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Cp {
-    /// A command processor whose firmware runs and has no queue.
-    pub fn new(soc: Arc<Soc>) -> Arc<Self> {
+    /// The command processors of a chip, in one partition, whose firmware runs and has no queue.
+    pub fn partition(soc: Arc<Soc>) -> Vec<Arc<dyn IpBlock>> {
+        let regs = |xcc| Mutex::new(Regs::new(soc.chip, xcc));
         let shared = Arc::new(Shared {
-            regs: Mutex::new(Regs::new(soc.chip)),
+            regs: (0..soc.chip.xccs()).map(regs).collect(),
             soc,
             wake: Arc::default(),
             stop: AtomicBool::new(false),
@@ -205,14 +229,20 @@ impl Cp {
                 .report
                 .violation(format_args!("the host refuses a thread: {why}"));
         }
-        Arc::new(Self {
+        let partition = Arc::new(Partition {
             shared,
             thread: Mutex::new(thread.ok()),
-        })
+        });
+        let xccs = partition.shared.xccs();
+        let block = |xcc| -> Arc<dyn IpBlock> {
+            let partition = partition.clone();
+            Arc::new(Self { partition, xcc })
+        };
+        xccs.map(block).collect()
     }
 }
 
-impl Drop for Cp {
+impl Drop for Partition {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake.ring();
@@ -229,13 +259,20 @@ impl Drop for Cp {
 
 impl IpBlock for Cp {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        self.shared.regs().read(reg)
+        self.partition.shared.regs(self.xcc).read(reg)
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        self.shared.write(reg, value)
+        self.partition.shared.write(self.xcc, reg, value)
     }
 
+    /// Resets the partition: what runs on one XCC runs on all.
+    fn reset(&self) {
+        self.partition.reset();
+    }
+}
+
+impl Partition {
     fn reset(&self) {
         let mut reset = self
             .shared

@@ -171,10 +171,10 @@ impl Device {
             trace,
             device: OnceLock::new(),
         });
-        let scheduler = (chip.scheduler)(soc.clone());
+        let cores = (chip.scheduler)(soc.clone());
         let device = Self {
             router: Router::new(chip),
-            blocks: blocks::Blocks::new(&soc, scheduler),
+            blocks: blocks::Blocks::new(&soc, cores),
             soc,
             accesses: AtomicU64::new(0),
         };
@@ -229,8 +229,9 @@ impl Device {
     pub fn reset(&self) {
         self.soc.trace.event("reset", &[]);
         self.blocks.reset();
-        self.soc.memory.hub(Hub::Gfx).reset();
-        self.soc.memory.hub(Hub::Mm).reset();
+        for hub in self.soc.memory.hubs() {
+            self.soc.memory.hub(hub).reset();
+        }
         self.soc.doorbells.reset();
         self.soc.interrupts.reset();
         self.soc.pasids.reset();
@@ -246,10 +247,13 @@ impl Device {
 
     fn read_register(&self, at: Place) -> u32 {
         let reg = at.reg;
-        let value = self.blocks.get(at).read(reg).unwrap_or_else(|why| {
-            self.refused("read", reg, None, &why);
-            0
-        });
+        let block = self.blocks.get(at).ok_or(Refused::NotModelled);
+        let value = block
+            .and_then(|block| block.read(reg))
+            .unwrap_or_else(|why| {
+                self.refused("read", reg, None, &why);
+                0
+            });
         self.trace_register("reg_read", reg, value);
         value
     }
@@ -257,7 +261,8 @@ impl Device {
     fn write_register(&self, at: Place, value: u32) {
         let reg = at.reg;
         self.trace_register("reg_write", reg, value);
-        if let Err(why) = self.blocks.get(at).write(reg, value) {
+        let block = self.blocks.get(at).ok_or(Refused::NotModelled);
+        if let Err(why) = block.and_then(|block| block.write(reg, value)) {
             self.refused("write", reg, Some(value), &why);
         }
     }

@@ -6,7 +6,7 @@
 //! (hub, vmid, va) --space--> [ TLB | page walk ] --> VRAM offset or bus address --> HostPage
 //! ```
 //!
-//! The address spaces are those of the two VM hubs ([`Hub`]): 16 VMIDs each, of which VMID 0 is the
+//! The address spaces are those of the VM hubs ([`Hub`]): 16 VMIDs each, of which VMID 0 is the
 //! kernel's (frame buffer window, system aperture, GART) and the others are processes'. Their
 //! registers are in [`hub`], the page walk is in [`walk`], and the translation cache, which stays
 //! stale until it is invalidated, is in [`tlb`].
@@ -29,8 +29,8 @@ use bus::Bus;
 use generation::Generation;
 use host::Mapping;
 use hub::VmHub;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 pub use host::HostPage;
 pub use space::Space;
@@ -42,10 +42,20 @@ pub const PAGE: u64 = rkfd_hw::pte::PAGE_SIZE;
 /// A VM hub: one set of 16 address spaces.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hub {
-    /// The graphics hub: command processor and compute units.
-    Gfx,
+    /// The graphics hub of an XCC: its command processor and compute units.
+    Gfx(u8),
     /// The multimedia hub: SDMA and the interrupt handler.
     Mm,
+}
+
+impl fmt::Display for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gfx(0) => f.write_str("Gfx"),
+            Self::Gfx(xcc) => write!(f, "XCC {xcc}'s Gfx"),
+            Self::Mm => f.write_str("Mm"),
+        }
+    }
 }
 
 /// All memory of the device.
@@ -54,7 +64,7 @@ pub struct Memory {
     pub vram: Mapping,
     /// Guest RAM by bus address.
     pub bus: Bus,
-    gfx: VmHub,
+    gfx: Vec<VmHub>,
     mm: VmHub,
     generation: &'static Generation,
     report: Arc<Report>,
@@ -75,7 +85,9 @@ impl Memory {
         Ok(Arc::new(Self {
             vram: Mapping::anonymous("rkfd-vram", vram_size)?,
             bus: Bus::new(report.clone()),
-            gfx: VmHub::new(Hub::Gfx, chip, vram_size, faults),
+            gfx: (0..chip.xccs())
+                .map(|xcc| VmHub::new(Hub::Gfx(xcc), chip, vram_size, faults))
+                .collect(),
             mm: VmHub::new(Hub::Mm, chip, vram_size, faults),
             generation: chip.vm,
             report,
@@ -85,9 +97,20 @@ impl Memory {
     /// The registers and translation caches of a hub.
     pub fn hub(&self, hub: Hub) -> &VmHub {
         match hub {
-            Hub::Gfx => &self.gfx,
+            // Nobody names an XCC that the chip lacks.
+            Hub::Gfx(xcc) => self.gfx.get(usize::from(xcc)).unwrap_or(&self.mm),
             Hub::Mm => &self.mm,
         }
+    }
+
+    /// The graphics hubs.
+    pub fn graphics_hubs(&self) -> impl Iterator<Item = Hub> {
+        (0..self.gfx.len() as u8).map(Hub::Gfx)
+    }
+
+    /// All hubs.
+    pub fn hubs(&self) -> impl Iterator<Item = Hub> {
+        self.graphics_hubs().chain([Hub::Mm])
     }
 
     /// What this generation's hubs and entries look like.

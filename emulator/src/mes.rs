@@ -95,7 +95,7 @@ impl Registers for Shared {
         self.regs().is_halted()
     }
 
-    fn doorbells_on(&self) -> bool {
+    fn doorbells_on(&self, _: Slot) -> bool {
         true
     }
 

@@ -9,7 +9,7 @@ mod common;
 
 use common::{Guest, VRAM};
 use rkfd_emulator::blocks::discovery::build;
-use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::inject::{Fault, Faults};
 use std::collections::BTreeMap;
 

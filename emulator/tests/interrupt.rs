@@ -65,7 +65,7 @@ impl Handler {
             source: 181,
             ring_id: 5,
             vmid: 8,
-            hub: Hub::Gfx,
+            hub: Hub::Gfx(0),
             node: 1,
             data: [data, 2, 3, 4],
         });
@@ -332,7 +332,7 @@ fn a_wrong_set_up_is_refused() {
 fn a_vm_fault_interrupts_if_its_context_says_so() {
     let h = Handler::new();
     let fault = VmFault {
-        hub: Hub::Gfx,
+        hub: Hub::Gfx(0),
         vmid: 8,
         va: 0xabc_1234_5678,
         access: Access::Read,

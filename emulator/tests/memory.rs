@@ -33,7 +33,7 @@ const VA: u64 = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
 
 /// Tables that map VA's page by `pte`.
 fn map(memory: &Memory, pte: u64) {
-    user_context(memory, Hub::Gfx, VMID, PDB2);
+    user_context(memory, Hub::Gfx(0), VMID, PDB2);
     put(memory.vram, PDB2 + 3 * 8, PDB1 | V);
     put(memory.vram, PDB1 + 5 * 8, PDB0 | V | BFS_9);
     put(memory.vram, PDB0 + 7 * 8, PTB | V | TF);
@@ -42,7 +42,7 @@ fn map(memory: &Memory, pte: u64) {
 
 fn read(memory: &Memory, va: u64) -> Result<u64, FaultReason> {
     memory
-        .space(Hub::Gfx, VMID)
+        .space(Hub::Gfx(0), VMID)
         .load_u64(va)
         .map_err(|fault| fault.reason)
 }
@@ -57,7 +57,10 @@ fn four_levels_reach_vram_and_system_memory() {
     map(&memory, 0x80_0000 | V | R | W);
     mark(memory.vram, 0x80_0ff8);
     assert_eq!(read(&memory, VA + 0xff8), Ok(0xfeed_0000_0080_0ff8));
-    memory.space(Hub::Gfx, VMID).store_u32(VA + 4, 77).unwrap();
+    memory
+        .space(Hub::Gfx(0), VMID)
+        .store_u32(VA + 4, 77)
+        .unwrap();
     assert_eq!(get(memory.vram, 0x80_0000), 77 << 32);
     // The next page is not mapped, and system memory is by bus address.
     assert_eq!(read(&memory, VA + 0x1000), Err(FaultReason::Invalid(0)));
@@ -73,7 +76,7 @@ fn a_copy_crosses_pages_that_are_not_neighbours() {
     map(&memory, 0x80_0000 | V | R | W);
     put(memory.vram, PTB + 10 * 8, (RAM + 0x5000) | V | S | R | W);
     let bytes: Vec<u8> = (0..64).collect();
-    let space = memory.space(Hub::Gfx, VMID);
+    let space = memory.space(Hub::Gfx(0), VMID);
     space.write(VA + 0xfe0, &bytes).unwrap();
     let mut back = [0; 64];
     space.read(VA + 0xfe0, &mut back).unwrap();
@@ -114,12 +117,12 @@ fn every_level_can_be_invalid() {
         // An invalid entry is not kept: no invalidation is needed once it is valid.
         map(&memory, 0x80_0000 | V | R);
         assert!(read(&memory, VA).is_ok());
-        memory.hub(Hub::Gfx).invalidate(1 << VMID);
+        memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
     }
     // A base without VALID, and a context that is not enabled.
-    memory.hub(Hub::Gfx).registers().base[8][0] &= !1;
+    memory.hub(Hub::Gfx(0)).registers().base[8][0] &= !1;
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(3)));
-    memory.hub(Hub::Gfx).registers().cntl[8] &= !1;
+    memory.hub(Hub::Gfx(0)).registers().cntl[8] &= !1;
     assert_eq!(read(&memory, VA), Err(FaultReason::Disabled));
     assert_eq!(report.lines(), []);
 }
@@ -136,7 +139,7 @@ fn large_pages_at_every_directory() {
         Ok(0xfeed_0000_0092_3450)
     );
     // 1 GiB: PDB1's entry with PDE_PTE. VRAM is smaller than that: its end is recorded.
-    memory.hub(Hub::Gfx).invalidate(1 << VMID);
+    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
     put(memory.vram, PDB1 + 5 * 8, PDE_PTE | V | R | (18 << 7));
     mark(memory.vram, VRAM - 8);
     assert_eq!(
@@ -166,9 +169,9 @@ fn rights_are_kept_apart() {
     ];
     for (rights, want) in cases.into_iter().chain(more) {
         map(&memory, 0x80_0000 | V | rights);
-        memory.hub(Hub::Gfx).invalidate(1 << VMID);
+        memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
         for (access, want) in all.into_iter().zip(want) {
-            let got = memory.page(Hub::Gfx, VMID, VA, access);
+            let got = memory.page(Hub::Gfx(0), VMID, VA, access);
             assert_eq!(got.is_ok(), want, "{rights:#x} {access:?}");
             if let Err(fault) = got {
                 assert_eq!(fault.reason, FaultReason::Permission);
@@ -216,7 +219,7 @@ fn addresses_outside_the_range_fault() {
         // Bit 47 must be repeated above; these are no addresses.
         assert_eq!(read(&memory, va), Err(FaultReason::Range), "{va:#x}");
     }
-    memory.hub(Hub::Gfx).registers().end[8] = [(VA >> 12) as u32 - 1, (VA >> 44) as u32];
+    memory.hub(Hub::Gfx(0)).registers().end[8] = [(VA >> 12) as u32 - 1, (VA >> 44) as u32];
     assert_eq!(read(&memory, VA), Err(FaultReason::Range));
     assert_eq!(report.lines(), []);
 }
@@ -228,7 +231,7 @@ fn translations_stay_until_they_are_invalidated() {
     mark(memory.vram, 0x80_0000);
     mark(memory.vram, 0x90_0000);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000));
-    let epoch = memory.space(Hub::Gfx, VMID).epoch();
+    let epoch = memory.space(Hub::Gfx(0), VMID).epoch();
     map(&memory, 0x90_0000 | V | R);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "stale");
     map(&memory, 0);
@@ -238,17 +241,17 @@ fn translations_stay_until_they_are_invalidated() {
         "stale, though not mapped any more"
     );
     // Another VMID's invalidation, and another hub's, do not help.
-    memory.hub(Hub::Gfx).invalidate(!(1 << VMID));
+    memory.hub(Hub::Gfx(0)).invalidate(!(1 << VMID));
     memory.hub(Hub::Mm).invalidate(u16::MAX);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000));
-    assert_eq!(memory.space(Hub::Gfx, VMID).epoch(), epoch);
-    memory.hub(Hub::Gfx).invalidate(1 << VMID);
-    assert_ne!(memory.space(Hub::Gfx, VMID).epoch(), epoch);
+    assert_eq!(memory.space(Hub::Gfx(0), VMID).epoch(), epoch);
+    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
+    assert_ne!(memory.space(Hub::Gfx(0), VMID).epoch(), epoch);
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(0)));
     map(&memory, 0x90_0000 | V | R);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0090_0000));
     // The scheduler's firmware gives the VMID to another process: nothing of the old one is left.
-    memory.hub(Hub::Gfx).bind(VMID, 0x20_0000 | V);
+    memory.hub(Hub::Gfx(0)).bind(VMID, 0x20_0000 | V);
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(2)));
     assert_eq!(report.lines(), []);
 }
@@ -268,11 +271,11 @@ fn a_fragment_is_kept_as_a_whole() {
     }
     let first = VA - 0x1000;
     assert_eq!(read(&memory, first + 0x2000), Ok(0xfeed_0000_0080_3000));
-    assert_eq!(memory.hub(Hub::Gfx).tlb(VMID).len(), 1);
+    assert_eq!(memory.hub(Hub::Gfx(0)).tlb(VMID).len(), 1);
     // The entry of its neighbour changes, but the fragment promised that it would not.
     put(memory.vram, PTB + 8 * 8, 0);
     assert_eq!(read(&memory, first), Ok(0xfeed_0000_0080_1000));
-    assert_eq!(memory.hub(Hub::Gfx).tlb(VMID).len(), 1);
+    assert_eq!(memory.hub(Hub::Gfx(0)).tlb(VMID).len(), 1);
     assert_eq!(report.lines(), []);
 }
 
@@ -317,7 +320,11 @@ fn vmid_0_has_frame_buffer_and_gart() {
     assert_eq!(report.lines(), []);
     // Before the driver has programmed the mode, VMID 0 reaches nothing.
     assert_eq!(
-        memory.space(Hub::Gfx, 0).load_u64(fb).unwrap_err().reason,
+        memory
+            .space(Hub::Gfx(0), 0)
+            .load_u64(fb)
+            .unwrap_err()
+            .reason,
         FaultReason::Mode
     );
 }
@@ -325,18 +332,18 @@ fn vmid_0_has_frame_buffer_and_gart() {
 #[test]
 fn gart_can_start_above_zero() {
     let (memory, ram, _) = memory(&[]);
-    kernel_context(&memory, Hub::Gfx, 0x20_0000, 512);
-    memory.hub(Hub::Gfx).registers().start[0] = [0x10_0000, 0];
-    memory.hub(Hub::Gfx).registers().end[0] = [0x10_01ff, 0];
+    kernel_context(&memory, Hub::Gfx(0), 0x20_0000, 512);
+    memory.hub(Hub::Gfx(0)).registers().start[0] = [0x10_0000, 0];
+    memory.hub(Hub::Gfx(0)).registers().end[0] = [0x10_01ff, 0];
     put(memory.vram, 0x20_0000 + 8, (RAM + 0x7000) | V | S | R);
     mark(ram, 0x7000);
     assert_eq!(
-        memory.space(Hub::Gfx, 0).load_u64(0x1_0000_1000),
+        memory.space(Hub::Gfx(0), 0).load_u64(0x1_0000_1000),
         Ok(0xfeed_0000_0000_7000)
     );
     assert_eq!(
         memory
-            .space(Hub::Gfx, 0)
+            .space(Hub::Gfx(0), 0)
             .load_u64(0x1000)
             .unwrap_err()
             .reason,
@@ -423,10 +430,10 @@ fn the_injected_stale_pte_hits_once() {
     map(&memory, 0x80_0000 | V | R | W);
     mark(memory.vram, 0x80_0000);
     mark(memory.vram, 0x80_1000);
-    let invalidate = || memory.hub(Hub::Gfx).invalidate(1 << VMID);
+    let invalidate = || memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "a read");
     invalidate();
-    let space = memory.space(Hub::Gfx, VMID);
+    let space = memory.space(Hub::Gfx(0), VMID);
     space.store_u64(VA, 7).unwrap();
     assert_eq!(read(&memory, VA), Ok(7), "in the wrong page");
     invalidate();
@@ -440,7 +447,7 @@ fn the_injected_stale_pte_hits_once() {
 fn atomics_and_alignment() {
     let (memory, _, report) = memory(&[]);
     map(&memory, 0x80_0000 | V | R | W);
-    let space = memory.space(Hub::Gfx, VMID);
+    let space = memory.space(Hub::Gfx(0), VMID);
     space.store_u64(VA + 8, 5).unwrap();
     assert_eq!(space.update_u64(VA + 8, |v| v - 1), Ok(5));
     assert_eq!(space.load_u64(VA + 8), Ok(4));

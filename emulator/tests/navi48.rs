@@ -100,7 +100,7 @@ fn hubs_keep_their_contexts_and_invalidate() {
             0x5001,
         );
         let context = guest.device.soc.memory.hub(match block {
-            Block::Gc => Hub::Gfx,
+            Block::Gc => Hub::Gfx(0),
             _ => Hub::Mm,
         });
         let context = context.context(1);
@@ -141,7 +141,7 @@ const VA: u64 = 0x1234_5678_9000;
 /// A context as `gfxhub_v12_0_setup_vmid_config` makes it, and four levels for `VA`: PDB2, PDB1,
 /// PDB0, PTB, in VRAM from `ROOT` on.
 fn four_levels(memory: &Memory, leaf: u64) {
-    let mut r = memory.hub(Hub::Gfx).registers();
+    let mut r = memory.hub(Hub::Gfx(0)).registers();
     r.cntl[3] = 1 | (3 << 1);
     r.base[3] = [ROOT as u32 | 1, 0];
     r.end[3] = [u32::MAX, 0xf];
@@ -157,12 +157,12 @@ fn four_levels(memory: &Memory, leaf: u64) {
 }
 
 fn translate(memory: &Memory, va: u64) -> Result<Translation, FaultReason> {
-    let context = memory.hub(Hub::Gfx).context(3);
-    walk(memory, Hub::Gfx, 3, &context, va)
+    let context = memory.hub(Hub::Gfx(0)).context(3);
+    walk(memory, Hub::Gfx(0), 3, &context, va)
 }
 
 fn fault(memory: &Memory, access: Access) -> VmFault {
-    let page = memory.page(Hub::Gfx, 3, VA, access);
+    let page = memory.page(Hub::Gfx(0), 3, VA, access);
     page.err().expect("the access fails")
 }
 
@@ -228,7 +228,7 @@ fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     // VMID 3, VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
     guest.write(Block::Gc, "GCVM_CONTEXT3_CNTL", 1 | (3 << 1) | (1 << 16));
     four_levels(&guest.device.soc.memory, 0);
-    guest.device.soc.memory.hub(Hub::Gfx).registers().cntl[3] |= 1 << 16;
+    guest.device.soc.memory.hub(Hub::Gfx(0)).registers().cntl[3] |= 1 << 16;
     let fault = fault(&guest.device.soc.memory, Access::Write);
     guest.device.soc.vm_fault(&fault);
     let entry: [u32; 8] = get_words(guest.ram, 0x1000);
@@ -270,7 +270,7 @@ fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
         source: 181,
         ring_id: 0x4,
         vmid: 8,
-        hub: Hub::Gfx,
+        hub: Hub::Gfx(0),
         node: 0,
         data: [7, 0, 0, 0],
     });

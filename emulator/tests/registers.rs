@@ -8,7 +8,7 @@ mod common;
 
 use common::{put, Guest, VRAM};
 use rkfd_emulator::blocks::vmhub::owns;
-use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_hw::regs::Block;
@@ -141,7 +141,7 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
 fn both_hubs_keep_their_own_contexts() {
     let guest = Guest::new(&[]);
     for (block, hub, base) in [
-        (Block::Gc, Hub::Gfx, 0x1234_5001),
+        (Block::Gc, Hub::Gfx(0), 0x1234_5001),
         (Block::Mmhub, Hub::Mm, 0x5678_9001),
     ] {
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_LO32", base);
@@ -162,14 +162,14 @@ fn both_hubs_keep_their_own_contexts() {
         );
     }
     assert_eq!(
-        guest.device.soc.memory.hub(Hub::Gfx).context(3).base,
+        guest.device.soc.memory.hub(Hub::Gfx(0)).context(3).base,
         0x12_1234_5001
     );
     assert_eq!(guest.violations(), Vec::<String>::new());
     guest.write(Block::Gc, "VM_CONTEXT3_CNTL", 1 << 30);
     guest.expect_violation("VM_CONTEXT3_CNTL = 0x40000000: reserved bits");
     guest.device.reset();
-    assert!(!guest.device.soc.memory.hub(Hub::Gfx).context(3).enabled);
+    assert!(!guest.device.soc.memory.hub(Hub::Gfx(0)).context(3).enabled);
     assert_eq!(guest.read(Block::Gc, "MC_VM_FB_LOCATION_BASE"), 0x8000);
     assert_eq!(guest.read(Block::Gc, "MC_VM_FB_LOCATION_TOP"), 0x800f);
 }
@@ -178,12 +178,12 @@ fn both_hubs_keep_their_own_contexts() {
 fn an_invalidation_is_acknowledged_and_works() {
     let guest = Guest::new(&[]);
     let memory = &guest.device.soc.memory;
-    common::user_context(memory, Hub::Gfx, 2, 0x10_0000);
+    common::user_context(memory, Hub::Gfx(0), 2, 0x10_0000);
     put(memory.vram, 0x10_0000, 0x10_1001);
     put(memory.vram, 0x10_1000, 0x10_2001 | (9 << 59));
     // A page of 2 MiB at address 0.
     put(memory.vram, 0x10_2000, 0x20_0061);
-    let space = memory.space(Hub::Gfx, 2);
+    let space = memory.space(Hub::Gfx(0), 2);
     assert!(space.load_u32(0).is_ok());
     put(memory.vram, 0x10_2000, 0);
     // Per VMID, L2 PTEs, L2 PDE0-2, L1 PTEs.
@@ -219,7 +219,7 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
     let guest = Guest::new(&[]);
     let va = 0x7fff_1234_5000;
     let fault = |va, access, reason| VmFault {
-        hub: Hub::Gfx,
+        hub: Hub::Gfx(0),
         vmid: 9,
         va,
         access,

@@ -11,7 +11,7 @@
 use super::store::Store;
 use crate::device::interrupt::Interrupt;
 use crate::device::{IpBlock, Refused, Soc};
-use crate::memory::generation::{ContextFields, FaultSource};
+use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::{Access, FaultReason, Hub, VmFault};
 use crate::trace::Value;
@@ -38,7 +38,7 @@ const WHOLE_RANGE: [u32; 2] = [0xffff_ffff, 0x1f];
 /// Whether a register of GC belongs to its VM hub.
 pub fn owns(soc: &Soc, reg: &RegInfo) -> bool {
     let generation = soc.memory.generation();
-    generation.name_in(Hub::Gfx, reg.reg.name).is_some()
+    generation.name_in(Hub::Gfx(0), reg.reg.name).is_some()
 }
 
 /// The block of one hub.
@@ -362,14 +362,13 @@ pub fn capture(soc: &Soc, fault: &VmFault, cid: u32) {
         Access::Write | Access::Atomic => 0x20,
         Access::Execute => 0x10,
     };
-    let FaultSource { client, node } = generation.fault_source(fault.hub);
     soc.interrupt(&Interrupt {
-        client,
+        client: generation.fault_client(fault.hub),
         source: ih::source::VM_FAULT,
         ring_id: (kind.permission as u8 & 0x7) << 3,
         vmid: fault.vmid,
         hub: fault.hub,
-        node,
+        node: soc.chip.node(fault.hub),
         data: [page as u32, (page >> 32) as u32 & 0xf | access, 0, 0],
     });
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! AMD Instinct MI308X: one compute die (XCC) of gfx942.
+//! AMD Instinct MI308X: gfx942 on one or four compute dies (XCCs).
 //!
-//! An MI308X has 80 compute units on four XCCs. Here is one XCC with its 20, as a partition in CPX
-//! mode is. What is not public about this very chip is taken from its nearest kin, and said so.
+//! An MI308X has 80 compute units, 20 on each of four XCCs. It is here in two forms: whole, all XCCs
+//! in one partition (SPX mode), and as one XCC, which is what a partition in CPX mode shows. Of the
+//! base dies (AIDs) only the first is there. What is not public about this very chip is taken from
+//! its nearest kin, and said so.
 
 use super::{Chip, GcShape, Ip, RegisterBlock, Route};
 use crate::blocks::discovery::gc;
@@ -41,13 +43,38 @@ const fn route(range: &'static str, port: &'static str) -> Route {
 /// are public; GC's agree with `XCC_REG_RANGE_*` in `amdgpu/gfx_v9_4_3.c`. NBIO has segments beyond
 /// Aldebaran's: 5 and 8 are the block addresses in `asic_reg/nbio/nbio_7_9_0_offset.h`
 /// (0x1400000 and 0x10100000) in words.
-const IPS: &[Ip] = &[
-    Ip {
-        hw_id: Block::Gc as u16,
-        instance: 0,
-        version: (9, 4, 3),
-        bases: &[0x2000, 0xa000, 0x0240_2c00],
-    },
+///
+/// An XCC's registers differ from the first one's in bits 31:16 of the word address alone
+/// (`NORMALIZE_XCC_REG_OFFSET`, `amdgpu/gfx_v9_4_3.c`); how those are chosen is not public.
+const XCC_BASES: [&[u32]; 4] = [
+    &[0x2000, 0xa000, 0x0240_2c00],
+    &[0x0100_2000, 0x0100_a000, 0x0340_2c00],
+    &[0x0200_2000, 0x0200_a000, 0x0440_2c00],
+    &[0x0300_2000, 0x0300_a000, 0x0540_2c00],
+];
+
+/// The blocks of a package with `XCCS` XCCs, `ALL` in all.
+const fn ips<const XCCS: usize, const ALL: usize>() -> [Ip; ALL] {
+    let mut all = [OTHERS[0]; ALL];
+    let mut n = 0;
+    while n < ALL {
+        all[n] = if n < XCCS {
+            Ip {
+                hw_id: Block::Gc as u16,
+                instance: n as u8,
+                version: (9, 4, 3),
+                bases: XCC_BASES[n],
+            }
+        } else {
+            OTHERS[n - XCCS]
+        };
+        n += 1;
+    }
+    all
+}
+
+/// All blocks but the XCCs.
+const OTHERS: [Ip; 12] = [
     sdma(0, &[0x1260]),
     sdma(1, &[0x1860]),
     sdma(2, &[0x1e000]),
@@ -112,8 +139,16 @@ const IPS: &[Ip] = &[
     },
 ];
 
-/// The chip.
-pub const CHIP: Chip = Chip {
+/// The whole chip. Two XCCs share a base die, whose numbers in interrupts are multiples of 4
+/// (`amdgpu/amdgpu_amdkfd_gc_9_4_3.c`: "1st is AID, 2nd and 3rd are XCDs").
+pub const SPX: Chip = Chip {
+    ips: &ips::<4, 16>(),
+    xcc_nodes: &[1, 2, 5, 6],
+    ..CPX
+};
+
+/// One XCC of it.
+pub const CPX: Chip = Chip {
     name: "AMD Instinct MI308X",
     device_id: 0x74a2,
     revision: 0,
@@ -127,7 +162,7 @@ pub const CHIP: Chip = Chip {
     fb_base: 0x80_0000_0000,
     fb_offset: 0,
     clock_hz: 100_000_000,
-    ips: IPS,
+    ips: &ips::<1, 13>(),
     blocks: &[
         RegisterBlock {
             block: Block::Gc,
@@ -174,6 +209,7 @@ pub const CHIP: Chip = Chip {
         simds_per_cu: 4,
         lds_size: 64 << 10,
     },
+    xcc_nodes: &[1],
     // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
     start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
     vm: &GFX9,
@@ -192,5 +228,5 @@ pub const CHIP: Chip = Chip {
         route("DOORBELL0_CTRL_ENTRY_4", "S2A_DOORBELL_ENTRY_6_CTRL"),
     ],
     gc_table: gc::cdna3,
-    scheduler: |soc| Cp::new(soc),
+    scheduler: Cp::partition,
 };

@@ -109,6 +109,7 @@ pub const CHIP: Chip = Chip {
         },
     ],
     // Four engines of two arrays with four work-group processors each: 64 compute units.
+    xcc_nodes: &[0],
     gc: GcShape {
         engines: 4,
         arrays_per_engine: 2,
@@ -129,5 +130,5 @@ pub const CHIP: Chip = Chip {
     // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
     sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
     gc_table: gc::rdna4,
-    scheduler: |soc| Mes::new(soc),
+    scheduler: |soc| vec![Mes::new(soc)],
 };

@@ -12,9 +12,10 @@
 //! read index moves past it, when its packet and all before it are complete, since kernels read
 //! their packet while they run.
 
-use super::dispatch::Dispatch;
+use super::dispatch::Go;
 use super::error::{code, PacketError};
 use super::execute::Progress;
+use super::gang::Gang;
 use super::hqd::AQL_WORDS;
 use super::launched::{Condition, Item, Work, UNDER_WAY};
 use super::mec::{Hqd, Mec};
@@ -39,13 +40,17 @@ pub(super) enum End {
 
 impl Mec {
     /// Passes on what a dispatch's shaders have to tell.
-    pub(super) fn end_of(&mut self, h: &mut Hqd, d: &Dispatch) -> End {
+    pub(super) fn end_of(&mut self, h: &mut Hqd, d: &Gang) -> End {
         self.messages(h, d);
+        if d.failure().is_some() {
+            // What the other XCCs have of it ends, too.
+            d.set(Go::Kill);
+        }
         if !d.is_idle() {
             return End::NotYet;
         }
-        if let Some(failure) = d.failure() {
-            self.wave_failed(h, &failure);
+        if let Some((xcc, failure)) = d.failure() {
+            self.wave_failed(h, xcc, &failure);
             return End::Failed;
         }
         match d.is_finished() {
@@ -56,14 +61,14 @@ impl Mec {
 
     /// Completes and launches packets of a user queue; whether anything happened.
     pub(super) fn step_user(&mut self, slot: Slot) -> bool {
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(mut h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return false;
         };
         let worked = match h.q.aql {
             true => self.step_aql(&mut h),
             false => self.step_commands(&mut h),
         };
-        if let Some(place) = self.hqds.get_mut(slot.index()) {
+        if let Some(place) = self.hqds.get_mut(slot.place()) {
             *place = Some(h);
         }
         worked
@@ -113,7 +118,7 @@ impl Mec {
                     }
                     let end = self.soc.clock.now();
                     self.trace_end(h, i, &d, end);
-                    (d.started, end)
+                    (d.started(), end)
                 }
                 Work::Barrier(condition) => {
                     let condition = *condition;
@@ -176,12 +181,10 @@ impl Mec {
             h.q.rptr += AQL_WORDS;
         }
         if h.q.rptr != before {
-            let q = h.q.clone();
-            self.regs
-                .change(h.slot, &mut |image| q.save_pointers(image));
+            self.show_pointers(h);
             if h.q.reports {
                 let index = h.q.rptr / AQL_WORDS;
-                if let Err(fault) = self.space(h.owner.vmid).store_u64(h.q.report, index) {
+                if let Err(fault) = self.space_of(h).store_u64(h.q.report, index) {
                     self.stop_for(h, &fault.into());
                 }
             }
@@ -220,7 +223,7 @@ impl Mec {
         let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
         if is_dispatch
             && !h.launched.is_empty()
-            && !h.room.has(save::most_of(&KernelDispatch(words)))
+            && !h.loads.have_room(save::most_of(&KernelDispatch(words)))
         {
             // Not more is begun than can be saved.
             return Ok(false);
@@ -237,7 +240,7 @@ impl Mec {
                 check_dispatch(&packet)?;
                 let d = self.prepare(h, &packet, at)?;
                 self.trace_start(h, at, &packet, &d);
-                self.units.submit(&d);
+                d.submit(&self.units);
                 (
                     Work::Dispatch(d),
                     packet.get(KernelDispatch::COMPLETION_SIGNAL),
@@ -290,7 +293,7 @@ impl Mec {
 
     /// Whether a barrier packet's signals let it go.
     fn barrier_open(&self, h: &Hqd, condition: &Condition) -> Result<bool, PacketError> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let value = |signal: u64| space.load_u64(signal + aql::Signal::VALUE.word() as u64 * 4);
         let (signals, any) = match condition {
             Condition::All(signals) => (signals, false),

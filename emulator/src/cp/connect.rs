@@ -6,6 +6,7 @@
 //! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
 
 use super::execute::Buffer;
+use super::gang::{Load, Loads};
 use super::hqd::{Image, Queue, Role};
 use super::launched::Launched;
 use super::mec::{Hqd, Mec, Owner, Stop, NOT_RUNG};
@@ -44,7 +45,7 @@ impl fmt::Display for BadQueue {
 }
 
 impl Mec {
-    /// Reads and checks the MQD of a queue that is to be mapped.
+    /// Reads and checks the MQDs of a queue that is to be mapped; a kernel's is on one XCC.
     ///
     /// # Errors
     /// What is wrong.
@@ -52,20 +53,14 @@ impl Mec {
         &mut self,
         map: &QueueMap,
         role: Role,
-    ) -> Result<(Queue, Box<Image>), BadQueue> {
+        xcc: u8,
+    ) -> Result<(Queue, Loads), BadQueue> {
         let at = map.mqd;
         let bad = |what: String| Err(BadQueue::Map(what));
-        let mut image = Box::new(Image::zeroed());
         if at % 4 != 0 {
             return bad(format!("MQD address {at:#x} is misaligned"));
         }
-        let read = self.space(0).read_words(at, &mut image.0);
-        read.map_err(BadQueue::Memory)?;
-        if !self.turns.knows(at) {
-            self.trace_mqd(at, &image);
-        }
-        let queue = Queue::from_mqd(&self.generation.mqd, &image, at, role)
-            .map_err(|what| BadQueue::Mqd(role, what))?;
+        let (queue, loads) = self.fetch_loads(map, role, xcc)?;
         let bell = map.doorbell;
         if queue.doorbell != bell {
             let its = queue.doorbell;
@@ -81,11 +76,13 @@ impl Mec {
             if other.q.mqd == queue.mqd {
                 return bad("the MQD is that of a connected queue".into());
             }
-            if other.q.doorbell == queue.doorbell {
+            // The HIQs of a partition are rung by the same.
+            let together = role == Role::Hiq && other.role == Role::Hiq;
+            if other.q.doorbell == queue.doorbell && !together {
                 return bad("the doorbell is that of a connected queue".into());
             }
         }
-        Ok((queue, image))
+        Ok((queue, loads))
     }
 
     /// Puts a checked queue on an HQD. `wptr`: the write pointer is read there, in the address space
@@ -95,7 +92,7 @@ impl Mec {
         slot: Slot,
         role: Role,
         q: Queue,
-        mut image: Box<Image>,
+        loads: Loads,
         owner: Owner,
         wptr: Option<(u8, u64)>,
     ) {
@@ -107,15 +104,14 @@ impl Mec {
             slot,
             role,
             q,
-            image: Box::new(Image::zeroed()),
+            buffer: Buffer::of(&loads.lead.image),
+            loads,
             owner,
             rung: NOT_RUNG,
             broken: false,
             is_static: false,
             stop: None,
             launched: Launched::default(),
-            buffer: Buffer::of(&image),
-            room: Room::endless(),
             since: Instant::now(),
             began: 0,
             quantum: Duration::ZERO,
@@ -126,24 +122,29 @@ impl Mec {
             // What was rung before is in the write pointer's memory.
             self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
         }
-        let state = image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
         if h.q.cwsr {
-            h.room = Room::of(&image);
+            for load in h.loads.iter_mut() {
+                load.room = Room::of(&load.image);
+            }
         }
+        let state = h.loads.lead.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
         if STATE::RESTORE_ACTIVE.get(state) == 1 {
             // Without waves to go on with, it met an error.
             h.broken = STATE::RELAUNCH_WAVES.get(state) == 0;
             if !h.broken {
-                if let Err(lost) = self.restore_waves(&mut h, &mut image) {
+                if let Err(lost) = self.restore_waves(&mut h) {
                     self.violation(format_args!("{lost}"));
                     h.launched = Launched::default();
                 }
             }
         }
-        let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
-        image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+        for load in h.loads.iter_mut() {
+            let state = load.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
+            let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
+            load.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+        }
         if let Some((vmid, at)) = wptr.filter(|(_, at)| *at != 0) {
-            match self.space(vmid).load_u64(at) {
+            match self.space_on(slot.xcc(), vmid).load_u64(at) {
                 // Producers reserve places before they are free: no more than the ring is taken.
                 Ok(units) => {
                     let room = h.q.rptr + h.q.size;
@@ -158,28 +159,29 @@ impl Mec {
             }
         }
         h.launched.resume(owner.vmid, &self.units);
-        self.regs.change(slot, &mut |to| {
-            let words = to.0.iter_mut().zip(image.0);
-            for (to, from) in words.skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
-                *to = from;
-            }
-            h.q.save_pointers(to);
-            to.set(Image::CP_HQD_VMID, owner.vmid.into());
-            to.set(Image::CP_HQD_ACTIVE, 1);
-        });
-        h.image = image;
+        for load in h.loads.iter() {
+            self.regs.change(slot.on(load.xcc), &mut |to| {
+                let words = to.0.iter_mut().zip(load.image.0);
+                for (to, from) in words.skip(FIRST_HQD_WORD).take(SAVED_WORDS) {
+                    *to = from;
+                }
+                h.q.save_pointers(to);
+                to.set(Image::CP_HQD_VMID, owner.vmid.into());
+                to.set(Image::CP_HQD_ACTIVE, 1);
+            });
+        }
         // A queue that has its turn and nothing to do comes and goes often.
         if h.is_busy() || !self.turns.knows(h.q.mqd) {
             self.trace_queue("queue_connect", &h, h.launched.len());
         }
-        if let Some(place) = self.hqds.get_mut(slot.index()) {
+        if let Some(place) = self.hqds.get_mut(slot.place()) {
             *place = Some(Box::new(h));
         }
     }
 
     /// Takes a queue off its HQD and writes its MQD back.
     pub fn disconnect(&mut self, slot: Slot, stop: Stop) {
-        let Some(mut h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(mut h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return;
         };
         if stop == Stop::Reset {
@@ -198,67 +200,72 @@ impl Mec {
                 saved = false;
             }
         }
-        let state = h.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-        let state = STATE::RESTORE_ACTIVE.set(state, (saved || h.broken).into());
-        let state = STATE::RELAUNCH_WAVES.set(state, saved.into());
-        h.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
-        h.image.set(Image::CP_HQD_ACTIVE, 0);
-        h.image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
-        h.image.set(Image::CP_MQD_READINDEX, h.q.rptr / h.q.unit());
-        h.q.save_pointers(&mut h.image);
-        Buffer::save(h.buffer, &mut h.image);
+        let read_index = h.q.rptr / h.q.unit();
+        for (n, load) in h.loads.iter_mut().enumerate() {
+            let image = &mut load.image;
+            // A PM4 queue has begun nothing but where it is led.
+            let saved = saved && (h.q.aql || n == 0);
+            let state = image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
+            let state = STATE::RESTORE_ACTIVE.set(state, (saved || h.broken).into());
+            let state = STATE::RELAUNCH_WAVES.set(state, saved.into());
+            image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+            image.set(Image::CP_HQD_ACTIVE, 0);
+            image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
+            image.set(Image::CP_MQD_READINDEX, read_index);
+            h.q.save_pointers(image);
+            Buffer::save(h.buffer, image);
+        }
         if h.role != Role::Kiq {
-            let words = h
-                .image
-                .0
-                .get(FIRST_HQD_WORD..FIRST_HQD_WORD + SAVED_WORDS)
-                .unwrap_or_default();
-            let read_index = Image::CP_MQD_READINDEX.word();
-            let index = h
-                .image
-                .0
-                .get(read_index..read_index + 2)
-                .unwrap_or_default();
-            let space = self.space(0);
-            let mut done = space
-                .write_words(h.q.mqd + FIRST_HQD_WORD as u64 * 4, words)
-                .and_then(|()| space.write_words(h.q.mqd + read_index as u64 * 4, index));
-            if h.role == Role::User && !h.q.aql {
-                for (word, &value) in self
-                    .own_registers()
-                    .filter_map(|n| Some((n, h.image.0.get(n)?)))
-                {
-                    done = done.and_then(|()| space.store_u32(h.q.mqd + word as u64 * 4, value));
+            for load in h.loads.iter() {
+                if let Err(fault) = self.write_back(&h, load) {
+                    self.soc.vm_fault(&fault);
                 }
-            }
-            if let Err(fault) = done {
-                self.soc.vm_fault(&fault);
             }
         }
         if h.is_busy() || h.has_worked() || !self.turns.knows(h.q.mqd) {
             self.trace_queue("queue_disconnect", &h, unfinished);
         }
         self.stand_in_line(&h, stop);
-        if let Some(place) = self.hqds.get_mut(slot.index()) {
+        if let Some(place) = self.hqds.get_mut(slot.place()) {
             *place = Some(h);
         }
         self.release(slot, true);
     }
 
+    /// Writes what changed of an MQD.
+    fn write_back(&self, h: &Hqd, load: &Load) -> Result<(), VmFault> {
+        let words = |first: usize, count| load.image.0.get(first..first + count);
+        let space = self.space_on(load.xcc, 0);
+        let read_index = Image::CP_MQD_READINDEX.word();
+        for (first, count) in [(FIRST_HQD_WORD, SAVED_WORDS), (read_index, 2)] {
+            let words = words(first, count).unwrap_or_default();
+            space.write_words(load.mqd + first as u64 * 4, words)?;
+        }
+        if h.role == Role::User && !h.q.aql {
+            for word in self.own_registers() {
+                let value = load.image.0.get(word).copied().unwrap_or(0);
+                space.store_u32(load.mqd + word as u64 * 4, value)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Frees a slot; a process without queues gives its VMID back.
     pub fn release(&mut self, slot: Slot, save: bool) {
-        let Some(h) = self.hqds.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return;
         };
         if !self.turns.listens(h.q.mqd) {
             self.soc.doorbells.store(h.q.doorbell, 0);
         }
         if save {
-            self.regs.leave(slot, &mut |image| {
-                h.q.save_pointers(image);
-                image.set(Image::CP_HQD_ACTIVE, 0);
-                image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
-            });
+            for load in h.loads.iter() {
+                self.regs.leave(slot.on(load.xcc), &mut |image| {
+                    h.q.save_pointers(image);
+                    image.set(Image::CP_HQD_ACTIVE, 0);
+                    image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
+                });
+            }
         }
         if h.role != Role::User {
             return;
@@ -276,7 +283,7 @@ impl Mec {
         }
     }
 
-    fn trace_mqd(&self, at: u64, image: &Image) {
+    pub(super) fn trace_mqd(&self, at: u64, image: &Image) {
         if !self.soc.trace.is_on() {
             return;
         }

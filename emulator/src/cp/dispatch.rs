@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A kernel dispatch while it runs: workgroups not yet started, started ones that had to wait,
+//! A kernel dispatch, or an XCC's share of it, while it runs: workgroups not yet started, started ones that had to wait,
 //! and how a worker's turn on it goes.
 //!
 //! As on the chip, more workgroups are resident than run at a time: one that used up its slice goes
 //! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
 //! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
 
+use super::gang::Share;
 use super::group::Group;
 use super::memory::Window;
 use super::save::Room;
 use crate::device::Soc;
-use crate::memory::VmFault;
+use crate::memory::{Hub, VmFault};
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
@@ -44,6 +45,8 @@ pub struct ScratchArea {
 
 /// What a dispatch has of its queue.
 pub struct FromQueue {
+    /// Where it runs, and what of it.
+    pub share: Share,
     /// The VMID of the process now.
     pub vmid: u8,
     /// Scratch memory.
@@ -74,9 +77,10 @@ pub struct Dispatch {
     preloaded: Vec<u32>,
     /// The VMID of the process now; the waves know only its tag.
     pub vmid: AtomicU8,
-    /// Workgroups in each dimension.
+    share: Share,
+    /// Workgroups in each dimension, of all XCCs.
     pub groups: [u32; 3],
-    /// Workgroups in all.
+    /// Workgroups of its share.
     pub total: u64,
     waves_per_group: u32,
     next: AtomicU64,
@@ -134,6 +138,7 @@ impl Dispatch {
         queue: FromQueue,
     ) -> Arc<Self> {
         let FromQueue {
+            share,
             vmid,
             scratch,
             room,
@@ -180,11 +185,14 @@ impl Dispatch {
             params,
             preloaded,
             vmid: AtomicU8::new(vmid),
+            share,
             groups,
             // More than can ever be counted to is as good as endless.
-            total: groups
-                .iter()
-                .fold(1, |n: u64, &size| n.saturating_mul(size.into())),
+            total: share.count(
+                groups
+                    .iter()
+                    .fold(1, |n: u64, &size| n.saturating_mul(size.into())),
+            ),
             waves_per_group,
             next: AtomicU64::new(0),
             finished: AtomicU64::new(0),
@@ -199,6 +207,11 @@ impl Dispatch {
             started,
             priority,
         })
+    }
+
+    /// The XCC that it runs on.
+    pub fn xcc(&self) -> u8 {
+        self.share.xcc
     }
 
     /// Tells the workers to run it, to pause or to end.
@@ -319,6 +332,7 @@ impl Dispatch {
     pub(super) fn turn(&self, cu: &mut ComputeUnit) -> bool {
         let mut window = Window {
             soc: &self.soc,
+            hub: Hub::Gfx(self.share.xcc),
             vmid: &self.vmid,
             fault: None,
             messages: Vec::new(),
@@ -374,12 +388,13 @@ impl Dispatch {
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
         let more =
-            inner.resident < self.resident_max && self.next.load(Ordering::Acquire) < self.total;
+            inner.resident < self.resident_max
+            && self.next.load(Ordering::Acquire) < self.total;
         if more && (inner.resident == 0 || self.room.take(self.words)) {
             let Some(place) = inner.free.pop() else {
                 return inner.waiting.pop_front().map(Ok);
             };
-            let n = self.next.fetch_add(1, Ordering::AcqRel);
+            let n = self.share.nth(self.next.fetch_add(1, Ordering::AcqRel));
             inner.resident += 1;
             drop(inner);
             let [x, y, _] = self.groups.map(u64::from);

@@ -12,7 +12,8 @@
 //! its trap handler, which is a program like others, and a VM fault reaches a process by KFD's
 //! memory event alone. Not modelled: bit 0, with which the firmware asks for scratch and waits.
 
-use super::dispatch::{Dispatch, Failure};
+use super::dispatch::Failure;
+use super::gang::Gang;
 use super::mec::{Hqd, Mec};
 use super::signal::{READ_INDEX, READ_INDEX_OFFSET};
 use crate::device::interrupt::Interrupt;
@@ -85,7 +86,7 @@ impl Mec {
 
     /// Sets the queue's inactive signal, if there is one, to the bit of an exception code.
     fn inactivate(&self, h: &Hqd, code: u32) -> Result<(), VmFault> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let queue = h.q.report.wrapping_sub(READ_INDEX);
         let offset = space.load_u32(queue.wrapping_add(READ_INDEX_OFFSET));
         if h.q.report == 0 || offset.map_or(0, u64::from) != READ_INDEX {
@@ -109,7 +110,7 @@ impl Mec {
     }
 
     /// Stops a queue for what a wave did.
-    pub(super) fn wave_failed(&mut self, h: &mut Hqd, failure: &Failure) {
+    pub(super) fn wave_failed(&mut self, h: &mut Hqd, xcc: u8, failure: &Failure) {
         h.broken = true;
         let text = failure.fault.to_string();
         let name = h.slot.to_string();
@@ -126,24 +127,33 @@ impl Mec {
             return;
         }
         let data = (self.generation.wave_error)(&failure.fault.kind, failure.fault.wave);
-        self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
+        self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
     /// Passes on messages of shaders (s_sendmsg): message 1 is an interrupt with M0's low 24 bits.
-    pub(super) fn messages(&mut self, h: &Hqd, d: &Dispatch) {
-        for (message, m0) in d.take_messages() {
+    pub(super) fn messages(&mut self, h: &Hqd, d: &Gang) {
+        let all = d.0.iter();
+        for (xcc, (message, m0)) in all.flat_map(|d| {
+            let sent = d.take_messages().into_iter();
+            sent.map(|message| (d.xcc(), message))
+        }) {
             if message != 1 {
                 self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
                 continue;
             }
             let data = (self.generation.message)(m0);
-            self.interrupt(h, client::SE0SH, source::SQ_MESSAGE, data);
+            self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
         }
     }
 
-    /// Raises an interrupt of a queue, if its pipe enables it.
+    /// Raises an interrupt of a queue, if its pipe enables it, where its packets are taken.
     pub(super) fn interrupt(&self, h: &Hqd, client: u8, source: u8, data: [u32; 4]) {
-        let enables = self.regs.int_cntl(h.slot);
+        self.interrupt_on(h, h.slot.xcc(), client, source, data);
+    }
+
+    fn interrupt_on(&self, h: &Hqd, xcc: u8, client: u8, source: u8, data: [u32; 4]) {
+        let enables = self.regs.int_cntl(h.slot.on(xcc));
+        let hub = Hub::Gfx(xcc);
         let enabled = match (client, source) {
             (client::GRBM_CP, source::CP_EOP) => INT::TIME_STAMP_INT_ENABLE.get(enables) == 1,
             (client::GRBM_CP, source::CP_BAD_OPCODE) => {
@@ -165,8 +175,8 @@ impl Mec {
             source,
             ring_id: h.slot.ring_id(),
             vmid: h.owner.vmid,
-            hub: Hub::Gfx,
-            node: self.generation.node,
+            hub,
+            node: self.soc.chip.node(hub),
             data,
         });
     }

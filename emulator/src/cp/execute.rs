@@ -196,7 +196,7 @@ impl Mec {
 
     /// The packet that comes next: of the buffer that the queue is in, else of a PM4 queue's ring.
     fn fetch(&self, h: &mut Hqd) -> Result<Option<Fetched>, PacketError> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let ended = |buffer: Buffer| buffer.done >= buffer.words;
         h.buffer = h.buffer.filter(|&buffer| !ended(buffer));
         let (at, left) = match h.buffer {
@@ -230,20 +230,19 @@ impl Mec {
     /// Moves a PM4 queue's read pointer on.
     fn consume(&self, h: &mut Hqd, words: usize) -> Result<(), PacketError> {
         h.q.rptr += words as u64;
+        self.show_pointers(h);
         let q = h.q.clone();
-        self.regs
-            .change(h.slot, &mut |image| q.save_pointers(image));
         if q.reports {
             // 32 bits, within the ring.
             let pointer = (q.rptr & (q.size - 1)) as u32;
-            self.space(h.owner.vmid).store_u32(q.report, pointer)?;
+            self.space_of(h).store_u32(q.report, pointer)?;
         }
         Ok(())
     }
 
     /// Executes one command but for an INDIRECT_BUFFER; false when it has to wait.
     fn execute(&mut self, h: &mut Hqd, command: &Command, idle: bool) -> Result<bool, PacketError> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         match command {
             Command::Nop | Command::Buffer { .. } => {}
             Command::Write {
@@ -319,7 +318,7 @@ impl Mec {
     /// RELEASE_MEM, when its time has come.
     fn release_mem(&self, h: &Hqd, release: &Release) -> Result<(), PacketError> {
         fence(Ordering::SeqCst);
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let [_, interrupt, data] = release.select;
         match data {
             DATA_NONE => {}

@@ -3,6 +3,7 @@
 //! The firmware's thread: it owns the queues, looks at doorbells and drives everything.
 
 use super::bad::BadQueue;
+use super::gang::Loads;
 use super::generation::GFX9_4_3;
 use super::hqd::Role;
 use super::mec::{Mec, Owner, Stop};
@@ -76,7 +77,9 @@ impl Firmware {
                 continue;
             }
             idle = idle.saturating_add(1);
-            self.shared.regs().busy = self.mec.is_busy();
+            for xcc in self.shared.xccs() {
+                self.shared.regs(xcc).busy = self.mec.is_busy();
+            }
             if idle == SPIN {
                 // Who follows the trace sees all that led to the quiet.
                 self.soc.trace.flush();
@@ -97,21 +100,25 @@ impl Firmware {
 
     /// One round over everything; whether anything happened.
     pub(super) fn step(&mut self) -> bool {
-        let orders = std::mem::take(&mut self.shared.regs().orders);
+        let taken = |xcc| std::mem::take(&mut self.shared.regs(xcc).orders);
+        let orders: Vec<Order> = self.shared.xccs().flat_map(taken).collect();
         let mut worked = !orders.is_empty();
         for order in orders {
             self.obey(order);
         }
         self.soc.interrupts.poll();
-        for slot in GFX9_4_3.slots.all() {
+        let xccs = self.shared.xccs();
+        for slot in xccs.flat_map(|xcc| GFX9_4_3.slots.all().map(move |slot| slot.on(xcc))) {
             let Some(role) = self.mec.role(slot) else {
                 continue;
             };
-            worked |= self.mec.step(slot);
-            if self.shared.regs().is_halted(slot) {
+            // The first XCC's HIQ takes the packets for all.
+            let follows = role == Role::Hiq && slot.xcc() != 0;
+            worked |= !follows && self.mec.step(slot);
+            if self.shared.regs(slot.xcc()).is_halted(slot) {
                 continue;
             }
-            worked |= role != Role::User && self.step_pm4(slot);
+            worked |= role != Role::User && !follows && self.step_pm4(slot);
             if !self.bad.stays(&mut self.mec, slot) {
                 worked |= self.mec.step_stop(slot);
             }
@@ -123,15 +130,18 @@ impl Firmware {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Connect(slot, queue, role) => {
-                let image = Box::new(*self.shared.regs().image(slot));
+                let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
+                let load = Loads::alone(slot.xcc(), queue.mqd, image);
                 self.mec
-                    .connect(slot, role, *queue, image, Owner::default(), None);
+                    .connect(slot, role, *queue, load, Owner::default(), None);
             }
             Order::Drop(slot) => {
+                let slot = self.mec.loaded_at(slot);
                 self.bad.ends(&mut self.mec, slot);
                 self.mec.drop_queue(slot);
             }
             Order::Dequeue(slot, request) => {
+                let slot = self.mec.loaded_at(slot);
                 let stop = match request {
                     2 => Stop::Reset,
                     3 => Stop::Save,
@@ -140,6 +150,11 @@ impl Firmware {
                 self.mec.stop(slot, stop);
             }
             Order::Kill(slot) => {
+                let (slot, here) = (self.mec.loaded_at(slot), slot);
+                if self.mec.role(slot).is_none() {
+                    // Another XCC's reset has ended the queue.
+                    self.shared.regs(here.xcc()).set_active(here, false);
+                }
                 if !self.bad.is_wedged(&mut self.mec, slot) {
                     self.bad.ends(&mut self.mec, slot);
                     self.mec.stop(slot, Stop::Reset);
@@ -160,7 +175,9 @@ impl Firmware {
         let asked = reset.asked;
         drop(reset);
         self.drop_all();
-        *self.shared.regs() = super::regs::Regs::new(self.soc.chip);
+        for xcc in self.shared.xccs() {
+            *self.shared.regs(xcc) = super::regs::Regs::new(self.soc.chip, xcc);
+        }
         reset = shared
             .reset
             .lock()

@@ -12,6 +12,7 @@ pub use gfx12::GFX12;
 pub use gfx9_4_3::GFX9_4_3;
 
 use super::command::Dialect;
+use super::gang::Spread;
 use super::hqd::{Image, Queue};
 use super::slot::Slots;
 use rkfd_hw::layout::FieldInfo;
@@ -33,8 +34,6 @@ pub struct Generation {
     pub commands: &'static Dialect,
     /// What a queue's COMPUTE_TMPRING_SIZE says.
     pub scratch: TmpRing,
-    /// Number of the die in its interrupts (`node_id`).
-    pub node: u8,
     /// Words of an interrupt for a wave's error: what failed, number of the wave.
     pub wave_error: fn(&FaultKind, u32) -> [u32; 4],
     /// Words of the interrupt that a shader asks for, of M0.
@@ -64,6 +63,8 @@ pub struct Format {
     pub mutes_aql: bool,
     /// The word of COMPUTE_PGM_RSRC3, by the order of the registers.
     pub rsrc3: usize,
+    /// What it says of several XCCs, where a queue may be on several.
+    pub spread: Option<Spread>,
     /// What else a whole MQD must hold.
     pub check: fn(&Image, &Queue) -> Result<(), String>,
 }

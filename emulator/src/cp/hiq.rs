@@ -173,17 +173,11 @@ impl Firmware {
             ];
             self.soc.trace.event("hung", &members);
         }
-        let hiq = self
-            .mec
-            .hqds
-            .iter()
-            .flatten()
-            .find(|h| h.role == Role::Hiq)
-            .map(|h| h.q.mqd);
-        if let Some(mqd) = hiq {
-            hung.truncate(HUNG);
-            let at = mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
-            if let Err(fault) = self.mec.space(0).write_words(at, &hung) {
+        hung.truncate(HUNG);
+        let hiqs = self.mec.hqds.iter().flatten();
+        for hiq in hiqs.filter(|h| h.role == Role::Hiq) {
+            let at = hiq.q.mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
+            if let Err(fault) = self.mec.space_of(hiq).write_words(at, &hung) {
                 self.soc.vm_fault(&fault);
             }
         }

@@ -36,12 +36,13 @@ impl Firmware {
     pub(super) fn step_pm4(&mut self, slot: Slot) -> bool {
         let mut worked = false;
         for _ in 0..ROUND {
-            // The HIQ waits for its unmaps.
-            if self.mec.role(slot) == Some(Role::Hiq) && self.unmapping.is_some() {
+            // The HIQ waits for its unmaps, and for those of the other XCCs.
+            let hiq = self.mec.role(slot) == Some(Role::Hiq);
+            if hiq && (self.unmapping.is_some() || !self.hiqs_together(slot)) {
                 break;
             }
             // So does the KIQ: who submits a fence behind an unmap frees the MQD then.
-            if self.mec.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops() {
+            if self.mec.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops(slot.xcc()) {
                 break;
             }
             let Some(h) = self.mec.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
@@ -73,11 +74,43 @@ impl Firmware {
         worked
     }
 
-    /// Whether the HIQ or a kernel's queue was asked to stop and has not yet.
-    fn kernel_queue_stops(&self) -> bool {
+    /// Whether an XCC's HIQ or a kernel's queue there was asked to stop and has not yet.
+    fn kernel_queue_stops(&self, xcc: u8) -> bool {
         let kernels = |role| matches!(role, Role::Hiq | Role::Kernel);
-        let mut connected = self.mec.hqds.iter().flatten();
+        let mut connected = self
+            .mec
+            .hqds
+            .iter()
+            .flatten()
+            .filter(|h| h.slot.xcc() == xcc);
         connected.any(|h| kernels(h.role) && h.stop.is_some())
+    }
+
+    /// Whether every XCC has its HIQ, at the first one's slot and with the same ring.
+    fn hiqs_together(&mut self, first: Slot) -> bool {
+        let place = |slot: Slot| self.mec.hqds.get(slot.place()).and_then(Option::as_ref);
+        let Some(leader) = place(first) else {
+            return false;
+        };
+        let alone = self.shared.xccs().find(|&xcc| {
+            let other = place(first.on(xcc));
+            let same = other.filter(|h| {
+                let (a, b) = (&leader.q, &h.q);
+                h.role == Role::Hiq && (a.ring, a.size, a.doorbell) == (b.ring, b.size, b.doorbell)
+            });
+            same.is_none_or(|h| h.broken)
+        });
+        let Some(xcc) = alone.filter(|_| leader.q.rptr < leader.q.wptr) else {
+            return alone.is_none();
+        };
+        self.violation(format_args!(
+            "HIQ rung while XCC {xcc} of the partition has no HIQ of the same ring"
+        ));
+        self.mec
+            .hqd(first)
+            .into_iter()
+            .for_each(|h| h.broken = true);
+        false
     }
 
     /// The packet at the read pointer; an error is a fault or a malformed packet.
@@ -86,7 +119,7 @@ impl Firmware {
             Some(h) => h.q.clone(),
             None => return Ok(Vec::new()),
         };
-        let space = self.mec.space(0);
+        let space = self.mec.space_on(slot.xcc(), 0);
         let header = space.load_u32(q.at(q.rptr)).map_err(Ok)?;
         let (opcode, len) = pm4::size(header).map_err(Err)?;
         if q.rptr + len as u64 > q.wptr {
@@ -105,12 +138,19 @@ impl Firmware {
         let Some(h) = self.mec.hqd(slot) else { return };
         h.q.rptr += words;
         let q = h.q.clone();
-        q.save_pointers(self.shared.regs().image_mut(slot));
+        let hiq = h.role == Role::Hiq;
+        for xcc in self.shared.xccs().filter(|&xcc| hiq || xcc == slot.xcc()) {
+            let slot = slot.on(xcc);
+            if let Some(h) = self.mec.hqd(slot) {
+                (h.q.rptr, h.q.wptr) = (q.rptr, q.wptr);
+            }
+            q.save_pointers(self.shared.regs(xcc).image_mut(slot));
+        }
         if q.reports {
             // 32 bits, within the ring.
             if let Err(fault) = self
                 .mec
-                .space(0)
+                .space_on(slot.xcc(), 0)
                 .store_u32(q.report, (q.rptr & (q.size - 1)) as u32)
             {
                 self.soc.vm_fault(&fault);
@@ -121,7 +161,7 @@ impl Firmware {
     fn bad_pm4(&mut self, slot: Slot, role: Role, bad: &Bad) {
         let (Bad::Opcode(what) | Bad::Content(what)) = bad;
         self.violation(format_args!("{role:?} queue: {what}"));
-        let Some(mut h) = self.mec.hqds.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(mut h) = self.mec.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return;
         };
         h.broken = true;
@@ -133,7 +173,7 @@ impl Firmware {
                 [(h.q.doorbell / 2) & 0x3ff, 0, 0, 0],
             );
         }
-        if let Some(place) = self.mec.hqds.get_mut(slot.index()) {
+        if let Some(place) = self.mec.hqds.get_mut(slot.place()) {
             *place = Some(h);
         }
     }
@@ -146,7 +186,7 @@ impl Firmware {
                 address,
                 same,
                 data,
-            } => self.write_memory(address, same, &data),
+            } => self.write_memory(slot, address, same, &data),
             Packet::WriteRegister {
                 register,
                 same,
@@ -154,14 +194,22 @@ impl Firmware {
             } => {
                 for (i, &value) in data.iter().enumerate() {
                     let at = if same { register } else { register + i as u32 };
-                    self.write_register(slot, at, value);
+                    // Each XCC that takes the packet writes its own.
+                    let all = role == Role::Hiq;
+                    for xcc in self.shared.xccs().filter(|&xcc| all || xcc == slot.xcc()) {
+                        self.write_register(slot.on(xcc), at, value);
+                    }
                 }
             }
-            Packet::QueryStatus(p) => self.query_status(&p),
+            Packet::QueryStatus(p) => self.query_status(slot, &p),
             Packet::SetResources(p) => return self.set_resources(role, &p),
-            Packet::MapQueues(p) if role == Role::Kiq => self.map_kernel_queue(&p),
-            Packet::UnmapQueues(p) if role == Role::Kiq => self.unmap_kernel_queues(&p),
-            Packet::InvalidateTlbs(control) if role == Role::Kiq => self.invalidate_tlbs(control),
+            Packet::MapQueues(p) if role == Role::Kiq => self.map_kernel_queue(slot.xcc(), &p),
+            Packet::UnmapQueues(p) if role == Role::Kiq => {
+                self.unmap_kernel_queues(slot.xcc(), &p);
+            }
+            Packet::InvalidateTlbs(control) if role == Role::Kiq => {
+                self.invalidate_tlbs(slot.xcc(), control);
+            }
             Packet::RunList(p) if role == Role::Hiq => self.run_list(&p),
             Packet::UnmapQueues(p) if role == Role::Hiq => self.unmap_user_queues(&p),
             Packet::MapQueues(_) => return misplaced("MAP_QUEUES"),
@@ -173,7 +221,7 @@ impl Firmware {
         Ok(())
     }
 
-    fn map_kernel_queue(&mut self, p: &MapQueues) {
+    fn map_kernel_queue(&mut self, xcc: u8, p: &MapQueues) {
         let role = match p.get(MapQueues::ENGINE_SEL) {
             ENGINE_COMPUTE => Role::Kernel,
             ENGINE_HIQ => Role::Hiq,
@@ -213,21 +261,28 @@ impl Firmware {
                 "MAP_QUEUES: no HQD me{me} pipe{pipe} queue{queue}"
             ));
         };
-        if role == Role::Hiq && self.mec.hqds.iter().flatten().any(|h| h.role == Role::Hiq) {
+        let slot = slot.on(xcc);
+        let mut there = self
+            .mec
+            .hqds
+            .iter()
+            .flatten()
+            .filter(|h| h.slot.xcc() == xcc);
+        if role == Role::Hiq && there.any(|h| h.role == Role::Hiq) {
             return self.violation(format_args!("MAP_QUEUES: there is an HIQ already"));
         }
         let map = queue_map(p);
-        match self.mec.fetch_mqd(&map, role) {
-            Ok((queue, image)) => {
+        match self.mec.fetch_mqd(&map, role, xcc) {
+            Ok((queue, loads)) => {
                 let wptr = Some((0, queue.poll));
                 let kernel = Owner::default();
-                self.mec.connect(slot, role, queue, image, kernel, wptr);
+                self.mec.connect(slot, role, queue, loads, kernel, wptr);
             }
             Err(bad) => self.mec.refuse(&map, &bad),
         }
     }
 
-    fn unmap_kernel_queues(&mut self, p: &UnmapQueues) {
+    fn unmap_kernel_queues(&mut self, xcc: u8, p: &UnmapQueues) {
         if p.get(UnmapQueues::QUEUE_SEL) != SELECT_DOORBELL {
             return self.violation(format_args!(
                 "UNMAP_QUEUES of the KIQ: only by doorbell is modelled"
@@ -246,6 +301,7 @@ impl Firmware {
                 .hqds
                 .iter()
                 .flatten()
+                .filter(|h| h.loads.iter().any(|load| load.xcc == xcc))
                 .find(|h| h.q.doorbell == bell && h.role != Role::Kiq);
             match found.map(|h| h.slot) {
                 Some(slot) => self.mec.stop(slot, stop),
@@ -257,7 +313,7 @@ impl Firmware {
     }
 
     /// QUERY_STATUS: everything before it is done, since unmaps are waited for.
-    fn query_status(&mut self, p: &QueryStatus) {
+    fn query_status(&mut self, slot: Slot, p: &QueryStatus) {
         let command = p.get(QueryStatus::COMMAND);
         if command == QUERY_INTERRUPT_ONLY
             || command > QUERY_FENCE_AFTER_ACK
@@ -283,25 +339,26 @@ impl Firmware {
                 ("value", Value::Hex(data)),
             ],
         );
-        if let Err(fault) = self.mec.space(0).store_u64(address, data) {
+        if let Err(fault) = self.mec.space_on(slot.xcc(), 0).store_u64(address, data) {
             self.soc.vm_fault(&fault);
         }
     }
 
-    fn write_memory(&mut self, address: u64, same: bool, data: &[u32]) {
+    fn write_memory(&mut self, slot: Slot, address: u64, same: bool, data: &[u32]) {
         for (i, &word) in data.iter().enumerate() {
             let at = if same {
                 address
             } else {
                 address + i as u64 * 4
             };
-            if let Err(fault) = self.mec.space(0).store_u32(at, word) {
+            if let Err(fault) = self.mec.space_on(slot.xcc(), 0).store_u32(at, word) {
                 return self.soc.vm_fault(&fault);
             }
         }
     }
 
-    /// Writes a register of the command processor by its offset in the register space.
+    /// Writes a register of the slot's command processor by its offset in the register space, which
+    /// is as the XCC itself sees it: the first XCC's (`gfx_v9_4_3_normalize_xcc_reg_offset`).
     fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
         let bases = self
             .soc
@@ -322,7 +379,7 @@ impl Firmware {
         if info.reg == gc::CPC_INT_STATUS {
             return self.raise_status(slot, value);
         }
-        if let Err(why) = self.shared.write(info, value) {
+        if let Err(why) = self.shared.write(slot.xcc(), info, value) {
             let why = if let Refused::Undefined(text) = why {
                 text
             } else {
@@ -342,22 +399,26 @@ impl Firmware {
                 "a packet sets CPC_INT_STATUS bits {value:#x}: not modelled"
             ));
         }
-        let enables = self.shared.regs().int_cntl(slot.me(), slot.pipe());
+        let hub = Hub::Gfx(slot.xcc());
+        let enables = self
+            .shared
+            .regs(slot.xcc())
+            .int_cntl(slot.me(), slot.pipe());
         if generic2.get(value) == 1 && gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE.get(enables) == 1 {
             self.soc.interrupt(&Interrupt {
                 client: client::GRBM_CP,
                 source: CPC_GENERIC2,
                 ring_id: slot.ring_id(),
                 vmid: 0,
-                hub: Hub::Gfx,
-                node: 1,
+                hub,
+                node: self.soc.chip.node(hub),
                 data: [0; 4],
             });
         }
     }
 
-    /// INVALIDATE_TLBS: forgets the translations of a process's VMIDs.
-    fn invalidate_tlbs(&mut self, control: u32) {
+    /// INVALIDATE_TLBS: forgets an XCC's translations of a process's VMIDs.
+    fn invalidate_tlbs(&mut self, xcc: u8, control: u32) {
         use invalidate_tlbs::*;
         // Linux selects a PASID by 1 (`gfx_v9_4_3_kiq_invalidate_tlbs`).
         if DST_SEL.get(control) != 1 {
@@ -368,7 +429,7 @@ impl Firmware {
         }
         let pasid = PASID.get(control) as u16;
         let vmids = self.soc.pasids.vmids_of(pasid);
-        self.soc.memory.hub(Hub::Gfx).invalidate(vmids);
+        self.soc.memory.hub(Hub::Gfx(xcc)).invalidate(vmids);
         if ALL_HUB.get(control) == 1 {
             self.soc.memory.hub(Hub::Mm).invalidate(vmids);
         }

@@ -10,8 +10,9 @@
 //! A queue has the registers of shaders to itself, as the words of its MQD.
 
 use super::command::Launch;
-use super::dispatch::{Dispatch, ScratchArea};
+use super::dispatch::ScratchArea;
 use super::error::{code, PacketError};
+use super::gang::{Gang, Share};
 use super::hqd::Image;
 use super::launched::{Item, Work, UNDER_WAY};
 use super::mec::{Hqd, Mec};
@@ -22,7 +23,6 @@ use rkfd_hw::pm4::commands::{initiator, SH_COMPUTE};
 use rkfd_hw::regs::Bits;
 use rkfd_isa::{Apertures, Kernel};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 /// Words of an MQD up to the last user data.
 pub(super) const REGISTERS: usize = 81;
@@ -63,7 +63,7 @@ impl Mec {
     ) -> Result<(), PacketError> {
         for (register, &value) in (first..).zip(values) {
             let word = register.wrapping_sub(SH_COMPUTE).saturating_add(1) as usize;
-            let place = h.image.0.get_mut(word);
+            let place = h.loads.lead.image.0.get_mut(word);
             let Some(place) = place.filter(|_| self.is_own(word)) else {
                 let what = format!("SET_SH_REG: register {register:#x} is none of a process's");
                 return Err(PacketError::bad(code::REGISTER, what));
@@ -85,14 +85,14 @@ impl Mec {
         let items = threads.map(|field| get(field) & 0xffff).iter().product();
         let lds = lds(get(Image::COMPUTE_PGM_RSRC2) as u32);
         // Not more is begun than can be saved.
-        let room = h.launched.is_empty() || h.room.has(save::most(items, lds.into()));
+        let room = h.launched.is_empty() || h.loads.lead.room.has(save::most(items, lds.into()));
         if h.launched.len() >= UNDER_WAY || !room {
             return Ok(false);
         }
         let dispatch = self.dispatch_of(h, &registers)?;
         self.trace_launch(h, get(Image::COMPUTE_PGM) << 8, &dispatch);
-        self.units.submit(&dispatch);
-        let started = dispatch.started;
+        dispatch.submit(&self.units);
+        let started = dispatch.started();
         h.launched.items.push_back(Item {
             registers: Some(registers),
             ..Item::of(Work::Dispatch(dispatch), started)
@@ -103,7 +103,7 @@ impl Mec {
     /// The registers at a DISPATCH_DIRECT.
     fn registers_of(&self, h: &Hqd, launch: &Launch) -> Box<Registers> {
         let mut registers = Box::new([0; REGISTERS]);
-        let words = registers.iter_mut().zip(h.image.0);
+        let words = registers.iter_mut().zip(h.loads.lead.image.0);
         words.for_each(|(to, from)| *to = from);
         let [x, y, z] = launch.dimensions.map(u64::from);
         let words = &mut registers[..];
@@ -119,7 +119,7 @@ impl Mec {
         &mut self,
         h: &Hqd,
         registers: &Registers,
-    ) -> Result<Arc<Dispatch>, PacketError> {
+    ) -> Result<Gang, PacketError> {
         let fail =
             |code, what: String| Err(PacketError::bad(code, format!("PM4 dispatch: {what}")));
         let get = |field: Field<Image>| field.get(registers);
@@ -182,7 +182,8 @@ impl Mec {
         };
         let data = Image::COMPUTE_USER_DATA_0.word();
         let data = registers.get(data..data + 16).unwrap_or_default();
-        self.start(h, kernel, params, data.to_vec(), scratch)
+        let shares = [Share::whole(h.slot.xcc())];
+        self.start(h, kernel, params, data.to_vec(), scratch, &shares)
     }
 
     /// The shader that registers tell of. Its user data is what others preload.

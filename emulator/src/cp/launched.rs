@@ -3,12 +3,12 @@
 //! What a user queue has launched and is not complete: dispatches, and what waits.
 
 use super::command::Release;
-use super::dispatch::{Dispatch, Go};
+use super::dispatch::Go;
+use super::gang::Gang;
 use super::launch::Registers;
 use super::units::Units;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
 
 /// Packets of a queue that are under way at a time.
 pub(super) const UNDER_WAY: usize = 64;
@@ -27,7 +27,7 @@ pub(super) struct Item {
 }
 
 pub(super) enum Work {
-    Dispatch(Arc<Dispatch>),
+    Dispatch(Gang),
     /// Holds the queue until a condition is met.
     Barrier(Condition),
     /// Holds the queue until the indirect buffer that it is in has been executed.
@@ -129,16 +129,18 @@ impl Launched {
     pub(super) fn resume(&self, vmid: u8, units: &Units) {
         for item in self.items.iter().filter(|item| !item.done) {
             if let Work::Dispatch(d) = &item.work {
-                d.vmid.store(vmid, Ordering::Release);
-                if d.failure().is_none() && !d.is_finished() {
-                    d.begin();
-                    units.submit(d);
+                for d in &d.0 {
+                    d.vmid.store(vmid, Ordering::Release);
+                    if d.failure().is_none() && !d.is_finished() {
+                        d.begin();
+                        units.submit(d);
+                    }
                 }
             }
         }
     }
 
-    fn dispatches(&self) -> impl Iterator<Item = &Arc<Dispatch>> {
+    fn dispatches(&self) -> impl Iterator<Item = &Gang> {
         self.items.iter().filter_map(|item| match &item.work {
             Work::Dispatch(d) => Some(d),
             _ => None,

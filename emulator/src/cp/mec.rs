@@ -2,20 +2,23 @@
 
 //! The compute micro engine: HQDs, the queues on them, and who has which address space.
 //!
+//! With several XCCs in a partition it is that of all of them: a process's queue is on the same HQD of
+//! each ([`super::gang`]); a kernel's queue is on one.
+//!
 //! It knows neither packets of schedulers nor registers' names: a scheduler's firmware maps queues
 //! and asks them to stop, and calls [`Mec::step`]; registers are seen through [`Registers`].
 
 use super::dispatch::Go;
 use super::execute::Buffer;
+use super::gang::Loads;
 use super::generation::Generation;
 use super::hqd::{Image, Queue, Role};
 use super::launched::Launched;
-use super::save::Room;
 use super::slot::{Pool, Slot, SLOTS};
 use super::turns::Turns;
 use super::units::Units;
 use crate::device::Soc;
-use crate::memory::{Hub, Space};
+use crate::memory::Space;
 use crate::trace::Value;
 use rkfd_isa::ComputeUnit;
 use std::collections::HashMap;
@@ -45,8 +48,8 @@ pub(crate) trait Registers: Send + Sync {
     fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image));
     /// Whether the slot's micro engine is halted.
     fn is_halted(&self, slot: Slot) -> bool;
-    /// Whether doorbells reach the engine.
-    fn doorbells_on(&self) -> bool;
+    /// Whether doorbells reach the slot's engine.
+    fn doorbells_on(&self, slot: Slot) -> bool;
     /// CPC_INT_CNTL of the slot's pipe.
     fn int_cntl(&self, slot: Slot) -> u32;
     /// A VMID's bank.
@@ -82,8 +85,7 @@ pub(crate) struct Hqd {
     pub slot: Slot,
     pub role: Role,
     pub q: Queue,
-    /// The MQD's words as they were loaded.
-    pub image: Box<Image>,
+    pub loads: Loads,
     pub owner: Owner,
     /// The doorbell's value when it was last looked at.
     pub rung: u64,
@@ -95,8 +97,6 @@ pub(crate) struct Hqd {
     pub launched: Launched,
     /// The indirect buffer that it is in.
     pub buffer: Option<Buffer>,
-    /// What is left of its save area.
-    pub room: Arc<Room>,
     /// When it was connected, and its read pointer then.
     pub since: Instant,
     pub began: u64,
@@ -151,11 +151,13 @@ impl Mec {
         units: Units,
     ) -> Self {
         Self {
-            soc,
             generation,
             regs,
             units,
-            hqds: (0..SLOTS).map(|_| None).collect(),
+            hqds: (0..SLOTS * usize::from(soc.chip.xccs()))
+                .map(|_| None)
+                .collect(),
+            soc,
             slots: Pool::default(),
             vmids: Pool::default(),
             gws: 0,
@@ -179,7 +181,7 @@ impl Mec {
 
     /// Takes note of a ring of a queue's doorbell.
     fn look_at_doorbell(&mut self, slot: Slot) -> bool {
-        if !self.soc.doorbells.is_enabled() || !self.regs.doorbells_on() {
+        if !self.soc.doorbells.is_enabled() || !self.regs.doorbells_on(slot) {
             return false;
         }
         let soc = self.soc.clone();
@@ -213,8 +215,9 @@ impl Mec {
             ));
             return true;
         }
-        let q = h.q.clone();
-        self.regs.change(slot, &mut |image| q.save_pointers(image));
+        if let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_ref) {
+            self.show_pointers(h);
+        }
         true
     }
 
@@ -253,7 +256,7 @@ impl Mec {
     /// Gives up a queue's stop: it goes on where it is.
     pub fn go_on(&mut self, slot: Slot) {
         let units = &self.units;
-        let place = self.hqds.get_mut(slot.index());
+        let place = self.hqds.get_mut(slot.place());
         let Some(h) = place.and_then(Option::as_deref_mut) else {
             return;
         };
@@ -266,8 +269,10 @@ impl Mec {
     /// Forgets all queues and processes; waits for the workers' turns to end.
     pub fn drop_all(&mut self) {
         self.turns = Turns::default();
-        for slot in self.generation.slots.all() {
-            self.drop_queue(slot);
+        for xcc in 0..self.soc.chip.xccs() {
+            for slot in self.generation.slots.all() {
+                self.drop_queue(slot.on(xcc));
+            }
         }
         self.tags.clear();
         // The engines forget theirs by themselves.
@@ -290,11 +295,11 @@ impl Mec {
     }
 
     pub fn hqd(&mut self, slot: Slot) -> Option<&mut Hqd> {
-        self.hqds.get_mut(slot.index())?.as_deref_mut()
+        self.hqds.get_mut(slot.place())?.as_deref_mut()
     }
 
     pub fn role(&self, slot: Slot) -> Option<Role> {
-        self.hqds.get(slot.index())?.as_ref().map(|h| h.role)
+        self.hqds.get(slot.place())?.as_ref().map(|h| h.role)
     }
 
     /// Whether any queue is at work.
@@ -302,9 +307,9 @@ impl Mec {
         self.hqds.iter().flatten().any(|h| !h.launched.is_empty())
     }
 
-    /// An address space of the graphics hub.
+    /// An address space as the first XCC sees it.
     pub fn space(&self, vmid: u8) -> Space<'_> {
-        self.soc.memory.space(Hub::Gfx, vmid)
+        self.space_on(0, vmid)
     }
 
     pub fn violation(&self, what: std::fmt::Arguments<'_>) {

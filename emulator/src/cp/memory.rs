@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A compute unit's way to memory: translations of the graphics hub for the interpreter.
+//! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
 
 use crate::device::Soc;
 use crate::inject::Fault;
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Window<'a> {
     /// The rest of the chip.
     pub soc: &'a Arc<Soc>,
+    /// The graphics hub of its XCC.
+    pub hub: Hub,
     /// The VMID that the process has now.
     pub vmid: &'a AtomicU8,
     /// The last access that did not translate.
@@ -33,7 +35,7 @@ impl Env for Window<'_> {
     fn epoch(&self) -> u64 {
         // Grows with every flush of any VMID, so it is good for all of them together.
         (0..16u8).fold(0u64, |sum, vmid| {
-            sum.wrapping_add(self.soc.memory.space(Hub::Gfx, vmid).epoch())
+            sum.wrapping_add(self.soc.memory.space(self.hub, vmid).epoch())
         })
     }
 
@@ -48,7 +50,7 @@ impl Env for Window<'_> {
         let page = self
             .soc
             .memory
-            .page(Hub::Gfx, vmid, va, kind)
+            .page(self.hub, vmid, va, kind)
             .map_err(|fault| {
                 self.fault = Some(fault);
                 match fault.reason {
@@ -69,6 +71,13 @@ impl Env for Window<'_> {
 
     fn clock(&mut self) -> u64 {
         self.soc.clock.now()
+    }
+
+    fn xcc(&self) -> u32 {
+        match self.hub {
+            Hub::Gfx(xcc) => xcc.into(),
+            Hub::Mm => 0,
+        }
     }
 
     fn interrupt(&mut self, message: u16, m0: u32) {

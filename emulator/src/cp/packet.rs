@@ -5,9 +5,10 @@
 //! Source: HSA Platform System Architecture 1.2, section 2.9.
 
 use super::command;
-use super::dispatch::Dispatch;
+use super::dispatch::Counts;
 use super::error::{code, PacketError};
 use super::execute::Buffer;
+use super::gang::Gang;
 use super::hqd::AQL_WORDS;
 use super::launched::Condition;
 use super::mec::{Hqd, Mec};
@@ -46,7 +47,7 @@ impl Mec {
         );
     }
 
-    pub(super) fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &Dispatch) {
+    pub(super) fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &Gang) {
         let name = h.slot.to_string();
         self.soc.trace.event(
             "dispatch_start",
@@ -61,46 +62,49 @@ impl Mec {
                     "kernarg",
                     Value::Hex(packet.get(KernelDispatch::KERNARG_ADDRESS)),
                 ),
-                ("workgroups", Value::Num(d.total)),
+                ("workgroups", Value::Num(d.total())),
                 (
                     "waves_per_workgroup",
                     Value::Num(d.waves_per_group().into()),
                 ),
-                ("start_ts", Value::Num(d.started)),
+                ("start_ts", Value::Num(d.started())),
             ],
         );
     }
 
     /// A dispatch of a PM4 queue.
-    pub(super) fn trace_launch(&self, h: &Hqd, program: u64, d: &Dispatch) {
+    pub(super) fn trace_launch(&self, h: &Hqd, program: u64, d: &Gang) {
         let name = h.slot.to_string();
         self.soc.trace.event(
             "dispatch_start",
             &[
                 ("queue", Value::Text(&name)),
                 ("program", Value::Hex(program)),
-                ("workgroups", Value::Num(d.total)),
+                ("workgroups", Value::Num(d.total())),
                 (
                     "waves_per_workgroup",
                     Value::Num(d.waves_per_group().into()),
                 ),
-                ("start_ts", Value::Num(d.started)),
+                ("start_ts", Value::Num(d.started())),
             ],
         );
     }
 
     /// The end of a dispatch, the `nth` of those that the queue has launched.
-    pub(super) fn trace_end(&self, h: &Hqd, nth: usize, d: &Dispatch, end: u64) {
+    pub(super) fn trace_end(&self, h: &Hqd, nth: usize, d: &Gang, end: u64) {
         let (name, counts) = (h.slot.to_string(), d.counts());
+        let sum = |of: fn(&Counts) -> u64| counts.iter().map(of).sum();
+        let xccs: Vec<u32> = counts.iter().map(|c| c.workgroups as u32).collect();
         self.soc.trace.event(
             "dispatch_end",
             &[
                 ("queue", Value::Text(&name)),
                 ("index", Value::Num(h.q.rptr / h.q.unit() + nth as u64)),
-                ("workgroups", Value::Num(counts.workgroups)),
-                ("waves", Value::Num(counts.waves)),
-                ("instructions", Value::Num(counts.instructions)),
-                ("start_ts", Value::Num(d.started)),
+                ("workgroups", Value::Num(sum(|c| c.workgroups))),
+                ("xcc_workgroups", Value::Words(&xccs)),
+                ("waves", Value::Num(sum(|c| c.waves))),
+                ("instructions", Value::Num(sum(|c| c.instructions))),
+                ("start_ts", Value::Num(d.started())),
                 ("end_ts", Value::Num(end)),
             ],
         );

@@ -53,12 +53,12 @@ impl Mec {
             return None;
         };
         if let Some(control) = p.control {
-            let mut hub = self.soc.memory.hub(Hub::Gfx).registers();
+            let mut hub = self.soc.memory.hub(Hub::Gfx(0)).registers();
             if let Some(place) = hub.cntl.get_mut(usize::from(vmid)) {
                 *place = control;
             }
         }
-        for hub in [Hub::Gfx, Hub::Mm] {
+        for hub in self.soc.memory.hubs() {
             self.soc.memory.hub(hub).bind(vmid, base);
         }
         self.soc.pasids.bind(vmid, Some(pasid));

@@ -69,6 +69,7 @@ const STORED: &[(&str, u32)] = &[
 /// The registers.
 pub struct Regs {
     chip: &'static Chip,
+    xcc: u8,
     stored: Store,
     select: u32,
     mec_cntl: u32,
@@ -89,10 +90,17 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Regs {
-    /// The registers after a reset, with the firmware running.
-    pub fn new(chip: &'static Chip) -> Self {
+    /// An XCC's registers after a reset, with the firmware running and all XCCs in one partition.
+    pub fn new(chip: &'static Chip, xcc: u8) -> Self {
+        use gc::CP_HYP_XCP_CTL as partition;
+        let place = partition::VIRTUAL_XCC_ID.set(0, xcc.into());
+        let place = partition::NUM_XCC_IN_XCP.set(place, chip.xccs().into());
         let start = |&(name, value): &(&'static str, u32)| {
             let chips = chip.start_up.iter().find(|(n, _)| *n == name);
+            let value = match name {
+                "CP_HYP_XCP_CTL" => place,
+                _ => value,
+            };
             (name, chips.map_or(value, |&(_, v)| v))
         };
         let gds = gc::TABLE
@@ -103,6 +111,7 @@ impl Regs {
         let stored: Vec<_> = STORED.iter().map(start).chain(gds).collect();
         Self {
             chip,
+            xcc,
             stored: Store::new(&stored),
             select: 0,
             mec_cntl: 0,
@@ -240,7 +249,8 @@ impl Regs {
         if value & (mec::MEC_ME1_STEP.mask() | mec::MEC_ME2_STEP.mask()) != 0 {
             return undefined("single stepping is not modelled");
         }
-        for slot in GFX9_4_3.slots.all() {
+        let xcc = self.xcc;
+        for slot in GFX9_4_3.slots.all().map(|slot| slot.on(xcc)) {
             // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
             let bit = mec::MEC_ME1_PIPE0_RESET.lo as u32 + (slot.me() - 1) * 4 + slot.pipe();
             if (value >> bit) & 1 == 1 && self.is_active(slot) {
@@ -331,7 +341,8 @@ impl Regs {
     }
 
     fn selected(&self) -> Option<Slot> {
-        GFX9_4_3.slots.selected(self.select)
+        let slot = GFX9_4_3.slots.selected(self.select)?;
+        Some(slot.on(self.xcc))
     }
 
     fn hqd_word(&self, slot: Slot, word: usize) -> u32 {

@@ -15,10 +15,11 @@
 
 use super::command::Release;
 use super::dispatch::Progress;
+use super::gang::Load;
 use super::group::Group;
 use super::hqd::{Image, AQL_WORDS};
 use super::launch::{Registers, REGISTERS};
-use super::launched::{Condition, Item, Launched, Work};
+use super::launched::{Condition, Item, Work};
 use super::mec::{Hqd, Mec};
 use super::packet::check_dispatch;
 use crate::memory::VmFault;
@@ -28,8 +29,24 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A packet that was begun: its work, workgroups by their place, how far it is.
-type Begun = (Item, Vec<(u32, Group)>, Progress);
+/// A packet that was begun, as an XCC saved it: what it is and how far, workgroups by their place.
+struct Record {
+    words: Vec<u32>,
+    groups: Vec<(u32, Group)>,
+}
+
+impl Record {
+    fn progress(words: &[u32]) -> Progress {
+        let mut progress = Progress::default();
+        let values = words.chunks_exact(2).skip(1);
+        for (value, words) in progress.0.iter_mut().zip(values) {
+            if let [low, high] = words {
+                *value = u64::from(*low) | (u64::from(*high) << 32);
+            }
+        }
+        progress
+    }
+}
 
 /// Bytes of a record's entry on the control stack: where it lies, and what it is.
 const ENTRY: u64 = 8;
@@ -132,20 +149,23 @@ struct Area {
     /// Where the stack lies, and in which address space.
     stack: (u8, u64),
     vmid: u8,
+    xcc: u8,
 }
 
 impl Area {
-    fn of(mec: &Mec, h: &Hqd, image: &Image) -> Self {
+    fn of(mec: &Mec, h: &Hqd, load: &Load) -> Self {
+        let image = &load.image;
         let base = image.get(Image::CP_HQD_CTX_SAVE_BASE_ADDR);
         Self {
             base,
             size: image.get(Image::CP_HQD_CTX_SAVE_SIZE),
             stack_size: image.get(Image::CP_HQD_CNTL_STACK_SIZE),
             stack: match mec.generation.stack_behind_mqd {
-                Some(behind) => (0, h.q.mqd + behind),
+                Some(behind) => (0, load.mqd + behind),
                 None => (h.owner.vmid, base),
             },
             vmid: h.owner.vmid,
+            xcc: load.xcc,
         }
     }
 }
@@ -166,13 +186,13 @@ impl Writer<'_> {
             return Err(Lost::Area("the context save area is too small"));
         }
         self.mec
-            .space(self.area.vmid)
+            .space_on(self.area.xcc, self.area.vmid)
             .write_words(self.area.base.wrapping_add(self.end), words)?;
         self.top -= ENTRY;
         let (vmid, stack) = self.area.stack;
         let entry = [self.end as u32, kind | words.len() as u32];
         self.mec
-            .space(vmid)
+            .space_on(self.area.xcc, vmid)
             .write_words(stack.wrapping_add(self.top), &entry)?;
         self.end = end;
         Ok(())
@@ -180,9 +200,23 @@ impl Writer<'_> {
 }
 
 impl Mec {
-    /// Writes what was begun of a queue to its save area, and how much that is to its image.
+    /// Writes what was begun of a queue to its save areas, and how much that is to its images. Each
+    /// XCC saves its share; of a PM4 queue the only one that has any.
     pub(super) fn save_waves(&self, h: &mut Hqd) -> Result<(), Lost> {
-        let area = Area::of(self, h, &h.image);
+        let ends: Vec<(u64, u64)> = (h.loads.iter().enumerate())
+            .filter(|(n, _)| h.q.aql || *n == 0)
+            .map(|(n, load)| self.save_share(h, n, load))
+            .collect::<Result<_, _>>()?;
+        for (load, (end, top)) in h.loads.iter_mut().zip(ends) {
+            load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, top);
+            load.image.set(Image::CP_HQD_WG_STATE_OFFSET, end);
+        }
+        Ok(())
+    }
+
+    /// Writes the `nth` XCC's; how far states and stack reach then.
+    fn save_share(&self, h: &Hqd, nth: usize, load: &Load) -> Result<(u64, u64), Lost> {
+        let area = Area::of(self, h, load);
         let (end, top) = (area.stack_size, area.stack_size);
         let mut out = Writer {
             mec: self,
@@ -192,7 +226,9 @@ impl Mec {
         };
         for (index, item) in (0..).zip(&h.launched.items) {
             let (progress, groups) = match &item.work {
-                Work::Dispatch(d) if !item.done => d.save(),
+                Work::Dispatch(d) if !item.done => {
+                    d.0.get(nth).map(|d| d.save()).unwrap_or_default()
+                }
                 // One that holds the queue is the last: it is taken from the ring again.
                 Work::Barrier(_) | Work::Commands if !item.done => break,
                 _ => Default::default(),
@@ -218,25 +254,54 @@ impl Mec {
                 out.put(&words, GROUP)?;
             }
         }
-        let (end, top) = (out.end, out.top);
-        h.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, top);
-        h.image.set(Image::CP_HQD_WG_STATE_OFFSET, end);
+        Ok((out.end, out.top))
+    }
+
+    /// Reads back what was begun of a queue whose images were loaded.
+    pub(super) fn restore_waves(&mut self, h: &mut Hqd) -> Result<(), Lost> {
+        let bad = || Lost::Area("the context save area does not hold what was saved there");
+        let mut shares: Vec<Vec<Record>> = (h.loads.iter().enumerate())
+            .filter(|(n, _)| h.q.aql || *n == 0)
+            .map(|(_, load)| self.read_share(h, load))
+            .collect::<Result<_, _>>()?;
+        let packets: Vec<Vec<u32>> = (shares.iter().take(1).flatten())
+            .map(|record| record.words.clone())
+            .collect();
+        if shares.iter().any(|share| share.len() != packets.len()) {
+            return Err(bad());
+        }
+        for (index, words) in packets.iter().enumerate() {
+            let mut item = self.begun(h, words)?.ok_or_else(bad)?;
+            for (nth, share) in shares.iter_mut().enumerate() {
+                let record = share.get_mut(index).ok_or_else(bad)?;
+                if record.words.get(..2) != words.get(..2) {
+                    return Err(bad());
+                }
+                goes_on(&mut item, nth, record).ok_or_else(bad)?;
+            }
+            h.launched.items.push_back(item);
+        }
+        for load in h.loads.iter_mut() {
+            let size = load.image.get(Image::CP_HQD_CNTL_STACK_SIZE);
+            load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, size);
+            load.image.set(Image::CP_HQD_WG_STATE_OFFSET, size);
+        }
         Ok(())
     }
 
-    /// Reads back what was begun of a queue whose image was loaded.
-    pub(super) fn restore_waves(&mut self, h: &mut Hqd, image: &mut Image) -> Result<(), Lost> {
-        let area = Area::of(self, h, image);
-        let offset = image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
+    /// Reads what an XCC saved.
+    fn read_share(&self, h: &Hqd, load: &Load) -> Result<Vec<Record>, Lost> {
+        let area = Area::of(self, h, load);
+        let offset = load.image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
         if offset >= area.stack_size || (area.stack_size - offset) % ENTRY != 0 {
             return Err(Lost::Area("MQD asks to restore waves that were not saved"));
         }
         let mut stack = vec![0; (area.stack_size - offset) as usize / 4];
         let (vmid, at) = area.stack;
-        self.space(vmid)
+        self.space_on(area.xcc, vmid)
             .read_words(at.wrapping_add(offset), &mut stack)?;
         let bad = || Lost::Area("the context save area does not hold what was saved there");
-        let mut found: Option<Begun> = None;
+        let mut records: Vec<Record> = Vec::new();
         for entry in stack.rchunks_exact(2) {
             let &[at, kind] = entry else { continue };
             let size = kind & !GROUP;
@@ -244,46 +309,34 @@ impl Mec {
                 return Err(bad());
             }
             let mut words = vec![0; size as usize];
-            self.space(area.vmid)
+            self.space_on(area.xcc, area.vmid)
                 .read_words(area.base.wrapping_add(at.into()), &mut words)?;
             if kind & GROUP == 0 {
-                if let Some(packet) = found.take() {
-                    goes_on(&mut h.launched, packet).ok_or_else(bad)?;
-                }
-                found = Some(self.begun(h, &words)?.ok_or_else(bad)?);
+                let groups = Vec::new();
+                records.push(Record { words, groups });
             } else {
                 let (place, words) = words.split_first().ok_or_else(bad)?;
                 let group = Group::restore(words, h.owner.tag).ok_or_else(bad)?;
-                let (_, groups, _) = found.as_mut().ok_or_else(bad)?;
-                groups.push((*place, group));
+                let record = records.last_mut().ok_or_else(bad)?;
+                record.groups.push((*place, group));
             }
         }
-        if let Some(packet) = found {
-            goes_on(&mut h.launched, packet).ok_or_else(bad)?;
-        }
-        image.set(Image::CP_HQD_CNTL_STACK_OFFSET, area.stack_size);
-        image.set(Image::CP_HQD_WG_STATE_OFFSET, area.stack_size);
-        Ok(())
+        Ok(records)
     }
 
     /// The packet of a record; one of AQL is in the ring still.
-    fn begun(&mut self, h: &Hqd, record: &[u32]) -> Result<Option<Begun>, Lost> {
+    fn begun(&mut self, h: &Hqd, record: &[u32]) -> Result<Option<Item>, Lost> {
         let Some((&[index, kind], rest)) = record.split_first_chunk::<2>() else {
             return Ok(None);
         };
         if index as usize != h.launched.len() || h.q.aql != (kind <= DONE) {
             return Ok(None);
         }
-        let mut progress = Progress::default();
-        for (value, words) in progress.0.iter_mut().zip(rest.chunks_exact(2)) {
-            if let [low, high] = words {
-                *value = u64::from(*low) | (u64::from(*high) << 32);
-            }
-        }
+        let progress = Record::progress(record);
         let now = self.soc.clock.now();
         if kind == RELEASE {
             let item = Item::of(Work::Release(Release::unpack(&progress.0)), now);
-            return Ok(Some((item, Vec::new(), progress)));
+            return Ok(Some(item));
         }
         if kind == LAUNCH {
             let registers = rest.get(PACKET - 2..COMMAND - 2);
@@ -295,12 +348,11 @@ impl Mec {
             };
             let mut item = Item::of(Work::Dispatch(dispatch), now);
             item.registers = Some(Box::new(registers));
-            return Ok(Some((item, Vec::new(), progress)));
+            return Ok(Some(item));
         }
         let at = h.q.rptr + u64::from(index) * AQL_WORDS;
         let mut words = [0; AQL_WORDS as usize];
-        self.space(h.owner.vmid)
-            .read_words(h.q.at(at), &mut words)?;
+        self.space_of(h).read_words(h.q.at(at), &mut words)?;
         let packet = KernelDispatch(words);
         let Some(header) = Header::parse(words[0] as u16) else {
             return Ok(None);
@@ -323,7 +375,7 @@ impl Mec {
             started: now,
             done: kind == DONE,
         };
-        Ok(Some((item, Vec::new(), progress)))
+        Ok(Some(item))
     }
 
     /// Says in an MQD in memory that no waves were saved for it.
@@ -340,11 +392,13 @@ impl Mec {
     }
 }
 
-/// Puts a packet back where it was under way; `None` when its workgroups are not the packet's.
-fn goes_on(launched: &mut Launched, (mut item, groups, progress): Begun) -> Option<()> {
-    if let Work::Dispatch(dispatch) = &mut item.work {
-        Arc::get_mut(dispatch)?.restore(&progress, groups)?;
+/// Puts the `nth` XCC's share of a packet back to where it was; `None` when its workgroups are not
+/// the packet's.
+fn goes_on(item: &mut Item, nth: usize, record: &mut Record) -> Option<()> {
+    if let Work::Dispatch(gang) = &mut item.work {
+        let groups = std::mem::take(&mut record.groups);
+        let share = Arc::get_mut(gang.0.get_mut(nth)?)?;
+        share.restore(&Record::progress(&record.words), groups)?;
     }
-    launched.items.push_back(item);
     Some(())
 }

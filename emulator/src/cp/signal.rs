@@ -7,16 +7,17 @@
 
 use super::dispatch::{Dispatch, FromQueue, ScratchArea};
 use super::error::{code, PacketError};
+use super::gang::{Gang, Share};
 use super::group::Group;
 use super::hqd::AQL_WORDS;
 use super::mec::{Hqd, Mec};
 use super::memory::Window;
+use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::aql::{self, KernelDispatch, Signal};
 use rkfd_hw::ih::{client, source};
 use rkfd_isa::{Apertures, DescriptorError, Kernel, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
-use std::sync::Arc;
 
 /// Where the read index lies in `amd_queue_t`, which its address therefore tells.
 pub(super) const READ_INDEX: u64 = 0x80;
@@ -35,13 +36,14 @@ impl Mec {
         h: &Hqd,
         p: &KernelDispatch,
         at: u64,
-    ) -> Result<Arc<Dispatch>, PacketError> {
+    ) -> Result<Gang, PacketError> {
         use KernelDispatch as K;
         let vmid = h.owner.vmid;
         let kernel_at = p.get(K::KERNEL_OBJECT);
         let now = AtomicU8::new(vmid);
         let mut window = Window {
             soc: &self.soc,
+            hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
             fault: None,
             messages: Vec::new(),
@@ -97,10 +99,12 @@ impl Mec {
             queue_address,
             dispatch_id: at / AQL_WORDS,
         };
-        self.start(h, kernel, params, preloaded, scratch)
+        let shares = self.shares(h);
+        self.start(h, kernel, params, preloaded, scratch, &shares)
     }
 
-    /// A dispatch of which nothing runs yet.
+    /// A dispatch of which nothing runs yet, split among XCCs. Their parts of the scratch memory lie
+    /// one behind the other.
     pub(super) fn start(
         &mut self,
         h: &Hqd,
@@ -108,7 +112,8 @@ impl Mec {
         params: rkfd_isa::Dispatch,
         preloaded: Vec<u32>,
         scratch: ScratchArea,
-    ) -> Result<Arc<Dispatch>, PacketError> {
+        shares: &[Share],
+    ) -> Result<Gang, PacketError> {
         // A trial, so that what can't be launched is the packet's error and not a worker's.
         let wave = Scratch {
             base: scratch.base,
@@ -129,18 +134,24 @@ impl Mec {
             return Err(error);
         }
         let private = params.private_segment_size;
-        let dispatch = Dispatch::new(
-            self.soc.clone(),
-            kernel,
-            params,
-            preloaded,
-            FromQueue {
-                vmid: h.owner.vmid,
-                scratch,
-                room: h.room.clone(),
-                priority: h.q.priority,
-            },
-        );
+        let parts = shares.iter().zip(h.loads.iter()).map(|(&share, load)| {
+            let before = share.index * u64::from(scratch.waves) * scratch.wave_size;
+            let base = scratch.base.wrapping_add(before);
+            Dispatch::new(
+                self.soc.clone(),
+                kernel,
+                params,
+                preloaded.clone(),
+                FromQueue {
+                    share,
+                    vmid: h.owner.vmid,
+                    scratch: ScratchArea { base, ..scratch },
+                    room: load.room.clone(),
+                    priority: h.q.priority,
+                },
+            )
+        });
+        let dispatch = Gang(parts.collect());
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
             let what = "dispatch: the queue's scratch is too small for a workgroup";
             return Err(PacketError::bad(code::CODE, what));
@@ -150,7 +161,7 @@ impl Mec {
 
     /// The scratch memory that the queue's `amd_queue_t` provides.
     fn scratch(&self, h: &Hqd, queue: u64) -> Result<ScratchArea, PacketError> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let mut word = [0];
         space.read_words(queue.wrapping_add(READ_INDEX_OFFSET), &mut word)?;
         if u64::from(word[0]) != READ_INDEX {
@@ -189,7 +200,7 @@ impl Mec {
         at: u64,
         (start, end): (u64, u64),
     ) -> Result<(), PacketError> {
-        let space = self.space(h.owner.vmid);
+        let space = self.space_of(h);
         let field = |field: rkfd_hw::layout::Field<Signal>| at + field.word() as u64 * 4;
         let kind = space.load_u64(field(Signal::KIND))? as i64;
         if kind != aql::SIGNAL_KIND_USER {

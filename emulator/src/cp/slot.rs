@@ -4,7 +4,7 @@
 //!
 //! A slot's number is its bit in the queue mask of SET_RESOURCES (Linux,
 //! `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`. Which ones there are
-//! is the generation's.
+//! is the generation's. Every XCC has the same ones.
 
 use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_CNTL;
 use std::fmt;
@@ -22,11 +22,14 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The slot of a micro engine, pipe and queue, if there is one.
+    /// The slot of a micro engine, pipe and queue of the first XCC, if there is one.
     pub fn find(&self, me: u32, pipe: u32, queue: u32) -> Option<Slot> {
         let pipes = *self.pipes.get((me as usize).checked_sub(1)?)?;
         let there = queue < self.queues && pipe < pipes;
-        there.then_some(Slot(((me - 1) * 32 + pipe * 8 + queue) as u8))
+        there.then_some(Slot {
+            xcc: 0,
+            number: ((me - 1) * 32 + pipe * 8 + queue) as u8,
+        })
     }
 
     /// The slot that GRBM_GFX_CNTL selects.
@@ -51,27 +54,45 @@ impl Slots {
 
 /// One HQD.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(u8);
+pub struct Slot {
+    xcc: u8,
+    number: u8,
+}
 
 impl Slot {
-    /// Its number, below [`SLOTS`].
+    /// Its number in its XCC, below [`SLOTS`].
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.number as usize
+    }
+
+    /// Its number among those of all XCCs.
+    pub const fn place(self) -> usize {
+        self.xcc as usize * SLOTS + self.number as usize
+    }
+
+    /// The XCC that it is on.
+    pub const fn xcc(self) -> u8 {
+        self.xcc
+    }
+
+    /// The same slot of another XCC.
+    pub const fn on(self, xcc: u8) -> Self {
+        Self { xcc, ..self }
     }
 
     /// Micro engine: 1 or 2.
     pub const fn me(self) -> u32 {
-        self.0 as u32 / 32 + 1
+        self.number as u32 / 32 + 1
     }
 
     /// Pipe in the micro engine.
     pub const fn pipe(self) -> u32 {
-        self.0 as u32 % 32 / 8
+        self.number as u32 % 32 / 8
     }
 
     /// Queue in the pipe.
     pub const fn queue(self) -> u32 {
-        self.0 as u32 % 8
+        self.number as u32 % 8
     }
 
     /// The ring id of its interrupts (Linux, `gfx_v9_4_3_eop_irq`, `gfx_v12_0_eop_irq`): pipe, me, queue.
@@ -82,6 +103,9 @@ impl Slot {
 
 impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.xcc > 0 {
+            write!(f, "xcc{} ", self.xcc)?;
+        }
         write!(
             f,
             "me{} pipe{} queue{}",

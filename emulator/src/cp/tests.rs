@@ -16,3 +16,4 @@ mod scale;
 mod scheduler;
 mod turns;
 mod vendor;
+mod xccs;

@@ -320,22 +320,23 @@ impl Mec {
         if let Some(Err(bad)) = &mapped {
             self.refuse(&entry.queue, bad);
         }
-        if !matches!(mapped, Some(Ok(()))) {
+        let Some(Ok(slot)) = mapped else {
             self.slots.give(slot.index() as u32);
             self.release_unused();
             return Placed::Refused;
-        }
+        };
         let all = entry.process.quantum;
         if let Some(h) = self.hqd(slot) {
             let own = entry.queue.quantum;
-            h.quantum = own.unwrap_or_else(|| super::evict::quantum(&h.image, all));
+            h.quantum = own.unwrap_or_else(|| super::evict::quantum(&h.loads.lead.image, all));
         }
         Placed::At(slot)
     }
 
-    /// Connects a process's queue.
-    fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<(), BadQueue> {
-        let (queue, image) = self.fetch_mqd(map, Role::User)?;
+    /// Connects a process's queue; where it is kept.
+    fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<Slot, BadQueue> {
+        let (queue, loads) = self.fetch_mqd(map, Role::User, 0)?;
+        let slot = slot.on(loads.lead.xcc);
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
         }
@@ -343,11 +344,11 @@ impl Mec {
             Pointer::Process(at) => (owner.vmid, at),
             Pointer::Gart(at) => (0, at),
         };
-        self.connect(slot, Role::User, queue, image, owner, Some(wptr));
+        self.connect(slot, Role::User, queue, loads, owner, Some(wptr));
         if let Some(h) = self.hqd(slot) {
             (h.is_static, h.level) = (map.is_static, map.level);
         }
-        Ok(())
+        Ok(slot)
     }
 
     /// Global wave sync resources that no connected queue has.
@@ -373,7 +374,11 @@ impl Mec {
         while let Some(bit) = self.slots.take() {
             // One that the driver set up by registers stays out.
             let slot = self.generation.slots.from_bit(bit);
-            if let Some(slot) = slot.filter(|slot| self.role(*slot).is_none()) {
+            let free = |slot: &Slot| {
+                let mut xccs = 0..self.soc.chip.xccs();
+                xccs.all(|xcc| self.role(slot.on(xcc)).is_none())
+            };
+            if let Some(slot) = slot.filter(free) {
                 return Some(slot);
             }
         }
@@ -435,7 +440,7 @@ impl Mec {
     }
 
     pub fn trace_switch(&self, slot: Slot, way: &str, why: &str) {
-        let Some(h) = self.hqds.get(slot.index()).and_then(Option::as_deref) else {
+        let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_deref) else {
             return;
         };
         let name = slot.to_string();

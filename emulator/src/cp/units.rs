@@ -61,12 +61,13 @@ impl Units {
     pub fn new(soc: &Soc, isa: &'static Target, wake: &Arc<Wake>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let line = Arc::new(Line::default());
+        let xccs = usize::from(soc.chip.xccs());
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, wake) = (line.clone(), wake.clone());
             let name = format!("rkfd-cu{n}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || line.work(isa, &wake))
+                .spawn(move || line.work(isa, xccs, &wake))
                 .ok()
         });
         let threads: Vec<_> = threads.collect();
@@ -113,16 +114,18 @@ impl Drop for Units {
 }
 
 impl Line {
-    fn work(&self, isa: &'static Target, wake: &Wake) {
-        let mut cu = ComputeUnit::for_target(isa);
+    fn work(&self, isa: &'static Target, xccs: usize, wake: &Wake) {
+        // Caches are an XCC's own: one's translations are not the other's.
+        let mut units: Vec<_> = (0..xccs).map(|_| ComputeUnit::for_target(isa)).collect();
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);
             if now != code {
                 code = now;
-                cu.invalidate_code();
+                units.iter_mut().for_each(ComputeUnit::invalidate_code);
             }
-            if dispatch.turn(&mut cu) {
+            let unit = units.get_mut(usize::from(dispatch.xcc()));
+            if unit.is_some_and(|unit| dispatch.turn(unit)) {
                 self.waiting
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

@@ -21,8 +21,8 @@ pub struct Generation {
     pub request: RequestFields,
     /// Bits of entries.
     pub entry: EntryBits,
-    /// Where fault interrupts of the graphics and the multimedia hub come from.
-    pub faults: [FaultSource; 2],
+    /// The clients that fault interrupts of the graphics and the multimedia hub name.
+    pub faults: [u8; 2],
 }
 
 impl Generation {
@@ -31,30 +31,21 @@ impl Generation {
     pub fn name_in(&self, hub: Hub, name: &'static str) -> Option<&'static str> {
         let [gfx, mm] = self.prefixes;
         let prefix = match hub {
-            Hub::Gfx => gfx,
+            Hub::Gfx(_) => gfx,
             Hub::Mm => mm,
         };
         name.strip_prefix(prefix)
             .filter(|rest| rest.starts_with("VM_") || rest.starts_with("MC_VM_"))
     }
 
-    /// Where fault interrupts of a hub come from.
-    pub fn fault_source(&self, hub: Hub) -> FaultSource {
+    /// The client that fault interrupts of a hub name.
+    pub fn fault_client(&self, hub: Hub) -> u8 {
         let [gfx, mm] = self.faults;
         match hub {
-            Hub::Gfx => gfx,
+            Hub::Gfx(_) => gfx,
             Hub::Mm => mm,
         }
     }
-}
-
-/// The client and the die that a fault interrupt names.
-#[derive(Clone, Copy, Debug)]
-pub struct FaultSource {
-    /// Interrupt client.
-    pub client: u8,
-    /// Die.
-    pub node: u8,
 }
 
 /// Fields of `VM_CONTEXTn_CNTL`.
@@ -182,16 +173,7 @@ pub const GFX9: Generation = Generation {
         caching: pte::mtype(Mtype::Uc),
         not_modelled: 0,
     },
-    faults: [
-        FaultSource {
-            client: rkfd_hw::ih::client::UTCL2,
-            node: 1,
-        },
-        FaultSource {
-            client: rkfd_hw::ih::client::VMC,
-            node: 0,
-        },
-    ],
+    faults: [rkfd_hw::ih::client::UTCL2, rkfd_hw::ih::client::VMC],
 };
 
 /// gfx12 (`amdgpu/gmc_v12_0.c`, `gfxhub_v12_0.c`, `mmhub_v4_1_0.c`): an entry of the last table may
@@ -253,14 +235,5 @@ pub const GFX12: Generation = Generation {
         caching: pte::gfx12::mtype(Mtype::Uc) | pte::gfx12::BUS_ATOMICS,
         not_modelled: pte::gfx12::DCC,
     },
-    faults: [
-        FaultSource {
-            client: rkfd_hw::ih::client::SE0SH,
-            node: 0,
-        },
-        FaultSource {
-            client: rkfd_hw::ih::client::VMC,
-            node: 0,
-        },
-    ],
+    faults: [rkfd_hw::ih::client::SE0SH, rkfd_hw::ih::client::VMC],
 };

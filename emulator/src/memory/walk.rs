@@ -79,7 +79,7 @@ impl fmt::Display for VmFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} hub VMID {}: {:?} of {:#x}: {:?}",
+            "{} hub VMID {}: {:?} of {:#x}: {:?}",
             self.hub, self.vmid, self.access, self.va, self.reason
         )
     }
@@ -177,7 +177,7 @@ pub fn walk(
     }
     let bad = |level: u8, entry: u64, what: &str| {
         memory.report().violation(format_args!(
-            "{hub:?} hub VMID {vmid}: {what} {entry:#018x} at level {level}"
+            "{hub} hub VMID {vmid}: {what} {entry:#018x} at level {level}"
         ));
         FaultReason::Malformed(level)
     };

@@ -255,7 +255,7 @@ impl Firmware {
     fn invalidate(&mut self, p: &InvTlbs) -> Result<(), Failure> {
         use InvTlbs as I;
         let hub = match p.get(I::INVALIDATE_TLBS_HUB_ID) {
-            0 => Hub::Gfx,
+            0 => Hub::Gfx(0),
             1 => Hub::Mm,
             other => return api(code::VALUE, format!("hub {other}")),
         };

@@ -370,7 +370,7 @@ impl Firmware {
 
     /// The firmware's address space.
     pub fn space(&self) -> Space<'_> {
-        self.shared.soc.memory.space(Hub::Gfx, 0)
+        self.shared.soc.memory.space(Hub::Gfx(0), 0)
     }
 
     fn reset_if_asked(&mut self) {

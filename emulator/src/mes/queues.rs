@@ -262,7 +262,7 @@ impl Firmware {
 
     fn check_mqd(&mut self, p: &AddQueue, map: &QueueMap) -> Result<(), Failure> {
         use AddQueue as A;
-        let queue = match self.mec.fetch_mqd(map, Role::User) {
+        let queue = match self.mec.fetch_mqd(map, Role::User, 0) {
             Ok((queue, _)) => queue,
             Err(BadQueue::Memory(fault)) => return memory("the MQD", Err(fault)),
             Err(bad) => return api(code::VALUE, bad.to_string()),

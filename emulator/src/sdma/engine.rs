@@ -320,7 +320,7 @@ impl Worker {
     /// Takes a queue off and writes its MQD back.
     fn disconnect(&self, engine: &Engine, mut h: Loaded, stop: Stop) {
         let runs = h.q.save(self.soc.sdma.shape.generation);
-        let space = self.soc.memory.space(Hub::Gfx, 0);
+        let space = self.soc.memory.space(Hub::Gfx(0), 0);
         let mut write = runs.iter().map(|(first, words)| {
             let at = h.q.mqd.wrapping_add(*first as u64 * 4);
             space.write_words(at, words)

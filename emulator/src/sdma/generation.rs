@@ -129,7 +129,7 @@ pub const V4_4_2: Generation = Generation {
 /// SDMA 7.0 (gfx12). Behind the graphics hub (`AMDGPU_GFXHUB(0)` in `sdma_v7_0_sw_init`); the
 /// ring id of its interrupts names engine and queue (`sdma_v7_0_process_trap_irq`).
 pub const V7_0: Generation = Generation {
-    hub: Hub::Gfx,
+    hub: Hub::Gfx(0),
     mqd: MqdWords {
         rb_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_CNTL.word(),
         rb_base: v12::SdmaMqd::SDMAX_RLCX_RB_BASE.word(),

@@ -62,7 +62,7 @@ impl Queue {
             return Err(format!("MQD address {:#x} is misaligned", m.mqd));
         }
         soc.memory
-            .space(Hub::Gfx, 0)
+            .space(Hub::Gfx(0), 0)
             .read_words(m.mqd, &mut *image)
             .map_err(fault)?;
         let mut queue = Self::from_mqd(generation, m, image)?;

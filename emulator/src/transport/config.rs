@@ -187,7 +187,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::mi308x::CHIP;
+    use crate::chip::mi308x::CPX as CHIP;
 
     fn word(config: &Config, at: u64) -> u32 {
         let mut bytes = [0; 4];

@@ -7,7 +7,7 @@
 pub mod code;
 pub mod packets;
 
-use rkfd_emulator::chip::mi308x::CHIP;
+use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::chip::Chip;
 use rkfd_emulator::device::router::Router;
 use rkfd_emulator::device::{Config, Device};

@@ -337,11 +337,19 @@ fn translations_go_by_process_or_vmid() {
     let soc = rig.guest.device.soc.clone();
     soc.pasids.bind(9, Some(0x8001));
     let epoch = |hub, vmid| soc.memory.hub(hub).tlb(vmid).epoch();
-    let before = [epoch(Hub::Gfx, 9), epoch(Hub::Gfx, 8), epoch(Hub::Mm, 9)];
+    let before = [
+        epoch(Hub::Gfx(0), 9),
+        epoch(Hub::Gfx(0), 8),
+        epoch(Hub::Mm, 9),
+    ];
     // inv_sel 0, flush_type 2, the PASID; hub 0.
     let flush = frame(op::INV_TLBS, &[(6, (2 << 8) | (0x8001 << 16))]);
     assert_eq!(rig.submit(1, &flush, 2), 1);
-    let after = [epoch(Hub::Gfx, 9), epoch(Hub::Gfx, 8), epoch(Hub::Mm, 9)];
+    let after = [
+        epoch(Hub::Gfx(0), 9),
+        epoch(Hub::Gfx(0), 8),
+        epoch(Hub::Mm, 9),
+    ];
     assert_eq!(after, [before[0] + 1, before[1], before[2]]);
     assert_eq!(rig.guest.violations(), [""; 0]);
     let hub = frame(op::INV_TLBS, &[(7, 2)]);

@@ -42,7 +42,7 @@ pub fn start_with(faults: &[Fault]) -> (Rig, Rc<Memory>) {
         rig.gc("SH_MEM_BASES", (2 << 16) | 1);
     }
     rig.gc("GRBM_GFX_CNTL", 0);
-    let hub = rkfd_emulator::memory::Hub::Gfx;
+    let hub = rkfd_emulator::memory::Hub::Gfx(0);
     let mut hub = rig.guest.device.soc.memory.hub(hub).registers();
     for vmid in 8..16 {
         hub.end[vmid] = [u32::MAX, 0xf];

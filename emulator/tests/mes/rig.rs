@@ -44,7 +44,7 @@ pub struct Rig {
 impl Rig {
     pub fn new(faults: &[Fault]) -> Self {
         let guest = Guest::of(&CHIP, faults);
-        for hub in [Hub::Gfx, Hub::Mm] {
+        for hub in [Hub::Gfx(0), Hub::Mm] {
             kernel_context(&guest.device.soc.memory, hub, TABLE, 16);
         }
         guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);

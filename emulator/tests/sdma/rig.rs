@@ -28,7 +28,7 @@ pub const READ_ONLY: u64 = VA + SPACE - PAGE;
 pub const NOWHERE: u64 = VA + SPACE + (1 << 30);
 pub const RING: u64 = 4096;
 
-pub const CHIPS: [&Chip; 2] = [&mi308x::CHIP, &navi48::CHIP];
+pub const CHIPS: [&Chip; 2] = [&mi308x::CPX, &navi48::CHIP];
 
 /// A queue and the process' side of it.
 pub struct Ring {
@@ -63,7 +63,7 @@ impl Rig {
             ih_read: 0,
         };
         let soc = &rig.guest.device.soc;
-        for hub in [Hub::Gfx, Hub::Mm] {
+        for hub in [Hub::Gfx(0), Hub::Mm] {
             common::kernel_context(&soc.memory, hub, KERNEL + (16 << 20), 512);
         }
         rig.map_space();

@@ -51,8 +51,7 @@ pub fn execute<const L: usize>(
             let (at, mask) = hardware_field(unsigned);
             let value = match i.kind {
                 Kind::Hardware(Register::Mode(bits)) => w.mode & mask_of(bits),
-                // This compute unit's is told by nobody yet.
-                Kind::Hardware(Register::XccId) => 0,
+                Kind::Hardware(Register::XccId) => c.env.xcc() & 15,
                 Kind::Hardware(Register::Nothing) => 0,
                 Kind::Hardware(Register::Status { scc }) => {
                     // EXECZ, VCCZ and VALID.

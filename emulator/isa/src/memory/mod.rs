@@ -83,6 +83,11 @@ pub trait Env {
     /// The GPU's reference clock, for s_memtime and s_memrealtime.
     fn clock(&mut self) -> u64;
 
+    /// The number of the compute unit's XCC.
+    fn xcc(&self) -> u32 {
+        0
+    }
+
     /// s_sendmsg: the message and M0.
     fn interrupt(&mut self, message: u16, m0: u32);
 

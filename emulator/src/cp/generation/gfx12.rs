@@ -42,6 +42,7 @@ pub static GFX12: Generation = Generation {
         ],
         aql: &[(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN")],
         mutes_aql: false,
+        spread: None,
         rsrc3: 41,
         check: |_, _| Ok(()),
     },
@@ -51,7 +52,6 @@ pub static GFX12: Generation = Generation {
         unit: 256,
         per_engine: true,
     },
-    node: 0,
     wave_error,
     message,
 };

@@ -9,6 +9,7 @@
 
 use super::{Format, Generation, TmpRing};
 use crate::cp::command::GFX9;
+use crate::cp::gang::Spread;
 use crate::cp::hqd::{Image, Queue};
 use crate::cp::slot::Slots;
 use rkfd_hw::layout::Layout;
@@ -63,6 +64,11 @@ pub static GFX9_4_3: Generation = Generation {
         // `init_mqd_v9_4_3`: set on all XCCs of a partition but the first.
         mutes_aql: true,
         rsrc3: RSRC3,
+        spread: Some(Spread {
+            stride: |image| Mqd(image.0).get(Mqd::CP_MQD_STRIDE_SIZE),
+            logical: |image| Mqd(image.0).get(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID) as u32,
+            target: |image| Mqd(image.0).get(Mqd::PM4_TARGET_XCC_IN_XCP) as u32,
+        }),
         check,
     },
     // WAVESIZE in KiB.
@@ -71,7 +77,6 @@ pub static GFX9_4_3: Generation = Generation {
         unit: 1 << 10,
         per_engine: false,
     },
-    node: 1,
     wave_error,
     message,
 };
@@ -148,10 +153,6 @@ fn check(image: &Image, queue: &Queue) -> Result<(), String> {
     let mqd = Mqd(image.0);
     if queue.aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
         return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
-    }
-    // One XCC is modelled: it is logical XCC 0 of the partition.
-    if queue.aql && mqd.get(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID) != 0 {
-        return Err("COMPUTE_CURRENT_LOGIC_XCC_ID of the only XCC is not 0".into());
     }
     if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {
         return Err("CP_MQD_STRIDE_SIZE is not a multiple of 4096".into());

@@ -13,6 +13,7 @@ use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};
 use rkfd_hw::pte;
+use rkfd_hw::regs::gc_9_4_3 as gc;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -138,6 +139,9 @@ impl<'a> Process<'a> {
 pub const STACK: u64 = 0x2000;
 pub const AREA: u64 = 0x10_0000;
 
+/// The turn of the first XCC: any may be the first (`current_logical_xcc_start`).
+pub const FIRST: u64 = 3;
+
 pub struct Queue<'a> {
     pub process: &'a Process<'a>,
     pub ring: u64,
@@ -162,8 +166,9 @@ impl<'a> Queue<'a> {
         let ring = process.alloc(packets * 64);
         let page = process.alloc(PAGE);
         // The control stack lies behind the MQD.
-        let mqd = rig.alloc(PAGE + STACK);
-        let area = process.alloc(bytes);
+        let xccs = rig.chip().xccs();
+        let mqd = rig.alloc((PAGE + STACK) * u64::from(xccs));
+        let area = process.alloc(bytes * u64::from(xccs));
         let queue = Self {
             process,
             ring,
@@ -178,26 +183,37 @@ impl<'a> Queue<'a> {
         }
         // read_dispatch_id_field_base_byte_offset.
         rig.put_words(process.at(page + 0x88), &[0x80]);
-        let mut m = base_mqd(mqd);
         let control =
             (1 << 28) | (2 << 25) | (1 << 16) | (1 << 14) | (5 << 8) | ((packets * 16).ilog2() - 1);
-        m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
-        m.set(Mqd::CP_HQD_AQL_CONTROL, 1);
-        m.set(Mqd::CP_HQD_PQ_BASE, ring >> 8);
-        m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, queue.read_index());
-        m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, queue.write_index());
-        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from((bell << 2) | 2));
-        m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
-        m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
-        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE + STACK);
-        m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
-        m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
-        m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes);
-        m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK);
-        m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK);
-        m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK);
-        rig.put_words(mqd, &m.0);
+        for xcc in 0..xccs {
+            let (at, area) = (queue.mqd_of(xcc), area + bytes * u64::from(xcc));
+            let mut m = base_mqd(at);
+            // The first XCC alone reports the read pointer.
+            let control = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, (xcc > 0).into());
+            let logical = (u64::from(xcc) + FIRST) % u64::from(xccs);
+            m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+            m.set(Mqd::CP_HQD_AQL_CONTROL, 1);
+            m.set(Mqd::CP_HQD_PQ_BASE, ring >> 8);
+            m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, queue.read_index());
+            m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, queue.write_index());
+            m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from((bell << 2) | 2));
+            m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
+            m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, logical);
+            m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE + STACK);
+            m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
+            m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
+            m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes);
+            m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK);
+            m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK);
+            m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK);
+            rig.put_words(at, &m.0);
+        }
         queue
+    }
+
+    /// The MQD of an XCC.
+    pub fn mqd_of(&self, xcc: u8) -> u64 {
+        self.mqd + (PAGE + STACK) * u64::from(xcc)
     }
 
     /// A PM4 queue with a ring of so many words.
@@ -209,6 +225,7 @@ impl<'a> Queue<'a> {
             m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
             m.set(Mqd::CP_HQD_AQL_CONTROL, 0);
             m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 0);
+            m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
         });
         queue
     }
@@ -234,13 +251,24 @@ impl<'a> Queue<'a> {
     }
 
     pub fn image(&self) -> Mqd {
-        Mqd::read(&self.process.rig.words(self.mqd, 512)).unwrap()
+        self.image_of(0)
     }
 
-    pub fn change(&self, change: impl FnOnce(&mut Mqd)) {
-        let mut m = self.image();
+    pub fn image_of(&self, xcc: u8) -> Mqd {
+        Mqd::read(&self.process.rig.words(self.mqd_of(xcc), 512)).unwrap()
+    }
+
+    /// Changes its MQDs.
+    pub fn change(&self, change: impl Fn(&mut Mqd)) {
+        for xcc in 0..self.process.rig.chip().xccs() {
+            self.change_of(xcc, &change);
+        }
+    }
+
+    pub fn change_of(&self, xcc: u8, change: impl FnOnce(&mut Mqd)) {
+        let mut m = self.image_of(xcc);
         change(&mut m);
-        self.process.rig.put_words(self.mqd, &m.0);
+        self.process.rig.put_words(self.mqd_of(xcc), &m.0);
     }
 
     /// MAP_QUEUES (`pm_map_queues_v9`).

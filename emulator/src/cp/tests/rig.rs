@@ -2,17 +2,17 @@
 
 //! The rig: a device, its memory, the KIQ and HIQ as Linux sets them up.
 
-use crate::chip::Name;
+use crate::chip::{Chip, Name};
 use crate::device::{Config, Device};
 use crate::inject::{Fault, Faults};
-use crate::memory::{Hub, PAGE};
+use crate::memory::PAGE;
 use crate::report::Report;
 use crate::trace::Trace;
 use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
 use rkfd_hw::pte;
-use rkfd_hw::regs::{gc_9_4_3 as gc, osssys_4_4_2 as oss, Block, Reg};
+use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, Reg};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,12 @@ pub struct Rig {
     pub report: Arc<Report>,
     next: Cell<u64>,
     pub kiq: KernelQueue,
+    /// The KIQs of the other XCCs.
+    pub kiqs: Vec<KernelQueue>,
+    /// The HIQ; its MQDs for the XCCs are a page apart.
     pub hiq: KernelQueue,
+    /// The XCC whose registers are accessed.
+    pub xcc: Cell<u8>,
     pub fence: u64,
     ih: u64,
     ih_rptr: Cell<u64>,
@@ -60,12 +65,14 @@ impl Rig {
 
     /// The same with a trace.
     pub fn traced(faults: &[Fault], trace: Arc<Trace>) -> Self {
-        Self::reporting(faults, trace, Report::new(None))
+        Self::reporting(Name::Mi308xCpx, faults, trace, Report::new(None))
     }
 
-    fn reporting(faults: &[Fault], trace: Arc<Trace>, report: Arc<Report>) -> Self {
+    /// Of a chip.
+    fn reporting(name: Name, faults: &[Fault], trace: Arc<Trace>, report: Arc<Report>) -> Self {
+        let chip = name.chip();
         let config = Config {
-            chip: Name::Mi308x.chip(),
+            chip,
             vram_size: VRAM,
             faults: Faults::new(faults),
             report: report.clone(),
@@ -75,7 +82,7 @@ impl Rig {
         let next = Cell::new(1 << 20);
         let take = |bytes: u64| next.replace(next.get() + bytes.next_multiple_of(PAGE));
         let queue = |bell| KernelQueue {
-            mqd: MC + take(PAGE),
+            mqd: MC + take(PAGE * u64::from(chip.xccs())),
             ring: MC + take(PAGE),
             words: 512,
             rptr: MC + take(PAGE),
@@ -84,13 +91,18 @@ impl Rig {
             bell,
         };
         let (kiq, hiq) = (queue(0), queue(HIQ_BELL));
+        // `AMDGPU_DOORBELL_LAYOUT1_XCC_RANGE`, in doorbells of 64 bits.
+        let kiqs = (1..chip.xccs()).map(|xcc| queue(u32::from(xcc) * 0x40));
+        let kiqs = kiqs.collect();
         let (fence, ih) = (MC + take(PAGE), MC + take(IH_SIZE));
         let rig = Self {
             device,
             report,
             next,
             kiq,
+            kiqs,
             hiq,
+            xcc: Cell::new(0),
             fence,
             ih,
             ih_rptr: Cell::new(0),
@@ -111,8 +123,31 @@ impl Rig {
 
     /// With scheduling, where user programs may fault.
     pub fn expecting_faults() -> Self {
-        let rig = Self::reporting(&[], Trace::off(), Report::with(None, true));
+        let report = Report::with(None, true);
+        let rig = Self::reporting(Name::Mi308xCpx, &[], Trace::off(), report);
         rig.scheduling(0xfff8, 0xffff_ffff)
+    }
+
+    /// A chip of four XCCs, without queues and with scheduling.
+    pub fn bare_spx() -> Self {
+        Self::reporting(Name::Mi308xSpx, &[], Trace::off(), Report::new(None))
+    }
+
+    pub fn spx() -> Self {
+        Self::bare_spx().scheduling(0xfff8, 0xffff_ffff)
+    }
+
+    pub fn chip(&self) -> &'static Chip {
+        self.device.soc.chip
+    }
+
+    /// Does something on every XCC.
+    pub fn on_each_xcc(&self, what: impl Fn(u8)) {
+        for xcc in 0..self.chip().xccs() {
+            self.xcc.set(xcc);
+            what(xcc);
+        }
+        self.xcc.set(0);
     }
 
     /// Starts KIQ and HIQ, with these resources.
@@ -134,7 +169,7 @@ impl Rig {
     /// Hubs and interrupt ring, by their fields: the driver's way to them is tested elsewhere.
     fn set_up_memory(&self) {
         let soc = &self.device.soc;
-        for hub in [Hub::Gfx, Hub::Mm] {
+        for hub in soc.memory.hubs() {
             let mut r = soc.memory.hub(hub).registers();
             r.system = [(MC >> 18) as u32, ((MC + VRAM - 1) >> 18) as u32];
             r.l1_cntl = gc::MC_VM_MX_L1_TLB_CNTL::SYSTEM_ACCESS_MODE.set(0, 3)
@@ -163,19 +198,31 @@ impl Rig {
     }
 
     pub fn read(&self, reg: Reg) -> u32 {
-        self.device.read(Self::offset(reg))
+        self.device.read(self.reach(reg))
     }
 
     pub fn write(&self, reg: Reg, value: u32) {
-        self.device.write(Self::offset(reg), value);
+        self.device.write(self.reach(reg), value);
     }
 
-    fn offset(reg: Reg) -> u64 {
-        let ip = Name::Mi308x
-            .chip()
-            .ips
-            .iter()
-            .find(|ip| ip.hw_id == Block::Gc as u16)
+    /// The offset in the BAR that is a register of the chosen XCC: its own, or that of the window,
+    /// which is pointed at it.
+    fn reach(&self, reg: Reg) -> u64 {
+        let at = self.offset(reg, self.xcc.get());
+        if at < self.chip().mmio_size {
+            return at;
+        }
+        self.device
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2, 0), at as u32);
+        self.device
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2_HI, 0), 0);
+        self.offset(nbio::BIF_BX0_PCIE_DATA2, 0)
+    }
+
+    fn offset(&self, reg: Reg, instance: u8) -> u64 {
+        let mut ips = self.chip().ips.iter();
+        let ip = ips
+            .find(|ip| (ip.hw_id, ip.instance) == (reg.block as u16, instance))
             .unwrap();
         u64::from(ip.bases[usize::from(reg.segment)] + reg.offset) * 4
     }
@@ -277,8 +324,20 @@ impl Rig {
         m
     }
 
-    /// As `gfx_v9_4_3_xcc_kiq_setting` and `_kiq_init_register` do.
+    /// Starts every XCC's KIQ.
     pub fn start_kiq(&self) {
+        self.on_each_xcc(|xcc| self.start_kiq_of(self.kiq_of(xcc)));
+    }
+
+    pub fn kiq_of(&self, xcc: u8) -> &KernelQueue {
+        match xcc {
+            0 => &self.kiq,
+            _ => &self.kiqs[usize::from(xcc) - 1],
+        }
+    }
+
+    /// As `gfx_v9_4_3_xcc_kiq_setting` and `_kiq_init_register` do.
+    fn start_kiq_of(&self, kiq: &KernelQueue) {
         let (me, pipe, queue) = KIQ;
         self.write(gc::CP_MEC_CNTL, 0);
         let schedulers = self.read(gc::RLC_CP_SCHEDULERS) & !0xff;
@@ -286,9 +345,9 @@ impl Rig {
             gc::RLC_CP_SCHEDULERS,
             schedulers | (me << 5) | (pipe << 3) | queue | 0x80,
         );
-        let mut m = self.kernel_mqd(&self.kiq);
+        let mut m = self.kernel_mqd(kiq);
         m.set(Mqd::CP_HQD_ACTIVE, 1);
-        self.put_words(self.kiq.mqd, &m.0);
+        self.put_words(kiq.mqd, &m.0);
         self.select(KIQ);
         let bell = m.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32 | (1 << 30);
         self.write(
@@ -321,8 +380,8 @@ impl Rig {
                 gc::CP_HQD_PQ_WPTR_POLL_ADDR_HI,
                 word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 1),
             ),
-            (gc::CP_MEC_DOORBELL_RANGE_LOWER, 0),
-            (gc::CP_MEC_DOORBELL_RANGE_UPPER, 0xf8),
+            (gc::CP_MEC_DOORBELL_RANGE_LOWER, kiq.bell << 2),
+            (gc::CP_MEC_DOORBELL_RANGE_UPPER, (kiq.bell << 2) + 0xf8),
             (gc::CP_HQD_PQ_DOORBELL_CONTROL, bell),
             (gc::CP_HQD_PQ_WPTR_LO, 0),
             (gc::CP_HQD_PQ_WPTR_HI, 0),
@@ -340,23 +399,42 @@ impl Rig {
         self.select((0, 0, 0));
     }
 
-    /// `kgd_gfx_v9_hiq_mqd_load`, and interrupts of all pipes (`kgd_gfx_v9_init_interrupts`).
+    /// Starts the HIQ on every XCC.
     pub fn start_hiq(&self) {
-        self.put_words(self.hiq.mqd, &self.kernel_mqd(&self.hiq).0);
+        self.on_each_xcc(|xcc| self.start_hiq_of(xcc));
+    }
+
+    /// `init_mqd_hiq_v9_4_3`, `kgd_gfx_v9_hiq_mqd_load`, and interrupts of all pipes
+    /// (`kgd_gfx_v9_init_interrupts`).
+    pub fn start_hiq_of(&self, xcc: u8) {
+        let mqd = self.hiq.mqd + PAGE * u64::from(xcc);
+        let mut m = self.kernel_mqd(&self.hiq);
+        m.set(Mqd::CP_MQD_BASE_ADDR, mqd);
+        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE);
+        if xcc > 0 {
+            let control = m.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
+            let muted = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, 1);
+            m.set(Mqd::CP_HQD_PQ_CONTROL, muted.into());
+        }
+        self.put_words(mqd, &m.0);
         for pipe in 0..4 {
             self.select((1, pipe, 0));
             self.write(gc::CPC_INT_CNTL, (1 << 26) | (1 << 24));
         }
         self.select((0, 0, 0));
-        self.kiq(&self.map_hiq());
+        self.submit(self.kiq_of(xcc), &self.map_hiq_at(mqd));
         self.wait("the HIQ is active", || self.is_active(HIQ));
     }
 
     pub fn map_hiq(&self) -> [u32; 7] {
+        self.map_hiq_at(self.hiq.mqd)
+    }
+
+    fn map_hiq_at(&self, mqd: u64) -> [u32; 7] {
         let q = &self.hiq;
         let (me, pipe, queue) = HIQ;
         let select = (1 << 29) | (1 << 26) | ((me - 1) << 18) | (pipe << 16) | (queue << 13);
-        let [mqd, wptr] = [q.mqd, q.wptr].map(|a| [a as u32, (a >> 32) as u32]);
+        let [mqd, wptr] = [mqd, q.wptr].map(|a| [a as u32, (a >> 32) as u32]);
         [
             header(op::MAP_QUEUES, 7),
             select,

@@ -336,7 +336,7 @@ fn malformed_mqds_are_not_mapped() {
             m.0[41] = 0
         }),
         (
-            "COMPUTE_CURRENT_LOGIC_XCC_ID of the only XCC is not 0",
+            "COMPUTE_CURRENT_LOGIC_XCC_ID are not 0 to the number of XCCs, each once",
             |m| m.0[39] = 1,
         ),
         ("CP_MQD_STRIDE_SIZE is not a multiple of 4096", |m| {
