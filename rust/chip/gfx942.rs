@@ -129,5 +129,25 @@ fn check_firmware(dev: &Device, regs: &Regs) -> Result {
             return Err(ENODEV);
         }
     }
+    check_partition(dev, regs)
+}
+
+/// Several partitions would be several GPUs (`gfx_v9_4_3_get_xccs_per_xcp`): not supported.
+fn check_partition(dev: &Device, regs: &Regs) -> Result {
+    let all = regs.instances(Block::Gc).count();
+    for xcc in regs.instances(Block::Gc) {
+        let place = regs.read_at(xcc, gc::CP_HYP_XCP_CTL);
+        let together = gc::CP_HYP_XCP_CTL::NUM_XCC_IN_XCP.get(place);
+        if together as usize != all {
+            dev_err!(
+                dev,
+                "XCC {} is in a partition of {}, of {} XCCs in all; set the mode SPX with another driver first\n",
+                xcc,
+                together,
+                all
+            );
+            return Err(ENODEV);
+        }
+    }
     Ok(())
 }
