@@ -29,6 +29,8 @@ pub struct Node {
     pub max_queues: u32,
     /// Its instruction set, as the topology numbers it.
     pub gfx: u64,
+    /// Dies of compute units.
+    pub xccs: u64,
     /// Compute units that are on, and work-items of a wave.
     pub compute_units: u64,
     pub wave_size: u64,
@@ -106,6 +108,7 @@ impl Node {
                 127
             },
             gfx,
+            xccs,
             compute_units: p("simd_count") / p("simd_per_cu").max(1),
             wave_size: p("wave_front_size"),
             slot: format!(

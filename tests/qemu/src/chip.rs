@@ -24,17 +24,20 @@ pub struct Chip {
     pub lanes: u64,
     /// Its compute units.
     pub compute_units: u32,
+    /// The dies that they are on, and that share a dispatch.
+    pub xccs: u32,
     /// Who schedules on it.
     pub scheduler: Scheduler,
 }
 
-/// All of them, in the order in which they run.
-pub static ALL: [Chip; 2] = [
+/// All of them, in the order in which they run; those behind [`USUAL`] only when they are named.
+pub static ALL: [Chip; 3] = [
     Chip {
         name: "mi308x",
         target: "gfx942",
         lanes: 64,
         compute_units: 20,
+        xccs: 1,
         scheduler: Scheduler::Cpsch,
     },
     Chip {
@@ -42,15 +45,27 @@ pub static ALL: [Chip; 2] = [
         target: "gfx1201",
         lanes: 32,
         compute_units: 64,
+        xccs: 1,
         scheduler: Scheduler::Mes,
+    },
+    Chip {
+        name: "mi308x-spx",
+        target: "gfx942",
+        lanes: 64,
+        compute_units: 80,
+        xccs: 4,
+        scheduler: Scheduler::Cpsch,
     },
 ];
 
+/// How many of them `all` means: one of each kind.
+const USUAL: usize = 2;
+
 impl Chip {
-    /// The chips that a name stands for: one, or each of them for `all` or no name.
+    /// The chips that a name stands for: one, or one of each kind for `all` or no name.
     pub fn chosen(name: &str) -> Result<&'static [Self]> {
         if matches!(name, "" | "all") {
-            return Ok(&ALL);
+            return Ok(ALL.split_at(USUAL).0);
         }
         match ALL.iter().find(|chip| chip.name == name) {
             Some(chip) => Ok(std::slice::from_ref(chip)),

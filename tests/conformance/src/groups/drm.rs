@@ -198,10 +198,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "external_rev counts from", Want::Computed, "amd/amdgpu/soc15.c, soc24.c: common_early_init", |c| { let want = if c.node.gfx942() { 0x46 } else { 0x50 }; Ok(Got::Pair(device(c, "external_rev")?.wrapping_sub(device(c, "chip_rev")?), want)) }),
         row(D, "gpu_counter_freq in kHz", is(100_000), "amd/amdgpu/soc15.c: soc15_get_xclk", |c| field(c, "gpu_counter_freq")),
         row(D, "cu_active_number is the topology's", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: gfx_v9_4_3_get_cu_info", |c| { let want = c.node.compute_units; Ok(Got::Pair(device(c, "cu_active_number")?, want)) }),
-        row(D, "cu_bitmap has a bit for each", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: gfx_v9_4_3_get_cu_info", |c| {
+        row(D, "cu_bitmap has a bit for each of the first XCC", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: gfx_v9_4_3_get_cu_info", |c| {
             let at = InfoDevice::INFO.fields.iter().find(|f| f.c == "cu_bitmap").ok_or("no such field")?.offset;
             let (_, room) = ask(c, INFO_DEV_INFO, N, 1024)?;
-            Ok(Got::Pair(room[at..at + 64].iter().map(|b| u64::from(b.count_ones())).sum(), c.node.compute_units))
+            Ok(Got::Pair(room[at..at + 64].iter().map(|b| u64::from(b.count_ones())).sum(), c.node.compute_units / c.node.xccs))
         }),
         row(D, "wave_front_size is the topology's", Want::Computed, "amd/amdgpu/amdgpu_discovery.c: amdgpu_discovery_get_gfx_info", |c| { let want = c.node.wave_size; Ok(Got::Pair(device(c, "wave_front_size")?, want)) }),
         row(D, "virtual_address_offset", is(0x1_0000), "amd/amdgpu/amdgpu_vm.h: AMDGPU_VA_RESERVED_BOTTOM", |c| field(c, "virtual_address_offset")),

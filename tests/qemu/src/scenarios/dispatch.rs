@@ -72,8 +72,8 @@ fn all_verified(outcome: &Outcome) -> Result<(), String> {
     }
 }
 
-/// The device saw one packet, executed all of its waves once, completed its signal once and
-/// raised its interrupt once.
+/// The device saw one packet, executed all of its waves once, an equal share on each XCC, completed
+/// its signal once and raised its interrupt once.
 fn one_dispatch(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     let any = |_: &crate::trace::Event| true;
@@ -87,6 +87,10 @@ fn one_dispatch(outcome: &Outcome) -> Result<(), String> {
     let waves = GROUPS * THREADS / outcome.chip.lanes;
     if done != (GROUPS, waves) {
         return Err(format!("{done:?} work-groups and waves were executed"));
+    }
+    let (shares, xccs) = (end.words("xcc_workgroups")?, outcome.chip.xccs);
+    if shares != vec![GROUPS as u32 / xccs; xccs as usize] {
+        return Err(format!("the XCCs executed {shares:?} work-groups"));
     }
     let signal = trace.only("signal", any)?;
     if (signal.num("old")?, signal.num("new")?) != (1, 0) {
