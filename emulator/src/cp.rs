@@ -146,6 +146,10 @@ impl Registers for Shared {
         self.regs(slot.xcc()).doorbells_on()
     }
 
+    fn grace(&self) -> Option<Duration> {
+        self.regs(0).grace()
+    }
+
     fn int_cntl(&self, slot: Slot) -> u32 {
         self.regs(slot.xcc()).int_cntl(slot.me(), slot.pipe())
     }

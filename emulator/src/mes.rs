@@ -99,6 +99,11 @@ impl Registers for Shared {
         true
     }
 
+    /// MES has no such time: waves are saved at once.
+    fn grace(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
     fn int_cntl(&self, slot: Slot) -> u32 {
         self.regs().int_cntl(slot.pipe())
     }

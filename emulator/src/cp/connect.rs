@@ -111,6 +111,7 @@ impl Mec {
             broken: false,
             is_static: false,
             stop: None,
+            saves_at: None,
             launched: Launched::default(),
             since: Instant::now(),
             began: 0,

@@ -65,6 +65,8 @@ pub enum Go {
     Run = 0,
     /// Stops where it is, and may go on later.
     Pause = 1,
+    /// No workgroup starts any more; those that did go on.
+    Finish = 3,
     /// Stops for ever.
     Kill = 2,
 }
@@ -324,8 +326,12 @@ impl Dispatch {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is(&self, go: Go) -> bool {
+        self.go.load(Ordering::Acquire) == go as u8
+    }
+
     fn may_run(&self) -> bool {
-        self.go.load(Ordering::Acquire) == Go::Run as u8
+        self.is(Go::Run) || self.is(Go::Finish)
     }
 
     /// One turn of a worker; false when it finds nothing more to do here.
@@ -387,8 +393,8 @@ impl Dispatch {
     /// dispatch: it can't be launched.
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
-        let more =
-            inner.resident < self.resident_max
+        let more = self.is(Go::Run)
+            && inner.resident < self.resident_max
             && self.next.load(Ordering::Acquire) < self.total;
         if more && (inner.resident == 0 || self.room.take(self.words)) {
             let Some(place) = inner.free.pop() else {

@@ -50,6 +50,8 @@ pub(crate) trait Registers: Send + Sync {
     fn is_halted(&self, slot: Slot) -> bool;
     /// Whether doorbells reach the slot's engine.
     fn doorbells_on(&self, slot: Slot) -> bool;
+    /// How long waves may go on after a preemption was asked for; `None`: until they end.
+    fn grace(&self) -> Option<Duration>;
     /// CPC_INT_CNTL of the slot's pipe.
     fn int_cntl(&self, slot: Slot) -> u32;
     /// A VMID's bank.
@@ -94,6 +96,8 @@ pub(crate) struct Hqd {
     /// An unmap by SELECT_ALL_NON_STATIC leaves it.
     pub is_static: bool,
     pub stop: Option<Stop>,
+    /// When its waves are saved, if it is to stop and they have not ended.
+    pub saves_at: Option<Instant>,
     pub launched: Launched,
     /// The indirect buffer that it is in.
     pub buffer: Option<Buffer>,
@@ -223,13 +227,17 @@ impl Mec {
 
     /// Asks a queue to stop.
     pub fn stop(&mut self, slot: Slot, stop: Stop) {
+        let grace = self.regs.grace();
         let Some(h) = self.hqd(slot) else { return };
         // A reset overrides the patience of the others.
         if h.stop != Some(Stop::Reset) {
             h.stop = Some(stop);
         }
         let go = match stop {
-            Stop::Save if h.q.cwsr => Go::Pause,
+            Stop::Save if h.q.cwsr => {
+                h.saves_at = grace.map(|grace| Instant::now() + grace);
+                Go::Finish
+            }
             Stop::Save | Stop::Drain => return,
             Stop::Reset => Go::Kill,
         };
@@ -242,6 +250,11 @@ impl Mec {
             return false;
         };
         let Some(stop) = h.stop else { return false };
+        let saves_at = h.saves_at.filter(|_| stop == Stop::Save);
+        if saves_at.is_some_and(|at| Instant::now() >= at) {
+            h.saves_at = None;
+            h.launched.set_all(Go::Pause);
+        }
         let ready = match stop {
             Stop::Save if h.q.cwsr || h.broken => h.launched.is_idle(),
             Stop::Save | Stop::Drain => !h.launched.has_waves() || h.broken && h.launched.is_idle(),

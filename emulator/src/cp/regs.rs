@@ -22,6 +22,7 @@ use crate::chip::Chip;
 use crate::device::Refused;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
+use std::time::Duration;
 
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -400,6 +401,16 @@ impl Regs {
     /// Whether doorbells reach the command processor.
     pub fn doorbells_on(&self) -> bool {
         gc::CP_PQ_STATUS::DOORBELL_ENABLE.get(self.stored.get("CP_PQ_STATUS").unwrap_or(0)) == 1
+    }
+
+    /// CP_IQ_WAIT_TIME2.SCH_WAVE, in units of 1,000 cycles (of 1 GHz); 0 stands for ever (Linux,
+    /// `amdkfd/kfd_packet_manager_v9.c`, `pm_config_dequeue_wait_counts_v9`).
+    pub fn grace(&self) -> Option<Duration> {
+        let times = self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0);
+        match gc::CP_IQ_WAIT_TIME2::SCH_WAVE.get(times) {
+            0 => None,
+            count => Some(Duration::from_micros(count.into())),
+        }
     }
 
     /// CPC_INT_CNTL of a pipe.

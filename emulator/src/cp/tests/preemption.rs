@@ -27,6 +27,42 @@ fn state(q: &Queue<'_>) -> u32 {
 }
 
 #[test]
+fn an_unmap_waits_for_waves_as_long_as_the_grace_period_says() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    for (count, saved) in [(0x40, true), (0, false)] {
+        let times = rig.read(gc::CP_IQ_WAIT_TIME2);
+        let times = gc::CP_IQ_WAIT_TIME2::SCH_WAVE.set(times, count);
+        rig.write(gc::CP_IQ_WAIT_TIME2, times);
+        let signal = p.signal(0);
+        let (packet, flag) = spin(&p, signal);
+        run(&rig, &[(&p, &[&q])]);
+        q.push(packet.0);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        rig.unmap();
+        let fence = rig.send_fence();
+        if !saved {
+            // For ever: until the kernel ends, and then nothing is left to save.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_ne!(rig.u64(rig.fence), fence);
+            rig.put_words(p.at(flag), &[1]);
+        }
+        rig.wait("the fence", || rig.u64(rig.fence) == fence);
+        let relaunch = gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state(&q));
+        assert_eq!((relaunch == 1, p.value(signal) == 1), (saved, saved));
+        if saved {
+            rig.put_words(p.at(flag), &[1]);
+            run(&rig, &[(&p, &[&q])]);
+            p.wait(signal);
+            rig.unmap();
+            rig.fence();
+        }
+    }
+    rig.clean();
+}
+
+#[test]
 fn a_preempted_kernel_goes_on_under_another_vmid() {
     let rig = Rig::new();
     let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
