@@ -71,7 +71,8 @@ fn measure(target: &'static Target) -> BTreeMap<(String, &'static str), Count> {
     let found: Vec<Vec<u8>> = suite::inputs(&suite::folder(), suite::relatives(target))
         .into_iter()
         .collect();
-    let verdicts = suite::referee(target, &found);
+    let lanes = if target.name == "gfx942" { 64 } else { 32 };
+    let verdicts = suite::referee(target, lanes, &found);
     let mut counts: BTreeMap<(String, &'static str), Count> = BTreeMap::new();
     let mut memory = Flat::new(1 << 16);
     let mut one = |words: [u32; 3], family: Family, name: &'static str| {

@@ -15,11 +15,15 @@ in which AMDGPUDisassembler.cpp tries its decoder tables, the more specific enco
 
 Every chip has a table of its own, CPU/table.rs. The operations are shared, in ops.rs: what one chip
 does exactly as an older one under another name is one operation with two mnemonics.
+
+How LLVM writes an encoding's operands is in CPU/layouts.rs: see syntax.py.
 """
 import json
 import os
 import re
 import sys
+
+import syntax
 
 # AMDGPUDisassembler::getInstruction: the decoder tables that a chip reaches by encoding size, in
 # order; and features that a chip has when nothing else is asked for.
@@ -195,7 +199,7 @@ def rows_of(records, cpu):
         mnemonic = re.sub(r"_(e32|e64|sdwa|dpp)$", "", mnemonic)
         for mask, value in lane_permutations(name, size, mask, value):
             rows.append({
-                "key": (-size, order[size].index(space), -bin(mask).count("1"), value, name),
+                "name": name, "key": (-size, order[size].index(space), -bin(mask).count("1"), value, name),
                 "mask": mask & WORDS, "value": value & WORDS, "size": size, "mnemonic": mnemonic,
                 "family": family_of(record), "operands": operands_of(records, record),
             })
@@ -256,13 +260,25 @@ def write_table(path, cpu, rows):
         print(HEAD % f"{cpu}'s opcodes: {mnemonics} mnemonics in {len(rows)} encodings.", file=out)
         print("use crate::decode::table::{Family::*, Row};\nuse crate::target::ops::Op;\n", file=out)
         print("/// Encodings in the order in which they are tried: mask, value, bytes, family, mnemonic,", file=out)
-        print("/// operation, and the registers spanned by destination, three sources and scalar destination.", file=out)
+        print("/// operation, the registers spanned by destination, three sources and scalar destination, and the", file=out)
+        print("/// layout of the text.", file=out)
         print(f"#[rustfmt::skip]\npub static ROWS: [Row; {len(rows)}] = [", file=out)
         for row in rows:
             print(f"    Row::new({row['mask']:#x}, {row['value']:#x}, {row['size']}, {row['family']}, "
-                  f"\"{row['mnemonic']}\", Op::{camel(row['operation'])}, {widths(row)}),", file=out)
+                  f"\"{row['mnemonic']}\", Op::{camel(row['operation'])}, {widths(row)}, {row['layout']}),", file=out)
         print("];", file=out)
     print(f"{cpu}: {mnemonics} mnemonics, {len(rows)} encodings", file=sys.stderr)
+
+
+def write_layouts(path, cpu, layouts):
+    with open(path, "w") as out:
+        print(HEAD % f"{cpu}'s {len(layouts)} ways to write operands.", file=out)
+        print("use crate::text::{Layout, Number::*, Piece::*, Policy};\n", file=out)
+        print("/// By the number in the table of encodings.", file=out)
+        print(f"#[rustfmt::skip]\npub static LAYOUTS: [Layout; {len(layouts)}] = [", file=out)
+        for layout in layouts:
+            print(f"    {layout},", file=out)
+        print("];", file=out)
 
 
 def main():
@@ -276,6 +292,9 @@ def main():
             row["operation"] = operation_of(row["mnemonic"], cpu)
         operations |= {row["operation"] for row in rows}
         os.makedirs(f"{folder}/{cpu}", exist_ok=True)
+        layouts, unknown = syntax.layouts_of(records, rows, cpu, width_of)
+        print(f"{cpu}: {len(layouts)} layouts, {unknown} encodings without one", file=sys.stderr)
+        write_layouts(f"{folder}/{cpu}/layouts.rs", cpu, layouts)
         write_table(f"{folder}/{cpu}/table.rs", cpu, rows)
     write_operations(f"{folder}/ops.rs", sorted(operations))
     print(f"{len(operations)} operations", file=sys.stderr)

@@ -2,6 +2,7 @@
 //! What stops a wave that did not reach s_endpgm.
 
 use crate::memory::MemoryFault;
+use crate::text::Text;
 use std::fmt;
 
 /// Why an instruction could not be executed.
@@ -34,8 +35,8 @@ pub struct Fault {
     pub pc: u64,
     /// Its first words.
     pub words: [u32; 2],
-    /// Its mnemonic, if it has one.
-    pub mnemonic: Option<&'static str>,
+    /// The same as text, if they are an instruction of the chip.
+    pub text: Option<Text>,
     /// The wave in its workgroup.
     pub wave: u32,
     /// The workgroup in its grid.
@@ -75,12 +76,19 @@ impl fmt::Display for FaultKind {
     }
 }
 
+impl Fault {
+    /// The instruction's mnemonic, if it has one.
+    pub fn mnemonic(&self) -> Option<&'static str> {
+        self.text.map(|text| text.mnemonic())
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.workgroup;
         write!(f, "{} (pc {:#x}, ", self.kind, self.pc)?;
-        match self.mnemonic {
-            Some(name) => write!(f, "{name}")?,
+        match self.text {
+            Some(text) => write!(f, "{text}")?,
             None => write!(f, "words {:#010x} {:#010x}", self.words[0], self.words[1])?,
         }
         write!(f, ", wave {} of workgroup {x},{y},{z})", self.wave)

@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod memory;
 pub mod save;
 pub mod target;
+pub mod text;
 pub mod wave;
 pub mod workgroup;
 
@@ -25,5 +26,6 @@ pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, HostPage, MemoryFault, Reason};
 pub use target::{Target, GFX1201, GFX942};
+pub use text::Text;
 pub use wave::Apertures;
 pub use workgroup::{Dispatch, LaunchError, Outcome, Run, Scratch, Workgroup};

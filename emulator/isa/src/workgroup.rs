@@ -346,12 +346,11 @@ impl<const L: usize> Workgroup<L> {
     ) -> Fault {
         let pc = self.waves[turn].pc;
         let words = cu.words(env, self.vmid, pc).unwrap_or([0; 3]);
-        let mnemonic = cu.target().find(words).map(|row| row.mnemonic);
         Fault {
             kind,
             pc,
             words: [words[0], words[1]],
-            mnemonic,
+            text: cu.target().text(words, L as u32),
             wave: turn as u32,
             workgroup: self.id,
         }

@@ -514,7 +514,7 @@ fn trap() {
             .run(&mut memory, &mut cu, 10_000)
             .expect_err("work item 70 traps");
         assert_eq!(
-            (fault.kind, fault.mnemonic, fault.workgroup),
+            (fault.kind, fault.mnemonic(), fault.workgroup),
             (FaultKind::Trap(2), Some("s_trap"), [1, 0, 0]),
             "-O{level}"
         );

@@ -69,7 +69,7 @@ fn unimplemented_instructions_are_named() {
     // tbuffer_load_format_x v0, off, s[4:7], 0: LLVM's encoding.
     let f = fault(&[0xe800_0000, 0x8001_0000]);
     assert_eq!(f.kind, FaultKind::Illegal);
-    assert_eq!(f.mnemonic, Some("tbuffer_load_format_x"));
+    assert_eq!(f.mnemonic(), Some("tbuffer_load_format_x"));
     let text = f.to_string();
     assert!(
         text.contains("illegal instruction")
@@ -94,7 +94,7 @@ fn undecodable_words_are_not_guessed() {
     for word in [0xbe80_ff00, 0xcc00_0000, 0xffff_ffff] {
         let f = fault(&[word, 0]);
         assert_eq!(
-            (f.kind, f.mnemonic, f.words[0]),
+            (f.kind, f.mnemonic(), f.words[0]),
             (FaultKind::Undecodable, None, word)
         );
     }
@@ -146,7 +146,12 @@ fn memory_faults_say_where() {
         (m.va, m.access, m.reason),
         (0x10, Access::Read, Reason::NotPresent)
     );
-    assert_eq!(f.mnemonic, Some("s_load_dwordx2"));
+    assert_eq!(f.mnemonic(), Some("s_load_dwordx2"));
+    let text = f.to_string();
+    assert!(
+        text.contains(", s_load_dwordx2 s[0:1], s[2:3], 0x10, wave 0"),
+        "{text}"
+    );
     // s_setpc_b64 s[2:3]: the next fetch fails.
     let f = fault(&[0xbe80_1d02]);
     let FaultKind::Memory(m) = f.kind else {
@@ -178,7 +183,7 @@ fn read_only_memory() {
         panic!("{f}")
     };
     assert_eq!(
-        (m.va, m.access, m.reason, f.mnemonic),
+        (m.va, m.access, m.reason, f.mnemonic()),
         (
             p,
             Access::Write,

@@ -75,7 +75,7 @@ fn unimplemented_instructions_are_named() {
     ] {
         let f = fault(&assembled(text));
         assert_eq!(
-            (f.kind, f.mnemonic),
+            (f.kind, f.mnemonic()),
             (FaultKind::Illegal, Some(name)),
             "{text}"
         );
@@ -113,7 +113,7 @@ fn undecodable_words_are_not_guessed() {
     for word in [0, 0xbe80_ff00, 0xc918_0501, 0xffff_ffff] {
         let f = fault(&[word, 0]);
         assert_eq!(
-            (f.kind, f.mnemonic),
+            (f.kind, f.mnemonic()),
             (FaultKind::Undecodable, None),
             "{word:#x}"
         );

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The decoder against llvm-objdump on all of tests/kernels at -O0 to -O3; and that nothing in
-//! them is refused by the compute unit.
+//! The decoder and the text against llvm-objdump on all of tests/kernels at -O0 to -O3; and that
+//! nothing in them is refused by the compute unit.
 
 mod common;
 use common::*;
@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 #[test]
-fn mnemonics_of_compiled_gfx942_kernels() {
+fn compiled_gfx942_kernels() {
     agree(&GFX942, 20_000, 180);
 }
 
 #[test]
-fn mnemonics_of_compiled_gfx1201_kernels() {
+fn compiled_gfx1201_kernels() {
     agree(&GFX1201, 20_000, 200);
 }
 
-fn agree(target: &Target, at_least: usize, names_at_least: usize) {
+fn agree(target: &'static Target, at_least: usize, names_at_least: usize) {
     let mut names: Vec<String> = std::fs::read_dir(kernels_folder())
         .expect("tests/kernels")
         .filter_map(|e| e.ok()?.file_name().into_string().ok())
@@ -77,6 +77,10 @@ fn agree(target: &Target, at_least: usize, names_at_least: usize) {
                     (plain, words.len() * 4),
                     "{line}"
                 );
+                let lanes = if target.name == "gfx942" { 64 } else { 32 };
+                let written = target.text([word(0), word(1), word(2)], lanes);
+                let written = written.map(|text| text.to_string()).unwrap_or_default();
+                assert_eq!(written.trim_end(), text.trim(), "{line}");
                 let second = text
                     .split_once("::")
                     .and_then(|(_, t)| t.split_whitespace().next());

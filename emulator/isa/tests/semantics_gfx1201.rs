@@ -316,7 +316,9 @@ fn barriers_in_two_halves() {
             panic!("{text}: {outcome:?}")
         };
         assert!(
-            fault.mnemonic.is_some_and(|m| m.starts_with("s_barrier_")),
+            fault
+                .mnemonic()
+                .is_some_and(|m| m.starts_with("s_barrier_")),
             "{fault}"
         );
     }

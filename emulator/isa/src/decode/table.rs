@@ -58,13 +58,16 @@ pub struct Row {
     pub op: Op,
     /// Registers spanned by destination, three sources and scalar destination; 0 is absent.
     pub widths: [u8; 5],
+    /// How its text is laid out, a number of the chip's layouts; 0: only the mnemonic.
+    pub layout: u16,
 }
 
 impl Row {
     /// A row of the generated table.
     #[rustfmt::skip]
-    pub const fn new(mask: u64, value: u64, size: u8, family: Family, mnemonic: &'static str, op: Op, widths: [u8; 5]) -> Self {
-        Self { mask, value, size, family, mnemonic, op, widths }
+    #[allow(clippy::too_many_arguments)] // a line of the table
+    pub const fn new(mask: u64, value: u64, size: u8, family: Family, mnemonic: &'static str, op: Op, widths: [u8; 5], layout: u16) -> Self {
+        Self { mask, value, size, family, mnemonic, op, widths, layout }
     }
 }
 

@@ -5,6 +5,9 @@
 //! VOPDInstructions.td. Registers of 16 bits are named as LLVM's "fake16" does: the lower half of
 //! a register, and VOP3 chooses the upper one by op_sel.
 
+#[rustfmt::skip]
+mod layouts;
+mod names;
 pub(crate) mod pairs;
 #[rustfmt::skip]
 mod table;
@@ -24,6 +27,8 @@ pub static GFX1201: Target = Target {
     name: "gfx1201",
     rows: &table::ROWS,
     index: Index::new(),
+    layouts: &layouts::LAYOUTS,
+    names: &names::NAMES,
     operands: decode,
     registers,
     start,

@@ -4,6 +4,9 @@
 //! From AMD's CDNA3 ISA, sections 3 and 13, and LLVM's SMInstructions.td and FLATInstructions.td.
 
 #[rustfmt::skip]
+mod layouts;
+mod names;
+#[rustfmt::skip]
 mod table;
 
 use super::{Scalars, Start, Target};
@@ -20,6 +23,8 @@ pub static GFX942: Target = Target {
     name: "gfx942",
     rows: &table::ROWS,
     index: Index::new(),
+    layouts: &layouts::LAYOUTS,
+    names: &names::NAMES,
     operands: decode,
     registers,
     start,

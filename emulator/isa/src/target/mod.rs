@@ -17,6 +17,7 @@ pub use ops::Op;
 use crate::decode::table::{Index, Row};
 use crate::decode::{DecodeError, Inst};
 use crate::kernel::{Allocation, DescriptorError, Kernel, Registers};
+use crate::text::{Layout, Names};
 use crate::workgroup::Dispatch;
 use std::fmt;
 
@@ -49,6 +50,10 @@ pub struct Target {
     /// Its encodings, in the order in which they are tried.
     pub rows: &'static [Row],
     pub(crate) index: Index,
+    /// How its encodings are written.
+    pub(crate) layouts: &'static [Layout],
+    /// What it calls its registers.
+    pub(crate) names: &'static Names,
     /// Take the operands apart.
     pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
     /// Check a descriptor's program resource registers.

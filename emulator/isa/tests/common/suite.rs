@@ -77,20 +77,44 @@ pub fn inputs(folder: &Path, cpus: &[&str]) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// What LLVM makes of each input: mnemonics and bytes, or nothing.
-pub fn referee(target: &Target, inputs: &[Vec<u8>]) -> Vec<Option<(String, usize)>> {
+/// What LLVM makes of words.
+pub struct Verdict {
+    /// The instruction as llvm-objdump writes it.
+    pub text: String,
+    /// Its bytes.
+    pub size: usize,
+}
+
+impl Verdict {
+    /// The mnemonic, and the second one of a pair.
+    pub fn mnemonics(&self) -> (&str, Option<&str>) {
+        let word = |text: &'_ str| text.split_whitespace().next().map_or(0, str::len);
+        let (first, second) = match self.text.split_once(" :: ") {
+            Some((first, second)) => (first, Some(&second[..word(second)])),
+            None => (self.text.as_str(), None),
+        };
+        (&first[..word(first)], second)
+    }
+}
+
+/// What LLVM makes of each input in a wave of so many lanes, or nothing.
+pub fn referee(target: &Target, lanes: u32, inputs: &[Vec<u8>]) -> Vec<Option<Verdict>> {
     let mut text = String::new();
     for bytes in inputs {
         let hex: Vec<String> = bytes.iter().map(|b| format!("0x{b:02x}")).collect();
         text += &format!("{}\n", hex.join(","));
     }
+    let mut arguments = vec![
+        "-triple=amdgcn".to_string(),
+        format!("-mcpu={}", target.name),
+        "-disassemble".into(),
+        "-show-encoding".into(),
+    ];
+    if target.name != "gfx942" && lanes == 64 {
+        arguments.push("-mattr=-wavefrontsize32,+wavefrontsize64".into());
+    }
     let mut child = Command::new("llvm-mc")
-        .args([
-            "-triple=amdgcn",
-            &format!("-mcpu={}", target.name),
-            "-disassemble",
-            "-show-encoding",
-        ])
+        .args(&arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -111,17 +135,12 @@ pub fn referee(target: &Target, inputs: &[Vec<u8>]) -> Vec<Option<(String, usize
             .split(',')
             .filter_map(|t| u8::from_str_radix(t.trim_start_matches("0x"), 16).ok())
             .collect();
-        let word = |text: &str| text.split_whitespace().next().unwrap_or("").to_string();
-        let mnemonic = match code.split_once("::") {
-            Some((first, second)) => format!("{}::{}", word(first), word(second)),
-            None => word(code),
-        };
-        known.insert(bytes, mnemonic);
+        known.insert(bytes, code.trim().replace('\t', " "));
     }
     let verdict = |bytes: &Vec<u8>| {
-        [12, 8, 4].into_iter().find_map(|n| {
-            let mnemonic = known.get(bytes.get(..n)?)?;
-            Some((mnemonic.clone(), n))
+        [12, 8, 4].into_iter().find_map(|size| {
+            let text = known.get(bytes.get(..size)?)?.clone();
+            Some(Verdict { text, size })
         })
     };
     inputs.iter().map(verdict).collect()
