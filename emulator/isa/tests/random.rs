@@ -6,7 +6,7 @@
 // Formulas read as the manuals print them.
 #![allow(clippy::precedence)]
 
-#[path = "random/cases.rs"]
+#[path = "random/cases/mod.rs"]
 mod cases;
 mod common;
 use cases::cases;
