@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Thin: each target is a script. Whatever a target needs, it sets up first (slow once, cached).
-# CHIP picks one emulated GPU (mi308x, navi48, or mi308x-spx with its four XCCs); without it demo,
-# test, bench and conformance run on the first two.
+# CHIP picks one emulated GPU (mi308x or navi48); without it demo, test, bench and conformance run
+# on each.
 CHIP ?= all
 export CHIP
 
@@ -22,7 +22,7 @@ help:
 	@echo 'make clean     remove what was built from this checkout'
 	@echo 'make distclean remove the Debian root and kernel trees as well'
 	@echo
-	@echo 'CHIP=mi308x or CHIP=navi48 chooses one emulated GPU (mi308x-spx: one with four XCCs); without it the first two are used. RKFD_CACHE=folder chooses where the root and builds live.'
+	@echo 'CHIP=mi308x or CHIP=navi48 chooses one emulated GPU; without it both are used. RKFD_CACHE=folder chooses where the root and builds live.'
 
 setup:
 	@setup/setup.sh
@@ -70,7 +70,7 @@ bench:
 	@tests/bench/run
 
 bench-emulator: setup
-	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed
+	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed -- $(ARGS)
 
 isa-coverage: setup
 	@suite=$$(setup/llvm-suite.sh) && RKFD_LLVM_SUITE=/cache/$$(basename "$$suite") \

@@ -126,6 +126,36 @@ const F64: [u64; 9] = [
     0x3fc4_5f30_6dc9_c882,
 ];
 
+/// Lanes for which `f` is true.
+#[inline]
+pub fn gather<const L: usize>(f: impl Fn(usize) -> bool) -> u64 {
+    let bytes: [u8; L] = std::array::from_fn(|l| u8::from(f(l)));
+    // The product has the lowest bits of eight bytes in its highest byte.
+    let bits = |eight: &[u8]| {
+        let all = eight
+            .iter()
+            .rev()
+            .fold(0, |all, byte| (all << 8) | u64::from(*byte));
+        all.wrapping_mul(0x0102_0408_1020_4080) >> 56
+    };
+    let groups = bytes.chunks_exact(8).enumerate();
+    groups.fold(0, |mask, (n, eight)| mask | (bits(eight) << (8 * n)))
+}
+
+/// Change the lanes of `mask`.
+#[inline]
+fn merge<const L: usize>(to: &mut [u32; L], mask: u64, value: impl Fn(usize) -> u32) {
+    // Four at a time, with the same four bits to test: the compiler's vectors.
+    for group in 0..L / 4 {
+        let bits = (mask >> (4 * group)) as u32;
+        for n in 0..4 {
+            let l = 4 * group + n;
+            let keep = if bits & (1 << n) == 0 { u32::MAX } else { 0 };
+            to[l] = (to[l] & keep) | (value(l) & !keep);
+        }
+    }
+}
+
 impl<const L: usize> Wave<L> {
     /// EXEC.
     #[inline]
@@ -284,6 +314,25 @@ impl<const L: usize> Wave<L> {
         }
     }
 
+    /// A vector source of 64 bits as lower and upper halves, or what `splat` is made of.
+    #[inline]
+    pub fn halves<'a>(
+        &'a self,
+        i: &Inst,
+        n: usize,
+        wide: Wide,
+        splat: &'a mut [[u32; L]; 2],
+    ) -> [&'a [u32; L]; 2] {
+        let operand = i.src[n];
+        if (code::VGPR..code::NONE).contains(&operand) {
+            return [&self.v[self.slot(operand)], &self.v[self.slot(operand + 1)]];
+        }
+        let value = self.scalar64(operand, i.imm, wide);
+        *splat = [[value as u32; L], [(value >> 32) as u32; L]];
+        let [low, high] = splat;
+        [low, high]
+    }
+
     /// A vector source of 16 bits, in the lower half of each lane.
     #[inline]
     pub fn lanes16(&self, i: &Inst, n: usize) -> [u32; L] {
@@ -308,6 +357,14 @@ impl<const L: usize> Wave<L> {
         }
     }
 
+    /// The value of a source that is the same for all lanes.
+    #[inline]
+    pub fn uniform(&self, i: &Inst, n: usize) -> Option<u32> {
+        let operand = i.src[n];
+        let scalar = !(code::VGPR..code::NONE).contains(&operand);
+        scalar.then(|| self.scalar(operand, i.imm))
+    }
+
     /// Write the active lanes of a vector register.
     #[inline]
     pub fn put(&mut self, operand: u16, value: &[u32; L]) {
@@ -317,20 +374,23 @@ impl<const L: usize> Wave<L> {
         if exec & Self::FULL == Self::FULL {
             *to = *value;
         } else {
-            for l in 0..L {
-                let keep = ((exec >> l) as u32 & 1).wrapping_sub(1);
-                to[l] = (to[l] & keep) | (value[l] & !keep);
-            }
+            merge(to, exec, |l| value[l]);
         }
     }
 
     /// Write the active lanes of a vector register pair.
     #[inline]
     pub fn put64(&mut self, operand: u16, value: &[u64; L]) {
-        let low: [u32; L] = std::array::from_fn(|l| value[l] as u32);
-        let high: [u32; L] = std::array::from_fn(|l| (value[l] >> 32) as u32);
-        self.put(operand, &low);
-        self.put(operand + 1, &high);
+        let exec = self.exec();
+        for (n, shift) in [(0, 0), (1, 32)] {
+            let at = self.slot(operand + n);
+            let to = &mut self.v[at];
+            if exec & Self::FULL == Self::FULL {
+                *to = std::array::from_fn(|l| (value[l] >> shift) as u32);
+            } else {
+                merge(to, exec, |l| (value[l] >> shift) as u32);
+            }
+        }
     }
 
     /// Write a lane mask: active lanes from `mask`, inactive ones zero.

@@ -59,7 +59,7 @@ pub fn execute<const L: usize>(
     c: &mut Context<'_>,
 ) -> Result<Next, FaultKind> {
     use Op::*;
-    if i.kind == Kind::Hint {
+    if matches!(i.kind, Kind::Hint) {
         return Ok(Next::Go);
     }
     let jump = match i.op {

@@ -12,7 +12,7 @@ use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::wave::{Wave, Wide};
+use crate::wave::{gather, Wave, Wide};
 
 /// VOP1, VOP2, VOPC, VOP3 and VOP3P.
 #[inline]
@@ -160,13 +160,33 @@ pub fn one64<const L: usize>(w: &mut Wave<L>, i: &Inst, wide: Wide, f: impl Fn(u
     w.put64(i.dst, &r);
 }
 
+/// d = f(shift, b). A shift that is the same for all lanes is one the host has for vectors.
+#[inline]
+pub fn shift<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
+    let (mut s, mut t) = ([0; L], [0; L]);
+    let b = w.lanes(i, 1, &mut t);
+    let r = match w.uniform(i, 0) {
+        Some(a) => std::array::from_fn(|l| f(a, b[l])),
+        None => {
+            let a = w.lanes(i, 0, &mut s);
+            std::array::from_fn(|l| f(a[l], b[l]))
+        }
+    };
+    w.put(i.dst, &r);
+}
+
 /// d = f(shift, b): 64 bits by 32.
 #[inline]
 pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -> u64) {
     let mut s = [0; L];
     let b = w.lanes64(i, 1, Wide::Unsigned);
-    let a = w.lanes(i, 0, &mut s);
-    let r = std::array::from_fn(|l| f(a[l], b[l]));
+    let r = match w.uniform(i, 0) {
+        Some(a) => std::array::from_fn(|l| f(a, b[l])),
+        None => {
+            let a = w.lanes(i, 0, &mut s);
+            std::array::from_fn(|l| f(a[l], b[l]))
+        }
+    };
     w.put64(i.dst, &r);
 }
 
@@ -181,13 +201,14 @@ pub fn carry<const L: usize>(
     let (mut s, mut t) = ([0; L], [0; L]);
     let mask_in = if carry_in { w.mask(i.src[2]) } else { 0 };
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let mut mask = 0;
-    let mut r = [0; L];
+    let mut c = [0; L];
+    if carry_in {
+        c = std::array::from_fn(|l| (mask_in >> l) as u32 & 1);
+    }
+    let (mut r, mut carries) = ([0; L], [false; L]);
     for l in 0..L {
-        let (value, carry) = f(a[l], b[l], (mask_in >> l) as u32 & 1);
-        r[l] = value;
-        mask |= u64::from(carry) << l;
+        (r[l], carries[l]) = f(a[l], b[l], c[l]);
     }
     w.put(i.dst, &r);
-    w.put_mask(i.sdst, mask);
+    w.put_mask(i.sdst, gather::<L>(|l| carries[l]));
 }

@@ -7,7 +7,7 @@ use super::valu::half_of;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::wave::{mode, Wave, Wide};
+use crate::wave::{gather, mode, Wave, Wide};
 use std::cmp::Ordering;
 
 pub fn bit(order: Option<Ordering>) -> u8 {
@@ -19,17 +19,44 @@ pub fn bit(order: Option<Ordering>) -> u8 {
     }
 }
 
-/// Lanes whose relation is among `when`.
+/// Lanes whose relation is among `when`. Each relation is a loop of its own.
 #[inline]
-fn mask<T: Copy, const L: usize>(
-    a: &[T; L],
-    b: &[T; L],
+fn relation<T: PartialOrd, const L: usize>(
+    a: impl Fn(usize) -> T,
+    b: impl Fn(usize) -> T,
     when: u8,
-    order: impl Fn(T, T) -> Option<Ordering>,
 ) -> u64 {
-    (0..L).fold(0, |m, l| {
-        m | (u64::from(bit(order(a[l], b[l])) & when != 0) << l)
-    })
+    // Unordered lanes are in one of two complements.
+    let unordered = when & 8 != 0;
+    let mask = match if unordered { 15 - when } else { when } {
+        0b0001 => gather::<L>(|l| a(l) < b(l)),
+        0b0010 => gather::<L>(|l| a(l) == b(l)),
+        0b0011 => gather::<L>(|l| a(l) <= b(l)),
+        0b0100 => gather::<L>(|l| a(l) > b(l)),
+        0b0101 => gather::<L>(|l| (a(l) < b(l)) | (a(l) > b(l))),
+        0b0110 => gather::<L>(|l| a(l) >= b(l)),
+        0b0111 => gather::<L>(|l| (a(l) <= b(l)) | (a(l) >= b(l))),
+        _ => 0,
+    };
+    if unordered {
+        !mask
+    } else {
+        mask
+    }
+}
+
+/// The same of integers, which are never unordered: not equal is one comparison.
+#[inline]
+fn ordered<T: Ord, const L: usize>(
+    a: impl Fn(usize) -> T,
+    b: impl Fn(usize) -> T,
+    when: u8,
+) -> u64 {
+    match when & 7 {
+        0b0101 => !gather::<L>(|l| a(l) == b(l)),
+        0b0111 => u64::MAX,
+        when => relation::<T, L>(a, b, when),
+    }
 }
 
 fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
@@ -37,6 +64,36 @@ fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
     w.set_mask(i.sdst, mask);
     if exec {
         w.set_mask(code::EXEC, mask);
+    }
+}
+
+/// Integers of 64 bits, by halves: the host has comparisons of those for vectors.
+fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u64) -> u64 {
+    let wide = if flip == 0 {
+        Wide::Unsigned
+    } else {
+        Wide::Signed
+    };
+    let (mut s, mut t) = ([[0; L]; 2], [[0; L]; 2]);
+    let [al, ah] = w.halves(i, 0, wide, &mut s);
+    let [bl, bh] = w.halves(i, 1, wide, &mut t);
+    let flip = (flip >> 32) as u32;
+    let equal = || gather::<L>(|l| (al[l] == bl[l]) & (ah[l] == bh[l]));
+    let less = || {
+        gather::<L>(|l| {
+            let (a, b) = (ah[l] ^ flip, bh[l] ^ flip);
+            (a < b) | ((a == b) & (al[l] < bl[l]))
+        })
+    };
+    match when & 7 {
+        0b0000 => 0,
+        0b0001 => less(),
+        0b0010 => equal(),
+        0b0011 => less() | equal(),
+        0b0100 => !(less() | equal()),
+        0b0101 => !equal(),
+        0b0110 => !less(),
+        _ => u64::MAX,
     }
 }
 
@@ -57,29 +114,25 @@ pub fn compare<const L: usize>(
         |n: usize| (i.abs >> n) & 1 == 1,
         |n: usize| (i.neg >> n) & 1 == 1,
     );
+    // Flipping the sign bit turns a signed comparison into an unsigned one.
+    let flip = if matches!(ty, Type::I16 | Type::I32 | Type::I64) {
+        1 << 63
+    } else {
+        0u64
+    };
     let result = match ty {
         Type::U32 | Type::I32 => {
             let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-            integers(a, b, when, ty == Type::I32)
+            let flip = (flip >> 32) as u32;
+            ordered::<u32, L>(|l| a[l] ^ flip, |l| b[l] ^ flip, when)
         }
-        Type::U64 => mask(
-            &w.lanes64(i, 0, Wide::Unsigned),
-            &w.lanes64(i, 1, Wide::Unsigned),
-            when,
-            |a, b| Some(a.cmp(&b)),
-        ),
-        Type::I64 => mask(
-            &w.lanes64(i, 0, Wide::Signed),
-            &w.lanes64(i, 1, Wide::Signed),
-            when,
-            |a, b| Some((a as i64).cmp(&(b as i64))),
-        ),
-        Type::U16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
-            Some(half_of(i, 0, a).cmp(&half_of(i, 1, b)))
-        }),
-        Type::I16 => mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
-            Some((half_of(i, 0, a) as i16).cmp(&(half_of(i, 1, b) as i16)))
-        }),
+        Type::U64 | Type::I64 => long(w, i, when, flip),
+        Type::U16 | Type::I16 => {
+            let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+            let flip = (flip >> 48) as u16;
+            let value = |n, x| half_of(i, n, x) ^ flip;
+            ordered::<u16, L>(|l| value(0, a[l]), |l| value(1, b[l]), when)
+        }
         Type::F32 => {
             let flush = (w.mode >> mode::DENORM) & 1 == 0;
             let value = |n: usize, x: u32| {
@@ -88,19 +141,17 @@ pub fn compare<const L: usize>(
                 f32::from_bits(if flush { flush32(x) } else { x })
             };
             let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-            mask(a, b, when, |a, b| value(0, a).partial_cmp(&value(1, b)))
+            let a: [f32; L] = std::array::from_fn(|l| value(0, a[l]));
+            let b: [f32; L] = std::array::from_fn(|l| value(1, b[l]));
+            relation::<f32, L>(|l| a[l], |l| b[l], when)
         }
         Type::F64 => {
             let value = |n: usize, x: u64| {
                 let x = if abs(n) { x & !(1 << 63) } else { x };
                 f64::from_bits(if neg(n) { x ^ (1 << 63) } else { x })
             };
-            mask(
-                &w.lanes64(i, 0, Wide::Float),
-                &w.lanes64(i, 1, Wide::Float),
-                when,
-                |a, b| value(0, a).partial_cmp(&value(1, b)),
-            )
+            let (a, b) = (w.lanes64(i, 0, Wide::Float), w.lanes64(i, 1, Wide::Float));
+            relation::<f64, L>(|l| value(0, a[l]), |l| value(1, b[l]), when)
         }
         Type::F16 => {
             let rules = Mode16::of(w.mode);
@@ -109,33 +160,14 @@ pub fn compare<const L: usize>(
                 let x = if abs(n) { x & 0x7fff } else { x };
                 from_f16(rules.input(if neg(n) { x ^ 0x8000 } else { x }))
             };
-            mask(&w.lanes16(i, 0), &w.lanes16(i, 1), when, |a, b| {
-                value(0, a).partial_cmp(&value(1, b))
-            })
+            let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+            let a: [_; L] = std::array::from_fn(|l| value(0, a[l]));
+            let b: [_; L] = std::array::from_fn(|l| value(1, b[l]));
+            relation::<_, L>(|l| a[l], |l| b[l], when)
         }
     };
     write(w, i, result, exec);
     Ok(())
-}
-
-/// Written so that each relation is a loop of its own.
-#[inline]
-fn integers<const L: usize>(a: &[u32; L], b: &[u32; L], when: u8, signed: bool) -> u64 {
-    // Flipping the sign bit turns a signed comparison into an unsigned one.
-    let flip = if signed { 0x8000_0000 } else { 0 };
-    let gather = |f: &dyn Fn(u32, u32) -> bool| {
-        (0..L).fold(0, |m, l| m | (u64::from(f(a[l] ^ flip, b[l] ^ flip)) << l))
-    };
-    match when {
-        0b0001 => gather(&|a, b| a < b),
-        0b0010 => gather(&|a, b| a == b),
-        0b0011 => gather(&|a, b| a <= b),
-        0b0100 => gather(&|a, b| a > b),
-        0b0101 => gather(&|a, b| a != b),
-        0b0110 => gather(&|a, b| a >= b),
-        0 => 0,
-        _ => u64::MAX,
-    }
 }
 
 /// v_cmp_class: the source's class is among the bits of the second source.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{carry, half_of, one, one64, plain, shift64, three, three16, two, two16};
+use super::valu::{carry, half_of, one, one64, plain, shift, shift64, three, three16, two, two16};
 use super::vclamp;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
-use crate::wave::{Wave, Wide};
+use crate::wave::{gather, Wave, Wide};
 
 /// 24-bit sources, sign-extended and not.
 pub fn i24(x: u32) -> i64 {
@@ -108,9 +108,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VOrB32 => two(w, i, |a, b| a | b),
         VXorB32 => two(w, i, |a, b| a ^ b),
         VXnorB32 => two(w, i, |a, b| !(a ^ b)),
-        VLshlrevB32 => two(w, i, |a, b| b << (a & 31)),
-        VLshrrevB32 => two(w, i, |a, b| b >> (a & 31)),
-        VAshrrevI32 => two(w, i, |a, b| (b as i32 >> (a & 31)) as u32),
+        VLshlrevB32 => shift(w, i, |a, b| b << (a & 31)),
+        VLshrrevB32 => shift(w, i, |a, b| b >> (a & 31)),
+        VAshrrevI32 => shift(w, i, |a, b| (b as i32 >> (a & 31)) as u32),
         VAddU32 | VAddI32 => two(w, i, u32::wrapping_add),
         VSubU32 | VSubI32 => two(w, i, u32::wrapping_sub),
         VSubrevU32 => two(w, i, |a, b| b.wrapping_sub(a)),
@@ -174,13 +174,19 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 w.lanes64(i, 0, Wide::Unsigned),
                 w.lanes64(i, 2, Wide::Unsigned),
             );
-            let mut s = [0; L];
-            let b = w.lanes(i, 1, &mut s);
             // A shift of more than 4 is undefined in the manual: only the low three bits count here.
-            let r = std::array::from_fn(|l| (a[l] << (b[l] & 7)).wrapping_add(c[l]));
+            let f = |a: u64, b: u32, c: u64| (a << (b & 7)).wrapping_add(c);
+            let mut s = [0; L];
+            let r = match w.uniform(i, 1) {
+                Some(b) => std::array::from_fn(|l| f(a[l], b, c[l])),
+                None => {
+                    let b = w.lanes(i, 1, &mut s);
+                    std::array::from_fn(|l| f(a[l], b[l], c[l]))
+                }
+            };
             w.put64(i.dst, &r);
         }
-        VMadU64U32 => wide_mad(w, i, |a, b| u128::from(a) * u128::from(b)),
+        VMadU64U32 => wide_mad(w, i),
         VMadI64I32 => wide_mad_signed(w, i),
         VAddCoU32 => carry(w, i, false, |a, b, _| a.overflowing_add(b)),
         VSubCoU32 => carry(w, i, false, |a, b, _| a.overflowing_sub(b)),
@@ -322,19 +328,17 @@ fn is_integer(op: Op) -> bool {
         && !name.starts_with("v_cndmask")
 }
 
-fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u128) {
-    let c = w.lanes64(i, 2, Wide::Unsigned);
-    let (mut s, mut t) = ([0; L], [0; L]);
+fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst) {
+    let (mut s, mut t, mut u) = ([0; L], [0; L], [[0; L]; 2]);
+    let [low, high] = w.halves(i, 2, Wide::Unsigned, &mut u);
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let mut mask = 0;
-    let mut r = [0; L];
+    let (mut r, mut carries) = ([0; L], [false; L]);
     for l in 0..L {
-        let sum = f(a[l], b[l]) + u128::from(c[l]);
-        r[l] = sum as u64;
-        mask |= u64::from(sum >> 64 != 0) << l;
+        let c = u64::from(low[l]) | (u64::from(high[l]) << 32);
+        (r[l], carries[l]) = (u64::from(a[l]) * u64::from(b[l])).overflowing_add(c);
     }
     w.put64(i.dst, &r);
-    w.put_mask(i.sdst, mask);
+    w.put_mask(i.sdst, gather::<L>(|l| carries[l]));
 }
 
 fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast the compute unit runs, in wave instructions a second of processor time: other work on
-//! the machine does not count. make bench-emulator
-#[path = "../tests/common/mod.rs"]
+//! the machine does not count. make bench-emulator; ARGS=NAME runs the kernels of that name only.
+#[path = "../../tests/common/mod.rs"]
 mod common;
+mod per_lane;
 use common::*;
-use rkfd_isa::{ComputeUnit, Target};
+use rkfd_isa::{ComputeUnit, Target, GFX942};
 
 fn time(
     target: &'static Target,
@@ -14,6 +15,9 @@ fn time(
     group: [u16; 3],
     setup: impl Fn(&mut Flat) -> Args,
 ) {
+    if std::env::args().nth(1).is_some_and(|name| name != kernel) {
+        return;
+    }
     let mut memory = Flat::new(64 << 20);
     let mut cu = ComputeUnit::for_target(target);
     let code = load(&mut memory, &compile(target, file, 3));
@@ -48,6 +52,39 @@ fn main() {
         println!("{}", target.name);
         kernels(target);
     }
+    compare();
+}
+
+/// collatz of gfx942 here, and on an interpreter that copies each lane's operands.
+fn compare() {
+    const ITEMS: u32 = 16384;
+    let mut speeds = [0.0; 2];
+    let mut results = Vec::new();
+    for (n, speed) in speeds.iter_mut().enumerate() {
+        let mut memory = Flat::new(16 << 20);
+        let mut cu = ComputeUnit::for_target(&GFX942);
+        let code = load(&mut memory, &compile(&GFX942, "diverge", 3));
+        let input: Vec<u32> = (1..=ITEMS).collect();
+        let (from, to) = (memory.put(&input), memory.alloc(4 * ITEMS as usize));
+        let args = Args::default().u64(from).u64(to).u32(ITEMS);
+        let grid = ([ITEMS, 1, 1], [256, 1, 1]);
+        let launch = prepare(&mut memory, &mut cu, &code, "collatz", args, grid.0, grid.1);
+        let start = processor_seconds();
+        let instructions = if n == 0 {
+            launch.run(&mut memory, &mut cu, 100_000).expect("runs");
+            cu.statistics().instructions
+        } else {
+            per_lane::run(&launch, &mut memory, &mut cu)
+        };
+        *speed = instructions as f64 / (processor_seconds() - start) / 1e6;
+        results.push((memory.words(to, ITEMS as usize), instructions));
+    }
+    assert_eq!(results[0], results[1], "both computed the same");
+    let [whole, lanes] = speeds;
+    println!(
+        "collatz on gfx942: {whole:.1} M/s by whole waves, {lanes:.2} M/s by copies of each lane: {:.1} times",
+        whole / lanes
+    );
 }
 
 fn kernels(target: &'static Target) {
