@@ -43,6 +43,7 @@ const BAD: &[&str] = &[
 const FINE: &[&str] = &[
     "DMA-API: preallocated",
     "DMA-API: debugging enabled",
+    "DMA-API: debugging disabled on kernel command line",
     "Spectre V2 : WARNING: ",
 ];
 
