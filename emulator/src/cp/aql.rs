@@ -197,6 +197,10 @@ impl Mec {
         if h.launched.items.back().is_some_and(Item::holds) {
             return Ok(false);
         }
+        if h.starved && !self.is_answered(h)? {
+            return Ok(false);
+        }
+        let again = std::mem::take(&mut h.starved);
         let address = h.q.at(at);
         let vmid = h.owner.vmid;
         let first = self.space(vmid).load_u32(address)?;
@@ -228,7 +232,9 @@ impl Mec {
             // Not more is begun than can be saved.
             return Ok(false);
         }
-        self.trace_packet(h, at, &header, &words);
+        if !again {
+            self.trace_packet(h, at, &header, &words);
+        }
         if header.acquire != aql::FENCE_NONE {
             fence(Ordering::SeqCst);
             self.units.invalidate_code();
@@ -238,7 +244,13 @@ impl Mec {
             aql::TYPE_KERNEL_DISPATCH => {
                 let packet = KernelDispatch(words);
                 check_dispatch(&packet)?;
-                let d = self.prepare(h, &packet, at)?;
+                let d = match self.prepare(h, &packet, at) {
+                    Err(PacketError::Scratch(lanes)) if self.ask_for_scratch(h, lanes)? => {
+                        h.starved = true;
+                        return Ok(false);
+                    }
+                    prepared => prepared?,
+                };
                 self.trace_start(h, at, &packet, &d);
                 d.submit(&self.units);
                 (

@@ -109,6 +109,7 @@ impl Mec {
             owner,
             rung: NOT_RUNG,
             broken: false,
+            starved: false,
             is_static: false,
             stop: None,
             saves_at: None,

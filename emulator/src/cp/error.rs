@@ -10,7 +10,11 @@
 //! (`amd_queue_t.queue_inactive_signal`). Only for packets: the bits that ROCr knows for waves
 //! (0x2000_0000 memory violation, 0x4000_0000 illegal instruction, 0x8000_0000 trap) are written by
 //! its trap handler, which is a program like others, and a VM fault reaches a process by KFD's
-//! memory event alone. Not modelled: bit 0, with which the firmware asks for scratch and waits.
+//! memory event alone.
+//!
+//! By the same signal the processor asks for scratch memory where a dispatch needs more than the
+//! queue has, and waits with it until the value is 0 again. Not modelled: that it gives back what
+//! was for one dispatch only (`AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE`), and alternate scratch.
 
 use super::dispatch::Failure;
 use super::gang::Gang;
@@ -47,6 +51,8 @@ pub(super) enum PacketError {
     Bad(u32, String),
     /// The packet, or what it points at, can't be reached.
     Memory(VmFault),
+    /// Waves of so many lanes need more scratch memory than the queue has.
+    Scratch(u32),
 }
 
 impl PacketError {
@@ -61,6 +67,10 @@ impl Mec {
     pub(super) fn stop_for(&mut self, h: &mut Hqd, error: &PacketError) {
         h.broken = true;
         match error {
+            PacketError::Scratch(_) => {
+                let what = "dispatch: the queue's scratch is too small";
+                self.stop_for(h, &PacketError::bad(code::CODE, what));
+            }
             PacketError::Bad(code, what) => {
                 self.soc.report.fault(format_args!("{what}"));
                 let name = h.slot.to_string();
@@ -68,7 +78,8 @@ impl Mec {
                     "packet_error",
                     &[("queue", Value::Text(&name)), ("error", Value::Text(what))],
                 );
-                if let Err(fault) = self.inactivate(h, *code) {
+                let bit = 1u64 << (code.saturating_sub(code::DIM) + 1).min(8);
+                if let Err(fault) = self.inactivate(h, bit) {
                     self.soc.vm_fault(&fault);
                 }
                 // Bits 25:10 are the exception, 9:0 the doorbell's number in its process's slice.
@@ -84,21 +95,40 @@ impl Mec {
         }
     }
 
-    /// Sets the queue's inactive signal, if there is one, to the bit of an exception code.
-    fn inactivate(&self, h: &Hqd, code: u32) -> Result<(), VmFault> {
+    /// Asks for scratch memory for waves of so many lanes; false if there is nobody to ask.
+    pub(super) fn ask_for_scratch(&self, h: &Hqd, lanes: u32) -> Result<bool, VmFault> {
+        self.inactivate(h, if lanes == 32 { 1 << 10 } else { 1 })
+    }
+
+    /// Whether what the queue's inactive signal asked for was done.
+    pub(super) fn is_answered(&self, h: &Hqd) -> Result<bool, VmFault> {
+        let Some(signal) = self.inactive_signal(h)? else {
+            return Ok(true);
+        };
+        let value = signal.wrapping_add(Signal::VALUE.word() as u64 * 4);
+        Ok(self.space_of(h).load_u64(value)? == 0)
+    }
+
+    /// Where the queue's inactive signal is, if there is one.
+    fn inactive_signal(&self, h: &Hqd) -> Result<Option<u64>, VmFault> {
         let space = self.space_of(h);
         let queue = h.q.report.wrapping_sub(READ_INDEX);
         let offset = space.load_u32(queue.wrapping_add(READ_INDEX_OFFSET));
         if h.q.report == 0 || offset.map_or(0, u64::from) != READ_INDEX {
             // No amd_queue_t lies around the read pointer.
-            return Ok(());
+            return Ok(None);
         }
         let signal = space.load_u64(queue.wrapping_add(INACTIVE_SIGNAL))?;
-        if signal == 0 {
-            return Ok(());
-        }
+        Ok((signal != 0).then_some(signal))
+    }
+
+    /// Sets a bit of the queue's inactive signal; false if there is none.
+    fn inactivate(&self, h: &Hqd, bit: u64) -> Result<bool, VmFault> {
+        let Some(signal) = self.inactive_signal(h)? else {
+            return Ok(false);
+        };
+        let space = self.space_of(h);
         let field = |field: Field<Signal>| signal.wrapping_add(field.word() as u64 * 4);
-        let bit = 1u64 << (code.saturating_sub(code::DIM) + 1).min(8);
         let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
         let event = space.load_u32(field(Signal::EVENT_ID))?;
         space.update_u64(field(Signal::VALUE), |value| value | bit)?;
@@ -106,7 +136,7 @@ impl Mec {
             space.store_u64(mailbox, event.into())?;
             self.interrupt(h, client::GRBM_CP, source::CP_EOP, [event, 0, 0, 0]);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Stops a queue for what a wave did.

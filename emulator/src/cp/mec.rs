@@ -93,6 +93,8 @@ pub(crate) struct Hqd {
     pub rung: u64,
     /// Nothing more is taken from it: it met an error.
     pub broken: bool,
+    /// Its next packet waits for scratch memory that was asked for.
+    pub starved: bool,
     /// An unmap by SELECT_ALL_NON_STATIC leaves it.
     pub is_static: bool,
     pub stop: Option<Stop>,

@@ -120,8 +120,11 @@ impl Mec {
             wave_size: scratch.wave_size,
         };
         let trial = Group::launch(&mut self.cu, &kernel, &params, [0; 3], wave, &preloaded);
+        let enough = params.private_segment_size >= kernel.private_segment_fixed_size;
+        let lanes = kernel.lanes;
         let trial_error = trial.err().map(|what| {
             let code = match what {
+                LaunchError::PrivateSegment if enough => return PacketError::Scratch(lanes),
                 LaunchError::WorkgroupSize => code::GROUP_SIZE,
                 LaunchError::Grid => code::DIM,
                 LaunchError::GroupSegment => code::LDS,
@@ -153,8 +156,7 @@ impl Mec {
         });
         let dispatch = Gang(parts.collect());
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
-            let what = "dispatch: the queue's scratch is too small for a workgroup";
-            return Err(PacketError::bad(code::CODE, what));
+            return Err(PacketError::Scratch(lanes));
         }
         Ok(dispatch)
     }

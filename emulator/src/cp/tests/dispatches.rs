@@ -246,6 +246,16 @@ fn workgroups_that_wait_for_each_other_make_progress() {
 
 #[test]
 fn scratch_comes_from_amd_queue_t() {
+    private_array(false);
+}
+
+#[test]
+fn scratch_is_asked_for_by_the_inactive_signal() {
+    private_array(true);
+}
+
+/// Runs a kernel with an array in scratch memory, which the queue has or gets when it asks.
+fn private_array(late: bool) {
     let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
@@ -262,15 +272,36 @@ fn scratch_comes_from_amd_queue_t() {
     // Eight waves of whole KiB.
     let kib = (u64::from(private) * 64).div_ceil(1024);
     let area = p.alloc(kib * 1024 * 8);
-    rig.put_words(p.at(q.page + 0x8c), &[(8 | (kib << 12)) as u32]);
-    rig.put_words(p.at(q.page + 0xa0), &[area as u32, (area >> 32) as u32]);
-    let signal = p.signal(0);
+    let provide = || {
+        rig.put_words(p.at(q.page + 0x8c), &[(8 | (kib << 12)) as u32]);
+        rig.put_words(p.at(q.page + 0xa0), &[area as u32, (area >> 32) as u32]);
+    };
+    let (signal, inactive) = (p.signal(0), p.signal(7));
+    p.set_value(inactive, 0);
+    match late {
+        true => rig.set_u64(p.at(q.page + 0xc0), inactive),
+        false => provide(),
+    }
     run(&rig, &[(&p, &[&q])]);
     q.push(
         dispatch(kernel, args, n, 64, signal)
             .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private.into())
             .0,
     );
+    if late {
+        // Bit 0: waves of 64 lanes.
+        rig.wait("the question", || p.value(inactive) == 1);
+        rig.wait("its event", || p.u64(inactive + 2048) == 7);
+        let mut entry = None;
+        rig.wait("its interrupt", || {
+            entry = rig.interrupt();
+            entry.is_some()
+        });
+        assert_eq!(entry.map(|e| e.1), Some(181));
+        assert_eq!(p.value(signal), 1, "the dispatch waits");
+        provide();
+        p.set_value(inactive, 0);
+    }
     p.wait(signal);
     let expected = (0..n).map(|i| {
         let mut a: Vec<u32> = (0..64).map(|k: usize| values[k].wrapping_mul(i)).collect();
