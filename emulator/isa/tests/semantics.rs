@@ -277,6 +277,20 @@ fn packed_pairs_and_accumulation_registers() {
     assert_eq!(m.v(32 + 31, 5), 25f32.to_bits(), "a31 follows ACCUM_OFFSET");
 }
 
+/// As LLVM uses it: elements 1 and 2 of two pairs (`shufflevector`, mask <1, 2>) by op_sel:[1,0], and
+/// a copy of both by op_sel:[0,1]; op_sel_hi is never looked at.
+#[test]
+fn a_packed_move_takes_both_halves_by_op_sel() {
+    let text = "v_pk_mov_b32 v[6:7], v[2:3], v[4:5] op_sel:[1,0]\nv_pk_mov_b32 v[8:9], v[2:3], v[4:5] op_sel:[0,1]\n\
+        v_pk_mov_b32 v[4:5], v[2:3], v[4:5] op_sel:[1,0] op_sel_hi:[0,0]";
+    let mut m = machine(text);
+    for n in 2..6 {
+        m.wave().v[n] = [n as u32; 64];
+    }
+    let m = m.run();
+    assert_eq!([6, 7, 8, 9, 4, 5].map(|n| m.v(n, 63)), [3, 4, 2, 5, 3, 4]);
+}
+
 #[test]
 fn lds_operations() {
     let text = "ds_write_b32 v1, v2\nds_add_rtn_u32 v3, v1, v2\nds_cmpst_rtn_b32 v4, v1, v5, v6\nds_read_b32 v0, v1\n\

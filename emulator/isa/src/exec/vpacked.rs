@@ -22,7 +22,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
     match i.op {
         Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 => one(w, i, |a| a),
         Op::VPkMovB32 => {
-            let (low, high) = (half(w, i, 0, false), half(w, i, 1, true));
+            // The two bits of op_sel choose both: the second source has only the upper result.
+            let (low, high) = (half(w, i, 0, false), half(w, i, 1, false));
             w.put(i.dst, &low);
             w.put(i.dst + 1, &high);
         }
