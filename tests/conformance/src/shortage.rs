@@ -10,7 +10,7 @@ use crate::fixture::{must, Ctx, GTT, VRAM};
 use crate::node::Node;
 use crate::row::Needs;
 use crate::sys;
-use rkfd_uapi::event::{EventData, WaitEventsArgs, EVENT_MEMORY, EVENT_SIGNAL};
+use rkfd_uapi::event::{EventData, WaitEventsArgs, EVENT_SIGNAL};
 use rkfd_uapi::ioctl as requests;
 use std::fs::{self, File};
 use std::io::Write;
@@ -53,22 +53,14 @@ fn alloc(c: &mut Ctx, size: u64, flags: u32) -> i32 {
     errno
 }
 
-/// Makes two events: looking at what the driver holds made room for one.
-fn create_events(c: &mut Ctx, kind: u32) -> i32 {
-    let (errno, first) = c.create_event(kind, true, 0);
-    if errno != 0 {
-        return errno;
-    }
-    let (errno, second) = c.create_event(kind, true, 0);
-    if errno != 0 {
-        c.destroy_event(first.event_id);
-    }
-    c.scratch = (u64::from(first.event_id) << 32) | u64::from(second.event_id);
+/// Makes a signal event.
+fn create_event(c: &mut Ctx) -> i32 {
+    let (errno, args) = c.create_event(EVENT_SIGNAL, true, 0);
+    c.scratch = args.event_id.into();
     errno
 }
 
-fn destroy_events(c: &mut Ctx) -> Result<(), String> {
-    must("DESTROY_EVENT", c.destroy_event((c.scratch >> 32) as u32))?;
+fn destroy_event(c: &mut Ctx) -> Result<(), String> {
     must("DESTROY_EVENT", c.destroy_event(c.scratch as u32))
 }
 
@@ -145,25 +137,11 @@ fn cases() -> Vec<Case> {
             },
             nothing,
         ),
-        // The first events make room for themselves, which stays.
+        // The first one makes room for itself, which stays.
         Case {
             prepare: Ctx::signal_page,
             warm: false,
-            ..case(
-                "create-signal-events",
-                Needs::Vm,
-                |c| create_events(c, EVENT_SIGNAL),
-                destroy_events,
-            )
-        },
-        Case {
-            warm: false,
-            ..case(
-                "create-memory-events",
-                Needs::Open,
-                |c| create_events(c, EVENT_MEMORY),
-                destroy_events,
-            )
+            ..case("create-event", Needs::Vm, create_event, destroy_event)
         },
         Case {
             prepare: |c| {
