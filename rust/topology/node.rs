@@ -227,8 +227,7 @@ impl Properties {
         let chip = gpu.chip();
         let doorbells = abi::CAP_DOORBELL_TYPE_2_0 << abi::CAP_DOORBELL_TYPE_SHIFT;
         let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
-        let capability =
-            doorbells | revision | abi::CAP_QUEUE_RESET | chip.family.capabilities;
+        let capability = doorbells | revision | abi::CAP_QUEUE_RESET | chip.family.capabilities;
         for (name, value) in [
             // Without power management the clock is said to be 100 MHz.
             ("max_engine_clk_fcompute", 100),

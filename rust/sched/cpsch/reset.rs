@@ -121,8 +121,7 @@ impl Occupied {
             Mec::MEC_ME1_PIPE3_RESET,
         ];
         let bit = pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
-        hw.regs
-            .write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
+        hw.regs.write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
         hw.regs.write_at(self.xcc, gc::CP_MEC_CNTL, 0);
         Ok(())
     }
