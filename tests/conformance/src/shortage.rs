@@ -30,8 +30,6 @@ struct Case {
     needs: Needs,
     /// Run once before, with all the memory it wants.
     prepare: fn(&mut Ctx) -> Result<(), String>,
-    /// The request is done once before, too, so that what is made only once is there.
-    warm: bool,
     run: Do,
     /// Takes back what `run` did. It may leave something where it only adds to a pool.
     undo: fn(&mut Ctx) -> Result<(), String>,
@@ -51,17 +49,6 @@ fn alloc(c: &mut Ctx, size: u64, flags: u32) -> i32 {
     let errno = c.raw(&requests::ALLOC_MEMORY_OF_GPU, &mut args);
     c.scratch = args.handle;
     errno
-}
-
-/// Makes a signal event.
-fn create_event(c: &mut Ctx) -> i32 {
-    let (errno, args) = c.create_event(EVENT_SIGNAL, true, 0);
-    c.scratch = args.event_id.into();
-    errno
-}
-
-fn destroy_event(c: &mut Ctx) -> Result<(), String> {
-    must("DESTROY_EVENT", c.destroy_event(c.scratch as u32))
 }
 
 /// Waits for an event that is signalled.
@@ -91,7 +78,6 @@ fn cases() -> Vec<Case> {
         name,
         needs,
         prepare: nothing,
-        warm: true,
         run,
         undo,
     };
@@ -137,12 +123,6 @@ fn cases() -> Vec<Case> {
             },
             nothing,
         ),
-        // The first one makes room for itself, which stays.
-        Case {
-            prepare: Ctx::signal_page,
-            warm: false,
-            ..case("create-event", Needs::Vm, create_event, destroy_event)
-        },
         Case {
             prepare: |c| {
                 c.scratch = c.signal(false)?.into();
@@ -207,10 +187,9 @@ struct Tally {
 fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
     let mut fail = FailNth::open()?;
     (case.prepare)(c)?;
-    if case.warm {
-        must(case.name, (case.run)(c))?;
-        (case.undo)(c)?;
-    }
+    // What is only made once, and stays, is made now.
+    must(case.name, (case.run)(c))?;
+    (case.undo)(c)?;
     let mut tally = Tally::default();
     for nth in 1..MOST {
         let mut hit = Err(String::new());
@@ -305,19 +284,17 @@ fn judge(node: &Node, name: &str, f: impl FnOnce(&Node) -> Result<Tally, String>
     status == 0 && settled
 }
 
-/// The first open makes the process' object: each try is in a process of its own.
-fn open(_: &Node) -> Result<Tally, String> {
+/// Something that only the first time needs memory: each try is in a process of its own.
+fn first(run: impl Fn(&mut FailNth, u32) -> Result<(i32, bool), String>) -> Result<Tally, String> {
     let mut tally = Tally::default();
     for nth in 1..MOST {
         let Some(pid) = sys::fork() else {
-            let result = FailNth::open().and_then(|mut fail| {
-                fail.with(nth, || sys::open("/dev/kfd").map_or_else(|e| e, |_| 0))
-            });
+            let result = FailNth::open().and_then(|mut fail| run(&mut fail, nth));
             sys::exit(match result {
                 Ok((libc::ENOMEM, true)) => 1,
                 Ok((0, true)) => 2,
                 Ok((0, false)) => 3,
-                // The path is copied, too.
+                // What the program gives is copied, too.
                 Ok((libc::EFAULT, true)) => 4,
                 Ok((errno, _)) => errno.max(5),
                 Err(_) => 5,
@@ -339,9 +316,23 @@ fn open(_: &Node) -> Result<Tally, String> {
     Err(format!("it still allocates after {MOST}"))
 }
 
+/// The first open makes the process' object.
+fn open(_: &Node) -> Result<Tally, String> {
+    first(|fail, nth| fail.with(nth, || sys::open("/dev/kfd").map_or_else(|e| e, |_| 0)))
+}
+
+/// The first signal event makes the table for them.
+fn create_event(node: &Node) -> Result<Tally, String> {
+    first(|fail, nth| {
+        let mut c = Ctx::new(node, Needs::Vm)?;
+        c.signal_page()?;
+        fail.with(nth, || c.create_event(EVENT_SIGNAL, true, 0).0)
+    })
+}
+
 /// Runs all; whether each was good.
 pub fn run(node: &Node) -> bool {
-    let mut good = judge(node, "open", open);
+    let mut good = judge(node, "open", open) & judge(node, "create-event", create_event);
     for case in cases() {
         good &= judge(node, case.name, |node| {
             walk(&mut Ctx::new(node, case.needs)?, &case)
