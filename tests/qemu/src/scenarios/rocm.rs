@@ -5,6 +5,8 @@ use crate::chip::Chip;
 use crate::flow;
 use crate::plan::Step;
 use crate::scenario::{Include, Machine, Scenario};
+use crate::verdict::Outcome;
+use std::fs;
 use std::path::PathBuf;
 
 /// Where ROCm and the programs that use it are, on the host.
@@ -71,6 +73,11 @@ impl Rocm {
                 .steps(hip(&[NO_SDMA])),
             self.scenario("rocm-polling", "programs of HIP, no interrupts")
                 .steps(polled.map(|p| program(p, &[NO_INTERRUPTS], chip))),
+            self.scenario("rocm-failing", "a failed assertion, others go on")
+                .emulator_arg("--expect-fault")
+                .step(program("failing", &[], chip))
+                .step(program("vectoradd", &[], chip))
+                .check(trapped_once),
             self.scenario("rocm-two", "two processes at once")
                 .step(two("vectoradd", "reduction"))
                 .step(two("streams", "atomics")),
@@ -149,6 +156,17 @@ impl Rocm {
             .steps((0..AGAIN).map(|_| program("vectoradd", &[], chip)));
         scenario.cpus = cpus;
         scenario
+    }
+}
+
+/// The device saw the assertion's trap, and no other fault.
+fn trapped_once(outcome: &Outcome) -> Result<(), String> {
+    let path = outcome.logs.join("report");
+    let report = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let faults: Vec<&str> = report.lines().filter(|l| l.starts_with("fault ")).collect();
+    match faults[..] {
+        ["fault 1 shader: trap 2 with no trap handler"] => Ok(()),
+        _ => Err(format!("not the one trap: {faults:?}")),
     }
 }
 
