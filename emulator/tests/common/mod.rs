@@ -5,6 +5,7 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod code;
+pub mod fairness;
 pub mod packets;
 
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
@@ -37,12 +38,16 @@ impl Guest {
     }
 
     pub fn of(chip: &'static Chip, faults: &[Fault]) -> Self {
+        Self::traced(chip, faults, Trace::off())
+    }
+
+    pub fn traced(chip: &'static Chip, faults: &[Fault], trace: Arc<Trace>) -> Self {
         let device = Device::new(Config {
             chip,
             vram_size: VRAM,
             faults: Faults::new(faults),
             report: Report::new(None),
-            trace: Trace::off(),
+            trace,
         })
         .unwrap();
         let ram = ram(&device.soc.memory);

@@ -23,6 +23,12 @@ pub fn header_of(kind: u8) -> u32 {
     header.bits().into()
 }
 
+/// The same packet, begun only when all before it are complete.
+pub fn in_order(packet: KernelDispatch) -> KernelDispatch {
+    let header = packet.get(KernelDispatch::HEADER);
+    packet.with(KernelDispatch::HEADER, header | (1 << 8))
+}
+
 /// A dispatch over `grid` work-items in workgroups of `group`, in one dimension.
 pub fn dispatch(kernel: u64, kernarg: u64, grid: u32, group: u32, signal: u64) -> KernelDispatch {
     use KernelDispatch as K;

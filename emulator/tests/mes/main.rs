@@ -15,6 +15,7 @@ mod process;
 mod queues;
 mod refused;
 mod rig;
+mod scale;
 mod user;
 
 use rig::*;

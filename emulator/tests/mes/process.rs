@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PAGE: u64 = 4096;
-/// Bytes of a queue's context save area.
+/// Bytes of a queue's context save area, if nothing else is said.
 const AREA: u64 = 0x10_0000;
 /// First place in VRAM that is free.
 const FREE: u64 = 0x100_0000;
@@ -230,8 +230,8 @@ pub struct Queue {
     pub gang: u64,
     /// The page of amd_queue_t: the read index is at 0x80.
     pub page: u64,
-    /// Its context save area.
-    area: u64,
+    /// Its context save area, and its bytes.
+    area: (u64, u64),
     pub bell: u32,
     index: Cell<u64>,
 }
@@ -239,11 +239,15 @@ pub struct Queue {
 impl Queue {
     /// An AQL queue as `kfd_mqd_manager_v12.c` describes it, with a context save area.
     pub fn new(process: &Rc<Process>, bell: u32, packets: u64) -> Self {
+        Self::with_area(process, bell, packets, AREA)
+    }
+
+    pub fn with_area(process: &Rc<Process>, bell: u32, packets: u64, bytes: u64) -> Self {
         let memory = &process.memory;
         let queue = Self {
             ring: process.alloc(packets * 64),
             page: process.alloc(PAGE),
-            area: process.alloc(AREA),
+            area: (process.alloc(bytes), bytes),
             mqd: memory.alloc(PAGE),
             gang: memory.alloc(PAGE),
             process: process.clone(),
@@ -283,8 +287,8 @@ impl Queue {
                 Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
                 u64::from((self.bell << 2) | 2),
             )
-            .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, self.area)
-            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, AREA)
+            .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, self.area.0)
+            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, self.area.1)
             .with(Mqd::CP_HQD_CNTL_STACK_SIZE, 0x2000)
             .with(Mqd::CP_HQD_CNTL_STACK_OFFSET, 0x2000)
             .with(Mqd::CP_HQD_WG_STATE_OFFSET, 0x2000);

@@ -19,7 +19,11 @@ pub fn start() -> (Rig, Rc<Memory>) {
 }
 
 pub fn start_with(faults: &[Fault]) -> (Rig, Rc<Memory>) {
-    let rig = Rig::started(faults);
+    set_up(Rig::started(faults))
+}
+
+/// The same of a rig that has started.
+pub fn set_up(rig: Rig) -> (Rig, Rc<Memory>) {
     let mut ring = rig.guest.device.soc.interrupts.ring();
     ring.base = (mc(IH) >> 8) as u32;
     ring.base_hi = (mc(IH) >> 40) as u32;

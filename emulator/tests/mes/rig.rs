@@ -7,10 +7,12 @@ use crate::common::{get, kernel_context, put, Guest};
 use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::Hub;
+use rkfd_emulator::trace::Trace;
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mes::{header, op};
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::regs::Block;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 // Places in VRAM.
@@ -43,7 +45,10 @@ pub struct Rig {
 
 impl Rig {
     pub fn new(faults: &[Fault]) -> Self {
-        let guest = Guest::of(&CHIP, faults);
+        Self::of(Guest::of(&CHIP, faults))
+    }
+
+    fn of(guest: Guest) -> Self {
         for hub in [Hub::Gfx(0), Hub::Mm] {
             kernel_context(&guest.device.soc.memory, hub, TABLE, 16);
         }
@@ -229,7 +234,16 @@ impl Rig {
 
     /// All of the start: both rings, resources of both pipes.
     pub fn started(faults: &[Fault]) -> Self {
-        let mut rig = Self::new(faults);
+        Self::new(faults).start()
+    }
+
+    /// The same with a trace.
+    pub fn traced(trace: Arc<Trace>) -> Self {
+        Self::of(Guest::traced(&CHIP, &[], trace)).start()
+    }
+
+    fn start(self) -> Self {
+        let mut rig = self;
         rig.enable();
         rig.kernel_ring();
         assert_eq!(rig.submit(1, &Self::resources(1).0, 50), 1);

@@ -7,7 +7,7 @@ mod packets;
 
 use super::rig::{base_mqd, Rig, MC, RIGHTS};
 use crate::memory::PAGE;
-pub use packets::{dispatch, header_of};
+pub use packets::{dispatch, header_of, in_order};
 use packets::{map_page, Tables};
 use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;

@@ -2,32 +2,19 @@
 
 //! Over-subscription at scale: 1,024 queues of 64 processes on the HQDs and VMIDs that there are.
 
+#[path = "../../../tests/common/fairness.rs"]
+mod fairness;
+
 use super::kernels::{arguments, load, pointers};
 use super::queues::*;
 use super::rig::Rig;
 use crate::trace::Trace;
+use fairness::{churned, switches, Progress, BOUND, PACKETS, ROUNDS};
 use std::time::{Duration, Instant};
 
 const PROCESSES: u16 = 64;
 const QUEUES: u32 = 16;
-/// Packets of each queue, and rounds of the kernel's loop in one: together some workers' turns.
-const PACKETS: u64 = 8;
-const ROUNDS: u32 = 3000;
 const ITEMS: u32 = 64;
-
-/// What `churn` leaves for a work-item.
-fn churned(item: u32) -> u32 {
-    (0..ROUNDS).fold(item, |x, _| {
-        x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
-    })
-}
-
-/// Lines of a trace that say that a queue was switched in.
-fn switches(path: &std::path::Path) -> usize {
-    let text = std::fs::read_to_string(path).unwrap();
-    let lines = text.lines().filter(|line| line.contains("\"switch\""));
-    lines.filter(|line| line.contains("\"in\"")).count()
-}
 
 #[test]
 fn a_thousand_queues_of_64_processes_get_on() {
@@ -49,7 +36,7 @@ fn a_thousand_queues_of_64_processes_get_on() {
             .map(|i| Queue::with_area(p, 0x800 + 2 * (n * QUEUES + i), PACKETS, 0x1_0000))
             .collect();
         for q in &queues {
-            let packet = dispatch(kernel, args, ITEMS, ITEMS, 0);
+            let packet = in_order(dispatch(kernel, args, ITEMS, ITEMS, 0));
             (0..PACKETS).for_each(|_| {
                 q.write(packet.0);
             });
@@ -58,31 +45,26 @@ fn a_thousand_queues_of_64_processes_get_on() {
         all.push((p, queues, out));
     }
     let count = usize::from(PROCESSES) * QUEUES as usize;
-    let done = || -> Vec<u64> {
+    let progress = || -> Progress {
         let queues = all
             .iter()
             .flat_map(|(p, queues, _)| queues.iter().map(move |q| (p, q)));
-        queues.map(|(p, q)| p.u64(q.read_index())).collect()
+        Progress(queues.map(|(p, q)| p.u64(q.read_index())).collect())
     };
     let begin = Instant::now();
     rig.run_chained_list(&words, 13);
-    // Half of all packets, then all of them.
-    let wait_for = |packets: u64| loop {
-        let done = done();
-        if done.iter().sum::<u64>() >= packets {
-            return done;
+    let wait_for = |end: &dyn Fn(&Progress) -> bool| loop {
+        let progress = progress();
+        if end(&progress) {
+            return progress;
         }
         let (lines, time) = (rig.report.lines(), begin.elapsed());
-        assert!(time < Duration::from_secs(600), "{done:?} {lines:?}");
-        std::thread::sleep(Duration::from_millis(5));
+        assert!(time < Duration::from_secs(600), "{progress} {lines:?}");
+        std::thread::sleep(Duration::from_millis(1));
     };
-    let total = count as u64 * PACKETS;
-    let half = wait_for(total / 2);
-    wait_for(total);
+    let first = wait_for(&Progress::is_over);
+    wait_for(&|p| p.total() == count as u64 * PACKETS);
     let time = begin.elapsed();
-    let (slowest, fastest) = (half.iter().min().unwrap(), half.iter().max().unwrap());
-    let mean = half.iter().sum::<u64>() as f64 / count as f64;
-    let share = *slowest as f64 / mean;
     rig.unmap();
     rig.fence();
     trace.flush();
@@ -90,15 +72,13 @@ fn a_thousand_queues_of_64_processes_get_on() {
     std::fs::remove_file(&path).unwrap();
     println!(
         "{count} queues, {PROCESSES} processes, 24 HQDs, 13 VMIDs: {switches} switches in \
-         {time:.1?}; when half of the {total} dispatches were done: slowest queue {slowest}, \
-         fastest {fastest}, mean {mean:.2}; the slowest queue's share {share:.2}"
+         {time:.1?}; {first}"
     );
     for (p, queues, out) in &all {
-        let expected: Vec<u32> = (0..ITEMS).map(churned).collect();
-        assert_eq!(p.words(*out, ITEMS as usize), expected);
+        assert_eq!(p.words(*out, ITEMS as usize), churned(ITEMS));
         assert!(queues.iter().all(|q| p.u64(q.read_index()) == PACKETS));
     }
     assert!(switches >= count, "every queue had its turn");
-    assert!(share >= 0.25, "the slowest queue's share is {share:.2}");
+    assert!(first.share() >= BOUND, "{first}");
     rig.clean();
 }
