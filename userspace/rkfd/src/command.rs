@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_uapi::queue::{CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_COMPUTE};
 
+use crate::code::KernelMetadata;
 use crate::cwsr::SaveArea;
 use crate::device::Gpu;
 use crate::dispatch::{Dispatch, Resources};
@@ -24,6 +25,7 @@ use crate::kernel::Kernel;
 use crate::memory::{flags, Bo};
 use crate::process::lock;
 use crate::queue::new_save_area;
+use crate::scratch::Scratch;
 use crate::signal::Signal;
 use crate::sys::map::{Mapping, PAGE};
 
@@ -36,8 +38,7 @@ const RING: usize = 64 << 10;
 /// A queue of PM4 commands. Clones are the same queue, which is destroyed with the last of them
 /// and its last submission.
 ///
-/// It runs kernels that need nothing of AQL: no scratch memory, and neither the packet nor the
-/// queue's structure.
+/// It runs kernels that need nothing of AQL: neither the packet nor the queue's structure.
 #[derive(Clone, Debug)]
 pub struct CommandQueue {
     inner: Arc<Inner>,
@@ -64,6 +65,7 @@ struct Memory {
     control: Bo,
     save: Bo,
     eop: Bo,
+    scratch: Scratch,
 }
 
 impl CommandQueue {
@@ -75,6 +77,7 @@ impl CommandQueue {
             control: Bo::new(link, PAGE, flags::SHARED)?,
             save: new_save_area(link, node, &area, true)?,
             eop: Bo::new(link, PAGE, flags::VRAM_PRIVATE)?,
+            scratch: Scratch::default(),
         };
         memory.ring.clear()?;
         memory.control.clear()?;
@@ -125,7 +128,17 @@ impl CommandQueue {
         Dispatch::new(self.clone().into(), kernel)
     }
 
-    /// The commands that do what an AQL packet asks for.
+    /// Makes sure that the kernel's work-items have so many bytes of scratch.
+    pub(crate) fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
+        let inner = &*self.inner;
+        let memory = inner.memory.as_ref().ok_or(Error::NotHostVisible)?;
+        // Each dispatch's commands say where it is.
+        let (link, node) = (inner.gpu.link(), inner.gpu.node());
+        let reserved = memory.scratch.reserve(link, node, bytes, |_| Ok(()));
+        reserved.map_err(|failure| failure.of_dispatch(&kernel.name, bytes))
+    }
+
+    /// The commands that do what an AQL packet asks for, with the scratch memory that was reserved.
     ///
     /// # Errors
     ///
@@ -139,7 +152,11 @@ impl CommandQueue {
         let generation = self.inner.generation;
         let shader = packets::Shader::of(kernel, packet)?;
         let mut commands = generation.acquire();
-        commands.extend(generation.dispatch(&shader, packet));
+        let scratch = match packet.get(KernelDispatch::PRIVATE_SEGMENT_SIZE) {
+            0 => None,
+            _ => self.inner.memory.as_ref().and_then(|m| m.scratch.area()),
+        };
+        commands.extend(generation.dispatch(&shader, packet, scratch));
         commands.extend(generation.release(&signal.completion()));
         Ok(commands)
     }

@@ -79,6 +79,7 @@ struct Used {
 pub struct Copying {
     queue: CopyQueue,
     used: Option<Used>,
+    packets: usize,
 }
 
 impl CopyQueue {
@@ -234,6 +235,7 @@ impl CopyQueue {
                 signal,
                 _memory: memory,
             }),
+            packets: packets.len(),
         };
         let mut written = lock(&inner.written);
         let all = std::iter::once(&before)
@@ -253,6 +255,11 @@ impl CopyQueue {
 }
 
 impl Copying {
+    /// In how many packets it copies or fills, without those that go before and after.
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
     /// Whether it is done. Makes no system call.
     pub fn is_done(&self) -> bool {
         self.used

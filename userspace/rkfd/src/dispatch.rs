@@ -95,12 +95,11 @@ impl Target {
         }
     }
 
-    /// Makes sure that a kernel's work-items have so many bytes of scratch. A PM4 queue refuses
-    /// the dispatch later.
+    /// Makes sure that a kernel's work-items have so many bytes of scratch.
     fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
         match self {
             Self::Aql(queue) => queue.reserve_scratch(kernel, bytes),
-            Self::Commands(_) => Ok(()),
+            Self::Commands(queue) => queue.reserve_scratch(kernel, bytes),
         }
     }
 

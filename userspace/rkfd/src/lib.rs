@@ -49,6 +49,7 @@ mod memory;
 mod pool;
 mod process;
 mod queue;
+mod scratch;
 mod signal;
 mod sys;
 #[cfg(test)]

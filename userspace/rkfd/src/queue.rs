@@ -8,7 +8,6 @@
 
 pub(crate) mod control;
 pub(crate) mod ring;
-mod scratch;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -24,13 +23,13 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::memory::{flags, Bo};
 use crate::process::{lock, Link};
+use crate::scratch::{Area, Scratch};
 use crate::signal::Signal;
 use crate::sys::map::{Mapping, PAGE};
 use crate::topology::Node;
 use crate::trace::{self, Step};
 
 use ring::{Ring, WORDS};
-use scratch::Scratch;
 
 /// What kind of queue to make.
 #[derive(Clone, Copy, Debug)]
@@ -307,9 +306,8 @@ impl Queue {
     pub(crate) fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
         let memory = self.inner.memory.as_ref().ok_or(Error::NotHostVisible)?;
         let node = self.inner.gpu.node();
-        let reserved = memory
-            .scratch
-            .reserve(self.link(), node, &memory.control, bytes);
+        let tell = |area: &Area| area.tell(&memory.control);
+        let reserved = memory.scratch.reserve(self.link(), node, bytes, tell);
         reserved.map_err(|failure| failure.of_dispatch(&kernel.name, bytes))
     }
 

@@ -188,12 +188,17 @@ fn two_engines(outcome: &Outcome) -> Result<(), String> {
 fn commands() -> Scenario {
     with_vadd(
         "commands",
-        "vector additions by the commands of a PM4 queue, beside an AQL queue",
+        "kernels by the commands of a PM4 queue, with scratch memory, beside an AQL queue",
         "commands",
     )
+    .kernel("x_stack", 3)
     .steps([
         Step::insmod(MODULE),
-        Step::run("commands", 240, &["/bin/commands", VADD]),
+        Step::run(
+            "commands",
+            240,
+            &["/bin/commands", VADD, "/kernels/x_stack-O3.co"],
+        ),
         Step::Rmmod("rkfd".into()),
     ])
     .check(|outcome| {

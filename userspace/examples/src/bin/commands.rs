@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Vector additions by a PM4 queue: the commands of the packet processor's own language. Of whole
-//! work-groups and with a part of one, many in a row, from two threads, and beside an AQL queue.
+//! work-groups and with a part of one, many in a row, from two threads, and beside an AQL queue. And
+//! a kernel with an array of its own in scratch memory, on both kinds of queue.
 //!
-//! `commands CODE-OBJECT`: the code object has a kernel `vadd(a, b, c, n)`.
+//! `commands CODE-OBJECT SCRATCH`: the first code object has a kernel `vadd(a, b, c, n)`, the second
+//! one `privarr(in, out, n)`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rkfd::{CommandQueue, Gpu, Kernel, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
+use rkfd::{CommandQueue, Gpu, Kernel, Queue, QueueOptions};
+use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Dispatches in a row: their commands fill the ring several times.
@@ -53,6 +55,49 @@ fn many(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel) -> Result<(), Failure>
     Ok(())
 }
 
+/// What `privarr` leaves for a work-item: sums over an array that it indexes by what it finds.
+fn summed(input: &[u32], item: u32) -> u32 {
+    let mut a: Vec<u32> = input.iter().map(|w| w.wrapping_mul(item)).collect();
+    (0..64u32).fold(0u32, |sum, k| {
+        let place = ((sum ^ k) & 63) as usize;
+        let next = sum.wrapping_add(a[place]);
+        a[place] = next;
+        next
+    })
+}
+
+/// A kernel whose work-items have arrays in scratch memory, by commands and by an AQL packet.
+fn scratch(gpu: &Gpu, queue: &CommandQueue, aql: &Queue) -> Result<(), Failure> {
+    let path = std::env::args().nth(2);
+    let path = path.ok_or_else(|| Failure::new("no code object with `privarr` is named"))?;
+    let module = gpu.load(&std::fs::read(&path).map_err(Failure::new)?)?;
+    let kernel = module.kernel("privarr")?;
+    let private = kernel.metadata().private_size;
+    check("privarr needs 256 bytes of scratch or more", private >= 256)?;
+    let n = 20 * BLOCK;
+    let words: Vec<u32> = (0..64u32)
+        .map(|i| i.wrapping_mul(0x9e37_79b1) >> 7)
+        .collect();
+    let input = gpu.upload(&words)?;
+    let wanted: Vec<u32> = (0..n).map(|item| summed(&words, item)).collect();
+    for (name, dispatch) in [
+        ("commands", queue.dispatch(&kernel)),
+        ("an AQL packet", aql.dispatch(&kernel)),
+    ] {
+        let output = gpu.alloc::<u32>(n as usize)?;
+        let dispatch = dispatch
+            .grid(n)
+            .block(BLOCK)
+            .arg(&input)
+            .arg(&output)
+            .arg(n);
+        dispatch.submit()?.wait_timeout(TIMEOUT)?;
+        let what = format!("{n} sums over arrays in scratch memory, by {name}, are right");
+        check(&what, output.to_vec()? == wanted)?;
+    }
+    Ok(())
+}
+
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
     let gpu = Gpu::open()?;
@@ -80,6 +125,7 @@ fn run() -> Result<(), Failure> {
         }
     })?;
     println!("both kinds of queue at once are right");
+    scratch(&gpu, &queue, &aql)?;
     Ok(())
 }
 

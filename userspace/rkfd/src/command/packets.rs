@@ -4,13 +4,14 @@
 
 use rkfd_hw::aql::{KernelDescriptor, KernelDispatch};
 use rkfd_hw::layout::Layout;
-use rkfd_hw::mqd::Common;
+use rkfd_hw::mqd::{Common, COMPUTE_DISPATCH_SCRATCH_BASE};
 use rkfd_hw::pm4::commands::*;
 use rkfd_hw::pm4::header;
 
 use crate::copy::Completion;
 use crate::error::DispatchError;
 use crate::kernel::Kernel;
+use crate::scratch::Area;
 
 /// What differs between generations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,13 +52,11 @@ impl Shader {
         packet: &KernelDispatch,
     ) -> Result<Self, DispatchError> {
         use KernelDescriptor as D;
-        let needs = |what| Err(DispatchError::NeedsAql { what });
-        if packet.get(KernelDispatch::PRIVATE_SEGMENT_SIZE) != 0 {
-            return needs("scratch memory");
-        }
         let properties = descriptor.get(D::KERNEL_CODE_PROPERTIES);
         if properties & USER_DATA & !KERNARG_PTR != 0 {
-            return needs("the packet or the queue's structure");
+            return Err(DispatchError::NeedsAql {
+                what: "the packet or the queue's structure",
+            });
         }
         let lds = packet.get(KernelDispatch::GROUP_SEGMENT_SIZE).div_ceil(512) as u32;
         let rsrc2 = descriptor.get(D::COMPUTE_PGM_RSRC2) as u32;
@@ -149,7 +148,12 @@ impl Generation {
     }
 
     /// Registers, and the start of the shader, over the grid that an AQL packet tells of.
-    pub(crate) fn dispatch(self, shader: &Shader, packet: &KernelDispatch) -> Vec<u32> {
+    pub(crate) fn dispatch(
+        self,
+        shader: &Shader,
+        packet: &KernelDispatch,
+        scratch: Option<Area>,
+    ) -> Vec<u32> {
         use KernelDispatch as K;
         let size = |field| packet.get(field).max(1) as u32;
         let grid = [K::GRID_SIZE_X, K::GRID_SIZE_Y, K::GRID_SIZE_Z].map(size);
@@ -180,7 +184,12 @@ impl Generation {
         let mut commands = set(Common::COMPUTE_PGM.word(), &halves(shader.entry >> 8));
         commands.extend(set(Common::COMPUTE_PGM_RSRC1.word(), &[rsrc1, rsrc2]));
         commands.extend(set(self.rsrc3(), &[rsrc3]));
-        commands.extend(set(Common::COMPUTE_TMPRING_SIZE.word(), &[0]));
+        if let Some(area) = scratch {
+            let base = halves(area.address >> 8);
+            commands.extend(set(COMPUTE_DISPATCH_SCRATCH_BASE.word(), &base));
+        }
+        let waves = scratch.map_or(0, |area| area.size);
+        commands.extend(set(Common::COMPUTE_TMPRING_SIZE.word(), &[waves]));
         commands.extend(set(Common::COMPUTE_START_X.word(), &shape));
         let arguments = halves(packet.get(K::KERNARG_ADDRESS));
         commands.extend(set(Common::COMPUTE_USER_DATA_0.word(), &arguments));
@@ -310,7 +319,7 @@ mod tests {
             .with(K::GROUP_SEGMENT_SIZE, 513)
             .with(K::KERNARG_ADDRESS, 0x2_0000_0040);
         let shader = Shader::from_descriptor(0x7f00_0000_0000, &descriptor, &packet).unwrap();
-        let found = Generation::Gfx10.dispatch(&shader, &packet);
+        let found = Generation::Gfx10.dispatch(&shader, &packet, None);
         // Registers by their numbers in `gc_12_0_0_offset.h` from COMPUTE_DISPATCH_INITIATOR on.
         let expected = [
             &[0xc002_7600, 0x20c, 0x0000_0010, 0x7f][..],
@@ -332,8 +341,12 @@ mod tests {
             &[0xc000_4600, 0x407],
         ];
         assert_eq!(found, expected.concat());
-        let scratch = packet.with(K::PRIVATE_SEGMENT_SIZE, 4);
-        assert!(Shader::from_descriptor(0, &descriptor, &scratch).is_err());
+        // With scratch: COMPUTE_DISPATCH_SCRATCH_BASE_LO and COMPUTE_TMPRING_SIZE as well.
+        let area = Area::at(0x7f12_3456_7800, 64 | (6 << 12));
+        let found = Generation::Gfx9.dispatch(&shader, &packet, Some(area));
+        let has = |words: &[u32]| found.windows(words.len()).any(|found| found == words);
+        assert!(has(&[0xc002_7600, 0x210, 0x1234_5678, 0x7f]));
+        assert!(has(&[0xc001_7600, 0x218, 64 | (6 << 12)]));
         let pointer = descriptor.with(D::KERNEL_CODE_PROPERTIES, KERNARG_PTR | 2);
         assert!(Shader::from_descriptor(0, &pointer, &packet).is_err());
     }

@@ -2,12 +2,13 @@
 
 //! Scratch: memory for what work-items spill, and for their stacks.
 //!
-//! The GPU finds it by two words of the queue's structure: where it begins, and how many waves of
-//! which size it is large enough for. A wave's part holds one dword of all its lanes after the
-//! other, so only the product matters. When a dispatch needs more than there is, a larger area
-//! takes the old one's place, before the packet is written. Waves may still use the old area, and
-//! the packet processor may read one word old and the other new: so areas only grow, the address
-//! is stored before the size, and no area is freed before its queue is.
+//! The GPU finds it by two values: where it begins, and how many waves of which size it is large
+//! enough for. A wave's part holds one dword of all its lanes after the other, so only the product
+//! matters. An AQL queue has them in its structure ([`Area::tell`]), the commands of a PM4 queue set
+//! the registers themselves. When a dispatch needs more than there is, a larger area takes the old
+//! one's place, before the packet is written. Waves may still use the old area, and the packet
+//! processor may read one word old and the other new: so areas only grow, the address is stored
+//! before the size, and no area is freed before its queue is.
 //!
 //! Sources: HSA Runtime, `amd_hsa_queue.h` (`scratch_backing_memory_location`,
 //! `compute_tmpring_size`), `AqlQueue::FillComputeTmpRingSize` with its variants for gfx11 and
@@ -37,7 +38,7 @@ const LANES: u64 = 64;
 /// An area is not made larger than this for the sake of more waves.
 const ENOUGH: u64 = 32 << 20;
 
-/// A queue's scratch.
+/// A queue's scratch: on each XCC there is as much.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     state: Mutex<State>,
@@ -46,8 +47,47 @@ pub(crate) struct Scratch {
 #[derive(Debug, Default)]
 struct State {
     shape: Shape,
-    /// All areas that there were, the last one in use.
-    areas: Vec<Bo>,
+    /// The area in use.
+    area: Option<Area>,
+    /// The memory of all areas that there were.
+    memory: Vec<Bo>,
+}
+
+/// What the GPU is told of an area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Area {
+    /// Where it begins, a multiple of 256.
+    pub(crate) address: u64,
+    /// COMPUTE_TMPRING_SIZE.
+    pub(crate) size: u32,
+    /// Bytes of a lane, of waves of 64.
+    lane_bytes: u32,
+}
+
+impl Area {
+    /// One of a test's.
+    #[cfg(test)]
+    pub(crate) fn at(address: u64, size: u32) -> Self {
+        Self {
+            address,
+            size,
+            lane_bytes: 0,
+        }
+    }
+
+    /// Stores it in an AQL queue's structure.
+    pub(crate) fn tell(&self, control: &Bo) -> Result<()> {
+        let host = control.host()?;
+        let word = |offset| {
+            let words = host.words32(offset, 1).and_then(|words| words.first());
+            words.ok_or(Error::NotHostVisible)
+        };
+        let location = host.word64(LOCATION).ok_or(Error::NotHostVisible)?;
+        location.store(self.address, Ordering::Relaxed);
+        word(LANE_BYTES)?.store(self.lane_bytes, Ordering::Relaxed);
+        word(TMPRING)?.store(self.size, Ordering::Release);
+        Ok(())
+    }
 }
 
 /// How a GPU wants scratch to be counted.
@@ -126,14 +166,19 @@ impl Shape {
 }
 
 impl Scratch {
-    /// Makes sure that a work-item has `bytes` when the next packet runs. `control` is the queue's
-    /// structure.
+    /// The area in use.
+    pub(crate) fn area(&self) -> Option<Area> {
+        lock(&self.state).area
+    }
+
+    /// Makes sure that a work-item has `bytes` when the next packet runs. `tell` lets the GPU know
+    /// of a new area.
     pub(crate) fn reserve(
         &self,
         link: &Arc<Link>,
         node: &Node,
-        control: &Bo,
         bytes: u32,
+        tell: impl FnOnce(&Area) -> Result<()>,
     ) -> Result<(), Failure> {
         let format = Format::of(node);
         let shape = Shape::of(bytes, &format).ok_or(Failure::TooMuch)?;
@@ -143,19 +188,17 @@ impl Scratch {
         }
         // Never smaller than the old one, whose size may be read with the new address.
         let size = shape.bytes.max(state.shape.bytes) * u64::from(node.xccs().max(1));
-        let area = Bo::new(link, size as usize, flags::VRAM_PRIVATE)?;
-        let host = control.host()?;
-        let place = |offset| host.word64(offset).ok_or(Error::NotHostVisible);
-        place(LOCATION)?.store(area.address(), Ordering::Relaxed);
-        let lane_bytes = (shape.units * format.unit / LANES) as u32;
-        let word = |offset| {
-            let words = host.words32(offset, 1).and_then(|words| words.first());
-            words.ok_or(Error::NotHostVisible)
+        let memory = Bo::new(link, size as usize, flags::VRAM_PRIVATE)?;
+        let area = Area {
+            address: memory.address(),
+            size: shape.register(),
+            lane_bytes: (shape.units * format.unit / LANES) as u32,
         };
-        word(LANE_BYTES)?.store(lane_bytes, Ordering::Relaxed);
-        word(TMPRING)?.store(shape.register(), Ordering::Release);
+        // The GPU may know of it from here on, whatever fails.
+        state.memory.push(memory);
+        tell(&area)?;
         state.shape = shape;
-        state.areas.push(area);
+        state.area = Some(area);
         Ok(())
     }
 }
