@@ -9,7 +9,7 @@ const PAGES: f64 = 512.0;
 
 /// The measured paths, in the order in which they are shown: the program's name for it, what it
 /// is, and by what its cost is divided before it is shown.
-const PATHS: [(&str, &str, f64); 9] = [
+const PATHS: [(&str, &str, f64); 12] = [
     ("get-version", "ioctl GET_VERSION: the unit", 1.0),
     ("enqueue", "enqueue: slot, packet, doorbell", 1.0),
     ("round-trip-polled", "dispatch to completion, polled", 1.0),
@@ -23,6 +23,9 @@ const PATHS: [(&str, &str, f64); 9] = [
     ("map-2m-gtt", "  2 MiB, system, for each 4 KiB", PAGES),
     ("map-4k-vram", "alloc, map, free: 4 KiB, VRAM", 1.0),
     ("map-2m-vram", "  2 MiB, VRAM, for each 4 KiB", PAGES),
+    ("copy-sdma", "copy 1 MiB in VRAM: SDMA", 1.0),
+    ("copy-kernel", "  by a kernel", 1.0),
+    ("copy-cpu", "  by the CPU, through the BAR", 1.0),
 ];
 
 /// The measured times in nanoseconds, in the order of [`PATHS`].
@@ -86,7 +89,13 @@ impl fmt::Display for Table {
             f,
             "a 4 KiB page mapped alone costs {gtt:.0} times (system memory) and {vram:.0} times"
         )?;
-        writeln!(f, "(VRAM) what one of a 2 MiB buffer costs")
+        writeln!(f, "(VRAM) what one of a 2 MiB buffer costs")?;
+        let kernel = ratio("copy-kernel", "copy-sdma");
+        let cpu = ratio("copy-cpu", "copy-sdma");
+        writeln!(
+            f,
+            "1 MiB copied takes a kernel {kernel:.2} times and the CPU {cpu:.2} times as long as an SDMA engine"
+        )
     }
 }
 

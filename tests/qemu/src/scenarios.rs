@@ -20,6 +20,9 @@ const MODULE: &str = "/rkfd.ko";
 /// A code object with the kernel `vadd`.
 const VADD: &str = "/kernels/vadd-O3.co";
 
+/// One with the kernel `copy`.
+const COPY: &str = "/kernels/copy-O3.co";
+
 /// What `rkfd-vm test` runs.
 pub fn all() -> Vec<Scenario> {
     let mut all = vec![boot()];
@@ -45,7 +48,8 @@ pub fn bench() -> Scenario {
     with_vadd("bench", "what the paths of a dispatch cost", "bench")
         .without_trace()
         .step(Step::insmod(MODULE))
-        .step(Step::run("bench", 120, &["/bin/bench", VADD]))
+        .kernel("copy", 3)
+        .step(Step::run("bench", 120, &["/bin/bench", VADD, COPY]))
         .step(Step::Rmmod("rkfd".into()))
 }
 

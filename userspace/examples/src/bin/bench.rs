@@ -4,13 +4,14 @@
 //! driver: GET_VERSION is the unit. Times of one machine mean little, above all under emulation;
 //! ratios of one run say which path is short.
 //!
-//! `bench CODE-OBJECT`: prints `bench NAME NANOSECONDS` lines.
+//! `bench CODE-OBJECT COPY`: prints `bench NAME NANOSECONDS` lines. The second code object has a
+//! kernel `copy(in, out, n)`.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use rkfd::{Gpu, Memory, QueueOptions};
+use rkfd::{Gpu, Memory, Queue, QueueOptions};
 use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
 use rkfd_uapi::device::GetVersionArgs;
 use rkfd_uapi::ioctl;
@@ -20,6 +21,8 @@ const ELEMENTS: usize = 256;
 /// A small page, and a large one.
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 2 << 20;
+/// Words that are copied: 1 MiB.
+const COPIED: usize = 1 << 18;
 
 /// Prints the median time of one `work`, of `rounds` measurements of `times` each.
 fn measure(
@@ -110,7 +113,46 @@ fn run() -> Result<(), Failure> {
             Ok(())
         })?;
     }
-    Ok(())
+    copies(&gpu, &queue)
+}
+
+/// The same words within device memory, copied by each of who can: a copy engine, a kernel, and the
+/// CPU through the BAR. Each is waited for by its event, and compared.
+fn copies(gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
+    let path = std::env::args().nth(2);
+    let path = path.ok_or_else(|| Failure::new("no code object with `copy` is named"))?;
+    let module = gpu.load(&std::fs::read(&path).map_err(Failure::new)?)?;
+    let kernel = module.kernel("copy")?;
+    let buffer = || gpu.alloc_in::<u32>(Memory::Vram, COPIED);
+    let (source, target) = (buffer()?, buffer()?);
+    source.fill_with(|i| (i as u32).wrapping_mul(0x9e37_79b1))?;
+    let wanted = source.to_vec()?;
+    let check = |by: &str| -> Result<(), Failure> {
+        match target.to_vec()? == wanted {
+            true => Ok(target.fill(0)?),
+            false => Err(Failure::new(format_args!("a copy by {by} is wrong"))),
+        }
+    };
+    target.fill(0)?;
+    let engine = gpu.copy_queue()?;
+    measure("copy-sdma", 9, 5, || {
+        Ok(engine.copy(&target, &source)?.wait()?)
+    })?;
+    check("the engine")?;
+    let n = COPIED as u32;
+    let dispatch = queue.dispatch(&kernel).grid(n).block(256);
+    let mut work = dispatch.arg(&source).arg(&target).arg(n).prepare()?;
+    measure("copy-kernel", 9, 5, || {
+        work.submit()?;
+        Ok(work.wait()?)
+    })?;
+    check("a kernel")?;
+    let mut host = vec![0; COPIED];
+    measure("copy-cpu", 9, 5, || {
+        source.read_at(0, &mut host)?;
+        Ok(target.write(&host)?)
+    })?;
+    check("the CPU")
 }
 
 /// The cheapest request: GET_VERSION.
