@@ -30,7 +30,8 @@ pub struct Chip {
     pub scheduler: Scheduler,
 }
 
-/// All of them, in the order in which they run; those behind [`USUAL`] only when they are named.
+/// All of them, in the order in which they run. Those behind [`USUAL`] are other shapes of the same
+/// chips: unless one is named, only scenarios to which the shape matters run on it.
 pub static ALL: [Chip; 3] = [
     Chip {
         name: "mi308x",
@@ -58,17 +59,36 @@ pub static ALL: [Chip; 3] = [
     },
 ];
 
-/// How many of them `all` means: one of each kind.
+/// How many of them are one of each kind.
 const USUAL: usize = 2;
 
 impl Chip {
     /// The chips that a name stands for: one, or one of each kind for `all` or no name.
     pub fn chosen(name: &str) -> Result<&'static [Self]> {
+        Ok(Self::named(name)?.unwrap_or(ALL.split_at(USUAL).0))
+    }
+
+    /// The chips that scenarios are tested on: one that is named, or all, of which those that
+    /// aren't usual have only the scenarios that are about their shape.
+    pub fn tested(name: &str) -> Result<&'static [Self]> {
+        Ok(Self::named(name)?.unwrap_or(&ALL))
+    }
+
+    /// Whether it is the one of its kind that everything runs on.
+    pub fn is_usual(&self) -> bool {
+        ALL.split_at(USUAL)
+            .0
+            .iter()
+            .any(|chip| chip.name == self.name)
+    }
+
+    /// The one chip of a name; `None` for `all` or no name.
+    fn named(name: &str) -> Result<Option<&'static [Self]>> {
         if matches!(name, "" | "all") {
-            return Ok(ALL.split_at(USUAL).0);
+            return Ok(None);
         }
         match ALL.iter().find(|chip| chip.name == name) {
-            Some(chip) => Ok(std::slice::from_ref(chip)),
+            Some(chip) => Ok(Some(std::slice::from_ref(chip))),
             None => bail!(
                 "no chip is called '{name}': {}, or all",
                 ALL.each_ref().map(|chip| chip.name).join(", ")
@@ -91,7 +111,11 @@ mod tests {
     fn a_name_stands_for_one_chip_or_all() {
         for all in ["", "all"] {
             assert_eq!(names(all), ["mi308x", "navi48"]);
+            let tested = Chip::tested(all).unwrap().iter();
+            let other: Vec<_> = tested.filter(|chip| !chip.is_usual()).collect();
+            assert!(other.iter().all(|chip| chip.xccs > 1) && !other.is_empty());
         }
+        assert_eq!(Chip::tested("mi308x-spx").unwrap().len(), 1);
         assert_eq!(names("navi48"), ["navi48"]);
         assert!(Chip::chosen("navi4").is_err());
     }

@@ -72,6 +72,8 @@ pub struct Scenario {
     pub trace: bool,
     /// The scheduler that it is about; `None`: every chip has what it is about.
     pub scheduler: Option<Scheduler>,
+    /// It matters to it how many XCCs share a queue's work: it runs on other shapes of the chips, too.
+    pub shaped: bool,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
     /// The guest's board.
@@ -132,6 +134,7 @@ impl Scenario {
             device: true,
             trace: true,
             scheduler: None,
+            shaped: false,
             emulator_args: Vec::new(),
             machine: Machine::PciExpress,
             qemu_args: Vec::new(),
@@ -168,9 +171,17 @@ impl Scenario {
         self
     }
 
-    /// Whether the chip has what it is about.
-    pub fn runs_on(&self, chip: &Chip) -> bool {
-        self.scheduler.is_none_or(|wanted| wanted == chip.scheduler)
+    /// It runs on other shapes of the chips, too.
+    pub fn on_all_shapes(mut self) -> Self {
+        self.shaped = true;
+        self
+    }
+
+    /// Whether the chip has what it is about, and it is for its shape; one that was `named` is for
+    /// everything.
+    pub fn runs_on(&self, chip: &Chip, named: bool) -> bool {
+        let shape = named || chip.is_usual() || self.shaped;
+        shape && self.scheduler.is_none_or(|wanted| wanted == chip.scheduler)
     }
 
     /// Append a step.
@@ -267,6 +278,19 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip;
+
+    #[test]
+    fn other_shapes_run_what_is_for_them() {
+        let spx = chip::ALL.iter().find(|chip| !chip.is_usual()).unwrap();
+        let usual = chip::ALL.iter().find(|chip| chip.is_usual()).unwrap();
+        let any = Scenario::new("any", "");
+        assert!(any.runs_on(usual, false) && !any.runs_on(spx, false));
+        assert!(any.runs_on(spx, true));
+        let of_mes = any.clone().scheduled_by(Scheduler::Mes);
+        assert!(!of_mes.runs_on(spx, true));
+        assert!(any.on_all_shapes().runs_on(spx, false));
+    }
 
     #[test]
     fn includes_of_the_command_line() {

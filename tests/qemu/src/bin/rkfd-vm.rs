@@ -21,7 +21,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Which emulated GPU: mi308x, navi48, or all.
+    /// Which emulated GPU: mi308x, navi48, mi308x-spx (four XCCs), or all: one of each kind, and
+    /// for `test` the scenarios that are about several XCCs on mi308x-spx.
     #[arg(long, env = "CHIP", default_value = "all", global = true)]
     chip: String,
     /// The kernel image; default: the root's stock kernel.
@@ -203,6 +204,7 @@ fn real_main(args: Args) -> Result<bool> {
                     .for_each(|s| println!("{:28} {}", s.name, s.about));
                 return Ok(true);
             }
+            let chips = Chip::tested(&args.chip)?;
             return test(&host, chips, &args.accel, &suite, show(Show::Nothing));
         }
     };
@@ -361,13 +363,14 @@ fn test(
     let runs = std::iter::once(None).chain(chips.iter().map(Some));
     for chip in runs {
         let host = chip.map_or_else(|| host.clone(), |chip| host.with(chip));
-        let wanted = |s: &&Scenario| s.device == chip.is_some() && s.runs_on(host.chip);
+        let named = chips.len() == 1;
+        let wanted = |s: &&Scenario| s.device == chip.is_some() && s.runs_on(host.chip, named);
         let mut count = Count::default();
         for scenario in suite.iter().filter(wanted) {
             let (passed, failed) = scenario_on(&host, accel, scenario, show);
             count.add(passed, failed);
         }
-        if let Some(chip) = chip {
+        if let Some(chip) = chip.filter(|_| count.passed + count.failed > 0) {
             println!(
                 "on {chip}: {} passed, {} failed",
                 count.passed, count.failed

@@ -17,7 +17,7 @@ const GROUPS: u64 = ELEMENTS / THREADS;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    let both_sides = demo().check(crate::demo::check);
+    let both_sides = demo().check(crate::demo::check).on_all_shapes();
     vec![
         vectoradd(),
         both_sides,
@@ -62,6 +62,7 @@ fn vectoradd() -> Scenario {
     ])
     .check(all_verified)
     .check(one_dispatch)
+    .on_all_shapes()
 }
 
 fn all_verified(outcome: &Outcome) -> Result<(), String> {
@@ -120,6 +121,7 @@ fn kernels() -> Scenario {
         .step(Step::insmod(MODULE))
         .step(Step::run("kernels", 120, &["/bin/kernels", "/kernels"]))
         .step(Step::Rmmod("rkfd".into()))
+        .on_all_shapes()
 }
 
 fn programs() -> Scenario {
@@ -255,6 +257,7 @@ fn queues() -> Scenario {
         Step::run("queues", 120, &["/bin/queues", VADD]),
         Step::Rmmod("rkfd".into()),
     ])
+    .on_all_shapes()
 }
 
 fn preempted() -> Scenario {
@@ -269,4 +272,5 @@ fn preempted() -> Scenario {
         Step::run("preempted", 180, &["/bin/preempted", "/kernels/spin-O3.co"]),
         Step::Rmmod("rkfd".into()),
     ])
+    .on_all_shapes()
 }

@@ -162,6 +162,7 @@ fn told() -> Scenario {
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(Step::Rmmod("rkfd".into()))
         .check(faulted_once_each)
+        .on_all_shapes()
 }
 
 /// The device saw the three faults, and none that was not meant: a page fault and an illegal

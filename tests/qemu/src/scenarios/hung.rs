@@ -47,7 +47,7 @@ fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
         ))
         .step(Step::sh("the-pipe", 10, pipe))
         .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, name).check(recovered)
+    inject(scenario, name).check(recovered).on_all_shapes()
 }
 
 /// One queue was found to hang, and what the scheduler was asked for is as upstream.

@@ -32,7 +32,10 @@ fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Failure> {
 
 /// What the driver tells of a queue that is off, checked against itself and the waves' number.
 fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
-    let mut stack = vec![0u32; STACK / 4];
+    // Each XCC's part is as far behind the one before as in the save area.
+    let stride = gpu.node().property("cwsr_size") as usize / 4;
+    let parts = gpu.node().xccs().max(1) as usize;
+    let mut stack = vec![0u32; stride * (parts - 1) + STACK / 4];
     let mut args = GetQueueWaveStateArgs {
         ctl_stack_address: stack.as_mut_ptr() as u64,
         queue_id: queue.id(),
@@ -40,13 +43,24 @@ fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     };
     raw::call(kfd, &ioctl::GET_QUEUE_WAVE_STATE, &mut args)
         .map_err(errno("GET_QUEUE_WAVE_STATE"))?;
-    let (stack_used, waves_used) = (args.ctl_stack_used_size, args.save_area_used_size);
-    let [offset, size, end, state] = [0, 1, 2, 3].map(|n| stack[n]);
-    println!("saved: control stack {stack_used} bytes, waves {waves_used} bytes, up to {end:#x}");
-    if (size, state) != (stack_used, waves_used) || end != offset + stack_used + waves_used {
-        return Err(Failure::new(format_args!(
-            "the header {offset:#x} {size:#x} {end:#x} {state:#x} is not what the call returned"
-        )));
+    // The call returns the first XCC's sizes; the others' are in their headers.
+    let first = (args.ctl_stack_used_size, args.save_area_used_size);
+    let (mut stack_used, mut waves_used) = (0, 0);
+    for (xcc, part) in stack.chunks(stride).enumerate() {
+        let [offset, size, end, state] = [0, 1, 2, 3].map(|n| part[n]);
+        println!(
+            "saved on XCC {xcc}: control stack {size} bytes, waves {state} bytes, up to {end:#x}"
+        );
+        if xcc == 0 && (size, state) != first || end != offset + size + state {
+            return Err(Failure::new(format_args!(
+                "the header {offset:#x} {size:#x} {end:#x} {state:#x} is not what the call returned"
+            )));
+        }
+        if state < ITEMS * 4 / parts as u32 {
+            return Err(Failure::new("an XCC saved less than its waves have"));
+        }
+        stack_used += size;
+        waves_used += state;
     }
     // At least one vector register of every work-item, and an entry for every work-group.
     if waves_used < ITEMS * 4 || stack_used < ITEMS / BLOCK * 8 {
@@ -56,10 +70,13 @@ fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     if !gpu.target().starts_with("gfx9") {
         return Ok(());
     }
-    let used = &stack[offset as usize / 4..(offset + stack_used) as usize / 4];
-    match used.iter().any(|&word| word != 0) {
-        true => Ok(()),
-        false => Err(Failure::new("the control stack is empty")),
+    let empty = |part: &[u32]| {
+        let [offset, size] = [0, 1].map(|n| part[n] as usize / 4);
+        part[offset..offset + size].iter().all(|&word| word == 0)
+    };
+    match stack.chunks(stride).any(empty) {
+        true => Err(Failure::new("a control stack is empty")),
+        false => Ok(()),
     }
 }
 
