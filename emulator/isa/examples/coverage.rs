@@ -27,8 +27,19 @@ struct Count {
     refused: BTreeMap<String, usize>,
 }
 
-/// One wave in which every register is allocated, and one instruction.
+/// A wave that has arrived at its barrier, then one that has not.
 fn refused<const L: usize>(target: &Target, words: [u32; 3], memory: &mut Flat) -> Option<String> {
+    refused_at::<L>(target, words, memory, Barrier::Signalled)?;
+    refused_at::<L>(target, words, memory, Barrier::Idle)
+}
+
+/// One wave in which every register is allocated, and one instruction.
+fn refused_at<const L: usize>(
+    target: &Target,
+    words: [u32; 3],
+    memory: &mut Flat,
+    barrier: Barrier,
+) -> Option<String> {
     let inst = match target.decode(words) {
         Ok(inst) => inst,
         Err(error) => return Some(format!("{error:?}")),
@@ -46,11 +57,20 @@ fn refused<const L: usize>(target: &Target, words: [u32; 3], memory: &mut Flat) 
         scc: false,
         mode: 0xf0,
         state: State::Running,
-        barrier: Barrier::Signalled,
+        barrier,
         apertures: APERTURES,
         scratch: (memory.next, 4096),
         index: 0,
     };
+    // The word with a buffer's format: four floats, each channel its component.
+    let format = if target.name == "gfx942" {
+        (14 << 15) | (7 << 12)
+    } else {
+        63 << 12
+    };
+    for last in wave.s.iter_mut().skip(3).step_by(4) {
+        *last = 0xfac | format;
+    }
     // An index register within bounds.
     wave.s[124] = 1;
     let mut tlb = Tlb::default();
@@ -60,6 +80,7 @@ fn refused<const L: usize>(target: &Target, words: [u32; 3], memory: &mut Flat) 
         tlb: &mut tlb,
         lds: &mut lds,
         vmid: 0,
+        others: Default::default(),
     };
     match execute(&mut wave, &inst, &mut context) {
         Err(kind @ (FaultKind::Illegal | FaultKind::Unsupported(_))) => Some(kind.to_string()),

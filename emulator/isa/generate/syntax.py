@@ -28,7 +28,7 @@ NEG, ABS, OP_SEL, OP_SEL_HI, DST_OP_SEL = 0, 1, 2, 3, 3
 MODIFIERS = {"printNegLo": (" neg_lo:[", NEG), "printNegHi": (" neg_hi:[", ABS), "printOpSel": (" op_sel:[", OP_SEL),
              "printOpSelHi": (" op_sel_hi:[", OP_SEL_HI)}
 # Where an instruction's flags are (SIInstrFormats.td).
-FLAG_BITS = {"VOP1": 7, "VOP2": 8, "VOPC": 9, "VOP3": 10, "SDWA": 14, "DPP": 15, "MUBUF": 17, "SMRD": 19, "SOPK": 5,
+FLAG_BITS = {"VOP1": 7, "VOP2": 8, "VOPC": 9, "VOP3": 10, "SDWA": 14, "DPP": 15, "MUBUF": 17, "MTBUF": 18, "SMRD": 19, "SOPK": 5,
              "VOP3_OPSEL": 42, "IsPacked": 49, "FlatGlobal": 51, "FlatScratch": 56, "IsAtomicNoRet": 57,
              "IsAtomicRet": 58, "IsWMMA": 59, "IsSWMMAC": 63}
 # In place of a bit of the words: what LLVM assumes where an encoding has no such bit.
@@ -192,6 +192,8 @@ class Syntax:
             return [f"Lanes({bits}, {str(doubles).lower()})"]
         if operand.get("DecoderMethod") == "decodeVersionImm":
             return [f"Version({bits})"]
+        if method == "printFORMAT":
+            return []
         if method in PLAIN:
             return [f"{PLAIN[method]}({bits})"]
         if method in VALUES:
@@ -210,7 +212,7 @@ class Syntax:
         if method in ("printOffset", "printFlatOffset"):
             segment = self.flag("FlatGlobal") or self.flag("FlatScratch")
             signed = {"gfx942": 13 if method == "printFlatOffset" and segment else 0,
-                      "gfx1201": 24 if method == "printFlatOffset" or self.flag("MUBUF") else 0}[cpu]
+                      "gfx1201": 24 if method == "printFlatOffset" or self.flag("MUBUF") or self.flag("MTBUF") else 0}[cpu]
             form = f"Signed({quoted(' offset:')}, {signed}, {bits})"
             return [form if signed else f"Value({quoted(' offset:')}, {bits})"]
         if method in ("printSMEMOffset", "printSMEMOffsetMod"):
@@ -248,6 +250,9 @@ class Syntax:
             if pieces is None:
                 return None
             out += pieces
+            # AMDGPUInstPrinter::printOperand writes a typed buffer's format here.
+            if part == "soffset" and "format" in self.classes:
+                out.append(f"Format({self.runs('format')})")
             if implied and ((part == "vdst" and self.uses("Defs", "VCC"))
                             or (part in ("src1", "src1_modifiers") and self.uses("Uses", "VCC"))):
                 out += ['Text(", ")', "Vcc"]
@@ -257,7 +262,7 @@ class Syntax:
         return f"Layout {{ literal: {size - 1 if inside else size}, pieces: &[{', '.join(out)}] }}"
 
 
-GRAPHICS = ("Mimg", "Exp", "Vintrp", "Mtbuf")
+GRAPHICS = ("Mimg", "Exp", "Vintrp")
 
 
 def layouts_of(records, rows, cpu, width_of):

@@ -54,6 +54,7 @@ impl<const L: usize> Wave<L> {
             State::Running => 0,
             State::Barrier => 1,
             State::Done => 2,
+            State::Halted => 3,
         };
         let barrier = match self.barrier {
             Barrier::Idle => 0,
@@ -93,6 +94,7 @@ impl<const L: usize> Wave<L> {
             0 => State::Running,
             1 => State::Barrier,
             2 => State::Done,
+            3 => State::Halted,
             _ => return None,
         };
         let barrier = match from.word()? {

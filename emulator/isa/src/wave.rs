@@ -33,6 +33,8 @@ pub enum State {
     Barrier,
     /// Reached s_endpgm.
     Done,
+    /// Stopped by s_sethalt or s_sendmsghalt. Only a debugger could resume it, and there is none.
+    Halted,
 }
 
 /// How far a wave is with its workgroup's barrier.

@@ -3,7 +3,7 @@
 
 use crate::cu::ComputeUnit;
 use crate::decode::code;
-use crate::exec::{self, Context, Next};
+use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
@@ -252,6 +252,10 @@ impl<const L: usize> Workgroup<L> {
             if left == 0 {
                 return Outcome::Budget;
             }
+            // Nothing that happens in here lets halted waves go on.
+            if self.waves.iter().all(|w| w.state != State::Running) {
+                return Outcome::Budget;
+            }
             let turn = self.turn;
             self.turn = (turn + 1) % self.waves.len();
             if self.waves[turn].state != State::Running {
@@ -284,6 +288,18 @@ impl<const L: usize> Workgroup<L> {
         }
     }
 
+    /// What one wave sees of the others, which stand still during its turn.
+    fn others(&self, turn: usize) -> Others {
+        let mut others = Others::default();
+        for (n, wave) in self.waves.iter().enumerate() {
+            if n != turn && wave.state != State::Done {
+                others.going += 1;
+                others.signalled += u32::from(wave.barrier == Barrier::Signalled);
+            }
+        }
+        others
+    }
+
     fn run_wave(
         &mut self,
         cu: &mut ComputeUnit,
@@ -291,6 +307,7 @@ impl<const L: usize> Workgroup<L> {
         turn: usize,
         slice: u64,
     ) -> (u64, Result<(), FaultKind>) {
+        let others = self.others(turn);
         let wave = &mut self.waves[turn];
         let mut page_number = u64::MAX;
         let mut page = 0;
@@ -316,12 +333,17 @@ impl<const L: usize> Workgroup<L> {
                 tlb,
                 lds: &mut self.lds,
                 vmid: self.vmid,
+                others,
             };
             match exec::execute(wave, inst, &mut context) {
                 Ok(Next::Go) => {}
                 Ok(Next::Yield) => return (used + 1, Ok(())),
                 Ok(Next::Barrier) => {
                     wave.state = State::Barrier;
+                    return (used + 1, Ok(()));
+                }
+                Ok(Next::Halt) => {
+                    wave.state = State::Halted;
                     return (used + 1, Ok(()));
                 }
                 Ok(Next::End) => {

@@ -66,14 +66,14 @@ fn fault(words: &[u32]) -> Fault {
 
 #[test]
 fn unimplemented_instructions_are_named() {
-    // tbuffer_load_format_x v0, off, s[4:7], 0: LLVM's encoding.
-    let f = fault(&[0xe800_0000, 0x8001_0000]);
+    // s_setvskip s0, s1: LLVM's encoding.
+    let f = fault(&[0xbf10_0100]);
     assert_eq!(f.kind, FaultKind::Illegal);
-    assert_eq!(f.mnemonic(), Some("tbuffer_load_format_x"));
+    assert_eq!(f.mnemonic(), Some("s_setvskip"));
     let text = f.to_string();
     assert!(
         text.contains("illegal instruction")
-            && text.contains("tbuffer_load_format_x")
+            && text.contains("s_setvskip")
             && text.contains("wave 0 of workgroup 0,0,0"),
         "{text}"
     );

@@ -62,12 +62,8 @@ fn assembled(text: &str) -> Vec<u32> {
 #[test]
 fn unimplemented_instructions_are_named() {
     for (text, name) in [
-        (
-            "tbuffer_load_format_x v0, off, s[4:7], null format:[BUF_FMT_8_UNORM]",
-            "tbuffer_load_format_x",
-        ),
-        ("s_get_barrier_state s0, -1", "s_get_barrier_state"),
-        ("s_barrier_signal_isfirst -1", "s_barrier_signal_isfirst"),
+        ("s_barrier_init m0", "s_barrier_init"),
+        ("s_barrier_join 1", "s_barrier_join"),
         (
             "global_load_tr_b64 v[0:1], v[2:3], off",
             "global_load_tr_b64",
@@ -91,6 +87,14 @@ fn unimplemented_instructions_are_named() {
             "this message",
         ),
         ("s_barrier_wait 1", "a barrier other than the workgroup's"),
+        (
+            "s_get_barrier_state s0, 1",
+            "a barrier other than the workgroup's",
+        ),
+        (
+            "tbuffer_load_format_x v0, off, s[4:7], null format:0",
+            "this buffer format",
+        ),
     ] {
         assert_eq!(
             fault(&assembled(text)).kind,

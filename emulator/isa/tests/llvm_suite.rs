@@ -19,16 +19,13 @@ fn llvm_disassembler_suite_gfx1201() {
     agree(&GFX1201, 28_000);
 }
 
-/// Typed buffers: no compute kernel has them.
 #[test]
 fn text_gfx942() {
-    let without = ["tbuffer_"];
-    texts(&GFX942, 64, &without, &[], 53_000, 1120);
+    texts(&GFX942, 64, &[], &[], 53_000, 1120);
 }
 
-/// Graphics besides, and the one instruction that LLVM names by halves of registers.
-const BARE: [&str; 7] = [
-    "tbuffer_",
+/// Graphics, and the one instruction that LLVM names by halves of registers.
+const BARE: [&str; 6] = [
     "image_",
     "export",
     "v_interp_",

@@ -194,6 +194,23 @@ fn scalar_stores_atomics_and_buffers() {
     assert_eq!((w.s[12], &w.s[16..19]), (3, &[2, 3, 4][..]));
 }
 
+/// Scratch's register counts in blocks of 64 bytes, its constant in bytes.
+#[test]
+fn scalar_scratch() {
+    let mut memory = numbered(8 * KIB);
+    let text = "s_scratch_load_dword s8, s[4:5], s6\n\
+        s_scratch_load_dwordx2 s[10:11], s[4:5], 0x24\n\
+        s_scratch_load_dwordx4 s[12:15], s[4:5], s6 offset:0x10\n\
+        s_scratch_store_dwordx2 s[12:13], s[4:5], s7";
+    let w = run::<64>(&GFX942, text, &mut memory, &mut [], |w| {
+        descriptor(w, 0, 3, 20);
+    });
+    assert_eq!(w.s[8], 3 * 16);
+    assert_eq!(w.s[10..12], [9, 10]);
+    assert_eq!(w.s[12..16], [52, 53, 54, 55]);
+    assert_eq!(memory.words(BASE + 20 * 64, 3), [52, 53, 20 * 16 + 2]);
+}
+
 #[test]
 fn lds_counters_and_exchanges() {
     let mut lds = vec![0; KIB];
@@ -356,6 +373,7 @@ fn global_synchronisation_and_messages_are_the_devices() {
             tlb: &mut tlb,
             lds: &mut [],
             vmid: 0,
+            others: Default::default(),
         };
         exec::execute(&mut wave, &inst, &mut context).expect(text);
     }

@@ -309,7 +309,7 @@ fn barriers_in_two_halves() {
         "s_barrier_wait -1",
         "s_barrier_signal -1\ns_barrier_signal -1",
         "s_barrier_signal 1",
-        "s_barrier_signal_isfirst -1",
+        "s_barrier_signal -1\ns_barrier_signal_isfirst -1",
     ] {
         let outcome = machine::<32>(text, 64).outcome();
         let Outcome::Fault(fault) = outcome else {
@@ -322,6 +322,53 @@ fn barriers_in_two_halves() {
             "{fault}"
         );
     }
+}
+
+/// Three waves, one after the other up to where they wait.
+#[test]
+fn barriers_tell_who_came_first() {
+    let text = "s_get_barrier_state s0, -1\ns_barrier_signal_isfirst -1\ns_cselect_b32 s1, 1, 0\n\
+        s_get_barrier_state s2, -1\ns_barrier_wait -1\ns_get_barrier_state s3, -1";
+    let m = machine::<32>(text, 96).run();
+    // Bit 0 valid, from 4 on the members, from 16 on the signals.
+    let state = |signals: u32| 1 | (3 << 4) | (signals << 16);
+    for (n, wave) in m.group.waves().iter().enumerate() {
+        let n = n as u32;
+        assert_eq!(wave.s[..3], [state(n), u32::from(n == 0), state(n + 1)]);
+        // Behind the barrier nobody has signalled again, and who has ended is no member.
+        assert_eq!(wave.s[3] >> 16, 0);
+    }
+    let alone = machine::<32>("s_get_barrier_state s0, -1", 32).run();
+    assert_eq!(alone.s(0), 0, "a wave that is alone has no barrier");
+}
+
+/// A halted wave stays where it is, and the others run on.
+#[test]
+fn halted_waves_stay() {
+    for text in ["s_sethalt 1", "s_sendmsghalt sendmsg(MSG_INTERRUPT)"] {
+        let halt = format!("s_cmp_eq_u32 s0, 0\ns_cbranch_scc0 1\n{text}\ns_mov_b32 s1, 7");
+        let mut m = machine::<32>(&halt, 64);
+        for (n, wave) in m.group.waves_mut().iter_mut().enumerate() {
+            (wave.s[0], wave.s[1]) = (n as u32, 1);
+        }
+        for _ in 0..3 {
+            assert_eq!(m.outcome(), Outcome::Budget, "{text}");
+        }
+        let [halted, other] = m.group.waves() else {
+            panic!("two waves")
+        };
+        assert_eq!((halted.state, halted.s[1]), (wave::State::Halted, 1));
+        assert_eq!((other.state, other.s[1]), (wave::State::Done, 7));
+        // The message came once.
+        assert_eq!(m.memory.messages.len(), usize::from(text.contains("msg")));
+    }
+    // s_sethalt 0 takes nothing back that is not there.
+    assert_eq!(
+        machine::<32>("s_sethalt 0\ns_version 0x2008\ns_mov_b32 s1, 7", 32)
+            .run()
+            .s(1),
+        7
+    );
 }
 
 #[test]

@@ -203,7 +203,7 @@ pub fn ranges(i: &mut Inst, reserved: impl Fn(u16) -> bool) -> Result<(), Decode
             return Err(DecodeError::ReservedOperand(i.op, operand));
         }
     }
-    if i.family == Family::Mubuf {
+    if matches!(i.family, Family::Mubuf | Family::Mtbuf) {
         let (data, address) = crate::exec::buffer::widths(i);
         for (operand, width) in [(i.dst, data), (i.src[0], address)] {
             match operand {

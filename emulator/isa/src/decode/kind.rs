@@ -2,6 +2,7 @@
 //! Operations that come in regular families, taken apart once from their names.
 
 use crate::exec::atomics::Atomic;
+use crate::exec::formatted::Data;
 use crate::exec::matrix::Matrix;
 use crate::target::ops::{Op, NAMES};
 use std::sync::OnceLock;
@@ -58,6 +59,8 @@ pub enum Kind {
     StoreLds,
     /// A load, or a store, of those of 32 registers that M0 names.
     Block(bool),
+    /// A load or a store that converts.
+    Formatted(Data),
     /// An atomic of 32 bits, or 64.
     Atomic(Atomic, bool),
     /// A matrix operation.
@@ -125,12 +128,12 @@ fn parse(name: &str) -> Kind {
     {
         return compare(rest).unwrap_or(Kind::Plain);
     }
-    for space in ["s_buffer_", "s_"] {
+    for space in ["s_buffer_", "s_scratch_", "s_"] {
         if let Some(rest) = name.strip_prefix(space).and_then(scalar) {
             return rest;
         }
     }
-    for space in ["flat_", "global_", "scratch_", "buffer_"] {
+    for space in ["flat_", "global_", "scratch_", "buffer_", "tbuffer_"] {
         if let Some(rest) = name.strip_prefix(space) {
             return memory(rest).unwrap_or(Kind::Plain);
         }
@@ -291,6 +294,9 @@ fn scalar(rest: &str) -> Option<Kind> {
 }
 
 fn memory(rest: &str) -> Option<Kind> {
+    if let Some(data) = Data::parse(rest) {
+        return Some(Kind::Formatted(data));
+    }
     if let Some(rest) = rest.strip_prefix("load_lds_") {
         return match small(rest) {
             Some((bytes, signed, _)) => Some(Kind::LoadLds(bytes, signed)),

@@ -87,7 +87,7 @@ pub struct Inst {
     pub clamp: bool,
     /// op_sel: which halves.
     pub op_sel: u8,
-    /// VOP3P's op_sel_hi.
+    /// VOP3P's op_sel_hi; a typed buffer's format.
     pub op_sel_hi: u8,
     /// A result of 16 bits leaves the other half of its register alone, and VOP3 chooses halves.
     pub keep: bool,
@@ -130,7 +130,7 @@ impl Inst {
         let sources = self.src.iter().filter(|_| {
             !matches!(
                 self.family,
-                Family::Flat | Family::Ds | Family::Smem | Family::Mubuf
+                Family::Flat | Family::Ds | Family::Smem | Family::Mubuf | Family::Mtbuf
             )
         });
         sources.copied().find_map(|operand| match operand {

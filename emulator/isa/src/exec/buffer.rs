@@ -5,6 +5,8 @@
 
 use super::atomics::Atomic;
 use super::flat::{self, Place};
+use super::format::Format;
+use super::formatted::Conversion;
 use super::lds::{self, narrow};
 use super::Context;
 use crate::decode::kind::Kind;
@@ -31,9 +33,13 @@ pub struct Descriptor {
     records: u64,
     /// Items that lie side by side, element by element; 0 if each has its bytes together.
     interleave: u64,
+    /// Bytes of an element.
+    element: u64,
     add_lane: bool,
     /// gfx12's ways to check; gfx9 has none.
     select: Option<u32>,
+    /// The word that has the format, and what each channel is.
+    last: u32,
 }
 
 impl Descriptor {
@@ -54,6 +60,12 @@ impl Descriptor {
             swizzle & 2 != 0
         };
         let add_lane = bits(format, 23, 1) == 1;
+        // gfx12's stride has a scale.
+        let scale = if i.ocp {
+            [1, 4, 8, 32][bits(format, 18, 2) as usize]
+        } else {
+            1
+        };
         // With the lane added, gfx9's data format is more of the stride.
         let wide = if add_lane && !i.ocp {
             bits(format, 15, 4) << 14
@@ -62,14 +74,16 @@ impl Descriptor {
         };
         Ok(Self {
             base: u64::from(low) | (u64::from(high & 0xffff) << 32),
-            stride: (bits(high, 16, 14) | wide).into(),
+            stride: u64::from(bits(high, 16, 14) | wide) * scale,
             records: records.into(),
             interleave: if swizzled {
                 8 << bits(format, 21, 2)
             } else {
                 0
             },
+            element: if i.ocp && swizzle == 3 { 16 } else { 4 },
             add_lane,
+            last: format,
             select: i.ocp.then(|| bits(format, 28, 2)),
         })
     }
@@ -94,11 +108,31 @@ impl Descriptor {
         let at = if self.interleave == 0 {
             index * self.stride + offset
         } else {
-            // Elements of 4 bytes.
             let (block, item) = (index / self.interleave, index % self.interleave);
-            (block * self.stride + offset / 4 * 4) * self.interleave + item * 4 + offset % 4
+            let within = offset % self.element;
+            let element = block * self.stride + offset - within;
+            element * self.interleave + item * self.element + within
         };
         Some(self.base.wrapping_add(scalar).wrapping_add(at))
+    }
+
+    /// The elements' format; none if the buffer has none, or one that is no format.
+    pub fn format(&self) -> Option<Format> {
+        if self.select.is_some() {
+            return Format::unified(bits(self.last, 12, 6));
+        }
+        // With the lane added it is more of the stride.
+        let data = if self.add_lane {
+            0
+        } else {
+            bits(self.last, 15, 4)
+        };
+        Format::split(data, bits(self.last, 12, 3))
+    }
+
+    /// What a channel is: 0, 1, or from 4 on an element's component.
+    pub fn select(&self, channel: usize) -> u32 {
+        bits(self.last, 3 * channel as u32, 3)
     }
 
     /// Bytes of a whole buffer, for scalar loads.
@@ -112,7 +146,7 @@ impl Descriptor {
     }
 }
 
-/// MUBUF and gfx12's buffer operations.
+/// MUBUF, MTBUF and gfx12's buffer operations.
 pub fn execute<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
@@ -145,6 +179,13 @@ pub fn execute<const L: usize>(
         let (index, offset) = items[l];
         descriptor.place(index, offset + more, scalar, bytes)
     };
+    if let Kind::Formatted(data) = i.kind {
+        let conversion = Conversion::new(i, data, &descriptor)?;
+        for l in flat::active(w) {
+            conversion.lane(w, i, c, l, |more, bytes| place(l, more, bytes))?;
+        }
+        return Ok(());
+    }
     let to_lds = i.op_sel & form::LDS != 0;
     for l in flat::active(w) {
         match i.kind {
@@ -238,6 +279,7 @@ pub fn widths(i: &Inst) -> (u16, u16) {
             }
         }
         Kind::LoadSmall { .. } | Kind::StoreSmall(..) => 1,
+        Kind::Formatted(data) => data.registers(),
         _ => 0,
     };
     let address = u16::from(i.op_sel & form::OFFEN != 0) + u16::from(i.op_sel & form::IDXEN != 0);

@@ -12,6 +12,8 @@ mod dpp;
 mod exact;
 pub mod flat;
 pub mod float;
+pub mod format;
+pub mod formatted;
 mod gpr_index;
 pub mod lds;
 pub mod matrix;
@@ -50,6 +52,17 @@ pub struct Context<'a> {
     pub lds: &'a mut [u8],
     /// The process.
     pub vmid: u8,
+    /// The workgroup's other waves.
+    pub others: Others,
+}
+
+/// What a wave can learn of the others in its workgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Those that have not ended.
+    pub going: u32,
+    /// Those that have arrived at the barrier.
+    pub signalled: u32,
 }
 
 /// What the wave does next.
@@ -61,6 +74,8 @@ pub enum Next {
     Yield,
     /// Waits at a barrier.
     Barrier,
+    /// Runs no more until somebody outside resumes it.
+    Halt,
     /// Has ended.
     End,
 }
@@ -87,7 +102,7 @@ pub fn execute<const L: usize>(
         Family::Vopd => valu::pair(w, i)?,
         Family::Flat => flat::execute(w, i, c)?,
         Family::Ds => return lds::execute(w, i, c),
-        Family::Mubuf => buffer::execute(w, i, c)?,
+        Family::Mubuf | Family::Mtbuf => buffer::execute(w, i, c)?,
         Family::Sdwa => sdwa::execute(w, i)?,
         Family::Dpp => dpp::execute(w, i)?,
         _ => return Err(FaultKind::Illegal),

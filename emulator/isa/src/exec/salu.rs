@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalar arithmetic, comparison and moves (SOP1, SOP2, SOPC).
 
-use super::sopp::{set_index, signal};
+use super::sopp::{barrier_state, set_index, signal, signal_first};
 use super::{sfloat, Context};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
@@ -327,6 +327,8 @@ pub fn execute<const L: usize>(
         SBitcmp0B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 0),
         SBitcmp1B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 1),
         SBarrierSignal => signal(w, i)?,
+        SBarrierSignalIsfirst => signal_first(w, i, c)?,
+        SGetBarrierState => barrier_state(w, i, c)?,
         // There is no trap handler's privilege to give up.
         SRfeB64 | SRfeRestoreB64 => w.pc = wa(w) & !3,
         SSetGprIdxOn => {

@@ -33,6 +33,12 @@ pub fn execute<const L: usize>(
     } else {
         w.scalar(i.src[1], 0)
     };
+    // Scratch counts in blocks of 64 bytes (CDNA3 ISA, section 8.2.1.1).
+    let unit = if i.op.name().starts_with("s_scratch_") {
+        64
+    } else {
+        1
+    };
     // A buffer's descriptor, or an address.
     let buffer = if i.op.name().starts_with("s_buffer_") {
         Some(Descriptor::read(w, i.src[0], i)?)
@@ -45,7 +51,7 @@ pub fn execute<const L: usize>(
     };
     let va = base
         .wrapping_add_signed(offset)
-        .wrapping_add(u64::from(register));
+        .wrapping_add(u64::from(register) * unit);
     let inside = |va: u64, bytes: u64| {
         let end = va.wrapping_sub(base).saturating_add(bytes);
         buffer.as_ref().is_none_or(|b| end <= b.size())

@@ -33,6 +33,38 @@ pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind
     Ok(())
 }
 
+/// s_barrier_signal_isfirst: whether no other wave has signalled.
+pub fn signal_first<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &Context<'_>,
+) -> Result<(), FaultKind> {
+    signal(w, i)?;
+    w.scc = c.others.signalled == 0;
+    Ok(())
+}
+
+/// s_get_barrier_state: bit 0 valid, 10:4 members, 22:16 signals (RDNA4 ISA, section 16.3). A wave
+/// that is alone has no barrier (section 5.3).
+pub fn barrier_state<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &Context<'_>,
+) -> Result<(), FaultKind> {
+    if i.src[0] != WORKGROUP_BARRIER {
+        return Err(FaultKind::Unsupported(
+            "a barrier other than the workgroup's",
+        ));
+    }
+    let signals = c.others.signalled + u32::from(w.barrier == Barrier::Signalled);
+    let state = match c.others.going {
+        0 => 0,
+        others => (signals << 16) | ((others + 1) << 4) | 1,
+    };
+    w.set(i.dst, state);
+    Ok(())
+}
+
 fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
     if i.imm != 0xffff {
         return Err(FaultKind::Unsupported(
@@ -72,7 +104,7 @@ pub fn execute<const L: usize>(
         SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
         SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
         SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
-        SSethalt if i.imm & 1 == 1 => return Err(FaultKind::Unsupported("halting")),
+        SSethalt if i.imm & 1 == 1 => return Ok(Next::Halt),
         // No debugger is attached.
         SSetkill
         | SSethalt
@@ -99,7 +131,11 @@ pub fn execute<const L: usize>(
             c.env.interrupt(i.imm as u16, m0);
             false
         }
-        SSendmsghalt => return Err(FaultKind::Unsupported("halting")),
+        SSendmsghalt => {
+            let m0 = w.s[code::M0 as usize];
+            c.env.interrupt(i.imm as u16, m0);
+            return Ok(Next::Halt);
+        }
         STrap => return Err(FaultKind::Trap(i.imm as u8)),
         // MODE's rounding and denormal fields.
         SRoundMode => {

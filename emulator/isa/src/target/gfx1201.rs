@@ -52,6 +52,10 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         Family::Ds => ds(&mut i, low, high, code::VGPR),
         Family::Flat => flat(&mut i, low, high, third),
         Family::Mubuf => buffer(&mut i, low, high, third),
+        Family::Mtbuf => {
+            buffer(&mut i, low, high, third);
+            i.op_sel_hi = bits(high, 23, 7) as u8;
+        }
         Family::Vopd => return pairs::decode(i, words),
         _ => {
             if !operands(&mut i, words) && !select::decode(&mut i, words) {

@@ -47,6 +47,10 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         }
         Family::Flat => flat(&mut i, low, high),
         Family::Mubuf => buffer(&mut i, low, high),
+        Family::Mtbuf => {
+            buffer(&mut i, low, high);
+            i.op_sel_hi = bits(low, 19, 7) as u8;
+        }
         _ => {
             if !operands(&mut i, words) && !select::decode(&mut i, words) {
                 // Known by name, not executed.
@@ -156,7 +160,9 @@ fn buffer(i: &mut Inst, low: u32, high: u32) {
     i.sdst = (bits(high, 16, 5) * 4) as u16;
     i.imm = bits(low, 0, 12);
     let flags = [(12, form::OFFEN), (13, form::IDXEN), (16, form::LDS)];
-    for (bit, flag) in flags {
+    // In typed buffers' words the last is part of the operation.
+    let flags = &flags[..if i.family == Family::Mubuf { 3 } else { 2 }];
+    for &(bit, flag) in flags {
         i.op_sel |= if bits(low, bit, 1) == 1 { flag } else { 0 };
     }
     i.cache = bits(low, 14, 1) as u8;

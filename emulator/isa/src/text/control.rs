@@ -102,6 +102,9 @@ impl Text {
                 write!(f, "gpr_idx({})", set.join(","))
             }
             Piece::Version(bits) => version(f, value(bits)),
+            Piece::Format(bits) => {
+                super::format::write(f, value(bits), self.names().unified_formats)
+            }
             _ => Ok(()),
         }
     }

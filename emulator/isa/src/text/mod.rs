@@ -6,6 +6,7 @@
 //! Nothing is taken from the decoder that executes, so one can be held against the other.
 
 mod control;
+mod format;
 mod operand;
 
 use crate::decode::table::Row;
@@ -127,6 +128,8 @@ pub enum Piece {
     Indexed(Bits),
     /// s_version's version.
     Version(Bits),
+    /// A typed buffer's format.
+    Format(Bits),
 }
 
 /// What a chip calls things.
@@ -154,6 +157,8 @@ pub struct Names {
     pub share: &'static str,
     /// DPP rotates whole waves and broadcasts rows, or exchanges lanes by a mask.
     pub whole_waves: bool,
+    /// Typed buffers have one number for their format.
+    pub unified_formats: bool,
 }
 
 /// An instruction's text.

@@ -49,6 +49,7 @@ pub fn step<const L: usize>(
         tlb: &mut tlb,
         lds,
         vmid: 0,
+        others: Default::default(),
     };
     execute(wave, &inst, &mut context).map(|_| ())
 }

@@ -56,4 +56,5 @@ pub static NAMES: Names = Names {
     streams: false,
     share: "row_share",
     whole_waves: false,
+    unified_formats: true,
 };

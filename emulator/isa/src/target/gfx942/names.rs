@@ -54,4 +54,5 @@ pub static NAMES: Names = Names {
     streams: true,
     share: "row_newbcast",
     whole_waves: true,
+    unified_formats: false,
 };
