@@ -236,7 +236,7 @@ mod tests {
         }
         let long: Vec<u32> = saved.iter().copied().chain([0]).collect();
         assert!(Workgroup::<64>::restore(&long, 1).is_none(), "a word more");
-        for (at, value) in [(4, 3), (6, 4), (8 + 128 + 6, 3), (8 + 128 + 7, 3)] {
+        for (at, value) in [(4, 3), (6, 4), (8 + 128 + 6, 4), (8 + 128 + 7, 3)] {
             let mut wrong = saved.clone();
             wrong[at] = value;
             assert!(Workgroup::<64>::restore(&wrong, 1).is_none(), "word {at}");
