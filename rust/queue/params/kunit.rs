@@ -67,6 +67,22 @@ mod tests {
         }
     }
 
+    /// Bits 15:8 of the word with the share (`set_queue_properties_from_user`).
+    #[test]
+    fn the_xcc_of_pm4_packets() {
+        let fields = [
+            (100, 0),
+            (0x0164, 1),
+            (0x0264, 2),
+            (0xff00, 255),
+            (0x1_0364, 3),
+        ];
+        for (field, xcc) in fields {
+            let ring = RingParams::new(0, 4096, field, 0);
+            assert_eq!(ring.ok().map(|ring| ring.pm4_target_xcc), Some(xcc));
+        }
+    }
+
     #[test]
     fn a_ring_is_checked_in_order() {
         assert!(RingParams::new(0, 0, 0, 0).is_ok());

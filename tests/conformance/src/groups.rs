@@ -123,9 +123,14 @@ fn other_process(c: &Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> i32 {
 
 /// A page that can be used, directly followed by one that can't.
 fn guarded_page() -> Result<sys::Map, String> {
+    guarded(sys::PAGE)
+}
+
+/// So many bytes of whole pages that can be used, directly followed by a page that can't.
+fn guarded(size: usize) -> Result<sys::Map, String> {
     let rw = libc::PROT_READ | libc::PROT_WRITE;
-    let map = sys::Map::anonymous(2 * sys::PAGE, rw, 0).map_err(|e| format!("mmap: {e}"))?;
-    map.protect(sys::PAGE, sys::PAGE, libc::PROT_NONE)
+    let map = sys::Map::anonymous(size + sys::PAGE, rw, 0).map_err(|e| format!("mmap: {e}"))?;
+    map.protect(size, sys::PAGE, libc::PROT_NONE)
         .map_err(|e| format!("mprotect: {e}"))?;
     Ok(map)
 }

@@ -153,7 +153,7 @@ pub(super) fn rows() -> Vec<Row> {
             c.raw(&rkfd_uapi::ioctl::GET_CLOCK_COUNTERS, &mut args);
             Ok(holds(first != 0 && first <= args.gpu_clock_counter && args.gpu_clock_counter <= number(c, INFO_TIMESTAMP, N, 0, 8)?))
         }),
-        row(I, "HW_IP_COUNT of compute", is(1), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_HW_IP_COUNT", |c| value(c, INFO_HW_IP_COUNT, [HW_IP_COMPUTE, 0, 0, 0], 0, 4)),
+        row(I, "HW_IP_COUNT of compute: the partition's XCCs", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_HW_IP_COUNT", |c| { let n = c.node.xccs; Ok(Got::Pair(number(c, INFO_HW_IP_COUNT, [HW_IP_COMPUTE, 0, 0, 0], 0, 4)?, n)) }),
         row(I, "HW_IP_COUNT of SDMA", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_HW_IP_COUNT", |c| { let n = c.node.sdma_engines + c.node.sdma_link_engines; Ok(Got::Pair(number(c, INFO_HW_IP_COUNT, [HW_IP_DMA, 0, 0, 0], 0, 4)?, n.into())) }),
         row(I, "HW_IP_COUNT of video decoders", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_HW_IP_COUNT", |c| errno_of(c, INFO_HW_IP_COUNT, [6, 0, 0, 0])),
         row(I, "HW_IP_COUNT of an unknown kind", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_HW_IP_COUNT", |c| errno_of(c, INFO_HW_IP_COUNT, [HW_IP_NUM, 0, 0, 0])),
