@@ -55,3 +55,16 @@ step() {
 
 # One set-up at a time: two of them in one cache would mix.
 lock_cache() { exec 9>"$CACHE/lock"; flock -n 9 || { say "another set-up is running, waiting for it"; flock 9; }; }
+
+# The level of x86-64 that the processor has, by the name that compilers know it by.
+cpu_level() {
+    local flags level=x86-64 flag
+    flags=" $(grep -m1 "^flags" /proc/cpuinfo || true) "
+    has() { for flag; do [[ $flags == *" $flag "* ]] || return 1; done; }
+    if has cx16 lahf_lm popcnt pni ssse3 sse4_1 sse4_2; then level=x86-64-v2
+        if has avx avx2 bmi1 bmi2 f16c fma abm movbe xsave; then level=x86-64-v3
+            if has avx512f avx512bw avx512cd avx512dq avx512vl; then level=x86-64-v4; fi
+        fi
+    fi
+    echo "$level"
+}

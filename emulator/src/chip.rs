@@ -21,9 +21,8 @@ use std::sync::Arc;
 pub enum Name {
     /// AMD Instinct MI308X, its four XCCs in one partition (SPX): gfx942, scheduled by CPSCH (HIQ
     /// and run lists).
-    Mi308xSpx,
+    Mi308x,
     /// One XCC of it, as a partition in CPX mode shows it.
-    #[value(alias = "mi308x")]
     Mi308xCpx,
     /// AMD Radeon RX 9070 XT (Navi 48): gfx1201, scheduled by MES v12.
     Navi48,
@@ -33,7 +32,7 @@ impl Name {
     /// The chip's table.
     pub fn chip(self) -> &'static Chip {
         match self {
-            Self::Mi308xSpx => &mi308x::SPX,
+            Self::Mi308x => &mi308x::SPX,
             Self::Mi308xCpx => &mi308x::CPX,
             Self::Navi48 => &navi48::CHIP,
         }

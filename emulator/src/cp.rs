@@ -41,6 +41,7 @@ pub mod firmware;
 pub mod gang;
 pub mod generation;
 mod group;
+mod gws;
 mod hiq;
 pub mod hqd;
 mod kiq;

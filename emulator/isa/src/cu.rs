@@ -2,23 +2,46 @@
 //! A compute unit: the caches that its workgroups share.
 
 use crate::decode::{DecodeError, Inst};
+use crate::exec::Context;
 use crate::fault::FaultKind;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::memory::{Access, Env, Tlb, PAGE};
 use crate::target::{Target, GFX942};
+use crate::trap::restrict;
 use std::collections::HashMap;
 
-/// What a dword of code turned out to be.
-#[derive(Clone, Copy)]
-enum Slot {
-    Unknown,
-    Inst(Inst),
-    // The words are fetched again for the report.
-    Bad,
+/// The instruction that each dword of a page begins, if it was decoded.
+pub(crate) struct CodePage(Box<[Option<Inst>; PAGE / 4]>);
+
+impl CodePage {
+    /// Where the instruction at `pc` is kept.
+    #[inline]
+    pub(crate) fn slot(&mut self, pc: u64) -> &mut Option<Inst> {
+        &mut self.0[pc as usize % PAGE / 4]
+    }
 }
 
-type CodePage = Box<[Slot]>;
-const SLOTS: usize = PAGE / 4;
+/// Decoded code, by process and page, and by whether a trap handler executes it.
+#[derive(Default)]
+pub(crate) struct Code {
+    pages: Vec<CodePage>,
+    index: HashMap<(u8, u64, bool), usize>,
+}
+
+impl Code {
+    /// The page that holds `pc`, as a trap handler executes it or a program.
+    pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
+        let pages = &mut self.pages;
+        let at = *self
+            .index
+            .entry((vmid, pc / PAGE as u64, privileged))
+            .or_insert_with(|| {
+                pages.push(CodePage(Box::new([None; PAGE / 4])));
+                pages.len() - 1
+            });
+        &mut pages[at]
+    }
+}
 
 /// Counters since the compute unit was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +60,13 @@ pub struct Statistics {
 
 /// Translation and instruction caches, for one host thread.
 pub struct ComputeUnit {
-    target: &'static Target,
+    pub(crate) target: &'static Target,
     pub(crate) tlb: Tlb,
-    pages: Vec<CodePage>,
-    index: HashMap<(u8, u64), usize>,
+    pub(crate) code: Code,
     pub(crate) instructions: u64,
     pub(crate) waves: u64,
     pub(crate) workgroups: u64,
-    decoded: u64,
+    pub(crate) decoded: u64,
 }
 
 impl Default for ComputeUnit {
@@ -64,8 +86,7 @@ impl ComputeUnit {
         Self {
             target,
             tlb: Tlb::default(),
-            pages: Vec::new(),
-            index: HashMap::new(),
+            code: Code::default(),
             instructions: 0,
             waves: 0,
             workgroups: 0,
@@ -80,8 +101,7 @@ impl ComputeUnit {
 
     /// Forget decoded instructions: the packet processor's instruction cache invalidation.
     pub fn invalidate_code(&mut self) {
-        self.pages.clear();
-        self.index.clear();
+        self.code = Code::default();
     }
 
     /// Counters.
@@ -125,86 +145,48 @@ impl ComputeUnit {
             self.invalidate_code();
         }
     }
+}
 
-    /// The cache slot of the code page that holds `pc`.
-    pub(crate) fn code_page(&mut self, vmid: u8, pc: u64) -> usize {
-        *self
-            .index
-            .entry((vmid, pc / PAGE as u64))
-            .or_insert_with(|| {
-                self.pages
-                    .push(vec![Slot::Unknown; SLOTS].into_boxed_slice());
-                self.pages.len() - 1
-            })
-    }
-
-    /// The instruction at `pc` of code page `page`, and the translations besides.
-    #[inline]
-    pub(crate) fn fetch(
-        &mut self,
-        env: &mut dyn Env,
-        vmid: u8,
-        page: usize,
-        pc: u64,
-    ) -> Result<(&Inst, &mut Tlb), FaultKind> {
-        let slot = pc as usize % PAGE / 4;
-        if !matches!(self.pages[page][slot], Slot::Inst(_)) {
-            self.decode(env, vmid, page, pc)?;
-        }
-        match &self.pages[page][slot] {
-            Slot::Inst(inst) => Ok((inst, &mut self.tlb)),
-            _ => Err(FaultKind::Undecodable),
-        }
-    }
-
-    #[cold]
-    fn decode(
-        &mut self,
-        env: &mut dyn Env,
-        vmid: u8,
-        page: usize,
-        pc: u64,
-    ) -> Result<(), FaultKind> {
-        let words = self.words(env, vmid, pc)?;
-        self.decoded += 1;
-        let slot = &mut self.pages[page][pc as usize % PAGE / 4];
-        match self.target.decode(words) {
-            Ok(inst) => {
-                if let Some(what) = inst.unsupported() {
-                    return Err(FaultKind::Unsupported(what));
-                }
-                *slot = Slot::Inst(inst);
-                Ok(())
+/// The instruction at `pc`, from memory, as a trap handler executes it or a program.
+#[cold]
+pub(crate) fn decode(
+    target: &'static Target,
+    c: &mut Context<'_>,
+    pc: u64,
+    privileged: bool,
+) -> Result<Inst, FaultKind> {
+    let words = words(c.tlb, c.env, c.vmid, pc)?;
+    match target.decode(words) {
+        Ok(mut inst) => {
+            if !privileged {
+                restrict(&mut inst);
             }
-            Err(error) => {
-                *slot = Slot::Bad;
-                Err(match error {
-                    DecodeError::Undecodable => FaultKind::Undecodable,
-                    DecodeError::ReservedOperand(..) => {
-                        FaultKind::Unsupported("a reserved operand")
-                    }
-                })
+            match inst.unsupported() {
+                Some(what) => Err(FaultKind::Unsupported(what)),
+                None => Ok(inst),
             }
         }
+        Err(DecodeError::Undecodable) => Err(FaultKind::Undecodable),
+        Err(DecodeError::ReservedOperand(..)) => Err(FaultKind::Unsupported("a reserved operand")),
     }
+}
 
-    /// The three words at `pc`; those that cannot be fetched are zero.
-    pub(crate) fn words(
-        &mut self,
-        env: &mut dyn Env,
-        vmid: u8,
-        pc: u64,
-    ) -> Result<[u32; 3], FaultKind> {
-        let mut words = [0; 3];
-        for (n, word) in words.iter_mut().enumerate() {
-            let va = pc.wrapping_add(4 * n as u64);
-            match self.tlb.page(env, vmid, va, Access::Execute) {
-                Ok(page) => *word = page.load_u32(va as usize % PAGE),
-                // An instruction may go on in the next page; a short one may be the last there is.
-                Err(fault) if n == 0 => return Err(fault.into()),
-                Err(_) => break,
-            }
+/// The three words at `pc`; those that cannot be fetched are zero.
+pub(crate) fn words(
+    tlb: &mut Tlb,
+    env: &mut dyn Env,
+    vmid: u8,
+    pc: u64,
+) -> Result<[u32; 3], FaultKind> {
+    let mut words = [0; 3];
+    for (n, word) in words.iter_mut().enumerate() {
+        let va = pc.wrapping_add(4 * n as u64);
+        match tlb.page(env, vmid, va, Access::Execute) {
+            Ok(page) => *word = page.load_u32(va as usize % PAGE),
+            // An instruction may go on in the next page; a short one may be the last there is.
+            Err(fault) if n == 0 => return Err(fault.into()),
+            Err(_) => break,
         }
-        Ok(words)
     }
+    Ok(words)
 }

@@ -22,8 +22,12 @@ pub enum FaultKind {
     Lds(u64),
     /// A scratch access beyond what the wave was given.
     Scratch(u64),
+    /// A global semaphore or barrier that the wave's queue was not given.
+    Gws(u32),
     /// s_trap.
     Trap(u8),
+    /// s_rfe_b64 in a trap handler, to an address: no fault, the workgroup carries it out.
+    Return(u64),
 }
 
 /// A wave's fatal instruction, where and whose.
@@ -71,7 +75,12 @@ impl fmt::Display for FaultKind {
             Self::Scratch(at) => {
                 write!(f, "scratch access beyond the wave's allocation at {at:#x}")
             }
+            Self::Gws(resource) => write!(
+                f,
+                "global wave sync: resource {resource} is beyond what the queue was given"
+            ),
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
+            Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }
     }
 }

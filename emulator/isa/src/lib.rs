@@ -18,14 +18,16 @@ pub mod memory;
 pub mod save;
 pub mod target;
 pub mod text;
+pub mod trap;
 pub mod wave;
 pub mod workgroup;
 
 pub use cu::{ComputeUnit, Statistics};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
-pub use memory::{Access, Env, Gws, GwsAnswer, HostPage, MemoryFault, Reason};
+pub use memory::{Access, Env, Gws, GwsAnswer, GwsRequest, HostPage, MemoryFault, Reason};
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
+pub use trap::{Handler, Trap};
 pub use wave::Apertures;
 pub use workgroup::{Dispatch, LaunchError, Outcome, Run, Scratch, Workgroup};

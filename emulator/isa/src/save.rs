@@ -7,13 +7,17 @@
 //! reads it, and it is no larger than the chip's, since registers that were not allocated and
 //! those above EXEC are left out.
 
+use crate::trap::{Handler, Trap};
 use crate::wave::{Apertures, Barrier, State, Wave};
 use crate::workgroup::Workgroup;
+use std::num::NonZeroU32;
 
 /// Words of a workgroup without its LDS and waves.
 const GROUP: usize = 8;
 /// Words of a wave without its vector registers.
-const WAVE: usize = 18 + SCALARS;
+const WAVE: usize = 18 + TRAP + SCALARS;
+/// Words of what it has for traps.
+const TRAP: usize = 7;
 /// Scalar registers that are kept: up to EXEC, above which nothing is read.
 const SCALARS: usize = 128;
 
@@ -74,8 +78,12 @@ impl<const L: usize> Wave<L> {
         ] {
             put(out, value);
         }
-        // Room for what a later register of the wave needs.
-        out.push(0);
+        out.push(self.ticket.map_or(0, NonZeroU32::get));
+        let trap = &self.trap;
+        put(out, trap.handler.entry);
+        put(out, trap.handler.memory);
+        let bits = u32::from(trap.privileged) | (u32::from(trap.halt) << 1);
+        out.extend([trap.doorbell, trap.flags, bits]);
         out.extend(&self.s[..SCALARS]);
         let allocated = self.v.iter().take(registers);
         allocated.for_each(|register| out.extend(register));
@@ -109,7 +117,23 @@ impl<const L: usize> Wave<L> {
             private: from.pair()?,
         };
         let scratch = (from.pair()?, from.pair()?);
-        from.word()?;
+        let ticket = NonZeroU32::new(from.word()?);
+        let handler = Handler {
+            entry: from.pair()?,
+            memory: from.pair()?,
+        };
+        let (doorbell, flags) = (from.word()?, from.word()?);
+        let bits = from.word()?;
+        if bits > 3 {
+            return None;
+        }
+        let trap = Trap {
+            handler,
+            doorbell,
+            privileged: bits & 1 == 1,
+            halt: bits & 2 == 2,
+            flags,
+        };
         let mut s = [0; 256];
         s[..SCALARS].copy_from_slice(from.take(SCALARS)?);
         let registers = from.take(vgprs.checked_mul(L)?)?;
@@ -130,6 +154,8 @@ impl<const L: usize> Wave<L> {
             apertures,
             scratch,
             index,
+            ticket,
+            trap,
         })
     }
 }
@@ -202,6 +228,17 @@ mod tests {
             },
             scratch: (0x7000_0000_1000, 4096),
             index,
+            ticket: NonZeroU32::new(index * 9),
+            trap: Trap {
+                handler: Handler {
+                    entry: 0x7000_0001_0000,
+                    memory: 0x7000_0002_0000,
+                },
+                doorbell: 5 + index,
+                privileged: index == 0,
+                halt: index < 2,
+                flags: 0x800 >> index,
+            },
         };
         Workgroup {
             id: [3, 2, 1],
@@ -219,6 +256,7 @@ mod tests {
         let back = Workgroup::<64>::restore(&saved, 9).unwrap();
         assert_eq!(back.vmid, 9, "under the name that its process has now");
         assert_eq!(back.save(), saved);
+        assert_eq!(back.waves[2].ticket, NonZeroU32::new(18));
     }
 
     #[test]
@@ -236,7 +274,13 @@ mod tests {
         }
         let long: Vec<u32> = saved.iter().copied().chain([0]).collect();
         assert!(Workgroup::<64>::restore(&long, 1).is_none(), "a word more");
-        for (at, value) in [(4, 3), (6, 4), (8 + 128 + 6, 4), (8 + 128 + 7, 3)] {
+        for (at, value) in [
+            (4, 3),
+            (6, 4),
+            (8 + 128 + 6, 4),
+            (8 + 128 + 7, 3),
+            (8 + 128 + 24, 4),
+        ] {
             let mut wrong = saved.clone();
             wrong[at] = value;
             assert!(Workgroup::<64>::restore(&wrong, 1).is_none(), "word {at}");

@@ -3,6 +3,8 @@
 
 use crate::decode::{code, Inst};
 use crate::target::Scalars;
+use crate::trap::Trap;
+use std::num::NonZeroU32;
 
 /// LDS and private apertures, from SH_MEM_BASES.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +90,26 @@ pub struct Wave<const L: usize> {
     pub scratch: (u64, u64),
     /// Wave number in its workgroup.
     pub index: u32,
+    /// Its place in the line of the global semaphore or barrier that it waits at.
+    pub ticket: Option<NonZeroU32>,
+    /// What it has for traps.
+    pub trap: Trap,
+}
+
+/// A vector of 64 bits, as the registers have it.
+pub struct Halves<'a, const L: usize> {
+    /// Bits 31:0 of each lane.
+    pub low: &'a [u32; L],
+    /// Bits 63:32.
+    pub high: &'a [u32; L],
+}
+
+impl<const L: usize> Halves<'_, L> {
+    /// One lane's.
+    #[inline]
+    pub fn lane(&self, l: usize) -> u64 {
+        u64::from(self.low[l]) | (u64::from(self.high[l]) << 32)
+    }
 }
 
 /// What a 32-bit literal or constant means where 64 bits are read.
@@ -128,32 +150,42 @@ const F64: [u64; 9] = [
     0x3fc4_5f30_6dc9_c882,
 ];
 
+/// Bit `n` of 32. A table, since not every host shifts lanes by different amounts.
+const BITS: [u32; 32] = {
+    let (mut bits, mut n) = ([0; 32], 0);
+    while n < 32 {
+        bits[n] = 1 << n;
+        n += 1;
+    }
+    bits
+};
+
+/// A mask, to ask lane by lane.
+#[inline]
+pub fn lane_bits(mask: u64) -> impl Fn(usize) -> bool {
+    let halves = [mask as u32, (mask >> 32) as u32];
+    move |l| halves[l / 32] & BITS[l % 32] != 0
+}
+
 /// Lanes for which `f` is true.
 #[inline]
 pub fn gather<const L: usize>(f: impl Fn(usize) -> bool) -> u64 {
-    let bytes: [u8; L] = std::array::from_fn(|l| u8::from(f(l)));
-    // The product has the lowest bits of eight bytes in its highest byte.
-    let bits = |eight: &[u8]| {
-        let all = eight
-            .iter()
-            .rev()
-            .fold(0, |all, byte| (all << 8) | u64::from(*byte));
-        all.wrapping_mul(0x0102_0408_1020_4080) >> 56
-    };
-    let groups = bytes.chunks_exact(8).enumerate();
-    groups.fold(0, |mask, (n, eight)| mask | (bits(eight) << (8 * n)))
+    (0..L / 32).fold(0, |mask, half| {
+        let bits: [u32; 32] = std::array::from_fn(|n| if f(32 * half + n) { BITS[n] } else { 0 });
+        mask | (u64::from(bits.iter().fold(0, |all, bit| all | bit)) << (32 * half))
+    })
 }
 
 /// Change the lanes of `mask`.
 #[inline]
-fn merge<const L: usize>(to: &mut [u32; L], mask: u64, value: impl Fn(usize) -> u32) {
-    // Four at a time, with the same four bits to test: the compiler's vectors.
-    for group in 0..L / 4 {
-        let bits = (mask >> (4 * group)) as u32;
-        for n in 0..4 {
-            let l = 4 * group + n;
-            let keep = if bits & (1 << n) == 0 { u32::MAX } else { 0 };
-            to[l] = (to[l] & keep) | (value(l) & !keep);
+fn merge<const L: usize>(to: &mut [u32; L], mask: u64, value: &[u32; L]) {
+    // No branches and both sides read: the compiler makes vectors of it.
+    for half in 0..L / 32 {
+        let bits = (mask >> (32 * half)) as u32;
+        for (n, bit) in BITS.iter().enumerate() {
+            let l = 32 * half + n;
+            let keep = if bits & bit == 0 { u32::MAX } else { 0 };
+            to[l] = (to[l] & keep) | (value[l] & !keep);
         }
     }
 }
@@ -228,8 +260,17 @@ impl<const L: usize> Wave<L> {
     /// A scalar operand of 32 bits.
     #[inline]
     pub fn scalar(&self, operand: u16, literal: u32) -> u32 {
+        if operand < 128 {
+            self.s[operand as usize]
+        } else {
+            self.constant(operand, literal)
+        }
+    }
+
+    // Apart, so that each operation has only the way to the registers in it.
+    #[inline(never)]
+    fn constant(&self, operand: u16, literal: u32) -> u32 {
         match operand {
-            0..=127 => self.s[operand as usize],
             128..=192 => u32::from(operand - 128),
             193..=208 => (192 - i32::from(operand)) as u32,
             240..=248 => F32[(operand - 240) as usize],
@@ -241,8 +282,16 @@ impl<const L: usize> Wave<L> {
     /// A scalar operand of 64 bits.
     #[inline]
     pub fn scalar64(&self, operand: u16, literal: u32, wide: Wide) -> u64 {
+        if operand < 128 {
+            self.pair(operand)
+        } else {
+            self.constant64(operand, literal, wide)
+        }
+    }
+
+    #[inline(never)]
+    fn constant64(&self, operand: u16, literal: u32, wide: Wide) -> u64 {
         match operand {
-            0..=127 => self.pair(operand),
             128..=192 => u64::from(operand - 128),
             193..=208 => (192 - i64::from(operand)) as u64,
             240..=248 => F64[(operand - 240) as usize],
@@ -304,35 +353,41 @@ impl<const L: usize> Wave<L> {
         }
     }
 
-    /// A vector source of 32 bits: a register, or a scalar for all lanes.
+    /// A vector source of 32 bits: a register, or a scalar for all lanes, which `splat` keeps.
     #[inline]
-    pub fn lanes<'a>(&'a self, i: &Inst, n: usize, splat: &'a mut [u32; L]) -> &'a [u32; L] {
+    pub fn lanes<'a>(
+        &'a self,
+        i: &Inst,
+        n: usize,
+        splat: &'a mut Option<[u32; L]>,
+    ) -> &'a [u32; L] {
         let operand = i.src[n];
         if (code::VGPR..code::NONE).contains(&operand) {
             &self.v[self.slot(operand)]
         } else {
-            *splat = [self.scalar(operand, i.imm); L];
-            splat
+            splat.insert([self.scalar(operand, i.imm); L])
         }
     }
 
-    /// A vector source of 64 bits as lower and upper halves, or what `splat` is made of.
+    /// A vector source of 64 bits as lower and upper halves, which `splat` keeps of a scalar.
     #[inline]
     pub fn halves<'a>(
         &'a self,
         i: &Inst,
         n: usize,
         wide: Wide,
-        splat: &'a mut [[u32; L]; 2],
-    ) -> [&'a [u32; L]; 2] {
+        splat: &'a mut Option<[[u32; L]; 2]>,
+    ) -> Halves<'a, L> {
         let operand = i.src[n];
         if (code::VGPR..code::NONE).contains(&operand) {
-            return [&self.v[self.slot(operand)], &self.v[self.slot(operand + 1)]];
+            return Halves {
+                low: &self.v[self.slot(operand)],
+                high: &self.v[self.slot(operand + 1)],
+            };
         }
         let value = self.scalar64(operand, i.imm, wide);
-        *splat = [[value as u32; L], [(value >> 32) as u32; L]];
-        let [low, high] = splat;
-        [low, high]
+        let [low, high] = splat.insert([[value as u32; L], [(value >> 32) as u32; L]]);
+        Halves { low, high }
     }
 
     /// A vector source of 16 bits, in the lower half of each lane.
@@ -349,14 +404,9 @@ impl<const L: usize> Wave<L> {
     /// A vector source of 64 bits.
     #[inline]
     pub fn lanes64(&self, i: &Inst, n: usize, wide: Wide) -> [u64; L] {
-        let operand = i.src[n];
-        if (code::VGPR..code::NONE).contains(&operand) {
-            let at = self.slot(operand);
-            let (low, high) = (&self.v[at], &self.v[at + 1]);
-            std::array::from_fn(|l| u64::from(low[l]) | (u64::from(high[l]) << 32))
-        } else {
-            [self.scalar64(operand, i.imm, wide); L]
-        }
+        let mut splat = None;
+        let a = self.halves(i, n, wide, &mut splat);
+        std::array::from_fn(|l| a.lane(l))
     }
 
     /// The value of a source that is the same for all lanes.
@@ -376,23 +426,18 @@ impl<const L: usize> Wave<L> {
         if exec & Self::FULL == Self::FULL {
             *to = *value;
         } else {
-            merge(to, exec, |l| value[l]);
+            merge(to, exec, value);
         }
     }
 
     /// Write the active lanes of a vector register pair.
     #[inline]
     pub fn put64(&mut self, operand: u16, value: &[u64; L]) {
-        let exec = self.exec();
-        for (n, shift) in [(0, 0), (1, 32)] {
-            let at = self.slot(operand + n);
-            let to = &mut self.v[at];
-            if exec & Self::FULL == Self::FULL {
-                *to = std::array::from_fn(|l| (value[l] >> shift) as u32);
-            } else {
-                merge(to, exec, |l| (value[l] >> shift) as u32);
-            }
-        }
+        self.put(operand, &std::array::from_fn(|l| value[l] as u32));
+        self.put(
+            operand + 1,
+            &std::array::from_fn(|l| (value[l] >> 32) as u32),
+        );
     }
 
     /// Write a lane mask: active lanes from `mask`, inactive ones zero.

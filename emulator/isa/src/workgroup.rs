@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workgroup: how its waves start, and how they take turns.
 
-use crate::cu::ComputeUnit;
+use crate::cu::{decode, words, ComputeUnit};
 use crate::decode::code;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
 use crate::target::Start;
+use crate::trap::{Handler, Trap};
 use crate::wave::{Apertures, Barrier, State, Wave};
 use std::fmt;
 
@@ -34,6 +35,10 @@ pub struct Dispatch {
     pub queue_address: u64,
     /// The packet's number in its queue.
     pub dispatch_id: u64,
+    /// The process's trap handler, as far as waves of the queue enter it.
+    pub handler: Handler,
+    /// The number of the queue's doorbell.
+    pub doorbell: u32,
 }
 
 /// Scratch memory of one workgroup's waves, one after the other.
@@ -176,6 +181,7 @@ impl<const L: usize> Workgroup<L> {
         let all = u64::from(extent[0]) * u64::from(extent[1]) * u64::from(extent[2]);
         let count = all.div_ceil(lanes) as u32;
         let mut waves = Vec::with_capacity(count as usize);
+        let mut item = [0; 3];
         for index in 0..count {
             let mut wave = Wave {
                 s: [0; 256],
@@ -194,6 +200,12 @@ impl<const L: usize> Workgroup<L> {
                     scratch.wave_size,
                 ),
                 index,
+                ticket: None,
+                trap: Trap {
+                    handler: d.handler,
+                    doorbell: d.doorbell,
+                    ..Trap::default()
+                },
             };
             user_scalars(&mut wave, kernel, d, preloaded);
             let start = Start {
@@ -207,17 +219,13 @@ impl<const L: usize> Workgroup<L> {
             (cu.target().start)(&mut wave.s, &start);
             let first = u64::from(index) * lanes;
             let active = (all - first).min(lanes);
-            for lane in 0..active {
-                let item = (first + lane) as u32;
-                let (x, y, z) = (
-                    item % extent[0],
-                    item / extent[0] % extent[1],
-                    item / (extent[0] * extent[1]),
-                );
+            for lane in &mut wave.v[0][..active as usize] {
                 // Packed work item id; dimensions that were not asked for are zero.
+                let [x, y, z] = item;
                 let y = if kernel.work_item_id >= 1 { y } else { 0 };
                 let z = if kernel.work_item_id >= 2 { z } else { 0 };
-                wave.v[0][lane as usize] = x | (y << 10) | (z << 20);
+                *lane = x | (y << 10) | (z << 20);
+                next(&mut item, extent);
             }
             wave.set_pair(
                 code::EXEC,
@@ -243,6 +251,8 @@ impl<const L: usize> Workgroup<L> {
 
     fn interpret(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome {
         let mut left = budget;
+        // Turns in a row that ended at a global semaphore or barrier.
+        let mut vain = 0;
         loop {
             cu.follow(env);
             if self.waves.iter().all(|w| w.state == State::Done) {
@@ -266,7 +276,20 @@ impl<const L: usize> Workgroup<L> {
             left -= used;
             cu.instructions += used;
             if let Err(kind) = result {
-                return Outcome::Fault(self.report(cu, env, turn, kind));
+                // Traps and returns use the budget up, too.
+                left = left.saturating_sub(1);
+                if let Some(fault) = self.trap(cu, env, turn, kind) {
+                    return Outcome::Fault(fault);
+                }
+            }
+            vain = match self.waves[turn].ticket {
+                Some(_) => vain + 1,
+                None => 0,
+            };
+            // All of them wait for waves elsewhere, which may need this thread to come.
+            let running = |w: &&Wave<L>| w.state == State::Running;
+            if vain > 0 && vain >= self.waves.iter().filter(running).count() {
+                return Outcome::Budget;
             }
         }
     }
@@ -309,32 +332,40 @@ impl<const L: usize> Workgroup<L> {
     ) -> (u64, Result<(), FaultKind>) {
         let others = self.others(turn);
         let wave = &mut self.waves[turn];
-        let mut page_number = u64::MAX;
-        let mut page = 0;
+        let registers = wave.registers();
+        let (vgprs, agprs) = (registers.min(256), registers.saturating_sub(wave.acc_base));
+        let mut context = Context {
+            env,
+            tlb: &mut cu.tlb,
+            lds: &mut self.lds,
+            vmid: self.vmid,
+            others,
+        };
+        let number = |pc: u64| pc / PAGE as u64;
+        // Going into the trap handler or back ends the slice.
+        let privileged = wave.trap.privileged;
+        let first = cu.code.page(self.vmid, wave.pc, privileged);
+        let (mut page, mut here) = (first, number(wave.pc));
         for used in 0..slice {
             let pc = wave.pc;
-            if pc / PAGE as u64 != page_number {
-                page_number = pc / PAGE as u64;
-                page = cu.code_page(self.vmid, pc);
+            if number(pc) != here {
+                (page, here) = (cu.code.page(self.vmid, pc, privileged), number(pc));
             }
-            let (inst, tlb) = match cu.fetch(env, self.vmid, page, pc) {
-                Ok(found) => found,
-                Err(kind) => return (used, Err(kind)),
+            let slot = page.slot(pc);
+            let inst = match slot {
+                Some(inst) => &*inst,
+                None => match decode(cu.target, &mut context, pc, privileged) {
+                    Ok(inst) => {
+                        cu.decoded += 1;
+                        slot.insert(inst)
+                    }
+                    Err(kind) => return (used, Err(kind)),
+                },
             };
-            let registers = wave.registers();
-            if inst.vgprs > registers.min(256)
-                || (inst.agprs > 0 && wave.acc_base + inst.agprs > registers)
-            {
+            if inst.vgprs > vgprs || inst.agprs > agprs {
                 return (used, Err(FaultKind::Register));
             }
             wave.pc = pc.wrapping_add(u64::from(inst.size));
-            let mut context = Context {
-                env,
-                tlb,
-                lds: &mut self.lds,
-                vmid: self.vmid,
-                others,
-            };
             match exec::execute(wave, inst, &mut context) {
                 Ok(Next::Go) => {}
                 Ok(Next::Yield) => return (used + 1, Ok(())),
@@ -359,7 +390,7 @@ impl<const L: usize> Workgroup<L> {
         (slice, Ok(()))
     }
 
-    fn report(
+    pub(crate) fn report(
         &self,
         cu: &mut ComputeUnit,
         env: &mut dyn Env,
@@ -367,7 +398,7 @@ impl<const L: usize> Workgroup<L> {
         kind: FaultKind,
     ) -> Fault {
         let pc = self.waves[turn].pc;
-        let words = cu.words(env, self.vmid, pc).unwrap_or([0; 3]);
+        let words = words(&mut cu.tlb, env, self.vmid, pc).unwrap_or([0; 3]);
         Fault {
             kind,
             pc,
@@ -396,6 +427,17 @@ impl<const L: usize> Workgroup<L> {
     /// Its LDS, to look at.
     pub fn lds(&self) -> &[u8] {
         &self.lds
+    }
+}
+
+/// Step to the work item after `item`: x first, then y.
+fn next(item: &mut [u32; 3], extent: [u32; 3]) {
+    for (at, extent) in item.iter_mut().zip(extent) {
+        *at += 1;
+        if *at < extent {
+            return;
+        }
+        *at = 0;
     }
 }
 

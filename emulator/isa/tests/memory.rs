@@ -9,6 +9,7 @@ mod common;
 use common::*;
 use half::{bf16, f16};
 use rkfd_isa::*;
+use std::num::NonZeroU32;
 
 const KIB: usize = 1024;
 
@@ -303,10 +304,11 @@ fn packed_and_conditional_atomics_in_memory() {
     );
 }
 
-/// A device with one barrier, which opens at the third question.
+/// A device with one barrier, which opens at a certain question.
 struct Device {
     flat: Flat,
-    asked: Vec<(Gws, u32, u32)>,
+    asked: Vec<GwsRequest>,
+    opens: u32,
 }
 impl Env for Device {
     fn epoch(&self) -> u64 {
@@ -318,13 +320,14 @@ impl Env for Device {
     fn clock(&mut self) -> u64 {
         0x1_2345_6789
     }
-    fn interrupt(&mut self, _: u16, _: u32) {}
-    fn synchronise(&mut self, _: u8, operation: Gws, resource: u32, value: u32) -> GwsAnswer {
-        self.asked.push((operation, resource, value));
-        if operation == Gws::Barrier && self.asked.len() < 4 {
-            GwsAnswer::Wait
-        } else {
-            GwsAnswer::Go
+    fn interrupt(&mut self, _: u16, _: u32, _: bool) {}
+    fn synchronise(&mut self, _: u8, request: &GwsRequest) -> GwsAnswer {
+        self.asked.push(*request);
+        match NonZeroU32::new(self.asked.len() as u32) {
+            Some(ticket) if request.operation == Gws::Barrier && ticket.get() < self.opens => {
+                GwsAnswer::Wait(ticket)
+            }
+            _ => GwsAnswer::Go,
         }
     }
     fn reply(&mut self, message: u16) -> Option<u64> {
@@ -332,11 +335,12 @@ impl Env for Device {
     }
 }
 
-#[test]
-fn global_synchronisation_and_messages_are_the_devices() {
+/// A workgroup of a program on a device, and the compute unit.
+fn launch(text: &str, items: u16, opens: u32) -> (Device, ComputeUnit, Workgroup) {
     let mut device = Device {
         flat: Flat::new(64 * KIB),
         asked: Vec::new(),
+        opens,
     };
     let mut cu = ComputeUnit::new();
     let at = device.flat.alloc(8 * KIB);
@@ -344,20 +348,60 @@ fn global_synchronisation_and_messages_are_the_devices() {
     kd[16..20].copy_from_slice(&256u32.to_le_bytes());
     kd[48..52].copy_from_slice(&(1 | (0xf0u32 << 12)).to_le_bytes());
     device.flat.write(at, &kd);
-    let text = "s_mov_b32 m0, 0x30000\nv_mov_b32 v2, 5\nds_gws_init v2 offset:1 gds\nds_gws_barrier v2 offset:1 gds\ns_endpgm";
     device.flat.write(at + 256, &assemble(&GFX942, 64, text));
     let kernel = cu.kernel(&mut device, 0, at).expect("descriptor");
     let dispatch = Dispatch {
-        workgroup_size: [64, 1, 1],
-        grid_size: [64, 1, 1],
+        workgroup_size: [items, 1, 1],
+        grid_size: [items.into(), 1, 1],
         ..Dispatch::default()
     };
-    let mut group: Workgroup =
-        Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
-            .expect("launch");
+    let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
+        .expect("launch");
+    (device, cu, group)
+}
+
+#[test]
+fn a_workgroup_that_only_waits_gives_its_turn_back() {
+    // The second wave counts 64 * 20 down before it comes.
+    let text = "v_readfirstlane_b32 s0, v0\ns_mul_i32 s0, s0, 20\ns_cmp_eq_u32 s0, 0\n\
+        s_cbranch_scc1 2\ns_sub_u32 s0, s0, 1\ns_branch 65532\ns_mov_b32 m0, 0\n\
+        ds_gws_barrier v0 gds\ns_endpgm";
+    let (mut device, mut cu, mut group) = launch(text, 128, u32::MAX);
+    assert_eq!(group.run(&mut cu, &mut device, 1 << 20), Outcome::Budget);
+    // It has come, though the first one waited from the start.
+    assert!(group.waves().iter().all(|wave| wave.ticket.is_some()));
+    let executed = cu.statistics().instructions;
+    assert!(
+        (64 * 20 * 4..64 * 20 * 4 + 50).contains(&executed),
+        "{executed}"
+    );
+    let before = device.asked.len();
+    assert_eq!(group.run(&mut cu, &mut device, 1 << 20), Outcome::Budget);
+    assert_eq!(device.asked.len(), before + 2, "each asks once");
+    device.opens = 0;
+    assert_eq!(group.run(&mut cu, &mut device, 1 << 20), Outcome::Done);
+}
+
+#[test]
+fn global_synchronisation_and_messages_are_the_devices() {
+    let text = "s_mov_b32 m0, 0x30000\nv_mov_b32 v2, 5\nds_gws_init v2 offset:1 gds\nds_gws_barrier v2 offset:1 gds\ns_endpgm";
+    let (mut device, mut cu, mut group) = launch(text, 64, 4);
+    for _ in 0..2 {
+        assert_eq!(group.run(&mut cu, &mut device, 100), Outcome::Budget);
+    }
     assert_eq!(group.run(&mut cu, &mut device, 100), Outcome::Done);
-    let barrier = (Gws::Barrier, 4, 5);
-    assert_eq!(device.asked, [(Gws::Init, 4, 5), barrier, barrier, barrier]);
+    // What the device gave the wave it shows when it asks again.
+    let asked = |operation, ticket| GwsRequest {
+        operation,
+        resource: 4,
+        value: 5,
+        ticket: NonZeroU32::new(ticket),
+    };
+    let barrier = [0, 2, 3].map(|ticket| asked(Gws::Barrier, ticket));
+    assert_eq!(
+        device.asked,
+        [&[asked(Gws::Init, 0)], &barrier[..]].concat()
+    );
     // The time, and an answer of the device.
     let mut wave = blank::<32>(8);
     for text in [

@@ -224,3 +224,27 @@ fn scalar_half_precision() {
         [h(2.0), third | third << 16, 2f32.sqrt().to_bits()]
     );
 }
+
+/// Clears and sets the flags of five exceptions, as `llvm.set.fpenv` does with MODE.
+fn flags<const L: usize>(target: &'static Target, register: &str) {
+    let set = |value: u32| {
+        let text = format!("s_setreg_imm32_b32 hwreg({register}, 0, 5), {value:#x}");
+        let code = assemble(target, L, &text);
+        let mut memory = Flat::new(4096);
+        step(target, &mut blank::<L>(8), &code, &mut memory, &mut [])
+    };
+    assert_eq!(set(0), Ok(()), "{register}");
+    assert_eq!(
+        set(0xffff_ffe0),
+        Ok(()),
+        "{register}: five bits are written"
+    );
+    let what = FaultKind::Unsupported("this hardware register");
+    assert_eq!(set(1), Err(what), "{register}");
+}
+
+#[test]
+fn flags_of_exceptions_are_cleared_but_not_set() {
+    flags::<64>(&GFX942, "HW_REG_TRAPSTS");
+    flags::<32>(&GFX1201, "HW_REG_EXCP_FLAG_USER");
+}

@@ -41,7 +41,7 @@ pub(super) enum End {
 impl Mec {
     /// Passes on what a dispatch's shaders have to tell.
     pub(super) fn end_of(&mut self, h: &mut Hqd, d: &Gang) -> End {
-        self.messages(h, d);
+        self.pass_on(h, d);
         if d.failure().is_some() {
             // What the other XCCs have of it ends, too.
             d.set(Go::Kill);

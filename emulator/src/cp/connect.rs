@@ -195,7 +195,8 @@ impl Mec {
             self.complete(&mut h);
         }
         let unfinished = h.launched.len();
-        let mut saved = h.q.cwsr && !h.broken && h.launched.has_begun();
+        let has_state = h.launched.has_begun() || h.loads.has_used_gws();
+        let mut saved = h.q.cwsr && !h.broken && stop != Stop::Reset && has_state;
         if saved {
             if let Err(lost) = self.save_waves(&mut h) {
                 self.violation(format_args!("{lost}"));

@@ -9,7 +9,8 @@
 
 use super::gang::Share;
 use super::group::Group;
-use super::memory::Window;
+use super::gws::Gws;
+use super::memory::{Told, Window};
 use super::save::Room;
 use crate::device::Soc;
 use crate::memory::{Hub, VmFault};
@@ -53,6 +54,8 @@ pub struct FromQueue {
     pub scratch: ScratchArea,
     /// What is left of the save area.
     pub room: Arc<Room>,
+    /// Semaphores and barriers.
+    pub(super) gws: Option<Arc<Gws>>,
     /// Whose dispatches come first: 2 is high, 0 low.
     pub priority: u32,
 }
@@ -99,6 +102,7 @@ pub struct Dispatch {
     /// are taken as long as the dispatch is there.
     room: Arc<Room>,
     words: u64,
+    gws: Option<Arc<Gws>>,
     /// The device's time when the packet processor launched it.
     pub started: u64,
     /// Of its queue: whose dispatches come first.
@@ -108,11 +112,13 @@ pub struct Dispatch {
 #[derive(Default)]
 struct Inner {
     waiting: VecDeque<(Group, u32)>,
+    /// Those that a halted wave holds.
+    halted: Vec<(Group, u32)>,
     resident: u32,
     free: Vec<u32>,
     failure: Option<Failure>,
     counts: Counts,
-    messages: Vec<(u16, u32)>,
+    told: Vec<Told>,
 }
 
 /// How far a dispatch got: next workgroup, those that have ended, [`Counts`], and when it began.
@@ -144,6 +150,7 @@ impl Dispatch {
             vmid,
             scratch,
             room,
+            gws,
             priority,
         } = queue;
         let mut groups = [0; 3];
@@ -206,6 +213,7 @@ impl Dispatch {
             resident_max,
             room,
             words,
+            gws,
             started,
             priority,
         })
@@ -224,6 +232,8 @@ impl Dispatch {
     /// Goes on after a pause.
     pub(super) fn begin(&self) {
         self.had_turn.store(false, Ordering::Release);
+        let inner = &mut *self.lock();
+        inner.waiting.extend(inner.halted.drain(..));
         self.set(Go::Run);
     }
 
@@ -252,9 +262,9 @@ impl Dispatch {
         self.lock().counts
     }
 
-    /// Messages that shaders sent since the last call.
-    pub fn take_messages(&self) -> Vec<(u16, u32)> {
-        std::mem::take(&mut self.lock().messages)
+    /// What shaders told since the last call.
+    pub(super) fn take_told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.lock().told)
     }
 
     /// Waves of a whole workgroup.
@@ -274,7 +284,7 @@ impl Dispatch {
             counts.instructions,
             self.started,
         ]);
-        let groups = inner.waiting.iter();
+        let groups = inner.waiting.iter().chain(&inner.halted);
         let groups = groups.map(|(group, place)| (*place, group.save()));
         (progress, groups.collect())
     }
@@ -340,8 +350,9 @@ impl Dispatch {
             soc: &self.soc,
             hub: Hub::Gfx(self.share.xcc),
             vmid: &self.vmid,
+            gws: self.gws.as_deref(),
             fault: None,
-            messages: Vec::new(),
+            told: Vec::new(),
         };
         let before = cu.statistics();
         let mut left = TURN;
@@ -370,6 +381,7 @@ impl Dispatch {
                     inner.counts.workgroups += 1;
                     self.finished.fetch_add(1, Ordering::AcqRel);
                 }
+                Outcome::Budget if group.is_halted() => inner.halted.push((group, place)),
                 Outcome::Budget => inner.waiting.push_back((group, place)),
                 Outcome::Fault(fault) => {
                     inner.waiting.push_back((group, place));
@@ -385,7 +397,7 @@ impl Dispatch {
         let mut inner = self.lock();
         inner.counts.waves += after.waves - before.waves;
         inner.counts.instructions += after.instructions - before.instructions;
-        inner.messages.append(&mut window.messages);
+        inner.told.append(&mut window.told);
         more && self.may_run() && !self.is_finished()
     }
 

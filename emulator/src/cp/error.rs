@@ -9,8 +9,8 @@
 //! The packet processor also leaves a bit for the error in the value of the queue's inactive signal
 //! (`amd_queue_t.queue_inactive_signal`). Only for packets: the bits that ROCr knows for waves
 //! (0x2000_0000 memory violation, 0x4000_0000 illegal instruction, 0x8000_0000 trap) are written by
-//! its trap handler, which is a program like others, and a VM fault reaches a process by KFD's
-//! memory event alone.
+//! the process's trap handler, which is a program like others, and a VM fault reaches a process by
+//! KFD's memory event alone. Without a handler the wave's queue stops, and nothing is told.
 //!
 //! By the same signal the processor asks for scratch memory where a dispatch needs more than the
 //! queue has, and waits with it until the value is 0 again. Not modelled: that it gives back what
@@ -19,6 +19,7 @@
 use super::dispatch::Failure;
 use super::gang::Gang;
 use super::mec::{Hqd, Mec};
+use super::memory::Told;
 use super::signal::{READ_INDEX, READ_INDEX_OFFSET};
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Hub, VmFault};
@@ -27,7 +28,7 @@ use rkfd_hw::aql::Signal;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::layout::Field;
 use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
-use rkfd_isa::FaultKind;
+use rkfd_isa::{Fault, FaultKind};
 
 /// Exception codes that CP_BAD_OPCODE carries.
 pub(super) mod code {
@@ -160,20 +161,47 @@ impl Mec {
         self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
-    /// Passes on messages of shaders (s_sendmsg): message 1 is an interrupt with M0's low 24 bits.
-    pub(super) fn messages(&mut self, h: &Hqd, d: &Gang) {
+    /// Passes on what shaders tell: their messages (s_sendmsg), of which 1 is an interrupt with M0's
+    /// low 24 bits, and what sent them into their trap handler.
+    pub(super) fn pass_on(&mut self, h: &Hqd, d: &Gang) {
         let all = d.0.iter();
-        for (xcc, (message, m0)) in all.flat_map(|d| {
-            let sent = d.take_messages().into_iter();
-            sent.map(|message| (d.xcc(), message))
+        for (xcc, told) in all.flat_map(|d| {
+            let told = d.take_told().into_iter();
+            told.map(|told| (d.xcc(), told))
         }) {
-            if message != 1 {
-                self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
-                continue;
+            match told {
+                Told::Message(1, m0, privileged) => {
+                    let data = (self.generation.message)(m0, privileged);
+                    self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
+                }
+                Told::Message(message, ..) => {
+                    self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
+                }
+                Told::Trap(fault) => self.wave_trapped(h, xcc, &fault),
             }
-            let data = (self.generation.message)(m0);
-            self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
         }
+    }
+
+    /// A wave has entered its trap handler. An exception is told to the driver all the same; a trap
+    /// is between the program and its handler.
+    fn wave_trapped(&mut self, h: &Hqd, xcc: u8, fault: &Fault) {
+        let text = match fault.kind {
+            FaultKind::Trap(id) => format!("trap {id} at pc {:#x}", fault.pc),
+            _ => fault.to_string(),
+        };
+        let name = h.slot.to_string();
+        self.soc.trace.event(
+            "wave_trap",
+            &[("queue", Value::Text(&name)), ("cause", Value::Text(&text))],
+        );
+        if matches!(fault.kind, FaultKind::Trap(_)) {
+            return;
+        }
+        self.soc
+            .report
+            .fault(format_args!("shader: {}", fault.kind));
+        let data = (self.generation.wave_error)(&fault.kind, fault.wave);
+        self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
     /// Raises an interrupt of a queue, if its pipe enables it, where its packets are taken.

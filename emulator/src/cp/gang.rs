@@ -10,6 +10,7 @@
 
 use super::connect::BadQueue;
 use super::dispatch::{Counts, Dispatch, Failure, Go};
+use super::gws::Gws;
 use super::hqd::{Image, Queue, Role};
 use super::mec::{Hqd, Mec};
 use super::save::Room;
@@ -28,6 +29,8 @@ pub(crate) struct Load {
     pub image: Box<Image>,
     /// What is left of its save area.
     pub room: Arc<Room>,
+    /// Its semaphores and barriers, if it was given any.
+    pub gws: Option<Arc<Gws>>,
 }
 
 /// A queue as it is loaded on all its XCCs.
@@ -45,6 +48,7 @@ impl Load {
             mqd,
             image,
             room,
+            gws: None,
         }
     }
 }
@@ -65,6 +69,19 @@ impl Loads {
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Load> {
         std::iter::once(&mut self.lead).chain(&mut self.others)
+    }
+
+    /// Gives it so many semaphores and barriers on each XCC.
+    pub fn give_gws(&mut self, count: u32) {
+        for load in self.iter_mut() {
+            load.gws = (count > 0).then(|| Arc::new(Gws::new(count)));
+        }
+    }
+
+    /// Whether semaphores or barriers of it have to be saved.
+    pub fn has_used_gws(&self) -> bool {
+        self.iter()
+            .any(|load| load.gws.as_ref().is_some_and(|gws| gws.is_used()))
     }
 
     /// Whether a workgroup of so many words can be saved, wherever it runs.

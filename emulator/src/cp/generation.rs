@@ -36,8 +36,10 @@ pub struct Generation {
     pub scratch: TmpRing,
     /// Words of an interrupt for a wave's error: what failed, number of the wave.
     pub wave_error: fn(&FaultKind, u32) -> [u32; 4],
-    /// Words of the interrupt that a shader asks for, of M0.
-    pub message: fn(u32) -> [u32; 4],
+    /// Words of the interrupt that a shader asks for, of M0, and whether a trap handler does.
+    pub message: fn(u32, bool) -> [u32; 4],
+    /// Waves have a trap handler only where COMPUTE_PGM_RSRC2.TRAP_PRESENT is set.
+    pub asks_for_traps: bool,
 }
 
 /// A compute MQD and the HQD registers that it is loaded into.

@@ -52,6 +52,14 @@ impl Group {
         }
     }
 
+    /// Whether a halted wave holds it.
+    pub fn is_halted(&self) -> bool {
+        match self {
+            Self::Wave32(group) => group.is_halted(),
+            Self::Wave64(group) => group.is_halted(),
+        }
+    }
+
     /// Runs it for a budget of instructions.
     pub fn run(&mut self, cu: &mut ComputeUnit, window: &mut Window<'_>, budget: u64) -> Outcome {
         match self {

@@ -36,7 +36,7 @@ const OWN: [RangeInclusive<usize>; 3] = [2..=20, 22..=32, 65..=80];
 /// COMPUTE_PGM_RSRC2: the LDS of a workgroup, in blocks of 512 bytes.
 const LDS_SIZE: Bits = Bits { hi: 23, lo: 15 };
 /// COMPUTE_PGM_RSRC2: a trap handler is there, which the queue's process does not choose.
-const TRAP_PRESENT: u32 = 1 << 6;
+pub(super) const TRAP_PRESENT: u32 = 1 << 6;
 
 /// Bytes of LDS of a COMPUTE_PGM_RSRC2.
 fn lds(rsrc2: u32) -> u32 {

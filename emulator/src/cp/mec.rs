@@ -20,7 +20,7 @@ use super::units::Units;
 use crate::device::Soc;
 use crate::memory::Space;
 use crate::trace::Value;
-use rkfd_isa::ComputeUnit;
+use rkfd_isa::{ComputeUnit, Handler};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +37,8 @@ pub struct Vmid {
     pub sh_mem_config: u32,
     /// SPI_GDBG_PER_VMID_CNTL.
     pub spi_gdbg: u32,
+    /// SQ_SHADER_TBA and SQ_SHADER_TMA.
+    pub handler: Handler,
 }
 
 /// What the engine sees of its registers, which the transport's thread accesses at the same time.

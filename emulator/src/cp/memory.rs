@@ -2,13 +2,22 @@
 
 //! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
 
+use super::gws::Gws;
 use crate::device::Soc;
-use crate::inject::Fault;
+use crate::inject;
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
-use rkfd_isa::{Access, Env, HostPage, Reason};
+use rkfd_isa::{Access, Env, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
+
+/// What a wave has to tell besides its results.
+pub enum Told {
+    /// s_sendmsg: the message and M0, and whether a trap handler sent it.
+    Message(u16, u32, bool),
+    /// It has entered its trap handler.
+    Trap(Box<Fault>),
+}
 
 /// What a worker shows the interpreter of the chip.
 ///
@@ -22,10 +31,12 @@ pub struct Window<'a> {
     pub hub: Hub,
     /// The VMID that the process has now.
     pub vmid: &'a AtomicU8,
+    /// The queue's semaphores and barriers on its XCC.
+    pub(super) gws: Option<&'a Gws>,
     /// The last access that did not translate.
     pub fault: Option<mem::VmFault>,
-    /// Messages that shaders sent: number and M0.
-    pub messages: Vec<(u16, u32)>,
+    /// What shaders sent or met that the packet processor passes on.
+    pub told: Vec<Told>,
 }
 
 /// Whether the injected flip of an instruction's bit has happened.
@@ -60,7 +71,8 @@ impl Env for Window<'_> {
                     _ => Reason::NotPresent,
                 }
             })?;
-        let flip = access == Access::Execute && self.soc.faults.has(Fault::FlipInstructionBit);
+        let flip =
+            access == Access::Execute && self.soc.faults.has(inject::Fault::FlipInstructionBit);
         if flip && !FLIPPED.swap(true, Ordering::AcqRel) {
             return flipped(page, va).ok_or(Reason::NoMemory);
         }
@@ -80,8 +92,16 @@ impl Env for Window<'_> {
         }
     }
 
-    fn interrupt(&mut self, message: u16, m0: u32) {
-        self.messages.push((message, m0));
+    fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {
+        self.told.push(Told::Message(message, m0, privileged));
+    }
+
+    fn trapped(&mut self, fault: &Fault) {
+        self.told.push(Told::Trap(Box::new(*fault)));
+    }
+
+    fn synchronise(&mut self, _tag: u8, request: &GwsRequest) -> GwsAnswer {
+        self.gws.map_or(GwsAnswer::Refused, |gws| gws.ask(request))
     }
 }
 

@@ -5,6 +5,7 @@
 use super::mec::{Mec, Owner, Vmid};
 use crate::memory::Hub;
 use crate::trace::Value;
+use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
 /// A process as the scheduler was told of it.
@@ -19,6 +20,8 @@ pub(crate) struct Listed {
     pub control: Option<u32>,
     /// What of its VMID's bank the scheduler sets.
     pub bank: Bank,
+    /// Its trap handler, which the scheduler sets in the bank, too.
+    pub handler: Handler,
 }
 
 /// What a scheduler sets of a VMID's bank; the rest stays as the driver has written it.
@@ -69,6 +72,10 @@ impl Mec {
                 ..self.regs.vmid(vmid)
             },
         };
+        let bank = Vmid {
+            handler: p.handler,
+            ..bank
+        };
         self.regs.set_vmid(vmid, bank);
         let bases = bank.sh_mem_bases;
         self.soc.trace.event(
@@ -97,6 +104,18 @@ impl Mec {
         for vmid in mapped.map(|p| p.owner.vmid) {
             let bank = Vmid {
                 spi_gdbg,
+                ..self.regs.vmid(vmid)
+            };
+            self.regs.set_vmid(vmid, bank);
+        }
+    }
+
+    /// Sets the trap handler of a process that has a VMID, if it comes with one: a queue may, of a
+    /// process whose first ones had none.
+    pub(super) fn set_handler(&self, vmid: u8, handler: Handler) {
+        if handler.entry != 0 {
+            let bank = Vmid {
+                handler,
                 ..self.regs.vmid(vmid)
             };
             self.regs.set_vmid(vmid, bank);

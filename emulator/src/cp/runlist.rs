@@ -17,6 +17,7 @@ use super::process::{Bank, Listed};
 use super::slot::Slot;
 use super::turns::{Entry, Pointer, QueueMap, Turns};
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
+use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
 /// The largest run list that is read, in words: all that IB_SIZE can say.
@@ -266,7 +267,12 @@ impl Firmware {
                 sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
                 sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
+                ..Vmid::default()
             }),
+            handler: Handler {
+                entry: shader_address(process.get(P::SQ_SHADER_TBA)),
+                memory: shader_address(process.get(P::SQ_SHADER_TMA)),
+            },
         };
         let map = QueueMap {
             engine,
@@ -287,6 +293,11 @@ fn engine(extended: u64, select: u64) -> Option<Engine> {
         (2, _) => Some(Engine::Sdma(Some(select as u8 + 8))),
         _ => None,
     }
+}
+
+/// The address in SQ_SHADER_TBA or SQ_SHADER_TMA, which have 40 bits of it.
+fn shader_address(register: u64) -> u64 {
+    (((register << 24) as i64) >> 16) as u64
 }
 
 /// The queue that a MAP_QUEUES names.

@@ -17,6 +17,7 @@ use super::command::Release;
 use super::dispatch::Progress;
 use super::gang::Load;
 use super::group::Group;
+use super::gws;
 use super::hqd::{Image, AQL_WORDS};
 use super::launch::{Registers, REGISTERS};
 use super::launched::{Condition, Item, Work};
@@ -60,6 +61,8 @@ const AQL: u32 = 0;
 const DONE: u32 = 1;
 const LAUNCH: u32 = 2;
 const RELEASE: u32 = 3;
+/// The queue's semaphores and barriers, which no packet is.
+const GWS: u32 = 4;
 /// Packets that may be under way: their records' room is set aside.
 const PACKETS: u64 = 64;
 
@@ -78,7 +81,8 @@ impl Room {
         let bytes = image
             .get(Image::CP_HQD_CTX_SAVE_SIZE)
             .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-        let words = (bytes / 4).saturating_sub(PACKETS * COMMAND as u64);
+        let records = PACKETS * COMMAND as u64 + gws::MOST + 2;
+        let words = (bytes / 4).saturating_sub(records);
         Arc::new(Self(AtomicU64::new(words)))
     }
 
@@ -224,6 +228,9 @@ impl Mec {
             end,
             top,
         };
+        if let Some(gws) = load.gws.as_ref().filter(|gws| gws.is_used()) {
+            out.put(&[&[0, GWS], &gws.save()[..]].concat(), 0)?;
+        }
         for (index, item) in (0..).zip(&h.launched.items) {
             let (progress, groups) = match &item.work {
                 Work::Dispatch(d) if !item.done => {
@@ -311,7 +318,11 @@ impl Mec {
             let mut words = vec![0; size as usize];
             self.space_on(area.xcc, area.vmid)
                 .read_words(area.base.wrapping_add(at.into()), &mut words)?;
-            if kind & GROUP == 0 {
+            if kind & GROUP == 0 && words.get(1) == Some(&GWS) {
+                // One that has none any more, or another number, begins anew.
+                let its = load.gws.as_ref().zip(words.get(2..));
+                its.map(|(gws, words)| gws.restore(words));
+            } else if kind & GROUP == 0 {
                 let groups = Vec::new();
                 records.push(Record { words, groups });
             } else {

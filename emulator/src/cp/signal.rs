@@ -9,14 +9,15 @@ use super::dispatch::{Dispatch, FromQueue, ScratchArea};
 use super::error::{code, PacketError};
 use super::gang::{Gang, Share};
 use super::group::Group;
-use super::hqd::AQL_WORDS;
+use super::hqd::{Image, AQL_WORDS};
+use super::launch::TRAP_PRESENT;
 use super::mec::{Hqd, Mec};
 use super::memory::Window;
 use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::aql::{self, KernelDispatch, Signal};
 use rkfd_hw::ih::{client, source};
-use rkfd_isa::{Apertures, DescriptorError, Kernel, LaunchError, Scratch};
+use rkfd_isa::{Apertures, DescriptorError, Handler, Kernel, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
 
 /// Where the read index lies in `amd_queue_t`, which its address therefore tells.
@@ -42,11 +43,12 @@ impl Mec {
         let kernel_at = p.get(K::KERNEL_OBJECT);
         let now = AtomicU8::new(vmid);
         let mut window = Window {
+            gws: None,
             soc: &self.soc,
             hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
             fault: None,
-            messages: Vec::new(),
+            told: Vec::new(),
         };
         let kernel = match self.cu.kernel(&mut window, h.owner.tag, kernel_at) {
             Ok(kernel) => kernel,
@@ -98,6 +100,7 @@ impl Mec {
             packet_address: h.q.at(at),
             queue_address,
             dispatch_id: at / AQL_WORDS,
+            ..Default::default()
         };
         let shares = self.shares(h);
         self.start(h, kernel, params, preloaded, scratch, &shares)
@@ -109,11 +112,13 @@ impl Mec {
         &mut self,
         h: &Hqd,
         kernel: Kernel,
-        params: rkfd_isa::Dispatch,
+        mut params: rkfd_isa::Dispatch,
         preloaded: Vec<u32>,
         scratch: ScratchArea,
         shares: &[Share],
     ) -> Result<Gang, PacketError> {
+        params.handler = self.handler_of(h);
+        params.doorbell = h.q.doorbell / 2;
         // A trial, so that what can't be launched is the packet's error and not a worker's.
         let wave = Scratch {
             base: scratch.base,
@@ -150,6 +155,7 @@ impl Mec {
                     vmid: h.owner.vmid,
                     scratch: ScratchArea { base, ..scratch },
                     room: load.room.clone(),
+                    gws: load.gws.clone(),
                     priority: h.q.priority,
                 },
             )
@@ -159,6 +165,16 @@ impl Mec {
             return Err(PacketError::Scratch(lanes));
         }
         Ok(dispatch)
+    }
+
+    /// The trap handler of a queue's process, as far as its waves enter it: gfx9 wants
+    /// COMPUTE_PGM_RSRC2.TRAP_PRESENT, which the driver sets in the MQD.
+    fn handler_of(&self, h: &Hqd) -> Handler {
+        let rsrc2 = h.loads.lead.image.get(Image::COMPUTE_PGM_RSRC2) as u32;
+        match self.generation.asks_for_traps && rsrc2 & TRAP_PRESENT == 0 {
+            true => Handler::default(),
+            false => self.regs.vmid(h.owner.vmid).handler,
+        }
     }
 
     /// The scratch memory that the queue's `amd_queue_t` provides.

@@ -7,6 +7,7 @@ mod commands;
 mod copies;
 mod dispatches;
 mod errors;
+mod gws;
 mod kernels;
 mod preemption;
 mod queues;

@@ -316,6 +316,9 @@ impl Mec {
             return Placed::NoRoom("no HQD is free");
         };
         let owner = owner.or_else(|| self.map_process(&entry.process));
+        if let Some(owner) = owner {
+            self.set_handler(owner.vmid, entry.process.handler);
+        }
         let mapped = owner.map(|owner| self.map_queue(slot, owner, &entry.queue));
         if let Some(Err(bad)) = &mapped {
             self.refuse(&entry.queue, bad);
@@ -335,7 +338,8 @@ impl Mec {
 
     /// Connects a process's queue; where it is kept.
     fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<Slot, BadQueue> {
-        let (queue, loads) = self.fetch_mqd(map, Role::User, 0)?;
+        let (queue, mut loads) = self.fetch_mqd(map, Role::User, 0)?;
+        loads.give_gws(map.gws);
         let slot = slot.on(loads.lead.xcc);
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;

@@ -24,6 +24,7 @@ use crate::inject::{Fault, Faults};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
+use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
 /// The unit of quanta.
@@ -177,6 +178,10 @@ impl Firmware {
             quantum: quantum(p.get(A::PROCESS_QUANTUM)),
             control: Some(control),
             bank: Bank::Debug(self.members.debug_control(&process, p)),
+            handler: Handler {
+                entry: p.get(A::TRAP_HANDLER_ADDR),
+                memory: p.get(A::TMA_ADDR),
+            },
         };
         if !self.members.processes.contains(&process) {
             self.members.processes.push(process);

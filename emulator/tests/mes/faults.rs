@@ -7,6 +7,7 @@ use crate::common::packets::dispatch;
 use crate::process::{Process, Queue};
 use crate::queues::{interrupt, start};
 use rkfd_hw::aql::KernelDispatch;
+use rkfd_hw::mes::v12::AddQueue;
 
 #[test]
 fn a_bad_packet_stops_its_queue_with_an_interrupt() {
@@ -41,6 +42,70 @@ fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     assert_eq!(((data[0] >> 21) & 0xf, (data[1] >> 6) & 3), (1, 2));
     assert_eq!((p.value(signal), p.words(reached, 1)[0]), (1, 0));
     // Another queue goes on, and the stopped one is given back.
+    other.add_vectors();
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+/// A trap handler, as llvm-mc has it: TTMP0 and TTMP1, EXCP_FLAG_PRIV and the doorbell go where TMA
+/// says, a message is sent, and the wave halts.
+const HANDLER: [u32; 19] = [
+    0xbefa_4d82, // s_sendmsg_rtn_b64 ttmp[14:15], sendmsg(MSG_RTN_GET_TMA)
+    0xbeef_4c80, // s_sendmsg_rtn_b32 ttmp3, sendmsg(MSG_RTN_GET_DOORBELL)
+    0xbfc7_0000, // s_wait_kmcnt 0
+    0x84fa_887a, // s_lshl_b64 ttmp[14:15], ttmp[14:15], 8
+    0xb8ee_f811, // s_getreg_b32 ttmp2, hwreg(HW_REG_EXCP_FLAG_PRIV)
+    0xbefe_0181, // s_mov_b64 exec, 1
+    0x7e00_026c,
+    0x7e02_026d, // v_mov_b32 v0, ttmp0; v1, ttmp1
+    0x7e04_026e,
+    0x7e06_026f, // v_mov_b32 v2, ttmp2; v3, ttmp3
+    0x7e08_0280, // v_mov_b32 v4, 0
+    0xee07_407a,
+    0x000c_0000,
+    0x0000_0004, // global_store_b128 v4, v[0:3], ttmp[14:15] scope:SCOPE_SYS
+    0xbefd_00ff,
+    0x0005_4321, // s_mov_b32 m0, 0x54321
+    0xbfb6_0001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+    0xbf82_0001, // s_sethalt 1
+    0xbe80_4a6c, // s_rfe_b64 ttmp[0:1]
+];
+
+#[test]
+fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x1004, 16), Queue::new(&p, 0x1002, 16));
+    let told = p.new_words(&[0; 4]);
+    // The process has none when it makes its first queue.
+    rig.add(&other);
+    let frame = q
+        .add()
+        .with(AddQueue::TRAP_HANDLER_ADDR, p.new_words(&HANDLER));
+    let frame = frame.with(AddQueue::TMA_ADDR, told);
+    assert_eq!(rig.submit(0, &frame.0, 38), 1);
+    let signal = p.signal(0);
+    let reached = p.new_words(&[0]);
+    let args = p.arguments(&code::pointers(&[reached]), 32, 32);
+    let kernel = p.load("illegal", "illegal.kd");
+    q.push(dispatch(kernel, args, 32, 32, signal).0);
+    // The error's own interrupt; and the message, encoding 1 with PRIV.
+    let (.., data) = interrupt(&memory, 0);
+    assert_eq!(((data[0] >> 21) & 0xf, (data[1] >> 6) & 3), (1, 2));
+    let (client, source, _, vmid, pasid, data) = interrupt(&memory, 1);
+    assert_eq!((client, source, vmid, pasid), (0x0a, 239, 8, 0x8001));
+    assert_eq!(data[..2], [0x54321 | (1 << 26), 1 << 6]);
+    let [low, high, flags, bell] = p.words(told, 4)[..] else {
+        panic!("four words")
+    };
+    let pc = u64::from(low) | (u64::from(high) << 32);
+    assert_eq!((flags, bell), (0x40, 0x802));
+    assert_eq!(
+        p.words(pc, 1),
+        [0xbfff_0000],
+        "the instruction that is none"
+    );
+    assert_eq!((p.value(signal), p.words(reached, 1)[0]), (1, 0));
+    // Another queue goes on, and the halted wave leaves.
     other.add_vectors();
     assert_eq!(rig.remove(&q, 0), 1);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the compute unit is measured against: an interpreter that takes one lane after the other,
-//! copies its operands out of the registers, computes, and copies the result back. It decodes once
-//! and knows the instructions of collatz on gfx942, no others.
+//! copies its operands out of the registers, computes, and copies the result back. It decodes once,
+//! passes over inactive lanes, and knows the instructions of collatz and matmul_naive on gfx942, no
+//! others.
 
 use crate::common::{Flat, Launch};
 use rkfd_isa::decode::kind::Kind;
@@ -16,11 +17,11 @@ use std::collections::HashMap;
 pub fn run(launch: &Launch, memory: &mut Flat, cu: &mut ComputeUnit) -> u64 {
     let mut decoded = HashMap::new();
     let mut count = 0;
-    let groups = launch.dispatch.grid_size[0] / u32::from(launch.dispatch.workgroup_size[0]);
-    for id in 0..groups {
-        let (kernel, dispatch, scratch) = (&launch.kernel, &launch.dispatch, launch.scratch);
-        let mut group = Workgroup::<64>::launch(cu, kernel, dispatch, [id, 0, 0], scratch, &[])
-            .expect("launch");
+    let (kernel, dispatch, scratch) = (&launch.kernel, &launch.dispatch, launch.scratch);
+    let groups = |n: usize| dispatch.grid_size[n] / u32::from(dispatch.workgroup_size[n]);
+    for id in (0..groups(1)).flat_map(|y| (0..groups(0)).map(move |x| [x, y, 0])) {
+        let mut group =
+            Workgroup::<64>::launch(cu, kernel, dispatch, id, scratch, &[]).expect("launch");
         for wave in group.waves_mut() {
             count += wave_to_end(wave, memory, &mut decoded);
         }
@@ -43,7 +44,7 @@ fn wave_to_end(w: &mut Wave<64>, memory: &mut Flat, decoded: &mut HashMap<u64, I
         w.pc += u64::from(i.size);
         match i.family {
             Family::Sopp if i.op == Op::SEndpgm => return count,
-            Family::Sopp | Family::Sopk | Family::Smem => control(w, &i, memory),
+            Family::Sopp | Family::Sopk | Family::Sopc | Family::Smem => control(w, &i, memory),
             Family::Sop1 | Family::Sop2 => scalar(w, &i),
             Family::Flat => global(w, &i, memory),
             _ => vector(w, &i),
@@ -66,10 +67,15 @@ fn control(w: &mut Wave<64>, i: &Inst, memory: &mut Flat) {
             w.scc = w.s[i.dst as usize] > i.imm & 0xffff;
             false
         }
+        (Op::SCmpEqU32, _) => {
+            w.scc = w.scalar(i.src[0], i.imm) == w.scalar(i.src[1], i.imm);
+            false
+        }
         (Op::SBranch, _) => true,
+        (Op::SCbranchScc0, _) => !w.scc,
         (Op::SCbranchExecz, _) => w.exec() == 0,
         (Op::SCbranchExecnz, _) => w.exec() != 0,
-        other => panic!("{other:?} is not in collatz"),
+        other => panic!("{other:?} is in neither kernel"),
     };
     if taken {
         w.pc = w.pc.wrapping_add_signed(i64::from(i.imm as u16 as i16) * 4);
@@ -99,7 +105,7 @@ fn scalar(w: &mut Wave<64>, i: &Inst) {
             w.set_pair(code::EXEC, new);
             (exec, new != 0)
         }
-        other => panic!("{other:?} is not in collatz"),
+        other => panic!("{other:?} is in neither kernel"),
     };
     w.scc = scc;
     if i.row.widths[0] == 2 {
@@ -131,6 +137,10 @@ fn write(w: &mut Wave<64>, i: &Inst, lane: usize, value: u64) {
     }
 }
 
+fn float(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
 fn vector(w: &mut Wave<64>, i: &Inst) {
     let (exec, mut mask) = (w.exec(), 0);
     for lane in (0..64).filter(|lane| (exec >> lane) & 1 == 1) {
@@ -148,6 +158,12 @@ fn vector(w: &mut Wave<64>, i: &Inst) {
             Op::VMovB32 | Op::VMovB64 => a,
             Op::VAddU32 => a + b,
             Op::VAndB32 => a & b,
+            Op::VMaxU32 => a.max(b),
+            Op::VMulLoU32 => a * b,
+            Op::VBfeU32 => (a >> (b & 31)) & ((1 << (c & 31)) - 1),
+            Op::VLshlAddU32 => (a << (b & 31)) + c,
+            Op::VAddF32 => (float(a) + float(b)).to_bits().into(),
+            Op::VMulF32 => (float(a) * float(b)).to_bits().into(),
             Op::VLshrrevB64 => b >> (a & 63),
             Op::VLshlAddU64 => (a << (b & 7)).wrapping_add(c),
             Op::VMadU64U32 => {
@@ -155,7 +171,7 @@ fn vector(w: &mut Wave<64>, i: &Inst) {
                 mask |= u64::from(carry) << lane;
                 sum
             }
-            other => panic!("{other:?} is not in collatz"),
+            other => panic!("{other:?} is in neither kernel"),
         };
         write(w, i, lane, value);
     }
@@ -180,7 +196,7 @@ fn global(w: &mut Wave<64>, i: &Inst, memory: &mut Flat) {
                 let page = memory.translate(0, va, Access::Write).expect("in memory");
                 page.store_u32(va as usize % 4096, w.v[w.slot(i.src[1])][lane]);
             }
-            other => panic!("{other:?} is not in collatz"),
+            other => panic!("{other:?} is in neither kernel"),
         }
     }
 }

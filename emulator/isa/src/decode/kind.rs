@@ -70,6 +70,8 @@ pub enum Kind {
     Hint,
     /// s_getreg and s_setreg.
     Hardware(Register),
+    /// s_sendmsg that asks for the queue's doorbell.
+    Doorbell,
 }
 
 /// A hardware register.
@@ -84,11 +86,23 @@ pub enum Register {
         /// SCC is bit 0.
         scc: bool,
     },
+    /// gfx12's STATE_PRIV, which a trap handler has.
+    StatePrivate,
+    /// What a trap handler is told: gfx9's TRAPSTS, gfx12's EXCP_FLAG_PRIV; and its bits for
+    /// exceptions of arithmetic, which are the program's own.
+    TrapStatus(u32),
+    /// gfx9's SQ_SHADER_TBA and SQ_SHADER_TMA: half of an address without its low 8 bits.
+    Handler {
+        /// Of its memory.
+        memory: bool,
+        /// The upper half.
+        high: bool,
+    },
     /// Where the wave runs.
     HardwareId,
     /// The workgroup's LDS: size in blocks of 128 dwords.
     LdsAlloc,
-    /// Counters of what is outstanding, traps and exceptions: nothing is, ever.
+    /// Counters of what is outstanding, exceptions of arithmetic: nothing is, ever.
     Nothing,
     /// The apertures.
     ShMemBases,

@@ -74,7 +74,7 @@ pub fn nan32(sources: &[u32]) -> u32 {
 #[inline]
 pub fn input<const L: usize>(mode: u32, a: [u32; L]) -> [u32; L] {
     if (mode >> mode::DENORM) & 1 == 0 {
-        a.map(flush32)
+        std::array::from_fn(|l| flush32(a[l]))
     } else {
         a
     }
@@ -84,10 +84,17 @@ pub fn input<const L: usize>(mode: u32, a: [u32; L]) -> [u32; L] {
 #[inline]
 pub fn output<const L: usize>(mode: u32, r: [u32; L]) -> [u32; L] {
     if (mode >> (mode::DENORM + 1)) & 1 == 0 {
-        r.map(flush32)
+        std::array::from_fn(|l| flush32(r[l]))
     } else {
         r
     }
+}
+
+/// Looks at every lane, for the compiler's vectors: the rule is that none is.
+#[inline]
+fn any_nan<const L: usize>(r: &[u32; L]) -> bool {
+    r.iter()
+        .fold(false, |any, x| any | (x & 0x7fff_ffff > 0x7f80_0000))
 }
 
 /// f(a, b): `exact` is used when MODE does not round to nearest.
@@ -109,7 +116,7 @@ pub fn rounded<const L: usize>(
                 .to_bits()
         });
     }
-    if r.iter().any(|x| x & 0x7fff_ffff > 0x7f80_0000) {
+    if any_nan(&r) {
         for l in 0..L {
             if f32::from_bits(r[l]).is_nan() {
                 r[l] = nan32(&[a[l], b[l]]);
@@ -159,9 +166,11 @@ pub fn fma<const L: usize>(mode: u32, a: [u32; L], b: [u32; L], c: [u32; L]) -> 
                 .to_bits()
         });
     }
-    for l in 0..L {
-        if value(r[l]).is_nan() {
-            r[l] = nan32(&[a[l], b[l], c[l]]);
+    if any_nan(&r) {
+        for l in 0..L {
+            if value(r[l]).is_nan() {
+                r[l] = nan32(&[a[l], b[l], c[l]]);
+            }
         }
     }
     r

@@ -15,6 +15,7 @@ use crate::fault::FaultKind;
 use crate::memory::{Access, HostPage, PAGE};
 use crate::target::Op;
 use crate::wave::Wave;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const FLAT: u8 = 0;
 const SCRATCH: u8 = 1;
@@ -204,6 +205,38 @@ pub fn put<const L: usize>(w: &mut Wave<L>, operand: u16, lane: usize, value: u3
     w.v[at][lane] = value;
 }
 
+/// The lowest active address, and the bits in which any active one differs from it.
+fn spread<const L: usize>(w: &Wave<L>, a: &[u64; L]) -> Option<(u64, u64)> {
+    let exec = w.exec() & Wave::<L>::FULL;
+    let first = *a.get(exec.trailing_zeros() as usize)?;
+    let apart = if exec == Wave::<L>::FULL {
+        a.iter().fold(0, |apart, va| apart | (va ^ first))
+    } else {
+        active(w).fold(0, |apart, l| apart | (a[l] ^ first))
+    };
+    Some((first, apart))
+}
+
+/// The dwords of the page that has all active lanes' aligned dwords, and if the lanes have the same.
+fn common_page<'a, const L: usize>(
+    w: &Wave<L>,
+    c: &'a mut Context<'_>,
+    a: &[u64; L],
+    access: Access,
+) -> Result<Option<(&'a [AtomicU32; PAGE / 4], bool)>, FaultKind> {
+    match spread(w, a) {
+        Some((first, apart)) if apart < PAGE as u64 && (first | apart) % 4 == 0 => {
+            let page = c.tlb.page(c.env, c.vmid, first, access)?;
+            Ok(Some((page.dwords(), apart == 0)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn dword(va: u64) -> usize {
+    va as usize % PAGE / 4
+}
+
 /// Loads from memory alone, with the page looked up once for neighbouring lanes.
 fn load_global<const L: usize>(
     w: &mut Wave<L>,
@@ -214,6 +247,19 @@ fn load_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let to = w.slot(i.dst);
+    if count == 1 {
+        if let Some((dwords, same)) = common_page(w, c, a, Access::Read)? {
+            let load = |l: usize| u32::from_le(dwords[dword(a[l])].load(Ordering::Relaxed));
+            if w.exec() & Wave::<L>::FULL != Wave::<L>::FULL {
+                active(w).for_each(|l| w.v[to][l] = load(l));
+            } else if same {
+                w.v[to] = [load(0); L];
+            } else {
+                w.v[to] = std::array::from_fn(load);
+            }
+            return Ok(());
+        }
+    }
     let mut page: Option<(u64, &HostPage)> = None;
     for l in active(w) {
         let (number, at) = (a[l] / PAGE as u64, a[l] as usize % PAGE);
@@ -251,6 +297,18 @@ fn store_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
+    if count == 1 {
+        if let Some((dwords, _)) = common_page(w, c, a, Access::Write)? {
+            let data = &w.v[from];
+            let store = |l: usize| dwords[dword(a[l])].store(data[l].to_le(), Ordering::Relaxed);
+            if w.exec() & Wave::<L>::FULL == Wave::<L>::FULL {
+                (0..L).for_each(store);
+            } else {
+                active(w).for_each(store);
+            }
+            return Ok(());
+        }
+    }
     let mut page: Option<(u64, &HostPage)> = None;
     for l in active(w) {
         let (number, at) = (a[l] / PAGE as u64, a[l] as usize % PAGE);

@@ -9,7 +9,7 @@ use super::{Context, Next};
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::memory::{Gws, GwsAnswer};
+use crate::memory::{Gws, GwsAnswer, GwsRequest};
 use crate::target::Op;
 use crate::wave::Wave;
 
@@ -248,14 +248,21 @@ fn synchronise<const L: usize>(
     // The first active lane's value.
     let lane = super::flat::active(w).next().unwrap_or(0);
     let value = w.v[w.slot(i.gws_data())][lane];
-    match c.env.synchronise(c.vmid, operation, resource, value) {
+    let request = GwsRequest {
+        operation,
+        resource,
+        value,
+        ticket: w.ticket.take(),
+    };
+    match c.env.synchronise(c.vmid, &request) {
         GwsAnswer::Go => Ok(Next::Go),
         // Ask again at the next turn.
-        GwsAnswer::Wait => {
+        GwsAnswer::Wait(ticket) => {
+            w.ticket = Some(ticket);
             w.pc = w.pc.wrapping_sub(i.size.into());
             Ok(Next::Yield)
         }
-        GwsAnswer::Refused => Err(FaultKind::Unsupported("global wave synchronisation")),
+        GwsAnswer::Refused => Err(FaultKind::Gws(resource)),
     }
 }
 

@@ -329,6 +329,7 @@ pub fn execute<const L: usize>(
         SBarrierSignal => signal(w, i)?,
         SBarrierSignalIsfirst => signal_first(w, i, c)?,
         SGetBarrierState => barrier_state(w, i, c)?,
+        SRfeB64 | SRfeRestoreB64 if w.trap.privileged => return Err(FaultKind::Return(wa(w))),
         // There is no trap handler's privilege to give up.
         SRfeB64 | SRfeRestoreB64 => w.pc = wa(w) & !3,
         SSetGprIdxOn => {
@@ -345,7 +346,7 @@ pub fn execute<const L: usize>(
         SSendmsgRtnB32 | SSendmsgRtnB64 => {
             let answer = match i.src[0] {
                 MESSAGE_REALTIME => c.env.clock(),
-                message => match c.env.reply(message) {
+                message => match c.env.reply(message).or_else(|| w.trap_reply(message)) {
                     Some(answer) => answer,
                     None => return Err(FaultKind::Unsupported("this message")),
                 },

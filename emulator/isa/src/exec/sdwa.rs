@@ -66,7 +66,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
             continue;
         }
         let part = part(select)?;
-        let value = w.lanes(i, n, &mut [0; L]).map(|x| extract(x, part, signed));
+        let value = w.lanes(i, n, &mut None).map(|x| extract(x, part, signed));
         base.src[n] = w.stage(n as u16);
         let at = w.slot(base.src[n]);
         w.v[at] = value;

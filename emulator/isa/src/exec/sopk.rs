@@ -57,11 +57,14 @@ pub fn execute<const L: usize>(
                 Kind::Hardware(Register::XccId) => c.env.xcc() & 15,
                 Kind::Hardware(Register::Nothing) => 0,
                 Kind::Hardware(Register::Status { scc }) => {
-                    // EXECZ, VCCZ and VALID.
+                    // EXECZ, VCCZ and VALID; PRIV, TRAP_EN and HALT.
                     u32::from(w.scc && scc)
                         | (u32::from(w.exec() & Wave::<L>::FULL == 0) << 9)
                         | (u32::from(w.vcc() & Wave::<L>::FULL == 0) << 10)
                         | (1 << 16)
+                        | (u32::from(w.trap.privileged) << 5)
+                        | (u32::from(w.trap.handler.entry != 0) << 6)
+                        | (u32::from(w.trap.halt && scc) << 13)
                 }
                 // The wave's place; compute units and engines are not told apart.
                 Kind::Hardware(Register::HardwareId) => w.index & 15,
@@ -75,7 +78,10 @@ pub fn execute<const L: usize>(
                 }
                 Kind::Hardware(Register::CyclesLow) => c.env.clock() as u32,
                 Kind::Hardware(Register::CyclesHigh) => (c.env.clock() >> 32) as u32,
-                _ => return Err(FaultKind::Unsupported("this hardware register")),
+                Kind::Hardware(register) => w
+                    .trap_register(register)
+                    .ok_or(FaultKind::Unsupported("this hardware register"))?,
+                _ => return Err(FaultKind::Illegal),
             };
             w.set(i.dst, (value >> at) & mask);
         }
@@ -110,10 +116,16 @@ fn set_hardware<const L: usize>(
     value: u32,
 ) -> Result<(), FaultKind> {
     let (at, mask) = hardware_field(simm);
-    let Kind::Hardware(Register::Mode(bits)) = i.kind else {
-        return Err(FaultKind::Unsupported("this hardware register"));
-    };
     let (field, new) = (mask << at, (value & mask) << at);
+    let bits = match i.kind {
+        Kind::Hardware(Register::Mode(bits)) => bits,
+        Kind::Hardware(register) if w.set_trap_register(register, field, new) => return Ok(()),
+        // No exception of arithmetic is ever flagged: clearing the flags, as set_fpenv does, changes
+        // nothing.
+        Kind::Hardware(Register::Nothing) if new == 0 => return Ok(()),
+        Kind::Hardware(Register::TrapStatus(own)) if new == 0 && field & !own == 0 => return Ok(()),
+        _ => return Err(FaultKind::Unsupported("this hardware register")),
+    };
     if new & !mask_of(bits) != 0 {
         return Err(FaultKind::Unsupported("these bits of MODE"));
     }

@@ -104,6 +104,11 @@ pub fn execute<const L: usize>(
         SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
         SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
         SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
+        // HALT is ignored in a trap handler, gfx12's FATAL_HALT (bit 2) is not.
+        SSethalt if w.trap.privileged && i.imm & 4 == 0 => {
+            w.trap.halt = i.imm & 1 == 1;
+            false
+        }
         SSethalt if i.imm & 1 == 1 => return Ok(Next::Halt),
         // No debugger is attached.
         SSetkill
@@ -126,15 +131,23 @@ pub fn execute<const L: usize>(
         }
         SBarrierWait => return wait(w, i),
         SSleep => return Ok(Next::Yield),
+        SSendmsg if i.kind == Kind::Doorbell => {
+            w.set(code::EXEC, w.trap.doorbell);
+            false
+        }
         SSendmsg => {
             let m0 = w.s[code::M0 as usize];
-            c.env.interrupt(i.imm as u16, m0);
+            c.env.interrupt(i.imm as u16, m0, w.trap.privileged);
             false
         }
         SSendmsghalt => {
             let m0 = w.s[code::M0 as usize];
-            c.env.interrupt(i.imm as u16, m0);
-            return Ok(Next::Halt);
+            c.env.interrupt(i.imm as u16, m0, w.trap.privileged);
+            if !w.trap.privileged {
+                return Ok(Next::Halt);
+            }
+            w.trap.halt = true;
+            false
         }
         STrap => return Err(FaultKind::Trap(i.imm as u8)),
         // MODE's rounding and denormal fields.

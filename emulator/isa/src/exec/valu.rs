@@ -12,7 +12,7 @@ use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::wave::{gather, Wave, Wide};
+use crate::wave::{gather, lane_bits, Wave, Wide};
 
 /// VOP1, VOP2, VOPC, VOP3 and VOP3P.
 #[inline]
@@ -69,7 +69,7 @@ pub fn plain(i: &Inst) -> Result<(), FaultKind> {
 /// d = f(a), 32 bits.
 #[inline]
 pub fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
-    let mut s = [0; L];
+    let mut s = None;
     let a = w.lanes(i, 0, &mut s);
     let r = std::array::from_fn(|l| f(a[l]));
     w.put(i.dst, &r);
@@ -78,7 +78,7 @@ pub fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
 /// d = f(a, b), 32 bits.
 #[inline]
 pub fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let r = std::array::from_fn(|l| f(a[l], b[l]));
     w.put(i.dst, &r);
@@ -87,7 +87,7 @@ pub fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u3
 /// d = f(a, b, c), 32 bits.
 #[inline]
 pub fn three<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
-    let (mut s, mut t, mut u) = ([0; L], [0; L], [0; L]);
+    let (mut s, mut t, mut u) = (None, None, None);
     let (a, b, c) = (
         w.lanes(i, 0, &mut s),
         w.lanes(i, 1, &mut t),
@@ -152,18 +152,10 @@ pub fn three16<const L: usize>(
     put16(w, i, legacy && !i.keep, r);
 }
 
-/// d = f(a), 64 bits.
-#[inline]
-pub fn one64<const L: usize>(w: &mut Wave<L>, i: &Inst, wide: Wide, f: impl Fn(u64) -> u64) {
-    let a = w.lanes64(i, 0, wide);
-    let r = std::array::from_fn(|l| f(a[l]));
-    w.put64(i.dst, &r);
-}
-
 /// d = f(shift, b). A shift that is the same for all lanes is one the host has for vectors.
 #[inline]
 pub fn shift<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let b = w.lanes(i, 1, &mut t);
     let r = match w.uniform(i, 0) {
         Some(a) => std::array::from_fn(|l| f(a, b[l])),
@@ -178,13 +170,13 @@ pub fn shift<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> 
 /// d = f(shift, b): 64 bits by 32.
 #[inline]
 pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -> u64) {
-    let mut s = [0; L];
-    let b = w.lanes64(i, 1, Wide::Unsigned);
+    let (mut s, mut t) = (None, None);
+    let b = w.halves(i, 1, Wide::Unsigned, &mut t);
     let r = match w.uniform(i, 0) {
-        Some(a) => std::array::from_fn(|l| f(a, b[l])),
+        Some(a) => std::array::from_fn(|l| f(a, b.lane(l))),
         None => {
             let a = w.lanes(i, 0, &mut s);
-            std::array::from_fn(|l| f(a[l], b[l]))
+            std::array::from_fn(|l| f(a[l], b.lane(l)))
         }
     };
     w.put64(i.dst, &r);
@@ -198,17 +190,14 @@ pub fn carry<const L: usize>(
     carry_in: bool,
     f: impl Fn(u32, u32, u32) -> (u32, bool),
 ) {
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let mask_in = if carry_in { w.mask(i.src[2]) } else { 0 };
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let mut c = [0; L];
-    if carry_in {
-        c = std::array::from_fn(|l| (mask_in >> l) as u32 & 1);
-    }
-    let (mut r, mut carries) = ([0; L], [false; L]);
-    for l in 0..L {
-        (r[l], carries[l]) = f(a[l], b[l], c[l]);
-    }
+    let carry = lane_bits(mask_in);
+    let lane = |l: usize| f(a[l], b[l], carry(l).into());
+    let r = std::array::from_fn(|l| lane(l).0);
+    // Whole registers first, so that the compiler makes vectors of the comparisons.
+    let carries: [u32; L] = std::array::from_fn(|l| lane(l).1.into());
     w.put(i.dst, &r);
-    w.put_mask(i.sdst, gather::<L>(|l| carries[l]));
+    w.put_mask(i.sdst, gather::<L>(|l| carries[l] != 0));
 }

@@ -23,9 +23,9 @@ fn words<const L: usize>(
         }
     };
     let (a, b, c) = (
-        *w.lanes(i, 0, &mut [0; L]),
-        *w.lanes(i, 1, &mut [0; L]),
-        *w.lanes(i, 2, &mut [0; L]),
+        *w.lanes(i, 0, &mut None),
+        *w.lanes(i, 1, &mut None),
+        *w.lanes(i, 2, &mut None),
     );
     let r =
         std::array::from_fn(|l| limit(f(value(a[l]), value(b[l]), value(c[l])), 32, signed) as u32);
@@ -48,7 +48,7 @@ fn halves<const L: usize>(
 /// d = a * b + c: halves by halves plus a whole register.
 fn mixed<const L: usize>(w: &mut Wave<L>, i: &Inst, signed: bool) {
     let [a, b] = [0, 1].map(|n| w.lanes16(i, n).map(|x| half(half_of(i, n, x), signed)));
-    let c = w.lanes(i, 2, &mut [0; L]).map(|x| {
+    let c = w.lanes(i, 2, &mut None).map(|x| {
         if signed {
             i128::from(x as i32)
         } else {
@@ -93,7 +93,7 @@ fn carry<const L: usize>(
 fn long<const L: usize>(w: &mut Wave<L>, i: &Inst, signed: bool) {
     let wide = if signed { Wide::Signed } else { Wide::Unsigned };
     let c = w.lanes64(i, 2, wide);
-    let (a, b) = (*w.lanes(i, 0, &mut [0; L]), *w.lanes(i, 1, &mut [0; L]));
+    let (a, b) = (*w.lanes(i, 0, &mut None), *w.lanes(i, 1, &mut None));
     let (mut r, mut mask) = ([0; L], 0);
     for l in 0..L {
         let exact = if signed {

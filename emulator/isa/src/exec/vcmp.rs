@@ -7,7 +7,7 @@ use super::valu::half_of;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::wave::{gather, mode, Wave, Wide};
+use crate::wave::{gather, mode, Halves, Wave, Wide};
 use std::cmp::Ordering;
 
 pub fn bit(order: Option<Ordering>) -> u8 {
@@ -74,9 +74,9 @@ fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u64) -> u64 {
     } else {
         Wide::Signed
     };
-    let (mut s, mut t) = ([[0; L]; 2], [[0; L]; 2]);
-    let [al, ah] = w.halves(i, 0, wide, &mut s);
-    let [bl, bh] = w.halves(i, 1, wide, &mut t);
+    let (mut s, mut t) = (None, None);
+    let Halves { low: al, high: ah } = w.halves(i, 0, wide, &mut s);
+    let Halves { low: bl, high: bh } = w.halves(i, 1, wide, &mut t);
     let flip = (flip >> 32) as u32;
     let equal = || gather::<L>(|l| (al[l] == bl[l]) & (ah[l] == bh[l]));
     let less = || {
@@ -105,7 +105,7 @@ pub fn compare<const L: usize>(
     when: u8,
     exec: bool,
 ) -> Result<(), FaultKind> {
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let float = matches!(ty, Type::F16 | Type::F32 | Type::F64);
     if !float && (i.abs | i.neg != 0) {
         return Err(FaultKind::Unsupported("modifiers of an integer operation"));
@@ -178,12 +178,12 @@ pub fn class<const L: usize>(
     exec: bool,
 ) -> Result<(), FaultKind> {
     let (abs, neg) = (i.abs & 1 == 1, i.neg & 1 == 1);
-    let mut t = [0; L];
+    let mut t = None;
     let wanted = w.lanes(i, 1, &mut t);
     // Exponent bits and fraction bits of each type.
     let (values, exponent, fraction): ([u64; L], u32, u32) = match ty {
         Type::F32 => {
-            let mut s = [0; L];
+            let mut s = None;
             (w.lanes(i, 0, &mut s).map(u64::from), 8, 23)
         }
         Type::F64 => (w.lanes64(i, 0, Wide::Float), 11, 52),

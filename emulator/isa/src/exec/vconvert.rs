@@ -128,7 +128,7 @@ fn unpack_one<const L: usize>(w: &mut Wave<L>, i: &Inst, bf8: bool) {
     let format = small(i, bf8);
     let byte = u32::from(((i.op_sel & 1) << 1) | ((i.op_sel >> 1) & 1));
     let r = w
-        .lanes(i, 0, &mut [0; L])
+        .lanes(i, 0, &mut None)
         .map(|x| from_small(&format, (x >> (8 * byte)) as u8));
     w.put(i.dst, &r);
 }
@@ -136,7 +136,7 @@ fn unpack_one<const L: usize>(w: &mut Wave<L>, i: &Inst, bf8: bool) {
 fn unpack_two<const L: usize>(w: &mut Wave<L>, i: &Inst, bf8: bool) {
     let format = small(i, bf8);
     let a = w
-        .lanes(i, 0, &mut [0; L])
+        .lanes(i, 0, &mut None)
         .map(|x| x >> (16 * u32::from(i.op_sel & 1)));
     w.put(i.dst, &a.map(|x| from_small(&format, x as u8)));
     w.put(i.dst + 1, &a.map(|x| from_small(&format, (x >> 8) as u8)));
@@ -152,7 +152,7 @@ fn pack_two<const L: usize>(w: &mut Wave<L>, i: &Inst, bf8: bool) {
 
 fn stochastic<const L: usize>(w: &mut Wave<L>, i: &Inst, bf8: bool) {
     let format = small(i, bf8);
-    let (a, noise) = (source(w, i, 0), *w.lanes(i, 1, &mut [0; L]));
+    let (a, noise) = (source(w, i, 0), *w.lanes(i, 1, &mut None));
     let r = std::array::from_fn(|l| {
         if !f32::from_bits(a[l]).is_finite() {
             return Exact::of(single(a[l])).round(&format, Round::Nearest) as u32;
@@ -175,7 +175,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         VCvtF64U32 | VCvtF64I32 => {
             let signed = i.op == VCvtF64I32;
-            let r = w.lanes(i, 0, &mut [0; L]).map(|x| {
+            let r = w.lanes(i, 0, &mut None).map(|x| {
                 if signed {
                     f64::from(x as i32).to_bits()
                 } else {
@@ -236,14 +236,14 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         // Sixteenths from -8 to 7.
         VCvtOffF32I4 => {
-            let r = *w.lanes(i, 0, &mut [0; L]);
+            let r = *w.lanes(i, 0, &mut None);
             let r = r.map(|x| (((x << 28) as i32 >> 28) as f32 / 16.0).to_bits());
             finish(w, i, r);
         }
         VCvtPkU8F32 | VCvtPkaccumU8F32 => {
-            let (a, byte) = (source(w, i, 0), *w.lanes(i, 1, &mut [0; L]));
+            let (a, byte) = (source(w, i, 0), *w.lanes(i, 1, &mut None));
             let rest = if i.op == VCvtPkU8F32 {
-                *w.lanes(i, 2, &mut [0; L])
+                *w.lanes(i, 2, &mut None)
             } else {
                 w.v[w.slot(i.dst)]
             };
@@ -256,7 +256,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VSatPkU8I16 => {
             let byte = |x: u32| (x as u16 as i16).clamp(0, 255) as u16;
             let r = w
-                .lanes(i, 0, &mut [0; L])
+                .lanes(i, 0, &mut None)
                 .map(|x| byte(x) | (byte(x >> 16) << 8));
             put16(w, i, !i.keep, r);
         }

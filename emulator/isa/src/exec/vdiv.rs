@@ -28,7 +28,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 fn sources<const L: usize>(w: &Wave<L>, i: &Inst) -> [[f32; L]; 3] {
     std::array::from_fn(|n| {
         let (abs, neg) = ((i.abs >> n) & 1 == 1, u32::from((i.neg >> n) & 1) << 31);
-        w.lanes(i, n, &mut [0; L])
+        w.lanes(i, n, &mut None)
             .map(|x| f32::from_bits((if abs { x & 0x7fff_ffff } else { x }) ^ neg))
     })
 }

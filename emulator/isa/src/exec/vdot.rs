@@ -37,7 +37,7 @@ fn integers<const L: usize>(
     };
     // Pairs may come from either half.
     let source = |n: usize| {
-        w.lanes(i, n, &mut [0; L]).map(|x| {
+        w.lanes(i, n, &mut None).map(|x| {
             if bits < 16 || i.op_sel == 0 && i.op_sel_hi & 3 == 3 {
                 return x;
             }
@@ -46,7 +46,7 @@ fn integers<const L: usize>(
         })
     };
     let (a, b) = (source(0), source(1));
-    let c = *w.lanes(i, 2, &mut [0; L]);
+    let c = *w.lanes(i, 2, &mut None);
     let r = std::array::from_fn(|l| {
         let start = if sum_signed {
             i128::from(c[l] as i32)
@@ -72,7 +72,7 @@ fn singles<const L: usize, const N: usize>(
     a: [[u32; L]; N],
     b: [[u32; L]; N],
 ) {
-    let mut sum = *w.lanes(i, 2, &mut [0; L]);
+    let mut sum = *w.lanes(i, 2, &mut None);
     let (abs, neg) = (i.abs & 4 != 0, i.neg & 4 != 0);
     // The third source is whole: its upper half's sign is its own.
     sum = sum.map(|x| if abs { x & 0x7fff_ffff } else { x });
@@ -96,7 +96,7 @@ fn pairs<const L: usize>(
     widen: impl Fn(u16) -> u32,
 ) -> [[u32; L]; 2] {
     let whole = if i.src[n] >= code::VGPR {
-        *w.lanes(i, n, &mut [0; L])
+        *w.lanes(i, n, &mut None)
     } else {
         w.lanes16(i, n)
     };
@@ -107,7 +107,7 @@ fn pairs<const L: usize>(
 }
 
 fn small<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, format: &Format) -> [[u32; L]; 4] {
-    let x = *w.lanes(i, n, &mut [0; L]);
+    let x = *w.lanes(i, n, &mut None);
     [0, 8, 16, 24].map(|at| x.map(|x| from_small(format, (x >> at) as u8)))
 }
 

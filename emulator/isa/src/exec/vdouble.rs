@@ -244,7 +244,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             w.put(i.dst, &r);
         }
         VLdexpF64 => {
-            let (a, by) = (source64(w, i, 0), *w.lanes(i, 1, &mut [0; L]));
+            let (a, by) = (source64(w, i, 0), *w.lanes(i, 1, &mut None));
             let round = direction(mode);
             let r = std::array::from_fn(|l| match f64::from_bits(a[l]) {
                 x if x.is_nan() => nan64(&[a[l]]),
@@ -253,7 +253,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             finish64(w, i, r);
         }
         VTrigPreopF64 => {
-            let (a, segment) = (source64(w, i, 0), *w.lanes(i, 1, &mut [0; L]));
+            let (a, segment) = (source64(w, i, 0), *w.lanes(i, 1, &mut None));
             let r = std::array::from_fn(|l| trigonometric(a[l], segment[l]));
             finish64(w, i, r);
         }

@@ -16,15 +16,11 @@ use crate::wave::{mode, Wave};
 /// A 32-bit float source with its modifiers and MODE's treatment of denormals.
 #[inline]
 pub fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
-    let mut splat = [0; L];
-    let mut a = *w.lanes(i, n, &mut splat);
-    if (i.abs >> n) & 1 == 1 {
-        a = a.map(|x| x & 0x7fff_ffff);
-    }
-    if (i.neg >> n) & 1 == 1 {
-        a = a.map(|x| x ^ 0x8000_0000);
-    }
-    arith::input(w.mode, a)
+    let mut splat = None;
+    let a = w.lanes(i, n, &mut splat);
+    let keep = !(u32::from((i.abs >> n) & 1) << 31);
+    let flip = u32::from((i.neg >> n) & 1) << 31;
+    arith::input(w.mode, std::array::from_fn(|l| a[l] & keep ^ flip))
 }
 
 /// Output modifier, clamp and denormals of a 32-bit result, then write it.
@@ -106,7 +102,7 @@ fn convert<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
 
 /// d = an integer as f32, rounded as MODE says.
 fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
-    let mut splat = [0; L];
+    let mut splat = None;
     let r = w
         .lanes(i, 0, &mut splat)
         .map(|x| arith::from_integer(w.mode, f(x)));
@@ -213,7 +209,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VLdexpF32 => {
             let round = Round::from_bits(w.mode >> mode::ROUND);
             let a = source(w, i, 0);
-            let mut s = [0; L];
+            let mut s = None;
             let b = *w.lanes(i, 1, &mut s);
             let r = std::array::from_fn(|l| {
                 let x = f32::from_bits(a[l]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{carry, half_of, one, one64, plain, shift, shift64, three, three16, two, two16};
+use super::valu::{carry, half_of, one, plain, shift, shift64, three, three16, two, two16};
 use super::vclamp;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
-use crate::wave::{gather, Wave, Wide};
+use crate::wave::{gather, Halves, Wave, Wide};
 
 /// 24-bit sources, sign-extended and not.
 pub fn i24(x: u32) -> i64 {
@@ -91,7 +91,13 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
     match i.op {
         VNop | VPipeflush | VClrexcp => {}
         VMovB32 | VAccvgprMovB32 => one(w, i, |a| a),
-        VMovB64 => one64(w, i, Wide::Unsigned, |a| a),
+        VMovB64 => {
+            let mut s = None;
+            let Halves { low, high } = w.halves(i, 0, Wide::Unsigned, &mut s);
+            let (low, high) = (*low, *high);
+            w.put(i.dst, &low);
+            w.put(i.dst + 1, &high);
+        }
         VNotB32 => one(w, i, |a| !a),
         VBfrevB32 => one(w, i, u32::reverse_bits),
         VFfbhU32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
@@ -170,18 +176,16 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VLshrrevB64 => shift64(w, i, |a, b| b >> (a & 63)),
         VAshrrevI64 => shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
         VLshlAddU64 => {
-            let (a, c) = (
-                w.lanes64(i, 0, Wide::Unsigned),
-                w.lanes64(i, 2, Wide::Unsigned),
-            );
+            let (mut s, mut t, mut u) = (None, None, None);
+            let a = w.halves(i, 0, Wide::Unsigned, &mut s);
+            let c = w.halves(i, 2, Wide::Unsigned, &mut u);
             // A shift of more than 4 is undefined in the manual: only the low three bits count here.
             let f = |a: u64, b: u32, c: u64| (a << (b & 7)).wrapping_add(c);
-            let mut s = [0; L];
             let r = match w.uniform(i, 1) {
-                Some(b) => std::array::from_fn(|l| f(a[l], b, c[l])),
+                Some(b) => std::array::from_fn(|l| f(a.lane(l), b, c.lane(l))),
                 None => {
-                    let b = w.lanes(i, 1, &mut s);
-                    std::array::from_fn(|l| f(a[l], b[l], c[l]))
+                    let b = w.lanes(i, 1, &mut t);
+                    std::array::from_fn(|l| f(a.lane(l), b[l], c.lane(l)))
                 }
             };
             w.put64(i.dst, &r);
@@ -256,7 +260,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VMqsadPkU16U8 => sliding(w, i, true),
         VMqsadU32U8 => {
             let a = w.lanes64(i, 0, Wide::Unsigned);
-            let b = *w.lanes(i, 1, &mut [0; L]);
+            let b = *w.lanes(i, 1, &mut None);
             let old: [[u32; L]; 4] = std::array::from_fn(|n| match i.src[2] {
                 v @ crate::decode::code::VGPR.. => w.v[w.slot(v + n as u16)],
                 s => [w.scalar(if s < 128 { s + n as u16 } else { s }, i.imm); L],
@@ -276,7 +280,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 /// d = f(a, b) + c: halves to a whole register.
 fn wider<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
     let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-    let c = *w.lanes(i, 2, &mut [0; L]);
+    let c = *w.lanes(i, 2, &mut None);
     let r = std::array::from_fn(|l| f(half_of(i, 0, a[l]), half_of(i, 1, b[l])).wrapping_add(c[l]));
     w.put(i.dst, &r);
 }
@@ -287,7 +291,7 @@ fn sliding<const L: usize>(w: &mut Wave<L>, i: &Inst, masked: bool) {
         w.lanes64(i, 0, Wide::Unsigned),
         w.lanes64(i, 2, Wide::Unsigned),
     );
-    let b = *w.lanes(i, 1, &mut [0; L]);
+    let b = *w.lanes(i, 1, &mut None);
     let r = std::array::from_fn(|l| {
         (0..4).fold(0, |r, n| {
             let sum = sad((a[l] >> (8 * n)) as u32, b[l], 8, masked) as u16;
@@ -329,21 +333,24 @@ fn is_integer(op: Op) -> bool {
 }
 
 fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst) {
-    let (mut s, mut t, mut u) = ([0; L], [0; L], [[0; L]; 2]);
-    let [low, high] = w.halves(i, 2, Wide::Unsigned, &mut u);
+    let (mut s, mut t, mut u) = (None, None, None);
+    let c = w.halves(i, 2, Wide::Unsigned, &mut u);
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let (mut r, mut carries) = ([0; L], [false; L]);
-    for l in 0..L {
-        let c = u64::from(low[l]) | (u64::from(high[l]) << 32);
-        (r[l], carries[l]) = (u64::from(a[l]) * u64::from(b[l])).overflowing_add(c);
-    }
-    w.put64(i.dst, &r);
-    w.put_mask(i.sdst, gather::<L>(|l| carries[l]));
+    let r: [u64; L] =
+        std::array::from_fn(|l| (u64::from(a[l]) * u64::from(b[l])).wrapping_add(c.lane(l)));
+    let low = std::array::from_fn(|l| r[l] as u32);
+    let high: [u32; L] = std::array::from_fn(|l| (r[l] >> 32) as u32);
+    // A sum that is less than what was added to has overflowed.
+    let less = |l: usize| (high[l] < c.high[l]) | ((high[l] == c.high[l]) & (low[l] < c.low[l]));
+    let carries = gather::<L>(less);
+    w.put(i.dst, &low);
+    w.put(i.dst + 1, &high);
+    w.put_mask(i.sdst, carries);
 }
 
 fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let c = w.lanes64(i, 2, Wide::Signed);
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let mut mask = 0;
     let mut r = [0; L];

@@ -5,7 +5,7 @@ use super::valu::{half_of, plain, put16};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::target::Op;
-use crate::wave::Wave;
+use crate::wave::{lane_bits, Wave};
 
 /// True if the operation is one of these.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
@@ -19,12 +19,12 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             } else {
                 exec.trailing_zeros() as usize
             };
-            let value = w.lanes(i, 0, &mut [0; L])[lane];
+            let value = w.lanes(i, 0, &mut None)[lane];
             w.set(i.dst, value);
         }
         Op::VReadlaneB32 => {
             let lane = w.scalar(i.src[1], i.imm) as usize % L;
-            let value = w.lanes(i, 0, &mut [0; L])[lane];
+            let value = w.lanes(i, 0, &mut None)[lane];
             w.set(i.dst, value);
         }
         // EXEC does not matter.
@@ -53,7 +53,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             w.put(i.dst, &value);
         }
         Op::VMovreldB32 => {
-            let (to, value) = (relative(w, i.dst)?, *w.lanes(i, 0, &mut [0; L]));
+            let (to, value) = (relative(w, i.dst)?, *w.lanes(i, 0, &mut None));
             w.put(code::VGPR + to as u16, &value);
         }
         Op::VCndmaskB16 => {
@@ -72,7 +72,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         Op::VPermlanex16VarB32 => permute_rows(w, i, 16, true),
         // Halves of 64 lanes change places; a wave of 32 has only one.
         Op::VPermlane64B32 => {
-            let a = *w.lanes(i, 0, &mut [0; L]);
+            let a = *w.lanes(i, 0, &mut None);
             if L == 64 {
                 let at = w.slot(i.dst);
                 // EXEC masks as always, but inactive lanes are read.
@@ -113,9 +113,9 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 fn permute_rows<const L: usize>(w: &mut Wave<L>, i: &Inst, across: usize, variable: bool) {
     let exec = w.exec();
     let (fetch, zero) = (i.op_sel & 1 == 1, i.op_sel & 2 == 2);
-    let a = *w.lanes(i, 0, &mut [0; L]);
+    let a = *w.lanes(i, 0, &mut None);
     let old = w.v[w.slot(i.dst)];
-    let lanes = *w.lanes(i, 1, &mut [0; L]);
+    let lanes = *w.lanes(i, 1, &mut None);
     let fields = u64::from(lanes[0])
         | if variable {
             0
@@ -156,25 +156,27 @@ fn select<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
         return Err(FaultKind::Unsupported("output modifiers of v_cndmask_b32"));
     }
     let mask = w.mask(i.src[2]);
-    let (mut s, mut t) = ([0; L], [0; L]);
-    let (mut a, mut b) = (*w.lanes(i, 0, &mut s), *w.lanes(i, 1, &mut t));
+    let (mut s, mut t) = (None, None);
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     // The encoding's float modifiers work on the bits.
-    for (n, x) in [&mut a, &mut b].into_iter().enumerate() {
-        if (i.abs >> n) & 1 == 1 {
-            *x = x.map(|x| x & 0x7fff_ffff);
+    let keep = [0, 1].map(|n| !(u32::from((i.abs >> n) & 1) << 31));
+    let flip = [0, 1].map(|n| u32::from((i.neg >> n) & 1) << 31);
+    let second = lane_bits(mask);
+    let r = std::array::from_fn(|l| {
+        let (a, b) = (a[l] & keep[0] ^ flip[0], b[l] & keep[1] ^ flip[1]);
+        if second(l) {
+            b
+        } else {
+            a
         }
-        if (i.neg >> n) & 1 == 1 {
-            *x = x.map(|x| x ^ 0x8000_0000);
-        }
-    }
-    let r = std::array::from_fn(|l| if (mask >> l) & 1 == 1 { b[l] } else { a[l] });
+    });
     w.put(i.dst, &r);
     Ok(())
 }
 
 /// d = bits of the mask's half below this lane, plus b.
 fn count_below<const L: usize>(w: &mut Wave<L>, i: &Inst, first: usize) {
-    let (mut s, mut t) = ([0; L], [0; L]);
+    let (mut s, mut t) = (None, None);
     let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let r = std::array::from_fn(|l| {
         let below = l.saturating_sub(first).min(32);

@@ -194,7 +194,7 @@ fn mixed<const L: usize>(w: &Wave<L>, i: &Inst) -> [u32; L] {
                 from_f16(rules.input(x)).to_bits()
             })
         } else {
-            arith::input(w.mode, *w.lanes(i, n, &mut [0; L]))
+            arith::input(w.mode, *w.lanes(i, n, &mut None))
         };
         let x = if abs { x.map(|x| x & 0x7fff_ffff) } else { x };
         if neg {

@@ -109,6 +109,14 @@ impl HostPage {
         Some(unsafe { Self::new(base, Arc::new(cells.clone())) })
     }
 
+    /// Its aligned dwords, in the host's byte order as they lie.
+    #[inline]
+    pub fn dwords(&self) -> &[AtomicU32; PAGE / 4] {
+        // SAFETY: the base is aligned to 8 and the page is PAGE bytes, valid while `self.owner`
+        // lives; it is touched through atomics only.
+        unsafe { &*self.base.as_ptr().cast() }
+    }
+
     #[inline]
     fn atomic<A>(&self, at: usize, size: usize) -> Option<&A> {
         if at % size != 0 || at + size > PAGE {

@@ -3,7 +3,9 @@
 
 mod host;
 
+use crate::fault::Fault;
 pub use host::{HostPage, PAGE};
+use std::num::NonZeroU32;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,13 +63,27 @@ pub enum Gws {
     ReleaseAll,
 }
 
+/// What a wave asks of a global semaphore or barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GwsRequest {
+    /// The operation.
+    pub operation: Gws,
+    /// The resource, from the first that the wave's queue has: 0 to 63.
+    pub resource: u32,
+    /// The first active lane's value.
+    pub value: u32,
+    /// What the device gave it with [`GwsAnswer::Wait`], if it asks again.
+    pub ticket: Option<NonZeroU32>,
+}
+
 /// What the device says to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GwsAnswer {
     /// The wave goes on.
     Go,
-    /// Ask again later.
-    Wait,
+    /// It stands in line: ask again later, with this ticket. The wave keeps it, also where it is
+    /// saved, so that it is not counted twice.
+    Wait(NonZeroU32),
     /// There is no such resource.
     Refused,
 }
@@ -88,17 +104,14 @@ pub trait Env {
         0
     }
 
-    /// s_sendmsg: the message and M0.
-    fn interrupt(&mut self, message: u16, m0: u32);
+    /// s_sendmsg: the message and M0, and whether a trap handler sent it.
+    fn interrupt(&mut self, message: u16, m0: u32, privileged: bool);
+
+    /// A wave has entered its trap handler for this.
+    fn trapped(&mut self, _fault: &Fault) {}
 
     /// An operation of global wave synchronisation on a resource. A device without any refuses.
-    fn synchronise(
-        &mut self,
-        _vmid: u8,
-        _operation: Gws,
-        _resource: u32,
-        _value: u32,
-    ) -> GwsAnswer {
+    fn synchronise(&mut self, _vmid: u8, _request: &GwsRequest) -> GwsAnswer {
         GwsAnswer::Refused
     }
 

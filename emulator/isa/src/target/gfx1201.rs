@@ -20,6 +20,7 @@ use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
 use crate::exec::buffer::form;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::Op;
+use crate::trap::Layout;
 use crate::wave::mode;
 
 /// The chip.
@@ -31,6 +32,12 @@ pub static GFX1201: Target = Target {
     names: &names::NAMES,
     operands: decode,
     registers,
+    // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, ILLEGAL_INST 6.
+    traps: Layout {
+        id: (60, 4),
+        memory_violation: 1 << 4,
+        illegal_instruction: 1 << 6,
+    },
     start,
 };
 
@@ -109,9 +116,11 @@ fn hardware_register(number: u32) -> Register {
     match number {
         1 => Register::Mode(8),
         2 => Register::Status { scc: false },
+        4 => Register::StatePrivate,
         6 => Register::LdsAlloc,
-        // IB_STS and the exception flags.
-        7 | 17 | 18 => Register::Nothing,
+        17 => Register::TrapStatus(0),
+        // IB_STS, EXCP_FLAG_USER and TRAP_CTRL.
+        7 | 18 | 19 => Register::Nothing,
         20 => Register::ScratchBase { high: false },
         21 => Register::ScratchBase { high: true },
         23 => Register::HardwareId,

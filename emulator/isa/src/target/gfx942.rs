@@ -17,6 +17,7 @@ use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
 use crate::exec::buffer::form;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::Op;
+use crate::trap::Layout;
 
 /// The chip.
 pub static GFX942: Target = Target {
@@ -27,6 +28,12 @@ pub static GFX942: Target = Target {
     names: &names::NAMES,
     operands: decode,
     registers,
+    // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, ILLEGAL_INST 11.
+    traps: Layout {
+        id: (48, 8),
+        memory_violation: 1 << 8,
+        illegal_instruction: 1 << 11,
+    },
     start,
 };
 
@@ -83,15 +90,23 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
             i.kind = Kind::Hardware(match low & 63 {
                 1 => Register::Mode(32),
                 2 => Register::Status { scc: true },
-                // TRAPSTS and IB_STS.
-                3 | 7 => Register::Nothing,
+                // EXCP without ADDR_WATCH0 and MEM_VIOL.
+                3 => Register::TrapStatus(0x7f),
+                // IB_STS.
+                7 => Register::Nothing,
                 4 => Register::HardwareId,
                 6 => Register::LdsAlloc,
                 15 => Register::ShMemBases,
+                n @ 16..=19 => Register::Handler {
+                    memory: n >= 18,
+                    high: n % 2 == 1,
+                },
                 20 => Register::XccId,
                 _ => Register::Unknown,
             });
         }
+        // MSG_GET_DOORBELL.
+        Op::SSendmsg if i.imm & 15 == 10 => i.kind = Kind::Doorbell,
         _ => {}
     }
     literal(&mut i, words);

@@ -18,6 +18,7 @@ use crate::decode::table::{Index, Row};
 use crate::decode::{DecodeError, Inst};
 use crate::kernel::{Allocation, DescriptorError, Kernel, Registers};
 use crate::text::{Layout, Names};
+use crate::trap;
 use crate::workgroup::Dispatch;
 use std::fmt;
 
@@ -58,6 +59,8 @@ pub struct Target {
     pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
     /// Check a descriptor's program resource registers.
     pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
+    /// How it tells its trap handler what happened.
+    pub(crate) traps: trap::Layout,
     /// Set the scalar registers that follow the user SGPRs or that are always there.
     pub(crate) start: fn(&mut Scalars, &Start<'_>),
 }

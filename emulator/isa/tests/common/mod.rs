@@ -28,6 +28,9 @@ pub struct Flat {
     pub epoch: u64,
     pub clock: u64,
     pub messages: Vec<(u16, u32)>,
+    /// Messages that trap handlers sent, and what sent waves there.
+    pub privileged: usize,
+    pub traps: Vec<FaultKind>,
     pub read_only: std::ops::Range<u64>,
 }
 
@@ -40,6 +43,8 @@ impl Flat {
             epoch: 1,
             clock: 0,
             messages: Vec::new(),
+            privileged: 0,
+            traps: Vec::new(),
             read_only: 0..0,
         }
     }
@@ -51,6 +56,8 @@ impl Flat {
             epoch: 1,
             clock: 0,
             messages: Vec::new(),
+            privileged: 0,
+            traps: Vec::new(),
             read_only: 0..0,
         }
     }
@@ -128,8 +135,16 @@ impl Env for Flat {
         self.clock += 1;
         self.clock
     }
-    fn interrupt(&mut self, message: u16, m0: u32) {
+    fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {
         self.messages.push((message, m0));
+        self.privileged += usize::from(privileged);
+    }
+    fn trapped(&mut self, fault: &Fault) {
+        self.traps.push(fault.kind);
+    }
+    /// A device whose barriers are open.
+    fn synchronise(&mut self, _: u8, _: &GwsRequest) -> GwsAnswer {
+        GwsAnswer::Go
     }
 }
 
@@ -376,6 +391,7 @@ pub fn prepare(
         packet_address: packet,
         queue_address: memory.alloc(4096),
         dispatch_id: 0,
+        ..Dispatch::default()
     };
     Launch {
         kernel,

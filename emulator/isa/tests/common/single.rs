@@ -21,6 +21,8 @@ pub fn blank<const L: usize>(registers: u16) -> Wave<L> {
         apertures: APERTURES,
         scratch: (BASE, 4096),
         index: 0,
+        ticket: None,
+        trap: Default::default(),
     };
     wave.set_pair(126, u64::MAX);
     wave

@@ -54,6 +54,8 @@ pub static GFX12: Generation = Generation {
     },
     wave_error,
     message,
+    // SQ_SHADER_TBA_HI.TRAP_EN, which firmware sets with the address.
+    asks_for_traps: false,
 };
 
 /// A register without fields in the table has all bits.
@@ -85,7 +87,8 @@ fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
     [(kind << 21) | ((wave & 0x1f) << 27), 2 << 6, 0, 0]
 }
 
-/// Encoding 1; 24 bits of data in bits 23:0.
-fn message(m0: u32) -> [u32; 4] {
-    [m0 & 0xff_ffff, 1 << 6, 0, 0]
+/// Encoding 1; 24 bits of data in bits 23:0; PRIV is bit 26.
+fn message(m0: u32, privileged: bool) -> [u32; 4] {
+    let low = m0 & 0xff_ffff | (u32::from(privileged) << 26);
+    [low, 1 << 6, 0, 0]
 }

@@ -79,6 +79,7 @@ pub static GFX9_4_3: Generation = Generation {
     },
     wave_error,
     message,
+    asks_for_traps: true,
 };
 
 /// The bits that the registers from CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI have.
@@ -164,14 +165,16 @@ fn check(image: &Image, queue: &Queue) -> Result<(), String> {
 fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
     let memory = matches!(
         kind,
-        FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_)
+        FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Gws(_)
     );
     let kind = if memory { 2 } else { 1 };
     [(2 << 26) | ((wave & 0xf) << 14), kind << 4, 0, 0]
 }
 
-/// Encoding 1; 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word.
-fn message(m0: u32) -> [u32; 4] {
+/// Encoding 1; 24 bits of data lie in bits 11:0, 31:28 and in bits 7:0 of the second word; PRIV is
+/// bit 13.
+fn message(m0: u32, privileged: bool) -> [u32; 4] {
     let low = m0 & 0xfff | (((m0 >> 12) & 0xf) << 28) | (1 << 26);
+    let low = low | (u32::from(privileged) << 13);
     [low, (m0 >> 16) & 0xff, 0, 0]
 }

@@ -7,6 +7,7 @@ use super::kernels::{arguments, load, pointers};
 use super::queues::*;
 use super::rig::{Rig, MC};
 use rkfd_hw::aql::{self, KernelDispatch as K, Signal};
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 
 /// Makes something wrong.
 type Spoil<T> = fn(&mut T);
@@ -192,6 +193,113 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
     sq(1);
     rig.violated("shader: illegal instruction");
     assert!(p.root > MC);
+}
+
+/// A trap handler, as llvm-mc has it: TTMP0 and TTMP1, TRAPSTS and the doorbell go where TMA says,
+/// a message is sent, and the wave halts.
+const HANDLER: [u32; 17] = [
+    0xb8fa_f812, // s_getreg_b32 ttmp14, hwreg(HW_REG_TMA_LO)
+    0xb8fb_f813, // s_getreg_b32 ttmp15, hwreg(HW_REG_TMA_HI)
+    0x8efa_887a, // s_lshl_b64 ttmp[14:15], ttmp[14:15], 8
+    0xb8ee_f803, // s_getreg_b32 ttmp2, hwreg(HW_REG_TRAPSTS)
+    0xbefe_00ff,
+    0x8000_0000, // s_mov_b32 exec_lo, 0x80000000
+    0xbf90_000a, // s_sendmsg sendmsg(MSG_GET_DOORBELL)
+    0xbeef_007e, // s_mov_b32 ttmp3, exec_lo
+    0xc046_1b3d,
+    0x0000_0000, // s_store_dwordx2 ttmp[0:1], ttmp[14:15], 0
+    0xc046_1bbd,
+    0x0000_0008, // s_store_dwordx2 ttmp[2:3], ttmp[14:15], 8
+    0xbefc_00ff,
+    0x0005_4321, // s_mov_b32 m0, 0x54321
+    0xbf90_0001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+    0xbf8d_0001, // s_sethalt 1
+    0xbe80_1f6c, // s_rfe_b64 ttmp[0:1]
+];
+
+#[test]
+fn a_trap_handler_hears_of_it_and_halts_its_wave() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let [trapping, illegal, without, good] =
+        [0x800, 0x802, 0x804, 0x806].map(|bell| Queue::new(&p, bell, 16));
+    let told = p.alloc(4096);
+    p.handler.set((p.new_words(&HANDLER), told));
+    for q in [&trapping, &illegal, &good] {
+        q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
+    }
+    let all = [&trapping, &illegal, &without, &good];
+    run(&rig, &[(&p, &all)]);
+    let next = || {
+        let mut entry = None;
+        rig.wait("the interrupt", || {
+            entry = rig.interrupt();
+            entry.is_some()
+        });
+        let (client, source, _, vmid, pasid, data) = entry.unwrap();
+        assert_eq!((client, source, vmid, pasid), (0x0a, 239, 3, 0x8001));
+        [data[0], data[1]]
+    };
+    // M0's bits 11:0, 15:12 and 23:16; encoding 1, and PRIV.
+    let message = [0x321 | (4 << 28) | (1 << 26) | (1 << 13), 5];
+    let told_words = || p.words(told, 4);
+
+    // s_trap: its address and number, no exception, the doorbell of 64 bits.
+    let out = p.alloc(4096);
+    let mut explicit = pointers(&[out]);
+    explicit.extend(3u32.to_le_bytes());
+    let args = arguments(&p, &explicit, 64, 64);
+    let kernel = load(&p, "x_stack")["trapk.kd"];
+    let signal = p.signal(0);
+    trapping.push(dispatch(kernel, args, 64, 64, signal).0);
+    assert_eq!(next(), message);
+    let [low, high, flags, bell] = told_words()[..] else {
+        panic!("four words")
+    };
+    let pc = u64::from(low) | (u64::from(high & 0xffff) << 32);
+    assert_eq!((high >> 16, flags, bell), (2, 0, 0x400));
+    assert_eq!(rig.words(p.at(pc), 1), [0xbf92_0002], "it is at s_trap 2");
+    rig.clean();
+
+    // Words that are no instruction: the error's own interrupt, too.
+    let (packet, ..) = vadd(&p, 64, 1, 0);
+    let kernel = packet.get(K::KERNEL_OBJECT);
+    let entry = kernel + u64::from(rig.words(p.at(kernel) + 16, 1)[0]);
+    rig.put_words(p.at(entry), &[0xffff_ffff; 4]);
+    let packet = packet
+        .with(K::GRID_SIZE_X, 64)
+        .with(K::WORKGROUP_SIZE_X, 64);
+    illegal.push(packet.0);
+    assert_eq!([next(), next()], [[2 << 26, 1 << 4], message]);
+    assert_eq!(
+        told_words(),
+        [entry as u32, (entry >> 32) as u32, 0x800, 0x401]
+    );
+    rig.violated("shader: illegal instruction");
+
+    // Without TRAP_PRESENT a queue has no handler.
+    rig.put_words(p.at(told), &[0; 4]);
+    without.push(packet.0);
+    assert_eq!(next(), [2 << 26, 1 << 4]);
+    rig.violated("shader: illegal instruction");
+    assert_eq!(told_words(), [0; 4]);
+
+    // Halted waves leave for an unmap, come back, and stay halted; others go on.
+    for seed in 0..2 {
+        rig.unmap();
+        rig.fence();
+        run(&rig, &[(&p, &all)]);
+        let done = p.signal(0);
+        let (packet, sums, expected) = vadd(&p, 256, seed, done);
+        good.push(packet.0);
+        p.wait(done);
+        assert_eq!(p.words(sums, 256), expected);
+    }
+    assert_eq!((p.value(signal), p.u64(trapping.read_index())), (1, 0));
+    assert_eq!(told_words(), [0; 4], "nobody traps again");
+    assert_eq!(rig.interrupt(), None);
+    rig.unmap();
+    rig.fence();
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct Process<'a> {
     pub rig: &'a Rig,
     pub pasid: u16,
     pub root: u64,
+    /// Its trap handler and that one's memory.
+    pub handler: Cell<(u64, u64)>,
     next: Cell<u64>,
     /// Address in VMID 0 by page.
     pages: std::cell::RefCell<HashMap<u64, u64>>,
@@ -50,6 +52,7 @@ impl<'a> Process<'a> {
             rig,
             pasid,
             root,
+            handler: Cell::default(),
             next: Cell::new(0x7f00_0000_0000),
             pages: Default::default(),
         }
@@ -129,6 +132,8 @@ impl<'a> Process<'a> {
             .with(MapProcess::SDMA_ENABLE, 1)
             .with(MapProcess::NUM_QUEUES, queues as u64)
             .with(MapProcess::SH_MEM_BASES, 0x0001_0002)
+            .with(MapProcess::SQ_SHADER_TBA, self.handler.get().0 >> 8)
+            .with(MapProcess::SQ_SHADER_TMA, self.handler.get().1 >> 8)
             .with(MapProcess::SH_MEM_CONFIG, (3 << 3) | (1 << 8) | (1 << 12))
             .with(MapProcess::PAGE_TABLE_BASE, (self.root - MC) | pte::VALID);
         p.0.to_vec()

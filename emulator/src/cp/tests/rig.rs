@@ -130,7 +130,7 @@ impl Rig {
 
     /// A chip of four XCCs, without queues and with scheduling.
     pub fn bare_spx() -> Self {
-        Self::reporting(Name::Mi308xSpx, &[], Trace::off(), Report::new(None))
+        Self::reporting(Name::Mi308x, &[], Trace::off(), Report::new(None))
     }
 
     pub fn spx() -> Self {

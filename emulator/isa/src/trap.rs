@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traps: how a wave enters the trap handler of its process, what it is told there, and how it
+//! returns.
+//!
+//! From AMD's CDNA3 ISA and RDNA4 ISA (S_TRAP, S_RFE, S_SETHALT, S_SENDMSG; section 3 of each: state
+//! and trap temporaries), Linux's handlers for both chips (`amdkfd/cwsr_trap_handler_gfx9.asm` and
+//! `_gfx12.asm`: what is in TTMP0 and TTMP1, which exceptions always trap) and its register headers
+//! (`SQ_WAVE_STATUS`, `SQ_WAVE_STATE_PRIV`, `SQ_WAVE_TRAPSTS`, `SQ_WAVE_EXCP_FLAG_PRIV`).
+//!
+//! s_trap and s_rfe_b64 leave the loop over instructions as faults do, so that neither costs
+//! anything as long as nobody traps; what a page of code may name is decided when it is decoded.
+
+use crate::cu::ComputeUnit;
+use crate::decode::kind::{Kind, Register};
+use crate::decode::table::Family;
+use crate::decode::{code, Inst};
+use crate::fault::{Fault, FaultKind};
+use crate::memory::{Env, Reason};
+use crate::wave::{Barrier, State, Wave};
+use crate::workgroup::Workgroup;
+
+/// TTMP0 and the last one, on all chips.
+const TTMP: std::ops::RangeInclusive<u16> = 108..=123;
+/// Bits of an address in a program counter.
+const ADDRESS: u64 = (1 << 48) - 1;
+
+/// A process's trap handler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handler {
+    /// SQ_SHADER_TBA, as an address: where it begins. 0 for none.
+    pub entry: u64,
+    /// SQ_SHADER_TMA, as an address: its memory.
+    pub memory: u64,
+}
+
+/// What a wave has for traps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    /// The handler that it enters.
+    pub handler: Handler,
+    /// The number of its queue's doorbell.
+    pub doorbell: u32,
+    /// PRIV: it is in the handler.
+    pub privileged: bool,
+    /// HALT, which holds it as soon as it has left the handler.
+    pub halt: bool,
+    /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
+    pub flags: u32,
+}
+
+/// Where a chip says why a wave is in its handler.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The number of a trap in TTMP1 and TTMP0: first bit, and bits.
+    pub(crate) id: (u32, u32),
+    /// MEM_VIOL.
+    pub(crate) memory_violation: u32,
+    /// ILLEGAL_INST.
+    pub(crate) illegal_instruction: u32,
+}
+
+/// Take from an instruction of a program what is the trap handler's: writes of trap temporaries.
+pub(crate) fn restrict(i: &mut Inst) {
+    // Where the destination's field names a source.
+    let is_source = match i.family {
+        Family::Smem => matches!(i.kind, Kind::Store(_) | Kind::Atomic(..)),
+        Family::Sopk => i.op.name().starts_with("s_cmpk") || i.op.name().starts_with("s_setreg"),
+        Family::Mubuf | Family::Mtbuf => true,
+        _ => false,
+    };
+    if is_source {
+        return;
+    }
+    for to in [&mut i.dst, &mut i.sdst] {
+        if TTMP.contains(to) {
+            *to = code::NOWHERE;
+        }
+    }
+}
+
+/// An address of 48 bits as the GPU has it.
+fn canonical(address: u64) -> u64 {
+    (((address << 16) as i64) >> 16) as u64
+}
+
+impl<const L: usize> Wave<L> {
+    /// Go into the handler, for a trap's number. TTMP0 and TTMP1 keep the instruction's address.
+    fn enter(&mut self, layout: &Layout, id: u8) {
+        let (at, bits) = layout.id;
+        let id = u64::from(id) & ((1 << bits) - 1);
+        self.set_pair(*TTMP.start(), (self.pc & ADDRESS) | (id << at));
+        self.pc = self.trap.handler.entry;
+        self.trap.privileged = true;
+    }
+
+    /// Go on where the handler says.
+    fn leave(&mut self, layout: &Layout, to: u64) {
+        self.pc = canonical(to) & !3;
+        self.trap.privileged = false;
+        if self.trap.halt {
+            self.state = State::Halted;
+        } else if self.trap.flags & (layout.memory_violation | layout.illegal_instruction) != 0 {
+            // These trap as long as they are there.
+            self.enter(layout, 0);
+        }
+    }
+
+    /// A hardware register about traps.
+    pub(crate) fn trap_register(&self, register: Register) -> Option<u32> {
+        let t = &self.trap;
+        Some(match register {
+            Register::TrapStatus(_) => t.flags,
+            Register::StatePrivate if t.privileged => {
+                (u32::from(self.barrier == Barrier::Complete) << 2)
+                    | (u32::from(self.scc) << 9)
+                    | (u32::from(t.halt) << 14)
+            }
+            Register::Handler { memory, high } if t.privileged => {
+                let address = match memory {
+                    false => t.handler.entry,
+                    true => t.handler.memory,
+                };
+                ((address & ADDRESS) >> if high { 40 } else { 8 }) as u32
+            }
+            _ => return None,
+        })
+    }
+
+    /// Set bits of a hardware register that is the handler's; false if it is not.
+    pub(crate) fn set_trap_register(&mut self, register: Register, field: u32, new: u32) -> bool {
+        if !self.trap.privileged {
+            return false;
+        }
+        // Of a state, what else it has is the hardware's own, or there is nothing that obeys it.
+        let (scc, halt) = match register {
+            Register::Status { scc: true } => (0, 13),
+            Register::StatePrivate => (9, 14),
+            Register::TrapStatus(_) => {
+                self.trap.flags = self.trap.flags & !field | new;
+                return true;
+            }
+            _ => return false,
+        };
+        let named = |bit: u32| (field >> bit) & 1 == 1;
+        let set = |bit: u32| (new >> bit) & 1 == 1;
+        if named(scc) {
+            self.scc = set(scc);
+        }
+        if named(halt) {
+            self.trap.halt = set(halt);
+        }
+        true
+    }
+
+    /// The answer to a message about traps (s_sendmsg_rtn).
+    pub(crate) fn trap_reply(&self, message: u16) -> Option<u64> {
+        const DOORBELL: u16 = 128;
+        const MEMORY: u16 = 130;
+        const ENTRY: u16 = 133;
+        let t = &self.trap;
+        let shifted = |address: u64| (address & ADDRESS) >> 8;
+        match message {
+            DOORBELL => Some(t.doorbell.into()),
+            MEMORY if t.privileged => Some(shifted(t.handler.memory)),
+            // With TRAP_EN.
+            ENTRY if t.privileged => Some(shifted(t.handler.entry) | (1 << 63)),
+            _ => None,
+        }
+    }
+}
+
+/// The exception that a fault is: the flag that tells of it. `None` when waves are not told: the
+/// device tells the driver of an access that does not translate.
+fn exception(layout: &Layout, kind: &FaultKind) -> Option<u32> {
+    match kind {
+        FaultKind::Illegal
+        | FaultKind::Unsupported(_)
+        | FaultKind::Undecodable
+        | FaultKind::Register => Some(layout.illegal_instruction),
+        FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Gws(_) => {
+            Some(layout.memory_violation)
+        }
+        FaultKind::Memory(fault) => {
+            (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
+        }
+        FaultKind::Trap(_) | FaultKind::Return(_) => None,
+    }
+}
+
+impl<const L: usize> Workgroup<L> {
+    /// What stopped a wave sends it into its trap handler, or back from there; else it is a fault.
+    pub(crate) fn trap(
+        &mut self,
+        cu: &mut ComputeUnit,
+        env: &mut dyn Env,
+        turn: usize,
+        kind: FaultKind,
+    ) -> Option<Fault> {
+        let layout = &cu.target().traps;
+        if let FaultKind::Return(to) = kind {
+            cu.instructions += 1;
+            self.waves[turn].leave(layout, to);
+            return None;
+        }
+        let fault = self.report(cu, env, turn, kind);
+        let wave = &mut self.waves[turn];
+        // An exception in the handler has nowhere to go.
+        if wave.trap.privileged || wave.trap.handler.entry == 0 {
+            return Some(fault);
+        }
+        match (exception(layout, &kind), kind) {
+            (Some(flag), _) => {
+                wave.trap.flags |= flag;
+                wave.enter(layout, 0);
+            }
+            (None, FaultKind::Trap(id)) => {
+                cu.instructions += 1;
+                wave.enter(layout, id);
+            }
+            _ => return Some(fault),
+        }
+        env.trapped(&fault);
+        None
+    }
+
+    /// Whether it never goes on by itself: a wave is halted, and others have ended, are halted or
+    /// wait for that one.
+    pub fn is_halted(&self) -> bool {
+        let still =
+            |wave: &Wave<L>| matches!(wave.state, State::Halted | State::Done | State::Barrier);
+        let mut waves = self.waves.iter();
+        waves.any(|wave| wave.state == State::Halted) && self.waves.iter().all(still)
+    }
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trap handlers: how waves get there, what they find, and how they come back. The bits are those
+//! of Linux's `cwsr_trap_handler_gfx9.asm`, `cwsr_trap_handler_gfx12.asm` and register headers.
+
+mod common;
+use common::*;
+use rkfd_isa::*;
+
+/// Where things are on a chip.
+struct Chip {
+    target: &'static Target,
+    /// hwreg numbers: where HALT and SCC are, and exceptions.
+    state: u32,
+    flags: u32,
+    halt: u32,
+    scc: u32,
+    /// The trap's number in TTMP1.
+    id: u32,
+    illegal: u32,
+    violation: u32,
+    /// Two forms of an instruction whose words differ.
+    lds: &'static str,
+}
+
+static CHIPS: [Chip; 2] = [
+    Chip {
+        target: &GFX942,
+        state: 2,
+        flags: 3,
+        halt: 13,
+        scc: 0,
+        id: 16,
+        illegal: 11,
+        violation: 8,
+        lds: "ds_read_b32 v1, v0",
+    },
+    Chip {
+        target: &GFX1201,
+        state: 4,
+        flags: 17,
+        halt: 14,
+        scc: 9,
+        id: 28,
+        illegal: 6,
+        violation: 4,
+        lds: "ds_load_b32 v1, v0",
+    },
+];
+
+/// Words that are no instruction, on both chips.
+const ILLEGAL: &str = ".long 0xffffffff";
+/// Goes on behind an instruction of 4 bytes.
+const BEHIND: &str = "s_add_u32 ttmp0, ttmp0, 4\ns_addc_u32 ttmp1, ttmp1, 0\n\
+    s_and_b32 ttmp1, ttmp1, 0xffff\ns_rfe_b64 [ttmp0, ttmp1]\n";
+/// Where the handler is behind the program, in the same page.
+const HANDLER: u64 = 2048;
+const MEMORY: u64 = 0x7abc_0000_1200;
+const DOORBELL: u32 = 0x123;
+
+struct Machine {
+    memory: Flat,
+    cu: ComputeUnit,
+    group: Workgroup<64>,
+    program: u64,
+}
+
+/// The words of a text, of which `.long` gives some.
+fn code(target: &Target, text: &str) -> Vec<u8> {
+    let line = |line: &str| match line.strip_prefix(".long 0x") {
+        Some(hex) => u32::from_str_radix(hex, 16)
+            .expect("hex")
+            .to_le_bytes()
+            .to_vec(),
+        None => assemble(target, 64, line),
+    };
+    // Together where possible: each llvm-mc costs time.
+    let mut out = Vec::new();
+    let mut plain = String::new();
+    for l in text.lines() {
+        if l.starts_with(".long") {
+            out.extend(assemble(target, 64, &std::mem::take(&mut plain)));
+            out.extend(line(l));
+        } else {
+            plain += l;
+            plain += "\n";
+        }
+    }
+    out.extend(assemble(target, 64, &plain));
+    out
+}
+
+fn machine_with(chip: &Chip, program: &str, handler: Option<&str>) -> Machine {
+    let mut memory = Flat::new(1 << 20);
+    let mut cu = ComputeUnit::for_target(chip.target);
+    let at = memory.alloc(4096);
+    memory.write(at, &descriptor_gfx1201(64, 256));
+    let program_at = at + 256;
+    memory.write(
+        program_at,
+        &code(chip.target, &format!("{program}\ns_endpgm")),
+    );
+    if let Some(handler) = handler {
+        memory.write(at + HANDLER, &code(chip.target, handler));
+    }
+    let mut kd = descriptor_gfx1201(64, 256);
+    if chip.target.name == "gfx942" {
+        // No mode of work-groups there, and registers for accumulation.
+        kd[48..52].copy_from_slice(&(3u32 | (0xf0 << 12)).to_le_bytes());
+        kd[44..48].copy_from_slice(&7u32.to_le_bytes());
+    }
+    memory.write(at, &kd);
+    let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
+    let dispatch = Dispatch {
+        workgroup_size: [64, 1, 1],
+        grid_size: [64, 1, 1],
+        group_segment_size: 512,
+        kernarg_address: memory.alloc(4096),
+        apertures: APERTURES,
+        handler: Handler {
+            entry: handler.map_or(0, |_| at + HANDLER),
+            memory: MEMORY,
+        },
+        doorbell: DOORBELL,
+        ..Dispatch::default()
+    };
+    let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
+        .expect("launch");
+    Machine {
+        memory,
+        cu,
+        group,
+        program: program_at,
+    }
+}
+
+fn machine(chip: &Chip, program: &str, handler: &str) -> Machine {
+    machine_with(chip, program, Some(handler))
+}
+
+impl Machine {
+    fn outcome(&mut self) -> Outcome {
+        self.group.run(&mut self.cu, &mut self.memory, 1000)
+    }
+    fn done(&mut self) {
+        assert_eq!(self.outcome(), Outcome::Done);
+    }
+    fn s(&self, n: usize) -> u32 {
+        self.group.waves()[0].s[n]
+    }
+}
+
+#[test]
+fn a_trap_is_entered_and_returned_from() {
+    for chip in &CHIPS {
+        let (name, flags) = (chip.target.name, chip.flags);
+        let handler = format!(
+            "s_mov_b32 s10, ttmp0\ns_mov_b32 s11, ttmp1\ns_getreg_b32 s12, hwreg(2)\n\
+            s_getreg_b32 s13, hwreg({flags})\ns_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{BEHIND}"
+        );
+        let program = "s_getreg_b32 s20, hwreg(2)\ns_mov_b32 s4, 5\ns_trap 7\ns_mov_b32 s5, 9\n\
+            s_getreg_b32 s21, hwreg(2)";
+        let mut m = machine(chip, program, &handler);
+        m.done();
+        let pc = m.program + 8;
+        assert_eq!(m.s(10), pc as u32, "{name}");
+        assert_eq!(m.s(11), (pc >> 32) as u32 | (7 << chip.id), "{name}");
+        // PRIV and TRAP_EN.
+        assert_eq!(
+            [m.s(20), m.s(12), m.s(21)].map(|s| s & 0x60),
+            [0x40, 0x60, 0x40],
+            "{name}"
+        );
+        assert_eq!(
+            [m.s(13), m.s(14), m.s(4), m.s(5)],
+            [0, 0x77, 5, 9],
+            "{name}"
+        );
+        assert_eq!(m.memory.traps, [FaultKind::Trap(7)], "{name}");
+        // Four of the program's that are executed once, s_trap, the handler's, and s_endpgm.
+        assert_eq!(m.cu.statistics().instructions, 4 + 1 + 10 + 1, "{name}");
+    }
+}
+
+#[test]
+fn an_exception_tells_which_and_traps_until_it_is_cleared() {
+    for chip in &CHIPS {
+        let (name, flags) = (chip.target.name, chip.flags);
+        let cases = [
+            (ILLEGAL.to_string(), chip.illegal, 4, FaultKind::Undecodable),
+            (
+                format!("v_mov_b32 v0, 0x4000\n{}", chip.lds),
+                chip.violation,
+                8,
+                FaultKind::Lds(0x4000),
+            ),
+        ];
+        for (text, bit, size, kind) in cases {
+            // The second time it clears the flag.
+            let handler = format!(
+                "s_add_u32 s15, s15, 1\ns_mov_b32 s10, ttmp0\ns_mov_b32 s11, ttmp1\n\
+                s_getreg_b32 s13, hwreg({flags})\ns_cmp_eq_u32 s15, 2\ns_cbranch_scc1 2\n\
+                s_add_u32 ttmp0, ttmp0, {size}\ns_rfe_b64 [ttmp0, ttmp1]\n\
+                s_setreg_imm32_b32 hwreg({flags}, {bit}, 1), 0\ns_getreg_b32 s14, hwreg({flags})\n\
+                s_rfe_b64 [ttmp0, ttmp1]"
+            );
+            let mut m = machine(chip, &format!("{text}\ns_mov_b32 s5, 9"), &handler);
+            m.done();
+            let before = if size == 8 { 8 } else { 0 };
+            let pc = m.program + before + size;
+            assert_eq!([m.s(15), m.s(5)], [2, 9], "{name} {text}");
+            assert_eq!([m.s(13), m.s(14)], [1 << bit, 0], "{name} {text}");
+            // Where it goes on is where it would again be stopped.
+            assert_eq!(
+                [m.s(10), m.s(11)],
+                [pc as u32, (pc >> 32) as u32],
+                "{name} {text}"
+            );
+            assert_eq!(m.memory.traps, [kind], "{name}: once");
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_clears_nothing_uses_the_budget() {
+    for chip in &CHIPS {
+        let mut m = machine(chip, ILLEGAL, "s_rfe_b64 [ttmp0, ttmp1]");
+        assert_eq!(m.outcome(), Outcome::Budget);
+        assert_eq!(m.memory.traps.len(), 1);
+    }
+}
+
+#[test]
+fn halt_holds_behind_the_handler() {
+    for chip in &CHIPS {
+        let set = format!(
+            "s_setreg_imm32_b32 hwreg({}, {}, 1), 1",
+            chip.state, chip.halt
+        );
+        for halt in ["s_sethalt 1", "s_sendmsghalt sendmsg(MSG_INTERRUPT)", &set] {
+            let handler = format!(
+                "{halt}\ns_mov_b32 s20, 1\ns_getreg_b32 s21, hwreg({}, {}, 1)\ns_rfe_b64 [ttmp0, ttmp1]",
+                chip.state, chip.halt
+            );
+            let mut m = machine(chip, "s_trap 2\ns_mov_b32 s5, 9", &handler);
+            for _ in 0..2 {
+                assert_eq!(m.outcome(), Outcome::Budget, "{halt}");
+            }
+            let wave = &m.group.waves()[0];
+            assert_eq!(
+                (wave.state, wave.pc),
+                (wave::State::Halted, m.program),
+                "{halt}"
+            );
+            assert_eq!([wave.s[20], wave.s[21], wave.s[5]], [1, 1, 0], "{halt}");
+            assert!(m.group.is_halted());
+        }
+        let mut m = machine(
+            chip,
+            "s_trap 2\ns_mov_b32 s5, 9",
+            &format!("s_sethalt 1\ns_sethalt 0\n{BEHIND}"),
+        );
+        m.done();
+        assert_eq!(m.s(5), 9);
+        // SCC is the program's when the handler has set it back.
+        let keep = format!(
+            "s_getreg_b32 ttmp12, hwreg({0})\ns_cmp_eq_u32 ttmp12, 0x55555\ns_mov_b32 s20, scc\n\
+            s_setreg_b32 hwreg({0}), ttmp12\ns_cselect_b32 s21, 1, 0\ns_getreg_b32 s22, hwreg({0}, {1}, 1)\n\
+            s_setreg_b32 hwreg({0}), ttmp12\ns_mov_b64 s[24:25], ttmp[0:1]\n",
+            chip.state, chip.scc
+        );
+        let keep = keep.replace("s_mov_b32 s20, scc", "s_cselect_b32 s20, 1, 0");
+        let mut m = machine(
+            chip,
+            "s_cmp_eq_u32 s0, s0\ns_trap 2",
+            &(keep + "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]"),
+        );
+        assert_eq!(m.outcome(), Outcome::Budget);
+        assert_eq!(
+            [m.s(20), m.s(21), m.s(22)],
+            [0, 1, 1],
+            "{}",
+            chip.target.name
+        );
+    }
+}
+
+#[test]
+fn an_exception_in_the_handler_stops_the_wave() {
+    for chip in &CHIPS {
+        for (what, kind) in [
+            (ILLEGAL, FaultKind::Undecodable),
+            ("s_trap 3", FaultKind::Trap(3)),
+        ] {
+            let mut m = machine(chip, "s_trap 2", &format!("s_nop 0\n{what}"));
+            let at = m.program - 256 + HANDLER + 4;
+            match m.outcome() {
+                Outcome::Fault(fault) => assert_eq!((fault.kind, fault.pc), (kind, at)),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_handler_nothing_changes() {
+    for chip in &CHIPS {
+        for (what, kind) in [
+            (ILLEGAL, FaultKind::Undecodable),
+            ("s_trap 2", FaultKind::Trap(2)),
+        ] {
+            let mut m = machine_with(chip, what, None);
+            match m.outcome() {
+                Outcome::Fault(fault) => assert_eq!((fault.kind, fault.pc), (kind, m.program)),
+                other => panic!("{other:?}"),
+            }
+            assert!(m.memory.traps.is_empty());
+        }
+        let mut m = machine_with(chip, "s_getreg_b32 s4, hwreg(2)", None);
+        m.done();
+        assert_eq!(m.s(4) & 0x60, 0, "TRAP_EN");
+    }
+}
+
+/// What the driver is told of itself stays so.
+#[test]
+fn an_access_that_does_not_translate_is_no_trap() {
+    for chip in &CHIPS {
+        let load = match chip.target.name {
+            "gfx942" => "s_load_dword s4, s[8:9], 0",
+            _ => "s_load_b32 s4, s[8:9], 0",
+        };
+        let mut m = machine(chip, load, "s_endpgm");
+        assert!(matches!(
+            m.outcome(),
+            Outcome::Fault(Fault {
+                kind: FaultKind::Memory(_),
+                ..
+            })
+        ));
+    }
+}
+
+#[test]
+fn trap_temporaries_are_the_handlers() {
+    for chip in &CHIPS {
+        // The handler writes the first time and reads the second time, from the same page of code.
+        let handler = format!(
+            "s_add_u32 s15, s15, 1\ns_mov_b32 s16, ttmp5\ns_mov_b64 s[18:19], ttmp[10:11]\n\
+            s_mov_b32 ttmp5, 0x77\ns_mov_b64 ttmp[10:11], 3\n{BEHIND}"
+        );
+        let program = "s_mov_b32 ttmp5, 1\ns_trap 2\ns_mov_b32 s20, s16\ns_mov_b32 ttmp5, 2\n\
+            s_mov_b64 ttmp[10:11], 5\ns_not_b64 ttmp[10:11], ttmp[10:11]\n\
+            v_readfirstlane_b32 ttmp5, v0\nv_cmp_eq_u32 ttmp[10:11], v0, v0\ns_movk_i32 ttmp5, 4\ns_trap 2";
+        let mut m = machine(chip, program, &handler);
+        m.done();
+        assert_eq!(
+            [m.s(15), m.s(20), m.s(16)],
+            [2, 0, 0x77],
+            "{}",
+            chip.target.name
+        );
+        assert_eq!([m.s(18), m.s(19)], [3, 0], "{}", chip.target.name);
+        // Nor can a program set the state.
+        let text = format!("s_setreg_imm32_b32 hwreg({}), 0", chip.flags);
+        let mut m = machine(chip, &text, "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]");
+        assert_eq!(m.outcome(), Outcome::Budget);
+        assert_eq!(
+            m.memory.traps,
+            [FaultKind::Unsupported("this hardware register")]
+        );
+    }
+}
+
+#[test]
+fn the_handler_learns_its_doorbell_and_memory() {
+    let [gfx9, gfx12] = &CHIPS;
+    let interrupt =
+        "s_mov_b32 m0, 0x4321\ns_nop 0\ns_sendmsg sendmsg(MSG_INTERRUPT)\ns_sethalt 1\n\
+        s_rfe_b64 [ttmp0, ttmp1]";
+    let ask = "s_mov_b32 exec_lo, 0x80000000\ns_sendmsg sendmsg(MSG_GET_DOORBELL)\ns_mov_b32 s10, exec_lo\n\
+        s_getreg_b32 s12, hwreg(HW_REG_TBA_LO)\ns_getreg_b32 s13, hwreg(HW_REG_TBA_HI)\n\
+        s_getreg_b32 s14, hwreg(HW_REG_TMA_LO)\ns_getreg_b32 s15, hwreg(HW_REG_TMA_HI)\n";
+    let mut m = machine(gfx9, "s_trap 2", &format!("{ask}{interrupt}"));
+    assert_eq!(m.outcome(), Outcome::Budget);
+    let entry = (m.program - 256 + HANDLER) >> 8;
+    let pair = |m: &Machine, n: usize| u64::from(m.s(n)) | (u64::from(m.s(n + 1)) << 32);
+    assert_eq!((m.s(10), m.s(126)), (DOORBELL, DOORBELL));
+    assert_eq!([pair(&m, 12), pair(&m, 14)], [entry, MEMORY >> 8]);
+    assert_eq!(
+        (m.memory.messages, m.memory.privileged),
+        (vec![(1, 0x4321)], 1)
+    );
+
+    let ask = "s_sendmsg_rtn_b32 s10, sendmsg(MSG_RTN_GET_DOORBELL)\n\
+        s_sendmsg_rtn_b64 s[12:13], sendmsg(MSG_RTN_GET_TBA)\n\
+        s_sendmsg_rtn_b64 s[14:15], sendmsg(MSG_RTN_GET_TMA)\n";
+    let mut m = machine(
+        gfx12,
+        "s_sendmsg sendmsg(MSG_INTERRUPT)\ns_trap 2",
+        &format!("{ask}{interrupt}"),
+    );
+    assert_eq!(m.outcome(), Outcome::Budget);
+    let entry = (m.program - 256 + HANDLER) >> 8;
+    assert_eq!(m.s(10), DOORBELL);
+    assert_eq!(
+        [pair(&m, 12), pair(&m, 14)],
+        [entry | (1 << 63), MEMORY >> 8]
+    );
+    assert_eq!(m.memory.messages, [(1, 0), (1, 0x4321)]);
+    assert_eq!(
+        m.memory.privileged, 1,
+        "the program's message is not the handler's"
+    );
+}
+
+/// Saved and restored behind every instruction.
+#[test]
+fn a_wave_in_its_handler_can_be_saved() {
+    for chip in &CHIPS {
+        let handler = format!("s_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{BEHIND}");
+        let mut m = machine(chip, "s_mov_b32 s4, 5\ns_trap 7\ns_mov_b32 s5, 9", &handler);
+        let mut saves = 0;
+        while m.group.run(&mut m.cu, &mut m.memory, 1) == Outcome::Budget {
+            let words = m.group.save();
+            m.group = Workgroup::restore(&words, 0).expect("restores");
+            m.cu.invalidate_code();
+            saves += 1;
+            assert!(saves < 100);
+        }
+        assert_eq!([m.s(4), m.s(5), m.s(14)], [5, 9, 0x77]);
+        assert!(saves >= 9, "{saves}");
+    }
+}
