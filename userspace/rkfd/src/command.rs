@@ -132,9 +132,9 @@ impl CommandQueue {
     pub(crate) fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
         let inner = &*self.inner;
         let memory = inner.memory.as_ref().ok_or(Error::NotHostVisible)?;
-        // Each dispatch's commands say where it is.
+        // Each dispatch's commands say where it is, and run on one XCC.
         let (link, node) = (inner.gpu.link(), inner.gpu.node());
-        let reserved = memory.scratch.reserve(link, node, bytes, |_| Ok(()));
+        let reserved = memory.scratch.reserve(link, node, 1, bytes, |_| Ok(()));
         reserved.map_err(|failure| failure.of_dispatch(&kernel.name, bytes))
     }
 

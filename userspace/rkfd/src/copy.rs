@@ -288,7 +288,7 @@ impl Copying {
 
     fn wait_for(self, timeout: Option<Duration>) -> Result<()> {
         match &self.used {
-            Some(used) => used.signal.wait(timeout, || Ok(())),
+            Some(used) => used.signal.wait(timeout, None, || Ok(())),
             None => Ok(()),
         }
     }

@@ -129,7 +129,15 @@ impl Target {
         }
     }
 
-    /// Whether the packet processor reported an error, where it can.
+    /// What is signalled when the queue stops, where it can be.
+    fn stopped(&self) -> Option<&Signal> {
+        match self {
+            Self::Aql(queue) => queue.stopped(),
+            Self::Commands(_) => None,
+        }
+    }
+
+    /// Whether the packet processor or a wave reported an error, where that can be.
     fn check(&self) -> Result<()> {
         match self {
             Self::Aql(queue) => queue.check(),
@@ -508,7 +516,10 @@ impl Submission {
 
     fn wait_for(&self, timeout: Option<Duration>) -> Result<()> {
         match &self.resources {
-            Some(resources) => resources.signal.wait(timeout, || self.queue.check()),
+            Some(resources) => {
+                let signal = &resources.signal;
+                signal.wait(timeout, self.queue.stopped(), || self.queue.check())
+            }
             None => Ok(()),
         }
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use crate::trap::code as trap;
+
 /// A result of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -103,10 +105,12 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
-    /// The packet processor refused a packet and stopped the queue.
-    #[error("the packet processor stopped the queue with error code {code:#x}")]
+    /// The packet processor refused a packet and stopped the queue, or a wave of the queue met
+    /// something it can't go on from: then what it computed is not whole, and never will be.
+    #[error("the queue was stopped with error code {code:#x}: {}", cause(*code))]
     QueueStopped {
-        /// The code it left in the queue's inactive signal.
+        /// The code in the queue's inactive signal: the packet processor's, or of waves 0x2000_0000 for
+        /// a violation of memory, 0x4000_0000 for an illegal instruction, 0x8000_0000 for a trap.
         code: i64,
     },
     /// The time ran out.
@@ -178,6 +182,16 @@ fn hint(errno: Errno) -> &'static str {
         Errno::BADF => " (the driver was opened by another process)",
         Errno::SRCH => " (the GPU's address space was not acquired)",
         _ => "",
+    }
+}
+
+/// What a queue's error code says.
+fn cause(code: i64) -> &'static str {
+    match code {
+        code if code & trap::TRAP != 0 => "a kernel has trapped",
+        code if code & trap::ILLEGAL_INSTRUCTION != 0 => "a kernel has an illegal instruction",
+        code if code & trap::MEMORY_VIOLATION != 0 => "a kernel has accessed memory that it lacks",
+        _ => "the packet processor refused a packet",
     }
 }
 

@@ -162,6 +162,7 @@ impl Fake {
                 Ok(())
             }
             c if c == requests::ACQUIRE_VM.command() => Ok(()),
+            c if c == requests::SET_TRAP_HANDLER.command() => Ok(()),
             c if c == requests::ALLOC_MEMORY_OF_GPU.command() => self.alloc(argument(arg)),
             c if c == requests::MAP_MEMORY_TO_GPU.command() => {
                 let args: &mut MapMemoryToGpuArgs = argument(arg);

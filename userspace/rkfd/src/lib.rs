@@ -56,6 +56,7 @@ mod sys;
 mod tests;
 pub mod topology;
 pub mod trace;
+mod trap;
 
 pub use code::{Arg, ArgKind, CodeObject, KernelInfo, KernelMetadata};
 pub use command::CommandQueue;

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rkfd_uapi::device::ProcessDeviceApertures;
 use rkfd_uapi::mmap::doorbell_slice;
@@ -21,6 +21,7 @@ use crate::memory::{flags, Bo};
 use crate::sys::kfd::{open_device, Kfd};
 use crate::sys::map::Mapping;
 use crate::trace::{self, Step};
+use crate::trap::TrapHandler;
 
 const DEVICE: &str = "/dev/kfd";
 
@@ -61,6 +62,7 @@ pub(crate) struct Link {
     pub(crate) apertures: ProcessDeviceApertures,
     pub(crate) render: OwnedFd,
     doorbells: Mutex<Option<Arc<Mapping>>>,
+    trap_handler: OnceLock<Option<TrapHandler>>,
 }
 
 impl Process {
@@ -129,6 +131,7 @@ impl Process {
             apertures,
             render,
             doorbells,
+            trap_handler: OnceLock::new(),
         });
         links.insert(gpu_id, link.clone());
         Ok(link)
@@ -178,6 +181,21 @@ impl Process {
 }
 
 impl Link {
+    /// The trap handler, made before the first queue that wants it. A driver that refuses it costs
+    /// the explanation of errors of waves, nothing else.
+    pub(crate) fn trap_handler(self: &Arc<Self>, target: &str) -> Option<&TrapHandler> {
+        let make = || TrapHandler::install(self, target).ok().flatten();
+        self.trap_handler.get_or_init(make).as_ref()
+    }
+
+    /// No queue of this doorbell is told of its waves any more.
+    pub(crate) fn forget_doorbell(&self, doorbell: usize) {
+        if let Some(Some(handler)) = self.trap_handler.get() {
+            // The table was written before.
+            let _ = handler.tell(doorbell, 0);
+        }
+    }
+
     /// Makes a queue: the process' doorbells, and where the queue's lies in them. Its memory must
     /// stay until the queue is destroyed.
     pub(crate) fn create_queue(&self, args: &mut CreateQueueArgs) -> Result<(Arc<Mapping>, usize)> {

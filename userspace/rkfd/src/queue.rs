@@ -130,7 +130,8 @@ impl Queue {
         let eop = (node.gfx_target_version() >= 100_000)
             .then(|| Bo::new(link, PAGE, flags::VRAM_PRIVATE))
             .transpose()?;
-        let stopped = gpu.signal_of(0, false)?;
+        let stopped = gpu.signal_of(0, true)?;
+        let trap_handler = link.trap_handler(&gpu.target());
 
         let cus = node.compute_units().max(1);
         let waves = cus.saturating_mul(
@@ -183,6 +184,9 @@ impl Queue {
         };
         if let Some(memory) = &inner.memory {
             control::set_id(&memory.control, args.queue_id)?;
+            if let Some(handler) = trap_handler {
+                handler.tell(doorbell, memory.stopped.address())?;
+            }
         }
         Ok(Self {
             inner: Arc::new(inner),
@@ -192,6 +196,16 @@ impl Queue {
     /// The queue's id in this process.
     pub fn id(&self) -> u32 {
         self.inner.id
+    }
+
+    /// Gives the queue semaphores and barriers of global wave sync, by which waves of different
+    /// work-groups wait for each other (`ds_gws_*`); 0 takes them away. The first one's number.
+    ///
+    /// One queue of a process can have them, on GPUs whose node has `num_gws`. Those of each XCC are
+    /// its own.
+    pub fn alloc_gws(&self, count: u32) -> Result<u32> {
+        let kfd = &self.link().process.kfd;
+        kfd.alloc_queue_gws(self.id(), count)
     }
 
     /// Slots of the ring.
@@ -307,11 +321,18 @@ impl Queue {
         let memory = self.inner.memory.as_ref().ok_or(Error::NotHostVisible)?;
         let node = self.inner.gpu.node();
         let tell = |area: &Area| area.tell(&memory.control);
-        let reserved = memory.scratch.reserve(self.link(), node, bytes, tell);
+        let reserved = memory
+            .scratch
+            .reserve(self.link(), node, node.xccs(), bytes, tell);
         reserved.map_err(|failure| failure.of_dispatch(&kernel.name, bytes))
     }
 
-    /// Whether the packet processor reported an error.
+    /// What is signalled when the queue stops.
+    pub(crate) fn stopped(&self) -> Option<&Signal> {
+        self.inner.memory.as_ref().map(|memory| &memory.stopped)
+    }
+
+    /// Whether the packet processor or a wave reported an error.
     pub(crate) fn check(&self) -> Result<()> {
         match self
             .inner
@@ -412,8 +433,10 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let kfd = &self.gpu.link().process.kfd;
-        if kfd.destroy_queue(self.id).is_err() {
+        let link = self.gpu.link();
+        // Before another queue can have the doorbell.
+        link.forget_doorbell(self.doorbell);
+        if link.process.kfd.destroy_queue(self.id).is_err() {
             // Nothing proves that the GPU stopped: what it may access stays, until the process
             // ends and the driver takes it back.
             std::mem::forget(self.memory.take());

@@ -171,12 +171,13 @@ impl Scratch {
         lock(&self.state).area
     }
 
-    /// Makes sure that a work-item has `bytes` when the next packet runs. `tell` lets the GPU know
-    /// of a new area.
+    /// Makes sure that a work-item has `bytes` when the next packet runs, on each of the `xccs` that
+    /// a dispatch is split to. `tell` lets the GPU know of a new area.
     pub(crate) fn reserve(
         &self,
         link: &Arc<Link>,
         node: &Node,
+        xccs: u32,
         bytes: u32,
         tell: impl FnOnce(&Area) -> Result<()>,
     ) -> Result<(), Failure> {
@@ -187,7 +188,7 @@ impl Scratch {
             return Ok(());
         }
         // Never smaller than the old one, whose size may be read with the new address.
-        let size = shape.bytes.max(state.shape.bytes) * u64::from(node.xccs().max(1));
+        let size = shape.bytes.max(state.shape.bytes) * u64::from(xccs.max(1));
         let memory = Bo::new(link, size as usize, flags::VRAM_PRIVATE)?;
         let area = Area {
             address: memory.address(),

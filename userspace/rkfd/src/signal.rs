@@ -152,10 +152,12 @@ impl Signal {
     }
 
     /// Waits until the value is 0 or negative: spins a little, then sleeps if it has an event.
-    /// `check` is asked now and then whether there is a reason to give up.
+    /// `check` is asked now and then whether there is a reason to give up, and when `stopped` is
+    /// signalled.
     pub(crate) fn wait(
         &self,
         timeout: Option<Duration>,
+        stopped: Option<&Signal>,
         check: impl Fn() -> Result<()>,
     ) -> Result<()> {
         for _ in 0..SPINS {
@@ -183,17 +185,19 @@ impl Signal {
                 },
             };
             match &self.event {
-                Some(event) => self.sleep(event, left.min(u128::from(SLEEP)) as u32)?,
+                Some(event) => self.sleep(event, stopped, left.min(u128::from(SLEEP)) as u32)?,
                 None => std::thread::sleep(Duration::from_micros(50)),
             }
         }
     }
 
-    fn sleep(&self, event: &Event, millis: u32) -> Result<()> {
+    fn sleep(&self, event: &Event, stopped: Option<&Signal>, millis: u32) -> Result<()> {
         let process = &event.link.process;
         let faults = process.fault_events();
         let mut events = vec![EventData::wait_for(event.id, 0)];
         events.extend(faults.iter().map(|&(_, id)| EventData::wait_for(id, 0)));
+        let stopped = stopped.and_then(Signal::event_id);
+        events.extend(stopped.map(|id| EventData::wait_for(id, 0)));
         process.kfd.wait(&mut events, millis)?;
         if self.value() <= 0 {
             return Ok(());

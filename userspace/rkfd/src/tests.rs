@@ -87,8 +87,8 @@ fn a_dispatch_from_end_to_end_leaves_nothing_behind() {
     assert_eq!(fake.queues(), 1);
     drop((work, c, gpu, queue, kernel));
     assert_eq!(fake.queues(), 0);
-    // The signal page stays with the process.
-    assert_eq!(fake.objects(), 1);
+    // The signal page and the trap handler stay with the process.
+    assert_eq!(fake.objects(), 2);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn what_nobody_waits_for_is_kept_until_it_is_done() {
         kernel,
     } = set;
     drop((gpu, queue, kernel));
-    assert_eq!((fake.queues(), fake.objects()), (0, 1));
+    assert_eq!((fake.queues(), fake.objects()), (0, 2));
 }
 
 #[test]

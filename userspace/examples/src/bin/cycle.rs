@@ -3,7 +3,9 @@
 //! Many queues, one small dispatch on each, all on the same buffers: as little as possible around
 //! what is made and destroyed again and again when the module is loaded and unloaded in a loop.
 //!
-//! `cycle CODE-OBJECT [QUEUES]`: prints nothing if all is well.
+//! A queue has an MQD and an area for saved waves on each XCC, so several XCCs have fewer queues.
+//!
+//! `cycle CODE-OBJECT [MQDS]`: prints nothing if all is well.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,13 +18,14 @@ const EACH: usize = 256;
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
-    let count = match std::env::args().nth(2) {
+    let mqds: usize = match std::env::args().nth(2) {
         None => 64,
         Some(text) => text
             .parse()
             .map_err(|_| Failure::new(format_args!("{text}: no number")))?,
     };
     let gpu = Gpu::open()?;
+    let count = mqds.div_ceil(gpu.node().xccs().max(1) as usize);
     let module = gpu.load(&code)?;
     let kernel = module.kernel(KERNEL)?;
     let options = QueueOptions {

@@ -11,15 +11,19 @@
 //! signals the event that it names. Another queue of the process goes on.
 //!
 //! `faults CODE-OBJECT instruction ILLEGAL`: a kernel has an instruction that the GPU doesn't know.
-//! Its wave stops and nothing is told without a trap handler. Another queue goes on.
+//! Its wave enters the trap handler, which leaves the error in the queue's inactive signal, wakes
+//! whoever waits, and halts the wave. Another queue goes on.
+//!
+//! `faults CODE-OBJECT trap ILLEGAL`: the same for a kernel that traps (`__builtin_trap`), in one
+//! work-item of a later work-group; the debugger's trap before it does nothing.
 //!
 //! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. Hardware exceptions tell.
 
 use std::fs::File;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions};
+use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions, Submission};
 use rkfd_examples::raw::{self, call, errno};
 use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::{debug, event, ioctl};
@@ -172,21 +176,80 @@ fn instruction() -> Result<(), Failure> {
     let reached = s.gpu.upload(&[0u32])?;
     let work = bad
         .dispatch(&illegal)
-        .grid(64)
-        .block(64)
+        .grid(32)
+        .block(32)
         .arg(&reached)
         .submit()?;
-    let result = work.wait_timeout(Duration::from_secs(2));
-    println!("the wait: {result:?}");
-    check(
-        "the kernel doesn't end, and nothing is told",
-        matches!(result, Err(Error::Timeout { .. })),
-    )?;
+    is_told(&work, 0x4000_0000)?;
     check(
         "the instruction behind it is not reached",
         reached.get(0) == Some(0),
     )?;
     add(&good, &s.kernel, 5)?;
+    check("another queue goes on", true)?;
+    other_process()
+}
+
+/// The wait for a kernel that stops must end by itself, with the error of its queue: by its event,
+/// before the library looks again, which is once a second.
+fn is_told(work: &Submission, error: i64) -> Result<(), Failure> {
+    let start = Instant::now();
+    let result = work.wait_timeout(PATIENCE);
+    println!("the wait: {result:?}, after {:?}", start.elapsed());
+    if let Err(told) = &result {
+        println!("that is: {told}");
+    }
+    check(
+        "the wait says that the queue was stopped, and why",
+        matches!(result, Err(Error::QueueStopped { code }) if code == error),
+    )?;
+    check("the kernel doesn't end", !work.is_done())
+}
+
+fn trap() -> Result<(), Failure> {
+    const GROUPS: u32 = 64;
+    let s = Setup::new()?;
+    let path = std::env::args()
+        .nth(3)
+        .ok_or_else(|| Failure::new("the code object with the kernel `traps` is missing"))?;
+    let code = std::fs::read(&path).map_err(Failure::new)?;
+    let traps = s.gpu.load(&code)?.kernel("traps")?;
+    let (bad, good) = (s.queue()?, s.queue()?);
+    // Every XCC of a partition traps in its turn: the work-groups go round them.
+    for (which, queue) in [
+        (9u32, &bad),
+        (10, &s.queue()?),
+        (11, &s.queue()?),
+        (12, &s.queue()?),
+    ] {
+        let out = s.gpu.upload(&[0u32; GROUPS as usize * 2])?;
+        let dispatch = queue.dispatch(&traps).blocks(GROUPS).block(32);
+        let work = dispatch.arg(&out).arg(which).submit()?;
+        is_told(&work, 0x8000_0000)?;
+        // The others end; that takes no longer than the wait for the one, or a little.
+        let others = || {
+            (0..GROUPS)
+                .filter(|&n| out.get(n as usize * 2) == Some(n + 1))
+                .count()
+        };
+        let end = Instant::now() + PATIENCE;
+        while others() < GROUPS as usize && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        check(
+            "the debugger's trap does nothing",
+            others() == GROUPS as usize,
+        )?;
+        let behind = |n: u32| out.get(n as usize * 2 + 1);
+        while (0..GROUPS).any(|n| n != which && behind(n) != Some(n + 1)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        check(
+            "every work-group ends but the one that traps",
+            (0..GROUPS).all(|n| behind(n) == Some(if n == which { 0 } else { n + 1 })),
+        )?;
+    }
+    add(&good, &s.kernel, 7)?;
     check("another queue goes on", true)?;
     other_process()
 }
@@ -223,8 +286,11 @@ fn run() -> Result<(), Failure> {
         Some("memory") => memory(),
         Some("packet") => packet(),
         Some("instruction") => instruction(),
+        Some("trap") => trap(),
         Some("hang") => hang(),
-        _ => Err(Failure::new("which: memory, packet, instruction or hang?")),
+        _ => Err(Failure::new(
+            "which: memory, packet, instruction, trap or hang?",
+        )),
     }
 }
 

@@ -114,9 +114,12 @@ pub(crate) trait Plain {}
 
 impl Plain for rkfd_uapi::device::GetVersionArgs {}
 impl Plain for rkfd_uapi::device::GetClockCountersArgs {}
+// Its addresses are the GPU's.
+impl Plain for rkfd_uapi::device::SetTrapHandlerArgs {}
 impl Plain for rkfd_uapi::memory::AcquireVmArgs {}
 impl Plain for rkfd_uapi::memory::FreeMemoryOfGpuArgs {}
 impl Plain for rkfd_uapi::memory::GetAvailableMemoryArgs {}
+impl Plain for rkfd_uapi::queue::AllocQueueGwsArgs {}
 impl Plain for rkfd_uapi::queue::DestroyQueueArgs {}
 impl Plain for rkfd_uapi::event::CreateEventArgs {}
 impl Plain for rkfd_uapi::event::DestroyEventArgs {}

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use rkfd_uapi::device::{
     GetClockCountersArgs, GetProcessAperturesNewArgs, GetVersionArgs, ProcessDeviceApertures,
+    SetTrapHandlerArgs,
 };
 use rkfd_uapi::event::{CreateEventArgs, DestroyEventArgs, EventData, WaitEventsArgs};
 use rkfd_uapi::memory::{
     AcquireVmArgs, AllocMemoryOfGpuArgs, FreeMemoryOfGpuArgs, GetAvailableMemoryArgs,
     MapMemoryToGpuArgs, UnmapMemoryFromGpuArgs, ALLOC_USERPTR,
 };
-use rkfd_uapi::queue::{CreateQueueArgs, DestroyQueueArgs};
+use rkfd_uapi::queue::{AllocQueueGwsArgs, CreateQueueArgs, DestroyQueueArgs};
 use rkfd_uapi::{event, ioctl as requests};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
@@ -153,6 +154,28 @@ impl Kfd {
     pub(crate) fn destroy_queue(&self, queue_id: u32) -> Result<()> {
         let mut args = DestroyQueueArgs { queue_id, pad: 0 };
         plain(self.fd(), &requests::DESTROY_QUEUE, &mut args)
+    }
+
+    /// Gives a queue so many semaphores and barriers; the first one's number.
+    pub(crate) fn alloc_queue_gws(&self, queue_id: u32, num_gws: u32) -> Result<u32> {
+        let mut args = AllocQueueGwsArgs {
+            queue_id,
+            num_gws,
+            ..Default::default()
+        };
+        plain(self.fd(), &requests::ALLOC_QUEUE_GWS, &mut args)?;
+        Ok(args.first_gws)
+    }
+
+    /// Names the trap handler of queues that are made from now on, and its memory.
+    pub(crate) fn set_trap_handler(&self, gpu_id: u32, entry: u64, memory: u64) -> Result<()> {
+        let mut args = SetTrapHandlerArgs {
+            tba_addr: entry,
+            tma_addr: memory,
+            gpu_id,
+            ..Default::default()
+        };
+        plain(self.fd(), &requests::SET_TRAP_HANDLER, &mut args)
     }
 
     /// Makes an event; `page` is the handle of the signal page or 0.
