@@ -37,8 +37,8 @@ pub static ALL: [Chip; 3] = [
         name: "mi308x",
         target: "gfx942",
         lanes: 64,
-        compute_units: 20,
-        xccs: 1,
+        compute_units: 80,
+        xccs: 4,
         scheduler: Scheduler::Cpsch,
     },
     Chip {
@@ -50,11 +50,11 @@ pub static ALL: [Chip; 3] = [
         scheduler: Scheduler::Mes,
     },
     Chip {
-        name: "mi308x-spx",
+        name: "mi308x-cpx",
         target: "gfx942",
         lanes: 64,
-        compute_units: 80,
-        xccs: 4,
+        compute_units: 20,
+        xccs: 1,
         scheduler: Scheduler::Cpsch,
     },
 ];
@@ -113,9 +113,9 @@ mod tests {
             assert_eq!(names(all), ["mi308x", "navi48"]);
             let tested = Chip::tested(all).unwrap().iter();
             let other: Vec<_> = tested.filter(|chip| !chip.is_usual()).collect();
-            assert!(other.iter().all(|chip| chip.xccs > 1) && !other.is_empty());
+            assert!(other.iter().all(|chip| chip.xccs == 1) && !other.is_empty());
         }
-        assert_eq!(Chip::tested("mi308x-spx").unwrap().len(), 1);
+        assert_eq!(Chip::tested("mi308x-cpx").unwrap().len(), 1);
         assert_eq!(names("navi48"), ["navi48"]);
         assert!(Chip::chosen("navi4").is_err());
     }

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Which emulated GPU: mi308x, navi48, mi308x-spx (four XCCs), or all: one of each kind, and
-    /// for `test` the scenarios that are about several XCCs on mi308x-spx.
+    /// Which emulated GPU: mi308x, navi48, mi308x-cpx (one XCC of four), or all: one of each
+    /// kind, and for `test` the scenarios to which the number of XCCs matters on mi308x-cpx.
     #[arg(long, env = "CHIP", default_value = "all", global = true)]
     chip: String,
     /// The kernel image; default: the root's stock kernel.

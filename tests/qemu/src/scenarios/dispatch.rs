@@ -2,6 +2,7 @@
 //! Programs that compute, each result compared with the CPU's.
 
 use super::{with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Scenario> {
         programs(),
         queues(),
         preempted(),
+        wave_sync(),
         copies(),
         commands(),
         copy_fault(),
@@ -150,7 +152,7 @@ fn programs() -> Scenario {
         scenario = scenario.bin("rkfd-examples", program);
         let path = format!("/bin/{program}");
         let argv: Vec<&str> = [path.as_str(), VADD].into_iter().chain(arg).collect();
-        scenario = scenario.step(Step::run(program, 120, &argv));
+        scenario = scenario.step(Step::run(program, 240, &argv));
     }
     scenario
         .step(Step::run("threads", 120, &["/bin/threads", VADD]))
@@ -270,6 +272,23 @@ fn preempted() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         Step::run("preempted", 180, &["/bin/preempted", "/kernels/spin-O3.co"]),
+        Step::Rmmod("rkfd".into()),
+    ])
+    .on_all_shapes()
+}
+
+/// Only gfx942 has the instructions.
+fn wave_sync() -> Scenario {
+    Scenario::new(
+        "wave-sync",
+        "work-groups meet at a barrier of the whole grid, preempted there or not",
+    )
+    .scheduled_by(Scheduler::Cpsch)
+    .bin("rkfd-examples", "gws")
+    .kernel("gws", 3)
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("gws", 180, &["/bin/gws", "/kernels/gws-O3.co"]),
         Step::Rmmod("rkfd".into()),
     ])
     .on_all_shapes()

@@ -143,14 +143,14 @@ fn gives_up_as_upstream(outcome: &Outcome) -> Result<(), String> {
 fn told() -> Scenario {
     let mut scenario = with_vadd(
         "faults",
-        "a page fault, a bad packet, an illegal instruction: told to the program, others go on",
+        "a page fault, a bad packet, an illegal instruction, a trap: told to the program, others go on",
         "vectoradd",
     )
     .bin("rkfd-examples", "faults")
     .kernel("illegal", 3)
     .emulator_arg("--expect-fault")
     .step(Step::insmod(MODULE));
-    for case in ["memory", "packet", "instruction"] {
+    for case in ["memory", "packet", "instruction", "trap"] {
         let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];
         scenario = scenario.step(Step::run(case, 90, &argv)).step(Step::sh(
             &format!("after-{case}"),
@@ -165,14 +165,22 @@ fn told() -> Scenario {
         .on_all_shapes()
 }
 
-/// The device saw the three faults, and none that was not meant: a page fault and an illegal
-/// instruction of waves, one bad packet.
+/// The device saw the faults, and none that was not meant: a page fault of waves, one bad packet; and
+/// by the trap handler an illegal instruction, the trap of one work-group in each of 4 dispatches,
+/// and before those that of a debugger in each wave.
 fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     trace.only("packet_error", |_| true)?;
-    match trace.all("wave_fault").count() {
-        2 => Ok(()),
-        n => Err(format!("{n} waves faulted instead of 2")),
+    trace.only("wave_fault", |_| true)?;
+    let traps = |cause: &str| {
+        let all = trace.all("wave_trap");
+        all.filter(|event| event.text("cause").contains(cause))
+            .count()
+    };
+    let found = ["illegal instruction", "trap 2 at", "trap 3 at"].map(traps);
+    match found {
+        [1, 4, 256] => Ok(()),
+        _ => Err(format!("waves trapped {found:?} times")),
     }
 }
 

@@ -110,7 +110,7 @@ fn repeat(n: u32) -> String {
 fn cycles() -> Scenario {
     with_vadd(
         CYCLES_NAME,
-        "100 times: load, make 64 queues, run on each, destroy, unload; all memory comes back",
+        "100 times: load, make queues with 64 MQDs, run on each, destroy, unload; all memory comes back",
         "cycle",
     )
     .without_trace()
@@ -126,7 +126,7 @@ fn cycles() -> Scenario {
 pub(super) fn few_cycles() -> Scenario {
     with_vadd(
         CYCLES_NAME,
-        "5 times: load, make 64 queues, run on each, destroy, unload",
+        "5 times: load, make queues with 64 MQDs, run on each, destroy, unload",
         "cycle",
     )
     .without_trace()
@@ -134,7 +134,7 @@ pub(super) fn few_cycles() -> Scenario {
 }
 
 /// The guest's memory figures move by some hundred KiB from one moment to the next, whatever runs.
-/// What is allowed here is less than 11 KiB a cycle, or 165 bytes for each queue, and for slab and
+/// What is allowed here is less than 11 KiB a cycle, or 165 bytes for each MQD, and for slab and
 /// vmalloc, which move less, half and a tenth of that.
 fn memory_came_back(outcome: &Outcome) -> Result<(), String> {
     for (what, sign, kib) in [
