@@ -4,10 +4,12 @@
 use crate::fixture::Ctx;
 use crate::node::Node;
 use crate::row::{Got, Row, Want};
+use crate::snapshot;
 use crate::sys;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::{Duration, Instant};
 
 /// How long a row may take.
 const SECONDS: u32 = 20;
@@ -32,8 +34,29 @@ pub enum Verdict {
     Failed(String),
 }
 
-/// Runs a row.
+/// How long the driver may take to let go of a process that has ended.
+const GONE: Duration = Duration::from_secs(20);
+
+/// Runs a row, and waits until nothing of its process is left: a driver lets go of a process
+/// from a work queue, after the parent has learned of its end.
 pub fn run(node: &Node, row: &Row) -> Outcome {
+    let before = snapshot::counts();
+    let outcome = in_process(node, row);
+    let end = Instant::now() + GONE;
+    loop {
+        let after = snapshot::counts();
+        if after == before {
+            return outcome;
+        }
+        if Instant::now() > end {
+            let [before, after] = [before, after].map(|counts| snapshot::in_a_line(&counts));
+            return Outcome::Broken(format!("its process left counters {before} -> {after}"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn in_process(node: &Node, row: &Row) -> Outcome {
     let Ok((mut reader, mut writer)) = UnixStream::pair() else {
         return Outcome::Broken("no pipe".into());
     };

@@ -6,6 +6,16 @@ use rkfd_uapi::event::EVENT_MEMORY;
 use rkfd_uapi::ioctl as requests;
 use std::fs;
 
+/// rkfd's counters, empty with another driver.
+pub fn counts() -> String {
+    fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default()
+}
+
+/// Counters as a report shows them.
+pub fn in_a_line(counts: &str) -> String {
+    counts.lines().collect::<Vec<_>>().join(", ")
+}
+
 /// Things that a failing call must leave as they are.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Snapshot {
@@ -52,7 +62,7 @@ impl Snapshot {
                 });
         Self {
             available: c.available(),
-            counts: fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default(),
+            counts: counts(),
             next_event,
             next_handle,
             next_queue,
@@ -67,13 +77,12 @@ impl Snapshot {
                 found.push(format!("{what} {a} -> {b}"));
             }
         };
-        let line = |text: &str| text.lines().collect::<Vec<_>>().join(", ");
         look(
             "available memory",
             self.available.to_string(),
             after.available.to_string(),
         );
-        look("counters", line(&self.counts), line(&after.counts));
+        look("counters", in_a_line(&self.counts), in_a_line(&after.counts));
         look(
             "next event id",
             self.next_event.to_string(),
