@@ -82,7 +82,11 @@ impl Snapshot {
             self.available.to_string(),
             after.available.to_string(),
         );
-        look("counters", in_a_line(&self.counts), in_a_line(&after.counts));
+        look(
+            "counters",
+            in_a_line(&self.counts),
+            in_a_line(&after.counts),
+        );
         look(
             "next event id",
             self.next_event.to_string(),
