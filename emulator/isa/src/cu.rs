@@ -1,47 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A compute unit: the caches that its workgroups share.
 
-use crate::decode::{DecodeError, Inst};
-use crate::exec::Context;
-use crate::fault::FaultKind;
+use crate::blocks::Code;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::memory::{Access, Env, Tlb, PAGE};
 use crate::target::{Target, GFX942};
-use crate::trap::restrict;
-use std::collections::HashMap;
-
-/// The instruction that each dword of a page begins, if it was decoded.
-pub(crate) struct CodePage(Box<[Option<Inst>; PAGE / 4]>);
-
-impl CodePage {
-    /// Where the instruction at `pc` is kept.
-    #[inline]
-    pub(crate) fn slot(&mut self, pc: u64) -> &mut Option<Inst> {
-        &mut self.0[pc as usize % PAGE / 4]
-    }
-}
-
-/// Decoded code, by process and page, and by whether a trap handler executes it.
-#[derive(Default)]
-pub(crate) struct Code {
-    pages: Vec<CodePage>,
-    index: HashMap<(u8, u64, bool), usize>,
-}
-
-impl Code {
-    /// The page that holds `pc`, as a trap handler executes it or a program.
-    pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
-        let pages = &mut self.pages;
-        let at = *self
-            .index
-            .entry((vmid, pc / PAGE as u64, privileged))
-            .or_insert_with(|| {
-                pages.push(CodePage(Box::new([None; PAGE / 4])));
-                pages.len() - 1
-            });
-        &mut pages[at]
-    }
-}
 
 /// Counters since the compute unit was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,48 +108,4 @@ impl ComputeUnit {
             self.invalidate_code();
         }
     }
-}
-
-/// The instruction at `pc`, from memory, as a trap handler executes it or a program.
-#[cold]
-pub(crate) fn decode(
-    target: &'static Target,
-    c: &mut Context<'_>,
-    pc: u64,
-    privileged: bool,
-) -> Result<Inst, FaultKind> {
-    let words = words(c.tlb, c.env, c.vmid, pc)?;
-    match target.decode(words) {
-        Ok(mut inst) => {
-            if !privileged {
-                restrict(&mut inst);
-            }
-            match inst.unsupported() {
-                Some(what) => Err(FaultKind::Unsupported(what)),
-                None => Ok(inst),
-            }
-        }
-        Err(DecodeError::Undecodable) => Err(FaultKind::Undecodable),
-        Err(DecodeError::ReservedOperand(..)) => Err(FaultKind::Unsupported("a reserved operand")),
-    }
-}
-
-/// The three words at `pc`; those that cannot be fetched are zero.
-pub(crate) fn words(
-    tlb: &mut Tlb,
-    env: &mut dyn Env,
-    vmid: u8,
-    pc: u64,
-) -> Result<[u32; 3], FaultKind> {
-    let mut words = [0; 3];
-    for (n, word) in words.iter_mut().enumerate() {
-        let va = pc.wrapping_add(4 * n as u64);
-        match tlb.page(env, vmid, va, Access::Execute) {
-            Ok(page) => *word = page.load_u32(va as usize % PAGE),
-            // An instruction may go on in the next page; a short one may be the last there is.
-            Err(fault) if n == 0 => return Err(fault.into()),
-            Err(_) => break,
-        }
-    }
-    Ok(words)
 }

@@ -9,6 +9,7 @@
 // A misspelt operation in a pattern would be a variable that matches everything.
 #![deny(unreachable_patterns, unused_variables, bindings_with_variant_name)]
 
+mod blocks;
 pub mod cu;
 pub mod decode;
 pub mod exec;

@@ -170,10 +170,23 @@ pub fn lane_bits(mask: u64) -> impl Fn(usize) -> bool {
 /// Lanes for which `f` is true.
 #[inline]
 pub fn gather<const L: usize>(f: impl Fn(usize) -> bool) -> u64 {
-    (0..L / 32).fold(0, |mask, half| {
-        let bits: [u32; 32] = std::array::from_fn(|n| if f(32 * half + n) { BITS[n] } else { 0 });
-        mask | (u64::from(bits.iter().fold(0, |all, bit| all | bit)) << (32 * half))
-    })
+    // Bytes first, which compilers make of vectors.
+    pack(&std::array::from_fn::<u8, L, _>(|l| f(l).into()))
+}
+
+/// A mask of flags that are 0 or 1. A function of its own, and one byte after the other: compilers
+/// that see more take flags out of their vectors one by one, or wait for vectors of flags that
+/// were written in pieces.
+#[inline(never)]
+fn pack<const L: usize>(flags: &[u8; L]) -> u64 {
+    let mask = flags.chunks_exact(8).fold(0u64, |mask, flags| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(flags);
+        // Each flag lands in the highest byte, at its lane's bit.
+        let bits = u64::from_le_bytes(eight).wrapping_mul(0x0102_0408_1020_4080);
+        (mask >> 8) | (bits & (0xff << 56))
+    });
+    mask >> (64 - L)
 }
 
 /// Change the lanes of `mask`.
@@ -239,8 +252,11 @@ impl<const L: usize> Wave<L> {
     /// A 64-bit scalar register pair.
     #[inline]
     pub fn pair(&self, at: u16) -> u64 {
-        let at = at as u8;
-        u64::from(self.s[at as usize]) | (u64::from(self.s[at.wrapping_add(1) as usize]) << 32)
+        let at = usize::from(at as u8);
+        match self.s.get(at..at + 2) {
+            Some([low, high]) => u64::from(*low) | (u64::from(*high) << 32),
+            _ => 0,
+        }
     }
 
     /// Set a scalar register.
@@ -249,12 +265,13 @@ impl<const L: usize> Wave<L> {
         self.s[at as u8 as usize] = value;
     }
 
-    /// Set a scalar register pair.
+    /// Set a scalar register pair. As one write, for which a host's next read of both need not wait.
     #[inline]
     pub fn set_pair(&mut self, at: u16, value: u64) {
-        let at = at as u8;
-        self.s[at as usize] = value as u32;
-        self.s[at.wrapping_add(1) as usize] = (value >> 32) as u32;
+        let at = usize::from(at as u8);
+        if let Some([low, high]) = self.s.get_mut(at..at + 2) {
+            (*low, *high) = (value as u32, (value >> 32) as u32);
+        }
     }
 
     /// A scalar operand of 32 bits.

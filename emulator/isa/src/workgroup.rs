@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workgroup: how its waves start, and how they take turns.
 
-use crate::cu::{decode, words, ComputeUnit};
+use crate::blocks::{words, Decoded, Decoder, Steps};
+use crate::cu::ComputeUnit;
 use crate::decode::code;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
@@ -9,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
 use crate::target::Start;
 use crate::trap::{Handler, Trap};
-use crate::wave::{Apertures, Barrier, State, Wave};
+use crate::wave::{mode, Apertures, Barrier, State, Wave};
 use std::fmt;
 
 /// Fields of a dispatch packet and of its queue that waves see.
@@ -249,7 +250,10 @@ impl<const L: usize> Workgroup<L> {
         })
     }
 
-    fn interpret(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome {
+    fn interpret(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome
+    where
+        Wave<L>: Steps<L>,
+    {
         let mut left = budget;
         // Turns in a row that ended at a global semaphore or barrier.
         let mut vain = 0;
@@ -329,7 +333,10 @@ impl<const L: usize> Workgroup<L> {
         env: &mut dyn Env,
         turn: usize,
         slice: u64,
-    ) -> (u64, Result<(), FaultKind>) {
+    ) -> (u64, Result<(), FaultKind>)
+    where
+        Wave<L>: Steps<L>,
+    {
         let others = self.others(turn);
         let wave = &mut self.waves[turn];
         let registers = wave.registers();
@@ -346,45 +353,64 @@ impl<const L: usize> Workgroup<L> {
         let privileged = wave.trap.privileged;
         let first = cu.code.page(self.vmid, wave.pc, privileged);
         let (mut page, mut here) = (first, number(wave.pc));
-        for used in 0..slice {
+        let mut indexed = wave.mode & mode::GPR_INDEX != 0;
+        let mut used = 0;
+        while used < slice {
             let pc = wave.pc;
             if number(pc) != here {
                 (page, here) = (cu.code.page(self.vmid, pc, privileged), number(pc));
             }
-            let slot = page.slot(pc);
-            let inst = match slot {
-                Some(inst) => &*inst,
-                None => match decode(cu.target, &mut context, pc, privileged) {
-                    Ok(inst) => {
-                        cu.decoded += 1;
-                        slot.insert(inst)
-                    }
-                    Err(kind) => return (used, Err(kind)),
-                },
+            let decode = || {
+                let mut decoder = Decoder {
+                    target: cu.target,
+                    tlb: context.tlb,
+                    env: context.env,
+                    vmid: context.vmid,
+                    privileged,
+                };
+                let block = decoder.block(pc)?;
+                cu.decoded += block.instructions.len() as u64;
+                Ok(block)
             };
-            if inst.vgprs > vgprs || inst.agprs > agprs {
-                return (used, Err(FaultKind::Register));
+            let block = match page.block(pc, decode) {
+                Ok(block) => block,
+                Err(kind) => return (used, Err(kind)),
+            };
+            // As far as the wave has registers, and the slice time.
+            let whole = block.instructions.len();
+            let fitting = if block.vgprs <= vgprs && block.agprs <= agprs {
+                whole
+            } else {
+                let beyond = |d: &Decoded| d.inst.vgprs > vgprs || d.inst.agprs > agprs;
+                block.instructions.iter().position(beyond).unwrap_or(whole)
+            };
+            let time = usize::try_from(slice - used).unwrap_or(whole);
+            let first = used;
+            for decoded in &block.instructions[..fitting.min(time)] {
+                wave.pc = decoded.next;
+                match Wave::step(decoded) {
+                    Some(step) if !indexed => step(wave, &decoded.inst),
+                    _ => match exec::execute(wave, &decoded.inst, &mut context) {
+                        Ok(Next::Go) => indexed = wave.mode & mode::GPR_INDEX != 0,
+                        Ok(next) => {
+                            wave.state = match next {
+                                Next::Barrier => State::Barrier,
+                                Next::Halt => State::Halted,
+                                Next::End => State::Done,
+                                Next::Go | Next::Yield => wave.state,
+                            };
+                            return (used + 1, Ok(()));
+                        }
+                        Err(kind) => {
+                            wave.pc = decoded.pc();
+                            return (used, Err(kind));
+                        }
+                    },
+                }
+                used += 1;
             }
-            wave.pc = pc.wrapping_add(u64::from(inst.size));
-            match exec::execute(wave, inst, &mut context) {
-                Ok(Next::Go) => {}
-                Ok(Next::Yield) => return (used + 1, Ok(())),
-                Ok(Next::Barrier) => {
-                    wave.state = State::Barrier;
-                    return (used + 1, Ok(()));
-                }
-                Ok(Next::Halt) => {
-                    wave.state = State::Halted;
-                    return (used + 1, Ok(()));
-                }
-                Ok(Next::End) => {
-                    wave.state = State::Done;
-                    return (used + 1, Ok(()));
-                }
-                Err(kind) => {
-                    wave.pc = pc;
-                    return (used, Err(kind));
-                }
+            if fitting < whole && used - first == fitting as u64 {
+                return (used, Err(FaultKind::Register));
             }
         }
         (slice, Ok(()))

@@ -11,11 +11,10 @@ use rkfd_isa::decode::{code, Inst};
 use rkfd_isa::target::Op;
 use rkfd_isa::wave::Wave;
 use rkfd_isa::{Access, ComputeUnit, Env, Workgroup, GFX942};
-use std::collections::HashMap;
 
 /// Run all workgroups; the instructions of whole waves that were executed.
 pub fn run(launch: &Launch, memory: &mut Flat, cu: &mut ComputeUnit) -> u64 {
-    let mut decoded = HashMap::new();
+    let mut decoded = Vec::new();
     let mut count = 0;
     let (kernel, dispatch, scratch) = (&launch.kernel, &launch.dispatch, launch.scratch);
     let groups = |n: usize| dispatch.grid_size[n] / u32::from(dispatch.workgroup_size[n]);
@@ -34,10 +33,15 @@ fn word(memory: &mut Flat, va: u64) -> u32 {
     page.load_u32(va as usize % 4096)
 }
 
-fn wave_to_end(w: &mut Wave<64>, memory: &mut Flat, decoded: &mut HashMap<u64, Inst>) -> u64 {
+fn wave_to_end(w: &mut Wave<64>, memory: &mut Flat, decoded: &mut Vec<Option<Inst>>) -> u64 {
+    let entry = w.pc;
     for count in 1.. {
         let pc = w.pc;
-        let i = *decoded.entry(pc).or_insert_with(|| {
+        let at = ((pc - entry) / 4) as usize;
+        if decoded.len() <= at {
+            decoded.resize(at + 1, None);
+        }
+        let i = *decoded[at].get_or_insert_with(|| {
             let words = [0, 4, 8].map(|n| word(memory, pc + n));
             GFX942.decode(words).expect("an instruction")
         });

@@ -36,6 +36,7 @@ mod vint;
 mod vlane;
 mod vpacked;
 
+use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
@@ -78,6 +79,30 @@ pub enum Next {
     Halt,
     /// Has ended.
     End,
+}
+
+/// An operation of a wave on its own registers that nothing can refuse, as its decoding finds it.
+pub type Step<const L: usize> = fn(&mut Wave<L>, &Inst);
+
+/// The function of an instruction, if it is one of those. Not for a wave that indexes its vector
+/// registers by M0.
+pub fn step<const L: usize>(i: &Inst) -> Option<Step<L>> {
+    let modified = i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0);
+    match (i.family, i.kind) {
+        (Family::Sop1 | Family::Sop2 | Family::Sopc, _) => salu::step(i.op),
+        (Family::Sopk, Kind::Plain) => sopk::step(i.op),
+        (Family::Sopp, _) => sopp::step(i),
+        // Floats have their modifiers.
+        (Family::Vop1 | Family::Vop2 | Family::Vop3, Kind::Plain) if modified => vfloat::step(i.op),
+        (Family::Vopc | Family::Vop3, _) if modified => None,
+        (Family::Vopc | Family::Vop3, Kind::Compare { ty, when, exec }) if !exec => {
+            vcmp::step(ty, when)
+        }
+        (Family::Vop1 | Family::Vop2 | Family::Vop3, Kind::Plain) => {
+            vint::step(i.op).or_else(|| vfloat::step(i.op))
+        }
+        _ => None,
+    }
 }
 
 /// Execute `i`; the wave's `pc` already points behind it.

@@ -2,7 +2,7 @@
 //! Scalar arithmetic, comparison and moves (SOP1, SOP2, SOPC).
 
 use super::sopp::{barrier_state, set_index, signal, signal_first};
-use super::{sfloat, Context};
+use super::{sfloat, Context, Step};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::target::Op;
@@ -11,6 +11,106 @@ use crate::wave::{mode, Wave, Wide};
 /// s_sendmsg_rtn's MSG_RTN_GET_REALTIME.
 const MESSAGE_REALTIME: u16 = 131;
 
+/// What a function of scalars reads.
+struct Operands<'a, const L: usize> {
+    w: &'a Wave<L>,
+    i: &'a Inst,
+}
+
+impl<const L: usize> Operands<'_, L> {
+    #[inline]
+    fn word(&self, n: usize) -> u32 {
+        self.w.scalar(self.i.src[n], self.i.imm)
+    }
+
+    #[inline]
+    fn wide(&self, n: usize) -> u64 {
+        self.w.scalar64(self.i.src[n], self.i.imm, Wide::Unsigned)
+    }
+}
+
+/// d = f, 32 bits.
+#[inline]
+fn set<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> u32) {
+    let r = f(Operands { w, i });
+    w.set(i.dst, r);
+}
+
+/// d = f, 64 bits.
+#[inline]
+fn set64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> u64) {
+    let r = f(Operands { w, i });
+    w.set_pair(i.dst, r);
+}
+
+/// d = f, 32 bits; SCC when it is not zero.
+#[inline]
+fn flag<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> u32) {
+    let r = f(Operands { w, i });
+    w.set(i.dst, r);
+    w.scc = r != 0;
+}
+
+/// d = f, 64 bits; SCC when it is not zero.
+#[inline]
+fn flag64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> u64) {
+    let r = f(Operands { w, i });
+    w.set_pair(i.dst, r);
+    w.scc = r != 0;
+}
+
+/// d, SCC = f: a result with a carry, borrow or overflow.
+#[inline]
+fn carry<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> (u32, bool)) {
+    let (r, scc) = f(Operands { w, i });
+    w.set(i.dst, r);
+    w.scc = scc;
+}
+
+/// SCC = f.
+#[inline]
+fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>) -> bool) {
+    w.scc = f(Operands { w, i });
+}
+
+/// d = EXEC, EXEC = f(source, EXEC): a mask of 64 lanes.
+#[inline]
+fn saveexec<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
+    let (s, exec) = (Operands { w, i }.wide(0), w.pair(code::EXEC));
+    let new = f(s, exec);
+    w.set_pair(i.dst, exec);
+    w.set_pair(code::EXEC, new);
+    w.scc = new != 0;
+}
+
+/// The same of 32 lanes.
+#[inline]
+fn saveexec32<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
+    let (s, exec) = (Operands { w, i }.word(0), w.s[code::EXEC as usize]);
+    let new = f(s, exec);
+    w.set(i.dst, exec);
+    w.set(code::EXEC, new);
+    w.scc = new != 0;
+}
+
+/// d = EXEC = f(source, EXEC): a mask of 64 lanes.
+#[inline]
+fn wrexec<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
+    let new = f(Operands { w, i }.wide(0), w.pair(code::EXEC));
+    w.set_pair(code::EXEC, new);
+    w.set_pair(i.dst, new);
+    w.scc = new != 0;
+}
+
+/// The same of 32 lanes.
+#[inline]
+fn wrexec32<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
+    let new = f(Operands { w, i }.word(0), w.s[code::EXEC as usize]);
+    w.set(code::EXEC, new);
+    w.set(i.dst, new);
+    w.scc = new != 0;
+}
+
 /// SOP1, SOP2 and SOPC.
 pub fn execute<const L: usize>(
     w: &mut Wave<L>,
@@ -18,264 +118,26 @@ pub fn execute<const L: usize>(
     c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     use Op::*;
+    if let Some(step) = step(i.op) {
+        step(w, i);
+        return Ok(());
+    }
     let a = |w: &Wave<L>| w.scalar(i.src[0], i.imm);
-    let b = |w: &Wave<L>| w.scalar(i.src[1], i.imm);
     let wa = |w: &Wave<L>| w.scalar64(i.src[0], i.imm, Wide::Unsigned);
-    let wb = |w: &Wave<L>| w.scalar64(i.src[1], i.imm, Wide::Unsigned);
-    // A result, and SCC when it is not zero; and the two without SCC.
-    macro_rules! set {
-        ($value:expr) => {{
-            let r: u32 = $value;
-            w.set(i.dst, r)
-        }};
-    }
-    macro_rules! set64 {
-        ($value:expr) => {{
-            let r: u64 = $value;
-            w.set_pair(i.dst, r)
-        }};
-    }
-    macro_rules! flag {
-        ($value:expr) => {{
-            let r: u32 = $value;
-            w.set(i.dst, r);
-            w.scc = r != 0
-        }};
-    }
-    macro_rules! flag64 {
-        ($value:expr) => {{
-            let r: u64 = $value;
-            w.set_pair(i.dst, r);
-            w.scc = r != 0
-        }};
-    }
-    // A result with a carry, borrow or overflow in SCC.
-    macro_rules! carry {
-        ($value:expr) => {{
-            let (r, scc) = $value;
-            w.set(i.dst, r);
-            w.scc = scc
-        }};
-    }
-    macro_rules! compare {
-        ($value:expr) => {
-            w.scc = $value
-        };
-    }
-    // A mask of 64 lanes, and one of 32.
-    macro_rules! saveexec {
-        ($f:expr) => {{
-            let (s, exec) = (wa(w), w.pair(code::EXEC));
-            let new: u64 = $f(s, exec);
-            w.set_pair(i.dst, exec);
-            w.set_pair(code::EXEC, new);
-            w.scc = new != 0;
-        }};
-    }
-    macro_rules! saveexec32 {
-        ($f:expr) => {{
-            let (s, exec) = (a(w), w.s[code::EXEC as usize]);
-            let new: u32 = $f(s, exec);
-            w.set(i.dst, exec);
-            w.set(code::EXEC, new);
-            w.scc = new != 0;
-        }};
-    }
-    macro_rules! wrexec {
-        ($f:expr) => {{
-            let new: u64 = $f(wa(w), w.pair(code::EXEC));
-            w.set_pair(code::EXEC, new);
-            w.set_pair(i.dst, new);
-            w.scc = new != 0;
-        }};
-    }
-    macro_rules! wrexec32 {
-        ($f:expr) => {{
-            let new: u32 = $f(a(w), w.s[code::EXEC as usize]);
-            w.set(code::EXEC, new);
-            w.set(i.dst, new);
-            w.scc = new != 0;
-        }};
-    }
     match i.op {
-        SAddU32 => carry!(a(w).overflowing_add(b(w))),
-        SSubU32 => carry!(a(w).overflowing_sub(b(w))),
-        SAddI32 => {
-            let (r, o) = (a(w) as i32).overflowing_add(b(w) as i32);
-            carry!((r as u32, o))
-        }
-        SSubI32 => {
-            let (r, o) = (a(w) as i32).overflowing_sub(b(w) as i32);
-            carry!((r as u32, o))
-        }
-        SAddcU32 => {
-            let r = u64::from(a(w)) + u64::from(b(w)) + u64::from(w.scc);
-            carry!((r as u32, r >> 32 != 0))
-        }
-        SSubbU32 => {
-            let (x, y) = (u64::from(a(w)), u64::from(b(w)) + u64::from(w.scc));
-            carry!((x.wrapping_sub(y) as u32, y > x))
-        }
-        SMinI32 => {
-            let (x, y) = (a(w) as i32, b(w) as i32);
-            carry!((x.min(y) as u32, x < y))
-        }
-        SMinU32 => {
-            let (x, y) = (a(w), b(w));
-            carry!((x.min(y), x < y))
-        }
-        SMaxI32 => {
-            let (x, y) = (a(w) as i32, b(w) as i32);
-            carry!((x.max(y) as u32, x > y))
-        }
-        SMaxU32 => {
-            let (x, y) = (a(w), b(w));
-            carry!((x.max(y), x > y))
-        }
-        SCselectB32 => set!(if w.scc { a(w) } else { b(w) }),
-        SCselectB64 => set64!(if w.scc { wa(w) } else { wb(w) }),
-        SAndB32 => flag!(a(w) & b(w)),
-        SAndB64 => flag64!(wa(w) & wb(w)),
-        SOrB32 => flag!(a(w) | b(w)),
-        SOrB64 => flag64!(wa(w) | wb(w)),
-        SXorB32 => flag!(a(w) ^ b(w)),
-        SXorB64 => flag64!(wa(w) ^ wb(w)),
-        SAndn2B32 => flag!(a(w) & !b(w)),
-        SAndn2B64 => flag64!(wa(w) & !wb(w)),
-        SOrn2B32 => flag!(a(w) | !b(w)),
-        SOrn2B64 => flag64!(wa(w) | !wb(w)),
-        SNandB32 => flag!(!(a(w) & b(w))),
-        SNandB64 => flag64!(!(wa(w) & wb(w))),
-        SNorB32 => flag!(!(a(w) | b(w))),
-        SNorB64 => flag64!(!(wa(w) | wb(w))),
-        SXnorB32 => flag!(!(a(w) ^ b(w))),
-        SXnorB64 => flag64!(!(wa(w) ^ wb(w))),
-        SLshlB32 => flag!(a(w) << (b(w) & 31)),
-        SLshlB64 => flag64!(wa(w) << (b(w) & 63)),
-        SLshrB32 => flag!(a(w) >> (b(w) & 31)),
-        SLshrB64 => flag64!(wa(w) >> (b(w) & 63)),
-        SAshrI32 => flag!((a(w) as i32 >> (b(w) & 31)) as u32),
-        SAshrI64 => {
-            let x = w.scalar64(i.src[0], i.imm, Wide::Signed) as i64;
-            flag64!((x >> (b(w) & 63)) as u64)
-        }
-        SBfmB32 => set!(((1u32 << (a(w) & 31)) - 1) << (b(w) & 31)),
-        SBfmB64 => set64!(((1u64 << (a(w) & 63)) - 1) << (b(w) & 63)),
-        SAddNcU64 => set64!(wa(w).wrapping_add(wb(w))),
-        SSubNcU64 => set64!(wa(w).wrapping_sub(wb(w))),
-        SMulU64 => set64!(wa(w).wrapping_mul(wb(w))),
-        SMulI32 => set!(a(w).wrapping_mul(b(w))),
-        SMulHiU32 => set!(((u64::from(a(w)) * u64::from(b(w))) >> 32) as u32),
-        SMulHiI32 => set!(((i64::from(a(w) as i32) * i64::from(b(w) as i32)) >> 32) as u32),
-        SBfeU32 => {
-            let (at, n) = field(b(w), 31);
-            flag!(unsigned_field(u64::from(a(w)), at, n) as u32)
-        }
-        SBfeI32 => {
-            let (at, n) = field(b(w), 31);
-            flag!(signed_field(u64::from(a(w)), at, n.min(32 - at)) as u32)
-        }
-        SBfeU64 => {
-            let (at, n) = field(b(w), 63);
-            flag64!(unsigned_field(wa(w), at, n))
-        }
-        SBfeI64 => {
-            let (at, n) = field(b(w), 63);
-            flag64!(signed_field(wa(w), at, n.min(64 - at)))
-        }
-        SAbsdiffI32 => flag!((a(w) as i32).wrapping_sub(b(w) as i32).wrapping_abs() as u32),
-        SLshl1AddU32 => carry!(shift_add(a(w), b(w), 1)),
-        SLshl2AddU32 => carry!(shift_add(a(w), b(w), 2)),
-        SLshl3AddU32 => carry!(shift_add(a(w), b(w), 3)),
-        SLshl4AddU32 => carry!(shift_add(a(w), b(w), 4)),
-        SPackLlB32B16 => set!(a(w) & 0xffff | (b(w) << 16)),
-        SPackLhB32B16 => set!(a(w) & 0xffff | b(w) & 0xffff_0000),
-        SPackHlB32B16 => set!((a(w) >> 16) | (b(w) << 16)),
-        SPackHhB32B16 => set!((a(w) >> 16) | b(w) & 0xffff_0000),
-
-        SMovB32 => set!(a(w)),
-        SMovB64 => set64!(wa(w)),
-        SCmovB32 => {
-            if w.scc {
-                set!(a(w))
-            }
-        }
-        SCmovB64 => {
-            if w.scc {
-                set64!(wa(w))
-            }
-        }
-        SNotB32 => flag!(!a(w)),
-        SNotB64 => flag64!(!wa(w)),
-        SWqmB32 => flag!(whole_quads(u64::from(a(w))) as u32),
-        SWqmB64 => flag64!(whole_quads(wa(w))),
-        SQuadmaskB32 => flag!(quad_mask(u64::from(a(w))) as u32),
-        SQuadmaskB64 => flag64!(quad_mask(wa(w))),
-        SBrevB32 => set!(a(w).reverse_bits()),
-        SBrevB64 => set64!(wa(w).reverse_bits()),
-        SBcnt0I32B32 => flag!(a(w).count_zeros()),
-        SBcnt0I32B64 => flag!(wa(w).count_zeros()),
-        SBcnt1I32B32 => flag!(a(w).count_ones()),
-        SBcnt1I32B64 => flag!(wa(w).count_ones()),
-        SFf0I32B32 => set!(first(u64::from(!a(w)))),
-        SFf0I32B64 => set!(first(!wa(w))),
-        SFf1I32B32 => set!(first(u64::from(a(w)))),
-        SFf1I32B64 => set!(first(wa(w))),
-        SFlbitI32B32 => set!(match a(w) {
-            0 => u32::MAX,
-            x => x.leading_zeros(),
-        }),
-        SFlbitI32B64 => set!(match wa(w) {
-            0 => u32::MAX,
-            x => x.leading_zeros(),
-        }),
-        SFlbitI32 => {
-            let x = a(w);
-            let y = x ^ (x as i32 >> 31) as u32;
-            set!(if y == 0 { u32::MAX } else { y.leading_zeros() })
-        }
-        SFlbitI32I64 => {
-            let x = wa(w);
-            let y = x ^ (x as i64 >> 63) as u64;
-            set!(if y == 0 { u32::MAX } else { y.leading_zeros() })
-        }
-        SSextI32I8 => set!(a(w) as i8 as u32),
-        SSextI32I16 => set!(a(w) as i16 as u32),
-        SBitset0B32 => {
-            let bit = 1 << (a(w) & 31);
-            set!(w.scalar(i.dst, 0) & !bit)
-        }
-        SBitset1B32 => {
-            let bit = 1 << (a(w) & 31);
-            set!(w.scalar(i.dst, 0) | bit)
-        }
-        SBitset0B64 => {
-            let bit = 1 << (a(w) & 63);
-            set64!(w.pair(i.dst) & !bit)
-        }
-        SBitset1B64 => {
-            let bit = 1 << (a(w) & 63);
-            set64!(w.pair(i.dst) | bit)
-        }
-        SBitreplicateB64B32 => {
-            let x = u64::from(a(w));
-            set64!((0..32).fold(0, |r, n| r | ((((x >> n) & 1) * 3) << (2 * n))))
-        }
-        SAbsI32 => flag!((a(w) as i32).wrapping_abs() as u32),
-        SGetpcB64 => set64!(w.pc),
-        SSetpcB64 => w.pc = wa(w),
-        SSwappcB64 => {
-            let to = wa(w);
-            set64!(w.pc);
-            w.pc = to
-        }
         SMovrelsB32 => {
             let from = relative(w, i.src[0], 1)?;
-            set!(w.scalar(from, 0))
+            {
+                let value = w.scalar(from, 0);
+                w.set(i.dst, value)
+            }
         }
         SMovrelsB64 => {
             let from = relative(w, i.src[0], 2)?;
-            set64!(w.pair(from))
+            {
+                let value = w.pair(from);
+                w.set_pair(i.dst, value)
+            }
         }
         SMovreldB32 => {
             let (to, x) = (relative(w, i.dst, 1)?, a(w));
@@ -285,51 +147,32 @@ pub fn execute<const L: usize>(
             let (to, x) = (relative(w, i.dst, 2)?, wa(w));
             w.set_pair(to, x)
         }
-        SAndSaveexecB64 => saveexec!(|s: u64, e: u64| s & e),
-        SAndSaveexecB32 => saveexec32!(|s: u32, e: u32| s & e),
-        SOrSaveexecB64 => saveexec!(|s: u64, e: u64| s | e),
-        SOrSaveexecB32 => saveexec32!(|s: u32, e: u32| s | e),
-        SXorSaveexecB64 => saveexec!(|s: u64, e: u64| s ^ e),
-        SXorSaveexecB32 => saveexec32!(|s: u32, e: u32| s ^ e),
-        SAndn1SaveexecB64 => saveexec!(|s: u64, e: u64| !s & e),
-        SAndn1SaveexecB32 => saveexec32!(|s: u32, e: u32| !s & e),
-        SAndn2SaveexecB64 => saveexec!(|s: u64, e: u64| s & !e),
-        SAndn2SaveexecB32 => saveexec32!(|s: u32, e: u32| s & !e),
-        SOrn1SaveexecB64 => saveexec!(|s: u64, e: u64| !s | e),
-        SOrn1SaveexecB32 => saveexec32!(|s: u32, e: u32| !s | e),
-        SOrn2SaveexecB64 => saveexec!(|s: u64, e: u64| s | !e),
-        SOrn2SaveexecB32 => saveexec32!(|s: u32, e: u32| s | !e),
-        SNandSaveexecB64 => saveexec!(|s: u64, e: u64| !(s & e)),
-        SNandSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s & e)),
-        SNorSaveexecB64 => saveexec!(|s: u64, e: u64| !(s | e)),
-        SNorSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s | e)),
-        SXnorSaveexecB64 => saveexec!(|s: u64, e: u64| !(s ^ e)),
-        SXnorSaveexecB32 => saveexec32!(|s: u32, e: u32| !(s ^ e)),
-        SAndn1WrexecB64 => wrexec!(|s: u64, e: u64| !s & e),
-        SAndn1WrexecB32 => wrexec32!(|s: u32, e: u32| !s & e),
-        SAndn2WrexecB64 => wrexec!(|s: u64, e: u64| s & !e),
-        SAndn2WrexecB32 => wrexec32!(|s: u32, e: u32| s & !e),
-
-        SCmpEqU32 | SCmpEqI32 => compare!(a(w) == b(w)),
-        SCmpLgU32 | SCmpLgI32 => compare!(a(w) != b(w)),
-        SCmpEqU64 => compare!(wa(w) == wb(w)),
-        SCmpLgU64 => compare!(wa(w) != wb(w)),
-        SCmpGtU32 => compare!(a(w) > b(w)),
-        SCmpGeU32 => compare!(a(w) >= b(w)),
-        SCmpLtU32 => compare!(a(w) < b(w)),
-        SCmpLeU32 => compare!(a(w) <= b(w)),
-        SCmpGtI32 => compare!(a(w) as i32 > b(w) as i32),
-        SCmpGeI32 => compare!(a(w) as i32 >= b(w) as i32),
-        SCmpLtI32 => compare!((a(w) as i32) < b(w) as i32),
-        SCmpLeI32 => compare!(a(w) as i32 <= b(w) as i32),
-        SBitcmp0B32 => compare!((a(w) >> (b(w) & 31)) & 1 == 0),
-        SBitcmp1B32 => compare!((a(w) >> (b(w) & 31)) & 1 == 1),
-        SBitcmp0B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 0),
-        SBitcmp1B64 => compare!((wa(w) >> (b(w) & 63)) & 1 == 1),
         SBarrierSignal => signal(w, i)?,
         SBarrierSignalIsfirst => signal_first(w, i, c)?,
         SGetBarrierState => barrier_state(w, i, c)?,
         SRfeB64 | SRfeRestoreB64 if w.trap.privileged => return Err(FaultKind::Return(wa(w))),
+        SSendmsgRtnB32 | SSendmsgRtnB64 => {
+            let answer = match i.src[0] {
+                MESSAGE_REALTIME => c.env.clock(),
+                message => match c.env.reply(message).or_else(|| w.trap_reply(message)) {
+                    Some(answer) => answer,
+                    None => return Err(FaultKind::Unsupported("this message")),
+                },
+            };
+            if i.op == SSendmsgRtnB32 {
+                w.set(i.dst, answer as u32)
+            } else {
+                w.set_pair(i.dst, answer)
+            }
+        }
+        SMovrelsd2B32 => {
+            let m0 = w.s[code::M0 as usize];
+            let from = indexed(i.src[0], m0 & 0x3ff)?;
+            let to = indexed(i.dst, (m0 >> 16) & 0x3ff)?;
+            let value = w.scalar(from, 0);
+            w.set(to, value)
+        }
+
         // There is no trap handler's privilege to give up.
         SRfeB64 | SRfeRestoreB64 => w.pc = wa(w) & !3,
         SSetGprIdxOn => {
@@ -343,31 +186,306 @@ pub fn execute<const L: usize>(
         }
         // Others run meanwhile anyway.
         SSleepVar => {}
-        SSendmsgRtnB32 | SSendmsgRtnB64 => {
-            let answer = match i.src[0] {
-                MESSAGE_REALTIME => c.env.clock(),
-                message => match c.env.reply(message).or_else(|| w.trap_reply(message)) {
-                    Some(answer) => answer,
-                    None => return Err(FaultKind::Unsupported("this message")),
-                },
-            };
-            if i.op == SSendmsgRtnB32 {
-                set!(answer as u32)
-            } else {
-                set64!(answer)
-            }
-        }
-        SMovrelsd2B32 => {
-            let m0 = w.s[code::M0 as usize];
-            let from = indexed(i.src[0], m0 & 0x3ff)?;
-            let to = indexed(i.dst, (m0 >> 16) & 0x3ff)?;
-            let value = w.scalar(from, 0);
-            w.set(to, value)
+        SGetpcB64 => w.set_pair(i.dst, w.pc),
+        SSetpcB64 => w.pc = wa(w),
+        SSwappcB64 => {
+            let (to, back) = (wa(w), w.pc);
+            w.set_pair(i.dst, back);
+            w.pc = to
         }
         _ if sfloat::execute(w, i)? => {}
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
+}
+
+/// The function of an operation on scalars that nothing can refuse.
+pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
+    use Op::*;
+    let step: Step<L> = match op {
+        SAddU32 => |w, i| carry(w, i, |o| o.word(0).overflowing_add(o.word(1))),
+        SSubU32 => |w, i| carry(w, i, |o| o.word(0).overflowing_sub(o.word(1))),
+        SAddI32 => |w, i| {
+            carry(w, i, |o| {
+                let (r, o) = (o.word(0) as i32).overflowing_add(o.word(1) as i32);
+                (r as u32, o)
+            })
+        },
+        SSubI32 => |w, i| {
+            carry(w, i, |o| {
+                let (r, o) = (o.word(0) as i32).overflowing_sub(o.word(1) as i32);
+                (r as u32, o)
+            })
+        },
+        SAddcU32 => |w, i| {
+            carry(w, i, |o| {
+                let r = u64::from(o.word(0)) + u64::from(o.word(1)) + u64::from(o.w.scc);
+                (r as u32, r >> 32 != 0)
+            })
+        },
+        SSubbU32 => |w, i| {
+            carry(w, i, |o| {
+                let (x, y) = (
+                    u64::from(o.word(0)),
+                    u64::from(o.word(1)) + u64::from(o.w.scc),
+                );
+                (x.wrapping_sub(y) as u32, y > x)
+            })
+        },
+        SMinI32 => |w, i| {
+            carry(w, i, |o| {
+                let (x, y) = (o.word(0) as i32, o.word(1) as i32);
+                (x.min(y) as u32, x < y)
+            })
+        },
+        SMinU32 => |w, i| {
+            carry(w, i, |o| {
+                let (x, y) = (o.word(0), o.word(1));
+                (x.min(y), x < y)
+            })
+        },
+        SMaxI32 => |w, i| {
+            carry(w, i, |o| {
+                let (x, y) = (o.word(0) as i32, o.word(1) as i32);
+                (x.max(y) as u32, x > y)
+            })
+        },
+        SMaxU32 => |w, i| {
+            carry(w, i, |o| {
+                let (x, y) = (o.word(0), o.word(1));
+                (x.max(y), x > y)
+            })
+        },
+        SCselectB32 => |w, i| set(w, i, |o| if o.w.scc { o.word(0) } else { o.word(1) }),
+        SCselectB64 => |w, i| set64(w, i, |o| if o.w.scc { o.wide(0) } else { o.wide(1) }),
+        SAndB32 => |w, i| flag(w, i, |o| o.word(0) & o.word(1)),
+        SAndB64 => |w, i| flag64(w, i, |o| o.wide(0) & o.wide(1)),
+        SOrB32 => |w, i| flag(w, i, |o| o.word(0) | o.word(1)),
+        SOrB64 => |w, i| flag64(w, i, |o| o.wide(0) | o.wide(1)),
+        SXorB32 => |w, i| flag(w, i, |o| o.word(0) ^ o.word(1)),
+        SXorB64 => |w, i| flag64(w, i, |o| o.wide(0) ^ o.wide(1)),
+        SAndn2B32 => |w, i| flag(w, i, |o| o.word(0) & !o.word(1)),
+        SAndn2B64 => |w, i| flag64(w, i, |o| o.wide(0) & !o.wide(1)),
+        SOrn2B32 => |w, i| flag(w, i, |o| o.word(0) | !o.word(1)),
+        SOrn2B64 => |w, i| flag64(w, i, |o| o.wide(0) | !o.wide(1)),
+        SNandB32 => |w, i| flag(w, i, |o| !(o.word(0) & o.word(1))),
+        SNandB64 => |w, i| flag64(w, i, |o| !(o.wide(0) & o.wide(1))),
+        SNorB32 => |w, i| flag(w, i, |o| !(o.word(0) | o.word(1))),
+        SNorB64 => |w, i| flag64(w, i, |o| !(o.wide(0) | o.wide(1))),
+        SXnorB32 => |w, i| flag(w, i, |o| !(o.word(0) ^ o.word(1))),
+        SXnorB64 => |w, i| flag64(w, i, |o| !(o.wide(0) ^ o.wide(1))),
+        SLshlB32 => |w, i| flag(w, i, |o| o.word(0) << (o.word(1) & 31)),
+        SLshlB64 => |w, i| flag64(w, i, |o| o.wide(0) << (o.word(1) & 63)),
+        SLshrB32 => |w, i| flag(w, i, |o| o.word(0) >> (o.word(1) & 31)),
+        SLshrB64 => |w, i| flag64(w, i, |o| o.wide(0) >> (o.word(1) & 63)),
+        SAshrI32 => |w, i| flag(w, i, |o| (o.word(0) as i32 >> (o.word(1) & 31)) as u32),
+        SAshrI64 => |w, i| {
+            flag64(w, i, |o| {
+                let x = o.w.scalar64(o.i.src[0], o.i.imm, Wide::Signed) as i64;
+                (x >> (o.word(1) & 63)) as u64
+            })
+        },
+        SBfmB32 => |w, i| {
+            set(w, i, |o| {
+                ((1u32 << (o.word(0) & 31)) - 1) << (o.word(1) & 31)
+            })
+        },
+        SBfmB64 => |w, i| {
+            set64(w, i, |o| {
+                ((1u64 << (o.word(0) & 63)) - 1) << (o.word(1) & 63)
+            })
+        },
+        SAddNcU64 => |w, i| set64(w, i, |o| o.wide(0).wrapping_add(o.wide(1))),
+        SSubNcU64 => |w, i| set64(w, i, |o| o.wide(0).wrapping_sub(o.wide(1))),
+        SMulU64 => |w, i| set64(w, i, |o| o.wide(0).wrapping_mul(o.wide(1))),
+        SMulI32 => |w, i| set(w, i, |o| o.word(0).wrapping_mul(o.word(1))),
+        SMulHiU32 => |w, i| {
+            set(w, i, |o| {
+                ((u64::from(o.word(0)) * u64::from(o.word(1))) >> 32) as u32
+            })
+        },
+        SMulHiI32 => |w, i| {
+            set(w, i, |o| {
+                ((i64::from(o.word(0) as i32) * i64::from(o.word(1) as i32)) >> 32) as u32
+            })
+        },
+        SBfeU32 => |w, i| {
+            flag(w, i, |o| {
+                let (at, n) = field(o.word(1), 31);
+                unsigned_field(u64::from(o.word(0)), at, n) as u32
+            })
+        },
+        SBfeI32 => |w, i| {
+            flag(w, i, |o| {
+                let (at, n) = field(o.word(1), 31);
+                signed_field(u64::from(o.word(0)), at, n.min(32 - at)) as u32
+            })
+        },
+        SBfeU64 => |w, i| {
+            flag64(w, i, |o| {
+                let (at, n) = field(o.word(1), 63);
+                unsigned_field(o.wide(0), at, n)
+            })
+        },
+        SBfeI64 => |w, i| {
+            flag64(w, i, |o| {
+                let (at, n) = field(o.word(1), 63);
+                signed_field(o.wide(0), at, n.min(64 - at))
+            })
+        },
+        SAbsdiffI32 => |w, i| {
+            flag(w, i, |o| {
+                (o.word(0) as i32)
+                    .wrapping_sub(o.word(1) as i32)
+                    .wrapping_abs() as u32
+            })
+        },
+        SLshl1AddU32 => |w, i| carry(w, i, |o| shift_add(o.word(0), o.word(1), 1)),
+        SLshl2AddU32 => |w, i| carry(w, i, |o| shift_add(o.word(0), o.word(1), 2)),
+        SLshl3AddU32 => |w, i| carry(w, i, |o| shift_add(o.word(0), o.word(1), 3)),
+        SLshl4AddU32 => |w, i| carry(w, i, |o| shift_add(o.word(0), o.word(1), 4)),
+        SPackLlB32B16 => |w, i| set(w, i, |o| o.word(0) & 0xffff | (o.word(1) << 16)),
+        SPackLhB32B16 => |w, i| set(w, i, |o| o.word(0) & 0xffff | o.word(1) & 0xffff_0000),
+        SPackHlB32B16 => |w, i| set(w, i, |o| (o.word(0) >> 16) | (o.word(1) << 16)),
+        SPackHhB32B16 => |w, i| set(w, i, |o| (o.word(0) >> 16) | o.word(1) & 0xffff_0000),
+        SMovB32 => |w, i| set(w, i, |o| o.word(0)),
+        SMovB64 => |w, i| set64(w, i, |o| o.wide(0)),
+        SNotB32 => |w, i| flag(w, i, |o| !o.word(0)),
+        SNotB64 => |w, i| flag64(w, i, |o| !o.wide(0)),
+        SWqmB32 => |w, i| flag(w, i, |o| whole_quads(u64::from(o.word(0))) as u32),
+        SWqmB64 => |w, i| flag64(w, i, |o| whole_quads(o.wide(0))),
+        SQuadmaskB32 => |w, i| flag(w, i, |o| quad_mask(u64::from(o.word(0))) as u32),
+        SQuadmaskB64 => |w, i| flag64(w, i, |o| quad_mask(o.wide(0))),
+        SBrevB32 => |w, i| set(w, i, |o| o.word(0).reverse_bits()),
+        SBrevB64 => |w, i| set64(w, i, |o| o.wide(0).reverse_bits()),
+        SBcnt0I32B32 => |w, i| flag(w, i, |o| o.word(0).count_zeros()),
+        SBcnt0I32B64 => |w, i| flag(w, i, |o| o.wide(0).count_zeros()),
+        SBcnt1I32B32 => |w, i| flag(w, i, |o| o.word(0).count_ones()),
+        SBcnt1I32B64 => |w, i| flag(w, i, |o| o.wide(0).count_ones()),
+        SFf0I32B32 => |w, i| set(w, i, |o| first(u64::from(!o.word(0)))),
+        SFf0I32B64 => |w, i| set(w, i, |o| first(!o.wide(0))),
+        SFf1I32B32 => |w, i| set(w, i, |o| first(u64::from(o.word(0)))),
+        SFf1I32B64 => |w, i| set(w, i, |o| first(o.wide(0))),
+        SFlbitI32B32 => |w, i| {
+            set(w, i, |o| match o.word(0) {
+                0 => u32::MAX,
+                x => x.leading_zeros(),
+            })
+        },
+        SFlbitI32B64 => |w, i| {
+            set(w, i, |o| match o.wide(0) {
+                0 => u32::MAX,
+                x => x.leading_zeros(),
+            })
+        },
+        SFlbitI32 => |w, i| {
+            set(w, i, |o| {
+                let x = o.word(0);
+                let y = x ^ (x as i32 >> 31) as u32;
+                if y == 0 {
+                    u32::MAX
+                } else {
+                    y.leading_zeros()
+                }
+            })
+        },
+        SFlbitI32I64 => |w, i| {
+            set(w, i, |o| {
+                let x = o.wide(0);
+                let y = x ^ (x as i64 >> 63) as u64;
+                if y == 0 {
+                    u32::MAX
+                } else {
+                    y.leading_zeros()
+                }
+            })
+        },
+        SSextI32I8 => |w, i| set(w, i, |o| o.word(0) as i8 as u32),
+        SSextI32I16 => |w, i| set(w, i, |o| o.word(0) as i16 as u32),
+        SBitset0B32 => |w, i| {
+            set(w, i, |o| {
+                let bit = 1 << (o.word(0) & 31);
+                o.w.scalar(o.i.dst, 0) & !bit
+            })
+        },
+        SBitset1B32 => |w, i| {
+            set(w, i, |o| {
+                let bit = 1 << (o.word(0) & 31);
+                o.w.scalar(o.i.dst, 0) | bit
+            })
+        },
+        SBitset0B64 => |w, i| {
+            set64(w, i, |o| {
+                let bit = 1 << (o.word(0) & 63);
+                o.w.pair(o.i.dst) & !bit
+            })
+        },
+        SBitset1B64 => |w, i| {
+            set64(w, i, |o| {
+                let bit = 1 << (o.word(0) & 63);
+                o.w.pair(o.i.dst) | bit
+            })
+        },
+        SBitreplicateB64B32 => |w, i| {
+            set64(w, i, |o| {
+                let x = u64::from(o.word(0));
+                (0..32).fold(0, |r, n| r | ((((x >> n) & 1) * 3) << (2 * n)))
+            })
+        },
+        SAbsI32 => |w, i| flag(w, i, |o| (o.word(0) as i32).wrapping_abs() as u32),
+        SAndSaveexecB64 => |w, i| saveexec(w, i, |s, e| s & e),
+        SAndSaveexecB32 => |w, i| saveexec32(w, i, |s, e| s & e),
+        SOrSaveexecB64 => |w, i| saveexec(w, i, |s, e| s | e),
+        SOrSaveexecB32 => |w, i| saveexec32(w, i, |s, e| s | e),
+        SXorSaveexecB64 => |w, i| saveexec(w, i, |s, e| s ^ e),
+        SXorSaveexecB32 => |w, i| saveexec32(w, i, |s, e| s ^ e),
+        SAndn1SaveexecB64 => |w, i| saveexec(w, i, |s, e| !s & e),
+        SAndn1SaveexecB32 => |w, i| saveexec32(w, i, |s, e| !s & e),
+        SAndn2SaveexecB64 => |w, i| saveexec(w, i, |s, e| s & !e),
+        SAndn2SaveexecB32 => |w, i| saveexec32(w, i, |s, e| s & !e),
+        SOrn1SaveexecB64 => |w, i| saveexec(w, i, |s, e| !s | e),
+        SOrn1SaveexecB32 => |w, i| saveexec32(w, i, |s, e| !s | e),
+        SOrn2SaveexecB64 => |w, i| saveexec(w, i, |s, e| s | !e),
+        SOrn2SaveexecB32 => |w, i| saveexec32(w, i, |s, e| s | !e),
+        SNandSaveexecB64 => |w, i| saveexec(w, i, |s, e| !(s & e)),
+        SNandSaveexecB32 => |w, i| saveexec32(w, i, |s, e| !(s & e)),
+        SNorSaveexecB64 => |w, i| saveexec(w, i, |s, e| !(s | e)),
+        SNorSaveexecB32 => |w, i| saveexec32(w, i, |s, e| !(s | e)),
+        SXnorSaveexecB64 => |w, i| saveexec(w, i, |s, e| !(s ^ e)),
+        SXnorSaveexecB32 => |w, i| saveexec32(w, i, |s, e| !(s ^ e)),
+        SAndn1WrexecB64 => |w, i| wrexec(w, i, |s, e| !s & e),
+        SAndn1WrexecB32 => |w, i| wrexec32(w, i, |s, e| !s & e),
+        SAndn2WrexecB64 => |w, i| wrexec(w, i, |s, e| s & !e),
+        SAndn2WrexecB32 => |w, i| wrexec32(w, i, |s, e| s & !e),
+        SCmpEqU32 | SCmpEqI32 => |w, i| compare(w, i, |o| o.word(0) == o.word(1)),
+        SCmpLgU32 | SCmpLgI32 => |w, i| compare(w, i, |o| o.word(0) != o.word(1)),
+        SCmpEqU64 => |w, i| compare(w, i, |o| o.wide(0) == o.wide(1)),
+        SCmpLgU64 => |w, i| compare(w, i, |o| o.wide(0) != o.wide(1)),
+        SCmpGtU32 => |w, i| compare(w, i, |o| o.word(0) > o.word(1)),
+        SCmpGeU32 => |w, i| compare(w, i, |o| o.word(0) >= o.word(1)),
+        SCmpLtU32 => |w, i| compare(w, i, |o| o.word(0) < o.word(1)),
+        SCmpLeU32 => |w, i| compare(w, i, |o| o.word(0) <= o.word(1)),
+        SCmpGtI32 => |w, i| compare(w, i, |o| o.word(0) as i32 > o.word(1) as i32),
+        SCmpGeI32 => |w, i| compare(w, i, |o| o.word(0) as i32 >= o.word(1) as i32),
+        SCmpLtI32 => |w, i| compare(w, i, |o| (o.word(0) as i32) < o.word(1) as i32),
+        SCmpLeI32 => |w, i| compare(w, i, |o| o.word(0) as i32 <= o.word(1) as i32),
+        SBitcmp0B32 => |w, i| compare(w, i, |o| (o.word(0) >> (o.word(1) & 31)) & 1 == 0),
+        SBitcmp1B32 => |w, i| compare(w, i, |o| (o.word(0) >> (o.word(1) & 31)) & 1 == 1),
+        SBitcmp0B64 => |w, i| compare(w, i, |o| (o.wide(0) >> (o.word(1) & 63)) & 1 == 0),
+        SBitcmp1B64 => |w, i| compare(w, i, |o| (o.wide(0) >> (o.word(1) & 63)) & 1 == 1),
+        SCmovB32 => |w, i| {
+            if w.scc {
+                set(w, i, |o| o.word(0))
+            }
+        },
+        SCmovB64 => |w, i| {
+            if w.scc {
+                set64(w, i, |o| o.wide(0))
+            }
+        },
+        _ => return None,
+    };
+    Some(step)
 }
 
 /// s_bfe's second source: position, and width in bits 22:16.

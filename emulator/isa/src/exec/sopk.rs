@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalar operations on a 16-bit constant, and hardware registers (SOPK).
 
-use super::Context;
+use super::{Context, Step};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
@@ -18,33 +18,13 @@ pub fn execute<const L: usize>(
     if matches!(i.kind, Kind::Hint) {
         return Ok(());
     }
+    if let Some(step) = step(i.op) {
+        step(w, i);
+        return Ok(());
+    }
     let old = w.scalar(i.dst, 0);
     let (signed, unsigned) = (i.imm as i32, i.imm & 0xffff);
     match i.op {
-        SMovkI32 => w.set(i.dst, i.imm),
-        SCmovkI32 => {
-            if w.scc {
-                w.set(i.dst, i.imm)
-            }
-        }
-        SAddkI32 => {
-            let (sum, overflow) = (old as i32).overflowing_add(signed);
-            w.set(i.dst, sum as u32);
-            w.scc = overflow;
-        }
-        SMulkI32 => w.set(i.dst, (old as i32).wrapping_mul(signed) as u32),
-        SCmpkEqI32 => w.scc = old as i32 == signed,
-        SCmpkLgI32 => w.scc = old as i32 != signed,
-        SCmpkGtI32 => w.scc = old as i32 > signed,
-        SCmpkGeI32 => w.scc = old as i32 >= signed,
-        SCmpkLtI32 => w.scc = (old as i32) < signed,
-        SCmpkLeI32 => w.scc = old as i32 <= signed,
-        SCmpkEqU32 => w.scc = old == unsigned,
-        SCmpkLgU32 => w.scc = old != unsigned,
-        SCmpkGtU32 => w.scc = old > unsigned,
-        SCmpkGeU32 => w.scc = old >= unsigned,
-        SCmpkLtU32 => w.scc = old < unsigned,
-        SCmpkLeU32 => w.scc = old <= unsigned,
         SCallB64 => {
             let back = w.pc;
             w.set_pair(i.dst, back);
@@ -90,6 +70,48 @@ pub fn execute<const L: usize>(
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
+}
+
+/// SCC = f(d, constant).
+#[inline]
+fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> bool) {
+    w.scc = f(w.scalar(i.dst, 0), i.imm);
+}
+
+/// The function of an operation that nothing can refuse.
+pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
+    use Op::*;
+    let step: Step<L> = match op {
+        SMovkI32 => |w, i| w.set(i.dst, i.imm),
+        SCmovkI32 => |w, i| {
+            if w.scc {
+                w.set(i.dst, i.imm)
+            }
+        },
+        SAddkI32 => |w, i| {
+            let (sum, overflow) = (w.scalar(i.dst, 0) as i32).overflowing_add(i.imm as i32);
+            w.set(i.dst, sum as u32);
+            w.scc = overflow;
+        },
+        SMulkI32 => |w, i| {
+            let product = w.scalar(i.dst, 0).wrapping_mul(i.imm);
+            w.set(i.dst, product);
+        },
+        SCmpkEqI32 => |w, i| compare(w, i, |d, k| d == k),
+        SCmpkLgI32 => |w, i| compare(w, i, |d, k| d != k),
+        SCmpkGtI32 => |w, i| compare(w, i, |d, k| d as i32 > k as i32),
+        SCmpkGeI32 => |w, i| compare(w, i, |d, k| d as i32 >= k as i32),
+        SCmpkLtI32 => |w, i| compare(w, i, |d, k| (d as i32) < k as i32),
+        SCmpkLeI32 => |w, i| compare(w, i, |d, k| d as i32 <= k as i32),
+        SCmpkEqU32 => |w, i| compare(w, i, |d, k| d == k & 0xffff),
+        SCmpkLgU32 => |w, i| compare(w, i, |d, k| d != k & 0xffff),
+        SCmpkGtU32 => |w, i| compare(w, i, |d, k| d > k & 0xffff),
+        SCmpkGeU32 => |w, i| compare(w, i, |d, k| d >= k & 0xffff),
+        SCmpkLtU32 => |w, i| compare(w, i, |d, k| d < k & 0xffff),
+        SCmpkLeU32 => |w, i| compare(w, i, |d, k| d <= k & 0xffff),
+        _ => return None,
+    };
+    Some(step)
 }
 
 /// hwreg(id, offset, size): position and mask of the field.

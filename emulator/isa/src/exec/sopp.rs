@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches, barriers and program control (SOPP).
 
-use super::{Context, Next};
+use super::{Context, Next, Step};
 use crate::decode::kind::Kind;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
@@ -91,23 +91,16 @@ pub fn execute<const L: usize>(
     c: &mut Context<'_>,
 ) -> Result<Next, FaultKind> {
     use Op::*;
-    if matches!(i.kind, Kind::Hint) {
+    if let Some(step) = step(i) {
+        step(w, i);
         return Ok(Next::Go);
     }
-    let jump = match i.op {
-        SBranch => true,
-        SCbranchScc0 => !w.scc,
-        SCbranchScc1 => w.scc,
-        SCbranchVccz => w.vcc() & Wave::<L>::FULL == 0,
-        SCbranchVccnz => w.vcc() & Wave::<L>::FULL != 0,
-        SCbranchExecz => w.exec() & Wave::<L>::FULL == 0,
-        SCbranchExecnz => w.exec() & Wave::<L>::FULL != 0,
+    match i.op {
         SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
         SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
         // HALT is ignored in a trap handler, gfx12's FATAL_HALT (bit 2) is not.
         SSethalt if w.trap.privileged && i.imm & 4 == 0 => {
             w.trap.halt = i.imm & 1 == 1;
-            false
         }
         SSethalt if i.imm & 1 == 1 => return Ok(Next::Halt),
         // No debugger is attached.
@@ -116,14 +109,12 @@ pub fn execute<const L: usize>(
         | SCbranchCdbgsys
         | SCbranchCdbguser
         | SCbranchCdbgsysOrUser
-        | SCbranchCdbgsysAndUser => false,
+        | SCbranchCdbgsysAndUser => {}
         SSetGprIdxMode => {
             set_index(w, 0xf000, (i.imm & 15) << 12);
-            false
         }
         SSetGprIdxOff => {
             w.mode &= !mode::GPR_INDEX;
-            false
         }
         SBarrier => {
             w.barrier = Barrier::Signalled;
@@ -133,12 +124,10 @@ pub fn execute<const L: usize>(
         SSleep => return Ok(Next::Yield),
         SSendmsg if i.kind == Kind::Doorbell => {
             w.set(code::EXEC, w.trap.doorbell);
-            false
         }
         SSendmsg => {
             let m0 = w.s[code::M0 as usize];
             c.env.interrupt(i.imm as u16, m0, w.trap.privileged);
-            false
         }
         SSendmsghalt => {
             let m0 = w.s[code::M0 as usize];
@@ -147,22 +136,43 @@ pub fn execute<const L: usize>(
                 return Ok(Next::Halt);
             }
             w.trap.halt = true;
-            false
         }
         STrap => return Err(FaultKind::Trap(i.imm as u8)),
         // MODE's rounding and denormal fields.
         SRoundMode => {
             w.mode = w.mode & !0xf | i.imm & 0xf;
-            false
         }
         SDenormMode => {
             w.mode = w.mode & !0xf0 | ((i.imm & 0xf) << 4);
-            false
         }
         _ => return Err(FaultKind::Illegal),
-    };
-    if jump {
-        w.pc = w.pc.wrapping_add_signed(i64::from(i.imm as u16 as i16) * 4);
     }
     Ok(Next::Go)
+}
+
+/// Go on at the branch's target if `taken`.
+#[inline]
+fn branch<const L: usize>(w: &mut Wave<L>, i: &Inst, taken: bool) {
+    if taken {
+        w.pc = w.pc.wrapping_add_signed(i64::from(i.imm as u16 as i16) * 4);
+    }
+}
+
+/// The function of an operation that nothing can refuse: branches, and hints.
+pub fn step<const L: usize>(i: &Inst) -> Option<Step<L>> {
+    use Op::*;
+    if matches!(i.kind, Kind::Hint) {
+        return Some(|_, _| {});
+    }
+    let step: Step<L> = match i.op {
+        SBranch => |w, i| branch(w, i, true),
+        SCbranchScc0 => |w, i| branch(w, i, !w.scc),
+        SCbranchScc1 => |w, i| branch(w, i, w.scc),
+        SCbranchVccz => |w, i| branch(w, i, w.vcc() & Wave::<L>::FULL == 0),
+        SCbranchVccnz => |w, i| branch(w, i, w.vcc() & Wave::<L>::FULL != 0),
+        SCbranchExecz => |w, i| branch(w, i, w.exec() & Wave::<L>::FULL == 0),
+        SCbranchExecnz => |w, i| branch(w, i, w.exec() & Wave::<L>::FULL != 0),
+        _ => return None,
+    };
+    Some(step)
 }

@@ -28,8 +28,11 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         let done = vpacked::execute(w, i)? || vdot::execute(w, i)?;
         return done.then_some(()).ok_or(FaultKind::Illegal);
     }
+    if let Some(step) = vfloat::step(i.op) {
+        step(w, i);
+        return Ok(());
+    }
     let done = vint::execute(w, i)?
-        || vfloat::execute(w, i)?
         || vlane::execute(w, i)?
         || vdouble::execute(w, i)?
         || vconvert::execute(w, i)?
@@ -70,17 +73,29 @@ pub fn plain(i: &Inst) -> Result<(), FaultKind> {
 #[inline]
 pub fn one<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
     let mut s = None;
-    let a = w.lanes(i, 0, &mut s);
-    let r = std::array::from_fn(|l| f(a[l]));
+    let r = match w.uniform(i, 0) {
+        Some(a) => [f(a); L],
+        None => {
+            let a = w.lanes(i, 0, &mut s);
+            std::array::from_fn(|l| f(a[l]))
+        }
+    };
     w.put(i.dst, &r);
 }
 
-/// d = f(a, b), 32 bits.
+/// d = f(a, b), 32 bits. A first source that is the same for all lanes (where encodings have
+/// scalars and constants) stays one value, by which hosts can shift vectors.
 #[inline]
 pub fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     let (mut s, mut t) = (None, None);
-    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let r = std::array::from_fn(|l| f(a[l], b[l]));
+    let b = w.lanes(i, 1, &mut t);
+    let r = match w.uniform(i, 0) {
+        Some(a) => std::array::from_fn(|l| f(a, b[l])),
+        None => {
+            let a = w.lanes(i, 0, &mut s);
+            std::array::from_fn(|l| f(a[l], b[l]))
+        }
+    };
     w.put(i.dst, &r);
 }
 
@@ -152,34 +167,24 @@ pub fn three16<const L: usize>(
     put16(w, i, legacy && !i.keep, r);
 }
 
-/// d = f(shift, b). A shift that is the same for all lanes is one the host has for vectors.
-#[inline]
-pub fn shift<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
-    let (mut s, mut t) = (None, None);
-    let b = w.lanes(i, 1, &mut t);
-    let r = match w.uniform(i, 0) {
-        Some(a) => std::array::from_fn(|l| f(a, b[l])),
-        None => {
-            let a = w.lanes(i, 0, &mut s);
-            std::array::from_fn(|l| f(a[l], b[l]))
-        }
-    };
-    w.put(i.dst, &r);
-}
-
 /// d = f(shift, b): 64 bits by 32.
 #[inline]
 pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -> u64) {
     let (mut s, mut t) = (None, None);
     let b = w.halves(i, 1, Wide::Unsigned, &mut t);
-    let r = match w.uniform(i, 0) {
-        Some(a) => std::array::from_fn(|l| f(a, b.lane(l))),
+    match w.uniform(i, 0) {
+        Some(a) => {
+            let low = std::array::from_fn(|l| f(a, b.lane(l)) as u32);
+            let high = std::array::from_fn(|l| (f(a, b.lane(l)) >> 32) as u32);
+            w.put(i.dst, &low);
+            w.put(i.dst + 1, &high);
+        }
         None => {
             let a = w.lanes(i, 0, &mut s);
-            std::array::from_fn(|l| f(a[l], b.lane(l)))
+            let r = std::array::from_fn(|l| f(a[l], b.lane(l)));
+            w.put64(i.dst, &r);
         }
-    };
-    w.put64(i.dst, &r);
+    }
 }
 
 /// d, mask = f(a, b, mask bit): additions and subtractions with a carry.

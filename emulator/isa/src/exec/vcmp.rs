@@ -4,11 +4,15 @@
 use super::arith::Mode16;
 use super::float::{flush32, from_f16};
 use super::valu::half_of;
+use super::Step;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::wave::{gather, mode, Halves, Wave, Wide};
 use std::cmp::Ordering;
+
+/// What turns a signed comparison into an unsigned one.
+const SIGN: u32 = 1 << 31;
 
 pub fn bit(order: Option<Ordering>) -> u8 {
     match order {
@@ -67,8 +71,23 @@ fn write<const L: usize>(w: &mut Wave<L>, i: &Inst, mask: u64, exec: bool) {
     }
 }
 
+/// Integers of 32 bits, signed ones with their sign bit flipped.
+#[inline]
+fn short<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u32) -> u64 {
+    let (mut s, mut t) = (None, None);
+    let b = w.lanes(i, 1, &mut t);
+    match w.uniform(i, 0) {
+        Some(a) => ordered::<u32, L>(|_| a ^ flip, |l| b[l] ^ flip, when),
+        None => {
+            let a = w.lanes(i, 0, &mut s);
+            ordered::<u32, L>(|l| a[l] ^ flip, |l| b[l] ^ flip, when)
+        }
+    }
+}
+
 /// Integers of 64 bits, by halves: the host has comparisons of those for vectors.
-fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u64) -> u64 {
+#[inline]
+fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u32) -> u64 {
     let wide = if flip == 0 {
         Wide::Unsigned
     } else {
@@ -77,7 +96,6 @@ fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u64) -> u64 {
     let (mut s, mut t) = (None, None);
     let Halves { low: al, high: ah } = w.halves(i, 0, wide, &mut s);
     let Halves { low: bl, high: bh } = w.halves(i, 1, wide, &mut t);
-    let flip = (flip >> 32) as u32;
     let equal = || gather::<L>(|l| (al[l] == bl[l]) & (ah[l] == bh[l]));
     let less = || {
         gather::<L>(|l| {
@@ -97,6 +115,32 @@ fn long<const L: usize>(w: &Wave<L>, i: &Inst, when: u8, flip: u64) -> u64 {
     }
 }
 
+/// The function of an integer comparison of 32 or 64 bits that writes no EXEC.
+pub fn step<const L: usize>(ty: Type, when: u8) -> Option<Step<L>> {
+    macro_rules! each {
+        ($compare:ident, $flip:expr) => {
+            match when & 7 {
+                0 => |w, i| write(w, i, $compare(w, i, 0, $flip), false),
+                1 => |w, i| write(w, i, $compare(w, i, 1, $flip), false),
+                2 => |w, i| write(w, i, $compare(w, i, 2, $flip), false),
+                3 => |w, i| write(w, i, $compare(w, i, 3, $flip), false),
+                4 => |w, i| write(w, i, $compare(w, i, 4, $flip), false),
+                5 => |w, i| write(w, i, $compare(w, i, 5, $flip), false),
+                6 => |w, i| write(w, i, $compare(w, i, 6, $flip), false),
+                _ => |w, i| write(w, i, $compare(w, i, 7, $flip), false),
+            }
+        };
+    }
+    let step: Step<L> = match ty {
+        Type::U32 => each!(short, 0),
+        Type::I32 => each!(short, SIGN),
+        Type::U64 => each!(long, 0),
+        Type::I64 => each!(long, SIGN),
+        _ => return None,
+    };
+    Some(step)
+}
+
 /// v_cmp and v_cmpx.
 pub fn compare<const L: usize>(
     w: &mut Wave<L>,
@@ -114,22 +158,14 @@ pub fn compare<const L: usize>(
         |n: usize| (i.abs >> n) & 1 == 1,
         |n: usize| (i.neg >> n) & 1 == 1,
     );
-    // Flipping the sign bit turns a signed comparison into an unsigned one.
-    let flip = if matches!(ty, Type::I16 | Type::I32 | Type::I64) {
-        1 << 63
-    } else {
-        0u64
-    };
     let result = match ty {
-        Type::U32 | Type::I32 => {
-            let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-            let flip = (flip >> 32) as u32;
-            ordered::<u32, L>(|l| a[l] ^ flip, |l| b[l] ^ flip, when)
-        }
-        Type::U64 | Type::I64 => long(w, i, when, flip),
+        Type::U32 => short(w, i, when, 0),
+        Type::I32 => short(w, i, when, SIGN),
+        Type::U64 => long(w, i, when, 0),
+        Type::I64 => long(w, i, when, SIGN),
         Type::U16 | Type::I16 => {
             let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-            let flip = (flip >> 48) as u16;
+            let flip = if ty == Type::I16 { 1 << 15 } else { 0 };
             let value = |n, x| half_of(i, n, x) ^ flip;
             ordered::<u16, L>(|l| value(0, a[l]), |l| value(1, b[l]), when)
         }

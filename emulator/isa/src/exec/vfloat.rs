@@ -8,8 +8,8 @@
 use super::arith;
 use super::float::{extreme32, Odd, Round};
 use super::vhalf::Rule;
+use super::Step;
 use crate::decode::Inst;
-use crate::fault::FaultKind;
 use crate::target::Op;
 use crate::wave::{mode, Wave};
 
@@ -109,77 +109,81 @@ fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
     finish(w, i, r);
 }
 
-/// True if the operation is one of these.
-#[inline]
-pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
+/// The function of an operation.
+pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
     use Op::*;
-    let wide = f64::from;
-    let old = Rule::Old(w.mode & mode::IEEE != 0);
-    match i.op {
-        VAddF32 => two(w, i, arith::add),
-        VSubF32 => two(w, i, arith::sub),
-        VSubrevF32 => two(w, i, |mode, a, b| {
-            let exact = |a, b| Odd::sum(wide(b), -wide(a));
-            arith::rounded(mode, a, b, |a, b| b - a, exact)
-        }),
-        VMulF32 => two(w, i, arith::mul),
-        VMulLegacyF32 => two(w, i, |mode, a, b| {
-            let any_zero = |a: f32, b: f32| a == 0.0 || b == 0.0;
-            let product = |a, b| if any_zero(a, b) { 0.0 } else { a * b };
-            let exact = |a, b| {
-                Odd(if any_zero(a, b) {
-                    0.0
-                } else {
-                    wide(a) * wide(b)
-                })
-            };
-            arith::rounded(mode, a, b, product, exact)
-        }),
-        VFmaF32 | VFmacF32 => {
+    let step: Step<L> = match op {
+        VAddF32 => |w, i| two(w, i, arith::add),
+        VSubF32 => |w, i| two(w, i, arith::sub),
+        VSubrevF32 => |w, i| {
+            two(w, i, |mode, a, b| {
+                let exact = |a, b| Odd::sum(wide(b), -wide(a));
+                arith::rounded(mode, a, b, |a, b| b - a, exact)
+            })
+        },
+        VMulF32 => |w, i| two(w, i, arith::mul),
+        VMulLegacyF32 => |w, i| {
+            two(w, i, |mode, a, b| {
+                let any_zero = |a: f32, b: f32| a == 0.0 || b == 0.0;
+                let product = |a, b| if any_zero(a, b) { 0.0 } else { a * b };
+                let exact = |a, b| {
+                    Odd(if any_zero(a, b) {
+                        0.0
+                    } else {
+                        wide(a) * wide(b)
+                    })
+                };
+                arith::rounded(mode, a, b, product, exact)
+            })
+        },
+        VFmaF32 | VFmacF32 => |w, i| {
             let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
             fma(w, i, a, b, c)
-        }
-        VFmamkF32 => {
+        },
+        VFmamkF32 => |w, i| {
             let (a, c) = (source(w, i, 0), source(w, i, 1));
             fma(w, i, a, [i.imm; L], c)
-        }
-        VFmaakF32 => {
+        },
+        VFmaakF32 => |w, i| {
             let (a, b) = (source(w, i, 0), source(w, i, 1));
             fma(w, i, a, b, [i.imm; L])
-        }
-        VMinF32 => extreme(w, i, false),
-        VMaxF32 => extreme(w, i, true),
-        VMinNumF32 => two(w, i, |_, a, b| picked(Rule::Number, a, b, false)),
-        VMaxNumF32 => two(w, i, |_, a, b| picked(Rule::Number, a, b, true)),
-        VMinmaxNumF32 => nested(w, i, Rule::Number, false, true),
-        VMaxminNumF32 => nested(w, i, Rule::Number, true, false),
-        VMin3NumF32 => nested(w, i, Rule::Number, false, false),
-        VMax3NumF32 => nested(w, i, Rule::Number, true, true),
-        VMin3F32 => nested(w, i, old, false, false),
-        VMax3F32 => nested(w, i, old, true, true),
-        VMed3F32 => extreme3(w, i, |a, b, c| median(a, b, c, old)),
-        VFloorF32 => one(w, i, f32::floor),
-        VCeilF32 => one(w, i, f32::ceil),
-        VTruncF32 => one(w, i, f32::trunc),
-        VRndneF32 => one(w, i, f32::round_ties_even),
-        VFractF32 => one(w, i, |a| (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))),
-        VRcpF32 | VRcpIflagF32 => one(w, i, |a| 1.0 / a),
-        VRsqF32 => one(w, i, |a| (1.0 / wide(a).sqrt()) as f32),
-        VSqrtF32 => one(w, i, f32::sqrt),
-        VExpF32 => one(w, i, f32::exp2),
-        VLogF32 => one(w, i, f32::log2),
-        VExpLegacyF32 => one(w, i, f32::exp2),
-        VLogLegacyF32 => one(w, i, f32::log2),
-        VFrexpMantF32 => one(w, i, mantissa),
-        VFrexpExpI32F32 => convert(w, i, |a| exponent(f32::from_bits(a)) as u32),
-        VFmaDx9ZeroF32 => {
+        },
+        VMinF32 => |w, i| extreme(w, i, false),
+        VMaxF32 => |w, i| extreme(w, i, true),
+        VMinNumF32 => |w, i| two(w, i, |_, a, b| picked(Rule::Number, a, b, false)),
+        VMaxNumF32 => |w, i| two(w, i, |_, a, b| picked(Rule::Number, a, b, true)),
+        VMinmaxNumF32 => |w, i| nested(w, i, Rule::Number, false, true),
+        VMaxminNumF32 => |w, i| nested(w, i, Rule::Number, true, false),
+        VMin3NumF32 => |w, i| nested(w, i, Rule::Number, false, false),
+        VMax3NumF32 => |w, i| nested(w, i, Rule::Number, true, true),
+        VMin3F32 => |w, i| nested(w, i, old(w), false, false),
+        VMax3F32 => |w, i| nested(w, i, old(w), true, true),
+        VMed3F32 => |w, i| {
+            let rule = old(w);
+            extreme3(w, i, |a, b, c| median(a, b, c, rule))
+        },
+        VFloorF32 => |w, i| one(w, i, f32::floor),
+        VCeilF32 => |w, i| one(w, i, f32::ceil),
+        VTruncF32 => |w, i| one(w, i, f32::trunc),
+        VRndneF32 => |w, i| one(w, i, f32::round_ties_even),
+        VFractF32 => |w, i| one(w, i, |a| (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))),
+        VRcpF32 | VRcpIflagF32 => |w, i| one(w, i, |a| 1.0 / a),
+        VRsqF32 => |w, i| one(w, i, |a| (1.0 / wide(a).sqrt()) as f32),
+        VSqrtF32 => |w, i| one(w, i, f32::sqrt),
+        VExpF32 => |w, i| one(w, i, f32::exp2),
+        VLogF32 => |w, i| one(w, i, f32::log2),
+        VExpLegacyF32 => |w, i| one(w, i, f32::exp2),
+        VLogLegacyF32 => |w, i| one(w, i, f32::log2),
+        VFrexpMantF32 => |w, i| one(w, i, mantissa),
+        VFrexpExpI32F32 => |w, i| convert(w, i, |a| exponent(f32::from_bits(a)) as u32),
+        VFmaDx9ZeroF32 => |w, i| {
             let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
             let zero = |x: u32| x & 0x7fff_ffff == 0;
             let either: [bool; L] = std::array::from_fn(|l| zero(a[l]) || zero(b[l]));
             let pick = |x: [u32; L]| std::array::from_fn(|l| if either[l] { 0 } else { x[l] });
             fma(w, i, pick(a), pick(b), c)
-        }
-        VMullitF32 => {
+        },
+        VMullitF32 => |w, i| {
             let (a, b, c) = (source(w, i, 0), source(w, i, 1), source(w, i, 2));
             let product = arith::mul(w.mode, a, b);
             let r = std::array::from_fn(|l| {
@@ -191,22 +195,22 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 }
             });
             finish(w, i, r);
-        }
-        VCubeidF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[0].to_bits()),
-        VCubescF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[1].to_bits()),
-        VCubetcF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[2].to_bits()),
-        VCubemaF32 => extreme3(w, i, |a, b, c| cube(a, b, c)[3].to_bits()),
-        VMinimumF32 => two(w, i, |_, a, b| picked(Rule::Propagate, a, b, false)),
-        VMaximumF32 => two(w, i, |_, a, b| picked(Rule::Propagate, a, b, true)),
-        VMinimum3F32 => nested(w, i, Rule::Propagate, false, false),
-        VMaximum3F32 => nested(w, i, Rule::Propagate, true, true),
-        VMinimummaximumF32 => nested(w, i, Rule::Propagate, false, true),
-        VMaximumminimumF32 => nested(w, i, Rule::Propagate, true, false),
-        VMed3NumF32 => extreme3(w, i, |a, b, c| median(a, b, c, Rule::Number)),
+        },
+        VCubeidF32 => |w, i| extreme3(w, i, |a, b, c| cube(a, b, c)[0].to_bits()),
+        VCubescF32 => |w, i| extreme3(w, i, |a, b, c| cube(a, b, c)[1].to_bits()),
+        VCubetcF32 => |w, i| extreme3(w, i, |a, b, c| cube(a, b, c)[2].to_bits()),
+        VCubemaF32 => |w, i| extreme3(w, i, |a, b, c| cube(a, b, c)[3].to_bits()),
+        VMinimumF32 => |w, i| two(w, i, |_, a, b| picked(Rule::Propagate, a, b, false)),
+        VMaximumF32 => |w, i| two(w, i, |_, a, b| picked(Rule::Propagate, a, b, true)),
+        VMinimum3F32 => |w, i| nested(w, i, Rule::Propagate, false, false),
+        VMaximum3F32 => |w, i| nested(w, i, Rule::Propagate, true, true),
+        VMinimummaximumF32 => |w, i| nested(w, i, Rule::Propagate, false, true),
+        VMaximumminimumF32 => |w, i| nested(w, i, Rule::Propagate, true, false),
+        VMed3NumF32 => |w, i| extreme3(w, i, |a, b, c| median(a, b, c, Rule::Number)),
         // Sources in turns of 2 pi.
-        VSinF32 => one(w, i, |a| (wide(a) * std::f64::consts::TAU).sin() as f32),
-        VCosF32 => one(w, i, |a| (wide(a) * std::f64::consts::TAU).cos() as f32),
-        VLdexpF32 => {
+        VSinF32 => |w, i| one(w, i, |a| (wide(a) * std::f64::consts::TAU).sin() as f32),
+        VCosF32 => |w, i| one(w, i, |a| (wide(a) * std::f64::consts::TAU).cos() as f32),
+        VLdexpF32 => |w, i| {
             let round = Round::from_bits(w.mode >> mode::ROUND);
             let a = source(w, i, 0);
             let mut s = None;
@@ -221,22 +225,33 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                     .to_bits()
             });
             finish(w, i, r);
-        }
-        VCvtF32U32 => to_float(w, i, wide_u32),
-        VCvtF32I32 => to_float(w, i, |a| f64::from(a as i32)),
-        VCvtF32Ubyte0 => to_float(w, i, |a| f64::from(a as u8)),
-        VCvtF32Ubyte1 => to_float(w, i, |a| f64::from((a >> 8) as u8)),
-        VCvtF32Ubyte2 => to_float(w, i, |a| f64::from((a >> 16) as u8)),
-        VCvtF32Ubyte3 => to_float(w, i, |a| f64::from((a >> 24) as u8)),
-        VCvtU32F32 => convert(w, i, arith::to_u32),
-        VCvtI32F32 => convert(w, i, arith::to_i32),
-        VCvtRpiI32F32 => convert(w, i, |a| {
-            (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32
-        }),
-        VCvtFlrI32F32 => convert(w, i, |a| f32::from_bits(a).floor() as i32 as u32),
-        _ => return Ok(false),
-    }
-    Ok(true)
+        },
+        VCvtF32U32 => |w, i| to_float(w, i, wide_u32),
+        VCvtF32I32 => |w, i| to_float(w, i, |a| f64::from(a as i32)),
+        VCvtF32Ubyte0 => |w, i| to_float(w, i, |a| f64::from(a as u8)),
+        VCvtF32Ubyte1 => |w, i| to_float(w, i, |a| f64::from((a >> 8) as u8)),
+        VCvtF32Ubyte2 => |w, i| to_float(w, i, |a| f64::from((a >> 16) as u8)),
+        VCvtF32Ubyte3 => |w, i| to_float(w, i, |a| f64::from((a >> 24) as u8)),
+        VCvtU32F32 => |w, i| convert(w, i, arith::to_u32),
+        VCvtI32F32 => |w, i| convert(w, i, arith::to_i32),
+        VCvtRpiI32F32 => |w, i| {
+            convert(w, i, |a| {
+                (wide(f32::from_bits(a)) + 0.5).floor() as i32 as u32
+            })
+        },
+        VCvtFlrI32F32 => |w, i| convert(w, i, |a| f32::from_bits(a).floor() as i32 as u32),
+        _ => return None,
+    };
+    Some(step)
+}
+
+/// Which of two to pick where a chip's older operations do.
+fn old<const L: usize>(w: &Wave<L>) -> Rule {
+    Rule::Old(w.mode & mode::IEEE != 0)
+}
+
+fn wide(a: f32) -> f64 {
+    f64::from(a)
 }
 
 fn wide_u32(a: u32) -> f64 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{carry, half_of, one, plain, shift, shift64, three, three16, two, two16};
-use super::vclamp;
+use super::valu::{carry, half_of, one, plain, shift64, three, three16, two, two16};
+use super::{vclamp, Step};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
 use crate::target::Op;
@@ -73,7 +73,6 @@ fn field_i32(a: u32, b: u32, c: u32) -> u32 {
 /// True if the operation is one of these.
 #[inline]
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
-    use Op::*;
     if i.clamp | (i.omod | i.abs | i.neg | i.op_sel != 0) {
         if i.clamp && (i.omod | i.abs | i.neg == 0) && vclamp::execute(w, i)? {
             return Ok(true);
@@ -88,94 +87,118 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             };
         }
     }
-    match i.op {
-        VNop | VPipeflush | VClrexcp => {}
-        VMovB32 | VAccvgprMovB32 => one(w, i, |a| a),
-        VMovB64 => {
+    match step(i.op) {
+        Some(step) => step(w, i),
+        None => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The function of an operation without modifiers.
+pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
+    use Op::*;
+    let step: Step<L> = match op {
+        VNop | VPipeflush | VClrexcp => |_, _| {},
+        VMovB32 | VAccvgprMovB32 => |w, i| one(w, i, |a| a),
+        VMovB64 => |w, i| {
             let mut s = None;
             let Halves { low, high } = w.halves(i, 0, Wide::Unsigned, &mut s);
             let (low, high) = (*low, *high);
             w.put(i.dst, &low);
             w.put(i.dst + 1, &high);
-        }
-        VNotB32 => one(w, i, |a| !a),
-        VBfrevB32 => one(w, i, u32::reverse_bits),
-        VFfbhU32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
-        VFfblB32 => one(w, i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
-        VFfbhI32 => one(w, i, |a| {
-            let x = a ^ (a as i32 >> 31) as u32;
-            if x == 0 {
-                u32::MAX
-            } else {
-                x.leading_zeros()
-            }
-        }),
-        VAndB32 => two(w, i, |a, b| a & b),
-        VOrB32 => two(w, i, |a, b| a | b),
-        VXorB32 => two(w, i, |a, b| a ^ b),
-        VXnorB32 => two(w, i, |a, b| !(a ^ b)),
-        VLshlrevB32 => shift(w, i, |a, b| b << (a & 31)),
-        VLshrrevB32 => shift(w, i, |a, b| b >> (a & 31)),
-        VAshrrevI32 => shift(w, i, |a, b| (b as i32 >> (a & 31)) as u32),
-        VAddU32 | VAddI32 => two(w, i, u32::wrapping_add),
-        VSubU32 | VSubI32 => two(w, i, u32::wrapping_sub),
-        VSubrevU32 => two(w, i, |a, b| b.wrapping_sub(a)),
-        VMinU32 => two(w, i, |a, b| a.min(b)),
-        VMaxU32 => two(w, i, |a, b| a.max(b)),
-        VMinI32 => two(w, i, |a, b| (a as i32).min(b as i32) as u32),
-        VMaxI32 => two(w, i, |a, b| (a as i32).max(b as i32) as u32),
-        VMulLoU32 => two(w, i, u32::wrapping_mul),
-        VMulHiU32 => two(w, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
-        VMulHiI32 => two(w, i, |a, b| {
-            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
-        }),
-        VMulU32U24 => two(w, i, |a, b| (u24(a) * u24(b)) as u32),
-        VMulI32I24 => two(w, i, |a, b| (i24(a) * i24(b)) as u32),
-        VMulHiU32U24 => two(w, i, |a, b| ((u24(a) * u24(b)) >> 32) as u32),
-        VMulHiI32I24 => two(w, i, |a, b| ((i24(a) * i24(b)) >> 32) as u32),
-        VBcntU32B32 => two(w, i, |a, b| a.count_ones().wrapping_add(b)),
-        VBfmB32 => two(w, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
-        VCvtPkU16U32 => two(w, i, |a, b| a.min(0xffff) | (b.min(0xffff) << 16)),
-        VCvtPkI16I32 => two(w, i, |a, b| {
-            let half = |x: u32| u32::from((x as i32).clamp(-32768, 32767) as u16);
-            half(a) | (half(b) << 16)
-        }),
-        VAdd3U32 => three(w, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
-        VAddLshlU32 => three(w, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
-        VLshlAddU32 => three(w, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
-        VLshlOrB32 => three(w, i, |a, b, c| (a << (b & 31)) | c),
-        VAndOrB32 => three(w, i, |a, b, c| a & b | c),
-        VXor3B32 => three(w, i, |a, b, c| a ^ b ^ c),
-        VOr3B32 => three(w, i, |a, b, c| a | b | c),
-        VXadU32 => three(w, i, |a, b, c| (a ^ b).wrapping_add(c)),
-        VBfeU32 => three(w, i, field_u32),
-        VBfeI32 => three(w, i, field_i32),
-        VBfiB32 => three(w, i, |a, b, c| a & b | !a & c),
-        VAlignbitB32 => three(w, i, |a, b, c| {
-            (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32
-        }),
-        VAlignbyteB32 => three(w, i, |a, b, c| {
-            (((u64::from(a) << 32) | u64::from(b)) >> (8 * (c & 3))) as u32
-        }),
-        VPermB32 => three(w, i, permute),
-        VMadU32U24 => three(w, i, |a, b, c| ((u24(a) * u24(b)) as u32).wrapping_add(c)),
-        VMadI32I24 => three(w, i, |a, b, c| ((i24(a) * i24(b)) as u32).wrapping_add(c)),
-        VMin3U32 => three(w, i, |a, b, c| a.min(b).min(c)),
-        VMax3U32 => three(w, i, |a, b, c| a.max(b).max(c)),
-        VMed3U32 => three(w, i, median),
-        VMin3I32 => three(w, i, |a, b, c| {
-            (a as i32).min(b as i32).min(c as i32) as u32
-        }),
-        VMax3I32 => three(w, i, |a, b, c| {
-            (a as i32).max(b as i32).max(c as i32) as u32
-        }),
-        VMed3I32 => three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
-        VSadU32 => three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
-        VSadU8 => three(w, i, |a, b, c| sad(a, b, 8, false).wrapping_add(c)),
-        VLshlrevB64 => shift64(w, i, |a, b| b << (a & 63)),
-        VLshrrevB64 => shift64(w, i, |a, b| b >> (a & 63)),
-        VAshrrevI64 => shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
-        VLshlAddU64 => {
+        },
+        VNotB32 => |w, i| one(w, i, |a| !a),
+        VBfrevB32 => |w, i| one(w, i, u32::reverse_bits),
+        VFfbhU32 => |w, i| one(w, i, |a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
+        VFfblB32 => |w, i| one(w, i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
+        VFfbhI32 => |w, i| {
+            one(w, i, |a| {
+                let x = a ^ (a as i32 >> 31) as u32;
+                if x == 0 {
+                    u32::MAX
+                } else {
+                    x.leading_zeros()
+                }
+            })
+        },
+        VAndB32 => |w, i| two(w, i, |a, b| a & b),
+        VOrB32 => |w, i| two(w, i, |a, b| a | b),
+        VXorB32 => |w, i| two(w, i, |a, b| a ^ b),
+        VXnorB32 => |w, i| two(w, i, |a, b| !(a ^ b)),
+        VLshlrevB32 => |w, i| two(w, i, |a, b| b << (a & 31)),
+        VLshrrevB32 => |w, i| two(w, i, |a, b| b >> (a & 31)),
+        VAshrrevI32 => |w, i| two(w, i, |a, b| (b as i32 >> (a & 31)) as u32),
+        VAddU32 | VAddI32 => |w, i| two(w, i, u32::wrapping_add),
+        VSubU32 | VSubI32 => |w, i| two(w, i, u32::wrapping_sub),
+        VSubrevU32 => |w, i| two(w, i, |a, b| b.wrapping_sub(a)),
+        VMinU32 => |w, i| two(w, i, |a, b| a.min(b)),
+        VMaxU32 => |w, i| two(w, i, |a, b| a.max(b)),
+        VMinI32 => |w, i| two(w, i, |a, b| (a as i32).min(b as i32) as u32),
+        VMaxI32 => |w, i| two(w, i, |a, b| (a as i32).max(b as i32) as u32),
+        VMulLoU32 => |w, i| two(w, i, u32::wrapping_mul),
+        VMulHiU32 => |w, i| two(w, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        VMulHiI32 => |w, i| {
+            two(w, i, |a, b| {
+                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
+            })
+        },
+        VMulU32U24 => |w, i| two(w, i, |a, b| (u24(a) * u24(b)) as u32),
+        VMulI32I24 => |w, i| two(w, i, |a, b| (i24(a) * i24(b)) as u32),
+        VMulHiU32U24 => |w, i| two(w, i, |a, b| ((u24(a) * u24(b)) >> 32) as u32),
+        VMulHiI32I24 => |w, i| two(w, i, |a, b| ((i24(a) * i24(b)) >> 32) as u32),
+        VBcntU32B32 => |w, i| two(w, i, |a, b| a.count_ones().wrapping_add(b)),
+        VBfmB32 => |w, i| two(w, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
+        VCvtPkU16U32 => |w, i| two(w, i, |a, b| a.min(0xffff) | (b.min(0xffff) << 16)),
+        VCvtPkI16I32 => |w, i| {
+            two(w, i, |a, b| {
+                let half = |x: u32| u32::from((x as i32).clamp(-32768, 32767) as u16);
+                half(a) | (half(b) << 16)
+            })
+        },
+        VAdd3U32 => |w, i| three(w, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
+        VAddLshlU32 => |w, i| three(w, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
+        VLshlAddU32 => |w, i| three(w, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
+        VLshlOrB32 => |w, i| three(w, i, |a, b, c| (a << (b & 31)) | c),
+        VAndOrB32 => |w, i| three(w, i, |a, b, c| a & b | c),
+        VXor3B32 => |w, i| three(w, i, |a, b, c| a ^ b ^ c),
+        VOr3B32 => |w, i| three(w, i, |a, b, c| a | b | c),
+        VXadU32 => |w, i| three(w, i, |a, b, c| (a ^ b).wrapping_add(c)),
+        VBfeU32 => |w, i| three(w, i, field_u32),
+        VBfeI32 => |w, i| three(w, i, field_i32),
+        VBfiB32 => |w, i| three(w, i, |a, b, c| a & b | !a & c),
+        VAlignbitB32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32
+            })
+        },
+        VAlignbyteB32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (((u64::from(a) << 32) | u64::from(b)) >> (8 * (c & 3))) as u32
+            })
+        },
+        VPermB32 => |w, i| three(w, i, permute),
+        VMadU32U24 => |w, i| three(w, i, |a, b, c| ((u24(a) * u24(b)) as u32).wrapping_add(c)),
+        VMadI32I24 => |w, i| three(w, i, |a, b, c| ((i24(a) * i24(b)) as u32).wrapping_add(c)),
+        VMin3U32 => |w, i| three(w, i, |a, b, c| a.min(b).min(c)),
+        VMax3U32 => |w, i| three(w, i, |a, b, c| a.max(b).max(c)),
+        VMed3U32 => |w, i| three(w, i, median),
+        VMin3I32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (a as i32).min(b as i32).min(c as i32) as u32
+            })
+        },
+        VMax3I32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (a as i32).max(b as i32).max(c as i32) as u32
+            })
+        },
+        VMed3I32 => |w, i| three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
+        VSadU32 => |w, i| three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
+        VSadU8 => |w, i| three(w, i, |a, b, c| sad(a, b, 8, false).wrapping_add(c)),
+        VLshlrevB64 => |w, i| shift64(w, i, |a, b| b << (a & 63)),
+        VLshrrevB64 => |w, i| shift64(w, i, |a, b| b >> (a & 63)),
+        VAshrrevI64 => |w, i| shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
+        VLshlAddU64 => |w, i| {
             let (mut s, mut t, mut u) = (None, None, None);
             let a = w.halves(i, 0, Wide::Unsigned, &mut s);
             let c = w.halves(i, 2, Wide::Unsigned, &mut u);
@@ -189,76 +212,94 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 }
             };
             w.put64(i.dst, &r);
-        }
-        VMadU64U32 => wide_mad(w, i),
-        VMadI64I32 => wide_mad_signed(w, i),
-        VAddCoU32 => carry(w, i, false, |a, b, _| a.overflowing_add(b)),
-        VSubCoU32 => carry(w, i, false, |a, b, _| a.overflowing_sub(b)),
-        VSubrevCoU32 => carry(w, i, false, |a, b, _| b.overflowing_sub(a)),
-        VAddcCoU32 => carry(w, i, true, |a, b, c| {
-            let sum = u64::from(a) + u64::from(b) + u64::from(c);
-            (sum as u32, sum >> 32 != 0)
-        }),
-        VSubbCoU32 => carry(w, i, true, borrow),
-        VSubbrevCoU32 => carry(w, i, true, |a, b, c| borrow(b, a, c)),
-        VAddU16 => two16(w, i, u16::wrapping_add),
-        VSubU16 => two16(w, i, u16::wrapping_sub),
-        VSubrevU16 => two16(w, i, |a, b| b.wrapping_sub(a)),
-        VMulLoU16 => two16(w, i, u16::wrapping_mul),
-        VLshlrevB16 => two16(w, i, |a, b| b << (a & 15)),
-        VLshrrevB16 => two16(w, i, |a, b| b >> (a & 15)),
-        VAshrrevI16 => two16(w, i, |a, b| (b as i16 >> (a & 15)) as u16),
-        VMinU16 => two16(w, i, |a, b| a.min(b)),
-        VMaxU16 => two16(w, i, |a, b| a.max(b)),
-        VMinI16 => two16(w, i, |a, b| (a as i16).min(b as i16) as u16),
-        VMaxI16 => two16(w, i, |a, b| (a as i16).max(b as i16) as u16),
-        VMadLegacyU16 | VMadLegacyI16 => {
-            three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c))
-        }
-        VMadU16 | VMadI16 => three16(w, i, false, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-        VAddI16 => two16(w, i, u16::wrapping_add),
-        VSubI16 => two16(w, i, u16::wrapping_sub),
-        VMovB16 => two16(w, i, |a, _| a),
-        VNotB16 => two16(w, i, |a, _| !a),
-        VAndB16 => two16(w, i, |a, b| a & b),
-        VOrB16 => two16(w, i, |a, b| a | b),
-        VXorB16 => two16(w, i, |a, b| a ^ b),
-        VMin3U16 => three16(w, i, false, |a, b, c| a.min(b).min(c)),
-        VMax3U16 => three16(w, i, false, |a, b, c| a.max(b).max(c)),
-        VMed3U16 => three16(w, i, false, median),
-        VMin3I16 => three16(w, i, false, |a, b, c| {
-            (a as i16).min(b as i16).min(c as i16) as u16
-        }),
-        VMax3I16 => three16(w, i, false, |a, b, c| {
-            (a as i16).max(b as i16).max(c as i16) as u16
-        }),
-        VMed3I16 => three16(w, i, false, |a, b, c| {
-            median(a as i16, b as i16, c as i16) as u16
-        }),
-        VMadI32I16 => wider(w, i, |a, b| {
-            (i32::from(a as i16) * i32::from(b as i16)) as u32
-        }),
-        VMadU32U16 => wider(w, i, |a, b| u32::from(a) * u32::from(b)),
-        VMinmaxU32 => three(w, i, |a, b, c| a.min(b).max(c)),
-        VMaxminU32 => three(w, i, |a, b, c| a.max(b).min(c)),
-        VMinmaxI32 => three(w, i, |a, b, c| {
-            (a as i32).min(b as i32).max(c as i32) as u32
-        }),
-        VMaxminI32 => three(w, i, |a, b, c| {
-            (a as i32).max(b as i32).min(c as i32) as u32
-        }),
-        VLerpU8 => three(w, i, |a, b, c| {
-            (0..4).fold(0, |r, n| {
-                let byte = |x: u32| (x >> (8 * n)) & 0xff;
-                r | (((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * n))
+        },
+        VMadU64U32 => |w, i| wide_mad(w, i),
+        VMadI64I32 => |w, i| wide_mad_signed(w, i),
+        VAddCoU32 => |w, i| carry(w, i, false, |a, b, _| a.overflowing_add(b)),
+        VSubCoU32 => |w, i| carry(w, i, false, |a, b, _| a.overflowing_sub(b)),
+        VSubrevCoU32 => |w, i| carry(w, i, false, |a, b, _| b.overflowing_sub(a)),
+        VAddcCoU32 => |w, i| {
+            carry(w, i, true, |a, b, c| {
+                let sum = u64::from(a) + u64::from(b) + u64::from(c);
+                (sum as u32, sum >> 32 != 0)
             })
-        }),
-        VSadU16 => three(w, i, |a, b, c| sad(a, b, 16, false).wrapping_add(c)),
-        VSadHiU8 => three(w, i, |a, b, c| (sad(a, b, 8, false) << 16).wrapping_add(c)),
-        VMsadU8 => three(w, i, |a, b, c| sad(a, b, 8, true).wrapping_add(c)),
-        VQsadPkU16U8 => sliding(w, i, false),
-        VMqsadPkU16U8 => sliding(w, i, true),
-        VMqsadU32U8 => {
+        },
+        VSubbCoU32 => |w, i| carry(w, i, true, borrow),
+        VSubbrevCoU32 => |w, i| carry(w, i, true, |a, b, c| borrow(b, a, c)),
+        VAddU16 => |w, i| two16(w, i, u16::wrapping_add),
+        VSubU16 => |w, i| two16(w, i, u16::wrapping_sub),
+        VSubrevU16 => |w, i| two16(w, i, |a, b| b.wrapping_sub(a)),
+        VMulLoU16 => |w, i| two16(w, i, u16::wrapping_mul),
+        VLshlrevB16 => |w, i| two16(w, i, |a, b| b << (a & 15)),
+        VLshrrevB16 => |w, i| two16(w, i, |a, b| b >> (a & 15)),
+        VAshrrevI16 => |w, i| two16(w, i, |a, b| (b as i16 >> (a & 15)) as u16),
+        VMinU16 => |w, i| two16(w, i, |a, b| a.min(b)),
+        VMaxU16 => |w, i| two16(w, i, |a, b| a.max(b)),
+        VMinI16 => |w, i| two16(w, i, |a, b| (a as i16).min(b as i16) as u16),
+        VMaxI16 => |w, i| two16(w, i, |a, b| (a as i16).max(b as i16) as u16),
+        VMadLegacyU16 | VMadLegacyI16 => {
+            |w, i| three16(w, i, true, |a, b, c| a.wrapping_mul(b).wrapping_add(c))
+        }
+        VMadU16 | VMadI16 => {
+            |w, i| three16(w, i, false, |a, b, c| a.wrapping_mul(b).wrapping_add(c))
+        }
+        VAddI16 => |w, i| two16(w, i, u16::wrapping_add),
+        VSubI16 => |w, i| two16(w, i, u16::wrapping_sub),
+        VMovB16 => |w, i| two16(w, i, |a, _| a),
+        VNotB16 => |w, i| two16(w, i, |a, _| !a),
+        VAndB16 => |w, i| two16(w, i, |a, b| a & b),
+        VOrB16 => |w, i| two16(w, i, |a, b| a | b),
+        VXorB16 => |w, i| two16(w, i, |a, b| a ^ b),
+        VMin3U16 => |w, i| three16(w, i, false, |a, b, c| a.min(b).min(c)),
+        VMax3U16 => |w, i| three16(w, i, false, |a, b, c| a.max(b).max(c)),
+        VMed3U16 => |w, i| three16(w, i, false, median),
+        VMin3I16 => |w, i| {
+            three16(w, i, false, |a, b, c| {
+                (a as i16).min(b as i16).min(c as i16) as u16
+            })
+        },
+        VMax3I16 => |w, i| {
+            three16(w, i, false, |a, b, c| {
+                (a as i16).max(b as i16).max(c as i16) as u16
+            })
+        },
+        VMed3I16 => |w, i| {
+            three16(w, i, false, |a, b, c| {
+                median(a as i16, b as i16, c as i16) as u16
+            })
+        },
+        VMadI32I16 => |w, i| {
+            wider(w, i, |a, b| {
+                (i32::from(a as i16) * i32::from(b as i16)) as u32
+            })
+        },
+        VMadU32U16 => |w, i| wider(w, i, |a, b| u32::from(a) * u32::from(b)),
+        VMinmaxU32 => |w, i| three(w, i, |a, b, c| a.min(b).max(c)),
+        VMaxminU32 => |w, i| three(w, i, |a, b, c| a.max(b).min(c)),
+        VMinmaxI32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (a as i32).min(b as i32).max(c as i32) as u32
+            })
+        },
+        VMaxminI32 => |w, i| {
+            three(w, i, |a, b, c| {
+                (a as i32).max(b as i32).min(c as i32) as u32
+            })
+        },
+        VLerpU8 => |w, i| {
+            three(w, i, |a, b, c| {
+                (0..4).fold(0, |r, n| {
+                    let byte = |x: u32| (x >> (8 * n)) & 0xff;
+                    r | (((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * n))
+                })
+            })
+        },
+        VSadU16 => |w, i| three(w, i, |a, b, c| sad(a, b, 16, false).wrapping_add(c)),
+        VSadHiU8 => |w, i| three(w, i, |a, b, c| (sad(a, b, 8, false) << 16).wrapping_add(c)),
+        VMsadU8 => |w, i| three(w, i, |a, b, c| sad(a, b, 8, true).wrapping_add(c)),
+        VQsadPkU16U8 => |w, i| sliding(w, i, false),
+        VMqsadPkU16U8 => |w, i| sliding(w, i, true),
+        VMqsadU32U8 => |w, i| {
             let a = w.lanes64(i, 0, Wide::Unsigned);
             let b = *w.lanes(i, 1, &mut None);
             let old: [[u32; L]; 4] = std::array::from_fn(|n| match i.src[2] {
@@ -271,10 +312,10 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 });
                 w.put(i.dst + n as u16, &r);
             }
-        }
-        _ => return Ok(false),
-    }
-    Ok(true)
+        },
+        _ => return None,
+    };
+    Some(step)
 }
 
 /// d = f(a, b) + c: halves to a whole register.
@@ -332,20 +373,42 @@ fn is_integer(op: Op) -> bool {
         && !name.starts_with("v_cndmask")
 }
 
+/// d, mask = a * b + c, and whether that left 64 bits.
 fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let (mut s, mut t, mut u) = (None, None, None);
     let c = w.halves(i, 2, Wide::Unsigned, &mut u);
-    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
-    let r: [u64; L] =
-        std::array::from_fn(|l| (u64::from(a[l]) * u64::from(b[l])).wrapping_add(c.lane(l)));
-    let low = std::array::from_fn(|l| r[l] as u32);
-    let high: [u32; L] = std::array::from_fn(|l| (r[l] >> 32) as u32);
-    // A sum that is less than what was added to has overflowed.
-    let less = |l: usize| (high[l] < c.high[l]) | ((high[l] == c.high[l]) & (low[l] < c.low[l]));
-    let carries = gather::<L>(less);
+    let a = w.lanes(i, 0, &mut s);
+    let (low, high, carries) = match w.uniform(i, 1) {
+        Some(b) => multiply_add(|l| (a[l], b), c),
+        None => {
+            let b = w.lanes(i, 1, &mut t);
+            multiply_add(|l| (a[l], b[l]), c)
+        }
+    };
     w.put(i.dst, &low);
     w.put(i.dst + 1, &high);
     w.put_mask(i.sdst, carries);
+}
+
+/// Halves of a * b + c, and in which lanes that left 64 bits. By halves, which hosts have vectors of.
+#[inline]
+fn multiply_add<const L: usize>(
+    factors: impl Fn(usize) -> (u32, u32),
+    c: Halves<'_, L>,
+) -> ([u32; L], [u32; L], u64) {
+    let low: [u32; L] = std::array::from_fn(|l| {
+        let (a, b) = factors(l);
+        a.wrapping_mul(b).wrapping_add(c.low[l])
+    });
+    // A product's upper half is never all ones: the carry fits.
+    let carried: [u32; L] = std::array::from_fn(|l| {
+        let (a, b) = factors(l);
+        let high = (u64::from(a) * u64::from(b)) >> 32;
+        high as u32 + u32::from(low[l] < c.low[l])
+    });
+    let high: [u32; L] = std::array::from_fn(|l| carried[l].wrapping_add(c.high[l]));
+    let carries = gather::<L>(|l| high[l] < carried[l]);
+    (low, high, carries)
 }
 
 fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decoded code: blocks of instructions that follow one another.
+//!
+//! Within a block the next instruction's place depends on nothing that the host must wait for.
+
+use crate::decode::kind::Kind;
+use crate::decode::table::Family;
+use crate::decode::{DecodeError, Inst};
+use crate::exec::{self, Step};
+use crate::fault::FaultKind;
+use crate::memory::{Access, Env, Tlb, PAGE};
+use crate::target::{Op, Target};
+use crate::trap::restrict;
+use crate::wave::Wave;
+use std::collections::HashMap;
+
+/// An instruction in its place.
+pub(crate) struct Decoded {
+    pub(crate) inst: Inst,
+    /// Address of the instruction behind it.
+    pub(crate) next: u64,
+    steps: (Option<Step<32>>, Option<Step<64>>),
+}
+
+impl Decoded {
+    fn new(inst: Inst, pc: u64) -> Self {
+        Self {
+            next: pc.wrapping_add(u64::from(inst.size)),
+            steps: (exec::step(&inst), exec::step(&inst)),
+            inst,
+        }
+    }
+
+    /// Whether it may go elsewhere.
+    fn jumps(&self) -> bool {
+        use Op::{SCallB64, SRfeB64, SRfeRestoreB64, SSetpcB64, SSwappcB64};
+        let jump = matches!(
+            self.inst.op,
+            SCallB64 | SRfeB64 | SRfeRestoreB64 | SSetpcB64 | SSwappcB64
+        );
+        jump || (self.inst.family == Family::Sopp && self.inst.kind != Kind::Hint)
+    }
+
+    /// Its own address.
+    #[inline]
+    pub(crate) fn pc(&self) -> u64 {
+        self.next.wrapping_sub(u64::from(self.inst.size))
+    }
+}
+
+/// Waves of the lengths that hardware has.
+pub(crate) trait Steps<const L: usize> {
+    /// An instruction's function for such waves, if nothing can refuse it.
+    fn step(decoded: &Decoded) -> Option<Step<L>>;
+}
+
+impl Steps<32> for Wave<32> {
+    #[inline]
+    fn step(decoded: &Decoded) -> Option<Step<32>> {
+        decoded.steps.0
+    }
+}
+
+impl Steps<64> for Wave<64> {
+    #[inline]
+    fn step(decoded: &Decoded) -> Option<Step<64>> {
+        decoded.steps.1
+    }
+}
+
+/// Instructions that follow one another. Only the last one may go elsewhere.
+pub(crate) struct Block {
+    pub(crate) instructions: Box<[Decoded]>,
+    /// One past the highest v register that any of them names.
+    pub(crate) vgprs: u16,
+    /// One past the highest a register.
+    pub(crate) agprs: u16,
+}
+
+impl From<Vec<Decoded>> for Block {
+    fn from(instructions: Vec<Decoded>) -> Self {
+        let most = |f: fn(&Inst) -> u16| instructions.iter().map(|d| f(&d.inst)).max();
+        Self {
+            vgprs: most(|i| i.vgprs).unwrap_or(0),
+            agprs: most(|i| i.agprs).unwrap_or(0),
+            instructions: instructions.into(),
+        }
+    }
+}
+
+/// A page's blocks.
+pub(crate) struct CodePage {
+    /// The block that begins at each dword, if there is one.
+    starts: Box<[Option<u32>; PAGE / 4]>,
+    blocks: Vec<Block>,
+}
+
+impl CodePage {
+    fn new() -> Self {
+        Self {
+            starts: Box::new([None; PAGE / 4]),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// The instructions from `pc` on, by `decode` if nobody asked before.
+    #[inline]
+    pub(crate) fn block(
+        &mut self,
+        pc: u64,
+        decode: impl FnOnce() -> Result<Block, FaultKind>,
+    ) -> Result<&Block, FaultKind> {
+        let start = &mut self.starts[pc as usize % PAGE / 4];
+        let at = match *start {
+            Some(at) => at,
+            None => {
+                self.blocks.push(decode()?);
+                *start.insert(self.blocks.len() as u32 - 1)
+            }
+        };
+        Ok(&self.blocks[at as usize])
+    }
+}
+
+/// Decoded code, by process and page, and by whether a trap handler executes it.
+#[derive(Default)]
+pub(crate) struct Code {
+    pages: Vec<CodePage>,
+    index: HashMap<(u8, u64, bool), usize>,
+}
+
+impl Code {
+    /// The page that holds `pc`, as a trap handler executes it or a program.
+    pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
+        let pages = &mut self.pages;
+        let at = *self
+            .index
+            .entry((vmid, pc / PAGE as u64, privileged))
+            .or_insert_with(|| {
+                pages.push(CodePage::new());
+                pages.len() - 1
+            });
+        &mut pages[at]
+    }
+}
+
+/// What reads code.
+pub(crate) struct Decoder<'a> {
+    pub(crate) target: &'static Target,
+    pub(crate) tlb: &'a mut Tlb,
+    pub(crate) env: &'a mut dyn Env,
+    pub(crate) vmid: u8,
+    /// For a trap handler, not a program.
+    pub(crate) privileged: bool,
+}
+
+impl Decoder<'_> {
+    /// The instructions from `pc` to the first that may go elsewhere, or to the page's end. An
+    /// instruction that cannot be decoded is a fault only if it is the first.
+    #[cold]
+    pub(crate) fn block(&mut self, pc: u64) -> Result<Block, FaultKind> {
+        let mut block = vec![Decoded::new(self.instruction(pc)?, pc)];
+        while let Some(last) = block.last() {
+            let next = last.next;
+            if last.jumps() || next / PAGE as u64 != pc / PAGE as u64 {
+                break;
+            }
+            match self.instruction(next) {
+                Ok(inst) => block.push(Decoded::new(inst, next)),
+                Err(_) => break,
+            }
+        }
+        Ok(block.into())
+    }
+
+    fn instruction(&mut self, pc: u64) -> Result<Inst, FaultKind> {
+        let words = words(self.tlb, self.env, self.vmid, pc)?;
+        match self.target.decode(words) {
+            Ok(mut inst) => {
+                if !self.privileged {
+                    restrict(&mut inst);
+                }
+                match inst.unsupported() {
+                    Some(what) => Err(FaultKind::Unsupported(what)),
+                    None => Ok(inst),
+                }
+            }
+            Err(DecodeError::Undecodable) => Err(FaultKind::Undecodable),
+            Err(DecodeError::ReservedOperand(..)) => {
+                Err(FaultKind::Unsupported("a reserved operand"))
+            }
+        }
+    }
+}
+
+/// The three words at `pc`; those that cannot be fetched are zero.
+pub(crate) fn words(
+    tlb: &mut Tlb,
+    env: &mut dyn Env,
+    vmid: u8,
+    pc: u64,
+) -> Result<[u32; 3], FaultKind> {
+    let mut words = [0; 3];
+    for (n, word) in words.iter_mut().enumerate() {
+        let va = pc.wrapping_add(4 * n as u64);
+        match tlb.page(env, vmid, va, Access::Execute) {
+            Ok(page) => *word = page.load_u32(va as usize % PAGE),
+            // An instruction may go on in the next page; a short one may be the last there is.
+            Err(fault) if n == 0 => return Err(fault.into()),
+            Err(_) => break,
+        }
+    }
+    Ok(words)
+}
