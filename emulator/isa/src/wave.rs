@@ -269,9 +269,16 @@ impl<const L: usize> Wave<L> {
     #[inline]
     pub fn set_pair(&mut self, at: u16, value: u64) {
         let at = usize::from(at as u8);
-        if let Some([low, high]) = self.s.get_mut(at..at + 2) {
-            (*low, *high) = (value as u32, (value >> 32) as u32);
+        if let Some(pair) = self.s.get_mut(at..at + 2) {
+            pair.copy_from_slice(&[value as u32, (value >> 32) as u32]);
         }
+    }
+
+    /// The same for pairs that are known, such as EXEC: a compiler that knows them, too, writes the
+    /// halves one after the other.
+    #[inline(never)]
+    pub fn set_known_pair(&mut self, at: u16, value: u64) {
+        self.set_pair(at, value);
     }
 
     /// A scalar operand of 32 bits.

@@ -20,7 +20,40 @@ fn range(lds: &[u8], at: u64, bytes: u64) -> Result<std::ops::Range<usize>, Faul
     }
 }
 
+/// A dword of each active lane's address plus `offset`; 0 for the others.
+fn gather<const L: usize>(
+    lds: &[u8],
+    exec: u64,
+    base: &[u32; L],
+    offset: u64,
+) -> Result<[u32; L], FaultKind> {
+    let mut r = [0; L];
+    for (l, (r, base)) in r.iter_mut().zip(base).enumerate() {
+        if (exec >> l) & 1 == 1 {
+            *r = load(lds, u64::from(*base) + offset, 4)?;
+        }
+    }
+    Ok(r)
+}
+
+/// Store a dword of each active lane.
+fn scatter<const L: usize>(
+    lds: &mut [u8],
+    exec: u64,
+    base: &[u32; L],
+    offset: u64,
+    values: &[u32; L],
+) -> Result<(), FaultKind> {
+    for (l, (value, base)) in values.iter().zip(base).enumerate() {
+        if (exec >> l) & 1 == 1 {
+            store(lds, u64::from(*base) + offset, *value, 4)?;
+        }
+    }
+    Ok(())
+}
+
 /// Load 1, 2 or 4 bytes.
+#[inline]
 pub fn load(lds: &[u8], at: u64, bytes: u8) -> Result<u32, FaultKind> {
     let mut value = [0; 4];
     value[..bytes as usize].copy_from_slice(&lds[range(lds, at, bytes.into())?]);
@@ -28,6 +61,7 @@ pub fn load(lds: &[u8], at: u64, bytes: u8) -> Result<u32, FaultKind> {
 }
 
 /// Store 1, 2 or 4 bytes.
+#[inline]
 pub fn store(lds: &mut [u8], at: u64, value: u32, bytes: u8) -> Result<(), FaultKind> {
     let range = range(lds, at, bytes.into())?;
     lds[range].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
@@ -124,17 +158,29 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
     }
     let exec = w.exec();
     let base = w.v[w.slot(i.src[0])];
+    match i.kind {
+        Kind::Load(count) => {
+            for n in 0..u16::from(count) {
+                let offset = u64::from(i.imm) + 4 * u64::from(n);
+                let value = gather(c.lds, exec, &base, offset)?;
+                w.put(i.dst + n, &value);
+            }
+            return Ok(());
+        }
+        Kind::Store(count) => {
+            for n in 0..u16::from(count) {
+                let offset = u64::from(i.imm) + 4 * u64::from(n);
+                let value = &w.v[w.slot(i.src[1] + n)];
+                scatter(c.lds, exec, &base, offset, value)?;
+            }
+            return Ok(());
+        }
+        _ => {}
+    }
     let returns = matches!(i.kind, Kind::Atomic(..)) && i.op.name().contains("_rtn_");
     for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
         let at = u64::from(base[l]) + u64::from(i.imm);
         match i.kind {
-            Kind::Load(count) => {
-                let bytes = &c.lds[range(c.lds, at, 4 * u64::from(count))?];
-                let to = w.slot(i.dst);
-                for (n, word) in bytes.chunks_exact(4).enumerate() {
-                    w.v[to + n][l] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                }
-            }
             Kind::LoadSmall {
                 bytes,
                 signed,
@@ -142,17 +188,6 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
             } => {
                 let to = w.slot(i.dst);
                 w.v[to][l] = narrow(load(c.lds, at, bytes)?, bytes, signed, half, w.v[to][l]);
-            }
-            Kind::Store(count) => {
-                range(c.lds, at, 4 * u64::from(count))?;
-                for n in 0..u16::from(count) {
-                    store(
-                        c.lds,
-                        at + 4 * u64::from(n),
-                        w.v[w.slot(i.src[1] + n)][l],
-                        4,
-                    )?;
-                }
             }
             Kind::StoreSmall(bytes, high) => {
                 let value = w.v[w.slot(i.src[1])][l] >> if high { 16 } else { 0 };
@@ -295,23 +330,30 @@ fn two<const L: usize>(
         u64::from((i.imm >> 8) & 0xff) * size * unit,
     ];
     let dwords = (size / 4) as u16;
+    if way != Way::Exchange {
+        for (which, offset) in (0..).zip(offsets) {
+            for n in 0..dwords {
+                let offset = offset + 4 * u64::from(n);
+                if way == Way::Read {
+                    let value = gather(c.lds, exec, &base, offset)?;
+                    w.put(i.dst + which * dwords + n, &value);
+                } else {
+                    let value = &w.v[w.slot(i.src[1 + usize::from(which)] + n)];
+                    scatter(c.lds, exec, &base, offset, value)?;
+                }
+            }
+        }
+        return Ok(());
+    }
     for l in (0..L).filter(|l| (exec >> l) & 1 == 1) {
         for (which, offset) in offsets.into_iter().enumerate() {
             let at = u64::from(base[l]) + offset;
             for n in 0..dwords {
                 let at = at + 4 * u64::from(n);
-                let old = if way == Way::Write {
-                    0
-                } else {
-                    load(c.lds, at, 4)?
-                };
-                if way != Way::Read {
-                    store(c.lds, at, w.v[w.slot(i.src[1 + which] + n)][l], 4)?;
-                }
-                if way != Way::Write {
-                    let to = w.slot(i.dst + which as u16 * dwords + n);
-                    w.v[to][l] = old;
-                }
+                let old = load(c.lds, at, 4)?;
+                store(c.lds, at, w.v[w.slot(i.src[1 + which] + n)][l], 4)?;
+                let to = w.slot(i.dst + which as u16 * dwords + n);
+                w.v[to][l] = old;
             }
         }
     }

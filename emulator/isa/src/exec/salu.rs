@@ -78,8 +78,8 @@ fn compare<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(Operands<'_, L>
 fn saveexec<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let (s, exec) = (Operands { w, i }.wide(0), w.pair(code::EXEC));
     let new = f(s, exec);
-    w.set_pair(i.dst, exec);
-    w.set_pair(code::EXEC, new);
+    w.set_known_pair(i.dst, exec);
+    w.set_known_pair(code::EXEC, new);
     w.scc = new != 0;
 }
 
@@ -97,8 +97,8 @@ fn saveexec32<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u32) ->
 #[inline]
 fn wrexec<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let new = f(Operands { w, i }.wide(0), w.pair(code::EXEC));
-    w.set_pair(code::EXEC, new);
-    w.set_pair(i.dst, new);
+    w.set_known_pair(code::EXEC, new);
+    w.set_known_pair(i.dst, new);
     w.scc = new != 0;
 }
 
