@@ -441,6 +441,14 @@ impl<const L: usize> Wave<L> {
         scalar.then(|| self.scalar(operand, i.imm))
     }
 
+    /// The same of 64 bits, zero-extended.
+    #[inline]
+    pub fn uniform64(&self, i: &Inst, n: usize) -> Option<u64> {
+        let operand = i.src[n];
+        let scalar = !(code::VGPR..code::NONE).contains(&operand);
+        scalar.then(|| self.scalar64(operand, i.imm, Wide::Unsigned))
+    }
+
     /// Write the active lanes of a vector register.
     #[inline]
     pub fn put(&mut self, operand: u16, value: &[u32; L]) {

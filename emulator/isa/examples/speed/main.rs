@@ -77,7 +77,7 @@ fn main() {
     );
 }
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 
 /// A kernel of gfx942 here, and on an interpreter that copies each lane's operands, in turns:
 /// whatever else the machine does slows both.

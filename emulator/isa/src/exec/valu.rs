@@ -12,7 +12,7 @@ use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::wave::{gather, lane_bits, Wave, Wide};
+use crate::wave::{gather, lane_bits, Halves, Wave, Wide};
 
 /// VOP1, VOP2, VOPC, VOP3 and VOP3P.
 #[inline]
@@ -167,24 +167,66 @@ pub fn three16<const L: usize>(
     put16(w, i, legacy && !i.keep, r);
 }
 
-/// d = f(shift, b): 64 bits by 32.
+/// d = b shifted right: 64 bits by 32, `f` a shift of 32 bits. By halves where the shift is the same
+/// for all lanes, which hosts have vectors of.
 #[inline]
-pub fn shift64<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, u64) -> u64) {
+pub fn shift_right<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    f: impl Fn(u32, u32) -> u32,
+    wide: impl Fn(u64, u32) -> u64,
+) {
+    let mut t = None;
+    let Some(by) = w.uniform(i, 0).map(|by| by & 63) else {
+        return shift_each(w, i, wide);
+    };
+    let Halves { low, high } = w.halves(i, 1, Wide::Unsigned, &mut t);
+    // Of zeroes, or of the sign.
+    let fill = |high| f(f(high, 31), 1);
+    let (low, high): ([u32; L], [u32; L]) = if by < 32 {
+        let from_high = |l: usize| (high[l] << 1) << (31 - by);
+        (
+            std::array::from_fn(|l| (low[l] >> by) | from_high(l)),
+            std::array::from_fn(|l| f(high[l], by)),
+        )
+    } else {
+        (
+            std::array::from_fn(|l| f(high[l], by - 32)),
+            std::array::from_fn(|l| fill(high[l])),
+        )
+    };
+    w.put(i.dst, &low);
+    w.put(i.dst + 1, &high);
+}
+
+/// d = b shifted left: 64 bits by 32.
+#[inline]
+pub fn shift_left<const L: usize>(w: &mut Wave<L>, i: &Inst) {
+    let mut t = None;
+    let Some(by) = w.uniform(i, 0).map(|by| by & 63) else {
+        return shift_each(w, i, |b, by| b << by);
+    };
+    let Halves { low, high } = w.halves(i, 1, Wide::Unsigned, &mut t);
+    let (low, high): ([u32; L], [u32; L]) = if by < 32 {
+        let from_low = |l: usize| (low[l] >> 1) >> (31 - by);
+        (
+            std::array::from_fn(|l| low[l] << by),
+            std::array::from_fn(|l| (high[l] << by) | from_low(l)),
+        )
+    } else {
+        ([0; L], std::array::from_fn(|l| low[l] << (by - 32)))
+    };
+    w.put(i.dst, &low);
+    w.put(i.dst + 1, &high);
+}
+
+/// d = f(b, shift), each lane by its own.
+fn shift_each<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u32) -> u64) {
     let (mut s, mut t) = (None, None);
     let b = w.halves(i, 1, Wide::Unsigned, &mut t);
-    match w.uniform(i, 0) {
-        Some(a) => {
-            let low = std::array::from_fn(|l| f(a, b.lane(l)) as u32);
-            let high = std::array::from_fn(|l| (f(a, b.lane(l)) >> 32) as u32);
-            w.put(i.dst, &low);
-            w.put(i.dst + 1, &high);
-        }
-        None => {
-            let a = w.lanes(i, 0, &mut s);
-            let r = std::array::from_fn(|l| f(a[l], b.lane(l)));
-            w.put64(i.dst, &r);
-        }
-    }
+    let a = w.lanes(i, 0, &mut s);
+    let r = std::array::from_fn(|l| f(b.lane(l), a[l] & 63));
+    w.put64(i.dst, &r);
 }
 
 /// d, mask = f(a, b, mask bit): additions and subtractions with a carry.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{carry, half_of, one, plain, shift64, three, three16, two, two16};
+use super::valu::{
+    carry, half_of, one, plain, shift_left, shift_right, three, three16, two, two16,
+};
 use super::{vclamp, Step};
 use crate::decode::Inst;
 use crate::fault::FaultKind;
@@ -195,9 +197,15 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         VMed3I32 => |w, i| three(w, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
         VSadU32 => |w, i| three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
         VSadU8 => |w, i| three(w, i, |a, b, c| sad(a, b, 8, false).wrapping_add(c)),
-        VLshlrevB64 => |w, i| shift64(w, i, |a, b| b << (a & 63)),
-        VLshrrevB64 => |w, i| shift64(w, i, |a, b| b >> (a & 63)),
-        VAshrrevI64 => |w, i| shift64(w, i, |a, b| (b as i64 >> (a & 63)) as u64),
+        VLshlrevB64 => shift_left,
+        VLshrrevB64 => |w, i| shift_right(w, i, |x, by| x >> by, |x, by| x >> by),
+        VAshrrevI64 => |w, i| {
+            let (f, wide) = (
+                |x, by| (x as i32 >> by) as u32,
+                |x, by| (x as i64 >> by) as u64,
+            );
+            shift_right(w, i, f, wide)
+        },
         VLshlAddU64 => |w, i| {
             let (mut s, mut t, mut u) = (None, None, None);
             let a = w.halves(i, 0, Wide::Unsigned, &mut s);
@@ -375,14 +383,13 @@ fn is_integer(op: Op) -> bool {
 
 /// d, mask = a * b + c, and whether that left 64 bits.
 fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst) {
-    let (mut s, mut t, mut u) = (None, None, None);
-    let c = w.halves(i, 2, Wide::Unsigned, &mut u);
+    let (mut s, mut t) = (None, None);
     let a = w.lanes(i, 0, &mut s);
     let (low, high, carries) = match w.uniform(i, 1) {
-        Some(b) => multiply_add(|l| (a[l], b), c),
+        Some(b) => multiply_add(w, i, |l| (a[l], b)),
         None => {
             let b = w.lanes(i, 1, &mut t);
-            multiply_add(|l| (a[l], b[l]), c)
+            multiply_add(w, i, |l| (a[l], b[l]))
         }
     };
     w.put(i.dst, &low);
@@ -390,25 +397,45 @@ fn wide_mad<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     w.put_mask(i.sdst, carries);
 }
 
-/// Halves of a * b + c, and in which lanes that left 64 bits. By halves, which hosts have vectors of.
+/// Halves of a * b + c, and the lanes in which that left 64 bits.
+type Sum<const L: usize> = ([u32; L], [u32; L], u64);
+
 #[inline]
 fn multiply_add<const L: usize>(
+    w: &Wave<L>,
+    i: &Inst,
     factors: impl Fn(usize) -> (u32, u32),
-    c: Halves<'_, L>,
-) -> ([u32; L], [u32; L], u64) {
-    let low: [u32; L] = std::array::from_fn(|l| {
+) -> Sum<L> {
+    match w.uniform64(i, 2) {
+        Some(c) => add_product(factors, |_| c as u32, |_| (c >> 32) as u32),
+        None => {
+            let mut u = None;
+            let c = w.halves(i, 2, Wide::Unsigned, &mut u);
+            add_product(factors, |l| c.low[l], |l| c.high[l])
+        }
+    }
+}
+
+/// By halves, which hosts have vectors of.
+#[inline]
+fn add_product<const L: usize>(
+    factors: impl Fn(usize) -> (u32, u32),
+    low: impl Fn(usize) -> u32,
+    high: impl Fn(usize) -> u32,
+) -> Sum<L> {
+    let sum: [u32; L] = std::array::from_fn(|l| {
         let (a, b) = factors(l);
-        a.wrapping_mul(b).wrapping_add(c.low[l])
+        a.wrapping_mul(b).wrapping_add(low(l))
     });
     // A product's upper half is never all ones: the carry fits.
     let carried: [u32; L] = std::array::from_fn(|l| {
         let (a, b) = factors(l);
-        let high = (u64::from(a) * u64::from(b)) >> 32;
-        high as u32 + u32::from(low[l] < c.low[l])
+        let upper = (u64::from(a) * u64::from(b)) >> 32;
+        upper as u32 + u32::from(sum[l] < low(l))
     });
-    let high: [u32; L] = std::array::from_fn(|l| carried[l].wrapping_add(c.high[l]));
-    let carries = gather::<L>(|l| high[l] < carried[l]);
-    (low, high, carries)
+    let upper: [u32; L] = std::array::from_fn(|l| carried[l].wrapping_add(high(l)));
+    let carries = gather::<L>(|l| upper[l] < carried[l]);
+    (sum, upper, carries)
 }
 
 fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
