@@ -139,18 +139,9 @@ impl Upcalls for Sink {
         }
     }
 
-    fn queue_error(&self, gpu: &Gpu, error: &QueueError) {
-        dev_err!(
-            gpu.device(),
-            "a queue of PASID {} was stopped: error {:#x}, doorbell {:#x}\n",
-            error.pasid.get(),
-            error.code,
-            error.doorbell_id
-        );
-        if let Some(process) = process::by_pasid(error.pasid) {
-            // Upstream doesn't notice when the program has its save area elsewhere by now.
-            let _ = process.queue_error(gpu, error);
-        }
+    fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {
+        let process = process::by_pasid(error.pasid);
+        process.is_some_and(|process| process.queue_error(gpu, error))
     }
 
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {

@@ -23,7 +23,8 @@ use crate::{
         regs::{Bits, Block, Reg},
     },
     ring::{self, Slot},
-    upcall::{self, Pasid, QueueError, VmFault, PACKET_ERRORS},
+    uapi::debug,
+    upcall::{self, Pasid, QueueError, VmFault},
 };
 use core::num::NonZeroU16;
 use kernel::{
@@ -72,9 +73,21 @@ pub(crate) struct Hal {
     is_fault: fn(u8, u8) -> bool,
     is_processor: fn(u8) -> bool,
     is_copy_trap: fn(u8, u8) -> bool,
-    /// The number that a shader's message carries, if it is one.
-    shader_message: fn(u8, u8, u32, u32) -> Option<u32>,
+    shader_message: fn(u8, u8, u32, u32) -> Option<Message>,
 }
+
+/// A shader's message (s_sendmsg).
+struct Message {
+    /// The low 24 bits of its M0.
+    data: u32,
+    /// What a trap handler says so of the queue that the data names, a bit for each exception.
+    exceptions: u32,
+}
+
+/// What encodes a message of a wave, and not one of the hardware's (`SQ_INTERRUPT_WORD_ENCODING_INST`).
+const ENCODING_WAVE: u32 = 1;
+/// Bits of a message or of an error that have a queue's doorbell; behind them lies what is wrong.
+const DOORBELL_BITS: u32 = 10;
 
 /// `IH_RING_SIZE`.
 const RING_BYTES: usize = 256 << 10;
@@ -354,7 +367,20 @@ impl Handler {
         let Some(sink) = upcall::sink() else { return };
         match told {
             Told::Signal { data, bits } => sink.signal(&self.gpu, pasid, data, bits),
-            Told::QueueError(error) => {
+            // As upstream: who is told of the error isn't told of an event as well.
+            Told::WaveError { error, data } => {
+                if !sink.queue_error(&self.gpu, &error) {
+                    sink.signal(&self.gpu, pasid, data, MESSAGE_BITS);
+                }
+            }
+            Told::PacketError(error) => {
+                dev_err!(
+                    self.gpu.device(),
+                    "a queue of PASID {} was stopped: errors {:#x}, doorbell {:#x}\n",
+                    pasid.get(),
+                    error.exceptions,
+                    error.doorbell_id
+                );
                 sink.queue_error(&self.gpu, &error);
                 let scheduler = self.gpu.scheduler();
                 if let Err(error) = scheduler.stop_bad_queue(pasid, error.doorbell_id) {
@@ -395,6 +421,9 @@ fn after(place: usize) -> usize {
     (place + ENTRY_SIZE) % RING_BYTES
 }
 
+/// Bits of an event's id that a shader's message has.
+const MESSAGE_BITS: u32 = 24;
+
 /// What an entry tells.
 #[derive(PartialEq, Eq, Debug)]
 enum Told {
@@ -403,7 +432,13 @@ enum Told {
         data: u32,
         bits: u32,
     },
-    QueueError(QueueError),
+    /// The firmware stopped a queue.
+    PacketError(QueueError),
+    /// A trap handler says what is wrong, if a runtime hears it; else the data is as of a signal.
+    WaveError {
+        error: QueueError,
+        data: u32,
+    },
     Fault(VmFault),
 }
 
@@ -414,7 +449,11 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
     let source_id = field(Entry::SOURCE_ID) as u8;
     let pasid = Pasid(NonZeroU16::new(field(Entry::PASID) as u16)?);
     let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
-    let code = data0 >> 10 & 0xffff;
+    let queue_error = |data: u32, exceptions| QueueError {
+        pasid,
+        doorbell_id: data & ((1 << DOORBELL_BITS) - 1),
+        exceptions,
+    };
     let told = if (hal.is_fault)(client_id, source_id) {
         let ring_id = field(Entry::RING_ID);
         Told::Fault(VmFault {
@@ -425,8 +464,19 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
             // Not told.
             execute: false,
         })
-    } else if let Some(data) = (hal.shader_message)(client_id, source_id, data0, data1) {
-        Told::Signal { data, bits: 24 }
+    } else if let Some(message) = (hal.shader_message)(client_id, source_id, data0, data1) {
+        let (data, exceptions) = (message.data, u64::from(message.exceptions));
+        // Others with them go along, as upstream.
+        match exceptions & debug::EC_MASK_QUEUE {
+            0 => Told::Signal {
+                data,
+                bits: MESSAGE_BITS,
+            },
+            _ => Told::WaveError {
+                error: queue_error(data, exceptions),
+                data,
+            },
+        }
     } else if (hal.is_copy_trap)(client_id, source_id) {
         Told::Signal {
             data: data0 & 0xfff_ffff,
@@ -438,12 +488,12 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
                 data: data0,
                 bits: 32,
             },
-            source::CP_BAD_OPCODE if PACKET_ERRORS.contains(&code) => {
-                Told::QueueError(QueueError {
-                    pasid,
-                    doorbell_id: data0 & 0x3ff,
-                    code,
-                })
+            source::CP_BAD_OPCODE => {
+                let exceptions = debug::exception_mask(data0 >> DOORBELL_BITS & 0xffff);
+                if exceptions & debug::EC_MASK_PACKET == 0 {
+                    return None;
+                }
+                Told::PacketError(queue_error(data0, exceptions))
             }
             _ => return None,
         }

@@ -8,7 +8,7 @@
 //! half held, so an implementation may take process locks and may sleep, but must not wait for
 //! the GPU: the work item that calls it is the one that would report the GPU's answer.
 
-use crate::{gpu::Gpu, sched::Hang, uapi::debug as abi};
+use crate::{gpu::Gpu, sched::Hang};
 use kernel::{
     prelude::*,
     sync::{Arc, SetOnce},
@@ -40,19 +40,16 @@ pub(crate) struct VmFault {
     pub(crate) execute: bool,
 }
 
-/// Errors of packets, the only ones that stop a queue (`KFD_EC_MASK_PACKET`).
-pub(crate) const PACKET_ERRORS: core::ops::RangeInclusive<u32> =
-    abi::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID..=abi::EC_QUEUE_PACKET_VENDOR_UNSUPPORTED;
-
-/// A queue that the firmware refuses to go on with.
+/// What the firmware says of a queue that it refuses to go on with, or a trap handler of its wave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueueError {
     /// Whose queue.
     pub(crate) pasid: Pasid,
     /// Low bits of the queue's doorbell index in the process' slice.
     pub(crate) doorbell_id: u32,
-    /// The firmware's code (`ecode` of CP_BAD_OPCODE), one of [`PACKET_ERRORS`].
-    pub(crate) code: u32,
+    /// What is wrong, a bit for each exception
+    /// ([`exception_mask`](crate::uapi::debug::exception_mask)).
+    pub(crate) exceptions: u64,
 }
 
 /// What the user half implements.
@@ -71,8 +68,8 @@ pub(crate) trait Upcalls: Send + Sync {
     /// The GPU faulted. The queues of the process are already taken off the GPU.
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault);
 
-    /// A queue was stopped by the firmware.
-    fn queue_error(&self, gpu: &Gpu, error: &QueueError);
+    /// Something is wrong with a queue: whether there is a runtime that it was told to.
+    fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool;
 
     /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for
     /// their processes, or for every process on it.

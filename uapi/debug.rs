@@ -260,6 +260,13 @@ constants! {
     EC_DEVICE_NEW: u32 = 36, "EC_DEVICE_NEW";
     EC_PROCESS_RUNTIME: u32 = 48, "EC_PROCESS_RUNTIME";
     EC_PROCESS_DEVICE_REMOVE: u32 = 49, "EC_PROCESS_DEVICE_REMOVE";
+    /// Exceptions of queues, and of waves in them.
+    EC_MASK_QUEUE: u64 = exceptions(EC_QUEUE_WAVE_ABORT, EC_QUEUE_WAVE_APERTURE_VIOLATION)
+        | EC_MASK_PACKET
+        | exceptions(EC_QUEUE_PREEMPTION_ERROR, EC_QUEUE_NEW), "KFD_EC_MASK_QUEUE";
+    /// Those of packets, which stop a queue.
+    EC_MASK_PACKET: u64 =
+        exceptions(EC_QUEUE_PACKET_DISPATCH_DIM_INVALID, EC_QUEUE_PACKET_VENDOR_UNSUPPORTED), "KFD_EC_MASK_PACKET";
     QUEUE_ERROR_BIT: u32 = 30, "KFD_DBG_QUEUE_ERROR_BIT";
     QUEUE_INVALID_BIT: u32 = 31, "KFD_DBG_QUEUE_INVALID_BIT";
 }
@@ -270,4 +277,9 @@ pub const fn exception_mask(code: u32) -> u64 {
         1..=EC_PROCESS_DEVICE_REMOVE => 1 << (code - 1),
         _ => 0,
     }
+}
+
+/// The bits of two exception codes and of all between them.
+const fn exceptions(first: u32, last: u32) -> u64 {
+    2 * exception_mask(last) - exception_mask(first)
 }

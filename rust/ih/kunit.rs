@@ -54,6 +54,26 @@ fn signal(data: u32, bits: u32) -> Option<Told> {
     Some(Told::Signal { data, bits })
 }
 
+fn queue_error(doorbell_id: u32, exceptions: u64) -> Result<QueueError> {
+    Ok(QueueError {
+        pasid: Pasid(NonZeroU16::new(PASID).ok_or(EINVAL)?),
+        doorbell_id,
+        exceptions,
+    })
+}
+
+/// `SQ_INTERRUPT_WORD_WAVE_CTXID` of gfx9: bits 11:0 of the data, PRIV 13, ENCODING 27:26, bits 15:12
+/// of the data; then its bits 23:16.
+fn message_9(data: u32, private: u32, encoding: u32) -> Entry {
+    let data0 = data & 0xfff | private << 13 | encoding << 26 | (data >> 12 & 0xf) << 28;
+    entry(SE0SH, SQ, 0, data0, data >> 16)
+}
+
+/// That of gfx11 and gfx12: 24 bits of data, PRIV 26; then ENCODING in bits 7:6.
+fn message_12(data: u32, private: u32, encoding: u32) -> Entry {
+    entry(GFX_12, SQ, 0, data | private << 26, encoding << 6)
+}
+
 #[kunit_tests(rkfd_ih)]
 mod tests {
     use super::*;
@@ -115,25 +135,67 @@ mod tests {
         assert_eq!(told(&v7_0::HAL, &trap), signal(0x123_4567, 28));
     }
 
+    /// `KFD_DEBUG_DOORBELL_ID` and `KFD_DEBUG_TRAP_CODE`: bits 9:0, and 18:10 on gfx9, 23:10 on gfx12.
+    #[test]
+    fn a_trap_handlers_message_names_queue_and_exceptions() -> Result {
+        let doorbell = 0x2a5;
+        let wave_error = |data, exceptions| -> Result<_> {
+            let error = queue_error(doorbell, exceptions)?;
+            Ok(Some(Told::WaveError { error, data }))
+        };
+        // EC_QUEUE_WAVE_ABORT to EC_QUEUE_WAVE_APERTURE_VIOLATION, codes 1 to 6.
+        for bit in 0..6 {
+            let data = doorbell | 1 << (10 + bit);
+            let wanted = wave_error(data, 1 << bit)?;
+            assert_eq!(told(&v4_4::HAL, &message_9(data, 1, 1)), wanted);
+            assert_eq!(told(&v7_0::HAL, &message_12(data, 1, 1)), wanted);
+        }
+        // All bits but that of code 7, which is none: 9 on gfx9, 14 on gfx12.
+        let data = 0xfe_fea5;
+        assert_eq!(
+            told(&v4_4::HAL, &message_9(data, 1, 1)),
+            wave_error(data, 0x1bf)?
+        );
+        assert_eq!(
+            told(&v7_0::HAL, &message_12(data, 1, 1)),
+            wave_error(data, 0x3fbf)?
+        );
+        Ok(())
+    }
+
+    /// Upstream asks whether an exception is one of queues' (`KFD_EC_MASK_QUEUE`) before it tells.
+    #[test]
+    fn other_messages_are_events() {
+        let abort = 0x2a5 | 1 << 10;
+        // Not from a handler, or by the hardware itself (encodings 0 and 2) or by nobody (3).
+        for (private, encoding) in [(0, 1), (1, 0), (1, 2), (1, 3)] {
+            let message = message_9(abort, private, encoding);
+            assert_eq!(told(&v4_4::HAL, &message), signal(abort, 24));
+            let message = message_12(abort, private, encoding);
+            assert_eq!(told(&v7_0::HAL, &message), signal(abort, 24));
+        }
+        // Without an exception, or with what is none: codes 7 to 9, and 10 to 14, which gfx9 doesn't
+        // look at.
+        for data in [0x2a5, 0x7_0000 | 0x2a5, 0xf8_0000 | 0x2a5] {
+            assert_eq!(told(&v4_4::HAL, &message_9(data, 1, 1)), signal(data, 24));
+            assert_eq!(told(&v7_0::HAL, &message_12(data, 1, 1)), signal(data, 24));
+        }
+    }
+
     #[test]
     fn a_bad_opcode_names_the_queue() -> Result {
-        let pasid = Pasid(NonZeroU16::new(PASID).ok_or(EINVAL)?);
         // `KFD_DEBUG_DOORBELL_ID` and `KFD_DEBUG_CP_BAD_OP_ECODE`: bits 9:0 and 25:10.
         let bad = |code: u32| {
             let data = 0xfc00_0000 | code << 10 | 0x2a5;
             told(&v4_4::HAL, &entry(GRBM_CP, BAD_OPCODE, 0, data, 0))
         };
         // EC_QUEUE_PACKET_DISPATCH_DIM_INVALID and EC_QUEUE_PACKET_VENDOR_UNSUPPORTED.
-        for code in [16, 23] {
-            let error = QueueError {
-                pasid,
-                doorbell_id: 0x2a5,
-                code,
-            };
-            assert_eq!(bad(code), Some(Told::QueueError(error)));
+        for (code, exceptions) in [(16, 0x8000), (23, 0x40_0000)] {
+            let error = queue_error(0x2a5, exceptions)?;
+            assert_eq!(bad(code), Some(Told::PacketError(error)));
         }
         // Codes that say nothing of packets.
-        for code in [0, 15, 24, 0xabcd] {
+        for code in [0, 1, 15, 24, 30, 33, 0xabcd] {
             assert_eq!(bad(code), None);
         }
         Ok(())

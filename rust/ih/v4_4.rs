@@ -2,7 +2,7 @@
 
 //! IH 4.4.2, of gfx942 (`vega20_ih.c`, `kfd_int_process_v9.c`).
 
-use super::Hal;
+use super::{Hal, Message, DOORBELL_BITS, ENCODING_WAVE};
 use crate::hw::{
     ih::{client, source},
     regs::osssys_4_4_2::{self as oss, IH_DOORBELL_RPTR as Bell, IH_RB_CNTL as Cntl},
@@ -55,8 +55,19 @@ pub(crate) static HAL: Hal = Hal {
     is_copy_trap: |id, source| client::SDMA.contains(&id) && source == source::SDMA_TRAP,
     shader_message: |id, source, data0, data1| {
         let engines = client::SE0SH..client::SE0SH + SHADER_ENGINES;
-        // 24 bits of a shader's message (`KFD_CONTEXT_ID_GET_SQ_INT_DATA`).
-        (engines.contains(&id) && source == source::SQ_MESSAGE)
-            .then_some(data0 & 0xfff | data0 >> 16 & 0xf000 | (data1 & 0xff) << 16)
+        if !engines.contains(&id) || source != source::SQ_MESSAGE {
+            return None;
+        }
+        // `KFD_CONTEXT_ID_GET_SQ_INT_DATA`.
+        let data = data0 & 0xfff | data0 >> 16 & 0xf000 | (data1 & 0xff) << 16;
+        // `SQ_INTERRUPT_WORD_WAVE_CTXID`: ENCODING, PRIV.
+        let by_handler = data0 >> 26 & 3 == ENCODING_WAVE && data0 >> 13 & 1 == 1;
+        // `KFD_DEBUG_TRAP_CODE`.
+        let exceptions = if by_handler {
+            data >> DOORBELL_BITS & 0x1ff
+        } else {
+            0
+        };
+        Some(Message { data, exceptions })
     },
 };

@@ -2,7 +2,7 @@
 
 //! IH 7.0, of gfx1201 (`ih_v7_0.c`, `kfd_int_process_v11.c`).
 
-use super::Hal;
+use super::{Hal, Message, DOORBELL_BITS, ENCODING_WAVE};
 use crate::hw::{
     ih::{client, source},
     regs::osssys_7_0_0::{self as oss, IH_DOORBELL_RPTR as Bell, IH_RB_CNTL as Cntl},
@@ -66,8 +66,15 @@ pub(crate) static HAL: Hal = Hal {
     is_copy_trap: |id, source| {
         matches!(id, client::GRBM_CP | GFX) && source == source::GFX12_SDMA_TRAP
     },
-    shader_message: |id, source, data0, _| {
-        (matches!(id, client::GRBM_CP | GFX) && source == source::SQ_MESSAGE)
-            .then_some(data0 & 0xff_ffff)
+    shader_message: |id, source, data0, data1| {
+        if !matches!(id, client::GRBM_CP | GFX) || source != source::SQ_MESSAGE {
+            return None;
+        }
+        let data = data0 & 0xff_ffff;
+        // `SQ_INTERRUPT_WORD_WAVE_CTXID0` and `1`: ENCODING, PRIV.
+        let by_handler = data1 >> 6 & 3 == ENCODING_WAVE && data0 >> 26 & 1 == 1;
+        // `KFD_CTXID0_TRAP_CODE`.
+        let exceptions = if by_handler { data >> DOORBELL_BITS } else { 0 };
+        Some(Message { data, exceptions })
     },
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Errors of queues, told to the program's own runtime.
+//! Errors of queues and of waves in them, told to the program's own runtime.
 //!
 //! A runtime that said so (RUNTIME_ENABLE) has written into the header of a queue's save area where
-//! it wants the error and which event to be woken by. Other programs aren't told: they find the
-//! queue stopped.
+//! it wants the errors and which event to be woken by. Other programs aren't told: they find the
+//! queue stopped, or get the event that their trap handler names.
 //!
 //! Source: Linux, `kfd_set_dbg_ev_from_interrupt` of `amdkfd/kfd_debug.c`,
 //! `kfd_send_exception_to_runtime` of `amdkfd/kfd_process.c`.
@@ -26,44 +26,46 @@ use kernel::{
 };
 
 impl Process {
-    /// Tells the runtime that a queue was stopped. To be called by a kernel thread.
+    /// Tells the runtime what is wrong with a queue: false when no runtime wants it, or there is no
+    /// such queue. To be called by a kernel thread.
+    pub(crate) fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {
+        let told = self.with(|state| {
+            let index = self.device_index(gpu.id().get().into())?;
+            let mut queues = state.queues.iter().map(|(_, queue)| queue);
+            let queue = queues.find(|q| q.device() == index && q.doorbell() == error.doorbell_id);
+            let Some(queue) = queue.filter(|_| state.runtime_enabled) else {
+                return Ok(false);
+            };
+            // Upstream doesn't notice when the program has its save area elsewhere by now.
+            let _ = self.tell(queue.save_area(), error.exceptions);
+            Ok(true)
+        });
+        told.unwrap_or(false)
+    }
+
+    /// Adds exceptions to those that the program knows of, and wakes it.
     ///
     /// # Errors
     ///
-    /// EINVAL when there is no such queue; EFAULT when the program's
-    /// addresses are wrong; EBADF and ESRCH when it ended.
-    pub(crate) fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> Result {
-        let index = self.device_index(gpu.id().get().into())?;
-        let header = self.with(|state| {
-            if !state.runtime_enabled {
-                return Ok(None);
-            }
-            let mut queues = state.queues.iter().map(|(_, queue)| queue);
-            let queue = queues.find(|q| q.device() == index && q.doorbell() == error.doorbell_id);
-            Ok(Some(queue.ok_or(EINVAL)?.save_area()))
-        })?;
-        let Some(header) = header else {
-            return Ok(());
-        };
+    /// ESRCH when the program ended; EFAULT when its addresses are wrong; EINVAL when its event is.
+    fn tell(&self, header: u64, exceptions: u64) -> Result {
         let mm = self.mm_ref.mmget_not_zero().ok_or(ESRCH)?;
         // If it is the last user, the end of the process runs elsewhere.
         let mm: ARef<MmWithUserAsync> = MmWithUser::into_mmput_async(mm);
-        let event = user::with_mm(&mm, || add_error(header, error.code))?;
+        let event = user::with_mm(&mm, || add(header, exceptions))?;
         self.events.set(event)
     }
 }
 
-/// Adds an error to those that the program knows of, and gives the event to wake it by. What the
-/// program put there it has touched; nothing here waits for a page, and so for the program.
-fn add_error(header: u64, code: u32) -> Result<u32> {
+/// Adds exceptions to the word that the header names, and gives the event to wake the program by.
+/// What the program put there it has touched; nothing here waits for a page, and so for the program.
+fn add(header: u64, exceptions: u64) -> Result<u32> {
     let mut bytes = [0; core::mem::size_of::<abi::ContextSaveAreaHeader>()];
     user::read_present(header, &mut bytes)?;
     let header: abi::ContextSaveAreaHeader = user::read_abi(&bytes)?;
-    let mut errors = [0; 8];
-    user::read_present(header.err_payload_addr, &mut errors)?;
-    let bit = code.checked_sub(1).ok_or(EINVAL)?;
-    let mask = 1u64.checked_shl(bit).ok_or(EINVAL)?;
-    let errors = u64::from_ne_bytes(errors) | mask;
-    user::write_present(header.err_payload_addr, &errors.to_ne_bytes())?;
+    let mut word = [0; 8];
+    user::read_present(header.err_payload_addr, &mut word)?;
+    let word = u64::from_ne_bytes(word) | exceptions;
+    user::write_present(header.err_payload_addr, &word.to_ne_bytes())?;
     Ok(header.err_event_id)
 }
