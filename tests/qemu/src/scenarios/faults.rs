@@ -150,7 +150,7 @@ fn told() -> Scenario {
     .kernel("illegal", 3)
     .emulator_arg("--expect-fault")
     .step(Step::insmod(MODULE));
-    for case in ["memory", "packet", "instruction", "trap"] {
+    for case in ["memory", "packet", "instruction", "trap", "exception"] {
         let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];
         scenario = scenario.step(Step::run(case, 90, &argv)).step(Step::sh(
             &format!("after-{case}"),
@@ -166,8 +166,8 @@ fn told() -> Scenario {
 }
 
 /// The device saw the faults, and none that was not meant: a page fault of waves, one bad packet; and
-/// by the trap handler an illegal instruction, the trap of one work-group in each of 4 dispatches,
-/// and before those that of a debugger in each wave.
+/// by the trap handler two illegal instructions, the trap of one work-group in each of 5
+/// dispatches, and before those that of a debugger in each wave.
 fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     trace.only("packet_error", |_| true)?;
@@ -179,7 +179,7 @@ fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
     };
     let found = ["illegal instruction", "trap 2 at", "trap 3 at"].map(traps);
     match found {
-        [1, 4, 256] => Ok(()),
+        [2, 5, 257] => Ok(()),
         _ => Err(format!("waves trapped {found:?} times")),
     }
 }

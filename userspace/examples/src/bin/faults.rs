@@ -17,13 +17,17 @@
 //! `faults CODE-OBJECT trap ILLEGAL`: the same for a kernel that traps (`__builtin_trap`), in one
 //! work-item of a later work-group; the debugger's trap before it does nothing.
 //!
+//! `faults CODE-OBJECT exception ILLEGAL`: both of these, of a program that says that it has a runtime.
+//! The trap handler tells the driver queue and exception, and the driver the program as it does for a
+//! packet. Without one that message is as of an event that the driver has to look for.
+//!
 //! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. Hardware exceptions tell.
 
 use std::fs::File;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions, Submission};
+use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
 use rkfd_examples::raw::{self, call, errno};
 use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::{debug, event, ioctl};
@@ -69,6 +73,82 @@ impl Setup {
     fn queue(&self) -> Result<Queue, Failure> {
         Ok(self.gpu.queue(QueueOptions::default())?)
     }
+
+    /// Says that the program has a runtime. There must be no queues yet.
+    fn enable_runtime(&self) -> Result<(), Failure> {
+        let mut runtime = debug::RuntimeEnableArgs {
+            mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
+            ..Default::default()
+        };
+        call(&self.kfd, &ioctl::RUNTIME_ENABLE, &mut runtime).map_err(errno("RUNTIME_ENABLE"))
+    }
+
+    /// A kernel of the code object with those that fail.
+    fn failing(&self, name: &str) -> Result<Kernel, Failure> {
+        let path = std::env::args().nth(3);
+        let path = path.ok_or_else(|| Failure::new("the code object ILLEGAL is missing"))?;
+        let code = std::fs::read(&path).map_err(Failure::new)?;
+        Ok(self.gpu.load(&code)?.kernel(name)?)
+    }
+}
+
+/// Where a runtime is told the exceptions of a queue.
+struct Told {
+    word: Buffer<u64>,
+    event: Signal,
+}
+
+impl Told {
+    /// Names both in the header of the queue's save area.
+    fn of(queue: &Queue) -> Result<Self, Failure> {
+        let word = queue.gpu().upload(&[0u64])?;
+        let event = queue.gpu().signal(1)?;
+        let id = Self::id(&event)?;
+        // The last members of the header: where errors go, and the event.
+        let header = queue.save_area() as *mut u64;
+        // SAFETY: The area is memory of the queue's, mapped at its address; the queue has run nothing.
+        unsafe {
+            header.add(3).write_volatile(word.address());
+            header.add(4).cast::<u32>().write_volatile(id);
+        }
+        Ok(Self { word, event })
+    }
+
+    fn id(event: &Signal) -> Result<u32, Failure> {
+        let id = event.event_id();
+        id.ok_or_else(|| Failure::new("a signal without an event"))
+    }
+
+    fn nothing(&self) -> bool {
+        self.word.get(0) == Some(0)
+    }
+
+    /// The event must come, and the exception be this one alone.
+    fn wait(&self, kfd: &File, code: u32) -> Result<(), Failure> {
+        let woken = raw::wait(kfd, Self::id(&self.event)?, 20_000).map_err(errno("WAIT_EVENTS"))?;
+        check(
+            "the event that the header names is signalled",
+            woken.is_some(),
+        )?;
+        let mask = 1u64 << (code - 1);
+        println!(
+            "errors of the queue: {:x?}, wanted {mask:#x}",
+            self.word.get(0)
+        );
+        check("the error is that one", self.word.get(0) == Some(mask))
+    }
+}
+
+/// Writes an event's slot as the GPU does, but without an interrupt that names it: it is signalled
+/// when the driver looks for events. Its id.
+fn write_slot(event: &Signal) -> Result<u32, Failure> {
+    let id = Told::id(event)?;
+    // SAFETY: A signal's third word is the address of its event's slot; both are mapped.
+    unsafe {
+        let slot = (event.address() as *const u64).add(2).read_volatile();
+        (slot as *mut u64).write_volatile(id.into());
+    }
+    Ok(id)
 }
 
 fn memory() -> Result<(), Failure> {
@@ -108,24 +188,9 @@ fn memory() -> Result<(), Failure> {
 
 fn packet() -> Result<(), Failure> {
     let s = Setup::new()?;
-    let mut runtime = debug::RuntimeEnableArgs {
-        mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
-        ..Default::default()
-    };
-    call(&s.kfd, &ioctl::RUNTIME_ENABLE, &mut runtime).map_err(errno("RUNTIME_ENABLE"))?;
+    s.enable_runtime()?;
     let (bad, good) = (s.queue()?, s.queue()?);
-    let errors = s.gpu.upload(&[0u64])?;
-    let told = s.gpu.signal(1)?;
-    let id = told
-        .event_id()
-        .ok_or_else(|| Failure::new("a signal without an event"))?;
-    // The last members of the header: where errors go, and the event.
-    let header = bad.save_area() as *mut u64;
-    // SAFETY: The area is memory of the queue's, mapped at its address; the queue has run nothing.
-    unsafe {
-        header.add(3).write_volatile(errors.address());
-        header.add(4).cast::<u32>().write_volatile(id);
-    }
+    let told = Told::of(&bad)?;
 
     // A closed barrier keeps the processor away from the packet behind it.
     let gate = s.gpu.signal(1)?;
@@ -136,23 +201,10 @@ fn packet() -> Result<(), Failure> {
     let setup = (bad.addresses().0 + slot * 64 + 2) as *mut u16;
     // SAFETY: The second half word of the packet, in the ring of the queue.
     unsafe { setup.write_volatile(0) };
-    check("nothing is told before", errors.get(0) == Some(0))?;
+    check("nothing is told before", told.nothing())?;
     gate.set(0);
 
-    let woken = raw::wait(&s.kfd, id, 20_000).map_err(errno("WAIT_EVENTS"))?;
-    check(
-        "the event that the header names is signalled",
-        woken.is_some(),
-    )?;
-    let mask = 1u64 << (debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID - 1);
-    println!(
-        "errors of the queue: {:x?}, wanted {mask:#x}",
-        errors.get(0)
-    );
-    check(
-        "the error is the missing dimensions",
-        errors.get(0) == Some(mask),
-    )?;
+    told.wait(&s.kfd, debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID)?;
     let result = work.wait_timeout(PATIENCE);
     println!("the wait: {result:?}");
     check(
@@ -167,11 +219,7 @@ fn packet() -> Result<(), Failure> {
 
 fn instruction() -> Result<(), Failure> {
     let s = Setup::new()?;
-    let path = std::env::args()
-        .nth(3)
-        .ok_or_else(|| Failure::new("the code object with the kernel `illegal` is missing"))?;
-    let code = std::fs::read(&path).map_err(Failure::new)?;
-    let illegal = s.gpu.load(&code)?.kernel("illegal")?;
+    let illegal = s.failing("illegal")?;
     let (bad, good) = (s.queue()?, s.queue()?);
     let reached = s.gpu.upload(&[0u32])?;
     let work = bad
@@ -209,12 +257,11 @@ fn is_told(work: &Submission, error: i64) -> Result<(), Failure> {
 fn trap() -> Result<(), Failure> {
     const GROUPS: u32 = 64;
     let s = Setup::new()?;
-    let path = std::env::args()
-        .nth(3)
-        .ok_or_else(|| Failure::new("the code object with the kernel `traps` is missing"))?;
-    let code = std::fs::read(&path).map_err(Failure::new)?;
-    let traps = s.gpu.load(&code)?.kernel("traps")?;
+    let traps = s.failing("traps")?;
     let (bad, good) = (s.queue()?, s.queue()?);
+    let told = Told::of(&bad)?;
+    let unnamed = s.gpu.signal(1)?;
+    let id = write_slot(&unnamed)?;
     // Every XCC of a partition traps in its turn: the work-groups go round them.
     for (which, queue) in [
         (9u32, &bad),
@@ -249,8 +296,45 @@ fn trap() -> Result<(), Failure> {
             (0..GROUPS).all(|n| behind(n) == Some(if n == which { 0 } else { n + 1 })),
         )?;
     }
+    check("without a runtime nobody is told", told.nothing())?;
+    let woken = raw::wait(&s.kfd, id, 20_000).map_err(errno("WAIT_EVENTS"))?;
+    check("but every event is looked for", woken.is_some())?;
     add(&good, &s.kernel, 7)?;
     check("another queue goes on", true)?;
+    other_process()
+}
+
+fn exception() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    s.enable_runtime()?;
+    let (illegal, traps) = (s.failing("illegal")?, s.failing("traps")?);
+    let queues = [s.queue()?, s.queue()?, s.queue()?];
+    let [first, second, good] = &queues;
+    let told = [Told::of(first)?, Told::of(second)?, Told::of(good)?];
+
+    let reached = s.gpu.upload(&[0u32])?;
+    let dispatch = first.dispatch(&illegal).grid(32).block(32).arg(&reached);
+    let work = dispatch.submit()?;
+    is_told(&work, 0x4000_0000)?;
+    told[0].wait(&s.kfd, debug::EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION)?;
+    check(
+        "no other queue has the exception",
+        told[1].nothing() && told[2].nothing(),
+    )?;
+
+    let unnamed = s.gpu.signal(1)?;
+    let id = write_slot(&unnamed)?;
+    let out = s.gpu.upload(&[0u32; 2])?;
+    let dispatch = second.dispatch(&traps).blocks(1).block(32);
+    let work = dispatch.arg(&out).arg(0u32).submit()?;
+    is_told(&work, 0x8000_0000)?;
+    told[1].wait(&s.kfd, debug::EC_QUEUE_WAVE_ABORT)?;
+    check("no other queue has the exception", told[2].nothing())?;
+    let woken = raw::wait(&s.kfd, id, 0).map_err(errno("WAIT_EVENTS"))?;
+    check("who is told looks for no event", woken.is_none())?;
+
+    add(good, &s.kernel, 8)?;
+    check("another queue goes on", told[2].nothing())?;
     other_process()
 }
 
@@ -287,9 +371,10 @@ fn run() -> Result<(), Failure> {
         Some("packet") => packet(),
         Some("instruction") => instruction(),
         Some("trap") => trap(),
+        Some("exception") => exception(),
         Some("hang") => hang(),
         _ => Err(Failure::new(
-            "which: memory, packet, instruction, trap or hang?",
+            "which: memory, packet, instruction, trap, exception or hang?",
         )),
     }
 }
