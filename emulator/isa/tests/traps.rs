@@ -220,6 +220,69 @@ fn an_exception_tells_which_and_traps_until_it_is_cleared() {
     }
 }
 
+/// Atomics are the accesses that must lie on a multiple of their size.
+#[test]
+fn an_unaligned_atomic_is_a_memory_violation() {
+    for chip in &CHIPS {
+        let [add, add_long, size] = match chip.target.name {
+            "gfx942" => ["global_atomic_add", "global_atomic_add_x2", "8"],
+            _ => ["global_atomic_add_u32", "global_atomic_add_u64", "12"],
+        };
+        let handler = format!(
+            "s_mov_b32 s10, ttmp0\ns_mov_b32 s11, ttmp1\ns_getreg_b32 s13, hwreg({flags})\n\
+            s_setreg_imm32_b32 hwreg({flags}, {bit}, 1), 0\ns_add_u32 ttmp0, ttmp0, {size}\n\
+            s_addc_u32 ttmp1, ttmp1, 0\ns_rfe_b64 [ttmp0, ttmp1]",
+            flags = chip.flags,
+            bit = chip.violation,
+        );
+        // Where it is in the words behind the program, and what the first of these are then.
+        let cases = [
+            (add, 0, [1, 0]),
+            (add, 4, [0, 1]),
+            (add_long, 0, [1, 7]),
+            (add, 1, [0, 0]),
+            (add, 2, [0, 0]),
+            (add, 3, [0, 0]),
+            (add_long, 4, [0, 0]),
+            (add_long, 2, [0, 0]),
+        ];
+        for (atomic, offset, words) in cases {
+            // One lane, since their sum would hide what one does.
+            let program = format!(
+                "s_mov_b64 exec, 1\ns_getpc_b64 s[8:9]\nv_mov_b32 v2, {at}\nv_mov_b32 v4, 1\n\
+                v_mov_b32 v5, 7\n{atomic} v2, v[4:5], s[8:9]\ns_mov_b32 s5, 9",
+                at = 1024 - 8 + offset
+            );
+            let program = match atomic == add {
+                true => program.replace("v[4:5]", "v4"),
+                false => program,
+            };
+            let what = format!("{} {atomic} {offset}", chip.target.name);
+            let mut m = machine(chip, &program, &handler);
+            m.done();
+            let data = m.program + 1024;
+            assert_eq!(m.memory.words(data, 2), words, "{what}");
+            assert_eq!(m.s(5), 9, "{what}: it goes on");
+            if words != [0, 0] {
+                assert!(m.memory.traps.is_empty(), "{what}");
+                continue;
+            }
+            let pc = m.program + 24;
+            assert_eq!(
+                [m.s(10), m.s(11), m.s(13)],
+                [pc as u32, (pc >> 32) as u32, 1 << chip.violation],
+                "{what}"
+            );
+            let fault = MemoryFault {
+                va: data + offset,
+                access: Access::Atomic,
+                reason: Reason::Unaligned,
+            };
+            assert_eq!(m.memory.traps, [FaultKind::Memory(fault)], "{what}");
+        }
+    }
+}
+
 #[test]
 fn a_handler_that_clears_nothing_uses_the_budget() {
     for chip in &CHIPS {
