@@ -18,8 +18,9 @@ struct Chip {
     id: u32,
     illegal: u32,
     violation: u32,
-    /// Two forms of an instruction whose words differ.
+    /// Instructions whose words differ: a load of LDS, and of scratch with its size.
     lds: &'static str,
+    scratch: (&'static str, u64),
 }
 
 static CHIPS: [Chip; 2] = [
@@ -33,6 +34,7 @@ static CHIPS: [Chip; 2] = [
         illegal: 11,
         violation: 8,
         lds: "ds_read_b32 v1, v0",
+        scratch: ("scratch_load_dword v1, v0, off", 8),
     },
     Chip {
         target: &GFX1201,
@@ -44,6 +46,7 @@ static CHIPS: [Chip; 2] = [
         illegal: 6,
         violation: 4,
         lds: "ds_load_b32 v1, v0",
+        scratch: ("scratch_load_b32 v1, v0, off", 12),
     },
 ];
 
@@ -90,6 +93,11 @@ fn code(target: &Target, text: &str) -> Vec<u8> {
 }
 
 fn machine_with(chip: &Chip, program: &str, handler: Option<&str>) -> Machine {
+    machine_of(chip, 64, program, handler)
+}
+
+/// With a work-group of so many work-items.
+fn machine_of(chip: &Chip, items: u16, program: &str, handler: Option<&str>) -> Machine {
     let mut memory = Flat::new(1 << 20);
     let mut cu = ComputeUnit::for_target(chip.target);
     let at = memory.alloc(4096);
@@ -111,8 +119,8 @@ fn machine_with(chip: &Chip, program: &str, handler: Option<&str>) -> Machine {
     memory.write(at, &kd);
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
     let dispatch = Dispatch {
-        workgroup_size: [64, 1, 1],
-        grid_size: [64, 1, 1],
+        workgroup_size: [items, 1, 1],
+        grid_size: [items.into(), 1, 1],
         group_segment_size: 512,
         kernarg_address: memory.alloc(4096),
         apertures: APERTURES,
@@ -155,7 +163,8 @@ fn a_trap_is_entered_and_returned_from() {
         let (name, flags) = (chip.target.name, chip.flags);
         let handler = format!(
             "s_mov_b32 s10, ttmp0\ns_mov_b32 s11, ttmp1\ns_getreg_b32 s12, hwreg(2)\n\
-            s_getreg_b32 s13, hwreg({flags})\ns_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{BEHIND}"
+            s_getreg_b32 s13, hwreg({flags})\ns_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n\
+            s_or_b32 ttmp0, ttmp0, 3\n{BEHIND}"
         );
         let program = "s_getreg_b32 s20, hwreg(2)\ns_mov_b32 s4, 5\ns_trap 7\ns_mov_b32 s5, 9\n\
             s_getreg_b32 s21, hwreg(2)";
@@ -177,7 +186,7 @@ fn a_trap_is_entered_and_returned_from() {
         );
         assert_eq!(m.memory.traps, [FaultKind::Trap(7)], "{name}");
         // Four of the program's that are executed once, s_trap, the handler's, and s_endpgm.
-        assert_eq!(m.cu.statistics().instructions, 4 + 1 + 10 + 1, "{name}");
+        assert_eq!(m.cu.statistics().instructions, 4 + 1 + 11 + 1, "{name}");
     }
 }
 
@@ -186,12 +195,14 @@ fn an_exception_tells_which_and_traps_until_it_is_cleared() {
     for chip in &CHIPS {
         let (name, flags) = (chip.target.name, chip.flags);
         let cases = [
-            (ILLEGAL.to_string(), chip.illegal, 4, FaultKind::Undecodable),
+            (ILLEGAL, chip.illegal, 4, FaultKind::Undecodable),
+            ("v_mov_b32 v200, 0", chip.illegal, 4, FaultKind::Register),
+            (chip.lds, chip.violation, 8, FaultKind::Lds(0x4000)),
             (
-                format!("v_mov_b32 v0, 0x4000\n{}", chip.lds),
+                chip.scratch.0,
                 chip.violation,
-                8,
-                FaultKind::Lds(0x4000),
+                chip.scratch.1,
+                FaultKind::Scratch(0x4000),
             ),
         ];
         for (text, bit, size, kind) in cases {
@@ -203,10 +214,10 @@ fn an_exception_tells_which_and_traps_until_it_is_cleared() {
                 s_setreg_imm32_b32 hwreg({flags}, {bit}, 1), 0\ns_getreg_b32 s14, hwreg({flags})\n\
                 s_rfe_b64 [ttmp0, ttmp1]"
             );
-            let mut m = machine(chip, &format!("{text}\ns_mov_b32 s5, 9"), &handler);
+            let program = format!("v_mov_b32 v0, 0x4000\n{text}\ns_mov_b32 s5, 9");
+            let mut m = machine(chip, &program, &handler);
             m.done();
-            let before = if size == 8 { 8 } else { 0 };
-            let pc = m.program + before + size;
+            let pc = m.program + 8 + size;
             assert_eq!([m.s(15), m.s(5)], [2, 9], "{name} {text}");
             assert_eq!([m.s(13), m.s(14)], [1 << bit, 0], "{name} {text}");
             // Where it goes on is where it would again be stopped.
@@ -324,6 +335,7 @@ fn halt_holds_behind_the_handler() {
         );
         m.done();
         assert_eq!(m.s(5), 9);
+        assert!(!m.group.is_halted());
         // SCC is the program's when the handler has set it back.
         let keep = format!(
             "s_getreg_b32 ttmp12, hwreg({0})\ns_cmp_eq_u32 ttmp12, 0x55555\ns_mov_b32 s20, scc\n\
@@ -345,6 +357,111 @@ fn halt_holds_behind_the_handler() {
             chip.target.name
         );
     }
+}
+
+#[test]
+fn the_handler_sets_what_it_names_and_nothing_else() {
+    for chip in &CHIPS {
+        let Chip {
+            state,
+            flags,
+            halt,
+            scc,
+            illegal,
+            ..
+        } = chip;
+        // SCC stays when HALT is set, HALT when SCC is; of the flags, one that sends nobody here stays
+        // when the other comes, and when that is cleared.
+        let handler = format!(
+            "s_add_u32 s15, s15, 1\ns_cmp_eq_u32 s15, 2\ns_cbranch_scc1 10\n\
+            s_setreg_imm32_b32 hwreg({flags}, 0, 1), 1\n\
+            s_cmp_eq_u32 s0, s0\ns_setreg_imm32_b32 hwreg({state}, {halt}, 1), 1\ns_cselect_b32 s20, 1, 0\n\
+            s_setreg_imm32_b32 hwreg({state}, {scc}, 1), 0\ns_getreg_b32 s21, hwreg({state}, {halt}, 1)\n\
+            s_branch 4\n\
+            s_getreg_b32 s13, hwreg({flags})\ns_setreg_imm32_b32 hwreg({flags}, {illegal}, 1), 0\n\
+            s_getreg_b32 s14, hwreg({flags})\ns_sethalt 0\n{BEHIND}"
+        );
+        let mut m = machine(
+            chip,
+            &format!("s_trap 2\n{ILLEGAL}\ns_mov_b32 s5, 9"),
+            &handler,
+        );
+        m.done();
+        let name = chip.target.name;
+        assert_eq!([m.s(15), m.s(5)], [2, 9], "{name}");
+        assert_eq!([m.s(20), m.s(21)], [1, 1], "{name}");
+        assert_eq!([m.s(13), m.s(14)], [1 << illegal | 1, 1], "{name}");
+    }
+}
+
+/// It is, as a whole, when the others can't go on without the one that halts.
+#[test]
+fn a_group_is_halted_when_nobody_goes_on() {
+    for chip in &CHIPS {
+        let barrier = match chip.target.name {
+            "gfx942" => "s_barrier",
+            _ => "s_barrier_signal -1\ns_barrier_wait -1",
+        };
+        for (other, halted) in [(barrier, true), ("s_endpgm", true), ("s_branch -1", false)] {
+            // The second wave is the other one.
+            let program = format!(
+                "v_readfirstlane_b32 s2, v0\ns_and_b32 s2, s2, 0x3ff\ns_cmp_eq_u32 s2, 0\n\
+                s_cbranch_scc1 {}\n{other}\ns_endpgm\ns_trap 2",
+                other.lines().count() + 1
+            );
+            let handler = "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]";
+            let mut m = machine_of(chip, 128, &program, Some(handler));
+            assert!(!m.group.is_halted());
+            assert_eq!(m.outcome(), Outcome::Budget);
+            assert_eq!(m.group.is_halted(), halted, "{} {other}", chip.target.name);
+        }
+    }
+}
+
+/// FATAL_HALT, bit 2: gfx12 obeys it in a handler, too.
+#[test]
+fn a_fatal_halt_holds_in_the_handler() {
+    let mut m = machine(
+        &CHIPS[1],
+        "s_trap 2",
+        "s_sethalt 5\ns_mov_b32 s20, 1\ns_rfe_b64 [ttmp0, ttmp1]",
+    );
+    assert_eq!(m.outcome(), Outcome::Budget);
+    let wave = &m.group.waves()[0];
+    assert_eq!((wave.state, wave.s[20]), (wave::State::Halted, 0));
+    assert_eq!(wave.pc, m.program - 256 + HANDLER + 4);
+}
+
+#[test]
+fn a_program_learns_nothing_of_its_handler() {
+    let [gfx9, gfx12] = &CHIPS;
+    let cases = [
+        (gfx9, "s_getreg_b32 s4, hwreg(HW_REG_TBA_LO)"),
+        (gfx9, "s_getreg_b32 s4, hwreg(HW_REG_TMA_LO)"),
+        (gfx12, "s_getreg_b32 s4, hwreg(4)"),
+        (gfx12, "s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_TBA)"),
+        (gfx12, "s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_TMA)"),
+    ];
+    for (chip, text) in cases {
+        let mut m = machine(chip, text, "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]");
+        assert_eq!(m.outcome(), Outcome::Budget, "{text}");
+        assert!(
+            matches!(m.memory.traps[..], [FaultKind::Unsupported(_)]),
+            "{text}: {:?}",
+            m.memory.traps
+        );
+        assert_eq!([m.s(4), m.s(5)], [0, 0], "{text}");
+    }
+}
+
+/// A barrier of gfx12 that is complete, and one that is not (`SQ_WAVE_STATE_PRIV_BARRIER_COMPLETE`).
+#[test]
+fn the_handler_sees_a_barrier() {
+    let handler = format!("s_mov_b32 s21, s20\ns_getreg_b32 s20, hwreg(4)\n{BEHIND}");
+    let program = "s_trap 2\ns_barrier_signal -1\ns_nop 0\ns_trap 2\ns_barrier_wait -1";
+    let mut m = machine(&CHIPS[1], program, &handler);
+    m.done();
+    assert_eq!([m.s(21), m.s(20)].map(|state| state & 0xff), [0, 4]);
 }
 
 #[test]
@@ -423,6 +540,37 @@ fn trap_temporaries_are_the_handlers() {
             chip.target.name
         );
         assert_eq!([m.s(18), m.s(19)], [3, 0], "{}", chip.target.name);
+        // A program may name them as sources, where others have their destination, too.
+        let mut text = "s_trap 2\ns_setreg_b32 hwreg(HW_REG_MODE, 0, 4), ttmp5\n\
+            s_getreg_b32 s21, hwreg(HW_REG_MODE, 0, 4)\n"
+            .to_string();
+        let mut wanted = [7, 0, 0];
+        if chip.target.name == "gfx942" {
+            text += "s_cmpk_eq_u32 ttmp5, 0x77\ns_cselect_b32 s22, 1, 0\ns_getpc_b64 s[8:9]\n\
+                s_store_dword ttmp5, s[8:9], 0x200\ns_dcache_wb\ns_load_dword s23, s[8:9], 0x200\n\
+                s_waitcnt lgkmcnt(0)\n";
+            wanted = [7, 1, 0x77];
+        }
+        let mut m = machine(chip, &text, &handler);
+        m.done();
+        assert_eq!([m.s(21), m.s(22), m.s(23)], wanted, "{}", chip.target.name);
+        // The same code of a program doesn't write them, and of the handler does.
+        let handler = format!(
+            "s_mov_b32 ttmp5, 0x77\ns_mov_b32 s16, s14\ns_mov_b32 s14, ttmp5\n\
+            s_add_u32 s15, s15, 1\ns_cmp_eq_u32 s15, 1\ns_cbranch_scc0 2\ns_trap 2\ns_endpgm\n{BEHIND}"
+        );
+        let program = format!(
+            "s_getpc_b64 s[2:3]\ns_add_u32 s2, s2, {}\ns_addc_u32 s3, s3, 0\ns_setpc_b64 s[2:3]",
+            HANDLER - 256 - 4
+        );
+        let mut m = machine(chip, &program, &handler);
+        m.done();
+        assert_eq!(
+            [m.s(15), m.s(16), m.s(14)],
+            [2, 0, 0x77],
+            "{}",
+            chip.target.name
+        );
         // Nor can a program set the state.
         let text = format!("s_setreg_imm32_b32 hwreg({}), 0", chip.flags);
         let mut m = machine(chip, &text, "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]");
@@ -480,7 +628,24 @@ fn the_handler_learns_its_doorbell_and_memory() {
 #[test]
 fn a_wave_in_its_handler_can_be_saved() {
     for chip in &CHIPS {
-        let handler = format!("s_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{BEHIND}");
+        let ask = match chip.target.name {
+            "gfx942" => {
+                "s_mov_b32 exec_lo, 0x80000000\ns_sendmsg sendmsg(MSG_GET_DOORBELL)\ns_mov_b32 s10, exec_lo\n\
+                s_getreg_b32 s12, hwreg(HW_REG_TMA_LO)"
+            }
+            _ => {
+                "s_sendmsg_rtn_b32 s10, sendmsg(MSG_RTN_GET_DOORBELL)\n\
+                s_sendmsg_rtn_b64 s[12:13], sendmsg(MSG_RTN_GET_TMA)"
+            }
+        };
+        let handler = format!(
+            "s_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{ask}\ns_setreg_imm32_b32 hwreg({flags}, 0, 1), 1\n\
+            s_getreg_b32 s16, hwreg({flags})\ns_sethalt 1\ns_getreg_b32 s17, hwreg({}, {}, 1)\n\
+            s_sethalt 0\n{BEHIND}",
+            chip.state,
+            chip.halt,
+            flags = chip.flags,
+        );
         let mut m = machine(chip, "s_mov_b32 s4, 5\ns_trap 7\ns_mov_b32 s5, 9", &handler);
         let mut saves = 0;
         while m.group.run(&mut m.cu, &mut m.memory, 1) == Outcome::Budget {
@@ -491,6 +656,8 @@ fn a_wave_in_its_handler_can_be_saved() {
             assert!(saves < 100);
         }
         assert_eq!([m.s(4), m.s(5), m.s(14)], [5, 9, 0x77]);
+        assert_eq!([m.s(10), m.s(12)], [DOORBELL, (MEMORY >> 8) as u32]);
+        assert_eq!([m.s(16), m.s(17)], [1, 1]);
         assert!(saves >= 9, "{saves}");
     }
 }
