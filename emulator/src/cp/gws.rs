@@ -278,6 +278,42 @@ mod tests {
     }
 
     #[test]
+    fn a_line_and_a_barrier_that_has_opened_are_saved() {
+        let (gws, other) = (Gws::new(2), Gws::new(2));
+        // A barrier that opened once, at which one waits again; and a line of which one was let go.
+        assert_eq!(ask(&gws, Operation::Barrier, 1), GwsAnswer::Go);
+        let barrier = waits(&gws, Operation::Barrier);
+        let line = [(); 2].map(|()| waits(&gws, Operation::Acquire));
+        ask(&gws, Operation::Release, 0);
+        assert!(other.restore(&gws.save()));
+        assert!(!again(&other, Operation::Barrier, barrier));
+        let gone = |n: usize| {
+            line.map(|ticket| again(&other, Operation::Acquire, ticket)) == [n > 0, n > 1]
+        };
+        assert!(gone(1));
+        ask(&other, Operation::Release, 0);
+        assert!(gone(2));
+        assert_eq!(ask(&other, Operation::Barrier, 0), GwsAnswer::Go);
+        assert!(again(&other, Operation::Barrier, barrier));
+    }
+
+    /// A wave waits as long as the flag is what it was when it came, and is 0 after Init.
+    #[test]
+    fn a_barrier_that_is_set_up_anew_has_its_flag_at_zero() {
+        let gws = Gws::new(2);
+        for (flag, goes) in [(0, false), (1, true)] {
+            ask(&gws, Operation::Init, 0);
+            for _ in 0..flag {
+                assert_eq!(ask(&gws, Operation::Barrier, 1), GwsAnswer::Go);
+            }
+            ask(&gws, Operation::ReleaseMany, 2);
+            let ticket = waits(&gws, Operation::Barrier);
+            ask(&gws, Operation::Init, 1);
+            assert_eq!(again(&gws, Operation::Barrier, ticket), goes, "{flag}");
+        }
+    }
+
+    #[test]
     fn numbers_wrap() {
         let gws = Gws::new(2);
         let edge = [0, TICKET - 1, TICKET - 1, TICKET - 1];
