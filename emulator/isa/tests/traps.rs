@@ -390,7 +390,7 @@ fn the_handler_sets_what_it_names_and_nothing_else() {
         let name = chip.target.name;
         assert_eq!([m.s(15), m.s(5)], [2, 9], "{name}");
         assert_eq!([m.s(20), m.s(21)], [1, 1], "{name}");
-        assert_eq!([m.s(13), m.s(14)], [1 << illegal | 1, 1], "{name}");
+        assert_eq!([m.s(13), m.s(14)], [(1 << illegal) | 1, 1], "{name}");
     }
 }
 
