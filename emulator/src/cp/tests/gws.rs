@@ -6,7 +6,9 @@ use super::dispatches::vadd;
 use super::kernels::{arguments, load, pointers};
 use super::queues::*;
 use super::rig::{unmap, Rig};
+use crate::trace::Trace;
 use rkfd_hw::pm4::*;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A run list of processes that each have a queue with so many resources.
@@ -283,7 +285,9 @@ fn a_barrier_is_kept_while_its_queue_is_off_with_nothing_to_do() {
 
 #[test]
 fn queues_that_meet_take_turns() {
-    let rig = Rig::new();
+    let path = std::env::temp_dir().join(format!("rkfd-gws-{}", std::process::id()));
+    let trace = Trace::to_file(&path).unwrap();
+    let rig = Rig::traced(&[], trace.clone()).scheduling(0xfff8, 0xffff_ffff);
     let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     let jobs = [(&a, &qa), (&b, &qb)];
@@ -304,6 +308,26 @@ fn queues_that_meet_take_turns() {
         assert!(exchange.is_right(p));
     }
     off(&rig);
+    trace.flush();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    // There are 64: who comes finds the other one gone.
+    let mut inside = BTreeSet::new();
+    let mut came = BTreeSet::new();
+    for line in text
+        .lines()
+        .filter(|line| line.contains("\"ev\":\"switch\""))
+    {
+        let pasid = [&a, &b].map(|p| line.contains(&format!("\"pasid\":{}", p.pasid)));
+        if line.contains("\"way\":\"in\"") {
+            inside.insert(pasid);
+            came.insert(pasid);
+        } else {
+            inside.remove(&pasid);
+        }
+        assert!(inside.len() <= 1, "{text}");
+    }
+    assert_eq!(came.len(), 2, "{text}");
     rig.clean();
 }
 
