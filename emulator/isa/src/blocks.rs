@@ -88,11 +88,17 @@ impl From<Vec<Decoded>> for Block {
     }
 }
 
+/// Instructions that a page's blocks may have together: as branches go to many places in it, the same
+/// ones are in many blocks.
+const MOST: usize = 4 * (PAGE / 4);
+
 /// A page's blocks.
 pub(crate) struct CodePage {
     /// The block that begins at each dword, if there is one.
     starts: Box<[Option<u32>; PAGE / 4]>,
     blocks: Vec<Block>,
+    /// Instructions in them.
+    count: usize,
 }
 
 impl CodePage {
@@ -100,6 +106,7 @@ impl CodePage {
         Self {
             starts: Box::new([None; PAGE / 4]),
             blocks: Vec::new(),
+            count: 0,
         }
     }
 
@@ -110,15 +117,27 @@ impl CodePage {
         pc: u64,
         decode: impl FnOnce() -> Result<Block, FaultKind>,
     ) -> Result<&Block, FaultKind> {
-        let start = &mut self.starts[pc as usize % PAGE / 4];
-        let at = match *start {
+        let start = pc as usize % PAGE / 4;
+        let at = match self.starts[start] {
             Some(at) => at,
-            None => {
-                self.blocks.push(decode()?);
-                *start.insert(self.blocks.len() as u32 - 1)
-            }
+            None => self.add(start, decode()?),
         };
         Ok(&self.blocks[at as usize])
+    }
+
+    /// Keeps a block; its number. With too many instructions all others are forgotten.
+    #[cold]
+    fn add(&mut self, start: usize, block: Block) -> u32 {
+        self.count += block.instructions.len();
+        if self.count > MOST {
+            self.starts.fill(None);
+            self.blocks.clear();
+            self.count = block.instructions.len();
+        }
+        let at = self.blocks.len() as u32;
+        self.starts[start] = Some(at);
+        self.blocks.push(block);
+        at
     }
 }
 
@@ -211,4 +230,42 @@ pub(crate) fn words(
         }
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::GFX942;
+
+    /// s_nop from `at` to the page's end.
+    fn rest(at: usize) -> Block {
+        let nop = GFX942.decode([0xbf80_0000, 0, 0]).expect("s_nop 0");
+        let places = (at..PAGE / 4).map(|n| Decoded::new(nop, 4 * n as u64));
+        places.collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn branches_to_everywhere_fill_no_memory() {
+        let mut page = CodePage::new();
+        let mut decoded = 0;
+        for round in 0..2 {
+            for at in 0..PAGE / 4 {
+                let mut ask = || {
+                    let block = page.block(4 * at as u64, || {
+                        decoded += 1;
+                        Ok(rest(at))
+                    });
+                    block.map(|block| (block.instructions.len(), block.instructions[0].next))
+                };
+                let right = Ok((PAGE / 4 - at, 4 * at as u64 + 4));
+                assert_eq!((ask(), ask()), (right, right), "{round} {at}");
+                let held: usize = page.blocks.iter().map(|b| b.instructions.len()).sum();
+                assert!(held <= MOST && held == page.count);
+            }
+        }
+        assert!(
+            decoded <= 2 * PAGE / 4,
+            "the last one is there when it is asked for again"
+        );
+    }
 }
