@@ -2,9 +2,11 @@
 //! Single instructions on a wave without a dispatch.
 
 use super::*;
-use rkfd_isa::exec::{execute, Context};
+use rkfd_isa::decode::Inst;
+use rkfd_isa::exec::{execute, Context, Next};
 use rkfd_isa::memory::Tlb;
 use rkfd_isa::wave::{Barrier, State, Wave};
+use std::collections::BTreeSet;
 
 /// A wave with every lane active, `registers` v registers, as many a registers behind them, and
 /// MODE as compiled kernels have it.
@@ -45,6 +47,16 @@ pub fn step<const L: usize>(
     lds: &mut [u8],
 ) -> Result<(), FaultKind> {
     let inst = target.decode(words(bytes)).expect("decodes");
+    perform(&inst, wave, memory, lds).map(|_| ())
+}
+
+/// Execute a decoded instruction.
+pub fn perform<const L: usize>(
+    inst: &Inst,
+    wave: &mut Wave<L>,
+    memory: &mut Flat,
+    lds: &mut [u8],
+) -> Result<Next, FaultKind> {
     let mut tlb = Tlb::default();
     let mut context = Context {
         env: memory,
@@ -53,5 +65,15 @@ pub fn step<const L: usize>(
         vmid: 0,
         others: Default::default(),
     };
-    execute(wave, &inst, &mut context).map(|_| ())
+    execute(wave, inst, &mut context)
+}
+
+/// Demand that each chip has met the mnemonics of `names`, and tell how many it has.
+pub fn met(seen: [(&Target, BTreeSet<&str>); 3], names: &[&str]) {
+    for (target, seen) in seen {
+        println!("{}: {} mnemonics", target.name, seen.len());
+        for name in names {
+            assert!(seen.contains(name), "{}: {name} in {seen:?}", target.name);
+        }
+    }
 }
