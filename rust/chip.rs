@@ -22,30 +22,7 @@ use kernel::{device::Device, prelude::*, sync::Arc};
 mod gfx1201;
 mod gfx942;
 
-/// Version of an IP block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct IpVersion {
-    pub(crate) major: u8,
-    pub(crate) minor: u8,
-    pub(crate) revision: u8,
-}
-
-impl IpVersion {
-    /// From its three numbers.
-    pub(crate) const fn new(major: u8, minor: u8, revision: u8) -> Self {
-        Self {
-            major,
-            minor,
-            revision,
-        }
-    }
-}
-
-impl kernel::fmt::Display for IpVersion {
-    fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.revision)
-    }
-}
+pub(crate) use crate::types::IpVersion;
 
 /// What differs in the graphics core.
 pub(crate) struct Core {

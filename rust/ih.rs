@@ -447,7 +447,7 @@ fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
     let field = |field| entry.get(field) as u32;
     let client_id = field(Entry::CLIENT_ID) as u8;
     let source_id = field(Entry::SOURCE_ID) as u8;
-    let pasid = Pasid(NonZeroU16::new(field(Entry::PASID) as u16)?);
+    let pasid = Pasid::new(NonZeroU16::new(field(Entry::PASID) as u16)?);
     let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
     let queue_error = |data: u32, exceptions| QueueError {
         pasid,

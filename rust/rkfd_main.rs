@@ -14,6 +14,7 @@
 //! | `chardev`, `ioctl`, `render` | what programs open and call |
 //! | `process`, `queue`, `event` | what programs own |
 //! | `topology`, `smi`, `debugfs`, `frontend` | what is shown; the user half as a whole |
+//! | `types` | addresses and numbers that travel between rooms |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 //! | `kunit`, here and in rooms | their tests, on kernels with KUnit |
 
@@ -27,6 +28,8 @@ mod hw;
 #[allow(unreachable_pub)]
 #[macro_use]
 mod uapi;
+
+mod types;
 
 mod glue;
 

@@ -8,22 +8,12 @@
 //! half held, so an implementation may take process locks and may sleep, but must not wait for
 //! the GPU: the work item that calls it is the one that would report the GPU's answer.
 
+pub(crate) use crate::types::Pasid;
 use crate::{gpu::Gpu, sched::Hang};
 use kernel::{
     prelude::*,
     sync::{Arc, SetOnce},
 };
-
-/// A process address space id as the hardware reports it: never 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Pasid(pub(crate) core::num::NonZeroU16);
-
-impl Pasid {
-    /// The number.
-    pub(crate) fn get(self) -> u16 {
-        self.0.get()
-    }
-}
 
 /// A page fault of the GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

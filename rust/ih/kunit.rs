@@ -56,7 +56,7 @@ fn signal(data: u32, bits: u32) -> Option<Told> {
 
 fn queue_error(doorbell_id: u32, exceptions: u64) -> Result<QueueError> {
     Ok(QueueError {
-        pasid: Pasid(NonZeroU16::new(PASID).ok_or(EINVAL)?),
+        pasid: Pasid::new(NonZeroU16::new(PASID).ok_or(EINVAL)?),
         doorbell_id,
         exceptions,
     })
@@ -104,7 +104,7 @@ mod tests {
     /// `event_interrupt_wq_v9`: 36 bits of the page's number; ring id bit 3 no entry, bit 5 a store.
     #[test]
     fn a_fault_names_its_page() -> Result {
-        let pasid = Pasid(NonZeroU16::new(PASID).ok_or(EINVAL)?);
+        let pasid = Pasid::new(NonZeroU16::new(PASID).ok_or(EINVAL)?);
         for (hal, client) in [(&v4_4::HAL, VMC), (&v4_4::HAL, UTCL2), (&v7_0::HAL, VMC)] {
             for (ring, not_present, write) in
                 [(0, false, false), (8, true, false), (0x28, true, true)]

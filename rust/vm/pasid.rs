@@ -53,7 +53,7 @@ impl PasidGuard {
             .ok()
             .and_then(NonZeroU16::new)
             .ok_or(ENOSPC)?;
-        Ok(Self(Pasid(number)))
+        Ok(Self(Pasid::new(number)))
     }
 
     /// The number.

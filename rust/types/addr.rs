@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Addresses: three kinds that must not be mixed up.
+
+use kernel::fmt;
+
+/// Defines an address type over `u64`.
+macro_rules! address {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[repr(transparent)]
+        pub(crate) struct $name(u64);
+
+        #[allow(dead_code, reason = "every kind of address has the same methods")]
+        impl $name {
+            /// From the number.
+            pub(crate) const fn new(addr: u64) -> Self {
+                Self(addr)
+            }
+
+            /// The number.
+            pub(crate) const fn get(self) -> u64 {
+                self.0
+            }
+
+            /// The address `bytes` further on, `None` when there is none.
+            pub(crate) fn checked_add(self, bytes: u64) -> Option<Self> {
+                self.0.checked_add(bytes).map(Self)
+            }
+
+            /// Whether it is a multiple of `align`, which is not 0.
+            pub(crate) fn is_aligned(self, align: u64) -> bool {
+                self.0 % align == 0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:#x}", self.0)
+            }
+        }
+    };
+}
+
+address! {
+    /// An address in one of the GPU's address spaces, as packets, MQDs and user programs name it.
+    GpuVa
+}
+
+address! {
+    /// A byte offset in VRAM, counted from its first byte.
+    VramOffset
+}
+
+address! {
+    /// An address on the bus, by which the device reaches system memory or another device.
+    BusAddr
+}
