@@ -8,6 +8,7 @@ export CHIP
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
+	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module'
@@ -45,7 +46,7 @@ demo:
 	@tests/vm demo
 
 test:
-	@tests/run
+	@tests/run $(ARGS)
 
 test-debug:
 	@tests/run-debug

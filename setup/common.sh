@@ -13,6 +13,15 @@ mkdir -p "$CACHE"
 say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
 die() { printf 'rkfd set-up: %s\n' "$1" >&2; shift; for l in "$@"; do printf '  %s\n' "$l" >&2; done; exit 1; }
 
+# A chip that does not exist is refused before anything is made. The names are those of the test runner.
+check_chip() {
+    local names
+    case ${CHIP:-all} in all) return ;; esac
+    names=$(sed -n 's/^        name: "\(.*\)",$/\1/p' "$TOP/tests/qemu/src/chip.rs")
+    grep -qxF -- "$CHIP" <<<"$names" || { echo "CHIP=$CHIP is no chip; valid are: $(tr '\n' ' ' <<<"$names")all" >&2; exit 1; }
+}
+check_chip
+
 # need COMMAND PACKAGE: install the Debian package on the host when the command is missing.
 need() {
     command -v "$1" >/dev/null 2>&1 && return
