@@ -57,7 +57,7 @@ pub fn bench() -> Scenario {
 pub fn shell() -> Scenario {
     Scenario::new("shell", "a shell with the module loaded")
         .bin("rkfd-cli", "rkfd")
-        .bin("rkfd-examples", "vectoradd")
+        .bin("rkfd-programs", "vectoradd")
         .kernel("vadd", 3)
         .steps([Step::insmod(MODULE), Step::Shell])
 }
@@ -87,10 +87,10 @@ fn load() -> Scenario {
     ])
 }
 
-/// A scenario with one of the example programs and the vector addition's code object.
+/// A scenario with one of the test programs and the vector addition's code object.
 fn with_vadd(name: &'static str, about: &'static str, program: &str) -> Scenario {
     Scenario::new(name, about)
-        .bin("rkfd-examples", program)
+        .bin("rkfd-programs", program)
         .kernel("vadd", 3)
 }
 

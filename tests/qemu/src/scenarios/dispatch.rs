@@ -40,7 +40,7 @@ pub fn demo() -> Scenario {
         "one dispatch, followed from ioctl to interrupt",
         "vectoradd",
     )
-    .bin("rkfd-examples", "polling")
+    .bin("rkfd-programs", "polling")
     .steps([
         Step::insmod(MODULE),
         Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
@@ -115,7 +115,7 @@ fn kernels() -> Scenario {
         "six groups of kernels at -O0 to -O3 give the CPU's results to the last bit",
     )
     .without_trace()
-    .bin("rkfd-examples", "kernels");
+    .bin("rkfd-programs", "kernels");
     let mut pairs = KERNELS.iter().flat_map(|k| LEVELS.map(|l| (*k, l)));
     pairs
         .by_ref()
@@ -149,7 +149,7 @@ fn programs() -> Scenario {
         ("events", None),
         ("polling", Some("10000")),
     ] {
-        scenario = scenario.bin("rkfd-examples", program);
+        scenario = scenario.bin("rkfd-programs", program);
         let path = format!("/bin/{program}");
         let argv: Vec<&str> = [path.as_str(), VADD].into_iter().chain(arg).collect();
         scenario = scenario.step(Step::run(program, 240, &argv));
@@ -178,7 +178,7 @@ fn copies() -> Scenario {
         "copies",
         "two copy engines move words between all kinds of memory, and 64 MiB at once",
     )
-    .bin("rkfd-examples", "copies")
+    .bin("rkfd-programs", "copies")
     .steps([
         Step::insmod(MODULE),
         Step::run("copies", 180, &["/bin/copies"]),
@@ -239,7 +239,7 @@ fn copy_fault() -> Scenario {
     Scenario::new("copy-fault", "a copy engine's fault reaches its program")
         .without_trace()
         .emulator_arg("--expect-fault")
-        .bin("rkfd-examples", "copies")
+        .bin("rkfd-programs", "copies")
         .steps([
             Step::insmod(MODULE),
             Step::run("copies", 120, &["/bin/copies", "fault"]),
@@ -267,7 +267,7 @@ fn preempted() -> Scenario {
         "preempted",
         "waves are saved to their queue's area in the middle of a kernel, and go on from there",
     )
-    .bin("rkfd-examples", "preempted")
+    .bin("rkfd-programs", "preempted")
     .kernel("spin", 3)
     .steps([
         Step::insmod(MODULE),
@@ -284,7 +284,7 @@ fn wave_sync() -> Scenario {
         "work-groups meet at a barrier of the whole grid, preempted there or not",
     )
     .scheduled_by(Scheduler::Cpsch)
-    .bin("rkfd-examples", "gws")
+    .bin("rkfd-programs", "gws")
     .kernel("gws", 3)
     .steps([
         Step::insmod(MODULE),

@@ -146,7 +146,7 @@ fn told() -> Scenario {
         "a page fault, a bad packet, an illegal instruction, a trap: told to the program, others go on",
         "vectoradd",
     )
-    .bin("rkfd-examples", "faults")
+    .bin("rkfd-programs", "faults")
     .kernel("illegal", 3)
     .emulator_arg("--expect-fault")
     .step(Step::insmod(MODULE));

@@ -30,7 +30,7 @@ pub fn all() -> [Scenario; 2] {
 /// checks who is told and who goes on.
 fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
     let scenario = with_vadd(name, about, "vectoradd")
-        .bin("rkfd-examples", "hung")
+        .bin("rkfd-programs", "hung")
         .kernel("spin", 3)
         .step(Step::insmod(MODULE))
         .step(Step::run(

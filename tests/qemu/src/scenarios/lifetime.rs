@@ -32,7 +32,7 @@ fn process_death() -> Scenario {
         "a program is killed while its waves run; nothing of it stays, and others go on",
         "vectoradd",
     )
-    .bin("rkfd-examples", "endless")
+    .bin("rkfd-programs", "endless")
     .kernel("spin", 3)
     .step(Step::insmod(MODULE))
     .step(Step::sh("killed-while-running", 60, kill))
@@ -54,7 +54,7 @@ fn sharing() -> Scenario {
         "DMA-bufs between processes and drivers, the program's own memory on the GPU",
         "dmabuf",
     )
-    .bin("rkfd-examples", "userptr")
+    .bin("rkfd-programs", "userptr")
     .without_trace()
     .emulator_arg("--expect-fault")
     .step(Step::insmod(MODULE));
@@ -81,8 +81,8 @@ fn unbind() -> Scenario {
         "the device is taken from the driver under running programs and live DMA-bufs; binding again works",
         "removed",
     )
-    .bin("rkfd-examples", "orphans")
-    .bin("rkfd-examples", "vectoradd")
+    .bin("rkfd-programs", "orphans")
+    .bin("rkfd-programs", "vectoradd")
     .step(Step::insmod(MODULE))
     .step(Step::run("orphans", 60, &["/bin/orphans"]))
     .step(Step::sh("no-orphan-is-left", 20, NOTHING_LEFT))

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{CommandQueue, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Dispatches in a row: their commands fill the ring several times.

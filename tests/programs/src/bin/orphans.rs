@@ -17,8 +17,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::ptr::null_mut;
 
 use rkfd::Gpu;
-use rkfd_examples::raw::{self, call};
-use rkfd_examples::{bound, report, Failure};
+use rkfd_programs::raw::{self, call};
+use rkfd_programs::{bound, report, Failure};
 use rkfd_uapi::{ioctl, memory as abi};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};

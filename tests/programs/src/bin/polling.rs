@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use seccompiler::{apply_filter, BpfProgram, SeccompAction, SeccompFilter};
 use shared::Report;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rkfd::{Argument, Gpu, IntoArgument, Module, Queue, QueueOptions, Size};
-use rkfd_examples::golden::{self, Case, Data};
-use rkfd_examples::{report, Failure};
+use rkfd_programs::golden::{self, Case, Data};
+use rkfd_programs::{report, Failure};
 
 /// Puts a case's data into buffers, runs the kernel and compares every word.
 fn run(gpu: &Gpu, queue: &Queue, module: &Module, case: &Case) -> Result<(), Failure> {

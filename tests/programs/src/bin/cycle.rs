@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Address, Gpu, Queue, QueueOptions};
-use rkfd_examples::{code_object, Failure, KERNEL};
+use rkfd_programs::{code_object, Failure, KERNEL};
 
 /// Elements of a queue's dispatch: one work-group.
 const EACH: usize = 256;

@@ -28,8 +28,8 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
-use rkfd_examples::raw::{self, call, errno};
-use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_programs::raw::{self, call, errno};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::{debug, event, ioctl};
 
 const ELEMENTS: usize = 4096;

@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 50;

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use rkfd::{Gpu, Memory, Queue, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 use rkfd_uapi::device::GetVersionArgs;
 use rkfd_uapi::ioctl;
 use rustix::ioctl::{Getter, Opcode};

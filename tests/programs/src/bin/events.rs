@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rkfd::trace::{observe, Step};
 use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 use rkfd_uapi::ioctl;
 
 const ROUNDS: usize = 20;

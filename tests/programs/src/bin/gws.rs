@@ -15,8 +15,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Buffer, Gpu, Kernel, Queue, QueueOptions, Submission};
-use rkfd_examples::raw::{self, errno};
-use rkfd_examples::{check, code_object, report, Failure, BLOCK};
+use rkfd_programs::raw::{self, errno};
+use rkfd_programs::{check, code_object, report, Failure, BLOCK};
 
 /// Work-groups.
 const GROUPS: u32 = 32;

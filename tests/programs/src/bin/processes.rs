@@ -9,7 +9,7 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 
 const PROCESSES: usize = 4;
 const ROUNDS: usize = 20;

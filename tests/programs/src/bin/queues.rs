@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Gpu, Queue, QueueOptions};
-use rkfd_examples::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 
 /// The argument at `place`, or what holds without it.
 fn number(place: usize, otherwise: usize) -> Result<usize, Failure> {

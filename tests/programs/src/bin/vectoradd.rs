@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, steps, Failure, VectorAdd, BLOCK, KERNEL, N};
+use rkfd_programs::{code_object, report, steps, Failure, VectorAdd, BLOCK, KERNEL, N};
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;

@@ -15,9 +15,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw::{self, errno};
-use rkfd_examples::spin::Spin;
-use rkfd_examples::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_programs::raw::{self, errno};
+use rkfd_programs::spin::Spin;
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::event;
 use rustix::io::Errno;
 

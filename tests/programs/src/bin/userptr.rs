@@ -17,8 +17,8 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw::{self, call, free, map, unmap};
-use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
+use rkfd_programs::raw::{self, call, free, map, unmap};
+use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL};
 use rkfd_uapi::{ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};

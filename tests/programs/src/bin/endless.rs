@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_examples::{code_object, report, Failure};
+use rkfd_programs::{code_object, report, Failure};
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;

@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Gpu, Queue, QueueOptions};
-use rkfd_examples::raw::{self, errno};
-use rkfd_examples::spin::Spin;
-use rkfd_examples::{code_object, report, Failure, BLOCK};
+use rkfd_programs::raw::{self, errno};
+use rkfd_programs::spin::Spin;
+use rkfd_programs::{code_object, report, Failure, BLOCK};
 use rkfd_uapi::ioctl;
 use rkfd_uapi::queue::GetQueueWaveStateArgs;
 

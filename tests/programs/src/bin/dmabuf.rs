@@ -18,8 +18,8 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_examples::raw::{self, call, errno};
-use rkfd_examples::{code_object, report, Failure, BLOCK, KERNEL};
+use rkfd_programs::raw::{self, call, errno};
+use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL};
 use rkfd_uapi::{ioctl, memory as abi};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};

@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_examples::{bound, code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{bound, code_object, report, Failure, VectorAdd, KERNEL};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// Written by the child when it is ready, and by the parent when the driver is gone.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the examples share: the kernel they run, the check of its result, the report at the end.
+//! What the programs share: the kernel they run, the check of its result, the report at the end.
 
 pub mod golden;
 pub mod raw;
@@ -20,7 +20,7 @@ pub const BLOCK: u32 = 256;
 /// The kernel: `c[i] = a[i] + b[i]` for `i < n`, arguments `a, b, c, n`.
 pub const KERNEL: &str = "vadd";
 
-/// What the examples fail with.
+/// What the programs fail with.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The library failed.
@@ -38,7 +38,7 @@ impl Failure {
     }
 }
 
-/// Runs an example and prints its result as the line that test runs look for.
+/// Runs a program and prints its result as the line that test runs look for.
 ///
 /// `@rkfd test NAME ok` or `@rkfd test NAME FAIL REASON`; exit status 0 or 1.
 pub fn report(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> ExitCode {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Address, Buffer, CopyQueue, Error, Gpu, Memory};
-use rkfd_examples::{report, Failure};
+use rkfd_programs::{report, Failure};
 
 /// Words of the ordinary buffers, and of the large ones (64 MiB).
 const N: usize = 1 << 18;
