@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts the emulated GPU and, at the end, hears what it has to report.
 
-use crate::host::{Host, RunDir};
+use crate::host::{self, Host, RunDir};
 use crate::scenario::Scenario;
 use anyhow::{bail, ensure, Context, Result};
 use std::fs::{self, File};
@@ -64,7 +64,7 @@ impl Emulator {
             socket.display()
         );
         let mut log_file = File::create(&log)?;
-        let mut command = Command::new(&binary);
+        let mut command = host::bound(&binary);
         command
             .args(["--chip", host.chip.name])
             .arg("--socket")

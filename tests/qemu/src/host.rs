@@ -4,6 +4,7 @@
 use crate::chip::Chip;
 use anyhow::{bail, ensure, Context, Result};
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -115,6 +116,19 @@ impl Host {
             .to_string_lossy();
         format!("{}-{kernel}", boot.trim())
     }
+}
+
+/// A command whose process the kernel kills when the thread that starts it ends, whatever ends that:
+/// a runner that is killed leaves no machine behind.
+///
+/// `setpriv` asks the kernel for it, and then the shell looks whether it came too late. Both become
+/// the program, so the process is the one that was started.
+pub fn bound(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "sh", "-c"]);
+    command.arg(r#"[ "$PPID" = "$0" ] && exec "$@""#);
+    command.arg(std::process::id().to_string()).arg(program);
+    command
 }
 
 /// A folder for one run, below one of its chip if it has a device. Runs of the same scenario at the same time do not meet.

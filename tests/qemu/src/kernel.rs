@@ -11,6 +11,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const SOURCES: &str = "tests/kernels";
 const CLANG: &str = "clang-19";
@@ -50,7 +51,10 @@ pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
     if object.is_file() {
         return Ok(object);
     }
-    let part = object.with_extension(format!("{}.part", std::process::id()));
+    // Machines that start side by side may want the same one.
+    static PARTS: AtomicU32 = AtomicU32::new(0);
+    let part = PARTS.fetch_add(1, Ordering::Relaxed);
+    let part = object.with_extension(format!("{}-{part}.part", std::process::id()));
     let output = Command::new(CLANG)
         .args(FLAGS)
         .arg(format!("--offload-arch={target}"))

@@ -28,6 +28,7 @@ pub mod run;
 pub mod scenario;
 pub mod scenarios;
 pub mod splat;
+pub mod suite;
 pub mod trace;
 pub mod verdict;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's command line, and the choice of its accelerator.
 
-use crate::host::{Host, RunDir, QEMU};
+use crate::host::{self, Host, RunDir, QEMU};
 use crate::run::{self, Show};
 use crate::scenario::Scenario;
 use crate::scenarios;
@@ -71,7 +71,7 @@ impl Accel {
             ..scenarios::boot()
         }
         .timeout(20);
-        let outcome = run::run(host, Accel::Kvm, &trial, Show::Nothing)?;
+        let outcome = run::run(host, Accel::Kvm, &trial, Show::Nothing, &mut |_| {})?;
         let reason = outcome.wrong.join("; ");
         if outcome.is_good() {
             fs::write(&known, "works\n")?;
@@ -104,7 +104,7 @@ pub fn command(
     serial: Serial<'_>,
 ) -> Command {
     let memory = scenario.memory_mib;
-    let mut qemu = Command::new(QEMU);
+    let mut qemu = host::bound(QEMU);
     qemu.args(accel.args());
     qemu.args([
         "-smp",

@@ -45,8 +45,15 @@ impl Drop for Qemu {
     }
 }
 
-/// Run a scenario to its end. An error means that it could not even be started.
-pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result<Outcome> {
+/// Run a scenario to its end; what is shown of it goes to `say`, line by line. An error means that
+/// it could not even be started.
+pub fn run(
+    host: &Host,
+    accel: Accel,
+    scenario: &Scenario,
+    show: Show,
+    say: &mut dyn FnMut(&str),
+) -> Result<Outcome> {
     let chip = scenario.device.then_some(host.chip);
     let dir = RunDir::new(&host.build, chip, scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
@@ -104,17 +111,17 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> Result
             Ok(Event::Console(line)) => {
                 writeln!(log, "k {line}")?;
                 if show == Show::All {
-                    println!("{line}");
+                    say(&line);
                 }
                 outcome.console(&line);
             }
             Ok(Event::Guest(line)) => {
                 writeln!(log, "  {line}")?;
                 match (show, Line::parse(&line)) {
-                    (Show::All, _) | (Show::Programs, None) => println!("{line}"),
+                    (Show::All, _) | (Show::Programs, None) => say(&line),
                     (Show::Programs, Some(Ok(Line::Test { name, result }))) => match result {
-                        Ok(()) => println!("[ok] {name}"),
-                        Err(why) => println!("[FAIL] {name}: {why}"),
+                        Ok(()) => say(&format!("[ok] {name}")),
+                        Err(why) => say(&format!("[FAIL] {name}: {why}")),
                     },
                     _ => {}
                 }

@@ -13,7 +13,9 @@ use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
 use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
+use rkfd_vm::suite::{self, Options};
 use rkfd_vm::{emulator, guest, scenarios, Include, Outcome, Scenario, Step};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,6 +39,10 @@ struct Args {
     /// auto, kvm or tcg.
     #[arg(long, env = "RKFD_ACCEL", default_value = "auto", global = true)]
     accel: String,
+    /// How many machines run at the same time; default: as many as there are processors. With one,
+    /// what is shown of a run is shown while it runs, else when it ends.
+    #[arg(short, long, env = "RKFD_JOBS", global = true)]
+    jobs: Option<NonZeroUsize>,
     /// Stretch every timeout by this factor: for a slow host, or a debug kernel.
     #[arg(long, env = "RKFD_SLOW", default_value_t = 1, global = true,
         value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -153,6 +159,7 @@ fn real_main(args: Args) -> Result<bool> {
                     &args.accel,
                     &suite,
                     show,
+                    args.jobs,
                 )
             });
         }
@@ -205,7 +212,7 @@ fn real_main(args: Args) -> Result<bool> {
                 return Ok(true);
             }
             let chips = Chip::tested(&args.chip)?;
-            return test(&host, chips, &args.accel, &suite, show(Show::Nothing));
+            return test(&host, chips, &args.accel, &suite, show(Show::Nothing), args.jobs);
         }
     };
     if args.kmemleak.is_some() {
@@ -217,6 +224,7 @@ fn real_main(args: Args) -> Result<bool> {
         &args.accel,
         &suite,
         show(Show::Programs),
+        args.jobs,
     )
 }
 
@@ -325,7 +333,7 @@ fn one(
         "booting the stock kernel with the emulated {} ...",
         host.chip
     );
-    let outcome = run::run(host, accel, scenario, show)?;
+    let outcome = run::run(host, accel, scenario, show, &mut |line| println!("{line}"))?;
     let verdict = outcome.judge(scenario);
     if verdict.failed == 0 {
         return Ok(Some((outcome, accel)));
@@ -336,85 +344,22 @@ fn one(
     Ok(None)
 }
 
-/// What came out of scenarios.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    passed: usize,
-    failed: usize,
-}
-
-impl Count {
-    fn add(&mut self, passed: usize, failed: usize) {
-        self.passed += passed;
-        self.failed += failed;
-    }
-}
-
-/// Runs the scenarios on each chip; those without a device once, before the others.
+/// Runs the scenarios on each chip; those without a device once.
 fn test(
     host: &Host,
     chips: &'static [Chip],
     accel: &str,
     suite: &[Scenario],
     show: Show,
+    jobs: Option<NonZeroUsize>,
 ) -> Result<bool> {
-    let accel = prepare(host, accel, suite)?;
-    let mut total = Count::default();
-    let runs = std::iter::once(None).chain(chips.iter().map(Some));
-    for chip in runs {
-        let host = chip.map_or_else(|| host.clone(), |chip| host.with(chip));
-        let named = chips.len() == 1;
-        let wanted = |s: &&Scenario| s.device == chip.is_some() && s.runs_on(host.chip, named);
-        let mut count = Count::default();
-        for scenario in suite.iter().filter(wanted) {
-            let (passed, failed) = scenario_on(&host, accel, scenario, show);
-            count.add(passed, failed);
-        }
-        if let Some(chip) = chip.filter(|_| count.passed + count.failed > 0) {
-            println!(
-                "on {chip}: {} passed, {} failed",
-                count.passed, count.failed
-            );
-        }
-        total.add(count.passed, count.failed);
-    }
-    println!("{} passed, {} failed", total.passed, total.failed);
+    let options = Options {
+        accel: prepare(host, accel, suite)?,
+        show,
+        jobs: jobs.unwrap_or_else(suite::processors),
+    };
+    let count = suite::run(host, chips, suite, options);
     // A filter that leaves nothing for the chip is a mistake, not a success.
-    ensure!(
-        total.passed + total.failed > 0,
-        "no such scenario runs on this chip"
-    );
-    Ok(total.failed == 0)
-}
-
-/// Runs one scenario and says what came out of it.
-fn scenario_on(host: &Host, accel: Accel, scenario: &Scenario, show: Show) -> (usize, usize) {
-    let name = match scenario.device {
-        true => format!("{} on {}", scenario.name, host.chip),
-        false => scenario.name.to_owned(),
-    };
-    // A scenario that cannot start is a failure; the others still run.
-    let outcome = match run::run(host, accel, scenario, show) {
-        Ok(outcome) => outcome,
-        Err(e) => {
-            println!("FAIL {name}: {e:#}");
-            return (0, 1);
-        }
-    };
-    let verdict = outcome.judge(scenario);
-    let word = if verdict.failed == 0 { "ok  " } else { "FAIL" };
-    let took = outcome.took.as_secs_f32();
-    println!(
-        "{word} {name}: {} ({} checks, {took:.1} s)",
-        scenario.about,
-        verdict.passed + verdict.failed
-    );
-    for reason in &verdict.reasons {
-        println!("     {reason}");
-    }
-    if verdict.failed > 0 {
-        println!("     the end of {}:", outcome.logs.join("log").display());
-        println!("{}", emulator::tail(&outcome.logs.join("log"), 12));
-    }
-    (verdict.passed, verdict.failed)
+    ensure!(count.all() > 0, "no such scenario runs on this chip");
+    Ok(count.failed == 0)
 }
