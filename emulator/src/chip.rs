@@ -5,13 +5,17 @@
 //! Another chip is another table (and, where its hardware differs in kind, another block); no code
 //! elsewhere asks which chip it is.
 
+mod blocks;
+pub mod device;
 pub mod mi308x;
 pub mod navi48;
+pub mod router;
 
-use crate::device::{IpBlock, Soc};
+use crate::chip::device::Soc;
+use crate::device::IpBlock;
+use crate::engines::sdma;
 use crate::memory::generation::Generation;
 use crate::memory::Hub;
-use crate::sdma;
 use clap::ValueEnum;
 use rkfd_hw::regs::{Block, Table};
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 //! An AMD GPU as a PCI device for QEMU's `vfio-user-pci`.
 //!
 //! ```text
-//! guest driver -- MMIO --> transport -> device (router) -> blocks (nbio, mp0, ih, hubs ...)
-//!              -- doorbell page (shared) -----------------> cp (command processor) -> rkfd-isa
-//!              -- doorbell page (shared) -----------------> sdma (copy engines)
+//! guest driver -- MMIO --> transport -> chip (router) ---> blocks (nbio, mp0, ih, hubs ...)
+//!              -- doorbell page (shared) -----------------> engines::cp (compute) -> rkfd-isa
+//!              -- doorbell page (shared) -----------------> engines::sdma (copies)
 //!                                                           |  read and write through
 //! guest RAM, VRAM <---- memory (VM hubs, page tables, TLB) <-+
 //!              <-- MSI -- interrupts (IH ring) <-------------+
@@ -21,12 +21,10 @@
 
 pub mod blocks;
 pub mod chip;
-pub mod cp;
 pub mod device;
+pub mod engines;
 pub mod inject;
 pub mod memory;
-pub mod mes;
 pub mod report;
-pub mod sdma;
 pub mod trace;
 pub mod transport;

@@ -6,8 +6,8 @@
 //! status is 1 if the guest did what the hardware does not define.
 
 use clap::Parser;
+use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::Name;
-use rkfd_emulator::device::{Config, Device};
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::report::Report;
 use rkfd_emulator::trace::Trace;

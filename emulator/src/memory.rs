@@ -12,7 +12,7 @@
 //! stale until it is invalidated, is in [`tlb`].
 //!
 //! A failed access is a [`VmFault`]; it has no effect by itself. Who made the access decides
-//! whether it is reported to the hub ([`crate::device::Soc::vm_fault`]).
+//! whether it is reported to the hub ([`crate::chip::device::Soc::vm_fault`]).
 
 pub mod bus;
 pub mod generation;

@@ -16,7 +16,7 @@
 
 pub mod config;
 
-use crate::device::Device;
+use crate::chip::device::Device;
 use crate::memory::host::Mapping;
 use crate::trace::Value;
 use config::{Config, Effect};

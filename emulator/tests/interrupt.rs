@@ -7,7 +7,7 @@
 mod common;
 
 use common::{get_words, put, Guest, RAM};
-use rkfd_emulator::device::interrupt::Interrupt;
+use rkfd_emulator::blocks::ih::Interrupt;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_hw::regs::Block;
 use rustix::event::{eventfd, EventfdFlags};

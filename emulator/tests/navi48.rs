@@ -9,8 +9,8 @@ mod common;
 
 use common::{get_words, memory_of, put, Guest, RAM, VRAM};
 use rkfd_emulator::blocks::discovery::build;
+use rkfd_emulator::blocks::ih::Interrupt;
 use rkfd_emulator::chip::navi48::CHIP;
-use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};

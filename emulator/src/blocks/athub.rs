@@ -6,7 +6,8 @@
 //! handler's tables (`IH_VMID_n_LUT`) have the same content for interrupts.
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_set_pasid_vmid_mapping`).
 
-use crate::device::{IpBlock, Refused, Soc};
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
 use rkfd_hw::regs::RegInfo;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -8,8 +8,8 @@
 
 pub mod gc;
 
+use crate::chip::device::Soc;
 use crate::chip::{Chip, Ip};
-use crate::device::Soc;
 use crate::inject::{Fault, Faults};
 use rkfd_hw::discovery::{
     checksum, BinaryHeader, DieHeader, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,

@@ -8,7 +8,8 @@
 //! differ by generation, and a chip has those of its table.
 
 use super::store::Store;
-use crate::device::{IpBlock, Refused, Soc};
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
 use crate::inject::Fault;
 use rkfd_hw::regs::RegInfo;
 

@@ -11,8 +11,9 @@
 //! interrupt handler's and the SDMA engines', the chip tells ([`Route`]).
 
 use super::store::Store;
+use crate::chip::device::Soc;
 use crate::chip::Route;
-use crate::device::{IpBlock, Refused, Soc};
+use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::nbio_7_9_0 as nbio;
 use rkfd_hw::regs::{Block, RegInfo};
 use std::sync::Arc;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Registers of the interrupt handler; what it does is in [`crate::device::interrupt`].
+//! Registers of the interrupt handler; what it does is in [`crate::blocks::ih`].
 //!
 //! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled. Rings 1 and 2 hold retry faults, which
 //! this device never raises: their registers, and those of the retry filter (CAM), of storms and
 //! floods, are storage; enabling a ring is not modelled.
 
 use super::store::Store;
-use crate::device::{IpBlock, Refused, Soc};
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::RegInfo;

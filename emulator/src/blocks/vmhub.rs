@@ -9,8 +9,9 @@
 //! [`crate::memory::generation`]. An invalidation is done when its request register is written.
 
 use super::store::Store;
-use crate::device::interrupt::Interrupt;
-use crate::device::{IpBlock, Refused, Soc};
+use crate::blocks::ih::Interrupt;
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
 use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::{Access, FaultReason, Hub, VmFault};

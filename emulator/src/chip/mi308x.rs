@@ -9,10 +9,10 @@
 
 use super::{Chip, GcShape, Ip, RegisterBlock, Route};
 use crate::blocks::discovery::gc;
-use crate::cp::Cp;
+use crate::engines::cpsch::Cp;
+use crate::engines::sdma::generation::V4_4_2;
+use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX9;
-use crate::sdma::generation::V4_4_2;
-use crate::sdma::Shape;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).

@@ -6,10 +6,10 @@
 
 use super::{Chip, GcShape, Ip, RegisterBlock, Route};
 use crate::blocks::discovery::gc;
+use crate::engines::mes::Mes;
+use crate::engines::sdma::generation::V7_0;
+use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX12;
-use crate::mes::Mes;
-use crate::sdma::generation::V7_0;
-use crate::sdma::Shape;
 use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
 use rkfd_hw::regs::{self, Block};
 

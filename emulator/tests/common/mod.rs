@@ -8,10 +8,10 @@ pub mod code;
 pub mod fairness;
 pub mod packets;
 
+use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
+use rkfd_emulator::chip::router::Router;
 use rkfd_emulator::chip::Chip;
-use rkfd_emulator::device::router::Router;
-use rkfd_emulator::device::{Config, Device};
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Hub, Memory};

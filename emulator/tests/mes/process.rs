@@ -6,7 +6,7 @@
 use crate::common::packets::{bytes, dispatch, map_page, signal, Tables};
 use crate::common::{code, get, put};
 use crate::rig::{mc, Rig};
-use rkfd_emulator::device::Device;
+use rkfd_emulator::chip::device::Device;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mes::{header, op};

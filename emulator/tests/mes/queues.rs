@@ -4,7 +4,7 @@
 
 use crate::process::{Memory, Queue};
 use crate::rig::*;
-use rkfd_emulator::device::Device;
+use rkfd_emulator::chip::device::Device;
 use rkfd_emulator::inject::Fault;
 use rkfd_hw::mes::op;
 use rkfd_hw::regs::osssys_7_0_0::IH_RB_CNTL;

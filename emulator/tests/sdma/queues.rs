@@ -4,7 +4,7 @@
 
 use crate::rig::{byte, halves, Rig, CHIPS, NOWHERE, RING, VA};
 use crate::{copy, fence, A, B};
-use rkfd_emulator::sdma::Stop;
+use rkfd_emulator::engines::sdma::Stop;
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::regs::Block;
 

@@ -5,8 +5,8 @@
 
 use crate::common::{self, Guest};
 use rkfd_emulator::chip::{mi308x, navi48, Chip};
+use rkfd_emulator::engines::sdma::{Mapping, Slot, Stop};
 use rkfd_emulator::memory::{Access, Hub, PAGE};
-use rkfd_emulator::sdma::{Mapping, Slot, Stop};
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::pte;
 use rkfd_hw::regs::Block;
@@ -121,7 +121,7 @@ impl Rig {
     /// Writes `CNTL` of an engine. Bit 0 is TRAP_ENABLE; bit 1 is there on gfx9 only.
     pub fn control(&self, engine: u8, value: u32) {
         let address = if self.is_gfx9() {
-            let router = rkfd_emulator::device::router::Router::new(self.chip);
+            let router = rkfd_emulator::chip::router::Router::new(self.chip);
             router.address_in(Block::Sdma, engine, "SDMA_CNTL")
         } else {
             self.guest.find(Block::Gc, &format!("SDMA{engine}_CNTL"))

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The interrupt handler (IH 4.4.2 and 7.0): entries into the ring, the write pointer to memory, MSI.
+//!
+//! Sources: Linux, `amdgpu/vega20_ih.c`, `amdgpu/ih_v7_0.c`, `asic_reg/oss/osssys_4_4_2_sh_mask.h`;
+//! the fields used here are the same in 7.0.
+//!
+//! With `RPTR_REARM` (set for MSI) one message is sent, and the next only after the driver has
+//! moved the read pointer; if entries are left then, it is sent at once. The read pointer comes by
+//! register or by doorbell; the doorbell is looked at by [`Interrupts::poll`], which whoever polls
+//! doorbells calls too.
+
+use crate::device::doorbell::Doorbells;
+use crate::memory::walk::Access;
+use crate::memory::{Hub, Memory, Space};
+use crate::report::Report;
+use crate::trace::{Trace, Value};
+use rkfd_hw::ih::{Entry, ENTRY_SIZE};
+use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a client has to say; the handler adds time and process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupt {
+    /// The client (`rkfd_hw::ih::client`).
+    pub client: u8,
+    /// What happened (`rkfd_hw::ih::source`).
+    pub source: u8,
+    /// The client's ring id: for the command processor, pipe and queue.
+    pub ring_id: u8,
+    /// The address space it is about.
+    pub vmid: u8,
+    /// Whose VMID it is.
+    pub hub: Hub,
+    /// The die: 0 for the base die (AID), 1 for its first compute die (XCC).
+    pub node: u8,
+    /// The client's data.
+    pub data: [u32; 4],
+}
+
+/// The ring's registers.
+#[derive(Clone, Copy, Default)]
+pub struct Ring {
+    /// `IH_RB_CNTL`.
+    pub cntl: u32,
+    /// `IH_RB_BASE`: address bits 39:8.
+    pub base: u32,
+    /// `IH_RB_BASE_HI`: address bits 47:40.
+    pub base_hi: u32,
+    /// `IH_RB_RPTR`, in bytes.
+    pub rptr: u32,
+    /// `IH_RB_WPTR`, in bytes, bit 0 is RB_OVERFLOW.
+    pub wptr: u32,
+    /// `IH_RB_WPTR_ADDR_{LO,HI}`.
+    pub wptr_addr: [u32; 2],
+    /// `IH_DOORBELL_RPTR`.
+    pub doorbell: u32,
+    /// `IH_CHICKEN`.
+    pub chicken: u32,
+    /// The doorbell's value when it was last looked at.
+    rung: u32,
+    /// A message was sent, and the read pointer has not moved since.
+    sent: bool,
+}
+
+/// The largest ring: its write pointer has 18 bits.
+const MAX_SIZE_FIELD: u32 = 16;
+
+impl Ring {
+    /// Size in bytes, if it is one that the write pointer can count.
+    pub fn size(&self) -> Option<u32> {
+        let field = IH_RB_CNTL::RB_SIZE.get(self.cntl);
+        ((3..=MAX_SIZE_FIELD).contains(&field)).then_some(4 << field)
+    }
+
+    fn address(&self) -> u64 {
+        (u64::from(self.base) << 8) | (u64::from(self.base_hi & 0xff) << 40)
+    }
+
+    fn offset(&self) -> u32 {
+        self.wptr & IH_RB_WPTR::OFFSET.mask()
+    }
+
+    fn has(&self, field: rkfd_hw::regs::Bits) -> bool {
+        field.get(self.cntl) != 0
+    }
+}
+
+/// The way to the ring.
+pub struct Interrupts {
+    memory: Arc<Memory>,
+    doorbells: Arc<Doorbells>,
+    report: Arc<Report>,
+    trace: Arc<Trace>,
+    ring: Mutex<Ring>,
+    /// The event that makes QEMU send the message.
+    msi: Mutex<Option<File>>,
+}
+
+impl Interrupts {
+    /// The handler, disabled.
+    pub fn new(
+        memory: Arc<Memory>,
+        doorbells: Arc<Doorbells>,
+        report: Arc<Report>,
+        trace: Arc<Trace>,
+    ) -> Self {
+        let ring = Mutex::default();
+        Self {
+            memory,
+            doorbells,
+            report,
+            trace,
+            ring,
+            msi: Mutex::new(None),
+        }
+    }
+
+    /// The ring's registers, locked. Call [`Interrupts::settle`] after a change.
+    pub fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects the event that sends the message, or disconnects it.
+    /// Entries that wait without a message get one.
+    pub fn set_msi(&self, event: Option<File>) {
+        *self.msi.lock().unwrap_or_else(PoisonError::into_inner) = event;
+        let mut ring = self.ring();
+        if !ring.sent {
+            self.settle(&mut ring);
+        }
+    }
+
+    /// Connects the read pointer to a doorbell (`IH_DOORBELL_RPTR`). What it was rung with before
+    /// was for nobody.
+    pub fn set_doorbell(&self, value: u32) {
+        let mut ring = self.ring();
+        ring.doorbell = value;
+        ring.rung = 0;
+        if IH_DOORBELL_RPTR::ENABLE.get(value) != 0 {
+            self.doorbells
+                .store_u32(IH_DOORBELL_RPTR::OFFSET.get(value), 0);
+        }
+    }
+
+    /// Raises an interrupt. `pasid` is the process of the VMID by the handler's table, `now` the
+    /// device's time. While the ring is disabled it is lost.
+    pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
+        self.trace_entry(what, pasid);
+        let mut ring = self.ring();
+        self.read_doorbell(&mut ring);
+        if !ring.has(IH_RB_CNTL::RB_ENABLE) {
+            return;
+        }
+        let Some(size) = ring.size() else {
+            let field = IH_RB_CNTL::RB_SIZE.get(ring.cntl);
+            self.report
+                .violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
+            return;
+        };
+        let entry = Entry::zeroed()
+            .with(Entry::CLIENT_ID, what.client.into())
+            .with(Entry::SOURCE_ID, what.source.into())
+            .with(Entry::RING_ID, what.ring_id.into())
+            .with(Entry::VMID, (what.vmid & 0xf).into())
+            .with(Entry::VMID_SRC, (what.hub == Hub::Mm).into())
+            .with(Entry::TIMESTAMP, now)
+            .with(Entry::PASID, pasid.into())
+            .with(Entry::NODE_ID, what.node.into());
+        let mut words = entry.0;
+        for (word, data) in words.iter_mut().skip(4).zip(what.data) {
+            *word = data;
+        }
+        let at = ring.offset() % size;
+        let next = (at + ENTRY_SIZE as u32) % size;
+        let full = next == ring.rptr % size;
+        if full && !ring.has(IH_RB_CNTL::WPTR_OVERFLOW_ENABLE) {
+            self.trace.event("ih_full", &[]);
+            return;
+        }
+        if !self.store(&ring, ring.address() + u64::from(at), &words) {
+            return;
+        }
+        let overflow = ring.wptr & 1 | u32::from(full);
+        ring.wptr = next | overflow;
+        if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE) {
+            let [lo, hi] = ring.wptr_addr;
+            let address = u64::from(lo & !3) | (u64::from(hi & 0xffff) << 32);
+            if !self.store(&ring, address, &[ring.wptr]) {
+                return;
+            }
+        }
+        self.message(&mut ring);
+    }
+
+    /// Looks at the read pointer's doorbell: call it as often as other doorbells are looked at.
+    pub fn poll(&self) {
+        let mut ring = self.ring();
+        self.read_doorbell(&mut ring);
+    }
+
+    /// Acts on a read pointer that the driver wrote: a further message if entries are left.
+    pub fn settle(&self, ring: &mut Ring) {
+        ring.sent = false;
+        let Some(size) = ring.size() else { return };
+        if ring.has(IH_RB_CNTL::RB_ENABLE) && ring.rptr % size != ring.offset() % size {
+            self.message(ring);
+        }
+    }
+
+    /// Start-up state. The connection to the host stays.
+    pub fn reset(&self) {
+        *self.ring() = Ring::default();
+    }
+
+    /// Sends the message, if the ring may.
+    fn message(&self, ring: &mut Ring) {
+        if !ring.has(IH_RB_CNTL::ENABLE_INTR) || (ring.has(IH_RB_CNTL::RPTR_REARM) && ring.sent) {
+            return;
+        }
+        let msi = self.msi.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.sent = msi
+            .as_ref()
+            .is_some_and(|mut event| event.write_all(&1u64.to_ne_bytes()).is_ok());
+        self.trace
+            .event("msi", &[("sent", Value::Num(ring.sent.into()))]);
+    }
+
+    fn read_doorbell(&self, ring: &mut Ring) {
+        if IH_DOORBELL_RPTR::ENABLE.get(ring.doorbell) == 0 {
+            return;
+        }
+        if !self.doorbells.is_enabled() {
+            // Disabling clears the doorbells.
+            ring.rung = 0;
+            return;
+        }
+        let index = IH_DOORBELL_RPTR::OFFSET.get(ring.doorbell);
+        let rung = self.doorbells.load_u32(index);
+        if rung == ring.rung {
+            return;
+        }
+        ring.rung = rung;
+        if !self.doorbells.reaches_ih(index) {
+            self.report.violation(format_args!(
+                "doorbell {index:#x} of the IH ring is not routed to it"
+            ));
+            return;
+        }
+        self.set_rptr(ring, rung);
+    }
+
+    /// Takes a read pointer from register or doorbell.
+    pub fn set_rptr(&self, ring: &mut Ring, rptr: u32) {
+        let valid = rptr % ENTRY_SIZE as u32 == 0 && ring.size().is_none_or(|size| rptr < size);
+        if !valid {
+            self.report.violation(format_args!(
+                "IH read pointer {rptr:#x} outside the ring or inside an entry"
+            ));
+            return;
+        }
+        ring.rptr = rptr;
+        self.settle(ring);
+    }
+
+    /// Stores words where the ring's memory space says.
+    fn store(&self, ring: &Ring, address: u64, words: &[u32]) -> bool {
+        let vmid = IH_RB_CNTL::MC_VMID.get(ring.cntl) as u8;
+        match IH_RB_CNTL::MC_SPACE.get(ring.cntl) {
+            // Bus address. The chip takes it for one only if IH_CHICKEN says so.
+            1 if IH_CHICKEN::MC_SPACE_GPA_ENABLE.get(ring.chicken) != 0 => {
+                let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                let page = self.memory.bus.page(address);
+                page.is_some_and(|page| {
+                    page.write((address % crate::memory::PAGE) as usize, &bytes)
+                })
+            }
+            4 => self.store_virtual(self.memory.space(Hub::Mm, vmid), address, words),
+            space => {
+                self.report.violation(format_args!(
+                    "IH ring in memory space {space} without IH_CHICKEN for it"
+                ));
+                false
+            }
+        }
+    }
+
+    fn store_virtual(&self, space: Space<'_>, address: u64, words: &[u32]) -> bool {
+        let [word] = words else {
+            let done = space.write_words(address, words);
+            return self.stored(done);
+        };
+        let done = space
+            .page(address, Access::Write)
+            .and_then(|_| space.store_u32(address, *word));
+        self.stored(done)
+    }
+
+    fn stored(&self, done: Result<(), crate::memory::VmFault>) -> bool {
+        if let Err(fault) = done {
+            self.report
+                .violation(format_args!("IH ring or write pointer: {fault}"));
+        }
+        done.is_ok()
+    }
+
+    fn trace_entry(&self, what: &Interrupt, pasid: u16) {
+        self.trace.event(
+            "interrupt",
+            &[
+                ("client", Value::Num(what.client.into())),
+                ("source", Value::Num(what.source.into())),
+                ("ring_id", Value::Num(what.ring_id.into())),
+                ("vmid", Value::Num(what.vmid.into())),
+                ("pasid", Value::Num(pasid.into())),
+                ("data", Value::Words(&what.data)),
+            ],
+        );
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! All blocks of a device, and which one answers for a register.
+
+use crate::blocks::{athub, hdp, mp0, nbio, osssys, vmhub};
+use crate::chip::device::Soc;
+use crate::chip::router::Place;
+use crate::device::IpBlock;
+use crate::engines::sdma::regs::Registers;
+use crate::engines::sdma::Sdma;
+use crate::memory::Hub;
+use rkfd_hw::regs::Block;
+use std::sync::Arc;
+
+/// All blocks of the device.
+pub struct Blocks {
+    /// North-bridge I/O.
+    pub nbio: nbio::Nbio,
+    mp0: mp0::Mp0,
+    hdp: hdp::Hdp,
+    athub: athub::Athub,
+    osssys: osssys::Osssys,
+    mmhub: vmhub::VmHubBlock,
+    /// The graphics hub of each XCC, and the rest of its graphics core.
+    gfxhubs: Vec<vmhub::VmHubBlock>,
+    cores: Vec<Arc<dyn IpBlock>>,
+    /// The registers of each SDMA engine.
+    sdma: Vec<Registers>,
+    engines: Sdma,
+    soc: Arc<Soc>,
+}
+
+impl Blocks {
+    /// The blocks in their start-up state.
+    pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>) -> Self {
+        Self {
+            nbio: nbio::Nbio::new(soc.clone()),
+            mp0: mp0::Mp0::new(soc),
+            hdp: hdp::Hdp::new(),
+            athub: athub::Athub::new(soc.clone()),
+            osssys: osssys::Osssys::new(soc.clone()),
+            mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
+            gfxhubs: (soc.memory.graphics_hubs())
+                .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))
+                .collect(),
+            cores,
+            sdma: (0..soc.chip.sdma.engines)
+                .map(|engine| Registers::new(soc.clone(), engine))
+                .collect(),
+            engines: Sdma::new(soc.clone()),
+            soc: soc.clone(),
+        }
+    }
+
+    /// The block that answers for a register.
+    pub fn get(&self, at: Place) -> Option<&dyn IpBlock> {
+        fn one<T: IpBlock>(block: Option<&T>) -> Option<&dyn IpBlock> {
+            block.map(|block| block as &dyn IpBlock)
+        }
+        let n = usize::from(at.instance);
+        Some(match at.block {
+            Block::Gc if vmhub::owns(&self.soc, at.reg) => return one(self.gfxhubs.get(n)),
+            Block::Gc if self.soc.sdma.owns(at.reg) => return one(self.sdma.get(n)),
+            Block::Gc => return self.cores.get(n).map(|core| &**core),
+            Block::Sdma => return one(self.sdma.get(n)),
+            Block::Mmhub => &self.mmhub,
+            Block::Athub => &self.athub,
+            Block::Osssys => &self.osssys,
+            Block::Hdp => &self.hdp,
+            Block::Nbio => &self.nbio,
+            Block::Mp0 => &self.mp0,
+        })
+    }
+
+    /// Start-up state. The command processor is first, then what it schedules: nothing works while
+    /// the others change.
+    pub fn reset(&self) {
+        self.cores.iter().for_each(|core| core.reset());
+        self.engines.reset();
+        self.gfxhubs.iter().for_each(IpBlock::reset);
+        let all: [&dyn IpBlock; 6] = [
+            &self.mmhub,
+            &self.osssys,
+            &self.athub,
+            &self.hdp,
+            &self.mp0,
+            &self.nbio,
+        ];
+        for block in all {
+            block.reset();
+        }
+    }
+}

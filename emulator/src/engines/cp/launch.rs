@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Dispatches while they run: workgroups, and the workers that are the compute units.
+
+pub mod dispatch;
+pub(crate) mod group;
+pub(crate) mod gws;
+pub(crate) mod window;
+pub(crate) mod workers;

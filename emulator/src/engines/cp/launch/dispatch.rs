@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A kernel dispatch, or an XCC's share of it, while it runs: workgroups not yet started, started ones that had to wait,
+//! and how a worker's turn on it goes.
+//!
+//! As on the chip, more workgroups are resident than run at a time: one that used up its slice goes
+//! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
+//! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
+
+use super::group::Group;
+use super::gws::Gws;
+use super::window::{Told, Window};
+use crate::chip::device::Soc;
+use crate::engines::cp::mec::loads::Share;
+use crate::engines::cp::run::save::Room;
+use crate::memory::{Hub, VmFault};
+use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Instructions of a worker's turn.
+pub const TURN: u64 = 1 << 16;
+/// Instructions of a workgroup's slice in a turn.
+const SLICE: u64 = 1 << 14;
+
+/// What stopped a dispatch.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which wave, where, why.
+    pub fault: Fault,
+    /// The access that did not translate, if that was it.
+    pub vm: Option<VmFault>,
+}
+
+/// Scratch memory that a queue provides.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ScratchArea {
+    /// GPU address.
+    pub base: u64,
+    /// Bytes of a wave.
+    pub wave_size: u64,
+    /// Waves that it is large enough for.
+    pub waves: u32,
+}
+
+/// What a dispatch has of its queue.
+pub struct FromQueue {
+    /// Where it runs, and what of it.
+    pub share: Share,
+    /// The VMID of the process now.
+    pub vmid: u8,
+    /// Scratch memory.
+    pub scratch: ScratchArea,
+    /// What is left of the save area.
+    pub room: Arc<Room>,
+    /// Semaphores and barriers.
+    pub(crate) gws: Option<Arc<Gws>>,
+    /// Whose dispatches come first: 2 is high, 0 low.
+    pub priority: u32,
+}
+
+/// How far the dispatch may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Go {
+    /// On.
+    Run = 0,
+    /// Stops where it is, and may go on later.
+    Pause = 1,
+    /// No workgroup starts any more; those that did go on.
+    Finish = 3,
+    /// Stops for ever.
+    Kill = 2,
+}
+
+/// A dispatch.
+pub struct Dispatch {
+    soc: Arc<Soc>,
+    kernel: Kernel,
+    params: rkfd_isa::Dispatch,
+    preloaded: Vec<u32>,
+    /// The VMID of the process now; the waves know only its tag.
+    pub vmid: AtomicU8,
+    share: Share,
+    /// Workgroups in each dimension, of all XCCs.
+    pub groups: [u32; 3],
+    /// Workgroups of its share.
+    pub total: u64,
+    waves_per_group: u32,
+    next: AtomicU64,
+    finished: AtomicU64,
+    go: AtomicU8,
+    /// It ran since it was launched or went on.
+    had_turn: AtomicBool,
+    /// Workers that have a turn on it, or wait for one.
+    tickets: AtomicU32,
+    inner: Mutex<Inner>,
+    scratch: ScratchArea,
+    resident_max: u32,
+    /// What is left of the queue's save area, and words of it that a workgroup takes. Those of one
+    /// are taken as long as the dispatch is there.
+    room: Arc<Room>,
+    words: u64,
+    gws: Option<Arc<Gws>>,
+    /// The device's time when the packet processor launched it.
+    pub started: u64,
+    /// Of its queue: whose dispatches come first.
+    pub priority: u32,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: VecDeque<(Group, u32)>,
+    /// Those that a halted wave holds.
+    halted: Vec<(Group, u32)>,
+    resident: u32,
+    free: Vec<u32>,
+    failure: Option<Failure>,
+    counts: Counts,
+    told: Vec<Told>,
+}
+
+/// How far a dispatch got: next workgroup, those that have ended, [`Counts`], and when it began.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Progress(pub [u64; 6]);
+
+/// What was executed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Workgroups that have ended.
+    pub workgroups: u64,
+    /// Waves that were started.
+    pub waves: u64,
+    /// Instructions, each once for a whole wave.
+    pub instructions: u64,
+}
+
+impl Dispatch {
+    /// A dispatch of which nothing runs yet. `params.vmid` is the process's tag.
+    pub fn new(
+        soc: Arc<Soc>,
+        kernel: Kernel,
+        params: rkfd_isa::Dispatch,
+        preloaded: Vec<u32>,
+        queue: FromQueue,
+    ) -> Arc<Self> {
+        let FromQueue {
+            share,
+            vmid,
+            scratch,
+            room,
+            gws,
+            priority,
+        } = queue;
+        let mut groups = [0; 3];
+        for (n, group) in groups.iter_mut().enumerate() {
+            let size = u32::from(params.workgroup_size.get(n).copied().unwrap_or(1).max(1));
+            *group = params.grid_size.get(n).copied().unwrap_or(1).div_ceil(size);
+        }
+        let items: u32 = params
+            .workgroup_size
+            .iter()
+            .map(|&n| u32::from(n))
+            .product();
+        let shape = soc.chip.gc;
+        let waves_per_group = items.div_ceil(kernel.lanes.max(1)).max(1);
+        let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
+        let mut resident_max = slots / waves_per_group;
+        if params.group_segment_size > 0 {
+            resident_max =
+                resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
+        }
+        if params.private_segment_size > 0 {
+            resident_max = resident_max.min(scratch.waves / waves_per_group);
+        }
+        let resident_max = resident_max.max(1);
+        let inner = Inner {
+            free: (0..resident_max).rev().collect(),
+            ..Inner::default()
+        };
+        let started = soc.clock.now();
+        // Some more registers than the kernel has: those that the interpreter adds.
+        let words = rkfd_isa::save::words(
+            kernel.lanes as usize,
+            waves_per_group as usize,
+            usize::from(kernel.vgprs) + 8,
+            params.group_segment_size.next_multiple_of(512) as usize,
+        ) as u64;
+        let words = if room.take(words) { words } else { 0 };
+        Arc::new(Self {
+            soc,
+            kernel,
+            params,
+            preloaded,
+            vmid: AtomicU8::new(vmid),
+            share,
+            groups,
+            // More than can ever be counted to is as good as endless.
+            total: share.count(
+                groups
+                    .iter()
+                    .fold(1, |n: u64, &size| n.saturating_mul(size.into())),
+            ),
+            waves_per_group,
+            next: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            go: AtomicU8::new(Go::Run as u8),
+            had_turn: AtomicBool::new(false),
+            tickets: AtomicU32::new(0),
+            inner: Mutex::new(inner),
+            scratch,
+            resident_max,
+            room,
+            words,
+            gws,
+            started,
+            priority,
+        })
+    }
+
+    /// The XCC that it runs on.
+    pub fn xcc(&self) -> u8 {
+        self.share.xcc
+    }
+
+    /// Tells the workers to run it, to pause or to end.
+    pub fn set(&self, go: Go) {
+        self.go.store(go as u8, Ordering::Release);
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn begin(&self) {
+        self.had_turn.store(false, Ordering::Release);
+        let inner = &mut *self.lock();
+        inner.waiting.extend(inner.halted.drain(..));
+        self.set(Go::Run);
+    }
+
+    /// Whether a worker has run some of it since it was launched or went on.
+    pub(crate) fn had_turn(&self) -> bool {
+        self.had_turn.load(Ordering::Acquire)
+    }
+
+    /// Whether all workgroups have ended.
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire) == self.total
+    }
+
+    /// Whether no worker is on it.
+    pub fn is_idle(&self) -> bool {
+        self.tickets.load(Ordering::Acquire) == 0
+    }
+
+    /// What stopped it.
+    pub fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    /// What was executed so far.
+    pub fn counts(&self) -> Counts {
+        self.lock().counts
+    }
+
+    /// What shaders told since the last call.
+    pub(crate) fn take_told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.lock().told)
+    }
+
+    /// Waves of a whole workgroup.
+    pub fn waves_per_group(&self) -> u32 {
+        self.waves_per_group
+    }
+
+    /// How far it got, and its resident workgroups with their places in scratch. No worker is on it.
+    pub(crate) fn save(&self) -> (Progress, Vec<(u32, Vec<u32>)>) {
+        let inner = self.lock();
+        let counts = inner.counts;
+        let progress = Progress([
+            self.next.load(Ordering::Acquire),
+            self.finished.load(Ordering::Acquire),
+            counts.workgroups,
+            counts.waves,
+            counts.instructions,
+            self.started,
+        ]);
+        let groups = inner.waiting.iter().chain(&inner.halted);
+        let groups = groups.map(|(group, place)| (*place, group.save()));
+        (progress, groups.collect())
+    }
+
+    /// Puts a new one where another one got; `None` when that is not possible.
+    pub(crate) fn restore(&mut self, progress: &Progress, groups: Vec<(u32, Group)>) -> Option<()> {
+        let [next, finished, workgroups, waves, instructions, started] = progress.0;
+        let resident = u32::try_from(groups.len()).ok()?;
+        if next > self.total || finished.checked_add(resident.into()) != Some(next) {
+            return None;
+        }
+        for _ in 1..resident {
+            if !self.room.take(self.words) {
+                return None;
+            }
+        }
+        *self.next.get_mut() = next;
+        *self.finished.get_mut() = finished;
+        self.started = started;
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (place, _) in &groups {
+            let at = inner.free.iter().position(|free| free == place)?;
+            inner.free.remove(at);
+        }
+        inner.resident = resident;
+        inner.counts = Counts {
+            workgroups,
+            waves,
+            instructions,
+        };
+        inner.waiting = groups
+            .into_iter()
+            .map(|(place, group)| (group, place))
+            .collect();
+        Some(())
+    }
+
+    /// Counts `n` workers that are about to get a turn.
+    pub(crate) fn add_tickets(&self, n: u32) {
+        self.tickets.fetch_add(n, Ordering::AcqRel);
+    }
+
+    /// A worker leaves; true for the last one.
+    pub(crate) fn drop_ticket(&self) -> bool {
+        self.tickets.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is(&self, go: Go) -> bool {
+        self.go.load(Ordering::Acquire) == go as u8
+    }
+
+    fn may_run(&self) -> bool {
+        self.is(Go::Run) || self.is(Go::Finish)
+    }
+
+    /// One turn of a worker; false when it finds nothing more to do here.
+    pub(crate) fn turn(&self, cu: &mut ComputeUnit) -> bool {
+        let mut window = Window {
+            soc: &self.soc,
+            hub: Hub::Gfx(self.share.xcc),
+            vmid: &self.vmid,
+            gws: self.gws.as_deref(),
+            fault: None,
+            told: Vec::new(),
+        };
+        let before = cu.statistics();
+        let mut left = TURN;
+        let mut more = true;
+        while left > 0 && self.may_run() {
+            let (mut group, place) = match self.next_group(cu) {
+                Some(Ok(next)) => next,
+                Some(Err(())) | None => {
+                    more = false;
+                    break;
+                }
+            };
+            let done = cu.statistics().instructions;
+            let outcome = group.run(cu, &mut window, left.min(SLICE));
+            self.had_turn.store(true, Ordering::Release);
+            // A turn ends even if a workgroup does nothing but wait.
+            left = left.saturating_sub((cu.statistics().instructions - done).max(16));
+            let mut inner = self.lock();
+            match outcome {
+                Outcome::Done => {
+                    inner.resident -= 1;
+                    if inner.resident > 0 {
+                        self.room.give(self.words);
+                    }
+                    inner.free.push(place);
+                    inner.counts.workgroups += 1;
+                    self.finished.fetch_add(1, Ordering::AcqRel);
+                }
+                Outcome::Budget if group.is_halted() => inner.halted.push((group, place)),
+                Outcome::Budget => inner.waiting.push_back((group, place)),
+                Outcome::Fault(fault) => {
+                    inner.waiting.push_back((group, place));
+                    let vm = window.fault.take();
+                    inner.failure.get_or_insert(Failure { fault, vm });
+                    self.set(Go::Kill);
+                    more = false;
+                    break;
+                }
+            }
+        }
+        let after = cu.statistics();
+        let mut inner = self.lock();
+        inner.counts.waves += after.waves - before.waves;
+        inner.counts.instructions += after.instructions - before.instructions;
+        inner.told.append(&mut window.told);
+        more && self.may_run() && !self.is_finished()
+    }
+
+    /// A new workgroup while there is room, else the one that waits longest. An error ends the
+    /// dispatch: it can't be launched.
+    fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
+        let mut inner = self.lock();
+        let more = self.is(Go::Run)
+            && inner.resident < self.resident_max
+            && self.next.load(Ordering::Acquire) < self.total;
+        if more && (inner.resident == 0 || self.room.take(self.words)) {
+            let Some(place) = inner.free.pop() else {
+                return inner.waiting.pop_front().map(Ok);
+            };
+            let n = self.share.nth(self.next.fetch_add(1, Ordering::AcqRel));
+            inner.resident += 1;
+            drop(inner);
+            let [x, y, _] = self.groups.map(u64::from);
+            let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+            let stride = u64::from(self.waves_per_group) * self.scratch.wave_size;
+            let scratch = Scratch {
+                base: self.scratch.base.wrapping_add(u64::from(place) * stride),
+                wave_size: self.scratch.wave_size,
+            };
+            let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            // The packet processor has launched one for a trial, so this does not fail.
+            return Some(
+                group
+                    .map(|group| (group, place))
+                    .map_err(|_| self.set(Go::Kill)),
+            );
+        }
+        inner.waiting.pop_front().map(Ok)
+    }
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.room
+            .give(self.words * u64::from(inner.resident.max(1)));
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
+
+use super::gws::Gws;
+use crate::chip::device::Soc;
+use crate::inject;
+use crate::memory as mem;
+use crate::memory::{Hub, PAGE};
+use rkfd_isa::{Access, Env, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
+
+/// What a wave has to tell besides its results.
+pub enum Told {
+    /// s_sendmsg: the message and M0, and whether a trap handler sent it.
+    Message(u16, u32, bool),
+    /// It has entered its trap handler.
+    Trap(Box<Fault>),
+}
+
+/// What a worker shows the interpreter of the chip.
+///
+/// The interpreter keeps translations by a number that it calls VMID. It is given the process's
+/// `tag` instead, since the same waves may go on under another VMID after a preemption; this maps it
+/// to the VMID of now.
+pub struct Window<'a> {
+    /// The rest of the chip.
+    pub soc: &'a Arc<Soc>,
+    /// The graphics hub of its XCC.
+    pub hub: Hub,
+    /// The VMID that the process has now.
+    pub vmid: &'a AtomicU8,
+    /// The queue's semaphores and barriers on its XCC.
+    pub(crate) gws: Option<&'a Gws>,
+    /// The last access that did not translate.
+    pub fault: Option<mem::VmFault>,
+    /// What shaders sent or met that the packet processor passes on.
+    pub told: Vec<Told>,
+}
+
+/// Whether the injected flip of an instruction's bit has happened.
+static FLIPPED: AtomicBool = AtomicBool::new(false);
+
+impl Env for Window<'_> {
+    fn epoch(&self) -> u64 {
+        // Grows with every flush of any VMID, so it is good for all of them together.
+        (0..16u8).fold(0u64, |sum, vmid| {
+            sum.wrapping_add(self.soc.memory.space(self.hub, vmid).epoch())
+        })
+    }
+
+    fn translate(&mut self, _tag: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
+        let kind = match access {
+            Access::Read => mem::Access::Read,
+            Access::Write => mem::Access::Write,
+            Access::Atomic => mem::Access::Atomic,
+            Access::Execute => mem::Access::Execute,
+        };
+        let vmid = self.vmid.load(Ordering::Acquire);
+        let page = self
+            .soc
+            .memory
+            .page(self.hub, vmid, va, kind)
+            .map_err(|fault| {
+                self.fault = Some(fault);
+                match fault.reason {
+                    mem::FaultReason::Permission => Reason::NotPermitted,
+                    mem::FaultReason::NoMemory => Reason::NoMemory,
+                    mem::FaultReason::Range => Reason::NotCanonical,
+                    _ => Reason::NotPresent,
+                }
+            })?;
+        let flip =
+            access == Access::Execute && self.soc.faults.has(inject::Fault::FlipInstructionBit);
+        if flip && !FLIPPED.swap(true, Ordering::AcqRel) {
+            return flipped(page, va).ok_or(Reason::NoMemory);
+        }
+        page.slice()
+            .and_then(HostPage::from_volatile)
+            .ok_or(Reason::NoMemory)
+    }
+
+    fn clock(&mut self) -> u64 {
+        self.soc.clock.now()
+    }
+
+    fn xcc(&self) -> u32 {
+        match self.hub {
+            Hub::Gfx(xcc) => xcc.into(),
+            Hub::Mm => 0,
+        }
+    }
+
+    fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {
+        self.told.push(Told::Message(message, m0, privileged));
+    }
+
+    fn trapped(&mut self, fault: &Fault) {
+        self.told.push(Told::Trap(Box::new(*fault)));
+    }
+
+    fn synchronise(&mut self, _tag: u8, request: &GwsRequest) -> GwsAnswer {
+        self.gws.map_or(GwsAnswer::Refused, |gws| gws.ask(request))
+    }
+}
+
+/// A copy of a page of code in which bit 3 of the word behind the one at `va` is wrong. The first one
+/// may be a hint to the hardware, which changes no result.
+fn flipped(page: mem::HostPage, va: u64) -> Option<HostPage> {
+    let mut bytes = vec![0; PAGE as usize];
+    let at = (va % PAGE) as usize;
+    if !page.read(0, &mut bytes) {
+        return None;
+    }
+    *bytes.get_mut(at + 4)? ^= 8;
+    let words = bytes
+        .chunks_exact(8)
+        .map(|b| AtomicU64::new(u64::from_ne_bytes(b.try_into().unwrap_or_default())));
+    HostPage::of(&words.collect(), 0)
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The compute units: host threads that give dispatches turns.
+//!
+//! Those of queues with a higher CP_HQD_PIPE_PRIORITY come first, else whoever came first; now and
+//! then it is whoever waits longest, so that nobody starves. Source: Linux,
+//! `amdkfd/kfd_mqd_manager.c` (`pipe_priority_map`, low to high); how much more a higher priority
+//! gets is the model's own.
+
+use super::dispatch::Dispatch;
+use crate::chip::device::Soc;
+use crate::engines::Wake;
+use rkfd_isa::ComputeUnit;
+use rkfd_isa::Target;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// The workers.
+pub struct Units {
+    line: Arc<Line>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: Mutex<Waiting>,
+    bell: Condvar,
+    /// Grows with every acquire fence: instruction caches are older than the code then.
+    code: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    dispatches: VecDeque<Arc<Dispatch>>,
+    /// Turns that were given.
+    turns: u64,
+    stop: bool,
+}
+
+/// One in so many turns is that of who waits longest, whatever its priority.
+const FAIR: u64 = 8;
+
+impl Waiting {
+    fn pick(&mut self) -> Option<Arc<Dispatch>> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns % FAIR == 0 {
+            return self.dispatches.pop_front();
+        }
+        let all = self.dispatches.iter().enumerate();
+        let first = all.max_by_key(|(n, dispatch)| (dispatch.priority, Reverse(*n)));
+        let at = first.map(|(n, _)| n)?;
+        self.dispatches.remove(at)
+    }
+}
+
+impl Units {
+    /// One worker for each host processor but one, at least one.
+    pub fn new(soc: &Soc, isa: &'static Target, wake: &Arc<Wake>) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let line = Arc::new(Line::default());
+        let xccs = usize::from(soc.chip.xccs());
+        let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
+            let (line, wake) = (line.clone(), wake.clone());
+            let name = format!("rkfd-cu{n}");
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || line.work(isa, xccs, &wake))
+                .ok()
+        });
+        let threads: Vec<_> = threads.collect();
+        if threads.is_empty() {
+            soc.report
+                .violation(format_args!("the host refuses threads for compute units"));
+        }
+        Self { line, threads }
+    }
+
+    /// Puts a dispatch in line, once for each worker that it can use.
+    pub fn submit(&self, dispatch: &Arc<Dispatch>) {
+        let n = (self.threads.len() as u64).min(dispatch.total).max(1);
+        dispatch.add_tickets(n as u32);
+        let mut waiting = self
+            .line
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..n {
+            waiting.dispatches.push_back(dispatch.clone());
+        }
+        self.line.bell.notify_all();
+    }
+
+    /// An acquire fence: code may have changed.
+    pub fn invalidate_code(&self) {
+        self.line.code.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Units {
+    fn drop(&mut self) {
+        self.line
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .stop = true;
+        self.line.bell.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Line {
+    fn work(&self, isa: &'static Target, xccs: usize, wake: &Wake) {
+        // Caches are an XCC's own: one's translations are not the other's.
+        let mut units: Vec<_> = (0..xccs).map(|_| ComputeUnit::for_target(isa)).collect();
+        let mut code = 0;
+        while let Some(dispatch) = self.next() {
+            let now = self.code.load(Ordering::Acquire);
+            if now != code {
+                code = now;
+                units.iter_mut().for_each(ComputeUnit::invalidate_code);
+            }
+            let unit = units.get_mut(usize::from(dispatch.xcc()));
+            if unit.is_some_and(|unit| dispatch.turn(unit)) {
+                self.waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .dispatches
+                    .push_back(dispatch);
+            } else if dispatch.drop_ticket() {
+                wake.ring();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Dispatch>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if waiting.stop {
+                return None;
+            }
+            if let Some(dispatch) = waiting.pick() {
+                return Some(dispatch);
+            }
+            waiting = self
+                .bell
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

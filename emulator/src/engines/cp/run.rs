@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Taking the packets of a user queue, and completing them.
+
+pub(crate) mod aql;
+pub(crate) mod commands;
+pub(crate) mod direct;
+pub(crate) mod errors;
+pub(crate) mod prepare;
+pub mod save;
+pub(crate) mod signal;

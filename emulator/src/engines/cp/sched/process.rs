@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Processes that a scheduler runs, and the VMIDs that they have meanwhile.
+
+use crate::engines::cp::mec::{Mec, Owner, Vmid};
+use crate::memory::Hub;
+use crate::trace::Value;
+use rkfd_isa::Handler;
+use std::time::{Duration, Instant};
+
+/// A process as the scheduler was told of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub pasid: u16,
+    /// With its flags, as for a hub's context.
+    pub page_table_base: u64,
+    /// How long it may keep a VMID when others wait.
+    pub quantum: Duration,
+    /// VM_CONTEXT_CNTL of its VMID in the graphics hub, where the scheduler sets it.
+    pub control: Option<u32>,
+    /// What of its VMID's bank the scheduler sets.
+    pub bank: Bank,
+    /// Its trap handler, which the scheduler sets in the bank, too.
+    pub handler: Handler,
+}
+
+/// What a scheduler sets of a VMID's bank; the rest stays as the driver has written it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bank {
+    Whole(Vmid),
+    /// SPI_GDBG_PER_VMID_CNTL.
+    Debug(u32),
+}
+
+/// A process that has a VMID.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub owner: Owner,
+    pub queues: u32,
+    /// When it got its VMID.
+    pub since: Instant,
+    /// How long it may keep it when others wait.
+    pub quantum: Duration,
+    /// Its queues are asked to leave, for its VMID.
+    pub leaving: bool,
+}
+
+impl Mec {
+    /// Gives a process a VMID. `None` when there is none, or for an error, which is recorded.
+    pub fn map_process(&mut self, p: &Listed) -> Option<Owner> {
+        let (pasid, base) = (p.pasid, p.page_table_base);
+        let vmid = self.vmids.take()? as u8;
+        let Some(tag) = self.tag(pasid) else {
+            self.vmids.give(vmid.into());
+            self.violation(format_args!("more than 255 processes take turns"));
+            return None;
+        };
+        if let Some(control) = p.control {
+            let mut hub = self.soc.memory.hub(Hub::Gfx(0)).registers();
+            if let Some(place) = hub.cntl.get_mut(usize::from(vmid)) {
+                *place = control;
+            }
+        }
+        for hub in self.soc.memory.hubs() {
+            self.soc.memory.hub(hub).bind(vmid, base);
+        }
+        self.soc.pasids.bind(vmid, Some(pasid));
+        let bank = match p.bank {
+            Bank::Whole(bank) => bank,
+            Bank::Debug(spi_gdbg) => Vmid {
+                spi_gdbg,
+                ..self.regs.vmid(vmid)
+            },
+        };
+        let bank = Vmid {
+            handler: p.handler,
+            ..bank
+        };
+        self.regs.set_vmid(vmid, bank);
+        let bases = bank.sh_mem_bases;
+        self.soc.trace.event(
+            "vmid_assign",
+            &[
+                ("vmid", Value::Num(vmid.into())),
+                ("pasid", Value::Num(pasid.into())),
+                ("page_table_base", Value::Hex(base)),
+                ("sh_mem_bases", Value::Hex(bases.into())),
+            ],
+        );
+        let owner = Owner { vmid, pasid, tag };
+        self.processes.push(Process {
+            owner,
+            queues: 0,
+            since: Instant::now(),
+            quantum: p.quantum,
+            leaving: false,
+        });
+        Some(owner)
+    }
+
+    /// Sets SPI_GDBG_PER_VMID_CNTL of a process that has a VMID.
+    pub fn set_debug(&self, pasid: u16, spi_gdbg: u32) {
+        let mapped = self.processes.iter().filter(|p| p.owner.pasid == pasid);
+        for vmid in mapped.map(|p| p.owner.vmid) {
+            let bank = Vmid {
+                spi_gdbg,
+                ..self.regs.vmid(vmid)
+            };
+            self.regs.set_vmid(vmid, bank);
+        }
+    }
+
+    /// Sets the trap handler of a process that has a VMID, if it comes with one: a queue may, of a
+    /// process whose first ones had none.
+    pub(crate) fn set_handler(&self, vmid: u8, handler: Handler) {
+        if handler.entry != 0 {
+            let bank = Vmid {
+                handler,
+                ..self.regs.vmid(vmid)
+            };
+            self.regs.set_vmid(vmid, bank);
+        }
+    }
+
+    /// Takes the VMID of a process back.
+    pub fn release_process(&mut self, at: usize) {
+        let Process { owner, .. } = self.processes.remove(at);
+        self.vmids.give(owner.vmid.into());
+        self.soc.pasids.bind(owner.vmid, None);
+        let members = [
+            ("vmid", Value::Num(owner.vmid.into())),
+            ("pasid", Value::Num(owner.pasid.into())),
+        ];
+        self.soc.trace.event("vmid_release", &members);
+        if !self.turns.has_process(owner.pasid) {
+            self.tags.remove(&owner.pasid);
+        }
+    }
+
+    /// The interpreter's name for a process.
+    fn tag(&mut self, pasid: u16) -> Option<u8> {
+        if let Some(&tag) = self.tags.get(&pasid) {
+            return Some(tag);
+        }
+        let tag = (1..=u8::MAX).find(|tag| !self.tags.values().any(|used| used == tag))?;
+        self.tags.insert(pasid, tag);
+        // Another process may have had it.
+        self.units.invalidate_code();
+        self.cu.invalidate_code();
+        Some(tag)
+    }
+}

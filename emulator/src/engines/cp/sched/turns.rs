@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Taking turns: there may be more queues than HQDs, or more processes than VMIDs, if a run list is
+//! chained to itself, and always with MES.
+//!
+//! Source: Linux, `amdkfd/kfd_packet_manager.c` (`pm_calc_rlib_size`, `pm_create_runlist_ib`:
+//! "Runlist is getting oversubscribed" chains it), `amdgpu/mes_v12_0.c`
+//! (`mes_v12_0_set_hw_resources`: what unmapped doorbells do).
+//!
+//! Queues that have no HQD stand in line, the highest level first. Who is next is connected as by a
+//! new list: its MQD is read anew, and what was rung meanwhile is in its write pointer's memory. Who
+//! finds no room has some made ([`super::evict`]); who was taken off, saved as by an unmap, goes to
+//! the end of the line. A queue that did nothing while it was connected waits until its doorbell
+//! changes, where the scheduler hears of that. Otherwise it rests before it is connected again,
+//! longer each time up to [`REST`].1: that bounds what an idle list costs, and how late work is
+//! noticed.
+
+use super::connect::BadQueue;
+use super::copies::Engine;
+use super::evict::Coming;
+use super::process::Listed;
+use crate::engines::cp::front::hqd::Role;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::mec::{Hqd, Mec, Owner, Stop};
+use crate::trace::Value;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The shortest and the longest rest of a queue that had nothing to do.
+const REST: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(16));
+
+/// Where a queue's write pointer is read when it is connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pointer {
+    /// In its process's address space; the MQD names the same address.
+    Process(u64),
+    /// In VMID 0.
+    Gart(u64),
+}
+
+/// A queue as a scheduler was told of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueMap {
+    /// Name of the packet that says so.
+    pub by: &'static str,
+    pub engine: Engine,
+    pub mqd: u64,
+    pub doorbell: u32,
+    pub wptr: Pointer,
+    /// An unmap by SELECT_ALL_NON_STATIC leaves it.
+    pub is_static: bool,
+    /// Whose waiting makes whom leave: a higher level's does without regard to the quantum.
+    pub level: u8,
+    /// How long it may keep its HQD when others wait; otherwise the MQD says.
+    pub quantum: Option<Duration>,
+    /// Global wave sync resources that it has while it is connected.
+    pub gws: u32,
+}
+
+/// A queue that the scheduler runs, and its process.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub process: Listed,
+    pub queue: QueueMap,
+    /// It was connected before.
+    seen: bool,
+    /// It was unmapped by the driver, or is wrong: its turn does not come again.
+    gone: bool,
+    /// It may not be connected for now.
+    held: bool,
+    rest: Duration,
+    /// When it may be connected.
+    ready: Instant,
+    /// It may be connected when its doorbell is not this any more.
+    bell: Option<u64>,
+}
+
+impl Entry {
+    /// A queue that was not connected yet.
+    pub fn new(process: Listed, queue: QueueMap) -> Self {
+        Self {
+            process,
+            queue,
+            seen: false,
+            gone: false,
+            held: false,
+            rest: Duration::ZERO,
+            ready: Instant::now(),
+            bell: None,
+        }
+    }
+
+    pub fn pasid(&self) -> u16 {
+        self.process.pasid
+    }
+
+    /// Keeps it off HQDs, or no longer.
+    pub fn hold(&mut self, on: bool) {
+        self.held = on;
+        if !on {
+            self.wake();
+        }
+    }
+
+    /// There may be work for it.
+    pub fn wake(&mut self) {
+        self.ready = Instant::now();
+        self.bell = None;
+    }
+}
+
+/// The queues that the scheduler runs.
+#[derive(Default)]
+pub(crate) struct Turns {
+    entries: Vec<Entry>,
+    /// Entries that have no HQD, next first.
+    line: VecDeque<usize>,
+    /// Processes that may have a VMID at a time.
+    pub concurrent: usize,
+    /// There may be more than fit: they take turns.
+    shared: bool,
+    /// The scheduler hears doorbells of queues that have no HQD.
+    pub hears: bool,
+}
+
+/// What becomes of a queue that is to be connected.
+pub(crate) enum Placed {
+    /// It is there.
+    At(Slot),
+    /// It is on an SDMA engine.
+    Copies,
+    /// It waits, for this.
+    NoRoom(&'static str),
+    /// It is wrong, which was reported.
+    Refused,
+}
+
+impl Turns {
+    /// A list of which nothing runs yet.
+    pub fn new(entries: Vec<Entry>, concurrent: usize, shared: bool) -> Self {
+        Self {
+            line: (0..entries.len()).collect(),
+            entries,
+            concurrent,
+            shared,
+            hears: false,
+        }
+    }
+
+    /// One more queue.
+    pub fn add(&mut self, entry: Entry) {
+        let free = self.entries.iter().position(|e| e.gone);
+        let free = free.filter(|n| !self.line.contains(n));
+        let n = free.unwrap_or(self.entries.len());
+        match self.entries.get_mut(n) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        self.line.push_back(n);
+    }
+
+    /// Changes the queues that a scheduler chooses.
+    pub fn change(&mut self, chosen: impl Fn(&Entry) -> bool, change: impl Fn(&mut Entry)) {
+        let entries = self.entries.iter_mut().filter(|e| !e.gone);
+        entries.filter(|e| chosen(e)).for_each(change);
+    }
+
+    /// A copy queue has left its engine: it stands in line again, unless it is the list's no more.
+    pub fn copies_left(&mut self, mqd: u64, lost: bool) {
+        let mut all = self.entries.iter_mut().enumerate();
+        let Some((n, entry)) = all.find(|(_, e)| !e.gone && e.queue.mqd == mqd) else {
+            return;
+        };
+        if lost || !self.shared {
+            entry.gone = true;
+        } else {
+            entry.ready = Instant::now();
+            self.line.push_back(n);
+        }
+    }
+
+    /// Whether queues stand in line.
+    pub fn waits(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// Whether a queue is kept off HQDs.
+    pub fn is_held(&self, mqd: u64) -> bool {
+        let held = |e: &Entry| !e.gone && e.held && e.queue.mqd == mqd;
+        self.entries.iter().any(held)
+    }
+
+    /// Whether a queue waits for its doorbell, which must not be changed then.
+    pub fn listens(&self, mqd: u64) -> bool {
+        let listening = |e: &Entry| !e.gone && e.bell.is_some() && e.queue.mqd == mqd;
+        self.entries.iter().any(listening)
+    }
+
+    /// Whether queues take turns.
+    pub fn is_on(&self) -> bool {
+        self.shared && self.entries.iter().any(|e| !e.gone)
+    }
+
+    /// Whether a process's queues take turns.
+    pub fn has_process(&self, pasid: u16) -> bool {
+        self.shared && self.entries.iter().any(|e| !e.gone && e.pasid() == pasid)
+    }
+
+    /// Whether a queue was connected before by the same list.
+    pub fn knows(&self, mqd: u64) -> bool {
+        let known = |e: &Entry| e.seen && !e.gone && e.queue.mqd == mqd;
+        self.shared && self.entries.iter().any(known)
+    }
+}
+
+impl Mec {
+    /// Connects waiting queues as far as there is room; whether one of them has something to do.
+    pub fn fill(&mut self) -> bool {
+        let (now, line) = (Instant::now(), std::mem::take(&mut self.turns.line));
+        let mut line = Vec::from(line);
+        let level = |n: &usize| self.turns.entries.get(*n).map(|e| e.queue.level);
+        line.sort_by_key(|n| std::cmp::Reverse(level(n)));
+        let mut coming = self.coming();
+        let mut kept = VecDeque::with_capacity(line.len());
+        let mut worked = false;
+        for n in line {
+            let Some(entry) = self.turns.entries.get(n).filter(|e| !e.gone).copied() else {
+                continue;
+            };
+            let rung = |bell| self.soc.doorbells.load(entry.queue.doorbell) != bell;
+            if entry.held || now < entry.ready || !entry.bell.is_none_or(rung) {
+                kept.push_back(n);
+                continue;
+            }
+            match self.place(&entry, now, &mut coming) {
+                Placed::At(slot) => {
+                    if let Some(e) = self.turns.entries.get_mut(n) {
+                        (e.seen, e.bell) = (true, None);
+                    }
+                    let busy = self.hqd(slot).is_some_and(|h| h.is_busy());
+                    if busy && self.turns.shared {
+                        self.trace_switch(slot, "in", "turn");
+                    }
+                    worked |= busy;
+                }
+                Placed::Copies => {
+                    if let Some(e) = self.turns.entries.get_mut(n) {
+                        (e.seen, e.bell) = (true, None);
+                    }
+                }
+                Placed::NoRoom(_) if self.turns.shared => kept.push_back(n),
+                Placed::NoRoom(what) => self.violation(format_args!(
+                    "over-subscribed run list that is not chained: {what}"
+                )),
+                Placed::Refused => {
+                    self.turns
+                        .entries
+                        .get_mut(n)
+                        .into_iter()
+                        .for_each(|e| e.gone = true);
+                }
+            }
+        }
+        self.turns.line = kept;
+        worked
+    }
+
+    /// Lets queues leave whose time is over, and others come; whether there was work.
+    pub fn step_turns(&mut self) -> bool {
+        let left = self.step_copies();
+        left | (self.turns.shared && !self.turns.line.is_empty() && self.fill())
+    }
+
+    /// Connects a queue of the list, and gives its process a VMID if it has none; if there is no
+    /// room in a chained list, sees that there will be.
+    fn place(&mut self, entry: &Entry, now: Instant, coming: &mut Coming) -> Placed {
+        let known = self
+            .processes
+            .iter()
+            .find(|p| p.owner.pasid == entry.pasid());
+        let owner = match known.map(|p| (p.owner, p.leaving)) {
+            Some((_, true)) => return Placed::NoRoom("its process leaves"),
+            Some((owner, false)) => Some(owner),
+            None => {
+                let many = self.processes.len() >= self.turns.concurrent;
+                if many || self.vmids.free() == 0 {
+                    if self.turns.shared {
+                        self.want_vmid(now, entry.queue.level, coming);
+                    }
+                    return Placed::NoRoom(match many {
+                        true => "more processes than run at a time",
+                        false => "no VMID is free",
+                    });
+                }
+                None
+            }
+        };
+        if entry.queue.engine != Engine::Compute {
+            let owner = owner.or_else(|| self.map_process(&entry.process));
+            if owner.is_some_and(|owner| self.map_copies(owner, &entry.queue)) {
+                return Placed::Copies;
+            }
+            self.release_unused();
+            return Placed::Refused;
+        }
+        if entry.queue.gws > self.gws_left() {
+            if self.turns.shared {
+                self.want_slot(now, entry.queue.level, coming);
+            }
+            return Placed::NoRoom("the global wave sync resources are another queue's");
+        }
+        let Some(slot) = self.free_slot() else {
+            if self.turns.shared {
+                self.want_slot(now, entry.queue.level, coming);
+            }
+            return Placed::NoRoom("no HQD is free");
+        };
+        let owner = owner.or_else(|| self.map_process(&entry.process));
+        if let Some(owner) = owner {
+            self.set_handler(owner.vmid, entry.process.handler);
+        }
+        let mapped = owner.map(|owner| self.map_queue(slot, owner, &entry.queue));
+        if let Some(Err(bad)) = &mapped {
+            self.refuse(&entry.queue, bad);
+        }
+        let Some(Ok(slot)) = mapped else {
+            self.slots.give(slot.index() as u32);
+            self.release_unused();
+            return Placed::Refused;
+        };
+        let all = entry.process.quantum;
+        if let Some(h) = self.hqd(slot) {
+            let own = entry.queue.quantum;
+            h.quantum = own.unwrap_or_else(|| super::evict::quantum(&h.loads.lead.image, all));
+        }
+        Placed::At(slot)
+    }
+
+    /// Connects a process's queue; where it is kept.
+    fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<Slot, BadQueue> {
+        let (queue, mut loads) = self.fetch_mqd(map, Role::User, 0)?;
+        loads.give_gws(map.gws);
+        let slot = slot.on(loads.lead.xcc);
+        if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
+            process.queues += 1;
+        }
+        let wptr = match map.wptr {
+            Pointer::Process(at) => (owner.vmid, at),
+            Pointer::Gart(at) => (0, at),
+        };
+        self.connect(slot, Role::User, queue, loads, owner, Some(wptr));
+        if let Some(h) = self.hqd(slot) {
+            (h.is_static, h.level) = (map.is_static, map.level);
+        }
+        Ok(slot)
+    }
+
+    /// Global wave sync resources that no connected queue has.
+    fn gws_left(&self) -> u32 {
+        let connected = |mqd| self.hqds.iter().flatten().any(|h| h.q.mqd == mqd);
+        let entries = self.turns.entries.iter().filter(|e| !e.gone);
+        let used = entries.filter(|e| e.queue.gws > 0 && connected(e.queue.mqd));
+        let used: u32 = used.map(|e| e.queue.gws).sum();
+        self.gws.saturating_sub(used)
+    }
+
+    /// Records why a queue is not mapped.
+    pub fn refuse(&self, map: &QueueMap, bad: &BadQueue) {
+        match bad {
+            BadQueue::Memory(fault) => self.soc.vm_fault(fault),
+            BadQueue::Mqd(..) => self.violation(format_args!("{bad}")),
+            BadQueue::Map(_) => self.violation(format_args!("{}: {bad}", map.by)),
+        }
+    }
+
+    /// An HQD for a user queue.
+    fn free_slot(&mut self) -> Option<Slot> {
+        while let Some(bit) = self.slots.take() {
+            // One that the driver set up by registers stays out.
+            let slot = self.generation.slots.from_bit(bit);
+            let free = |slot: &Slot| {
+                let mut xccs = 0..self.soc.chip.xccs();
+                xccs.all(|xcc| self.role(slot.on(xcc)).is_none())
+            };
+            if let Some(slot) = slot.filter(free) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// A queue was taken off its HQD: unless it is the list's no more, it stands in line again.
+    pub fn stand_in_line(&mut self, h: &Hqd, stop: Stop) {
+        let turns = &mut self.turns;
+        let mut all = turns.entries.iter_mut().enumerate();
+        let Some((n, entry)) = all.find(|(_, e)| !e.gone && e.queue.mqd == h.q.mqd) else {
+            return;
+        };
+        if stop == Stop::Reset || !turns.shared {
+            entry.gone = true;
+            return;
+        }
+        entry.rest = match h.has_worked() || h.is_busy() || turns.hears {
+            true => Duration::ZERO,
+            false => (entry.rest * 2).clamp(REST.0, REST.1),
+        };
+        entry.ready = Instant::now() + entry.rest;
+        entry.bell = (turns.hears && !h.is_busy()).then_some(h.rung);
+        turns.line.push_back(n);
+    }
+
+    /// Takes queues off the list: those that are unmapped do not come back. How many of them had
+    /// no HQD; with a reset, waves that were saved for these end.
+    pub fn forget(&mut self, stop: Stop, gone: impl Fn(&Entry) -> bool) -> usize {
+        let mut waited = Vec::new();
+        for (n, e) in self.turns.entries.iter_mut().enumerate() {
+            if !e.gone && gone(e) {
+                e.gone = true;
+                if self.turns.line.contains(&n) {
+                    waited.push(e.queue.mqd);
+                }
+            }
+        }
+        if stop == Stop::Reset {
+            waited.iter().for_each(|&mqd| self.lose_waves(mqd));
+        }
+        if !self.turns.is_on() {
+            self.turns.entries.clear();
+            self.turns.line.clear();
+        }
+        self.release_unused();
+        waited.len()
+    }
+
+    /// Takes back VMIDs that no queue uses and no list keeps.
+    fn release_unused(&mut self) {
+        while let Some(at) = self
+            .processes
+            .iter()
+            .position(|p| p.queues == 0 && !self.turns.has_process(p.owner.pasid))
+        {
+            self.release_process(at);
+        }
+    }
+
+    pub fn trace_switch(&self, slot: Slot, way: &str, why: &str) {
+        let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_deref) else {
+            return;
+        };
+        let name = slot.to_string();
+        self.soc.trace.event(
+            "switch",
+            &[
+                ("queue", Value::Text(&name)),
+                ("way", Value::Text(way)),
+                ("why", Value::Text(why)),
+                ("mqd", Value::Hex(h.q.mqd)),
+                ("vmid", Value::Num(h.owner.vmid.into())),
+                ("pasid", Value::Num(h.owner.pasid.into())),
+            ],
+        );
+    }
+}

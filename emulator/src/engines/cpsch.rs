@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The firmware that schedules gfx942's queues: KIQ, HIQ and run lists.
+//!
+//! ```text
+//! registers --> KIQ --MAP_QUEUES--> HIQ --RUN_LIST--> processes, queues --> cp: VMIDs, HQDs
+//! ```
+//!
+//! Written from the firmware's side: Linux's packet definitions and what their comments say of the
+//! firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`, `kfd_pm4_headers_ai.h`).
+//!
+//! The XCCs of a partition act as one, as their firmware does: each has registers, KIQ, HIQ, HQDs,
+//! compute units and a graphics hub of its own, and the HIQs take the same packets of the same ring.
+//! What the first one decides (VMIDs, HQDs, whose turn it is) is done by all, each with its own MQD of
+//! a queue; an AQL dispatch is split among them ([`super::cp`]).
+//!
+//! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
+//! thread ([`firmware`]) owns all queues: it looks at doorbells, more and more seldom while nothing
+//! happens, takes packets and completes them.
+
+pub mod firmware;
+mod hiq;
+mod kiq;
+pub mod regs;
+mod runlist;
+mod stuck;
+
+use super::cp::front::hqd::Image;
+use super::cp::front::slot::Slot;
+use super::cp::mec::{Registers, Vmid, NOT_RUNG};
+use super::Wake;
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
+use firmware::Firmware;
+use regs::{Order, Regs};
+use rkfd_hw::regs::RegInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What the threads share.
+pub struct Shared {
+    /// The rest of the chip.
+    pub soc: Arc<Soc>,
+    /// Each XCC's registers.
+    regs: Vec<Mutex<Regs>>,
+    wake: Arc<Wake>,
+    stop: AtomicBool,
+    reset: Mutex<Reset>,
+    reset_done: Condvar,
+}
+
+/// Resets asked for and done.
+#[derive(Default)]
+struct Reset {
+    asked: u64,
+    done: u64,
+}
+
+impl Shared {
+    /// An XCC's registers, locked for a moment.
+    pub fn regs(&self, xcc: u8) -> MutexGuard<'_, Regs> {
+        // There are some for each XCC of the chip, and nobody names another.
+        let regs = &self.regs[usize::from(xcc)];
+        regs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All XCCs.
+    pub fn xccs(&self) -> std::ops::Range<u8> {
+        0..self.regs.len() as u8
+    }
+
+    /// Writes a register of an XCC, by the host or by a packet.
+    fn write(&self, xcc: u8, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        let mut regs = self.regs(xcc);
+        let before = regs.orders.len();
+        regs.write(reg, value, || self.soc.clock.now())?;
+        for order in regs.orders.iter().skip(before) {
+            // A ring from now on is for the queue, even before the firmware's thread has it.
+            if let Order::Connect(_, queue, _) = order {
+                self.soc.doorbells.store(queue.doorbell, NOT_RUNG);
+            }
+        }
+        let work = regs.orders.len() > before;
+        drop(regs);
+        if work {
+            self.wake.ring();
+        }
+        Ok(())
+    }
+}
+
+impl Registers for Shared {
+    fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        change(self.regs(slot.xcc()).image_mut(slot));
+    }
+
+    fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        let mut regs = self.regs(slot.xcc());
+        if regs.is_active(slot) && !regs.orders.contains(&Order::Drop(slot)) {
+            change(regs.image_mut(slot));
+        }
+    }
+
+    fn is_halted(&self, slot: Slot) -> bool {
+        self.regs(slot.xcc()).is_halted(slot)
+    }
+
+    fn doorbells_on(&self, slot: Slot) -> bool {
+        self.regs(slot.xcc()).doorbells_on()
+    }
+
+    fn grace(&self) -> Option<Duration> {
+        self.regs(0).grace()
+    }
+
+    fn int_cntl(&self, slot: Slot) -> u32 {
+        self.regs(slot.xcc()).int_cntl(slot.me(), slot.pipe())
+    }
+
+    fn vmid(&self, vmid: u8) -> Vmid {
+        // The scheduler has set them alike on all.
+        self.regs(0).vmid(vmid)
+    }
+
+    fn set_vmid(&self, vmid: u8, bank: Vmid) {
+        for xcc in self.xccs() {
+            self.regs(xcc).set_vmid(vmid, bank);
+        }
+    }
+}
+
+/// An XCC's command processor as a block of the device.
+pub struct Cp {
+    partition: Arc<Partition>,
+    xcc: u8,
+}
+
+/// The command processors of all XCCs.
+struct Partition {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Cp {
+    /// The command processors of a chip, in one partition, whose firmware runs and has no queue.
+    pub fn partition(soc: Arc<Soc>) -> Vec<Arc<dyn IpBlock>> {
+        let regs = |xcc| Mutex::new(Regs::new(soc.chip, xcc));
+        let shared = Arc::new(Shared {
+            regs: (0..soc.chip.xccs()).map(regs).collect(),
+            soc,
+            wake: Arc::default(),
+            stop: AtomicBool::new(false),
+            reset: Mutex::default(),
+            reset_done: Condvar::new(),
+        });
+        let its = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("rkfd-cp".into())
+            .spawn(move || Firmware::new(its).run());
+        if let Err(why) = &thread {
+            shared
+                .soc
+                .report
+                .violation(format_args!("the host refuses a thread: {why}"));
+        }
+        let partition = Arc::new(Partition {
+            shared,
+            thread: Mutex::new(thread.ok()),
+        });
+        let xccs = partition.shared.xccs();
+        let block = |xcc| -> Arc<dyn IpBlock> {
+            let partition = partition.clone();
+            Arc::new(Self { partition, xcc })
+        };
+        xccs.map(block).collect()
+    }
+}
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.wake.ring();
+        if let Some(thread) = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl IpBlock for Cp {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.partition.shared.regs(self.xcc).read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        self.partition.shared.write(self.xcc, reg, value)
+    }
+
+    /// Resets the partition: what runs on one XCC runs on all.
+    fn reset(&self) {
+        self.partition.reset();
+    }
+}
+
+impl Partition {
+    fn reset(&self) {
+        let mut reset = self
+            .shared
+            .reset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        reset.asked += 1;
+        let asked = reset.asked;
+        self.shared.wake.ring();
+        // The firmware's thread is gone only if the host refused it or while it ends.
+        while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
+            let step = Duration::from_millis(100);
+            reset = self
+                .shared
+                .reset_done
+                .wait_timeout(reset, step)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            if alive.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
+            }
+        }
+    }
+}

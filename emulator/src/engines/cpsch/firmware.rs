@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The firmware's thread: it owns the queues, looks at doorbells and drives everything.
+
+use super::regs::Order;
+use super::runlist::Chain;
+use super::stuck::BadQueue;
+use super::Shared;
+use crate::chip::device::Soc;
+use crate::engines::cp::front::generation::GFX9_4_3;
+use crate::engines::cp::front::hqd::Role;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::launch::workers::Units;
+use crate::engines::cp::mec::loads::Loads;
+use crate::engines::cp::mec::{Mec, Owner, Stop};
+use rkfd_hw::pm4::RunList;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Rounds without work before the thread sleeps between looks.
+const SPIN: u32 = 200;
+/// The longest sleep while a queue is connected, in microseconds.
+const LONGEST: u64 = 1000;
+/// The longest sleep while none is.
+const NO_QUEUE: Duration = Duration::from_millis(100);
+
+/// An unmap that the HIQ waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct Unmapping {
+    pub slots: Vec<Slot>,
+    pub until: Instant,
+}
+
+/// The firmware.
+pub struct Firmware {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) soc: Arc<Soc>,
+    pub(crate) mec: Mec,
+    /// The longest time for an unmap.
+    pub(crate) latency: Duration,
+    pub(crate) resources_set: bool,
+    pub(crate) unmapping: Option<Unmapping>,
+    /// A run list that starts when the one before it has stopped.
+    pub(crate) next_list: Option<RunList>,
+    /// The run list that is read for ever.
+    pub(crate) chain: Option<Chain>,
+    /// A queue that doesn't leave, on request.
+    bad: BadQueue,
+}
+
+impl Firmware {
+    /// A firmware without queues.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        let soc = shared.soc.clone();
+        let units = Units::new(&soc, GFX9_4_3.isa, &shared.wake);
+        Self {
+            mec: Mec::new(soc.clone(), &GFX9_4_3, shared.clone(), units),
+            soc,
+            shared,
+            latency: Duration::ZERO,
+            resources_set: false,
+            unmapping: None,
+            next_list: None,
+            chain: None,
+            bad: BadQueue::default(),
+        }
+    }
+
+    /// Runs until the device ends.
+    pub fn run(mut self) {
+        let mut idle = 0u32;
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.reset_if_asked();
+            if self.step() {
+                idle = 0;
+                continue;
+            }
+            idle = idle.saturating_add(1);
+            for xcc in self.shared.xccs() {
+                self.shared.regs(xcc).busy = self.mec.is_busy();
+            }
+            if idle == SPIN {
+                // Who follows the trace sees all that led to the quiet.
+                self.soc.trace.flush();
+            }
+            if idle < SPIN {
+                std::thread::yield_now();
+            } else if self.mec.hqds.iter().all(Option::is_none) {
+                self.shared.wake.wait(NO_QUEUE);
+            } else {
+                let longer = u64::from(idle - SPIN) / 4 * 10;
+                self.shared
+                    .wake
+                    .wait(Duration::from_micros((20 + longer).min(LONGEST)));
+            }
+        }
+        self.drop_all();
+    }
+
+    /// One round over everything; whether anything happened.
+    pub(crate) fn step(&mut self) -> bool {
+        let taken = |xcc| std::mem::take(&mut self.shared.regs(xcc).orders);
+        let orders: Vec<Order> = self.shared.xccs().flat_map(taken).collect();
+        let mut worked = !orders.is_empty();
+        for order in orders {
+            self.obey(order);
+        }
+        self.soc.interrupts.poll();
+        let xccs = self.shared.xccs();
+        for slot in xccs.flat_map(|xcc| GFX9_4_3.slots.all().map(move |slot| slot.on(xcc))) {
+            let Some(role) = self.mec.role(slot) else {
+                continue;
+            };
+            // The first XCC's HIQ takes the packets for all.
+            let follows = role == Role::Hiq && slot.xcc() != 0;
+            worked |= !follows && self.mec.step(slot);
+            if self.shared.regs(slot.xcc()).is_halted(slot) {
+                continue;
+            }
+            worked |= role != Role::User && !follows && self.step_pm4(slot);
+            if !self.bad.stays(&mut self.mec, slot) {
+                worked |= self.mec.step_stop(slot);
+            }
+        }
+        self.read_again();
+        worked | self.step_unmapping() | self.mec.step_turns()
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Connect(slot, queue, role) => {
+                let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
+                let load = Loads::alone(slot.xcc(), queue.mqd, image);
+                self.mec
+                    .connect(slot, role, *queue, load, Owner::default(), None);
+            }
+            Order::Drop(slot) => {
+                let slot = self.mec.loaded_at(slot);
+                self.bad.ends(&mut self.mec, slot);
+                self.mec.drop_queue(slot);
+            }
+            Order::Dequeue(slot, request) => {
+                let slot = self.mec.loaded_at(slot);
+                let stop = match request {
+                    2 => Stop::Reset,
+                    3 => Stop::Save,
+                    _ => Stop::Drain,
+                };
+                self.mec.stop(slot, stop);
+            }
+            Order::Kill(slot) => {
+                let (slot, here) = (self.mec.loaded_at(slot), slot);
+                if self.mec.role(slot).is_none() {
+                    // Another XCC's reset has ended the queue.
+                    self.shared.regs(here.xcc()).set_active(here, false);
+                }
+                if !self.bad.is_wedged(&mut self.mec, slot) {
+                    self.bad.ends(&mut self.mec, slot);
+                    self.mec.stop(slot, Stop::Reset);
+                }
+            }
+        }
+    }
+
+    fn reset_if_asked(&mut self) {
+        let shared = self.shared.clone();
+        let mut reset = shared
+            .reset
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if reset.done == reset.asked {
+            return;
+        }
+        let asked = reset.asked;
+        drop(reset);
+        self.drop_all();
+        for xcc in self.shared.xccs() {
+            *self.shared.regs(xcc) = super::regs::Regs::new(self.soc.chip, xcc);
+        }
+        reset = shared
+            .reset
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        reset.done = asked;
+        self.shared.reset_done.notify_all();
+    }
+
+    fn drop_all(&mut self) {
+        self.mec.drop_all();
+        self.unmapping = None;
+        self.next_list = None;
+        self.chain = None;
+        self.resources_set = false;
+    }
+
+    pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {
+        self.soc.report.violation(what);
+    }
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command processor's registers, as the transport's thread reads and writes them.
+//!
+//! GRBM_GFX_CNTL selects the bank: micro engine, pipe and queue for HQD registers, the VMID for
+//! SH_MEM_*. An access only changes stored state; what it starts is handed to the firmware's
+//! thread as an [`Order`].
+//!
+//! Sources: Linux, `amdgpu/gfx_v9_4_3.c` (what is accessed, and how), `gc_9_0_default.h` (values
+//! after a reset; gfx942's own are not public).
+//!
+//! Not enforced: CP_MEC_DOORBELL_RANGE. Linux sets its upper end to the last doorbell of the
+//! kernel's page, and rings user queues far beyond (`gfx_v9_4_3_xcc_kiq_init_register`); its use
+//! is waking a power-gated core (`gfx_v9_0_kiq_init_register`).
+
+use crate::blocks::store::Store;
+use crate::chip::Chip;
+use crate::device::Refused;
+use crate::engines::cp::front::generation::GFX9_4_3;
+use crate::engines::cp::front::hqd::{Image, Queue, Role};
+use crate::engines::cp::front::slot::{Slot, SLOTS};
+use crate::engines::cp::mec::Vmid;
+use rkfd_hw::mqd::FIRST_HQD_WORD;
+use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
+use std::time::Duration;
+
+/// Something that a register access asks of the firmware's thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// CP_HQD_ACTIVE was set: connect this queue.
+    Connect(Slot, Box<Queue>, Role),
+    /// CP_HQD_ACTIVE was cleared, or the pipe was reset: drop the queue as it is.
+    Drop(Slot),
+    /// CP_HQD_DEQUEUE_REQUEST: 1 drains, 2 resets, 3 saves the waves.
+    Dequeue(Slot, u32),
+    /// SPI_COMPUTE_QUEUE_RESET: end the queue's waves and complete its dequeue.
+    Kill(Slot),
+}
+
+/// Registers that are stored and read back: what they do is not visible to compute queues, or is
+/// read from here by the firmware.
+const STORED: &[(&str, u32)] = &[
+    ("CP_CPC_DEBUG", 0),
+    ("CP_CPC_IC_BASE_CNTL", 0),
+    ("CP_CPC_MGCG_SYNC_CNTL", 0),
+    ("CP_EOPQ_WAIT_TIME", 0x52c),
+    ("CP_HYP_XCP_CTL", 0),
+    ("CP_INT_CNTL_RING0", 0),
+    ("CP_IQ_WAIT_TIME1", 0x4040_4040),
+    ("CP_IQ_WAIT_TIME2", 0x4040_4040),
+    ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
+    ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
+    ("CP_MEC_ME1_UCODE_ADDR", 0),
+    ("CP_PQ_STATUS", 0),
+    ("CP_PQ_WPTR_POLL_CNTL", 1),
+    ("CP_PSP_XCP_CTL", 0),
+    ("GB_ADDR_CONFIG", 0),
+    ("GC_USER_SHADER_ARRAY_CONFIG", 0),
+    ("GRBM_CNTL", 0),
+    ("GRBM_GFX_INDEX", 0),
+    ("RLC_CNTL", 1),
+    ("RLC_CP_SCHEDULERS", 0x5850_4840),
+    ("RLC_STAT", 0),
+    ("SQ_CONFIG", 0x0118_0000),
+    ("SQ_CONFIG1", 0),
+    ("TCP_UTCL1_CNTL1", 0x0080_0400),
+    ("TCP_UTCL1_CNTL2", 0),
+];
+
+/// The registers.
+pub struct Regs {
+    chip: &'static Chip,
+    xcc: u8,
+    stored: Store,
+    select: u32,
+    mec_cntl: u32,
+    safe_mode: u32,
+    captured: u64,
+    int_cntl: [[u32; 4]; 2],
+    hqd: Vec<Image>,
+    vmid: [Vmid; 16],
+    scratch: [u32; 8],
+    /// Whether any queue works.
+    pub busy: bool,
+    /// What the firmware's thread has yet to do.
+    pub orders: Vec<Order>,
+}
+
+fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
+    Err(Refused::Undefined(what.into()))
+}
+
+impl Regs {
+    /// An XCC's registers after a reset, with the firmware running and all XCCs in one partition.
+    pub fn new(chip: &'static Chip, xcc: u8) -> Self {
+        use gc::CP_HYP_XCP_CTL as partition;
+        let place = partition::VIRTUAL_XCC_ID.set(0, xcc.into());
+        let place = partition::NUM_XCC_IN_XCP.set(place, chip.xccs().into());
+        let start = |&(name, value): &(&'static str, u32)| {
+            let chips = chip.start_up.iter().find(|(n, _)| *n == name);
+            let value = match name {
+                "CP_HYP_XCP_CTL" => place,
+                _ => value,
+            };
+            (name, chips.map_or(value, |&(_, v)| v))
+        };
+        let gds = gc::TABLE
+            .regs
+            .iter()
+            .filter(|r| r.reg.name.starts_with("GDS_"))
+            .map(|r| (r.reg.name, 0));
+        let stored: Vec<_> = STORED.iter().map(start).chain(gds).collect();
+        Self {
+            chip,
+            xcc,
+            stored: Store::new(&stored),
+            select: 0,
+            mec_cntl: 0,
+            safe_mode: 0,
+            captured: 0,
+            int_cntl: [[0; 4]; 2],
+            hqd: vec![GFX9_4_3.mqd.start_up(); SLOTS],
+            vmid: [Vmid::default(); 16],
+            scratch: [0; 8],
+            busy: false,
+            orders: Vec::new(),
+        }
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// The access is refused.
+    pub fn read(&self, reg: &RegInfo) -> Result<u32, Refused> {
+        if let Some(word) = hqd_word(reg) {
+            return Ok(self.selected().map_or(0, |slot| self.hqd_word(slot, word)));
+        }
+        if let Some(n) = number(reg, "SCRATCH_REG") {
+            return Ok(self.scratch.get(n).copied().unwrap_or(0));
+        }
+        let vmid = self.vmid(gc::GRBM_GFX_CNTL::VMID.get(self.select) as u8);
+        Ok(match reg.reg.name {
+            "GRBM_GFX_CNTL" => self.select,
+            "CP_MEC_CNTL" => self.mec_cntl,
+            "RLC_SAFE_MODE" => self.safe_mode,
+            "SH_MEM_BASES" => vmid.sh_mem_bases,
+            "SH_MEM_CONFIG" => vmid.sh_mem_config,
+            "SPI_GDBG_PER_VMID_CNTL" => vmid.spi_gdbg,
+            "RLC_GPU_CLOCK_COUNT_LSB" => self.captured as u32,
+            "RLC_GPU_CLOCK_COUNT_MSB" => (self.captured >> 32) as u32,
+            "CC_GC_SHADER_ARRAY_CONFIG" => self.fused(),
+            "GRBM_STATUS" if self.busy => {
+                gc::GRBM_STATUS::CP_BUSY.mask() | gc::GRBM_STATUS::SPI_BUSY.mask()
+            }
+            "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" if self.busy => 1 << 31,
+            "GRBM_STATUS" | "GRBM_STATUS2" | "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" => 0,
+            "RLC_GPM_STAT" | "GRBM_SOFT_RESET" | "CPC_INT_STATUS" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "CP_PQ_WPTR_POLL_CNTL1" | "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
+            _ => match self.interrupts_of(reg) {
+                Some((me, pipe)) => self.int_cntl(me, pipe),
+                None => return self.stored.read(reg),
+            },
+        })
+    }
+
+    /// Writes a register; `now` is the time of the device's clock.
+    ///
+    /// # Errors
+    /// The access is refused.
+    pub fn write(
+        &mut self,
+        reg: &RegInfo,
+        value: u32,
+        now: impl FnOnce() -> u64,
+    ) -> Result<(), Refused> {
+        if let Some(word) = hqd_word(reg) {
+            return match self.selected() {
+                Some(slot) => self.write_hqd(slot, word, value),
+                None => undefined("GRBM_GFX_CNTL selects no compute queue"),
+            };
+        }
+        if let Some(scratch) = number(reg, "SCRATCH_REG").and_then(|n| self.scratch.get_mut(n)) {
+            *scratch = value;
+            return Ok(());
+        }
+        let vmid = gc::GRBM_GFX_CNTL::VMID.get(self.select) as usize;
+        let known: u32 = reg
+            .fields
+            .iter()
+            .fold(0, |mask, (_, bits)| mask | bits.mask());
+        let reserved = value & !known != 0;
+        match reg.reg.name {
+            "GRBM_GFX_CNTL" if reserved => return undefined("reserved bits"),
+            "GRBM_GFX_CNTL" => self.select = value,
+            "CP_MEC_CNTL" => return self.write_mec_cntl(value),
+            // The request is done at once: CMD reads back clear.
+            "RLC_SAFE_MODE" => self.safe_mode = value & !gc::RLC_SAFE_MODE::CMD.mask(),
+            "SH_MEM_CONFIG" if reserved => return undefined("reserved bits"),
+            "SH_MEM_BASES" | "SH_MEM_CONFIG" | "SPI_GDBG_PER_VMID_CNTL" => {
+                let bank = self.vmid.get_mut(vmid).ok_or(Refused::NotModelled)?;
+                match reg.reg.name {
+                    "SH_MEM_BASES" => bank.sh_mem_bases = value,
+                    "SH_MEM_CONFIG" => bank.sh_mem_config = value,
+                    _ => bank.spi_gdbg = value,
+                }
+            }
+            "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
+            "SPI_COMPUTE_QUEUE_RESET" => match self.selected() {
+                Some(slot) if value == 1 => self.orders.push(Order::Kill(slot)),
+                Some(_) if value == 0 => {}
+                _ => return undefined("no compute queue is selected, or the value is not 1"),
+            },
+            "CP_PQ_WPTR_POLL_CNTL1" if value == 0 => {}
+            "CP_PQ_WPTR_POLL_CNTL1" => {
+                return undefined("polling of the write pointer is not modelled")
+            }
+            "CP_PQ_WPTR_POLL_CNTL" if gc::CP_PQ_WPTR_POLL_CNTL::EN.get(value) == 1 => {
+                return undefined("polling of the write pointer is not modelled");
+            }
+            "GRBM_SOFT_RESET" if value == 0 => {}
+            "GRBM_SOFT_RESET" => return undefined("soft reset is not modelled"),
+            "CPC_INT_STATUS" => return undefined("only a packet raises interrupts"),
+            "GRBM_STATUS"
+            | "GRBM_STATUS2"
+            | "CP_STAT"
+            | "CP_CPC_STATUS"
+            | "CP_CPF_STATUS"
+            | "RLC_GPM_STAT"
+            | "CC_GC_SHADER_ARRAY_CONFIG"
+            | "RLC_GPU_CLOCK_COUNT_LSB"
+            | "RLC_GPU_CLOCK_COUNT_MSB" => {
+                return Err(Refused::ReadOnly);
+            }
+            _ => match self.interrupts_of(reg) {
+                Some((me, pipe)) => {
+                    let cell = self
+                        .int_cntl
+                        .get_mut(me as usize - 1)
+                        .and_then(|me| me.get_mut(pipe as usize));
+                    *cell.ok_or(Refused::NotModelled)? = value;
+                }
+                None => return self.stored.write(reg, value),
+            },
+        }
+        Ok(())
+    }
+
+    fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
+        use gc::CP_MEC_CNTL as mec;
+        if value & (mec::MEC_ME1_STEP.mask() | mec::MEC_ME2_STEP.mask()) != 0 {
+            return undefined("single stepping is not modelled");
+        }
+        let xcc = self.xcc;
+        for slot in GFX9_4_3.slots.all().map(|slot| slot.on(xcc)) {
+            // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
+            let bit = mec::MEC_ME1_PIPE0_RESET.lo as u32 + (slot.me() - 1) * 4 + slot.pipe();
+            if (value >> bit) & 1 == 1 && self.is_active(slot) {
+                self.orders.push(Order::Drop(slot));
+                self.set_active(slot, false);
+            }
+        }
+        self.mec_cntl = value;
+        Ok(())
+    }
+
+    fn write_hqd(&mut self, slot: Slot, word: usize, value: u32) -> Result<(), Refused> {
+        if value & !(GFX9_4_3.mqd.mask)(word) != 0 {
+            return undefined(format!(
+                "bits {:#x}, which the register lacks",
+                value & !(GFX9_4_3.mqd.mask)(word)
+            ));
+        }
+        let active = self.is_active(slot);
+        let is = |field: rkfd_hw::layout::Field<Image>| field.word() == word;
+        if is(Image::CP_HQD_ACTIVE) {
+            if !active && value & 1 == 1 {
+                let role = if self.is_kiq(slot) {
+                    Role::Kiq
+                } else {
+                    Role::Kernel
+                };
+                let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
+                    .map_err(Refused::Undefined)?;
+                self.orders
+                    .push(Order::Connect(slot, Box::new(queue), role));
+            } else if active && value & 1 == 0 {
+                self.orders.push(Order::Drop(slot));
+            }
+        } else if is(Image::CP_HQD_DEQUEUE_REQUEST) && active {
+            match gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value) {
+                0 => {}
+                request @ 1..=3 => self.orders.push(Order::Dequeue(slot, request)),
+                request => return undefined(format!("dequeue request {request}")),
+            }
+        } else if active {
+            // What Linux writes before it looks whether the queue is active.
+            let free = [
+                Image::CP_HQD_EOP_BASE_ADDR,
+                Image::CP_HQD_EOP_CONTROL,
+                Image::CP_HQD_PQ_DOORBELL_CONTROL,
+            ];
+            let eop_high = Image::CP_HQD_EOP_BASE_ADDR.word() + 1;
+            if !free.into_iter().any(is) && word != eop_high {
+                return undefined("the queue is active");
+            }
+        }
+        self.set_hqd_word(slot, word, value);
+        Ok(())
+    }
+
+    /// Which pipe's interrupts a register enables: CPC_INT_CNTL is the selected pipe's.
+    fn interrupts_of(&self, reg: &RegInfo) -> Option<(u32, u32)> {
+        if reg.reg.name == "CPC_INT_CNTL" {
+            let slot = GFX9_4_3.slots.find(
+                gc::GRBM_GFX_CNTL::MEID.get(self.select),
+                gc::GRBM_GFX_CNTL::PIPEID.get(self.select),
+                0,
+            )?;
+            return Some((slot.me(), slot.pipe()));
+        }
+        let pipe = reg
+            .reg
+            .name
+            .strip_prefix("CP_ME1_PIPE")?
+            .strip_suffix("_INT_CNTL")?
+            .parse()
+            .ok()?;
+        Some((1, pipe))
+    }
+
+    /// CC_GC_SHADER_ARRAY_CONFIG of the selected shader engine.
+    fn fused(&self) -> u32 {
+        let index = self.stored.get("GRBM_GFX_INDEX").unwrap_or(0);
+        let engine = gc::GRBM_GFX_INDEX::SE_INDEX.get(index) as usize;
+        let mask = self
+            .chip
+            .gc
+            .inactive_cus
+            .get(engine)
+            .or(self.chip.gc.inactive_cus.first());
+        gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS.set(0, mask.copied().unwrap_or(0))
+    }
+
+    fn selected(&self) -> Option<Slot> {
+        let slot = GFX9_4_3.slots.selected(self.select)?;
+        Some(slot.on(self.xcc))
+    }
+
+    fn hqd_word(&self, slot: Slot, word: usize) -> u32 {
+        self.image(slot).0.get(word).copied().unwrap_or(0)
+    }
+
+    fn set_hqd_word(&mut self, slot: Slot, word: usize, value: u32) {
+        if let Some(cell) = self.image_mut(slot).0.get_mut(word) {
+            *cell = value;
+        }
+    }
+
+    /// An HQD's registers.
+    pub fn image(&self, slot: Slot) -> &Image {
+        // There is one image for each slot.
+        &self.hqd[slot.index()]
+    }
+
+    /// An HQD's registers, to change: what the firmware does.
+    pub fn image_mut(&mut self, slot: Slot) -> &mut Image {
+        &mut self.hqd[slot.index()]
+    }
+
+    /// CP_HQD_ACTIVE.
+    pub fn is_active(&self, slot: Slot) -> bool {
+        self.image(slot).get(Image::CP_HQD_ACTIVE) & 1 == 1
+    }
+
+    /// Sets CP_HQD_ACTIVE; a queue that goes has no dequeue request any more.
+    pub fn set_active(&mut self, slot: Slot, on: bool) {
+        let image = self.image_mut(slot);
+        image.set(Image::CP_HQD_ACTIVE, on.into());
+        if !on {
+            image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
+        }
+    }
+
+    /// Whether RLC_CP_SCHEDULERS names the slot as the KIQ's.
+    pub fn is_kiq(&self, slot: Slot) -> bool {
+        let scheduler = self.stored.get("RLC_CP_SCHEDULERS").unwrap_or(0) & 0xff;
+        scheduler == 0x80 | (slot.me() << 5) | (slot.pipe() << 3) | slot.queue()
+    }
+
+    /// Whether the micro engine of a slot is halted.
+    pub fn is_halted(&self, slot: Slot) -> bool {
+        use gc::CP_MEC_CNTL as mec;
+        let halt = if slot.me() == 1 {
+            mec::MEC_ME1_HALT
+        } else {
+            mec::MEC_ME2_HALT
+        };
+        halt.get(self.mec_cntl) == 1
+    }
+
+    /// Whether doorbells reach the command processor.
+    pub fn doorbells_on(&self) -> bool {
+        gc::CP_PQ_STATUS::DOORBELL_ENABLE.get(self.stored.get("CP_PQ_STATUS").unwrap_or(0)) == 1
+    }
+
+    /// CP_IQ_WAIT_TIME2.SCH_WAVE, in units of 1,000 cycles (of 1 GHz); 0 stands for ever (Linux,
+    /// `amdkfd/kfd_packet_manager_v9.c`, `pm_config_dequeue_wait_counts_v9`).
+    pub fn grace(&self) -> Option<Duration> {
+        let times = self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0);
+        match gc::CP_IQ_WAIT_TIME2::SCH_WAVE.get(times) {
+            0 => None,
+            count => Some(Duration::from_micros(count.into())),
+        }
+    }
+
+    /// CPC_INT_CNTL of a pipe.
+    pub fn int_cntl(&self, me: u32, pipe: u32) -> u32 {
+        let me = (me as usize)
+            .checked_sub(1)
+            .and_then(|me| self.int_cntl.get(me));
+        me.and_then(|me| me.get(pipe as usize))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// A VMID's bank.
+    pub fn vmid(&self, vmid: u8) -> Vmid {
+        self.vmid
+            .get(usize::from(vmid))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Sets a VMID's bank.
+    pub fn set_vmid(&mut self, vmid: u8, bank: Vmid) {
+        if let Some(cell) = self.vmid.get_mut(usize::from(vmid)) {
+            *cell = bank;
+        }
+    }
+}
+
+/// The word of an MQD that an HQD register is.
+fn hqd_word(reg: &RegInfo) -> Option<usize> {
+    let range = gc::CP_MQD_BASE_ADDR.offset..=gc::CP_HQD_PQ_WPTR_HI.offset;
+    let hqd = reg.reg.segment == gc::CP_MQD_BASE_ADDR.segment && range.contains(&reg.reg.offset);
+    hqd.then(|| FIRST_HQD_WORD + (reg.reg.offset - gc::CP_MQD_BASE_ADDR.offset) as usize)
+}
+
+/// The number at the end of a register's name.
+fn number(reg: &RegInfo, prefix: &str) -> Option<usize> {
+    reg.reg.name.strip_prefix(prefix)?.parse().ok()
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The micro engine scheduler (MES) of gfx12: registers, rings of frames, completions.
+//!
+//! ```text
+//! registers ---> ring of pipe 1 (kernel) --ADD_QUEUE, map_legacy_kq--> ring of pipe 0 (scheduler)
+//! doorbells ---> frames of both ---> control: resources, registers, TLBs
+//!                        |             |
+//!                        |             +--> queues, gangs ---> compute micro engine (crate::engines::cpsch)
+//! completion fence <-----+ in the order of the frames
+//! ```
+//!
+//! Written from the firmware's side: Linux's definition of its interface and what its driver says
+//! of it (`include/mes_v12_api_def.h`, `amdgpu/mes_v12_0.c`, `amdgpu/amdgpu_mes.c`).
+//!
+//! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
+//! thread ([`firmware`]) owns the rings and all queues: it looks at doorbells, more and more seldom
+//! while nothing happens, carries out frames, takes AQL packets and completes them. *Workers* run
+//! workgroups ([`crate::engines::cp`]).
+
+mod control;
+mod debugger;
+mod failure;
+mod firmware;
+pub mod frame;
+mod gangs;
+mod log;
+mod misc;
+mod queues;
+pub mod regs;
+mod resources;
+pub mod ring;
+pub mod slot;
+
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
+use crate::engines::cp::front::hqd::Image;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::mec::{Registers, Vmid, NOT_RUNG};
+use crate::engines::Wake;
+use crate::inject::Fault;
+use firmware::Firmware;
+use regs::{Order, Regs};
+use rkfd_hw::regs::RegInfo;
+use slot::Bank;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What the threads share.
+pub(crate) struct Shared {
+    soc: Arc<Soc>,
+    regs: Mutex<Regs>,
+    wake: Arc<Wake>,
+    stop: AtomicBool,
+    reset: Mutex<Reset>,
+    reset_done: Condvar,
+}
+
+/// Resets asked for and done.
+#[derive(Default)]
+struct Reset {
+    asked: u64,
+    done: u64,
+}
+
+impl Shared {
+    fn regs(&self) -> MutexGuard<'_, Regs> {
+        self.regs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reset(&self) -> MutexGuard<'_, Reset> {
+        self.reset.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The registers after a reset.
+    fn start_up(&self) -> Regs {
+        start_up(&self.soc)
+    }
+}
+
+impl Registers for Shared {
+    fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        change(self.regs().image_mut(Bank::Compute(slot)));
+    }
+
+    fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
+        let (mut regs, bank) = (self.regs(), Bank::Compute(slot));
+        if regs.is_active(bank) && !regs.orders.contains(&Order::Drop(bank)) {
+            change(regs.image_mut(bank));
+        }
+    }
+
+    fn is_halted(&self, _: Slot) -> bool {
+        self.regs().is_halted()
+    }
+
+    fn doorbells_on(&self, _: Slot) -> bool {
+        true
+    }
+
+    /// MES has no such time: waves are saved at once.
+    fn grace(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
+    fn int_cntl(&self, slot: Slot) -> u32 {
+        self.regs().int_cntl(slot.pipe())
+    }
+
+    fn vmid(&self, vmid: u8) -> Vmid {
+        self.regs().vmid(vmid)
+    }
+
+    fn set_vmid(&self, vmid: u8, bank: Vmid) {
+        self.regs().set_vmid(vmid, bank);
+    }
+}
+
+fn start_up(soc: &Soc) -> Regs {
+    Regs::new(soc.chip, !soc.faults.has(Fault::Cold))
+}
+
+/// MES as a block of the device.
+pub struct Mes {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Mes {
+    /// A MES whose firmware is loaded, but halted.
+    pub fn new(soc: Arc<Soc>) -> Arc<Self> {
+        let shared = Arc::new(Shared {
+            regs: Mutex::new(start_up(&soc)),
+            soc,
+            wake: Arc::default(),
+            stop: AtomicBool::new(false),
+            reset: Mutex::default(),
+            reset_done: Condvar::new(),
+        });
+        let its = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("rkfd-mes".into())
+            .spawn(move || Firmware::new(its).run());
+        if let Err(why) = &thread {
+            shared
+                .soc
+                .report
+                .violation(format_args!("the host refuses a thread: {why}"));
+        }
+        Arc::new(Self {
+            shared,
+            thread: Mutex::new(thread.ok()),
+        })
+    }
+}
+
+impl Drop for Mes {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.wake.ring();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            // The firmware may be the last who holds the device, when it accesses a register.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl IpBlock for Mes {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.shared.regs().read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let mut regs = self.shared.regs();
+        let before = regs.orders.len();
+        regs.write(reg, value, || self.shared.soc.clock.now())?;
+        for order in regs.orders.iter().skip(before) {
+            // A ring from now on is for the queue, even before the firmware's thread has it.
+            if let Order::Connect(_, ring) = order {
+                self.shared.soc.doorbells.store(ring.doorbell, NOT_RUNG);
+            }
+        }
+        let work = regs.orders.len() > before;
+        drop(regs);
+        if work {
+            self.shared.wake.ring();
+        }
+        Ok(())
+    }
+
+    fn reset(&self) {
+        let mut reset = self.shared.reset();
+        reset.asked += 1;
+        let asked = reset.asked;
+        self.shared.wake.ring();
+        // The firmware's thread is gone only if the host refused it or while it ends.
+        while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
+            reset = self
+                .shared
+                .reset_done
+                .wait_timeout(reset, Duration::from_millis(100))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            if alive.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! MISC with SET_SHADER_DEBUGGER: what a process' waves do for a debugger or a runtime, kept in the
+//! process' context.
+//!
+//! It names the process by its context and may come before the process' first queue; then it is what
+//! clears the context, and ADD_QUEUE has to leave it (`skip_process_ctx_clear`). With flag 31
+//! (`process_ctx_flush`) the process ends, and its context is the driver's again.
+//!
+//! Sources: Linux, `amdgpu/amdgpu_mes.c` (`amdgpu_mes_set_shader_debugger`,
+//! `amdgpu_mes_flush_shader_debugger`), `amdkfd/kfd_chardev.c` (`runtime_enable`).
+
+use super::failure::{api, code, memory, not_modelled, Failure};
+use super::firmware::Firmware;
+use super::queues::{Members, Process, CONTEXT_SIZE};
+use super::slot::Pipe;
+use crate::engines::cp::sched::process::Bank;
+use rkfd_hw::mes::v12::{AddQueue, Misc};
+use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+
+/// `process_ctx_flush`.
+const FLUSH: u32 = 1 << 31;
+
+/// What was set for a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Debugger {
+    /// The process' context.
+    pub context: u64,
+    /// SPI_GDBG_PER_VMID_CNTL.
+    control: u32,
+}
+
+impl Members {
+    /// SPI_GDBG_PER_VMID_CNTL of a process that gets a queue.
+    pub fn debug_control(&self, process: &Process, p: &AddQueue) -> u32 {
+        let set = self.debuggers.iter().find(|d| d.context == process.context);
+        let trap = p.get(AddQueue::TRAP_EN) as u32;
+        set.map_or(Control::TRAP_EN.set(0, trap), |d| d.control)
+    }
+}
+
+impl Firmware {
+    pub(super) fn debug(&mut self, pipe: Pipe, p: &Misc) -> Result<(), Failure> {
+        use Misc as M;
+        if pipe != Pipe::Scheduler {
+            return api(code::VALUE, "a debugger is for pipe 0");
+        }
+        let context = p.get(M::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR);
+        let word = |field: rkfd_hw::layout::Field<Misc>| p.0.get(field.word()).copied();
+        match word(M::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP) {
+            Some(FLUSH) => return self.flush_process(context),
+            Some(0) => {}
+            _ => return not_modelled("a flag of a debugger"),
+        }
+        let first = M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_0.word();
+        if p.0.iter().skip(first).take(4).any(|watch| *watch != 0) {
+            return not_modelled("a watched address");
+        }
+        let trap = p.get(M::SET_SHADER_DEBUGGER_TRAP_EN) as u32;
+        let asked = p.get(M::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL) as u32;
+        if trap > 1 || asked & !Control::TRAP_EN.mask() != 0 {
+            return not_modelled("a trap of a debugger");
+        }
+        self.check_context("process_context_addr", context)?;
+        let control = Control::TRAP_EN.set(asked, Control::TRAP_EN.get(asked) & trap);
+        let known = self.members.processes.iter().find(|k| k.context == context);
+        if let Some(pasid) = known.map(|k| k.pasid) {
+            let chosen = |e: &crate::engines::cp::sched::turns::Entry| e.pasid() == pasid;
+            let turns = &mut self.mec.turns;
+            turns.change(chosen, |e| e.process.bank = Bank::Debug(control));
+            self.mec.set_debug(pasid, control);
+        } else if !self.members.debuggers.iter().any(|d| d.context == context) {
+            let zero = [0; CONTEXT_SIZE as usize / 4];
+            memory(
+                "process_context_addr",
+                self.space().write_words(context, &zero),
+            )?;
+        }
+        let debuggers = &mut self.members.debuggers;
+        debuggers.retain(|d| d.context != context);
+        debuggers.push(Debugger { context, control });
+        Ok(())
+    }
+
+    /// The process was forgotten with its last queue here.
+    fn flush_process(&mut self, context: u64) -> Result<(), Failure> {
+        let mut processes = self.members.processes.iter();
+        if processes.any(|process| process.context == context) {
+            return api(code::ORDER, "the process has queues");
+        }
+        self.members.debuggers.retain(|d| d.context != context);
+        Ok(())
+    }
+}

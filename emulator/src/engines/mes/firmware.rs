@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The firmware's thread: it owns the rings, looks at their doorbells, takes frames and writes
+//! their completions, in order.
+
+use super::control::Control;
+use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
+use super::queues::Members;
+use super::regs::Order;
+use super::ring::Ring;
+use super::slot::{Bank, Pipe, PIPES};
+use super::Shared;
+use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::launch::workers::Units;
+use crate::engines::cp::mec::{Mec, Stop, NOT_RUNG};
+use crate::engines::cp::sched::turns::Entry;
+use crate::inject::Fault;
+use crate::memory::{Hub, Space, VmFault};
+use crate::trace::Value;
+use rkfd_hw::mes::{op, FRAME_WORDS};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rounds without work before the thread sleeps between looks.
+const SPIN: u32 = 200;
+/// The longest sleep while a ring is connected.
+const LONGEST: Duration = Duration::from_millis(1);
+/// The longest sleep while none is.
+const NO_RING: Duration = Duration::from_millis(100);
+
+/// A connected ring.
+pub(super) struct Connected {
+    pub ring: Ring,
+    /// The doorbell's value when it was last looked at.
+    rung: u64,
+    /// Nothing more is taken from it: it can't be read.
+    broken: bool,
+}
+
+/// How a frame ends.
+pub(super) enum Outcome {
+    /// Its completion is written.
+    Done,
+    /// It is looked at again: it waits for something.
+    Wait,
+    /// The error is written.
+    Failed(ErrorWord),
+}
+
+/// The firmware.
+pub(super) struct Firmware {
+    pub shared: Arc<Shared>,
+    pub rings: [Option<Connected>; PIPES],
+    pub control: Control,
+    /// User queues on HQDs and in line.
+    pub mec: Mec,
+    /// All user queues.
+    pub members: Members,
+    /// The aggregated doorbells' values when they were last looked at.
+    aggregated: [u64; 5],
+}
+
+impl Firmware {
+    /// A firmware without rings.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        let soc = shared.soc.clone();
+        let units = Units::new(&soc, GFX12.isa, &shared.wake);
+        Self {
+            mec: Mec::new(soc, &GFX12, shared.clone(), units),
+            shared,
+            rings: Default::default(),
+            control: Control::default(),
+            members: Members::default(),
+            aggregated: Default::default(),
+        }
+    }
+
+    /// Runs until the device ends.
+    pub fn run(mut self) {
+        let mut idle = 0u32;
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.reset_if_asked();
+            if self.step() {
+                idle = 0;
+                continue;
+            }
+            idle = idle.saturating_add(1);
+            self.shared.regs().busy = self.mec.is_busy();
+            if idle == SPIN {
+                self.shared.soc.trace.flush();
+            }
+            if idle < SPIN {
+                std::thread::yield_now();
+            } else if self.rings.iter().all(Option::is_none) {
+                self.shared.wake.wait(NO_RING);
+            } else {
+                let longer = Duration::from_micros(20 + u64::from(idle - SPIN) * 2);
+                self.shared.wake.wait(longer.min(LONGEST));
+            }
+        }
+        self.mec.drop_all();
+    }
+
+    /// One round over everything; whether anything happened.
+    fn step(&mut self) -> bool {
+        let orders = std::mem::take(&mut self.shared.regs().orders);
+        let mut worked = !orders.is_empty();
+        for order in orders {
+            self.obey(order);
+        }
+        self.shared.soc.interrupts.poll();
+        for pipe in Pipe::ALL {
+            worked |= self.look_at_doorbell(pipe);
+            worked |= self.take_frame(pipe);
+        }
+        for slot in GFX12.slots.all() {
+            if self.mec.role(slot).is_some() {
+                worked |= self.mec.step(slot) | self.mec.step_stop(slot);
+            }
+        }
+        worked |= self.mec.step_copies();
+        if self.mec.turns.waits() {
+            worked |= self.hear_aggregated() | self.mec.step_turns();
+        }
+        self.mec.turns.hears = self.control.hears && self.shared.regs().hears_unmapped();
+        if worked {
+            self.log_changes();
+        }
+        worked
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Connect(pipe, ring) => self.connect(pipe, *ring),
+            Order::Drop(Bank::Mes(pipe)) => self.disconnect(pipe),
+            Order::Drop(Bank::Compute(slot)) => {
+                let gone = self.mec.hqd(slot).map(|h| h.q.mqd);
+                self.mec.drop_queue(slot);
+                // Its packets are lost with it.
+                self.mec.forget(Stop::Reset, |e| Some(e.queue.mqd) == gone);
+            }
+            Order::Dequeue(slot, request) => {
+                let stop = match request {
+                    2 => Stop::Reset,
+                    3 => Stop::Save,
+                    _ => Stop::Drain,
+                };
+                self.stop(slot, stop);
+            }
+            Order::Kill(slot) => self.stop(slot, Stop::Reset),
+        }
+    }
+
+    /// Asks the queue of an HQD to leave it.
+    fn stop(&mut self, slot: Slot, how: Stop) {
+        let mqd = self.mec.hqd(slot).map(|h| h.q.mqd);
+        if !mqd.is_some_and(|mqd| self.members.is_wedged(mqd)) {
+            self.mec.stop(slot, how);
+        }
+    }
+
+    /// A ring of a level's doorbell: there may be work for all of the level's queues that wait.
+    fn hear_aggregated(&mut self) -> bool {
+        let mut heard = false;
+        for level in 0..self.aggregated.len() {
+            let Some(bell) = self.shared.regs().aggregated(level) else {
+                continue;
+            };
+            let told = self.control.aggregated.get(level).copied();
+            let Some(last) = self.aggregated.get_mut(level) else {
+                continue;
+            };
+            let value = self.shared.soc.doorbells.load(bell);
+            if told == Some(bell) && std::mem::replace(last, value) != value {
+                let chosen = |e: &Entry| usize::from(e.queue.level) == level;
+                self.mec.turns.change(chosen, Entry::wake);
+                heard = true;
+            }
+        }
+        heard
+    }
+
+    /// Puts a checked ring on a pipe.
+    pub fn connect(&mut self, pipe: Pipe, ring: Ring) {
+        let mut regs = self.shared.regs();
+        ring.save_pointers(regs.image_mut(Bank::Mes(pipe)));
+        regs.set_active(Bank::Mes(pipe), true);
+        drop(regs);
+        let members = [
+            ("pipe", Value::Num(pipe.index() as u64)),
+            ("ring", Value::Hex(ring.base)),
+            ("words", Value::Num(ring.size)),
+            ("doorbell", Value::Num(ring.doorbell.into())),
+        ];
+        self.shared.soc.trace.event("mes_ring", &members);
+        if let Some(place) = self.rings.get_mut(pipe.index()) {
+            *place = Some(Connected {
+                ring,
+                rung: NOT_RUNG,
+                broken: false,
+            });
+        }
+    }
+
+    /// Takes a pipe's ring away. The scheduler's takes all that it manages with it.
+    pub fn disconnect(&mut self, pipe: Pipe) {
+        if let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::take) {
+            let mut regs = self.shared.regs();
+            connected
+                .ring
+                .save_pointers(regs.image_mut(Bank::Mes(pipe)));
+            regs.set_active(Bank::Mes(pipe), false);
+        }
+        self.control.forget(pipe);
+        if pipe == Pipe::Scheduler {
+            self.mec.drop_all();
+            self.members = Members::default();
+        }
+    }
+
+    fn look_at_doorbell(&mut self, pipe: Pipe) -> bool {
+        let soc = &self.shared.soc;
+        let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
+            return false;
+        };
+        if !soc.doorbells.is_enabled() {
+            return false;
+        }
+        let value = soc.doorbells.load(connected.ring.doorbell);
+        if value == connected.rung || value == NOT_RUNG {
+            return false;
+        }
+        connected.rung = value;
+        let members = [
+            ("index", Value::Num(connected.ring.doorbell.into())),
+            ("value", Value::Hex(value)),
+            ("pipe", Value::Num(pipe.index() as u64)),
+        ];
+        soc.trace.event("doorbell", &members);
+        if !connected.ring.advance(value) {
+            soc.report.violation(format_args!(
+                "doorbell {:#x} of MES says {value:#x}, which is not within a ring of the read pointer",
+                connected.ring.doorbell
+            ));
+        }
+        true
+    }
+
+    /// Carries out the next frame of a pipe; whether anything happened.
+    fn take_frame(&mut self, pipe: Pipe) -> bool {
+        let Some(connected) = self.rings.get(pipe.index()).and_then(Option::as_ref) else {
+            return false;
+        };
+        let frame_words = FRAME_WORDS as u64;
+        let (rptr, wptr) = (connected.ring.rptr, connected.ring.wptr);
+        if connected.broken || wptr - rptr < frame_words {
+            return false;
+        }
+        let mut words: Words = [0; FRAME_WORDS];
+        for (n, word) in words.iter_mut().enumerate() {
+            let at = connected.ring.at(rptr + n as u64);
+            match self.space().load_u32(at) {
+                Ok(value) => *word = value,
+                Err(fault) => {
+                    self.fault("ring of MES", &fault);
+                    if let Some(c) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) {
+                        c.broken = true;
+                    }
+                    return true;
+                }
+            }
+        }
+        self.shared.regs().busy = true;
+        let went_on = self.carry_out(pipe, &words);
+        self.shared.regs().busy = false;
+        if !went_on {
+            return false;
+        }
+        // The frame may have taken its own ring away.
+        let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
+            return true;
+        };
+        connected.ring.rptr += frame_words;
+        let ring = connected.ring.clone();
+        ring.save_pointers(self.shared.regs().image_mut(Bank::Mes(pipe)));
+        if let Some(report) = ring.report {
+            if let Err(fault) = self.space().store_u64(report, ring.rptr) {
+                self.fault("read pointer of MES", &fault);
+            }
+        }
+        true
+    }
+
+    /// Carries out a frame and writes its completion; false when it has to wait.
+    fn carry_out(&mut self, pipe: Pipe, words: &Words) -> bool {
+        let opcode = frame::opcode(words);
+        let (parsed, status) = match frame::parse(words) {
+            Ok(parsed) => parsed,
+            Err(bad) => {
+                self.shared
+                    .soc
+                    .report
+                    .violation(format_args!("MES: {}", bad.what));
+                let error = ErrorWord {
+                    code: 1,
+                    opcode: bad.opcode,
+                    misc: 0,
+                    category: CATEGORY_API,
+                };
+                self.trace(pipe, words, "malformed");
+                self.complete(bad.status.unwrap_or_default(), error.status());
+                return true;
+            }
+        };
+        let refused =
+            self.shared.soc.faults.has(Fault::MesRefuseRemove) && opcode == op::REMOVE_QUEUE;
+        let fails =
+            self.shared.soc.faults.has(Fault::MesFailFrame) && opcode != op::QUERY_SCHEDULER_STATUS;
+        let outcome = if refused || fails {
+            Outcome::Failed(ErrorWord {
+                code: 0xff,
+                opcode,
+                misc: 0,
+                category: frame::CATEGORY_SCHEDULING,
+            })
+        } else {
+            self.execute(pipe, &parsed)
+        };
+        match outcome {
+            Outcome::Wait => return false,
+            Outcome::Done => {
+                self.trace(pipe, words, "done");
+                self.complete(status, status.value);
+            }
+            Outcome::Failed(error) => {
+                self.trace(pipe, words, "failed");
+                self.complete(status, error.status());
+            }
+        }
+        true
+    }
+
+    fn complete(&self, status: Status, value: u64) {
+        if status.address == 0 || self.shared.soc.faults.has(Fault::MesNoFence) {
+            return;
+        }
+        if let Err(fault) = self.space().store_u64(status.address, value) {
+            self.fault("completion fence of MES", &fault);
+        }
+    }
+
+    fn trace(&self, pipe: Pipe, words: &Words, outcome: &str) {
+        let members = [
+            ("pipe", Value::Num(pipe.index() as u64)),
+            ("op", Value::Text(frame::name(frame::opcode(words)))),
+            ("outcome", Value::Text(outcome)),
+            ("words", Value::Words(words)),
+        ];
+        self.shared.soc.trace.event("mes", &members);
+    }
+
+    /// Records an access of the firmware that failed.
+    pub fn fault(&self, what: &str, fault: &VmFault) {
+        let soc = &self.shared.soc;
+        soc.report.violation(format_args!("{what}: {fault}"));
+        soc.vm_fault(fault);
+    }
+
+    /// The firmware's address space.
+    pub fn space(&self) -> Space<'_> {
+        self.shared.soc.memory.space(Hub::Gfx(0), 0)
+    }
+
+    fn reset_if_asked(&mut self) {
+        let shared = self.shared.clone();
+        let asked = {
+            let reset = shared.reset();
+            if reset.done == reset.asked {
+                return;
+            }
+            reset.asked
+        };
+        self.rings = Default::default();
+        self.control = Control::default();
+        self.mec.drop_all();
+        self.members = Members::default();
+        *shared.regs() = shared.start_up();
+        shared.reset().done = asked;
+        shared.reset_done.notify_all();
+    }
+}

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The registers of gfx1201's graphics core apart from its VM hub, as the transport's thread reads
+//! and writes them.
+//!
+//! GRBM_GFX_CNTL selects the bank: micro engine, pipe and queue for HQD registers and for those of
+//! a pipe of MES, the VMID for SH_MEM_*. An access only changes stored state; what it starts is
+//! handed to the firmware's thread as an [`Order`].
+//!
+//! Sources: Linux, `amdgpu/mes_v12_0.c`, `amdgpu/gfx_v12_0.c`, `amdgpu/soc24.c`.
+
+use super::ring::Ring;
+use super::slot::{Bank, Pipe, BANKS, PIPES};
+use crate::blocks::store::Store;
+use crate::chip::Chip;
+use crate::device::Refused;
+use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::hqd::Image as Mqd;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::mec::Vmid;
+use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
+use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
+
+/// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
+/// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
+const VERSION: u32 = (0x14 << 12) | 0x8d;
+
+/// Something that a register access asks of the firmware's thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// CP_HQD_ACTIVE of a pipe's queue was set: connect this ring.
+    Connect(Pipe, Box<Ring>),
+    /// It was cleared, or the pipe was reset: drop the queue as it is. A ring of MES also when it
+    /// is dequeued.
+    Drop(Bank),
+    /// CP_HQD_DEQUEUE_REQUEST of a compute queue: 1 drains, 2 resets, 3 saves the waves.
+    Dequeue(Slot, u32),
+    /// SPI_COMPUTE_QUEUE_RESET: end the queue's waves and complete its dequeue.
+    Kill(Slot),
+}
+
+/// Registers that are stored and read back.
+const STORED: &[(&str, u32)] = &[
+    ("CP_DEBUG", 0),
+    ("CP_HQD_GFX_CONTROL", 0),
+    ("CP_INT_CNTL_RING0", 0),
+    ("CP_MEC_CNTL", 0),
+    ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
+    ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
+    ("CP_MES_DOORBELL_CONTROL1", 0),
+    ("CP_MES_DOORBELL_CONTROL2", 0),
+    ("CP_MES_DOORBELL_CONTROL3", 0),
+    ("CP_MES_DOORBELL_CONTROL4", 0),
+    ("CP_MES_DOORBELL_CONTROL5", 0),
+    ("CP_PQ_STATUS", 0),
+    // PROC_LSB 0xc: bits 16:12 of a doorbell's address are its page (`mes_v12_0.c`).
+    ("CP_UNMAPPED_DOORBELL", 0xc << 8),
+    ("GB_ADDR_CONFIG", 0),
+    ("GC_USER_SHADER_ARRAY_CONFIG", 0),
+    ("GRBM_CNTL", 0),
+    ("GRBM_GFX_INDEX", 0),
+    ("RLC_CNTL", 1),
+    ("RLC_CP_SCHEDULERS", 0),
+    ("SCRATCH_REG0", 0),
+    ("SCRATCH_REG1", 0),
+    ("SCRATCH_REG2", 0),
+    ("SCRATCH_REG3", 0),
+    ("SCRATCH_REG4", 0),
+    ("SCRATCH_REG5", 0),
+    ("SCRATCH_REG6", 0),
+    ("SCRATCH_REG7", 0),
+];
+
+/// Registers that the chip sets.
+const READ_ONLY: &[&str] = &[
+    "CC_GC_SHADER_ARRAY_CONFIG",
+    "CP_MES_GP3_HI",
+    "CP_MES_GP3_LO",
+    "CP_STAT",
+    "GB_ADDR_CONFIG",
+    "GRBM_STATUS",
+    "RLC_GPU_CLOCK_COUNT_LSB",
+    "RLC_GPU_CLOCK_COUNT_MSB",
+    "RLC_RLCS_BOOTLOAD_STATUS",
+];
+
+/// A pipe's own registers.
+#[derive(Clone, Copy, Default, Debug)]
+struct PipeRegs {
+    /// CP_MES_PRGRM_CNTR_START and _HI.
+    start: [u32; 2],
+    /// CP_MES_MSCRATCH_LO and _HI.
+    mscratch: [u32; 2],
+}
+
+/// The registers.
+pub struct Regs {
+    stored: Store,
+    /// Firmware is loaded: a pipe that is activated runs.
+    loaded: bool,
+    select: u32,
+    mes_cntl: u32,
+    mec_cntl: u32,
+    /// CP_ME1_PIPEn_INT_CNTL, of which CPC_INT_CNTL is the selected pipe's.
+    int_cntl: [u32; 2],
+    safe_mode: u32,
+    captured: u64,
+    pipes: [PipeRegs; PIPES],
+    hqd: Vec<Mqd>,
+    vmid: [Vmid; 16],
+    /// Whether a frame is being carried out.
+    pub busy: bool,
+    /// What the firmware's thread has yet to do.
+    pub orders: Vec<Order>,
+}
+
+fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
+    Err(Refused::Undefined(what.into()))
+}
+
+impl Regs {
+    /// The registers after a reset. MES is halted, as after PSP load: the driver activates it.
+    pub fn new(chip: &Chip, loaded: bool) -> Self {
+        let start = |&(name, value): &(&'static str, u32)| {
+            let chips = chip.start_up.iter().find(|(n, _)| *n == name);
+            (name, chips.map_or(value, |&(_, v)| v))
+        };
+        Self {
+            stored: Store::new(&STORED.iter().map(start).collect::<Vec<_>>()),
+            loaded,
+            select: 0,
+            mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
+            mec_cntl: 0,
+            int_cntl: [0; 2],
+            safe_mode: 0,
+            captured: 0,
+            pipes: Default::default(),
+            hqd: vec![Mqd::zeroed(); BANKS],
+            vmid: Default::default(),
+            busy: false,
+            orders: Vec::new(),
+        }
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// The access is refused.
+    pub fn read(&self, reg: &RegInfo) -> Result<u32, Refused> {
+        if let Some(word) = hqd_word(reg) {
+            let bank = Bank::selected(self.select);
+            return Ok(bank.map_or(0, |bank| self.image(bank).0.get(word).copied().unwrap_or(0)));
+        }
+        let pipe = Pipe::selected(self.select);
+        let of_pipe = |f: fn(&PipeRegs) -> u32| {
+            let regs = pipe.and_then(|pipe| self.pipes.get(pipe.index()));
+            regs.map(f).ok_or_else(no_pipe)
+        };
+        let vmid = self.vmid.get(self.selected_vmid()).copied();
+        let vmid = vmid.unwrap_or_default();
+        Ok(match reg.reg.name {
+            "GRBM_GFX_CNTL" => self.select,
+            "CP_MES_CNTL" => self.mes_cntl,
+            "CP_MES_PRGRM_CNTR_START" => return of_pipe(|p| p.start[0]),
+            "CP_MES_PRGRM_CNTR_START_HI" => return of_pipe(|p| p.start[1]),
+            "CP_MES_MSCRATCH_LO" => return of_pipe(|p| p.mscratch[0]),
+            "CP_MES_MSCRATCH_HI" => return of_pipe(|p| p.mscratch[1]),
+            "CP_MES_GP3_LO" => match pipe {
+                Some(pipe) if self.runs(pipe) => VERSION,
+                Some(_) => 0,
+                None => return Err(no_pipe()),
+            },
+            "CP_MES_GP3_HI" => 0,
+            "RLC_SAFE_MODE" => self.safe_mode,
+            "SH_MEM_BASES" => vmid.sh_mem_bases,
+            "SH_MEM_CONFIG" => vmid.sh_mem_config,
+            "SPI_GDBG_PER_VMID_CNTL" => vmid.spi_gdbg,
+            "RLC_GPU_CLOCK_COUNT_LSB" => self.captured as u32,
+            "RLC_GPU_CLOCK_COUNT_MSB" => (self.captured >> 32) as u32,
+            "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
+            "RLC_RLCS_BOOTLOAD_STATUS" => {
+                gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE.set(0, self.loaded.into())
+            }
+            "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::GUI_ACTIVE.mask(),
+            // Nothing is fused off; a queue's reset is done at once.
+            "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
+            "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "CP_MEC_RS64_CNTL" => self.mec_cntl,
+            _ => match self.interrupts_of(reg) {
+                Some(pipe) => self.int_cntl.get(pipe).copied().unwrap_or(0),
+                None => return self.stored.read(reg),
+            },
+        })
+    }
+
+    /// Writes a register; `now` is the time of the device's clock.
+    ///
+    /// # Errors
+    /// The access is refused.
+    pub fn write(
+        &mut self,
+        reg: &RegInfo,
+        value: u32,
+        now: impl FnOnce() -> u64,
+    ) -> Result<(), Refused> {
+        let name = reg.reg.name;
+        if READ_ONLY.contains(&name) {
+            return Err(Refused::ReadOnly);
+        }
+        let known = reg
+            .fields
+            .iter()
+            .fold(0, |mask, (_, bits)| mask | bits.mask());
+        if !reg.fields.is_empty() && value & !known != 0 {
+            return undefined(format!(
+                "bits {:#x}, which the register lacks",
+                value & !known
+            ));
+        }
+        if let Some(word) = hqd_word(reg) {
+            return match Bank::selected(self.select) {
+                Some(bank) => self.write_hqd(bank, word, value),
+                None => undefined("GRBM_GFX_CNTL selects no compute queue"),
+            };
+        }
+        let vmid = self.selected_vmid();
+        let bank = self.vmid.get_mut(vmid).ok_or(Refused::NotModelled)?;
+        match name {
+            "GRBM_GFX_CNTL" => self.select = value,
+            "CP_MES_CNTL" => return self.write_mes_cntl(value),
+            "CP_MES_PRGRM_CNTR_START" => self.pipe_regs()?.start[0] = value,
+            "CP_MES_PRGRM_CNTR_START_HI" => self.pipe_regs()?.start[1] = value,
+            "CP_MES_MSCRATCH_LO" => self.pipe_regs()?.mscratch[0] = value,
+            "CP_MES_MSCRATCH_HI" => self.pipe_regs()?.mscratch[1] = value,
+            // The request is done at once: CMD reads back clear.
+            "RLC_SAFE_MODE" => self.safe_mode = value & !gc::RLC_SAFE_MODE::CMD.mask(),
+            "SH_MEM_BASES" => bank.sh_mem_bases = value,
+            "SH_MEM_CONFIG" => bank.sh_mem_config = value,
+            "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
+            "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
+            "CP_MEC_RS64_CNTL" => self.write_mec_cntl(value),
+            "SPI_COMPUTE_QUEUE_RESET" => match Bank::selected(self.select) {
+                Some(Bank::Compute(slot)) if value == 1 => self.orders.push(Order::Kill(slot)),
+                Some(Bank::Compute(_)) if value == 0 => {}
+                _ => return undefined("no compute queue is selected, or the value is not 1"),
+            },
+            _ => match self.interrupts_of(reg) {
+                Some(pipe) => {
+                    let place = self.int_cntl.get_mut(pipe);
+                    *place.ok_or(Refused::NotModelled)? = value;
+                }
+                None => return self.stored.write(reg, value),
+            },
+        }
+        Ok(())
+    }
+
+    fn pipe_regs(&mut self) -> Result<&mut PipeRegs, Refused> {
+        let pipe = Pipe::selected(self.select).ok_or_else(no_pipe)?;
+        self.pipes.get_mut(pipe.index()).ok_or_else(no_pipe)
+    }
+
+    fn write_mes_cntl(&mut self, value: u32) -> Result<(), Refused> {
+        use gc::CP_MES_CNTL as mes;
+        let absent = mes::MES_PIPE2_ACTIVE.mask() | mes::MES_PIPE3_ACTIVE.mask();
+        if value & (absent | mes::MES_STEP.mask()) != 0 {
+            return undefined("MES has two pipes, and does not step");
+        }
+        self.mes_cntl = value;
+        for pipe in Pipe::ALL {
+            let bank = Bank::Mes(pipe);
+            if !self.runs(pipe) && self.is_active(bank) {
+                self.orders.push(Order::Drop(bank));
+                self.set_active(bank, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_mec_cntl(&mut self, value: u32) {
+        use gc::CP_MEC_RS64_CNTL as mec;
+        for slot in GFX12.slots.all() {
+            let bank = Bank::Compute(slot);
+            let bit = u32::from(mec::MEC_PIPE0_RESET.lo) + slot.pipe();
+            if (value >> bit) & 1 == 1 && self.is_active(bank) {
+                self.orders.push(Order::Drop(bank));
+                self.set_active(bank, false);
+            }
+        }
+        self.mec_cntl = value;
+    }
+
+    /// Which pipe's interrupts a register enables.
+    fn interrupts_of(&self, reg: &RegInfo) -> Option<usize> {
+        match reg.reg.name {
+            "CP_ME1_PIPE0_INT_CNTL" => Some(0),
+            "CP_ME1_PIPE1_INT_CNTL" => Some(1),
+            "CPC_INT_CNTL" => {
+                let me = gc::GRBM_GFX_CNTL::MEID.get(self.select);
+                let pipe = gc::GRBM_GFX_CNTL::PIPEID.get(self.select);
+                GFX12
+                    .slots
+                    .find(me, pipe, 0)
+                    .map(|slot| slot.pipe() as usize)
+            }
+            _ => None,
+        }
+    }
+
+    fn write_hqd(&mut self, bank: Bank, word: usize, value: u32) -> Result<(), Refused> {
+        let active = self.is_active(bank);
+        let is = |field: rkfd_hw::layout::Field<Mqd>| field.word() == word;
+        if is(Mqd::CP_HQD_ACTIVE) {
+            match (bank, active, value & 1 == 1) {
+                (_, true, false) => self.orders.push(Order::Drop(bank)),
+                (Bank::Mes(pipe), false, true) => {
+                    if !self.runs(pipe) {
+                        return undefined("CP_MES_CNTL does not run the queue's pipe");
+                    }
+                    let scheduler = self.stored.get("RLC_CP_SCHEDULERS").unwrap_or(0) & 0xff;
+                    if scheduler != pipe.scheduler() {
+                        return undefined("RLC_CP_SCHEDULERS does not name the queue");
+                    }
+                    let ring = Ring::from_hqd(self.image(bank)).map_err(Refused::Undefined)?;
+                    self.orders.push(Order::Connect(pipe, Box::new(ring)));
+                }
+                (Bank::Compute(_), false, true) => {
+                    return undefined("a compute queue that registers connect is not modelled")
+                }
+                _ => {}
+            }
+        } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST) && active {
+            match (bank, gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value)) {
+                (_, 0) => {}
+                (Bank::Mes(_), 1..=3) => self.orders.push(Order::Drop(bank)),
+                (Bank::Compute(slot), request @ 1..=3) => {
+                    self.orders.push(Order::Dequeue(slot, request));
+                }
+                (_, request) => return undefined(format!("dequeue request {request}")),
+            }
+        } else if active && !is(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) {
+            return undefined("the queue is active");
+        }
+        if let Some(cell) = self.image_mut(bank).0.get_mut(word) {
+            *cell = value;
+        }
+        Ok(())
+    }
+
+    fn selected_vmid(&self) -> usize {
+        gc::GRBM_GFX_CNTL::VMID.get(self.select) as usize
+    }
+
+    /// Whether the firmware runs on a pipe: it is loaded, not halted, and the pipe is active and
+    /// not in reset.
+    pub fn runs(&self, pipe: Pipe) -> bool {
+        use gc::CP_MES_CNTL as mes;
+        let (active, reset) = match pipe {
+            Pipe::Scheduler => (mes::MES_PIPE0_ACTIVE, mes::MES_PIPE0_RESET),
+            Pipe::Kernel => (mes::MES_PIPE1_ACTIVE, mes::MES_PIPE1_RESET),
+        };
+        self.loaded
+            && mes::MES_HALT.get(self.mes_cntl) == 0
+            && active.get(self.mes_cntl) == 1
+            && reset.get(self.mes_cntl) == 0
+    }
+
+    /// Whether the compute micro engine is halted.
+    pub fn is_halted(&self) -> bool {
+        gc::CP_MEC_RS64_CNTL::MEC_HALT.get(self.mec_cntl) == 1
+    }
+
+    /// CPC_INT_CNTL of a compute pipe.
+    pub fn int_cntl(&self, pipe: u32) -> u32 {
+        self.int_cntl.get(pipe as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether doorbells of queues without an HQD are told to the scheduler.
+    pub fn hears_unmapped(&self) -> bool {
+        let register = self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0);
+        gc::CP_UNMAPPED_DOORBELL::ENABLE.get(register) == 1
+    }
+
+    /// The doorbell of a level, if it is enabled.
+    pub fn aggregated(&self, level: usize) -> Option<u32> {
+        const NAMES: [&str; 5] = [
+            "CP_MES_DOORBELL_CONTROL1",
+            "CP_MES_DOORBELL_CONTROL2",
+            "CP_MES_DOORBELL_CONTROL3",
+            "CP_MES_DOORBELL_CONTROL4",
+            "CP_MES_DOORBELL_CONTROL5",
+        ];
+        use gc::CP_MES_DOORBELL_CONTROL1 as bell;
+        let register = NAMES.get(level).and_then(|name| self.stored.get(name))?;
+        (bell::DOORBELL_EN.get(register) == 1).then(|| bell::DOORBELL_OFFSET.get(register))
+    }
+
+    /// A VMID's bank.
+    pub fn vmid(&self, vmid: u8) -> Vmid {
+        let bank = self.vmid.get(usize::from(vmid));
+        bank.copied().unwrap_or_default()
+    }
+
+    /// Sets a VMID's bank.
+    pub fn set_vmid(&mut self, vmid: u8, bank: Vmid) {
+        if let Some(place) = self.vmid.get_mut(usize::from(vmid)) {
+            *place = bank;
+        }
+    }
+
+    /// An HQD's registers.
+    pub fn image(&self, bank: Bank) -> &Mqd {
+        // There is one image for each bank.
+        &self.hqd[bank.index()]
+    }
+
+    /// An HQD's registers, to change: what the firmware does.
+    pub fn image_mut(&mut self, bank: Bank) -> &mut Mqd {
+        &mut self.hqd[bank.index()]
+    }
+
+    /// CP_HQD_ACTIVE.
+    pub fn is_active(&self, bank: Bank) -> bool {
+        self.image(bank).get(Mqd::CP_HQD_ACTIVE) & 1 == 1
+    }
+
+    /// Sets CP_HQD_ACTIVE; a queue that goes has no dequeue request any more.
+    pub fn set_active(&mut self, bank: Bank, on: bool) {
+        let image = self.image_mut(bank);
+        image.set(Mqd::CP_HQD_ACTIVE, on.into());
+        if !on {
+            image.set(Mqd::CP_HQD_DEQUEUE_REQUEST, 0);
+        }
+    }
+}
+
+fn no_pipe() -> Refused {
+    Refused::Undefined("GRBM_GFX_CNTL selects no pipe of MES".into())
+}
+
+/// The word of an MQD that a register is loaded from: those from CP_MQD_BASE_ADDR on, in order.
+fn hqd_word(reg: &RegInfo) -> Option<usize> {
+    let first = gc::CP_MQD_BASE_ADDR;
+    let n = reg.reg.offset.checked_sub(first.offset)? as usize;
+    (reg.reg.segment == first.segment && n < HQD_WORDS).then_some(FIRST_HQD_WORD + n)
+}

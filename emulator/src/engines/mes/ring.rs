@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A ring of MES: what its HQD registers or its MQD say, checked.
+//!
+//! Source: Linux, `amdgpu/mes_v12_0.c` (`mes_v12_0_mqd_init`, `mes_v12_0_queue_init_register`). The
+//! registers are the words of an MQD from `FIRST_HQD_WORD` on, so both are read from such words.
+
+use crate::engines::cp::front::hqd::Image as Mqd;
+use rkfd_hw::regs::gc_12_0_0 as gc;
+
+/// A connected ring. Pointers count words since it was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// Address of the ring in VMID 0.
+    pub base: u64,
+    /// Its size in words, a power of 2.
+    pub size: u64,
+    /// Read pointer.
+    pub rptr: u64,
+    /// Write pointer.
+    pub wptr: u64,
+    /// Where the read pointer is reported, if it is.
+    pub report: Option<u64>,
+    /// Where the write pointer lies.
+    pub poll: u64,
+    /// Index of its doorbell's low word.
+    pub doorbell: u32,
+}
+
+impl Ring {
+    /// Checks the words.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn from_hqd(image: &Mqd) -> Result<Self, String> {
+        use gc::{CP_HQD_PQ_CONTROL as pq, CP_HQD_PQ_DOORBELL_CONTROL as db};
+        let get = |field| image.get(field);
+        let word = |field| image.get(field) as u32;
+        let err = |what: &str| Err(what.to_string());
+        let control = word(Mqd::CP_HQD_PQ_CONTROL);
+        let bell = word(Mqd::CP_HQD_PQ_DOORBELL_CONTROL);
+        if get(Mqd::CP_HQD_VMID) != 0
+            || gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0
+        {
+            return err("a ring of MES is not in VMID 0");
+        }
+        if pq::PRIV_STATE.get(control) != 1 || pq::KMD_QUEUE.get(control) != 1 {
+            return err("CP_HQD_PQ_CONTROL.PRIV_STATE and KMD_QUEUE of a ring of MES are not 1");
+        }
+        for (bits, name) in [
+            (pq::TMZ, "TMZ"),
+            (pq::EXE_DISABLE, "EXE_DISABLE"),
+            (pq::SLOT_BASED_WPTR, "SLOT_BASED_WPTR"),
+        ] {
+            if bits.get(control) != 0 {
+                return Err(format!(
+                    "CP_HQD_PQ_CONTROL.{name} of a ring of MES is not 0"
+                ));
+            }
+        }
+        let log2 = pq::QUEUE_SIZE.get(control);
+        if !(5..=27).contains(&log2) {
+            return Err(format!(
+                "CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: a ring of 2^{} words holds no frame",
+                log2 + 1
+            ));
+        }
+        let size = 2u64 << log2;
+        let base = get(Mqd::CP_HQD_PQ_BASE) << 8;
+        if base == 0 {
+            return err("CP_HQD_PQ_BASE is 0");
+        }
+        let doorbell = db::DOORBELL_OFFSET.get(bell);
+        if db::DOORBELL_EN.get(bell) == 0 || doorbell % 2 != 0 {
+            return err("CP_HQD_PQ_DOORBELL_CONTROL: no doorbell, or not on a 64-bit boundary");
+        }
+        let (rptr, wptr) = (get(Mqd::CP_HQD_PQ_RPTR), get(Mqd::CP_HQD_PQ_WPTR));
+        let behind = wptr.wrapping_sub(rptr) & (size - 1);
+        if rptr >= size || behind > wptr || wptr >> 60 != 0 {
+            return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
+        }
+        let reports = pq::NO_UPDATE_RPTR.get(control) == 0;
+        Ok(Self {
+            base,
+            size,
+            rptr: wptr - behind,
+            wptr,
+            report: reports.then(|| get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR)),
+            poll: get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+            doorbell,
+        })
+    }
+
+    /// Moves the write pointer to what the doorbell says; `false` and no change when that is more
+    /// than a ring ahead of the read pointer, or behind it.
+    pub fn advance(&mut self, to: u64) -> bool {
+        let inside = to >= self.rptr && to - self.rptr <= self.size;
+        if inside {
+            self.wptr = to;
+        }
+        inside
+    }
+
+    /// Address of the word that `pointer` counts to.
+    pub fn at(&self, pointer: u64) -> u64 {
+        self.base.wrapping_add((pointer & (self.size - 1)) * 4)
+    }
+
+    /// Writes the pointers into an image.
+    pub fn save_pointers(&self, image: &mut Mqd) {
+        image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
+        image.set(Mqd::CP_HQD_PQ_WPTR, self.wptr);
+    }
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The SDMA engines: copies, fills and what goes with them, from rings of processes.
+//!
+//! ```text
+//! scheduler --map, stop--> Engines --orders--> engine's thread: MQD -> queue of the engine
+//! doorbells ----------------------------------> ring, indirect buffers -> packets -> memory
+//! scheduler <--state------ Engines <--view---- engine's thread ----> trap: interrupt
+//! ```
+//!
+//! Written from the hardware's side: Linux's packet headers ([`rkfd_hw::sdma`]), what its drivers
+//! program (`amdgpu/sdma_v4_4_2.c`, `sdma_v7_0.c`) and what its MQD managers fill in
+//! (`amdkfd/kfd_mqd_manager_v9.c`, `kfd_mqd_manager_v12.c`). What differs between generations is a
+//! table ([`generation`]).
+//!
+//! An engine has eight queues. Which one a process gets, its MQD says (`sdma_queue_id`), since the
+//! doorbells that reach a queue are fixed by it (`allocate_doorbell` in
+//! `kfd_device_queue_manager.c`). The scheduling firmware loads the MQD and takes the queue off.
+//!
+//! Threads: one for each engine, which owns the engine's queues; engines run side by side. The
+//! scheduler's thread and the transport's leave orders and look at views, and never wait. A queue
+//! that waits for memory (POLL_REGMEM) is looked at as seldom as an idle one.
+//!
+//! Not modelled: rings of the kernel (GFX, PAGE), AQL mode, encrypted and compressed memory,
+//! tiled images. A preempted queue stops between packets; what the chip keeps of a packet that was
+//! interrupted (MIDCMD) is not needed then, and stays zero.
+
+mod engine;
+mod execute;
+pub mod generation;
+mod memory;
+mod packet;
+mod queue;
+pub mod regs;
+
+use crate::chip::device::Soc;
+use crate::engines::Wake;
+use engine::Worker;
+pub use generation::Generation;
+use queue::Queue;
+use rkfd_hw::mqd::v9::SdmaMqd;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Queues of an engine.
+pub const QUEUES: usize = 8;
+/// Words of an MQD.
+const MQD_WORDS: usize = SdmaMqd::zeroed().0.len();
+
+/// The engines of a chip.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// How many there are.
+    pub engines: u8,
+    /// What they look like.
+    pub generation: &'static Generation,
+}
+
+/// A queue's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The engine.
+    pub engine: u8,
+    /// The queue of it, below [`QUEUES`].
+    pub queue: u8,
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sdma{} queue{}", self.engine, self.queue)
+    }
+}
+
+/// A queue as a scheduler maps it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// The engine that the scheduler was told; the MQD must agree.
+    pub engine: Option<u8>,
+    /// Address of the MQD in VMID 0.
+    pub mqd: u64,
+    /// Index of the doorbell's low word on the BAR; the MQD must agree.
+    pub doorbell: u32,
+    /// Where the write pointer lies, which counts bytes, and in which address space: the queue's
+    /// own, or VMID 0.
+    pub wptr: u64,
+    /// That address space.
+    pub wptr_vmid: u8,
+    /// The address space.
+    pub vmid: u8,
+    /// Whose it is, for the trace.
+    pub pasid: u16,
+}
+
+/// How a queue is taken off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// After the packet in progress, so that it can go on later.
+    Preempt,
+    /// At once; what was begun is lost.
+    Reset,
+}
+
+/// What a scheduler may know of a mapped queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct State {
+    /// It has something to do.
+    pub busy: bool,
+    /// It has executed something since it was mapped.
+    pub worked: bool,
+}
+
+/// What an engine's thread is asked for.
+enum Order {
+    Connect(Box<Queue>),
+    Stop(u8, Stop),
+    /// A stop is taken back.
+    GoOn(u8),
+}
+
+/// What others see of a queue.
+#[derive(Clone, Debug)]
+struct View {
+    mqd: u64,
+    doorbell: u32,
+    state: State,
+    /// The MQD's words, for the registers.
+    image: Box<[u32; MQD_WORDS]>,
+}
+
+#[derive(Default)]
+struct Shared {
+    orders: Vec<Order>,
+    views: [Option<View>; QUEUES],
+    /// Resets asked for and done.
+    asked: u64,
+    done: u64,
+}
+
+/// An engine as others see it.
+#[derive(Default)]
+struct Engine {
+    shared: Mutex<Shared>,
+    reset_done: Condvar,
+    wake: Wake,
+    /// A packet in progress ends at once.
+    abort: AtomicBool,
+    regs: regs::Regs,
+}
+
+impl Engine {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, order: Order) {
+        self.shared().orders.push(order);
+        self.wake.ring();
+    }
+}
+
+/// The engines as schedulers and registers see them.
+pub struct Engines {
+    shape: Shape,
+    engines: Vec<Engine>,
+    end: AtomicBool,
+}
+
+impl Engines {
+    /// Engines without queues.
+    pub fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            engines: (0..shape.engines).map(|_| Engine::default()).collect(),
+            end: AtomicBool::new(false),
+        }
+    }
+
+    /// Loads and checks an MQD, and puts its queue where the MQD says.
+    ///
+    /// # Errors
+    /// What is wrong with the MQD or the mapping; a fault was reported besides.
+    pub fn map(&self, soc: &Soc, mapping: &Mapping) -> Result<Slot, String> {
+        let queue = Queue::load(soc, self.shape.generation, mapping)?;
+        let slot = queue.slot;
+        let engine = self
+            .engines
+            .get(usize::from(slot.engine))
+            .ok_or_else(|| format!("SDMA engine {} is not there", slot.engine))?;
+        for other in self.engines.iter().flat_map(|e| e.shared().views.clone()) {
+            let Some(other) = other else { continue };
+            if other.mqd == queue.mqd || other.doorbell == queue.doorbell {
+                return Err("MQD or doorbell is that of a mapped SDMA queue".into());
+            }
+        }
+        let mut shared = engine.shared();
+        let Some(view) = shared.views.get_mut(usize::from(slot.queue)) else {
+            return Err(format!("{slot} is not there"));
+        };
+        if view.is_some() {
+            return Err(format!("{slot} is taken"));
+        }
+        *view = Some(queue.view());
+        // What is rung from now on is for the queue; what was before is in memory.
+        soc.doorbells.store(queue.doorbell, engine::NOT_RUNG);
+        shared.orders.push(Order::Connect(Box::new(queue)));
+        drop(shared);
+        engine.wake.ring();
+        Ok(slot)
+    }
+
+    /// Checks what [`Engines::map`] would take, and tells the place and the ring's size in bytes.
+    ///
+    /// # Errors
+    /// As [`Engines::map`].
+    pub fn check(&self, soc: &Soc, mapping: &Mapping) -> Result<(Slot, u64), String> {
+        let queue = Queue::load(soc, self.shape.generation, mapping)?;
+        Ok((queue.slot, queue.size))
+    }
+
+    /// Asks a queue to leave. It has left when [`Engines::state`] is `None`.
+    pub fn stop(&self, slot: Slot, stop: Stop) {
+        if let Some(engine) = self.engines.get(usize::from(slot.engine)) {
+            engine.order(Order::Stop(slot.queue, stop));
+            if stop == Stop::Reset {
+                engine.abort.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// Takes a [`Stop::Preempt`] back.
+    pub fn go_on(&self, slot: Slot) {
+        if let Some(engine) = self.engines.get(usize::from(slot.engine)) {
+            engine.order(Order::GoOn(slot.queue));
+        }
+    }
+
+    /// What a mapped queue does; `None` when none is there.
+    pub fn state(&self, slot: Slot) -> Option<State> {
+        let engine = self.engines.get(usize::from(slot.engine))?;
+        let shared = engine.shared();
+        let view = shared.views.get(usize::from(slot.queue))?;
+        view.as_ref().map(|view| view.state)
+    }
+
+    fn ends(&self) -> bool {
+        self.end.load(Ordering::Acquire)
+    }
+}
+
+/// The engines' threads: they run as long as this lives.
+pub struct Sdma {
+    soc: Arc<Soc>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sdma {
+    /// Starts the engines: firmware runs on them since power-on.
+    pub fn new(soc: Arc<Soc>) -> Self {
+        let threads = (0..soc.sdma.shape.engines).filter_map(|engine| {
+            let its = soc.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("rkfd-sdma{engine}"))
+                .spawn(move || Worker::new(its, engine).run());
+            match thread {
+                Ok(thread) => Some(thread),
+                Err(why) => {
+                    soc.report
+                        .violation(format_args!("the host refuses a thread: {why}"));
+                    None
+                }
+            }
+        });
+        let threads = threads.collect();
+        Self { soc, threads }
+    }
+
+    /// Start-up state: queues are dropped as they are. Work in progress ends before this returns.
+    pub fn reset(&self) {
+        let step = Duration::from_millis(100);
+        for engine in &self.soc.sdma.engines {
+            engine.regs.reset();
+            engine.abort.store(true, Ordering::Release);
+            let mut shared = engine.shared();
+            shared.asked += 1;
+            let asked = shared.asked;
+            engine.wake.ring();
+            // A thread is gone only if the host refused it or while all ends.
+            while shared.done < asked && !self.soc.sdma.ends() && !self.threads.is_empty() {
+                shared = engine
+                    .reset_done
+                    .wait_timeout(shared, step)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
+            }
+        }
+    }
+}
+
+impl Drop for Sdma {
+    fn drop(&mut self) {
+        self.soc.sdma.end.store(true, Ordering::Release);
+        for engine in &self.soc.sdma.engines {
+            engine.abort.store(true, Ordering::Release);
+            engine.wake.ring();
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! An engine's thread: it owns the engine's queues, takes packets from them in turn, and looks at
+//! doorbells more and more seldom while there is nothing to do.
+
+use super::execute::{execute, Done, Halt};
+use super::packet::{self, Bad, Packet};
+use super::queue::Queue;
+use super::{Engine, Order, State, Stop, QUEUES};
+use crate::chip::device::Soc;
+use crate::memory::{Hub, VmFault};
+use crate::trace::Value;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A doorbell's content while it was not rung: no queue gets that far.
+pub(super) const NOT_RUNG: u64 = u64::MAX;
+/// Packets of a queue before the next one's turn.
+const TURN: u32 = 64;
+/// Rounds without work before the thread sleeps between looks.
+const SPIN: u32 = 100;
+/// The longest sleep while a queue is connected, in microseconds.
+const LONGEST: u64 = 1000;
+/// The longest sleep while none is: orders wake it.
+const NO_QUEUE: Duration = Duration::from_secs(1);
+
+/// A queue that the thread owns.
+pub(super) struct Loaded {
+    pub q: Queue,
+    /// How often the packet in progress was tried (POLL_REGMEM).
+    pub tried: u64,
+    /// The doorbell's value when it was last looked at.
+    rung: u64,
+    /// It halted at the packet that its read pointer names.
+    halted: bool,
+    stop: Option<Stop>,
+    worked: bool,
+}
+
+/// The thread.
+pub(super) struct Worker {
+    soc: Arc<Soc>,
+    number: u8,
+    queues: [Option<Loaded>; QUEUES],
+}
+
+impl Worker {
+    pub fn new(soc: Arc<Soc>, number: u8) -> Self {
+        Self {
+            soc,
+            number,
+            queues: Default::default(),
+        }
+    }
+
+    /// Runs until the device ends.
+    pub fn run(mut self) {
+        let soc = self.soc.clone();
+        let Some(engine) = soc.sdma.engines.get(usize::from(self.number)) else {
+            return;
+        };
+        let mut idle = 0u32;
+        while !soc.sdma.ends() {
+            if self.step(engine) {
+                idle = 0;
+                continue;
+            }
+            idle = idle.saturating_add(1);
+            if self.queues.iter().all(Option::is_none) {
+                engine.wake.wait(NO_QUEUE);
+            } else if idle < SPIN {
+                std::thread::yield_now();
+            } else {
+                if idle == SPIN {
+                    soc.trace.flush();
+                }
+                let longer = u64::from(idle - SPIN) / 4 * 10;
+                let sleep = Duration::from_micros((20 + longer).min(LONGEST));
+                engine.wake.wait(sleep);
+            }
+        }
+    }
+
+    /// One round over the queues; whether anything happened.
+    fn step(&mut self, engine: &Engine) -> bool {
+        let mut worked = self.obey(engine);
+        for n in 0..QUEUES {
+            let Some(mut h) = self.queues.get_mut(n).and_then(Option::take) else {
+                continue;
+            };
+            worked |= self.look_at_doorbell(&mut h);
+            if h.stop.is_none() && engine.regs.runs() {
+                let ran = self.turn(engine, &mut h);
+                h.worked |= ran;
+                worked |= ran;
+            }
+            if let Some(stop) = h.stop {
+                self.disconnect(engine, h, stop);
+                worked = true;
+                continue;
+            }
+            self.show(engine, &h);
+            if let Some(place) = self.queues.get_mut(n) {
+                *place = Some(h);
+            }
+        }
+        worked
+    }
+
+    /// Takes orders.
+    fn obey(&mut self, engine: &Engine) -> bool {
+        let mut shared = engine.shared();
+        if shared.done < shared.asked {
+            // Reset: everything is dropped as it is.
+            for q in self.queues.iter_mut().filter_map(Option::take) {
+                self.soc.doorbells.store(q.q.doorbell, 0);
+            }
+            shared.orders.clear();
+            shared.views = Default::default();
+            engine.abort.store(false, Ordering::Release);
+            shared.done = shared.asked;
+            engine.reset_done.notify_all();
+            return true;
+        }
+        let orders = std::mem::take(&mut shared.orders);
+        drop(shared);
+        let any = !orders.is_empty();
+        for order in orders {
+            match order {
+                Order::Connect(q) => {
+                    self.trace_queue("queue_connect", &q);
+                    if let Some(place) = self.queues.get_mut(usize::from(q.slot.queue)) {
+                        *place = Some(Loaded {
+                            q: *q,
+                            tried: 0,
+                            rung: NOT_RUNG,
+                            halted: false,
+                            stop: None,
+                            worked: false,
+                        });
+                    }
+                }
+                Order::Stop(queue, stop) => {
+                    if let Some(h) = self.loaded(queue) {
+                        h.stop = Some(stop);
+                    }
+                    if stop == Stop::Reset {
+                        engine.abort.store(false, Ordering::Release);
+                    }
+                }
+                Order::GoOn(queue) => {
+                    if let Some(h) = self.loaded(queue) {
+                        h.stop = None;
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    fn loaded(&mut self, queue: u8) -> Option<&mut Loaded> {
+        self.queues.get_mut(usize::from(queue))?.as_mut()
+    }
+
+    /// Takes note of a ring of a queue's doorbell.
+    fn look_at_doorbell(&self, h: &mut Loaded) -> bool {
+        let bells = &self.soc.doorbells;
+        if !bells.is_enabled() {
+            return false;
+        }
+        let value = bells.load(h.q.doorbell);
+        if value == h.rung || value == NOT_RUNG {
+            return false;
+        }
+        h.rung = value;
+        let name = h.q.slot.to_string();
+        self.soc.trace.event(
+            "doorbell",
+            &[
+                ("index", Value::Num(h.q.doorbell.into())),
+                ("value", Value::Hex(value)),
+                ("queue", Value::Text(&name)),
+            ],
+        );
+        if !bells.reaches_sdma(self.number, h.q.doorbell) {
+            self.soc.report.violation(format_args!(
+                "doorbell {:#x} is not routed to SDMA engine {}",
+                h.q.doorbell, self.number
+            ));
+        } else if !h.q.advance(value) {
+            self.soc.report.fault(format_args!(
+                "SDMA: a doorbell says a write pointer inside a word, or more than a ring ahead"
+            ));
+        }
+        true
+    }
+
+    /// Executes packets of a queue; whether there were any.
+    fn turn(&self, engine: &Engine, h: &mut Loaded) -> bool {
+        let mut any = false;
+        for _ in 0..TURN {
+            if h.halted || !h.q.has_work() {
+                break;
+            }
+            let done = self.fetch(h).and_then(|(words, packet)| {
+                if h.tried == 0 {
+                    self.trace_packet(h, &words);
+                }
+                let done = execute(&self.soc, h, &packet, &engine.abort)?;
+                Ok((words.len() as u64, done))
+            });
+            match done {
+                Ok((_, Done::Waits)) => break,
+                Ok((words, Done::Next(skip))) => self.advance(h, words + skip),
+                Ok((words, Done::Into(ib))) => {
+                    self.advance(h, words);
+                    h.q.ib = Some(ib);
+                }
+                Err(why) => {
+                    self.halt(h, why);
+                    break;
+                }
+            }
+            h.tried = 0;
+            any = true;
+            if !engine.shared().orders.is_empty() {
+                break;
+            }
+        }
+        any
+    }
+
+    /// The packet that comes next.
+    fn fetch(&self, h: &Loaded) -> Result<(Vec<u32>, Packet), Halt> {
+        let generation = self.soc.sdma.shape.generation;
+        let space = self.soc.memory.space(generation.hub, h.q.vmid);
+        let left = match h.q.ib {
+            Some(ib) => ib.words - ib.at,
+            None => (h.q.wptr - h.q.rptr) / 4,
+        };
+        let word = |n: u64| {
+            space.load_u32(match h.q.ib {
+                Some(ib) => ib.base.wrapping_add((ib.at + n) * 4),
+                None => h.q.at(h.q.rptr + n * 4),
+            })
+        };
+        let mut words = vec![word(0)?];
+        let past = |name: &str| {
+            let what = format!("{name} runs past the end of what was written");
+            Err(Halt::Bad(Bad(what)))
+        };
+        let size = match packet::size(generation, &words).map_err(Halt::Bad)? {
+            Some(size) => size,
+            None => {
+                let head = packet::WRITE_HEAD as u64;
+                if head > left {
+                    return past("WRITE");
+                }
+                words.extend((1..head).map(word).collect::<Result<Vec<_>, VmFault>>()?);
+                let size = packet::size(generation, &words).map_err(Halt::Bad)?;
+                size.unwrap_or(packet::WRITE_HEAD)
+            }
+        };
+        if size as u64 > left {
+            return past(packet::name(words.first().copied().unwrap_or(0)));
+        }
+        let rest = words.len() as u64..size as u64;
+        words.extend(rest.map(word).collect::<Result<Vec<_>, VmFault>>()?);
+        let packet = (generation.parse)(&words).map_err(Halt::Bad)?;
+        // "An IB packet must end on a 8 DW boundary" (`sdma_v4_4_2_ring_emit_ib`).
+        if matches!(packet, Packet::Indirect { .. }) && (h.q.rptr / 4 + size as u64) % 8 != 0 {
+            let what = "INDIRECT: the packet does not end on a boundary of eight words";
+            return Err(Halt::Bad(Bad(what.into())));
+        }
+        Ok((words, packet))
+    }
+
+    /// Moves on behind a packet, and reports the read pointer.
+    fn advance(&self, h: &mut Loaded, words: u64) {
+        if let Some(ib) = &mut h.q.ib {
+            ib.at = (ib.at + words).min(ib.words);
+            if ib.at < ib.words {
+                return;
+            }
+            h.q.ib = None;
+        } else {
+            // Words that a condition skips may not be there yet: no more than what is.
+            h.q.rptr = (h.q.rptr + words * 4).min(h.q.wptr);
+        }
+        if h.q.report != 0 {
+            let generation = self.soc.sdma.shape.generation;
+            let space = self.soc.memory.space(generation.hub, h.q.vmid);
+            if let Err(fault) = space.store_u64(h.q.report, h.q.rptr) {
+                self.halt(h, Halt::Fault(fault));
+            }
+        }
+    }
+
+    /// Halts a queue. The engine raises no interrupt for a packet that it does not know: Linux's
+    /// lists of its interrupts (`sdma_v4_4_2_sw_init`, `sdma_v7_0_sw_init`) have none.
+    fn halt(&self, h: &mut Loaded, why: Halt) {
+        let name = h.q.slot.to_string();
+        h.halted = true;
+        match why {
+            Halt::Aborted => {}
+            Halt::Bad(Bad(what)) => {
+                self.soc.report.fault(format_args!("SDMA: {what}"));
+                let members = [("queue", Value::Text(&name)), ("error", Value::Text(&what))];
+                self.soc.trace.event("packet_error", &members);
+            }
+            Halt::Fault(fault) => {
+                self.soc.report.fault(format_args!("SDMA: {fault}"));
+                let cid = self.soc.sdma.shape.generation.first_cid + u32::from(self.number);
+                self.soc.vm_fault_of(&fault, cid);
+            }
+        }
+    }
+
+    /// Takes a queue off and writes its MQD back.
+    fn disconnect(&self, engine: &Engine, mut h: Loaded, stop: Stop) {
+        let runs = h.q.save(self.soc.sdma.shape.generation);
+        let space = self.soc.memory.space(Hub::Gfx(0), 0);
+        let mut write = runs.iter().map(|(first, words)| {
+            let at = h.q.mqd.wrapping_add(*first as u64 * 4);
+            space.write_words(at, words)
+        });
+        if let Some(Err(fault)) = write.find(Result::is_err) {
+            self.soc.vm_fault(&fault);
+        }
+        drop(write);
+        self.trace_queue("queue_disconnect", &h.q);
+        if stop == Stop::Reset && h.q.has_work() {
+            let name = h.q.slot.to_string();
+            let members = [("queue", Value::Text(&name))];
+            self.soc.trace.event("queue_reset", &members);
+        }
+        self.soc.doorbells.store(h.q.doorbell, 0);
+        if let Some(view) = engine.shared().views.get_mut(usize::from(h.q.slot.queue)) {
+            *view = None;
+        }
+    }
+
+    /// Lets others see what became of a queue.
+    fn show(&self, engine: &Engine, h: &Loaded) {
+        let mut shared = engine.shared();
+        let views = shared.views.get_mut(usize::from(h.q.slot.queue));
+        if let Some(view) = views.and_then(Option::as_mut) {
+            view.state = State {
+                busy: !h.halted && h.q.has_work(),
+                worked: h.worked,
+            };
+            let at = self.soc.sdma.shape.generation.mqd;
+            for (first, value) in [(at.rptr, h.q.rptr), (at.wptr, h.q.wptr)] {
+                let halves = [value as u32, (value >> 32) as u32];
+                for (to, from) in view.image.iter_mut().skip(first).zip(halves) {
+                    *to = from;
+                }
+            }
+        }
+    }
+
+    fn trace_queue(&self, event: &str, q: &Queue) {
+        let name = q.slot.to_string();
+        self.soc.trace.event(
+            event,
+            &[
+                ("queue", Value::Text(&name)),
+                ("role", Value::Text("Sdma")),
+                ("vmid", Value::Num(q.vmid.into())),
+                ("pasid", Value::Num(q.pasid.into())),
+                ("mqd", Value::Hex(q.mqd)),
+                ("ring", Value::Hex(q.ring)),
+                ("words", Value::Num(q.size / 4)),
+                ("doorbell", Value::Num(q.doorbell.into())),
+                ("rptr", Value::Num(q.rptr)),
+                ("wptr", Value::Num(q.wptr)),
+            ],
+        );
+    }
+
+    fn trace_packet(&self, h: &Loaded, words: &[u32]) {
+        if !self.soc.trace.is_on() {
+            return;
+        }
+        let name = h.q.slot.to_string();
+        let header = words.first().copied().unwrap_or(0);
+        // Data may be long: the head tells what it is.
+        let head = words.get(..words.len().min(16)).unwrap_or_default();
+        self.soc.trace.event(
+            "sdma",
+            &[
+                ("queue", Value::Text(&name)),
+                ("op", Value::Text(packet::name(header))),
+                ("rptr", Value::Num(h.q.rptr)),
+                ("words", Value::Words(head)),
+            ],
+        );
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A queue of an engine: loaded from an MQD, saved to it.
+//!
+//! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` and `_v12.c` (`update_mqd_sdma`),
+//! `amdgpu/amdgpu_amdkfd_arcturus.c` (`kgd_arcturus_hqd_sdma_load`, which does by registers what a
+//! scheduler's firmware does: pointers are bytes since the queue was made, 64 bits wide).
+
+use super::generation::Generation;
+use super::{Mapping, Slot, State, View, MQD_WORDS, QUEUES};
+use crate::chip::device::Soc;
+use crate::memory::{Hub, PAGE};
+use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
+
+/// IB_CNTL: IB_ENABLE and SWITCH_INSIDE_IB, in both generations.
+const IB_CNTL: u32 = 1 | (1 << 8);
+/// DOORBELL: ENABLE and CAPTURED.
+const DOORBELL: u32 = (1 << 28) | (1 << 30);
+/// RB_AQL_CNTL: AQL_ENABLE.
+const AQL_ENABLE: u32 = 1;
+
+/// An indirect buffer in progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ib {
+    pub base: u64,
+    /// Size and place in words.
+    pub words: u64,
+    pub at: u64,
+}
+
+/// A loaded queue. Pointers count bytes since it was made.
+#[derive(Clone)]
+pub(super) struct Queue {
+    pub slot: Slot,
+    pub mqd: u64,
+    pub image: Box<[u32; MQD_WORDS]>,
+    pub vmid: u8,
+    pub pasid: u16,
+    /// Address of the ring, and its size in bytes, a power of two.
+    pub ring: u64,
+    pub size: u64,
+    pub rptr: u64,
+    pub wptr: u64,
+    /// Where the read pointer is reported, or 0.
+    pub report: u64,
+    pub doorbell: u32,
+    pub ib: Option<Ib>,
+}
+
+impl Queue {
+    /// Reads and checks an MQD, and the write pointer where it lies.
+    ///
+    /// # Errors
+    /// What is wrong; faults were reported besides.
+    pub fn load(soc: &Soc, generation: &Generation, m: &Mapping) -> Result<Self, String> {
+        let mut image = Box::new([0; MQD_WORDS]);
+        let fault = |fault: crate::memory::VmFault| {
+            soc.vm_fault(&fault);
+            fault.to_string()
+        };
+        if m.mqd % 4 != 0 {
+            return Err(format!("MQD address {:#x} is misaligned", m.mqd));
+        }
+        soc.memory
+            .space(Hub::Gfx(0), 0)
+            .read_words(m.mqd, &mut *image)
+            .map_err(fault)?;
+        let mut queue = Self::from_mqd(generation, m, image)?;
+        if queue.doorbell >= soc.doorbells.words() {
+            return Err(format!("doorbell {:#x} is beyond the BAR", queue.doorbell));
+        }
+        if m.wptr % 8 != 0 || m.wptr == 0 {
+            return Err("no address of a write pointer".into());
+        }
+        // What was rung before is in the write pointer's memory.
+        let space = soc.memory.space(generation.hub, m.wptr_vmid);
+        let wptr = space.load_u64(m.wptr).map_err(fault)?;
+        if !queue.advance(wptr) {
+            return Err(format!(
+                "write pointer {wptr:#x} in memory is more than a ring ahead, or inside a word"
+            ));
+        }
+        Ok(queue)
+    }
+
+    /// Checks an MQD's words.
+    fn from_mqd(
+        generation: &Generation,
+        m: &Mapping,
+        image: Box<[u32; MQD_WORDS]>,
+    ) -> Result<Self, String> {
+        let at = generation.mqd;
+        let word = |n: usize| image.get(n).copied().unwrap_or(0);
+        let wide = |low: usize, high: usize| u64::from(word(low)) | (u64::from(word(high)) << 32);
+        let err = |what: &str| Err(what.to_string());
+        if let Some(word) = (generation.reserved)(*image) {
+            return Err(format!("reserved word {word} is set"));
+        }
+        let control = word(at.rb_cntl);
+        if control & !generation.rb_cntl != 0 {
+            return Err(format!(
+                "RB_CNTL has bits {:#x}: a VMID, privilege, byte swaps or polling, which are not a \
+                 process's",
+                control & !generation.rb_cntl
+            ));
+        }
+        for (name, value, may) in [
+            ("IB_CNTL", word(at.ib_cntl), IB_CNTL),
+            ("DOORBELL", word(at.doorbell), DOORBELL),
+            (
+                "DOORBELL_OFFSET",
+                word(at.doorbell_offset),
+                BELL::OFFSET.mask(),
+            ),
+        ] {
+            if value & !may != 0 {
+                return Err(format!("{name} has bits {:#x}", value & !may));
+            }
+        }
+        if word(at.aql_cntl) & AQL_ENABLE != 0 {
+            return err("AQL mode is not modelled");
+        }
+        // The size is in words; Linux makes none below 1 KiB.
+        let log2 = RB::RB_SIZE.get(control);
+        if !(8..=28).contains(&log2) {
+            return Err(format!("RB_SIZE {log2}: no ring of 2^{log2} words"));
+        }
+        let ring = wide(at.rb_base, at.rb_base + 1) << 8;
+        if ring == 0 {
+            return err("RB_BASE is 0");
+        }
+        let doorbell = BELL::OFFSET.get(word(at.doorbell_offset));
+        if doorbell % 2 != 0 {
+            return Err(format!(
+                "doorbell {doorbell:#x} is not on a 64-bit boundary"
+            ));
+        }
+        if doorbell != m.doorbell {
+            return Err(format!(
+                "doorbell {:#x}, but {doorbell:#x} in the MQD",
+                m.doorbell
+            ));
+        }
+        let report = wide(at.rptr_addr.0, at.rptr_addr.1);
+        if report % 8 != 0 {
+            return err("RB_RPTR_ADDR is not a multiple of 8");
+        }
+        if let Some((low, high)) = at.poll_addr {
+            // The same place by two address spaces is at the same place of its page.
+            let apart = wide(low, high) ^ m.wptr;
+            if apart % PAGE != 0 || (m.wptr_vmid == m.vmid && apart != 0) {
+                return err("RB_WPTR_POLL_ADDR is not the write pointer's address");
+            }
+        }
+        let (engine, queue) = (word(at.engine), word(at.queue));
+        if m.engine.is_some_and(|told| u32::from(told) != engine) {
+            return Err(format!("the engine is not that of the MQD, {engine}"));
+        }
+        if queue >= QUEUES as u32 {
+            return Err(format!("an engine has no queue {queue}"));
+        }
+        let (rptr, wptr) = (wide(at.rptr, at.rptr + 1), wide(at.wptr, at.wptr + 1));
+        let size = 4u64 << log2;
+        if (rptr | wptr) % 4 != 0 || rptr > wptr || wptr - rptr > size || wptr >> 60 != 0 {
+            return err("RB_RPTR and RB_WPTR are not pointers into one ring");
+        }
+        let (words, place) = (u64::from(word(at.ib_size)), u64::from(word(at.ib_rptr)) / 4);
+        let base = wide(at.ib_base, at.ib_base + 1);
+        if place > words || (words != 0 && base % 32 != 0) {
+            return err("IB_RPTR is beyond IB_SIZE, or IB_BASE is misaligned");
+        }
+        Ok(Self {
+            slot: Slot {
+                engine: u8::try_from(engine).unwrap_or(u8::MAX),
+                queue: queue as u8,
+            },
+            mqd: m.mqd,
+            vmid: m.vmid,
+            pasid: m.pasid,
+            ring,
+            size,
+            rptr,
+            wptr,
+            report: match RB::RPTR_WRITEBACK_ENABLE.get(control) {
+                0 => 0,
+                _ => report,
+            },
+            doorbell,
+            ib: (place < words).then_some(Ib {
+                base,
+                words,
+                at: place,
+            }),
+            image,
+        })
+    }
+
+    /// Moves the write pointer to what a doorbell or the memory says; `false` and no change when
+    /// that is inside a word or more than a ring ahead. It never moves back.
+    pub fn advance(&mut self, to: u64) -> bool {
+        if to % 4 != 0 || to > self.rptr.saturating_add(self.size) {
+            return false;
+        }
+        self.wptr = self.wptr.max(to);
+        true
+    }
+
+    /// Whether a packet waits.
+    pub fn has_work(&self) -> bool {
+        self.ib.is_some() || self.rptr < self.wptr
+    }
+
+    /// Address of the ring's word that a pointer counts to.
+    pub fn at(&self, pointer: u64) -> u64 {
+        self.ring.wrapping_add(pointer & (self.size - 1))
+    }
+
+    /// Writes what goes on later into the image; the words that changed, as runs.
+    pub fn save(&mut self, generation: &Generation) -> Vec<(usize, Vec<u32>)> {
+        let at = generation.mqd;
+        let halves = |value: u64| vec![value as u32, (value >> 32) as u32];
+        let ib = self.ib.unwrap_or(Ib {
+            base: 0,
+            words: 0,
+            at: 0,
+        });
+        let runs = vec![
+            (at.rptr, halves(self.rptr)),
+            (at.wptr, halves(self.wptr)),
+            (at.ib_rptr, vec![(ib.at * 4) as u32]),
+            (at.ib_base, halves(ib.base)),
+            (at.ib_size, vec![ib.words as u32]),
+        ];
+        for (first, words) in &runs {
+            for (to, from) in self.image.iter_mut().skip(*first).zip(words) {
+                *to = *from;
+            }
+        }
+        runs
+    }
+
+    /// What others see of it.
+    pub fn view(&self) -> View {
+        View {
+            mqd: self.mqd,
+            doorbell: self.doorbell,
+            state: State {
+                busy: self.has_work(),
+                worked: false,
+            },
+            image: self.image.clone(),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The engines' registers: what drivers program ([`Store`]), and the queues as they stand.
+//!
+//! Sources: Linux, `amdgpu/sdma_v4_4_2.c` (`sdma_v4_4_2_inst_start`), `amdgpu/sdma_v7_0.c`
+//! (`sdma_v7_0_gfx_resume_instance`); start-up values: `sdma0/sdma0_4_0_default.h`, the engine's
+//! nearest kin whose values are public. Processes' queues are the scheduler's: the host reads
+//! their registers and does not write them. The engine runs from the start, since firmware was
+//! loaded (PSP) before the host may use the device.
+
+use super::generation::Names;
+use super::{Engines, QUEUES};
+use crate::blocks::store::Store;
+use crate::chip::device::Soc;
+use crate::device::{IpBlock, Refused};
+use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
+use rkfd_hw::regs::RegInfo;
+use std::sync::Arc;
+
+/// Registers that are storage, without what stands in front of the name, and their values at
+/// start-up: UTC_L1_ENABLE is on; what else is not zero does not matter here.
+const STORED: &[(&str, u32)] = &[
+    ("CNTL", 2),
+    ("F32_CNTL", 0),
+    ("MCU_CNTL", 0),
+    ("UTCL1_TIMEOUT", 0),
+    ("UTCL1_CNTL", 0),
+    ("UTCL1_PAGE", 0x3e0),
+    ("WATCHDOG_CNTL", 0),
+    ("PHASE0_QUANTUM", 0),
+    ("PHASE1_QUANTUM", 0),
+    ("PHASE2_QUANTUM", 0),
+    ("SEM_WAIT_FAIL_TIMER_CNTL", 0),
+    ("GB_ADDR_CONFIG", 0),
+    ("GB_ADDR_CONFIG_READ", 0),
+];
+
+/// `CONTEXT_STATUS`: IDLE, in both generations.
+const IDLE: u32 = 1 << 2;
+
+/// An engine's registers that are storage.
+pub(super) struct Regs(Store);
+
+impl Default for Regs {
+    fn default() -> Self {
+        Self(Store::new(STORED))
+    }
+}
+
+impl Regs {
+    /// `CNTL`.
+    pub fn control(&self) -> u32 {
+        self.0.get("CNTL").unwrap_or(0)
+    }
+
+    /// Whether the engine runs: HALT is the same bit of both generations' registers.
+    pub fn runs(&self) -> bool {
+        let halt = |name| SDMA_F32_CNTL::HALT.get(self.0.get(name).unwrap_or(0));
+        halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0
+    }
+
+    /// Start-up values.
+    pub fn reset(&self) {
+        self.0.reset();
+    }
+}
+
+impl Names {
+    /// Splits the name of a register of an engine: its number, if the name tells, and the rest.
+    fn split(self, name: &str) -> Option<(Option<u8>, &str)> {
+        let (front, rest) = name.split_once('_')?;
+        let number = front.strip_prefix("SDMA")?;
+        match (self.numbered, number) {
+            (false, "") => Some((None, rest)),
+            (true, number) => Some((Some(number.parse().ok()?), rest)),
+            _ => None,
+        }
+    }
+
+    /// Splits the rest of a queue's register: the queue and what it is.
+    fn of_queue(self, rest: &str) -> Option<(usize, &str)> {
+        let (number, what) = rest.strip_prefix(self.queue)?.split_once('_')?;
+        let queue = number.parse().ok().filter(|&n| n < QUEUES)?;
+        Some((queue, what))
+    }
+}
+
+impl Engines {
+    /// `CNTL` of an engine.
+    pub(super) fn control(&self, engine: u8) -> u32 {
+        let engine = self.engines.get(usize::from(engine));
+        engine.map_or(0, |engine| engine.regs.control())
+    }
+
+    /// Whether a register of the graphics core is one of an engine.
+    pub fn owns(&self, reg: &RegInfo) -> bool {
+        let names = self.shape.generation.names;
+        let split = names.split(reg.reg.name);
+        names.numbered
+            && split.is_some_and(|(_, rest)| {
+                names.of_queue(rest).is_some()
+                    || rest == "STATUS_REG"
+                    || STORED.iter().any(|(name, _)| *name == rest)
+            })
+    }
+}
+
+/// The registers as a block: all engines', or those of one where each is a block of its own.
+pub struct Registers {
+    soc: Arc<Soc>,
+    /// The engine that registers are of whose names don't tell.
+    engine: u8,
+}
+
+impl Registers {
+    /// The registers of an engine, or of all.
+    pub fn new(soc: Arc<Soc>, engine: u8) -> Self {
+        Self { soc, engine }
+    }
+
+    fn find<'a>(&'a self, reg: &RegInfo) -> Option<(&'a super::Engine, &'static str)> {
+        let names = self.soc.sdma.shape.generation.names;
+        let (number, rest) = names.split(reg.reg.name)?;
+        let number = usize::from(number.unwrap_or(self.engine));
+        Some((self.soc.sdma.engines.get(number)?, rest))
+    }
+
+    /// A queue's register, from its MQD; zero while none is mapped there.
+    fn of_queue(&self, engine: &super::Engine, queue: usize, what: &str) -> Option<u32> {
+        let at = self.soc.sdma.shape.generation.mqd;
+        let shared = engine.shared();
+        let view = shared.views.get(queue)?.as_ref();
+        let word = match what {
+            "CONTEXT_STATUS" => {
+                let busy = view.is_some_and(|view| view.state.busy);
+                return Some(if busy { 0 } else { IDLE });
+            }
+            "RB_CNTL" => at.rb_cntl,
+            "RB_BASE" => at.rb_base,
+            "RB_BASE_HI" => at.rb_base + 1,
+            "RB_RPTR" => at.rptr,
+            "RB_RPTR_HI" => at.rptr + 1,
+            "RB_WPTR" => at.wptr,
+            "RB_WPTR_HI" => at.wptr + 1,
+            "DOORBELL" => at.doorbell,
+            "DOORBELL_OFFSET" => at.doorbell_offset,
+            _ => return None,
+        };
+        let value = view.and_then(|view| view.image.get(word).copied());
+        let value = value.unwrap_or(0);
+        // What connecting sets: RB_ENABLE, and ENABLE of the doorbell.
+        Some(match (what, view) {
+            ("RB_CNTL", Some(_)) => value | 1,
+            ("DOORBELL", Some(_)) => value | (1 << 28),
+            _ => value,
+        })
+    }
+}
+
+impl IpBlock for Registers {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        if let Some((queue, what)) = self.soc.sdma.shape.generation.names.of_queue(rest) {
+            return self
+                .of_queue(engine, queue, what)
+                .ok_or(Refused::NotModelled);
+        }
+        if rest == "STATUS_REG" {
+            let shared = engine.shared();
+            let busy = shared.views.iter().flatten().any(|view| view.state.busy);
+            return Ok(u32::from(!busy));
+        }
+        // A generation without one of the bits at start-up doesn't show it.
+        let value = engine.regs.0.get(rest).ok_or(Refused::NotModelled)?;
+        Ok(value & known(reg))
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        if self
+            .soc
+            .sdma
+            .shape
+            .generation
+            .names
+            .of_queue(rest)
+            .is_some()
+        {
+            return Err(Refused::Undefined(
+                "the queue is the scheduler's, not the host's".into(),
+            ));
+        }
+        if rest == "CNTL" && value & !known(reg) != 0 {
+            return Err(Refused::Undefined(format!(
+                "bits {:#x} are reserved",
+                value & !known(reg)
+            )));
+        }
+        engine.regs.0.put(rest, value)?;
+        engine.wake.ring();
+        Ok(())
+    }
+
+    fn reset(&self) {}
+}
+
+/// The bits that a register has: all, when its header names none.
+fn known(reg: &RegInfo) -> u32 {
+    if reg.fields.is_empty() {
+        return u32::MAX;
+    }
+    let fields = reg.fields.iter();
+    fields.fold(0, |mask, (_, bits)| mask | bits.mask())
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Registers, and the KIQ that is set up by them.
+
+use crate::rig::{nop, unmap, Rig, HIQ, HIQ_BELL, KIQ};
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::{header, op, write_data, SELECT_DOORBELL, UNMAP_RESET};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+
+#[test]
+fn banks_follow_grbm_gfx_cntl() {
+    let rig = Rig::bare(&[]);
+    for vmid in [3u32, 9] {
+        rig.write(gc::GRBM_GFX_CNTL, vmid << 4);
+        rig.write(gc::SH_MEM_BASES, 0x1000 + vmid);
+    }
+    rig.write(gc::GRBM_GFX_CNTL, 3 << 4);
+    assert_eq!(rig.read(gc::SH_MEM_BASES), 0x1003);
+    rig.select((1, 2, 3));
+    rig.write(gc::CP_HQD_PQ_BASE, 77);
+    rig.select((1, 2, 4));
+    assert_eq!(rig.read(gc::CP_HQD_PQ_BASE), 0);
+    assert_eq!(rig.read(gc::CP_HQD_PQ_CONTROL), 0x0030_8509);
+    rig.select((1, 2, 3));
+    assert_eq!(rig.read(gc::CP_HQD_PQ_BASE), 77);
+    // A pipe's interrupts have two names.
+    rig.write(gc::CPC_INT_CNTL, 1 << 26);
+    assert_eq!(
+        (
+            rig.read(gc::CP_ME1_PIPE2_INT_CNTL),
+            rig.read(gc::CP_ME1_PIPE1_INT_CNTL)
+        ),
+        (1 << 26, 0)
+    );
+    rig.clean();
+}
+
+#[test]
+fn constants_and_the_clock_are_the_chips() {
+    let rig = Rig::bare(&[]);
+    assert_eq!(rig.read(gc::GB_ADDR_CONFIG), 0x2a11_4042);
+    assert_eq!(rig.read(gc::GRBM_STATUS), 0);
+    let fused: u32 = (0..4u32)
+        .map(|se| {
+            rig.write(gc::GRBM_GFX_INDEX, (se << 16) | (1 << 30));
+            (rig.read(gc::CC_GC_SHADER_ARRAY_CONFIG) >> 16).count_ones()
+        })
+        .sum();
+    assert_eq!(40 - fused, 20, "an MI308X has 20 compute units an XCC");
+    let now = || {
+        rig.write(gc::RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
+        u64::from(rig.read(gc::RLC_GPU_CLOCK_COUNT_LSB))
+            | (u64::from(rig.read(gc::RLC_GPU_CLOCK_COUNT_MSB)) << 32)
+    };
+    let first = now();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert!(now() - first >= 2_000_000, "100 MHz");
+    rig.write(gc::RLC_SAFE_MODE, 3);
+    assert_eq!(
+        rig.read(gc::RLC_SAFE_MODE) & 1,
+        0,
+        "the request is acknowledged"
+    );
+    rig.clean();
+}
+
+#[test]
+fn undefined_accesses_are_recorded_by_name() {
+    let rig = Rig::bare(&[]);
+    rig.write(gc::GRBM_STATUS, 1);
+    rig.violated("GRBM_STATUS = 0x1: read-only");
+    rig.read(gc::CP_HQD_GFX_CONTROL);
+    rig.violated("read of CP_HQD_GFX_CONTROL: not modelled");
+    rig.write(gc::CP_HQD_ACTIVE, 1);
+    rig.violated("CP_HQD_ACTIVE = 0x1: GRBM_GFX_CNTL selects no compute queue");
+    rig.write(gc::GRBM_GFX_CNTL, 1 << 31);
+    rig.violated("GRBM_GFX_CNTL = 0x80000000: reserved bits");
+    rig.select((1, 0, 0));
+    rig.write(gc::CP_HQD_PIPE_PRIORITY, 4);
+    rig.violated("CP_HQD_PIPE_PRIORITY = 0x4: bits 0x4, which the register lacks");
+    rig.write(gc::CP_HQD_ACTIVE, 1);
+    rig.violated("CP_HQD_ACTIVE = 0x1: CP_HQD_PQ_BASE is 0");
+    assert!(!rig.is_active((1, 0, 0)));
+    rig.write(gc::CP_PQ_WPTR_POLL_CNTL, 1 << 31);
+    rig.violated("polling of the write pointer is not modelled");
+    rig.write(gc::GRBM_SOFT_RESET, 1);
+    rig.violated("soft reset is not modelled");
+    rig.write(gc::CP_MEC_CNTL, 1 << 31);
+    rig.violated("single stepping is not modelled");
+}
+
+#[test]
+fn the_kiq_passes_the_ring_test() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    for round in 0..300u32 {
+        rig.write(gc::SCRATCH_REG0, 0xcafe_dead);
+        // SET_UCONFIG_REG SCRATCH_REG0, and fillers so that the ring wraps.
+        rig.kiq(&[
+            0xc001_7900,
+            0x40,
+            0xdead_0000 + round,
+            nop(),
+            nop(),
+            nop(),
+            nop(),
+        ]);
+        rig.wait("the scratch register", || {
+            rig.read(gc::SCRATCH_REG0) == 0xdead_0000 + round
+        });
+    }
+    let at = (300 * 7) % 512;
+    rig.wait("the read pointer", || rig.words(rig.kiq.rptr, 1)[0] == at);
+    rig.select(KIQ);
+    assert_eq!(rig.read(gc::CP_HQD_PQ_RPTR), at);
+    assert_eq!(rig.read(gc::CP_HQD_PQ_WPTR_LO), 2100);
+    rig.clean();
+}
+
+#[test]
+fn a_halted_engine_waits_and_no_doorbell_passes_before_it_is_enabled() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.write(gc::CP_MEC_CNTL, 1 << 28);
+    rig.kiq(&[0xc001_7900, 0x40, 1]);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(rig.read(gc::SCRATCH_REG0), 0);
+    rig.write(gc::CP_MEC_CNTL, 0);
+    rig.wait("the packet", || rig.read(gc::SCRATCH_REG0) == 1);
+    rig.write(gc::CP_PQ_STATUS, 0);
+    rig.kiq(&[0xc001_7900, 0x40, 2]);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(rig.read(gc::SCRATCH_REG0), 1);
+    rig.write(gc::CP_PQ_STATUS, 2);
+    rig.wait("the packet", || rig.read(gc::SCRATCH_REG0) == 2);
+    rig.clean();
+}
+
+#[test]
+fn write_data_reaches_memory_and_the_cps_registers() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    let to = rig.fence;
+    let memory = (write_data::DST_MEM << 8) | (1 << 20);
+    rig.kiq(&[
+        header(op::WRITE_DATA, 6),
+        memory,
+        to as u32,
+        (to >> 32) as u32,
+        11,
+        22,
+    ]);
+    rig.wait("the words", || rig.words(to, 2) == [11, 22]);
+    // KFD_DEQUEUE_WAIT_INIT: CP_IQ_WAIT_TIME2.QUE_SLEEP.
+    let at = 0x2000 + gc::CP_IQ_WAIT_TIME2.offset;
+    rig.kiq(&[header(op::WRITE_DATA, 5), 1 << 16, at, 0, 0x4040_4001]);
+    rig.wait("the register", || {
+        rig.read(gc::CP_IQ_WAIT_TIME2) == 0x4040_4001
+    });
+    // A KIQ fence's interrupt, enabled by GENERIC2.
+    rig.select(KIQ);
+    rig.write(gc::CPC_INT_CNTL, 1 << 29);
+    let status = 0x2000 + gc::CPC_INT_STATUS.offset;
+    rig.kiq(&[header(op::WRITE_DATA, 5), 1 << 20, status, 0, 0x2000_0000]);
+    let mut entry = None;
+    rig.wait("the interrupt", || {
+        entry = rig.interrupt();
+        entry.is_some()
+    });
+    assert_eq!(entry.map(|e| (e.0, e.1, e.2)), Some((0x14, 178, 0x09)));
+    rig.clean();
+    rig.kiq(&[header(op::WRITE_DATA, 5), 0, 0x1234, 0, 1]);
+    rig.violated("a packet writes register 0x1234, which is not the CP's");
+}
+
+#[test]
+fn bad_packets_stop_the_kiq_with_an_interrupt() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.select(KIQ);
+    rig.write(gc::CPC_INT_CNTL, 1 << 24);
+    rig.kiq(&[header(0x22, 2), 0]);
+    rig.violated("Kiq queue: unknown PM4 opcode 0x22");
+    rig.wait("the interrupt", || {
+        rig.interrupt().is_some_and(|e| (e.0, e.1) == (0x14, 183))
+    });
+    rig.kiq(&[0xc001_7900, 0x40, 1]);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(rig.read(gc::SCRATCH_REG0), 0, "the queue has stopped");
+}
+
+#[test]
+fn packets_of_other_queues_and_halves_of_packets_are_recorded() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.kiq(&[header(op::RUN_LIST, 4), 0, 0, 0]);
+    rig.violated("Kiq queue: RUN_LIST is not for this queue");
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.kiq(&[header(op::WRITE_DATA, 5), 0]);
+    rig.violated("WRITE_DATA of 5 words runs past the write pointer");
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.ring_bell(0, 10_000);
+    rig.violated("doorbell 0x0 says 0x2710, more than a ring ahead of the read pointer");
+}
+
+#[test]
+fn the_kiq_maps_and_unmaps_the_hiq() {
+    let rig = Rig::new();
+    rig.fence();
+    assert!(rig.is_active(HIQ));
+    rig.kiq(&unmap(SELECT_DOORBELL, UNMAP_RESET, HIQ_BELL << 2));
+    rig.wait("the HIQ is off", || !rig.is_active(HIQ));
+    // The pointers were written back; 8 words of SET_RESOURCES, 7 of QUERY_STATUS.
+    let m = Mqd::read(&rig.words(rig.hiq.mqd, 512)).unwrap();
+    assert_eq!(
+        (m.get(Mqd::CP_HQD_PQ_RPTR), m.get(Mqd::CP_HQD_PQ_WPTR)),
+        (15, 15)
+    );
+    assert_eq!(m.get(Mqd::CP_HQD_ACTIVE), 0);
+    // The same MQD goes on where it was.
+    rig.kiq(&rig.map_hiq());
+    rig.fence();
+    rig.clean();
+    rig.kiq(&rig.map_hiq());
+    rig.violated("there is an HIQ already");
+    rig.kiq(&unmap(SELECT_DOORBELL, UNMAP_RESET, 0x40));
+    rig.violated("UNMAP_QUEUES: doorbell 0x10 is of no connected queue");
+}
+
+#[test]
+fn the_kiq_dequeues_on_request_and_can_be_set_up_again() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.kiq(&[0xc001_7900, 0x40, 1]);
+    rig.wait("the packet", || rig.read(gc::SCRATCH_REG0) == 1);
+    rig.select(KIQ);
+    rig.write(gc::CP_HQD_PQ_BASE, 5);
+    rig.violated("write of CP_HQD_PQ_BASE = 0x5: the queue is active");
+    rig.write(gc::CP_HQD_DEQUEUE_REQUEST, 1);
+    rig.wait("the KIQ is off", || rig.read(gc::CP_HQD_ACTIVE) & 1 == 0);
+    rig.write(gc::CP_HQD_DEQUEUE_REQUEST, 0);
+    rig.write(gc::CP_HQD_PQ_RPTR, 0);
+    rig.device.reset();
+    assert_eq!(rig.read(gc::SCRATCH_REG0), 0);
+    assert_eq!(rig.read(gc::CP_IQ_WAIT_TIME2), 0x4040_4040);
+}
+
+#[test]
+fn the_kiq_goes_on_only_when_what_it_unmaps_is_off() {
+    for _ in 0..20 {
+        let rig = Rig::new();
+        // The driver frees the HIQ's MQD as soon as it sees what is behind the unmap.
+        let mut packets = unmap(SELECT_DOORBELL, UNMAP_RESET, HIQ_BELL << 2).to_vec();
+        packets.extend([0xc001_7900, 0x40, 0x55]);
+        rig.kiq(&packets);
+        rig.wait("the word behind the unmap", || {
+            rig.read(gc::SCRATCH_REG0) == 0x55
+        });
+        assert!(!rig.is_active(HIQ));
+        rig.clean();
+    }
+}

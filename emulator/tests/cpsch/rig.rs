@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The rig: a device, its memory, the KIQ and HIQ as Linux sets them up.
+
+use rkfd_emulator::chip::device::{Config, Device};
+use rkfd_emulator::chip::{Chip, Name};
+use rkfd_emulator::inject::{Fault, Faults};
+use rkfd_emulator::memory::PAGE;
+use rkfd_emulator::report::Report;
+use rkfd_emulator::trace::Trace;
+use rkfd_hw::layout::Field;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::{self, *};
+use rkfd_hw::pte;
+use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, Reg};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub const VRAM: u64 = 256 << 20;
+/// First address of VRAM in VMID 0.
+pub const MC: u64 = 0x80_0000_0000;
+pub const KIQ: (u32, u32, u32) = (2, 1, 0);
+pub const HIQ: (u32, u32, u32) = (2, 0, 0);
+pub const HIQ_BELL: u32 = 2;
+const IH_SIZE: u64 = 4096;
+
+/// A queue of the kernel: where its parts lie, and how far it was written.
+pub struct KernelQueue {
+    pub mqd: u64,
+    ring: u64,
+    words: u64,
+    pub rptr: u64,
+    wptr: u64,
+    written: Cell<u64>,
+    bell: u32,
+}
+
+pub struct Rig {
+    pub device: Arc<Device>,
+    pub report: Arc<Report>,
+    next: Cell<u64>,
+    pub kiq: KernelQueue,
+    /// The KIQs of the other XCCs.
+    pub kiqs: Vec<KernelQueue>,
+    /// The HIQ; its MQDs for the XCCs are a page apart.
+    pub hiq: KernelQueue,
+    /// The XCC whose registers are accessed.
+    pub xcc: Cell<u8>,
+    pub fence: u64,
+    ih: u64,
+    ih_rptr: Cell<u64>,
+    fences: Cell<u64>,
+}
+
+impl Rig {
+    /// A device with memory and interrupts set up, and no queue.
+    pub fn bare(faults: &[Fault]) -> Self {
+        let trace = match std::env::var_os("RKFD_TRACE") {
+            Some(path) => Trace::to_file(path.as_ref()).unwrap(),
+            None => Trace::off(),
+        };
+        Self::traced(faults, trace)
+    }
+
+    /// The same with a trace.
+    pub fn traced(faults: &[Fault], trace: Arc<Trace>) -> Self {
+        Self::reporting(Name::Mi308xCpx, faults, trace, Report::new(None))
+    }
+
+    /// Of a chip.
+    fn reporting(name: Name, faults: &[Fault], trace: Arc<Trace>, report: Arc<Report>) -> Self {
+        let chip = name.chip();
+        let config = Config {
+            chip,
+            vram_size: VRAM,
+            faults: Faults::new(faults),
+            report: report.clone(),
+            trace,
+        };
+        let device = Device::new(config).unwrap();
+        let next = Cell::new(1 << 20);
+        let take = |bytes: u64| next.replace(next.get() + bytes.next_multiple_of(PAGE));
+        let queue = |bell| KernelQueue {
+            mqd: MC + take(PAGE * u64::from(chip.xccs())),
+            ring: MC + take(PAGE),
+            words: 512,
+            rptr: MC + take(PAGE),
+            wptr: MC + take(PAGE),
+            written: Cell::new(0),
+            bell,
+        };
+        let (kiq, hiq) = (queue(0), queue(HIQ_BELL));
+        // `AMDGPU_DOORBELL_LAYOUT1_XCC_RANGE`, in doorbells of 64 bits.
+        let kiqs = (1..chip.xccs()).map(|xcc| queue(u32::from(xcc) * 0x40));
+        let kiqs = kiqs.collect();
+        let (fence, ih) = (MC + take(PAGE), MC + take(IH_SIZE));
+        let rig = Self {
+            device,
+            report,
+            next,
+            kiq,
+            kiqs,
+            hiq,
+            xcc: Cell::new(0),
+            fence,
+            ih,
+            ih_rptr: Cell::new(0),
+            fences: Cell::new(0),
+        };
+        rig.set_up_memory();
+        rig
+    }
+
+    /// With a running KIQ and an HIQ that has its resources.
+    pub fn new() -> Self {
+        Self::with(&[], 0xfff8, 0xffff_ffff)
+    }
+
+    pub fn with(faults: &[Fault], vmids: u32, queues: u64) -> Self {
+        Self::bare(faults).scheduling(vmids, queues)
+    }
+
+    /// With scheduling, where user programs may fault.
+    pub fn expecting_faults() -> Self {
+        let report = Report::with(None, true);
+        let rig = Self::reporting(Name::Mi308xCpx, &[], Trace::off(), report);
+        rig.scheduling(0xfff8, 0xffff_ffff)
+    }
+
+    /// A chip of four XCCs, without queues and with scheduling.
+    pub fn bare_spx() -> Self {
+        Self::reporting(Name::Mi308x, &[], Trace::off(), Report::new(None))
+    }
+
+    pub fn spx() -> Self {
+        Self::bare_spx().scheduling(0xfff8, 0xffff_ffff)
+    }
+
+    pub fn chip(&self) -> &'static Chip {
+        self.device.soc.chip
+    }
+
+    /// Does something on every XCC.
+    pub fn on_each_xcc(&self, what: impl Fn(u8)) {
+        for xcc in 0..self.chip().xccs() {
+            self.xcc.set(xcc);
+            what(xcc);
+        }
+        self.xcc.set(0);
+    }
+
+    /// Starts KIQ and HIQ, with these resources.
+    pub fn scheduling(self, vmids: u32, queues: u64) -> Self {
+        let rig = self;
+        rig.start_kiq();
+        rig.start_hiq();
+        let resources = SetResources::zeroed()
+            .with(SetResources::HEADER, header(op::SET_RESOURCES, 8).into())
+            .with(SetResources::VMID_MASK, vmids.into())
+            .with(SetResources::UNMAP_LATENCY, 5)
+            .with(SetResources::QUEUE_TYPE, RESOURCES_HIQ)
+            .with(SetResources::QUEUE_MASK, queues)
+            .with(SetResources::GWS_MASK, u64::MAX);
+        rig.hiq(&resources.0);
+        rig
+    }
+
+    /// Hubs and interrupt ring, by their fields: the driver's way to them is tested elsewhere.
+    fn set_up_memory(&self) {
+        let soc = &self.device.soc;
+        for hub in soc.memory.hubs() {
+            let mut r = soc.memory.hub(hub).registers();
+            r.system = [(MC >> 18) as u32, ((MC + VRAM - 1) >> 18) as u32];
+            r.l1_cntl = gc::MC_VM_MX_L1_TLB_CNTL::SYSTEM_ACCESS_MODE.set(0, 3)
+                | gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_ADVANCED_DRIVER_MODEL.set(0, 1);
+            for vmid in 1..16 {
+                // Four plain levels, all fault interrupts.
+                r.cntl[vmid] = 1 | (3 << 1) | 0x00aa_aa00;
+                r.end[vmid] = [u32::MAX, 0xf];
+            }
+        }
+        let mut ring = soc.interrupts.ring();
+        ring.base = (self.ih >> 8) as u32;
+        ring.base_hi = (self.ih >> 40) as u32;
+        use oss::IH_RB_CNTL as c;
+        let fields = [
+            (c::RB_ENABLE, 1),
+            (c::RB_SIZE, 10),
+            (c::MC_SPACE, 4),
+            (c::WPTR_OVERFLOW_ENABLE, 1),
+        ];
+        ring.cntl = fields
+            .into_iter()
+            .fold(0, |v, (bits, value)| bits.set(v, value));
+        drop(ring);
+        soc.doorbells.enable(true);
+    }
+
+    pub fn read(&self, reg: Reg) -> u32 {
+        self.device.read(self.reach(reg))
+    }
+
+    pub fn write(&self, reg: Reg, value: u32) {
+        self.device.write(self.reach(reg), value);
+    }
+
+    /// The offset in the BAR that is a register of the chosen XCC: its own, or that of the window,
+    /// which is pointed at it.
+    fn reach(&self, reg: Reg) -> u64 {
+        let at = self.offset(reg, self.xcc.get());
+        if at < self.chip().mmio_size {
+            return at;
+        }
+        self.device
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2, 0), at as u32);
+        self.device
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2_HI, 0), 0);
+        self.offset(nbio::BIF_BX0_PCIE_DATA2, 0)
+    }
+
+    fn offset(&self, reg: Reg, instance: u8) -> u64 {
+        let mut ips = self.chip().ips.iter();
+        let ip = ips
+            .find(|ip| (ip.hw_id, ip.instance) == (reg.block as u16, instance))
+            .unwrap();
+        u64::from(ip.bases[usize::from(reg.segment)] + reg.offset) * 4
+    }
+
+    pub fn select(&self, (me, pipe, queue): (u32, u32, u32)) {
+        use gc::GRBM_GFX_CNTL as s;
+        let v = s::MEID.set(s::PIPEID.set(s::QUEUEID.set(0, queue), pipe), me);
+        self.write(gc::GRBM_GFX_CNTL, v);
+    }
+
+    /// VRAM, and its address in VMID 0.
+    pub fn alloc(&self, bytes: u64) -> u64 {
+        let at = self
+            .next
+            .replace(self.next.get() + bytes.next_multiple_of(PAGE));
+        assert!(self.next.get() <= VRAM, "the rig's VRAM is full");
+        MC + at
+    }
+
+    pub fn put(&self, at: u64, bytes: &[u8]) {
+        let part = self
+            .device
+            .soc
+            .memory
+            .vram
+            .part(at - MC, bytes.len())
+            .unwrap();
+        assert!(part.write(0, bytes));
+    }
+
+    pub fn get(&self, at: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        assert!(self
+            .device
+            .soc
+            .memory
+            .vram
+            .part(at - MC, len)
+            .unwrap()
+            .read(0, &mut bytes));
+        bytes
+    }
+
+    pub fn put_words(&self, at: u64, words: &[u32]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.put(at, &bytes);
+    }
+
+    pub fn words(&self, at: u64, n: usize) -> Vec<u32> {
+        self.get(at, n * 4)
+            .chunks(4)
+            .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
+            .collect()
+    }
+
+    pub fn u64(&self, at: u64) -> u64 {
+        self.device
+            .soc
+            .memory
+            .vram
+            .part(at - MC, 8)
+            .unwrap()
+            .u64(0)
+            .unwrap()
+            .load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    pub fn set_u64(&self, at: u64, value: u64) {
+        let part = self.device.soc.memory.vram.part(at - MC, 8).unwrap();
+        part.u64(0)
+            .unwrap()
+            .store(value, std::sync::atomic::Ordering::Release);
+    }
+
+    pub fn ring_bell(&self, word: u32, value: u64) {
+        let page = self
+            .device
+            .soc
+            .doorbells
+            .file()
+            .part(u64::from(word) * 4, 8)
+            .unwrap();
+        page.u64(0)
+            .unwrap()
+            .store(value, std::sync::atomic::Ordering::Release);
+    }
+
+    /// A kernel queue's MQD: `init_mqd` and `init_mqd_hiq`.
+    pub fn kernel_mqd(&self, q: &KernelQueue) -> Mqd {
+        let mut m = base_mqd(q.mqd);
+        m.set(
+            Mqd::CP_HQD_PQ_CONTROL,
+            u64::from(0xc000_0000 | (1 << 28) | (5 << 8) | (q.words.ilog2() - 1)),
+        );
+        m.set(Mqd::CP_HQD_PQ_BASE, q.ring >> 8);
+        m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, q.rptr);
+        m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, q.wptr);
+        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from(q.bell) << 2);
+        m
+    }
+
+    /// Starts every XCC's KIQ.
+    pub fn start_kiq(&self) {
+        self.on_each_xcc(|xcc| self.start_kiq_of(self.kiq_of(xcc)));
+    }
+
+    pub fn kiq_of(&self, xcc: u8) -> &KernelQueue {
+        match xcc {
+            0 => &self.kiq,
+            _ => &self.kiqs[usize::from(xcc) - 1],
+        }
+    }
+
+    /// As `gfx_v9_4_3_xcc_kiq_setting` and `_kiq_init_register` do.
+    fn start_kiq_of(&self, kiq: &KernelQueue) {
+        let (me, pipe, queue) = KIQ;
+        self.write(gc::CP_MEC_CNTL, 0);
+        let schedulers = self.read(gc::RLC_CP_SCHEDULERS) & !0xff;
+        self.write(
+            gc::RLC_CP_SCHEDULERS,
+            schedulers | (me << 5) | (pipe << 3) | queue | 0x80,
+        );
+        let mut m = self.kernel_mqd(kiq);
+        m.set(Mqd::CP_HQD_ACTIVE, 1);
+        self.put_words(kiq.mqd, &m.0);
+        self.select(KIQ);
+        let bell = m.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32 | (1 << 30);
+        self.write(
+            gc::CP_PQ_WPTR_POLL_CNTL,
+            self.read(gc::CP_PQ_WPTR_POLL_CNTL) & !(1 << 31),
+        );
+        assert_eq!(self.read(gc::CP_HQD_ACTIVE) & 1, 0);
+        let word = |field: Field<Mqd>, n: usize| m.0[field.word() + n];
+        for (reg, value) in [
+            (gc::CP_HQD_EOP_CONTROL, 9),
+            (gc::CP_MQD_BASE_ADDR, word(Mqd::CP_MQD_BASE_ADDR, 0)),
+            (gc::CP_MQD_BASE_ADDR_HI, word(Mqd::CP_MQD_BASE_ADDR, 1)),
+            (gc::CP_MQD_CONTROL, self.read(gc::CP_MQD_CONTROL)),
+            (gc::CP_HQD_PQ_BASE, word(Mqd::CP_HQD_PQ_BASE, 0)),
+            (gc::CP_HQD_PQ_BASE_HI, word(Mqd::CP_HQD_PQ_BASE, 1)),
+            (gc::CP_HQD_PQ_CONTROL, word(Mqd::CP_HQD_PQ_CONTROL, 0)),
+            (
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, 0),
+            ),
+            (
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
+                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, 1),
+            ),
+            (
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 0),
+            ),
+            (
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR_HI,
+                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 1),
+            ),
+            (gc::CP_MEC_DOORBELL_RANGE_LOWER, kiq.bell << 2),
+            (gc::CP_MEC_DOORBELL_RANGE_UPPER, (kiq.bell << 2) + 0xf8),
+            (gc::CP_HQD_PQ_DOORBELL_CONTROL, bell),
+            (gc::CP_HQD_PQ_WPTR_LO, 0),
+            (gc::CP_HQD_PQ_WPTR_HI, 0),
+            (gc::CP_HQD_VMID, 0),
+            // The reset value with PRELOAD_SIZE, as Linux reads, changes and writes it.
+            (
+                gc::CP_HQD_PERSISTENT_STATE,
+                self.read(gc::CP_HQD_PERSISTENT_STATE),
+            ),
+            (gc::CP_HQD_ACTIVE, 1),
+        ] {
+            self.write(reg, value);
+        }
+        self.write(gc::CP_PQ_STATUS, self.read(gc::CP_PQ_STATUS) | 2);
+        self.select((0, 0, 0));
+    }
+
+    /// Starts the HIQ on every XCC.
+    pub fn start_hiq(&self) {
+        self.on_each_xcc(|xcc| self.start_hiq_of(xcc));
+    }
+
+    /// `init_mqd_hiq_v9_4_3`, `kgd_gfx_v9_hiq_mqd_load`, and interrupts of all pipes
+    /// (`kgd_gfx_v9_init_interrupts`).
+    pub fn start_hiq_of(&self, xcc: u8) {
+        let mqd = self.hiq.mqd + PAGE * u64::from(xcc);
+        let mut m = self.kernel_mqd(&self.hiq);
+        m.set(Mqd::CP_MQD_BASE_ADDR, mqd);
+        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE);
+        if xcc > 0 {
+            let control = m.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
+            let muted = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, 1);
+            m.set(Mqd::CP_HQD_PQ_CONTROL, muted.into());
+        }
+        self.put_words(mqd, &m.0);
+        for pipe in 0..4 {
+            self.select((1, pipe, 0));
+            self.write(gc::CPC_INT_CNTL, (1 << 26) | (1 << 24));
+        }
+        self.select((0, 0, 0));
+        self.submit(self.kiq_of(xcc), &self.map_hiq_at(mqd));
+        self.wait("the HIQ is active", || self.is_active(HIQ));
+    }
+
+    pub fn map_hiq(&self) -> [u32; 7] {
+        self.map_hiq_at(self.hiq.mqd)
+    }
+
+    fn map_hiq_at(&self, mqd: u64) -> [u32; 7] {
+        let q = &self.hiq;
+        let (me, pipe, queue) = HIQ;
+        let select = (1 << 29) | (1 << 26) | ((me - 1) << 18) | (pipe << 16) | (queue << 13);
+        let [mqd, wptr] = [mqd, q.wptr].map(|a| [a as u32, (a >> 32) as u32]);
+        [
+            header(op::MAP_QUEUES, 7),
+            select,
+            q.bell << 2,
+            mqd[0],
+            mqd[1],
+            wptr[0],
+            wptr[1],
+        ]
+    }
+
+    pub fn is_active(&self, slot: (u32, u32, u32)) -> bool {
+        self.select(slot);
+        let active = self.read(gc::CP_HQD_ACTIVE) & 1 == 1;
+        self.select((0, 0, 0));
+        active
+    }
+
+    pub fn kiq(&self, words: &[u32]) {
+        self.submit(&self.kiq, words);
+    }
+
+    pub fn hiq(&self, words: &[u32]) {
+        self.submit(&self.hiq, words);
+    }
+
+    /// Writes words into a kernel queue's ring and rings, as `amdgpu_ring_commit` does.
+    pub fn submit(&self, q: &KernelQueue, words: &[u32]) {
+        for (i, &word) in words.iter().enumerate() {
+            let at = (q.written.get() + i as u64) % q.words;
+            self.put_words(q.ring + at * 4, &[word]);
+        }
+        q.written.set(q.written.get() + words.len() as u64);
+        self.set_u64(q.wptr, q.written.get());
+        self.ring_bell(q.bell, q.written.get());
+    }
+
+    /// QUERY_STATUS on the HIQ and the wait for its fence.
+    pub fn fence(&self) {
+        let value = self.send_fence();
+        self.wait("the fence", || self.u64(self.fence) == value);
+    }
+
+    pub fn send_fence(&self) -> u64 {
+        self.fences.set(self.fences.get() + 1);
+        let query = QueryStatus::zeroed()
+            .with(QueryStatus::HEADER, header(op::QUERY_STATUS, 7).into())
+            .with(QueryStatus::COMMAND, QUERY_FENCE_AFTER_ACK)
+            .with(QueryStatus::ADDR, self.fence)
+            .with(QueryStatus::DATA, self.fences.get());
+        self.hiq(&query.0);
+        self.fences.get()
+    }
+
+    /// UNMAP_QUEUES of all queues but static ones.
+    pub fn unmap(&self) {
+        self.hiq(&unmap(SELECT_ALL_NON_STATIC, UNMAP_PREEMPT, 0));
+    }
+
+    /// A run list from packets, run by the HIQ.
+    pub fn run_list(&self, packets: &[u32], processes: u64) {
+        let ib = self.alloc(packets.len() as u64 * 4);
+        self.put_words(ib, packets);
+        self.hiq(&run_list(ib, packets.len(), processes).0);
+    }
+
+    /// Runs a list that goes back to its start at its end, as more queues than fit need.
+    pub fn run_chained_list(&self, packets: &[u32], processes: u64) {
+        let words = packets.len() + 4;
+        let ib = self.alloc(words as u64 * 4);
+        let run = run_list(ib, words, processes);
+        let chain = run.with(RunList::CHAIN, 1);
+        self.put_words(ib, &[packets, &chain.0].concat());
+        self.hiq(&run.0);
+    }
+
+    /// Waits; the fence of a slow host is generous.
+    pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !done() {
+            let lines = self.report.lines();
+            assert!(
+                Instant::now() < until,
+                "waited for {what} in vain; violations: {lines:?}"
+            );
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// The next interrupt, if there is one: client, source, ring id, VMID, PASID, data.
+    pub fn interrupt(&self) -> Option<(u8, u8, u8, u8, u16, [u32; 4])> {
+        let at = self.ih_rptr.get();
+        let wptr = u64::from(self.device.soc.interrupts.ring().wptr & !3);
+        if at == wptr {
+            return None;
+        }
+        self.ih_rptr.set((at + 32) % IH_SIZE);
+        let w = self.words(self.ih + at, 8);
+        let byte = |shift: u32| (w[0] >> shift) as u8;
+        let data = [w[4], w[5], w[6], w[7]];
+        Some((
+            byte(0),
+            byte(8),
+            byte(16),
+            byte(24) & 0xf,
+            w[3] as u16,
+            data,
+        ))
+    }
+
+    /// Fails if the guest did anything undefined.
+    pub fn clean(&self) {
+        assert_eq!(self.report.lines(), [], "violations");
+    }
+
+    /// Waits for a violation that contains a text.
+    pub fn violated(&self, text: &str) {
+        self.wait(text, || {
+            self.report
+                .lines()
+                .iter()
+                .any(|(line, _)| line.contains(text))
+        });
+    }
+}
+
+/// What `init_mqd` of `kfd_mqd_manager_v9.c` gives every queue.
+pub fn base_mqd(at: u64) -> Mqd {
+    let mut m = Mqd::zeroed();
+    m.0[0] = 0xc031_0800;
+    m.0[11] = 1;
+    for se in [23, 24, 26, 27, 39, 40, 41, 42] {
+        m.0[se] = u32::MAX;
+    }
+    m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8));
+    m.set(Mqd::CP_MQD_CONTROL, 1 << 8);
+    m.set(Mqd::CP_MQD_BASE_ADDR, at);
+    m.set(Mqd::CP_HQD_QUANTUM, 0x111);
+    m.set(Mqd::CP_HQD_HQ_STATUS0, 1 << 14);
+    m.set(Mqd::CP_HQD_IB_CONTROL, (3 << 20) | (1 << 23));
+    m
+}
+
+pub fn unmap(select: u64, action: u64, operand: u32) -> [u32; 6] {
+    let p = UnmapQueues::zeroed()
+        .with(UnmapQueues::HEADER, header(op::UNMAP_QUEUES, 6).into())
+        .with(UnmapQueues::ACTION, action)
+        .with(UnmapQueues::QUEUE_SEL, select)
+        .with(
+            UnmapQueues::NUM_QUEUES,
+            u64::from(select == SELECT_DOORBELL),
+        );
+    let mut words = p.0;
+    words[2] |= operand;
+    words
+}
+
+pub fn nop() -> u32 {
+    pm4::FILLER
+}
+
+/// Rights of an ordinary page.
+pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
+
+/// A RUN_LIST of so many words at `ib`.
+fn run_list(ib: u64, words: usize, processes: u64) -> RunList {
+    RunList::zeroed()
+        .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
+        .with(RunList::IB_BASE_LO, (ib >> 2) & 0x3fff_ffff)
+        .with(RunList::IB_BASE_HI, ib >> 32)
+        .with(RunList::IB_SIZE, words as u64)
+        .with(RunList::VALID, 1)
+        .with(RunList::PROCESS_CNT, processes)
+}

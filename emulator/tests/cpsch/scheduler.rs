@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Run lists: VMIDs, HQDs, isolation, translation flushes, and what is refused.
+
+use crate::dispatches::vadd;
+use crate::queues::*;
+use crate::rig::{unmap, Rig, RIGHTS};
+use rkfd_emulator::inject::Fault;
+use rkfd_hw::aql::KernelDispatch;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::*;
+
+/// Makes something wrong.
+type Spoil<T> = fn(&mut T);
+
+#[test]
+fn two_processes_see_their_own_memory_at_the_same_address() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    assert_eq!(qa.ring, qb.ring, "the same addresses");
+    let (sa, sb) = (a.signal(1), b.signal(2));
+    let (pa, oa, ea) = vadd(&a, 5000, 1, sa);
+    let (pb, ob, eb) = vadd(&b, 5000, 2, sb);
+    assert_eq!((oa, sa), (ob, sb));
+    run(&rig, &[(&a, &[&qa]), (&b, &[&qb])]);
+    qa.push(pa.0);
+    qb.push(pb.0);
+    a.wait(sa);
+    b.wait(sb);
+    assert!(ea != eb && a.words(oa, 5000) == ea && b.words(ob, 5000) == eb);
+    let mut seen = Vec::new();
+    rig.wait("both interrupts", || {
+        seen.extend(rig.interrupt().map(|e| (e.3, e.4, e.5[0])));
+        seen.len() == 2
+    });
+    seen.sort_unstable();
+    assert_eq!(seen, [(3, 0x8001, 1), (4, 0x8002, 2)]);
+    // Doorbells, and what the interrupt handler knows, go with the queues.
+    rig.unmap();
+    rig.fence();
+    assert_eq!(rig.device.soc.pasids.vmids_of(0x8001), 0);
+    rig.clean();
+}
+
+#[test]
+fn a_fault_stops_its_queue_and_no_other() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    let (sa, sb) = (a.signal(1), b.signal(2));
+    let (pa, oa, _) = vadd(&a, 256, 1, sa);
+    let (pb, ob, eb) = vadd(&b, 256, 2, sb);
+    a.map_page(oa, a.at(oa), 0);
+    run(&rig, &[(&a, &[&qa]), (&b, &[&qb])]);
+    qa.push(pa.0);
+    let mut entry = None;
+    rig.wait("the fault", || {
+        entry = rig.interrupt();
+        entry.is_some()
+    });
+    let (client, source, _, vmid, pasid, data) = entry.unwrap();
+    assert_eq!((client, source, vmid, pasid), (0x1b, 0, 3, 0x8001));
+    assert_eq!(u64::from(data[0]) << 12, oa & 0xfff_ffff_f000 & !0xfff);
+    qb.push(pb.0);
+    b.wait(sb);
+    assert_eq!(b.words(ob, 256), eb);
+    assert_eq!(a.value(sa), 1);
+    rig.violated("shader: memory access fault: Write at 0x7f00");
+    // The stopped queue can be unmapped.
+    rig.unmap();
+    rig.fence();
+}
+
+#[test]
+fn stale_translations_stay_until_the_pasid_is_flushed() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    let (packet, sums, expected) = vadd(&p, 256, 1, signal);
+    run(&rig, &[(&p, &[&q])]);
+    let once = || {
+        p.set_value(signal, 1);
+        q.push(packet.0);
+        p.wait(signal);
+    };
+    once();
+    let (old, new) = (p.at(sums), rig.alloc(4096));
+    rig.put(old, &[0; 1024]);
+    p.map_page(sums, new, RIGHTS);
+    once();
+    assert_eq!(
+        rig.words(old, 256),
+        expected,
+        "the old page, from the cache"
+    );
+    assert_eq!(rig.words(new, 256), [0; 256]);
+    rig.kiq(&[header(op::INVALIDATE_TLBS, 2), 1 | (1 << 4) | (0x8001 << 5)]);
+    let test = [0xc001_7900, 0x40, 0x77];
+    rig.kiq(&test);
+    rig.wait("the flush", || {
+        rig.read(rkfd_hw::regs::gc_9_4_3::SCRATCH_REG0) == 0x77
+    });
+    once();
+    assert_eq!(rig.words(new, 256), expected);
+    rig.clean();
+}
+
+#[test]
+fn queues_are_unmapped_by_pasid_and_static_ones_stay() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    let mut packets = a.map(1);
+    packets.extend(qa.map());
+    packets.extend(b.map(1));
+    let mut fixed = qb.map();
+    fixed[1] |= 2 << 21;
+    packets.extend(fixed);
+    rig.run_list(&packets, 2);
+    rig.fence();
+    assert!(rig.is_active((1, 0, 0)) && rig.is_active((1, 0, 1)));
+    rig.unmap();
+    rig.fence();
+    assert!(!rig.is_active((1, 0, 0)) && rig.is_active((1, 0, 1)));
+    rig.hiq(&unmap(SELECT_PASID, UNMAP_PREEMPT, 0x8002));
+    rig.fence();
+    assert!(!rig.is_active((1, 0, 1)));
+    rig.clean();
+}
+
+#[test]
+fn more_than_fits_is_named_and_the_rest_runs() {
+    let rig = Rig::with(&[], 1 << 9, 1 << 5);
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (q, extra, qb) = (
+        Queue::new(&a, 0x800, 16),
+        Queue::new(&a, 0x802, 16),
+        Queue::new(&b, 0x1000, 16),
+    );
+    run(&rig, &[(&a, &[&q, &extra]), (&b, &[&qb])]);
+    rig.violated("over-subscribed run list that is not chained: no HQD is free");
+    rig.violated("over-subscribed run list that is not chained: no VMID is free");
+    let signal = a.signal(7);
+    q.push(vadd(&a, 256, 1, signal).0 .0);
+    a.wait(signal);
+    let entry = rig.interrupt().map(|e| (e.2, e.3));
+    assert!(entry.is_none() || entry == Some((0x54, 9)));
+    rig.unmap();
+    rig.fence();
+    rig.run_list(&list(&[(&a, &[&q]), (&b, &[&qb])]), 1);
+    rig.violated("more processes than run at a time");
+}
+
+#[test]
+fn queues_and_processes_take_turns_when_the_list_is_chained() {
+    // One VMID, two HQDs; two processes, five queues.
+    let rig = Rig::with(&[], 1 << 9, (1 << 5) | (1 << 6));
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let qa = [0x800, 0x802, 0x804].map(|bell| Queue::new(&a, bell, 16));
+    let qb = [0x1000, 0x1002].map(|bell| Queue::new(&b, bell, 16));
+    let (listed_a, listed_b): (Vec<_>, Vec<_>) = (qa.iter().collect(), qb.iter().collect());
+    let packets = list(&[(&a, &listed_a), (&b, &listed_b)]);
+    for round in 0..3 {
+        rig.run_chained_list(&packets, 1);
+        let jobs = qa.iter().map(|q| (&a, q)).chain(qb.iter().map(|q| (&b, q)));
+        let jobs: Vec<_> = jobs
+            .enumerate()
+            .map(|(n, (p, q))| {
+                let signal = p.signal(0);
+                let (packet, sums, expected) = vadd(p, 512, round * 10 + n as u32, signal);
+                q.push(packet.0);
+                (p, signal, sums, expected)
+            })
+            .collect();
+        for (p, signal, sums, expected) in jobs {
+            p.wait(signal);
+            assert_eq!(p.words(sums, 512), expected);
+        }
+        rig.unmap();
+        rig.fence();
+        assert!(!rig.is_active((1, 0, 5)) && !rig.is_active((1, 0, 6)));
+    }
+    rig.clean();
+}
+
+/// A list of processes that each have a queue with global wave sync.
+fn with_gws(jobs: &[(&Process<'_>, &Queue<'_>)]) -> Vec<u32> {
+    let mut words = Vec::new();
+    for (process, queue) in jobs {
+        let mut map = MapProcess::read(&process.map(1)).unwrap();
+        map.set(MapProcess::NUM_GWS, 64);
+        let mut queue = MapQueues::read(&queue.map()).unwrap();
+        queue.set(MapQueues::GWS_CONTROL_QUEUE, 1);
+        words.extend(map.0.iter().chain(&queue.0));
+    }
+    words
+}
+
+#[test]
+fn queues_with_global_wave_sync_take_turns() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    rig.run_chained_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
+    let jobs: Vec<_> = [(&a, &qa), (&b, &qb)]
+        .into_iter()
+        .map(|(p, q)| {
+            let signal = p.signal(0);
+            let (packet, sums, expected) = vadd(p, 512, 3, signal);
+            q.push(packet.0);
+            (p, signal, sums, expected)
+        })
+        .collect();
+    for (p, signal, sums, expected) in jobs {
+        p.wait(signal);
+        assert_eq!(p.words(sums, 512), expected);
+        assert!(!(rig.is_active((1, 0, 0)) && rig.is_active((1, 0, 1))));
+    }
+    rig.unmap();
+    rig.fence();
+    rig.clean();
+}
+
+#[test]
+fn two_queues_with_global_wave_sync_need_a_chained_list() {
+    let rig = Rig::new();
+    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
+    rig.run_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
+    rig.violated("the global wave sync resources are another queue's");
+}
+
+#[test]
+fn malformed_run_lists_run_nothing() {
+    let cases: &[(&str, Spoil<Vec<u32>>)] = &[
+        ("run list: no type-3 PM4 header: 0x00000000", |w| w.push(0)),
+        ("run list: MAP_QUEUES before a MAP_PROCESS", |w| {
+            w.drain(..21).for_each(|_| {})
+        }),
+        ("run list: MAP_QUEUES runs past the end", |w| {
+            w.truncate(w.len() - 1)
+        }),
+        ("run list: a process with PASID 0", |w| w[1] &= !0xffff),
+        ("run list: a process is listed twice", |w| {
+            w.extend(w[..21].to_vec())
+        }),
+        (
+            "run list: MAP_PROCESS: reserved bits of word 10 are set",
+            |w| w[10] = 1,
+        ),
+        ("run list: MAP_PROCESS of 20 words", |w| {
+            w[0] = header(op::MAP_PROCESS, 20)
+        }),
+        ("run list: QUERY_STATUS inside", |w| {
+            w.extend([header(op::QUERY_STATUS, 7), 0, 0, 0, 0, 0, 0])
+        }),
+        ("MAP_PROCESS: the page table base is not valid", |w| {
+            w[2] &= !1
+        }),
+        ("MAP_PROCESS: TMZ is not modelled", |w| w[1] |= 1 << 23),
+        ("MAP_QUEUES of a run list: QUEUE_SEL is 0, not 1", |w| {
+            w[22] &= !(3 << 4)
+        }),
+        (
+            "MAP_QUEUES: GWS_CONTROL_QUEUE of a process with NUM_GWS 0",
+            |w| w[22] |= 1 << 12,
+        ),
+        (
+            "MAP_PROCESS: NUM_GWS is 65, and SET_RESOURCES allows 64",
+            |w| {
+                w[13] |= 65;
+                w[22] |= 1 << 12
+            },
+        ),
+        ("MAP_QUEUES of a run list: NUM_QUEUES is 2, not 1", |w| {
+            w[22] += 1 << 29
+        }),
+        ("MAP_QUEUES: SDMA queue: reserved word 42 is set", |w| {
+            w[22] |= 2 << 26
+        }),
+        ("MAP_QUEUES: queue type 1 is not modelled", |w| {
+            w[22] |= 1 << 21
+        }),
+        ("MAP_QUEUES: doorbell 0x802, but 0x800 in the MQD", |w| {
+            w[23] += 8
+        }),
+        (
+            "MAP_QUEUES: write pointer address differs from the MQD's",
+            |w| w[26] += 8,
+        ),
+        ("MAP_QUEUES: MQD address", |w| w[24] += 2),
+        ("MAP_QUEUES: the MQD is that of a connected queue", |w| {
+            w.extend(w[21..].to_vec())
+        }),
+    ];
+    for (what, spoil) in cases {
+        let rig = Rig::new();
+        let p = Process::new(&rig, 0x8001);
+        let q = Queue::new(&p, 0x800, 16);
+        let mut words = list(&[(&p, &[&q])]);
+        spoil(&mut words);
+        rig.run_list(&words, 15);
+        rig.violated(what);
+        // The HIQ goes on: a packet's content, not the ring's, was wrong.
+        rig.fence();
+        assert_eq!(
+            rig.is_active((1, 0, 0)),
+            what.contains("connected queue"),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn malformed_mqds_are_not_mapped() {
+    let cases: &[(&str, Spoil<Mqd>)] = &[
+        ("header 0x1, not 0xc0310800", |m| m.0[0] = 1),
+        ("reserved word 50 is set", |m| m.0[50] = 1),
+        ("reserved word 144 is set", |m| m.0[144] = 1),
+        ("CP_MQD_BASE_ADDR is not its own address", |m| {
+            m.0[128] += 4096
+        }),
+        (
+            "COMPUTE_DIM_X is set, which the packet processor fills",
+            |m| m.0[2] = 1,
+        ),
+        ("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT", |m| {
+            m.0[20] = 1
+        }),
+        ("COMPUTE_STATIC_THREAD_MGMT allows no compute unit", |m| {
+            [23, 24, 26, 27].iter().for_each(|&w| m.0[w] = 0)
+        }),
+        ("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1", |m| {
+            m.0[41] = 0
+        }),
+        (
+            "COMPUTE_CURRENT_LOGIC_XCC_ID are not 0 to the number of XCCs, each once",
+            |m| m.0[39] = 1,
+        ),
+        ("CP_MQD_STRIDE_SIZE is not a multiple of 4096", |m| {
+            m.0[226] = 512
+        }),
+        (
+            "CP_HQD_PIPE_PRIORITY has bits 0x4 that the register lacks",
+            |m| m.0[133] = 4,
+        ),
+        ("CP_HQD_VMID is set", |m| m.0[131] = 3),
+        ("CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not 0x53", |m| {
+            m.0[132] &= !(0xff << 8)
+        }),
+        ("CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa", |m| {
+            m.0[167] = 11
+        }),
+        ("CP_HQD_DEQUEUE_REQUEST is set", |m| m.0[152] = 1),
+        ("CP_MQD_CONTROL.VMID is not 0", |m| m.0[162] |= 1),
+        ("CP_HQD_PQ_CONTROL.TMZ is not modelled", |m| {
+            m.0[145] |= 1 << 22
+        }),
+        ("QUEUE_SIZE 2: no ring of 2^3 words", |m| {
+            m.0[145] = m.0[145] & !0x3f | 2
+        }),
+        ("CP_HQD_PQ_BASE is 0", |m| m.0[136..138].fill(0)),
+        ("doorbell 0x801 is not on a 64-bit boundary", |m| {
+            m.0[143] += 4
+        }),
+        ("DOORBELL_MODE is for virtual functions", |m| m.0[143] |= 1),
+        ("CP_HQD_AQL_CONTROL 0x0 with SLOT_BASED_WPTR 2", |m| {
+            m.0[181] = 0
+        }),
+        ("PRIV_STATE and KMD_QUEUE do not fit", |m| {
+            m.0[145] |= 3 << 30
+        }),
+        (
+            "CP_HQD_PQ_CONTROL.QUEUE_FULL_EN of an AQL queue is 0",
+            |m| m.0[145] &= !(1 << 14),
+        ),
+        (
+            "CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR",
+            |m| m.0[167] = 9,
+        ),
+        (
+            "CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8",
+            |m| m.0[139] += 4,
+        ),
+        ("QSWITCH_MODE without a context save area", |m| m.0[177] = 0),
+        (
+            "CP_HQD_CNTL_STACK_OFFSET is beyond CP_HQD_CNTL_STACK_SIZE",
+            |m| m.0[174] += 4,
+        ),
+        (
+            "CP_HQD_WG_STATE_OFFSET is outside the context save area",
+            |m| m.0[176] = 0,
+        ),
+        ("CP_HQD_PQ_RPTR is beyond the ring", |m| m.0[138] = 16),
+        ("CP_HQD_PQ_WPTR is beyond what a queue can reach", |m| {
+            m.0[183] = 1 << 28
+        }),
+        ("CP_HQD_PQ_WPTR of an AQL queue is inside a packet", |m| {
+            m.0[182] = 8
+        }),
+    ];
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let good = q.image();
+    for (what, spoil) in cases {
+        let mut m = good;
+        spoil(&mut m);
+        rig.put_words(q.mqd, &m.0);
+        run(&rig, &[(&p, &[&q])]);
+        rig.violated(what);
+        assert!(!rig.is_active((1, 0, 0)), "{what}");
+    }
+    // A process without a queue has no VMID.
+    assert_eq!(rig.device.soc.pasids.vmids_of(0x8001), 0);
+    rig.put_words(q.mqd, &good.0);
+    run(&rig, &[(&p, &[&q])]);
+    assert!(rig.is_active((1, 0, 0)));
+}
+
+#[test]
+fn malformed_hiq_packets_stop_it() {
+    let cases: &[(&str, &[u32])] = &[
+        (
+            "Hiq queue: MAP_PROCESS of 16 words",
+            &[
+                header(op::MAP_PROCESS, 16),
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ],
+        ),
+        (
+            "Hiq queue: MAP_QUEUES is not for this queue",
+            &[header(op::MAP_QUEUES, 7), 0, 0, 0, 0, 0, 0],
+        ),
+        (
+            "Hiq queue: INVALIDATE_TLBS is not for this queue",
+            &[header(op::INVALIDATE_TLBS, 2), 1],
+        ),
+        (
+            "the VMID mask is empty, or has the kernel's VMID 0",
+            &[
+                header(op::SET_RESOURCES, 8),
+                (1 << 29) | 1,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ],
+        ),
+        (
+            "the queue mask names HQDs that the chip lacks",
+            &[
+                header(op::SET_RESOURCES, 8),
+                (1 << 29) | 8,
+                0,
+                1 << 16,
+                0,
+                0,
+                0,
+                0,
+            ],
+        ),
+        (
+            "the queue mask has the HQD of a kernel queue",
+            &[
+                header(op::SET_RESOURCES, 8),
+                (1 << 29) | 8,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+            ],
+        ),
+        (
+            "SET_RESOURCES: the queue type is not that of the queue",
+            &[header(op::SET_RESOURCES, 8), 8, 1, 0, 0, 0, 0, 0],
+        ),
+        (
+            "Hiq queue: unknown PM4 opcode 0x49",
+            &[header(0x49, 8), 0, 0, 0, 0, 0, 0, 0],
+        ),
+    ];
+    for (what, words) in cases {
+        let rig = Rig::new();
+        rig.hiq(words);
+        rig.violated(what);
+        let value = rig.send_fence();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_ne!(rig.u64(rig.fence), value, "{what}");
+    }
+}
+
+#[test]
+fn undefined_requests_are_recorded() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    rig.hiq(&unmap(SELECT_ALL, 2, 0));
+    rig.violated("UNMAP_QUEUES: action 2 is not modelled");
+    rig.hiq(&unmap(SELECT_DOORBELL, UNMAP_PREEMPT, 0x900 << 2));
+    rig.violated("UNMAP_QUEUES: a doorbell is of no connected queue");
+    run(&rig, &[(&p, &[&q])]);
+    rig.run_list(&list(&[(&p, &[&q])]), 1);
+    rig.violated("RUN_LIST while queues of another one are mapped");
+    rig.fence();
+    rig.hiq(&[header(op::QUERY_STATUS, 7), 0, 0, 0, 0, 0, 0]);
+    rig.violated("QUERY_STATUS: command 0 or its interrupt is not modelled");
+    rig.kiq(&[header(op::INVALIDATE_TLBS, 2), 0x8001 << 5]);
+    rig.violated("INVALIDATE_TLBS: destination 0 is not modelled");
+}
+
+#[test]
+fn injected_faults_are_seen() {
+    let rig = Rig::with(&[Fault::NoFence], 0xfff8, 0xff);
+    let value = rig.send_fence();
+    rig.wait("the packet", || rig.words(rig.hiq.rptr, 1)[0] == 15);
+    assert_ne!(rig.u64(rig.fence), value);
+    rig.clean();
+    let rig = Rig::with(&[Fault::DropRelease], 0xfff8, 0xff);
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let packet = vadd(&p, 256, 1, p.signal(0)).0;
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.with(KernelDispatch::HEADER, header_of(2).into()).0);
+    rig.violated("packet processor: Gfx hub VMID 3: Read of");
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Four XCCs in one partition: who runs what, and what each has of its own.
+
+use crate::dispatches::vadd;
+use crate::kernels::{arguments, load, pointers};
+use crate::preemption::spin;
+use crate::queues::*;
+use crate::rig::{Rig, HIQ};
+use rkfd_emulator::memory::Hub;
+use rkfd_hw::aql::KernelDispatch;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::{header, invalidate_tlbs, op};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+
+/// A dispatch of so many workgroups that each tell their XCC, and where they do.
+fn place(p: &Process<'_>, groups: u32, signal: u64) -> (KernelDispatch, u64) {
+    let out = p.new_words(&vec![u32::MAX; groups as usize]);
+    let args = arguments(p, &pointers(&[out]), groups * 64, 64);
+    let kernel = load(p, "loops")["place.kd"];
+    (dispatch(kernel, args, groups * 64, 64, signal), out)
+}
+
+#[test]
+fn workgroups_go_to_the_xccs_by_turns() {
+    let rig = Rig::spx();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(42);
+    let (packet, out) = place(&p, 10, signal);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    p.wait(signal);
+    // Logical XCCs are 3, 0, 1, 2: workgroup 0 is that of XCC 1.
+    assert_eq!(p.words(out, 10), [1, 2, 3, 0, 1, 2, 3, 0, 1, 2]);
+    rig.wait("the read index", || p.u64(q.read_index()) == 1);
+    // One packet, so one signal and one interrupt, of the first XCC, which completes it.
+    let entry = rig.interrupt();
+    assert_eq!(entry, Some((0x14, 181, 0x04, 3, 0x8001, [42, 0, 0, 0])));
+    assert_eq!(rig.interrupt(), None);
+    rig.clean();
+}
+
+#[test]
+fn a_queue_is_on_the_same_hqd_of_each_xcc_and_its_sums_are_right() {
+    let rig = Rig::spx();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 64);
+    let signal = p.signal(0);
+    let (packet, sums, expected) = vadd(&p, 50_000, 1, signal);
+    run(&rig, &[(&p, &[&q])]);
+    rig.on_each_xcc(|xcc| {
+        assert!(rig.is_active((1, 0, 0)));
+        rig.select((1, 0, 0));
+        assert_eq!(rig.read(gc::CP_MQD_BASE_ADDR), q.mqd_of(xcc) as u32);
+        let place = rig.read(gc::CP_HYP_XCP_CTL);
+        assert_eq!(gc::CP_HYP_XCP_CTL::NUM_XCC_IN_XCP.get(place), 4);
+        assert_eq!(
+            gc::CP_HYP_XCP_CTL::VIRTUAL_XCC_ID.get(place),
+            u32::from(xcc)
+        );
+    });
+    q.push(packet.0);
+    p.wait(signal);
+    assert!(p.words(sums, expected.len()) == expected);
+    rig.unmap();
+    rig.fence();
+    rig.on_each_xcc(|_| assert!(!rig.is_active((1, 0, 0))));
+    rig.clean();
+}
+
+#[test]
+fn each_xcc_saves_its_share_and_goes_on_with_it() {
+    let rig = Rig::spx();
+    let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (q, second) = (Queue::new(&p, 0x800, 16), Queue::new(&other, 0x1000, 16));
+    let (n, items) = (20_000u32, 1024u32);
+    let out = p.alloc(u64::from(items) * 4);
+    let mut explicit = pointers(&[out]);
+    explicit.extend(n.to_le_bytes());
+    let args = arguments(&p, &explicit, items, 64);
+    let signal = p.signal(0);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(dispatch(load(&p, "loops")["churn.kd"], args, items, 64, signal).0);
+    let mut saved = 0;
+    for round in 0..3 {
+        std::thread::sleep(std::time::Duration::from_millis(15));
+        rig.unmap();
+        rig.fence();
+        if p.value(signal) == 1 {
+            for xcc in 0..4 {
+                let image = q.image_of(xcc);
+                let state = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+                assert_eq!(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state), 1);
+                assert!(image.get(Mqd::CP_HQD_CNTL_STACK_OFFSET) < STACK);
+            }
+            saved += 1;
+        }
+        match round % 2 {
+            0 => run(&rig, &[(&other, &[&second]), (&p, &[&q])]),
+            _ => run(&rig, &[(&p, &[&q]), (&other, &[&second])]),
+        }
+    }
+    p.wait(signal);
+    assert!(saved > 0, "it was never preempted in the middle");
+    let expected: Vec<u32> = (0..items)
+        .map(|i| {
+            (0..n).fold(i, |x, _| {
+                x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
+            })
+        })
+        .collect();
+    assert!(p.words(out, items as usize) == expected);
+    rig.clean();
+}
+
+#[test]
+fn an_xcc_without_a_workgroup_has_nothing_to_save() {
+    let rig = Rig::spx();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    let (packet, flag) = spin(&p, signal);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    std::thread::sleep(std::time::Duration::from_millis(10));
+    rig.unmap();
+    rig.fence();
+    run(&rig, &[(&p, &[&q])]);
+    rig.put_words(p.at(flag), &[1]);
+    p.wait(signal);
+    rig.clean();
+}
+
+#[test]
+fn a_kiq_invalidates_its_own_xccs_translations() {
+    let rig = Rig::spx();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    let (packet, _) = place(&p, 8, signal);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    p.wait(signal);
+    let kept = |xcc| rig.device.soc.memory.hub(Hub::Gfx(xcc)).tlb(3).len();
+    assert!((0..4).all(|xcc| kept(xcc) > 0), "each has some");
+    let select = invalidate_tlbs::DST_SEL.set(0, 1);
+    let word = invalidate_tlbs::PASID.set(select, 0x8001);
+    rig.submit(rig.kiq_of(2), &[header(op::INVALIDATE_TLBS, 2), word]);
+    rig.wait("the invalidation", || kept(2) == 0);
+    assert!([0, 1, 3].into_iter().all(|xcc| kept(xcc) > 0));
+    rig.clean();
+}
+
+#[test]
+fn a_pm4_queue_runs_where_its_mqd_says() {
+    let rig = Rig::spx();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::pm4(&p, 0x800, 1024);
+    q.change(|m| m.set(Mqd::PM4_TARGET_XCC_IN_XCP, 2));
+    let done = p.new_words(&[0]);
+    run(&rig, &[(&p, &[&q])]);
+    // WRITE_DATA to memory.
+    let words = [
+        header(op::WRITE_DATA, 5),
+        5 << 8,
+        done as u32,
+        (done >> 32) as u32,
+        77,
+    ];
+    q.submit(&words);
+    rig.wait("the word", || p.words(done, 1)[0] == 77);
+    rig.unmap();
+    rig.fence();
+    let at = |xcc| q.image_of(xcc).get(Mqd::CP_HQD_PQ_RPTR);
+    assert!((0..4).all(|xcc| at(xcc) == 5));
+    rig.clean();
+}
+
+#[test]
+fn mqds_that_do_not_fit_each_other_are_refused() {
+    type Change = fn(&mut Mqd);
+    let wrong: [(Change, &str); 4] = [
+        (
+            |m| m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0),
+            "COMPUTE_CURRENT_LOGIC_XCC_ID are not 0 to the number of XCCs, each once",
+        ),
+        (
+            |m| {
+                let control = m.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
+                let control = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, 0);
+                m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+            },
+            "XCC 2 reports the read pointer, too",
+        ),
+        (
+            |m| m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 64),
+            "XCC 2 has another queue than the first",
+        ),
+        (
+            |m| m.set(Mqd::CP_MQD_BASE_ADDR, 64),
+            "CP_MQD_BASE_ADDR is not its own address",
+        ),
+    ];
+    for (change, why) in wrong {
+        let rig = Rig::spx();
+        let p = Process::new(&rig, 0x8001);
+        let q = Queue::new(&p, 0x800, 16);
+        q.change_of(2, change);
+        rig.run_list(&list(&[(&p, &[&q])]), 1);
+        rig.violated(why);
+    }
+}
+
+#[test]
+fn a_hiq_waits_for_nobody_but_tells_of_an_xcc_without_one() {
+    let rig = Rig::bare_spx();
+    rig.start_kiq();
+    for xcc in 0..3 {
+        rig.xcc.set(xcc);
+        rig.start_hiq_of(xcc);
+    }
+    rig.xcc.set(0);
+    assert!(rig.is_active(HIQ));
+    rig.send_fence();
+    rig.violated("HIQ rung while XCC 3 of the partition has no HIQ of the same ring");
+}
