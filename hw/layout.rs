@@ -6,75 +6,150 @@
 //! `[high:low]` counted from that word's bit 0 (up to 63 for a field of two words), and the name
 //! of the same field in the C header the layout was read from. From the table come the typed
 //! accessors and [`Layout::FIELDS`], which the ABI test walks.
+//!
+//! A field knows its layout and its width, so it can't be used with another layout, and takes only
+//! values that fit it ([`super::value`]):
+//!
+//! ```ignore
+//! use rkfd_hw::pm4::MapQueues;
+//!
+//! let packet = MapQueues::zeroed()
+//!     .with(MapQueues::CHECK_DISABLE, true)       // 1 bit: a bool
+//!     .with(MapQueues::MQD_ADDR, 0x1_0000_0000)   // 64 bits: a u64
+//!     .having(MapQueues::ENGINE_SEL.is::<2>());   // 3 bits: a constant that fits
+//! assert_eq!(packet.get(MapQueues::ENGINE_SEL), 2);
+//! assert!(packet.try_with(MapQueues::ENGINE_SEL, 8).is_none());
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::pm4::{MapQueues, RunList};
+//! // A field of another layout.
+//! let _ = MapQueues::zeroed().get(RunList::VALID);
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::pm4::MapQueues;
+//! // 8 has four bits, the field three.
+//! let _ = MapQueues::zeroed().having(MapQueues::ENGINE_SEL.is::<8>());
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::pm4::MapQueues;
+//! // A number that may have 32 bits, for a field of three.
+//! let engine: u32 = 2;
+//! let _ = MapQueues::zeroed().with(MapQueues::ENGINE_SEL, engine);
+//! ```
 
 use core::marker::PhantomData;
 
-/// A bit field of the layout `T`: `width` bits from bit `bit` of the layout's first word.
-pub struct Field<T: ?Sized> {
+pub use super::value::{Bits, Fit, Setting, Width};
+
+/// A bit field of the layout or register `T`, `W` bits wide (1 to 64).
+pub struct Field<T: ?Sized, const W: u32> {
     /// Number of the first bit, counted from the start of the layout.
-    pub bit: u16,
-    /// Width in bits, 1 to 64.
-    pub width: u8,
+    bit: u16,
     _of: PhantomData<fn(&T)>,
 }
 
-impl<T: ?Sized> Clone for Field<T> {
+impl<T: ?Sized, const W: u32> Clone for Field<T, W> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T: ?Sized> Copy for Field<T> {}
+impl<T: ?Sized, const W: u32> Copy for Field<T, W> {}
 
-impl<T: ?Sized> Field<T> {
-    /// The field in bits `[hi:lo]` counted from bit 0 of word `word`.
-    pub const fn new(word: u16, hi: u8, lo: u8) -> Self {
+impl<T: ?Sized, const W: u32> Field<T, W> {
+    /// The field from bit `lo` of word `word` on.
+    pub const fn new(word: u16, lo: u8) -> Self {
+        const { assert!(W >= 1 && W <= 64, "a field has 1 to 64 bits") };
         Self {
             bit: word * 32 + lo as u16,
-            width: hi - lo + 1,
             _of: PhantomData,
         }
     }
 
-    /// The field that a line of the table describes.
-    pub const fn of(info: &FieldInfo) -> Self {
-        Self {
-            bit: info.bit,
-            width: info.width,
-            _of: PhantomData,
-        }
+    /// Number of the first bit, counted from the start of the layout.
+    pub const fn bit(self) -> u16 {
+        self.bit
+    }
+
+    /// Width in bits.
+    pub const fn width(self) -> u8 {
+        W as u8
     }
 
     /// The largest value the field holds.
     pub const fn max(self) -> u64 {
-        u64::MAX >> (64 - self.width as u32)
+        u64::MAX >> (64 - W)
     }
 
-    /// The field's 32-bit word and its shift there.
+    /// The field's 32-bit word.
     pub const fn word(self) -> usize {
         (self.bit / 32) as usize
     }
 
-    /// Reads the field. Words beyond the end of `words` read as zero.
-    pub fn get(self, words: &[u32]) -> u64 {
-        let at = |i: usize| u128::from(words.get(self.word() + i).copied().unwrap_or(0));
-        let all = at(0) | (at(1) << 32) | (at(2) << 64);
-        (all >> (self.bit % 32)) as u64 & self.max()
+    /// The field with the value `V`, which is checked to fit when the program is compiled.
+    pub const fn is<const V: u64>(self) -> Setting<T> {
+        const { assert!(V <= u64::MAX >> (64 - W), "the value doesn't fit the field") };
+        Setting::new(self.bit, W as u8, V)
     }
 
-    /// Writes the field. Bits of `value` above the field's width are dropped, as hardware does;
-    /// words beyond the end of `words` are not written.
-    pub fn set(self, words: &mut [u32], value: u64) {
-        let shift = self.bit % 32;
-        let mask = u128::from(self.max()) << shift;
-        let bits = (u128::from(value) << shift) & mask;
-        for (i, word) in words.iter_mut().skip(self.word()).take(3).enumerate() {
-            let keep = !((mask >> (32 * i)) as u32);
-            *word = (*word & keep) | (bits >> (32 * i)) as u32;
+    /// The field with a value.
+    pub fn to(self, value: Fit<W>) -> Setting<T>
+    where
+        Bits<W>: Width,
+    {
+        Setting::new(self.bit, W as u8, value.into())
+    }
+
+    /// The field with a value, if that fits.
+    pub const fn try_to(self, value: u64) -> Option<Setting<T>> {
+        if value > self.max() {
+            return None;
         }
+        Some(Setting::new(self.bit, W as u8, value))
+    }
+
+    /// Reads the field. Words beyond the end of `words` read as zero.
+    pub fn get(self, words: &[u32]) -> u64 {
+        read(self.bit, W as u8, words)
+    }
+
+    /// Writes the field. Words beyond the end of `words` are not written.
+    pub fn put(self, words: &mut [u32], value: Fit<W>)
+    where
+        Bits<W>: Width,
+    {
+        write(self.bit, W as u8, words, value.into())
+    }
+
+    /// Writes the field. Bits of `value` above the field's width are dropped.
+    pub fn set(self, words: &mut [u32], value: u64) {
+        write(self.bit, W as u8, words, value)
+    }
+}
+
+/// Reads `width` bits from bit `bit` on.
+pub(super) fn read(bit: u16, width: u8, words: &[u32]) -> u64 {
+    let first = usize::from(bit / 32);
+    let at = |i: usize| u128::from(words.get(first + i).copied().unwrap_or(0));
+    let all = at(0) | (at(1) << 32) | (at(2) << 64);
+    (all >> (bit % 32)) as u64 & (u64::MAX >> (64 - u32::from(width)))
+}
+
+/// Writes `width` bits from bit `bit` on: the field's value, which callers have checked to fit.
+pub(super) fn write(bit: u16, width: u8, words: &mut [u32], value: u64) {
+    let first = usize::from(bit / 32);
+    let mask = u128::from(u64::MAX >> (64 - u32::from(width))) << (bit % 32);
+    let bits = (u128::from(value) << (bit % 32)) & mask;
+    for (i, word) in words.iter_mut().skip(first).take(3).enumerate() {
+        let keep = !((mask >> (32 * i)) as u32);
+        *word = (*word & keep) | (bits >> (32 * i)) as u32;
     }
 }
 
 /// One line of a layout's table, for printing and for the ABI test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldInfo {
     /// The field's name here.
     pub name: &'static str,
@@ -84,6 +159,18 @@ pub struct FieldInfo {
     pub width: u8,
     /// The C member or members, lowest bits first, joined by `+`.
     pub c: &'static str,
+}
+
+impl FieldInfo {
+    /// Reads the field that the line describes. Words beyond the end of `words` read as zero.
+    pub fn get(&self, words: &[u32]) -> u64 {
+        read(self.bit, self.width, words)
+    }
+
+    /// Sets the field's bits to zero.
+    pub fn clear(&self, words: &mut [u32]) {
+        write(self.bit, self.width, words, 0)
+    }
 }
 
 /// A described layout.
@@ -123,19 +210,23 @@ impl LayoutInfo {
 }
 
 /// Declares layouts: see the module's documentation. The file that uses it has
-/// `use super::layout::*;`.
+/// `use super::layout::*;`. Fields may stand in several blocks: those that all generations of a
+/// layout have in common, and a generation's own.
 macro_rules! layout {
-    ($( $(#[$m:meta])* pub struct $name:ident : [u32; $n:literal] = $c:literal {
+    (@ $mode:ident $( $(#[$m:meta])* pub struct $name:ident : [u32; $n:literal] = $c:literal $( {
         $( $(#[$fm:meta])* $f:ident : $word:literal [ $hi:literal : $lo:literal ] = $fc:literal ; )*
-    } )*) => { $(
+    } )+ )*) => { $(
         $(#[$m])*
         #[repr(C)]
         #[derive(Clone, Copy, PartialEq, Eq)]
         pub struct $name(pub [u32; $n]);
 
-        #[allow(missing_docs)]
         impl $name {
-            $( $(#[$fm])* pub const $f: Field<Self> = Field::new($word, $hi, $lo); )*
+            $( $(
+                #[doc = concat!("`", stringify!($f), "`:")]
+                $(#[$fm])*
+                pub const $f: Field<Self, { $hi - $lo + 1 }> = Field::new($word, $lo);
+            )* )+
         }
 
         #[allow(dead_code)]
@@ -151,19 +242,18 @@ macro_rules! layout {
             }
 
             /// The value of a field.
-            pub fn get(&self, field: Field<Self>) -> u64 {
+            pub fn get<const W: u32>(&self, field: Field<Self, W>) -> u64 {
                 field.get(&self.0)
             }
 
-            /// Sets a field.
-            pub fn set(&mut self, field: Field<Self>, value: u64) {
-                field.set(&mut self.0, value)
+            /// A field of one bit is set.
+            pub fn is_set(&self, field: Field<Self, 1>) -> bool {
+                field.get(&self.0) == 1
             }
 
-            /// The layout with a field set: for building one in an expression.
-            pub fn with(mut self, field: Field<Self>, value: u64) -> Self {
-                self.set(field, value);
-                self
+            /// A field has this value: `.has(X::FIELD.is::<5>())`.
+            pub fn has(&self, setting: Setting<Self>) -> bool {
+                setting.is_in(&self.0)
             }
 
             /// The first word that has bits set which no field of the table covers.
@@ -171,28 +261,32 @@ macro_rules! layout {
             /// A strict reader refuses such a word: hardware reserves those bits.
             pub fn reserved_word(&self) -> Option<usize> {
                 let mut rest = *self;
-                $( rest.set(Self::$f, 0); )*
+                for field in Self::FIELDS {
+                    field.clear(&mut rest.0);
+                }
                 rest.0.iter().position(|&word| word != 0)
             }
         }
+
+        layout_setters! { $mode $name }
 
         impl Layout for $name {
             const NAME: &'static str = stringify!($name);
             const C: &'static str = $c;
             const WORDS: usize = $n;
-            const FIELDS: &'static [FieldInfo] = &[ $( FieldInfo {
+            const FIELDS: &'static [FieldInfo] = &[ $( $( FieldInfo {
                 name: stringify!($f),
-                bit: Self::$f.bit,
-                width: Self::$f.width,
+                bit: Self::$f.bit(),
+                width: Self::$f.width(),
                 c: $fc,
-            }, )* ];
+            }, )* )+ ];
         }
 
         impl core::fmt::Debug for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 write!(f, "{}", Self::NAME)?;
                 for field in Self::FIELDS {
-                    let value = Field::<Self>::of(field).get(&self.0);
+                    let value = field.get(&self.0);
                     if value != 0 {
                         write!(f, " {}={:#x}", field.name, value)?;
                     }
@@ -201,42 +295,112 @@ macro_rules! layout {
             }
         }
     )* };
+    (loose; $($rest:tt)*) => { layout! { @ loose $($rest)* } };
+    ($($rest:tt)*) => { layout! { @ strict $($rest)* } };
+}
+
+macro_rules! layout_setters {
+    (strict $name:ident) => {
+        #[allow(dead_code)]
+        impl $name {
+            /// Sets a field.
+            pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: Fit<W>)
+            where
+                Bits<W>: Width,
+            {
+                field.put(&mut self.0, value)
+            }
+
+            /// The layout with a field set: for building one in an expression.
+            pub fn with<const W: u32>(mut self, field: Field<Self, W>, value: Fit<W>) -> Self
+            where
+                Bits<W>: Width,
+            {
+                self.set(field, value);
+                self
+            }
+
+            /// The layout with a field set to a value, if that fits.
+            pub fn try_with<const W: u32>(self, field: Field<Self, W>, value: u64) -> Option<Self> {
+                Some(self.having(field.try_to(value)?))
+            }
+
+            /// The layout with a field that was given its value: `.having(X::FIELD.is::<5>())`.
+            pub fn having(mut self, setting: Setting<Self>) -> Self {
+                self.put(setting);
+                self
+            }
+
+            /// Sets a field that was given its value: `.put(X::FIELD.is::<5>())`.
+            pub fn put(&mut self, setting: Setting<Self>) {
+                setting.store(&mut self.0)
+            }
+        }
+    };
+    (loose $name:ident) => {
+        #[allow(dead_code)]
+        impl $name {
+            /// Sets a field.
+            pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: u64) {
+                field.set(&mut self.0, value)
+            }
+
+            /// The layout with a field set: for building one in an expression.
+            pub fn with<const W: u32>(mut self, field: Field<Self, W>, value: u64) -> Self {
+                self.set(field, value);
+                self
+            }
+        }
+    };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Bounded;
 
     layout! {
         /// Fields in every position: inside a word, over two words, at the end.
         pub struct Sample: [u32; 3] = "" {
             LOW: 0[3:0] = "";
             ACROSS: 0[35:28] = "";
+        } {
             WIDE: 1[63:8] = "";
         }
     }
 
     #[test]
     fn a_field_touches_its_own_bits_only() {
-        for (field, words) in [
-            (Sample::LOW, [0xf, 0, 0]),
-            (Sample::ACROSS, [0xf000_0000, 0xf, 0]),
-            (Sample::WIDE, [0, 0xffff_ff00, 0xffff_ffff]),
-        ] {
-            assert_eq!(Sample::zeroed().with(field, u64::MAX).0, words);
-            let mut full = Sample([u32::MAX; 3]);
-            full.set(field, 0);
-            assert_eq!(full.0, words.map(|word: u32| !word));
+        fn check<const W: u32>(field: Field<Sample, W>, words: [u32; 3]) {
+            let all = Sample::zeroed().try_with(field, field.max());
+            assert_eq!(all.map(|sample| sample.0), Some(words));
+            let none = Sample([u32::MAX; 3]).try_with(field, 0);
+            assert_eq!(none.map(|s| s.0), Some(words.map(|word: u32| !word)));
             assert_eq!(Sample(words).get(field), field.max());
         }
+        check(Sample::LOW, [0xf, 0, 0]);
+        check(Sample::ACROSS, [0xf000_0000, 0xf, 0]);
+        check(Sample::WIDE, [0, 0xffff_ff00, 0xffff_ffff]);
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_refused() {
+        let sample = Sample::zeroed().with(Sample::ACROSS, 0x5a);
+        assert_eq!(sample.try_with(Sample::LOW, 16), None);
+        assert_eq!(sample.try_with(Sample::ACROSS, 256), None);
+        assert_eq!(sample.try_with(Sample::WIDE, 1 << 56), None);
+        let low = Bounded::try_new(15).expect("15 has four bits");
+        assert_eq!(sample.with(Sample::LOW, low).get(Sample::LOW), 15);
+        let five = sample.having(Sample::LOW.is::<5>());
+        assert_eq!((five.get(Sample::LOW), five.get(Sample::ACROSS)), (5, 0x5a));
     }
 
     #[test]
     fn bits_without_a_field_are_reserved() {
         let all = Sample::zeroed()
-            .with(Sample::LOW, 15)
+            .having(Sample::LOW.is::<15>())
             .with(Sample::ACROSS, 255)
-            .with(Sample::WIDE, u64::MAX);
+            .having(Sample::WIDE.is::<0xff_ffff_ffff_ffff>());
         assert_eq!(all.reserved_word(), None);
         let mut stray = all;
         stray.0[1] |= 0x10;
@@ -253,7 +417,7 @@ mod tests {
     fn a_field_beyond_the_slice_reads_zero_and_writes_nothing() {
         let mut words = [7];
         assert_eq!(Sample::WIDE.get(&words), 0);
-        Sample::WIDE.set(&mut words, u64::MAX);
+        Sample::WIDE.put(&mut words, Bounded::default());
         assert_eq!(words, [7]);
     }
 }

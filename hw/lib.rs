@@ -24,3 +24,4 @@ pub mod pm4;
 pub mod pte;
 pub mod regs;
 pub mod sdma;
+pub mod value;

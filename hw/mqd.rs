@@ -22,7 +22,7 @@ pub const FIRST_HQD_WORD: usize = 128;
 /// Number of words from [`FIRST_HQD_WORD`] that are registers, up to CP_HQD_PQ_WPTR_HI.
 pub const HQD_WORDS: usize = 56;
 
-layout! {
+layout! { loose;
     /// What a compute MQD of any generation has at the same place: above all the HQD registers'
     /// words.
     pub struct Common: [u32; 512] = "" {
@@ -99,7 +99,7 @@ layout! {
 
 /// COMPUTE_DISPATCH_SCRATCH_BASE, divided by 256, in a compute MQD: by the order of the registers;
 /// Linux's structure for gfx9 has other names there.
-pub const COMPUTE_DISPATCH_SCRATCH_BASE: Field<Common> = Field::new(17, 63, 0);
+pub const COMPUTE_DISPATCH_SCRATCH_BASE: Field<Common, 64> = Field::new(17, 0);
 
 /// The layouts of this folder.
 pub const LAYOUTS: &[LayoutInfo] = &[

@@ -59,7 +59,7 @@ pub const fn parse_header(word: u32) -> Option<(u8, u32)> {
     Some(((word >> 8) as u8, words))
 }
 
-layout! {
+layout! { loose;
     /// SET_RESOURCES: what a scheduler may hand out. The first packet of KIQ and of HIQ.
     pub struct SetResources: [u32; 8] = "struct pm4_mes_set_resources" {
         HEADER: 0[31:0] = "header.u32All";
@@ -226,15 +226,15 @@ pub const QUERY_FENCE_AFTER_ACK: u64 = 2;
 pub mod kiq_map {
     use super::{Field, MapQueues};
     /// VMID of the queue.
-    pub const VMID: Field<MapQueues> = Field::new(1, 11, 8);
+    pub const VMID: Field<MapQueues, 4> = Field::new(1, 8);
     /// Queue number in the pipe.
-    pub const QUEUE: Field<MapQueues> = Field::new(1, 15, 13);
+    pub const QUEUE: Field<MapQueues, 3> = Field::new(1, 13);
     /// Pipe number.
-    pub const PIPE: Field<MapQueues> = Field::new(1, 17, 16);
+    pub const PIPE: Field<MapQueues, 2> = Field::new(1, 16);
     /// Micro engine: 0 is MEC1, 1 is MEC2.
-    pub const ME: Field<MapQueues> = Field::new(1, 19, 18);
+    pub const ME: Field<MapQueues, 2> = Field::new(1, 18);
     /// Allocation format.
-    pub const ALLOC_FORMAT: Field<MapQueues> = Field::new(1, 25, 24);
+    pub const ALLOC_FORMAT: Field<MapQueues, 2> = Field::new(1, 24);
 }
 
 /// INVALIDATE_TLBS (2 words): the fields of word 1 (`soc15d.h`, `PACKET3_INVALIDATE_TLBS_*`).

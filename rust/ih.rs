@@ -444,18 +444,20 @@ enum Told {
 
 /// `event_interrupt_wq_v9` for what is known here; other entries mean nothing to KFD.
 fn decode(hal: &Hal, entry: &Entry) -> Option<(Pasid, Told)> {
-    let field = |field| entry.get(field) as u32;
-    let client_id = field(Entry::CLIENT_ID) as u8;
-    let source_id = field(Entry::SOURCE_ID) as u8;
-    let pasid = Pasid::new(NonZeroU16::new(field(Entry::PASID) as u16)?);
-    let (data0, data1) = (field(Entry::DATA_0), field(Entry::DATA_1));
+    let client_id = entry.get(Entry::CLIENT_ID) as u32 as u8;
+    let source_id = entry.get(Entry::SOURCE_ID) as u32 as u8;
+    let pasid = Pasid::new(NonZeroU16::new(entry.get(Entry::PASID) as u32 as u16)?);
+    let (data0, data1) = (
+        entry.get(Entry::DATA_0) as u32,
+        entry.get(Entry::DATA_1) as u32,
+    );
     let queue_error = |data: u32, exceptions| QueueError {
         pasid,
         doorbell_id: data & ((1 << DOORBELL_BITS) - 1),
         exceptions,
     };
     let told = if (hal.is_fault)(client_id, source_id) {
-        let ring_id = field(Entry::RING_ID);
+        let ring_id = entry.get(Entry::RING_ID) as u32;
         Told::Fault(VmFault {
             pasid,
             va: u64::from(data0) << 12 | u64::from(data1 & 0xf) << 44,

@@ -19,7 +19,7 @@ pub(crate) mod v9;
 /// First words and widths in bits of a layout's fields, for [`Hal::updated`].
 macro_rules! words {
     ($layout:ident: $($field:ident),* $(,)?) => {
-        &[$(($layout::$field.word(), $layout::$field.width)),*]
+        &[$(($layout::$field.word(), $layout::$field.width())),*]
     };
 }
 

@@ -7,7 +7,7 @@
 
 use super::super::layout::*;
 
-layout! {
+layout! { loose;
     /// A compute queue's MQD.
     pub struct ComputeMqd: [u32; 512] = "struct v9_mqd" {
         HEADER: 0[31:0] = "header";

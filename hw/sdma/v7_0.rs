@@ -7,7 +7,7 @@
 
 use super::super::layout::*;
 
-layout! {
+layout! { loose;
     /// Skipped, with the words that it counts.
     pub struct Nop: [u32; 1] = "SDMA_PKT_NOP" {
         OP: 0[7:0] = "HEADER_op";

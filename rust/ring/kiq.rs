@@ -291,7 +291,6 @@ fn dequeue(regs: &Regs, xcc: u8) -> Result {
 /// `gfx_v9_4_3_xcc_kiq_init_register`.
 fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     use gc::CP_PQ_WPTR_POLL_CNTL as Poll;
-    let field = |field| image.get(field);
     let write = |reg: Reg, value: u64| regs.write_at(xcc, reg, value as u32);
     let write_pair = |reg: Reg, value: u64| {
         regs.write_at(xcc, reg, value as u32);
@@ -300,27 +299,33 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     regs.update_at(xcc, gc::CP_PQ_WPTR_POLL_CNTL, |old| Poll::EN.set(old, 0));
     write_pair(
         gc::CP_HQD_EOP_BASE_ADDR,
-        field(ComputeMqd::CP_HQD_EOP_BASE_ADDR),
+        image.get(ComputeMqd::CP_HQD_EOP_BASE_ADDR),
     );
     write(
         gc::CP_HQD_EOP_CONTROL,
-        field(ComputeMqd::CP_HQD_EOP_CONTROL),
+        image.get(ComputeMqd::CP_HQD_EOP_CONTROL),
     );
-    let doorbell_control = field(ComputeMqd::CP_HQD_PQ_DOORBELL_CONTROL);
+    let doorbell_control = image.get(ComputeMqd::CP_HQD_PQ_DOORBELL_CONTROL);
     write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
     // A queue that firmware or a driver before us left there.
     dequeue(regs, xcc)?;
-    write_pair(gc::CP_MQD_BASE_ADDR, field(ComputeMqd::CP_MQD_BASE_ADDR));
-    write(gc::CP_MQD_CONTROL, field(ComputeMqd::CP_MQD_CONTROL));
-    write_pair(gc::CP_HQD_PQ_BASE, field(ComputeMqd::CP_HQD_PQ_BASE));
-    write(gc::CP_HQD_PQ_CONTROL, field(ComputeMqd::CP_HQD_PQ_CONTROL));
+    write_pair(
+        gc::CP_MQD_BASE_ADDR,
+        image.get(ComputeMqd::CP_MQD_BASE_ADDR),
+    );
+    write(gc::CP_MQD_CONTROL, image.get(ComputeMqd::CP_MQD_CONTROL));
+    write_pair(gc::CP_HQD_PQ_BASE, image.get(ComputeMqd::CP_HQD_PQ_BASE));
+    write(
+        gc::CP_HQD_PQ_CONTROL,
+        image.get(ComputeMqd::CP_HQD_PQ_CONTROL),
+    );
     write_pair(
         gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
-        field(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR),
+        image.get(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR),
     );
     write_pair(
         gc::CP_HQD_PQ_WPTR_POLL_ADDR,
-        field(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+        image.get(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR),
     );
     let base = index * doorbell::XCC_RANGE;
     let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
@@ -334,7 +339,7 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     write(gc::CP_HQD_VMID, 0);
     write(
         gc::CP_HQD_PERSISTENT_STATE,
-        field(ComputeMqd::CP_HQD_PERSISTENT_STATE),
+        image.get(ComputeMqd::CP_HQD_PERSISTENT_STATE),
     );
     write(gc::CP_HQD_ACTIVE, 1);
     regs.update_at(xcc, gc::CP_PQ_STATUS, |old| {

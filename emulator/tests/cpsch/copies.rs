@@ -113,7 +113,7 @@ impl<'a> Copies<'a> {
         self.process.u64(self.rptr()) == self.written.get()
     }
 
-    fn word(&self, field: rkfd_hw::layout::Field<Mqd>) -> u32 {
+    fn word(&self, field: rkfd_hw::layout::Field<Mqd, 32>) -> u32 {
         self.process.rig.words(self.mqd, 128)[field.word()]
     }
 }

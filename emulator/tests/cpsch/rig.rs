@@ -8,7 +8,6 @@ use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::PAGE;
 use rkfd_emulator::report::Report;
 use rkfd_emulator::trace::Trace;
-use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
 use rkfd_hw::pte;
@@ -355,30 +354,36 @@ impl Rig {
             self.read(gc::CP_PQ_WPTR_POLL_CNTL) & !(1 << 31),
         );
         assert_eq!(self.read(gc::CP_HQD_ACTIVE) & 1, 0);
-        let word = |field: Field<Mqd>, n: usize| m.0[field.word() + n];
+        let word = |at: usize, n: usize| m.0[at + n];
         for (reg, value) in [
             (gc::CP_HQD_EOP_CONTROL, 9),
-            (gc::CP_MQD_BASE_ADDR, word(Mqd::CP_MQD_BASE_ADDR, 0)),
-            (gc::CP_MQD_BASE_ADDR_HI, word(Mqd::CP_MQD_BASE_ADDR, 1)),
+            (gc::CP_MQD_BASE_ADDR, word(Mqd::CP_MQD_BASE_ADDR.word(), 0)),
+            (
+                gc::CP_MQD_BASE_ADDR_HI,
+                word(Mqd::CP_MQD_BASE_ADDR.word(), 1),
+            ),
             (gc::CP_MQD_CONTROL, self.read(gc::CP_MQD_CONTROL)),
-            (gc::CP_HQD_PQ_BASE, word(Mqd::CP_HQD_PQ_BASE, 0)),
-            (gc::CP_HQD_PQ_BASE_HI, word(Mqd::CP_HQD_PQ_BASE, 1)),
-            (gc::CP_HQD_PQ_CONTROL, word(Mqd::CP_HQD_PQ_CONTROL, 0)),
+            (gc::CP_HQD_PQ_BASE, word(Mqd::CP_HQD_PQ_BASE.word(), 0)),
+            (gc::CP_HQD_PQ_BASE_HI, word(Mqd::CP_HQD_PQ_BASE.word(), 1)),
+            (
+                gc::CP_HQD_PQ_CONTROL,
+                word(Mqd::CP_HQD_PQ_CONTROL.word(), 0),
+            ),
             (
                 gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
-                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, 0),
+                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR.word(), 0),
             ),
             (
                 gc::CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
-                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, 1),
+                word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR.word(), 1),
             ),
             (
                 gc::CP_HQD_PQ_WPTR_POLL_ADDR,
-                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 0),
+                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR.word(), 0),
             ),
             (
                 gc::CP_HQD_PQ_WPTR_POLL_ADDR_HI,
-                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, 1),
+                word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR.word(), 1),
             ),
             (gc::CP_MEC_DOORBELL_RANGE_LOWER, kiq.bell << 2),
             (gc::CP_MEC_DOORBELL_RANGE_UPPER, (kiq.bell << 2) + 0xf8),

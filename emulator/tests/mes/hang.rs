@@ -37,7 +37,7 @@ fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
 }
 
 /// hang_detect_only, as `mes_v12_0_detect_and_reset_hung_queues`.
-fn detect(field: rkfd_hw::layout::Field<Reset>) -> Reset {
+fn detect(field: rkfd_hw::layout::Field<Reset, 1>) -> Reset {
     let mut frame = Reset::zeroed()
         .with(field, 1)
         .with(Reset::QUEUE_TYPE, 1)

@@ -103,36 +103,32 @@ impl Rig {
     pub fn kernel_ring(&self) {
         let mqd = Self::mqd(1);
         self.gc("GRBM_GFX_CNTL", SELECT[1]);
-        for (name, field, high) in [
-            ("CP_MQD_BASE_ADDR", Mqd::CP_MQD_BASE_ADDR, false),
-            ("CP_MQD_BASE_ADDR_HI", Mqd::CP_MQD_BASE_ADDR, true),
-            ("CP_HQD_PQ_BASE", Mqd::CP_HQD_PQ_BASE, false),
-            ("CP_HQD_PQ_BASE_HI", Mqd::CP_HQD_PQ_BASE, true),
-            ("CP_HQD_PQ_CONTROL", Mqd::CP_HQD_PQ_CONTROL, false),
+        let (low, high) = (|value: u64| value as u32, |value: u64| (value >> 32) as u32);
+        for (name, value) in [
+            ("CP_MQD_BASE_ADDR", low(mqd.get(Mqd::CP_MQD_BASE_ADDR))),
+            ("CP_MQD_BASE_ADDR_HI", high(mqd.get(Mqd::CP_MQD_BASE_ADDR))),
+            ("CP_HQD_PQ_BASE", low(mqd.get(Mqd::CP_HQD_PQ_BASE))),
+            ("CP_HQD_PQ_BASE_HI", high(mqd.get(Mqd::CP_HQD_PQ_BASE))),
+            ("CP_HQD_PQ_CONTROL", low(mqd.get(Mqd::CP_HQD_PQ_CONTROL))),
             (
                 "CP_HQD_PQ_WPTR_POLL_ADDR",
-                Mqd::CP_HQD_PQ_WPTR_POLL_ADDR,
-                false,
+                low(mqd.get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR)),
             ),
             (
                 "CP_HQD_PQ_WPTR_POLL_ADDR_HI",
-                Mqd::CP_HQD_PQ_WPTR_POLL_ADDR,
-                true,
+                high(mqd.get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR)),
             ),
             (
                 "CP_HQD_PQ_DOORBELL_CONTROL",
-                Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
-                false,
+                low(mqd.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL)),
             ),
             (
                 "CP_HQD_PERSISTENT_STATE",
-                Mqd::CP_HQD_PERSISTENT_STATE,
-                false,
+                low(mqd.get(Mqd::CP_HQD_PERSISTENT_STATE)),
             ),
-            ("CP_HQD_ACTIVE", Mqd::CP_HQD_ACTIVE, false),
+            ("CP_HQD_ACTIVE", low(mqd.get(Mqd::CP_HQD_ACTIVE))),
         ] {
-            let value = mqd.get(field);
-            self.gc(name, if high { value >> 32 } else { value } as u32);
+            self.gc(name, value);
         }
         self.gc("GRBM_GFX_CNTL", 0);
     }

@@ -6,7 +6,7 @@ use rkfd_abi_test::{hsa, includes, linux, report, Place, Probe};
 use rkfd_hw::pm4::commands;
 use rkfd_hw::{
     aql, discovery, ih,
-    layout::{Layout, LayoutInfo},
+    layout::{Field, Layout, LayoutInfo},
     mes, mqd, pm4, pte, regs, sdma,
 };
 
@@ -245,11 +245,11 @@ fn opcodes_and_packet_words_are_linux_s() {
     );
     let mut probe = Probe::new(&["soc15d.h"], &flags);
     let bits = |b: regs::Bits| u64::from(b.set(0, 1));
-    let map = |f: rkfd_hw::layout::Field<pm4::MapQueues>, word: usize| {
+    fn map<const W: u32>(f: Field<pm4::MapQueues, W>, word: usize) -> u64 {
         let mut packet = pm4::MapQueues::zeroed();
         packet.set(f, 1);
         u64::from(packet.0[word])
-    };
+    }
     use pm4::{invalidate_tlbs as tlb, kiq_map, op, write_data as wd};
     let cases = [
         (u64::from(op::NOP), "PACKET3_NOP"),

@@ -250,11 +250,10 @@ impl Firmware {
                 ));
             }
         }
-        let place = |field| p.get(field) as u32;
         let (me, pipe, queue) = (
-            place(kiq_map::ME) + 1,
-            place(kiq_map::PIPE),
-            place(kiq_map::QUEUE),
+            p.get(kiq_map::ME) as u32 + 1,
+            p.get(kiq_map::PIPE) as u32,
+            p.get(kiq_map::QUEUE) as u32,
         );
         let Some(slot) = GFX9_4_3.slots.find(me, pipe, queue) else {
             return self.violation(format_args!(

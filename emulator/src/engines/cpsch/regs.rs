@@ -271,8 +271,8 @@ impl Regs {
             ));
         }
         let active = self.is_active(slot);
-        let is = |field: rkfd_hw::layout::Field<Image>| field.word() == word;
-        if is(Image::CP_HQD_ACTIVE) {
+        let is = |at: usize| at == word;
+        if is(Image::CP_HQD_ACTIVE.word()) {
             if !active && value & 1 == 1 {
                 let role = if self.is_kiq(slot) {
                     Role::Kiq
@@ -286,7 +286,7 @@ impl Regs {
             } else if active && value & 1 == 0 {
                 self.orders.push(Order::Drop(slot));
             }
-        } else if is(Image::CP_HQD_DEQUEUE_REQUEST) && active {
+        } else if is(Image::CP_HQD_DEQUEUE_REQUEST.word()) && active {
             match gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value) {
                 0 => {}
                 request @ 1..=3 => self.orders.push(Order::Dequeue(slot, request)),
@@ -295,9 +295,9 @@ impl Regs {
         } else if active {
             // What Linux writes before it looks whether the queue is active.
             let free = [
-                Image::CP_HQD_EOP_BASE_ADDR,
-                Image::CP_HQD_EOP_CONTROL,
-                Image::CP_HQD_PQ_DOORBELL_CONTROL,
+                Image::CP_HQD_EOP_BASE_ADDR.word(),
+                Image::CP_HQD_EOP_CONTROL.word(),
+                Image::CP_HQD_PQ_DOORBELL_CONTROL.word(),
             ];
             let eop_high = Image::CP_HQD_EOP_BASE_ADDR.word() + 1;
             if !free.into_iter().any(is) && word != eop_high {

@@ -202,18 +202,18 @@ impl Firmware {
     /// A queue as the list says it.
     fn entry(&self, process: &MapProcess, queue: &MapQueues) -> Result<Entry, String> {
         use MapProcess as P;
-        for (name, field) in [
-            ("SINGLE_MEMOPS", P::SINGLE_MEMOPS),
-            ("EXEC_CLEANER_SHADER", P::EXEC_CLEANER_SHADER),
-            ("DEBUG_VMID", P::DEBUG_VMID),
-            ("NEW_DEBUG", P::NEW_DEBUG),
-            ("TMZ", P::TMZ),
-            ("DIQ_ENABLE", P::DIQ_ENABLE),
-            ("NUM_OAC", P::NUM_OAC),
-            ("GDS_SIZE", P::GDS_SIZE),
-            ("GDS_SIZE_HI", P::GDS_SIZE_HI),
+        for (name, zero) in [
+            ("SINGLE_MEMOPS", P::SINGLE_MEMOPS.is::<0>()),
+            ("EXEC_CLEANER_SHADER", P::EXEC_CLEANER_SHADER.is::<0>()),
+            ("DEBUG_VMID", P::DEBUG_VMID.is::<0>()),
+            ("NEW_DEBUG", P::NEW_DEBUG.is::<0>()),
+            ("TMZ", P::TMZ.is::<0>()),
+            ("DIQ_ENABLE", P::DIQ_ENABLE.is::<0>()),
+            ("NUM_OAC", P::NUM_OAC.is::<0>()),
+            ("GDS_SIZE", P::GDS_SIZE.is::<0>()),
+            ("GDS_SIZE_HI", P::GDS_SIZE_HI.is::<0>()),
         ] {
-            if process.get(field) != 0 {
+            if !process.has(zero) {
                 return Err(format!("MAP_PROCESS: {name} is not modelled"));
             }
         }
@@ -221,12 +221,11 @@ impl Firmware {
             return Err("MAP_PROCESS: the page table base is not valid".into());
         }
         let wrong = [
-            ("QUEUE_SEL", MapQueues::QUEUE_SEL, 1),
-            ("NUM_QUEUES", MapQueues::NUM_QUEUES, 1),
-            ("CHECK_DISABLE", MapQueues::CHECK_DISABLE, 0),
+            ("QUEUE_SEL", queue.get(MapQueues::QUEUE_SEL), 1),
+            ("NUM_QUEUES", queue.get(MapQueues::NUM_QUEUES), 1),
+            ("CHECK_DISABLE", queue.get(MapQueues::CHECK_DISABLE), 0),
         ];
-        for (name, field, must) in wrong {
-            let value = queue.get(field);
+        for (name, value, must) in wrong {
             if value != must {
                 return Err(format!(
                     "MAP_QUEUES of a run list: {name} is {value}, not {must}"

@@ -46,7 +46,7 @@ impl Firmware {
             return api(code::VALUE, "a debugger is for pipe 0");
         }
         let context = p.get(M::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR);
-        let word = |field: rkfd_hw::layout::Field<Misc>| p.0.get(field.word()).copied();
+        let word = |field: rkfd_hw::layout::Field<Misc, 1>| p.0.get(field.word()).copied();
         match word(M::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP) {
             Some(FLUSH) => return self.flush_process(context),
             Some(0) => {}

@@ -67,7 +67,7 @@ impl Firmware {
     /// `false`: it has to wait.
     pub(super) fn reset_queues(&mut self, pipe: Pipe, p: &Reset) -> Result<bool, Failure> {
         use Reset as R;
-        let bit = |field: Field<Reset>| p.get(field) == 1;
+        let bit = |field: Field<Reset, 1>| p.is_set(field);
         match [
             R::RESET_QUEUE_ONLY,
             R::HANG_DETECT_THEN_RESET,

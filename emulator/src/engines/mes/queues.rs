@@ -106,19 +106,19 @@ impl Firmware {
         if kind != TYPE_COMPUTE && kind != TYPE_SDMA {
             return not_modelled("a user queue that neither computes nor copies");
         }
-        for (name, field) in [
-            ("paging", A::PAGING),
-            ("debug_vmid", A::DEBUG_VMID),
-            ("program_gds", A::PROGRAM_GDS),
-            ("is_tmz_queue", A::IS_TMZ_QUEUE),
-            ("map_kiq_utility_queue", A::MAP_KIQ_UTILITY_QUEUE),
-            ("exclusively_scheduled", A::EXCLUSIVELY_SCHEDULED),
-            ("is_long_running", A::IS_LONG_RUNNING),
-            ("is_dwm_queue", A::IS_DWM_QUEUE),
-            ("gws_size", A::GWS_SIZE),
-            ("oa_mask", A::OA_MASK),
+        for (name, zero) in [
+            ("paging", A::PAGING.is::<0>()),
+            ("debug_vmid", A::DEBUG_VMID.is::<0>()),
+            ("program_gds", A::PROGRAM_GDS.is::<0>()),
+            ("is_tmz_queue", A::IS_TMZ_QUEUE.is::<0>()),
+            ("map_kiq_utility_queue", A::MAP_KIQ_UTILITY_QUEUE.is::<0>()),
+            ("exclusively_scheduled", A::EXCLUSIVELY_SCHEDULED.is::<0>()),
+            ("is_long_running", A::IS_LONG_RUNNING.is::<0>()),
+            ("is_dwm_queue", A::IS_DWM_QUEUE.is::<0>()),
+            ("gws_size", A::GWS_SIZE.is::<0>()),
+            ("oa_mask", A::OA_MASK.is::<0>()),
         ] {
-            if p.get(field) != 0 {
+            if !p.has(zero) {
                 return not_modelled(name);
             }
         }

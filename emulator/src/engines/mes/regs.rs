@@ -309,8 +309,8 @@ impl Regs {
 
     fn write_hqd(&mut self, bank: Bank, word: usize, value: u32) -> Result<(), Refused> {
         let active = self.is_active(bank);
-        let is = |field: rkfd_hw::layout::Field<Mqd>| field.word() == word;
-        if is(Mqd::CP_HQD_ACTIVE) {
+        let is = |at: usize| at == word;
+        if is(Mqd::CP_HQD_ACTIVE.word()) {
             match (bank, active, value & 1 == 1) {
                 (_, true, false) => self.orders.push(Order::Drop(bank)),
                 (Bank::Mes(pipe), false, true) => {
@@ -329,7 +329,7 @@ impl Regs {
                 }
                 _ => {}
             }
-        } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST) && active {
+        } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST.word()) && active {
             match (bank, gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value)) {
                 (_, 0) => {}
                 (Bank::Mes(_), 1..=3) => self.orders.push(Order::Drop(bank)),
@@ -338,7 +338,7 @@ impl Regs {
                 }
                 (_, request) => return undefined(format!("dequeue request {request}")),
             }
-        } else if active && !is(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) {
+        } else if active && !is(Mqd::CP_HQD_PQ_DOORBELL_CONTROL.word()) {
             return undefined("the queue is active");
         }
         if let Some(cell) = self.image_mut(bank).0.get_mut(word) {

@@ -34,13 +34,11 @@ impl Ring {
     /// What is wrong with them.
     pub fn from_hqd(image: &Mqd) -> Result<Self, String> {
         use gc::{CP_HQD_PQ_CONTROL as pq, CP_HQD_PQ_DOORBELL_CONTROL as db};
-        let get = |field| image.get(field);
-        let word = |field| image.get(field) as u32;
         let err = |what: &str| Err(what.to_string());
-        let control = word(Mqd::CP_HQD_PQ_CONTROL);
-        let bell = word(Mqd::CP_HQD_PQ_DOORBELL_CONTROL);
-        if get(Mqd::CP_HQD_VMID) != 0
-            || gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0
+        let control = image.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
+        let bell = image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
+        if image.get(Mqd::CP_HQD_VMID) != 0
+            || gc::CP_MQD_CONTROL::VMID.get(image.get(Mqd::CP_MQD_CONTROL) as u32) != 0
         {
             return err("a ring of MES is not in VMID 0");
         }
@@ -66,7 +64,7 @@ impl Ring {
             ));
         }
         let size = 2u64 << log2;
-        let base = get(Mqd::CP_HQD_PQ_BASE) << 8;
+        let base = image.get(Mqd::CP_HQD_PQ_BASE) << 8;
         if base == 0 {
             return err("CP_HQD_PQ_BASE is 0");
         }
@@ -74,7 +72,10 @@ impl Ring {
         if db::DOORBELL_EN.get(bell) == 0 || doorbell % 2 != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL: no doorbell, or not on a 64-bit boundary");
         }
-        let (rptr, wptr) = (get(Mqd::CP_HQD_PQ_RPTR), get(Mqd::CP_HQD_PQ_WPTR));
+        let (rptr, wptr) = (
+            image.get(Mqd::CP_HQD_PQ_RPTR),
+            image.get(Mqd::CP_HQD_PQ_WPTR),
+        );
         let behind = wptr.wrapping_sub(rptr) & (size - 1);
         if rptr >= size || behind > wptr || wptr >> 60 != 0 {
             return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
@@ -85,8 +86,8 @@ impl Ring {
             size,
             rptr: wptr - behind,
             wptr,
-            report: reports.then(|| get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR)),
-            poll: get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+            report: reports.then(|| image.get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR)),
+            poll: image.get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
             doorbell,
         })
     }

@@ -162,8 +162,8 @@ macro_rules! parser {
                                 "{name}: reserved bits of word {word} are set"
                             )));
                         }
-                        let zero: &[rkfd_hw::layout::Field<$t>] = &$zero;
-                        if zero.iter().any(|&field| packet.get(field) != 0) {
+                        let zero: &[rkfd_hw::layout::Setting<$t>] = &$zero;
+                        if !zero.iter().all(|&field| packet.has(field)) {
                             return bad("a byte swap, encryption or other mode is not modelled");
                         }
                         packet
@@ -177,27 +177,21 @@ macro_rules! parser {
                         Packet::Nop
                     }
                     op::COPY if (header >> 8) as u8 == sub_op::COPY_RECT => {
-                        let p = read!(CopyRect [CopyRect::TMZ]);
+                        let p = read!(CopyRect [CopyRect::TMZ.is::<0>()]);
                         let element = p.get(CopyRect::ELEMENTSIZE);
-                        let image = |base, at: [_; 3], pitch, slice| Image {
-                            base: p.get(base),
-                            at: at.map(|field| p.get(field)),
-                            pitch: p.get(pitch) + 1,
-                            slice: p.get(slice) + 1,
-                        };
                         type R = CopyRect;
-                        let src = image(
-                            R::SRC_ADDR,
-                            [R::SRC_X, R::SRC_Y, R::SRC_Z],
-                            R::SRC_PITCH,
-                            R::SRC_SLICE_PITCH,
-                        );
-                        let dst = image(
-                            R::DST_ADDR,
-                            [R::DST_X, R::DST_Y, R::DST_Z],
-                            R::DST_PITCH,
-                            R::DST_SLICE_PITCH,
-                        );
+                        let src = Image {
+                            base: p.get(R::SRC_ADDR),
+                            at: [p.get(R::SRC_X), p.get(R::SRC_Y), p.get(R::SRC_Z)],
+                            pitch: p.get(R::SRC_PITCH) + 1,
+                            slice: p.get(R::SRC_SLICE_PITCH) + 1,
+                        };
+                        let dst = Image {
+                            base: p.get(R::DST_ADDR),
+                            at: [p.get(R::DST_X), p.get(R::DST_Y), p.get(R::DST_Z)],
+                            pitch: p.get(R::DST_PITCH) + 1,
+                            slice: p.get(R::DST_SLICE_PITCH) + 1,
+                        };
                         if element > 4 {
                             return bad("elements of more than 16 bytes");
                         }
@@ -207,13 +201,17 @@ macro_rules! parser {
                         Packet::Rect {
                             src,
                             dst,
-                            size: [R::RECT_X, R::RECT_Y, R::RECT_Z].map(|field| p.get(field) + 1),
+                            size: [
+                                p.get(R::RECT_X) + 1,
+                                p.get(R::RECT_Y) + 1,
+                                p.get(R::RECT_Z) + 1,
+                            ],
                             element: 1 << element,
                         }
                     }
                     op::COPY if CopyLinear::BROADCAST.get(words) == 1 => {
                         type B = CopyBroadcast;
-                        let p = read!(CopyBroadcast [B::ENCRYPT, B::TMZ, B::SRC_SW, B::DST1_SW, B::DST2_SW]);
+                        let p = read!(CopyBroadcast [B::ENCRYPT.is::<0>(), B::TMZ.is::<0>(), B::SRC_SW.is::<0>(), B::DST1_SW.is::<0>(), B::DST2_SW.is::<0>()]);
                         Packet::Copy {
                             src: p.get(B::SRC_ADDR),
                             dst: [Some(p.get(B::DST1_ADDR)), Some(p.get(B::DST2_ADDR))],
@@ -222,7 +220,7 @@ macro_rules! parser {
                     }
                     op::COPY => {
                         type C = CopyLinear;
-                        let p = read!(CopyLinear [C::ENCRYPT, C::TMZ, C::SRC_SW, C::DST_SW]);
+                        let p = read!(CopyLinear [C::ENCRYPT.is::<0>(), C::TMZ.is::<0>(), C::SRC_SW.is::<0>(), C::DST_SW.is::<0>()]);
                         // The word behind says how memory is compressed.
                         if words.get(7).is_some_and(|&word| word != 0) {
                             return bad("compressed memory is not modelled");
@@ -235,7 +233,7 @@ macro_rules! parser {
                     }
                     op::WRITE => {
                         type W = WriteLinear;
-                        let p = read!(WriteLinear [W::ENCRYPT, W::TMZ, W::SW]);
+                        let p = read!(WriteLinear [W::ENCRYPT.is::<0>(), W::TMZ.is::<0>(), W::SW.is::<0>()]);
                         if p.get(W::DST_ADDR) % 4 != 0 {
                             return bad("the address is not a word's");
                         }
@@ -246,7 +244,7 @@ macro_rules! parser {
                     }
                     op::CONST_FILL => {
                         type F = ConstantFill;
-                        let p = read!(ConstantFill [F::SW]);
+                        let p = read!(ConstantFill [F::SW.is::<0>()]);
                         let (dst, data) = (p.get(F::DST_ADDR), p.get(F::SRC_DATA) as u32);
                         match p.get(F::FILLSIZE) {
                             // The count is of bytes here, too; a started word is written whole.
@@ -285,7 +283,7 @@ macro_rules! parser {
                     op::POLL_REGMEM if words == sdma::HDP_FLUSH => Packet::HdpFlush,
                     op::POLL_REGMEM => {
                         type P = PollRegmem;
-                        let p = read!(PollRegmem [P::HDP_FLUSH]);
+                        let p = read!(PollRegmem [P::HDP_FLUSH.is::<0>()]);
                         if p.get(P::MEM_POLL) != 1 {
                             return bad("a process waits for a register");
                         }
@@ -317,7 +315,7 @@ macro_rules! parser {
                     }
                     op::ATOMIC => {
                         type A = Atomic;
-                        let p = read!(Atomic [A::LOOP, A::TMZ, A::LOOP_INTERVAL]);
+                        let p = read!(Atomic [A::LOOP.is::<0>(), A::TMZ.is::<0>(), A::LOOP_INTERVAL.is::<0>()]);
                         Packet::Atomic {
                             op: p.get(A::ATOMIC_OP) as u8,
                             addr: p.get(A::ADDR),
@@ -330,7 +328,7 @@ macro_rules! parser {
                     },
                     op::INDIRECT => {
                         type I = Indirect;
-                        let p = read!(Indirect [I::VMID]);
+                        let p = read!(Indirect [I::VMID.is::<0>()]);
                         if p.get(I::IB_BASE) % 32 != 0 || p.get(I::IB_SIZE) == 0 {
                             return bad("a misaligned or empty buffer");
                         }

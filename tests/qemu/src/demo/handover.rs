@@ -94,9 +94,8 @@ fn add_queue(p: &Program, d: &Device<'_>) -> Result<Handover> {
         AddQueue(*words).get(AddQueue::MQD_ADDR) == mqd
     })?;
     let frame = AddQueue(event.1);
-    let get = |field| frame.get(field);
-    let pasid = get(AddQueue::PROCESS_ID);
-    let hexadecimal = |field| format!("{:#x}", get(field));
+    let pasid = frame.get(AddQueue::PROCESS_ID);
+    let hexadecimal = |field| format!("{:#x}", frame.get(field));
     let step = Step {
         title: "ADD_QUEUE: the driver hands the queue to the micro engine scheduler (MES)",
         why: "A frame of 64 words in MES' ring names the process, its page table, the MQD, and pages in\n\
@@ -105,13 +104,13 @@ fn add_queue(p: &Program, d: &Device<'_>) -> Result<Handover> {
             same("PASID", pasid, "of the VMID", d.queue.num("pasid")?),
             same(
                 "MQD",
-                get(AddQueue::MQD_ADDR),
+                frame.get(AddQueue::MQD_ADDR),
                 "loaded from",
                 d.pair("CP_MQD_BASE_ADDR")?,
             ),
             same(
                 "doorbell",
-                get(AddQueue::DOORBELL_OFFSET),
+                frame.get(AddQueue::DOORBELL_OFFSET),
                 "word of BAR 2",
                 d.queue.num("doorbell")?,
             ),
@@ -119,13 +118,13 @@ fn add_queue(p: &Program, d: &Device<'_>) -> Result<Handover> {
                 "ring, in words",
                 args.get("ring_size")? / 4,
                 "kfd_queue_size",
-                get(AddQueue::KFD_QUEUE_SIZE),
+                frame.get(AddQueue::KFD_QUEUE_SIZE),
             ),
             count(
                 "AQL packets",
                 u64::from(args.get("queue_type")? == 2),
                 "is_aql_queue",
-                get(AddQueue::IS_AQL_QUEUE),
+                frame.get(AddQueue::IS_AQL_QUEUE),
             ),
             ours("write index, in the GART", hexadecimal(AddQueue::WPTR_ADDR)),
             ours("page of the process", hexadecimal(AddQueue::PROCESS_CONTEXT_ADDR)),
@@ -137,7 +136,7 @@ fn add_queue(p: &Program, d: &Device<'_>) -> Result<Handover> {
     };
     Ok(Handover {
         request: "ADD_QUEUE",
-        page_table: get(AddQueue::PAGE_TABLE_BASE_ADDR),
+        page_table: frame.get(AddQueue::PAGE_TABLE_BASE_ADDR),
         pasid,
         flushes: d.count("mes", "INV_TLBS"),
         step,

@@ -155,14 +155,15 @@ impl Generation {
         scratch: Option<Area>,
     ) -> Vec<u32> {
         use KernelDispatch as K;
-        let size = |field| packet.get(field).max(1) as u32;
-        let grid = [K::GRID_SIZE_X, K::GRID_SIZE_Y, K::GRID_SIZE_Z].map(size);
+        let size = |value: u64| value.max(1) as u32;
+        let grid =
+            [K::GRID_SIZE_X, K::GRID_SIZE_Y, K::GRID_SIZE_Z].map(|field| size(packet.get(field)));
         let block = [
             K::WORKGROUP_SIZE_X,
             K::WORKGROUP_SIZE_Y,
             K::WORKGROUP_SIZE_Z,
         ]
-        .map(size);
+        .map(|field| size(packet.get(field)));
         let [rsrc1, rsrc2, rsrc3] = shader.rsrc;
         let mut blocks = [0; 3];
         // COMPUTE_START, then COMPUTE_NUM_THREAD: whole workgroups, and the last one of each row.

@@ -16,7 +16,7 @@ use super::slot::Slots;
 use crate::engines::cp::mec::loads::Spread;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
-use rkfd_hw::mqd::{Common, FIRST_HQD_WORD};
+use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::Bits;
 use rkfd_isa::{FaultKind, Target};
 
@@ -122,7 +122,7 @@ impl Format {
                         | "COMPUTE_PGM_RSRC1"
                         | "COMPUTE_VMID"
                 );
-            let value = rkfd_hw::layout::Field::<Common>::of(field).get(&image.0);
+            let value = field.get(&image.0);
             usize::from(field.bit) / 32 < FIRST_HQD_WORD && filled_by_cp && value != 0
         });
         found.map(|field| field.name)

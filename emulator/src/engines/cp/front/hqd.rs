@@ -115,33 +115,32 @@ impl Queue {
                 ));
             }
         }
-        let get = |field| image.get(field);
-        let word = |field| image.get(field) as u32;
         let err = |what: &str| Err(what.to_string());
-        let control = word(Mqd::CP_HQD_PQ_CONTROL);
-        let bell = word(Mqd::CP_HQD_PQ_DOORBELL_CONTROL);
+        let control = image.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
+        let bell = image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
         use gc::{
             CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as pq,
             CP_HQD_PQ_DOORBELL_CONTROL as db,
         };
-        if get(Mqd::CP_HQD_VMID) != 0 {
+        if image.get(Mqd::CP_HQD_VMID) != 0 {
             return err("CP_HQD_VMID is set, which the scheduler chooses");
         }
-        if state::PRELOAD_SIZE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) != format.preload {
+        if state::PRELOAD_SIZE.get(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32) != format.preload
+        {
             return Err(format!(
                 "CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not {:#x}, the size of the image",
                 format.preload
             ));
         }
-        if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL)) > 0xa {
+        if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32) > 0xa {
             return err(
                 "CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa, which the hardware does not clamp",
             );
         }
-        if get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
+        if image.get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
             return err("CP_HQD_DEQUEUE_REQUEST is set");
         }
-        if gc::CP_MQD_CONTROL::VMID.get(word(Mqd::CP_MQD_CONTROL)) != 0 {
+        if gc::CP_MQD_CONTROL::VMID.get(image.get(Mqd::CP_MQD_CONTROL) as u32) != 0 {
             return err("CP_MQD_CONTROL.VMID is not 0");
         }
         for (bits, name) in format.clear {
@@ -157,7 +156,7 @@ impl Queue {
             ));
         }
         let size = 2u64 << log2;
-        let ring = get(Mqd::CP_HQD_PQ_BASE) << 8;
+        let ring = image.get(Mqd::CP_HQD_PQ_BASE) << 8;
         if ring == 0 {
             return err("CP_HQD_PQ_BASE is 0");
         }
@@ -171,7 +170,7 @@ impl Queue {
             return err("CP_HQD_PQ_DOORBELL_CONTROL.DOORBELL_MODE is for virtual functions");
         }
         let aql = match (
-            get(Mqd::CP_HQD_AQL_CONTROL),
+            image.get(Mqd::CP_HQD_AQL_CONTROL),
             format.slot_based_wptr.get(control),
         ) {
             (0, 0) => false,
@@ -198,22 +197,26 @@ impl Queue {
             // Without an end-of-pipe buffer (base and size 0) the chip signals the ends of
             // dispatches without that ring, as ROCm has it on gfx942; one without a place is an
             // error. The ring itself is the chip's alone, so it is not modelled.
-            let eop = gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(word(Mqd::CP_HQD_EOP_CONTROL));
-            if get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
+            let eop =
+                gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32);
+            if image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
                 return err("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
             }
         }
-        let report = get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);
+        let report = image.get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);
         if aql && report % 8 != 0 {
             return err("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
         }
-        let cwsr = state::QSWITCH_MODE.get(word(Mqd::CP_HQD_PERSISTENT_STATE)) == 1;
+        let cwsr = state::QSWITCH_MODE.get(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32) == 1;
         if cwsr {
             Self::check_save_area(image)?;
         }
         let muted = pq::NO_UPDATE_RPTR.get(control) == 1 && (!aql || format.mutes_aql);
         // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
-        let (wptr, rptr) = (get(Mqd::CP_HQD_PQ_WPTR), get(Mqd::CP_HQD_PQ_RPTR));
+        let (wptr, rptr) = (
+            image.get(Mqd::CP_HQD_PQ_WPTR),
+            image.get(Mqd::CP_HQD_PQ_RPTR),
+        );
         let behind = wptr.wrapping_sub(rptr) & (size - 1);
         if wptr >> 60 != 0 {
             return err("CP_HQD_PQ_WPTR is beyond what a queue can reach");
@@ -225,36 +228,35 @@ impl Queue {
             return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
         }
         Ok(Self {
-            mqd: get(Mqd::CP_MQD_BASE_ADDR),
+            mqd: image.get(Mqd::CP_MQD_BASE_ADDR),
             ring,
             size,
             rptr: wptr - behind,
             wptr,
             report,
             reports: !muted && report != 0,
-            poll: get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
+            poll: image.get(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR),
             doorbell,
             aql,
             cwsr,
-            priority: word(Mqd::CP_HQD_PIPE_PRIORITY) & 3,
+            priority: image.get(Mqd::CP_HQD_PIPE_PRIORITY) as u32 & 3,
         })
     }
 
     /// Checks the context save area of a queue with QSWITCH_MODE.
     fn check_save_area(image: &Mqd) -> Result<(), String> {
-        let get = |field| image.get(field);
-        let stack = get(Mqd::CP_HQD_CNTL_STACK_SIZE);
-        if get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) == 0
-            || get(Mqd::CP_HQD_CTX_SAVE_SIZE) == 0
+        let stack = image.get(Mqd::CP_HQD_CNTL_STACK_SIZE);
+        if image.get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) == 0
+            || image.get(Mqd::CP_HQD_CTX_SAVE_SIZE) == 0
             || stack == 0
         {
             return Err("CP_HQD_PERSISTENT_STATE.QSWITCH_MODE without a context save area".into());
         }
-        if get(Mqd::CP_HQD_CNTL_STACK_OFFSET) > stack {
+        if image.get(Mqd::CP_HQD_CNTL_STACK_OFFSET) > stack {
             return Err("CP_HQD_CNTL_STACK_OFFSET is beyond CP_HQD_CNTL_STACK_SIZE".into());
         }
-        let state = get(Mqd::CP_HQD_WG_STATE_OFFSET);
-        if state < stack || state > get(Mqd::CP_HQD_CTX_SAVE_SIZE) {
+        let state = image.get(Mqd::CP_HQD_WG_STATE_OFFSET);
+        if state < stack || state > image.get(Mqd::CP_HQD_CTX_SAVE_SIZE) {
             return Err("CP_HQD_WG_STATE_OFFSET is outside the context save area".into());
         }
         Ok(())

@@ -161,10 +161,12 @@ pub(crate) fn check_dispatch(p: &KernelDispatch) -> Result<(), PacketError> {
 
 /// Checks what the standard says of a barrier packet's fields.
 pub(crate) fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
-    if [Barrier::RESERVED0, Barrier::RESERVED1, Barrier::RESERVED2]
-        .iter()
-        .any(|&f| p.get(f) != 0)
-    {
+    let reserved = [
+        Barrier::RESERVED0.is::<0>(),
+        Barrier::RESERVED1.is::<0>(),
+        Barrier::RESERVED2.is::<0>(),
+    ];
+    if !reserved.into_iter().all(|zero| p.has(zero)) {
         return Err(PacketError::bad(
             code::RESERVED,
             "AQL barrier: reserved bits are set",
@@ -216,13 +218,13 @@ pub(crate) fn check_pm4_ib(p: &Pm4Ib) -> Result<Buffer, PacketError> {
     use Pm4Ib as P;
     let fail = |what: &str| Err(PacketError::bad(code::RESERVED, what));
     let reserved = [
-        P::RESERVED,
-        P::RESERVED0,
-        P::RESERVED1,
-        P::RESERVED2,
-        P::RESERVED3,
+        P::RESERVED.is::<0>(),
+        P::RESERVED0.is::<0>(),
+        P::RESERVED1.is::<0>(),
+        P::RESERVED2.is::<0>(),
+        P::RESERVED3.is::<0>(),
     ];
-    if reserved.iter().any(|&field| p.get(field) != 0) {
+    if !reserved.into_iter().all(|zero| p.has(zero)) {
         return fail("AQL packet of PM4: reserved bits are set");
     }
     if p.get(P::DW_CNT_REMAIN) != aql::PM4_IB_REMAIN {

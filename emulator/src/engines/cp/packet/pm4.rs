@@ -5,7 +5,6 @@
 //! Sources: [`rkfd_hw::pm4`] and Linux, `amdgpu/soc15d.h`, `amdgpu/gfx_v9_4_3.c`
 //! (`gfx_v9_4_3_kiq_*`, `_ring_test_ring`, `_ring_emit_fence_kiq`).
 
-use rkfd_hw::layout::Field;
 use rkfd_hw::pm4::{self, *};
 use std::fmt;
 
@@ -156,14 +155,11 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             let p = layout!(MapQueues);
             let mut rest = p;
             if kiq {
-                let slot = [
-                    kiq_map::VMID,
-                    kiq_map::QUEUE,
-                    kiq_map::PIPE,
-                    kiq_map::ME,
-                    kiq_map::ALLOC_FORMAT,
-                ];
-                slot.into_iter().for_each(|field| rest.set(field, 0));
+                rest.set(kiq_map::VMID, 0);
+                rest.set(kiq_map::QUEUE, 0);
+                rest.set(kiq_map::PIPE, 0);
+                rest.set(kiq_map::ME, 0);
+                rest.set(kiq_map::ALLOC_FORMAT, 0);
             }
             reserved(rest.reserved_word())?;
             Packet::MapQueues(p)
@@ -172,7 +168,7 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             let p = layout!(UnmapQueues);
             let mut rest = p;
             if p.get(UnmapQueues::QUEUE_SEL) == SELECT_PASID {
-                rest.set(Field::new(2, 15, 0), 0);
+                rest.0[2] &= !0xffff;
                 if rest.get(UnmapQueues::DOORBELL_OFFSET0) != 0 {
                     reserved(Some(2))?;
                 }

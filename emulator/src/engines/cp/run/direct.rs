@@ -76,7 +76,7 @@ impl Mec {
     /// DISPATCH_DIRECT; false when it has to wait.
     pub(crate) fn launch(&mut self, h: &mut Hqd, launch: &Launch) -> Result<bool, PacketError> {
         let registers = self.registers_of(h, launch);
-        let get = |field: Field<Image>| field.get(&registers[..]);
+        let get = |field: Field<Image, 32>| field.get(&registers[..]);
         let threads = [
             Image::COMPUTE_NUM_THREAD_X,
             Image::COMPUTE_NUM_THREAD_Y,
@@ -90,7 +90,7 @@ impl Mec {
             return Ok(false);
         }
         let dispatch = self.dispatch_of(h, &registers)?;
-        self.trace_launch(h, get(Image::COMPUTE_PGM) << 8, &dispatch);
+        self.trace_launch(h, Image::COMPUTE_PGM.get(&registers[..]) << 8, &dispatch);
         dispatch.submit(&self.units);
         let started = dispatch.started();
         h.launched.items.push_back(Item {
@@ -122,7 +122,7 @@ impl Mec {
     ) -> Result<Gang, PacketError> {
         let fail =
             |code, what: String| Err(PacketError::bad(code, format!("PM4 dispatch: {what}")));
-        let get = |field: Field<Image>| field.get(registers);
+        let get = |field: Field<Image, 32>| field.get(registers);
         let initiator = get(Image::COMPUTE_DISPATCH_INITIATOR) as u32;
         let set = |bits: Bits| bits.get(initiator) == 1;
         let starts = [
@@ -167,7 +167,7 @@ impl Mec {
         let scratch = match kernel.scratch {
             true => self.scratch_area(
                 get(Image::COMPUTE_TMPRING_SIZE) as u32,
-                get(COMPUTE_DISPATCH_SCRATCH_BASE) << 8,
+                COMPUTE_DISPATCH_SCRATCH_BASE.get(registers) << 8,
             ),
             false => ScratchArea::default(),
         };
@@ -188,7 +188,7 @@ impl Mec {
 
     /// The shader that registers tell of. Its user data is what others preload.
     fn kernel_of(&self, registers: &Registers, wave32: bool) -> Result<Kernel, PacketError> {
-        let get = |field: Field<Image>| field.get(registers);
+        let get = |field: Field<Image, 32>| field.get(registers);
         let rsrc3 = registers.get(self.generation.mqd.rsrc3).copied();
         let rsrc2 = get(Image::COMPUTE_PGM_RSRC2) as u32;
         // The same words in a descriptor, which has no LDS (a packet tells) and no trap handler.
@@ -202,7 +202,7 @@ impl Mec {
             let bytes = descriptor.iter_mut().skip(at).zip(word.to_le_bytes());
             bytes.for_each(|(to, from)| *to = from);
         }
-        let entry = get(Image::COMPUTE_PGM) << 8;
+        let entry = Image::COMPUTE_PGM.get(registers) << 8;
         match Kernel::parse_for(self.generation.isa, entry, &descriptor) {
             Ok(kernel) => Ok(Kernel {
                 preload: (kernel.user_count, 0),

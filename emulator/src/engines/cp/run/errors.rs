@@ -26,7 +26,6 @@ use crate::memory::{Hub, VmFault};
 use crate::trace::Value;
 use rkfd_hw::aql::Signal;
 use rkfd_hw::ih::{client, source};
-use rkfd_hw::layout::Field;
 use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
 use rkfd_isa::{Fault, FaultKind};
 
@@ -129,10 +128,10 @@ impl Mec {
             return Ok(false);
         };
         let space = self.space_of(h);
-        let field = |field: Field<Signal>| signal.wrapping_add(field.word() as u64 * 4);
-        let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
-        let event = space.load_u32(field(Signal::EVENT_ID))?;
-        space.update_u64(field(Signal::VALUE), |value| value | bit)?;
+        let word = |word: usize| signal.wrapping_add(word as u64 * 4);
+        let mailbox = space.load_u64(word(Signal::EVENT_MAILBOX_PTR.word()))?;
+        let event = space.load_u32(word(Signal::EVENT_ID.word()))?;
+        space.update_u64(word(Signal::VALUE.word()), |value| value | bit)?;
         if mailbox != 0 {
             space.store_u64(mailbox, event.into())?;
             self.interrupt(h, client::GRBM_CP, source::CP_EOP, [event, 0, 0, 0]);

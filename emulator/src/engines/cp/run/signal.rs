@@ -23,19 +23,19 @@ impl Mec {
         (start, end): (u64, u64),
     ) -> Result<(), PacketError> {
         let space = self.space_of(h);
-        let field = |field: rkfd_hw::layout::Field<Signal>| at + field.word() as u64 * 4;
-        let kind = space.load_u64(field(Signal::KIND))? as i64;
+        let word = |word: usize| at + word as u64 * 4;
+        let kind = space.load_u64(word(Signal::KIND.word()))? as i64;
         if kind != aql::SIGNAL_KIND_USER {
             return Err(PacketError::bad(
                 code::RESERVED,
                 format!("AQL: completion signal of kind {kind}"),
             ));
         }
-        let mailbox = space.load_u64(field(Signal::EVENT_MAILBOX_PTR))?;
-        let event = space.load_u32(field(Signal::EVENT_ID))?;
-        space.store_u64(field(Signal::START_TS), start)?;
-        space.store_u64(field(Signal::END_TS), end)?;
-        let old = space.update_u64(field(Signal::VALUE), |value| value.wrapping_sub(1))?;
+        let mailbox = space.load_u64(word(Signal::EVENT_MAILBOX_PTR.word()))?;
+        let event = space.load_u32(word(Signal::EVENT_ID.word()))?;
+        space.store_u64(word(Signal::START_TS.word()), start)?;
+        space.store_u64(word(Signal::END_TS.word()), end)?;
+        let old = space.update_u64(word(Signal::VALUE.word()), |value| value.wrapping_sub(1))?;
         let name = h.slot.to_string();
         self.soc.trace.event(
             "signal",

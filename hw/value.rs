@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Values of fields, which fit by construction.
+//!
+//! What a field of `W` bits takes follows from its width ([`Fit`]): a `bool` for one bit, `u8`,
+//! `u16`, `u32` or `u64` where these have exactly its width, and a [`Bounded`] elsewhere. So no bit
+//! is dropped silently, and nothing has to panic.
+
+use super::layout::{read, write};
+use core::marker::PhantomData;
+
+/// A number of at most `W` bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Bounded<const W: u32>(u64);
+
+impl<const W: u32> Bounded<W> {
+    /// The largest.
+    pub const MAX: Self = Self(u64::MAX >> (64 - W));
+
+    /// The number `V`, which is checked when the program is compiled.
+    pub const fn new<const V: u64>() -> Self {
+        const { assert!(V <= u64::MAX >> (64 - W), "the number has too many bits") };
+        Self(V)
+    }
+
+    /// A number, if it has so few bits.
+    pub const fn try_new(value: u64) -> Option<Self> {
+        if value > Self::MAX.0 {
+            return None;
+        }
+        Some(Self(value))
+    }
+
+    /// The low `W` bits of a number whose other bits belong elsewhere.
+    pub const fn low_bits_of(value: u64) -> Self {
+        Self(value & Self::MAX.0)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl<const W: u32> From<Bounded<W>> for u64 {
+    fn from(value: Bounded<W>) -> u64 {
+        value.0
+    }
+}
+
+impl<const W: u32> From<bool> for Bounded<W> {
+    fn from(value: bool) -> Self {
+        Self(value as u64)
+    }
+}
+
+/// Numbers of a type fit fields of these widths.
+macro_rules! fits {
+    ($($int:ident: $($w:literal)*;)*) => {
+        $($(
+            impl From<$int> for Bounded<$w> {
+                fn from(value: $int) -> Self {
+                    Self(value as u64)
+                }
+            }
+        )*)*
+    };
+}
+fits! {
+    u8: 9 10 11 12 13 14 15 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 33 34 35 36 37 38 39 40
+        41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63;
+    u16: 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+        48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63;
+    u32: 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62
+        63;
+}
+
+/// A width in bits.
+pub enum Bits<const W: u32> {}
+
+/// The widths that fields have: 1 to 64 bits.
+pub trait Width {
+    /// The type of values of exactly this width.
+    type Value: Copy + Into<u64>;
+}
+
+/// The type of values of a field of `W` bits.
+pub type Fit<const W: u32> = <Bits<W> as Width>::Value;
+
+macro_rules! widths {
+    ([$($b:literal)*] $($value:ident: $w:literal;)*) => {
+        $(
+            impl Width for Bits<$w> {
+                type Value = $value;
+            }
+        )*
+        $(
+            impl Width for Bits<$b> {
+                type Value = Bounded<$b>;
+            }
+        )*
+    };
+}
+widths! {
+    [2 3 4 5 6 7 9 10 11 12 13 14 15 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 33 34 35 36 37 38
+     39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]
+    bool: 1;
+    u8: 8;
+    u16: 16;
+    u32: 32;
+    u64: 64;
+}
+
+/// A field of `T` and the value it gets: `X::FIELD.is::<5>()`, `X::FIELD.to(value)`.
+pub struct Setting<T: ?Sized> {
+    bit: u16,
+    width: u8,
+    value: u64,
+    _of: PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized> Clone for Setting<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: ?Sized> Copy for Setting<T> {}
+
+impl<T: ?Sized> Setting<T> {
+    /// Only fields make settings, of values that fit.
+    pub(super) const fn new(bit: u16, width: u8, value: u64) -> Self {
+        Self {
+            bit,
+            width,
+            value,
+            _of: PhantomData,
+        }
+    }
+
+    /// The words of a `T` have the value.
+    pub(super) fn is_in(self, words: &[u32]) -> bool {
+        read(self.bit, self.width, words) == self.value
+    }
+
+    /// Stores the value in the words of a `T`.
+    pub(super) fn store(self, words: &mut [u32]) {
+        write(self.bit, self.width, words, self.value)
+    }
+
+    /// The field's bits, and the value in its place: of what is a single word.
+    pub(super) const fn in_word(self) -> (u32, u32) {
+        let mask = (u64::MAX >> (64 - self.width as u32)) << (self.bit % 32);
+        (mask as u32, (self.value << (self.bit % 32)) as u32)
+    }
+}
