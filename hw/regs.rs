@@ -3,14 +3,57 @@
 //! Registers: one generated table per IP block and version.
 //!
 //! A register's place is a segment of its IP block plus an offset, both in 32-bit words; where
-//! the segment lies is told by the chip's discovery table ([`super::discovery`]), so no absolute
-//! address stands here. Names keep the vendor's capitals: each register is a constant, and a
-//! module of the same name holds its fields.
+//! the segment lies is in the chip's discovery table ([`super::discovery`]), so no absolute
+//! address stands here. Names keep the vendor's capitals: each register is a constant of type
+//! [`typed::Reg`], and a type of the same name, which its fields and its values belong to.
 //!
-//! ```text
-//! let v = gc::CP_HQD_PQ_CONTROL::QUEUE_SIZE.set(0, 9);
-//! regs.write(gc::CP_HQD_PQ_CONTROL, v)
 //! ```
+//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! use gc::CP_HQD_PQ_CONTROL as Pq;
+//!
+//! let value = Value::<Pq>::zeroed()
+//!     .with(Pq::PRIV_STATE, true)
+//!     .having(Pq::QUEUE_SIZE.is::<9>());
+//! assert_eq!((value.bits(), value.get(Pq::QUEUE_SIZE)), (0x4000_0009, 9));
+//! assert_eq!(value.try_with(Pq::QUEUE_SIZE, 64), None);
+//! ```
+//!
+//! A driver's `regs.update(gc::CP_HQD_PQ_CONTROL, |v| v.with(Pq::PRIV_STATE, true))` is a
+//! read-modify-write in one call.
+//!
+//! ```compile_fail
+//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! // A field of another register.
+//! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed().with(gc::CP_HQD_ACTIVE::ACTIVE, true);
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! // 64 has seven bits, the field six.
+//! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed()
+//!     .having(gc::CP_HQD_PQ_CONTROL::QUEUE_SIZE.is::<64>());
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! // A number that may have 32 bits, for a field of six.
+//! let size: u32 = 9;
+//! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed()
+//!     .with(gc::CP_HQD_PQ_CONTROL::QUEUE_SIZE, size);
+//! ```
+//!
+//! ```compile_fail
+//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Reg, Register, Value};
+//! fn write<R: Register>(_: Reg<R>, _: Value<R>) {}
+//! // Another register's value.
+//! write(gc::CP_HQD_ACTIVE, Value::<gc::CP_HQD_VMID>::zeroed());
+//! ```
+
+#![expect(
+    non_camel_case_types,
+    non_upper_case_globals,
+    reason = "registers and fields have the vendor's names"
+)]
 
 #[rustfmt::skip]
 pub mod athub_1_8_0;
@@ -40,6 +83,8 @@ pub mod osssys_4_4_2;
 pub mod osssys_7_0_0;
 #[rustfmt::skip]
 pub mod sdma_4_4_2;
+
+pub mod typed;
 
 /// The IP blocks whose registers are described here, by their discovery hardware id.
 ///
@@ -141,6 +186,44 @@ macro_rules! regs {
                 $( pub const $f: Bits = Bits { hi: $hi, lo: $lo }; )*
             }
         )*
+        /// The registers, each with a type of its own.
+        pub mod typed {
+            use super::super::typed::{AnyReg, Reg, RegInfo, Register, Table};
+            $(
+                #[doc = stringify!($reg)]
+                pub enum $reg {}
+                impl $reg {
+                    $(
+                        #[doc = stringify!($f)]
+                        pub const $f: super::super::super::layout::Field<Self, { $hi - $lo + 1 }> =
+                            super::super::super::layout::Field::new(0, $lo);
+                    )*
+                }
+                impl Register for $reg {
+                    const INFO: RegInfo = RegInfo {
+                        reg: AnyReg {
+                            name: stringify!($reg),
+                            block: super::Block::$block,
+                            segment: $seg,
+                            offset: $offset,
+                        },
+                        fields: &[ $( super::super::super::layout::FieldInfo {
+                            name: stringify!($f),
+                            bit: $lo,
+                            width: $hi - $lo + 1,
+                            c: "",
+                        }, )* ],
+                    };
+                }
+                #[doc = stringify!($reg)]
+                pub const $reg: Reg<$reg> = Reg::new();
+            )*
+            /// All registers of this table.
+            pub const TABLE: Table = Table {
+                header: $header,
+                regs: &[ $( <$reg as Register>::INFO, )* ],
+            };
+        }
         /// All registers of this table.
         pub const TABLE: Table = Table {
             header: $header,
