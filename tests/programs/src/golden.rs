@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the kernels of `tests/kernels` compute, written anew for the CPU: inputs, shapes and the
-//! words that must come out. Floating-point operations are in the kernels' order, so results are
-//! equal to the last bit.
+//! The kernels of `tests/kernels`, written once more for the CPU: inputs, shapes and the words that
+//! the GPU must store. Floating-point operations are in the kernels' order, so results are equal to
+//! the last bit.
 
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
@@ -11,13 +11,13 @@ pub enum Data {
     Words(Vec<u32>),
     /// A buffer of bytes.
     Bytes(Vec<u8>),
-    /// The buffer that is compared afterwards, with what it holds before.
+    /// The buffer that is compared afterwards; these are its words before the kernel runs.
     Output(Vec<u32>),
-    /// A number of 32 bits, by its bits.
+    /// A 32-bit number, given as its bit pattern.
     Number(u32),
 }
 
-/// A kernel, its arguments, and what must come out.
+/// A kernel, its arguments, and the words that it must store.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The kernel's name.
@@ -32,7 +32,7 @@ pub struct Case {
     pub expected: Vec<u32>,
 }
 
-/// All cases by the source file of their kernels.
+/// All cases, grouped by the source file of their kernels.
 pub fn all() -> Vec<(&'static str, Vec<Case>)> {
     vec![
         ("vadd", vec![vadd()]),
@@ -50,13 +50,13 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
     ]
 }
 
-/// Elements; no multiple of a work-group, so that the last one is partly idle.
+/// Elements. This is no multiple of a work-group's size, so that the last work-group is partly idle.
 const N: usize = 3001;
-/// What outputs hold before: nothing that a kernel would write by chance.
+/// The word that fills outputs before a kernel runs; no kernel would write it by chance.
 const UNTOUCHED: u32 = 0xdead_beef;
 
-/// Numbers that look random and are the same each time (a linear congruential generator's upper
-/// half, multiplier of Knuth's MMIX).
+/// Numbers that look random and are the same each time: the upper half of a linear congruential
+/// generator's state, with the multiplier of Knuth's MMIX.
 fn words(seed: u64, n: usize) -> Vec<u32> {
     let mut state = seed;
     let mut next = || {
@@ -105,7 +105,7 @@ fn vadd() -> Case {
 fn saxpy() -> Case {
     const A: f32 = -3.1875;
     let (x, y) = (floats(3, N), floats(4, N));
-    // Two roundings: the kernels are compiled without contraction.
+    // Product and sum are rounded each, since the kernels are compiled without contraction.
     let results: Vec<f32> = x.iter().zip(&y).map(|(x, y)| A * x + y).collect();
     Case {
         kernel: "saxpy",
@@ -200,7 +200,7 @@ fn matmul(kernel: &'static str) -> Case {
     }
 }
 
-/// A case of one to two inputs and one output of the same length.
+/// A case with one or two inputs and one output of the same length.
 fn elementwise(kernel: &'static str, inputs: Vec<Vec<u32>>, expected: Vec<u32>) -> Case {
     let n = expected.len();
     let mut args: Vec<Data> = inputs.into_iter().map(Data::Words).collect();
@@ -242,7 +242,7 @@ fn gcd() -> Case {
     elementwise("gcdk", vec![a, b], expected)
 }
 
-/// The loop with a `switch` and a `goto` out of it.
+/// What `swtch` computes: a loop with a `switch` in it and a `goto` out of it.
 fn switched(v: i32) -> i32 {
     let mut r = 0i32;
     for k in 0..v & 31 {
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn known_results() {
-        // 27 takes 111 steps; the histogram counts every element once.
+        // The Collatz sequence from 27 has 111 steps; the histogram counts every element once.
         assert_eq!(collatz().expected[26], 111);
         assert_eq!(histogram("h").expected.iter().sum::<u32>(), N as u32);
         assert_eq!(switched(1), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the programs share: the kernel they run, the check of its result, the report at the end.
+//! What the programs share: the kernel that they run, the check of its result, the verdict that they print.
 
 pub mod golden;
 pub mod raw;
@@ -20,7 +20,7 @@ pub const BLOCK: u32 = 256;
 /// The kernel: `c[i] = a[i] + b[i]` for `i < n`, arguments `a, b, c, n`.
 pub const KERNEL: &str = "vadd";
 
-/// What the programs fail with.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The library failed.
@@ -55,7 +55,7 @@ pub fn report(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> ExitCode
     }
 }
 
-/// Prints what should hold, and fails if it doesn't.
+/// Prints the statement `what` with "yes" or "no", and fails if it doesn't hold.
 pub fn check(what: &str, holds: bool) -> Result<(), Failure> {
     println!("{what}: {}", if holds { "yes" } else { "no" });
     match holds {
@@ -76,14 +76,14 @@ pub fn code_object() -> Result<Vec<u8>, Failure> {
     std::fs::read(&path).map_err(|error| Failure::new(format_args!("{path}: {error}")))
 }
 
-/// The driver's folder in sysfs, and the address of a PCI function that it holds.
+/// The driver's folder in sysfs, and the address of a PCI function that is bound to it.
 pub fn bound() -> Result<(PathBuf, String), Failure> {
     let driver = PathBuf::from("/sys/bus/pci/drivers/rkfd");
     let entries = std::fs::read_dir(&driver).map_err(Failure::new)?;
     let names = entries.flatten().map(|e| e.file_name());
     let mut names = names.filter_map(|n| n.into_string().ok());
     let address = names.find(|name| name.contains(':'));
-    let address = address.ok_or_else(|| Failure::new("the driver holds no device"))?;
+    let address = address.ok_or_else(|| Failure::new("no device is bound to the driver"))?;
     Ok((driver, address))
 }
 
@@ -99,7 +99,7 @@ pub struct VectorAdd {
 }
 
 impl VectorAdd {
-    /// Allocates and fills the operands; `seed` makes them differ from other additions'.
+    /// Allocates and fills the operands. Another `seed` gives other operands.
     pub fn new(gpu: &Gpu, n: usize, seed: usize) -> Result<Self> {
         let add = Self {
             a: gpu.alloc(n)?,
@@ -126,7 +126,7 @@ impl VectorAdd {
         self.described(queue.dispatch(kernel))
     }
 
-    /// The dispatch, begun on any queue.
+    /// The same for a dispatch that was begun on a queue of any kind.
     pub fn described(&self, dispatch: Dispatch) -> Dispatch {
         let n = self.a.len() as u32;
         let blocks = n.div_ceil(BLOCK);
@@ -134,7 +134,7 @@ impl VectorAdd {
         dispatch.arg(&self.a).arg(&self.b).arg(&self.c).arg(n)
     }
 
-    /// Compares every sum with the CPU's: how many are right.
+    /// Compares every sum with the CPU's, and returns how many are right.
     pub fn verified(&self) -> Result<usize> {
         let sums = self.c.to_vec()?;
         let right = |(i, sum): &(usize, f32)| {
@@ -144,7 +144,7 @@ impl VectorAdd {
         Ok(sums.into_iter().enumerate().filter(right).count())
     }
 
-    /// Like [`verified`](Self::verified), where one wrong sum is a failure.
+    /// Compares every sum with the CPU's, and fails if one is wrong.
     pub fn verify(&self) -> Result<(), Failure> {
         let (right, all) = (self.verified()?, self.a.len());
         match right == all {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Requests to `/dev/kfd` as they are, for what the library has no method for.
+//! Bare requests to `/dev/kfd`, where the library has no method.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -11,18 +11,18 @@ use rkfd_uapi::ioctl::{self, Request};
 use rkfd_uapi::{abi::Abi, event, memory, queue};
 use rustix::io::Errno;
 
-/// Says which request failed.
+/// Makes a failure that names the request.
 pub fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
     move |e| Failure::new(format_args!("{what}: {e}"))
 }
 
-/// Makes a request. What its argument points at must live until it returns.
+/// Makes a request. Whatever `args` points at must live until the request returns.
 pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
-    // SAFETY: What the callers name besides the argument are arrays of theirs that live longer.
+    // SAFETY: `args` points only at arrays of the callers, which outlive the request.
     unsafe { rkfd::request(kfd.as_fd(), request, args) }
 }
 
-/// ALLOC_MEMORY_OF_GPU: the handle. `user` is the CPU address of USERPTR memory.
+/// ALLOC_MEMORY_OF_GPU; returns the handle. `user` is the CPU address of USERPTR memory.
 pub fn alloc(
     kfd: &File,
     gpu_id: u32,
@@ -82,7 +82,7 @@ pub fn destroy_queue(kfd: &File, queue: &Queue) -> Result<(), Errno> {
     call(kfd, &ioctl::DESTROY_QUEUE, &mut args)
 }
 
-/// UPDATE_QUEUE with another share of the GPU; with 0 it is off.
+/// UPDATE_QUEUE with another share of the GPU; a share of 0 switches the queue off.
 pub fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Errno> {
     let mut args = queue::UpdateQueueArgs {
         ring_base_address: queue.addresses().0,
@@ -94,7 +94,7 @@ pub fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Errno> {
     call(kfd, &ioctl::UPDATE_QUEUE, &mut args)
 }
 
-/// CREATE_EVENT of one that is no signal: its id.
+/// CREATE_EVENT for an event of any type but a signal; returns its id.
 pub fn event(kfd: &File, event_type: u32) -> Result<u32, Errno> {
     let mut args = event::CreateEventArgs {
         event_type,
@@ -104,7 +104,7 @@ pub fn event(kfd: &File, event_type: u32) -> Result<u32, Errno> {
     Ok(args.event_id)
 }
 
-/// WAIT_EVENTS for one: its data, or `None` when the time ran out.
+/// WAIT_EVENTS for one event; returns its data, or `None` when the time ran out.
 pub fn wait(kfd: &File, id: u32, millis: u32) -> Result<Option<event::EventData>, Errno> {
     let mut events = [event::EventData::wait_for(id, 0)];
     let mut args = event::WaitEventsArgs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Work that goes on until it is told to end: a kernel `spin(flag, seen)`, each of whose work-items
+//! Work that runs until the CPU ends it: a kernel `spin(flag, seen)`, each of whose work-items
 //! counts `seen` up and then waits for the flag.
 
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::{Failure, BLOCK};
 use rkfd::{Buffer, Kernel, Queue, Submission};
 
-/// Until every wave has begun.
+/// How long it may take until every wave has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Such work; every wave of it runs.
+/// A dispatch of `spin`, all of whose waves run.
 pub struct Spin {
     /// The dispatch.
     pub work: Submission,
@@ -19,7 +19,7 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Begins `items` work-items.
+    /// Starts `items` work-items, and waits until all of them run.
     pub fn start(queue: &Queue, kernel: &Kernel, items: u32) -> Result<Self, Failure> {
         let gpu = queue.gpu();
         let (flag, seen) = (gpu.upload(&[0u32])?, gpu.upload(&[0u32])?);

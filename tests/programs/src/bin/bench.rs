@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the paths of a dispatch cost, each as a multiple of the cheapest system call of the
-//! driver: GET_VERSION is the unit. Times of one machine mean little, above all under emulation;
-//! ratios of one run say which path is short.
+//! Measures what the steps around a dispatch cost. Their unit is the driver's cheapest system call,
+//! GET_VERSION: times of one machine mean little, above all under emulation, but the ratios of one
+//! run show which path is short.
 //!
 //! `bench CODE-OBJECT COPY`: prints `bench NAME NANOSECONDS` lines. The second code object has a
 //! kernel `copy(in, out, n)`.
@@ -18,13 +18,13 @@ use rkfd_uapi::ioctl;
 use rustix::ioctl::{Getter, Opcode};
 
 const ELEMENTS: usize = 256;
-/// A small page, and a large one.
+/// The sizes of a small page and of a large one.
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 2 << 20;
-/// Words that are copied: 1 MiB.
+/// Words that are copied; they are 1 MiB.
 const COPIED: usize = 1 << 18;
 
-/// Prints the median time of one `work`, of `rounds` measurements of `times` each.
+/// Measures `rounds` times how long `times` calls of `work` take, and prints the median for one call.
 fn measure(
     name: &str,
     rounds: usize,
@@ -55,8 +55,8 @@ fn run() -> Result<(), Failure> {
 
     measure("get-version", 9, 2000, || version(&kfd))?;
 
-    // Reserving a slot, writing the packet and ringing the doorbell; the queue is emptied between
-    // the rounds, and its ring is large enough for one.
+    // An enqueue reserves a slot, writes the packet and rings the doorbell. The ring has room for one
+    // round, and the queue is emptied between the rounds.
     let queue = gpu.queue(options)?;
     let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
     const BATCH: usize = 64;
@@ -116,11 +116,12 @@ fn run() -> Result<(), Failure> {
     copies(&gpu, &queue)
 }
 
-/// The same words within device memory, copied by each of who can: a copy engine, a kernel, and the
-/// CPU through the BAR. Each is waited for by its event, and compared.
+/// Copies the same words within device memory in three ways: by a copy engine, by a kernel, and by
+/// the CPU through the BAR. The first two are waited for by their events; every result is compared.
 fn copies(gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     let path = std::env::args().nth(2);
-    let path = path.ok_or_else(|| Failure::new("no code object with `copy` is named"))?;
+    let path =
+        path.ok_or_else(|| Failure::new("no code object with the kernel `copy` was given"))?;
     let module = gpu.load(&std::fs::read(&path).map_err(Failure::new)?)?;
     let kernel = module.kernel("copy")?;
     let buffer = || gpu.alloc_in::<u32>(Memory::Vram, COPIED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Vector additions by a PM4 queue: the commands of the packet processor's own language. Of whole
-//! work-groups and with a part of one, many in a row, from two threads, and beside an AQL queue. And
-//! a kernel with an array of its own in scratch memory, on both kinds of queue.
+//! Vector additions on a PM4 queue, whose commands are the packet processor's own language: with whole
+//! work-groups only, with a partial one, many in a row, and at the same time as another thread uses an
+//! AQL queue. Then a kernel with an array in scratch memory, on both kinds of queue.
 //!
 //! `commands CODE-OBJECT SCRATCH`: the first code object has a kernel `vadd(a, b, c, n)`, the second
 //! one `privarr(in, out, n)`.
@@ -14,10 +14,10 @@ use rkfd::{CommandQueue, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// Dispatches in a row: their commands fill the ring several times.
+/// Dispatches in a row. Their commands fill the ring several times.
 const MANY: usize = 1000;
 
-/// One addition, slept on.
+/// Runs one addition, and sleeps until its event.
 fn one(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel, n: usize) -> Result<(), Failure> {
     let add = VectorAdd::new(gpu, n, 1)?;
     let work = add.described(queue.dispatch(kernel)).submit()?;
@@ -31,7 +31,8 @@ fn one(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel, n: usize) -> Result<(),
     }
 }
 
-/// Many of one shape, each behind the other, the last of which is waited for.
+/// Runs many additions of one shape in a row. Each of the eight is waited for before it is submitted
+/// again.
 fn many(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel) -> Result<(), Failure> {
     let adds: Vec<VectorAdd> = (0..8)
         .map(|seed| VectorAdd::new(gpu, BLOCK as usize, seed))
@@ -55,7 +56,8 @@ fn many(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel) -> Result<(), Failure>
     Ok(())
 }
 
-/// What `privarr` leaves for a work-item: sums over an array that it indexes by what it finds.
+/// What `privarr` stores for a work-item: a sum over its array, each place of which is computed from
+/// the sum so far.
 fn summed(input: &[u32], item: u32) -> u32 {
     let mut a: Vec<u32> = input.iter().map(|w| w.wrapping_mul(item)).collect();
     (0..64u32).fold(0u32, |sum, k| {
@@ -66,10 +68,11 @@ fn summed(input: &[u32], item: u32) -> u32 {
     })
 }
 
-/// A kernel whose work-items have arrays in scratch memory, by commands and by an AQL packet.
+/// Runs a kernel whose work-items have arrays in scratch memory, by commands and by an AQL packet.
 fn scratch(gpu: &Gpu, queue: &CommandQueue, aql: &Queue) -> Result<(), Failure> {
     let path = std::env::args().nth(2);
-    let path = path.ok_or_else(|| Failure::new("no code object with `privarr` is named"))?;
+    let path =
+        path.ok_or_else(|| Failure::new("no code object with the kernel `privarr` was given"))?;
     let module = gpu.load(&std::fs::read(&path).map_err(Failure::new)?)?;
     let kernel = module.kernel("privarr")?;
     let private = kernel.metadata().private_size;
@@ -105,10 +108,10 @@ fn run() -> Result<(), Failure> {
     let kernel = module.kernel(KERNEL)?;
     let queue = gpu.command_queue()?;
     one(&gpu, &queue, &kernel, N)?;
-    // 37 work-items of the last work-group.
+    // The last work-group has only 37 work-items.
     one(&gpu, &queue, &kernel, 10 * BLOCK as usize + 37)?;
     many(&gpu, &queue, &kernel)?;
-    // Two threads, each with a queue of its own kind.
+    // Two threads at once, one with an AQL queue and one with the PM4 queue.
     let aql = gpu.queue(QueueOptions::default())?;
     std::thread::scope(|scope| {
         let other = scope.spawn(|| -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Copies and fills by the copy engines: between device and system memory, of odd sizes, large,
-//! on two engines at once; and one that must fault.
+//! Copies and fills by the copy engines: between device and system memory, of odd sizes, of 64 MiB,
+//! and on two engines at once. With `fault`, a copy that must fault.
 //!
 //! `copies [fault]`
 
@@ -15,10 +15,10 @@ use rkfd_programs::{report, Failure};
 const N: usize = 1 << 18;
 const LARGE: usize = 1 << 24;
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Nothing is ever mapped there.
+/// An address at which nothing is ever mapped.
 const NOWHERE: Address = Address(0x5000);
 
-/// A word that tells its place.
+/// A word that is different at every place.
 fn word(index: usize, seed: u32) -> u32 {
     (index as u32 ^ seed).wrapping_mul(0x9e37_79b1)
 }
@@ -34,7 +34,7 @@ fn check(what: &str, buffer: &Buffer<u32>, wanted: impl Fn(usize) -> u32) -> Res
     }
 }
 
-/// Between all kinds of memory.
+/// Copies between all kinds of memory.
 fn kinds(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     let kinds = [Memory::Vram, Memory::Gtt];
     for (n, (from, to)) in kinds
@@ -52,7 +52,7 @@ fn kinds(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bytes from odd places to odd places.
+/// Copies odd numbers of bytes between odd addresses.
 fn odd(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     let (source, target) = (gpu.alloc::<u8>(8 * N)?, gpu.alloc::<u8>(8 * N)?);
     let byte = |i: usize| (word(i, 77) >> 13) as u8;
@@ -76,7 +76,7 @@ fn odd(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Device memory filled by doubling a piece, then copied whole.
+/// Fills 64 MiB of device memory by doubling a piece, then copies all of it.
 fn large(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     let (source, target) = (
         gpu.alloc_in::<u32>(Memory::Vram, LARGE)?,
@@ -100,14 +100,14 @@ fn large(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     let wrong = places
         .clone()
         .find(|&i| target.get(i) != Some(word(i % N, 9)));
-    println!("64 MiB: {} words looked at", places.count());
+    println!("64 MiB: {} words compared", places.count());
     match wrong {
         None => Ok(()),
         Some(i) => Err(Failure::new(format_args!("word {i} of 64 MiB is wrong"))),
     }
 }
 
-/// Two engines at once, each with fills and copies in one order.
+/// Runs two engines at once. Each must do its fills and copies in the order of their submission.
 fn together(gpu: &Gpu, queues: &[CopyQueue; 2]) -> Result<(), Failure> {
     let buffer = || gpu.alloc::<u32>(N);
     let memory = [[buffer()?, buffer()?], [buffer()?, buffer()?]];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Many queues, one small dispatch on each, all on the same buffers: as little as possible around
-//! what is made and destroyed again and again when the module is loaded and unloaded in a loop.
+//! Many queues, one small dispatch on each, all on the same buffers. It runs while the module is loaded
+//! and unloaded in a loop, and makes little besides the queues, whose parts are what may leak.
 //!
-//! A queue has an MQD and an area for saved waves on each XCC, so several XCCs have fewer queues.
+//! A queue has an MQD and a save area for each XCC, so a GPU with several XCCs gets fewer queues.
 //!
-//! `cycle CODE-OBJECT [MQDS]`: prints nothing if all is well.
+//! `cycle CODE-OBJECT [MQDS]`: it prints nothing if all is well. Queues times XCCs are MQDS.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use rkfd::{Address, Gpu, Queue, QueueOptions};
 use rkfd_programs::{code_object, Failure, KERNEL};
 
-/// Elements of a queue's dispatch: one work-group.
+/// Elements of a queue's dispatch, which is one work-group.
 const EACH: usize = 256;
 
 fn run() -> Result<(), Failure> {
@@ -22,7 +22,7 @@ fn run() -> Result<(), Failure> {
         None => 64,
         Some(text) => text
             .parse()
-            .map_err(|_| Failure::new(format_args!("{text}: no number")))?,
+            .map_err(|_| Failure::new(format_args!("{text} is no number")))?,
     };
     let gpu = Gpu::open()?;
     let count = mqds.div_ceil(gpu.node().xccs().max(1) as usize);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Memory that processes and drivers share as DMA-bufs, with work of the GPU in all of them.
+//! Memory that processes and drivers share as DMA-bufs, used by GPU work of each.
 //!
 //! The parent exports a buffer and frees it. A child that has only the descriptor imports it, and
-//! its GPU work stores sums there; another child is killed while it has it mapped. The parent then
-//! reads the sums by the CPU, and by the GPU through an import of its own. At last the GPU stores
-//! into memory that another driver exported.
+//! its GPU work stores sums there; another child is killed while it has the buffer mapped. The parent
+//! then reads the sums by the CPU, and by the GPU through its own import. With `foreign` the GPU
+//! stores into memory that another driver has exported.
 //!
 //! `dmabuf CODE-OBJECT vram|gtt|foreign`
 
@@ -27,7 +27,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 const N: usize = 1 << 16;
 const BYTES: usize = N * 4;
-/// GPU addresses, far from where the library has its own.
+/// GPU addresses, far from those that the library uses.
 const EXPORTED: u64 = 0x1234_0000_0000;
 const IMPORTED: u64 = 0x1235_0000_0000;
 const FOREIGN: u64 = 0x1236_0000_0000;
@@ -61,7 +61,7 @@ impl Setup {
         Ok(work.wait_timeout(Duration::from_secs(60))?)
     }
 
-    /// Gives a DMA-buf an address on the GPU: the handle.
+    /// Imports a DMA-buf and maps it at the GPU address `va`; returns the handle.
     fn import(&self, fd: BorrowedFd<'_>, va: u64) -> Result<u64, Failure> {
         let mut args = abi::ImportDmabufArgs {
             va_addr: va,
@@ -79,7 +79,7 @@ impl Setup {
         raw::free(&self.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))
     }
 
-    /// Makes a buffer, exports it and lets go of it: only the DMA-buf is left.
+    /// Allocates a buffer, exports it and frees it, so that only the DMA-buf is left.
     fn export(&self, kind: u32) -> Result<OwnedFd, Failure> {
         let id = self.gpu.id();
         let handle = raw::alloc(
@@ -91,14 +91,14 @@ impl Setup {
             kind | abi::ALLOC_WRITABLE,
         )
         .map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
-        // Without O_CLOEXEC: children inherit it.
+        // There is no O_CLOEXEC among the flags, so children inherit the descriptor.
         let mut args = abi::ExportDmabufArgs {
             handle,
             ..Default::default()
         };
         call(&self.kfd, &ioctl::EXPORT_DMABUF, &mut args).map_err(errno("EXPORT_DMABUF"))?;
         raw::free(&self.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))?;
-        // SAFETY: The descriptor was just made, for us.
+        // SAFETY: The request has just made the descriptor for us.
         Ok(unsafe { OwnedFd::from_raw_fd(args.dmabuf_fd as i32) })
     }
 }
@@ -109,7 +109,7 @@ struct Shared(*mut c_void);
 impl Shared {
     fn new(fd: BorrowedFd<'_>) -> Result<Self, Failure> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: A new mapping, wherever there is room.
+        // SAFETY: The kernel chooses the address, so no mapping is replaced.
         unsafe { rustix::mm::mmap(null_mut(), BYTES, prot, MapFlags::SHARED, fd, 0) }
             .map(Self)
             .map_err(errno("mmap of the DMA-buf"))
@@ -118,7 +118,7 @@ impl Shared {
     /// How many elements are as wanted.
     fn count(&self, wanted: impl Fn(usize) -> f32) -> usize {
         let get = |i| {
-            // SAFETY: In the mapping. The GPU has nothing to do.
+            // SAFETY: `i` is inside the mapping, and no work of the GPU is running.
             unsafe { self.0.cast::<f32>().add(i).read_volatile() }
         };
         (0..N).filter(|&i| get(i) == wanted(i)).count()
@@ -127,7 +127,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: Our mapping, of which nothing is borrowed.
+        // SAFETY: The mapping is ours, and nothing borrows from it.
         let _ = unsafe { rustix::mm::munmap(self.0, BYTES) };
     }
 }
@@ -148,10 +148,10 @@ fn sum(i: usize) -> f32 {
     operands(i).0 + operands(i).1
 }
 
-/// A child that has only the descriptor: stores sums, or waits to be killed.
+/// The child, which has only the descriptor: it stores sums, or waits to be killed.
 fn child(role: &str, fd: &str) -> Result<(), Failure> {
     let fd: i32 = fd.parse().map_err(Failure::new)?;
-    // SAFETY: The parent left it open for us.
+    // SAFETY: The parent left the descriptor open for us.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     let s = Setup::new()?;
     s.import(fd.as_fd(), IMPORTED)?;
@@ -182,7 +182,9 @@ fn shared(s: &Setup, kind: u32) -> Result<(), Failure> {
     };
     call(&s.kfd, &ioctl::GET_DMABUF_INFO, &mut info).map_err(errno("GET_DMABUF_INFO"))?;
     if (info.size, info.gpu_id, info.flags) != (BYTES as u64, s.gpu.id(), kind) {
-        return Err(Failure::new(format_args!("GET_DMABUF_INFO says {info:?}")));
+        return Err(Failure::new(format_args!(
+            "GET_DMABUF_INFO returned {info:?}"
+        )));
     }
 
     let mut hold = spawn("hold", &fd);
@@ -195,7 +197,7 @@ fn shared(s: &Setup, kind: u32) -> Result<(), Failure> {
     }
     if line.trim() != "holding" {
         return Err(Failure::new(format_args!(
-            "the child to be killed said: {line}"
+            "the child to be killed printed: {line}"
         )));
     }
     let status = spawn("store", &fd).status().map_err(Failure::new)?;
@@ -232,7 +234,7 @@ struct UdmabufCreate {
     size: u64,
 }
 
-// SAFETY: UDMABUF_CREATE reads this structure and gives a descriptor.
+// SAFETY: UDMABUF_CREATE reads this structure and returns a descriptor.
 unsafe impl Ioctl for UdmabufCreate {
     type Output = OwnedFd;
     const IS_MUTATING: bool = false;
@@ -246,7 +248,7 @@ unsafe impl Ioctl for UdmabufCreate {
     }
 
     unsafe fn output_from_ptr(out: IoctlOutput, _: *mut c_void) -> rustix::io::Result<OwnedFd> {
-        // SAFETY: The descriptor was just made, for us.
+        // SAFETY: The request has just made the descriptor for us.
         Ok(unsafe { OwnedFd::from_raw_fd(out) })
     }
 }
@@ -268,7 +270,7 @@ fn foreign(s: &Setup) -> Result<(), Failure> {
         offset: 0,
         size: BYTES as u64,
     };
-    // SAFETY: The argument is the request's.
+    // SAFETY: `create` is what UDMABUF_CREATE reads.
     let fd = unsafe { rustix::ioctl::ioctl(device.as_fd(), create) };
     let fd = fd.map_err(errno("UDMABUF_CREATE"))?;
     let handle = s.import(fd.as_fd(), FOREIGN)?;
@@ -289,7 +291,9 @@ fn run() -> Result<(), Failure> {
         ["gtt"] => shared(&Setup::new()?, abi::ALLOC_GTT),
         ["vram"] => shared(&Setup::new()?, abi::ALLOC_VRAM),
         ["foreign"] => foreign(&Setup::new()?),
-        _ => Err(Failure::new("which: vram, gtt or foreign?")),
+        _ => Err(Failure::new(
+            "the second argument must be vram, gtt or foreign",
+        )),
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Runs a kernel that never ends and waits to be killed, with its waves on the GPU.
+//! Runs a kernel that never ends, and waits to be killed while its waves are on the GPU.
 //!
 //! `endless CODE-OBJECT READY-FILE`: the code object has a kernel `spin(flag)`, which runs until
 //! the flag is set. The file is written once a wave has shown that it runs.

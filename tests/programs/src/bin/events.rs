@@ -68,9 +68,9 @@ fn run() -> Result<(), Failure> {
     let waits = waits.load(Ordering::Relaxed);
     println!("{ROUNDS} waits slept in {waits} calls; slowest wake-up {slowest:?}");
     if waits < ROUNDS as u32 {
-        return Err(Failure::new("nobody slept, so nothing was shown"));
+        return Err(Failure::new("no waiter slept, so the test shows nothing"));
     }
-    // A waiter that no interrupt wakes looks again after a second.
+    // The library looks at the signal once a second even if no interrupt wakes it.
     if slowest >= Duration::from_millis(900) {
         return Err(Failure::new(format_args!(
             "a waiter was not woken: {slowest:?}"

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a program is told when something of its goes wrong on the GPU, and that others go on.
+//! What a program learns when its work fails on the GPU, and that other programs go on.
 //!
 //! `faults CODE-OBJECT memory`: a kernel writes where nothing is mapped. The wait for it fails with
 //! the address. KFD takes all queues of such a process off the GPU, so only another process goes on.
 //!
 //! `faults CODE-OBJECT packet`: an AQL packet without dimensions. The packet processor stops the
-//! queue and says why in the queue's inactive signal; as the program says that it has a runtime
-//! (RUNTIME_ENABLE), the driver adds the error to the word that the save area's header names, and
-//! signals the event that it names. Another queue of the process goes on.
+//! queue and stores why in the queue's inactive signal. The program has declared a runtime
+//! (RUNTIME_ENABLE), so the driver also adds the error to the word that the save area's header names,
+//! and signals the event that this header names. Another queue of the process goes on.
 //!
 //! `faults CODE-OBJECT instruction ILLEGAL`: a kernel has an instruction that the GPU doesn't know.
 //! Its wave enters the trap handler, which leaves the error in the queue's inactive signal, wakes
 //! whoever waits, and halts the wave. Another queue goes on.
 //!
 //! `faults CODE-OBJECT trap ILLEGAL`: the same for a kernel that traps (`__builtin_trap`), in one
-//! work-item of a later work-group; the debugger's trap before it does nothing.
+//! work-item of a later work-group. The debugger's trap, which comes before it, does nothing.
 //!
-//! `faults CODE-OBJECT exception ILLEGAL`: both of these, of a program that says that it has a runtime.
-//! The trap handler tells the driver queue and exception, and the driver the program as it does for a
-//! packet. Without one that message is as of an event that the driver has to look for.
+//! `faults CODE-OBJECT exception ILLEGAL`: both of these, in a program that has declared a runtime.
+//! The trap handler's message names queue and exception to the driver, and the driver reports them to
+//! the program as it does for a bad packet. Without a runtime the driver takes the same message for
+//! that of an event without an id, and looks through all events of the process.
 //!
-//! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. Hardware exceptions tell.
+//! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. The program learns it by a
+//! hardware exception event.
 
 use std::fs::File;
 use std::process::{Command, ExitCode};
@@ -33,7 +35,7 @@ use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNE
 use rkfd_uapi::{debug, event, ioctl};
 
 const ELEMENTS: usize = 4096;
-/// Where nothing is mapped.
+/// An address at which nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -74,7 +76,7 @@ impl Setup {
         Ok(self.gpu.queue(QueueOptions::default())?)
     }
 
-    /// Says that the program has a runtime. There must be no queues yet.
+    /// Declares that the program has a runtime. There must be no queues yet.
     fn enable_runtime(&self) -> Result<(), Failure> {
         let mut runtime = debug::RuntimeEnableArgs {
             mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
@@ -83,7 +85,7 @@ impl Setup {
         call(&self.kfd, &ioctl::RUNTIME_ENABLE, &mut runtime).map_err(errno("RUNTIME_ENABLE"))
     }
 
-    /// A kernel of the code object with those that fail.
+    /// Loads the kernel `name` from the code object ILLEGAL, whose kernels fail.
     fn failing(&self, name: &str) -> Result<Kernel, Failure> {
         let path = std::env::args().nth(3);
         let path = path.ok_or_else(|| Failure::new("the code object ILLEGAL is missing"))?;
@@ -92,21 +94,21 @@ impl Setup {
     }
 }
 
-/// Where a runtime is told the exceptions of a queue.
-struct Told {
+/// The word and the event by which the driver reports a queue's exceptions to a runtime.
+struct Exceptions {
     word: Buffer<u64>,
     event: Signal,
 }
 
-impl Told {
-    /// Names both in the header of the queue's save area.
+impl Exceptions {
+    /// Makes both, and names them in the header of the queue's save area.
     fn of(queue: &Queue) -> Result<Self, Failure> {
         let word = queue.gpu().upload(&[0u64])?;
         let event = queue.gpu().signal(1)?;
         let id = Self::id(&event)?;
         // The last members of the header: where errors go, and the event.
         let header = queue.save_area() as *mut u64;
-        // SAFETY: The area is memory of the queue's, mapped at its address; the queue has run nothing.
+        // SAFETY: The save area is mapped at its address, and the queue has run nothing yet.
         unsafe {
             header.add(3).write_volatile(word.address());
             header.add(4).cast::<u32>().write_volatile(id);
@@ -119,11 +121,11 @@ impl Told {
         id.ok_or_else(|| Failure::new("a signal without an event"))
     }
 
-    fn nothing(&self) -> bool {
+    fn none(&self) -> bool {
         self.word.get(0) == Some(0)
     }
 
-    /// The event must come, and the exception be this one alone.
+    /// Waits for the event; the exception `code`, and no other, must have been reported.
     fn wait(&self, kfd: &File, code: u32) -> Result<(), Failure> {
         let woken = raw::wait(kfd, Self::id(&self.event)?, 20_000).map_err(errno("WAIT_EVENTS"))?;
         check(
@@ -135,14 +137,17 @@ impl Told {
             "errors of the queue: {:x?}, wanted {mask:#x}",
             self.word.get(0)
         );
-        check("the error is that one", self.word.get(0) == Some(mask))
+        check(
+            "exactly this error was reported",
+            self.word.get(0) == Some(mask),
+        )
     }
 }
 
-/// Writes an event's slot as the GPU does, but without an interrupt that names it: it is signalled
-/// when the driver looks for events. Its id.
+/// Writes an event's slot as the GPU does, but without an interrupt that names the event, so that it is
+/// signalled only when the driver looks through all slots. Returns the event's id.
 fn write_slot(event: &Signal) -> Result<u32, Failure> {
-    let id = Told::id(event)?;
+    let id = Exceptions::id(event)?;
     // SAFETY: A signal's third word is the address of its event's slot; both are mapped.
     unsafe {
         let slot = (event.address() as *const u64).add(2).read_volatile();
@@ -163,19 +168,19 @@ fn memory() -> Result<(), Failure> {
         .arg(Address(NOWHERE))
         .arg(ELEMENTS as u32)
         .submit()?;
-    let told = work.wait_timeout(PATIENCE);
-    println!("the wait: {told:?}");
+    let result = work.wait_timeout(PATIENCE);
+    println!("the wait: {result:?}");
     let range = NOWHERE..NOWHERE + (ELEMENTS * 4) as u64;
     check(
         "the wait fails with the GPU and the address",
-        matches!(told, Err(Error::MemoryFault { gpu_id, address, .. })
+        matches!(result, Err(Error::MemoryFault { gpu_id, address, .. })
             if gpu_id == s.gpu.id() && range.contains(&address)),
     )?;
     let data = raw::wait(&s.kfd, own, 0).map_err(errno("WAIT_EVENTS"))?;
     let data = data.map(|data| data.memory_exception());
     println!("the program's own memory event: {data:x?}");
     check(
-        "every memory event of the process is told: a store, to no page, exactly there",
+        "the process' memory event reports a store to an unmapped page, at exactly this address",
         data.is_some_and(|d| {
             (d.gpu_id, d.error_type) == (s.gpu.id(), event::MEM_ERR_NO_RAS)
                 && (d.failure.not_present, d.failure.read_only) == (1, 1)
@@ -190,25 +195,25 @@ fn packet() -> Result<(), Failure> {
     let s = Setup::new()?;
     s.enable_runtime()?;
     let (bad, good) = (s.queue()?, s.queue()?);
-    let told = Told::of(&bad)?;
+    let exceptions = Exceptions::of(&bad)?;
 
-    // A closed barrier keeps the processor away from the packet behind it.
+    // A closed barrier keeps the packet processor from the packet behind it, which is spoiled meanwhile.
     let gate = s.gpu.signal(1)?;
     let _barrier = bad.barrier_and(&[&gate])?;
     let addition = VectorAdd::new(&s.gpu, ELEMENTS, 3)?;
     let work = addition.dispatch(&bad, &s.kernel).submit()?;
     let slot = work.index().ok_or_else(|| Failure::new("no packet"))? % u64::from(bad.packets());
     let setup = (bad.addresses().0 + slot * 64 + 2) as *mut u16;
-    // SAFETY: The second half word of the packet, in the ring of the queue.
+    // SAFETY: This is the packet's second half word, inside the queue's ring.
     unsafe { setup.write_volatile(0) };
-    check("nothing is told before", told.nothing())?;
+    check("no error is reported before", exceptions.none())?;
     gate.set(0);
 
-    told.wait(&s.kfd, debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID)?;
+    exceptions.wait(&s.kfd, debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID)?;
     let result = work.wait_timeout(PATIENCE);
     println!("the wait: {result:?}");
     check(
-        "the wait says that the queue was stopped",
+        "the wait reports that the queue was stopped",
         matches!(result, Err(Error::QueueStopped { .. })),
     )?;
     check("nothing was computed", addition.verified()? == 0)?;
@@ -228,7 +233,7 @@ fn instruction() -> Result<(), Failure> {
         .block(32)
         .arg(&reached)
         .submit()?;
-    is_told(&work, 0x4000_0000)?;
+    expect_stop(&work, 0x4000_0000)?;
     check(
         "the instruction behind it is not reached",
         reached.get(0) == Some(0),
@@ -238,17 +243,17 @@ fn instruction() -> Result<(), Failure> {
     other_process()
 }
 
-/// The wait for a kernel that stops must end by itself, with the error of its queue: by its event,
-/// before the library looks again, which is once a second.
-fn is_told(work: &Submission, error: i64) -> Result<(), Failure> {
+/// Waits for a kernel that stops: the wait must end with the error of the kernel's queue, although the
+/// kernel itself doesn't end.
+fn expect_stop(work: &Submission, error: i64) -> Result<(), Failure> {
     let start = Instant::now();
     let result = work.wait_timeout(PATIENCE);
     println!("the wait: {result:?}, after {:?}", start.elapsed());
-    if let Err(told) = &result {
-        println!("that is: {told}");
+    if let Err(error) = &result {
+        println!("the message: {error}");
     }
     check(
-        "the wait says that the queue was stopped, and why",
+        "the wait reports that the queue was stopped, and why",
         matches!(result, Err(Error::QueueStopped { code }) if code == error),
     )?;
     check("the kernel doesn't end", !work.is_done())
@@ -259,10 +264,10 @@ fn trap() -> Result<(), Failure> {
     let s = Setup::new()?;
     let traps = s.failing("traps")?;
     let (bad, good) = (s.queue()?, s.queue()?);
-    let told = Told::of(&bad)?;
+    let exceptions = Exceptions::of(&bad)?;
     let unnamed = s.gpu.signal(1)?;
     let id = write_slot(&unnamed)?;
-    // Every XCC of a partition traps in its turn: the work-groups go round them.
+    // Successive work-groups go to successive XCCs, so each XCC of the partition traps once.
     for (which, queue) in [
         (9u32, &bad),
         (10, &s.queue()?),
@@ -272,8 +277,8 @@ fn trap() -> Result<(), Failure> {
         let out = s.gpu.upload(&[0u32; GROUPS as usize * 2])?;
         let dispatch = queue.dispatch(&traps).blocks(GROUPS).block(32);
         let work = dispatch.arg(&out).arg(which).submit()?;
-        is_told(&work, 0x8000_0000)?;
-        // The others end; that takes no longer than the wait for the one, or a little.
+        expect_stop(&work, 0x8000_0000)?;
+        // All others end soon.
         let others = || {
             (0..GROUPS)
                 .filter(|&n| out.get(n as usize * 2) == Some(n + 1))
@@ -292,13 +297,13 @@ fn trap() -> Result<(), Failure> {
             std::thread::sleep(Duration::from_millis(1));
         }
         check(
-            "every work-group ends but the one that traps",
+            "every work-group ends except the one that traps",
             (0..GROUPS).all(|n| behind(n) == Some(if n == which { 0 } else { n + 1 })),
         )?;
     }
-    check("without a runtime nobody is told", told.nothing())?;
+    check("without a runtime the word stays empty", exceptions.none())?;
     let woken = raw::wait(&s.kfd, id, 20_000).map_err(errno("WAIT_EVENTS"))?;
-    check("but every event is looked for", woken.is_some())?;
+    check("the driver looked through all events", woken.is_some())?;
     add(&good, &s.kernel, 7)?;
     check("another queue goes on", true)?;
     other_process()
@@ -310,16 +315,20 @@ fn exception() -> Result<(), Failure> {
     let (illegal, traps) = (s.failing("illegal")?, s.failing("traps")?);
     let queues = [s.queue()?, s.queue()?, s.queue()?];
     let [first, second, good] = &queues;
-    let told = [Told::of(first)?, Told::of(second)?, Told::of(good)?];
+    let exceptions = [
+        Exceptions::of(first)?,
+        Exceptions::of(second)?,
+        Exceptions::of(good)?,
+    ];
 
     let reached = s.gpu.upload(&[0u32])?;
     let dispatch = first.dispatch(&illegal).grid(32).block(32).arg(&reached);
     let work = dispatch.submit()?;
-    is_told(&work, 0x4000_0000)?;
-    told[0].wait(&s.kfd, debug::EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION)?;
+    expect_stop(&work, 0x4000_0000)?;
+    exceptions[0].wait(&s.kfd, debug::EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION)?;
     check(
         "no other queue has the exception",
-        told[1].nothing() && told[2].nothing(),
+        exceptions[1].none() && exceptions[2].none(),
     )?;
 
     let unnamed = s.gpu.signal(1)?;
@@ -327,14 +336,17 @@ fn exception() -> Result<(), Failure> {
     let out = s.gpu.upload(&[0u32; 2])?;
     let dispatch = second.dispatch(&traps).blocks(1).block(32);
     let work = dispatch.arg(&out).arg(0u32).submit()?;
-    is_told(&work, 0x8000_0000)?;
-    told[1].wait(&s.kfd, debug::EC_QUEUE_WAVE_ABORT)?;
-    check("no other queue has the exception", told[2].nothing())?;
+    expect_stop(&work, 0x8000_0000)?;
+    exceptions[1].wait(&s.kfd, debug::EC_QUEUE_WAVE_ABORT)?;
+    check("no other queue has the exception", exceptions[2].none())?;
     let woken = raw::wait(&s.kfd, id, 0).map_err(errno("WAIT_EVENTS"))?;
-    check("who is told looks for no event", woken.is_none())?;
+    check(
+        "with a runtime the driver didn't look through all events",
+        woken.is_none(),
+    )?;
 
     add(good, &s.kernel, 8)?;
-    check("another queue goes on", told[2].nothing())?;
+    check("another queue goes on", exceptions[2].none())?;
     other_process()
 }
 
@@ -345,7 +357,7 @@ fn hang() -> Result<(), Failure> {
     add(&queue, &s.kernel, 6)?;
     let none = raw::wait(&s.kfd, own, 0).map_err(errno("WAIT_EVENTS"))?;
     check("no exception before", none.is_none())?;
-    // Its destruction is what the scheduler doesn't acknowledge.
+    // The scheduler doesn't acknowledge the queue's destruction.
     let data = std::thread::scope(|scope| {
         let waiter = scope.spawn(|| raw::wait(&s.kfd, own, 60_000));
         drop(queue);
@@ -374,7 +386,7 @@ fn run() -> Result<(), Failure> {
         Some("exception") => exception(),
         Some("hang") => hang(),
         _ => Err(Failure::new(
-            "which: memory, packet, instruction, trap, exception or hang?",
+            "the second argument must be memory, packet, instruction, trap, exception or hang",
         )),
     }
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Work-groups that meet: a barrier of the whole grid by global wave sync.
+//! A barrier across all work-groups of a grid, by global wave sync (GWS).
 //!
-//! The queue is given the GPU's semaphores and barriers. Round after round every work-item mixes its
-//! word with one of another work-group, which must be of the same round; the words are compared with
-//! the CPU's. While all but one work-group stand at the barrier, their queue is taken off the GPU and
-//! put back. Without the barrier the words must be wrong. Another queue can't have what one has.
+//! The queue gets the GPU's semaphores and barriers. In every round each work-item mixes its word with
+//! one of another work-group, which must be of the same round; the words are compared with the CPU's.
+//! While all work-groups but one wait at the barrier, their queue is taken off the GPU and put back.
+//! Without the barrier the words must be wrong. While one queue has the semaphores, another queue's
+//! request for them must fail.
 //!
-//! `gws CODE-OBJECT`: with kernels `gws_init(waves - 1, barrier)` and `exchange(words, out, gate,
-//! rounds, stride, waves - 1, barrier, sync)`, one wave of each work-group being counted.
+//! `gws CODE-OBJECT`: the code object has the kernels `gws_init(waves - 1, barrier)` and
+//! `exchange(words, out, gate, rounds, stride, waves - 1, barrier, sync)`. One wave of each work-group
+//! counts.
 
 use std::fs::File;
 use std::process::ExitCode;
@@ -22,11 +24,11 @@ use rkfd_programs::{check, code_object, report, Failure, BLOCK};
 const GROUPS: u32 = 32;
 const ITEMS: usize = (GROUPS * BLOCK) as usize;
 const ROUNDS: u32 = 50;
-/// Which of the barriers.
+/// The number of the barrier that is used.
 const BARRIER: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An exchange at work; its last work-group waits at the gate.
+/// A running dispatch of `exchange`, whose last work-group waits at the gate.
 struct Exchange {
     words: Buffer<u32>,
     out: Buffer<u32>,
@@ -38,7 +40,7 @@ struct Exchange {
 impl Exchange {
     fn start(queue: &Queue, init: &Kernel, kernel: &Kernel, sync: bool) -> Result<Self, Failure> {
         let gpu = queue.gpu();
-        // Work-groups go to the XCCs by turns, and those of one XCC meet.
+        // Work-groups go to the XCCs in turn, and only those of one XCC share a barrier.
         let stride = gpu.node().xccs().max(1);
         let others = GROUPS / stride - 1;
         let (words, out) = (gpu.alloc(2 * ITEMS)?, gpu.alloc(ITEMS)?);
@@ -62,7 +64,7 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// Waits until all work-groups but the last have begun: their words are there.
+    /// Waits until all work-groups but the last have begun, which their words show.
     fn wait_for_others(&self) -> Result<(), Failure> {
         let start = Instant::now();
         let begun = |words: Vec<u32>| words[1..ITEMS - BLOCK as usize].iter().all(|&w| w != 0);
@@ -72,12 +74,12 @@ impl Exchange {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // And some time more, in which they would get further if they could.
+        // If the barrier let them through, they would get further in this time.
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
     }
 
-    /// How many words are those that the CPU gets, after the last work-group was let in.
+    /// Opens the gate for the last work-group, and returns how many words equal the CPU's.
     fn finish(&self) -> Result<usize, Failure> {
         self.gate.set(0, 1);
         self.work.wait_timeout(PATIENCE)?;
@@ -109,7 +111,7 @@ fn run() -> Result<(), Failure> {
     let first = queue.alloc_gws(count)?;
     println!("{count} semaphores and barriers, from {first} on");
     check(
-        "another queue is refused them",
+        "another queue can't have them too",
         other.alloc_gws(count).is_err(),
     )?;
 
@@ -123,7 +125,10 @@ fn run() -> Result<(), Failure> {
                 }
             }
         }
-        check("nobody is past the barrier", !exchange.work.is_done())?;
+        check(
+            "no work-group is past the barrier",
+            !exchange.work.is_done(),
+        )?;
         let right = exchange.finish()?;
         println!("verified {right}/{ITEMS} words, preempted: {preempt}");
         check("all words are right", right == ITEMS)?;
@@ -132,11 +137,14 @@ fn run() -> Result<(), Failure> {
     println!("without the barrier {right}/{ITEMS} words are right");
     check("without the barrier words are wrong", right < ITEMS)?;
 
-    // Given back, another queue can have them.
+    // Once they are given back, another queue can have them.
     queue.alloc_gws(0)?;
     other.alloc_gws(count)?;
     let right = Exchange::start(&other, &init, &kernel, true)?.finish()?;
-    check("so they are on the other queue", right == ITEMS)
+    check(
+        "all words are right on the other queue, too",
+        right == ITEMS,
+    )
 }
 
 fn main() -> ExitCode {

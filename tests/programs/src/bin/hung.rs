@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A queue hangs: it is reset, its program is told, and all others go on.
+//! A queue hangs: it is reset, its program learns it, and all other queues go on.
 //!
-//! `hung CODE-OBJECT SPIN`: to be run on a GPU whose first user queue doesn't let go once it has waves.
-//! Those of that queue, of another queue of the program and of another program's queue run when it
-//! is destroyed. `SPIN` has a kernel `spin(flag, seen)`.
+//! `hung CODE-OBJECT SPIN`: runs on a GPU whose first user queue can't be taken off once it has waves.
+//! That queue is destroyed while its own waves, those of another queue of the program and those of
+//! another program's queue run. `SPIN` has a kernel `spin(flag, seen)`.
 //!
-//! `hung CODE-OBJECT SPIN bystander`: the other program. It says when its waves run, and goes on when
-//! its standard input is closed.
+//! `hung CODE-OBJECT SPIN bystander`: the other program. It prints a line when its waves run, and goes
+//! on when its standard input is closed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -30,7 +30,7 @@ struct Setup {
     gpu: Gpu,
     add: Kernel,
     spin: Kernel,
-    /// Tells of hardware exceptions.
+    /// The event of hardware exceptions.
     exceptions: u32,
 }
 
@@ -60,8 +60,8 @@ impl Setup {
         Spin::start(queue, &self.spin, BLOCK)
     }
 
-    /// Ends waves, and adds vectors on their queue. Whoever lost a queue can't sleep until then: every
-    /// wait tells of it.
+    /// Ends the waves, and adds vectors on their queue. It polls: in a process that has lost a queue, every
+    /// wait by an event ends with that error.
     fn finish(&self, queue: &Queue, spin: &Spin) -> Result<(), Failure> {
         let done = |what: &str, work: &rkfd::Submission| {
             let start = Instant::now();
@@ -82,8 +82,8 @@ impl Setup {
     }
 
     fn exception(&self, millis: u32) -> Result<Option<event::HwExceptionData>, Failure> {
-        let told = raw::wait(&self.kfd, self.exceptions, millis).map_err(errno("WAIT_EVENTS"))?;
-        Ok(told.map(|data| data.hw_exception()))
+        let data = raw::wait(&self.kfd, self.exceptions, millis).map_err(errno("WAIT_EVENTS"))?;
+        Ok(data.map(|data| data.hw_exception()))
     }
 }
 
@@ -96,12 +96,9 @@ fn bystander() -> Result<(), Failure> {
     std::io::stdin()
         .read_to_end(&mut end)
         .map_err(Failure::new)?;
-    check(
-        "bystander: its waves are where they were",
-        !spin.work.is_done(),
-    )?;
+    check("bystander: its waves still run", !spin.work.is_done())?;
     s.finish(&queue, &spin)?;
-    check("bystander: it isn't told", s.exception(0)?.is_none())
+    check("bystander: it gets no exception", s.exception(0)?.is_none())
 }
 
 /// Starts the bystander, and waits until its waves run.
@@ -118,7 +115,7 @@ fn start_bystander() -> Result<Child, Failure> {
     let mut lines = BufReader::new(output.ok_or_else(|| Failure::new("no pipe"))?);
     let mut line = String::new();
     lines.read_line(&mut line).map_err(Failure::new)?;
-    // What it says later is shown as it comes.
+    // A thread passes on what the bystander prints later.
     std::thread::spawn(move || {
         lines
             .lines()
@@ -127,7 +124,7 @@ fn start_bystander() -> Result<Child, Failure> {
     });
     match line.trim_end() == RUNNING {
         true => Ok(child),
-        false => Err(Failure::new(format_args!("the bystander says '{line}'"))),
+        false => Err(Failure::new(format_args!("the bystander printed '{line}'"))),
     }
 }
 
@@ -136,18 +133,18 @@ fn victim() -> Result<(), Failure> {
     let (bad, good) = (s.queue()?, s.queue()?);
     let going_on = s.spin(&good)?;
     let mut bystander = start_bystander()?;
-    // Last: where run lists say what runs, all queues are taken off whenever one comes.
+    // This queue starts last: with run lists, every new queue makes the scheduler take all others off.
     let lost = s.spin(&bad)?;
-    check("nothing is told before", s.exception(0)?.is_none())?;
+    check("there is no exception before", s.exception(0)?.is_none())?;
 
     let start = Instant::now();
     raw::destroy_queue(&s.kfd, &bad).map_err(errno("DESTROY_QUEUE"))?;
     println!("destroyed after {} ms", start.elapsed().as_millis());
-    let told = s.exception(10_000)?;
-    println!("the exception: {told:x?}");
+    let exception = s.exception(10_000)?;
+    println!("the exception: {exception:x?}");
     check(
-        "the program is told that a queue was reset",
-        told.is_some_and(|d| {
+        "the exception reports that a queue was reset",
+        exception.is_some_and(|d| {
             (d.reset_type, d.reset_cause) == (event::RESET_WHOLE_GPU, event::CAUSE_GPU_HANG)
                 && (d.memory_lost, d.gpu_id) == (1, s.gpu.id())
         }),

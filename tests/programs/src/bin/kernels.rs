@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Six groups of kernels, compiled at -O0 to -O3, compared bit by bit with the CPU: additions,
-//! saxpy, a reduction in LDS, histograms, matrix products and divergent integer code.
+//! Six groups of kernels, compiled at -O0 to -O3, whose results are compared bit by bit with the CPU's:
+//! additions, saxpy, a reduction in LDS, histograms, matrix products and divergent integer code.
 //!
 //! `kernels FOLDER [LEVELS]`: the folder has a code object `NAME-OLEVEL.co` for each source file.
-//! Every kernel and level gives a test line. Levels are digits, such as `03`.
+//! The program prints a test line for every kernel and level. Levels are digits, such as `03`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

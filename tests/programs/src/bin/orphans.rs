@@ -2,10 +2,10 @@
 
 //! DMA-bufs that outlive the GPU's driver.
 //!
-//! Each of two processes exports a buffer, fills it by the CPU through the DMA-buf, and lets go of
-//! everything else: only a descriptor and a mapping are left. As long as they are, the module can't
-//! be unloaded. Then the device is unbound: the descriptor can't be mapped any more, and the
-//! mapping, of memory that may soon be somebody else's, ends its process with SIGBUS.
+//! Each of two processes exports a buffer, fills it by the CPU through the DMA-buf, and closes
+//! everything else, so that only a descriptor and a mapping are left. While these exist, the module
+//! can't be unloaded. Then the device is unbound: mapping the descriptor must fail, and a read of the
+//! old mapping, whose memory may soon belong to somebody else, must end its process with SIGBUS.
 //!
 //! `orphans`
 
@@ -25,20 +25,20 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 const BYTES: usize = 1 << 20;
 const WORDS: usize = BYTES / 4;
-/// Where the GPU would see it.
+/// The buffer's GPU address, which nothing uses.
 const VA: u64 = 0x1234_0000_0000;
 const SIGBUS: i32 = 7;
 const KINDS: [(&str, u32); 2] = [("vram", abi::ALLOC_VRAM), ("gtt", abi::ALLOC_GTT)];
-/// What a child says when only its DMA-buf is left.
+/// The line that a child prints when only its DMA-buf is left.
 const READY: &str = "ready";
 
 fn map(fd: BorrowedFd<'_>) -> Result<*mut u32, Errno> {
     let prot = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: A new mapping, wherever there is room; it stays until the process ends.
+    // SAFETY: The kernel chooses the address, so no mapping is replaced; this one is never removed.
     unsafe { rustix::mm::mmap(null_mut(), BYTES, prot, MapFlags::SHARED, fd, 0) }.map(|p| p.cast())
 }
 
-/// A descriptor, all that is left of a buffer.
+/// Exports a buffer and frees it; only the descriptor is left.
 fn export(kind: u32) -> Result<OwnedFd, Failure> {
     let gpu = Gpu::open()?;
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
@@ -50,7 +50,7 @@ fn export(kind: u32) -> Result<OwnedFd, Failure> {
     };
     call(&kfd, &ioctl::EXPORT_DMABUF, &mut args).map_err(Failure::new)?;
     raw::free(&kfd, handle).map_err(Failure::new)?;
-    // SAFETY: The descriptor was just made, for us.
+    // SAFETY: The request has just made the descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(args.dmabuf_fd as i32) })
 }
 
@@ -60,11 +60,11 @@ fn value(i: usize) -> u32 {
 
 fn child(kind: &str) -> Result<(), Failure> {
     let kind = KINDS.iter().find(|(name, _)| *name == kind);
-    let (_, flag) = kind.ok_or_else(|| Failure::new("which: vram or gtt?"))?;
+    let (_, flag) = kind.ok_or_else(|| Failure::new("the argument must be vram or gtt"))?;
     let fd = export(*flag)?;
     let memory = map(fd.as_fd()).map_err(Failure::new)?;
     for i in 0..WORDS {
-        // SAFETY: In the mapping, which nobody else has.
+        // SAFETY: `i` is inside the mapping, which is this process' alone.
         unsafe { memory.add(i).write_volatile(value(i)) };
     }
     // SAFETY: As above.
@@ -85,7 +85,7 @@ fn child(kind: &str) -> Result<(), Failure> {
             )))
         }
     }
-    // SAFETY: As above; the process ends here.
+    // SAFETY: As above. The mapping has lost its memory, so the read ends the process.
     let word = unsafe { memory.read_volatile() };
     Err(Failure::new(format_args!(
         "memory can still be read: {word:#x}"
@@ -107,7 +107,9 @@ fn start(kind: &str) -> Result<Child, Failure> {
     }
     match line.trim() {
         READY => Ok(child),
-        said => Err(Failure::new(format_args!("{kind}: the child said: {said}"))),
+        line => Err(Failure::new(format_args!(
+            "{kind}: the child printed: {line}"
+        ))),
     }
 }
 
@@ -118,19 +120,21 @@ fn parent() -> Result<(), Failure> {
         .args(["rmmod", "rkfd"])
         .status();
     if rmmod.map_err(Failure::new)?.success() {
-        return Err(Failure::new("the module was unloaded under DMA-bufs"));
+        return Err(Failure::new(
+            "the module was unloaded while DMA-bufs were left",
+        ));
     }
     std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
     println!("unbound {address}");
     for (kind, child) in children {
-        // The end of its input is the sign to go on.
+        // This closes the child's input, for which the child waits.
         let output = child?.wait_with_output().map_err(Failure::new)?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         match output.status.signal() {
             Some(SIGBUS) => println!("{kind}: its process was ended by SIGBUS"),
             _ => {
                 return Err(Failure::new(format_args!(
-                    "{kind}: the child ended with {}, wanted SIGBUS: {said}",
+                    "{kind}: the child ended with {}, wanted SIGBUS: {printed}",
                     output.status
                 )))
             }

@@ -4,9 +4,9 @@
 //! kills the process at any system call whatsoever.
 //!
 //! A child process sets everything up, installs the filter and then writes packets, rings the
-//! doorbell, polls the signal and checks the sums. It reports in memory that it shares with its
-//! parent, since it can't even exit. When it is done it makes a system call on purpose: that it
-//! dies of SIGSYS then, and not before, shows that the filter was in force.
+//! doorbell, polls the signal and checks the sums. It writes its report into memory that it shares
+//! with its parent, since it can't even exit. At the end it makes a system call on purpose: that
+//! SIGSYS kills it then, and not before, shows that the filter was in force.
 //!
 //! `polling CODE-OBJECT [DISPATCHES]`
 
@@ -23,7 +23,7 @@ use seccompiler::{apply_filter, BpfProgram, SeccompAction, SeccompFilter};
 use shared::Report;
 
 const ELEMENTS: usize = 256;
-/// Tells a child that it is one; its standard input is the shared report.
+/// The variable by which a process knows that it is the child; its standard input is the shared report.
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// Signal of a forbidden system call.
 const SIGSYS: i32 = 31;
@@ -79,7 +79,7 @@ fn child(report: &Report, dispatches: u64) -> Result<(), Failure> {
     let queue = gpu.queue(QueueOptions::default())?;
     let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
     let mut work = add.dispatch(&queue, &kernel).polled().prepare()?;
-    // A first one, with the operating system's help: it brings in every page that is used later.
+    // The first dispatch may still make system calls: it brings in every page that is used later.
     work.submit()?;
     work.spin()?;
     add.verify()?;
@@ -91,7 +91,7 @@ fn child(report: &Report, dispatches: u64) -> Result<(), Failure> {
         for i in 0..ELEMENTS {
             add.c.set(i, f32::NAN);
         }
-        // Whatever fails now can only be told through the report.
+        // From here on the child can pass an error to its parent only through the report.
         if work.submit().is_err() || work.spin().is_err() {
             report.ended.store(2, Release);
             loop {
@@ -108,7 +108,7 @@ fn child(report: &Report, dispatches: u64) -> Result<(), Failure> {
         report.completed.fetch_add(1, Release);
     }
     report.ended.store(1, Release);
-    // Forbidden, and meant to be.
+    // The filter must kill the process here.
     let _ = rustix::process::getppid();
     Err(Failure::new("the filter let a system call through"))
 }
@@ -153,7 +153,7 @@ fn parent(dispatches: u64) -> Result<(), Failure> {
         .spawn()
         .map_err(Failure::new)?;
     let result = watch(report, &mut child);
-    // Both fail when the child has ended, which is what they are to make sure of.
+    // Both fail if the child has ended already, which is fine.
     let _ = child.kill();
     let _ = child.wait();
     let signal = result?;
@@ -187,7 +187,7 @@ fn dispatches() -> Result<u64, Failure> {
         None => Ok(10_000),
         Some(text) => text
             .parse()
-            .map_err(|_| Failure::new(format_args!("{text}: no number"))),
+            .map_err(|_| Failure::new(format_args!("{text} is no number"))),
     }
 }
 

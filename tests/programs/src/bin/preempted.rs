@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Takes a kernel off the GPU in its middle and lets it go on.
+//! Takes a kernel off the GPU while it runs, and lets it go on.
 //!
-//! All waves of a dispatch wait for a flag when its queue is disabled. What the driver tells of
-//! them then (GET_QUEUE_WAVE_STATE) must be as large as their registers and lie in the queue's save
-//! area; while the queue is off the flag must not end them, and enabled again they must see it. A
-//! second queue is destroyed in that state, and others must go on.
+//! All waves of a dispatch wait for a flag when its queue is disabled. The state that the driver then
+//! returns (GET_QUEUE_WAVE_STATE) must be at least as large as their registers, and its sizes must
+//! equal those in the save area's headers. While the queue is off the flag must not end the waves;
+//! when it is on again they must see the flag. A second queue is destroyed while it is off, and the
+//! first must go on.
 //!
 //! `preempted CODE-OBJECT`: with a kernel `spin(flag, seen)`, each of whose work-items counts `seen`
 //! up and then waits for the flag.
@@ -30,9 +31,10 @@ fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Failure> {
     raw::share(kfd, queue, percent).map_err(errno("UPDATE_QUEUE"))
 }
 
-/// What the driver tells of a queue that is off, checked against itself and the waves' number.
+/// Compares what the driver returns for a queue that is off with the save area's headers and with the
+/// number of waves.
 fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
-    // Each XCC's part is as far behind the one before as in the save area.
+    // The parts of successive XCCs are as far apart as in the save area.
     let stride = gpu.node().property("cwsr_size") as usize / 4;
     let parts = gpu.node().xccs().max(1) as usize;
     let mut stack = vec![0u32; stride * (parts - 1) + STACK / 4];
@@ -43,7 +45,7 @@ fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     };
     raw::call(kfd, &ioctl::GET_QUEUE_WAVE_STATE, &mut args)
         .map_err(errno("GET_QUEUE_WAVE_STATE"))?;
-    // The call returns the first XCC's sizes; the others' are in their headers.
+    // The call returns the first XCC's sizes; the sizes of all are in their headers.
     let first = (args.ctl_stack_used_size, args.save_area_used_size);
     let (mut stack_used, mut waves_used) = (0, 0);
     for (xcc, part) in stack.chunks(stride).enumerate() {
@@ -66,7 +68,7 @@ fn check_saved(kfd: &File, gpu: &Gpu, queue: &Queue) -> Result<(), Failure> {
     if waves_used < ITEMS * 4 || stack_used < ITEMS / BLOCK * 8 {
         return Err(Failure::new("less was saved than the waves have"));
     }
-    // The driver copies gfx9's; later ones lie in the save area as they are (`get_wave_state`).
+    // The driver copies only gfx9's control stacks; later chips' stay in the save area (`get_wave_state`).
     if !gpu.target().starts_with("gfx9") {
         return Ok(());
     }

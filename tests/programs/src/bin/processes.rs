@@ -14,7 +14,7 @@ use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 const PROCESSES: usize = 4;
 const ROUNDS: usize = 20;
 const ELEMENTS: usize = 65536;
-/// Tells a child its number.
+/// The variable that holds a child's number.
 const NUMBER: &str = "RKFD_EXAMPLE_PROCESS";
 
 fn child(number: usize) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sixty-four queues at once, one dispatch on each, all of them running at the same time.
+//! Sixty-four queues with one dispatch each, all of them running at the same time.
 //!
 //! `queues CODE-OBJECT [QUEUES [ELEMENTS]]`
 
@@ -10,11 +10,11 @@ use std::time::Duration;
 use rkfd::{Gpu, Queue, QueueOptions};
 use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 
-/// The argument at `place`, or what holds without it.
+/// The argument at `place`, or `otherwise` if there is none.
 fn number(place: usize, otherwise: usize) -> Result<usize, Failure> {
     std::env::args().nth(place).map_or(Ok(otherwise), |text| {
         text.parse()
-            .map_err(|_| Failure::new(format_args!("{text}: no number")))
+            .map_err(|_| Failure::new(format_args!("{text} is no number")))
     })
 }
 
@@ -50,7 +50,7 @@ fn run() -> Result<(), Failure> {
     drop(running);
     drop(queues);
 
-    // What was given back can be had again.
+    // What those queues and buffers used can be allocated again.
     let queue = gpu.queue(options)?;
     let add = VectorAdd::new(&gpu, elements, count)?;
     add.dispatch(&queue, &kernel)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The GPU goes while a program uses it: its driver is unbound.
+//! The driver is unbound from the GPU while a program uses it.
 //!
-//! One process has a queue, a waiter that sleeps in the driver and mapped memory. When the driver
+//! One process has a queue, mapped memory, and a waiter that sleeps in the driver. When the driver
 //! is unbound the waiter must wake with an error, every request must fail at once, and a store to
-//! the doorbell must end its process with SIGBUS, not reach a device that may be somebody else's.
+//! the doorbell must end the process with SIGBUS: the device may belong to somebody else.
 //!
 //! `removed CODE-OBJECT`
 
@@ -16,7 +16,7 @@ use rkfd::{Error, Gpu, QueueOptions};
 use rkfd_programs::{bound, code_object, report, Failure, VectorAdd, KERNEL};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
-/// Written by the child when it is ready, and by the parent when the driver is gone.
+/// The child writes the first file when it is ready, the parent the second when the driver is unbound.
 const READY: &str = "/tmp/removed-ready";
 const GONE: &str = "/tmp/removed-gone";
 const ELEMENTS: usize = 4096;
@@ -31,7 +31,7 @@ fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
             return Err(Failure::new(format_args!("the child ended: {status}")));
         }
         if start.elapsed() > Duration::from_secs(60) {
-            return Err(Failure::new(format_args!("{path} did not come")));
+            return Err(Failure::new(format_args!("{path} was not written in time")));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -56,7 +56,7 @@ fn child() -> Result<(), Failure> {
     add.dispatch(&queue, &kernel).submit()?.wait()?;
     add.verify()?;
 
-    // Nobody opens this gate, so what is behind it waits until the driver goes.
+    // Nobody opens this gate, so the barrier waits until the driver is unbound.
     let gate = gpu.signal(1)?;
     let barrier = queue.barrier_and(&[&gate])?;
     let woken = std::thread::scope(|scope| -> Result<_, Failure> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Four threads that feed one queue: each runs its own vector additions and checks every sum.
+//! Four threads share one queue: each runs its own vector additions and checks every sum.
 //!
 //! `threads CODE-OBJECT`
 

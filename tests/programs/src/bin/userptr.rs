@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A program's own memory on the GPU, at other addresses than the CPU's, while it changes.
+//! A program's own memory on the GPU (USERPTR), at other addresses than the CPU's, while its pages
+//! change.
 //!
 //! The operands and sums of a vector addition lie in ordinary mappings. Between dispatches their
 //! pages are thrown away or copied by a fork; each time the GPU must see the new ones. In the end
-//! one mapping goes; with `gone` the GPU is then made to write there, which it must not reach.
+//! one mapping is removed; with `gone` a kernel then writes there, and must fault.
 //!
 //! `userptr CODE-OBJECT [gone]`
 
@@ -25,7 +26,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 const N: usize = 1 << 16;
 const BYTES: usize = N * 4;
-/// Where the GPU sees the memory: far from where the CPU does.
+/// The memory's GPU address, far from its CPU address.
 const GPU_VA: u64 = 0x1234_0000_0000;
 
 /// Anonymous memory.
@@ -34,7 +35,7 @@ struct Memory(*mut c_void);
 impl Memory {
     fn new() -> Result<Self, Errno> {
         let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: A new mapping, wherever there is room.
+        // SAFETY: The kernel chooses the address, so no mapping is replaced.
         unsafe { rustix::mm::mmap_anonymous(null_mut(), BYTES, prot, flags) }.map(Self)
     }
 
@@ -44,7 +45,7 @@ impl Memory {
 
     fn fill(&self, value: impl Fn(usize) -> f32) {
         for i in 0..N {
-            // SAFETY: In the mapping. The GPU has nothing to do.
+            // SAFETY: `i` is inside the mapping, and no work of the GPU is running.
             unsafe { self.at(i).write_volatile(value(i)) };
         }
     }
@@ -55,7 +56,7 @@ impl Memory {
     }
 }
 
-/// Makes the memory at `address` known to the GPU.
+/// Registers the CPU memory at `address` for the GPU address `va`; returns the handle.
 fn register(kfd: &File, gpu_id: u32, address: u64, va: u64) -> Result<u64, Errno> {
     let flags = abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT;
     raw::alloc(kfd, gpu_id, va, BYTES, address, flags)
@@ -74,14 +75,14 @@ fn expect<T: std::fmt::Debug>(
     }
 }
 
-/// Opens the management events of the GPU: evicted and restored queues.
+/// Opens the GPU's management events (SMI), for evictions and restorations of queues.
 fn events(kfd: &File, gpu_id: u32) -> Result<File, Failure> {
     let mut args = smi::SmiEventsArgs {
         gpuid: gpu_id,
         anon_fd: 0,
     };
     call(kfd, &ioctl::SMI_EVENTS, &mut args).map_err(Failure::new)?;
-    // SAFETY: The descriptor was just made, for us.
+    // SAFETY: The request has just made the descriptor for us.
     let mut file = unsafe { File::from_raw_fd(args.anon_fd as i32) };
     let empty = file.read(&mut [0; 64]).map_err(|e| e.raw_os_error());
     expect("no event yet", empty.map_err(errno_of), Errno::AGAIN)?;
@@ -95,15 +96,15 @@ fn errno_of(raw: Option<i32>) -> Errno {
     Errno::from_raw_os_error(raw.unwrap_or_default())
 }
 
-/// As many evictions as restorations were told, of this process and GPU, and some.
+/// The file must report more than 20 evictions, as many restorations, and nothing of another process or GPU.
 fn check_events(mut file: File, gpu_id: u32) -> Result<(), Failure> {
     let mut text = [0; 8192];
     let len = file.read(&mut text).map_err(Failure::new)?;
     let text = String::from_utf8_lossy(&text[..len]);
     let who = format!(" -{} {gpu_id:x} ", std::process::id());
     let count = |kind: &str, end: &str| {
-        let told = |line: &&str| line.starts_with(kind) && line.ends_with(&(who.clone() + end));
-        text.lines().filter(told).count()
+        let ours = |line: &&str| line.starts_with(kind) && line.ends_with(&(who.clone() + end));
+        text.lines().filter(ours).count()
     };
     let (evicted, restored) = (count("9 ", "1"), count("a ", "0"));
     println!("queues were evicted {evicted} times and restored {restored} times");
@@ -205,7 +206,7 @@ fn run() -> Result<(), Failure> {
 
     check_events(events, id)?;
     expect("free while mapped", free(&kfd, handles[1]), Errno::BUSY)?;
-    // SAFETY: Nothing of the CPU's uses the memory any more.
+    // SAFETY: No code of this program uses the memory any more.
     unsafe { rustix::mm::munmap(c.0, BYTES) }.map_err(errno)?;
     if std::env::args().nth(2).as_deref() == Some("gone") {
         let fault = test.add();

@@ -78,7 +78,7 @@ fn run() -> Result<(), Failure> {
             time.as_secs_f64() * 1e3
         );
     }
-    // The slot is given back after the signal: no later than a moment.
+    // The GPU frees the packet's slot in the ring shortly after it has stored the signal.
     let freed = Instant::now();
     while queue.indices().0 != queue.indices().1 && freed.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(1));
@@ -86,7 +86,7 @@ fn run() -> Result<(), Failure> {
     let (written, done) = queue.indices();
     println!("write index {written}, read index {done}");
     if written != done {
-        return Err(Failure::new("the read index does not follow"));
+        return Err(Failure::new("the read index doesn't reach the write index"));
     }
 
     println!("--- compare with the CPU");
