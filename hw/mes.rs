@@ -4,14 +4,12 @@
 //!
 //! A frame is 64 words. Its first word is the header ([`header`]); most frames name a completion
 //! fence that the firmware writes when it is done (`API_STATUS_*`). One generated table per
-//! firmware interface: the members are largely the same, but v11 packs them to 4 bytes and v12
-//! to 8.
+//! firmware interface, of which there is one: that of gfx12. The interface of gfx11 has largely the
+//! same members, but packs them to 4 bytes instead of 8.
 //!
-//! Source: Linux, `include/mes_v11_api_def.h`, `include/mes_v12_api_def.h`.
+//! Source: Linux, `include/mes_v12_api_def.h`.
 
 pub mod log;
-#[rustfmt::skip]
-pub mod v11;
 #[rustfmt::skip]
 pub mod v12;
 

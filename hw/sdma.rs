@@ -2,16 +2,53 @@
 
 //! SDMA packets: what a copy queue's ring and indirect buffers hold.
 //!
-//! One generated table per generation of the engine ([`v4_4`], [`v7_0`]); opcodes are the same in
-//! both. A packet's first word holds the opcode in bits 7:0 and the sub-opcode in 15:8; how many
+//! One generated table, of what the generations of the engine ([`v4_4`], [`v7_0`]) have in common and
+//! what each adds; opcodes are the same in both. A packet's first word holds the opcode in bits 7:0 and the sub-opcode in 15:8; how many
 //! words it has follows from them, and from a count for those that carry data.
 
+/// Declares what the generations of a packet have in common and what each adds: [`v4_4`],
+/// [`v7_0`].
+macro_rules! packets {
+    ($(
+        #[doc = $doc:literal]
+        pub struct $name:ident = $c:literal $common:tt
+        $( v4_4 [$words4:literal $(, $note4:literal)?] $only4:tt )?
+        $( v7_0 [$words7:literal $(, $note7:literal)?] $only7:tt )?
+    )*) => {
+        /// Packets of SDMA 4.0 to 4.4.
+        pub mod v4_4 {
+            use super::super::super::layout::*;
+            layout! { loose; $($(
+                #[doc = $doc]
+                $(#[doc = ""] #[doc = $note4])?
+                pub struct $name: [u32; $words4] = $c $common $only4
+            )?)* }
+            /// The packets of this generation.
+            pub const LAYOUTS: &[LayoutInfo] = &[ $($( packets!(@ $only4 $name), )?)* ];
+        }
+        /// Packets of SDMA 6.0 and 7.0.
+        pub mod v7_0 {
+            use super::super::super::layout::*;
+            layout! { loose; $($(
+                #[doc = $doc]
+                $(#[doc = ""] #[doc = $note7])?
+                pub struct $name: [u32; $words7] = $c $common $only7
+            )?)* }
+            /// The packets of this generation.
+            pub const LAYOUTS: &[LayoutInfo] = &[ $($( packets!(@ $only7 $name), )?)* ];
+        }
+    };
+    (@ $only:tt $name:ident) => {
+        LayoutInfo::of::<$name>()
+    };
+}
+
 #[rustfmt::skip]
-pub mod v4_4;
-#[rustfmt::skip]
-pub mod v7_0;
+mod tables;
 
 use super::layout::*;
+
+pub use tables::{v4_4, v7_0};
 
 /// Opcodes (`vega10_sdma_pkt_open.h`, `sdma_v6_0_0_pkt_open.h`, `SDMA_OP_*`).
 pub mod op {

@@ -4,8 +4,7 @@
 
 usage: generate.py LINUX-SOURCE-TREE
 
-Facts only: member names, and the places that a C compiler gives them (v11 packs to 4 bytes, v12 to
-8, so the same members lie elsewhere). Members named reserved or dummy are left out, so that a
+Facts only: member names, and the places that a C compiler gives them (v12 packs to 8 bytes). Members named reserved or dummy are left out, so that a
 strict reader finds bits set there. Needs gcc.
 """
 import pathlib, re, subprocess, sys, tempfile
@@ -94,7 +93,7 @@ def places(path, frames):
     return [tuple(map(int, line.split())) for line in out.splitlines()]
 
 
-for version in ("v11", "v12"):
+for version in ("v12",):
     path = INCLUDE / f"mes_{version}_api_def.h"
     header = Header(path)
     frames = []
