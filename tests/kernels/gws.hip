@@ -1,9 +1,9 @@
 #include "k.h"
-// Global wave sync, which gfx942 has and gfx12 has not.
+// Global wave sync, which gfx942 has and gfx12 lacks.
 #ifdef __gfx942__
-// A barrier's number of waves is given less one.
+// `nwm1` is the barrier's number of waves minus one.
 K gws_init(u32 nwm1,u32 rid){__builtin_amdgcn_ds_gws_init(nwm1,rid);}
-// One wave of each work-group comes for all of it, as in ROCm's device libraries (__ockl_grid_sync).
+// One wave of each work-group waits for all of it, as in ROCm's device libraries (__ockl_grid_sync).
 static inline __device__ void grid_sync(u32 nwm1,u32 rid){
   barrier_();
   if(TID==0){
@@ -13,9 +13,9 @@ static inline __device__ void grid_sync(u32 nwm1,u32 rid){
   }
   barrier_();
 }
-// Round after round every work-item mixes its word with that of one some work-groups further on.
-// words has room for two rounds: nobody is two ahead. Without sync, others' words are of any round.
-// The last work-group comes only when *gate is not 0.
+// In every round each work-item mixes its word with the word of a work-item `stride` work-groups further
+// on. `words` has room for two rounds, since no work-item is two rounds ahead of another. Without `sync`
+// the other's word may be of any round. The last work-group starts only when *gate is not 0.
 K exchange(u32*words,u32*out,u32*gate,u32 rounds,u32 stride,u32 nwm1,u32 rid,u32 sync){
   u32 n=GDIM,i=BID*BDIM+TID,x=i;
   if(i/BDIM==n/BDIM-1)while(__hip_atomic_load(gate,__ATOMIC_RELAXED,__HIP_MEMORY_SCOPE_SYSTEM)==0)__builtin_amdgcn_s_sleep(1);
@@ -27,7 +27,7 @@ K exchange(u32*words,u32*out,u32*gate,u32 rounds,u32 stride,u32 nwm1,u32 rid,u32
   }
   out[i]=x;
 }
-// Every wave counts by itself, one at a time as long as the semaphore begins with 1.
+// Every wave counts up without atomics; a semaphore that begins with 1 lets in one wave at a time.
 K locked(u32*count,u32 rounds,u32 rid){
   for(u32 r=0;r<rounds;r++){
     __builtin_amdgcn_ds_gws_sema_p(rid);

@@ -3,7 +3,7 @@
 typedef _Float16 half2 __attribute__((ext_vector_type(2)));
 typedef short short2 __attribute__((ext_vector_type(2)));
 #define STEP(n) v += (u32)__builtin_amdgcn_update_dpp(0, (i32)v, 0x110 + n, 0xf, 0xf, true)
-// Sums of the lanes up to each, in rows of 16, and the row turned round.
+// For each lane the sum of the lanes up to it in its row of 16, and the row in reverse order.
 K rowsum(const u32*a,u32*o,u32*turned,u32 n){
   u32 i=BID*BDIM+TID; u32 v=i<n?a[i]:0;
   u32 t=(u32)__builtin_amdgcn_update_dpp(0,(i32)v,0x140,0xf,0xf,true);

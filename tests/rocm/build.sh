@@ -14,7 +14,7 @@ done
 
 gcc $FLAGS /mnt/hsa.c -o /srv/hsa -lhsa-runtime64
 
-# The calls in the two tables by which HIP gets at the HSA runtime.
+# List the functions of the two tables through which HIP calls the HSA runtime.
 awk '/^struct CoreApiTable/ { table = "core_" }
      /^struct AmdExtTable/ { table = "amd_ext_" }
      /^};/ { table = "" }

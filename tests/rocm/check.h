@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What every HIP program here ends with: a failed call ends it with status 2 and says which, a
-// wrong result with status 1; only a run without either prints PASSED and ends with 0.
+// How every HIP program here ends: with status 2 and a message that names the call if one fails, with
+// status 1 if a result is wrong, and otherwise with PASSED and status 0.
 #pragma once
 #include <hip/hip_runtime.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What HIP says of the device: devicequery TARGET, such as gfx942, which it must be.
+// What HIP reports about the device: devicequery TARGET, where TARGET is the device's, such as gfx942.
 #include "check.h"
 
 #include <cstring>
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     size_t free_bytes, total;
     CHECK(hipMemGetInfo(&free_bytes, &total));
     printf("%zu MiB of %zu MiB free\n", free_bytes >> 20, total >> 20);
-    // "gfx942:sramecc+:xnack-" is a gfx942.
+    // The name may have features behind it, such as "gfx942:sramecc+:xnack-".
     const size_t length = strcspn(p.gcnArchName, ":");
     const bool right = strlen(target) == length && !strncmp(p.gcnArchName, target, length);
     return verdict("devicequery", (devices != 1) + !right + (p.totalGlobalMem != total) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Requests that must be refused, each with its error; afterwards a kernel still runs.
+// Requests that HIP must refuse, each with its own error; afterwards a kernel still runs.
 #include "check.h"
 
 __global__ void one(int *p) { *p = 1; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// An assertion that fails on the device: what it says reaches the program's stderr.
+// An assertion that fails on the device: its message reaches the program's stderr.
 //
-// Nothing tells HIP of the trap that follows, as its trap handler is not installed, so the program
+// ROCm's trap handler is not installed, so HIP doesn't learn of the trap that follows, and the program
 // would wait for ever. It runs in a process of its own that is killed; others must not notice.
 #include "check.h"
 
@@ -27,17 +27,17 @@ static int fail() {
     return 3;
 }
 
-// Shows and keeps what comes, until `wanted` was said or nothing is said for `seconds`.
-static bool says(int from, const char *wanted, int seconds) {
-    std::string said;
+// Copies the child's output to stdout until it contains `wanted`, or until there is none for `seconds`.
+static bool prints(int from, const char *wanted, int seconds) {
+    std::string output;
     pollfd ready{from, POLLIN, 0};
     while (poll(&ready, 1, seconds * 1000) > 0) {
         char buffer[512];
         ssize_t n = read(from, buffer, sizeof buffer);
         if (n <= 0) return false;
         fwrite(buffer, 1, n, stdout);
-        said.append(buffer, n);
-        if (said.find(wanted) != std::string::npos) return true;
+        output.append(buffer, n);
+        if (output.find(wanted) != std::string::npos) return true;
     }
     return false;
 }
@@ -45,7 +45,7 @@ static bool says(int from, const char *wanted, int seconds) {
 int main() {
     int ends[2];
     if (pipe(ends) != 0) return 2;
-    // Before HIP starts: its state does not survive a fork.
+    // The fork comes before any call of HIP, whose state does not survive a fork.
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDERR_FILENO);
@@ -54,7 +54,7 @@ int main() {
         return fail();
     }
     close(ends[1]);
-    bool said = says(ends[0], "Device-side assertion `values[t] != 37' failed.", 600);
+    bool printed = prints(ends[0], "Device-side assertion `values[t] != 37' failed.", 600);
     sleep(2);
     int status = 0;
     bool ended = waitpid(child, &status, WNOHANG) == child;
@@ -63,5 +63,5 @@ int main() {
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
     }
-    return verdict("failing", !said);
+    return verdict("failing", !printed);
 }

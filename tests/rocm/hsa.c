@@ -42,7 +42,7 @@ int main(void) {
                       1 << HSA_PACKET_HEADER_BARRIER;
     __atomic_store_n(&packet->header, header, __ATOMIC_RELEASE);
     hsa_signal_store_relaxed(queue->doorbell_signal, index);
-    // The limit is in ticks; a machine that is slow needs it, and a lost packet takes it all.
+    // The limit, in ticks, is long enough for a slow machine; only a lost packet makes the wait reach it.
     hsa_signal_value_t value = hsa_signal_wait_scacquire(
         done, HSA_SIGNAL_CONDITION_EQ, 0, 10000000000ull, HSA_WAIT_STATE_BLOCKED);
     printf("queue of %u packets, signal %ld\n", queue->size, (long)value);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A tool of the HSA runtime (HSA_TOOLS_LIB) that counts every call into it, and puts some kinds
-// into the program's system calls, for strace: the creation of a queue, the reservation of a slot
-// in one, the store to a doorbell, a wait for a signal that ended, and a handler for a signal that
-// another thread is to call. The mark is a write to no file, which does nothing; strace shows 32
-// characters of it.
+// A tool of the HSA runtime (HSA_TOOLS_LIB) that counts every call of the runtime, and marks some of
+// them among the program's system calls, so that strace shows the order: the creation of a queue, the
+// reservation of a slot in one, the store to a doorbell, the end of a wait for a signal, and the
+// registration of a signal's handler, which another thread calls. A mark is a write to a descriptor
+// that is not open, so it does nothing; strace shows 32 characters of it.
 //
 // hsa_calls.h names the calls: CALL(core_, hsa_init) and so on, in order, from hsa_api_trace.h.
 #define AMD_INTERNAL_BUILD  // Debian's header looks for the others in inc/ without it.
@@ -30,13 +30,13 @@ const char *const names[] = {
 #undef CALL
 };
 
-// What the runtime would have called, and how often it was.
+// The runtime's own functions, and how often each was called.
 void *originals[calls];
 std::atomic<unsigned long> counts[calls];
 
 template <Call call>
 struct Counted {
-    // The same type as the function that it stands for, whatever that takes and returns.
+    // It has the type of the function that it replaces.
     template <typename R, typename... Args>
     static R function(Args... args) {
         counts[call]++;
@@ -58,7 +58,7 @@ __attribute__((format(printf, 1, 2))) void mark(const char *format, ...) {
     [[maybe_unused]] ssize_t none = write(-1, text, length);
 }
 
-// Queues' numbers by their doorbells.
+// The number of each queue, by the queue's doorbell.
 std::map<uint64_t, uint64_t> doorbells;
 
 hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,

@@ -16,7 +16,7 @@ mount_root() {
         for folder in proc sys dev tmp run; do
             mount --rbind /$folder /rocm/$folder || return
         done &&
-        # HIP keeps what it compiled at home.
+        # HIP keeps compiled code in the home folder.
         mount -t tmpfs tmpfs /rocm/root &&
         mount --bind /programs /rocm/srv
 }
@@ -29,7 +29,7 @@ run() {
     status=$?
     grep -qE "$pattern" "$output"
     matches=$?
-    # Two may run at once: what the other one leaves there is not looked at.
+    # Two of these may run at once; then either one's output is in /tmp/output, and nobody reads it.
     mv "$output" /tmp/output
     [ "$status" = 0 ] || { echo "exit status $status"; return "$status"; }
     [ "$matches" = 0 ] || { echo "no line matches '$pattern'"; return 1; }

@@ -338,8 +338,8 @@ fn opcodes_and_packet_words_are_linux_s() {
     assert_eq!(probe.run(), [place(op::MAP_PROCESS), place(op::RUN_LIST)]);
 }
 
-/// A field of a process's packets is a macro: with 1 it tells the first bit, with ones the width, if
-/// it masks them.
+/// Linux's headers have a macro for each field of a process' packets. The macro of 1 is the field's first
+/// bit; the macro of all ones shows the width, if the macro masks its argument.
 #[test]
 fn commands_of_processes_are_linux_s() {
     let flags = includes(
@@ -404,8 +404,8 @@ fn commands_of_processes_are_linux_s() {
 #[test]
 fn registers_of_shaders_are_where_linux_has_them() {
     let linux = linux();
-    // Where the graphics core's registers begin is no header's matter for these chips: it is in
-    // their discovery tables. Chips before have the same.
+    // No header of these chips has the base of the graphics core's registers, since it is in their
+    // discovery tables. It is the one of older chips, whose headers have it.
     for (gc, base, rsrc3) in [
         ("gc_9_4_3", "aldebaran_ip_offset.h", 46),
         ("gc_12_0_0", "sienna_cichlid_ip_offset.h", 41),
@@ -509,7 +509,7 @@ fn sdma_packets_are_linux_s() {
         &linux(),
         &[&format!("{AMD}/amdgpu"), &format!("{AMD}/include")],
     );
-    let (mut fields, mut untold) = (0, Vec::new());
+    let (mut fields, mut unnamed) = (0, Vec::new());
     for (header, layouts) in sdma::LAYOUTS {
         let mut probe = Probe::new(&[header], &flags);
         let mut expected = Vec::new();
@@ -517,7 +517,7 @@ fn sdma_packets_are_linux_s() {
             for field in layout.fields {
                 let name = format!("{header}: {}.{}", layout.name, field.name);
                 if field.c.is_empty() {
-                    untold.push(format!("{}.{}", layout.name, field.name));
+                    unnamed.push(format!("{}.{}", layout.name, field.name));
                     continue;
                 }
                 let pieces: Vec<&str> = field.c.split('+').collect();
@@ -562,12 +562,12 @@ fn sdma_packets_are_linux_s() {
     let gcr = std::iter::once(u64::from(sdma::op::GCR_REQ));
     let expected: Vec<u64> = gcr.chain(sdma::ATOMICS.iter().map(|(v, _)| *v)).collect();
     assert_eq!(answers, expected);
-    // What the headers tell otherwise is what generate.py says, no more.
-    untold.sort_unstable();
-    untold.dedup();
+    // Only the fields that generate.py itself adds have no macro in the headers.
+    unnamed.sort_unstable();
+    unnamed.dedup();
     let counts = ["CopyLinear", "CopyBroadcast", "ConstantFill"].map(|p| format!("{p}.COUNT"));
     let (counted, rect): (Vec<&String>, Vec<&String>) =
-        untold.iter().partition(|name| counts.contains(name));
+        unnamed.iter().partition(|name| counts.contains(name));
     assert_eq!(counted.len(), counts.len());
     assert!(rect.iter().all(|name| name.starts_with("CopyRect.")) && rect.len() == 15);
     // The count that SDMA 4.4.2 takes is not in its header: Linux's own copies rely on it.

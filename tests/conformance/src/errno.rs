@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of error numbers.
 
-/// ENOTSUPP: the kernel's own, which no C library knows.
+/// ENOTSUPP, which only the kernel uses and no C library defines.
 pub const ENOTSUPP: i32 = 524;
 
 /// The name of an errno; 0 is success.

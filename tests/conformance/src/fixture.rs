@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a row finds: the open files, a VM, buffers, a queue. Every row has them fresh, in a process
-//! of its own.
+//! What is prepared before a row runs: open files, a VM, buffers, a queue. Every row gets new ones, in
+//! a process of its own.
 
 use crate::node::Node;
 use crate::row::{Answer, Got, Needs};
@@ -11,15 +11,15 @@ use rkfd_uapi::ioctl::{self as requests, Request};
 use rkfd_uapi::{event, memory, queue};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Memory that every buffer here may use.
+/// Flags of GTT memory that can be the memory of any buffer here.
 pub const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
 /// VRAM that the GPU may write.
 pub const VRAM: u32 = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE;
-/// An address that is no user program's.
+/// An address of the kernel's half, which no user program has.
 pub const KERNEL: u64 = 0xffff_8800_0000_0000;
 /// The first GPU address that rows use.
 const FIRST_VA: u64 = 0x10_0000_0000;
-/// Every buffer starts at a multiple of it.
+/// Every buffer starts at a multiple of this.
 const STRIDE: u64 = 1 << 21;
 
 /// A buffer object.
@@ -35,7 +35,7 @@ pub struct Bo {
     pub offset: u64,
 }
 
-/// What a queue uses, each a buffer object.
+/// The buffer objects of a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
     /// One page.
@@ -50,7 +50,7 @@ pub struct Buffers {
     pub cwsr: Bo,
 }
 
-/// A row's surroundings.
+/// What a row works with.
 pub struct Ctx {
     /// `/dev/kfd`.
     pub kfd: OwnedFd,
@@ -64,16 +64,16 @@ pub struct Ctx {
     pub buffers: Option<Buffers>,
     /// The queue that was made before the row.
     pub queue: u32,
-    /// A handle or an id that was made last, for whoever repeats a request.
+    /// The last handle or id that was made, for cases that repeat a request.
     pub scratch: u64,
     /// What the last checked call that failed has changed, though it must not.
     pub changed: Option<String>,
     next_va: u64,
-    /// There is a signal page.
+    /// Whether the process has a signal page.
     pub has_page: bool,
 }
 
-/// `what` must have given no errno.
+/// Fails, naming `what`, unless `errno` is 0.
 pub fn must(what: &str, errno: i32) -> Result<(), String> {
     match errno {
         0 => Ok(()),
@@ -82,7 +82,7 @@ pub fn must(what: &str, errno: i32) -> Result<(), String> {
 }
 
 impl Ctx {
-    /// Makes what `needs` names.
+    /// Prepares what `needs` names.
     pub fn new(node: &Node, needs: Needs) -> Result<Self, String> {
         let open = |path: &str| sys::open(path).map_err(|e| format!("open {path}: errno {e}"));
         let mut c = Self {
@@ -117,13 +117,13 @@ impl Ctx {
         Ok(c)
     }
 
-    /// The same request, not checked and not watched: the errno.
+    /// The same request without any check; returns the errno.
     pub fn raw<T: Abi>(&self, request: &Request<T>, args: &mut T) -> i32 {
         sys::ioctl(&self.kfd, request.command(), sys::address(args))
     }
 
-    /// A call that a row is about. When it fails it must have changed nothing: neither what the
-    /// driver holds nor the argument.
+    /// The call that a row tests. If it fails it must have changed neither what the driver holds nor
+    /// its argument.
     pub fn call<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> Got {
         let before_args = sys::bytes(args);
         let errno = self.watched(|c| c.raw(request, args));
@@ -133,12 +133,12 @@ impl Ctx {
         Got::Errno(errno)
     }
 
-    /// As [`Ctx::call`], for a request that writes its argument even when it fails.
+    /// Like [`Ctx::call`], for a request that writes its argument even when it fails.
     pub fn call_writing<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> i32 {
         self.watched(|c| c.raw(request, args))
     }
 
-    /// Does something; when it fails nothing that the driver holds may have changed.
+    /// Runs `f`. If it fails, nothing that the driver holds may have changed.
     pub fn watched(&mut self, f: impl FnOnce(&mut Self) -> i32) -> i32 {
         let before = Snapshot::take(self);
         let errno = f(self);
@@ -173,13 +173,13 @@ impl Ctx {
         }
     }
 
-    /// A buffer object that is mapped nowhere.
+    /// Makes a buffer object that isn't mapped on the GPU.
     pub fn unmapped_bo(&mut self, size: u64, flags: u32) -> Result<Bo, String> {
         let args = self.alloc_args(size, flags);
         self.bo_from(args)
     }
 
-    /// The buffer object of this argument, mapped nowhere.
+    /// Makes a buffer object by this argument; it isn't mapped on the GPU.
     pub fn bo_from(&mut self, mut args: memory::AllocMemoryOfGpuArgs) -> Result<Bo, String> {
         let errno = self.raw(&requests::ALLOC_MEMORY_OF_GPU, &mut args);
         must("ALLOC_MEMORY_OF_GPU", errno)?;
@@ -191,7 +191,7 @@ impl Ctx {
         })
     }
 
-    /// A buffer object mapped into the VM.
+    /// Makes a buffer object and maps it into the VM.
     pub fn bo(&mut self, size: u64, flags: u32) -> Result<Bo, String> {
         let bo = self.unmapped_bo(size, flags)?;
         must("MAP_MEMORY_TO_GPU", self.map(bo.handle))?;
@@ -230,7 +230,7 @@ impl Ctx {
         )
     }
 
-    /// AVAILABLE_MEMORY, 0 when it fails.
+    /// AVAILABLE_MEMORY; returns 0 if it fails.
     pub fn available(&self) -> u64 {
         let mut args = memory::GetAvailableMemoryArgs {
             gpu_id: self.gpu,
@@ -247,7 +247,7 @@ impl Ctx {
         self.buffers.unwrap_or_default()
     }
 
-    /// The argument of CREATE_QUEUE for the buffers: right in everything.
+    /// A valid argument of CREATE_QUEUE for the buffers.
     pub fn queue_args(&self) -> queue::CreateQueueArgs {
         let b = self.b();
         queue::CreateQueueArgs {
@@ -268,7 +268,7 @@ impl Ctx {
         }
     }
 
-    /// CREATE_QUEUE with one thing changed: a row's call.
+    /// CREATE_QUEUE with one thing changed, as the call that a row tests.
     pub fn create(&mut self, change: impl FnOnce(&mut queue::CreateQueueArgs)) -> Answer {
         let mut args = self.queue_args();
         change(&mut args);
@@ -294,7 +294,7 @@ impl Ctx {
         )
     }
 
-    /// UPDATE_QUEUE of the queue, with one thing changed: a row's call.
+    /// UPDATE_QUEUE of the queue with one thing changed, as the call that a row tests.
     pub fn update(&mut self, change: impl FnOnce(&mut queue::UpdateQueueArgs)) -> Answer {
         let mut args = self.update_args();
         change(&mut args);
@@ -312,7 +312,7 @@ impl Ctx {
         }
     }
 
-    /// CREATE_EVENT: errno and argument.
+    /// CREATE_EVENT; returns the errno and the argument.
     pub fn create_event(&self, kind: u32, auto: bool, page: u64) -> (i32, event::CreateEventArgs) {
         let mut args = event::CreateEventArgs {
             event_page_offset: page,
@@ -334,14 +334,14 @@ impl Ctx {
         Ok(())
     }
 
-    /// An event that must come to be: its id.
+    /// Creates an event, which must succeed; returns its id.
     pub fn event(&self, kind: u32, auto: bool) -> Result<u32, String> {
         let (errno, args) = self.create_event(kind, auto, 0);
         must("CREATE_EVENT", errno)?;
         Ok(args.event_id)
     }
 
-    /// A signal event.
+    /// Creates a signal event.
     pub fn signal(&mut self, auto: bool) -> Result<u32, String> {
         self.signal_page()?;
         self.event(event::EVENT_SIGNAL, auto)

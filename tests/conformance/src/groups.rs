@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables, one file a class. A row's expectation is Linux 7.3's, at the line it names; files
-//! are those of `drivers/gpu/drm/amd/amdkfd` unless a path says otherwise.
+//! The tables of rows, one file for each class of requests. A row expects what Linux 7.3 does at the
+//! line that the row names. A file name without a folder is one of `drivers/gpu/drm/amd/amdkfd`.
 
 use crate::fixture::Ctx;
 use crate::row::{Got, Group, Want};
@@ -98,7 +98,7 @@ fn errno(result: Result<(), i32>) -> Got {
     Got::Errno(result.err().unwrap_or(0))
 }
 
-/// Runs something in a forked child of the row's process: the errno that it returns.
+/// Runs `f` in a forked child of the row's process; returns the errno that `f` returned.
 fn forked(f: impl FnOnce() -> i32) -> i32 {
     match sys::fork() {
         None => {
@@ -112,7 +112,7 @@ fn forked(f: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// Runs something in a forked child that opened `/dev/kfd` itself and has a VM: another process.
+/// Runs `f` in another process: a forked child that has opened `/dev/kfd` itself and has a VM.
 fn other_process(c: &Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> i32 {
     let node = c.node.clone();
     forked(|| match Ctx::new(&node, crate::row::Needs::Vm) {
@@ -126,7 +126,7 @@ fn guarded_page() -> Result<sys::Map, String> {
     guarded(sys::PAGE)
 }
 
-/// So many bytes of whole pages that can be used, directly followed by a page that can't.
+/// Whole pages of `size` bytes that can be used, directly followed by a page that can't.
 fn guarded(size: usize) -> Result<sys::Map, String> {
     let rw = libc::PROT_READ | libc::PROT_WRITE;
     let map = sys::Map::anonymous(size + sys::PAGE, rw, 0).map_err(|e| format!("mmap: {e}"))?;

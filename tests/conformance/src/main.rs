@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-conformance [--self-test | --shortage] [GROUP...]`: asks the driver what Linux's KFD was asked on paper,
-//! and compares the answers.
+//! `rkfd-conformance [--self-test | --shortage] [GROUP...]`: makes requests to the driver, and compares
+//! its answers with those that the source of Linux's KFD gives.
 //!
-//! Every row names a request, what it is given, what Linux 7.3 answers, and the line that says so.
-//! It runs in a process of its own. A request that fails must leave everything as it was.
+//! Every row names a request, its arguments, Linux 7.3's answer, and the line of Linux from which that
+//! answer follows. It runs in a process of its own. A request that fails must leave everything as it was.
 //!
 //! With `--shortage`, on a kernel with fault injection, allocations fail one after the other.
-//! With `--self-test` every expectation is perturbed, and each row must be found failing.
+//! With `--self-test` every expectation is changed, and each row must then fail.
 
 mod errno;
 mod fixture;
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all rows; says for each group whether it is as Linux.
+/// Runs all rows; prints for each group whether all its answers are Linux's.
 fn conformance(node: &Node, groups: &[Group]) -> bool {
     let mut report = Report::default();
     for group in groups {
@@ -66,7 +66,7 @@ fn conformance(node: &Node, groups: &[Group]) -> bool {
     report.total()
 }
 
-/// Runs all rows against wrong expectations, and rows that break the rules: all must fail.
+/// Runs all rows against wrong expectations, and rows that break the rules; all of them must fail.
 fn self_test(node: &Node, groups: &[Group]) -> bool {
     let (mut seen, mut missed) = (0, 0);
     let mut note = |name: &str, verdict: Verdict| match verdict {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the topology says about the GPU.
+//! The GPU's properties, read from the topology.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,15 +13,15 @@ pub struct Node {
     pub gpu: u32,
     /// Its render node.
     pub render: String,
-    /// Nodes there are, CPUs included.
+    /// Number of nodes, CPUs included.
     pub nodes: u32,
-    /// All VRAM can be mapped by the CPU.
+    /// Whether the CPU can map all VRAM.
     pub large_bar: bool,
-    /// Control stack of one die.
+    /// Size of one XCC's control stack.
     pub ctl_stack: u32,
-    /// Save area of one die.
+    /// Size of one XCC's save area.
     pub cwsr: u32,
-    /// Save area of all dies, with the debugger's part.
+    /// Size of all XCCs' save areas, with the debugger's part.
     pub cwsr_total: u64,
     /// `capability`, the `HSA_CAP_` bits.
     pub capability: u64,
@@ -29,9 +29,9 @@ pub struct Node {
     pub max_queues: u32,
     /// Its instruction set, as the topology numbers it.
     pub gfx: u64,
-    /// Dies of compute units.
+    /// Number of XCCs.
     pub xccs: u64,
-    /// Compute units that are on, and work-items of a wave.
+    /// Number of active compute units.
     pub compute_units: u64,
     pub wave_size: u64,
     /// Its slot, as PCI writes it: `0000:00:05.0`.
@@ -54,12 +54,12 @@ pub fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
 }
 
 impl Node {
-    /// gfx942, or its kin.
+    /// Whether the GPU is a gfx942 or a gfx950.
     pub fn gfx942(&self) -> bool {
         matches!(self.gfx, 90_402 | 90_500)
     }
 
-    /// Reads it.
+    /// Reads the topology.
     pub fn find() -> Result<Self, String> {
         let names = fs::read_dir(NODES).map_err(|e| format!("{NODES}: {e}"))?;
         let nodes = names.count() as u32;
@@ -101,7 +101,7 @@ impl Node {
             cwsr: p("cwsr_size") as u32,
             capability: p("capability"),
             cwsr_total: ((p("cwsr_size") + debug) * xccs).next_multiple_of(4096),
-            // gfx942 and its kin have 255, every other 127 (kfd_process_queue_manager.c:340-349).
+            // gfx942 and gfx950 have 255, every other 127 (kfd_process_queue_manager.c:340-349).
             max_queues: if matches!(gfx, 90_402 | 90_500) {
                 255
             } else {

@@ -23,15 +23,15 @@ impl Count {
     }
 }
 
-/// What was found of one request.
+/// The results for one request.
 #[derive(Default)]
 struct Call {
     count: Count,
-    /// What is not supported, and the errno that says so.
+    /// The features that are not supported, each with the errno of the refusal.
     lacks: Vec<String>,
 }
 
-/// What was found.
+/// All results.
 #[derive(Default)]
 pub struct Report {
     total: Count,
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// Prints the total: whether it is good.
+    /// Prints the total; returns whether nothing failed.
     pub fn total(&self) -> bool {
         let Count {
             passed,

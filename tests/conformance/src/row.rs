@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A check: one row of a table.
+//! A row of a table, which is one check.
 
 use crate::errno;
 use crate::fixture::Ctx;
@@ -23,12 +23,12 @@ pub enum Needs {
 pub enum Want {
     /// This errno, 0 for success.
     Errno(i32),
-    /// This value: an effect.
+    /// This value, which shows an effect.
     Value(u64),
-    /// The value that the row computes beside the one it got.
+    /// The row computes the expected value, and returns it beside the one that it got.
     Computed,
-    /// The first errno says that the driver does not have the feature, as Linux does on a build or
-    /// a GPU without it: counted apart. With the feature the second one is right.
+    /// The first errno means that the driver does not have the feature, as in a Linux build or on a GPU
+    /// without it; such rows are counted apart. With the feature the second errno is right.
     Unsupported(i32, i32),
 }
 
@@ -43,22 +43,22 @@ pub enum Got {
     Pair(u64, u64),
 }
 
-/// What a row returns; the error is that its preparation failed.
+/// What a row returns; an error means that its preparation failed.
 pub type Answer = Result<Got, String>;
 
 /// One row.
 pub struct Row {
     /// The request or system call.
     pub call: &'static str,
-    /// What is passed, or what is looked at.
+    /// What is passed, or what is read.
     pub given: &'static str,
     /// What Linux answers.
     pub want: Want,
-    /// Where Linux 7.3 says so.
+    /// The line of Linux 7.3 from which that answer follows.
     pub source: &'static str,
     /// What it needs.
     pub needs: Needs,
-    /// Does it.
+    /// Makes the call and returns the answer.
     pub run: fn(&mut Ctx) -> Answer,
 }
 
@@ -89,19 +89,19 @@ pub fn row(
 }
 
 impl Row {
-    /// It needs only the open file.
+    /// Makes the row need only the open file.
     pub fn open(mut self) -> Self {
         self.needs = Needs::Open;
         self
     }
 
-    /// It needs buffers for a queue.
+    /// Makes the row need buffers for a queue.
     pub fn buffers(mut self) -> Self {
         self.needs = Needs::Buffers;
         self
     }
 
-    /// It needs a queue.
+    /// Makes the row need a queue.
     pub fn queue(mut self) -> Self {
         self.needs = Needs::Queue;
         self
@@ -109,7 +109,7 @@ impl Row {
 }
 
 impl Want {
-    /// Something else, which every row must be seen to fail.
+    /// A wrong expectation, against which every row must fail.
     pub fn perturbed(self) -> Self {
         match self {
             Self::Errno(0) => Self::Errno(libc::EINVAL),
@@ -177,7 +177,7 @@ impl fmt::Display for Got {
 }
 
 impl Got {
-    /// For the pipe between a row's process and the judge.
+    /// Writes the answer as text, for the pipe from a row's process to the judge.
     pub fn encode(&self) -> String {
         match self {
             Self::Errno(e) => format!("E {e}"),
@@ -186,7 +186,7 @@ impl Got {
         }
     }
 
-    /// Reads it back.
+    /// Reads an answer from that text.
     pub fn decode(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let kind = words.next()?;

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 /// How long a row may take.
 const SECONDS: u32 = 20;
 
-/// What came out of a row's process.
+/// How a row's process ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// An answer, and what the failing call changed.
+    /// The row's answer, and what its failing call has changed.
     Answer(Got, Option<String>),
     /// Its preparation failed, or it ended without an answer.
     Broken(String),
@@ -26,11 +26,11 @@ pub enum Outcome {
 /// The verdict on a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// As Linux.
+    /// The answer is Linux's.
     Passed,
     /// The feature is refused with the right errno.
     Unsupported,
-    /// Not as Linux: why.
+    /// The answer is not Linux's; the text explains it.
     Failed(String),
 }
 

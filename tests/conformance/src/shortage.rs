@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--shortage`: a request is repeated while its first, second, third ... allocation fails, until
-//! it needs no more of them. Each time it must fail with ENOMEM and change nothing, or do without.
+//! `--shortage`: each request is repeated while its first, second, third ... allocation fails, until it
+//! makes no further one. Each time it must fail with ENOMEM and change nothing, or succeed without that
+//! allocation.
 //!
-//! The kernel makes them fail (`fail-nth` of its fault injection, Linux
-//! `Documentation/fault-injection`); copies from and to the program count as allocations there, and
-//! those fail with EFAULT. As upstream, a request whose result can't be copied back has been done.
+//! The kernel makes allocations fail (`fail-nth` of its fault injection, Linux
+//! `Documentation/fault-injection`). Copies from and to the program count as allocations there, and
+//! fail with EFAULT. As upstream, a request whose result can't be copied back has taken effect.
 
 use crate::fixture::{must, Ctx, GTT, VRAM};
 use crate::node::Node;
@@ -21,17 +22,17 @@ const MOST: u32 = 400;
 /// Seconds for all repetitions of a request.
 const SECONDS: u32 = 240;
 
-/// Does a request: its errno.
+/// Makes a request, and returns its errno.
 type Do = fn(&mut Ctx) -> i32;
 
 /// A request to repeat.
 struct Case {
     name: &'static str,
     needs: Needs,
-    /// Run once before, with all the memory it wants.
+    /// Runs once before, without failing allocations.
     prepare: fn(&mut Ctx) -> Result<(), String>,
     run: Do,
-    /// Takes back what `run` did. It may leave something where it only adds to a pool.
+    /// Undoes what `run` did. It may leave what is only an addition to a pool.
     undo: fn(&mut Ctx) -> Result<(), String>,
 }
 
@@ -133,17 +134,17 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// `fail-nth` of this thread.
+/// The file `fail-nth` of this thread.
 struct FailNth(File);
 
 impl FailNth {
     fn open() -> Result<Self, String> {
         let knobs = [
-            // By default only allocations that can't wait fail, and only large ones of pages.
+            // By default fault injection spares allocations that may sleep, and small page allocations.
             ("failslab/ignore-gfp-wait", "N"),
             ("fail_page_alloc/ignore-gfp-wait", "N"),
             ("fail_page_alloc/min-order", "0"),
-            // A stack trace for each would look like a fault of the kernel.
+            // A stack trace for each failure would look like a fault of the kernel.
             ("failslab/verbose", "0"),
             ("fail_page_alloc/verbose", "0"),
             ("fail_usercopy/verbose", "0"),
@@ -157,26 +158,26 @@ impl FailNth {
         file.map(Self).map_err(|e| format!("{path}: {e}"))
     }
 
-    /// Runs `f` while its `nth` allocation fails: what it returns, and whether it came so far.
+    /// Runs `f` while its `nth` allocation fails; returns its result, and whether it made that allocation.
     fn with(&mut self, nth: u32, f: impl FnOnce() -> i32) -> Result<(i32, bool), String> {
         let text = nth.to_string();
         let errors = |e: std::io::Error| format!("fail-nth: {e}");
         self.0.write_all(text.as_bytes()).map_err(errors)?;
         let errno = f();
         let mut left = [0; 16];
-        // Reading copies, too: that it fails tells that one was left.
+        // This read copies to user memory, too. If it fails, `f` had not reached its `nth` allocation.
         let hit = match self.0.read_at(&mut left, 0) {
             Ok(n) => left[..n].trim_ascii() == b"0",
             Err(_) => false,
         };
-        // So does writing, but once only.
+        // The write copies, too, and may fail once for the same reason.
         let written = self.0.write_all(b"0").or_else(|_| self.0.write_all(b"0"));
         written.map_err(errors)?;
         Ok((errno, hit))
     }
 }
 
-/// How often a request failed, and how often it did without.
+/// How often a request failed, and how often it succeeded without the allocation.
 #[derive(Default)]
 struct Tally {
     failed: u32,
@@ -185,8 +186,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Whether an allocation failed at all. A vector that falls back to mapped pages (`KVVec`) does
-    /// without the one that fails.
+    /// Whether any allocation failed. A request can succeed without one: a `KVVec`, for example, falls
+    /// back to mapped pages.
     fn tried(&self) -> bool {
         self.failed + self.did_without > 0
     }
@@ -195,7 +196,7 @@ impl Tally {
 fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
     let mut fail = FailNth::open()?;
     (case.prepare)(c)?;
-    // What is only made once, and stays, is made now.
+    // The first run makes what the driver makes only once and keeps.
     must(case.name, (case.run)(c))?;
     (case.undo)(c)?;
     let mut tally = Tally::default();
@@ -230,7 +231,7 @@ fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
             (true, libc::EFAULT, changed) => {
                 tally.not_copied += 1;
                 if changed.is_some() {
-                    // It was done, and told nobody: the last that can fail is the copy back.
+                    // Only the copy of the result failed, which is the last step: there is no more to try.
                     return Ok(tally);
                 }
             }
@@ -245,12 +246,12 @@ fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
     Err(format!("it still allocates after {MOST}"))
 }
 
-/// What the driver holds for anybody.
+/// The driver's counters, over all processes.
 fn held() -> String {
     fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default()
 }
 
-/// Waits until the driver took back what a process had, which goes on after its end.
+/// Waits until the driver has released what a process had, which goes on after the process' end.
 fn settles(before: &str) -> bool {
     (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -258,7 +259,7 @@ fn settles(before: &str) -> bool {
     })
 }
 
-/// Runs in a process of its own; exits with 0 and prints a test line, whatever comes out.
+/// Runs `f` in a process of its own, which prints a test line and exits with 0 whatever the result is.
 fn judge(node: &Node, name: &str, f: impl FnOnce(&Node) -> Result<Tally, String>) -> bool {
     let before = held();
     let Some(pid) = sys::fork() else {
@@ -292,7 +293,7 @@ fn judge(node: &Node, name: &str, f: impl FnOnce(&Node) -> Result<Tally, String>
     status == 0 && settled
 }
 
-/// Something that only the first time needs memory: each try is in a process of its own.
+/// Tests a request that allocates only the first time, so each try runs in a process of its own.
 fn first(run: impl Fn(&mut FailNth, u32) -> Result<(i32, bool), String>) -> Result<Tally, String> {
     let mut tally = Tally::default();
     for nth in 1..MOST {
@@ -302,7 +303,7 @@ fn first(run: impl Fn(&mut FailNth, u32) -> Result<(i32, bool), String>) -> Resu
                 Ok((libc::ENOMEM, true)) => 1,
                 Ok((0, true)) => 2,
                 Ok((0, false)) => 3,
-                // What the program gives is copied, too.
+                // The copy from the program failed.
                 Ok((libc::EFAULT, true)) => 4,
                 Ok((errno, _)) => errno.max(5),
                 Err(_) => 5,
@@ -338,7 +339,7 @@ fn create_event(node: &Node) -> Result<Tally, String> {
     })
 }
 
-/// Runs all; whether each was good.
+/// Runs all cases; returns whether each was good.
 pub fn run(node: &Node) -> bool {
     let mut good = judge(node, "open", open) & judge(node, "create-event", create_event);
     for case in cases() {

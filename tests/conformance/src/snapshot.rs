@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver holds, seen from outside: memory, counters, and the ids it would give next.
+//! What the driver holds, as a program can see it: memory, counters, and the ids that it gives next.
 
 use crate::fixture::{Ctx, GTT};
 use rkfd_uapi::event::EVENT_MEMORY;
 use rkfd_uapi::ioctl as requests;
 use std::fs;
 
-/// rkfd's counters, empty with another driver.
+/// rkfd's counters; empty with another driver.
 pub fn counts() -> String {
     fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default()
 }
 
-/// Counters as a report shows them.
+/// The counters in one line, for a report.
 pub fn in_a_line(counts: &str) -> String {
     counts.lines().collect::<Vec<_>>().join(", ")
 }
@@ -20,16 +20,17 @@ pub fn in_a_line(counts: &str) -> String {
 #[derive(PartialEq, Eq, Debug)]
 pub struct Snapshot {
     available: u64,
-    /// rkfd's counters, empty with another driver.
+    /// rkfd's counters; empty with another driver.
     counts: String,
-    /// Ids given next: lowest free ones, so they tell of anything that was left behind.
+    /// The ids that the driver gives next. They are the lowest free ones, so they reveal anything that
+    /// was left behind.
     next_event: u32,
     next_handle: Option<u64>,
     next_queue: Option<u32>,
 }
 
 impl Snapshot {
-    /// Looks. Whatever is made for that is taken back.
+    /// Takes a snapshot. Whatever is made for it is freed again.
     pub fn take(c: &mut Ctx) -> Self {
         let (errno, event) = c.create_event(EVENT_MEMORY, false, 0);
         let next_event = match errno {
@@ -69,7 +70,7 @@ impl Snapshot {
         }
     }
 
-    /// What differs.
+    /// The differences between two snapshots, as text.
     pub fn difference(&self, after: &Self) -> Option<String> {
         let mut found = Vec::new();
         let mut look = |what: &str, a: String, b: String| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System calls as they are: nothing is checked on the way, so that anything can be asked.
+//! Bare system calls. Nothing here checks their arguments, so that a row can pass anything.
 //!
-//! Every `unsafe` that hands an address to the kernel is here. A row may pass any address: a
-//! kernel that wrote where it should not would be the finding.
+//! Every `unsafe` that passes an address to the kernel is here. A row may pass any address: if the
+//! kernel wrote where it must not, that would be the fault to find.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -38,9 +38,10 @@ pub fn open_compat(path: u64) -> i32 {
     compat(OPEN, path as u32, libc::O_RDWR as u32, 0)
 }
 
-/// ENOSYS of a kernel that was built without that entry, where it would be a fault.
+/// The 32-bit entry. Where the kernel was built without it, this returns ENOSYS, since the instruction
+/// would fault.
 fn compat(number: u32, a: u32, b: u32, c: u32) -> i32 {
-    // It comes with the 32-bit vDSO.
+    // This file exists if the kernel has the 32-bit entry.
     if !std::path::Path::new("/proc/sys/abi/vsyscall32").exists() {
         return libc::ENOSYS;
     }
@@ -104,7 +105,7 @@ pub fn major(path: &str) -> Result<u32, i32> {
     Ok(libc::major(meta.rdev()))
 }
 
-/// A mapping, taken away when dropped.
+/// A mapping, which is removed when dropped.
 pub struct Map {
     /// Where it is.
     pub address: u64,
@@ -159,7 +160,7 @@ impl Map {
         }
     }
 
-    /// Changes what may be done with a part of it.
+    /// Changes the protection of a part of the mapping.
     pub fn protect(&self, offset: usize, len: usize, prot: i32) -> Result<(), i32> {
         assert!(offset + len <= self.len);
         let address = (self.address as usize + offset) as *mut libc::c_void;
@@ -170,7 +171,7 @@ impl Map {
         }
     }
 
-    /// Grows it, in place or elsewhere: 0, or the errno. It must not be used afterwards.
+    /// Grows the mapping, in place or elsewhere; returns 0 or the errno.
     pub fn grow(self, len: usize) -> i32 {
         let old = self.address as *mut libc::c_void;
         // SAFETY: our own mapping, to which there are no references.
@@ -207,7 +208,7 @@ pub fn address<T: ?Sized>(value: &mut T) -> u64 {
     std::ptr::from_mut(value).cast::<u8>() as u64
 }
 
-/// What fork returns: `None` in the child.
+/// Forks; returns `None` in the child.
 ///
 /// The program has one thread when it forks, or the child only makes system calls.
 pub fn fork() -> Option<i32> {
@@ -218,7 +219,7 @@ pub fn fork() -> Option<i32> {
     }
 }
 
-/// Ends the process without running anything more of it.
+/// Ends the process at once, without running destructors or exit handlers.
 pub fn exit(status: i32) -> ! {
     // SAFETY: takes nothing but a number.
     unsafe { libc::_exit(status) }
@@ -336,7 +337,7 @@ pub fn pipe() -> Result<(std::fs::File, std::fs::File), i32> {
     }
 }
 
-/// Takes a descriptor that the driver gave.
+/// Takes ownership of a descriptor that the driver has returned.
 pub fn own(fd: u32) -> OwnedFd {
     // SAFETY: it was made for this process by the last call, so nobody else owns it.
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
@@ -349,7 +350,7 @@ pub fn inode(fd: &OwnedFd) -> Result<u64, String> {
     Ok(file.metadata().map_err(|e| format!("fstat: {e}"))?.ino())
 }
 
-/// Where `lseek` to the end of an open file leads.
+/// The offset of an open file's end, by `lseek`.
 pub fn end(fd: &OwnedFd) -> u64 {
     // SAFETY: takes nothing but numbers.
     unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_END) as u64 }
@@ -361,7 +362,7 @@ pub fn is_cloexec(fd: &OwnedFd) -> bool {
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFD) & libc::FD_CLOEXEC != 0 }
 }
 
-/// No descriptor from this number on can be had any more.
+/// Limits the process to descriptors below this number.
 pub fn limit_files(count: u64) {
     let limit = libc::rlimit {
         rlim_cur: count,
@@ -371,7 +372,7 @@ pub fn limit_files(count: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
 }
 
-/// A DMA-buf of the kernel's own driver for memory of a program's (`/dev/udmabuf`).
+/// A DMA-buf that the kernel's udmabuf driver makes from a program's memory (`/dev/udmabuf`).
 pub fn udmabuf(len: u64) -> Result<OwnedFd, String> {
     /// `struct udmabuf_create` of <linux/udmabuf.h>.
     #[repr(C)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows that do what no driver may do. The judge must fail every one of them.
+//! Rows that imitate a faulty driver. The judge must fail every one of them.
 
 use crate::fixture::GTT;
 use crate::row::{row, Got, Row, Want};

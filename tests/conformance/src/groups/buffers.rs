@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CREATE_QUEUE: the memory it names must be mapped exactly (`kfd_queue_acquire_buffers`).
+//! CREATE_QUEUE: each address must be the start of a buffer of exactly the stated size
+//! (`kfd_queue_acquire_buffers`).
 
 use super::*;
 use crate::fixture::{Bo, GTT};
@@ -21,7 +22,7 @@ fn with_bo(
     c.create(|a| change(a, bo.va + offset))
 }
 
-/// After CREATE_QUEUE failed, whether this buffer can be unmapped.
+/// Whether this buffer can be unmapped after CREATE_QUEUE has failed.
 fn released(c: &mut Ctx, bo: fn(&Ctx) -> Bo, change: fn(&mut CreateQueueArgs)) -> Answer {
     c.create(change)?;
     c.changed = None;

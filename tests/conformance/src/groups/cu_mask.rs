@@ -7,7 +7,7 @@ use crate::row::{row, Answer, Row};
 use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::queue::{self as abi, SetCuMaskArgs};
 
-/// SET_CU_MASK of this queue with this many bits at this address, or at a mask of all ones.
+/// SET_CU_MASK of this queue with this many bits at this address; without one, with a mask of all ones.
 fn mask(c: &mut Ctx, queue_id: u32, num_cu_mask: u32, address: Option<u64>) -> Answer {
     let mut words = [u32::MAX; 64];
     let cu_mask_ptr = address.unwrap_or_else(|| sys::address(&mut words));
@@ -26,7 +26,7 @@ fn own(c: &mut Ctx, bits: u32, address: Option<u64>) -> Answer {
     mask(c, queue, bits, address)
 }
 
-/// A mask of which only the first `bytes` can be read.
+/// The same with a mask of which only the first `bytes` can be read.
 fn short(c: &mut Ctx, bits: u32, bytes: usize) -> Answer {
     let map = guarded_page()?;
     map.put(sys::PAGE - bytes, &vec![0xff; bytes]);

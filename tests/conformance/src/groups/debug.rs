@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RUNTIME_ENABLE, DBG_TRAP, and the debug requests that are no more.
+//! RUNTIME_ENABLE, DBG_TRAP, and the debug requests that Linux has dropped.
 
 use super::*;
 use crate::row::{row, Answer, Row};

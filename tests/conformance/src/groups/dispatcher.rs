@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `kfd_ioctl`: what holds for every request.
+//! `kfd_ioctl`: the rules that every request follows.
 
 use super::*;
 use crate::fixture::KERNEL;
@@ -7,7 +7,7 @@ use crate::row::{row, Answer, Row};
 use rkfd_uapi::ioctl::{self as requests, ioc, NONE, READ, READ_WRITE, TYPE, WRITE};
 use rkfd_uapi::{event, memory};
 
-/// A request of our type with any number and size, on a buffer of 16 KiB.
+/// A request of KFD's type with any number and size, on a buffer of 16 KiB.
 fn number(c: &mut Ctx, number: u8, size: usize) -> Answer {
     let mut buffer = vec![0u8; 16384];
     let cmd = ioc(READ_WRITE, TYPE, number, size);
@@ -16,7 +16,8 @@ fn number(c: &mut Ctx, number: u8, size: usize) -> Answer {
     })))
 }
 
-/// GET_VERSION with another size, direction or type on words that were all ones: errno, words.
+/// GET_VERSION with another size, direction or type on words that were all ones; returns the errno and
+/// the words.
 fn version(c: &Ctx, direction: u32, kind: u8, size: usize) -> (i32, Vec<u32>) {
     let mut words = vec![u32::MAX; 4096];
     let cmd = ioc(direction, kind, 1, size);
@@ -28,7 +29,7 @@ fn at(c: &mut Ctx, cmd: u32, address: u64) -> Answer {
     Ok(Got::Errno(c.watched(|c| sys::ioctl(&c.kfd, cmd, address))))
 }
 
-/// A structure at the end of a page, of which the last `beyond` bytes lie on one that is not there.
+/// A structure at the end of a page, whose last `beyond` bytes lie on a page that doesn't exist.
 fn at_end(c: &mut Ctx, cmd: u32, bytes: &[u8], beyond: usize) -> Answer {
     let map = guarded_page()?;
     let start = sys::PAGE + beyond - bytes.len();
@@ -95,7 +96,7 @@ pub(super) fn rows() -> Vec<Row> {
             "kfd_chardev.c:3634",
             |c| at(c, ioc(NONE, TYPE, 0x30, 0), 0),
         ),
-        // Type and direction are not looked at.
+        // The driver ignores type and direction.
         row(
             "GET_VERSION",
             "another type byte",
@@ -532,7 +533,7 @@ pub(super) fn rows() -> Vec<Row> {
                 Ok(Got::Value(args.n_success.into()))
             },
         ),
-        // 32-bit callers of an open file are served, opening is refused.
+        // A 32-bit process may use an open file, but not open one.
         row(
             "open",
             "by the 32-bit entry",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF, and what can be done with a DMA-buf.
+//! GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF, and uses of a DMA-buf.
 
 use super::*;
 use crate::fixture::{Bo, GTT, VRAM};
@@ -9,7 +9,7 @@ use rkfd_uapi::memory::{self as abi, ExportDmabufArgs, GetDmabufInfoArgs, Import
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
-/// A value that memory doesn't hold by itself.
+/// A value that memory doesn't hold by chance.
 const MARK: u64 = 0x5afe_d0c5_0bad_cafe;
 
 fn info(c: &mut Ctx, dmabuf_fd: u32) -> Answer {
@@ -40,7 +40,7 @@ fn export(c: &mut Ctx, handle: u64) -> Answer {
     Ok(c.call(&requests::EXPORT_DMABUF, &mut args))
 }
 
-/// The DMA-buf of a buffer, which must come to be.
+/// Exports a buffer, which must succeed.
 fn exported(c: &Ctx, bo: &Bo) -> Result<OwnedFd, String> {
     exported_with(c, bo, libc::O_CLOEXEC)
 }
@@ -63,8 +63,8 @@ fn pair(c: &mut Ctx, size: u64, flags: u32) -> Result<(Bo, OwnedFd), String> {
     Ok((bo, fd))
 }
 
-/// What GET_DMABUF_INFO says of a buffer with these flags.
-fn told(c: &mut Ctx, size: u64, flags: u32) -> Result<GetDmabufInfoArgs, String> {
+/// What GET_DMABUF_INFO returns for a buffer with these flags.
+fn described(c: &mut Ctx, size: u64, flags: u32) -> Result<GetDmabufInfoArgs, String> {
     let (_, fd) = pair(c, size, flags)?;
     let mut args = GetDmabufInfoArgs {
         dmabuf_fd: fd.as_raw_fd() as u32,
@@ -76,7 +76,7 @@ fn told(c: &mut Ctx, size: u64, flags: u32) -> Result<GetDmabufInfoArgs, String>
     Ok(args)
 }
 
-/// The handle of an imported DMA-buf, mapped nowhere.
+/// Imports a DMA-buf without mapping it.
 fn imported(c: &mut Ctx, fd: &OwnedFd) -> Result<Bo, String> {
     let va = c.fresh_va(1 << 20);
     let mut args = ImportDmabufArgs {
@@ -98,14 +98,14 @@ fn mapped(fd: &OwnedFd, len: usize) -> Result<sys::Map, String> {
     sys::Map::file(fd, 0, len, RW, libc::MAP_SHARED).map_err(|e| format!("mmap: errno {e}"))
 }
 
-/// mmap of a DMA-buf of a buffer with these flags.
+/// Maps the DMA-buf of a buffer with these flags.
 fn map(c: &mut Ctx, flags: u32, offset: u64, len: usize, prot: i32, how: i32) -> Answer {
     let (_, fd) = pair(c, 8192, flags)?;
     let result = sys::Map::file(&fd, offset, len, prot, how);
     Ok(Got::Errno(result.err().unwrap_or(0)))
 }
 
-/// What a mapping of the DMA-buf shows of what was stored through the render node.
+/// Stores a word through the render node, and reads it through a mapping of the DMA-buf.
 fn seen(c: &mut Ctx, flags: u32, offset: u64) -> Answer {
     let (bo, fd) = pair(c, 8192, flags)?;
     let own = sys::Map::file(c.render()?, bo.offset, 8192, RW, libc::MAP_SHARED)
@@ -117,12 +117,12 @@ fn seen(c: &mut Ctx, flags: u32, offset: u64) -> Answer {
     Ok(Got::Value(map.read((offset - page) as usize)))
 }
 
-/// What the DMA-buf holds after the buffer's handle is gone.
+/// Reads a word through the DMA-buf after the buffer has been freed.
 fn outlives(c: &mut Ctx, flags: u32) -> Answer {
     let (bo, fd) = pair(c, 4096, flags)?;
     mapped(&fd, 4096)?.write(0, MARK);
     crate::fixture::must("FREE_MEMORY_OF_GPU", c.free(bo.handle))?;
-    // Whatever is freed now must not be that memory.
+    // A new buffer must not get the memory that the DMA-buf still holds.
     let other = c.unmapped_bo(4096, flags)?;
     let taken = sys::Map::file(c.render()?, other.offset, 4096, RW, libc::MAP_SHARED)
         .map_err(|e| format!("mmap: errno {e}"))?;
@@ -130,8 +130,8 @@ fn outlives(c: &mut Ctx, flags: u32) -> Answer {
     Ok(Got::Value(mapped(&fd, 4096)?.read(0)))
 }
 
-/// How much VRAM there is after each step, compared with before: while the DMA-buf keeps the
-/// memory, and when it is closed.
+/// How much less VRAM is available than before: while only the DMA-buf holds the memory, and after it
+/// is closed.
 fn vram_held(c: &mut Ctx) -> Result<(u64, u64), String> {
     let before = c.available();
     let (bo, fd) = pair(c, 4 << 20, VRAM)?;
@@ -151,7 +151,7 @@ fn foreign(c: &mut Ctx, f: impl FnOnce(&mut Ctx, OwnedFd) -> Answer) -> Answer {
 pub(super) fn rows() -> Vec<Row> {
     const GET: &str = "include/linux/dma-buf.h: dma_buf_get";
     const INFO: &str = "../amdgpu/amdgpu_amdkfd.c:572";
-    const TOLD: &str = "../amdgpu/amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info";
+    const ANSWER: &str = "../amdgpu/amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info";
     const EXPORT: &str = "../amdgpu/amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf";
     const IMPORT: &str = "../amdgpu/amdgpu_amdkfd_gpuvm.c: import_obj_create";
     const PRIME: &str = "../amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_export";
@@ -168,19 +168,19 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "a file of something else", EINVAL, INFO, |c| { let fd = c.kfd.as_raw_fd() as u32; info(c, fd) }),
         row(D, "a render node's file", EINVAL, INFO, |c| { let fd = c.render()?.as_raw_fd() as u32; info(c, fd) }),
         row(D, "no such descriptor, no VM", EBADF, INFO, |c| info(c, 900)).open(),
-        row(D, "somebody else's DMA-buf", EINVAL, TOLD, |c| foreign(c, |c, fd| info(c, fd.as_raw_fd() as u32))),
-        row(D, "GTT: size", is(8192), TOLD, |c| Ok(Got::Value(told(c, 8192, GTT)?.size))),
-        row(D, "GTT: flags", is(abi::ALLOC_GTT as u64), TOLD, |c| Ok(Got::Value(told(c, 4096, GTT)?.flags.into()))),
-        row(D, "GTT: GPU", Want::Computed, TOLD, |c| Ok(Got::Pair(told(c, 4096, GTT)?.gpu_id.into(), c.gpu.into()))),
-        row(D, "GTT: there is no metadata", is(0), TOLD, |c| Ok(Got::Value(told(c, 4096, GTT)?.metadata_size.into()))),
-        row(D, "VRAM: size", is(1 << 20), TOLD, |c| Ok(Got::Value(told(c, 1 << 20, VRAM)?.size))),
-        row(D, "VRAM: flags", is(abi::ALLOC_VRAM as u64), TOLD, |c| Ok(Got::Value(told(c, 4096, VRAM)?.flags.into()))),
-        row(D, "VRAM: GPU", Want::Computed, TOLD, |c| Ok(Got::Pair(told(c, 4096, VRAM)?.gpu_id.into(), c.gpu.into()))),
-        row(D, "VRAM for programs: flags", is((abi::ALLOC_VRAM | abi::ALLOC_PUBLIC) as u64), TOLD, |c| Ok(Got::Value(told(c, 4096, PUBLIC)?.flags.into()))),
-        row(D, "GTT for programs: flags", is(abi::ALLOC_GTT as u64), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1778", |c| Ok(Got::Value(told(c, 4096, GTT | abi::ALLOC_PUBLIC)?.flags.into()))),
-        row(D, "memory that is mapped twice: its own size", is(4096), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1815", |c| Ok(Got::Value(told(c, 8192, GTT | abi::ALLOC_AQL_QUEUE_MEM)?.size))),
-        row(D, "by a process without a VM", OK, TOLD, |c| { let (_, fd) = pair(c, 4096, GTT)?; let node = c.node.clone(); Ok(Got::Errno(forked(|| match Ctx::new(&node, crate::row::Needs::Open) { Ok(o) => o.raw(&requests::GET_DMABUF_INFO, &mut GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }), Err(_) => 254 }))) }),
-        row(D, "after the handle is gone", OK, TOLD, |c| { let (bo, fd) = pair(c, 4096, GTT)?; c.free(bo.handle); info(c, fd.as_raw_fd() as u32) }),
+        row(D, "somebody else's DMA-buf", EINVAL, ANSWER, |c| foreign(c, |c, fd| info(c, fd.as_raw_fd() as u32))),
+        row(D, "GTT: size", is(8192), ANSWER, |c| Ok(Got::Value(described(c, 8192, GTT)?.size))),
+        row(D, "GTT: flags", is(abi::ALLOC_GTT as u64), ANSWER, |c| Ok(Got::Value(described(c, 4096, GTT)?.flags.into()))),
+        row(D, "GTT: GPU", Want::Computed, ANSWER, |c| Ok(Got::Pair(described(c, 4096, GTT)?.gpu_id.into(), c.gpu.into()))),
+        row(D, "GTT: there is no metadata", is(0), ANSWER, |c| Ok(Got::Value(described(c, 4096, GTT)?.metadata_size.into()))),
+        row(D, "VRAM: size", is(1 << 20), ANSWER, |c| Ok(Got::Value(described(c, 1 << 20, VRAM)?.size))),
+        row(D, "VRAM: flags", is(abi::ALLOC_VRAM as u64), ANSWER, |c| Ok(Got::Value(described(c, 4096, VRAM)?.flags.into()))),
+        row(D, "VRAM: GPU", Want::Computed, ANSWER, |c| Ok(Got::Pair(described(c, 4096, VRAM)?.gpu_id.into(), c.gpu.into()))),
+        row(D, "VRAM for programs: flags", is((abi::ALLOC_VRAM | abi::ALLOC_PUBLIC) as u64), ANSWER, |c| Ok(Got::Value(described(c, 4096, PUBLIC)?.flags.into()))),
+        row(D, "GTT for programs: flags", is(abi::ALLOC_GTT as u64), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1778", |c| Ok(Got::Value(described(c, 4096, GTT | abi::ALLOC_PUBLIC)?.flags.into()))),
+        row(D, "memory that is mapped twice: its own size", is(4096), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1815", |c| Ok(Got::Value(described(c, 8192, GTT | abi::ALLOC_AQL_QUEUE_MEM)?.size))),
+        row(D, "by a process without a VM", OK, ANSWER, |c| { let (_, fd) = pair(c, 4096, GTT)?; let node = c.node.clone(); Ok(Got::Errno(forked(|| match Ctx::new(&node, crate::row::Needs::Open) { Ok(o) => o.raw(&requests::GET_DMABUF_INFO, &mut GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }), Err(_) => 254 }))) }),
+        row(D, "after the handle is gone", OK, ANSWER, |c| { let (bo, fd) = pair(c, 4096, GTT)?; c.free(bo.handle); info(c, fd.as_raw_fd() as u32) }),
         row(I, "unknown GPU", EINVAL, "kfd_chardev.c:1642", |c| import(c, 0xdead, 900)),
         row(I, "no VM", ENODEV, "kfd_chardev.c:1649", |c| { let g = c.gpu; import(c, g, 900) }).open(),
         row(I, "no VM, unknown GPU", EINVAL, "kfd_chardev.c:1642", |c| import(c, 0xdead, 900)).open(),

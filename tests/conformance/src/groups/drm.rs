@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the render node says of the chip, and which requests of DRM it takes. Paths are those of
+//! What the render node reports about the chip, and which requests of DRM it takes. Paths are those of
 //! `drivers/gpu/drm`. What is expected comes from the PCI device's files in sysfs, from the
 //! topology, or from Linux's constants.
 
@@ -16,12 +16,13 @@ const EOPNOTSUPP: Want = Want::Errno(libc::EOPNOTSUPP);
 const ENOENT: Want = Want::Errno(libc::ENOENT);
 const ENODATA: Want = Want::Errno(libc::ENODATA);
 
-/// GB_ADDR_CONFIG in words, by which libdrm asks for it (`amdgpu_query_gpu_info_init`).
+/// The register offset of GB_ADDR_CONFIG, in words, with which libdrm asks for it
+/// (`amdgpu_query_gpu_info_init`).
 const GB_ADDR_CONFIG: u32 = 0x263e;
-/// All engines and arrays.
+/// The instance number that means all engines and arrays.
 const ALL: u32 = 0xffff_ffff;
 
-/// Asks INFO with `size` bytes of room, all 0xa5 before.
+/// Makes an INFO request with `size` bytes of room, all of which are 0xa5 before.
 fn ask(c: &mut Ctx, query: u32, of: [u32; 4], size: u32) -> Result<(i32, Vec<u8>), String> {
     let mut room = vec![0xa5u8; 1024];
     let mut info = Info {
@@ -66,13 +67,13 @@ fn field(c: &mut Ctx, name: &str) -> Answer {
     Ok(Got::Value(device(c, name)?))
 }
 
-/// The field is the number that the PCI device has in a file of sysfs.
+/// Compares the field with the number in a file of the PCI device in sysfs.
 fn as_pci(c: &mut Ctx, name: &str, file: &str) -> Answer {
     let got = device(c, name)?;
     Ok(Got::Pair(got, pci_number(c, file)?))
 }
 
-/// `/sys/dev/char/MAJOR:MINOR/device` of the render node: where libdrm looks.
+/// `/sys/dev/char/MAJOR:MINOR/device` of the render node, which libdrm reads.
 fn pci(c: &Ctx) -> Result<String, String> {
     let meta = std::fs::metadata(&c.node.render).map_err(|e| format!("{}: {e}", c.node.render))?;
     let (major, minor) = (libc::major(meta.rdev()), libc::minor(meta.rdev()));
@@ -90,7 +91,7 @@ fn pci_number(c: &Ctx, file: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|e| format!("{file}: {e}"))
 }
 
-/// GB_ADDR_CONFIG, or other registers.
+/// Reads registers, GB_ADDR_CONFIG or others.
 fn registers(c: &mut Ctx, first: u32, count: u32, instance: u32) -> Answer {
     errno_of(c, INFO_READ_MMR_REG, [first, count, instance, 0])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ALLOC_QUEUE_GWS: a process' global wave sync resources, which one of its queues has. Every row
+//! ALLOC_QUEUE_GWS: the global wave sync resources, which one queue of a process can have. Every row
 //! has a queue that is mapped.
 
 use super::*;
@@ -7,7 +7,7 @@ use crate::row::{row, Answer, Needs, Row};
 use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::queue::AllocQueueGwsArgs;
 
-/// What is in the field of the first one before the call.
+/// The value of `first_gws` before the call.
 const BEFORE: u32 = 77;
 
 fn args(queue_id: u32, num_gws: u32) -> AllocQueueGwsArgs {
@@ -19,7 +19,7 @@ fn args(queue_id: u32, num_gws: u32) -> AllocQueueGwsArgs {
     }
 }
 
-/// The call with this queue: the errno. The field of the first one is written even when it fails.
+/// The call for this queue; returns the errno. It writes `first_gws` even when it fails.
 fn gws(c: &mut Ctx, queue_id: u32, num_gws: u32) -> Answer {
     let mut args = args(queue_id, num_gws);
     Ok(Got::Errno(
@@ -33,7 +33,7 @@ fn own(c: &mut Ctx, num_gws: u32) -> Answer {
     gws(c, queue, num_gws)
 }
 
-/// What is in the field of the first one after it.
+/// The value of `first_gws` after the call.
 fn first(c: &mut Ctx, queue_id: u32, num_gws: u32) -> Answer {
     let mut args = args(queue_id, num_gws);
     c.raw(&requests::ALLOC_QUEUE_GWS, &mut args);

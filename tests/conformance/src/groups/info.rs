@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests that tell: version, clocks, apertures, tiling.
+//! Requests that only read: version, clocks, apertures, tiling.
 
 use super::*;
 use crate::fixture::KERNEL;
@@ -20,7 +20,7 @@ fn clocks(c: &mut Ctx, gpu_id: u32) -> (i32, GetClockCountersArgs) {
     (c.raw(&requests::GET_CLOCK_COUNTERS, &mut args), args)
 }
 
-/// A clock of the answer lies between two readings of ours.
+/// A clock of the answer lies between two readings by this process.
 fn between(c: &mut Ctx, id: i32, f: fn(&GetClockCountersArgs) -> u64) -> Answer {
     let before = sys::clock(id);
     let counter = f(&clocks(c, c.gpu).1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many of a thing there can be, and that the last one given back can be had again.
+//! How many queues, events and files there can be, and that one that was given back can be had again.
 
 use super::*;
 use crate::fixture::{must, GTT};
@@ -7,21 +7,21 @@ use crate::row::{row, Answer, Row};
 use rkfd_uapi::event::{self as abi, CreateEventArgs};
 use rkfd_uapi::ioctl as requests;
 
-/// Makes queues with a share of 0 until it is refused: how many.
+/// Makes queues with a share of 0 until one is refused; returns how many were made.
 fn fill_queues(c: &mut Ctx) -> u32 {
     (0..2000)
         .find(|_| c.new_queue(|a| a.queue_percentage = 0).is_err())
         .unwrap_or(2000)
 }
 
-/// Makes signals until it is refused: how many.
+/// Makes signals until one is refused; returns how many were made.
 fn fill_events(c: &mut Ctx) -> u32 {
     (0..20_000)
         .find(|_| c.signal(false).is_err())
         .unwrap_or(20_000)
 }
 
-/// With a signal page of our own.
+/// The same with a signal page that the process has brought.
 fn own_page(c: &mut Ctx, size: u64) -> Result<(), String> {
     let bo = c.bo(size, GTT)?;
     must(

@@ -33,7 +33,7 @@ impl Given {
     }
 }
 
-/// Errno and `n_success`.
+/// The errno and `n_success` after a call.
 fn map(c: &mut Ctx, mut g: Given) -> (Got, u32) {
     let mut args = MapMemoryToGpuArgs {
         handle: g.handle,
@@ -56,7 +56,7 @@ fn unmap(c: &mut Ctx, mut g: Given) -> (Got, u32) {
     (Got::Errno(got), args.n_success)
 }
 
-/// MAP of a new buffer with something changed.
+/// MAP of a new buffer, with a part of the argument changed.
 fn map_new(c: &mut Ctx, change: impl FnOnce(&mut Given)) -> Result<(Got, u32), String> {
     let bo = c.unmapped_bo(4096, GTT)?;
     let mut g = Given::new(c, bo.handle);
@@ -64,7 +64,7 @@ fn map_new(c: &mut Ctx, change: impl FnOnce(&mut Given)) -> Result<(Got, u32), S
     Ok(map(c, g))
 }
 
-/// UNMAP of a mapped buffer with something changed.
+/// UNMAP of a mapped buffer, with a part of the argument changed.
 fn unmap_new(c: &mut Ctx, change: impl FnOnce(&mut Given)) -> Result<(Got, u32), String> {
     let bo = c.bo(4096, GTT)?;
     let mut g = Given::new(c, bo.handle);

@@ -10,7 +10,7 @@ use rkfd_uapi::memory::{
 };
 
 const UNKNOWN: u32 = 0xdead;
-/// Large buffers are counted in steps of it.
+/// VRAM is counted in steps of this.
 const STEP: u64 = 2 << 20;
 
 fn alloc(
@@ -24,7 +24,7 @@ fn alloc(
     Ok(c.call(&requests::ALLOC_MEMORY_OF_GPU, &mut args))
 }
 
-/// By how much a buffer object lessens the memory that is left.
+/// By how much a buffer object reduces the available memory.
 fn taken(c: &mut Ctx, size: u64, flags: u32) -> Answer {
     let before = c.available();
     c.unmapped_bo(size, flags)?;
@@ -58,7 +58,7 @@ fn user(c: &mut Ctx, size: u64) -> Result<(sys::Map, crate::fixture::Bo), String
     Ok((map, bo))
 }
 
-/// The page that is to be the signal page, or no more than a buffer.
+/// A buffer that has been made the process' signal page.
 fn page(c: &mut Ctx) -> Result<crate::fixture::Bo, String> {
     let bo = c.bo(32768, GTT)?;
     crate::fixture::must("CREATE_EVENT", c.create_event(0, false, bo.handle).0)?;

@@ -34,7 +34,7 @@ fn of_gpu(c: &mut Ctx, kind: Kind, gpu: u32, len: usize) -> Answer {
     map(c, offset(kind, gpu), len, libc::MAP_SHARED)
 }
 
-/// What `f` says of a private mapping.
+/// What `f` returns for a private mapping.
 fn private(c: &mut Ctx, at: u64, len: usize, f: impl FnOnce(&sys::Map) -> u64) -> Answer {
     let map = sys::Map::file(&c.kfd, at, len, RW, libc::MAP_PRIVATE);
     Ok(Got::Value(f(&map.map_err(|e| format!("mmap: errno {e}"))?)))
@@ -62,7 +62,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "unknown GPU, wrong size", ENODEV, "kfd_chardev.c:3805", |c| of_gpu(c, Kind::Doorbell, 0xdead, 4096)),
         row(D, "by a forked child", EBADF, "kfd_chardev.c:3793", |c| { let at = offset(Kind::Doorbell, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
         row(D, "an offset into the slice maps its start", OK, "kfd_doorbell.c:124", |c| { let at = offset(Kind::Doorbell, c.gpu) + 4096; map(c, at, 8192, libc::MAP_SHARED) }),
-        // Copies, which ring nothing.
+        // A private mapping is a copy of the page, so a store there rings no doorbell.
         row(D, "a private mapping", OK, "kfd_doorbell.c:141", |c| { let at = offset(Kind::Doorbell, c.gpu); map(c, at, 8192, libc::MAP_PRIVATE) }),
         row(D, "a private mapping keeps what is stored", is(0x1234_5678_9abc), "kfd_doorbell.c:141, mm/memory.c: wp_page_copy", |c| { let at = offset(Kind::Doorbell, c.gpu); private(c, at, 8192, |m| { m.write(8, 0x1234_5678_9abc); m.read(8) }) }),
         row(D, "a store to a private mapping goes to no other", is(0), "kfd_doorbell.c:141, mm/memory.c: wp_page_copy", |c| { let at = offset(Kind::Doorbell, c.gpu); let shared = doorbells(c)?; private(c, at, 8192, |m| { m.write(4096, 5); shared.read(4096) }) }),

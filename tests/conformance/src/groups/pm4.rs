@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute queues that take PM4 packets, on: what differs from AQL queues, and what must not.
+//! Compute queues that take PM4 packets, while they are mapped: what differs from AQL queues, and what
+//! must not differ.
 
 use super::*;
 use crate::fixture::GTT;
@@ -15,7 +16,7 @@ fn create(c: &mut Ctx, change: impl FnOnce(&mut CreateQueueArgs)) -> Answer {
     })
 }
 
-/// Makes one, which must work, and lets the calls that follow be about it: its number.
+/// Makes such a queue, which must succeed, and lets the calls that follow use it; returns its id.
 fn made(c: &mut Ctx) -> Result<u32, String> {
     c.queue = c.new_queue(|a| a.queue_type = QUEUE_TYPE_COMPUTE)?.queue_id;
     Ok(c.queue)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who may use a file: opens, forks, threads, and what is no ioctl at all.
+//! Which process may use an open file: opens, forks, threads, and calls other than ioctl.
 
 use super::*;
 use crate::fixture::GTT;
@@ -46,8 +46,8 @@ fn minor(minor: u32) -> Answer {
     Ok(errno(result))
 }
 
-/// A process with a queue forks and ends; its child lives on and holds the files: whether nothing that
-/// the process made is left all the same.
+/// A process with a queue forks and ends, while its child lives on and holds the files open. Returns
+/// whether everything that the process made is gone nevertheless.
 fn heir(c: &Ctx) -> Answer {
     let counts = || -> Vec<String> {
         let text = std::fs::read_to_string("/sys/kernel/debug/rkfd/counts").unwrap_or_default();
@@ -82,7 +82,7 @@ fn heir(c: &Ctx) -> Answer {
     let _ = std::fs::remove_file(&note);
     let files = std::fs::read_dir(format!("/proc/{heir}/fd")).map_err(|e| e.to_string())?;
     let targets = files.flatten().map(|f| std::fs::read_link(f.path()));
-    // The row's own process has it open, too.
+    // The row's own process has the file open, too.
     let held = targets.flatten().filter(|t| t.ends_with("kfd")).count() > 1;
     let gone = counts() == before;
     sys::kill(

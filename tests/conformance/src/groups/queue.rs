@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CREATE_QUEUE: what it is given, in the order in which it is looked at; DESTROY_QUEUE.
+//! CREATE_QUEUE's arguments, in the order in which Linux checks them, and DESTROY_QUEUE.
 
 use super::*;
 use crate::fixture::KERNEL;
@@ -27,7 +27,7 @@ fn doorbell(c: &mut Ctx, before: u32) -> Result<u64, String> {
     Ok(c.new_queue(|a| a.queue_percentage = 0)?.doorbell_offset)
 }
 
-/// The ring size that comes back.
+/// The ring size that the call returns.
 fn ring_size(c: &mut Ctx, size: u32, gpu_id: u32) -> Answer {
     let mut args = c.queue_args();
     (args.ring_size, args.gpu_id) = (size, gpu_id);
@@ -78,7 +78,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "type 2^32 - 1", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| a.queue_type = u32::MAX)),
         row(C, "unknown GPU", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| a.gpu_id = UNKNOWN)),
         row(C, "GPU 0", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| a.gpu_id = 0)),
-        // Which of two faults counts.
+        // Two faults at once: which one the errno reports.
         row(C, "priority 16 and ring at a kernel address", EINVAL, "kfd_chardev.c:265", |c| c.create(|a| { a.queue_priority = 16; a.ring_base_address = KERNEL })),
         row(C, "ring at a kernel address and ring size 3000", EFAULT, "kfd_chardev.c:270", |c| c.create(|a| { a.ring_base_address = KERNEL; a.ring_size = 3000 })),
         row(C, "ring size 3000 and a kernel read pointer", EINVAL, "kfd_chardev.c:277", |c| c.create(|a| { a.ring_size = 3000; a.read_pointer_address = KERNEL })),
@@ -87,7 +87,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "a kernel save area and type 99", EFAULT, "kfd_chardev.c:311", |c| c.create(|a| { a.ctx_save_restore_address = KERNEL; a.queue_type = 99 })),
         row(C, "type 99 and unknown GPU", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| { a.queue_type = 99; a.gpu_id = UNKNOWN })),
         row(C, "unknown GPU and a ring that is not mapped", EINVAL, "kfd_chardev.c:405", |c| c.create(|a| { a.gpu_id = UNKNOWN; a.ring_base_address = 0x1000 })),
-        // What comes back.
+        // What the call returns.
         row(C, "the first id", is(0), "kfd_process_queue_manager.c:67", |c| Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into()))),
         row(C, "the third id", is(2), "kfd_process_queue_manager.c:67", |c| { c.new_queue(|_| {})?; c.new_queue(|_| {})?; Ok(Got::Value(c.new_queue(|_| {})?.queue_id.into())) }),
         row(C, "the lowest free id", is(1), "kfd_process_queue_manager.c:67", |c| {

@@ -17,7 +17,7 @@ fn map(c: &Ctx, offset: u64, len: usize, flags: i32) -> Answer {
     ))
 }
 
-/// Maps a new buffer, as long as it is.
+/// Maps the whole of a new buffer.
 fn mapped(c: &mut Ctx, size: u64, flags: u32) -> Result<(Bo, sys::Map), String> {
     let bo = c.bo(size, flags)?;
     let map = sys::Map::file(c.render()?, bo.offset, size as usize, RW, S);

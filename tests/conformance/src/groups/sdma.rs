@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues of copy engines (SDMA): which engine and queue they get, their doorbells, and what the
-//! other requests say of them. Every row has buffers for a queue.
+//! other requests answer for them. Every row has buffers for a queue.
 
 use super::*;
 use crate::row::{row, Answer, Needs, Row};
@@ -26,7 +26,7 @@ fn create(c: &mut Ctx, queue_type: u32, engine: u32) -> Answer {
     c.create(|a| still(a, queue_type, engine))
 }
 
-/// Makes as many as there are: their number, at most 100.
+/// Makes queues until one is refused; returns how many were made, at most 100.
 fn exhaust(c: &mut Ctx, queue_type: u32, engine: u32) -> u64 {
     let more = |_: &u64| c.new_queue(|a| still(a, queue_type, engine)).is_ok();
     (0..100).take_while(more).count() as u64
@@ -34,7 +34,7 @@ fn exhaust(c: &mut Ctx, queue_type: u32, engine: u32) -> u64 {
 
 /// The doorbell that a queue of an engine must have, as a byte in the process' slice.
 fn doorbell(c: &Ctx, engine: u64, nth: u64) -> u64 {
-    // Queues that programs don't get come first.
+    // The first queues of an engine are not for programs.
     let queue = nth + 8 - u64::from(c.node.sdma_queues);
     let align = if c.node.gfx942() { 4 } else { 1 };
     let first = (FIRST + engine * RANGE).next_multiple_of(align);
@@ -64,7 +64,7 @@ fn engines(c: &Ctx) -> u32 {
     c.node.sdma_engines + c.node.sdma_link_engines
 }
 
-/// A copy queue that does not run: what UPDATE_QUEUE says of it.
+/// What UPDATE_QUEUE returns for a copy queue that doesn't run.
 fn update(c: &mut Ctx, change: fn(&mut abi::UpdateQueueArgs)) -> Answer {
     c.queue = c.new_queue(|a| still(a, abi::QUEUE_TYPE_SDMA, 0))?.queue_id;
     c.update(|a| {

@@ -115,7 +115,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "a range at which there is no memory", no_svm(libc::EFAULT), "kfd_chardev.c:1826", |c| svm(c, 1, range(0x10000, 4096, 1))),
         row(S, "a range that is not aligned", no_svm(libc::EINVAL), "kfd_chardev.c:1826", |c| svm(c, 0, range(0x10001, 4096, 0))),
         row(S, "a range of size 0", no_svm(libc::EINVAL), "kfd_chardev.c:1826", |c| svm(c, 0, range(0x10000, 0, 0))),
-        // All of it belongs to SVM: a build without that refuses every mode and the query.
+        // XNACK modes belong to SVM: a build without it refuses every mode and the query.
         row(X, "query", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, -1).0)),
         row(X, "query: the answer is not touched", is(-1i64 as u64), "kfd_chardev.c:1819", |c| Ok(Got::Value(xnack(c, -1).1 as i64 as u64))),
         row(X, "query -5", no_svm(0), "kfd_chardev.c:1819", |c| Ok(xnack(c, -5).0)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The topology in sysfs: which files there are, what they say and in which order. What is expected
-//! comes from Linux's tables, from PCI's files and from the machine's.
+//! The topology in sysfs: which files there are, what they contain and in which order. Expectations
+//! come from Linux's tables, and from the files that sysfs has for the PCI device and the machine.
 
 use super::*;
 use crate::node::{properties, NODES};
@@ -39,7 +39,7 @@ fn names(path: &str, wanted: &[&str]) -> Answer {
     Ok(holds(got.eq(wanted)))
 }
 
-/// A number of a file of a node.
+/// A number from a file of a node.
 fn number(file: &str, key: &str) -> Result<u64, String> {
     let all = properties(&format!("{NODES}/{file}"))?;
     all.get(key).copied().ok_or(format!("{file}: no {key}"))
@@ -54,7 +54,7 @@ fn value(file: &str, key: &str) -> Answer {
     Ok(Got::Value(number(file, key)?))
 }
 
-/// A property of the GPU is the number in a file of the PCI device at the node's slot.
+/// Compares a property of the GPU with the number in a file of the PCI device at the node's slot.
 fn as_pci(c: &Ctx, key: &str, file: &str) -> Answer {
     let path = format!("/sys/bus/pci/devices/{}/{file}", c.node.slot);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
@@ -63,7 +63,7 @@ fn as_pci(c: &Ctx, key: &str, file: &str) -> Answer {
     Ok(Got::Pair(gpu(key)?, want))
 }
 
-/// A count is the number of a folder's entries.
+/// Compares a count with the number of a folder's entries.
 fn counted(node: u32, key: &str, folder: &str) -> Answer {
     let path = format!("{NODES}/{node}/{folder}");
     let entries = std::fs::read_dir(&path).map_err(|e| format!("{path}: {e}"))?;
@@ -84,7 +84,7 @@ fn caches(level: u64, kind: u64) -> Result<(u64, u64), String> {
     Ok((count, size))
 }
 
-/// One of two values, by the generation.
+/// One of two values, chosen by the generation.
 fn by_chip(c: &Ctx, got: u64, gfx942: u64, gfx1201: u64) -> Answer {
     let want = if c.node.gfx942() { gfx942 } else { gfx1201 };
     Ok(Got::Pair(got, want))

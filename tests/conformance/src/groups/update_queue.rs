@@ -15,7 +15,7 @@ fn to_other_ring(c: &mut Ctx, size: u64, ring_size: u32) -> Result<(Answer, Bo),
     Ok((answer, bo))
 }
 
-/// An update that fails, then whether the ring is still held.
+/// Makes an update that fails, then checks whether the queue still holds its ring.
 fn still_held(c: &mut Ctx, change: fn(&mut rkfd_uapi::queue::UpdateQueueArgs)) -> Answer {
     c.update(change)?;
     c.changed = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACQUIRE_VM, and what is per process and GPU: policy, trap handler, scratch.
+//! ACQUIRE_VM, and what a process sets for each GPU: memory policy, trap handler, scratch.
 
 use super::*;
 use crate::row::{row, Answer, Row};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! WAIT_EVENTS, one thread: results, what is taken, ages, addresses.
+//! WAIT_EVENTS in one thread: results, auto-reset, ages, addresses.
 
 use super::*;
 use crate::fixture::KERNEL;
@@ -12,7 +12,7 @@ const COMPLETE: Want = is(0);
 const TIMEOUT: Want = is(1);
 const FAIL: Want = is(2);
 
-/// What a wait gave.
+/// What a wait returned.
 pub(super) struct Waited {
     pub(super) errno: i32,
     pub(super) result: u32,

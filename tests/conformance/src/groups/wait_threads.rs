@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! WAIT_EVENTS while something happens: signals of events and of the system, the end of an event.
+//! WAIT_EVENTS while another thread acts: it sets or destroys an event, or sends a system's signal.
 
 use super::wait::{wait, Waited};
 use super::*;
@@ -10,12 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const FOREVER: u32 = u32::MAX;
-/// By then a thread that waits sleeps.
+/// After this time a thread that waits is surely asleep.
 const SETTLE: Duration = Duration::from_millis(60);
 
-/// Waits on a thread while `f` runs on this one: what the wait gave, and how long it took.
+/// Waits on another thread while `f` runs on this one; returns what the wait returned and how many
+/// milliseconds it took.
 ///
-/// `f` gets the waiting thread's id, some time after the wait began.
+/// `f` gets the waiting thread's id, some time after the wait has begun.
 fn during(
     c: &Ctx,
     events: &[(u32, u64)],
@@ -56,9 +57,9 @@ fn restart(c: &Ctx, events: &[(u32, u64)], timeout: u32, f: impl FnOnce()) -> (W
     })
 }
 
-/// Two threads take turns with an auto-reset event, one setting it and one waiting, with nothing in
-/// between: how many of `rounds` signals reached the waiter. One that fell into the gap between its
-/// look and its sleep would cost it 2 s, and end the count.
+/// One thread sets an auto-reset event and the other waits for it, again and again without a pause.
+/// Returns how many of `rounds` signals reached the waiter. A signal that got lost between the waiter's
+/// check and its sleep would make it wait for 2 s, and end the count.
 fn ping(c: &Ctx, id: u32, rounds: u32) -> u32 {
     let asked = AtomicU32::new(0);
     thread::scope(|scope| {

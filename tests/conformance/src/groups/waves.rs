@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! GET_QUEUE_WAVE_STATE. Every row has a queue that is mapped.
 //!
-//! It writes the control stack of each XCC, a save area behind that of the one before, and returns
-//! the first one's sizes (`kfd_mqd_manager_v9.c: get_wave_state_v9_4_3`).
+//! The request writes the control stacks of all XCCs, each as far behind the one before as a save area
+//! is long, and returns the first one's sizes (`kfd_mqd_manager_v9.c: get_wave_state_v9_4_3`).
 
 use super::*;
 use crate::fixture::KERNEL;
@@ -31,12 +31,12 @@ fn at(c: &mut Ctx, queue_id: u32, address: u64) -> Answer {
     ))
 }
 
-/// Where control stacks can be written: all of those but the last XCC's, and a page of that one.
+/// Memory for the control stacks: room for all but the last XCC's, and one page for that one.
 fn stacks(c: &Ctx) -> Result<sys::Map, String> {
     guarded((c.node.xccs as usize - 1) * c.node.cwsr as usize + sys::PAGE)
 }
 
-/// With control stacks of whose last this many bytes can be written.
+/// The call with control stacks of which the last one has this many writable bytes.
 fn room(c: &mut Ctx, queue_id: u32, bytes: usize) -> Answer {
     let map = stacks(c)?;
     at(c, queue_id, map.address + (sys::PAGE - bytes) as u64)
@@ -50,7 +50,7 @@ fn disabled(c: &mut Ctx) -> Result<u32, String> {
     }
 }
 
-/// What the call gives for a disabled queue that never had work: the argument and the header.
+/// The argument and the header that the call writes for a disabled queue that never had work.
 fn idle(c: &mut Ctx) -> Result<(GetQueueWaveStateArgs, [u32; 4]), String> {
     let queue = disabled(c)?;
     let map = stacks(c)?;
