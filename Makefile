@@ -15,7 +15,8 @@ help:
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
-	@echo 'make shell     a shell in the virtual machine, module loaded'
+	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, vectoradd and kernels'
+	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
@@ -61,7 +62,7 @@ rocm-trace:
 	@tests/rocm/run rocm-trace
 
 shell:
-	@tests/vm shell
+	@tests/vm shell $(ARGS)
 
 check:
 	@setup/check.sh

@@ -3,6 +3,7 @@
 
 use crate::host::{self, Host, RunDir};
 use crate::scenario::Scenario;
+use crate::shown::shown;
 use anyhow::{bail, ensure, Context, Result};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -61,7 +62,7 @@ impl Emulator {
         ensure!(
             socket.as_os_str().len() < 108,
             "the path {} is too long for a socket",
-            socket.display()
+            shown(&socket)
         );
         let mut log_file = File::create(&log)?;
         let mut command = host::bound(&binary);
@@ -80,7 +81,7 @@ impl Emulator {
             .stdout(Stdio::piped())
             .stderr(log_file.try_clone()?)
             .spawn()
-            .with_context(|| format!("the emulator {} cannot be started", binary.display()))?;
+            .with_context(|| format!("the emulator {} cannot be started", shown(&binary)))?;
         let out = child.stdout.take().context("the emulator has no output")?;
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {

@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::kernel;
 use crate::plan::{self, Step};
 use crate::scenario::{Include, Scenario};
+use crate::shown::shown;
 use anyhow::{ensure, Context, Result};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -66,7 +67,7 @@ fn program(host: &Host, kind: &str, name: &str) -> PathBuf {
 
 /// Pack the initramfs of a scenario.
 pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
-    let out = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
+    let out = File::create(to).with_context(|| format!("cannot write {}", shown(to)))?;
     let mut archive = Archive::new(BufWriter::new(out));
     for dir in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root", "/kernels"] {
         archive.dir(dir)?;
@@ -86,7 +87,7 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
         ensure!(
             host.module.is_file(),
             "there is no module {}; 'make module' builds it",
-            host.module.display()
+            shown(&host.module)
         );
         let module = stripped(&host.module)?;
         archive.file("/rkfd.ko", 0o644, &module)?;
@@ -108,15 +109,7 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 )?;
             }
             Include::File { from, to } => add(&mut archive, from, to)?,
-            Include::Folder { from, to } => {
-                let entries = fs::read_dir(from)
-                    .with_context(|| format!("there is no folder {}", from.display()))?;
-                for entry in entries {
-                    let path = entry?.path();
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    add(&mut archive, &path, &format!("{to}/{name}"))?;
-                }
-            }
+            Include::Folder { from, to } => add_folder(&mut archive, from, to)?,
             Include::Module { path } => {
                 let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let module = stock_module(host, path)?;
@@ -166,9 +159,25 @@ fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
 
 fn add<W: std::io::Write>(archive: &mut Archive<W>, from: &Path, to: &str) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let data = fs::read(from)
-        .with_context(|| format!("cannot put {} into the initramfs", from.display()))?;
+    let data =
+        fs::read(from).with_context(|| format!("cannot put {} into the initramfs", shown(from)))?;
     let mode = fs::metadata(from)?.permissions().mode() & 0o777;
     archive.file(to, mode, &data)?;
+    Ok(())
+}
+
+fn add_folder<W: std::io::Write>(archive: &mut Archive<W>, from: &Path, to: &str) -> Result<()> {
+    let entries =
+        fs::read_dir(from).with_context(|| format!("there is no folder {}", shown(from)))?;
+    archive.dir(to)?;
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to = format!("{to}/{name}");
+        match path.is_dir() {
+            true => add_folder(archive, &path, &to)?,
+            false => add(archive, &path, &to)?,
+        }
+    }
     Ok(())
 }

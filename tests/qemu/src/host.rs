@@ -2,6 +2,7 @@
 //! What the host must have, found before anything is started.
 
 use crate::chip::Chip;
+use crate::shown::shown;
 use anyhow::{bail, ensure, Context, Result};
 use std::env;
 use std::ffi::OsStr;
@@ -64,7 +65,7 @@ impl Host {
         ensure!(
             kernel.is_file(),
             "there is no kernel image {}",
-            kernel.display()
+            shown(&kernel)
         );
         let module = module.unwrap_or_else(|| build.join("rkfd.ko"));
         Ok(Host {
@@ -144,7 +145,7 @@ impl RunDir {
         }
         sweep(&all);
         let path = all.join(format!("{scenario}.{}", std::process::id()));
-        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", shown(&path)))?;
         Ok(RunDir(path))
     }
 

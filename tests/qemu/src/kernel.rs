@@ -5,6 +5,7 @@
 //! that is there is the right one.
 
 use crate::host::Host;
+use crate::shown::shown;
 use anyhow::{ensure, Context, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -38,7 +39,7 @@ pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
     let source = Path::new(SOURCES).join(format!("{name}.hip"));
     let mut hash = DefaultHasher::new();
     for file in [&source, &Path::new(SOURCES).join("k.h")] {
-        let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = fs::read(file).with_context(|| format!("cannot read {}", shown(file)))?;
         text.hash(&mut hash);
     }
     (FLAGS, CLANG).hash(&mut hash);
@@ -66,7 +67,7 @@ pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
     ensure!(
         output.status.success(),
         "{} does not compile:\n{}",
-        source.display(),
+        shown(&source),
         String::from_utf8_lossy(&output.stderr)
     );
     fs::rename(&part, &object)?;

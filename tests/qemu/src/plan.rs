@@ -33,8 +33,8 @@ pub enum Step {
     Sleep(Duration),
     /// Have the kernel scan for leaked objects; a module's fail.
     Kmemleak,
-    /// An interactive shell on the console.
-    Shell,
+    /// An interactive shell on the console, which has so many rows and columns.
+    Shell { rows: u16, cols: u16 },
 }
 
 impl Step {
@@ -98,7 +98,9 @@ impl Step {
             Step::Meminfo(label) => w.extend(["meminfo".into(), label.clone()]),
             Step::Sleep(time) => w.extend(["sleep".into(), time.as_millis().to_string()]),
             Step::Kmemleak => w.push("kmemleak".into()),
-            Step::Shell => w.push("shell".into()),
+            Step::Shell { rows, cols } => {
+                w.extend(["shell".into(), rows.to_string(), cols.to_string()]);
+            }
         }
         w
     }
@@ -139,7 +141,10 @@ impl Step {
             "meminfo" => Step::Meminfo(next("a label")?),
             "sleep" => Step::Sleep(Duration::from_millis(next("milliseconds")?.parse()?)),
             "kmemleak" => Step::Kmemleak,
-            "shell" => Step::Shell,
+            "shell" => Step::Shell {
+                rows: next("rows")?.parse().context("the rows of shell")?,
+                cols: next("columns")?.parse().context("the columns of shell")?,
+            },
             other => bail!("no step is called '{other}'"),
         };
         if let Some(extra) = words.next() {
@@ -229,7 +234,7 @@ mod tests {
             Step::Meminfo("before".into()),
             Step::Sleep(Duration::from_millis(250)),
             Step::Kmemleak,
-            Step::Shell,
+            Step::Shell { rows: 24, cols: 80 },
         ];
         let text = to_text(&plan);
         assert_eq!(text.lines().count(), plan.len());
@@ -245,7 +250,8 @@ mod tests {
             "insmod",
             "run a 5 0",
             "run a soon 0 /bin/x",
-            "shell now",
+            "shell",
+            "shell 24 wide",
             "exists 'x",
         ] {
             assert!(Step::parse(line).is_err(), "{line:?} was accepted");

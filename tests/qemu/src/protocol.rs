@@ -99,6 +99,17 @@ impl Line {
     }
 }
 
+/// What the host sends to the guest: the size of its terminal, rows before columns.
+pub fn size_line(rows: u16, cols: u16) -> String {
+    format!("size {rows} {cols}\n")
+}
+
+/// Reads what [`size_line`] wrote; `None` for any other line.
+pub fn parse_size(line: &str) -> Option<(u16, u16)> {
+    let (rows, cols) = line.trim().strip_prefix("size ")?.split_once(' ')?;
+    Some((rows.parse().ok()?, cols.parse().ok()?))
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -144,6 +155,14 @@ mod tests {
             },
         ] {
             assert_eq!(Line::parse(&format!("{line}\r\n")), Some(Ok(line)));
+        }
+    }
+
+    #[test]
+    fn a_size_reads_back_as_written() {
+        assert_eq!(parse_size(&size_line(50, 132)), Some((50, 132)));
+        for other in ["", "size", "size 5", "size 5 x", "@rkfd start"] {
+            assert_eq!(parse_size(other), None, "{other}");
         }
     }
 

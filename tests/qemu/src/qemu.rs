@@ -33,6 +33,14 @@ impl std::fmt::Display for Accel {
 }
 
 impl Accel {
+    /// As it is asked for on the command line.
+    pub fn argument(self) -> &'static str {
+        match self {
+            Accel::Kvm => "kvm",
+            Accel::Tcg => "tcg",
+        }
+    }
+
     fn args(self) -> [&'static str; 4] {
         match self {
             Accel::Kvm => ["-accel", "kvm", "-cpu", "host"],
@@ -90,8 +98,9 @@ impl Accel {
 pub enum Serial<'a> {
     /// The console is QEMU's output; the second port is a socket on which we listen.
     Judged(&'a Path),
-    /// The console is the terminal.
-    Terminal,
+    /// The console is the terminal, which can also reach QEMU's monitor; the second port is a
+    /// socket on which we listen.
+    Terminal(&'a Path),
 }
 
 /// The command that boots a scenario.
@@ -134,12 +143,11 @@ pub fn command(
                 "-serial",
                 "chardev:console",
             ]);
-            qemu.arg("-chardev")
-                .arg(format!("socket,id=results,path={}", escaped(socket)));
-            qemu.args(["-serial", "chardev:results"]);
+            results(&mut qemu, socket);
         }
-        Serial::Terminal => {
-            qemu.args(["-serial", "mon:stdio", "-serial", "null"]);
+        Serial::Terminal(socket) => {
+            qemu.args(["-serial", "mon:stdio"]);
+            results(&mut qemu, socket);
         }
     }
     qemu.arg("-kernel").arg(&host.kernel);
@@ -167,6 +175,13 @@ pub fn command(
     }
     qemu.args(&scenario.qemu_args);
     qemu
+}
+
+/// The second serial port is a socket on which we listen.
+fn results(qemu: &mut Command, socket: &Path) {
+    qemu.arg("-chardev")
+        .arg(format!("socket,id=results,path={}", escaped(socket)));
+    qemu.args(["-serial", "chardev:results"]);
 }
 
 /// A comma ends an option's value in QEMU, unless it is doubled.

@@ -7,12 +7,13 @@ use crate::host::{Host, RunDir};
 use crate::protocol::Line;
 use crate::qemu::{self, Accel, Serial};
 use crate::scenario::Scenario;
+use crate::shown::shown;
+use crate::typed;
 use crate::verdict::Outcome;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -54,6 +55,9 @@ pub fn run(
     show: Show,
     say: &mut dyn FnMut(&str),
 ) -> Result<Outcome> {
+    if let Some(acts) = scenario.typed {
+        return typed::run(host, accel, scenario, acts);
+    }
     let chip = scenario.device.then_some(host.chip);
     let dir = RunDir::new(&host.build, chip, scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
@@ -69,7 +73,7 @@ pub fn run(
     let listener = UnixListener::bind(&results).with_context(|| {
         format!(
             "cannot listen on {} (is its path too long?)",
-            results.display()
+            shown(&results)
         )
     })?;
     let socket = gpu.as_ref().map(|g| g.socket.as_path());
@@ -170,31 +174,8 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Boot with the console on the terminal; no verdict.
-pub fn interactive(host: &Host, accel: Accel, scenario: &Scenario) -> Result<()> {
-    let chip = scenario.device.then_some(host.chip);
-    let dir = RunDir::new(&host.build, chip, scenario.name)?;
-    guest::pack(host, scenario, &dir.file("initramfs"))?;
-    let gpu = if scenario.device {
-        Some(Emulator::start(host, &dir, scenario)?)
-    } else {
-        None
-    };
-    let socket = gpu.as_ref().map(|g| g.socket.as_path());
-    let child = qemu::command(host, accel, scenario, &dir, socket, Serial::Terminal)
-        .spawn()
-        .context("QEMU cannot be started")?;
-    let mut child = Qemu(child);
-    child.0.wait().context("QEMU")?;
-    for wrong in gpu.map(Emulator::finish).unwrap_or_default() {
-        eprintln!("{wrong}");
-    }
-    let kept: PathBuf = dir.keep(scenario.name);
-    eprintln!("logs: {}", kept.display());
-    Ok(())
-}
-
-fn lines(stream: impl Read, tell: &Sender<Event>, event: fn(String) -> Event) {
+/// Sends each line of a stream on, as the event that is made of it, until the stream ends.
+pub(crate) fn lines<T>(stream: impl Read, tell: &Sender<T>, event: fn(String) -> T) {
     let mut reader = BufReader::new(stream);
     let mut bytes = Vec::new();
     while matches!(reader.read_until(b'\n', &mut bytes), Ok(n) if n > 0) {
@@ -208,7 +189,7 @@ fn lines(stream: impl Read, tell: &Sender<Event>, event: fn(String) -> Event) {
 }
 
 /// A line without its end and without terminal escapes.
-fn plain(line: &str) -> String {
+pub(crate) fn plain(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.trim_end_matches(['\r', '\n']).chars();
     while let Some(c) = chars.next() {

@@ -4,6 +4,9 @@
 use crate::chip::{Chip, Scheduler};
 use crate::plan::Step;
 use crate::qemu;
+use crate::scenarios;
+use crate::shown::shown;
+use crate::typed::{self, Act};
 use crate::verdict::Outcome;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +21,7 @@ pub enum Include {
     Example { package: String, name: String },
     /// A file: its path on the host (relative to the checkout) and in the guest.
     File { from: PathBuf, to: String },
-    /// What is in a folder of the host, in a folder of the guest.
+    /// What is in a folder of the host, and in its folders, in a folder of the guest.
     Folder { from: PathBuf, to: String },
     /// A module of the stock kernel, such as `fs/9p/9p`, as `/modules/9p.ko`.
     Module { path: &'static str },
@@ -27,14 +30,24 @@ pub enum Include {
 }
 
 impl Include {
-    /// Read `SRC:DST` of the command line.
+    /// Read `PATH` or `PATH:/DST` of the command line. Without a place in the guest it goes to
+    /// `/root`, where shells start.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some((from, to)) if !from.is_empty() && to.starts_with('/') => Ok(Include::File {
-                from: from.into(),
-                to: to.into(),
-            }),
-            _ => Err("wanted SRC:/DST".into()),
+        let (from, to) = match text.split_once(':') {
+            Some((from, to)) if to.starts_with('/') => (from, to.to_owned()),
+            Some(_) => return Err("the place in the guest must begin with '/'".into()),
+            None => {
+                let name = Path::new(text).file_name().unwrap_or_default();
+                (text, format!("/root/{}", name.to_string_lossy()))
+            }
+        };
+        let from = PathBuf::from(from);
+        if from.is_dir() {
+            return Ok(Include::Folder { from, to });
+        }
+        match from.is_file() {
+            true => Ok(Include::File { from, to }),
+            false => Err(format!("there is no file {}", shown(&from))),
         }
     }
 }
@@ -92,6 +105,8 @@ pub struct Scenario {
     pub expect: Expect,
     /// Looks at the finished run.
     pub checks: Vec<Check>,
+    /// What somebody types at `rkfd-vm shell`, in place of the plan.
+    pub typed: Option<&'static [Act]>,
 }
 
 /// QEMU's boards.
@@ -144,6 +159,7 @@ impl Scenario {
             timeout: Duration::from_secs(240),
             expect: Expect::Pass,
             checks: Vec::new(),
+            typed: None,
         }
     }
 
@@ -268,6 +284,13 @@ impl Scenario {
         self
     }
 
+    /// Somebody types this at `rkfd-vm shell`, which has a plan of its own.
+    pub fn typed(mut self, acts: &'static [Act]) -> Self {
+        self.includes = scenarios::shell(typed::SIZE).includes;
+        self.typed = Some(acts);
+        self
+    }
+
     /// Look at the finished run.
     pub fn check(mut self, check: Check) -> Self {
         self.checks.push(check);
@@ -294,14 +317,18 @@ mod tests {
 
     #[test]
     fn includes_of_the_command_line() {
-        assert_eq!(
-            Include::parse("target/x:/bin/x"),
-            Ok(Include::File {
-                from: "target/x".into(),
-                to: "/bin/x".into()
-            })
-        );
-        for bad in ["x", "x:", ":/x", "x:relative"] {
+        let file = |to: &str| Include::File {
+            from: "src/lib.rs".into(),
+            to: to.into(),
+        };
+        assert_eq!(Include::parse("src/lib.rs:/bin/x"), Ok(file("/bin/x")));
+        assert_eq!(Include::parse("src/lib.rs"), Ok(file("/root/lib.rs")));
+        let folder = Include::Folder {
+            from: "src/demo".into(),
+            to: "/root/demo".into(),
+        };
+        assert_eq!(Include::parse("src/demo"), Ok(folder));
+        for bad in ["", "nowhere", "src/lib.rs:", ":/x", "src/lib.rs:relative"] {
             assert!(Include::parse(bad).is_err(), "{bad}");
         }
     }

@@ -11,9 +11,11 @@ mod lifetime;
 mod mes;
 pub mod rocm;
 mod surroundings;
+mod typed;
 
 use crate::plan::Step;
-use crate::scenario::Scenario;
+use crate::scenario::{Include, Scenario};
+use std::path::Path;
 
 /// The module, in the guest.
 const MODULE: &str = "/rkfd.ko";
@@ -31,6 +33,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(dispatch::all());
     all.extend(conformance::all());
     all.extend(surroundings::all());
+    all.extend(typed::all());
     all.extend(lifetime::all());
     all.extend(faults::all());
     all.extend(hung::all());
@@ -53,13 +56,20 @@ pub fn bench() -> Scenario {
         .step(Step::Rmmod("rkfd".into()))
 }
 
-/// What `rkfd-vm shell` runs.
-pub fn shell() -> Scenario {
-    Scenario::new("shell", "a shell with the module loaded")
+/// What `rkfd-vm shell` runs, on a terminal of so many rows and columns.
+pub fn shell((rows, cols): (u16, u16)) -> Scenario {
+    let sources = Path::new("tests/kernels");
+    let source = |name: &str| Include::File {
+        from: sources.join(name),
+        to: format!("/kernels/{name}"),
+    };
+    let mut shell = with_vadd("shell", "a shell with the module loaded", "vectoradd")
         .bin("rkfd-cli", "rkfd")
-        .bin("rkfd-programs", "vectoradd")
-        .kernel("vadd", 3)
-        .steps([Step::insmod(MODULE), Step::Shell])
+        .kernel("saxpy", 3)
+        .steps([Step::insmod(MODULE), Step::Shell { rows, cols }]);
+    let sources = ["vadd.hip", "saxpy.hip", "k.h"].map(source);
+    shell.includes.extend(sources);
+    shell
 }
 
 /// Also the trial that decides whether KVM can be used.

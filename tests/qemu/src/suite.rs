@@ -63,12 +63,7 @@ struct Machine<'a> {
 
 /// Runs the scenarios on each chip, those without a device once, and prints what came out of each,
 /// of each chip, and of all.
-pub fn run(
-    host: &Host,
-    chips: &'static [Chip],
-    suite: &[Scenario],
-    options: Options,
-) -> Count {
+pub fn run(host: &Host, chips: &'static [Chip], suite: &[Scenario], options: Options) -> Count {
     let mut machines = machines(host, chips, suite);
     machines.sort_by_key(|m| std::cmp::Reverse(m.scenario.timeout));
     let all = machines.len();
@@ -186,7 +181,7 @@ fn on_machine(machine: &Machine<'_>, options: Options) -> Ended {
     }
     if count.failed > 0 {
         let log = outcome.logs.join("log");
-        let _ = writeln!(reasons, "     the end of {}:", log.display());
+        let _ = writeln!(reasons, "     the end of {}:", crate::shown::shown(&log));
         let _ = writeln!(reasons, "{}", emulator::tail(&log, 12));
     }
     Ended {

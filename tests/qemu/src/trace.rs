@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `trace.jsonl`: what the emulated GPU saw and did, one JSON object a line.
 
+use crate::shown::shown;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ impl Trace {
     /// Read the trace among the logs of a run.
     pub fn read(logs: &Path) -> Result<Self, String> {
         let path = logs.join("trace.jsonl");
-        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", shown(&path)))?;
         Self::parse(&text)
     }
 

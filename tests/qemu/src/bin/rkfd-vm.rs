@@ -13,8 +13,10 @@ use rkfd_vm::host::Host;
 use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
 use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
+use rkfd_vm::shown::shown;
 use rkfd_vm::suite::{self, Options};
-use rkfd_vm::{emulator, guest, scenarios, Include, Outcome, Scenario, Step};
+use rkfd_vm::terminal;
+use rkfd_vm::{emulator, guest, interactive, scenarios, Include, Outcome, Scenario, Step};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,8 +97,8 @@ enum What {
     },
     /// A shell in the guest, with the module loaded. Ctrl-A X ends it.
     Shell {
-        /// Put a file of the host into the guest.
-        #[arg(long = "include", value_name = "SRC:/DST", value_parser = Include::parse)]
+        /// Put a file or a folder into the guest; without a place there it goes to /root.
+        #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
         /// Without the emulated GPU.
         #[arg(long)]
@@ -107,8 +109,8 @@ enum What {
         /// The steps. Single quotes hold words together: `run NAME SECONDS STATUS /bin/sh -c '...'`.
         #[arg(required = true)]
         steps: Vec<String>,
-        /// Put a file of the host into the guest.
-        #[arg(long = "include", value_name = "SRC:/DST", value_parser = Include::parse)]
+        /// Put a file or a folder into the guest; without a place there it goes to /root.
+        #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
         /// Without the emulated GPU.
         #[arg(long)]
@@ -190,14 +192,11 @@ fn real_main(args: Args) -> Result<bool> {
             includes,
             no_device,
         } => {
-            let scenario = Scenario {
-                includes,
-                device: !no_device,
-                ..scenarios::shell()
-            };
+            let mut scenario = scenarios::shell(terminal::size());
+            scenario.includes.extend(includes);
+            scenario.device = !no_device;
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
-            run::interactive(&host, accel, &scenario)?;
-            return Ok(true);
+            return interactive::run(&host, accel, &scenario);
         }
         What::Test { filter, list } => {
             let mut suite = scenarios::all();
@@ -212,7 +211,14 @@ fn real_main(args: Args) -> Result<bool> {
                 return Ok(true);
             }
             let chips = Chip::tested(&args.chip)?;
-            return test(&host, chips, &args.accel, &suite, show(Show::Nothing), args.jobs);
+            return test(
+                &host,
+                chips,
+                &args.accel,
+                &suite,
+                show(Show::Nothing),
+                args.jobs,
+            );
         }
     };
     if args.kmemleak.is_some() {
@@ -281,7 +287,7 @@ fn demo(host: &Host, accel: &str, show: Show) -> Result<bool> {
     let differences = story.differences();
     println!();
     differences.iter().for_each(|d| println!("DIFFERS {d}"));
-    println!("logs: {}", outcome.logs.display());
+    println!("logs: {}", shown(&outcome.logs));
     println!(
         "{}: {} values compared, {} differ; verified 1048576/1048576; 0 system calls; {:.1} s",
         host.chip,
@@ -317,7 +323,7 @@ fn rocm_trace(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Resu
     print!("{flow}");
     let broken = flow.broken();
     broken.iter().for_each(|b| println!("WRONG {b}"));
-    println!("logs: {}", outcome.logs.display());
+    println!("logs: {}", shown(&outcome.logs));
     Ok(broken.is_empty())
 }
 

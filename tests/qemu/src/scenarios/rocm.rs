@@ -5,6 +5,7 @@ use crate::chip::Chip;
 use crate::flow;
 use crate::plan::Step;
 use crate::scenario::{Include, Machine, Scenario};
+use crate::shown::shown;
 use crate::verdict::Outcome;
 use std::fs;
 use std::path::PathBuf;
@@ -162,7 +163,7 @@ impl Rocm {
 /// The device saw the assertion's trap, and no other fault.
 fn trapped_once(outcome: &Outcome) -> Result<(), String> {
     let path = outcome.logs.join("report");
-    let report = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let report = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", shown(&path)))?;
     let faults: Vec<&str> = report.lines().filter(|l| l.starts_with("fault ")).collect();
     match faults[..] {
         ["fault 1 shader: trap 2 with no trap handler"] => Ok(()),

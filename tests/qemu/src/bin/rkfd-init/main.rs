@@ -5,6 +5,7 @@ mod kmemleak;
 mod kunit;
 mod program;
 mod report;
+mod shell;
 mod system;
 
 use report::{Outcome, Report};
@@ -61,12 +62,15 @@ fn mount_all() -> Outcome {
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
         ("debugfs", "/sys/kernel/debug"),
+        ("tracefs", "/sys/kernel/tracing"),
         ("tmpfs", "/tmp"),
         ("tmpfs", "/run"),
     ] {
         // Some kernels mount devtmpfs by themselves.
         match mount(kind, at, kind, MountFlags::empty(), None) {
             Ok(()) | Err(rustix::io::Errno::BUSY) => {}
+            // Small kernels, such as the debug kernel, have no tracing.
+            Err(_) if kind == "tracefs" => {}
             Err(e) => return Err(format!("mounting {at}: {e}")),
         }
     }
@@ -128,12 +132,7 @@ fn step(line: &str, report: &mut Report) {
         },
         Ok(Step::Sleep(time)) => thread::sleep(time),
         Ok(Step::Kmemleak) => kmemleak::scan(report),
-        Ok(Step::Shell) => {
-            println!("The module's devices are /dev/kfd and /dev/dri/*. 'exit' powers off.");
-            let _ = Command::new("/bin/busybox")
-                .args(["setsid", "-c", "/bin/sh", "-l"])
-                .status();
-        }
+        Ok(Step::Shell { rows, cols }) => shell::run(rows, cols),
     }
 }
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A person at `make shell`: types commands into its terminal and reads what comes back.
+//!
+//! The terminal is a pseudo terminal of ours; on its other side runs this very program as
+//! `rkfd-vm shell`, just as it does for a person.
+
+use crate::host::{Host, RunDir};
+use crate::protocol::Line;
+use crate::qemu::Accel;
+use crate::run;
+use crate::scenario::Scenario;
+use crate::shown::shown;
+use crate::verdict::Outcome;
+use anyhow::{ensure, Context, Result};
+use rustix::pty::{self, OpenptFlags};
+use rustix::termios::{self, Winsize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the shell prints when it waits for a command.
+const PROMPT: &str = "rkfd:~# ";
+/// From `<fcntl.h>`: opening the terminal must not make it ours.
+const O_NOCTTY: i32 = 0o400;
+/// The file that is put into the guest from the command line, and what is in it.
+pub const NOTE: (&str, &str) = ("note.txt", "a note from the host");
+/// Rows and columns that the terminal has at first.
+pub const SIZE: (u16, u16) = (37, 113);
+
+/// What the person does.
+#[derive(Debug, Clone, Copy)]
+pub enum Act {
+    /// Types a line. The command's output must have each of these texts; `{target}` stands for
+    /// the chip's instruction set. The name is the test's.
+    Type(&'static str, &'static str, &'static [&'static str]),
+    /// Gives the terminal so many rows and columns.
+    Resize(u16, u16),
+}
+
+/// Our side of the terminal, and what runs on the other.
+struct Session {
+    terminal: File,
+    child: Child,
+    chunks: Receiver<Vec<u8>>,
+    /// Everything that was printed.
+    transcript: String,
+    deadline: Instant,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Its own session ends with its terminal; this is for one that hangs.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Run a scenario in which somebody types. An error means that it could not even be started.
+pub fn run(host: &Host, accel: Accel, scenario: &Scenario, acts: &[Act]) -> Result<Outcome> {
+    let dir = RunDir::new(&host.build, Some(host.chip), scenario.name)?;
+    let started = Instant::now();
+    let note = dir.file(NOTE.0);
+    fs::write(&note, format!("{}\n", NOTE.1))?;
+    let mut shell = Command::new("setsid");
+    shell
+        .args(["--ctty", "--wait"])
+        .arg(std::env::current_exe()?);
+    shell.args(["--chip", host.chip.name, "--accel", accel.argument()]);
+    shell.arg("--slow").arg(host.slow.to_string());
+    shell.arg("--kernel").arg(&host.kernel);
+    shell.arg("--module").arg(&host.module);
+    if let Some(emulator) = &host.emulator {
+        shell.arg("--emulator").arg(emulator);
+    }
+    shell.arg("shell").arg("--include").arg(&note);
+    let mut session = Session::start(shell, started + scenario.timeout * host.slow)?;
+    let mut outcome = Outcome::new(host.chip);
+    let mut tests = vec![Line::test("prompt", session.until_prompt().map(drop))];
+    for act in acts {
+        match *act {
+            Act::Resize(rows, cols) => session.resize(rows, cols)?,
+            Act::Type(name, line, wanted) => {
+                let result = session.command(line).and_then(|said| {
+                    wanted.iter().try_for_each(|text| {
+                        let text = text.replace("{target}", host.chip.target);
+                        match said.contains(&text) {
+                            true => Ok(()),
+                            false => Err(format!("no '{text}' in what `{line}` printed: {said}")),
+                        }
+                    })
+                });
+                tests.push(Line::test(name, result));
+            }
+        }
+    }
+    tests.push(Line::test("exit", session.exit()));
+    fs::write(dir.file("log"), &session.transcript)?;
+    for line in session.transcript.lines() {
+        outcome.console(&run::plain(line));
+    }
+    outcome.typed(tests);
+    outcome.finish(scenario);
+    outcome.took = started.elapsed();
+    outcome.logs = dir.keep(scenario.name);
+    Ok(outcome)
+}
+
+impl Session {
+    fn start(mut command: Command, deadline: Instant) -> Result<Self> {
+        let master = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .context("no pseudo terminal")?;
+        pty::grantpt(&master)?;
+        pty::unlockpt(&master)?;
+        let name = pty::ptsname(&master, Vec::new())?;
+        let name = PathBuf::from(name.to_string_lossy().into_owned());
+        let terminal = File::from(master);
+        set_size(&terminal, SIZE)?;
+        let other = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(O_NOCTTY)
+            .open(&name)
+            .with_context(|| format!("cannot open {}", shown(&name)))?;
+        let child = command
+            .stdin(other.try_clone()?)
+            .stdout(other.try_clone()?)
+            .stderr(other)
+            .spawn()
+            .context("the shell cannot be started")?;
+        let mut reader = terminal.try_clone()?;
+        let (tell, chunks) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // Ends with an error once nobody has the other side open.
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                if tell.send(buffer[..n].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        ensure!(deadline > Instant::now(), "there is no time for it");
+        Ok(Session {
+            terminal,
+            child,
+            chunks,
+            transcript: String::new(),
+            deadline,
+        })
+    }
+
+    /// Types a line; what came back between the line and the next prompt.
+    fn command(&mut self, line: &str) -> Result<String, String> {
+        self.send(line)?;
+        let said = self.until_prompt()?;
+        // The first line is what was typed.
+        let said = said.split_once('\n').map_or("", |(_, rest)| rest);
+        Ok(said.lines().map(run::plain).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn send(&mut self, line: &str) -> Result<(), String> {
+        let typed = format!("{line}\r");
+        let written = self.terminal.write_all(typed.as_bytes());
+        written.map_err(|e| format!("`{line}` cannot be typed: {e}"))
+    }
+
+    fn until_prompt(&mut self) -> Result<String, String> {
+        let from = self.transcript.len();
+        loop {
+            let new = &self.transcript[from..];
+            if let Some((said, _)) = new.split_once(PROMPT) {
+                return Ok(said.to_owned());
+            }
+            if !self.more() {
+                let last = self.transcript.lines().rev().take(5);
+                let last: Vec<String> = last.map(run::plain).collect();
+                return Err(format!(
+                    "no prompt came; the last lines, backwards: {last:?}"
+                ));
+            }
+        }
+    }
+
+    /// Takes more of what is printed; false after the end, and when the time is up.
+    fn more(&mut self) -> bool {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.chunks.recv_timeout(left) {
+            Ok(bytes) => {
+                self.transcript.push_str(&String::from_utf8_lossy(&bytes));
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn resize(&mut self, rows: u16, cols: u16) -> Result<()> {
+        set_size(&self.terminal, (rows, cols))
+    }
+
+    /// Leaves the shell; the machine must power off, and nothing may have been wrong with it.
+    fn exit(&mut self) -> Result<(), String> {
+        self.send("exit")?;
+        while self.more() {}
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match crate::emulator::wait(&mut self.child, left.max(Duration::from_secs(1))) {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(format!("`rkfd-vm shell`: {status}")),
+            None => Err("`rkfd-vm shell` did not end".into()),
+        }
+    }
+}
+
+fn set_size(terminal: &File, (rows, cols): (u16, u16)) -> Result<()> {
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: cols,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    termios::tcsetwinsize(terminal, size).context("the terminal takes no size")
+}
