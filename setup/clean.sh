@@ -10,13 +10,13 @@ gone() {
         rm -rf --one-file-system -- "$path"
     done
 }
-build=$CACHE/build/$(printf %s "$TOP" | sha256sum | cut -c1-12)
-gone "$build" "$TOP/target" "$TOP/rkfd.ko"
+rm -f "$CACHE/build/.${BUILD#build/}.lock"
+gone "$CACHE/$BUILD" "$TOP/target" "$TOP/rkfd.ko"
 if [ "${1:-}" = --all ]; then
     say "removing the Debian root, kernel trees and downloaded crates from $CACHE; 'make setup' makes them again"
     lock_cache
     shopt -s nullglob
-    gone "$CACHE"/root-* "$CACHE"/linux-* "$CACHE"/llvm-* "$CACHE"/kvm-* "$CACHE"/rocm-* "$CACHE"/hsa-headers* "$CACHE/cargo" "$CACHE/build" "$CACHE"/log-*.txt "$CACHE/host-packages.log"
+    gone "$CACHE"/root-* "$CACHE"/linux-* "$CACHE"/llvm-* "$CACHE"/kvm-* "$CACHE"/rocm-* "$CACHE"/hsa-headers* "$CACHE/cargo" "$CACHE/build" "$CACHE"/included.* "$CACHE"/log-*.txt "$CACHE/host-packages.log"
 else
     say "kept: the Debian root, kernel trees and crates in $CACHE ('make distclean' removes them)"
 fi

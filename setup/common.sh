@@ -9,6 +9,8 @@ set -euo pipefail
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${RKFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rkfd}
 mkdir -p "$CACHE"
+# Build results belong to one checkout: cargo compares time stamps, which two checkouts would mix.
+BUILD=build/$(printf %s "$TOP" | sha256sum | cut -c1-12)
 
 say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
 die() { printf 'rkfd set-up: %s\n' "$1" >&2; shift; for l in "$@"; do printf '  %s\n' "$l" >&2; done; exit 1; }
