@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What makes a chip: constants in one table per chip.
+//! What makes a chip, and the device that is assembled by it.
 //!
-//! Another chip is another table (and, where its hardware differs in kind, another block); no code
-//! elsewhere asks which chip it is.
+//! Each chip is a table of constants; another chip is another table (and, where its hardware differs
+//! in kind, another block). No code elsewhere asks which chip it is. [`device`] puts the blocks and
+//! engines together, [`soc`] is what they share.
 
 mod blocks;
 pub mod device;
 pub mod mi308x;
 pub mod navi48;
 pub mod router;
+pub mod soc;
 
-use crate::chip::device::Soc;
-use crate::device::IpBlock;
+use crate::blocks::nbio::Route;
+use crate::blocks::{discovery, nbio};
+use crate::device::facts::{Facts, GcShape, Ip, RegisterBlock};
+use crate::device::{Env, IpBlock};
 use crate::engines::sdma;
+use crate::inject::Faults;
 use crate::memory::generation::Generation;
-use crate::memory::Hub;
+use crate::memory::Layout;
 use clap::ValueEnum;
-use rkfd_hw::regs::{Block, Table};
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 /// The chips that can be emulated.
@@ -43,41 +48,8 @@ impl Name {
     }
 }
 
-/// An IP block as the discovery table lists it.
-#[derive(Clone, Copy, Debug)]
-pub struct Ip {
-    /// Hardware id (`include/soc15_hw_ip.h`).
-    pub hw_id: u16,
-    /// Which of several equal ones.
-    pub instance: u8,
-    /// Version: major, minor, revision.
-    pub version: (u8, u8, u8),
-    /// Base addresses of its register segments, in 32-bit words.
-    pub bases: &'static [u32],
-}
-
-/// A register block: where its registers lie and which ones it has.
-#[derive(Clone, Copy)]
-pub struct RegisterBlock {
-    /// The block.
-    pub block: Block,
-    /// Its registers.
-    pub table: &'static Table,
-}
-
-/// How doorbells get to a client other than the command processor: by registers of NBIO.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// The range is in one register, the port that must be open in another.
-    RangeAndPort {
-        /// `DOORBELL0_CTRL_ENTRY_n`.
-        range: &'static str,
-        /// `S2A_DOORBELL_ENTRY_n_CTRL`.
-        port: &'static str,
-    },
-    /// The port's register holds the range, too.
-    Port(&'static str),
-}
+/// Makes the blocks that answer for the graphics core's registers, one for each XCC.
+pub type Scheduler = fn(Arc<dyn Env>, Facts, Arc<sdma::Engines>) -> Vec<Arc<dyn IpBlock>>;
 
 /// A chip's constants.
 pub struct Chip {
@@ -124,10 +96,10 @@ pub struct Chip {
     /// How doorbells get to each of them.
     pub sdma_routes: &'static [Route],
     /// Makes the GC table of the discovery binary: its words.
-    pub gc_table: fn(&Chip) -> Vec<u32>,
+    pub gc_table: fn(&GcShape) -> Vec<u32>,
     /// Makes the blocks, one for each XCC, that answer for the graphics core's registers apart from
     /// its VM hub: the command processor and the firmware that schedules its queues.
-    pub scheduler: fn(Arc<Soc>) -> Vec<Arc<dyn IpBlock>>,
+    pub scheduler: Scheduler,
 }
 
 impl Chip {
@@ -137,47 +109,41 @@ impl Chip {
         cores.count() as u8
     }
 
-    /// The number of the die that a hub is on, in interrupts.
-    pub fn node(&self, hub: Hub) -> u8 {
-        match hub {
-            Hub::Gfx(xcc) => self.xcc_nodes.get(usize::from(xcc)).copied().unwrap_or(0),
-            Hub::Mm => 0,
+    /// What the engines' firmware knows about it.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            ips: self.ips,
+            xccs: self.xccs(),
+            gc: self.gc,
+            start_up: self.start_up,
         }
     }
-}
 
-/// The graphics core of one XCC.
-#[derive(Clone, Copy, Debug)]
-pub struct GcShape {
-    /// Shader engines.
-    pub engines: u32,
-    /// Shader arrays in an engine.
-    pub arrays_per_engine: u32,
-    /// Compute units in an array, of which some may be fused off.
-    pub cus_per_array: u32,
-    /// Mask of the compute units that are fused off, per engine.
-    pub inactive_cus: &'static [u32],
-    /// Lanes in a wave.
-    pub wave_size: u32,
-    /// Waves that a SIMD holds.
-    pub waves_per_simd: u32,
-    /// SIMDs in a compute unit.
-    pub simds_per_cu: u32,
-    /// Local data share of a compute unit in bytes.
-    pub lds_size: u32,
-}
+    /// How its memory is laid out, with so much of it on the chip.
+    pub fn layout(&self, vram_size: u64) -> Layout {
+        Layout {
+            vram_size,
+            fb_base: self.fb_base,
+            fb_offset: self.fb_offset,
+            xccs: self.xccs(),
+            generation: self.vm,
+        }
+    }
 
-impl GcShape {
-    /// Compute units that work.
-    pub fn active_cus(&self) -> u32 {
-        let all = self.cus_per_array * self.arrays_per_engine;
-        (0..self.engines as usize)
-            .map(|se| {
-                all - self
-                    .inactive_cus
-                    .get(se)
-                    .map_or(0, |mask| mask.count_ones())
-            })
-            .sum()
+    /// Its discovery binary.
+    pub fn discovery(&self, faults: &Faults) -> Vec<u8> {
+        discovery::build(self.ips, &(self.gc_table)(&self.gc), faults)
+    }
+
+    /// What decides about its north bridge.
+    pub fn nbio(&self) -> nbio::Wiring {
+        let tables = self.blocks.iter().filter(|b| b.block == Block::Nbio);
+        nbio::Wiring {
+            tables: tables.map(|b| b.table).collect(),
+            rev_id: self.rev_id,
+            mmio_size: self.mmio_size,
+            ih_route: self.ih_route,
+            sdma_routes: self.sdma_routes,
+        }
     }
 }

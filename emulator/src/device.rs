@@ -1,11 +1,75 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a block of the device is ([`IpBlock`]).
+//! What a block of the device is ([`IpBlock`]), and what it may reach of the rest ([`Env`]).
+//!
+//! A block names neither other blocks nor the chip that it is in. It is made with its own facts and
+//! an [`Env`]; [`crate::chip`] implements that and puts the blocks together.
 
 pub mod clock;
 pub mod doorbell;
+pub mod facts;
+pub mod interrupt;
+pub mod pasids;
 
+use crate::inject::Faults;
+use crate::memory::{Memory, VmFault};
+use crate::report::Report;
+use crate::trace::Trace;
+use clock::Clock;
+use doorbell::Doorbells;
+use interrupt::Interrupt;
+use pasids::Pasids;
 use rkfd_hw::regs::RegInfo;
+use std::sync::Arc;
+
+/// What all parts of the device share and no block owns.
+pub trait Services: Send + Sync {
+    /// Video memory, guest memory and the address spaces.
+    fn memory(&self) -> &Memory;
+    /// The doorbell BAR.
+    fn doorbells(&self) -> &Doorbells;
+    /// Which process each VMID serves.
+    fn pasids(&self) -> &Pasids;
+    /// The device's clock, for timestamps.
+    fn clock(&self) -> &Clock;
+    /// Records what the hardware does not define.
+    fn report(&self) -> &Report;
+    /// Records what the device sees and does.
+    fn trace(&self) -> &Trace;
+    /// The faults that are injected.
+    fn faults(&self) -> &Faults;
+}
+
+/// What a block may reach of the device: what all share, and what another block does for it.
+pub trait Env: Services {
+    /// Raises an interrupt. The interrupt handler adds the time, the process and the die.
+    fn interrupt(&self, what: &Interrupt);
+
+    /// Makes the interrupt handler look at its doorbell. Whoever polls doorbells calls it too.
+    fn poll_interrupts(&self);
+
+    /// Reports an access that failed to its VM hub, which captures status and address and raises
+    /// the fault interrupt if the context enables it. `client` is the hub's number of who made the
+    /// access (CID).
+    fn vm_fault_of(&self, fault: &VmFault, client: u32);
+
+    /// The same, for clients that have no number.
+    fn vm_fault(&self, fault: &VmFault) {
+        self.vm_fault_of(fault, 0);
+    }
+
+    /// The registers of all blocks; `None` while the device is made or ends.
+    fn registers(&self) -> Option<Arc<dyn Registers>>;
+}
+
+/// The registers of all blocks, as firmware reaches them.
+pub trait Registers: Send + Sync {
+    /// Reads the register at a byte offset in BAR5.
+    fn read(&self, offset: u64) -> u32;
+
+    /// Writes the register at a byte offset in BAR5.
+    fn write(&self, offset: u64, value: u32);
+}
 
 /// Why a block refuses an access.
 #[derive(Clone, PartialEq, Eq, Debug)]

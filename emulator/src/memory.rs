@@ -22,7 +22,6 @@ pub mod space;
 pub mod tlb;
 pub mod walk;
 
-use crate::chip::Chip;
 use crate::inject::Faults;
 use crate::report::Report;
 use bus::Bus;
@@ -58,6 +57,21 @@ impl fmt::Display for Hub {
     }
 }
 
+/// Where memory lies, and which hubs there are.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    /// Bytes of video memory.
+    pub vram_size: u64,
+    /// Its address in the kernel's address space, as firmware places it.
+    pub fb_base: u64,
+    /// Its physical address as page tables name it.
+    pub fb_offset: u64,
+    /// XCCs, each with a graphics hub.
+    pub xccs: u8,
+    /// What hubs and page tables look like.
+    pub generation: &'static Generation,
+}
+
 /// All memory of the device.
 pub struct Memory {
     /// Video memory.
@@ -71,25 +85,19 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory with `vram_size` bytes of VRAM and the hubs' registers as the chip's firmware
-    /// leaves them.
+    /// Memory, with the hubs' registers as the chip's firmware leaves them.
     ///
     /// # Errors
     /// The host has no memory file for the VRAM.
-    pub fn new(
-        chip: &Chip,
-        vram_size: u64,
-        faults: &Faults,
-        report: Arc<Report>,
-    ) -> io::Result<Arc<Self>> {
+    pub fn new(layout: &Layout, faults: &Faults, report: Arc<Report>) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            vram: Mapping::anonymous("rkfd-vram", vram_size)?,
+            vram: Mapping::anonymous("rkfd-vram", layout.vram_size)?,
             bus: Bus::new(report.clone()),
-            gfx: (0..chip.xccs())
-                .map(|xcc| VmHub::new(Hub::Gfx(xcc), chip, vram_size, faults))
+            gfx: (0..layout.xccs)
+                .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout, faults))
                 .collect(),
-            mm: VmHub::new(Hub::Mm, chip, vram_size, faults),
-            generation: chip.vm,
+            mm: VmHub::new(Hub::Mm, layout, faults),
+            generation: layout.generation,
             report,
         }))
     }

@@ -8,7 +8,6 @@
 mod common;
 
 use common::{Guest, VRAM};
-use rkfd_emulator::blocks::discovery::build;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::inject::{Fault, Faults};
 use std::collections::BTreeMap;
@@ -108,7 +107,7 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
 
 #[test]
 fn the_graphics_core_is_one_xcc_of_an_mi308x() {
-    let binary = build(&CHIP, &Faults::default());
+    let binary = CHIP.discovery(&Faults::default());
     let gc = table(&binary, 1);
     assert_eq!(
         (u32_at(gc, 0), u16_at(gc, 4), u16_at(gc, 6)),
@@ -132,8 +131,8 @@ fn the_graphics_core_is_one_xcc_of_an_mi308x() {
 
 #[test]
 fn each_injected_fault_breaks_one_thing() {
-    let good = build(&CHIP, &Faults::default());
-    let with = |fault| build(&CHIP, &Faults::new(&[fault]));
+    let good = CHIP.discovery(&Faults::default());
+    let with = |fault| CHIP.discovery(&Faults::new(&[fault]));
     let bad = with(Fault::BadDiscoverySignature);
     assert_ne!(u32_at(&bad, 0), 0x2821_1407);
     assert_eq!(bad[4..], good[4..]);

@@ -7,7 +7,8 @@
 mod common;
 
 use common::{get_words, put, Guest, RAM};
-use rkfd_emulator::blocks::ih::Interrupt;
+use rkfd_emulator::device::interrupt::Interrupt;
+use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_hw::regs::Block;
 use rustix::event::{eventfd, EventfdFlags};
@@ -66,7 +67,6 @@ impl Handler {
             ring_id: 5,
             vmid: 8,
             hub: Hub::Gfx(0),
-            node: 1,
             data: [data, 2, 3, 4],
         });
     }

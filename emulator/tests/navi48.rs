@@ -8,9 +8,9 @@
 mod common;
 
 use common::{get_words, memory_of, put, Guest, RAM, VRAM};
-use rkfd_emulator::blocks::discovery::build;
-use rkfd_emulator::blocks::ih::Interrupt;
 use rkfd_emulator::chip::navi48::CHIP;
+use rkfd_emulator::device::interrupt::Interrupt;
+use rkfd_emulator::device::Env as _;
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
@@ -22,7 +22,7 @@ fn u32_at(b: &[u8], at: usize) -> u32 {
 
 #[test]
 fn discovery_tells_gfx1201_and_64_compute_units() {
-    let binary = build(&CHIP, &Faults::default());
+    let binary = CHIP.discovery(&Faults::default());
     // The IP table: 12 bytes of header, then table_list[0].offset.
     let ip = usize::from(u16::from_le_bytes([binary[12], binary[13]]));
     let mut at = usize::from(u16::from_le_bytes([binary[ip + 16], binary[ip + 17]]));
@@ -271,7 +271,6 @@ fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
         ring_id: 0x4,
         vmid: 8,
         hub: Hub::Gfx(0),
-        node: 0,
         data: [7, 0, 0, 0],
     });
     let entry: [u32; 8] = get_words(guest.ram, 0x1000);

@@ -8,8 +8,8 @@
 
 pub mod gc;
 
-use crate::chip::device::Soc;
-use crate::chip::{Chip, Ip};
+use crate::device::facts::Ip;
+use crate::device::Env;
 use crate::inject::{Fault, Faults};
 use rkfd_hw::discovery::{
     checksum, BinaryHeader, DieHeader, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
@@ -24,26 +24,25 @@ const HARVEST_ENTRIES: usize = 32;
 const UNKNOWN_GC: (u8, u8, u8) = (99, 4, 3);
 
 /// Puts the binary into VRAM.
-pub fn install(soc: &Soc) {
-    let binary = build(soc.chip, &soc.faults);
-    let vram = soc.memory.vram;
+pub fn install(env: &dyn Env, binary: &[u8]) {
+    let vram = env.memory().vram;
     let at = vram.size().checked_sub(OFFSET_FROM_END);
     let done = at
         .and_then(|at| vram.part(at, binary.len()))
-        .is_some_and(|part| part.write(0, &binary));
+        .is_some_and(|part| part.write(0, binary));
     if !done {
-        soc.report.violation(format_args!(
+        env.report().violation(format_args!(
             "VRAM of {:#x} bytes has no room for the discovery binary",
             vram.size()
         ));
     }
 }
 
-/// The binary of a chip.
-pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
+/// The binary of a chip with these IP blocks and this GC table.
+pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
     let header_size = BinaryHeader::WORDS * 4;
-    let ip_table = ip_table(chip, faults, header_size);
-    let gc_table = bytes(&(chip.gc_table)(chip));
+    let ip_table = ip_table(ips, faults, header_size);
+    let gc_table = bytes(gc_table);
     let harvest = harvest_table();
     let ip_at = header_size;
     let gc_at = ip_at + ip_table.len();
@@ -80,14 +79,14 @@ pub fn build(chip: &Chip, faults: &Faults) -> Vec<u8> {
     [bytes(&header.0), rest].concat()
 }
 
-fn ip_table(chip: &Chip, faults: &Faults, at: usize) -> Vec<u8> {
+fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
     let die_at = at + IpHeader::WORDS * 4;
     let mut die = bytes(
         &DieHeader::zeroed()
-            .with(DieHeader::NUM_IPS, chip.ips.len() as u64)
+            .with(DieHeader::NUM_IPS, ips.len() as u64)
             .0,
     );
-    for ip in chip.ips {
+    for ip in ips {
         let version = match faults.has(Fault::UnknownGcVersion) && ip.hw_id == Block::Gc as u16 {
             true => UNKNOWN_GC,
             false => ip.version,
@@ -116,7 +115,7 @@ fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {
 }
 
 /// No IP block is harvested: a table that ends at its first entry. (Fused-off compute units are
-/// told by `CC_GC_SHADER_ARRAY_CONFIG`.)
+/// in `CC_GC_SHADER_ARRAY_CONFIG`.)
 fn harvest_table() -> Vec<u8> {
     let mut table = bytes(&[HARVEST_SIGNATURE, 0]);
     table.resize(table.len() + HARVEST_ENTRIES * 4, 0);

@@ -11,6 +11,7 @@
 //! doorbells calls too.
 
 use crate::device::doorbell::Doorbells;
+use crate::device::interrupt::Interrupt;
 use crate::memory::walk::Access;
 use crate::memory::{Hub, Memory, Space};
 use crate::report::Report;
@@ -20,25 +21,6 @@ use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_R
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// What a client has to say; the handler adds time and process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interrupt {
-    /// The client (`rkfd_hw::ih::client`).
-    pub client: u8,
-    /// What happened (`rkfd_hw::ih::source`).
-    pub source: u8,
-    /// The client's ring id: for the command processor, pipe and queue.
-    pub ring_id: u8,
-    /// The address space it is about.
-    pub vmid: u8,
-    /// Whose VMID it is.
-    pub hub: Hub,
-    /// The die: 0 for the base die (AID), 1 for its first compute die (XCC).
-    pub node: u8,
-    /// The client's data.
-    pub data: [u32; 4],
-}
 
 /// The ring's registers.
 #[derive(Clone, Copy, Default)]
@@ -94,6 +76,8 @@ pub struct Interrupts {
     doorbells: Arc<Doorbells>,
     report: Arc<Report>,
     trace: Arc<Trace>,
+    /// The number of each XCC's die.
+    nodes: &'static [u8],
     ring: Mutex<Ring>,
     /// The event that makes QEMU send the message.
     msi: Mutex<Option<File>>,
@@ -106,6 +90,7 @@ impl Interrupts {
         doorbells: Arc<Doorbells>,
         report: Arc<Report>,
         trace: Arc<Trace>,
+        nodes: &'static [u8],
     ) -> Self {
         let ring = Mutex::default();
         Self {
@@ -113,6 +98,7 @@ impl Interrupts {
             doorbells,
             report,
             trace,
+            nodes,
             ring,
             msi: Mutex::new(None),
         }
@@ -168,7 +154,7 @@ impl Interrupts {
             .with(Entry::VMID_SRC, (what.hub == Hub::Mm).into())
             .with(Entry::TIMESTAMP, now)
             .with(Entry::PASID, pasid.into())
-            .with(Entry::NODE_ID, what.node.into());
+            .with(Entry::NODE_ID, self.node(what.hub).into());
         let mut words = entry.0;
         for (word, data) in words.iter_mut().skip(4).zip(what.data) {
             *word = data;
@@ -263,6 +249,14 @@ impl Interrupts {
         }
         ring.rptr = rptr;
         self.settle(ring);
+    }
+
+    /// The number of the die that a hub is on. That of the base die is 0.
+    fn node(&self, hub: Hub) -> u8 {
+        match hub {
+            Hub::Gfx(xcc) => self.nodes.get(usize::from(xcc)).copied().unwrap_or(0),
+            Hub::Mm => 0,
+        }
     }
 
     /// Stores words where the ring's memory space says.

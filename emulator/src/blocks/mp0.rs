@@ -8,7 +8,7 @@
 //! differ by generation, and a chip has those of its table.
 
 use super::store::Store;
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::inject::Fault;
 use rkfd_hw::regs::RegInfo;
@@ -20,8 +20,8 @@ pub struct Mp0 {
 
 impl Mp0 {
     /// Firmware that runs, or, for a cold device, none.
-    pub fn new(soc: &Soc) -> Self {
-        let alive = !soc.faults.has(Fault::Cold);
+    pub fn new(env: &dyn Env) -> Self {
+        let alive = !env.faults().has(Fault::Cold);
         // A cold device has finished its boot firmware (discovery can be read), but has no sOS.
         let sos = if alive { 0x0038_0000 } else { 0 };
         Self {

@@ -8,14 +8,13 @@
 //! A doorbell reaches a client other than the command processor if it lies in that client's range
 //! and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). In NBIO 7.9 the range is in a
 //! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. Which are the
-//! interrupt handler's and the SDMA engines', the chip tells ([`Route`]).
+//! interrupt handler's and the SDMA engines', depends on the chip ([`Route`]).
 
 use super::store::Store;
-use crate::chip::device::Soc;
-use crate::chip::Route;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::nbio_7_9_0 as nbio;
-use rkfd_hw::regs::{Block, RegInfo};
+use rkfd_hw::regs::{RegInfo, Table};
 use std::sync::Arc;
 
 /// Registers that are storage.
@@ -57,19 +56,47 @@ const SPX: u32 = 0;
 /// One memory partition (`NPS1` is bit 0).
 const NPS1: u32 = 1;
 
+/// How doorbells get to a client other than the command processor: by registers of NBIO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// The range is in one register, the port that must be open in another.
+    RangeAndPort {
+        /// `DOORBELL0_CTRL_ENTRY_n`.
+        range: &'static str,
+        /// `S2A_DOORBELL_ENTRY_n_CTRL`.
+        port: &'static str,
+    },
+    /// The port's register holds the range, too.
+    Port(&'static str),
+}
+
+/// What a chip's north bridge differs in.
+pub struct Wiring {
+    /// Its registers.
+    pub tables: Vec<&'static Table>,
+    /// Silicon revision.
+    pub rev_id: u32,
+    /// Size of the register BAR in bytes.
+    pub mmio_size: u64,
+    /// How doorbells get to the interrupt handler.
+    pub ih_route: Route,
+    /// How doorbells get to each SDMA engine.
+    pub sdma_routes: &'static [Route],
+}
+
 /// The block.
 pub struct Nbio {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
+    wiring: Wiring,
     store: Store,
 }
 
 impl Nbio {
     /// Start-up state.
-    pub fn new(soc: Arc<Soc>) -> Self {
+    pub fn new(env: Arc<dyn Env>, wiring: Wiring) -> Self {
         let mut registers: Vec<(&'static str, u32)> =
             STORED.iter().map(|name| (*name, 0)).collect();
-        let tables = soc.chip.blocks.iter().filter(|b| b.block == Block::Nbio);
-        for reg in tables.flat_map(|b| b.table.regs) {
+        for reg in wiring.tables.iter().flat_map(|table| table.regs) {
             let name = reg.reg.name;
             if STORED_FAMILIES
                 .iter()
@@ -79,7 +106,8 @@ impl Nbio {
             }
         }
         Self {
-            soc,
+            env,
+            wiring,
             store: Store::new(&registers),
         }
     }
@@ -96,13 +124,13 @@ impl Nbio {
         .any(|at| at != 0 && u64::from(at) == offset)
     }
 
-    /// Tells the doorbell BAR which of its words reach the interrupt handler and the SDMA engines.
+    /// Sets in the doorbell BAR which of its words reach the interrupt handler and the SDMA engines.
     fn route(&self) {
-        let (first, size) = self.range(self.soc.chip.ih_route);
-        self.soc.doorbells.route_ih(first, size);
-        for (engine, &route) in self.soc.chip.sdma_routes.iter().enumerate() {
+        let (first, size) = self.range(self.wiring.ih_route);
+        self.env.doorbells().route_ih(first, size);
+        for (engine, &route) in self.wiring.sdma_routes.iter().enumerate() {
             let (first, size) = self.range(route);
-            self.soc.doorbells.route_sdma(engine, first, size);
+            self.env.doorbells().route_sdma(engine, first, size);
         }
     }
 
@@ -135,10 +163,10 @@ impl Nbio {
         }
     }
 
-    /// Whether a register says where doorbells go.
+    /// Whether a register decides where doorbells go.
     fn routes(&self, name: &str) -> bool {
-        let chip = self.soc.chip;
-        let mut all = std::iter::once(&chip.ih_route).chain(chip.sdma_routes);
+        let wiring = &self.wiring;
+        let mut all = std::iter::once(&wiring.ih_route).chain(wiring.sdma_routes);
         all.any(|route| match *route {
             Route::RangeAndPort { range, port } => name == range || name == port,
             Route::Port(port) => name == port,
@@ -149,10 +177,10 @@ impl Nbio {
 impl IpBlock for Nbio {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         Ok(match reg.reg.name {
-            "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE" => (self.soc.memory.vram.size() >> 20) as u32,
+            "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE" => (self.env.memory().vram.size() >> 20) as u32,
             "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0" => {
                 nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0
-                    .set(0, self.soc.chip.rev_id)
+                    .set(0, self.wiring.rev_id)
             }
             // No virtual function.
             "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER" => 0,
@@ -181,7 +209,7 @@ impl IpBlock for Nbio {
             return Ok(());
         }
         let remap = name.starts_with("BIF_BX0_REMAP_HDP_");
-        if remap && (value % 4 != 0 || u64::from(value) >= self.soc.chip.mmio_size) {
+        if remap && (value % 4 != 0 || u64::from(value) >= self.wiring.mmio_size) {
             return Err(Refused::Undefined("not a word of the register BAR".into()));
         }
         if name == "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" && value > 1 {
@@ -189,7 +217,7 @@ impl IpBlock for Nbio {
         }
         self.store.write(reg, value)?;
         match name {
-            "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.soc.doorbells.enable(value != 0),
+            "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.env.doorbells().enable(value != 0),
             _ if self.routes(name) => self.route(),
             _ => {}
         }

@@ -6,8 +6,9 @@
 //! this device never raises: their registers, and those of the retry filter (CAM), of storms and
 //! floods, are storage; enabling a ring is not modelled.
 
+use super::ih::Interrupts;
 use super::store::Store;
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
@@ -42,15 +43,17 @@ const NOT_MODELLED: &[&str] = &[
 
 /// The block.
 pub struct Osssys {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
+    interrupts: Arc<Interrupts>,
     store: Store,
 }
 
 impl Osssys {
     /// Start-up state.
-    pub fn new(soc: Arc<Soc>) -> Self {
+    pub fn new(env: Arc<dyn Env>, interrupts: Arc<Interrupts>) -> Self {
         Self {
-            soc,
+            env,
+            interrupts,
             store: Store::zeroed(STORED),
         }
     }
@@ -66,7 +69,7 @@ impl Osssys {
     }
 
     fn write_cntl(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
-        let mut ring = self.soc.interrupts.ring();
+        let mut ring = self.interrupts.ring();
         let known = reg
             .fields
             .iter()
@@ -97,10 +100,10 @@ impl IpBlock for Osssys {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         let name = reg.reg.name;
         if let Some((vmid, mm)) = Self::table(name) {
-            return Ok(self.soc.pasids.of_interrupt(vmid, mm).into());
+            return Ok(self.env.pasids().of_interrupt(vmid, mm).into());
         }
-        self.soc.interrupts.poll();
-        let ring = self.soc.interrupts.ring();
+        self.interrupts.poll();
+        let ring = self.interrupts.ring();
         Ok(match name {
             "IH_RB_CNTL" => ring.cntl,
             "IH_RB_BASE" => ring.base,
@@ -123,10 +126,10 @@ impl IpBlock for Osssys {
             if value > 0xffff {
                 return Err(Refused::Undefined("a PASID has 16 bits".into()));
             }
-            self.soc.pasids.set_of_interrupt(vmid, mm, value);
+            self.env.pasids().set_of_interrupt(vmid, mm, value);
             return Ok(());
         }
-        let interrupts = &self.soc.interrupts;
+        let interrupts = &self.interrupts;
         match name {
             "IH_RB_CNTL" => return self.write_cntl(reg, value),
             "IH_RB_BASE" => interrupts.ring().base = value,
@@ -151,6 +154,6 @@ impl IpBlock for Osssys {
 
     fn reset(&self) {
         self.store.reset();
-        self.soc.interrupts.reset();
+        self.interrupts.reset();
     }
 }

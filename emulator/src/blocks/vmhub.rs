@@ -9,12 +9,12 @@
 //! [`crate::memory::generation`]. An invalidation is done when its request register is written.
 
 use super::store::Store;
-use crate::blocks::ih::Interrupt;
-use crate::chip::device::Soc;
+use crate::device::interrupt::Interrupt;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
-use crate::memory::{Access, FaultReason, Hub, VmFault};
+use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use crate::trace::Value;
 use rkfd_hw::ih;
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -37,14 +37,14 @@ struct Engine {
 const WHOLE_RANGE: [u32; 2] = [0xffff_ffff, 0x1f];
 
 /// Whether a register of GC belongs to its VM hub.
-pub fn owns(soc: &Soc, reg: &RegInfo) -> bool {
-    let generation = soc.memory.generation();
+pub fn owns(memory: &Memory, reg: &RegInfo) -> bool {
+    let generation = memory.generation();
     generation.name_in(Hub::Gfx(0), reg.reg.name).is_some()
 }
 
 /// The block of one hub.
 pub struct VmHubBlock {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
     hub: Hub,
     store: Store,
     engines: Mutex<[Engine; ENGINES]>,
@@ -52,10 +52,10 @@ pub struct VmHubBlock {
 
 impl VmHubBlock {
     /// Start-up state.
-    pub fn new(soc: Arc<Soc>, hub: Hub) -> Self {
+    pub fn new(env: Arc<dyn Env>, hub: Hub) -> Self {
         Self {
-            store: Store::zeroed(soc.memory.generation().stored),
-            soc,
+            store: Store::zeroed(env.memory().generation().stored),
+            env,
             hub,
             engines: Mutex::default(),
         }
@@ -64,7 +64,7 @@ impl VmHubBlock {
     /// A register's name without what this hub's generation puts in front of it.
     fn name(&self, reg: &RegInfo) -> &'static str {
         let name = reg.reg.name;
-        let generation = self.soc.memory.generation();
+        let generation = self.env.memory().generation();
         generation.name_in(self.hub, name).unwrap_or(name)
     }
 
@@ -87,7 +87,7 @@ impl VmHubBlock {
         let [agp_base, agp_bot, agp_top] = &mut r.agp;
         let [low, high] = &mut r.system;
         let [address_lo, address_hi] = &mut r.fault_address;
-        if name == self.soc.memory.generation().fault_status {
+        if name == self.env.memory().generation().fault_status {
             return Some(&mut r.fault_status);
         }
         Some(match name {
@@ -137,7 +137,7 @@ impl VmHubBlock {
                     ));
                 }
                 engine.request = value;
-                engine.done = self.soc.memory.generation().request.vmids.get(value);
+                engine.done = self.env.memory().generation().request.vmids.get(value);
                 drop(engines);
                 return self.invalidate(value);
             }
@@ -148,14 +148,14 @@ impl VmHubBlock {
 
     /// Carries out an invalidation request.
     fn invalidate(&self, request: u32) -> Result<(), Refused> {
-        let req = &self.soc.memory.generation().request;
+        let req = &self.env.memory().generation().request;
         if request & !req.known != 0 || req.flush_type.get(request) >= 3 {
             return Err(Refused::Undefined("reserved bits or flush type".into()));
         }
         let vmids = req.vmids.get(request) as u16;
         // A translation leaves only when both caches that may keep it drop it.
         let whole = req.l1_ptes.get(request) != 0 && req.l2_ptes.get(request) != 0;
-        let hub = self.soc.memory.hub(self.hub);
+        let hub = self.env.memory().hub(self.hub);
         if whole {
             hub.invalidate(vmids);
         }
@@ -166,7 +166,7 @@ impl VmHubBlock {
             ("vmids", Value::Hex(vmids.into())),
             ("whole", Value::Num(whole.into())),
         ];
-        self.soc.trace.event("tlb_invalidate", &members);
+        self.env.trace().event("tlb_invalidate", &members);
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl VmHubBlock {
         if value & !known != 0 {
             return Err(Refused::Undefined("reserved bits".into()));
         }
-        let block_size = self.soc.memory.generation().context.block_size.get(value);
+        let block_size = self.env.memory().generation().context.block_size.get(value);
         if block_size > 9 && vmid != 0 {
             return Err(Refused::Undefined(
                 "page table blocks above 2^18 pages".into(),
@@ -199,7 +199,7 @@ impl IpBlock for VmHubBlock {
         if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
             return self.read_engine(n, what);
         }
-        if let Some(slot) = self.slot(&mut self.soc.memory.hub(self.hub).registers(), name) {
+        if let Some(slot) = self.slot(&mut self.env.memory().hub(self.hub).registers(), name) {
             return Ok(*slot);
         }
         match name {
@@ -215,7 +215,7 @@ impl IpBlock for VmHubBlock {
         if let Some((n, what)) = numbered(name, "VM_INVALIDATE_ENG") {
             return self.write_engine(n, what, value);
         }
-        let hub = self.soc.memory.hub(self.hub);
+        let hub = self.env.memory().hub(self.hub);
         match name {
             // Firmware has placed the frame buffer; the host's writes do not reach it.
             "MC_VM_FB_LOCATION_BASE" | "MC_VM_FB_LOCATION_TOP" | "MC_VM_FB_OFFSET" => {
@@ -263,7 +263,7 @@ impl IpBlock for VmHubBlock {
     fn reset(&self) {
         self.store.reset();
         *self.engines.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
-        self.soc.memory.hub(self.hub).reset();
+        self.env.memory().hub(self.hub).reset();
     }
 }
 
@@ -316,16 +316,16 @@ fn kind(cntl: &ContextFields, fault: &VmFault) -> Kind {
 ///
 /// The first fault is kept until it is cleared; later ones only set MORE_FAULTS, unless the control
 /// register lets them replace it. A fault of VMID 0 is a bug of the driver itself and recorded.
-pub fn capture(soc: &Soc, fault: &VmFault, cid: u32) {
+pub fn capture(env: &dyn Env, fault: &VmFault, cid: u32) {
     // The same fields in all generations.
     use gc::VM_L2_PROTECTION_FAULT_CNTL as Cntl;
     use gc::VM_L2_PROTECTION_FAULT_STATUS as Status;
     let page = fault.va >> 12;
-    let generation = soc.memory.generation();
+    let generation = env.memory().generation();
     let kind = kind(&generation.context, fault);
     let write = matches!(fault.access, Access::Write | Access::Atomic);
     let enabled = {
-        let mut r = soc.memory.hub(fault.hub).registers();
+        let mut r = env.memory().hub(fault.hub).registers();
         let replace =
             Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES.get(r.fault_cntl) != 0;
         if r.fault_status != 0 && !replace {
@@ -343,10 +343,10 @@ pub fn capture(soc: &Soc, fault: &VmFault, cid: u32) {
         kind.enable.get(cntl) != 0
     };
     if fault.vmid == 0 {
-        soc.report.violation(format_args!("{fault}"));
+        env.report().violation(format_args!("{fault}"));
     }
     let text = fault.to_string();
-    soc.trace.event(
+    env.trace().event(
         "vm_fault",
         &[
             ("fault", Value::Text(&text)),
@@ -363,13 +363,12 @@ pub fn capture(soc: &Soc, fault: &VmFault, cid: u32) {
         Access::Write | Access::Atomic => 0x20,
         Access::Execute => 0x10,
     };
-    soc.interrupt(&Interrupt {
+    env.interrupt(&Interrupt {
         client: generation.fault_client(fault.hub),
         source: ih::source::VM_FAULT,
         ring_id: (kind.permission as u8 & 0x7) << 3,
         vmid: fault.vmid,
         hub: fault.hub,
-        node: soc.chip.node(fault.hub),
         data: [page as u32, (page >> 32) as u32 & 0xf | access, 0, 0],
     });
 }

@@ -2,12 +2,12 @@
 
 //! All blocks of a device, and which one answers for a register.
 
+use super::router::Place;
+use super::soc::Soc;
 use crate::blocks::{athub, hdp, mp0, nbio, osssys, vmhub};
-use crate::chip::device::Soc;
-use crate::chip::router::Place;
 use crate::device::IpBlock;
 use crate::engines::sdma::regs::Registers;
-use crate::engines::sdma::Sdma;
+use crate::engines::sdma::{Engines, Sdma};
 use crate::memory::Hub;
 use rkfd_hw::regs::Block;
 use std::sync::Arc;
@@ -28,27 +28,30 @@ pub struct Blocks {
     sdma: Vec<Registers>,
     engines: Sdma,
     soc: Arc<Soc>,
+    /// Which registers are the SDMA engines'.
+    copies: Arc<Engines>,
 }
 
 impl Blocks {
     /// The blocks in their start-up state.
-    pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>) -> Self {
+    pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>, sdma: &Arc<Engines>) -> Self {
         Self {
-            nbio: nbio::Nbio::new(soc.clone()),
-            mp0: mp0::Mp0::new(soc),
+            nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
+            mp0: mp0::Mp0::new(&**soc),
             hdp: hdp::Hdp::new(),
             athub: athub::Athub::new(soc.clone()),
-            osssys: osssys::Osssys::new(soc.clone()),
+            osssys: osssys::Osssys::new(soc.clone(), soc.interrupts.clone()),
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
             gfxhubs: (soc.memory.graphics_hubs())
                 .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))
                 .collect(),
             cores,
             sdma: (0..soc.chip.sdma.engines)
-                .map(|engine| Registers::new(soc.clone(), engine))
+                .map(|engine| Registers::new(sdma.clone(), engine))
                 .collect(),
-            engines: Sdma::new(soc.clone()),
+            engines: Sdma::new(sdma.clone()),
             soc: soc.clone(),
+            copies: sdma.clone(),
         }
     }
 
@@ -59,8 +62,8 @@ impl Blocks {
         }
         let n = usize::from(at.instance);
         Some(match at.block {
-            Block::Gc if vmhub::owns(&self.soc, at.reg) => return one(self.gfxhubs.get(n)),
-            Block::Gc if self.soc.sdma.owns(at.reg) => return one(self.sdma.get(n)),
+            Block::Gc if vmhub::owns(&self.soc.memory, at.reg) => return one(self.gfxhubs.get(n)),
+            Block::Gc if self.copies.owns(at.reg) => return one(self.sdma.get(n)),
             Block::Gc => return self.cores.get(n).map(|core| &**core),
             Block::Sdma => return one(self.sdma.get(n)),
             Block::Mmhub => &self.mmhub,

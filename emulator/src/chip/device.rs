@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The device: what its blocks share ([`Soc`]), and the way of a register access to a block.
+//! The assembled device, and the way of a register access to a block.
 //!
 //! ```text
 //! BAR5 offset --Router--> (block, register) --Device--> IpBlock::{read, write}
@@ -9,72 +9,20 @@
 //! Register accesses come from the transport's thread and must be answered at once: a block that
 //! has work to do hands it to a thread of its own.
 
+use super::blocks::Blocks;
 use super::router::{Place, Router, Target};
-use crate::blocks;
-use crate::blocks::ih::{self, Interrupts};
-use crate::chip::Chip;
-use crate::device::clock::Clock;
-use crate::device::doorbell::Doorbells;
-use crate::device::Refused;
+use super::soc::Soc;
+use super::Chip;
+use crate::blocks::discovery;
+use crate::device::{Refused, Registers};
 use crate::engines::sdma::Engines;
 use crate::inject::{Fault, Faults};
-use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::RegInfo;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
-
-/// What the blocks share.
-pub struct Soc {
-    /// The chip's constants.
-    pub chip: &'static Chip,
-    /// VRAM, guest RAM, address spaces.
-    pub memory: Arc<Memory>,
-    /// The doorbell BAR.
-    pub doorbells: Arc<Doorbells>,
-    /// The way to the interrupt ring.
-    pub interrupts: Interrupts,
-    /// Which process (PASID) each VMID serves (ATHUB, IH).
-    pub pasids: blocks::athub::Pasids,
-    /// The SDMA engines.
-    pub sdma: Engines,
-    /// The device's clock.
-    pub clock: Clock,
-    /// Injected faults.
-    pub faults: Faults,
-    /// Where violations go.
-    pub report: Arc<Report>,
-    /// Where events go.
-    pub trace: Arc<Trace>,
-    /// The whole device: firmware's way to registers of other blocks.
-    device: OnceLock<Weak<Device>>,
-}
-
-impl Soc {
-    /// The registers of all blocks; `None` while the device is made or ends.
-    pub fn registers(&self) -> Option<Arc<Device>> {
-        self.device.get()?.upgrade()
-    }
-
-    /// Raises an interrupt: the handler adds the time and the VMID's process.
-    pub fn interrupt(&self, what: &ih::Interrupt) {
-        let pasid = self.pasids.of_interrupt(what.vmid, what.hub == Hub::Mm);
-        self.interrupts.raise(what, pasid, self.clock.now());
-    }
-
-    /// Tells a hub that an access of one of its clients failed: status and address are captured,
-    /// and the fault interrupt is raised if the context enables it.
-    pub fn vm_fault(&self, fault: &VmFault) {
-        blocks::vmhub::capture(self, fault, 0);
-    }
-
-    /// The same, where the status register names the client of the hub (CID).
-    pub fn vm_fault_of(&self, fault: &VmFault, cid: u32) {
-        blocks::vmhub::capture(self, fault, cid);
-    }
-}
+use std::sync::Arc;
 
 /// How a device is made.
 pub struct Config {
@@ -94,8 +42,10 @@ pub struct Config {
 pub struct Device {
     /// What the blocks share.
     pub soc: Arc<Soc>,
+    /// The SDMA engines as schedulers see them.
+    pub sdma: Arc<Engines>,
     router: Router,
-    blocks: super::blocks::Blocks,
+    blocks: Blocks,
     accesses: AtomicU64,
 }
 
@@ -115,37 +65,19 @@ impl Device {
             report,
             trace,
         } = config;
-        let memory = Memory::new(chip, vram_size, &faults, report.clone())?;
-        let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
-        let interrupts = Interrupts::new(
-            memory.clone(),
-            doorbells.clone(),
-            report.clone(),
-            trace.clone(),
-        );
-        let soc = Arc::new(Soc {
-            chip,
-            doorbells,
-            interrupts,
-            pasids: blocks::athub::Pasids::default(),
-            sdma: Engines::new(chip.sdma),
-            clock: Clock::new(chip.clock_hz),
-            memory,
-            faults,
-            report,
-            trace,
-            device: OnceLock::new(),
-        });
-        let cores = (chip.scheduler)(soc.clone());
-        let device = Self {
+        let soc = Soc::new(chip, vram_size, faults, report, trace)?;
+        let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
+        let cores = (chip.scheduler)(soc.clone(), chip.facts(), sdma.clone());
+        let device = Arc::new(Self {
             router: Router::new(chip),
-            blocks: super::blocks::Blocks::new(&soc, cores),
+            blocks: Blocks::new(&soc, cores, &sdma),
             soc,
+            sdma,
             accesses: AtomicU64::new(0),
-        };
+        });
         device.start_up();
-        let device = Arc::new(device);
-        let _ = device.soc.device.set(Arc::downgrade(&device));
+        let registers: Arc<dyn Registers> = device.clone();
+        device.soc.connect(&registers);
         Ok(device)
     }
 
@@ -207,7 +139,8 @@ impl Device {
     /// What firmware does before the host may use the device: it puts the discovery binary
     /// into VRAM.
     fn start_up(&self) {
-        crate::blocks::discovery::install(&self.soc);
+        let binary = self.soc.chip.discovery(&self.soc.faults);
+        discovery::install(&*self.soc, &binary);
     }
 
     fn read_register(&self, at: Place) -> u32 {
@@ -275,5 +208,15 @@ impl Device {
     fn is_dead(&self) -> bool {
         self.soc.faults.has(Fault::DeadReads)
             && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
+    }
+}
+
+impl Registers for Device {
+    fn read(&self, offset: u64) -> u32 {
+        Device::read(self, offset)
+    }
+
+    fn write(&self, offset: u64, value: u32) {
+        Device::write(self, offset, value);
     }
 }

@@ -7,8 +7,10 @@
 //! base dies (AIDs) only the first is there. What is not public about this very chip is taken from
 //! its nearest kin, and said so.
 
-use super::{Chip, GcShape, Ip, RegisterBlock, Route};
+use super::Chip;
 use crate::blocks::discovery::gc;
+use crate::blocks::nbio::Route;
+use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::cpsch::Cp;
 use crate::engines::sdma::generation::V4_4_2;
 use crate::engines::sdma::Shape;

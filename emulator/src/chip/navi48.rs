@@ -4,8 +4,10 @@
 //!
 //! What is not public about this very chip is taken from its nearest kin, and said so.
 
-use super::{Chip, GcShape, Ip, RegisterBlock, Route};
+use super::Chip;
 use crate::blocks::discovery::gc;
+use crate::blocks::nbio::Route;
+use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::mes::Mes;
 use crate::engines::sdma::generation::V7_0;
 use crate::engines::sdma::Shape;
@@ -130,5 +132,5 @@ pub const CHIP: Chip = Chip {
     // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
     sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
     gc_table: gc::rdna4,
-    scheduler: |soc| vec![Mes::new(soc)],
+    scheduler: |env, facts, sdma| vec![Mes::new(env, facts, sdma)],
 };

@@ -7,7 +7,7 @@
 //! `BIF_BX0_PCIE_INDEX2` (and `_INDEX2_HI`), then `BIF_BX0_PCIE_DATA2` is that register
 //! (Linux, `amdgpu_device_indirect_wreg`).
 
-use crate::chip::Chip;
+use super::Chip;
 use rkfd_hw::regs::{Block, RegInfo};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -28,8 +28,10 @@ mod stuck;
 use super::cp::front::hqd::Image;
 use super::cp::front::slot::Slot;
 use super::cp::mec::{Registers, Vmid, NOT_RUNG};
+use super::sdma::Engines;
 use super::Wake;
-use crate::chip::device::Soc;
+use crate::device::facts::Facts;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use firmware::Firmware;
 use regs::{Order, Regs};
@@ -42,7 +44,9 @@ use std::time::Duration;
 /// What the threads share.
 pub struct Shared {
     /// The rest of the chip.
-    pub soc: Arc<Soc>,
+    pub env: Arc<dyn Env>,
+    facts: Facts,
+    sdma: Arc<Engines>,
     /// Each XCC's registers.
     regs: Vec<Mutex<Regs>>,
     wake: Arc<Wake>,
@@ -75,11 +79,11 @@ impl Shared {
     fn write(&self, xcc: u8, reg: &RegInfo, value: u32) -> Result<(), Refused> {
         let mut regs = self.regs(xcc);
         let before = regs.orders.len();
-        regs.write(reg, value, || self.soc.clock.now())?;
+        regs.write(reg, value, || self.env.clock().now())?;
         for order in regs.orders.iter().skip(before) {
             // A ring from now on is for the queue, even before the firmware's thread has it.
             if let Order::Connect(_, queue, _) = order {
-                self.soc.doorbells.store(queue.doorbell, NOT_RUNG);
+                self.env.doorbells().store(queue.doorbell, NOT_RUNG);
             }
         }
         let work = regs.orders.len() > before;
@@ -145,11 +149,13 @@ struct Partition {
 
 impl Cp {
     /// The command processors of a chip, in one partition, whose firmware runs and has no queue.
-    pub fn partition(soc: Arc<Soc>) -> Vec<Arc<dyn IpBlock>> {
-        let regs = |xcc| Mutex::new(Regs::new(soc.chip, xcc));
+    pub fn partition(env: Arc<dyn Env>, facts: Facts, sdma: Arc<Engines>) -> Vec<Arc<dyn IpBlock>> {
+        let regs = |xcc| Mutex::new(Regs::new(&facts, xcc));
         let shared = Arc::new(Shared {
-            regs: (0..soc.chip.xccs()).map(regs).collect(),
-            soc,
+            regs: (0..facts.xccs).map(regs).collect(),
+            env,
+            facts,
+            sdma,
             wake: Arc::default(),
             stop: AtomicBool::new(false),
             reset: Mutex::default(),
@@ -161,8 +167,8 @@ impl Cp {
             .spawn(move || Firmware::new(its).run());
         if let Err(why) = &thread {
             shared
-                .soc
-                .report
+                .env
+                .report()
                 .violation(format_args!("the host refuses a thread: {why}"));
         }
         let partition = Arc::new(Partition {

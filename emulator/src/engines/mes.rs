@@ -32,7 +32,9 @@ mod resources;
 pub mod ring;
 pub mod slot;
 
-use crate::chip::device::Soc;
+use super::sdma::Engines;
+use crate::device::facts::Facts;
+use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
@@ -50,7 +52,9 @@ use std::time::Duration;
 
 /// What the threads share.
 pub(crate) struct Shared {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
+    facts: Facts,
+    sdma: Arc<Engines>,
     regs: Mutex<Regs>,
     wake: Arc<Wake>,
     stop: AtomicBool,
@@ -76,7 +80,7 @@ impl Shared {
 
     /// The registers after a reset.
     fn start_up(&self) -> Regs {
-        start_up(&self.soc)
+        start_up(&*self.env, &self.facts)
     }
 }
 
@@ -118,8 +122,8 @@ impl Registers for Shared {
     }
 }
 
-fn start_up(soc: &Soc) -> Regs {
-    Regs::new(soc.chip, !soc.faults.has(Fault::Cold))
+fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
+    Regs::new(facts, !env.faults().has(Fault::Cold))
 }
 
 /// MES as a block of the device.
@@ -130,10 +134,12 @@ pub struct Mes {
 
 impl Mes {
     /// A MES whose firmware is loaded, but halted.
-    pub fn new(soc: Arc<Soc>) -> Arc<Self> {
+    pub fn new(env: Arc<dyn Env>, facts: Facts, sdma: Arc<Engines>) -> Arc<Self> {
         let shared = Arc::new(Shared {
-            regs: Mutex::new(start_up(&soc)),
-            soc,
+            regs: Mutex::new(start_up(&*env, &facts)),
+            env,
+            facts,
+            sdma,
             wake: Arc::default(),
             stop: AtomicBool::new(false),
             reset: Mutex::default(),
@@ -145,8 +151,8 @@ impl Mes {
             .spawn(move || Firmware::new(its).run());
         if let Err(why) = &thread {
             shared
-                .soc
-                .report
+                .env
+                .report()
                 .violation(format_args!("the host refuses a thread: {why}"));
         }
         Arc::new(Self {
@@ -178,11 +184,11 @@ impl IpBlock for Mes {
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
         let mut regs = self.shared.regs();
         let before = regs.orders.len();
-        regs.write(reg, value, || self.shared.soc.clock.now())?;
+        regs.write(reg, value, || self.shared.env.clock().now())?;
         for order in regs.orders.iter().skip(before) {
             // A ring from now on is for the queue, even before the firmware's thread has it.
             if let Order::Connect(_, ring) = order {
-                self.shared.soc.doorbells.store(ring.doorbell, NOT_RUNG);
+                self.shared.env.doorbells().store(ring.doorbell, NOT_RUNG);
             }
         }
         let work = regs.orders.len() > before;

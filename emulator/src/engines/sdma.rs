@@ -33,7 +33,7 @@ mod packet;
 mod queue;
 pub mod regs;
 
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::engines::Wake;
 use engine::Worker;
 pub use generation::Generation;
@@ -163,6 +163,7 @@ impl Engine {
 
 /// The engines as schedulers and registers see them.
 pub struct Engines {
+    env: Arc<dyn Env>,
     shape: Shape,
     engines: Vec<Engine>,
     end: AtomicBool,
@@ -170,8 +171,9 @@ pub struct Engines {
 
 impl Engines {
     /// Engines without queues.
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(env: Arc<dyn Env>, shape: Shape) -> Self {
         Self {
+            env,
             shape,
             engines: (0..shape.engines).map(|_| Engine::default()).collect(),
             end: AtomicBool::new(false),
@@ -182,8 +184,8 @@ impl Engines {
     ///
     /// # Errors
     /// What is wrong with the MQD or the mapping; a fault was reported besides.
-    pub fn map(&self, soc: &Soc, mapping: &Mapping) -> Result<Slot, String> {
-        let queue = Queue::load(soc, self.shape.generation, mapping)?;
+    pub fn map(&self, mapping: &Mapping) -> Result<Slot, String> {
+        let queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
         let slot = queue.slot;
         let engine = self
             .engines
@@ -204,19 +206,19 @@ impl Engines {
         }
         *view = Some(queue.view());
         // What is rung from now on is for the queue; what was before is in memory.
-        soc.doorbells.store(queue.doorbell, engine::NOT_RUNG);
+        self.env.doorbells().store(queue.doorbell, engine::NOT_RUNG);
         shared.orders.push(Order::Connect(Box::new(queue)));
         drop(shared);
         engine.wake.ring();
         Ok(slot)
     }
 
-    /// Checks what [`Engines::map`] would take, and tells the place and the ring's size in bytes.
+    /// Checks what [`Engines::map`] would take, and returns the place and the ring's size in bytes.
     ///
     /// # Errors
     /// As [`Engines::map`].
-    pub fn check(&self, soc: &Soc, mapping: &Mapping) -> Result<(Slot, u64), String> {
-        let queue = Queue::load(soc, self.shape.generation, mapping)?;
+    pub fn check(&self, mapping: &Mapping) -> Result<(Slot, u64), String> {
+        let queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
         Ok((queue.slot, queue.size))
     }
 
@@ -252,35 +254,36 @@ impl Engines {
 
 /// The engines' threads: they run as long as this lives.
 pub struct Sdma {
-    soc: Arc<Soc>,
+    all: Arc<Engines>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Sdma {
     /// Starts the engines: firmware runs on them since power-on.
-    pub fn new(soc: Arc<Soc>) -> Self {
-        let threads = (0..soc.sdma.shape.engines).filter_map(|engine| {
-            let its = soc.clone();
+    pub fn new(all: Arc<Engines>) -> Self {
+        let threads = (0..all.shape.engines).filter_map(|engine| {
+            let its = all.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("rkfd-sdma{engine}"))
                 .spawn(move || Worker::new(its, engine).run());
             match thread {
                 Ok(thread) => Some(thread),
                 Err(why) => {
-                    soc.report
+                    all.env
+                        .report()
                         .violation(format_args!("the host refuses a thread: {why}"));
                     None
                 }
             }
         });
         let threads = threads.collect();
-        Self { soc, threads }
+        Self { all, threads }
     }
 
     /// Start-up state: queues are dropped as they are. Work in progress ends before this returns.
     pub fn reset(&self) {
         let step = Duration::from_millis(100);
-        for engine in &self.soc.sdma.engines {
+        for engine in &self.all.engines {
             engine.regs.reset();
             engine.abort.store(true, Ordering::Release);
             let mut shared = engine.shared();
@@ -288,7 +291,7 @@ impl Sdma {
             let asked = shared.asked;
             engine.wake.ring();
             // A thread is gone only if the host refused it or while all ends.
-            while shared.done < asked && !self.soc.sdma.ends() && !self.threads.is_empty() {
+            while shared.done < asked && !self.all.ends() && !self.threads.is_empty() {
                 shared = engine
                     .reset_done
                     .wait_timeout(shared, step)
@@ -301,8 +304,8 @@ impl Sdma {
 
 impl Drop for Sdma {
     fn drop(&mut self) {
-        self.soc.sdma.end.store(true, Ordering::Release);
-        for engine in &self.soc.sdma.engines {
+        self.all.end.store(true, Ordering::Release);
+        for engine in &self.all.engines {
             engine.abort.store(true, Ordering::Release);
             engine.wake.ring();
         }

@@ -11,8 +11,7 @@
 use super::generation::ContextFields;
 use super::tlb::Tlb;
 use super::walk::{FaultReason, Place, Translation};
-use super::{Hub, Memory};
-use crate::chip::Chip;
+use super::{Hub, Layout, Memory};
 use crate::inject::{Fault, Faults};
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,11 +76,11 @@ pub struct VmHub {
 
 impl VmHub {
     /// A hub as the chip's firmware leaves it: it has placed the frame buffer, nothing else.
-    pub fn new(hub: Hub, chip: &Chip, vram_size: u64, faults: &Faults) -> Self {
-        let base = (chip.fb_base >> 24) as u32;
-        let top = ((chip.fb_base + vram_size.max(1) - 1) >> 24) as u32;
+    pub fn new(hub: Hub, layout: &Layout, faults: &Faults) -> Self {
+        let base = (layout.fb_base >> 24) as u32;
+        let top = ((layout.fb_base + layout.vram_size.max(1) - 1) >> 24) as u32;
         let power_on = Registers {
-            fb: [base, top, (chip.fb_offset >> 24) as u32],
+            fb: [base, top, (layout.fb_offset >> 24) as u32],
             ..Registers::default()
         };
         Self {
@@ -89,7 +88,7 @@ impl VmHub {
             registers: Mutex::new(power_on.clone()),
             power_on,
             tlbs: Default::default(),
-            fields: chip.vm.context,
+            fields: layout.generation.context,
             stale_pte: AtomicBool::new(faults.has(Fault::StalePte)),
         }
     }

@@ -134,7 +134,7 @@ pub fn memory(faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
 
 pub fn memory_of(chip: &'static Chip, faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
     let report = Report::new(None);
-    let memory = Memory::new(chip, VRAM, &Faults::new(faults), report.clone()).unwrap();
+    let memory = Memory::new(&chip.layout(VRAM), &Faults::new(faults), report.clone()).unwrap();
     let ram = ram(&memory);
     (memory, ram, report)
 }

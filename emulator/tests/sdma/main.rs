@@ -416,7 +416,7 @@ fn undefined_packets_halt_the_queue() {
             }
             rig.wait(|| !rig.guest.violations().is_empty());
             rig.expect(&[what]);
-            let ready = || rig.guest.device.soc.sdma.state(ring.slot);
+            let ready = || rig.guest.device.sdma.state(ring.slot);
             rig.wait(|| ready().is_some_and(|state| !state.busy));
         });
     }

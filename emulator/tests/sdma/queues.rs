@@ -109,8 +109,8 @@ fn a_preempted_queue_goes_on_where_it_was() {
         rig.wait(|| rig.wide(ring.rptr) == ring.written);
         assert_eq!([0, 4, 8].map(|at| rig.word(B + at)), [2, 3, 4]);
         // A preemption that is taken back at once, or comes too late, changes nothing.
-        let soc = &rig.guest.device.soc;
-        soc.sdma.go_on(ring.slot);
+        let sdma = &rig.guest.device.sdma;
+        sdma.go_on(ring.slot);
         rig.run(&mut ring, &fence(B, 5));
         rig.unmap(&ring, Stop::Preempt);
         rig.expect(&[]);
@@ -131,7 +131,6 @@ fn a_reset_ends_what_is_in_progress() {
         rig.wait(|| {
             rig.guest
                 .device
-                .soc
                 .sdma
                 .state(ring.slot)
                 .is_some_and(|s| s.busy)
@@ -186,7 +185,7 @@ fn engines_and_queues_side_by_side() {
 fn mqds_that_do_not_fit_are_refused() {
     each(|rig| {
         let ring = rig.ring(1, 2);
-        let soc = &rig.guest.device.soc;
+        let sdma = &rig.guest.device.sdma;
         let good = rig.mqd(&ring);
         let gfx9 = rig.is_gfx9();
         let bell = if gfx9 { 22 } else { 17 };
@@ -205,23 +204,23 @@ fn mqds_that_do_not_fit_are_refused() {
             let mut bad = good.clone();
             bad[word] = value;
             rig.put_mqd(&ring, &bad);
-            let error = soc.sdma.map(soc, &rig.mapping(&ring)).unwrap_err();
+            let error = sdma.map(&rig.mapping(&ring)).unwrap_err();
             assert!(error.contains(what), "{error} instead of {what}");
         }
         rig.put_mqd(&ring, &good);
         // The write pointer's memory is not there, or says what can't be.
         let mut mapping = rig.mapping(&ring);
         mapping.wptr = NOWHERE;
-        assert!(soc.sdma.map(soc, &mapping).is_err());
+        assert!(sdma.map(&mapping).is_err());
         rig.write(ring.wptr, &(RING + 4).to_le_bytes());
-        assert!(soc.sdma.map(soc, &rig.mapping(&ring)).is_err());
+        assert!(sdma.map(&rig.mapping(&ring)).is_err());
         rig.write(ring.wptr, &0u64.to_le_bytes());
         rig.map(&ring);
-        let error = soc.sdma.map(soc, &rig.mapping(&ring)).unwrap_err();
+        let error = sdma.map(&rig.mapping(&ring)).unwrap_err();
         assert!(error.contains("MQD or doorbell"), "{error}");
         // An engine that the chip has not.
         let far = rig.ring(rig.chip.sdma.engines, 0);
-        let error = soc.sdma.map(soc, &rig.mapping(&far)).unwrap_err();
+        let error = sdma.map(&rig.mapping(&far)).unwrap_err();
         assert!(error.contains("is not there"), "{error}");
         assert!(rig.guest.violations().is_empty());
     });
@@ -287,6 +286,6 @@ fn registers_show_queues_and_halt_engines() {
         rig.expect(&["the queue is the scheduler's"]);
         // A reset of the device leaves no queue.
         rig.guest.device.reset();
-        assert!(rig.guest.device.soc.sdma.state(ring.slot).is_none());
+        assert!(rig.guest.device.sdma.state(ring.slot).is_none());
     });
 }

@@ -308,8 +308,8 @@ impl Rig {
     }
 
     pub fn map(&self, r: &Ring) {
-        let soc = &self.guest.device.soc;
-        assert_eq!(soc.sdma.map(soc, &self.mapping(r)), Ok(r.slot));
+        let sdma = &self.guest.device.sdma;
+        assert_eq!(sdma.map(&self.mapping(r)), Ok(r.slot));
     }
 
     pub fn mapped(&self, engine: u8, queue: u8) -> Ring {
@@ -319,9 +319,9 @@ impl Rig {
     }
 
     pub fn unmap(&self, r: &Ring, stop: Stop) {
-        let soc = &self.guest.device.soc;
-        soc.sdma.stop(r.slot, stop);
-        self.wait(|| soc.sdma.state(r.slot).is_none());
+        let sdma = &self.guest.device.sdma;
+        sdma.stop(r.slot, stop);
+        self.wait(|| sdma.state(r.slot).is_none());
     }
 
     /// Puts packets into the ring, without a doorbell.

@@ -4,15 +4,14 @@
 //!
 //! Source: Linux, `include/discovery.h` (`gc_info_v2_1`, `gc_info_v1_3`).
 
-use crate::chip::Chip;
+use crate::device::facts::GcShape;
 use rkfd_hw::discovery::{GcInfoV1_3 as V1, GcInfoV2_1 as V2, GC_TABLE_ID};
 use rkfd_hw::layout::Layout;
 
 /// The counts of one XCC of gfx942 (version 2.1). Cache sizes are in KiB, those of CDNA 3: a vector cache of 32 KiB in each
 /// compute unit, 64 KiB of instruction cache and 16 KiB of scalar cache for two of them, 4 MiB of
 /// L2 in 16 channels.
-pub fn cdna3(chip: &Chip) -> Vec<u32> {
-    let gc = &chip.gc;
+pub fn cdna3(gc: &GcShape) -> Vec<u32> {
     V2::zeroed()
         .with(V2::TABLE_ID, GC_TABLE_ID.into())
         .with(V2::VERSION_MAJOR, 2)
@@ -43,8 +42,7 @@ pub fn cdna3(chip: &Chip) -> Vec<u32> {
 /// are of the first kind. Cache sizes are in KiB, those of RDNA 4: 32 KiB of vector cache in each
 /// compute unit, 32 KiB of instruction and 16 KiB of scalar cache in each WGP, 8 MiB of L2; lines
 /// are in bytes.
-pub fn rdna4(chip: &Chip) -> Vec<u32> {
-    let gc = &chip.gc;
+pub fn rdna4(gc: &GcShape) -> Vec<u32> {
     let wgps = gc.cus_per_array / 2;
     V1::zeroed()
         .with(V1::TABLE_ID, GC_TABLE_ID.into())

@@ -20,7 +20,9 @@ use super::launch::dispatch::Go;
 use super::launch::workers::Units;
 use super::run::commands::Buffer;
 use super::sched::turns::Turns;
-use crate::chip::device::Soc;
+use crate::device::facts::Facts;
+use crate::device::Env;
+use crate::engines::sdma::Engines;
 use crate::memory::Space;
 use crate::trace::Value;
 use rkfd_isa::{ComputeUnit, Handler};
@@ -131,7 +133,11 @@ impl Hqd {
 
 /// The engine.
 pub(crate) struct Mec {
-    pub soc: Arc<Soc>,
+    pub env: Arc<dyn Env>,
+    /// What the chip is like.
+    pub facts: Facts,
+    /// Where copy queues go.
+    pub sdma: Arc<Engines>,
     pub generation: &'static Generation,
     pub regs: Arc<dyn Registers>,
     pub units: Units,
@@ -156,7 +162,9 @@ pub(crate) struct Mec {
 impl Mec {
     /// An engine without queues.
     pub fn new(
-        soc: Arc<Soc>,
+        env: Arc<dyn Env>,
+        facts: Facts,
+        sdma: Arc<Engines>,
         generation: &'static Generation,
         regs: Arc<dyn Registers>,
         units: Units,
@@ -165,10 +173,10 @@ impl Mec {
             generation,
             regs,
             units,
-            hqds: (0..SLOTS * usize::from(soc.chip.xccs()))
-                .map(|_| None)
-                .collect(),
-            soc,
+            hqds: (0..SLOTS * usize::from(facts.xccs)).map(|_| None).collect(),
+            env,
+            facts,
+            sdma,
             slots: Pool::default(),
             vmids: Pool::default(),
             gws: 0,
@@ -192,20 +200,20 @@ impl Mec {
 
     /// Takes note of a ring of a queue's doorbell.
     fn look_at_doorbell(&mut self, slot: Slot) -> bool {
-        if !self.soc.doorbells.is_enabled() || !self.regs.doorbells_on(slot) {
+        if !self.env.doorbells().is_enabled() || !self.regs.doorbells_on(slot) {
             return false;
         }
-        let soc = self.soc.clone();
+        let env = self.env.clone();
         let Some(h) = self.hqd(slot) else {
             return false;
         };
-        let value = soc.doorbells.load(h.q.doorbell);
+        let value = env.doorbells().load(h.q.doorbell);
         if value == h.rung || value == NOT_RUNG {
             return false;
         }
         h.rung = value;
         let name = slot.to_string();
-        soc.trace.event(
+        env.trace().event(
             "doorbell",
             &[
                 ("index", Value::Num(h.q.doorbell.into())),
@@ -220,7 +228,7 @@ impl Mec {
             Some(value)
         };
         if !units.is_some_and(|units| h.q.advance(units)) {
-            soc.report.violation(format_args!(
+            env.report().violation(format_args!(
                 "doorbell {:#x} says {value:#x}, more than a ring ahead of the read pointer",
                 h.q.doorbell
             ));
@@ -289,7 +297,7 @@ impl Mec {
     /// Forgets all queues and processes; waits for the workers' turns to end.
     pub fn drop_all(&mut self) {
         self.turns = Turns::default();
-        for xcc in 0..self.soc.chip.xccs() {
+        for xcc in 0..self.facts.xccs {
             for slot in self.generation.slots.all() {
                 self.drop_queue(slot.on(xcc));
             }
@@ -333,6 +341,6 @@ impl Mec {
     }
 
     pub fn violation(&self, what: std::fmt::Arguments<'_>) {
-        self.soc.report.violation(what);
+        self.env.report().violation(what);
     }
 }

@@ -6,7 +6,7 @@ use super::regs::Order;
 use super::runlist::Chain;
 use super::stuck::BadQueue;
 use super::Shared;
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::Role;
 use crate::engines::cp::front::slot::Slot;
@@ -35,7 +35,7 @@ pub(crate) struct Unmapping {
 /// The firmware.
 pub struct Firmware {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) soc: Arc<Soc>,
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) mec: Mec,
     /// The longest time for an unmap.
     pub(crate) latency: Duration,
@@ -52,11 +52,18 @@ pub struct Firmware {
 impl Firmware {
     /// A firmware without queues.
     pub fn new(shared: Arc<Shared>) -> Self {
-        let soc = shared.soc.clone();
-        let units = Units::new(&soc, GFX9_4_3.isa, &shared.wake);
+        let env = shared.env.clone();
+        let units = Units::new(&*env, shared.facts.xccs, GFX9_4_3.isa, &shared.wake);
         Self {
-            mec: Mec::new(soc.clone(), &GFX9_4_3, shared.clone(), units),
-            soc,
+            mec: Mec::new(
+                env.clone(),
+                shared.facts,
+                shared.sdma.clone(),
+                &GFX9_4_3,
+                shared.clone(),
+                units,
+            ),
+            env,
             shared,
             latency: Duration::ZERO,
             resources_set: false,
@@ -82,7 +89,7 @@ impl Firmware {
             }
             if idle == SPIN {
                 // Who follows the trace sees all that led to the quiet.
-                self.soc.trace.flush();
+                self.env.trace().flush();
             }
             if idle < SPIN {
                 std::thread::yield_now();
@@ -106,7 +113,7 @@ impl Firmware {
         for order in orders {
             self.obey(order);
         }
-        self.soc.interrupts.poll();
+        self.env.poll_interrupts();
         let xccs = self.shared.xccs();
         for slot in xccs.flat_map(|xcc| GFX9_4_3.slots.all().map(move |slot| slot.on(xcc))) {
             let Some(role) = self.mec.role(slot) else {
@@ -176,7 +183,7 @@ impl Firmware {
         drop(reset);
         self.drop_all();
         for xcc in self.shared.xccs() {
-            *self.shared.regs(xcc) = super::regs::Regs::new(self.soc.chip, xcc);
+            *self.shared.regs(xcc) = super::regs::Regs::new(&self.shared.facts, xcc);
         }
         reset = shared
             .reset
@@ -195,6 +202,6 @@ impl Firmware {
     }
 
     pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {
-        self.soc.report.violation(what);
+        self.env.report().violation(what);
     }
 }

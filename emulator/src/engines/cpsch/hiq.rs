@@ -108,7 +108,7 @@ impl Firmware {
                 "UNMAP_QUEUES: a doorbell is of no connected queue"
             ));
         }
-        self.soc.trace.event(
+        self.env.trace().event(
             "unmap",
             &[
                 ("queues", Value::Num((slots.len() + copies) as u64)),
@@ -171,14 +171,14 @@ impl Firmware {
                 ("queue", Value::Text(&name)),
                 ("doorbell", Value::Num(h.q.doorbell.into())),
             ];
-            self.soc.trace.event("hung", &members);
+            self.env.trace().event("hung", &members);
         }
         hung.truncate(HUNG);
         let hiqs = self.mec.hqds.iter().flatten();
         for hiq in hiqs.filter(|h| h.role == Role::Hiq) {
             let at = hiq.q.mqd + Mqd::QUEUE_DOORBELL_ID0.word() as u64 * 4;
             if let Err(fault) = self.mec.space_of(hiq).write_words(at, &hung) {
-                self.soc.vm_fault(&fault);
+                self.env.vm_fault(&fault);
             }
         }
         true

@@ -7,8 +7,8 @@
 
 use super::firmware::Firmware;
 use super::runlist::queue_map;
-use crate::blocks::ih::Interrupt;
 use crate::blocks::vmhub;
+use crate::device::interrupt::Interrupt;
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::Role;
@@ -65,7 +65,7 @@ impl Firmware {
                     }
                 }
                 Err(Ok(fault)) => {
-                    self.soc.vm_fault(&fault);
+                    self.env.vm_fault(&fault);
                     self.mec.hqd(slot).into_iter().for_each(|h| h.broken = true);
                 }
                 Err(Err(bad)) => self.bad_pm4(slot, role, &bad),
@@ -153,7 +153,7 @@ impl Firmware {
                 .space_on(slot.xcc(), 0)
                 .store_u32(q.report, (q.rptr & (q.size - 1)) as u32)
             {
-                self.soc.vm_fault(&fault);
+                self.env.vm_fault(&fault);
             }
         }
     }
@@ -328,10 +328,10 @@ impl Firmware {
                 "QUERY_STATUS: fence address {address:#x} is misaligned"
             ));
         }
-        if self.soc.faults.has(Fault::NoFence) {
+        if self.env.faults().has(Fault::NoFence) {
             return;
         }
-        self.soc.trace.event(
+        self.env.trace().event(
             "fence",
             &[
                 ("address", Value::Hex(address)),
@@ -339,7 +339,7 @@ impl Firmware {
             ],
         );
         if let Err(fault) = self.mec.space_on(slot.xcc(), 0).store_u64(address, data) {
-            self.soc.vm_fault(&fault);
+            self.env.vm_fault(&fault);
         }
     }
 
@@ -351,7 +351,7 @@ impl Firmware {
                 address + i as u64 * 4
             };
             if let Err(fault) = self.mec.space_on(slot.xcc(), 0).store_u32(at, word) {
-                return self.soc.vm_fault(&fault);
+                return self.env.vm_fault(&fault);
             }
         }
     }
@@ -359,18 +359,12 @@ impl Firmware {
     /// Writes a register of the slot's command processor by its offset in the register space, which
     /// is as the XCC itself sees it: the first XCC's (`gfx_v9_4_3_normalize_xcc_reg_offset`).
     fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
-        let bases = self
-            .soc
-            .chip
-            .ips
-            .iter()
-            .find(|ip| ip.hw_id == Block::Gc as u16 && ip.instance == 0);
-        let bases = bases.map_or(&[][..], |ip| ip.bases);
+        let bases = self.shared.facts.bases(Block::Gc);
         let found = gc::TABLE.regs.iter().find(|info| {
             let base = bases.get(usize::from(info.reg.segment));
             base.is_some_and(|base| base + info.reg.offset == at)
         });
-        let Some(info) = found.filter(|info| !vmhub::owns(&self.soc, info)) else {
+        let Some(info) = found.filter(|info| !vmhub::owns(self.env.memory(), info)) else {
             return self.violation(format_args!(
                 "a packet writes register {at:#x}, which is not the CP's"
             ));
@@ -404,13 +398,12 @@ impl Firmware {
             .regs(slot.xcc())
             .int_cntl(slot.me(), slot.pipe());
         if generic2.get(value) == 1 && gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE.get(enables) == 1 {
-            self.soc.interrupt(&Interrupt {
+            self.env.interrupt(&Interrupt {
                 client: client::GRBM_CP,
                 source: CPC_GENERIC2,
                 ring_id: slot.ring_id(),
                 vmid: 0,
                 hub,
-                node: self.soc.chip.node(hub),
                 data: [0; 4],
             });
         }
@@ -427,20 +420,20 @@ impl Firmware {
             ));
         }
         let pasid = PASID.get(control) as u16;
-        let vmids = self.soc.pasids.vmids_of(pasid);
-        self.soc.memory.hub(Hub::Gfx(xcc)).invalidate(vmids);
+        let vmids = self.env.pasids().vmids_of(pasid);
+        self.env.memory().hub(Hub::Gfx(xcc)).invalidate(vmids);
         if ALL_HUB.get(control) == 1 {
-            self.soc.memory.hub(Hub::Mm).invalidate(vmids);
+            self.env.memory().hub(Hub::Mm).invalidate(vmids);
         }
         let members = [
             ("pasid", Value::Num(pasid.into())),
             ("vmids", Value::Hex(vmids.into())),
         ];
-        self.soc.trace.event("tlb_invalidate", &members);
+        self.env.trace().event("tlb_invalidate", &members);
     }
 
     pub(crate) fn trace_pm4(&self, role: Role, words: &[u32], packet: &Packet) {
-        if !self.soc.trace.is_on() || *packet == Packet::Nop {
+        if !self.env.trace().is_on() || *packet == Packet::Nop {
             return;
         }
         let queue = match role {
@@ -453,7 +446,7 @@ impl Firmware {
         let op = words.first().map_or("", |&header| {
             pm4::size(header).map_or("", |(op, _)| pm4::name(op))
         });
-        self.soc.trace.event(
+        self.env.trace().event(
             "pm4",
             &[
                 ("queue", Value::Text(queue)),

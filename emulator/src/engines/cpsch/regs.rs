@@ -14,7 +14,7 @@
 //! is waking a power-gated core (`gfx_v9_0_kiq_init_register`).
 
 use crate::blocks::store::Store;
-use crate::chip::Chip;
+use crate::device::facts::Facts;
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
@@ -69,7 +69,7 @@ const STORED: &[(&str, u32)] = &[
 
 /// The registers.
 pub struct Regs {
-    chip: &'static Chip,
+    facts: Facts,
     xcc: u8,
     stored: Store,
     select: u32,
@@ -92,17 +92,16 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 
 impl Regs {
     /// An XCC's registers after a reset, with the firmware running and all XCCs in one partition.
-    pub fn new(chip: &'static Chip, xcc: u8) -> Self {
+    pub fn new(facts: &Facts, xcc: u8) -> Self {
         use gc::CP_HYP_XCP_CTL as partition;
         let place = partition::VIRTUAL_XCC_ID.set(0, xcc.into());
-        let place = partition::NUM_XCC_IN_XCP.set(place, chip.xccs().into());
+        let place = partition::NUM_XCC_IN_XCP.set(place, facts.xccs.into());
         let start = |&(name, value): &(&'static str, u32)| {
-            let chips = chip.start_up.iter().find(|(n, _)| *n == name);
             let value = match name {
                 "CP_HYP_XCP_CTL" => place,
                 _ => value,
             };
-            (name, chips.map_or(value, |&(_, v)| v))
+            (name, facts.start_up(name).unwrap_or(value))
         };
         let gds = gc::TABLE
             .regs
@@ -111,7 +110,7 @@ impl Regs {
             .map(|r| (r.reg.name, 0));
         let stored: Vec<_> = STORED.iter().map(start).chain(gds).collect();
         Self {
-            chip,
+            facts: *facts,
             xcc,
             stored: Store::new(&stored),
             select: 0,
@@ -332,12 +331,8 @@ impl Regs {
     fn fused(&self) -> u32 {
         let index = self.stored.get("GRBM_GFX_INDEX").unwrap_or(0);
         let engine = gc::GRBM_GFX_INDEX::SE_INDEX.get(index) as usize;
-        let mask = self
-            .chip
-            .gc
-            .inactive_cus
-            .get(engine)
-            .or(self.chip.gc.inactive_cus.first());
+        let fused = self.facts.gc.inactive_cus;
+        let mask = fused.get(engine).or(fused.first());
         gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS.set(0, mask.copied().unwrap_or(0))
     }
 

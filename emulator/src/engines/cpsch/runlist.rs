@@ -121,7 +121,7 @@ impl Firmware {
         }
         let mut words = vec![0; size as usize];
         if let Err(fault) = self.mec.space(0).read_words(at, &mut words) {
-            self.soc.vm_fault(&fault);
+            self.env.vm_fault(&fault);
             return Err(None);
         }
         let mut list: Vec<Part> = Vec::new();
@@ -192,7 +192,7 @@ impl Firmware {
         chain.read_again = now + READ_AGAIN;
         let mut words = vec![0; chain.words.len()];
         if let Err(fault) = self.mec.space(0).read_words(chain.at, &mut words) {
-            self.soc.vm_fault(&fault);
+            self.env.vm_fault(&fault);
         } else if words != chain.words {
             chain.words = words;
             self.violation(format_args!("run list: changed while it is chained"));

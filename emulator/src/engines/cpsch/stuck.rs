@@ -18,7 +18,7 @@ pub(crate) struct BadQueue {
 impl BadQueue {
     /// Whether the queue of this HQD must stay, though it was asked to leave.
     pub fn stays(&mut self, mec: &mut Mec, slot: Slot) -> bool {
-        let faults = &mec.soc.faults;
+        let faults = &mec.env.faults();
         if self.over || !faults.has(Fault::HangQueue) && !faults.has(Fault::WedgeQueue) {
             return false;
         }
@@ -31,7 +31,7 @@ impl BadQueue {
 
     /// Whether a reset of this HQD's queue does nothing.
     pub fn is_wedged(&self, mec: &mut Mec, slot: Slot) -> bool {
-        mec.soc.faults.has(Fault::WedgeQueue) && self.is(mec, slot)
+        mec.env.faults().has(Fault::WedgeQueue) && self.is(mec, slot)
     }
 
     /// The queue of this HQD is taken off by force: if it is the bad one, no other is bad.

@@ -133,7 +133,7 @@ impl Firmware {
             Ok(false) => Outcome::Wait,
             Err(failure) => {
                 if failure.recorded {
-                    self.shared.soc.report.violation(format_args!(
+                    self.shared.env.report().violation(format_args!(
                         "MES: {}: {}",
                         super::frame::name(opcode),
                         failure.what
@@ -223,11 +223,11 @@ impl Firmware {
         if ring.poll != p.get(A::WPTR_ADDR) {
             return api(code::VALUE, "the MQD has another write pointer's address");
         }
-        let soc = &self.shared.soc;
-        if ring.doorbell >= soc.doorbells.words() {
+        let env = &self.shared.env;
+        if ring.doorbell >= env.doorbells().words() {
             return api(code::VALUE, "the doorbell is beyond the BAR");
         }
-        soc.doorbells.store(ring.doorbell, NOT_RUNG);
+        env.doorbells().store(ring.doorbell, NOT_RUNG);
         match self.space().load_u64(ring.poll) {
             Ok(wptr) if ring.advance(wptr) => {}
             Ok(_) => return api(code::VALUE, "the write pointer is beyond the ring"),
@@ -260,16 +260,16 @@ impl Firmware {
             other => return api(code::VALUE, format!("hub {other}")),
         };
         let id = p.get(I::INVALIDATE_TLBS_INV_SEL_ID);
-        let soc = &self.shared.soc;
+        let env = &self.shared.env;
         let vmids = match p.get(I::INVALIDATE_TLBS_INV_SEL) {
-            0 => soc.pasids.vmids_of(id as u16),
+            0 => env.pasids().vmids_of(id as u16),
             1 if id < 16 => 1 << id,
             _ => return api(code::VALUE, "neither a process nor a VMID"),
         };
         if p.get(I::INVALIDATE_TLBS_FLUSH_TYPE) > 3 {
             return api(code::VALUE, "flush type beyond 3");
         }
-        soc.memory.hub(hub).invalidate(vmids);
+        env.memory().hub(hub).invalidate(vmids);
         Ok(())
     }
 }

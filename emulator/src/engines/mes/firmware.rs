@@ -65,10 +65,17 @@ pub(super) struct Firmware {
 impl Firmware {
     /// A firmware without rings.
     pub fn new(shared: Arc<Shared>) -> Self {
-        let soc = shared.soc.clone();
-        let units = Units::new(&soc, GFX12.isa, &shared.wake);
+        let env = shared.env.clone();
+        let units = Units::new(&*env, shared.facts.xccs, GFX12.isa, &shared.wake);
         Self {
-            mec: Mec::new(soc, &GFX12, shared.clone(), units),
+            mec: Mec::new(
+                env,
+                shared.facts,
+                shared.sdma.clone(),
+                &GFX12,
+                shared.clone(),
+                units,
+            ),
             shared,
             rings: Default::default(),
             control: Control::default(),
@@ -89,7 +96,7 @@ impl Firmware {
             idle = idle.saturating_add(1);
             self.shared.regs().busy = self.mec.is_busy();
             if idle == SPIN {
-                self.shared.soc.trace.flush();
+                self.shared.env.trace().flush();
             }
             if idle < SPIN {
                 std::thread::yield_now();
@@ -110,7 +117,7 @@ impl Firmware {
         for order in orders {
             self.obey(order);
         }
-        self.shared.soc.interrupts.poll();
+        self.shared.env.poll_interrupts();
         for pipe in Pipe::ALL {
             worked |= self.look_at_doorbell(pipe);
             worked |= self.take_frame(pipe);
@@ -172,7 +179,7 @@ impl Firmware {
             let Some(last) = self.aggregated.get_mut(level) else {
                 continue;
             };
-            let value = self.shared.soc.doorbells.load(bell);
+            let value = self.shared.env.doorbells().load(bell);
             if told == Some(bell) && std::mem::replace(last, value) != value {
                 let chosen = |e: &Entry| usize::from(e.queue.level) == level;
                 self.mec.turns.change(chosen, Entry::wake);
@@ -194,7 +201,7 @@ impl Firmware {
             ("words", Value::Num(ring.size)),
             ("doorbell", Value::Num(ring.doorbell.into())),
         ];
-        self.shared.soc.trace.event("mes_ring", &members);
+        self.shared.env.trace().event("mes_ring", &members);
         if let Some(place) = self.rings.get_mut(pipe.index()) {
             *place = Some(Connected {
                 ring,
@@ -221,14 +228,14 @@ impl Firmware {
     }
 
     fn look_at_doorbell(&mut self, pipe: Pipe) -> bool {
-        let soc = &self.shared.soc;
+        let env = &self.shared.env;
         let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
             return false;
         };
-        if !soc.doorbells.is_enabled() {
+        if !env.doorbells().is_enabled() {
             return false;
         }
-        let value = soc.doorbells.load(connected.ring.doorbell);
+        let value = env.doorbells().load(connected.ring.doorbell);
         if value == connected.rung || value == NOT_RUNG {
             return false;
         }
@@ -238,9 +245,9 @@ impl Firmware {
             ("value", Value::Hex(value)),
             ("pipe", Value::Num(pipe.index() as u64)),
         ];
-        soc.trace.event("doorbell", &members);
+        env.trace().event("doorbell", &members);
         if !connected.ring.advance(value) {
-            soc.report.violation(format_args!(
+            env.report().violation(format_args!(
                 "doorbell {:#x} of MES says {value:#x}, which is not within a ring of the read pointer",
                 connected.ring.doorbell
             ));
@@ -300,8 +307,8 @@ impl Firmware {
             Ok(parsed) => parsed,
             Err(bad) => {
                 self.shared
-                    .soc
-                    .report
+                    .env
+                    .report()
                     .violation(format_args!("MES: {}", bad.what));
                 let error = ErrorWord {
                     code: 1,
@@ -315,9 +322,9 @@ impl Firmware {
             }
         };
         let refused =
-            self.shared.soc.faults.has(Fault::MesRefuseRemove) && opcode == op::REMOVE_QUEUE;
-        let fails =
-            self.shared.soc.faults.has(Fault::MesFailFrame) && opcode != op::QUERY_SCHEDULER_STATUS;
+            self.shared.env.faults().has(Fault::MesRefuseRemove) && opcode == op::REMOVE_QUEUE;
+        let fails = self.shared.env.faults().has(Fault::MesFailFrame)
+            && opcode != op::QUERY_SCHEDULER_STATUS;
         let outcome = if refused || fails {
             Outcome::Failed(ErrorWord {
                 code: 0xff,
@@ -343,7 +350,7 @@ impl Firmware {
     }
 
     fn complete(&self, status: Status, value: u64) {
-        if status.address == 0 || self.shared.soc.faults.has(Fault::MesNoFence) {
+        if status.address == 0 || self.shared.env.faults().has(Fault::MesNoFence) {
             return;
         }
         if let Err(fault) = self.space().store_u64(status.address, value) {
@@ -358,19 +365,19 @@ impl Firmware {
             ("outcome", Value::Text(outcome)),
             ("words", Value::Words(words)),
         ];
-        self.shared.soc.trace.event("mes", &members);
+        self.shared.env.trace().event("mes", &members);
     }
 
     /// Records an access of the firmware that failed.
     pub fn fault(&self, what: &str, fault: &VmFault) {
-        let soc = &self.shared.soc;
-        soc.report.violation(format_args!("{what}: {fault}"));
-        soc.vm_fault(fault);
+        let env = &self.shared.env;
+        env.report().violation(format_args!("{what}: {fault}"));
+        env.vm_fault(fault);
     }
 
     /// The firmware's address space.
     pub fn space(&self) -> Space<'_> {
-        self.shared.soc.memory.space(Hub::Gfx(0), 0)
+        self.shared.env.memory().space(Hub::Gfx(0), 0)
     }
 
     fn reset_if_asked(&mut self) {

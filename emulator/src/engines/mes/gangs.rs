@@ -219,7 +219,7 @@ impl Firmware {
         let mapped = self.mec.processes.iter().filter(|k| k.owner.pasid == pasid);
         for process in mapped {
             for hub in [Hub::Gfx(0), Hub::Mm] {
-                let memory = &self.shared.soc.memory;
+                let memory = &self.shared.env.memory();
                 memory.hub(hub).bind(process.owner.vmid, base);
             }
         }

@@ -87,7 +87,7 @@ impl Firmware {
     }
 
     fn write_entry(&self, log: &mut Log, gang: u64, state: u32) {
-        let now = self.shared.soc.clock.now();
+        let now = self.shared.env.clock().now();
         let entry = [
             now as u32,
             (now >> 32) as u32,

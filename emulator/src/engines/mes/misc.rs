@@ -41,7 +41,7 @@ impl Firmware {
             operation::WAIT_REG_MEM => return self.wait(pipe, p),
             operation::INV_GART => {
                 for hub in [Hub::Gfx(0), Hub::Mm] {
-                    self.shared.soc.memory.hub(hub).invalidate(1);
+                    self.shared.env.memory().hub(hub).invalidate(1);
                 }
             }
             // LIMIT_SINGLE_PROCESS: one process at a time.
@@ -85,14 +85,14 @@ impl Firmware {
     }
 
     fn read_register(&self, word: u64) -> Result<u32, Failure> {
-        match self.shared.soc.registers() {
+        match self.shared.env.registers() {
             Some(device) => Ok(device.read(word * 4)),
             None => api(code::ORDER, "the device ends"),
         }
     }
 
     fn write_register(&self, word: u64, value: u32) -> Result<(), Failure> {
-        match self.shared.soc.registers() {
+        match self.shared.env.registers() {
             Some(device) => {
                 device.write(word * 4, value);
                 Ok(())

@@ -145,11 +145,11 @@ impl Firmware {
             mqd: p.get(A::MQD_ADDR),
             kind,
             hung: false,
-            fault: self.members.next_fault(&self.shared.soc.faults),
+            fault: self.members.next_fault(self.shared.env.faults()),
         };
         self.check_member(&member)?;
         self.members.asked += 1;
-        if self.members.asked == 1 && self.shared.soc.faults.has(Fault::MesRefuseAdd) {
+        if self.members.asked == 1 && self.shared.env.faults().has(Fault::MesRefuseAdd) {
             return refused(0xff, CATEGORY_SCHEDULING, "an injected fault");
         }
         let map = QueueMap {
@@ -189,7 +189,7 @@ impl Firmware {
         self.members.queues.push(member);
         self.members.added += 1;
         // What was rung before is in the write pointer's memory.
-        let doorbells = &self.shared.soc.doorbells;
+        let doorbells = &self.shared.env.doorbells();
         doorbells.store(member.doorbell, NOT_RUNG);
         let mut entry = Entry::new(listed, map);
         entry.hold(p.get(A::IS_GANG_SUSPENDED) == 1);
@@ -304,8 +304,8 @@ impl Firmware {
             vmid: u8::MAX,
             ..Owner::default()
         };
-        let soc = &self.shared.soc;
-        let (slot, size) = match soc.sdma.check(soc, &Mec::copy_mapping(map, owner)) {
+        let sdma = &self.shared.sdma;
+        let (slot, size) = match sdma.check(&Mec::copy_mapping(map, owner)) {
             Ok(found) => found,
             Err(what) => return api(code::VALUE, what),
         };
@@ -370,7 +370,7 @@ impl Firmware {
         if p.get(R::QUEUE_TYPE) != kind {
             return api(code::VALUE, "the queue has another type");
         }
-        if self.shared.soc.faults.has(Fault::NoFence) {
+        if self.shared.env.faults().has(Fault::NoFence) {
             return Ok(false);
         }
         if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
@@ -381,7 +381,7 @@ impl Firmware {
             return Ok(false);
         }
         self.mec.forget(Stop::Save, |e| e.queue.mqd == mqd);
-        self.shared.soc.doorbells.store(doorbell, 0);
+        self.shared.env.doorbells().store(doorbell, 0);
         let Members {
             processes, queues, ..
         } = &mut self.members;

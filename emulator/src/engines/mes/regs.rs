@@ -12,7 +12,7 @@
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
-use crate::chip::Chip;
+use crate::device::facts::Facts;
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::hqd::Image as Mqd;
@@ -120,11 +120,9 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 
 impl Regs {
     /// The registers after a reset. MES is halted, as after PSP load: the driver activates it.
-    pub fn new(chip: &Chip, loaded: bool) -> Self {
-        let start = |&(name, value): &(&'static str, u32)| {
-            let chips = chip.start_up.iter().find(|(n, _)| *n == name);
-            (name, chips.map_or(value, |&(_, v)| v))
-        };
+    pub fn new(facts: &Facts, loaded: bool) -> Self {
+        let start =
+            |&(name, value): &(&'static str, u32)| (name, facts.start_up(name).unwrap_or(value));
         Self {
             stored: Store::new(&STORED.iter().map(start).collect::<Vec<_>>()),
             loaded,

@@ -20,10 +20,8 @@ impl Firmware {
             (Block::Mmhub, R::MMHUB_BASE_0),
             (Block::Osssys, R::OSSSYS_BASE_0),
         ] {
-            let ips = self.shared.soc.chip.ips;
-            let bases = ips.iter().find(|ip| ip.hw_id == block as u16);
             let given = p.0.iter().skip(first.word());
-            let bases = bases.map_or(&[][..], |ip| ip.bases);
+            let bases = self.shared.facts.bases(block);
             if bases.iter().zip(given).any(|(base, given)| base != given) {
                 return api(
                     code::VALUE,

@@ -6,8 +6,8 @@
 use super::execute::{execute, Done, Halt};
 use super::packet::{self, Bad, Packet};
 use super::queue::Queue;
-use super::{Engine, Order, State, Stop, QUEUES};
-use crate::chip::device::Soc;
+use super::{Engine, Engines, Order, State, Stop, QUEUES};
+use crate::device::Env;
 use crate::memory::{Hub, VmFault};
 use crate::trace::Value;
 use std::sync::atomic::Ordering;
@@ -40,15 +40,17 @@ pub(super) struct Loaded {
 
 /// The thread.
 pub(super) struct Worker {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
+    all: Arc<Engines>,
     number: u8,
     queues: [Option<Loaded>; QUEUES],
 }
 
 impl Worker {
-    pub fn new(soc: Arc<Soc>, number: u8) -> Self {
+    pub fn new(all: Arc<Engines>, number: u8) -> Self {
         Self {
-            soc,
+            env: all.env.clone(),
+            all,
             number,
             queues: Default::default(),
         }
@@ -56,12 +58,12 @@ impl Worker {
 
     /// Runs until the device ends.
     pub fn run(mut self) {
-        let soc = self.soc.clone();
-        let Some(engine) = soc.sdma.engines.get(usize::from(self.number)) else {
+        let (env, all) = (self.env.clone(), self.all.clone());
+        let Some(engine) = all.engines.get(usize::from(self.number)) else {
             return;
         };
         let mut idle = 0u32;
-        while !soc.sdma.ends() {
+        while !all.ends() {
             if self.step(engine) {
                 idle = 0;
                 continue;
@@ -73,7 +75,7 @@ impl Worker {
                 std::thread::yield_now();
             } else {
                 if idle == SPIN {
-                    soc.trace.flush();
+                    env.trace().flush();
                 }
                 let longer = u64::from(idle - SPIN) / 4 * 10;
                 let sleep = Duration::from_micros((20 + longer).min(LONGEST));
@@ -114,7 +116,7 @@ impl Worker {
         if shared.done < shared.asked {
             // Reset: everything is dropped as it is.
             for q in self.queues.iter_mut().filter_map(Option::take) {
-                self.soc.doorbells.store(q.q.doorbell, 0);
+                self.env.doorbells().store(q.q.doorbell, 0);
             }
             shared.orders.clear();
             shared.views = Default::default();
@@ -165,7 +167,7 @@ impl Worker {
 
     /// Takes note of a ring of a queue's doorbell.
     fn look_at_doorbell(&self, h: &mut Loaded) -> bool {
-        let bells = &self.soc.doorbells;
+        let bells = &self.env.doorbells();
         if !bells.is_enabled() {
             return false;
         }
@@ -175,7 +177,7 @@ impl Worker {
         }
         h.rung = value;
         let name = h.q.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "doorbell",
             &[
                 ("index", Value::Num(h.q.doorbell.into())),
@@ -184,12 +186,12 @@ impl Worker {
             ],
         );
         if !bells.reaches_sdma(self.number, h.q.doorbell) {
-            self.soc.report.violation(format_args!(
+            self.env.report().violation(format_args!(
                 "doorbell {:#x} is not routed to SDMA engine {}",
                 h.q.doorbell, self.number
             ));
         } else if !h.q.advance(value) {
-            self.soc.report.fault(format_args!(
+            self.env.report().fault(format_args!(
                 "SDMA: a doorbell says a write pointer inside a word, or more than a ring ahead"
             ));
         }
@@ -207,7 +209,7 @@ impl Worker {
                 if h.tried == 0 {
                     self.trace_packet(h, &words);
                 }
-                let done = execute(&self.soc, h, &packet, &engine.abort)?;
+                let done = execute(&self.all, h, &packet, &engine.abort)?;
                 Ok((words.len() as u64, done))
             });
             match done {
@@ -233,8 +235,8 @@ impl Worker {
 
     /// The packet that comes next.
     fn fetch(&self, h: &Loaded) -> Result<(Vec<u32>, Packet), Halt> {
-        let generation = self.soc.sdma.shape.generation;
-        let space = self.soc.memory.space(generation.hub, h.q.vmid);
+        let generation = self.all.shape.generation;
+        let space = self.env.memory().space(generation.hub, h.q.vmid);
         let left = match h.q.ib {
             Some(ib) => ib.words - ib.at,
             None => (h.q.wptr - h.q.rptr) / 4,
@@ -289,8 +291,8 @@ impl Worker {
             h.q.rptr = (h.q.rptr + words * 4).min(h.q.wptr);
         }
         if h.q.report != 0 {
-            let generation = self.soc.sdma.shape.generation;
-            let space = self.soc.memory.space(generation.hub, h.q.vmid);
+            let generation = self.all.shape.generation;
+            let space = self.env.memory().space(generation.hub, h.q.vmid);
             if let Err(fault) = space.store_u64(h.q.report, h.q.rptr) {
                 self.halt(h, Halt::Fault(fault));
             }
@@ -305,37 +307,37 @@ impl Worker {
         match why {
             Halt::Aborted => {}
             Halt::Bad(Bad(what)) => {
-                self.soc.report.fault(format_args!("SDMA: {what}"));
+                self.env.report().fault(format_args!("SDMA: {what}"));
                 let members = [("queue", Value::Text(&name)), ("error", Value::Text(&what))];
-                self.soc.trace.event("packet_error", &members);
+                self.env.trace().event("packet_error", &members);
             }
             Halt::Fault(fault) => {
-                self.soc.report.fault(format_args!("SDMA: {fault}"));
-                let cid = self.soc.sdma.shape.generation.first_cid + u32::from(self.number);
-                self.soc.vm_fault_of(&fault, cid);
+                self.env.report().fault(format_args!("SDMA: {fault}"));
+                let cid = self.all.shape.generation.first_cid + u32::from(self.number);
+                self.env.vm_fault_of(&fault, cid);
             }
         }
     }
 
     /// Takes a queue off and writes its MQD back.
     fn disconnect(&self, engine: &Engine, mut h: Loaded, stop: Stop) {
-        let runs = h.q.save(self.soc.sdma.shape.generation);
-        let space = self.soc.memory.space(Hub::Gfx(0), 0);
+        let runs = h.q.save(self.all.shape.generation);
+        let space = self.env.memory().space(Hub::Gfx(0), 0);
         let mut write = runs.iter().map(|(first, words)| {
             let at = h.q.mqd.wrapping_add(*first as u64 * 4);
             space.write_words(at, words)
         });
         if let Some(Err(fault)) = write.find(Result::is_err) {
-            self.soc.vm_fault(&fault);
+            self.env.vm_fault(&fault);
         }
         drop(write);
         self.trace_queue("queue_disconnect", &h.q);
         if stop == Stop::Reset && h.q.has_work() {
             let name = h.q.slot.to_string();
             let members = [("queue", Value::Text(&name))];
-            self.soc.trace.event("queue_reset", &members);
+            self.env.trace().event("queue_reset", &members);
         }
-        self.soc.doorbells.store(h.q.doorbell, 0);
+        self.env.doorbells().store(h.q.doorbell, 0);
         if let Some(view) = engine.shared().views.get_mut(usize::from(h.q.slot.queue)) {
             *view = None;
         }
@@ -350,7 +352,7 @@ impl Worker {
                 busy: !h.halted && h.q.has_work(),
                 worked: h.worked,
             };
-            let at = self.soc.sdma.shape.generation.mqd;
+            let at = self.all.shape.generation.mqd;
             for (first, value) in [(at.rptr, h.q.rptr), (at.wptr, h.q.wptr)] {
                 let halves = [value as u32, (value >> 32) as u32];
                 for (to, from) in view.image.iter_mut().skip(first).zip(halves) {
@@ -362,7 +364,7 @@ impl Worker {
 
     fn trace_queue(&self, event: &str, q: &Queue) {
         let name = q.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             event,
             &[
                 ("queue", Value::Text(&name)),
@@ -380,14 +382,14 @@ impl Worker {
     }
 
     fn trace_packet(&self, h: &Loaded, words: &[u32]) {
-        if !self.soc.trace.is_on() {
+        if !self.env.trace().is_on() {
             return;
         }
         let name = h.q.slot.to_string();
         let header = words.first().copied().unwrap_or(0);
         // Data may be long: the head tells what it is.
         let head = words.get(..words.len().min(16)).unwrap_or_default();
-        self.soc.trace.event(
+        self.env.trace().event(
             "sdma",
             &[
                 ("queue", Value::Text(&name)),

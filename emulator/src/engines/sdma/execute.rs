@@ -6,8 +6,8 @@ use super::engine::Loaded;
 use super::memory::{copy, fill, Ended};
 use super::packet::{Bad, Image, Packet};
 use super::queue::Ib;
-use crate::blocks::ih::Interrupt;
-use crate::chip::device::Soc;
+use super::Engines;
+use crate::device::interrupt::Interrupt;
 use crate::memory::{Space, VmFault};
 use rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL;
 use rkfd_hw::sdma::{atomic, func};
@@ -57,12 +57,12 @@ fn bad(what: &str) -> Halt {
 /// # Errors
 /// Why the queue halts at it.
 pub(super) fn execute(
-    soc: &Soc,
+    all: &Engines,
     h: &mut Loaded,
     packet: &Packet,
     abort: &AtomicBool,
 ) -> Result<Done, Halt> {
-    let space = soc.memory.space(soc.sdma.shape.generation.hub, h.q.vmid);
+    let space = all.env.memory().space(all.shape.generation.hub, h.q.vmid);
     match packet {
         // Nothing is cached: HDP writes and all memory are coherent here.
         Packet::Nop | Packet::HdpFlush | Packet::Gcr => {}
@@ -89,10 +89,10 @@ pub(super) fn execute(
             fill(space, *dst, [*byte; 4], *bytes, abort)?;
         }
         Packet::Fence { addr, data } => space.store_u32(*addr, *data)?,
-        Packet::Timestamp { addr } => space.store_u64(*addr, soc.clock.now())?,
+        Packet::Timestamp { addr } => space.store_u64(*addr, all.env.clock().now())?,
         Packet::Trap { context } => {
-            if SDMA_CNTL::TRAP_ENABLE.get(soc.sdma.control(h.q.slot.engine)) == 1 {
-                interrupt(soc, h, soc.sdma.shape.generation.irq.trap, *context);
+            if SDMA_CNTL::TRAP_ENABLE.get(all.control(h.q.slot.engine)) == 1 {
+                interrupt(all, h, all.shape.generation.irq.trap, *context);
             }
         }
         Packet::Atomic { op, addr, src, cmp } => change(space, *op, *addr, *src, *cmp)?,
@@ -112,7 +112,7 @@ pub(super) fn execute(
             if !holds(*func, found, *value) {
                 h.tried += 1;
                 if tries.is_some_and(|tries| h.tried >= tries) {
-                    interrupt(soc, h, soc.sdma.shape.generation.irq.poll_timeout, 0);
+                    interrupt(all, h, all.shape.generation.irq.poll_timeout, 0);
                     return Err(bad("POLL_REGMEM: gave up"));
                 }
                 return Ok(Done::Waits);
@@ -131,8 +131,8 @@ pub(super) fn execute(
         Packet::SrbmWrite { register } => {
             // The write is dropped; "SDMA gets an Register Write SRBM_WRITE command in
             // non-privilege command buffer" (`sdma_v4_4_2_process_srbm_write_irq`).
-            interrupt(soc, h, soc.sdma.shape.generation.irq.srbm_write, 0);
-            soc.report.fault(format_args!(
+            interrupt(all, h, all.shape.generation.irq.srbm_write, 0);
+            all.env.report().fault(format_args!(
                 "SDMA: SRBM_WRITE of register {register:#x} by a process"
             ));
         }
@@ -237,19 +237,18 @@ fn change(space: Space<'_>, op: u8, addr: u64, src: u64, cmp: u64) -> Result<(),
 }
 
 /// Raises an interrupt of a queue.
-fn interrupt(soc: &Soc, h: &Loaded, source: u8, data: u32) {
-    let generation = soc.sdma.shape.generation;
+fn interrupt(all: &Engines, h: &Loaded, source: u8, data: u32) {
+    let generation = all.shape.generation;
     let (engine, queue) = (h.q.slot.engine, h.q.slot.queue);
     let clients = generation.irq.clients;
     let client = clients.get(usize::from(engine)).or(clients.last());
-    soc.interrupt(&Interrupt {
+    all.env.interrupt(&Interrupt {
         client: client.copied().unwrap_or(0),
         source,
         ring_id: (generation.irq.ring_id)(engine, queue),
         vmid: h.q.vmid,
         hub: generation.hub,
         // All engines are those of the first base die.
-        node: 0,
         data: [data, 0, 0, 0],
     });
 }

@@ -8,7 +8,7 @@
 
 use super::generation::Generation;
 use super::{Mapping, Slot, State, View, MQD_WORDS, QUEUES};
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::memory::{Hub, PAGE};
 use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
 
@@ -52,28 +52,28 @@ impl Queue {
     ///
     /// # Errors
     /// What is wrong; faults were reported besides.
-    pub fn load(soc: &Soc, generation: &Generation, m: &Mapping) -> Result<Self, String> {
+    pub fn load(env: &dyn Env, generation: &Generation, m: &Mapping) -> Result<Self, String> {
         let mut image = Box::new([0; MQD_WORDS]);
         let fault = |fault: crate::memory::VmFault| {
-            soc.vm_fault(&fault);
+            env.vm_fault(&fault);
             fault.to_string()
         };
         if m.mqd % 4 != 0 {
             return Err(format!("MQD address {:#x} is misaligned", m.mqd));
         }
-        soc.memory
+        env.memory()
             .space(Hub::Gfx(0), 0)
             .read_words(m.mqd, &mut *image)
             .map_err(fault)?;
         let mut queue = Self::from_mqd(generation, m, image)?;
-        if queue.doorbell >= soc.doorbells.words() {
+        if queue.doorbell >= env.doorbells().words() {
             return Err(format!("doorbell {:#x} is beyond the BAR", queue.doorbell));
         }
         if m.wptr % 8 != 0 || m.wptr == 0 {
             return Err("no address of a write pointer".into());
         }
         // What was rung before is in the write pointer's memory.
-        let space = soc.memory.space(generation.hub, m.wptr_vmid);
+        let space = env.memory().space(generation.hub, m.wptr_vmid);
         let wptr = space.load_u64(m.wptr).map_err(fault)?;
         if !queue.advance(wptr) {
             return Err(format!(

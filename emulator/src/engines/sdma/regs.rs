@@ -11,7 +11,6 @@
 use super::generation::Names;
 use super::{Engines, QUEUES};
 use crate::blocks::store::Store;
-use crate::chip::device::Soc;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
 use rkfd_hw::regs::RegInfo;
@@ -107,27 +106,27 @@ impl Engines {
 
 /// The registers as a block: all engines', or those of one where each is a block of its own.
 pub struct Registers {
-    soc: Arc<Soc>,
+    all: Arc<Engines>,
     /// The engine that registers are of whose names don't tell.
     engine: u8,
 }
 
 impl Registers {
     /// The registers of an engine, or of all.
-    pub fn new(soc: Arc<Soc>, engine: u8) -> Self {
-        Self { soc, engine }
+    pub fn new(all: Arc<Engines>, engine: u8) -> Self {
+        Self { all, engine }
     }
 
     fn find<'a>(&'a self, reg: &RegInfo) -> Option<(&'a super::Engine, &'static str)> {
-        let names = self.soc.sdma.shape.generation.names;
+        let names = self.all.shape.generation.names;
         let (number, rest) = names.split(reg.reg.name)?;
         let number = usize::from(number.unwrap_or(self.engine));
-        Some((self.soc.sdma.engines.get(number)?, rest))
+        Some((self.all.engines.get(number)?, rest))
     }
 
     /// A queue's register, from its MQD; zero while none is mapped there.
     fn of_queue(&self, engine: &super::Engine, queue: usize, what: &str) -> Option<u32> {
-        let at = self.soc.sdma.shape.generation.mqd;
+        let at = self.all.shape.generation.mqd;
         let shared = engine.shared();
         let view = shared.views.get(queue)?.as_ref();
         let word = match what {
@@ -160,7 +159,7 @@ impl Registers {
 impl IpBlock for Registers {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
-        if let Some((queue, what)) = self.soc.sdma.shape.generation.names.of_queue(rest) {
+        if let Some((queue, what)) = self.all.shape.generation.names.of_queue(rest) {
             return self
                 .of_queue(engine, queue, what)
                 .ok_or(Refused::NotModelled);
@@ -177,15 +176,7 @@ impl IpBlock for Registers {
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
         let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
-        if self
-            .soc
-            .sdma
-            .shape
-            .generation
-            .names
-            .of_queue(rest)
-            .is_some()
-        {
+        if self.all.shape.generation.names.of_queue(rest).is_some() {
             return Err(Refused::Undefined(
                 "the queue is the scheduler's, not the host's".into(),
             ));

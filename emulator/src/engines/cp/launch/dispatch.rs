@@ -10,7 +10,8 @@
 use super::group::Group;
 use super::gws::Gws;
 use super::window::{Told, Window};
-use crate::chip::device::Soc;
+use crate::device::facts::GcShape;
+use crate::device::Env;
 use crate::engines::cp::mec::loads::Share;
 use crate::engines::cp::run::save::Room;
 use crate::memory::{Hub, VmFault};
@@ -76,7 +77,7 @@ pub enum Go {
 
 /// A dispatch.
 pub struct Dispatch {
-    soc: Arc<Soc>,
+    env: Arc<dyn Env>,
     kernel: Kernel,
     params: rkfd_isa::Dispatch,
     preloaded: Vec<u32>,
@@ -139,7 +140,8 @@ pub struct Counts {
 impl Dispatch {
     /// A dispatch of which nothing runs yet. `params.vmid` is the process's tag.
     pub fn new(
-        soc: Arc<Soc>,
+        env: Arc<dyn Env>,
+        shape: &GcShape,
         kernel: Kernel,
         params: rkfd_isa::Dispatch,
         preloaded: Vec<u32>,
@@ -163,7 +165,6 @@ impl Dispatch {
             .iter()
             .map(|&n| u32::from(n))
             .product();
-        let shape = soc.chip.gc;
         let waves_per_group = items.div_ceil(kernel.lanes.max(1)).max(1);
         let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
         let mut resident_max = slots / waves_per_group;
@@ -179,7 +180,7 @@ impl Dispatch {
             free: (0..resident_max).rev().collect(),
             ..Inner::default()
         };
-        let started = soc.clock.now();
+        let started = env.clock().now();
         // Some more registers than the kernel has: those that the interpreter adds.
         let words = rkfd_isa::save::words(
             kernel.lanes as usize,
@@ -189,7 +190,7 @@ impl Dispatch {
         ) as u64;
         let words = if room.take(words) { words } else { 0 };
         Arc::new(Self {
-            soc,
+            env,
             kernel,
             params,
             preloaded,
@@ -347,7 +348,7 @@ impl Dispatch {
     /// One turn of a worker; false when it finds nothing more to do here.
     pub(crate) fn turn(&self, cu: &mut ComputeUnit) -> bool {
         let mut window = Window {
-            soc: &self.soc,
+            env: &*self.env,
             hub: Hub::Gfx(self.share.xcc),
             vmid: &self.vmid,
             gws: self.gws.as_deref(),

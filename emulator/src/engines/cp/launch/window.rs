@@ -3,13 +3,12 @@
 //! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
 
 use super::gws::Gws;
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::inject;
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
-use rkfd_isa::{Access, Env, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
+use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
-use std::sync::Arc;
 
 /// What a wave has to tell besides its results.
 pub enum Told {
@@ -25,8 +24,8 @@ pub enum Told {
 /// `tag` instead, since the same waves may go on under another VMID after a preemption; this maps it
 /// to the VMID of now.
 pub struct Window<'a> {
-    /// The rest of the chip.
-    pub soc: &'a Arc<Soc>,
+    /// The rest of the device.
+    pub env: &'a dyn Env,
     /// The graphics hub of its XCC.
     pub hub: Hub,
     /// The VMID that the process has now.
@@ -42,11 +41,12 @@ pub struct Window<'a> {
 /// Whether the injected flip of an instruction's bit has happened.
 static FLIPPED: AtomicBool = AtomicBool::new(false);
 
-impl Env for Window<'_> {
+impl rkfd_isa::Env for Window<'_> {
     fn epoch(&self) -> u64 {
         // Grows with every flush of any VMID, so it is good for all of them together.
+        let memory = self.env.memory();
         (0..16u8).fold(0u64, |sum, vmid| {
-            sum.wrapping_add(self.soc.memory.space(self.hub, vmid).epoch())
+            sum.wrapping_add(memory.space(self.hub, vmid).epoch())
         })
     }
 
@@ -59,8 +59,8 @@ impl Env for Window<'_> {
         };
         let vmid = self.vmid.load(Ordering::Acquire);
         let page = self
-            .soc
-            .memory
+            .env
+            .memory()
             .page(self.hub, vmid, va, kind)
             .map_err(|fault| {
                 self.fault = Some(fault);
@@ -72,7 +72,7 @@ impl Env for Window<'_> {
                 }
             })?;
         let flip =
-            access == Access::Execute && self.soc.faults.has(inject::Fault::FlipInstructionBit);
+            access == Access::Execute && self.env.faults().has(inject::Fault::FlipInstructionBit);
         if flip && !FLIPPED.swap(true, Ordering::AcqRel) {
             return flipped(page, va).ok_or(Reason::NoMemory);
         }
@@ -82,7 +82,7 @@ impl Env for Window<'_> {
     }
 
     fn clock(&mut self) -> u64 {
-        self.soc.clock.now()
+        self.env.clock().now()
     }
 
     fn xcc(&self) -> u32 {

@@ -8,7 +8,7 @@
 //! gets is the model's own.
 
 use super::dispatch::Dispatch;
-use crate::chip::device::Soc;
+use crate::device::Env;
 use crate::engines::Wake;
 use rkfd_isa::ComputeUnit;
 use rkfd_isa::Target;
@@ -58,10 +58,10 @@ impl Waiting {
 
 impl Units {
     /// One worker for each host processor but one, at least one.
-    pub fn new(soc: &Soc, isa: &'static Target, wake: &Arc<Wake>) -> Self {
+    pub fn new(env: &dyn Env, xccs: u8, isa: &'static Target, wake: &Arc<Wake>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let line = Arc::new(Line::default());
-        let xccs = usize::from(soc.chip.xccs());
+        let xccs = usize::from(xccs);
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, wake) = (line.clone(), wake.clone());
             let name = format!("rkfd-cu{n}");
@@ -72,7 +72,7 @@ impl Units {
         });
         let threads: Vec<_> = threads.collect();
         if threads.is_empty() {
-            soc.report
+            env.report()
                 .violation(format_args!("the host refuses threads for compute units"));
         }
         Self { line, threads }

@@ -186,7 +186,7 @@ impl Gang {
 impl Mec {
     /// An address space as an XCC sees it.
     pub fn space_on(&self, xcc: u8, vmid: u8) -> Space<'_> {
-        self.soc.memory.space(Hub::Gfx(xcc), vmid)
+        self.env.memory().space(Hub::Gfx(xcc), vmid)
     }
 
     /// The address space of a queue's process, where its packets are taken.
@@ -205,7 +205,7 @@ impl Mec {
 
     /// Where the queue is kept that is on an HQD: at the same slot of the XCC that leads it.
     pub fn loaded_at(&self, slot: Slot) -> Slot {
-        let xccs = 0..self.soc.chip.xccs();
+        let xccs = 0..self.facts.xccs;
         let mut all = std::iter::once(slot).chain(xccs.map(|xcc| slot.on(xcc)));
         let there = |at: &Slot| {
             let found = self.hqds.get(at.place()).and_then(Option::as_ref);
@@ -240,7 +240,7 @@ impl Mec {
             return Ok((queue, Loads { lead, others }));
         };
         let stride = (spread.stride)(&first.image);
-        let xccs = self.soc.chip.xccs();
+        let xccs = self.facts.xccs;
         let mut loads = vec![first];
         for xcc in 1..xccs {
             let at = map.mqd.wrapping_add(stride * u64::from(xcc));

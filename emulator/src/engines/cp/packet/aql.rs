@@ -32,7 +32,7 @@ impl Mec {
             _ => "other",
         };
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "aql",
             &[
                 ("queue", Value::Text(&name)),
@@ -49,7 +49,7 @@ impl Mec {
 
     pub(crate) fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &Gang) {
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "dispatch_start",
             &[
                 ("queue", Value::Text(&name)),
@@ -75,7 +75,7 @@ impl Mec {
     /// A dispatch of a PM4 queue.
     pub(crate) fn trace_launch(&self, h: &Hqd, program: u64, d: &Gang) {
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "dispatch_start",
             &[
                 ("queue", Value::Text(&name)),
@@ -95,7 +95,7 @@ impl Mec {
         let (name, counts) = (h.slot.to_string(), d.counts());
         let sum = |of: fn(&Counts) -> u64| counts.iter().map(of).sum();
         let xccs: Vec<u32> = counts.iter().map(|c| c.workgroups as u32).collect();
-        self.soc.trace.event(
+        self.env.trace().event(
             "dispatch_end",
             &[
                 ("queue", Value::Text(&name)),

@@ -118,14 +118,14 @@ impl Mec {
                         End::NotYet => continue,
                         End::Done => {}
                     }
-                    let end = self.soc.clock.now();
+                    let end = self.env.clock().now();
                     self.trace_end(h, i, &d, end);
                     (d.started(), end)
                 }
                 Work::Barrier(condition) => {
                     let condition = *condition;
                     match self.barrier_open(h, &condition) {
-                        Ok(true) => (started, self.soc.clock.now()),
+                        Ok(true) => (started, self.env.clock().now()),
                         Ok(false) => continue,
                         Err(error) => {
                             self.stop_for(h, &error);
@@ -138,7 +138,7 @@ impl Mec {
                 Work::Commands => {
                     let idle = h.launched.items.iter().take(i).all(|item| item.done);
                     match self.step_buffer(h, idle) {
-                        Ok(Progress::Ended) => (started, self.soc.clock.now()),
+                        Ok(Progress::Ended) => (started, self.env.clock().now()),
                         Ok(progress) => {
                             worked |= progress == Progress::On;
                             continue;
@@ -220,7 +220,7 @@ impl Mec {
         }
         let mut words = [0; AQL_WORDS as usize];
         self.space(vmid).read_words(address, &mut words)?;
-        if self.soc.faults.has(Fault::DropRelease) {
+        if self.env.faults().has(Fault::DropRelease) {
             // The last word of the body has not arrived yet.
             if let Some(word) = words.last_mut() {
                 *word = 0;
@@ -299,7 +299,7 @@ impl Mec {
             signal,
             release: header.release,
             registers: None,
-            started: self.soc.clock.now(),
+            started: self.env.clock().now(),
             done: false,
         });
         Ok(true)

@@ -132,7 +132,7 @@ impl Mec {
         while let Some(item) = h.launched.items.front() {
             match &item.work {
                 Work::Dispatch(d) if !d.is_idle() || !d.is_finished() => break,
-                Work::Dispatch(d) => self.trace_end(h, 0, &d.clone(), self.soc.clock.now()),
+                Work::Dispatch(d) => self.trace_end(h, 0, &d.clone(), self.env.clock().now()),
                 Work::Release(release) => {
                     if let Err(error) = self.release_mem(h, release) {
                         self.stop_for(h, &error);
@@ -260,7 +260,7 @@ impl Mec {
                     (Source::Memory(at), true) => space.load_u64(*at)?,
                     (Source::Memory(at), false) => space.load_u32(*at)?.into(),
                     (Source::Immediate(value), _) => *value,
-                    (Source::Clock, _) => self.soc.clock.now(),
+                    (Source::Clock, _) => self.env.clock().now(),
                 };
                 match wide {
                     true => space.store_u64(*to, value)?,
@@ -271,7 +271,7 @@ impl Mec {
                 if h.launched.len() >= UNDER_WAY {
                     return Ok(false);
                 }
-                let now = self.soc.clock.now();
+                let now = self.env.clock().now();
                 let item = Item::of(Work::Release(release.clone()), now);
                 h.launched.items.push_back(item);
             }
@@ -324,7 +324,7 @@ impl Mec {
             DATA_NONE => {}
             DATA_32 => space.store_u32(release.address, release.data as u32)?,
             DATA_64 => space.store_u64(release.address, release.data)?,
-            _ => space.store_u64(release.address, self.soc.clock.now())?,
+            _ => space.store_u64(release.address, self.env.clock().now())?,
         }
         if interrupt != INT_NONE {
             let data = [release.context, 0, 0, 0];
@@ -334,11 +334,11 @@ impl Mec {
     }
 
     fn trace_command(&self, h: &Hqd, at: u64, command: &Command, words: &[u32]) {
-        if !self.soc.trace.is_on() {
+        if !self.env.trace().is_on() {
             return;
         }
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "pm4_user",
             &[
                 ("queue", Value::Text(&name)),

@@ -17,7 +17,7 @@
 //! was for one dispatch only (`AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE`), and alternate scratch.
 
 use super::prepare::{READ_INDEX, READ_INDEX_OFFSET};
-use crate::blocks::ih::Interrupt;
+use crate::device::interrupt::Interrupt;
 use crate::engines::cp::launch::dispatch::Failure;
 use crate::engines::cp::launch::window::Told;
 use crate::engines::cp::mec::loads::Gang;
@@ -72,25 +72,25 @@ impl Mec {
                 self.stop_for(h, &PacketError::bad(code::CODE, what));
             }
             PacketError::Bad(code, what) => {
-                self.soc.report.fault(format_args!("{what}"));
+                self.env.report().fault(format_args!("{what}"));
                 let name = h.slot.to_string();
-                self.soc.trace.event(
+                self.env.trace().event(
                     "packet_error",
                     &[("queue", Value::Text(&name)), ("error", Value::Text(what))],
                 );
                 let bit = 1u64 << (code.saturating_sub(code::DIM) + 1).min(8);
                 if let Err(fault) = self.inactivate(h, bit) {
-                    self.soc.vm_fault(&fault);
+                    self.env.vm_fault(&fault);
                 }
                 // Bits 25:10 are the exception, 9:0 the doorbell's number in its process's slice.
                 let data = (code << 10) | (h.q.doorbell / 2) & 0x3ff;
                 self.interrupt(h, client::GRBM_CP, source::CP_BAD_OPCODE, [data, 0, 0, 0]);
             }
             PacketError::Memory(fault) => {
-                self.soc
-                    .report
+                self.env
+                    .report()
                     .fault(format_args!("packet processor: {fault}"));
-                self.soc.vm_fault(fault);
+                self.env.vm_fault(fault);
             }
         }
     }
@@ -144,16 +144,16 @@ impl Mec {
         h.broken = true;
         let text = failure.fault.to_string();
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "wave_fault",
             &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))],
         );
         // A program's mistake, in a text without numbers that change.
-        self.soc
-            .report
+        self.env
+            .report()
             .fault(format_args!("shader: {}", failure.fault.kind));
         if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
-            self.soc.vm_fault(vm);
+            self.env.vm_fault(vm);
             return;
         }
         let data = (self.generation.wave_error)(&failure.fault.kind, failure.fault.wave);
@@ -189,15 +189,15 @@ impl Mec {
             _ => fault.to_string(),
         };
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "wave_trap",
             &[("queue", Value::Text(&name)), ("cause", Value::Text(&text))],
         );
         if matches!(fault.kind, FaultKind::Trap(_)) {
             return;
         }
-        self.soc
-            .report
+        self.env
+            .report()
             .fault(format_args!("shader: {}", fault.kind));
         let data = (self.generation.wave_error)(&fault.kind, fault.wave);
         self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
@@ -224,16 +224,15 @@ impl Mec {
                 ("queue", Value::Text(&name)),
                 ("source", Value::Num(source.into())),
             ];
-            self.soc.trace.event("interrupt_masked", &members);
+            self.env.trace().event("interrupt_masked", &members);
             return;
         }
-        self.soc.interrupt(&Interrupt {
+        self.env.interrupt(&Interrupt {
             client,
             source,
             ring_id: h.slot.ring_id(),
             vmid: h.owner.vmid,
             hub,
-            node: self.soc.chip.node(hub),
             data,
         });
     }

@@ -41,7 +41,7 @@ impl Mec {
         let now = AtomicU8::new(vmid);
         let mut window = Window {
             gws: None,
-            soc: &self.soc,
+            env: &*self.env,
             hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
             fault: None,
@@ -143,7 +143,8 @@ impl Mec {
             let before = share.index * u64::from(scratch.waves) * scratch.wave_size;
             let base = scratch.base.wrapping_add(before);
             Dispatch::new(
-                self.soc.clone(),
+                self.env.clone(),
+                &self.facts.gc,
                 kernel,
                 params,
                 preloaded.clone(),
@@ -195,7 +196,7 @@ impl Mec {
     pub(crate) fn scratch_area(&self, size: u32, base: u64) -> ScratchArea {
         let ring = &self.generation.scratch;
         let engines = match ring.per_engine {
-            true => self.soc.chip.gc.engines,
+            true => self.facts.gc.engines,
             false => 1,
         };
         ScratchArea {

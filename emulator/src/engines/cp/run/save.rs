@@ -344,7 +344,7 @@ impl Mec {
             return Ok(None);
         }
         let progress = Record::progress(record);
-        let now = self.soc.clock.now();
+        let now = self.env.clock().now();
         if kind == RELEASE {
             let item = Item::of(Work::Release(Release::unpack(&progress.0)), now);
             return Ok(Some(item));
@@ -398,7 +398,7 @@ impl Mec {
             space.store_u32(at, state)
         });
         if let Err(fault) = done {
-            self.soc.vm_fault(&fault);
+            self.env.vm_fault(&fault);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Mec {
         space.store_u64(word(Signal::END_TS.word()), end)?;
         let old = space.update_u64(word(Signal::VALUE.word()), |value| value.wrapping_sub(1))?;
         let name = h.slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "signal",
             &[
                 ("queue", Value::Text(&name)),

@@ -69,7 +69,7 @@ impl Mec {
         if matches!(map.wptr, Pointer::Process(at) if at != queue.poll) {
             return bad("write pointer address differs from the MQD's".into());
         }
-        if bell >= self.soc.doorbells.words() {
+        if bell >= self.env.doorbells().words() {
             return bad(format!("doorbell {bell:#x} is beyond the BAR"));
         }
         for other in self.hqds.iter().flatten() {
@@ -122,7 +122,7 @@ impl Mec {
         h.began = h.q.rptr;
         if wptr.is_some() {
             // What was rung before is in the write pointer's memory.
-            self.soc.doorbells.store(h.q.doorbell, NOT_RUNG);
+            self.env.doorbells().store(h.q.doorbell, NOT_RUNG);
         }
         if h.q.cwsr {
             for load in h.loads.iter_mut() {
@@ -155,7 +155,7 @@ impl Mec {
                 }
                 Err(fault) => {
                     self.violation(format_args!("write pointer of a queue: {fault}"));
-                    self.soc.vm_fault(&fault);
+                    self.env.vm_fault(&fault);
                     h.broken = true;
                 }
             }
@@ -221,7 +221,7 @@ impl Mec {
         if h.role != Role::Kiq {
             for load in h.loads.iter() {
                 if let Err(fault) = self.write_back(&h, load) {
-                    self.soc.vm_fault(&fault);
+                    self.env.vm_fault(&fault);
                 }
             }
         }
@@ -259,7 +259,7 @@ impl Mec {
             return;
         };
         if !self.turns.listens(h.q.mqd) {
-            self.soc.doorbells.store(h.q.doorbell, 0);
+            self.env.doorbells().store(h.q.doorbell, 0);
         }
         if save {
             for load in h.loads.iter() {
@@ -287,12 +287,12 @@ impl Mec {
     }
 
     pub(crate) fn trace_mqd(&self, at: u64, image: &Image) {
-        if !self.soc.trace.is_on() {
+        if !self.env.trace().is_on() {
             return;
         }
         for (i, &word) in image.0.iter().enumerate().filter(|(_, &word)| word != 0) {
             let name = self.generation.mqd.word_name(i);
-            self.soc.trace.event(
+            self.env.trace().event(
                 "mqd_word",
                 &[
                     ("mqd", Value::Hex(at)),
@@ -306,7 +306,7 @@ impl Mec {
 
     fn trace_queue(&self, event: &str, h: &Hqd, unfinished: usize) {
         let (name, role) = (h.slot.to_string(), format!("{:?}", h.role));
-        self.soc.trace.event(
+        self.env.trace().event(
             event,
             &[
                 ("queue", Value::Text(&name)),

@@ -58,8 +58,8 @@ impl Mec {
 
     /// Maps a copy queue; `false` when it is wrong, which is recorded.
     pub fn map_copies(&mut self, owner: Owner, map: &QueueMap) -> bool {
-        let soc = self.soc.clone();
-        match soc.sdma.map(&soc, &Self::copy_mapping(map, owner)) {
+        let sdma = self.sdma.clone();
+        match sdma.map(&Self::copy_mapping(map, owner)) {
             Ok(slot) => {
                 if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
                     process.queues += 1;
@@ -95,7 +95,7 @@ impl Mec {
                 true => sdma::Stop::Reset,
                 false => sdma::Stop::Preempt,
             };
-            self.soc.sdma.stop(queue.slot, stop);
+            self.sdma.stop(queue.slot, stop);
         }
         n
     }
@@ -110,7 +110,7 @@ impl Mec {
         let late = self.copies.iter_mut().filter(|queue| queue.stop.is_some());
         late.map(|queue| {
             queue.stop = None;
-            self.soc.sdma.go_on(queue.slot);
+            self.sdma.go_on(queue.slot);
             queue.doorbell
         })
         .collect()
@@ -118,10 +118,10 @@ impl Mec {
 
     /// Takes note of copy queues that have left; whether there were any.
     pub fn step_copies(&mut self) -> bool {
-        let soc = self.soc.clone();
+        let sdma = self.sdma.clone();
         let (left, stay) = std::mem::take(&mut self.copies)
             .into_iter()
-            .partition::<Vec<_>, _>(|queue| soc.sdma.state(queue.slot).is_none());
+            .partition::<Vec<_>, _>(|queue| sdma.state(queue.slot).is_none());
         self.copies = stay;
         for queue in &left {
             let lost = queue.stop == Some(Stop::Reset);
@@ -145,7 +145,7 @@ impl Mec {
     /// Whether a process' copy queues are at work, and its quantum is not over.
     pub fn copies_hold(&self, vmid: u8, until: Instant, now: Instant) -> bool {
         let mut own = self.copies.iter().filter(|q| q.owner.vmid == vmid);
-        let busy = |q: &Copying| self.soc.sdma.state(q.slot).is_some_and(|s| s.busy);
+        let busy = |q: &Copying| self.sdma.state(q.slot).is_some_and(|s| s.busy);
         now < until && own.any(busy)
     }
 }

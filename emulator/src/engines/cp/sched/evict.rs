@@ -72,7 +72,7 @@ impl Mec {
         let copies = |vmid| self.copies.iter().filter(move |q| q.owner.vmid == vmid);
         let busy = |vmid| {
             queues_of(vmid).any(|h| h.is_busy())
-                || copies(vmid).any(|q| self.soc.sdma.state(q.slot).is_some_and(|s| s.busy))
+                || copies(vmid).any(|q| self.sdma.state(q.slot).is_some_and(|s| s.busy))
         };
         let victim = self
             .processes

@@ -56,15 +56,15 @@ impl Mec {
             return None;
         };
         if let Some(control) = p.control {
-            let mut hub = self.soc.memory.hub(Hub::Gfx(0)).registers();
+            let mut hub = self.env.memory().hub(Hub::Gfx(0)).registers();
             if let Some(place) = hub.cntl.get_mut(usize::from(vmid)) {
                 *place = control;
             }
         }
-        for hub in self.soc.memory.hubs() {
-            self.soc.memory.hub(hub).bind(vmid, base);
+        for hub in self.env.memory().hubs() {
+            self.env.memory().hub(hub).bind(vmid, base);
         }
-        self.soc.pasids.bind(vmid, Some(pasid));
+        self.env.pasids().bind(vmid, Some(pasid));
         let bank = match p.bank {
             Bank::Whole(bank) => bank,
             Bank::Debug(spi_gdbg) => Vmid {
@@ -78,7 +78,7 @@ impl Mec {
         };
         self.regs.set_vmid(vmid, bank);
         let bases = bank.sh_mem_bases;
-        self.soc.trace.event(
+        self.env.trace().event(
             "vmid_assign",
             &[
                 ("vmid", Value::Num(vmid.into())),
@@ -126,12 +126,12 @@ impl Mec {
     pub fn release_process(&mut self, at: usize) {
         let Process { owner, .. } = self.processes.remove(at);
         self.vmids.give(owner.vmid.into());
-        self.soc.pasids.bind(owner.vmid, None);
+        self.env.pasids().bind(owner.vmid, None);
         let members = [
             ("vmid", Value::Num(owner.vmid.into())),
             ("pasid", Value::Num(owner.pasid.into())),
         ];
-        self.soc.trace.event("vmid_release", &members);
+        self.env.trace().event("vmid_release", &members);
         if !self.turns.has_process(owner.pasid) {
             self.tags.remove(&owner.pasid);
         }

@@ -227,7 +227,7 @@ impl Mec {
             let Some(entry) = self.turns.entries.get(n).filter(|e| !e.gone).copied() else {
                 continue;
             };
-            let rung = |bell| self.soc.doorbells.load(entry.queue.doorbell) != bell;
+            let rung = |bell| self.env.doorbells().load(entry.queue.doorbell) != bell;
             if entry.held || now < entry.ready || !entry.bell.is_none_or(rung) {
                 kept.push_back(n);
                 continue;
@@ -367,7 +367,7 @@ impl Mec {
     /// Records why a queue is not mapped.
     pub fn refuse(&self, map: &QueueMap, bad: &BadQueue) {
         match bad {
-            BadQueue::Memory(fault) => self.soc.vm_fault(fault),
+            BadQueue::Memory(fault) => self.env.vm_fault(fault),
             BadQueue::Mqd(..) => self.violation(format_args!("{bad}")),
             BadQueue::Map(_) => self.violation(format_args!("{}: {bad}", map.by)),
         }
@@ -379,7 +379,7 @@ impl Mec {
             // One that the driver set up by registers stays out.
             let slot = self.generation.slots.from_bit(bit);
             let free = |slot: &Slot| {
-                let mut xccs = 0..self.soc.chip.xccs();
+                let mut xccs = 0..self.facts.xccs;
                 xccs.all(|xcc| self.role(slot.on(xcc)).is_none())
             };
             if let Some(slot) = slot.filter(free) {
@@ -448,7 +448,7 @@ impl Mec {
             return;
         };
         let name = slot.to_string();
-        self.soc.trace.event(
+        self.env.trace().event(
             "switch",
             &[
                 ("queue", Value::Text(&name)),

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the blocks of a device share: the [`Env`] that they are made with.
+
+use super::Chip;
+use crate::blocks::ih::Interrupts;
+use crate::blocks::vmhub;
+use crate::device::clock::Clock;
+use crate::device::doorbell::Doorbells;
+use crate::device::interrupt::Interrupt;
+use crate::device::pasids::Pasids;
+use crate::device::{Env, Registers, Services};
+use crate::inject::Faults;
+use crate::memory::{Hub, Memory, VmFault};
+use crate::report::Report;
+use crate::trace::Trace;
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// What the blocks share.
+pub struct Soc {
+    /// The chip's constants.
+    pub chip: &'static Chip,
+    /// VRAM, guest RAM, address spaces.
+    pub memory: Arc<Memory>,
+    /// The doorbell BAR.
+    pub doorbells: Arc<Doorbells>,
+    /// The interrupt handler.
+    pub interrupts: Arc<Interrupts>,
+    /// Which process (PASID) each VMID serves.
+    pub pasids: Pasids,
+    /// The device's clock.
+    pub clock: Clock,
+    /// Injected faults.
+    pub faults: Faults,
+    /// Where violations go.
+    pub report: Arc<Report>,
+    /// Where events go.
+    pub trace: Arc<Trace>,
+    /// The whole device: firmware's way to registers of other blocks.
+    registers: OnceLock<Weak<dyn Registers>>,
+}
+
+impl Soc {
+    /// What a chip's blocks share, in its start-up state.
+    ///
+    /// # Errors
+    /// The host has no memory for it.
+    pub fn new(
+        chip: &'static Chip,
+        vram_size: u64,
+        faults: Faults,
+        report: Arc<Report>,
+        trace: Arc<Trace>,
+    ) -> io::Result<Arc<Self>> {
+        let memory = Memory::new(&chip.layout(vram_size), &faults, report.clone())?;
+        let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
+        let interrupts = Arc::new(Interrupts::new(
+            memory.clone(),
+            doorbells.clone(),
+            report.clone(),
+            trace.clone(),
+            chip.xcc_nodes,
+        ));
+        Ok(Arc::new(Self {
+            chip,
+            memory,
+            doorbells,
+            interrupts,
+            pasids: Pasids::default(),
+            clock: Clock::new(chip.clock_hz),
+            faults,
+            report,
+            trace,
+            registers: OnceLock::new(),
+        }))
+    }
+
+    /// Connects the registers of all blocks, once the device is made.
+    pub(super) fn connect(&self, registers: &Arc<dyn Registers>) {
+        let _ = self.registers.set(Arc::downgrade(registers));
+    }
+}
+
+impl Services for Soc {
+    fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn doorbells(&self) -> &Doorbells {
+        &self.doorbells
+    }
+
+    fn pasids(&self) -> &Pasids {
+        &self.pasids
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.faults
+    }
+}
+
+impl Env for Soc {
+    fn interrupt(&self, what: &Interrupt) {
+        let pasid = self.pasids.of_interrupt(what.vmid, what.hub == Hub::Mm);
+        self.interrupts.raise(what, pasid, self.clock.now());
+    }
+
+    fn poll_interrupts(&self) {
+        self.interrupts.poll();
+    }
+
+    fn vm_fault_of(&self, fault: &VmFault, client: u32) {
+        vmhub::capture(self, fault, client);
+    }
+
+    fn registers(&self) -> Option<Arc<dyn Registers>> {
+        self.registers.get()?.upgrade()
+    }
+}
