@@ -2,39 +2,34 @@
 //! How much of LLVM's instruction tables is executed: make isa-coverage
 //!
 //! Every encoding of LLVM's disassembler tests is executed once by a wave with arbitrary registers.
-//! It counts as refused if the compute unit says that it is illegal or not supported; a memory
-//! fault, an end or a trap is an execution. A mnemonic that the tests lack is tried with its table
-//! row's fixed bits, the others zero; typed buffers are tried with a format of one float besides, and
-//! s_setreg with MODE. The device's global semaphores and barriers are open. A mnemonic is
+//! It counts as refused if the compute unit reports it as illegal or not supported; a memory fault,
+//! the wave's end or a trap counts as executed. A mnemonic that the tests lack is tried with its table
+//! row's fixed bits, the others zero; in addition, typed buffers are tried with a format of one float,
+//! and s_setreg with MODE. The device's global semaphores and barriers are open. A mnemonic is
 //! implemented if one of its encodings is executed, and whole if all are.
-#[path = "../tests/common/mod.rs"]
-mod common;
-#[path = "../tests/common/suite.rs"]
-#[allow(dead_code)]
-mod suite;
 
-use common::{Flat, Random, APERTURES, TARGETS};
 use rkfd_isa::decode::table::Family;
 use rkfd_isa::exec::{execute, Context};
 use rkfd_isa::memory::Tlb;
 use rkfd_isa::wave::{Barrier, State, Wave};
 use rkfd_isa::{FaultKind, Target};
+use rkfd_isa_testkit::{suite, Flat, Random, APERTURES, TARGETS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a mnemonic's encodings.
+/// How many of a mnemonic's encodings were executed, and why others were refused.
 #[derive(Default)]
 struct Count {
     executed: usize,
     refused: BTreeMap<String, usize>,
 }
 
-/// A wave that has arrived at its barrier, then one that has not.
+/// Tries a wave that has arrived at its barrier, then one that has not.
 fn refused<const L: usize>(target: &Target, words: [u32; 3], memory: &mut Flat) -> Option<String> {
     refused_at::<L>(target, words, memory, Barrier::Signalled)?;
     refused_at::<L>(target, words, memory, Barrier::Idle)
 }
 
-/// One wave in which every register is allocated, and one instruction.
+/// Executes one instruction on a wave that has every register.
 fn refused_at<const L: usize>(
     target: &Target,
     words: [u32; 3],
@@ -125,8 +120,8 @@ fn measure(target: &'static Target) -> BTreeMap<(String, &'static str), Count> {
             one(words, row.family, row.mnemonic);
         }
     }
-    // Of the hardware registers a program's own is MODE, which the tests write on one chip only: its
-    // four bits of rounding besides.
+    // MODE is the only hardware register that a program may write. LLVM's tests write it on one chip
+    // only, so its four rounding bits are added.
     for row in target
         .rows
         .iter()
@@ -135,7 +130,7 @@ fn measure(target: &'static Target) -> BTreeMap<(String, &'static str), Count> {
         let words = [row.value as u32 | (3 << 11) | 1, 0, 0];
         one(words, row.family, row.mnemonic);
     }
-    // Most of the tests' typed buffers for gfx942 name pairs that are no format: a float besides.
+    // Most typed buffers in the tests for gfx942 name numbers that are no format, so one float is added.
     for row in target.rows.iter().filter(|row| row.family == Family::Mtbuf) {
         let format = match target.name {
             "gfx942" => 0x74 << 19,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code runs in blocks that were decoded beforehand: that must not be noticed.
+//! Code runs in blocks that are decoded beforehand. A program must not see a difference.
 
-mod common;
-
-use common::*;
 use rkfd_isa::exec;
 use rkfd_isa::wave::Wave;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::collections::BTreeSet;
 
 /// A gfx942 kernel of one wave, and where its code begins.
@@ -118,8 +116,8 @@ fn scrambled<const L: usize>(random: &mut Random) -> Wave<L> {
     wave
 }
 
-/// Random forms of each encoding: what was found while decoding does as execution does. Which
-/// mnemonics had such a function.
+/// Compares, for random forms of each encoding, the function that was found while decoding with plain
+/// execution. Returns the mnemonics that have such a function.
 fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
     let mut random = Random(7);
     let mut seen = BTreeSet::new();
@@ -128,11 +126,11 @@ fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
         for n in 0..24 {
             // Few bits in half of them, so that there are forms without modifiers.
             let few = if n % 2 == 0 {
-                random.next() & random.next() & random.next()
+                random.u64() & random.u64() & random.u64()
             } else {
                 u64::MAX
             };
-            let word = row.value | (random.next() & few & !row.mask);
+            let word = row.value | (random.u64() & few & !row.mask);
             let words = [word as u32, (word >> 32) as u32, random.u32()];
             let Ok(inst) = target.decode(words) else {
                 continue;
@@ -140,7 +138,7 @@ fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
             let Some(step) = exec::step::<L>(&inst).filter(|_| inst.unsupported().is_none()) else {
                 continue;
             };
-            let seed = random.next();
+            let seed = random.u64();
             let [mut a, mut b] = [0, 1].map(|_| scrambled::<L>(&mut Random(seed | 1)));
             step(&mut a, &inst);
             let next = perform(&inst, &mut b, &mut memory, &mut []);

@@ -2,15 +2,14 @@
 //! The extended kernels: calls and recursion, private arrays, 64-bit division, floating division
 //! and square root, half precision, traps, DPP, packed pairs, saturated integers.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 const N: usize = 256;
 
 fn longs(seed: u64, n: usize) -> Vec<u64> {
     let mut r = Random(seed);
-    (0..n).map(|_| r.next()).collect()
+    (0..n).map(|_| r.u64()).collect()
 }
 
 /// Every bit pattern with its own chance: zeros, denormals, infinities, NaN and ordinary numbers.
@@ -255,7 +254,7 @@ fn doubles() {
     check("x_fp", "dgemv", [64, 1, 1], ONE, &|m| {
         let n = 50;
         let mut r = Random(12);
-        let mut double = || r.next() as i64 as f64 / 1e15;
+        let mut double = || r.u64() as i64 as f64 / 1e15;
         let (a, x): (Vec<f64>, Vec<f64>) = (
             (0..n * n).map(|_| double()).collect(),
             (0..n).map(|_| double()).collect(),

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What goes wrong goes wrong by name: illegal instructions, memory faults, damaged code,
-//! descriptors with reserved bits. Nothing a guest provides may panic.
+//! Every fault has its own name: illegal instructions, memory faults, damaged code, descriptors with
+//! reserved bits. Nothing that a guest provides may cause a panic.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 /// A descriptor for hand-written code: 512 vector registers, 16 user SGPRs, scratch.
 fn descriptor(entry: i64) -> [u8; 64] {
@@ -358,7 +357,7 @@ fn every_encoding_executes_or_is_refused_by_name() {
     );
     for row in GFX942.rows {
         for _ in 0..6 {
-            let random = r.next();
+            let random = r.u64();
             let word = row.value | (random & !row.mask);
             let code = [word as u32, (word >> 32) as u32, 0xbf81_0000, 0xbf81_0000];
             let (outcome, ..) = run_words_with(&code, 3, |group| scramble(group, &mut r));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What goes wrong on gfx1201 goes wrong by name, and nothing that a guest provides may panic.
+//! Every fault on gfx1201 has its own name, and nothing that a guest provides may cause a panic.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// s_nop 0.
@@ -131,11 +130,11 @@ fn descriptors() {
     assert_eq!((kernel.lanes, kernel.vgprs), (32, 32));
     let wide = Kernel::parse_for(&GFX1201, 0, &descriptor_gfx1201(64, 256)).expect("good");
     assert_eq!((wide.lanes, wide.vgprs), (64, 32));
-    // What was the SGPR count is not looked at.
+    // The field that was the SGPR count is ignored.
     let mut quirk = good;
     quirk[48] |= 0x40;
     assert_eq!(Kernel::parse_for(&GFX1201, 0, &quirk), Ok(kernel));
-    // Another chip's.
+    // It is another chip's descriptor.
     assert!(Kernel::parse(0, &good).is_err());
     let mut cu = ComputeUnit::for_target(&GFX1201);
     let dispatch = Dispatch {
@@ -162,7 +161,7 @@ fn descriptors() {
 
 /// An encoding of the table with everything that it does not fix at random.
 fn random_encoding(r: &mut Random, row: &decode::table::Row) -> [u32; 5] {
-    let word = row.value | (r.next() & !row.mask);
+    let word = row.value | (r.u64() & !row.mask);
     [word as u32, (word >> 32) as u32, r.u32(), NOP, NOP]
 }
 
@@ -223,7 +222,7 @@ fn every_encoding_executes_or_is_refused_by_name() {
                     kind: FaultKind::Illegal | FaultKind::Unsupported(_) | FaultKind::Undecodable,
                     ..
                 }) => refused.insert(row.mnemonic),
-                // Found before the operation is looked at.
+                // The decoder finds this before the operation matters.
                 Outcome::Fault(Fault {
                     kind: FaultKind::Register,
                     ..

@@ -2,13 +2,11 @@
 //! Buffer loads and stores that convert, every format of both chips, against a second list of the
 //! formats and conversions in other terms: the `half` crate's, and the distance from the exact value.
 
-// Formulas read as the manuals print them.
-#![allow(clippy::precedence)]
+#![expect(clippy::precedence, reason = "formulas read as the manuals print them")]
 
-mod common;
-use common::*;
 use half::f16;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 /// Numeric formats and the components' widths that they go with on both chips; gfx942 has those of
 /// `OLD` besides. Widths are from the highest bits down, as in the name.
@@ -180,7 +178,7 @@ fn towards_zero(value: f64, width: u32) -> u16 {
     code.to_bits() >> cut << cut
 }
 
-/// Two components that mean the same, for a NaN's payload is not laid down.
+/// Whether two components mean the same; a NaN's payload is not defined.
 fn same(a: u32, b: u32, float: fn(u32) -> f64) -> bool {
     a == b || float(a).is_nan() && float(b).is_nan()
 }
@@ -315,7 +313,7 @@ fn stores<const L: usize>(
                 for (n, sent) in sent.iter_mut().enumerate() {
                     let width = kind.widths().get(n).copied().unwrap_or(8);
                     let narrow = if halves { width.min(15) } else { width };
-                    let integer = random.next() % (1 << narrow) / 2;
+                    let integer = random.u64() % (1 << narrow) / 2;
                     let sign = if kind.number.starts_with('S') && l % 2 == 1 {
                         -1.0
                     } else {
@@ -469,8 +467,8 @@ fn channels_of_the_descriptor() {
     }
 }
 
-/// What is not laid down is refused by name: gfx9's store of too few components, where gfx12
-/// repeats the first, integers too large, formats that are none.
+/// What the manuals leave undefined is refused by name: gfx9's store of too few components (gfx12
+/// repeats the first), integers that are too large, numbers that are no format.
 #[test]
 fn what_is_not_laid_down_is_refused() {
     let store = |target: &'static Target, zero: &str| {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels compiled by clang at -O0 to -O3, executed, and compared bit by bit with the CPU.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 const N: usize = 1000;
 

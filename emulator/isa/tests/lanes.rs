@@ -2,13 +2,11 @@
 //! Operations across lanes: DPP, permutations of rows, matrix operations. Expected values are
 //! worked out here with lists of lanes and plain loops over matrices.
 
-// Formulas read as the manuals print them.
-#![allow(clippy::precedence)]
+#![expect(clippy::precedence, reason = "formulas read as the manuals print them")]
 
-mod common;
-use common::*;
 use half::{bf16, f16};
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 /// Each lane's source for a list of 16 within a row; none is out of range.
 fn rows(lanes: usize, list: [Option<usize>; 16]) -> Vec<Option<usize>> {
@@ -153,7 +151,7 @@ fn dpp_masks() {
         );
     }
     assert_eq!(wave.exec(), !(1 << 18));
-    // gfx12 reads inactive lanes if it is told to, and permutes groups of eight.
+    // gfx12 reads inactive lanes if the instruction asks for it, and permutes groups of eight.
     let eights = |fetch: &str| format!("v_mov_b32_dpp v0, v1 dpp8:[7,6,5,4,3,2,1,0]{fetch}");
     for (fetch, third) in [("", 0), (" fi:1", 5)] {
         let wave = one::<32>(&GFX1201, &eights(fetch), |w| {

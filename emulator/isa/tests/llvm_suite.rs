@@ -3,11 +3,9 @@
 //! whose encodings ours share, and every encoding of the tables with no bits set but its own. LLVM,
 //! asked for our chip, is the referee.
 
-#[path = "common/suite.rs"]
-mod suite;
 use rkfd_isa::{Target, GFX1201, GFX942};
+use rkfd_isa_testkit::suite::{folder, inputs, plain, referee, relatives, words};
 use std::collections::{BTreeMap, BTreeSet};
-use suite::{folder, inputs, plain, referee, relatives, words};
 
 #[test]
 fn llvm_disassembler_suite_gfx942() {

@@ -2,13 +2,11 @@
 //! Buffer and scalar memory, LDS beyond loads and stores, packed atomics, and global
 //! synchronisation.
 
-// Formulas read as the manuals print them.
-#![allow(clippy::precedence)]
+#![expect(clippy::precedence, reason = "formulas read as the manuals print them")]
 
-mod common;
-use common::*;
 use half::{bf16, f16};
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::num::NonZeroU32;
 
 const KIB: usize = 1024;
@@ -304,7 +302,7 @@ fn packed_and_conditional_atomics_in_memory() {
     );
 }
 
-/// A device with one barrier, which opens at a certain question.
+/// A device with one barrier, which opens at the request with a certain number.
 struct Device {
     flat: Flat,
     asked: Vec<GwsRequest>,
@@ -368,7 +366,7 @@ fn a_workgroup_that_only_waits_gives_its_turn_back() {
         ds_gws_barrier v0 gds\ns_endpgm";
     let (mut device, mut cu, mut group) = launch(text, 128, u32::MAX);
     assert_eq!(group.run(&mut cu, &mut device, 1 << 20), Outcome::Budget);
-    // It has come, though the first one waited from the start.
+    // It has come, while the first one has waited from the start.
     assert!(group.waves().iter().all(|wave| wave.ticket.is_some()));
     let executed = cu.statistics().instructions;
     assert!(
@@ -390,7 +388,7 @@ fn global_synchronisation_and_messages_are_the_devices() {
         assert_eq!(group.run(&mut cu, &mut device, 100), Outcome::Budget);
     }
     assert_eq!(group.run(&mut cu, &mut device, 100), Outcome::Done);
-    // What the device gave the wave it shows when it asks again.
+    // A wave that asks again shows the ticket that the device gave it.
     let asked = |operation, ticket| GwsRequest {
         operation,
         resource: 4,

@@ -2,13 +2,11 @@
 //! MODE: rounding directions and denormals of every precision; relative registers; hardware
 //! registers; scalar half precision.
 
-// Formulas read as the manuals print them.
-#![allow(clippy::precedence)]
+#![expect(clippy::precedence, reason = "formulas read as the manuals print them")]
 
-mod common;
-use common::*;
 use half::f16;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 const NEAREST: u32 = 0;
 const UP: u32 = 1;
@@ -65,7 +63,7 @@ fn doubles_round_in_every_direction() {
             // Exponents near zero, so that errors are doubles too.
             let mut random = || {
                 std::array::from_fn::<f64, 64, _>(|_| {
-                    f64::from_bits(r.next() & !(0x7ff << 52) | ((1000 + r.next() % 60) << 52))
+                    f64::from_bits(r.u64() & !(0x7ff << 52) | ((1000 + r.u64() % 60) << 52))
                 })
             };
             let (a, b) = (random(), random());

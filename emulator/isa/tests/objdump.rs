@@ -2,9 +2,8 @@
 //! The decoder and the text against llvm-objdump on all of tests/kernels at -O0 to -O3; and that
 //! nothing in them is refused by the compute unit.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -60,7 +59,7 @@ fn agree(target: &'static Target, at_least: usize, names_at_least: usize) {
                 }
                 let word = |n: usize| words.get(n).copied().unwrap_or(0);
                 if mnemonic == ".long" {
-                    // No instruction, says objdump: a kernel has one on purpose.
+                    // objdump takes this for no instruction; a kernel has it on purpose.
                     let decoded = target.decode([word(0), word(1), word(2)]);
                     assert!(decoded.is_err(), "{line}");
                     continue;

@@ -3,16 +3,14 @@
 //! the manuals' formulas in other terms: arrays of bytes and halves, wide integers, and the `half`
 //! crate's arithmetic.
 
-// Formulas read as the manuals print them.
-#![allow(clippy::precedence)]
+#![expect(clippy::precedence, reason = "formulas read as the manuals print them")]
 
 #[path = "random/cases/mod.rs"]
 mod cases;
-mod common;
 use cases::cases;
-use common::*;
 use half::{bf16, f16};
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::collections::BTreeMap;
 
 /// Sources v[2:3], v[4:5] and v[6:7], and what v[0:1] held.
@@ -261,7 +259,7 @@ fn rtz(x: f32) -> u16 {
 
 /// A source: special values as often as ordinary ones.
 fn operand(r: &mut Random, kind: Kind) -> u64 {
-    let raw = r.next();
+    let raw = r.u64();
     let special16 = [
         0u16, 0x8000, 1, 0x83ff, 0x400, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x3c00, 0xbc01, 0x3555,
     ];
@@ -353,7 +351,7 @@ fn differs<const L: usize>(
             a: operand(&mut random, case.2),
             b: operand(&mut random, case.2),
             c: operand(&mut random, case.2),
-            d: random.next(),
+            d: random.u64(),
         });
         for (l, x) in x.iter().enumerate() {
             for (n, value) in [x.d, x.a, x.b, x.c].into_iter().enumerate() {

@@ -2,9 +2,8 @@
 //! Single instructions, assembled by llvm-mc, with results worked out by hand or by the CPU in
 //! another way.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 struct Machine {
     memory: Flat,

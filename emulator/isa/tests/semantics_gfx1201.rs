@@ -2,9 +2,8 @@
 //! Single instructions of gfx1201, assembled by llvm-mc: what gfx942 does not have, or has in
 //! another form.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 struct Machine<const L: usize> {
     memory: Flat,

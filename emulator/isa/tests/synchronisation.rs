@@ -2,9 +2,8 @@
 //! Atomics of every kind, spin locks, signals to the host and operations between lanes, on every
 //! chip at -O0 to -O3.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
 const N: usize = 256;
 const ONE: [u16; 3] = [64, 1, 1];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trap handlers: how waves get there, what they find, and how they come back. The bits are those
+//! Trap handlers: how waves get there, what they find there, and how they return. The bits are those
 //! of Linux's `cwsr_trap_handler_gfx9.asm`, `cwsr_trap_handler_gfx12.asm` and register headers.
 
-mod common;
-use common::*;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 
-/// Where things are on a chip.
+/// A chip's hardware registers and bits for traps.
 struct Chip {
     target: &'static Target,
     /// hwreg numbers: where HALT and SCC are, and exceptions.
@@ -394,7 +393,7 @@ fn the_handler_sets_what_it_names_and_nothing_else() {
     }
 }
 
-/// It is, as a whole, when the others can't go on without the one that halts.
+/// A workgroup is halted as a whole when its other waves can't go on without the one that halts.
 #[test]
 fn a_group_is_halted_when_nobody_goes_on() {
     for chip in &CHIPS {
@@ -505,7 +504,7 @@ fn without_a_handler_nothing_changes() {
     }
 }
 
-/// What the driver is told of itself stays so.
+/// Such an access enters no trap handler: it stays a fault, which the device reports to the driver.
 #[test]
 fn an_access_that_does_not_translate_is_no_trap() {
     for chip in &CHIPS {
@@ -575,7 +574,7 @@ fn trap_temporaries_are_the_handlers() {
             "{}",
             chip.target.name
         );
-        // Nor can a program set the state.
+        // A program can't set the state either.
         let text = format!("s_setreg_imm32_b32 hwreg({}), 0", chip.flags);
         let mut m = machine(chip, &text, "s_sethalt 1\ns_rfe_b64 [ttmp0, ttmp1]");
         assert_eq!(m.outcome(), Outcome::Budget);

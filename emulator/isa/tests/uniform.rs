@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scalar source is one value for all lanes, and operations may take it as one: they must do as
-//! with a register that has this value in every lane, for which the other tests look at results.
+//! A scalar source is one value for all lanes, and operations may use it as a single value. The result
+//! must be the same as with a vector register that has this value in every lane; the other tests check
+//! the results with vector registers.
 
-mod common;
-use common::*;
 use rkfd_isa::decode::code::VGPR;
 use rkfd_isa::decode::kind::Kind;
 use rkfd_isa::decode::select::Select;
@@ -11,9 +10,10 @@ use rkfd_isa::decode::table::Family;
 use rkfd_isa::decode::Inst;
 use rkfd_isa::wave::Wave;
 use rkfd_isa::*;
+use rkfd_isa_testkit::*;
 use std::collections::BTreeSet;
 
-/// A pair of scalar registers, and one of vector registers with the same in all lanes.
+/// A pair of scalar registers, and a pair of vector registers with the same values in all lanes.
 const SCALAR: u16 = 10;
 const VECTOR: u16 = 100;
 
@@ -37,7 +37,7 @@ fn run<const L: usize>(inst: &Inst, seed: u64) -> Option<(Vec<u32>, Vec<[u32; L]
     Some((wave.s.to_vec(), wave.v))
 }
 
-/// How many mnemonics gave the same both ways.
+/// Compares both ways for every encoding; returns the mnemonics that could be compared.
 fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
     let mut random = Random(11);
     let (mut seen, mut differ) = (BTreeSet::new(), BTreeSet::new());
@@ -48,7 +48,7 @@ fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
         .filter(|row| families.contains(&row.family));
     for row in rows {
         for round in 0..24 {
-            let word = row.value | (random.next() & !row.mask);
+            let word = row.value | (random.u64() & !row.mask);
             let words = [word as u32, (word >> 32) as u32, random.u32()];
             let Ok(mut inst) = target.decode(words) else {
                 continue;
@@ -58,7 +58,7 @@ fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
                 (inst.abs, inst.neg, inst.omod, inst.op_sel) = (0, 0, 0, 0);
                 inst.clamp = false;
             }
-            let seed = random.next() | 1;
+            let seed = random.u64() | 1;
             // Each source that may be a vector register, in turns.
             // Matrices are in vector registers only; lanes' numbers and scalar floats in scalar
             // ones; DPP and SDWA select from vector ones.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast the compute unit runs, in wave instructions a second of processor time: other work on
 //! the machine does not count. make bench-emulator; ARGS=NAME runs the kernels of that name only.
-#[path = "../../tests/common/mod.rs"]
-mod common;
 mod per_lane;
-use common::*;
 use rkfd_isa::{ComputeUnit, Target, GFX942};
+use rkfd_isa_testkit::*;
 
 fn time(
     target: &'static Target,
@@ -37,7 +35,7 @@ fn time(
     );
 }
 
-/// Seconds that this thread has run, from the scheduler's own account.
+/// Seconds that this thread has run, as the scheduler counts them.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
     let first = text
@@ -79,8 +77,8 @@ fn main() {
 
 const ROUNDS: usize = 15;
 
-/// A kernel of gfx942 here, and on an interpreter that copies each lane's operands, in turns:
-/// whatever else the machine does slows both.
+/// Compares a gfx942 kernel on this interpreter with the same on one that copies each lane's operands.
+/// They run in turns, so that other work on the machine slows both.
 fn compare(
     file: &str,
     kernel: &str,

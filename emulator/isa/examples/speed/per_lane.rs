@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the compute unit is measured against: an interpreter that takes one lane after the other,
-//! copies its operands out of the registers, computes, and copies the result back. It decodes once,
-//! passes over inactive lanes, and knows the instructions of collatz and matmul_naive on gfx942, no
-//! others.
+//! The interpreter with which the compute unit is compared: it takes one lane after the other, copies
+//! its operands out of the registers, computes, and copies the result back. It decodes once, skips
+//! inactive lanes, and knows only the instructions of collatz and matmul_naive on gfx942.
 
-use crate::common::{Flat, Launch};
 use rkfd_isa::decode::kind::Kind;
 use rkfd_isa::decode::table::Family;
 use rkfd_isa::decode::{code, Inst};
 use rkfd_isa::target::Op;
 use rkfd_isa::wave::Wave;
 use rkfd_isa::{Access, ComputeUnit, Env, Workgroup, GFX942};
+use rkfd_isa_testkit::{Flat, Launch};
 
-/// Run all workgroups; the instructions of whole waves that were executed.
+/// Runs all workgroups; returns how many instructions of whole waves were executed.
 pub fn run(launch: &Launch, memory: &mut Flat, cu: &mut ComputeUnit) -> u64 {
     let mut decoded = Vec::new();
     let mut count = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by the tests: kernels compiled by clang, a flat memory, and a dispatcher.
-#![allow(dead_code, unused_imports)]
+//! What the tests and examples of `rkfd-isa` share: kernels compiled by clang, a flat memory, and a
+//! dispatcher.
 
 mod compare;
 mod single;
+pub mod suite;
 
 pub use compare::*;
 use rkfd_isa::*;
@@ -28,8 +29,9 @@ pub struct Flat {
     pub epoch: u64,
     pub clock: u64,
     pub messages: Vec<(u16, u32)>,
-    /// Messages that trap handlers sent, and what sent waves there.
+    /// Number of messages that trap handlers sent.
     pub privileged: usize,
+    /// Why waves entered their trap handlers.
     pub traps: Vec<FaultKind>,
     pub read_only: std::ops::Range<u64>,
 }
@@ -149,7 +151,7 @@ impl Env for Flat {
 }
 
 pub fn kernels_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/kernels")
 }
 
 /// The chips, the first being the one that others are compared with.
@@ -447,14 +449,14 @@ impl Launch {
 /// Deterministic numbers.
 pub struct Random(pub u64);
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn u64(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
     pub fn u32(&mut self) -> u32 {
-        (self.next() >> 32) as u32
+        (self.u64() >> 32) as u32
     }
     /// Between -100 and 100.
     pub fn float(&mut self) -> f32 {

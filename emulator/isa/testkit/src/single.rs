@@ -68,7 +68,7 @@ pub fn perform<const L: usize>(
     execute(wave, inst, &mut context)
 }
 
-/// Demand that each chip has met the mnemonics of `names`, and tell how many it has.
+/// Check that each chip has met the mnemonics of `names`, and print how many it has met.
 pub fn met(seen: [(&Target, BTreeSet<&str>); 3], names: &[&str]) {
     for (target, seen) in seen {
         println!("{}: {} mnemonics", target.name, seen.len());
