@@ -144,7 +144,7 @@ def operands_of(records, record):
     return out
 
 
-# No chip needs a third word to tell encodings apart.
+# No chip needs a third word to distinguish encodings.
 WORDS = (1 << 64) - 1
 
 
@@ -244,7 +244,7 @@ def write_operations(path, names):
         print(HEAD % f"The {len(names)} operations of all chips.", file=out)
         print("/// Every operation that a chip knows, implemented here or not.", file=out)
         print("#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]", file=out)
-        print("#[repr(u16)]\n#[rustfmt::skip]\n#[allow(missing_docs)]\npub enum Op {", file=out)
+        print("#[repr(u16)]\n#[rustfmt::skip]\n#[expect(missing_docs, reason = \"the names are LLVM's\")]\npub enum Op {", file=out)
         for name in names:
             print(f"    {camel(name)},", file=out)
         print("}\n\n/// The operations' names, indexed by `Op`: the mnemonic of the oldest chip.", file=out)

@@ -7,7 +7,7 @@ AMDGPUDisassembler.cpp); what a piece prints is written by hand in src/text/.
 """
 import re
 
-# By what AMDGPUInstPrinter's immediate printers tell types apart.
+# The type that each of AMDGPUInstPrinter's immediate printers stands for.
 NUMBERS = {"INT16": "I16", "FP16": "F16", "BF16": "B16", "V2INT16": "V2I16", "V2FP16": "V2F16", "V2BF16": "V2B16",
            "INT64": "I64", "FP64": "F64"}
 # Print methods whose operand is a form without more.
@@ -115,7 +115,7 @@ class Syntax:
         if "VGPR_16" in group or "VSrcT16" in decode:
             return None
         if decode.startswith("decodeAVLdSt"):
-            # Data registers that come together are all of one kind; one of them says which.
+            # Data registers that come together are all of one kind, which one of them shows.
             own = dict(self.bits.get(name, {}))
             for other in ("vdst", "data0", "vdata"):
                 if 9 not in own and 9 in self.bits.get(other, {}):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Decoded code: blocks of instructions that follow one another.
 //!
-//! Within a block the next instruction's place depends on nothing that the host must wait for.
+//! Within a block the host needs no result of an instruction to find the next one.
 
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
@@ -14,7 +14,7 @@ use crate::trap::restrict;
 use crate::wave::Wave;
 use std::collections::HashMap;
 
-/// An instruction in its place.
+/// A decoded instruction and its address.
 pub(crate) struct Decoded {
     pub(crate) inst: Inst,
     /// Address of the instruction behind it.
@@ -31,7 +31,7 @@ impl Decoded {
         }
     }
 
-    /// Whether it may go elsewhere.
+    /// Whether execution may go on elsewhere than behind it.
     fn jumps(&self) -> bool {
         use Op::{SCallB64, SRfeB64, SRfeRestoreB64, SSetpcB64, SSwappcB64};
         let jump = matches!(
@@ -68,7 +68,7 @@ impl Steps<64> for Wave<64> {
     }
 }
 
-/// Instructions that follow one another. Only the last one may go elsewhere.
+/// Instructions that follow one another. Only the last one may branch.
 pub(crate) struct Block {
     pub(crate) instructions: Box<[Decoded]>,
     /// One past the highest v register that any of them names.
@@ -88,8 +88,8 @@ impl From<Vec<Decoded>> for Block {
     }
 }
 
-/// Instructions that a page's blocks may have together: as branches go to many places in it, the same
-/// ones are in many blocks.
+/// The most instructions that a page's blocks may have together. An instruction can be in many blocks,
+/// since each branch target begins one.
 const MOST: usize = 4 * (PAGE / 4);
 
 /// A page's blocks.
@@ -110,7 +110,7 @@ impl CodePage {
         }
     }
 
-    /// The instructions from `pc` on, by `decode` if nobody asked before.
+    /// The block that begins at `pc`; `decode` makes it the first time.
     #[inline]
     pub(crate) fn block(
         &mut self,
@@ -125,7 +125,7 @@ impl CodePage {
         Ok(&self.blocks[at as usize])
     }
 
-    /// Keeps a block; its number. With too many instructions all others are forgotten.
+    /// Keeps a block and returns its number. If there are too many instructions, all others are dropped.
     #[cold]
     fn add(&mut self, start: usize, block: Block) -> u32 {
         self.count += block.instructions.len();
@@ -149,7 +149,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// The page that holds `pc`, as a trap handler executes it or a program.
+    /// The page that holds `pc`, as executed by a trap handler or by a program.
     pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
         let pages = &mut self.pages;
         let at = *self
@@ -169,12 +169,12 @@ pub(crate) struct Decoder<'a> {
     pub(crate) tlb: &'a mut Tlb,
     pub(crate) env: &'a mut dyn Env,
     pub(crate) vmid: u8,
-    /// For a trap handler, not a program.
+    /// Whether a trap handler executes the code, and not a program.
     pub(crate) privileged: bool,
 }
 
 impl Decoder<'_> {
-    /// The instructions from `pc` to the first that may go elsewhere, or to the page's end. An
+    /// The instructions from `pc` to the first that may branch, or to the page's end. An
     /// instruction that cannot be decoded is a fault only if it is the first.
     #[cold]
     pub(crate) fn block(&mut self, pc: u64) -> Result<Block, FaultKind> {

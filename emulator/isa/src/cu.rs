@@ -102,7 +102,7 @@ impl ComputeUnit {
         Kernel::parse_for(self.target, va, &bytes)
     }
 
-    /// Drop what the embedder's flush made stale.
+    /// Drop the translations that the embedder's flush has made stale.
     pub(crate) fn follow(&mut self, env: &dyn Env) {
         if self.tlb.follow(env.epoch()) {
             self.invalidate_code();

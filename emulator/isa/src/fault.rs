@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stops a wave that did not reach s_endpgm.
+//! Why a wave stopped before it reached s_endpgm.
 
 use crate::memory::MemoryFault;
 use crate::text::Text;
@@ -12,7 +12,7 @@ pub enum FaultKind {
     Memory(MemoryFault),
     /// An instruction of the chip that this compute unit does not execute.
     Illegal,
-    /// An instruction that is executed, in a form that is not.
+    /// A form that is not executed, of an instruction that is.
     Unsupported(&'static str),
     /// Words that are no instruction of the chip.
     Undecodable,
@@ -26,11 +26,11 @@ pub enum FaultKind {
     Gws(u32),
     /// s_trap.
     Trap(u8),
-    /// s_rfe_b64 in a trap handler, to an address: no fault, the workgroup carries it out.
+    /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
     Return(u64),
 }
 
-/// A wave's fatal instruction, where and whose.
+/// A wave's fatal instruction, its address and its wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Why.

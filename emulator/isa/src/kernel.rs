@@ -42,7 +42,7 @@ impl std::error::Error for DescriptorError {}
 
 /// Which user SGPRs the kernel wants, in the order in which they are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are the descriptor's
+#[expect(missing_docs, reason = "the names are the descriptor's")]
 pub struct UserSgprs {
     pub private_segment_buffer: bool,
     pub dispatch_ptr: bool,

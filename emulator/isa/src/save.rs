@@ -65,7 +65,7 @@ impl<const L: usize> Wave<L> {
             Barrier::Signalled => 1,
             Barrier::Complete => 2,
         };
-        // Not those that no program can name: nothing stays in them.
+        // The registers that no program can name hold nothing from one instruction to the next.
         let registers = usize::from(self.registers());
         out.extend([registers as u32, u32::from(self.acc_base)]);
         put(out, self.pc);
@@ -177,8 +177,8 @@ impl<const L: usize> Workgroup<L> {
         out
     }
 
-    /// A workgroup of words that [`Workgroup::save`] gave, in the address space that is called
-    /// `vmid` now. `None` when they are not such words.
+    /// Make a workgroup from words that [`Workgroup::save`] has returned; its address space is now
+    /// `vmid`. `None` if the words are not such.
     pub fn restore(words: &[u32], vmid: u8) -> Option<Self> {
         let mut from = Reader(words);
         if from.word()? as usize != L {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traps: how a wave enters the trap handler of its process, what it is told there, and how it
+//! Traps: how a wave enters the trap handler of its process, what it finds there, and how it
 //! returns.
 //!
 //! From AMD's CDNA3 ISA and RDNA4 ISA (S_TRAP, S_RFE, S_SETHALT, S_SENDMSG; section 3 of each: state
@@ -7,8 +7,8 @@
 //! `_gfx12.asm`: what is in TTMP0 and TTMP1, which exceptions always trap) and its register headers
 //! (`SQ_WAVE_STATUS`, `SQ_WAVE_STATE_PRIV`, `SQ_WAVE_TRAPSTS`, `SQ_WAVE_EXCP_FLAG_PRIV`).
 //!
-//! s_trap and s_rfe_b64 leave the loop over instructions as faults do, so that neither costs
-//! anything as long as nobody traps; what a page of code may name is decided when it is decoded.
+//! s_trap and s_rfe_b64 leave the loop over instructions as faults do, so that traps cost nothing where
+//! there are none. Whether code may name trap temporaries is decided when it is decoded.
 
 use crate::cu::ComputeUnit;
 use crate::decode::kind::{Kind, Register};
@@ -33,7 +33,7 @@ pub struct Handler {
     pub memory: u64,
 }
 
-/// What a wave has for traps.
+/// A wave's state for traps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trap {
     /// The handler that it enters.
@@ -48,7 +48,7 @@ pub struct Trap {
     pub flags: u32,
 }
 
-/// Where a chip says why a wave is in its handler.
+/// Where a chip stores why a wave is in its handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// The number of a trap in TTMP1 and TTMP0: first bit, and bits.
@@ -59,7 +59,7 @@ pub struct Layout {
     pub(crate) illegal_instruction: u32,
 }
 
-/// Take from an instruction of a program what is the trap handler's: writes of trap temporaries.
+/// Remove from an instruction what only a trap handler may do: writes of trap temporaries.
 pub(crate) fn restrict(i: &mut Inst) {
     // Where the destination's field names a source.
     let is_source = match i.family {
@@ -93,14 +93,14 @@ impl<const L: usize> Wave<L> {
         self.trap.privileged = true;
     }
 
-    /// Go on where the handler says.
+    /// Go on at the address to which the handler returns.
     fn leave(&mut self, layout: &Layout, to: u64) {
         self.pc = canonical(to) & !3;
         self.trap.privileged = false;
         if self.trap.halt {
             self.state = State::Halted;
         } else if self.trap.flags & (layout.memory_violation | layout.illegal_instruction) != 0 {
-            // These trap as long as they are there.
+            // These exceptions trap again until the handler clears them.
             self.enter(layout, 0);
         }
     }
@@ -131,7 +131,7 @@ impl<const L: usize> Wave<L> {
         if !self.trap.privileged {
             return false;
         }
-        // Of a state, what else it has is the hardware's own, or there is nothing that obeys it.
+        // The other bits of these registers belong to the hardware, or have no effect here.
         let (scc, halt) = match register {
             Register::Status { scc: true } => (0, 13),
             Register::StatePrivate => (9, 14),
@@ -169,8 +169,8 @@ impl<const L: usize> Wave<L> {
     }
 }
 
-/// The exception that a fault is: the flag that tells of it. `None` when waves are not told: the
-/// device tells the driver of an access that does not translate.
+/// The flag of the exception that a fault raises. `None` if the fault raises none in its wave: an
+/// access that does not translate is reported to the driver by the device.
 fn exception(layout: &Layout, kind: &FaultKind) -> Option<u32> {
     match kind {
         FaultKind::Illegal
@@ -188,7 +188,7 @@ fn exception(layout: &Layout, kind: &FaultKind) -> Option<u32> {
 }
 
 impl<const L: usize> Workgroup<L> {
-    /// What stopped a wave sends it into its trap handler, or back from there; else it is a fault.
+    /// Send a stopped wave into its trap handler, or back from there, or report its fault.
     pub(crate) fn trap(
         &mut self,
         cu: &mut ComputeUnit,
@@ -204,7 +204,7 @@ impl<const L: usize> Workgroup<L> {
         }
         let fault = self.report(cu, env, turn, kind);
         let wave = &mut self.waves[turn];
-        // An exception in the handler has nowhere to go.
+        // There is no handler for an exception in the handler.
         if wave.trap.privileged || wave.trap.handler.entry == 0 {
             return Some(fault);
         }
@@ -223,8 +223,8 @@ impl<const L: usize> Workgroup<L> {
         None
     }
 
-    /// Whether it never goes on by itself: a wave is halted, and others have ended, are halted or
-    /// wait for that one.
+    /// Whether the workgroup can't go on by itself: a wave is halted, and all others have ended, are
+    /// halted or wait for that one.
     pub fn is_halted(&self) -> bool {
         let still =
             |wave: &Wave<L>| matches!(wave.state, State::Halted | State::Done | State::Barrier);

@@ -266,7 +266,7 @@ impl<const L: usize> Workgroup<L> {
             if left == 0 {
                 return Outcome::Budget;
             }
-            // Nothing that happens in here lets halted waves go on.
+            // Nothing in this loop makes halted waves go on.
             if self.waves.iter().all(|w| w.state != State::Running) {
                 return Outcome::Budget;
             }
@@ -290,7 +290,7 @@ impl<const L: usize> Workgroup<L> {
                 Some(_) => vain + 1,
                 None => 0,
             };
-            // All of them wait for waves elsewhere, which may need this thread to come.
+            // All of them wait for waves of other workgroups, which may need this thread.
             let running = |w: &&Wave<L>| w.state == State::Running;
             if vain > 0 && vain >= self.waves.iter().filter(running).count() {
                 return Outcome::Budget;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Type of a comparison's sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "the names are those of types")]
 pub enum Type {
     F16,
     F32,
@@ -51,11 +51,11 @@ pub enum Kind {
     },
     /// A store of whole dwords.
     Store(u8),
-    /// A store of 1 or 2 bytes, from the upper half if so.
+    /// A store of 1 or 2 bytes, and whether they come from the upper half.
     StoreSmall(u8, bool),
-    /// A load of bytes into LDS, where M0 says; sign-extended if so.
+    /// A load of so many bytes into LDS at M0's address, and whether it sign-extends.
     LoadLds(u8, bool),
-    /// A store of a dword that LDS holds where M0 says.
+    /// A store of the dword that LDS has at M0's address.
     StoreLds,
     /// A load, or a store, of those of 32 registers that M0 names.
     Block(bool),
@@ -88,8 +88,8 @@ pub enum Register {
     },
     /// gfx12's STATE_PRIV, which a trap handler has.
     StatePrivate,
-    /// What a trap handler is told: gfx9's TRAPSTS, gfx12's EXCP_FLAG_PRIV; and its bits for
-    /// exceptions of arithmetic, which are the program's own.
+    /// The exceptions that a trap handler reads: gfx9's TRAPSTS, gfx12's EXCP_FLAG_PRIV. The value is its
+    /// bits for exceptions of arithmetic, which belong to the program.
     TrapStatus(u32),
     /// gfx9's SQ_SHADER_TBA and SQ_SHADER_TMA: half of an address without its low 8 bits.
     Handler {
@@ -102,7 +102,7 @@ pub enum Register {
     HardwareId,
     /// The workgroup's LDS: size in blocks of 128 dwords.
     LdsAlloc,
-    /// Counters of what is outstanding, exceptions of arithmetic: nothing is, ever.
+    /// Counters of outstanding operations, and exceptions of arithmetic: always 0 here.
     Nothing,
     /// The apertures.
     ShMemBases,
@@ -135,7 +135,7 @@ fn parse(name: &str) -> Kind {
     if let Some(rest) = name.strip_prefix("v_cmp") {
         return compare(rest).unwrap_or(Kind::Plain);
     }
-    // The integer ones are written out.
+    // The names of the integer comparisons spell their type.
     if let Some(rest) = name
         .strip_prefix("s_cmp")
         .filter(|_| name.ends_with("_f32") || name.ends_with("_f16"))
@@ -240,7 +240,7 @@ fn compare(rest: &str) -> Option<Kind> {
 }
 
 fn small(rest: &str) -> Option<(u8, bool, u8)> {
-    // gfx9 says so at the end, gfx12 at the beginning.
+    // gfx9's names have this at the end, gfx12's at the beginning.
     let ways = [
         (rest.strip_suffix("_d16_hi"), 2),
         (rest.strip_prefix("d16_hi_"), 2),

@@ -2,7 +2,7 @@
 //! DPP and SDWA: vector operations whose first sources come from other lanes, or from parts of
 //! registers (CDNA3 ISA, section 12.9 and 12.10; RDNA4 ISA, section 7.7).
 //!
-//! Such an instruction is another encoding's with a control word in its first source's place.
+//! Such an instruction is one of another encoding, with a control word in place of its first source.
 
 use super::families::operands;
 use super::table::Family;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// Encoding families (AMD CDNA3 and RDNA4 ISA, "Microcode Formats").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are the manual's
+#[expect(missing_docs, reason = "the names are the manuals'")]
 pub enum Family {
     Sop1,
     Sop2,
@@ -58,14 +58,14 @@ pub struct Row {
     pub op: Op,
     /// Registers spanned by destination, three sources and scalar destination; 0 is absent.
     pub widths: [u8; 5],
-    /// How its text is laid out, a number of the chip's layouts; 0: only the mnemonic.
+    /// Which of the chip's layouts its text has; 0 is the mnemonic alone.
     pub layout: u16,
 }
 
 impl Row {
     /// A row of the generated table.
     #[rustfmt::skip]
-    #[allow(clippy::too_many_arguments)] // a line of the table
+    #[expect(clippy::too_many_arguments, reason = "the arguments are the columns of the table")]
     pub const fn new(mask: u64, value: u64, size: u8, family: Family, mnemonic: &'static str, op: Op, widths: [u8; 5], layout: u16) -> Self {
         Self { mask, value, size, family, mnemonic, op, widths, layout }
     }
@@ -82,7 +82,7 @@ impl Op {
 // most keep their opcode.
 const KEY_SHIFT: u32 = 23;
 
-/// Where to look in a table, made when it is first asked.
+/// An index of a table's rows, made at its first use.
 pub struct Index(OnceLock<Vec<Vec<u16>>>);
 
 impl Index {

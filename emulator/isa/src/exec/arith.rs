@@ -5,7 +5,7 @@ use super::exact::{Exact, Format};
 use super::float::{extreme32, flush32, to_f16, Odd, Round, NAN32};
 use crate::wave::mode;
 
-/// What MODE says of half precision, and the clamp of NaN.
+/// MODE's fields for half precision, and for the clamp of NaN.
 #[derive(Clone, Copy)]
 pub struct Mode16 {
     round: Round,

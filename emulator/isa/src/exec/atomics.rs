@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What atomics do to the old value, in memory and in LDS alike.
 //!
-//! Sums of floats round to nearest even whatever MODE says, and keep denormals.
+//! Sums of floats ignore MODE: they round to nearest even, and keep denormals.
 
 use super::float::{from_f16, to_f16};
 use super::vpacked::{from_bf16, to_bf16};
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are the manual's
+#[expect(missing_docs, reason = "the names are the manuals'")]
 pub enum Atomic {
     Add,
     Sub,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exact sums and products, and their single rounding to any binary format in any direction: for
-//! what the host's own arithmetic does not round to.
+//! Exact sums and products, and their single rounding to any binary format in any direction, for
+//! formats and directions that the host's own arithmetic lacks.
 
 use super::float::Round;
 
@@ -112,7 +112,7 @@ impl Format {
 pub enum Exact {
     /// No number.
     Nan,
-    /// Infinity, negative if so.
+    /// Infinity, and whether it is negative.
     Infinite(bool),
     /// (-1)^negative * mantissa * 2^exponent.
     Finite(bool, u128, i32),
@@ -145,8 +145,8 @@ impl Exact {
         }
     }
 
-    /// a + b of values that came from doubles and their products. Nothing is lost that rounding
-    /// could ask for; `round` says which zero a sum of opposites is.
+    /// a + b of values that came from doubles and their products. The result is exact as far as rounding
+    /// needs it; `round` decides the sign of a zero sum.
     pub fn sum(a: Self, b: Self, round: Round) -> Self {
         use Exact::*;
         let (s, m, e, t, n, f) = match (a, b) {
@@ -244,7 +244,7 @@ impl Exact {
         let magnitude = if kept < one {
             kept
         } else {
-            // Far too large is as good as just too large.
+            // A value that is far too large gives the same result as one that is just too large.
             let step = (last - lowest).min(1 << format.exponent) as u64;
             ((step + 1) << fraction) + (kept - one)
         };
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Every code of the small formats, against a reckoning digit by digit.
+    /// Every code of the small formats, against a computation digit by digit.
     #[test]
     fn small_formats() {
         for format in [

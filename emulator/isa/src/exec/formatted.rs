@@ -41,7 +41,7 @@ impl Data {
             Some(rest) => (true, rest),
             None => (false, rest.strip_prefix("load_")?),
         };
-        // gfx9 says format_d16_hi, gfx12 d16_hi_format.
+        // gfx9's names have format_d16_hi, gfx12's d16_hi_format.
         let (rest, components) = rest.rsplit_once('_')?;
         let part = match rest {
             "format" => Part::Whole,
@@ -77,7 +77,7 @@ impl Data {
     }
 }
 
-/// What comes of a component: a constant, or the element's.
+/// Where a component's value comes from: a constant, or the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Channel {
     Zero,
@@ -146,7 +146,7 @@ impl Conversion {
         Ok(conversion)
     }
 
-    /// The manuals do not say what a store makes of components in another order.
+    /// Refuses a store of components in another order, whose result the manuals do not define.
     fn check_store(&self) -> Result<(), FaultKind> {
         let components = self.format.widths.len();
         let in_order = (0..components).all(|n| self.channels[n] == Channel::Component(n));
@@ -161,7 +161,7 @@ impl Conversion {
         Ok(())
     }
 
-    /// Load or store one lane's element; `place` says where so many bytes from an offset on are.
+    /// Load or store one lane's element; `place` gives the address of so many bytes at an offset.
     pub fn lane<const L: usize>(
         &self,
         w: &mut Wave<L>,

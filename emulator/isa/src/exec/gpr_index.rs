@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gfx9's relative addressing of vector registers: while MODE.gpr_idx_en is set, M0 has an index and
-//! says to which operands it is added (CDNA3 ISA, section 6.6.3, and S_SET_GPR_IDX_ON).
+//! a mask of the operands to which it is added (CDNA3 ISA, section 6.6.3, and S_SET_GPR_IDX_ON).
 
 use super::valu;
 use crate::decode::{code, Inst};

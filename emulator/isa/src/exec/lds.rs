@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The local data share: loads, stores, atomics and lane permutations.
 //!
-//! An access beyond the workgroup's allocation is a fault here. Hardware reads zero and drops
-//! writes; a kernel that does so is wrong, and so may be the allocation that it was given.
+//! An access beyond the workgroup's allocation is a fault here, while hardware reads zero and drops
+//! writes: either the kernel is wrong, or the allocation that it got.
 
 use super::atomics::{apply32, apply64};
 use super::{Context, Next};
@@ -272,7 +272,7 @@ fn synchronisation(op: Op) -> Option<Gws> {
     })
 }
 
-/// Global wave synchronisation is the device's: it says whether the wave goes on.
+/// Global wave synchronisation: the device decides whether the wave goes on.
 fn synchronise<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matrix operations: gfx942's MFMA and SMFMAC, gfx1201's WMMA and SWMMAC.
 //!
-//! D = A * B + C on a whole wave, whatever EXEC says. Where an element lies is in the layouts below
+//! D = A * B + C on a whole wave; EXEC has no effect. Where an element lies is in the layouts below
 //! (CDNA3 ISA, section 7; RDNA4 ISA, section 7.9); the sparse forms have two of every four elements
-//! of A, and an index that says which. A sum of floats begins with C and adds product after product
+//! of A, and an index that selects them. A sum of floats begins with C and adds product after product
 //! in single precision (double for f64), each step fused; results of 16 bits round once at the end.
 //! How silicon rounds between is not documented.
 
@@ -17,11 +17,11 @@ use crate::wave::{Wave, Wide};
 
 /// Type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are the manuals'
+#[expect(missing_docs, reason = "the names are the manuals'")]
 pub enum Element {
     F64,
     F32,
-    /// Single precision of which the ten highest fraction bits count.
+    /// Single precision with only the ten highest fraction bits.
     Xf32,
     F16,
     Bf16,

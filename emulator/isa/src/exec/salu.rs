@@ -184,7 +184,7 @@ pub fn execute<const L: usize>(
             let index = a(w) & 0xff;
             set_index(w, 0xff, index);
         }
-        // Others run meanwhile anyway.
+        // Other waves get their turns anyway.
         SSleepVar => {}
         SGetpcB64 => w.set_pair(i.dst, w.pc),
         SSetpcB64 => w.pc = wa(w),

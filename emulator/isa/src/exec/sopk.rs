@@ -46,7 +46,7 @@ pub fn execute<const L: usize>(
                         | (u32::from(w.trap.handler.entry != 0) << 6)
                         | (u32::from(w.trap.halt && scc) << 13)
                 }
-                // The wave's place; compute units and engines are not told apart.
+                // The wave's place in its workgroup; the fields of compute unit and engine are 0.
                 Kind::Hardware(Register::HardwareId) => w.index & 15,
                 Kind::Hardware(Register::LdsAlloc) => (c.lds.len() as u32 / 512) << 12,
                 Kind::Hardware(Register::ShMemBases) => {

@@ -72,7 +72,7 @@ fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
         ));
     }
     match w.barrier {
-        // It would wait forever.
+        // The wave would wait for ever.
         Barrier::Idle => Err(FaultKind::Unsupported(
             "s_barrier_wait without s_barrier_signal",
         )),

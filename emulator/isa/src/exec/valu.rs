@@ -23,7 +23,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         Kind::Class(ty, exec) => return vcmp::class(w, i, ty, exec),
         _ => {}
     }
-    // Each group says whether the operation is one of its own.
+    // Each group returns whether the operation is one of its own.
     if i.family == Family::Vop3p {
         let done = vpacked::execute(w, i)? || vdot::execute(w, i)?;
         return done.then_some(()).ok_or(FaultKind::Illegal);

@@ -86,7 +86,7 @@ fn to_half<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16) -> f64) {
     put16(w, i, !i.keep, r);
 }
 
-/// Towards zero whatever MODE says; NaN keeps what fits of its payload.
+/// Rounds towards zero, whatever MODE is; a NaN keeps what fits of its payload.
 fn half_towards_zero(x: f64) -> u16 {
     if x.is_nan() {
         to_f16(x)

@@ -145,7 +145,7 @@ fn fixup32(a: f32, b: f32, c: f32, keep_denormals: bool) -> f32 {
         0f32.copysign(sign)
     } else if a.is_nan() {
         // The refinement steps make a NaN of ordinary sources only when the quotient overflows
-        // inside them; the manual does not say what comes out, IEEE does.
+        // inside them. The manual does not define that result, so it is IEEE's.
         f32::INFINITY.copysign(sign)
     } else {
         flush(a.abs()).copysign(sign)

@@ -74,7 +74,7 @@ fn singles<const L: usize, const N: usize>(
 ) {
     let mut sum = *w.lanes(i, 2, &mut None);
     let (abs, neg) = (i.abs & 4 != 0, i.neg & 4 != 0);
-    // The third source is whole: its upper half's sign is its own.
+    // The third source is a whole register: its modifiers act on bit 31.
     sum = sum.map(|x| if abs { x & 0x7fff_ffff } else { x });
     sum = sum.map(|x| if neg { x ^ 0x8000_0000 } else { x });
     sum = arith::input(w.mode, sum);
@@ -137,7 +137,7 @@ fn sixteen<const L: usize>(w: &mut Wave<L>, i: &Inst, step: impl Fn(u16, u16, u1
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {
     use Op::*;
     let rules = Mode16::of(w.mode);
-    // The mixed forms say by neg which sources are signed.
+    // In the mixed forms neg marks the sources that are signed.
     let signs = [i.neg & 1 == 1, i.neg & 2 == 2];
     match i.op {
         VDot2I32I16 | VDot2cI32I16 => integers(w, i, 16, [true; 2], true),

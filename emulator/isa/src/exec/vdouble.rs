@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Double precision: arithmetic, rounding to integers, minima and maxima.
 //!
-//! The host rounds to nearest; any other direction of MODE is reckoned exactly. rcp, rsq and sqrt
-//! are the host's results whatever MODE says, as on silicon, whose last bits are not documented.
+//! The host rounds to nearest; for any other direction of MODE the result is computed exactly and then
+//! rounded. rcp, rsq and sqrt are the host's results whatever MODE is: silicon ignores MODE, too, and
+//! its last bits are not documented.
 
 use super::exact::{Exact, Format};
 use super::float::{extreme64, Round, NAN64};
@@ -89,7 +90,7 @@ fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     finish64(w, i, r);
 }
 
-/// The host's result, or the exact one rounded as MODE says.
+/// The host's result, or the exact one rounded in MODE's direction.
 fn rounded(mode: u32, sources: &[u64], host: f64, exact: impl Fn(Round) -> Exact) -> u64 {
     if host.is_nan() {
         return nan64(sources);

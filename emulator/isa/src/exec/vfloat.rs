@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector floating point: arithmetic, rounding to integers, conversions.
 //!
-//! Add, subtract, multiply, fma and the conversions round once, as MODE says. A NaN result is the
+//! Add, subtract, multiply, fma and the conversions round once, in MODE's direction. A NaN result is the
 //! first NaN source made quiet, or the default NaN. rcp, rsq, sqrt, exp and log are the host's correctly
 //! rounded (or its best) results; silicon's are within about 1 ULP and not documented bit by bit.
 
@@ -52,7 +52,7 @@ pub fn clamp32(x: u32, nan_to_zero: bool) -> u32 {
     }
 }
 
-/// d = f(a, b), f32 bits; `f` is told MODE.
+/// d = f(MODE, a, b), f32 bits.
 #[inline]
 fn two<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32, [u32; L], [u32; L]) -> [u32; L]) {
     let r = f(w.mode, source(w, i, 0), source(w, i, 1));
@@ -100,7 +100,7 @@ fn convert<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> u32) {
     w.put(i.dst, &a.map(f));
 }
 
-/// d = an integer as f32, rounded as MODE says.
+/// d = an integer as f32, rounded in MODE's direction.
 fn to_float<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u32) -> f64) {
     let mut splat = None;
     let r = w
@@ -245,7 +245,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
     Some(step)
 }
 
-/// Which of two to pick where a chip's older operations do.
+/// The rule by which the older operations choose a minimum or maximum.
 fn old<const L: usize>(w: &Wave<L>) -> Rule {
     Rule::Old(w.mode & mode::IEEE != 0)
 }

@@ -64,7 +64,7 @@ pub fn nan(sources: &[u16]) -> u16 {
         .map_or(0x7e00, |x| x | 0x200)
 }
 
-/// d = f(a, b, c) of values, rounded as MODE says.
+/// d = f(a, b, c) of values, rounded in MODE's direction.
 fn values<const L: usize>(w: &mut Wave<L>, i: &Inst, clear: bool, f: impl Fn([f64; 3]) -> Odd) {
     let rules = Mode16::of(w.mode);
     bits(w, i, clear, |x| {

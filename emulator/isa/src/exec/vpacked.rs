@@ -182,8 +182,8 @@ fn picked<const L: usize>(w: &mut Wave<L>, i: &Inst, rule: Rule, max: bool) {
     both(w, i, one, true);
 }
 
-/// a * b + c in single precision, of sources of single precision or, where op_sel_hi says so,
-/// halves that op_sel chooses. Here the place of neg_hi means absolute values.
+/// a * b + c in single precision. A source is single precision or, if its bit of op_sel_hi is set, the
+/// half that op_sel chooses. The field that is neg_hi elsewhere means absolute values here.
 fn mixed<const L: usize>(w: &Wave<L>, i: &Inst) -> [u32; L] {
     let rules = Mode16::of(w.mode);
     let [a, b, c] = [0, 1, 2].map(|n| {

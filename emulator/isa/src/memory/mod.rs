@@ -27,7 +27,7 @@ pub enum Reason {
     NotPresent,
     /// Translated, but this kind of access is not permitted.
     NotPermitted,
-    /// Not an address of the GPU's (the upper bits are not a sign extension).
+    /// The address is not canonical: its upper bits are no sign extension.
     NotCanonical,
     /// The translation leads outside of memory.
     NoMemory,
@@ -72,17 +72,17 @@ pub struct GwsRequest {
     pub resource: u32,
     /// The first active lane's value.
     pub value: u32,
-    /// What the device gave it with [`GwsAnswer::Wait`], if it asks again.
+    /// The ticket of [`GwsAnswer::Wait`], if the wave asks again.
     pub ticket: Option<NonZeroU32>,
 }
 
-/// What the device says to it.
+/// The device's answer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GwsAnswer {
     /// The wave goes on.
     Go,
-    /// It stands in line: ask again later, with this ticket. The wave keeps it, also where it is
-    /// saved, so that it is not counted twice.
+    /// The wave stands in line: it asks again later with this ticket, which is saved with the wave, so
+    /// that the wave is not counted twice.
     Wait(NonZeroU32),
     /// There is no such resource.
     Refused,

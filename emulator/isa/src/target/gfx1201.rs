@@ -152,7 +152,7 @@ fn flat(i: &mut Inst, low: u32, high: u32, third: u32) {
     if i.op_sel == 0 || i.src[2] == NULL {
         i.src[2] = code::NONE;
     }
-    // Scratch says with a bit of its own whether there is a vector address.
+    // Scratch has a bit that shows whether there is a vector address.
     if i.op_sel == 1 && bits(high, 17, 1) == 0 {
         i.src[0] = code::NONE;
     }

@@ -66,7 +66,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         }
     }
     if let Kind::Matrix(matrix) = i.kind {
-        // Each operand says with a bit of its own whether it lies in accumulation registers.
+        // Each operand has a bit that shows whether it lies in accumulation registers.
         let moved = |operand: u16, accumulation: bool| match operand {
             code::VGPR..code::AGPR if accumulation => operand + (code::AGPR - code::VGPR),
             other => other,
@@ -161,7 +161,7 @@ fn flat(i: &mut Inst, low: u32, high: u32) {
     if segment == 0 || i.src[2] == 0x7f {
         i.src[2] = code::NONE;
     }
-    // Scratch says with a bit of its own whether there is a vector address.
+    // Scratch has a bit that shows whether there is a vector address.
     if segment == 1 && bits(low, 13, 1) == 0 {
         i.src[0] = code::NONE;
     }

@@ -3,7 +3,7 @@
 //! the operands are, what a kernel descriptor asks for, and what registers hold when a wave starts.
 //!
 //! What an operation does is in `exec`, once for all chips: a decoder makes each chip's operand
-//! codes and implied operands the same, so that nothing asks for the chip when code runs. The
+//! codes and implied operands the same, so that running code never depends on the chip. The
 //! number of lanes is the kernel's, not the chip's.
 
 pub mod gfx1201;
@@ -59,7 +59,7 @@ pub struct Target {
     pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
     /// Check a descriptor's program resource registers.
     pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
-    /// How it tells its trap handler what happened.
+    /// How it reports the reason of a trap to its handler.
     pub(crate) traps: trap::Layout,
     /// Set the scalar registers that follow the user SGPRs or that are always there.
     pub(crate) start: fn(&mut Scalars, &Start<'_>),

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 #[rustfmt::skip]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "the names are LLVM's")]
 pub enum Op {
     BufferAtomicAdd,
     BufferAtomicAddF32,

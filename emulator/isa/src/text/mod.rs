@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions as text, written as LLVM's llvm-objdump writes them.
 //!
-//! A chip's generated table says for each encoding which pieces follow the mnemonic and which bits
+//! A chip's generated table names for each encoding the pieces that follow the mnemonic, and which bits
 //! of the words they come from; here is how each piece is written (LLVM's AMDGPUInstPrinter.cpp).
 //! Nothing is taken from the decoder that executes, so one can be held against the other.
 
@@ -27,7 +27,7 @@ pub struct Layout {
 
 /// How a constant's type shows in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // V2: a pair
+#[expect(missing_docs, reason = "the names are those of types; V2 is a pair")]
 pub enum Number {
     I16,
     F16,

@@ -202,7 +202,7 @@ impl Text {
     }
 }
 
-/// A literal. Those that an inline constant could have said are written like it.
+/// A literal. One that an inline constant could replace is written like that constant.
 fn constant(f: &mut fmt::Formatter<'_>, value: u32, number: Number) -> fmt::Result {
     let lower = value & 0xffff;
     let (integer, text, shown) = match number {
