@@ -9,7 +9,10 @@
 use crate::{
     bo::Bo,
     glue::{
-        anon_inode::AnonInode,
+        anon_inode::{
+            AnonInode,
+            PseudoFs, //
+        },
         chrdev::{
             CharDevice,
             Class,
@@ -26,17 +29,15 @@ use crate::{
             VmOps, //
         },
     },
-    gpu::{
-        self,
-        Gpu, //
-    },
+    gpu::Gpu,
     ioctl,
     process::{
-        self,
         Doorbells,
         Process,
-        ProcessDevice, //
+        ProcessDevice,
+        Processes, //
     },
+    types::GpuId,
     uapi::mmap::{
         Kind,
         Offset,
@@ -55,22 +56,14 @@ use kernel::{
     },
 };
 
-/// The device.
-pub(crate) struct Kfd;
-
 static FOPS: Fops = Fops::new::<Kfd>();
 static VM_OPS: VmOps = VmOps::new::<Kfd>();
 static CLASS: Class = Class::new(c"kfd", Folder::Dev);
 
-kernel::sync::global_lock! {
-    // SAFETY: Initialised in `init`, which the module calls first.
-    unsafe(uninit) static INODE: Mutex<Option<Arc<AnonInode>>> = None;
-}
-
-/// To be called once, by the module's init.
-pub(crate) fn init() {
-    // SAFETY: Called once.
-    unsafe { INODE.init() };
+/// The device: what an open needs.
+pub(crate) struct Kfd {
+    inode: Arc<AnonInode>,
+    processes: Arc<Processes>,
 }
 
 /// An open file.
@@ -80,16 +73,29 @@ pub(crate) struct KfdFile {
 
 /// The node; removed when dropped.
 pub(crate) struct KfdNode {
+    // Dropped in this order.
     node: Node,
+    _region: Region<Kfd>,
+    inode: Arc<AnonInode>,
 }
 
 impl KfdNode {
     /// Makes class and node.
-    pub(crate) fn new() -> Result<Self> {
-        *INODE.lock() = Some(AnonInode::new()?);
-        let region = Arc::new(Region::new::<Kfd>(&CLASS, c"kfd")?, GFP_KERNEL)?;
+    ///
+    /// # Errors
+    ///
+    /// EBUSY, with a message that names it, when another driver has the class.
+    pub(crate) fn new(fs: &Arc<PseudoFs>, processes: &Arc<Processes>) -> Result<Self> {
+        let inode = fs.inode()?;
+        let kfd = Kfd {
+            inode: inode.clone(),
+            processes: processes.clone(),
+        };
+        let region = Region::new(&CLASS, c"kfd", Arc::new(kfd, GFP_KERNEL)?)?;
         Ok(Self {
             node: region.node(0, c"kfd", None)?,
+            _region: region,
+            inode,
         })
     }
 
@@ -97,20 +103,9 @@ impl KfdNode {
     pub(crate) fn node(&self) -> &Node {
         &self.node
     }
-}
 
-impl Drop for KfdNode {
-    fn drop(&mut self) {
-        // No file is open when the module goes, so nobody needs it any more.
-        let inode = INODE.lock().take();
-        drop(inode);
-    }
-}
-
-/// Takes the pages of a GPU out of all mappings. Faults refuse them already.
-pub(crate) fn revoke(gpu: &Gpu) {
-    let inode = INODE.lock().clone();
-    if let Some(inode) = inode {
+    /// Takes the pages of a GPU out of all mappings. Faults refuse them already.
+    pub(crate) fn revoke(&self, gpu: &Gpu) {
         let at = |kind| {
             Offset {
                 kind,
@@ -119,20 +114,23 @@ pub(crate) fn revoke(gpu: &Gpu) {
             }
             .bits()
         };
-        inode.revoke(at(Kind::Doorbell), DOORBELL_SLICE as u64);
-        inode.revoke(at(Kind::Mmio), PAGE_SIZE as u64);
+        self.inode.revoke(at(Kind::Doorbell), DOORBELL_SLICE as u64);
+        self.inode.revoke(at(Kind::Mmio), PAGE_SIZE as u64);
     }
 }
 
 impl KfdFile {
-    fn device(&self, gpu_id: u16) -> Result<&Arc<ProcessDevice>> {
-        self.process.device(gpu_id.into())
+    /// The process' part of the GPU that an offset names.
+    fn device(&self, offset: &Offset) -> Result<&Arc<ProcessDevice>> {
+        let id = GpuId::from_user(offset.gpu_id.into()).ok_or(EINVAL)?;
+        self.process.device(id)
     }
 
     /// The GPU that an offset names, if it is there (`kfd_device_by_id`).
-    fn check_gpu(offset: &Offset) -> Result {
-        let gpu = gpu::lookup(offset.gpu_id.into()).ok_or(ENODEV)?;
-        gpu.alive()
+    fn check_gpu(&self, offset: &Offset) -> Result {
+        let id = GpuId::from_user(offset.gpu_id.into()).ok_or(ENODEV)?;
+        let gpus = &self.process.shared().gpus;
+        gpus.lookup(id).ok_or(ENODEV)?.alive()
     }
 }
 
@@ -147,11 +145,11 @@ impl CharDevice for Kfd {
         &VM_OPS
     }
 
-    fn inode(_minor: u32) -> Option<Arc<AnonInode>> {
-        INODE.lock().clone()
+    fn inode(&self, _minor: u32) -> Option<Arc<AnonInode>> {
+        Some(self.inode.clone())
     }
 
-    fn open(minor: u32) -> Result<Arc<KfdFile>> {
+    fn open(&self, minor: u32) -> Result<Arc<KfdFile>> {
         if minor != 0 {
             return Err(ENODEV);
         }
@@ -160,7 +158,7 @@ impl CharDevice for Kfd {
         }
         Ok(Arc::new(
             KfdFile {
-                process: process::find_or_create()?,
+                process: self.processes.find_or_create()?,
             },
             GFP_KERNEL,
         )?)
@@ -177,11 +175,11 @@ impl CharDevice for Kfd {
         let offset = Offset::parse(area.offset());
         match offset.kind {
             Kind::Doorbell => {
-                KfdFile::check_gpu(&offset)?;
+                file.check_gpu(&offset)?;
                 if area.len() != DOORBELL_SLICE {
                     return Err(EINVAL);
                 }
-                file.device(offset.gpu_id)?.slice().map_err(|e| match e {
+                file.device(&offset)?.slice().map_err(|e| match e {
                     e if e == ENODEV => ENODEV,
                     _ => ENOMEM,
                 })?;
@@ -197,11 +195,11 @@ impl CharDevice for Kfd {
                 Ok(())
             }
             Kind::Mmio => {
-                KfdFile::check_gpu(&offset)?;
+                file.check_gpu(&offset)?;
                 if area.len() != PAGE_SIZE {
                     return Err(EINVAL);
                 }
-                file.device(offset.gpu_id)?;
+                file.device(&offset)?;
                 area.set_offset(
                     Offset {
                         offset: 0,
@@ -219,7 +217,7 @@ impl CharDevice for Kfd {
 
     fn fault(file: ArcBorrow<'_, KfdFile>, fault: &Fault<'_>) -> Result {
         let offset = Offset::parse(fault.offset());
-        let device = file.device(offset.gpu_id)?;
+        let device = file.device(&offset)?;
         let doorbells = device.doorbells.lock();
         if matches!(*doorbells, Doorbells::Gone) {
             return Err(ENODEV);

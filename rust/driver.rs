@@ -15,6 +15,7 @@ use crate::{
     glue::{self, aperture::Aperture},
     gmc::{gart::Gart, Layout},
     gpu::{self, Hw, Parts, Running},
+    module,
     regs::{Mmio, Regs},
 };
 use kernel::{
@@ -142,6 +143,7 @@ impl pci::Driver for Driver {
 }
 
 fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
+    let module = module::current().ok_or(ENODEV)?;
     let mmio = Mmio::map(pdev).inspect_err(|error| {
         dev_err!(
             pdev,
@@ -215,7 +217,7 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
         chip,
         pci,
     })?;
-    gpu::start(pdev, hw)
+    gpu::start(pdev, hw, module.gpus(), module.clone())
 }
 
 /// Is there a device, and did its security processor start? Returns the size of VRAM.

@@ -4,7 +4,7 @@
 //!
 //! Signal events have a slot in the signal page. The GPU writes the slot, then raises an
 //! interrupt that carries the event's id; the upcall puts the slot back to "unsignalled", marks
-//! the event and wakes its waiters. Other events tell of faults and hangs.
+//! the event and wakes its waiters. Other events report faults and hangs.
 //!
 //! All events of a process are under one mutex that is never held while user memory is touched,
 //! so that the interrupt's work item is never kept waiting by a program. A waiter registers with
@@ -17,8 +17,13 @@
 
 use crate::{
     bo::Bo,
-    debugfs::{Count, EVENTS},
+    counts::{
+        Count,
+        Counts,
+        Thing, //
+    },
     ids::IdTable,
+    types::EventId,
     uapi::event as abi,
 };
 use kernel::{
@@ -40,7 +45,8 @@ pub(crate) use wait::Wait;
 const FIRST_OTHER: u32 = (i32::MAX as u32 >> 1) + 1;
 /// One past the last id.
 const END: u32 = i32::MAX as u32 + 1;
-/// What an event tells beside that it happened.
+
+/// What an event reports beside that it happened.
 #[derive(Clone, Copy)]
 enum Data {
     None,
@@ -55,7 +61,7 @@ struct Event {
     signaled: bool,
     /// Grows with each signal; starts at 1, never 0.
     age: u64,
-    /// Tells this event from a later one with the same id.
+    /// Tells this event apart from a later one with the same id.
     serial: u64,
     data: Data,
     /// Who sleeps on it; one entry for each mention in a wait.
@@ -113,21 +119,23 @@ impl State {
 /// The events of a process.
 #[pin_data]
 pub(crate) struct Events {
+    counts: Arc<Counts>,
     #[pin]
     state: Mutex<State>,
 }
 
 /// A new event, as CREATE_EVENT reports it.
 pub(crate) struct Created {
-    pub(crate) id: u32,
+    pub(crate) id: EventId,
     /// Slot in the signal page, if it has one.
     pub(crate) slot: Option<u32>,
 }
 
 impl Events {
     /// No events.
-    pub(crate) fn new() -> impl PinInit<Self> {
+    pub(crate) fn new(counts: Arc<Counts>) -> impl PinInit<Self> {
         pin_init!(Self {
+            counts,
             state <- new_mutex!(State {
                 // Id 0 stays free: the firmware sends it for signals without an event.
                 signals: IdTable::new(1),
@@ -202,11 +210,14 @@ impl Events {
             serial,
             data: Data::None,
             sleepers: KVec::new(),
-            _count: Count::new(&EVENTS),
+            _count: self.counts.count(Thing::Event),
         };
         if kind != abi::EVENT_SIGNAL && kind != abi::EVENT_DEBUG_EVENT {
             let id = state.others.insert(END, event)?;
-            return Ok(Created { id, slot: None });
+            return Ok(Created {
+                id: EventId::new(id),
+                slot: None,
+            });
         }
         let page = state.page.as_ref().ok_or(ENOMEM)?;
         // One slot is id 0's.
@@ -218,12 +229,16 @@ impl Events {
             state.signals.remove(id);
             return Err(e);
         }
-        Ok(Created { id, slot: Some(id) })
+        Ok(Created {
+            id: EventId::new(id),
+            slot: Some(id),
+        })
     }
 
     /// Destroys an event; who waits for it fails.
-    pub(crate) fn destroy(&self, id: u32) -> Result {
+    pub(crate) fn destroy(&self, id: EventId) -> Result {
         let mut guard = self.state.lock();
+        let id = id.get();
         let table = if id < FIRST_OTHER {
             &mut guard.signals
         } else {
@@ -235,18 +250,18 @@ impl Events {
     }
 
     /// Signals an event from the CPU. Only signal events can be.
-    pub(crate) fn set(&self, id: u32) -> Result {
+    pub(crate) fn set(&self, id: EventId) -> Result {
         self.with_signal(id, Event::set)
     }
 
     /// Takes an event's signal back.
-    pub(crate) fn reset(&self, id: u32) -> Result {
+    pub(crate) fn reset(&self, id: EventId) -> Result {
         self.with_signal(id, |event| event.signaled = false)
     }
 
-    fn with_signal(&self, id: u32, f: impl FnOnce(&mut Event)) -> Result {
+    fn with_signal(&self, id: EventId, f: impl FnOnce(&mut Event)) -> Result {
         let mut state = self.state.lock();
-        let event = state.get_mut(id).ok_or(EINVAL)?;
+        let event = state.get_mut(id.get()).ok_or(EINVAL)?;
         if event.kind != abi::EVENT_SIGNAL {
             return Err(EINVAL);
         }

@@ -18,9 +18,10 @@ use crate::{
     driver::PciInfo,
     gmc, ih,
     sched::{self, Scheduler},
-    sdma, upcall,
+    sdma,
+    types::GpuId,
+    upcall::Upcalls,
 };
-use core::num::NonZeroU16;
 use kernel::{
     device, pci,
     prelude::*,
@@ -36,29 +37,7 @@ pub(crate) mod nbio;
 mod registry;
 
 pub(crate) use hw::{Hw, Parts, REMAP_OFFSET};
-pub(crate) use registry::{gpus, init, lookup};
-
-/// Name of a GPU in the ABI: 16 bits, never 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct GpuId(NonZeroU16);
-
-impl GpuId {
-    /// `id`, or 1 instead of 0.
-    fn new(id: u16) -> Self {
-        Self(NonZeroU16::new(id).unwrap_or(NonZeroU16::MIN))
-    }
-
-    /// The number.
-    pub(crate) fn get(self) -> u16 {
-        self.0.get()
-    }
-}
-
-impl kernel::fmt::Display for GpuId {
-    fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
-        write!(f, "{}", self.0.get())
-    }
-}
+pub(crate) use registry::Gpus;
 
 /// A GPU.
 pub(crate) struct Gpu {
@@ -165,11 +144,16 @@ impl Running {
 }
 
 /// Brings a GPU up. Each guard that was made is dropped if a later step fails.
-pub(crate) fn start(pdev: &pci::Device<device::Bound>, hw: Arc<Hw>) -> Result<Running> {
+pub(crate) fn start(
+    pdev: &pci::Device<device::Bound>,
+    hw: Arc<Hw>,
+    gpus: &Arc<Gpus>,
+    sink: Arc<dyn Upcalls>,
+) -> Result<Running> {
     let nbio = nbio::Enabled::new(&hw);
     let gmc = gmc::Enabled::new(&hw)?;
     let scheduler = (hw.chip.family.scheduler)(&hw)?;
-    let id = registry::unique(hash::gpu_id(&hw.pci, &hw.chip));
+    let id = gpus.unique(hash::gpu_id(&hw.pci, &hw.chip));
     let gpu = Arc::new(
         Gpu {
             id,
@@ -179,10 +163,10 @@ pub(crate) fn start(pdev: &pci::Device<device::Bound>, hw: Arc<Hw>) -> Result<Ru
         },
         GFP_KERNEL,
     )?;
-    let ih = ih::Enabled::new(pdev, &gpu)?;
+    let ih = ih::Enabled::new(pdev, &gpu, sink.clone())?;
     let sdma = sdma::Enabled::new(&hw)?;
-    let scheduler = sched::Started::new(&gpu, scheduler)?;
-    let listed = Listed::new(&gpu)?;
+    let scheduler = sched::Started::new(&gpu, scheduler, sink.clone())?;
+    let listed = Listed::new(&gpu, gpus, sink)?;
     Ok(Running {
         _listed: listed,
         _scheduler: scheduler,
@@ -195,25 +179,29 @@ pub(crate) fn start(pdev: &pci::Device<device::Bound>, hw: Arc<Hw>) -> Result<Ru
 }
 
 /// The GPU can be found, and the user half knows it.
-struct Listed(Arc<Gpu>);
+struct Listed {
+    gpu: Arc<Gpu>,
+    gpus: Arc<Gpus>,
+    sink: Arc<dyn Upcalls>,
+}
 
 impl Listed {
-    fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        registry::add(gpu)?;
-        if let Some(sink) = upcall::sink() {
-            sink.gpu_added(gpu).inspect_err(|_| registry::remove(gpu))?;
-        }
-        Ok(Self(gpu.clone()))
+    fn new(gpu: &Arc<Gpu>, gpus: &Arc<Gpus>, sink: Arc<dyn Upcalls>) -> Result<Self> {
+        gpus.add(gpu)?;
+        sink.gpu_added(gpu).inspect_err(|_| gpus.remove(gpu))?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            gpus: gpus.clone(),
+            sink,
+        })
     }
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        registry::remove(&self.0);
+        self.gpus.remove(&self.gpu);
         // Nothing new from here on: calls fail with ENODEV.
-        self.0.hw.unbind();
-        if let Some(sink) = upcall::sink() {
-            sink.gpu_removed(&self.0);
-        }
+        self.gpu.hw.unbind();
+        self.sink.gpu_removed(&self.gpu);
     }
 }

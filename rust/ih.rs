@@ -24,7 +24,7 @@ use crate::{
     },
     ring::{self, Slot},
     uapi::debug,
-    upcall::{self, Pasid, QueueError, VmFault},
+    upcall::{Pasid, QueueError, Upcalls, VmFault},
 };
 use core::num::NonZeroU16;
 use kernel::{
@@ -108,6 +108,7 @@ struct Ring {
 #[pin_data]
 struct Handler {
     gpu: Arc<Gpu>,
+    sink: Arc<dyn Upcalls>,
     #[pin]
     ring: Mutex<Ring>,
     #[pin]
@@ -157,7 +158,11 @@ pub(crate) struct Enabled {
 
 impl Enabled {
     /// Sets the ring up and turns interrupts on.
-    pub(crate) fn new(pdev: &pci::Device<Bound>, gpu: &Arc<Gpu>) -> Result<Self> {
+    pub(crate) fn new(
+        pdev: &pci::Device<Bound>,
+        gpu: &Arc<Gpu>,
+        sink: Arc<dyn Upcalls>,
+    ) -> Result<Self> {
         let hw = gpu.hw().clone();
         let ring = Ring {
             entries: KernelBuf::new(&hw, RING_BYTES)?,
@@ -174,6 +179,7 @@ impl Enabled {
         let handler = Arc::pin_init(
             pin_init!(Handler {
                 gpu: for_work,
+                sink,
                 ring <- new_mutex!(ring, "rkfd IH"),
                 work <- new_work!("rkfd IH"),
             }),
@@ -364,7 +370,7 @@ impl Handler {
         let Some((pasid, told)) = decode(self.gpu.chip().family.ih, entry) else {
             return;
         };
-        let Some(sink) = upcall::sink() else { return };
+        let sink = &self.sink;
         match told {
             Told::Signal { data, bits } => sink.signal(&self.gpu, pasid, data, bits),
             // As upstream: who is told of the error isn't told of an event as well.
@@ -405,9 +411,7 @@ impl Handler {
                 error
             );
         }
-        if let Some(sink) = upcall::sink() {
-            sink.vm_fault(&self.gpu, fault);
-        }
+        self.sink.vm_fault(&self.gpu, fault);
     }
 }
 

@@ -9,6 +9,7 @@
 use crate::{
     glue::user,
     process::Process,
+    types::GpuId,
     uapi::{
         abi::Abi,
         ioctl::{
@@ -33,6 +34,15 @@ mod info;
 mod memory;
 mod queue;
 mod unsupported;
+
+/// The GPU that a program names.
+///
+/// # Errors
+///
+/// EINVAL when no GPU can have that name.
+fn gpu_id(id: u32) -> Result<GpuId> {
+    GpuId::from_user(id).ok_or(EINVAL)
+}
 
 /// Arguments up to this size stay on the stack.
 const ON_STACK: usize = 128;

@@ -4,25 +4,31 @@
 //!
 //! A [`Process`] is found by its address space, so that a second open gives the same one. Open
 //! files and lookups hold counted references; what it owns (queues, VMs, buffer objects) it gives
-//! up when the address space goes ([`teardown`]), whoever still holds a reference: a forked child
-//! that inherited the file keeps an empty shell, and its calls fail with EBADF.
+//! up when the address space goes (`teardown`), whoever still holds a reference: a forked child that
+//! inherited the file keeps an empty shell, and its calls fail with EBADF.
 //!
-//! Lock order: opening -> mmap lock -> registry; process state -> (vm -> scheduler -> ring),
-//! events, doorbells, render objects. Nothing copies from or to user memory under a process'
-//! state, and mapping and faulting, which come with the mmap lock held, don't take it.
+//! This room keeps things; what is done with them is in the rooms above it: `queue`, `memory`,
+//! `teardown`.
+//!
+//! Lock order: opening -> mmap lock -> tables; process state -> (vm -> scheduler -> ring), events,
+//! doorbells, mmap objects. Nothing copies from or to user memory under a process' state, and
+//! mapping and faulting, which come with the mmap lock held, don't take it.
 
 use crate::{
-    debugfs::{Count, PROCESSES},
+    counts::{
+        Count,
+        Thing, //
+    },
     doorbell::Slice,
     event::Events,
     glue::{
-        mmu_notifier::{MmWatcher, Watch},
-        user, //
+        mmu_notifier::Watch,
+        user as caller, //
     },
     gpu::Gpu,
     ids::IdTable,
-    queue::UserQueue,
     smi::Who,
+    types::GpuId, //
 };
 use kernel::{
     current,
@@ -39,41 +45,36 @@ use kernel::{
     workqueue::Work,
 };
 
+mod buffer;
 mod device;
-mod dmabuf;
 mod exception;
-mod limit;
-mod memory;
+mod queue;
 mod registry;
-mod teardown;
-mod userptr;
+pub(crate) mod user;
 
-pub(crate) use device::DeviceState;
-pub(crate) use dmabuf::info as dmabuf_info;
-pub(crate) use limit::{
-    gtt_limit,
-    gtt_used, //
-};
-pub(crate) use memory::{
-    AllocRequest,
+pub(crate) use buffer::{
+    Handle,
     Mem,
+    Memory,
     Pin, //
 };
-pub(crate) use registry::{
-    by_pasid,
-    find_or_create,
-    for_each,
-    is_pid, //
+pub(crate) use device::{
+    Bound,
+    DeviceState, //
 };
-pub(crate) use teardown::end_all;
-use userptr::UserMemory;
-pub(crate) use userptr::Works;
-
-/// To be called once, by the module's init.
-pub(crate) fn init() {
-    registry::init();
-    userptr::init();
-}
+pub(crate) use queue::{
+    Buffers,
+    Percentage,
+    Priority,
+    RingParams,
+    RingSize,
+    UserQueue, //
+};
+pub(crate) use registry::{
+    Processes,
+    Shared, //
+};
+use user::UserMemory;
 
 /// A process' part of a GPU: what never changes, and the doorbells, which a page fault needs.
 #[pin_data]
@@ -125,6 +126,7 @@ pub(crate) struct State {
 /// A process.
 #[pin_data]
 pub(crate) struct Process {
+    processes: Arc<Processes>,
     lead: ARef<Task>,
     /// Address of the `mm_struct`: a key, never followed.
     mm: usize,
@@ -136,12 +138,12 @@ pub(crate) struct Process {
     #[pin]
     pub(crate) events: Events,
     #[pin]
-    user: UserMemory,
+    pub(crate) user: UserMemory,
     #[pin]
-    user_stop: Work<Process, { userptr::STOP }>,
+    user_stop: Work<Process, { user::STOP }>,
     #[pin]
-    user_restore: Work<Process, { userptr::RESTORE }>,
-    watch: SetOnce<Watch>,
+    user_restore: Work<Process, { user::RESTORE }>,
+    watch: SetOnce<Watch<Process>>,
     /// How events name it.
     pub(crate) who: Who,
     _count: Count,
@@ -149,7 +151,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// A process of the current address space with these GPUs. Nobody knows it yet.
-    fn new(mm: &Mm, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
+    fn new(processes: &Arc<Processes>, mm: &Mm, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
         let lead: ARef<Task> = ARef::from(current!().group_leader());
         let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
         let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
@@ -166,12 +168,14 @@ impl Process {
         }
         let mm_ref: ARef<Mm> = mm.into();
         let who = Who {
-            tgid: user::this_tgid(),
-            pid: user::this_pid(),
-            name: user::this_name(),
+            tgid: caller::this_tgid(),
+            pid: caller::this_pid(),
+            name: caller::this_name(),
         };
+        let counts = &processes.shared().counts;
         Arc::pin_init(
             pin_init!(Self {
+                processes: processes.clone(),
                 lead,
                 mm: mm_ref.as_raw() as usize,
                 mm_ref,
@@ -183,13 +187,13 @@ impl Process {
                     hung: KVec::new(),
                     runtime_enabled: false,
                 }, "rkfd process"),
-                events <- Events::new(),
+                events <- Events::new(counts.clone()),
                 user <- UserMemory::new(),
                 user_stop <- new_work!("rkfd user stop"),
                 user_restore <- new_work!("rkfd user restore"),
                 watch: SetOnce::new(),
                 who,
-                _count: Count::new(&PROCESSES),
+                _count: counts.count(Thing::Process),
             }),
             GFP_KERNEL,
         )
@@ -202,7 +206,22 @@ impl Process {
 
     /// Whether the caller traces this process, as checkpointing tools do.
     pub(crate) fn is_traced(&self) -> bool {
-        user::traces(&self.lead)
+        caller::traces(&self.lead)
+    }
+
+    /// All processes.
+    pub(crate) fn processes(&self) -> &Arc<Processes> {
+        &self.processes
+    }
+
+    /// What it shares with others.
+    pub(crate) fn shared(&self) -> &Shared {
+        self.processes.shared()
+    }
+
+    /// Its address space, which may be gone.
+    pub(crate) fn mm(&self) -> &Mm {
+        &self.mm_ref
     }
 
     /// Its devices. Those of GPUs that came later aren't among them.
@@ -215,15 +234,15 @@ impl Process {
     /// # Errors
     ///
     /// EINVAL when there is none.
-    pub(crate) fn device_index(&self, gpu_id: u32) -> Result<usize> {
+    pub(crate) fn device_index(&self, gpu_id: GpuId) -> Result<usize> {
         self.devices
             .iter()
-            .position(|device| u32::from(device.gpu.id().get()) == gpu_id)
+            .position(|device| device.gpu.id() == gpu_id)
             .ok_or(EINVAL)
     }
 
     /// The device with this GPU id.
-    pub(crate) fn device(&self, gpu_id: u32) -> Result<&Arc<ProcessDevice>> {
+    pub(crate) fn device(&self, gpu_id: GpuId) -> Result<&Arc<ProcessDevice>> {
         self.devices.get(self.device_index(gpu_id)?).ok_or(EINVAL)
     }
 
@@ -256,7 +275,7 @@ impl Process {
     /// EINVAL when there is none, and those of [`with`](Self::with).
     pub(crate) fn with_device<R>(
         &self,
-        gpu_id: u32,
+        gpu_id: GpuId,
         f: impl FnOnce(&ProcessDevice, &mut DeviceState) -> Result<R>,
     ) -> Result<R> {
         let index = self.device_index(gpu_id)?;
@@ -265,8 +284,27 @@ impl Process {
     }
 }
 
-impl MmWatcher for Process {
-    fn released(self: Arc<Self>) {
-        self.end();
+impl Process {
+    /// Marks the process as gone, and runs `f` with its state: the first time only.
+    pub(crate) fn leave(&self, f: impl FnOnce(&mut State)) -> bool {
+        let mut state = self.state.lock();
+        if core::mem::replace(&mut state.gone, true) {
+            return false;
+        }
+        f(&mut state);
+        true
+    }
+
+    /// Takes the next buffer object of a process that is gone, to be dropped without its state.
+    pub(crate) fn take_buffer(&self, device: usize) -> Option<Handle> {
+        let mut state = self.state.lock();
+        Some(state.devices.get_mut(device)?.handles.pop()?.1)
+    }
+
+    /// The address space need not be watched any more.
+    pub(crate) fn unwatch(&self) {
+        if let Some(watch) = self.watch.as_ref() {
+            watch.cancel();
+        }
     }
 }

@@ -4,21 +4,24 @@
 //!
 //! The life of a queue is [`QueueState`](crate::sched::QueueState): Created, Mapped, Disabled,
 //! Evicted, Hung, Gone. The scheduler makes its transitions, under its lock; this room asks for
-//! them ([`create`], [`update`], [`stop`]) and keeps what the queue uses ([`Pin`]) in step:
-//! pins go when the queue is Gone, and stay with it when it is Hung.
+//! them ([`create`], [`update`], [`stop`]) and keeps what the queue uses
+//! ([`Pin`](crate::process::Pin)) in step: pins go when the queue is Gone, and stay with it when it is Hung.
 //!
 //! Source: Linux, `amdkfd/kfd_process_queue_manager.c`, `kfd_queue.c`. Called with the process'
 //! state. Lock order: process -> scheduler.
 
 use crate::{
-    debugfs::{Count, QUEUES},
+    counts::Thing,
     doorbell::Doorbell,
     gpu::Gpu,
     process::{
+        Buffers,
         DeviceState,
         Process,
         ProcessDevice,
-        State, //
+        RingParams,
+        State,
+        UserQueue, //
     },
     sched::{
         HwQueue,
@@ -31,6 +34,10 @@ use crate::{
         self,
         Wanted, //
     },
+    types::{
+        GpuId,
+        QueueId, //
+    },
 };
 use kernel::{
     prelude::*,
@@ -40,54 +47,20 @@ use kernel::{
 mod buffers;
 mod params;
 
-use buffers::Buffers;
 pub(crate) use params::{
+    ring_params,
     Kind,
-    QueueParams,
-    RingParams, //
+    QueueParams, //
 };
 
 /// Queues of a process on all devices (`KFD_MAX_NUM_OF_QUEUES_PER_PROCESS`).
 const MAX_PER_PROCESS: u32 = 1024;
 
-/// A queue of a process.
-pub(crate) struct UserQueue {
-    hw: Arc<HwQueue>,
-    device: usize,
-    metadata_size: u64,
-    ring: RingParams,
-    /// Number of its doorbell in the process' slice.
-    doorbell: u32,
-    /// Where its waves are saved.
-    save_area: u64,
-    /// It has the process' global wave sync resources.
-    gws: bool,
-    buffers: Buffers,
-    _count: Count,
-}
-
 /// What CREATE_QUEUE gives back.
 pub(crate) struct CreatedQueue {
-    pub(crate) id: u32,
+    pub(crate) id: QueueId,
     /// Byte of the doorbell in the process' slice.
     pub(crate) doorbell: u64,
-}
-
-impl UserQueue {
-    /// Index of its device in the process.
-    pub(crate) fn device(&self) -> usize {
-        self.device
-    }
-
-    /// Number of its doorbell in the process' slice: how interrupts name it.
-    pub(crate) fn doorbell(&self) -> u32 {
-        self.doorbell
-    }
-
-    /// Where its waves are saved, in the program's address space.
-    pub(crate) fn save_area(&self) -> u64 {
-        self.save_area
-    }
 }
 
 /// Makes a queue. `params` are checked, what they point at isn't.
@@ -98,7 +71,11 @@ impl UserQueue {
 /// doorbells; EINVAL when a buffer isn't mapped as it must be; ENOSPC with too many queues on the
 /// device, ENOMEM in the process; ENOMEM without a free SDMA queue, EBUSY without a free doorbell,
 /// and what the scheduler says.
-pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Result<CreatedQueue> {
+pub(crate) fn create(
+    process: &Process,
+    gpu_id: GpuId,
+    params: &QueueParams,
+) -> Result<CreatedQueue> {
     let index = process.device_index(gpu_id)?;
     let device = process.devices().get(index).ok_or(EINVAL)?;
     process.with(|state| {
@@ -110,7 +87,7 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
             }
         }
         let slice = device.slice()?;
-        let buffers = Buffers::acquire(device_state, device.gpu.chip(), params)?;
+        let buffers = buffers::acquire(device_state, device.gpu.chip(), params)?;
         if device_state.queue_count >= device.gpu.chip().family.max_queues_per_process {
             return Err(ENOSPC);
         }
@@ -135,7 +112,7 @@ pub(crate) fn create(process: &Process, gpu_id: u32, params: &QueueParams) -> Re
             save_area: params.cwsr,
             gws: false,
             buffers,
-            _count: Count::new(&QUEUES),
+            _count: process.shared().counts.count(Thing::Queue),
         };
         let id = insert(state, device, queue)?;
         Ok(CreatedQueue { id, doorbell: byte })
@@ -178,13 +155,13 @@ fn create_on(
     result
 }
 
-fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result<u32> {
+fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result<QueueId> {
     // Room is made first, so that a queue that exists always has a number.
     let index = queue.device;
     let mut queue = Some(queue);
     let slot = state.queues.insert_with(MAX_PER_PROCESS, || queue.take());
     match slot {
-        Ok(id) => Ok(id),
+        Ok(id) => Ok(QueueId::new(id)),
         Err(_) => {
             if let (Some(queue), Some(device_state)) = (queue, state.devices.get_mut(index)) {
                 let _ = stop(queue, &device.gpu, device_state, &mut state.hung);
@@ -200,9 +177,9 @@ fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result
 ///
 /// EINVAL when there is none; ETIME or EIO when the hardware didn't let go: the queue is gone for
 /// the program all the same.
-pub(crate) fn destroy(process: &Process, id: u32) -> Result {
+pub(crate) fn destroy(process: &Process, id: QueueId) -> Result {
     process.with(|state| {
-        let queue = state.queues.remove(id).ok_or(EINVAL)?;
+        let queue = state.queues.remove(id.get()).ok_or(EINVAL)?;
         let device = process.devices().get(queue.device).ok_or(EINVAL)?;
         let device_state = state.devices.get_mut(queue.device).ok_or(EINVAL)?;
         let result = stop(queue, &device.gpu, device_state, &mut state.hung);
@@ -247,9 +224,9 @@ pub(crate) fn stop(
 ///
 /// EFAULT when there is no such queue or the new ring isn't mapped as a whole; EACCES when a queue
 /// of the process was reset; what the scheduler says.
-pub(crate) fn update(process: &Process, id: u32, ring: &RingParams) -> Result {
+pub(crate) fn update(process: &Process, id: QueueId, ring: &RingParams) -> Result {
     process.with(|state| {
-        let queue = state.queues.get_mut(id).ok_or(EFAULT)?;
+        let queue = state.queues.get_mut(id.get()).ok_or(EFAULT)?;
         let device = process.devices().get(queue.device).ok_or(ENODEV)?;
         let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
         if ring.address != 0 {
@@ -261,10 +238,10 @@ pub(crate) fn update(process: &Process, id: u32, ring: &RingParams) -> Result {
             let pin = device_state
                 .pin_exact(ring.address, size)
                 .map_err(|_| EFAULT)?;
-            queue.buffers.set_ring(pin);
+            queue.buffers.ring = pin;
         }
         queue.ring = *ring;
-        queue.submit(device, device_state, None)
+        submit(queue, device, device_state, None)
     })
 }
 
@@ -273,12 +250,12 @@ pub(crate) fn update(process: &Process, id: u32, ring: &RingParams) -> Result {
 /// # Errors
 ///
 /// EFAULT when there is no such queue; as [`update`].
-pub(crate) fn set_cu_mask(process: &Process, id: u32, mask: KVec<u32>) -> Result {
+pub(crate) fn set_cu_mask(process: &Process, id: QueueId, mask: KVec<u32>) -> Result {
     process.with(|state| {
-        let queue = state.queues.get_mut(id).ok_or(EFAULT)?;
+        let queue = state.queues.get_mut(id.get()).ok_or(EFAULT)?;
         let device = process.devices().get(queue.device).ok_or(ENODEV)?;
         let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
-        queue.submit(device, device_state, Some(mask))
+        submit(queue, device, device_state, Some(mask))
     })
 }
 
@@ -290,9 +267,9 @@ pub(crate) fn set_cu_mask(process: &Process, id: u32, mask: KVec<u32>) -> Result
 ///
 /// EINVAL when there is no such queue, ENODEV when the GPU has none of them; EBUSY when a queue of
 /// the process has them already, EINVAL when there are none to take away; as [`update`].
-pub(crate) fn set_gws(process: &Process, id: u32, on: bool, first: &mut u32) -> Result {
+pub(crate) fn set_gws(process: &Process, id: QueueId, on: bool, first: &mut u32) -> Result {
     process.with(|state| {
-        let index = state.queues.get(id).ok_or(EINVAL)?.device;
+        let index = state.queues.get(id.get()).ok_or(EINVAL)?.device;
         let device = process.devices().get(index).ok_or(ENODEV)?;
         let device_state = state.devices.get_mut(index).ok_or(ENODEV)?;
         if device.gpu.chip().family.gws == 0 {
@@ -309,13 +286,13 @@ pub(crate) fn set_gws(process: &Process, id: u32, on: bool, first: &mut u32) -> 
             .queues
             .iter_mut()
             .find(|(other, queue)| match on {
-                true => *other == id,
+                true => *other == id.get(),
                 false => queue.device == index && queue.gws,
             })
             .ok_or(EINVAL)?;
         device_state.gws = on;
         queue.gws = on;
-        queue.submit(device, device_state, None)
+        submit(queue, device, device_state, None)
     })
 }
 
@@ -324,30 +301,29 @@ pub(crate) fn set_gws(process: &Process, id: u32, on: bool, first: &mut u32) -> 
 /// # Errors
 ///
 /// EFAULT when there is no such queue; EINVAL for one that runs, and for one of a copy engine.
-pub(crate) fn saved_waves(process: &Process, id: u32) -> Result<KVec<SavedArea>> {
-    process.with(|state| state.queues.get(id).ok_or(EFAULT)?.hw.saved_waves())
+pub(crate) fn saved_waves(process: &Process, id: QueueId) -> Result<KVec<SavedArea>> {
+    process.with(|state| state.queues.get(id.get()).ok_or(EFAULT)?.hw.saved_waves())
 }
 
-impl UserQueue {
-    fn submit(
-        &self,
-        device: &ProcessDevice,
-        state: &DeviceState,
-        cu_mask: Option<KVec<u32>>,
-    ) -> Result {
-        if state.lost_a_queue() || matches!(self.hw.state(), QueueState::Hung) {
-            return Err(EACCES);
-        }
-        let change = QueueUpdate {
-            ring: self.ring.address,
-            ring_size: self.ring.size.bytes(),
-            percent: self.ring.percent.get(),
-            priority: self.ring.priority.get(),
-            pm4_target_xcc: self.ring.pm4_target_xcc,
-            gws: self.gws,
-            cu_mask,
-            pins: Some(self.buffers.bos()?),
-        };
-        device.gpu.scheduler().update(&self.hw, change)
+/// Gives a queue to the scheduler as it now is.
+fn submit(
+    queue: &UserQueue,
+    device: &ProcessDevice,
+    state: &DeviceState,
+    cu_mask: Option<KVec<u32>>,
+) -> Result {
+    if state.lost_a_queue() || matches!(queue.hw.state(), QueueState::Hung) {
+        return Err(EACCES);
     }
+    let change = QueueUpdate {
+        ring: queue.ring.address,
+        ring_size: queue.ring.size.bytes(),
+        percent: queue.ring.percent.get(),
+        priority: queue.ring.priority.get(),
+        pm4_target_xcc: queue.ring.pm4_target_xcc,
+        gws: queue.gws,
+        cu_mask,
+        pins: Some(queue.buffers.bos()?),
+    };
+    device.gpu.scheduler().update(&queue.hw, change)
 }

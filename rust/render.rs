@@ -3,19 +3,24 @@
 //! The render node, `/dev/dri/renderD255` and down: a GPU's second face.
 //!
 //! Its files name an address space for ACQUIRE_VM, and buffer objects are mapped on it at offsets
-//! that the driver makes up. Each buffer object has a [`Mapping`]: an offset that is never used
-//! again. When it is dropped the pages are first taken out of all mappings.
+//! that the driver makes up: see `mmap`.
 //!
 //! It is a device of our own, not of the DRM core, which stock kernels have as a module without
 //! Rust's side, and answers what compute clients ask of it. libdrm knows a render node by the
 //! folder `drm` of its PCI device, which is made here, too.
 //!
-//! Lock order: nodes -> nothing; a node's objects are a leaf that faults take.
+//! Lock order: the mutex of [`Minors`] is a leaf; that of the nodes is above the device core's.
 
 use crate::{
-    debugfs::{Count, RENDER_FILES},
+    counts::{
+        Counts,
+        Thing, //
+    },
     glue::{
-        anon_inode::AnonInode,
+        anon_inode::{
+            AnonInode,
+            PseudoFs, //
+        },
         chrdev::{
             CharDevice,
             Class,
@@ -35,6 +40,11 @@ use crate::{
         },
     },
     gpu::Gpu,
+    limit::SystemMemory,
+    mmap::{
+        Offsets,
+        VmFile, //
+    },
     uapi::drm as abi,
 };
 use kernel::{
@@ -42,10 +52,6 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::{
-        atomic::{
-            AtomicFlag,
-            Full, //
-        },
         Arc,
         ArcBorrow,
         Mutex, //
@@ -54,193 +60,157 @@ use kernel::{
 
 mod device_info;
 mod info;
-mod mapping;
 mod request;
 mod version;
-
-pub(crate) use mapping::Mapping;
-use mapping::Objects;
-
-/// The device.
-pub(crate) struct Render;
 
 static FOPS: Fops = Fops::new::<Render>();
 static VM_OPS: VmOps = VmOps::new::<Render>();
 // The name "drm" is the DRM core's.
 static CLASS: Class = Class::new(c"rkfd-render", Folder::Dri);
 
-/// What there is while the module is loaded.
-struct Nodes {
-    region: Arc<Region>,
-    list: KVec<Listed>,
+/// The device: what opening a render node needs.
+#[pin_data]
+pub(crate) struct Render {
+    counts: Arc<Counts>,
+    memory: Arc<SystemMemory>,
+    #[pin]
+    minors: Mutex<KVec<Minor>>,
 }
 
-/// A GPU's node, and what is seen of it. Removed in this order.
+/// A render node that can be opened.
+struct Minor {
+    minor: u32,
+    offsets: Arc<Offsets>,
+}
+
+/// An open file.
+pub(crate) struct RenderFile {
+    vm: Arc<VmFile>,
+    memory: Arc<SystemMemory>,
+}
+
+impl RenderFile {
+    /// What it is for processes.
+    pub(crate) fn vm(&self) -> &Arc<VmFile> {
+        &self.vm
+    }
+}
+
+impl Render {
+    fn by_minor(&self, minor: u32) -> Option<Arc<Offsets>> {
+        let minors = self.minors.lock();
+        let found = minors.iter().find(|m| m.minor == minor)?;
+        Some(found.offsets.clone())
+    }
+}
+
+/// The render nodes of the module.
+#[pin_data]
+pub(crate) struct RenderNodes {
+    // Dropped in this order: nodes before the numbers that they have.
+    #[pin]
+    list: Mutex<KVec<Listed>>,
+    region: Region<Render>,
+    device: Arc<Render>,
+    fs: Arc<PseudoFs>,
+}
+
+/// What is seen of a GPU's node. Removed in this order.
 struct Listed {
-    node: Arc<RenderNode>,
+    gpu: Arc<Gpu>,
+    minor: u32,
     /// `drm/renderD255` of the PCI device.
     _folder: Dir,
     _device: Node,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: Initialised in `init`, which the module calls first.
-    unsafe(uninit) static NODES: Mutex<Option<Nodes>> = None;
-}
-
-/// To be called once, by the module's init.
-pub(crate) fn init() {
-    // SAFETY: Called once.
-    unsafe { NODES.init() };
-}
-
-/// The class and major of render nodes; removed when dropped.
-pub(crate) struct RenderClass;
-
-impl RenderClass {
-    pub(crate) fn new() -> Result<Self> {
-        let region = Arc::new(Region::new::<Render>(&CLASS, c"rkfd-render")?, GFP_KERNEL)?;
-        *NODES.lock() = Some(Nodes {
-            region,
-            list: KVec::new(),
-        });
-        Ok(Self)
-    }
-}
-
-impl Drop for RenderClass {
-    fn drop(&mut self) {
-        let nodes = NODES.lock().take();
-        drop(nodes);
-    }
-}
-
-/// The render node of a GPU. Open files keep it after the GPU went.
-#[pin_data]
-pub(crate) struct RenderNode {
-    gpu: Arc<Gpu>,
-    minor: u32,
-    inode: Arc<AnonInode>,
-    #[pin]
-    objects: Mutex<Objects>,
-}
-
-impl RenderNode {
-    /// Makes the node of a GPU.
-    pub(crate) fn add(gpu: &Arc<Gpu>) -> Result {
-        let mut guard = NODES.lock();
-        let nodes = guard.as_mut().ok_or(ENODEV)?;
-        // From the end, since the DRM core gives its own devices names from the start.
-        let minor = (abi::FIRST_MINOR..=abi::LAST_MINOR)
-            .rev()
-            .find(|minor| nodes.list.iter().all(|l| l.node.minor != *minor))
-            .ok_or(ENOSPC)?;
-        let inode = AnonInode::new()?;
-        let node = Arc::pin_init(
-            pin_init!(RenderNode {
-                gpu: gpu.clone(),
-                minor,
-                inode,
-                objects <- new_mutex!(Objects::new(), "rkfd render objects"),
+impl RenderNodes {
+    /// Registers their class and major.
+    pub(crate) fn new(
+        fs: &Arc<PseudoFs>,
+        counts: &Arc<Counts>,
+        memory: &Arc<SystemMemory>,
+    ) -> Result<impl PinInit<Self>> {
+        let device = Arc::pin_init(
+            pin_init!(Render {
+                counts: counts.clone(),
+                memory: memory.clone(),
+                minors <- new_mutex!(KVec::new(), "rkfd render minors"),
             }),
             GFP_KERNEL,
         )?;
-        nodes.list.reserve(1, GFP_KERNEL)?;
+        let region = Region::new(&CLASS, c"rkfd-render", device.clone())?;
+        let fs = fs.clone();
+        Ok(pin_init!(Self {
+            list <- new_mutex!(KVec::new(), "rkfd render nodes"),
+            region,
+            device,
+            fs,
+        }))
+    }
+
+    /// Makes the node of a GPU, and returns its minor.
+    pub(crate) fn add(&self, gpu: &Arc<Gpu>) -> Result<u32> {
+        let mut list = self.list.lock();
+        // From the end, since the DRM core gives its own devices names from the start.
+        let minor = (abi::FIRST_MINOR..=abi::LAST_MINOR)
+            .rev()
+            .find(|minor| list.iter().all(|listed| listed.minor != *minor))
+            .ok_or(ENOSPC)?;
+        let offsets = Offsets::new(gpu, &self.fs)?;
+        list.reserve(1, GFP_KERNEL)?;
         let name = CString::try_from_fmt(fmt!("renderD{minor}"))?;
-        let device = nodes.region.node(minor, &name, Some(gpu.device()))?;
+        self.device
+            .minors
+            .lock()
+            .push(Minor { minor, offsets }, GFP_KERNEL)?;
+        match self.show(gpu, minor, &name) {
+            Ok(listed) => {
+                list.push(listed, GFP_KERNEL)?;
+                Ok(minor)
+            }
+            Err(e) => {
+                self.close(minor);
+                Err(e)
+            }
+        }
+    }
+
+    fn show(&self, gpu: &Arc<Gpu>, minor: u32, name: &CStr) -> Result<Listed> {
+        let device = self.region.node(minor, name, Some(gpu.device()))?;
         let folder = Dir::of_device(gpu.device(), c"drm", Empty)?;
-        folder.link(&device, &name)?;
-        let listed = Listed {
-            node,
+        folder.link(&device, name)?;
+        Ok(Listed {
+            gpu: gpu.clone(),
+            minor,
             _folder: folder,
             _device: device,
-        };
-        nodes.list.push(listed, GFP_KERNEL)?;
-        Ok(())
+        })
     }
 
     /// Removes the node of a GPU; its mappings are revoked.
-    pub(crate) fn remove(gpu: &Gpu) {
+    pub(crate) fn remove(&self, gpu: &Gpu) {
         let removed = {
-            let mut guard = NODES.lock();
-            guard.as_mut().and_then(|nodes| {
-                let index = nodes
-                    .list
-                    .iter()
-                    .position(|l| l.node.gpu.id() == gpu.id())?;
-                nodes.list.remove(index).ok()
-            })
+            let mut list = self.list.lock();
+            let index = list.iter().position(|listed| listed.gpu.id() == gpu.id());
+            index.and_then(|index| list.remove(index).ok())
         };
         if let Some(listed) = removed {
-            listed.node.objects.lock().close();
-            listed.node.inode.revoke_all();
+            self.close(listed.minor);
             drop(listed);
         }
     }
 
-    /// The minor of a GPU's node.
-    pub(crate) fn minor(gpu: &Gpu) -> Option<u32> {
-        let guard = NODES.lock();
-        let list = &guard.as_ref()?.list;
-        list.iter()
-            .find(|l| l.node.gpu.id() == gpu.id())
-            .map(|l| l.node.minor)
-    }
-
-    fn by_minor(minor: u32) -> Option<Arc<RenderNode>> {
-        let guard = NODES.lock();
-        let list = &guard.as_ref()?.list;
-        list.iter()
-            .find(|l| l.node.minor == minor)
-            .map(|l| l.node.clone())
-    }
-}
-
-/// An open file.
-pub(crate) struct RenderFile {
-    node: Arc<RenderNode>,
-    /// A process took its address space.
-    claimed: AtomicFlag,
-    _count: Count,
-}
-
-/// A file's address space being taken; given back when dropped.
-pub(crate) struct Claim<'a>(Option<&'a RenderFile>);
-
-impl Claim<'_> {
-    /// It stays taken.
-    pub(crate) fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        if let Some(file) = self.0 {
-            file.claimed.store(false, kernel::sync::atomic::Release);
+    /// From now on nothing of a node can be opened or mapped.
+    fn close(&self, minor: u32) {
+        let closed = {
+            let mut minors = self.device.minors.lock();
+            let index = minors.iter().position(|m| m.minor == minor);
+            index.and_then(|index| minors.remove(index).ok())
+        };
+        if let Some(closed) = closed {
+            closed.offsets.close();
         }
-    }
-}
-
-impl RenderFile {
-    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
-        &self.node.gpu
-    }
-
-    /// Takes the file's address space, which can be done once.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when a process has it or had it.
-    pub(crate) fn claim(&self) -> Result<Claim<'_>> {
-        if self.claimed.xchg(true, Full) {
-            return Err(EINVAL);
-        }
-        Ok(Claim(Some(self)))
-    }
-
-    fn key(&self) -> usize {
-        core::ptr::from_ref(self) as usize
     }
 }
 
@@ -255,31 +225,31 @@ impl CharDevice for Render {
         &VM_OPS
     }
 
-    fn inode(minor: u32) -> Option<Arc<AnonInode>> {
-        Some(RenderNode::by_minor(minor)?.inode.clone())
+    fn inode(&self, minor: u32) -> Option<Arc<AnonInode>> {
+        Some(self.by_minor(minor)?.inode().clone())
     }
 
-    fn open(minor: u32) -> Result<Arc<RenderFile>> {
-        let node = RenderNode::by_minor(minor).ok_or(ENODEV)?;
-        node.gpu.alive()?;
+    fn open(&self, minor: u32) -> Result<Arc<RenderFile>> {
+        let offsets = self.by_minor(minor).ok_or(ENODEV)?;
+        offsets.gpu().alive()?;
         let file = RenderFile {
-            node,
-            claimed: AtomicFlag::new(false),
-            _count: Count::new(&RENDER_FILES),
+            vm: VmFile::new(offsets, self.counts.count(Thing::RenderFile))?,
+            memory: self.memory.clone(),
         };
         Ok(Arc::new(file, GFP_KERNEL)?)
     }
 
     fn ioctl(file: ArcBorrow<'_, RenderFile>, cmd: u32, arg: usize) -> Result<isize> {
-        file.node.gpu.alive()?;
-        request::request(&file.node.gpu, cmd, arg).map(|()| 0)
+        let gpu = file.vm.gpu();
+        gpu.alive()?;
+        request::request(gpu, &file.memory, cmd, arg).map(|()| 0)
     }
 
     fn mmap(file: ArcBorrow<'_, RenderFile>, area: &Area<'_>) -> Result {
-        file.node.objects.lock().map_of(&file, area)
+        file.vm.map(area)
     }
 
     fn fault(file: ArcBorrow<'_, RenderFile>, fault: &Fault<'_>) -> Result {
-        file.node.objects.lock().fault(fault)
+        file.vm.fault(fault)
     }
 }

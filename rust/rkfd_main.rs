@@ -55,44 +55,45 @@ mod vm;
 
 // The user half, highest first.
 mod chardev;
+mod counts;
 mod debugfs;
 mod event;
-mod frontend;
 mod ids;
 mod ioctl;
+mod limit;
+mod memory;
+mod mmap;
+mod module;
 mod process;
 mod queue;
 mod render;
 mod smi;
+mod teardown;
 mod topology;
 
 /// The module. Fields are dropped in this order: what programs left is taken off the devices, then
 /// no device is left when the rest goes.
 #[pin_data]
 struct Rkfd {
-    processes: frontend::Processes,
+    processes: module::EndProcesses,
     #[pin]
     driver: kernel::driver::Registration<kernel::pci::Adapter<driver::Driver>>,
-    #[pin]
-    frontend: frontend::Frontend,
-    pasids: vm::pasid::Pasids,
-    last: frontend::Last,
+    owner: module::Owner,
 }
 
 impl kernel::InPlaceModule for Rkfd {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        gpu::init();
-        vm::pasid::init();
-        try_pin_init!(Self {
-            // Before any probe: it registers the upcalls.
-            frontend <- frontend::Frontend::new(),
-            driver <- kernel::driver::Registration::new(
-                <Self as kernel::ModuleMetadata>::NAME,
-                module,
-            ),
-            processes: frontend::Processes,
-            pasids: vm::pasid::Pasids,
-            last: frontend::Last,
+        pin_init::pin_init_scope(move || {
+            // Before any probe, which takes from it what it needs.
+            let owner = module::Owner::new()?;
+            Ok(try_pin_init!(Self {
+                processes: owner.end_processes(),
+                driver <- kernel::driver::Registration::new(
+                    <Self as kernel::ModuleMetadata>::NAME,
+                    module,
+                ),
+                owner,
+            }))
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     doorbell::Doorbell,
     gmc::gart,
     gpu::{Gpu, Hw},
-    upcall::Pasid,
+    upcall::{Pasid, Upcalls},
     vm::{self, Vm},
 };
 use kernel::{
@@ -266,8 +266,12 @@ pub(crate) struct Started {
 
 impl Started {
     /// Starts a GPU's scheduler.
-    pub(crate) fn new(gpu: &Arc<Gpu>, scheduler: Arc<dyn Scheduler>) -> Result<Self> {
-        let watch = hang::Watch::new(gpu)?;
+    pub(crate) fn new(
+        gpu: &Arc<Gpu>,
+        scheduler: Arc<dyn Scheduler>,
+        sink: Arc<dyn Upcalls>,
+    ) -> Result<Self> {
+        let watch = hang::Watch::new(gpu, sink)?;
         scheduler.start().inspect_err(|error| {
             dev_err!(gpu.device(), "the scheduler doesn't start ({:?})\n", error)
         })?;

@@ -5,8 +5,8 @@
 //! Each client has a file with a mask of the events it wants, which it writes, and room for some
 //! text, which it reads. What doesn't fit is lost.
 //!
-//! Source: Linux, `amdkfd/kfd_smi_events.c`. What never happens here isn't told: thermal
-//! throttling, resets, migration.
+//! Source: Linux, `amdkfd/kfd_smi_events.c`. Thermal throttling, resets and
+//! migration never happen here, so no line reports them.
 //!
 //! Lock order: clients -> a client's text, both leaves.
 
@@ -20,6 +20,7 @@ use crate::{
         user,
     },
     gpu::Gpu,
+    types::GpuId,
     uapi::smi as abi,
 };
 use kernel::{
@@ -70,21 +71,18 @@ const USERPTR: u32 = abi::EVICTION_TRIGGER_USERPTR;
 
 static FOPS: Fops = Fops::new::<Client>();
 
-kernel::sync::global_lock! {
-    // SAFETY: Initialised in `init`, which the module calls first.
-    unsafe(uninit) static CLIENTS: Mutex<KVec<Arc<Client>>> = KVec::new();
-}
-
-/// To be called once, by the module's init.
-pub(crate) fn init() {
-    // SAFETY: Called once.
-    unsafe { CLIENTS.init() };
+/// The open files of the module.
+#[pin_data]
+pub(crate) struct Clients {
+    #[pin]
+    list: Mutex<KVec<Arc<Client>>>,
 }
 
 /// An open file.
 #[pin_data]
 struct Client {
-    gpu_id: u16,
+    clients: Arc<Clients>,
+    gpu_id: GpuId,
     tgid: i32,
     privileged: bool,
     mask: Atomic<u64>,
@@ -94,30 +92,36 @@ struct Client {
     news: PollCondVar,
 }
 
-/// Opens a file of a GPU's events (`kfd_smi_event_open`).
-pub(crate) fn open(gpu: &Gpu) -> Result<u32> {
-    let text = KVec::with_capacity(ROOM, GFP_KERNEL)?;
-    let client = Arc::pin_init(
-        pin_init!(Client {
-            gpu_id: gpu.id().get(),
-            tgid: user::this_tgid(),
-            privileged: user::is_admin(),
-            mask: Atomic::new(0),
-            text <- new_mutex!(text, "rkfd events"),
-            news <- new_poll_condvar!("rkfd events"),
-        }),
-        GFP_KERNEL,
-    )?;
-    CLIENTS.lock().push(client.clone(), GFP_KERNEL)?;
-    anon_file::open(c"kfd_smi_ev", client.clone()).inspect_err(|_| forget(&client))
-}
+impl Clients {
+    /// None yet.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self { list <- new_mutex!(KVec::new(), "rkfd event clients") }),
+            GFP_KERNEL,
+        )
+    }
 
-fn forget(client: &Arc<Client>) {
-    let mut clients = CLIENTS.lock();
-    clients.retain(|other| !Arc::ptr_eq(other, client));
-    if clients.is_empty() {
-        // A static is never dropped: its memory goes now.
-        *clients = KVec::new();
+    /// Opens a file of a GPU's events and returns its descriptor (`kfd_smi_event_open`).
+    pub(crate) fn open(self: &Arc<Self>, gpu: &Gpu) -> Result<u32> {
+        let text = KVec::with_capacity(ROOM, GFP_KERNEL)?;
+        let client = Arc::pin_init(
+            pin_init!(Client {
+                clients: self.clone(),
+                gpu_id: gpu.id(),
+                tgid: user::this_tgid(),
+                privileged: user::is_admin(),
+                mask: Atomic::new(0),
+                text <- new_mutex!(text, "rkfd events"),
+                news <- new_poll_condvar!("rkfd events"),
+            }),
+            GFP_KERNEL,
+        )?;
+        self.list.lock().push(client.clone(), GFP_KERNEL)?;
+        anon_file::open(c"kfd_smi_ev", client.clone()).inspect_err(|_| self.forget(&client))
+    }
+
+    fn forget(&self, client: &Arc<Client>) {
+        self.list.lock().retain(|other| !Arc::ptr_eq(other, client));
     }
 }
 
@@ -157,7 +161,7 @@ impl AnonFile for Client {
     }
 
     fn closed(this: Arc<Self>) {
-        forget(&this);
+        this.clients.forget(&this);
     }
 }
 
@@ -177,72 +181,75 @@ impl fmt::Write for Line {
     }
 }
 
-/// Tells every client that wants to know. `tgid` is whom it is about: others may not see it.
-fn tell(gpu: &Gpu, event: u32, tgid: i32, line: fmt::Arguments<'_>) {
-    let mut buffer = Line {
-        bytes: [0; abi::SMI_EVENT_MSG_SIZE as usize],
-        len: 0,
-    };
-    // What is too long is cut, as upstream's.
-    let _ = fmt::Write::write_fmt(&mut buffer, fmt!("{:x} {}", event, line));
-    let Some(line) = buffer.bytes.get(..buffer.len) else {
-        return;
-    };
-    for client in CLIENTS.lock().iter() {
-        let mine = client.tgid == tgid || client.privileged;
-        let wanted = client.mask.load(Relaxed) & abi::event_mask(event) != 0;
-        if client.gpu_id != gpu.id().get() || !mine || !wanted {
-            continue;
-        }
-        {
-            let mut text = client.text.lock();
-            if text.len() + line.len() > ROOM {
+impl Clients {
+    /// Gives a line to every client that wants such events. `tgid` is the program that it is
+    /// about: other programs may not read it.
+    fn publish(&self, gpu: &Gpu, event: u32, tgid: i32, line: fmt::Arguments<'_>) {
+        let mut buffer = Line {
+            bytes: [0; abi::SMI_EVENT_MSG_SIZE as usize],
+            len: 0,
+        };
+        // What is too long is cut, as upstream's.
+        let _ = fmt::Write::write_fmt(&mut buffer, fmt!("{:x} {}", event, line));
+        let Some(line) = buffer.bytes.get(..buffer.len) else {
+            return;
+        };
+        for client in self.list.lock().iter() {
+            let mine = client.tgid == tgid || client.privileged;
+            let wanted = client.mask.load(Relaxed) & abi::event_mask(event) != 0;
+            if client.gpu_id != gpu.id() || !mine || !wanted {
                 continue;
             }
-            // There is room.
-            let _ = text.extend_from_slice(line, GFP_KERNEL);
+            {
+                let mut text = client.text.lock();
+                if text.len() + line.len() > ROOM {
+                    continue;
+                }
+                // There is room.
+                let _ = text.extend_from_slice(line, GFP_KERNEL);
+            }
+            client.news.notify_all();
         }
-        client.news.notify_all();
     }
-}
 
-/// A program made the GPU fault.
-pub(crate) fn vm_fault(gpu: &Gpu, who: &Who) {
-    tell(
-        gpu,
-        abi::SMI_EVENT_VMFAULT,
-        who.tgid,
-        fmt!("{:x}:{}\n", who.pid, who.name()),
-    );
-}
+    /// A program made the GPU fault.
+    pub(crate) fn vm_fault(&self, gpu: &Gpu, who: &Who) {
+        self.publish(
+            gpu,
+            abi::SMI_EVENT_VMFAULT,
+            who.tgid,
+            fmt!("{:x}:{}\n", who.pid, who.name()),
+        );
+    }
 
-/// Queues were evicted because memory of the program's changes.
-pub(crate) fn evicted(gpu: &Gpu, who: &Who) {
-    let (now, id) = (user::boottime_ns(), gpu.id().get());
-    tell(
-        gpu,
-        abi::SMI_EVENT_QUEUE_EVICTION,
-        who.tgid,
-        fmt!("{} -{} {:x} {}\n", now, who.pid, id, USERPTR),
-    );
-}
+    /// Queues were evicted because memory of the program's changes.
+    pub(crate) fn evicted(&self, gpu: &Gpu, who: &Who) {
+        let (now, id) = (user::boottime_ns(), gpu.id().get());
+        self.publish(
+            gpu,
+            abi::SMI_EVENT_QUEUE_EVICTION,
+            who.tgid,
+            fmt!("{} -{} {:x} {}\n", now, who.pid, id, USERPTR),
+        );
+    }
 
-/// They go on.
-pub(crate) fn restored(gpu: &Gpu, who: &Who) {
-    let (now, id) = (user::boottime_ns(), gpu.id().get());
-    tell(
-        gpu,
-        abi::SMI_EVENT_QUEUE_RESTORE,
-        who.tgid,
-        fmt!("{} -{} {:x} 0\n", now, who.pid, id),
-    );
-}
+    /// They run again.
+    pub(crate) fn restored(&self, gpu: &Gpu, who: &Who) {
+        let (now, id) = (user::boottime_ns(), gpu.id().get());
+        self.publish(
+            gpu,
+            abi::SMI_EVENT_QUEUE_RESTORE,
+            who.tgid,
+            fmt!("{} -{} {:x} 0\n", now, who.pid, id),
+        );
+    }
 
-/// A program takes an address space of the GPU, or gives it up.
-pub(crate) fn process(gpu: &Gpu, who: &Who, start: bool) {
-    let event = match start {
-        true => abi::SMI_EVENT_PROCESS_START,
-        false => abi::SMI_EVENT_PROCESS_END,
-    };
-    tell(gpu, event, who.tgid, fmt!("{:x} {}\n", who.pid, who.name()));
+    /// A program takes an address space of the GPU, or gives it up.
+    pub(crate) fn process(&self, gpu: &Gpu, who: &Who, start: bool) {
+        let event = match start {
+            true => abi::SMI_EVENT_PROCESS_START,
+            false => abi::SMI_EVENT_PROCESS_END,
+        };
+        self.publish(gpu, event, who.tgid, fmt!("{:x} {}\n", who.pid, who.name()));
+    }
 }

@@ -9,6 +9,8 @@
 
 mod addr;
 mod doorbell;
+mod event_id;
+mod gpu_id;
 mod ip_version;
 mod pasid;
 mod queue_id;
@@ -24,6 +26,8 @@ pub(crate) use doorbell::{
     DoorbellIndex,
     DoorbellWord, //
 };
+pub(crate) use event_id::EventId;
+pub(crate) use gpu_id::GpuId;
 pub(crate) use ip_version::IpVersion;
 pub(crate) use pasid::Pasid;
 #[allow(unused_imports, reason = "the rooms adopt them one by one")]

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the hardware half tells the user half that something happened.
+//! How the hardware half reports to the user half that something happened.
 //!
-//! A lower room never calls a higher one by name. The user half registers one static object
-//! ([`register`]) before the PCI driver is registered; the interrupt handler's work item and
-//! probe and unbind call it. All calls come from process context with no lock of the hardware
+//! A lower room never calls a higher one by name. A GPU is brought up with an object that takes
+//! what it reports; the interrupt handler's work item and probe and unbind call it. All calls come from process context with no lock of the hardware
 //! half held, so an implementation may take process locks and may sleep, but must not wait for
 //! the GPU: the work item that calls it is the one that would report the GPU's answer.
 
@@ -12,7 +11,7 @@ pub(crate) use crate::types::Pasid;
 use crate::{gpu::Gpu, sched::Hang};
 use kernel::{
     prelude::*,
-    sync::{Arc, SetOnce},
+    sync::Arc, //
 };
 
 /// A page fault of the GPU.
@@ -64,20 +63,4 @@ pub(crate) trait Upcalls: Send + Sync {
     /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for
     /// their processes, or for every process on it.
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang);
-}
-
-static SINK: SetOnce<&'static dyn Upcalls> = SetOnce::new();
-
-/// Registers the user half, once, before any GPU is probed.
-pub(crate) fn register(sink: &'static dyn Upcalls) -> Result {
-    if SINK.populate(sink) {
-        Ok(())
-    } else {
-        Err(EBUSY)
-    }
-}
-
-/// The user half, if there is one.
-pub(crate) fn sink() -> Option<&'static dyn Upcalls> {
-    SINK.copy()
 }

@@ -31,7 +31,7 @@ pub(crate) mod pasid;
 mod table;
 
 pub(crate) use flags::{Format, MapFlags, GFX12, GFX9};
-use pasid::PasidGuard;
+use pasid::{PasidGuard, Pasids};
 use table::{Dead, Tables};
 
 /// End of the 48-bit address space.
@@ -64,11 +64,11 @@ pub(crate) struct Vm {
 
 impl Vm {
     /// An empty address space with a PASID of its own.
-    pub(crate) fn new(gpu: &Gpu) -> Result<Arc<Self>> {
+    pub(crate) fn new(gpu: &Gpu, pasids: &Arc<Pasids>) -> Result<Arc<Self>> {
         let hw = gpu.hw();
         hw.alive()?;
         let tables = Tables::new(hw, hw.chip.family.pte)?;
-        let pasid = PasidGuard::new()?;
+        let pasid = pasids.take()?;
         let base = tables.root_entry();
         let inner = Inner {
             tables,

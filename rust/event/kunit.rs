@@ -2,8 +2,20 @@
 
 //! Events without a GPU: what a wait sees, takes and gives back (`kfd_wait_on_events`).
 
-use super::{abi, Data, Event, Events, State, Wait, EVENTS, FIRST_OTHER};
-use crate::debugfs::Count;
+use super::{
+    abi,
+    Data,
+    Event,
+    EventId,
+    Events,
+    State,
+    Wait,
+    FIRST_OTHER, //
+};
+use crate::counts::{
+    Counts,
+    Thing, //
+};
 use kernel::{
     prelude::*,
     sync::Arc,
@@ -12,7 +24,7 @@ use kernel::{
 };
 
 fn events() -> Result<Arc<Events>> {
-    Arc::pin_init(Events::new(), GFP_KERNEL)
+    Arc::pin_init(Events::new(Counts::new()?), GFP_KERNEL)
 }
 
 impl State {
@@ -26,7 +38,7 @@ impl State {
             serial: self.serial,
             data: Data::None,
             sleepers: KVec::new(),
-            _count: Count::new(&EVENTS),
+            _count: Counts::new()?.count(Thing::Event),
         };
         let signal = kind == abi::EVENT_SIGNAL;
         let table = if signal {
@@ -93,12 +105,12 @@ mod tests {
         let (auto, manual) = (events.signal_event(true)?, events.signal_event(false)?);
         for id in [auto, manual] {
             assert_eq!(events.wait_for(&[(id, 0)], false, 0), TIMEOUT);
-            events.set(id)?;
+            events.set(EventId::new(id))?;
             assert_eq!(events.wait_for(&[(id, 0)], false, 0), COMPLETE);
         }
         assert_eq!(events.wait_for(&[(auto, 0)], false, 0), TIMEOUT);
         assert_eq!(events.wait_for(&[(manual, 0)], false, 0), COMPLETE);
-        events.reset(manual)?;
+        events.reset(EventId::new(manual))?;
         assert_eq!(events.wait_for(&[(manual, 0)], false, 0), TIMEOUT);
         Ok(())
     }
@@ -110,8 +122,8 @@ mod tests {
         let id = events.signal_event(true)?;
         // Ages start at 1.
         assert_eq!(events.wait_for(&[(id, 1)], false, 0), TIMEOUT);
-        events.set(id)?;
-        events.set(id)?;
+        events.set(EventId::new(id))?;
+        events.set(EventId::new(id))?;
         assert_eq!(events.wait_for(&[(id, 1)], false, 0), COMPLETE);
         assert_eq!(events.wait_for(&[(id, 2)], false, 0), COMPLETE);
         assert_eq!(events.wait_for(&[(id, 3)], false, 0), TIMEOUT);
@@ -136,10 +148,10 @@ mod tests {
     fn any_and_all() -> Result {
         let events = events()?;
         let (a, b) = (events.signal_event(false)?, events.signal_event(false)?);
-        events.set(b)?;
+        events.set(EventId::new(b))?;
         assert_eq!(events.wait_for(&[(a, 0), (b, 0)], false, 0), COMPLETE);
         assert_eq!(events.wait_for(&[(a, 0), (b, 0)], true, 0), TIMEOUT);
-        events.set(a)?;
+        events.set(EventId::new(a))?;
         assert_eq!(
             events.wait_for(&[(a, 0), (b, 0), (a, 0)], true, 0),
             COMPLETE
@@ -171,7 +183,7 @@ mod tests {
         assert!(memory >= FIRST_OTHER);
         for id in [memory, 0, 1, FIRST_OTHER - 1, FIRST_OTHER + 1, u32::MAX] {
             assert_eq!(
-                (events.set(id), events.reset(id)),
+                (events.set(EventId::new(id)), events.reset(EventId::new(id))),
                 (Err(EINVAL), Err(EINVAL))
             );
         }
@@ -190,7 +202,7 @@ mod tests {
                 }
                 fsleep(Delta::from_millis(1));
             }
-            let _ = events.set(id);
+            let _ = events.set(EventId::new(id));
         })?;
         assert_eq!(events.wait_for(&[(id, 1)], false, 60_000), COMPLETE);
         // The signal woke somebody, so it is used up.

@@ -7,6 +7,7 @@
 use super::{
     abi,
     Data,
+    EventId,
     Events,
     State, //
 };
@@ -14,10 +15,10 @@ use super::{
 impl Events {
     /// The GPU raised a signal of which the low `bits` bits of the event's id are known
     /// (`kfd_signal_event_interrupt`).
-    pub(crate) fn signal(&self, id: u32, bits: u32) {
+    pub(crate) fn signal(&self, id: EventId, bits: u32) {
         let mut state = self.state.lock();
         if bits != 0 {
-            if let Some(id) = state.signaled_by_partial_id(id, bits) {
+            if let Some(id) = state.signaled_by_partial_id(id.get(), bits) {
                 state.acknowledge_and_set(id);
                 return;
             }
@@ -28,15 +29,15 @@ impl Events {
 
     /// The GPU faulted in this process.
     pub(crate) fn memory_exception(&self, data: abi::MemoryExceptionData) {
-        self.tell(abi::EVENT_MEMORY, Data::Memory(data));
+        self.report(abi::EVENT_MEMORY, Data::Memory(data));
     }
 
     /// A queue or the GPU hung.
     pub(crate) fn hw_exception(&self, data: abi::HwExceptionData) {
-        self.tell(abi::EVENT_HW_EXCEPTION, Data::HwException(data));
+        self.report(abi::EVENT_HW_EXCEPTION, Data::HwException(data));
     }
 
-    fn tell(&self, kind: u32, data: Data) {
+    fn report(&self, kind: u32, data: Data) {
         let mut state = self.state.lock();
         for (_, event) in state
             .others

@@ -9,9 +9,13 @@
 use kernel::{
     bindings,
     error::from_err_ptr,
+    new_mutex,
     prelude::*,
     str::as_char_ptr_in_const_context,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    },
 };
 
 extern "C" {
@@ -55,31 +59,31 @@ struct Mount {
 // SAFETY: Pointer to a counted mount, used under the mutex only.
 unsafe impl Send for Mount {}
 
-kernel::sync::global_lock! {
-    // SAFETY: Initialised in `init`, which the module calls first.
-    unsafe(uninit) static MOUNT: Mutex<Mount> = Mount { mnt: core::ptr::null_mut(), count: 0 };
+/// The pseudo file system, which is mounted while it has inodes.
+#[pin_data]
+pub(crate) struct PseudoFs {
+    #[pin]
+    mount: Mutex<Mount>,
 }
 
-/// To be called once, before the first inode.
-pub(crate) fn init() {
-    // SAFETY: Called once, by the module's init.
-    unsafe { MOUNT.init() };
-}
-
-/// The inode.
-pub(crate) struct AnonInode(*mut bindings::inode);
-
-// SAFETY: A counted inode; its address space has its own locks.
-unsafe impl Send for AnonInode {}
-// SAFETY: As above.
-unsafe impl Sync for AnonInode {}
-
-impl AnonInode {
-    /// Makes one.
+impl PseudoFs {
+    /// A file system without inodes.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let mut guard = MOUNT.lock();
+        let mount = Mount {
+            mnt: core::ptr::null_mut(),
+            count: 0,
+        };
+        Arc::pin_init(
+            pin_init!(Self { mount <- new_mutex!(mount, "rkfd mount") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes an inode.
+    pub(crate) fn inode(self: &Arc<Self>) -> Result<Arc<AnonInode>> {
+        let mut guard = self.mount.lock();
         let mount = &mut *guard;
-        // SAFETY: The type is a static; mount and count are this file's, under its mutex.
+        // SAFETY: The type is a static; mount and count are ours, under the mutex.
         kernel::error::to_result(unsafe {
             bindings::simple_pin_fs(FS_TYPE.0.get(), &mut mount.mnt, &mut mount.count)
         })?;
@@ -87,7 +91,11 @@ impl AnonInode {
         match from_err_ptr(unsafe { bindings::alloc_anon_inode((*mount.mnt).mnt_sb) }) {
             Ok(inode) => {
                 drop(guard);
-                Ok(Arc::new(Self(inode), GFP_KERNEL)?)
+                let inode = AnonInode {
+                    inode,
+                    fs: self.clone(),
+                };
+                Ok(Arc::new(inode, GFP_KERNEL)?)
             }
             Err(e) => {
                 // SAFETY: Pinned above.
@@ -96,11 +104,24 @@ impl AnonInode {
             }
         }
     }
+}
 
+/// An inode.
+pub(crate) struct AnonInode {
+    inode: *mut bindings::inode,
+    fs: Arc<PseudoFs>,
+}
+
+// SAFETY: A counted inode; its address space has its own locks.
+unsafe impl Send for AnonInode {}
+// SAFETY: As above.
+unsafe impl Sync for AnonInode {}
+
+impl AnonInode {
     /// Its address space.
     pub(super) fn mapping(&self) -> *mut bindings::address_space {
         // SAFETY: The inode is counted by `self`.
-        unsafe { (*self.0).i_mapping }
+        unsafe { (*self.inode).i_mapping }
     }
 
     /// Takes the pages out of every mapping of `len` bytes from `offset`; the next access faults.
@@ -117,11 +138,11 @@ impl AnonInode {
 
 impl Drop for AnonInode {
     fn drop(&mut self) {
-        let mut guard = MOUNT.lock();
+        let mut guard = self.fs.mount.lock();
         let mount = &mut *guard;
-        // SAFETY: `new` got both references.
+        // SAFETY: `PseudoFs::inode` got both references.
         unsafe {
-            bindings::iput(self.0);
+            bindings::iput(self.inode);
             bindings::simple_release_fs(&mut mount.mnt, &mut mount.count);
         }
     }

@@ -3,30 +3,48 @@
 //! Character devices: a class, a major, nodes, and the file operations behind them.
 //!
 //! A device implements [`CharDevice`]; its tables are statics ([`Fops`], [`VmOps`]) so that a file
-//! can be recognised by its operations ([`borrow`]). Every file holds an `Arc` of the device's
-//! file type. All files of a [`Region`] share one address space of their own, so that the mappings
-//! of all openers can be revoked at once, whatever node they opened.
+//! can be recognised by its operations ([`borrow`]). A [`Region`] holds the device beside the
+//! kernel's `cdev`, by which an open finds it: no static is needed. Every file holds an `Arc` of
+//! the device's file type. All files of a node share one address space of their own, so that the
+//! mappings of all openers can be revoked at once, whatever node they opened.
 
 use super::{
     anon_inode::AnonInode,
     table::Table,
-    vma::{outcome, Area, Fault, VmOps},
+    vma::{
+        outcome,
+        Area,
+        Fault,
+        VmOps, //
+    },
 };
-use core::ptr::NonNull;
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull, //
+};
 use kernel::{
     bindings,
     device::Device,
-    error::{from_result, to_result},
+    error::{
+        from_result,
+        to_result, //
+    },
     fs::LocalFile,
     module::this_module,
     prelude::*,
-    str::{as_char_ptr_in_const_context, CStr},
-    sync::{Arc, ArcBorrow},
+    str::{
+        as_char_ptr_in_const_context,
+        CStr, //
+    },
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
     types::ForeignOwnable,
 };
 
 /// What a character device does. All calls come from the context of a user process.
-pub(crate) trait CharDevice: Sized + 'static {
+pub(crate) trait CharDevice: Send + Sync + Sized + 'static {
     /// What an open file holds.
     type File: Send + Sync + 'static;
 
@@ -34,10 +52,10 @@ pub(crate) trait CharDevice: Sized + 'static {
     fn fops() -> &'static Fops;
     /// The operations of its mappings: `static VM_OPS: VmOps = VmOps::new::<Self>();`.
     fn vm_ops() -> &'static VmOps;
-    /// The address space of all its files.
-    fn inode(minor: u32) -> Option<Arc<AnonInode>>;
+    /// The address space of all files of the node with this minor.
+    fn inode(&self, minor: u32) -> Option<Arc<AnonInode>>;
     /// Opens the node with this minor.
-    fn open(minor: u32) -> Result<Arc<Self::File>>;
+    fn open(&self, minor: u32) -> Result<Arc<Self::File>>;
     /// An ioctl.
     fn ioctl(file: ArcBorrow<'_, Self::File>, cmd: u32, arg: usize) -> Result<isize>;
     /// Checks a new mapping and sets it up with [`Area::map`]. The mmap lock is held for writing.
@@ -88,10 +106,15 @@ unsafe fn file_of<'a, T: CharDevice>(file: *mut bindings::file) -> ArcBorrow<'a,
 
 extern "C" fn open<T: CharDevice>(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     from_result(|| {
-        // SAFETY: The VFS passes the inode of the node that is opened.
-        let minor = unsafe { (*inode).i_rdev } & ((1 << bindings::MINORBITS) - 1);
-        let shared = T::inode(minor).ok_or(ENODEV)?;
-        let opened = T::open(minor)?;
+        // SAFETY: The VFS passes the inode of the node that is opened, which holds the `cdev` that
+        // it was found by. Those with these operations are the first field of a `Numbers<T>`.
+        let (minor, device) = unsafe {
+            let numbers = (*inode).__bindgen_anon_5.i_cdev.cast::<Numbers<T>>();
+            let minor = (*inode).i_rdev & ((1 << bindings::MINORBITS) - 1);
+            (minor, &(*numbers).device)
+        };
+        let shared = device.inode(minor).ok_or(ENODEV)?;
+        let opened = device.open(minor)?;
         // SAFETY: The file is being opened: nobody else sees it. The inode outlives it, because
         // the device holds it until its nodes are gone, which open files prevent.
         unsafe {
@@ -143,12 +166,6 @@ pub(super) extern "C" fn fault<T: CharDevice>(
         (Fault::from_raw(vmf), file_of::<T>((*vma).vm_file))
     };
     outcome(&fault, T::fault(file, &fault))
-}
-
-/// A device class and its major number.
-pub(crate) struct Region {
-    class: &'static Class,
-    major: u32,
 }
 
 /// A class, a static of the device: `static CLASS: Class = Class::new(c"kfd", ..)`.
@@ -204,40 +221,97 @@ extern "C" fn devnode_dri(
 /// Nodes that a major is good for.
 const MINORS: u32 = 256;
 
-impl Region {
-    /// Registers the class and a major for `T`'s files.
-    pub(crate) fn new<T: CharDevice>(class: &'static Class, name: &'static CStr) -> Result<Self> {
-        // SAFETY: Statics; the module unregisters them before it goes.
+/// A class that is registered.
+struct Registered(&'static Class);
+
+impl Registered {
+    fn new(class: &'static Class) -> Result<Arc<Self>> {
+        // SAFETY: A static; it is unregistered before the module goes.
         to_result(unsafe { bindings::class_register(class.0.as_ptr()) })?;
-        // SAFETY: As above.
-        let major = unsafe {
-            bindings::__register_chrdev(0, 0, MINORS, name.as_char_ptr(), T::fops().0.as_ptr())
+        Ok(Arc::new(Self(class), GFP_KERNEL)?)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // SAFETY: Registered by `new`; every node holds this, so none is left.
+        unsafe { bindings::class_unregister(self.0 .0.as_ptr()) };
+    }
+}
+
+/// A range of device numbers, and the device that files of it are opened on.
+#[repr(C)]
+struct Numbers<T: CharDevice> {
+    // First, so that a pointer to it is one to the whole.
+    cdev: UnsafeCell<bindings::cdev>,
+    device: Arc<T>,
+}
+
+/// A class, and a major number of its own for a device's nodes.
+pub(crate) struct Region<T: CharDevice> {
+    first: bindings::dev_t,
+    numbers: NonNull<Numbers<T>>,
+    class: Arc<Registered>,
+}
+
+// SAFETY: The `cdev` has its own locks; the device may be used by any thread.
+unsafe impl<T: CharDevice> Send for Region<T> {}
+// SAFETY: As above.
+unsafe impl<T: CharDevice> Sync for Region<T> {}
+
+impl<T: CharDevice> Region<T> {
+    /// Registers the class and a major, whose files are opened on `device` from here on.
+    ///
+    /// # Errors
+    ///
+    /// EEXIST, with a call trace in the log, when there is a class by this name; ENOMEM, EBUSY.
+    pub(crate) fn new(class: &'static Class, name: &'static CStr, device: Arc<T>) -> Result<Self> {
+        let class = Registered::new(class)?;
+        let mut first = 0;
+        // SAFETY: The number is stored where we say; the name is a static.
+        to_result(unsafe {
+            bindings::alloc_chrdev_region(&mut first, 0, MINORS, name.as_char_ptr())
+        })?;
+        let numbers = Numbers {
+            cdev: UnsafeCell::new(pin_init::zeroed()),
+            device,
         };
-        match u32::try_from(major) {
-            Ok(major) => Ok(Self { class, major }),
-            Err(_) => {
-                // SAFETY: It was registered above.
-                unsafe { bindings::class_unregister(class.0.as_ptr()) };
-                Err(Error::from_errno(major))
-            }
-        }
+        let numbers = KBox::new(numbers, GFP_KERNEL)
+            .map(|numbers| NonNull::from(KBox::leak(numbers)))
+            // SAFETY: Allocated above, and nobody uses the numbers yet.
+            .inspect_err(|_| unsafe { bindings::unregister_chrdev_region(first, MINORS) })?;
+        // From here on dropping it undoes all.
+        let region = Self {
+            first,
+            numbers,
+            class,
+        };
+        let cdev = region.cdev();
+        // SAFETY: The `cdev` is zeroed and ours, and stays where it is until `drop`; operations
+        // and module outlive it.
+        to_result(unsafe {
+            bindings::cdev_init(cdev, T::fops().0.as_ptr());
+            (*cdev).owner = this_module::<crate::LocalModule>().as_ptr();
+            bindings::cdev_add(cdev, first, MINORS)
+        })?;
+        Ok(region)
+    }
+
+    fn cdev(&self) -> *mut bindings::cdev {
+        // SAFETY: The numbers live until `drop`.
+        unsafe { (*self.numbers.as_ptr()).cdev.get() }
     }
 
     /// Makes the node of a minor, below `parent` in the device tree.
-    pub(crate) fn node(
-        self: &Arc<Self>,
-        minor: u32,
-        name: &CStr,
-        parent: Option<&Device>,
-    ) -> Result<Node> {
+    pub(crate) fn node(&self, minor: u32, name: &CStr, parent: Option<&Device>) -> Result<Node> {
         let parent = parent.map_or(core::ptr::null_mut(), |p| {
             core::ptr::from_ref(p).cast_mut().cast::<bindings::device>()
         });
-        let devt = (self.major << bindings::MINORBITS) | minor;
+        let devt = self.first | minor;
         // SAFETY: The class is registered, `Device` is a transparent wrapper, the name is copied.
         let dev = unsafe {
             bindings::device_create(
-                self.class.0.as_ptr(),
+                self.class.0 .0.as_ptr(),
                 parent,
                 devt,
                 core::ptr::null_mut(),
@@ -248,26 +322,29 @@ impl Region {
         // The device core returns an error as a pointer of the last page.
         let dev = kernel::error::from_err_ptr(dev)?;
         Ok(Node {
-            region: self.clone(),
+            class: self.class.clone(),
             devt,
             dev: NonNull::new(dev).ok_or(ENOMEM)?,
         })
     }
 }
 
-impl Drop for Region {
+impl<T: CharDevice> Drop for Region<T> {
     fn drop(&mut self) {
-        // SAFETY: Both were registered by `new`; every node holds the region, so none is left.
+        // SAFETY: Initialised by `new`, whether adding succeeded or not. Files, and opens under
+        // way, hold a reference to the module; the module is only left without any, and so nobody
+        // uses the numbers any more when they are freed.
         unsafe {
-            bindings::__unregister_chrdev(self.major, 0, MINORS, c"".as_char_ptr());
-            bindings::class_unregister(self.class.0.as_ptr());
+            bindings::cdev_del(self.cdev());
+            bindings::unregister_chrdev_region(self.first, MINORS);
+            drop(KBox::from_raw(self.numbers.as_ptr()));
         }
     }
 }
 
 /// A node; removed when dropped.
 pub(crate) struct Node {
-    region: Arc<Region>,
+    class: Arc<Registered>,
     devt: bindings::dev_t,
     dev: NonNull<bindings::device>,
 }
@@ -288,6 +365,6 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         // SAFETY: `device_create` made it under this number.
-        unsafe { bindings::device_destroy(self.region.class.0.as_ptr(), self.devt) };
+        unsafe { bindings::device_destroy(self.class.0 .0.as_ptr(), self.devt) };
     }
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! To be told when an address space goes.
+//! Reports when an address space goes.
 //!
 //! [`Watch::new`] ties an object to an address space. When the last thread of it exits, or it is
 //! replaced by exec, [`MmWatcher::released`] is called once, before the memory is freed. The watch
-//! holds a reference to the object until some time after [`Watch::cancel`] or the release.
+//! holds a reference to the object until [`Watch::cancel`] or the release, whichever comes first.
 
 use core::ptr::NonNull;
 use kernel::{
     bindings,
     error::to_result,
     mm::MmWithUser,
+    new_mutex,
     prelude::*,
     sync::{
-        atomic::{AtomicFlag, Full},
-        Arc, //
+        Arc,
+        Mutex, //
     },
 };
 
@@ -24,13 +25,16 @@ pub(crate) trait MmWatcher: Send + Sync + 'static {
     fn released(self: Arc<Self>);
 }
 
-/// Whether a notifier was given back: whoever sets it does so.
-struct Put(AtomicFlag);
+/// What notifier and watch share: whoever comes first takes the watcher and gives the notifier back.
+#[pin_data]
+struct Tie<T: MmWatcher> {
+    #[pin]
+    watcher: Mutex<Option<Arc<T>>>,
+}
 
-impl Put {
-    /// Whether it falls to the caller.
-    fn mine(&self) -> bool {
-        !self.0.xchg(true, Full)
+impl<T: MmWatcher> Tie<T> {
+    fn take(&self) -> Option<Arc<T>> {
+        self.watcher.lock().take()
     }
 }
 
@@ -38,8 +42,7 @@ impl Put {
 struct Node<T: MmWatcher> {
     // First, so that a pointer to it is one to the node.
     notifier: bindings::mmu_notifier,
-    put: Arc<Put>,
-    watcher: Arc<T>,
+    tie: Arc<Tie<T>>,
 }
 
 impl<T: MmWatcher> Node<T> {
@@ -58,38 +61,41 @@ extern "C" fn release<T: MmWatcher>(
     // SAFETY: The notifier is the first field of a node, which `free` alone frees, after the SRCU
     // section that this call is in.
     let node = unsafe { &*notifier.cast::<Node<T>>() };
-    node.watcher.clone().released();
-    if node.put.mine() {
-        // SAFETY: Registered, and given back only once.
+    if let Some(watcher) = node.tie.take() {
+        watcher.released();
+        // SAFETY: Registered, and given back only by who took the watcher.
         unsafe { bindings::mmu_notifier_put(notifier) };
     }
 }
 
 extern "C" fn free<T: MmWatcher>(notifier: *mut bindings::mmu_notifier) {
-    // SAFETY: Made by `KBox::into_raw` in `new`; this is called once, after the last use.
+    // SAFETY: Made by `KBox::leak` in `new`; this is called once, after the last use. It may not
+    // sleep, and so the watcher is no longer in the node.
     drop(unsafe { KBox::from_raw(notifier.cast::<Node<T>>()) });
 }
 
 /// A watch over an address space. Dropping it doesn't end the watch.
-pub(crate) struct Watch {
+pub(crate) struct Watch<T: MmWatcher> {
     notifier: NonNull<bindings::mmu_notifier>,
-    put: Arc<Put>,
+    tie: Arc<Tie<T>>,
 }
 
-// SAFETY: The pointer is only used by whoever wins `put`.
-unsafe impl Send for Watch {}
+// SAFETY: The pointer is only used by whoever takes the watcher.
+unsafe impl<T: MmWatcher> Send for Watch<T> {}
 // SAFETY: As above.
-unsafe impl Sync for Watch {}
+unsafe impl<T: MmWatcher> Sync for Watch<T> {}
 
-impl Watch {
+impl<T: MmWatcher> Watch<T> {
     /// Starts to watch. Takes the mmap lock for writing.
-    pub(crate) fn new<T: MmWatcher>(mm: &MmWithUser, watcher: Arc<T>) -> Result<Self> {
-        let put = Arc::new(Put(AtomicFlag::new(false)), GFP_KERNEL)?;
+    pub(crate) fn new(mm: &MmWithUser, watcher: Arc<T>) -> Result<Self> {
+        let tie = Arc::pin_init(
+            pin_init!(Tie { watcher <- new_mutex!(Some(watcher), "rkfd watcher") }),
+            GFP_KERNEL,
+        )?;
         let node = KBox::new(
             Node {
                 notifier: pin_init::zeroed(),
-                put: put.clone(),
-                watcher,
+                tie: tie.clone(),
             },
             GFP_KERNEL,
         )?;
@@ -104,14 +110,15 @@ impl Watch {
             drop(unsafe { KBox::from_raw(node.as_ptr()) });
             return Err(e);
         }
-        Ok(Self { notifier, put })
+        Ok(Self { notifier, tie })
     }
 
     /// Stops watching; nothing happens if the address space is already gone.
     pub(crate) fn cancel(&self) {
-        if self.put.mine() {
+        if let Some(watcher) = self.tie.take() {
             // SAFETY: Nobody has given the notifier back, so it is still registered and there.
             unsafe { bindings::mmu_notifier_put(self.notifier.as_ptr()) };
+            drop(watcher);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     event::Wait,
     glue::user,
     process::Process,
+    types::EventId,
     uapi::{
         event as abi,
         mmap, //
@@ -38,24 +39,24 @@ pub(super) fn create(process: &Process, args: &mut abi::CreateEventArgs) -> Resu
         .bits();
         args.event_slot_index = slot;
     }
-    args.event_id = created.id;
-    args.event_trigger_data = created.id;
+    args.event_id = created.id.get();
+    args.event_trigger_data = created.id.get();
     Ok(())
 }
 
 /// DESTROY_EVENT.
 pub(super) fn destroy(process: &Process, args: &mut abi::DestroyEventArgs) -> Result {
-    process.events.destroy(args.event_id)
+    process.events.destroy(EventId::new(args.event_id))
 }
 
 /// SET_EVENT.
 pub(super) fn set(process: &Process, args: &mut abi::SetEventArgs) -> Result {
-    process.events.set(args.event_id)
+    process.events.set(EventId::new(args.event_id))
 }
 
 /// RESET_EVENT.
 pub(super) fn reset(process: &Process, args: &mut abi::ResetEventArgs) -> Result {
-    process.events.reset(args.event_id)
+    process.events.reset(EventId::new(args.event_id))
 }
 
 /// WAIT_EVENTS. Every error makes the result FAIL.

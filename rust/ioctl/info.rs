@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls that tell: version, clocks, apertures, tiling, modes.
+//! Calls that report: version, clocks, apertures, tiling, modes.
 
+use super::gpu_id;
 use crate::{
     glue::user,
     process::{
@@ -32,9 +33,8 @@ pub(super) fn version(args: &mut abi::GetVersionArgs) -> Result {
 
 /// GET_CLOCK_COUNTERS. An unknown GPU is no error: its counter is 0.
 pub(super) fn clocks(process: &Process, args: &mut abi::GetClockCountersArgs) -> Result {
-    args.gpu_clock_counter = process
-        .device(args.gpu_id)
-        .map_or(0, |device| device.gpu.clock());
+    let device = gpu_id(args.gpu_id).and_then(|id| process.device(id));
+    args.gpu_clock_counter = device.map_or(0, |device| device.gpu.clock());
     args.cpu_clock_counter = user::raw_ns();
     args.system_clock_counter = user::boottime_ns();
     args.system_clock_freq = 1_000_000_000;
@@ -69,7 +69,7 @@ pub(super) fn apertures(process: &Process, args: &mut abi::GetProcessAperturesAr
     Ok(())
 }
 
-/// GET_PROCESS_APERTURES_NEW: with no room given, tells how many there are.
+/// GET_PROCESS_APERTURES_NEW: with no room given, it reports how many there are.
 pub(super) fn apertures_new(
     process: &Process,
     args: &mut abi::GetProcessAperturesNewArgs,
@@ -80,7 +80,7 @@ pub(super) fn apertures_new(
         return Ok(());
     }
     // More than there are nodes in the system, the CPUs' included.
-    if args.num_of_nodes as usize > crate::topology::nodes() {
+    if args.num_of_nodes as usize > 1 + process.shared().gpus.len() {
         return Err(EINVAL);
     }
     let count = devices.len().min(args.num_of_nodes as usize);
@@ -101,7 +101,11 @@ pub(super) fn apertures_new(
 pub(super) fn tile_config(process: &Process, args: &mut abi::GetTileConfigArgs) -> Result {
     const TILE_MODES: u32 = 32;
     const MACRO_TILE_MODES: u32 = 16;
-    args.gb_addr_config = process.device(args.gpu_id)?.gpu.chip().gb_addr_config;
+    args.gb_addr_config = process
+        .device(gpu_id(args.gpu_id)?)?
+        .gpu
+        .chip()
+        .gb_addr_config;
     args.num_banks = 0;
     args.num_ranks = 0;
     args.num_tile_configs = args.num_tile_configs.min(TILE_MODES);
@@ -120,7 +124,7 @@ fn zero_words(address: u64, count: u32) -> Result {
         .write_slice(bytes)
 }
 
-/// RUNTIME_ENABLE: the program's runtime wants to be told of errors, and a debugger may ask about it.
+/// RUNTIME_ENABLE: the program's runtime wants errors reported to it, and a debugger may ask about it.
 /// Whether it keeps trap temporaries changes nothing: waves have them set up in any case
 /// (`kfd_dbg_has_ttmps_always_setup`).
 ///

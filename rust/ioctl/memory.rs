@@ -2,14 +2,17 @@
 
 //! Calls about memory: address spaces, buffer objects, mappings.
 
+use super::gpu_id;
 use crate::{
     glue::chrdev,
     gpu,
-    process::{
-        AllocRequest,
-        Process, //
+    memory::{
+        self,
+        AllocRequest, //
     },
+    process::Process,
     render::Render,
+    types::GpuId,
     uapi::{
         device,
         memory as abi,
@@ -29,28 +32,37 @@ use kernel::{
 
 /// A handle of ALLOC_MEMORY_OF_GPU taken apart.
 pub(super) struct Handle {
-    pub(super) gpu_id: u32,
+    pub(super) gpu_id: GpuId,
     pub(super) index: u32,
 }
 
 impl Handle {
-    pub(super) fn parse(handle: u64) -> Self {
+    /// # Errors
+    ///
+    /// EINVAL when no GPU can have that name.
+    pub(super) fn parse(handle: u64) -> Result<Self> {
         // CAST: The halves.
-        Self {
-            gpu_id: (handle >> 32) as u32,
+        Ok(Self {
+            gpu_id: gpu_id((handle >> 32) as u32)?,
             index: handle as u32,
-        }
+        })
+    }
+
+    /// As the program gets it.
+    pub(super) fn bits(&self) -> u64 {
+        u64::from(self.gpu_id.get()) << 32 | u64::from(self.index)
     }
 }
 
 /// ACQUIRE_VM.
 pub(super) fn acquire_vm(process: &Arc<Process>, args: &mut abi::AcquireVmArgs) -> Result {
     let file = LocalFile::fget(args.drm_fd).map_err(|_| EINVAL)?;
-    process.device_index(args.gpu_id)?;
+    let gpu_id = gpu_id(args.gpu_id)?;
+    process.device_index(gpu_id)?;
     match chrdev::borrow::<Render>(&file) {
-        Some(render) => process.acquire_vm(args.gpu_id, &render.into()),
+        Some(render) => memory::acquire(process, gpu_id, render.vm()),
         // `amdgpu_file_to_fpriv` of another file, unless there is a VM already.
-        None => process.with_device(args.gpu_id, |_, state| {
+        None => process.with_device(gpu_id, |_, state| {
             Err(if state.bound.is_some() { EBUSY } else { EINVAL })
         }),
     }
@@ -66,7 +78,7 @@ pub(super) fn set_policy(process: &Process, args: &mut device::SetMemoryPolicyAr
             return Err(EINVAL);
         }
     }
-    process.with_device(args.gpu_id, |_, state| {
+    process.with_device(gpu_id(args.gpu_id)?, |_, state| {
         state.bound().map(|_| ()).map_err(|_| ESRCH)
     })
 }
@@ -76,13 +88,13 @@ pub(super) fn set_scratch_backing_va(
     process: &Process,
     args: &mut abi::SetScratchBackingVaArgs,
 ) -> Result {
-    process.with_device(args.gpu_id, |_, state| state.bound().map(|_| ()))
+    process.with_device(gpu_id(args.gpu_id)?, |_, state| state.bound().map(|_| ()))
 }
 
 /// AVAILABLE_MEMORY.
 pub(super) fn available(process: &Process, args: &mut abi::GetAvailableMemoryArgs) -> Result {
     const ALIGN: u64 = gpu::VRAM_STEP;
-    args.available = process.device(args.gpu_id)?.gpu.vram_reported() & !(ALIGN - 1);
+    args.available = process.device(gpu_id(args.gpu_id)?)?.gpu.vram_reported() & !(ALIGN - 1);
     Ok(())
 }
 
@@ -97,17 +109,14 @@ pub(super) fn alloc(process: &Arc<Process>, args: &mut abi::AllocMemoryOfGpuArgs
         flags: args.flags,
         user_address: args.mmap_offset,
     };
-    let allocated = if request.is_user() {
-        process.alloc_user(args.gpu_id, &request)?
-    } else {
-        process.with_device(args.gpu_id, |device, state| state.alloc(device, &request))?
-    };
-    args.handle = u64::from(args.gpu_id) << 32 | u64::from(allocated.index);
+    let gpu_id = gpu_id(args.gpu_id)?;
+    let allocated = memory::alloc(process, gpu_id, &request)?;
+    let index = allocated.index;
+    args.handle = Handle { gpu_id, index }.bits();
     args.mmap_offset = if args.flags & abi::ALLOC_MMIO_REMAP != 0 {
-        // CAST: A GPU id has 16 bits.
         mmap::Offset {
             kind: mmap::Kind::Mmio,
-            gpu_id: args.gpu_id as u16,
+            gpu_id: gpu_id.get(),
             offset: 0,
         }
         .bits()
@@ -122,7 +131,7 @@ pub(super) fn free(process: &Process, args: &mut abi::FreeMemoryOfGpuArgs) -> Re
     if process.events.is_page(args.handle) {
         return Err(EPERM);
     }
-    let handle = Handle::parse(args.handle);
+    let handle = Handle::parse(args.handle)?;
     let freed = process.with_device(handle.gpu_id, |_, state| state.free(handle.index))?;
     drop(freed);
     Ok(())
@@ -168,7 +177,7 @@ pub(super) fn for_each_gpu(
 pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Result {
     check_counts(args.n_devices, args.n_success)?;
     let ids = read_ids(args.device_ids_array_ptr, args.n_devices)?;
-    let handle = Handle::parse(args.handle);
+    let handle = Handle::parse(args.handle)?;
     let owner = process.device_index(handle.gpu_id)?;
     process.with(|state| {
         let device = state.devices.get(owner).ok_or(EINVAL)?;
@@ -177,14 +186,14 @@ pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Resu
             return Err(ENOMEM);
         }
         for_each_gpu(&ids, &mut args.n_success, |id| {
-            let peer = process.device_index(id)?;
+            let peer = process.device_index(gpu_id(id)?)?;
             let device = state.devices.get_mut(peer).ok_or(EINVAL)?;
             device.bound()?;
             if peer != owner {
                 // No way from one GPU to another's memory.
                 return Err(EINVAL);
             }
-            device.map(handle.index)
+            memory::map(device, handle.index)
         })
     })
 }
@@ -193,7 +202,7 @@ pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Resu
 pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -> Result {
     check_counts(args.n_devices, args.n_success)?;
     let ids = read_ids(args.device_ids_array_ptr, args.n_devices)?;
-    let handle = Handle::parse(args.handle);
+    let handle = Handle::parse(args.handle)?;
     let owner = process.device_index(handle.gpu_id)?;
     process.with(|state| {
         let device = state.devices.get_mut(owner).ok_or(EINVAL)?;
@@ -201,11 +210,11 @@ pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -
             return Err(ENOMEM);
         }
         for_each_gpu(&ids, &mut args.n_success, |id| {
-            if process.device_index(id)? != owner {
+            if process.device_index(gpu_id(id)?)? != owner {
                 // Never mapped there.
                 return Err(EINVAL);
             }
-            device.unmap(handle.index)
+            memory::unmap(device, handle.index)
         })
     })
 }
@@ -215,7 +224,7 @@ pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
     if process.events.has_page() {
         return Err(EINVAL);
     }
-    let parts = Handle::parse(handle);
+    let parts = Handle::parse(handle)?;
     process.with_device(parts.gpu_id, |_, state| {
         state.bound()?;
         let bo = state.mem(parts.index).ok_or(EINVAL)?.bo();

@@ -2,13 +2,14 @@
 
 //! Calls about queues.
 
+use super::gpu_id;
 use crate::{
     process::Process,
     queue::{
         self,
-        QueueParams,
-        RingParams, //
+        QueueParams, //
     },
+    types::QueueId,
     uapi::{
         device,
         mmap,
@@ -27,27 +28,27 @@ use kernel::{
 /// CREATE_QUEUE.
 pub(super) fn create(process: &Process, args: &mut abi::CreateQueueArgs) -> Result {
     let params = QueueParams::new(args)?;
-    let created = queue::create(process, args.gpu_id, &params)?;
-    args.queue_id = created.id;
+    let created = queue::create(process, gpu_id(args.gpu_id)?, &params)?;
+    args.queue_id = created.id.get();
     args.doorbell_offset = mmap::doorbell(args.gpu_id, created.doorbell);
     Ok(())
 }
 
 /// DESTROY_QUEUE.
 pub(super) fn destroy(process: &Process, args: &mut abi::DestroyQueueArgs) -> Result {
-    queue::destroy(process, args.queue_id)
+    queue::destroy(process, QueueId::new(args.queue_id))
 }
 
 /// UPDATE_QUEUE.
 pub(super) fn update(process: &Process, args: &mut abi::UpdateQueueArgs) -> Result {
-    let ring = RingParams::new(
+    let ring = queue::ring_params(
         args.ring_base_address,
         args.ring_size,
         args.queue_percentage,
         args.queue_priority,
     )?;
     args.ring_size = ring.size.raw();
-    queue::update(process, args.queue_id, &ring)
+    queue::update(process, QueueId::new(args.queue_id), &ring)
 }
 
 /// SET_CU_MASK.
@@ -64,13 +65,13 @@ pub(super) fn set_cu_mask(process: &Process, args: &mut abi::SetCuMaskArgs) -> R
     for _ in 0..words {
         mask.push(reader.read::<u32>()?, GFP_KERNEL)?;
     }
-    queue::set_cu_mask(process, args.queue_id, mask)
+    queue::set_cu_mask(process, QueueId::new(args.queue_id), mask)
 }
 
 /// GET_QUEUE_WAVE_STATE. The program's memory is written after the process was let go of: it may
 /// have to be brought in, or be memory that its queues use.
 pub(super) fn wave_state(process: &Process, args: &mut abi::GetQueueWaveStateArgs) -> Result {
-    let areas = queue::saved_waves(process, args.queue_id)?;
+    let areas = queue::saved_waves(process, QueueId::new(args.queue_id))?;
     let base = UserPtr::from_addr(args.ctl_stack_address as usize);
     for area in &areas {
         let base = base.wrapping_byte_add(area.offset as usize);
@@ -93,12 +94,17 @@ pub(super) fn wave_state(process: &Process, args: &mut abi::GetQueueWaveStateArg
 /// ALLOC_QUEUE_GWS: all of them for the queue, or with a number of 0 none.
 pub(super) fn alloc_gws(process: &Process, args: &mut abi::AllocQueueGwsArgs) -> Result {
     let on = args.num_gws != 0;
-    queue::set_gws(process, args.queue_id, on, &mut args.first_gws)
+    queue::set_gws(
+        process,
+        QueueId::new(args.queue_id),
+        on,
+        &mut args.first_gws,
+    )
 }
 
 /// SET_TRAP_HANDLER.
 pub(super) fn set_trap_handler(process: &Process, args: &mut device::SetTrapHandlerArgs) -> Result {
-    process.with_device(args.gpu_id, |device, state| {
+    process.with_device(gpu_id(args.gpu_id)?, |device, state| {
         state.bound().map_err(|_| ESRCH)?;
         let mut config = state.config;
         config.tba = args.tba_addr;

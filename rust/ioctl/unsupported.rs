@@ -3,13 +3,13 @@
 //! Calls that exist but do nothing here: each with the errno that upstream gives on a build or a
 //! GPU without the feature, after the checks that come first there.
 
-use super::Argument;
+use super::{
+    gpu_id,
+    Argument, //
+};
 use crate::{
     glue::user,
-    process::{
-        self,
-        Process, //
-    },
+    process::Process,
     uapi::{
         criu,
         ioctl::nr,
@@ -37,13 +37,14 @@ pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -
         nr::SVM | nr::SET_XNACK_MODE => Err(EPERM),
         // A scheduler that can't suspend queues ("Debugging does not support sched_policy").
         nr::DBG_TRAP => Err(EINVAL),
-        nr::CRIU_OP => a.with(criu_op),
+        nr::CRIU_OP => a.with(|args| criu_op(process, args)),
         nr::SMI_EVENTS => a.with(|args: &mut smi::SmiEventsArgs| {
-            args.anon_fd = crate::smi::open(&process.device(args.gpuid)?.gpu)?;
+            let device = process.device(gpu_id(args.gpuid)?)?;
+            args.anon_fd = process.shared().clients.open(&device.gpu)?;
             Ok(())
         }),
         // Only one compute process for each address space: what a file that has a secondary one
-        // is told.
+        // gets.
         nr::CREATE_PROCESS => Err(EINVAL),
         nr::PROFILER => a.with(|args| profiler(process, args)),
         _ => Err(ENOTTY),
@@ -60,7 +61,7 @@ pub(super) fn check_svm(bytes: &[u8], user_size: usize) -> Result {
     }
 }
 
-fn criu_op(args: &mut criu::CriuArgs) -> Result {
+fn criu_op(process: &Process, args: &mut criu::CriuArgs) -> Result {
     match args.op {
         // The plain checks of each stage, all of which need a paused process.
         criu::OP_PROCESS_INFO | criu::OP_CHECKPOINT | criu::OP_UNPAUSE | criu::OP_RESTORE => {
@@ -68,14 +69,14 @@ fn criu_op(args: &mut criu::CriuArgs) -> Result {
         }
         // No process is being restored.
         // CAST: What a pid_t is in the structure.
-        criu::OP_RESUME if process::is_pid(args.pid as i32) => Err(EINVAL),
+        criu::OP_RESUME if process.processes().is_pid(args.pid as i32) => Err(EINVAL),
         criu::OP_RESUME => Err(ESRCH),
         _ => Err(EINVAL),
     }
 }
 
 fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
-    let [gpu_id, enable, _] = args.data;
+    let [gpu, enable, _] = args.data;
     match args.op {
         smi::PROFILER_VERSION => {
             if let Some(version) = args.data.first_mut() {
@@ -87,13 +88,13 @@ fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
             if !user::may_profile() {
                 return Err(EPERM);
             }
-            process.device_index(gpu_id)?;
+            process.device_index(gpu_id(gpu)?)?;
             Err(EINVAL)
         }
         // No such control in the firmware: it can't be disabled, and enabling what isn't disabled
         // is nothing to do.
         smi::PROFILER_PTL_CONTROL => {
-            process.device_index(gpu_id)?;
+            process.device_index(gpu_id(gpu)?)?;
             match enable {
                 0 => Err(Error::from_errno(-EOPNOTSUPP)),
                 _ => Ok(()),

@@ -3,18 +3,17 @@
 //! What a process has on one GPU.
 
 use super::{
-    Mem,
-    Process, //
+    Handle,
+    Mem, //
 };
 use crate::{
     gpu::Gpu,
     ids::IdTable,
-    render::RenderFile,
+    mmap::VmFile,
     sched::{
         ProcessConfig,
         SchedProcess, //
     },
-    smi,
     vm::Vm,
 };
 use kernel::{
@@ -26,23 +25,17 @@ use kernel::{
 /// The address space that ACQUIRE_VM took.
 pub(crate) struct Bound {
     /// The render node's file it came with.
-    pub(crate) file: Arc<RenderFile>,
+    pub(crate) file: Arc<VmFile>,
     pub(crate) vm: Arc<Vm>,
-}
-
-/// A buffer object under its handle.
-pub(crate) struct Handle {
-    pub(crate) mem: Arc<Mem>,
-    pub(crate) mapped: bool,
 }
 
 /// A process' state on a GPU.
 pub(crate) struct DeviceState {
     pub(crate) bound: Option<Bound>,
     /// By the lower half of the handle.
-    pub(super) handles: IdTable<Handle>,
+    pub(crate) handles: IdTable<Handle>,
     /// Mapped buffer objects by the address of each mapping.
-    pub(super) by_va: RBTree<u64, Arc<Mem>>,
+    pub(crate) by_va: RBTree<u64, Arc<Mem>>,
     /// There while the process has queues on the GPU.
     pub(crate) sched: Option<Arc<SchedProcess>>,
     pub(crate) queue_count: u32,
@@ -51,7 +44,7 @@ pub(crate) struct DeviceState {
     /// A queue of this process has the global wave sync resources.
     pub(crate) gws: bool,
     /// Queues are evicted, because memory of the program's changes.
-    pub(super) paused: bool,
+    pub(crate) paused: bool,
     pub(crate) config: ProcessConfig,
 }
 
@@ -121,38 +114,5 @@ impl DeviceState {
             Some(sched) => gpu.scheduler().configure(sched, config),
             None => Ok(()),
         }
-    }
-}
-
-impl Process {
-    /// Takes the address space of a render node's file (ACQUIRE_VM).
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when there is no such GPU, the file is of another GPU, or its address space is some
-    /// other process'; EBUSY when another file's was taken before.
-    pub(crate) fn acquire_vm(self: &Arc<Self>, gpu_id: u32, file: &Arc<RenderFile>) -> Result {
-        self.with_device(gpu_id, |device, state| {
-            if let Some(bound) = &state.bound {
-                return if Arc::ptr_eq(&bound.file, file) {
-                    Ok(())
-                } else {
-                    Err(EBUSY)
-                };
-            }
-            if !Arc::ptr_eq(file.gpu(), &device.gpu) {
-                return Err(EINVAL);
-            }
-            let claim = file.claim()?;
-            let vm = Vm::new(&device.gpu)?;
-            self.register_pasid(vm.pasid())?;
-            claim.keep();
-            state.bound = Some(Bound {
-                file: file.clone(),
-                vm,
-            });
-            smi::process(&device.gpu, &self.who, true);
-            Ok(())
-        })
     }
 }

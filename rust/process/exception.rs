@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Errors of queues and of waves in them, told to the program's own runtime.
+//! Errors of queues and of waves in them, reported to the program's own runtime.
 //!
-//! A runtime that said so (RUNTIME_ENABLE) has written into the header of a queue's save area where
-//! it wants the errors and which event to be woken by. Other programs aren't told: they find the
-//! queue stopped, or get the event that their trap handler names.
+//! A runtime that asked for them (RUNTIME_ENABLE) has written into the header of a queue's save area
+//! where it wants the errors and which event to be woken by. Other programs find the queue stopped,
+//! or get the event that their trap handler names.
 //!
 //! Source: Linux, `kfd_set_dbg_ev_from_interrupt` of `amdkfd/kfd_debug.c`,
 //! `kfd_send_exception_to_runtime` of `amdkfd/kfd_process.c`.
@@ -13,6 +13,7 @@ use super::Process;
 use crate::{
     glue::user,
     gpu::Gpu,
+    types::EventId,
     uapi::debug as abi,
     upcall::QueueError, //
 };
@@ -26,34 +27,34 @@ use kernel::{
 };
 
 impl Process {
-    /// Tells the runtime what is wrong with a queue: false when no runtime wants it, or there is no
-    /// such queue. To be called by a kernel thread.
+    /// Reports to the runtime what is wrong with a queue: false when no runtime wants it, or there is
+    /// no such queue. To be called by a kernel thread, which may have to wait for the process' state.
     pub(crate) fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {
-        let told = self.with(|state| {
-            let index = self.device_index(gpu.id().get().into())?;
+        let reported = self.with(|state| {
+            let index = self.device_index(gpu.id())?;
             let mut queues = state.queues.iter().map(|(_, queue)| queue);
-            let queue = queues.find(|q| q.device() == index && q.doorbell() == error.doorbell_id);
+            let queue = queues.find(|q| q.device == index && q.doorbell == error.doorbell_id);
             let Some(queue) = queue.filter(|_| state.runtime_enabled) else {
                 return Ok(false);
             };
             // Upstream doesn't notice when the program has its save area elsewhere by now.
-            let _ = self.tell(queue.save_area(), error.exceptions);
+            let _ = self.notify(queue.save_area, error.exceptions);
             Ok(true)
         });
-        told.unwrap_or(false)
+        reported.unwrap_or(false)
     }
 
-    /// Adds exceptions to those that the program knows of, and wakes it.
+    /// Adds exceptions to those that the program has, and wakes it.
     ///
     /// # Errors
     ///
     /// ESRCH when the program ended; EFAULT when its addresses are wrong; EINVAL when its event is.
-    fn tell(&self, header: u64, exceptions: u64) -> Result {
+    fn notify(&self, header: u64, exceptions: u64) -> Result {
         let mm = self.mm_ref.mmget_not_zero().ok_or(ESRCH)?;
         // If it is the last user, the end of the process runs elsewhere.
         let mm: ARef<MmWithUserAsync> = MmWithUser::into_mmput_async(mm);
         let event = user::with_mm(&mm, || add(header, exceptions))?;
-        self.events.set(event)
+        self.events.set(EventId::new(event))
     }
 }
 

@@ -1,167 +1,177 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which processes there are: by address space for open, by PASID for interrupts.
+//! Which processes there are: by address space for open, by PASID for interrupts; and what they
+//! share.
 //!
-//! The registry's mutex is a leaf. Opening has a mutex of its own, because making a process takes
-//! the mmap lock.
+//! The tables' mutex is a leaf, under which nothing is allocated or freed: interrupts take it.
+//! Opening has a mutex of its own, because making a process takes the mmap lock.
 
-use super::Process;
+use super::{
+    user::Works,
+    Process, //
+};
 use crate::{
+    counts::Counts,
     glue::mmu_notifier::Watch,
-    gpu,
-    upcall::Pasid, //
+    gpu::Gpus,
+    limit::SystemMemory,
+    smi::Clients,
+    types::Pasid,
+    vm::pasid::Pasids, //
 };
 use kernel::{
-    current,
+    current, new_mutex,
     prelude::*,
-    rbtree::RBTree,
-    sync::Arc, //
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    },
 };
 
-struct Registry {
+/// What all processes share.
+pub(crate) struct Shared {
+    pub(crate) gpus: Arc<Gpus>,
+    pub(crate) pasids: Arc<Pasids>,
+    pub(crate) memory: Arc<SystemMemory>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) works: Arc<Works>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+struct Tables {
     by_mm: RBTree<usize, Arc<Process>>,
-    by_pasid: RBTree<u16, Arc<Process>>,
+    by_pasid: RBTree<Pasid, Arc<Process>>,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: Initialised in `init`, which the module calls first.
-    unsafe(uninit) static OPENING: Mutex<()> = ();
-}
-kernel::sync::global_lock! {
-    // SAFETY: As above.
-    unsafe(uninit) static REGISTRY: Mutex<Option<Registry>> = None;
-}
-
-/// To be called once, by the module's init.
-pub(super) fn init() {
-    // SAFETY: Called once.
-    unsafe {
-        OPENING.init();
-        REGISTRY.init();
-    }
-    *REGISTRY.lock() = Some(Registry {
-        by_mm: RBTree::new(),
-        by_pasid: RBTree::new(),
-    });
+/// The processes.
+#[pin_data]
+pub(crate) struct Processes {
+    shared: Shared,
+    #[pin]
+    opening: Mutex<()>,
+    #[pin]
+    tables: Mutex<Tables>,
 }
 
-fn find(mm: usize) -> Option<Arc<Process>> {
-    REGISTRY.lock().as_ref()?.by_mm.get(&mm).cloned()
-}
-
-/// The process of the caller's address space.
-///
-/// # Errors
-///
-/// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`.
-pub(crate) fn find_or_create() -> Result<Arc<Process>> {
-    let task = current!();
-    let mm = task.mm().ok_or(EINVAL)?;
-    let key = mm.as_raw() as usize;
-    let _opening = OPENING.lock();
-    let gpus = gpu::gpus()?;
-    if gpus.is_empty() {
-        return Err(EINVAL);
-    }
-    if let Some(process) = find(key) {
-        return Ok(process);
-    }
-    let process = Process::new(mm, gpus)?;
-    {
-        let mut registry = REGISTRY.lock();
-        let registry = registry.as_mut().ok_or(ENODEV)?;
-        registry
-            .by_mm
-            .try_create_and_insert(key, process.clone(), GFP_KERNEL)?;
-    }
-    match Watch::new(mm, process.clone()) {
-        Ok(watch) => {
-            process.watch.populate(watch);
-            Ok(process)
-        }
-        Err(e) => {
-            process.forget();
-            Err(e)
-        }
-    }
-}
-
-/// The process that has this PASID on a GPU.
-pub(crate) fn by_pasid(pasid: Pasid) -> Option<Arc<Process>> {
-    REGISTRY
-        .lock()
-        .as_ref()?
-        .by_pasid
-        .get(&pasid.get())
-        .cloned()
-}
-
-/// Calls `f` with every process.
-pub(crate) fn for_each(mut f: impl FnMut(&Arc<Process>)) {
-    // One at a time, so that `f` runs without the registry's mutex.
-    let mut next = 0;
-    loop {
-        let found = {
-            let registry = REGISTRY.lock();
-            registry.as_ref().and_then(|registry| {
-                let cursor = registry.by_mm.cursor_lower_bound(&next)?;
-                let (mm, process) = cursor.current();
-                Some((*mm, process.clone()))
-            })
+impl Processes {
+    /// None yet.
+    pub(crate) fn new(shared: Shared) -> Result<Arc<Self>> {
+        let tables = Tables {
+            by_mm: RBTree::new(),
+            by_pasid: RBTree::new(),
         };
-        let Some((mm, process)) = found else { return };
-        f(&process);
-        match mm.checked_add(1) {
-            Some(mm) => next = mm,
-            None => return,
+        Arc::pin_init(
+            pin_init!(Self {
+                shared,
+                opening <- new_mutex!((), "rkfd opening"),
+                tables <- new_mutex!(tables, "rkfd processes"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// What all of them share.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn find(&self, mm: usize) -> Option<Arc<Process>> {
+        self.tables.lock().by_mm.get(&mm).cloned()
+    }
+
+    /// The process of the caller's address space.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`.
+    pub(crate) fn find_or_create(self: &Arc<Self>) -> Result<Arc<Process>> {
+        let task = current!();
+        let mm = task.mm().ok_or(EINVAL)?;
+        let key = mm.as_raw() as usize;
+        let _opening = self.opening.lock();
+        let gpus = self.shared.gpus.all()?;
+        if gpus.is_empty() {
+            return Err(EINVAL);
+        }
+        if let Some(process) = self.find(key) {
+            return Ok(process);
+        }
+        let process = Process::new(self, mm, gpus)?;
+        let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL)?;
+        let replaced = self.tables.lock().by_mm.insert(node);
+        drop(replaced);
+        match Watch::new(mm, process.clone()) {
+            Ok(watch) => {
+                process.watch.populate(watch);
+                Ok(process)
+            }
+            Err(e) => {
+                self.forget(&process);
+                Err(e)
+            }
         }
     }
-}
 
-/// Whether some process has this pid in the caller's namespace.
-pub(crate) fn is_pid(pid: i32) -> bool {
-    let mut found = false;
-    for_each(|process| found |= pid > 0 && process.lead.tgid_nr_ns(None) == pid);
-    found
-}
+    /// The process that has this PASID on a GPU.
+    pub(crate) fn by_pasid(&self, pasid: Pasid) -> Option<Arc<Process>> {
+        self.tables.lock().by_pasid.get(&pasid).cloned()
+    }
 
-impl Process {
-    /// Makes interrupts with this PASID find the process.
-    pub(super) fn register_pasid(self: &Arc<Self>, pasid: Pasid) -> Result {
-        let mut registry = REGISTRY.lock();
-        let registry = registry.as_mut().ok_or(ENODEV)?;
-        registry
-            .by_pasid
-            .try_create_and_insert(pasid.get(), self.clone(), GFP_KERNEL)?;
+    /// Calls `f` with every process.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&Arc<Process>)) {
+        // One at a time, so that `f` runs without the tables' mutex.
+        let mut next = 0;
+        loop {
+            let found = {
+                let tables = self.tables.lock();
+                tables.by_mm.cursor_lower_bound(&next).map(|cursor| {
+                    let (mm, process) = cursor.current();
+                    (*mm, process.clone())
+                })
+            };
+            let Some((mm, process)) = found else { return };
+            f(&process);
+            match mm.checked_add(1) {
+                Some(mm) => next = mm,
+                None => return,
+            }
+        }
+    }
+
+    /// Whether some process has this pid in the caller's namespace.
+    pub(crate) fn is_pid(&self, pid: i32) -> bool {
+        let mut found = false;
+        self.for_each(|process| found |= pid > 0 && process.lead.tgid_nr_ns(None) == pid);
+        found
+    }
+
+    /// Makes interrupts with this PASID find a process.
+    pub(crate) fn register_pasid(&self, process: &Arc<Process>, pasid: Pasid) -> Result {
+        let node = RBTreeNode::new(pasid, process.clone(), GFP_KERNEL)?;
+        let replaced = self.tables.lock().by_pasid.insert(node);
+        drop(replaced);
         Ok(())
     }
 
     /// Undoes it.
-    pub(super) fn unregister_pasid(&self, pasid: Pasid) {
-        let removed = {
-            let mut registry = REGISTRY.lock();
-            registry
-                .as_mut()
-                .and_then(|registry| registry.by_pasid.remove(&pasid.get()))
-        };
+    pub(crate) fn unregister_pasid(&self, pasid: Pasid) {
+        let removed = self.tables.lock().by_pasid.remove_node(&pasid);
         drop(removed);
     }
 
-    /// Makes the process unfindable.
-    pub(super) fn forget(&self) {
+    /// Makes a process unfindable.
+    pub(crate) fn forget(&self, process: &Process) {
         let removed = {
-            let mut registry = REGISTRY.lock();
-            match registry.as_mut() {
-                // Another process may have this address by now.
-                Some(registry)
-                    if registry
-                        .by_mm
-                        .get(&self.mm)
-                        .is_some_and(|p| core::ptr::eq(&**p, self)) =>
-                {
-                    registry.by_mm.remove(&self.mm)
-                }
-                _ => None,
+            let mut tables = self.tables.lock();
+            // Another process may have this address by now.
+            let same = tables.by_mm.get(&process.mm);
+            match same.is_some_and(|p| core::ptr::eq(&**p, process)) {
+                true => tables.by_mm.remove_node(&process.mm),
+                false => None,
             }
         };
         drop(removed);

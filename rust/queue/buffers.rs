@@ -12,87 +12,62 @@ use super::{
     QueueParams, //
 };
 use crate::{
-    bo::Bo,
     chip::ChipInfo,
     process::{
-        DeviceState,
-        Pin, //
+        Buffers,
+        DeviceState, //
     },
 };
 use kernel::{
     page::PAGE_SIZE,
-    prelude::*,
-    sync::Arc, //
+    prelude::*, //
 };
-
-/// The pinned memory of a queue.
-pub(super) struct Buffers {
-    ring: Pin,
-    others: KVec<Pin>,
-}
 
 fn page_align(size: u64) -> Result<u64> {
     size.checked_next_multiple_of(PAGE_SIZE as u64)
         .ok_or(EINVAL)
 }
 
-impl Buffers {
-    /// Finds and pins what `params` name, in upstream's order.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when something isn't mapped as it must be, or a size isn't the chip's.
-    pub(super) fn acquire(
-        state: &DeviceState,
-        chip: &ChipInfo,
-        params: &QueueParams,
-    ) -> Result<Self> {
-        const PAGE: u64 = PAGE_SIZE as u64;
-        let mut others = KVec::with_capacity(4, GFP_KERNEL)?;
-        others.push(state.pin_exact(params.wptr, PAGE)?, GFP_KERNEL)?;
-        others.push(state.pin_exact(params.rptr, PAGE)?, GFP_KERNEL)?;
-        let ring_size = params
-            .ring
-            .size
-            .bytes()
-            .checked_add(params.metadata_size)
-            .ok_or(EINVAL)?;
-        let ring = state.pin_exact(params.ring.address, page_align(ring_size)?)?;
-        if matches!(params.kind, Kind::Sdma(_)) {
-            return Ok(Self { ring, others });
-        }
-        if params.eop != 0 {
-            if params.eop_size < chip.family.eop_buffer_size {
-                return Err(EINVAL);
-            }
-            let size = page_align(params.eop_size.into())?;
-            others.push(state.pin_exact(params.eop, size)?, GFP_KERNEL)?;
-        }
-        let sizes = &chip.cwsr;
-        if params.ctl_stack_size != sizes.ctl_stack_size || params.cwsr_size < sizes.cwsr_size {
+/// Finds and pins what `params` name, in upstream's order.
+///
+/// # Errors
+///
+/// EINVAL when something isn't mapped as it must be, or a size isn't the chip's.
+pub(super) fn acquire(
+    state: &DeviceState,
+    chip: &ChipInfo,
+    params: &QueueParams,
+) -> Result<Buffers> {
+    const PAGE: u64 = PAGE_SIZE as u64;
+    let mut others = KVec::with_capacity(4, GFP_KERNEL)?;
+    others.push(state.pin_exact(params.wptr, PAGE)?, GFP_KERNEL)?;
+    others.push(state.pin_exact(params.rptr, PAGE)?, GFP_KERNEL)?;
+    let ring_size = params
+        .ring
+        .size
+        .bytes()
+        .checked_add(params.metadata_size)
+        .ok_or(EINVAL)?;
+    let ring = state.pin_exact(params.ring.address, page_align(ring_size)?)?;
+    if matches!(params.kind, Kind::Sdma(_)) {
+        return Ok(Buffers { ring, others });
+    }
+    if params.eop != 0 {
+        if params.eop_size < chip.family.eop_buffer_size {
             return Err(EINVAL);
         }
-        // Areas of all XCCs, one after the other.
-        let area = u64::from(params.cwsr_size)
-            .checked_add(sizes.debug_memory_size.into())
-            .and_then(|area| area.checked_mul(chip.num_xcc.into()))
-            .ok_or(EINVAL)?;
-        others.push(state.pin_exact(params.cwsr, page_align(area)?)?, GFP_KERNEL)?;
-        Ok(Self { ring, others })
+        let size = page_align(params.eop_size.into())?;
+        others.push(state.pin_exact(params.eop, size)?, GFP_KERNEL)?;
     }
-
-    /// Another ring.
-    pub(super) fn set_ring(&mut self, ring: Pin) {
-        self.ring = ring;
+    let sizes = &chip.cwsr;
+    if params.ctl_stack_size != sizes.ctl_stack_size || params.cwsr_size < sizes.cwsr_size {
+        return Err(EINVAL);
     }
-
-    /// The buffer objects, for the scheduler to keep.
-    pub(super) fn bos(&self) -> Result<KVec<Arc<Bo>>> {
-        let mut bos = KVec::with_capacity(self.others.len() + 1, GFP_KERNEL)?;
-        bos.push(self.ring.bo().clone(), GFP_KERNEL)?;
-        for pin in &self.others {
-            bos.push(pin.bo().clone(), GFP_KERNEL)?;
-        }
-        Ok(bos)
-    }
+    // Areas of all XCCs, one after the other.
+    let area = u64::from(params.cwsr_size)
+        .checked_add(sizes.debug_memory_size.into())
+        .and_then(|area| area.checked_mul(chip.num_xcc.into()))
+        .ok_or(EINVAL)?;
+    others.push(state.pin_exact(params.cwsr, page_align(area)?)?, GFP_KERNEL)?;
+    Ok(Buffers { ring, others })
 }

@@ -5,68 +5,17 @@
 
 use crate::{
     glue::user::access_ok,
+    process::{
+        Percentage,
+        Priority,
+        RingParams,
+        RingSize, //
+    },
     sched::Format,
     sdma::Wanted,
     uapi::queue as abi, //
 };
 use kernel::prelude::*;
-
-/// Bytes of a ring: a power of two, at least 1 KiB.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RingSize(u32);
-
-impl RingSize {
-    /// 0 and small ones are raised to the smallest.
-    pub(crate) fn new(bytes: u32) -> Result<Self> {
-        if bytes != 0 && !bytes.is_power_of_two() {
-            return Err(EINVAL);
-        }
-        Ok(Self(bytes.max(abi::MIN_RING_SIZE)))
-    }
-
-    pub(crate) fn raw(self) -> u32 {
-        self.0
-    }
-
-    pub(crate) fn bytes(self) -> u64 {
-        self.0.into()
-    }
-}
-
-/// A share of 0 to 100; with 0 the queue is disabled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Percentage(u8);
-
-impl Percentage {
-    /// From the field that has the share in its low byte.
-    pub(crate) fn new(field: u32) -> Result<Self> {
-        match (field & 0xff) as u8 {
-            share if u32::from(share) <= abi::MAX_PERCENTAGE => Ok(Self(share)),
-            _ => Err(EINVAL),
-        }
-    }
-
-    pub(crate) fn get(self) -> u8 {
-        self.0
-    }
-}
-
-/// A priority of 0 to 15.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Priority(u8);
-
-impl Priority {
-    pub(crate) fn new(priority: u32) -> Result<Self> {
-        match u8::try_from(priority) {
-            Ok(p) if priority <= abi::MAX_PRIORITY => Ok(Self(p)),
-            _ => Err(EINVAL),
-        }
-    }
-
-    pub(crate) fn get(self) -> u8 {
-        self.0
-    }
-}
 
 /// What a queue is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,39 +37,30 @@ impl Kind {
     }
 }
 
-/// What UPDATE_QUEUE can change.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RingParams {
-    /// 0 disables the queue.
-    pub(crate) address: u64,
-    pub(crate) size: RingSize,
-    pub(crate) percent: Percentage,
-    pub(crate) priority: Priority,
-    /// The XCC that runs PM4 packets.
-    pub(crate) pm4_target_xcc: u8,
-}
-
-impl RingParams {
-    /// Checks them.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL for share, priority and size, EFAULT for an address that can't be user memory.
-    pub(crate) fn new(address: u64, size: u32, percentage: u32, priority: u32) -> Result<Self> {
-        let percent = Percentage::new(percentage)?;
-        let priority = Priority::new(priority)?;
-        if address != 0 && !access_ok(address, 8) {
-            return Err(EFAULT);
-        }
-        Ok(Self {
-            address,
-            size: RingSize::new(size)?,
-            percent,
-            priority,
-            // CAST: Bits 15:8.
-            pm4_target_xcc: (percentage >> 8) as u8,
-        })
+/// Checks what UPDATE_QUEUE can change.
+///
+/// # Errors
+///
+/// EINVAL for share, priority and size, EFAULT for an address that can't be user memory.
+pub(crate) fn ring_params(
+    address: u64,
+    size: u32,
+    percentage: u32,
+    priority: u32,
+) -> Result<RingParams> {
+    let percent = Percentage::new(percentage)?;
+    let priority = Priority::new(priority)?;
+    if address != 0 && !access_ok(address, 8) {
+        return Err(EFAULT);
     }
+    Ok(RingParams {
+        address,
+        size: RingSize::new(size)?,
+        percent,
+        priority,
+        // CAST: Bits 15:8.
+        pm4_target_xcc: (percentage >> 8) as u8,
+    })
 }
 
 /// All that CREATE_QUEUE takes.
@@ -145,7 +85,7 @@ impl QueueParams {
     ///
     /// EINVAL, EFAULT; ENOTSUPP (524) for an unknown type.
     pub(crate) fn new(args: &mut abi::CreateQueueArgs) -> Result<Self> {
-        let ring = RingParams::new(
+        let ring = ring_params(
             args.ring_base_address,
             args.ring_size,
             args.queue_percentage,

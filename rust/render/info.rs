@@ -10,7 +10,7 @@ use super::device_info;
 use crate::{
     glue::user,
     gpu::Gpu,
-    process,
+    limit::SystemMemory,
     uapi::{
         abi::Abi,
         amdgpu as abi, //
@@ -30,7 +30,7 @@ use kernel::{
 ///
 /// EINVAL for no room, and for what isn't known; EFAULT for a register that may not be read, and
 /// when the answer can't be written; ENOENT for sensors; ENODATA for handles of decoders.
-pub(super) fn info(gpu: &Gpu, info: &abi::Info) -> Result {
+pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result {
     if info.return_size == 0 || info.return_pointer == 0 {
         return Err(EINVAL);
     }
@@ -41,7 +41,7 @@ pub(super) fn info(gpu: &Gpu, info: &abi::Info) -> Result {
         abi::INFO_TIMESTAMP => put64(info, gpu.clock()),
         abi::INFO_FW_VERSION => put(info, &firmware(gpu, info)?),
         abi::INFO_VRAM_USAGE | abi::INFO_VIS_VRAM_USAGE => put64(info, gpu.vram_used()),
-        abi::INFO_GTT_USAGE => put64(info, process::gtt_used()),
+        abi::INFO_GTT_USAGE => put64(info, memory.used()),
         abi::INFO_GDS_CONFIG => {
             let gds = abi::InfoGds {
                 gws_per_compute_partition: gpu.chip().family.gws,
@@ -50,7 +50,7 @@ pub(super) fn info(gpu: &Gpu, info: &abi::Info) -> Result {
             put(info, &gds)
         }
         abi::INFO_VRAM_GTT => {
-            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu);
+            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu, memory);
             let sizes = abi::InfoVramGtt {
                 vram_size: vram.usable_heap_size,
                 vram_cpu_accessible_size: visible.usable_heap_size,
@@ -59,13 +59,13 @@ pub(super) fn info(gpu: &Gpu, info: &abi::Info) -> Result {
             put(info, &sizes)
         }
         abi::INFO_MEMORY => {
-            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu);
-            let memory = abi::MemoryInfo {
+            let MemoryHeaps { vram, visible, gtt } = MemoryHeaps::of(gpu, memory);
+            let sizes = abi::MemoryInfo {
                 vram,
                 cpu_accessible_vram: visible,
                 gtt,
             };
-            put(info, &memory)
+            put(info, &sizes)
         }
         abi::INFO_READ_MMR_REG => registers(gpu, info),
         abi::INFO_DEV_INFO => put(info, &device_info::of(gpu)),
@@ -190,7 +190,7 @@ struct MemoryHeaps {
 }
 
 impl MemoryHeaps {
-    fn of(gpu: &Gpu) -> Self {
+    fn of(gpu: &Gpu, memory: &SystemMemory) -> Self {
         let heap = |total, usable: u64, usage| abi::HeapInfo {
             total_heap_size: total,
             usable_heap_size: usable,
@@ -199,7 +199,7 @@ impl MemoryHeaps {
         };
         let (chip, used) = (gpu.chip(), gpu.vram_used());
         let usable = gpu.hw().vram.usable();
-        let gtt = process::gtt_limit();
+        let gtt = memory.limit();
         Self {
             vram: heap(chip.vram_size, usable, used),
             visible: heap(
@@ -207,7 +207,7 @@ impl MemoryHeaps {
                 usable.min(chip.visible_vram_size),
                 used,
             ),
-            gtt: heap(gtt, gtt, process::gtt_used()),
+            gtt: heap(gtt, gtt, memory.used()),
         }
     }
 }

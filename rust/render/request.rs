@@ -14,6 +14,7 @@ use super::{
 use crate::{
     glue::user,
     gpu::Gpu,
+    limit::SystemMemory,
     uapi::{
         amdgpu,
         drm as abi,
@@ -46,7 +47,7 @@ fn find(number: u8) -> Option<(u32, abi::Node)> {
 /// ENOTTY for another type's, EINVAL for an unknown number, EFAULT when the argument can't be
 /// copied, EACCES for what only a primary node's files may ask, EOPNOTSUPP for features that are
 /// not there; else the request's own.
-pub(super) fn request(gpu: &Gpu, cmd: u32, arg: usize) -> Result {
+pub(super) fn request(gpu: &Gpu, memory: &SystemMemory, cmd: u32, arg: usize) -> Result {
     if ioc::ioc_type(cmd) != abi::TYPE {
         return Err(ENOTTY);
     }
@@ -79,7 +80,7 @@ pub(super) fn request(gpu: &Gpu, cmd: u32, arg: usize) -> Result {
         .read_slice(bytes.get_mut(..in_size).ok_or(EINVAL)?)?;
     let result = match node {
         abi::Node::Primary => Err(EACCES),
-        abi::Node::Render => answer(gpu, number, bytes),
+        abi::Node::Render => answer(gpu, memory, number, bytes),
     };
     // Written back whatever came of it.
     user(out_size)
@@ -88,7 +89,7 @@ pub(super) fn request(gpu: &Gpu, cmd: u32, arg: usize) -> Result {
     result
 }
 
-fn answer(gpu: &Gpu, number: u8, bytes: &mut [u8]) -> Result {
+fn answer(gpu: &Gpu, memory: &SystemMemory, number: u8, bytes: &mut [u8]) -> Result {
     /// `DRM_IOCTL_GEM_CHANGE_HANDLE`, which the core itself took back (`drm_invalid_op`).
     const CHANGE_HANDLE: u8 = 0xd2;
     match number {
@@ -104,7 +105,7 @@ fn answer(gpu: &Gpu, number: u8, bytes: &mut [u8]) -> Result {
             user::write_abi(bytes, &cap)?;
             result
         }
-        n if n == amdgpu::INFO.info.number => info::info(gpu, &user::read_abi(bytes)?),
+        n if n == amdgpu::INFO.info.number => info::info(gpu, memory, &user::read_abi(bytes)?),
         CHANGE_HANDLE => Err(EINVAL),
         _ => Err(EOPNOTSUPP),
     }

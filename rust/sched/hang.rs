@@ -5,7 +5,7 @@
 //! Whoever finds out holds locks, and maybe a process' locks too; so the news go by way of a
 //! work item.
 
-use crate::{glue::workqueue::WorkQueue, gpu::Gpu, upcall};
+use crate::{glue::workqueue::WorkQueue, gpu::Gpu, upcall::Upcalls};
 use kernel::{
     impl_has_work, new_work,
     prelude::*,
@@ -29,6 +29,7 @@ pub(crate) enum Hang {
 #[pin_data]
 pub(crate) struct Notice {
     gpu: Arc<Gpu>,
+    sink: Arc<dyn Upcalls>,
     queue: Arc<WorkQueue>,
     /// The whole GPU hangs.
     whole: Atomic<u32>,
@@ -44,13 +45,11 @@ impl WorkItem for Notice {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        if let Some(sink) = upcall::sink() {
-            let hang = match this.whole.xchg(0, Relaxed) {
-                0 => Hang::Queues,
-                _ => Hang::Gpu,
-            };
-            sink.gpu_hang(&this.gpu, hang);
-        }
+        let hang = match this.whole.xchg(0, Relaxed) {
+            0 => Hang::Queues,
+            _ => Hang::Gpu,
+        };
+        this.sink.gpu_hang(&this.gpu, hang);
     }
 }
 
@@ -72,12 +71,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+    pub(super) fn new(gpu: &Arc<Gpu>, sink: Arc<dyn Upcalls>) -> Result<Self> {
         let queue = Arc::new(WorkQueue::new_ordered(c"rkfd-hang")?, GFP_KERNEL)?;
         let (for_work, for_item) = (gpu.clone(), queue.clone());
         let notice = Arc::pin_init(
             pin_init!(Notice {
                 gpu: for_work,
+                sink,
                 queue: for_item,
                 whole: Atomic::new(0),
                 work <- new_work!("rkfd hang"),

@@ -2,6 +2,7 @@
 
 //! Links between nodes: `io_links/N/properties`.
 
+use super::Member;
 use crate::{
     glue::kobject::{
         File,
@@ -10,10 +11,7 @@ use crate::{
     },
     gpu::Gpu,
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 /// `CRAT_IOLINK_TYPE_PCIEXPRESS`.
 const PCI_EXPRESS: u32 = 2;
@@ -27,9 +25,9 @@ const NO_ATOMICS: u32 = 1 << 2 | 1 << 3;
 const FIRST_GPU_SIMD: u32 = 0x8000_1000;
 
 /// The first SIMD number of the GPU at `index`.
-pub(super) fn first_simd_id(gpus: &[Arc<Gpu>], index: usize) -> u32 {
-    gpus.iter().take(index).fold(FIRST_GPU_SIMD, |id, gpu| {
-        let chip = gpu.chip();
+pub(super) fn first_simd_id(gpus: &[Member], index: usize) -> u32 {
+    gpus.iter().take(index).fold(FIRST_GPU_SIMD, |id, member| {
+        let chip = member.gpu.chip();
         let arrays = chip
             .shader_engines
             .saturating_mul(chip.shader_arrays_per_engine);
@@ -79,9 +77,9 @@ impl Link {
 }
 
 /// The links from the processors: to every GPU of which they reach all memory.
-pub(super) fn from_cpu(gpus: &[Arc<Gpu>]) -> Result<KVec<Link>> {
+pub(super) fn from_cpu(gpus: &[Member]) -> Result<KVec<Link>> {
     let mut links = KVec::new();
-    for (number, gpu) in (1..).zip(gpus) {
+    for (number, Member { gpu, .. }) in (1..).zip(gpus) {
         if gpu.chip().visible_vram_size >= gpu.chip().vram_size {
             let atomics = gpu.pci().completes_atomics;
             links.push(Link::new(gpu, 0, number, atomics, NON_COHERENT), GFP_KERNEL)?;

@@ -11,6 +11,7 @@ use super::{
         self,
         Link, //
     },
+    Member, //
 };
 use crate::{
     glue::{
@@ -24,7 +25,6 @@ use crate::{
         user,
     },
     gpu::Gpu,
-    render::RenderNode,
     uapi::topology as abi,
 };
 use core::fmt::Write;
@@ -301,23 +301,23 @@ impl MemBank {
 
 impl NodeDir {
     /// The processors.
-    pub(super) fn cpu(parent: &Dir, gpus: &[Arc<Gpu>]) -> Result<Self> {
+    pub(super) fn cpu(parent: &Dir, gpus: &[Member]) -> Result<Self> {
         let links = links::from_cpu(gpus)?;
         let properties = Properties(Kind::Cpu { links: links.len() });
         Self::new(parent, 0, properties, MemBank::cpu(), KVec::new(), links)
     }
 
     /// A GPU.
-    pub(super) fn gpu(parent: &Dir, gpu: &Arc<Gpu>, number: u32, first_simd: u32) -> Result<Self> {
+    pub(super) fn gpu(parent: &Dir, member: &Member, number: u32, first_simd: u32) -> Result<Self> {
+        let gpu = &member.gpu;
         let caches = caches::of(gpu.chip(), first_simd)?;
         let mut links = KVec::new();
         links.push(Link::gpu_to_cpu(gpu, number), GFP_KERNEL)?;
-        let minor = RenderNode::minor(gpu).unwrap_or(0);
         let properties = Properties(Kind::Gpu {
             gpu: gpu.clone(),
             caches: caches.len(),
             first_simd,
-            minor,
+            minor: member.minor,
         });
         Self::new(parent, number, properties, MemBank::gpu(gpu), caches, links)
     }

@@ -5,68 +5,93 @@
 //! A number isn't given out again before all others were, so that a late interrupt of an address
 //! space that is gone doesn't reach its successor.
 
-use crate::{bo::pages::PageMap, upcall::Pasid};
+use crate::types::Pasid;
 use core::num::NonZeroU16;
-use kernel::prelude::*;
+use kernel::{
+    id_pool::IdPool,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
 
 /// KFD's PASIDs have 15 bits upstream where an IOMMU limits them; 16 fit the packets.
 const COUNT: usize = 1 << 16;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` is called once, by the module's initialiser, before any use.
-    unsafe(uninit) static PASIDS: Mutex<Option<PageMap>> = None;
+/// The numbers of the module.
+#[pin_data]
+pub(crate) struct Pasids {
+    #[pin]
+    pool: Mutex<Pool>,
 }
 
-/// Prepares the numbers. Called once, by the module's initialiser.
-pub(crate) fn init() {
-    // SAFETY: Called once, before any use.
-    unsafe { PASIDS.init() };
+struct Pool {
+    used: IdPool,
+    /// Where to look for the next one.
+    next: usize,
 }
 
-/// The numbers, as long as the module is there; dropped, the memory that holds them is freed.
-pub(crate) struct Pasids;
+impl Pool {
+    /// Takes the next free number.
+    fn take(&mut self) -> Option<usize> {
+        let next = self.next;
+        let id = match self.used.find_unused_id(next) {
+            Some(id) => id.acquire(),
+            // From the start again.
+            None => self.used.find_unused_id(1)?.acquire(),
+        };
+        self.next = (id + 1) % COUNT;
+        Some(id)
+    }
+}
 
-impl Drop for Pasids {
-    fn drop(&mut self) {
-        *PASIDS.lock() = None;
+impl Pasids {
+    /// All are free.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let mut used = IdPool::with_capacity(COUNT, GFP_KERNEL)?;
+        // 0 is none.
+        used.find_unused_id(0).ok_or(ENOMEM)?.acquire();
+        let pool = Pool { used, next: 1 };
+        Arc::pin_init(
+            pin_init!(Self { pool <- new_mutex!(pool, "rkfd PASIDs") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Takes a number.
+    ///
+    /// # Errors
+    ///
+    /// ENOSPC when all are taken.
+    pub(super) fn take(self: &Arc<Self>) -> Result<PasidGuard> {
+        let id = self.pool.lock().take().ok_or(ENOSPC)?;
+        let number = u16::try_from(id).ok().and_then(NonZeroU16::new);
+        Ok(PasidGuard {
+            pasids: self.clone(),
+            pasid: Pasid::new(number.ok_or(ENOSPC)?),
+        })
     }
 }
 
 /// A PASID; free again when dropped.
-pub(super) struct PasidGuard(Pasid);
+pub(super) struct PasidGuard {
+    pasids: Arc<Pasids>,
+    pasid: Pasid,
+}
 
 impl PasidGuard {
-    /// Takes a number.
-    pub(super) fn new() -> Result<Self> {
-        let mut pasids = PASIDS.lock();
-        if pasids.is_none() {
-            let mut map = PageMap::new(COUNT)?;
-            map.reserve(0, 1);
-            *pasids = Some(map);
-        }
-        let number = pasids
-            .as_mut()
-            .ok_or(ENOMEM)?
-            .alloc(1, 1)
-            .map_err(|_| ENOSPC)?;
-        let number = u16::try_from(number)
-            .ok()
-            .and_then(NonZeroU16::new)
-            .ok_or(ENOSPC)?;
-        Ok(Self(Pasid::new(number)))
-    }
-
     /// The number.
     pub(super) fn get(&self) -> Pasid {
-        self.0
+        self.pasid
     }
 }
 
 impl Drop for PasidGuard {
     fn drop(&mut self) {
-        if let Some(map) = PASIDS.lock().as_mut() {
-            map.release(usize::from(self.0.get()), 1);
-        }
+        let id = usize::from(self.pasid.get());
+        self.pasids.pool.lock().used.release_id(id);
     }
 }
 

@@ -4,7 +4,13 @@
 //! has no user memory, so that an address that isn't 0 is EFAULT: what comes back tells which
 //! check was first.
 
-use super::{Percentage, Priority, QueueParams, RingParams, RingSize};
+use super::{
+    ring_params,
+    Percentage,
+    Priority,
+    QueueParams,
+    RingSize, //
+};
 use crate::uapi::queue as abi;
 use kernel::prelude::*;
 
@@ -78,15 +84,15 @@ mod tests {
             (0x1_0364, 3),
         ];
         for (field, xcc) in fields {
-            let ring = RingParams::new(0, 4096, field, 0);
+            let ring = ring_params(0, 4096, field, 0);
             assert_eq!(ring.ok().map(|ring| ring.pm4_target_xcc), Some(xcc));
         }
     }
 
     #[test]
     fn a_ring_is_checked_in_order() {
-        assert!(RingParams::new(0, 0, 0, 0).is_ok());
-        let error = |a, s, share, p| RingParams::new(a, s, share, p).err();
+        assert!(ring_params(0, 0, 0, 0).is_ok());
+        let error = |a, s, share, p| ring_params(a, s, share, p).err();
         assert_eq!(error(NOWHERE, 3, 101, 0), Some(EINVAL));
         assert_eq!(error(NOWHERE, 3, 0, 16), Some(EINVAL));
         assert_eq!(error(NOWHERE, 3, 0, 0), Some(EFAULT));

@@ -1,41 +1,95 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where buffer objects appear on a render node: offsets, and the faults of their mappings.
+//! Where programs map buffer objects: offsets in the files of a GPU's render node, and the faults of
+//! those mappings.
 //!
-//! A fault looks an object up and inserts its page under the node's mutex. Whoever takes an object
-//! away removes it under that mutex first and takes its pages out of all mappings then: no page
-//! stays mapped.
+//! Each buffer object has a [`Mapping`]: an offset that is never used again. A fault looks an object
+//! up and inserts its page under the mutex of [`Offsets`]. Whoever takes an object away removes it
+//! under that mutex first and takes its pages out of all mappings then: no page stays mapped.
+//!
+//! A file of the render node is a [`VmFile`]: it owns offsets, and names an address space for
+//! ACQUIRE_VM. The node itself, and what its files answer, is in `render`.
+//!
+//! Lock order: the objects' mutex is a leaf that faults take.
 
-use super::{
-    RenderFile,
-    RenderNode, //
-};
 use crate::{
     bo::{
         Bo,
         Caching, //
     },
     glue::{
-        anon_inode::AnonInode,
+        anon_inode::{
+            AnonInode,
+            PseudoFs, //
+        },
         vma::{
             Area,
             CpuCaching,
             Fault, //
         },
     },
+    gpu::Gpu,
 };
 use kernel::{
+    new_mutex,
     page::PAGE_SIZE,
     prelude::*,
     rbtree::RBTree,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    },
 };
+
+mod file;
+
+pub(crate) use file::VmFile;
 
 /// Where offsets of DRM files start (`DRM_FILE_PAGE_OFFSET_START`).
 const FIRST_OFFSET: u64 = 1 << 32;
 
+/// The offsets of a GPU's render node.
+#[pin_data]
+pub(crate) struct Offsets {
+    gpu: Arc<Gpu>,
+    inode: Arc<AnonInode>,
+    #[pin]
+    objects: Mutex<Objects>,
+}
+
+impl Offsets {
+    /// No object has an offset yet.
+    pub(crate) fn new(gpu: &Arc<Gpu>, fs: &Arc<PseudoFs>) -> Result<Arc<Self>> {
+        let (gpu, inode) = (gpu.clone(), fs.inode()?);
+        Arc::pin_init(
+            pin_init!(Self {
+                gpu,
+                inode,
+                objects <- new_mutex!(Objects::new(), "rkfd mmap objects"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// The GPU.
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// The inode whose address space all files share.
+    pub(crate) fn inode(&self) -> &Arc<AnonInode> {
+        &self.inode
+    }
+
+    /// Takes every page from programs; from now on nothing can be mapped.
+    pub(crate) fn close(&self) {
+        self.objects.lock().gone = true;
+        self.inode.revoke_all();
+    }
+}
+
 /// Buffer objects by their offset.
-pub(super) struct Objects {
+struct Objects {
     /// The device went: no page may be mapped any more.
     gone: bool,
     next: u64,
@@ -50,7 +104,7 @@ struct Object {
 
 impl Objects {
     /// None yet.
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             gone: false,
             next: FIRST_OFFSET,
@@ -58,17 +112,12 @@ impl Objects {
         }
     }
 
-    /// From now on nothing can be mapped.
-    pub(super) fn close(&mut self) {
-        self.gone = true;
-    }
-
     /// Sets up a new mapping of a file.
     ///
     /// # Errors
     ///
     /// EINVAL when no object starts there or it is smaller, EACCES when it is another file's.
-    pub(super) fn map_of(&self, file: &RenderFile, area: &Area<'_>) -> Result {
+    fn map_of(&self, file: &VmFile, area: &Area<'_>) -> Result {
         if self.gone {
             return Err(ENODEV);
         }
@@ -100,7 +149,7 @@ impl Objects {
     }
 
     /// Inserts the page that was touched.
-    pub(super) fn fault(&self, fault: &Fault<'_>) -> Result {
+    fn fault(&self, fault: &Fault<'_>) -> Result {
         if self.gone {
             return Err(ENODEV);
         }
@@ -130,34 +179,34 @@ impl Objects {
     }
 }
 
-/// A buffer object's place in a render node's offsets.
+/// A buffer object's place among the offsets.
 pub(crate) struct Mapping {
-    node: Arc<RenderNode>,
+    offsets: Arc<Offsets>,
     offset: u64,
     size: u64,
 }
 
 impl Mapping {
     /// Gives a buffer object an offset; only `file` can map it.
-    pub(crate) fn new(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
+    pub(crate) fn new(file: &VmFile, bo: &Arc<Bo>) -> Result<Self> {
         Self::of(file, bo, Some(file.key()))
     }
 
-    /// Gives a buffer object an offset on the node of `file`, for mappings of other files:
+    /// Gives a buffer object an offset on the render node of `file`, for mappings of other files:
     /// [`map`](Self::map).
-    pub(crate) fn shared(file: &RenderFile, bo: &Arc<Bo>) -> Result<Self> {
+    pub(crate) fn shared(file: &VmFile, bo: &Arc<Bo>) -> Result<Self> {
         Self::of(file, bo, None)
     }
 
-    fn of(file: &RenderFile, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
-        let node = file.node.clone();
+    fn of(file: &VmFile, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
+        let offsets = file.offsets().clone();
         let size = bo.size();
         let object = Object {
             bo: bo.clone(),
             owner,
         };
         let offset = {
-            let mut guard = node.objects.lock();
+            let mut guard = offsets.objects.lock();
             let objects = &mut *guard;
             if objects.gone {
                 return Err(ENODEV);
@@ -174,13 +223,17 @@ impl Mapping {
             objects.next = next;
             offset
         };
-        Ok(Self { node, offset, size })
+        Ok(Self {
+            offsets,
+            offset,
+            size,
+        })
     }
 
     /// Sets up a new mapping of a file whose address space is [`inode`](Self::inode)'s. The area's
     /// offset is one in the object, and lies in it.
     pub(crate) fn map(&self, area: &Area<'_>) -> Result {
-        let objects = self.node.objects.lock();
+        let objects = self.offsets.objects.lock();
         let object = objects.by_offset.get(&self.offset).ok_or(EINVAL)?;
         let end = area.offset().checked_add(area.len() as u64);
         if end.is_none_or(|end| end > object.bo.size()) {
@@ -192,12 +245,12 @@ impl Mapping {
 
     /// Inserts the page that was touched in such a mapping.
     pub(crate) fn fault(&self, fault: &Fault<'_>) -> Result {
-        self.node.objects.lock().fault(fault)
+        self.offsets.objects.lock().fault(fault)
     }
 
     /// Where mappings are found and revoked.
     pub(crate) fn inode(&self) -> &AnonInode {
-        &self.node.inode
+        &self.offsets.inode
     }
 
     /// For the program's mmap.
@@ -209,8 +262,8 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // From here on a fault finds nothing; then the pages that are mapped go.
-        let object = self.node.objects.lock().by_offset.remove(&self.offset);
-        self.node.inode.revoke(self.offset, self.size);
+        let object = self.offsets.objects.lock().by_offset.remove(&self.offset);
+        self.offsets.inode.revoke(self.offset, self.size);
         drop(object);
     }
 }

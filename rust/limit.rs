@@ -21,55 +21,69 @@ use kernel::{
     },
 };
 
-static USED: Atomic<i64> = Atomic::new(0);
-
-/// The limit, in bytes.
-pub(crate) fn gtt_limit() -> u64 {
-    total_memory() / 2
+/// The system memory that buffer objects have.
+pub(crate) struct SystemMemory {
+    used: Atomic<i64>,
 }
 
-/// Bytes of it that are taken.
-pub(crate) fn gtt_used() -> u64 {
-    u64::try_from(USED.load(Relaxed)).unwrap_or(0)
-}
+impl SystemMemory {
+    /// None is used.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let used = Atomic::new(0);
+        Ok(Arc::new(Self { used }, GFP_KERNEL)?)
+    }
 
-/// A buffer object's part of the limit; given back when dropped.
-pub(super) struct GttShare(i64);
+    /// The limit, in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        total_memory() / 2
+    }
 
-impl GttShare {
+    /// Bytes of it that are taken.
+    pub(crate) fn used(&self) -> u64 {
+        u64::try_from(self.used.load(Relaxed)).unwrap_or(0)
+    }
+
     /// Takes `size` bytes of the limit.
     ///
     /// # Errors
     ///
     /// ENOMEM when that is more than is left.
-    pub(super) fn new(size: u64) -> Result<Self> {
-        let limit = gtt_limit();
+    pub(crate) fn take(self: &Arc<Self>, size: u64) -> Result<GttShare> {
         let size = i64::try_from(size).map_err(|_| ENOMEM)?;
-        let used = USED.fetch_add(size, Relaxed);
-        let share = Self(size);
+        let used = self.used.fetch_add(size, Relaxed);
+        let share = GttShare {
+            memory: self.clone(),
+            size,
+        };
         match u64::try_from(used.saturating_add(size)) {
-            Ok(used) if used <= limit => Ok(share),
+            Ok(used) if used <= self.limit() => Ok(share),
             _ => Err(ENOMEM),
         }
     }
 }
 
+/// A buffer object's part of the limit; given back when dropped.
+pub(crate) struct GttShare {
+    memory: Arc<SystemMemory>,
+    size: i64,
+}
+
 impl Drop for GttShare {
     fn drop(&mut self) {
-        USED.fetch_sub(self.0, Relaxed);
+        self.memory.used.fetch_sub(self.size, Relaxed);
     }
 }
 
-/// What a buffer object in VRAM takes beyond its size of the memory that programs are told is
+/// What a buffer object in VRAM takes beyond its size of the memory that is reported as
 /// left; given back when dropped.
-pub(super) struct VramShare {
+pub(crate) struct VramShare {
     gpu: Arc<Gpu>,
     rounding: i64,
 }
 
 impl VramShare {
     /// For an object of `size` bytes.
-    pub(super) fn new(gpu: &Arc<Gpu>, size: u64) -> Self {
+    pub(crate) fn new(gpu: &Arc<Gpu>, size: u64) -> Self {
         // CAST: Less than a step.
         let rounding = (size.wrapping_neg() % VRAM_STEP) as i64;
         gpu.round_vram(rounding);
@@ -87,7 +101,7 @@ impl Drop for VramShare {
 }
 
 /// A buffer object's share of either kind of memory.
-pub(super) enum Share {
+pub(crate) enum Share {
     Gtt { _share: GttShare },
     Vram { _share: VramShare },
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory calls: operations on a process' address spaces and buffer objects, below `ioctl`.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`space`] | taking an address space (ACQUIRE_VM) |
+//! | [`alloc`] | making buffer objects |
+//! | [`mapping`] | putting them into the address space and taking them out |
+//! | [`restore`] | what happens when the program's own memory changes |
+//! | [`dmabuf`] | giving buffer objects to others and taking theirs |
+//!
+//! What they work on is kept in `process`. Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`.
+//!
+//! Lock order: process state -> (vm -> scheduler -> ring), mmap objects.
+
+mod alloc;
+mod dmabuf;
+mod mapping;
+mod restore;
+mod space;
+
+pub(crate) use alloc::{
+    alloc,
+    AllocRequest, //
+};
+pub(crate) use dmabuf::{
+    export,
+    import,
+    info, //
+};
+pub(crate) use mapping::{
+    map,
+    unmap,
+    unmap_all, //
+};
+pub(crate) use space::{
+    acquire,
+    release, //
+};

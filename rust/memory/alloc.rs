@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Making buffer objects (ALLOC_MEMORY_OF_GPU): VRAM, system memory, doorbells, registers, and the
+//! program's own memory.
+
+use crate::{
+    bo::{
+        Bo,
+        Placement, //
+    },
+    counts::Thing,
+    doorbell::{
+        Slice,
+        SLICE_SIZE, //
+    },
+    limit::{
+        Share,
+        VramShare, //
+    },
+    mmap::Mapping,
+    process::{
+        user::{
+            Status,
+            UserRange, //
+        },
+        DeviceState,
+        Mem,
+        Memory,
+        Process,
+        ProcessDevice,
+        Shared, //
+    },
+    types::GpuId,
+    uapi::memory as abi,
+};
+use kernel::{
+    current,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What ALLOC_MEMORY_OF_GPU asks for.
+pub(crate) struct AllocRequest {
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    pub(crate) flags: u32,
+    /// CPU address of USERPTR memory.
+    pub(crate) user_address: u64,
+}
+
+impl AllocRequest {
+    /// Whether the program's memory is meant: other kinds go first.
+    pub(crate) fn is_user(&self) -> bool {
+        self.flags & (abi::ALLOC_VRAM | abi::ALLOC_GTT) == 0 && self.flags & abi::ALLOC_USERPTR != 0
+    }
+
+    /// Bytes of the object: half of what was asked for when it is to be mapped twice.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when nothing is left of it.
+    fn bo_size(&self) -> Result<u64> {
+        let double = self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0;
+        let size = if double { self.size >> 1 } else { self.size };
+        page_align(size).filter(|size| *size > 0).ok_or(EINVAL)
+    }
+}
+
+/// What it gives.
+pub(crate) struct Allocated {
+    /// The lower half of the handle.
+    pub(crate) index: u32,
+    pub(crate) mmap_offset: u64,
+}
+
+fn page_align(size: u64) -> Option<u64> {
+    size.checked_next_multiple_of(PAGE_SIZE as u64)
+}
+
+/// Makes a buffer object (ALLOC_MEMORY_OF_GPU).
+///
+/// # Errors
+///
+/// EINVAL when there is no such GPU or the request makes no sense, ENODEV before ACQUIRE_VM, ENOMEM
+/// when a limit is reached; for the program's memory, those of `init_user_pages`.
+pub(crate) fn alloc(
+    process: &Arc<Process>,
+    gpu_id: GpuId,
+    request: &AllocRequest,
+) -> Result<Allocated> {
+    if request.is_user() {
+        return alloc_user(process, gpu_id, request);
+    }
+    let shared = process.shared();
+    process.with_device(gpu_id, |device, state| {
+        alloc_own(shared, device, state, request)
+    })
+}
+
+/// What is checked whatever kind of memory it then is. Gives the doorbells, if they are asked
+/// for.
+fn check(
+    device: &ProcessDevice,
+    state: &DeviceState,
+    r: &AllocRequest,
+) -> Result<Option<Arc<Slice>>> {
+    let has = |flag| r.flags & flag != 0;
+    let chip = device.gpu.chip();
+    let large_bar = chip.visible_vram_size >= chip.vram_size;
+    if has(abi::ALLOC_PUBLIC) && has(abi::ALLOC_VRAM) && !large_bar {
+        return Err(EINVAL);
+    }
+    state.bound()?;
+    let slice = if has(abi::ALLOC_DOORBELL) {
+        if r.size != SLICE_SIZE as u64 {
+            return Err(EINVAL);
+        }
+        Some(device.slice().map_err(|_| ENOMEM)?)
+    } else {
+        None
+    };
+    if slice.is_none() && has(abi::ALLOC_MMIO_REMAP) && r.size != PAGE_SIZE as u64 {
+        return Err(EINVAL);
+    }
+    Ok(slice)
+}
+
+/// Makes a buffer object that is not of the program's memory.
+fn alloc_own(
+    shared: &Shared,
+    device: &ProcessDevice,
+    state: &mut DeviceState,
+    r: &AllocRequest,
+) -> Result<Allocated> {
+    let has = |flag| r.flags & flag != 0;
+    let gpu = &device.gpu;
+    let slice = check(device, state, r)?;
+    let (bo, share) = if has(abi::ALLOC_VRAM) {
+        let size = r.bo_size()?;
+        if size > gpu.vram_available() {
+            return Err(ENOMEM);
+        }
+        let bo = Bo::new(gpu, Placement::Vram, size)?;
+        (bo, Some(Share::from(VramShare::new(gpu, size))))
+    } else if has(abi::ALLOC_GTT) {
+        let size = r.bo_size()?;
+        let share = shared.memory.take(size)?;
+        (Bo::new(gpu, Placement::Gtt, size)?, Some(share.into()))
+    } else if let Some(slice) = slice {
+        (slice.bo()?, None)
+    } else if has(abi::ALLOC_MMIO_REMAP) {
+        (Bo::mmio_remap(gpu).map_err(|_| ENOMEM)?, None)
+    } else {
+        return Err(EINVAL);
+    };
+    let mapping = Mapping::new(&state.bound()?.file, &bo)?;
+    let mmap_offset = mapping.offset();
+    let memory = Memory::new(bo, share, r.flags)?;
+    let count = shared.counts.count(Thing::Buffer);
+    let mem = Mem::new(Some(mapping), memory, None, r.va, r.flags, count)?;
+    let index = state.insert(mem)?;
+    Ok(Allocated { index, mmap_offset })
+}
+
+/// Makes a buffer object of the caller's memory.
+///
+/// # Errors
+///
+/// As `init_user_pages`: EOVERFLOW when the range isn't one, EFAULT when it isn't all mapped,
+/// EPERM when it can't be written, ENOMEM.
+fn alloc_user(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result<Allocated> {
+    let shared = process.shared();
+    let (gpu, file, size, share) = process.with_device(gpu_id, |device, state| {
+        check(device, state, r)?;
+        if r.user_address == 0 {
+            return Err(EINVAL);
+        }
+        let size = r.bo_size()?;
+        let file = state.bound()?.file.clone();
+        Ok((device.gpu.clone(), file, size, shared.memory.take(size)?))
+    })?;
+    let task = current!();
+    let mm = task.mm().ok_or(EINVAL)?;
+    let bo = Bo::for_user(&gpu, size)?;
+    let address = usize::try_from(r.user_address)?;
+    let range = UserRange::watch(process, mm, address, usize::try_from(size)?)?;
+    loop {
+        let since = range.begin();
+        bo.swap_user(&mut Some(range.pin(mm, &gpu, &bo)?));
+        if range.settle(since, Status::Valid) {
+            break;
+        }
+    }
+    let mapping = Mapping::new(&file, &bo)?;
+    let offset = mapping.offset();
+    // Kept here, so that on an error it isn't dropped with the process' state.
+    let memory = Memory::new(bo, Some(share.into()), r.flags)?;
+    let count = shared.counts.count(Thing::Buffer);
+    let mem = Mem::new(Some(mapping), memory, Some(range), r.va, r.flags, count)?;
+    let index = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
+    if mem.range().is_some_and(|range| !range.is_valid()) {
+        // It changed before *stop* could find it.
+        process.ask_stop();
+    }
+    Ok(Allocated {
+        index,
+        mmap_offset: offset,
+    })
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Buffer objects in the address space.
+//!
+//! Mapping puts the object at its address into the VM (twice, back to back, for AQL ring memory);
+//! unmapping flushes the TLB before the mapping's reference to the memory goes. What a queue uses is
+//! pinned: it can't be unmapped.
+//!
+//! Called with the process' state.
+
+use crate::{
+    process::{
+        user::UserRange,
+        DeviceState,
+        Mem, //
+    },
+    vm::Vm,
+};
+use kernel::{
+    prelude::*,
+    rbtree::RBTreeNode,
+    sync::Arc, //
+};
+
+/// Maps an object into the VM; does nothing if it is.
+pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
+    let vm = state.bound()?.vm.clone();
+    let handle = state.handles.get_mut(index).ok_or(ENOMEM)?;
+    if handle.mapped {
+        return Ok(());
+    }
+    let mem = handle.mem.clone();
+    if mem.va() == 0 {
+        return Err(EINVAL);
+    }
+    let addresses = mem.addresses()?;
+    for (done, va) in addresses.iter().enumerate() {
+        if let Err(e) = map_at(state, &vm, *va, &mem) {
+            for va in addresses.iter().take(done) {
+                let _ = vm
+                    .unmap(*va, mem.bo().size())
+                    .and_then(|unmapped| unmapped.flush());
+                state.by_va.remove(va);
+            }
+            // Upstream has one errno for addresses that are taken or make no sense.
+            return Err(if e == EEXIST { EINVAL } else { e });
+        }
+    }
+    if let Some(handle) = state.handles.get_mut(index) {
+        handle.mapped = true;
+    }
+    Ok(())
+}
+
+fn map_at(state: &mut DeviceState, vm: &Vm, va: u64, mem: &Arc<Mem>) -> Result {
+    if state.by_va.get(&va).is_some() {
+        return Err(EEXIST);
+    }
+    let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
+    // Memory that the program took away is mapped when it is there again.
+    if mem.range().is_none_or(UserRange::is_valid) {
+        vm.map(va, mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+    }
+    state.by_va.insert(node);
+    Ok(())
+}
+
+/// Takes an object out of the VM.
+///
+/// # Errors
+///
+/// ENOMEM when there is none, EINVAL when it isn't mapped, EBUSY when a queue uses it.
+pub(crate) fn unmap(state: &mut DeviceState, index: u32) -> Result {
+    let handle = state.handles.get(index).ok_or(ENOMEM)?;
+    if !handle.mapped {
+        return Err(EINVAL);
+    }
+    if handle.mem.is_pinned() {
+        return Err(EBUSY);
+    }
+    unmap_now(state, index)
+}
+
+/// Takes an object out of the VM, whoever uses it.
+fn unmap_now(state: &mut DeviceState, index: u32) -> Result {
+    let vm = state.bound()?.vm.clone();
+    let handle = state.handles.get_mut(index).ok_or(ENOMEM)?;
+    let mem = handle.mem.clone();
+    handle.mapped = false;
+    for va in &mem.addresses()? {
+        state.by_va.remove(va);
+    }
+    // The flush keeps the memory if the hardware doesn't answer.
+    unmap_from(&mem, &vm)
+}
+
+/// Takes everything out of the VM.
+pub(crate) fn unmap_all(state: &mut DeviceState) {
+    let mut next = state.handles.last_id();
+    while let Some(index) = next {
+        if state.handles.get(index).is_some_and(|handle| handle.mapped) {
+            // If the hardware doesn't answer, the flush keeps the memory.
+            let _ = unmap_now(state, index);
+        }
+        next = index.checked_sub(1);
+    }
+}
+
+/// Maps it at all of its addresses. On an error some may be mapped.
+pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
+    for va in &mem.addresses()? {
+        vm.map(*va, mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+    }
+    Ok(())
+}
+
+/// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
+pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
+    let mut result = Ok(());
+    for va in &mem.addresses()? {
+        let unmapped = vm
+            .unmap(*va, mem.bo().size())
+            .and_then(|unmapped| unmapped.flush());
+        match unmapped {
+            Ok(()) => {}
+            // The program took it away, and so it isn't in the VM.
+            Err(e) if e == EINVAL && mem.range().is_some() => {}
+            Err(e) => result = Err(e),
+        }
+    }
+    result
+}

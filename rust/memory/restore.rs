@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What happens when the program's own memory (USERPTR) changes under a buffer object.
+//!
+//! *Stop*: the process' queues are evicted, the object is taken out of the VM, the TLB is flushed.
+//! *Restore*: once the change is over, the range is pinned anew and mapped, the old pages are let go,
+//! and the queues run again. Memory that is no longer there stays unmapped: the GPU faults if it
+//! touches it (`update_invalid_user_pages`; amdgpu's debug mode that warns the program before that,
+//! `kfd_signal_vm_fault_event_with_userptr`, isn't there).
+//!
+//! Lock order: process state -> status of a range. Pages are pinned and let go without the process'
+//! state: both wait for locks of programs that may wait for *stop*.
+
+use super::mapping;
+use crate::{
+    bo::user::Mapped,
+    glue::interval::Sequence,
+    gpu::Gpu,
+    process::{
+        user::{
+            Status,
+            UserRange,
+            RESTORE,
+            STOP, //
+        },
+        DeviceState,
+        Handle,
+        Mem,
+        Process, //
+    },
+    vm::Vm,
+};
+use kernel::{
+    mm::{
+        MmWithUser,
+        MmWithUserAsync, //
+    },
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+    workqueue::WorkItem,
+};
+
+impl WorkItem<STOP> for Process {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        stop(&this);
+    }
+}
+
+impl WorkItem<RESTORE> for Process {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        restore(&this);
+    }
+}
+
+/// Takes memory that changed from the GPU.
+fn stop(process: &Arc<Process>) {
+    let round = process.user.asked();
+    // A process that ended has nothing on the GPU.
+    let _ = process.with(|state| {
+        for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
+            if stop_stale(state, &device.gpu) {
+                process.shared().clients.evicted(&device.gpu, &process.who);
+            }
+        }
+        Ok(())
+    });
+    process.user.finished(round);
+    process.shared().works.restore(process.clone());
+}
+
+/// Pins and maps anew what can be had, and lets the queues run again.
+fn restore(process: &Arc<Process>) {
+    // As upstream's: changes come in bursts.
+    fsleep(Delta::from_millis(1));
+    let Some(mm) = process.mm().mmget_not_zero() else {
+        return;
+    };
+    // If it is the last user, the end of the process runs elsewhere.
+    let mm: ARef<MmWithUserAsync> = MmWithUser::into_mmput_async(mm);
+    while let Ok(Some((index, mem))) = process.with(|state| {
+        for (index, device) in state.devices.iter_mut().enumerate() {
+            if let Some(mem) = first_stale(device) {
+                return Ok(Some((index, mem)));
+            }
+        }
+        for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
+            if resume(state, &device.gpu) {
+                process.shared().clients.restored(&device.gpu, &process.who);
+            }
+        }
+        Ok(None)
+    }) {
+        let (Some(device), Some(range)) = (process.devices().get(index), mem.range()) else {
+            return;
+        };
+        let since = range.begin();
+        let mut pages = range.pin(&mm, &device.gpu, mem.bo()).ok();
+        let _ = process.with(|state| {
+            if let Some(state) = state.devices.get_mut(index) {
+                renew(state, &device.gpu, &mem, since, &mut pages);
+            }
+            Ok(())
+        });
+        // What it had before, or what came too late.
+        drop(pages);
+    }
+}
+
+/// The first object whose memory changed.
+fn first_stale(state: &mut DeviceState) -> Option<Arc<Mem>> {
+    let mut handles = state.handles.iter_mut().map(|(_, handle)| &handle.mem);
+    handles.find(|mem| is_stale(mem)).cloned()
+}
+
+/// Takes memory that changed from the GPU, queues first; returns whether they ran.
+fn stop_stale(state: &mut DeviceState, gpu: &Gpu) -> bool {
+    let stale = |(_, handle): (u32, &mut Handle)| handle.mapped && is_stale(&handle.mem);
+    let used = state.handles.iter_mut().any(stale);
+    let paused = used && pause(state, gpu);
+    let Some(bound) = &state.bound else {
+        return paused;
+    };
+    for (_, handle) in state.handles.iter_mut() {
+        if handle.mapped && is_stale(&handle.mem) {
+            withdraw(&handle.mem, &bound.vm);
+        }
+    }
+    paused
+}
+
+/// Evicts the process' queues until [`resume`].
+fn pause(state: &mut DeviceState, gpu: &Gpu) -> bool {
+    if core::mem::replace(&mut state.paused, true) {
+        return false;
+    }
+    if let Some(sched) = &state.sched {
+        if let Err(e) = gpu.scheduler().evict(sched) {
+            dev_err!(gpu.device(), "evicting queues failed ({:?})\n", e);
+        }
+    }
+    true
+}
+
+/// Lets the process' queues run again; returns whether they were evicted.
+fn resume(state: &mut DeviceState, gpu: &Gpu) -> bool {
+    if !core::mem::replace(&mut state.paused, false) {
+        return false;
+    }
+    if let Some(sched) = &state.sched {
+        if let Err(e) = gpu.scheduler().restore(sched) {
+            dev_err!(gpu.device(), "restoring queues failed ({:?})\n", e);
+        }
+    }
+    true
+}
+
+/// Gives an object what was pinned for it, unless its memory changed again. What is then in
+/// `pages` is to be let go.
+fn renew(
+    state: &mut DeviceState,
+    gpu: &Gpu,
+    mem: &Arc<Mem>,
+    since: Sequence,
+    pages: &mut Option<Mapped>,
+) {
+    let Some(range) = mem.range() else { return };
+    let vm = state.bound.as_ref().map(|bound| bound.vm.clone());
+    let mut handles = state.handles.iter_mut().map(|(_, handle)| handle);
+    let (Some(handle), Some(vm)) = (handles.find(|h| Arc::ptr_eq(&h.mem, mem)), vm) else {
+        // Freed meanwhile.
+        range.settle(since, Status::Missing);
+        return;
+    };
+    if handle.mapped {
+        withdraw(mem, &vm);
+    }
+    let status = match pages {
+        Some(_) => Status::Valid,
+        None => Status::Missing,
+    };
+    if !range.settle(since, status) {
+        return;
+    }
+    mem.bo().swap_user(pages);
+    if !handle.mapped || status != Status::Valid {
+        return;
+    }
+    if let Err(e) = mapping::map_into(mem, &vm) {
+        dev_err!(gpu.device(), "mapping user memory failed ({:?})\n", e);
+        withdraw(mem, &vm);
+        range.settle(since, Status::Missing);
+    }
+}
+
+fn is_stale(mem: &Mem) -> bool {
+    mem.range().is_some_and(UserRange::is_stale)
+}
+
+/// Takes the program's memory from the GPU.
+fn withdraw(mem: &Mem, vm: &Vm) {
+    if let (Err(_), Some(range)) = (mapping::unmap_from(mem, vm), mem.range()) {
+        range.keep();
+    }
+}

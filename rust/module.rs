@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The owner of what the module has beside its GPUs: processes, device nodes, topology, debugfs.
+//!
+//! There is one [`Module`]. It is made before the PCI driver is registered and goes after it; parts
+//! of it are handed to those who need them: a file gets its process, a process what processes
+//! share, a GPU the module as its [`Upcalls`]. Only a probe is handed nothing by the driver core,
+//! and so takes the module from the one static that there is ([`current`]).
+//!
+//! Lock order: the static's mutex is a leaf.
+
+use crate::{
+    chardev::KfdNode,
+    counts::Counts,
+    debugfs::DebugFs,
+    glue::{
+        anon_inode::PseudoFs,
+        mmu_notifier, //
+    },
+    gpu::{
+        Gpu,
+        Gpus, //
+    },
+    limit::SystemMemory,
+    process::{
+        user::Works,
+        Processes,
+        Shared, //
+    },
+    render::RenderNodes,
+    sched::Hang,
+    smi::Clients,
+    teardown,
+    topology::Topology,
+    types::{
+        EventId,
+        Pasid, //
+    },
+    uapi::event as abi,
+    upcall::{
+        QueueError,
+        Upcalls,
+        VmFault, //
+    },
+    vm::pasid::Pasids,
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: Initialised by `Owner::new`, which the module's init calls once and before any use.
+    unsafe(uninit) static MODULE: Mutex<Option<Arc<Module>>> = None;
+}
+
+/// The module, while it is loaded.
+pub(crate) fn current() -> Option<Arc<Module>> {
+    MODULE.lock().clone()
+}
+
+/// What the module owns.
+#[pin_data]
+pub(crate) struct Module {
+    // Dropped in this order.
+    #[pin]
+    debugfs: DebugFs,
+    #[pin]
+    topology: Topology,
+    #[pin]
+    render: RenderNodes,
+    kfd: KfdNode,
+    processes: Arc<Processes>,
+}
+
+impl Module {
+    fn new() -> Result<Arc<Self>> {
+        let counts = Counts::new()?;
+        let memory = SystemMemory::new()?;
+        let fs = PseudoFs::new()?;
+        let processes = Processes::new(Shared {
+            gpus: Gpus::new()?,
+            pasids: Pasids::new()?,
+            memory: memory.clone(),
+            clients: Clients::new()?,
+            works: Works::new()?,
+            counts: counts.clone(),
+        })?;
+        let kfd = KfdNode::new(&fs, &processes)?;
+        let topology = Topology::new(kfd.node())?;
+        let render = RenderNodes::new(&fs, &counts, &memory)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                debugfs <- DebugFs::new(counts),
+                topology <- topology,
+                render <- render,
+                kfd,
+                processes,
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// The GPUs.
+    pub(crate) fn gpus(&self) -> &Arc<Gpus> {
+        &self.processes.shared().gpus
+    }
+}
+
+/// The module's life: dropped, all is gone and nothing of ours is called any more. No file is open
+/// then, and no GPU is left.
+pub(crate) struct Owner(Arc<Module>);
+
+impl Owner {
+    /// Makes everything. To be called once, by the module's init.
+    pub(crate) fn new() -> Result<Self> {
+        // SAFETY: Called once, before any use.
+        unsafe { MODULE.init() };
+        let module = Module::new()?;
+        *MODULE.lock() = Some(module.clone());
+        Ok(Self(module))
+    }
+
+    /// A guard that ends all processes when it is dropped.
+    pub(crate) fn end_processes(&self) -> EndProcesses {
+        EndProcesses(self.0.processes.clone())
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let module = MODULE.lock().take();
+        drop(module);
+        self.0.processes.shared().works.close();
+        mmu_notifier::synchronize();
+    }
+}
+
+/// To be dropped before the PCI driver: no file is open then, but programs that closed theirs live
+/// on, and what they left is taken off the GPUs.
+pub(crate) struct EndProcesses(Arc<Processes>);
+
+impl Drop for EndProcesses {
+    fn drop(&mut self) {
+        teardown::end_all(&self.0);
+    }
+}
+
+impl Upcalls for Module {
+    fn gpu_added(&self, gpu: &Arc<Gpu>) -> Result {
+        let minor = self.render.add(gpu)?;
+        self.topology
+            .add(gpu, minor)
+            .inspect_err(|_| self.render.remove(gpu))
+    }
+
+    fn gpu_removed(&self, gpu: &Arc<Gpu>) {
+        self.topology.remove(gpu);
+        // First every fault handler refuses, then what is mapped is taken away.
+        self.processes
+            .for_each(|process| teardown::device_lost(process, gpu));
+        self.render.remove(gpu);
+        self.kfd.revoke(gpu);
+    }
+
+    fn signal(&self, _gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) {
+        if let Some(process) = self.processes.by_pasid(pasid) {
+            process.events.signal(EventId::new(id), bits);
+        }
+    }
+
+    fn vm_fault(&self, gpu: &Gpu, fault: &VmFault) {
+        let Some(process) = self.processes.by_pasid(fault.pasid) else {
+            return;
+        };
+        process.shared().clients.vm_fault(gpu, &process.who);
+        process.events.memory_exception(abi::MemoryExceptionData {
+            failure: abi::MemoryExceptionFailure {
+                not_present: fault.not_present.into(),
+                read_only: fault.write.into(),
+                no_execute: fault.execute.into(),
+                imprecise: 0,
+            },
+            va: fault.va,
+            gpu_id: gpu.id().get().into(),
+            error_type: 0,
+        });
+    }
+
+    fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {
+        let process = self.processes.by_pasid(error.pasid);
+        process.is_some_and(|process| process.queue_error(gpu, error))
+    }
+
+    fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {
+        self.processes.for_each(|process| {
+            let concerned = match hang {
+                Hang::Gpu => process.device(gpu.id()).is_ok(),
+                Hang::Queues => process
+                    .with_device(gpu.id(), |_, state| Ok(state.lost_a_queue()))
+                    .unwrap_or(false),
+            };
+            if concerned {
+                process.events.hw_exception(abi::HwExceptionData {
+                    reset_type: abi::RESET_WHOLE_GPU,
+                    reset_cause: abi::CAUSE_GPU_HANG,
+                    memory_lost: 1,
+                    gpu_id: gpu.id().get().into(),
+                });
+            }
+        });
+    }
+}

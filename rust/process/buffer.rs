@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A process' buffer objects: what there is, under which handle, and what queues hold of it.
+//!
+//! A handle is in one of two states, mapped or not. What a queue uses is pinned: it can't be
+//! unmapped. Allocating, mapping and freeing are operations of the room `memory`.
+//!
+//! A handle is one process' view of [`Memory`]. Memory that went out as a DMA-buf may have handles in
+//! other processes, and lives on until the last of them and the last descriptor are gone.
+
+use super::{
+    user::UserRange,
+    DeviceState, //
+};
+use crate::{
+    bo::{
+        Bo,
+        Placement, //
+    },
+    counts::Count,
+    glue::dma_buf::DmaBuf,
+    limit::Share,
+    mmap::Mapping,
+    uapi::memory as abi,
+    vm::MapFlags,
+};
+use kernel::{
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SetOnce, //
+    },
+};
+
+/// One past the last handle.
+const END: u32 = i32::MAX as u32;
+
+/// A buffer object under its handle.
+pub(crate) struct Handle {
+    pub(crate) mem: Arc<Mem>,
+    pub(crate) mapped: bool,
+}
+
+/// A buffer object and what it takes of the limits.
+pub(crate) struct Memory {
+    bo: Arc<Bo>,
+    _share: Option<Share>,
+    /// As ALLOC_MEMORY_OF_GPU asked for it.
+    flags: u32,
+}
+
+impl Memory {
+    pub(crate) fn new(bo: Arc<Bo>, share: Option<Share>, flags: u32) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                bo,
+                _share: share,
+                flags,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    pub(crate) fn bo(&self) -> &Arc<Bo> {
+        &self.bo
+    }
+
+    /// The `ALLOC_` bits of the kind of memory, as a DMA-buf reports it.
+    pub(crate) fn kind(&self) -> u32 {
+        match self.bo.placement() {
+            Some(Placement::Vram) => abi::ALLOC_VRAM,
+            _ => abi::ALLOC_GTT,
+        }
+    }
+
+    /// Whether VRAM was asked for that programs can map.
+    pub(crate) fn is_public(&self) -> bool {
+        self.flags & abi::ALLOC_VRAM != 0 && self.flags & abi::ALLOC_PUBLIC != 0
+    }
+}
+
+/// A buffer object of a process.
+pub(crate) struct Mem {
+    /// Where programs map it; taken from them before the memory goes. Nowhere, if it was imported.
+    _mapping: Option<Mapping>,
+    /// What it is made of, if it is the program's memory. No longer watched when the object goes.
+    range: Option<UserRange>,
+    memory: Arc<Memory>,
+    /// The DMA-buf that it was imported from, or exported as the first time.
+    pub(crate) dmabuf: SetOnce<DmaBuf>,
+    va: u64,
+    flags: u32,
+    /// Queues that use it.
+    queues: Atomic<i32>,
+    _count: Count,
+}
+
+impl Mem {
+    pub(crate) fn new(
+        mapping: Option<Mapping>,
+        memory: Arc<Memory>,
+        range: Option<UserRange>,
+        va: u64,
+        flags: u32,
+        count: Count,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                _mapping: mapping,
+                range,
+                memory,
+                dmabuf: SetOnce::new(),
+                va,
+                flags,
+                queues: Atomic::new(0),
+                _count: count,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The program's memory that it is made of.
+    pub(crate) fn range(&self) -> Option<&UserRange> {
+        self.range.as_ref()
+    }
+
+    pub(crate) fn bo(&self) -> &Arc<Bo> {
+        &self.memory.bo
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Whether the GPU may write it through this handle.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.flags & abi::ALLOC_WRITABLE != 0
+    }
+
+    /// Where the program wants it; 0 when it can't be mapped.
+    pub(crate) fn va(&self) -> u64 {
+        self.va
+    }
+
+    /// Whether a queue uses it.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.queues.load(Relaxed) > 0
+    }
+
+    fn is_double(&self) -> bool {
+        self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0
+    }
+
+    /// The addresses it is mapped at.
+    pub(crate) fn addresses(&self) -> Result<KVec<u64>> {
+        let mut addresses = KVec::with_capacity(2, GFP_KERNEL)?;
+        addresses.push(self.va, GFP_KERNEL)?;
+        if self.is_double() {
+            addresses.push(
+                self.va.checked_add(self.bo().size()).ok_or(EINVAL)?,
+                GFP_KERNEL,
+            )?;
+        }
+        Ok(addresses)
+    }
+
+    pub(crate) fn map_flags(&self) -> MapFlags {
+        // Access is the handle's, caching the memory's: all who share it see it in one way.
+        let has = |flag| self.memory.flags & flag != 0;
+        MapFlags {
+            writable: self.is_writable(),
+            executable: self.flags & abi::ALLOC_EXECUTABLE != 0,
+            coherent: has(abi::ALLOC_COHERENT),
+            uncached: has(abi::ALLOC_UNCACHED),
+            ext_coherent: has(abi::ALLOC_EXT_COHERENT),
+        }
+    }
+}
+
+/// A buffer object that a queue uses; it stays mapped as long.
+pub(crate) struct Pin(Arc<Mem>);
+
+impl Pin {
+    fn new(mem: &Arc<Mem>) -> Self {
+        mem.queues.fetch_add(1, Relaxed);
+        Self(mem.clone())
+    }
+
+    pub(crate) fn bo(&self) -> &Arc<Bo> {
+        self.0.bo()
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.queues.fetch_sub(1, Relaxed);
+    }
+}
+
+impl DeviceState {
+    /// Gives an object a handle.
+    pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
+        self.handles
+            .insert(END, Handle { mem, mapped: false })
+            .map_err(|_| EFAULT)
+    }
+
+    /// The object with this handle.
+    pub(crate) fn mem(&self, index: u32) -> Option<&Arc<Mem>> {
+        Some(&self.handles.get(index)?.mem)
+    }
+
+    /// Takes an object's handle. What is returned is to be dropped without the process' state.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none, EBUSY when it is mapped.
+    pub(crate) fn free(&mut self, index: u32) -> Result<Handle> {
+        let handle = self.handles.get(index).ok_or(EINVAL)?;
+        if handle.mapped {
+            return Err(EBUSY);
+        }
+        self.handles.remove(index).ok_or(EINVAL)
+    }
+
+    /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
+    /// as `size` has whole ones; less than one isn't compared.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none.
+    pub(crate) fn pin_exact(&self, va: u64, size: u64) -> Result<Pin> {
+        let mem = self
+            .by_va
+            .get(&(va & !(PAGE_SIZE as u64 - 1)))
+            .ok_or(EINVAL)?;
+        let pages = size >> PAGE_SHIFT;
+        if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {
+            return Err(EINVAL);
+        }
+        Ok(Pin::new(mem))
+    }
+}

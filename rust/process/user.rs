@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ranges of the program's own memory (USERPTR) that buffer objects are made of, watched for changes.
+//!
+//! When the kernel is about to change a range (munmap, madvise, a fork's write protection, reclaim),
+//! two work items follow each other, *stop* and *restore*, which the room `memory` carries out.
+//! munmap waits for *stop*, and so do other calls of the program's, for a while. What comes out of
+//! reclaim doesn't: it may run under a lock that *stop* needs. The pins keep those pages from being
+//! used for anything else until then.
+//!
+//! Lock order: mmap lock, page locks -> (status, rounds, works); process state -> status.
+
+use super::Process;
+use crate::{
+    bo::{
+        user::Mapped,
+        Bo, //
+    },
+    glue::{
+        interval::{
+            IntervalTarget,
+            IntervalWatch,
+            Patience,
+            Sequence, //
+        },
+        user_pages::UserPages,
+        workqueue::WorkQueue, //
+    },
+    gpu::Gpu,
+};
+use kernel::{
+    impl_has_work,
+    mm::MmWithUser,
+    new_condvar,
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        CondVar,
+        CondVarTimeoutResult,
+        Mutex, //
+    },
+    time::msecs_to_jiffies, //
+};
+
+/// Where the work items of all processes run.
+#[pin_data]
+pub(crate) struct Works {
+    #[pin]
+    queue: Mutex<Option<WorkQueue>>,
+}
+
+impl Works {
+    /// Makes the work queue.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let queue = WorkQueue::new_concurrent(c"rkfd-user")?;
+        Arc::pin_init(
+            pin_init!(Self { queue <- new_mutex!(Some(queue), "rkfd works") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Queues *stop*; returns whether it will run. If it is queued already it hasn't begun.
+    fn stop(&self, process: Arc<Process>) -> bool {
+        let queue = self.queue.lock();
+        let Some(queue) = &*queue else { return false };
+        let _ = queue.queue().enqueue::<_, STOP>(process);
+        true
+    }
+
+    /// Queues *restore*.
+    pub(crate) fn restore(&self, process: Arc<Process>) {
+        if let Some(queue) = &*self.queue.lock() {
+            let _ = queue.queue().enqueue::<_, RESTORE>(process);
+        }
+    }
+
+    /// Waits until the work items have run; from now on none is queued.
+    pub(crate) fn close(&self) {
+        // Not under the mutex, which an item may take.
+        let queue = self.queue.lock().take();
+        drop(queue);
+    }
+}
+
+/// Which work item.
+pub(crate) const STOP: u64 = 1;
+pub(crate) const RESTORE: u64 = 2;
+
+/// How long a call of the program's that isn't munmap waits at most.
+const SHORT_MS: u32 = 1000;
+
+/// Runs of *stop*.
+struct Rounds {
+    asked: u64,
+    done: u64,
+}
+
+/// How far *stop* came in a process.
+#[pin_data]
+pub(crate) struct UserMemory {
+    #[pin]
+    rounds: Mutex<Rounds>,
+    #[pin]
+    stopped: CondVar,
+}
+
+impl UserMemory {
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            rounds <- new_mutex!(Rounds { asked: 0, done: 0 }, "rkfd user rounds"),
+            stopped <- new_condvar!("rkfd user stopped"),
+        })
+    }
+}
+
+impl UserMemory {
+    /// The last run of *stop* that was asked for.
+    pub(crate) fn asked(&self) -> u64 {
+        self.rounds.lock().asked
+    }
+
+    /// Wakes those who wait for a run of *stop* up to this one.
+    pub(crate) fn finished(&self, round: u64) {
+        {
+            let mut rounds = self.rounds.lock();
+            rounds.done = rounds.done.max(round);
+        }
+        self.stopped.notify_all();
+    }
+}
+
+impl_has_work! {
+    impl HasWork<Self, 1> for Process { self.user_stop }
+    impl HasWork<Self, 2> for Process { self.user_restore }
+}
+
+/// What is known of a range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The object has its pages.
+    Valid,
+    /// It changed: the object must lose its pages and get others.
+    Stale,
+    /// There is nothing that could be pinned.
+    Missing,
+    /// The hardware didn't acknowledge that it let go: the object keeps its pages for good.
+    Kept,
+}
+
+/// Whom a watch reports to.
+#[pin_data]
+pub(crate) struct Target {
+    process: Arc<Process>,
+    #[pin]
+    status: Mutex<Status>,
+}
+
+impl IntervalTarget for Target {
+    fn invalidated(&self, record: impl FnOnce(), patience: Patience) {
+        {
+            let mut status = self.status.lock();
+            record();
+            if *status == Status::Kept {
+                return;
+            }
+            *status = Status::Stale;
+        }
+        let Some(ticket) = self.process.ask_stop() else {
+            return;
+        };
+        let user = &self.process.user;
+        let mut rounds = user.rounds.lock();
+        let mut left = msecs_to_jiffies(SHORT_MS);
+        while rounds.done < ticket {
+            left = match patience {
+                Patience::None => return,
+                Patience::Forever => {
+                    user.stopped.wait(&mut rounds);
+                    continue;
+                }
+                Patience::Short => match user.stopped.wait_interruptible_timeout(&mut rounds, left)
+                {
+                    CondVarTimeoutResult::Woken { jiffies } => jiffies,
+                    CondVarTimeoutResult::Timeout | CondVarTimeoutResult::Signal { .. } => return,
+                },
+            };
+        }
+    }
+}
+
+/// A watched range of the program's memory.
+pub(crate) struct UserRange {
+    watch: IntervalWatch<Target>,
+    address: usize,
+}
+
+impl UserRange {
+    /// Starts to watch a range of `len` bytes.
+    pub(crate) fn watch(
+        process: &Arc<Process>,
+        mm: &MmWithUser,
+        address: usize,
+        len: usize,
+    ) -> Result<Self> {
+        let process = process.clone();
+        let target = Arc::pin_init(
+            pin_init!(Target {
+                process,
+                status <- new_mutex!(Status::Missing, "rkfd user range"),
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(Self {
+            watch: IntervalWatch::new(mm, address, len, target)?,
+            address,
+        })
+    }
+
+    /// Where the range stands now, for [`settle`](Self::settle).
+    pub(crate) fn begin(&self) -> Sequence {
+        self.watch.begin()
+    }
+
+    fn status(&self) -> Status {
+        *self.watch.target().status.lock()
+    }
+
+    /// Whether the object has pages that may be mapped.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.status() == Status::Valid
+    }
+
+    /// Whether the memory changed, so that the object must lose its pages.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.status() == Status::Stale
+    }
+
+    /// Notes what came of pinning, unless something changed since then: then the answer is false.
+    pub(crate) fn settle(&self, since: Sequence, status: Status) -> bool {
+        let mut now = self.watch.target().status.lock();
+        if *now == Status::Kept || self.watch.changed(since) {
+            return false;
+        }
+        *now = status;
+        true
+    }
+
+    /// The hardware may still reach the pages.
+    pub(crate) fn keep(&self) {
+        *self.watch.target().status.lock() = Status::Kept;
+    }
+
+    /// Pins the pages for a buffer object.
+    pub(crate) fn pin(&self, mm: &MmWithUser, gpu: &Gpu, bo: &Bo) -> Result<Mapped> {
+        let count = usize::try_from(bo.size())? / PAGE_SIZE;
+        Mapped::new(gpu.hw(), UserPages::pin(mm, self.address, count)?)
+    }
+}
+
+impl Process {
+    /// Asks for a run of *stop* that sees what is stale now, and returns its number.
+    pub(crate) fn ask_stop(self: &Arc<Self>) -> Option<u64> {
+        let ticket = {
+            let mut rounds = self.user.rounds.lock();
+            rounds.asked += 1;
+            rounds.asked
+        };
+        let works = &self.shared().works;
+        works.stop(self.clone()).then_some(ticket)
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of a process, and of a device for the processes that have it.
+//!
+//! When the address space goes, the queues are taken off the hardware, and only with its
+//! acknowledgement the memory that they use is freed; a queue whose acknowledgement doesn't come
+//! keeps what it needs until the reset that stops it (the scheduler holds those references). Then
+//! VMs and buffer objects go, then events. What is left is a shell for whoever still refers to it.
+//!
+//! This room is above `queue` and `memory`, which undo what they did; `process` watches the address
+//! space and reaches it by its trait [`MmWatcher`].
+
+use crate::{
+    glue::mmu_notifier::MmWatcher,
+    gpu::Gpu,
+    memory,
+    process::{
+        Doorbells,
+        Process,
+        Processes,
+        State, //
+    },
+    queue,
+};
+use kernel::{
+    alloc::KVec,
+    sync::Arc, //
+};
+
+impl MmWatcher for Process {
+    fn released(self: Arc<Self>) {
+        end(&self);
+    }
+}
+
+/// Gives up everything that a process has. Later calls do nothing.
+fn end(process: &Process) {
+    process.processes().forget(process);
+    let first = process.leave(|state| {
+        stop_queues(process, state);
+        release_devices(process, state);
+    });
+    if !first {
+        return;
+    }
+    for (index, device) in process.devices().iter().enumerate() {
+        // One at a time: none is dropped with the process' state.
+        while let Some(handle) = process.take_buffer(index) {
+            drop(handle);
+        }
+        *device.doorbells.lock() = Doorbells::Gone;
+    }
+    process.events.clear();
+}
+
+fn stop_queues(process: &Process, state: &mut State) {
+    while let Some((_, queue)) = state.queues.pop() {
+        let Some(device) = process.devices().get(queue.device) else {
+            continue;
+        };
+        let Some(device_state) = state.devices.get_mut(queue.device) else {
+            continue;
+        };
+        // When it fails the scheduler keeps the queue, and what it uses, until the reset.
+        let _ = queue::stop(queue, &device.gpu, device_state, &mut state.hung);
+    }
+}
+
+fn release_devices(process: &Process, state: &mut State) {
+    for (device, device_state) in process.devices().iter().zip(state.devices.iter_mut()) {
+        device_state.queue_count = 0;
+        device_state.drop_sched_if_idle(&device.gpu);
+    }
+    // Hung queues no longer keep the program's mappings; the memory itself stays.
+    state.hung = KVec::new();
+    for (device, device_state) in process.devices().iter().zip(state.devices.iter_mut()) {
+        memory::unmap_all(device_state);
+        memory::release(process, device, device_state);
+    }
+}
+
+/// A process' device went: no page of it may be mapped any more, and waiting makes no sense.
+pub(crate) fn device_lost(process: &Process, gpu: &Gpu) {
+    let devices = process.devices().iter();
+    for device in devices.filter(|device| device.gpu.id() == gpu.id()) {
+        *device.doorbells.lock() = Doorbells::Gone;
+        process.events.device_lost();
+    }
+}
+
+/// Ends every process that is left: those that closed their files but live on. Called when the
+/// module goes, with the devices still there.
+pub(crate) fn end_all(processes: &Processes) {
+    processes.for_each(|process| {
+        end(process);
+        process.unwatch();
+    });
+}
