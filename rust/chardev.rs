@@ -21,6 +21,10 @@ use crate::{
             Node,
             Region, //
         },
+        owner::{
+            self,
+            Owner, //
+        },
         user,
         vma::{
             Area,
@@ -71,6 +75,18 @@ pub(crate) struct KfdFile {
     process: Arc<Process>,
 }
 
+/// Reports which driver has the class, and what can be done.
+fn refuse(owner: &Owner) {
+    match owner.module() {
+        Some(name) => pr_err!(
+            "class kfd belongs to the module {name}: 'rmmod {name}' and load this module again, or boot with 'modprobe.blacklist={name}' if {name} is in use\n"
+        ),
+        None => pr_err!(
+            "class kfd belongs to another driver: unload it, and load this module again\n"
+        ),
+    }
+}
+
 /// The node; removed when dropped.
 pub(crate) struct KfdNode {
     // Dropped in this order.
@@ -86,6 +102,10 @@ impl KfdNode {
     ///
     /// EBUSY, with a message that names it, when another driver has the class.
     pub(crate) fn new(fs: &Arc<PseudoFs>, processes: &Arc<Processes>) -> Result<Self> {
+        if let Some(owner) = owner::of_class(c"kfd") {
+            refuse(&owner);
+            return Err(EBUSY);
+        }
         let inode = fs.inode()?;
         let kfd = Kfd {
             inode: inode.clone(),

@@ -21,6 +21,7 @@ pub(crate) mod dma_buf;
 pub(crate) mod interval;
 pub(crate) mod kobject;
 pub(crate) mod mmu_notifier;
+pub(crate) mod owner;
 mod table;
 pub(crate) mod user;
 pub(crate) mod user_pages;

@@ -34,6 +34,7 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
             Include::File { .. }
             | Include::Folder { .. }
             | Include::Module { .. }
+            | Include::TestModule { .. }
             | Include::Kernel { .. } => {}
         }
     }
@@ -114,6 +115,15 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let module = stock_module(host, path)?;
                 archive.file(&format!("/modules/{name}.ko"), 0o644, &module)?;
+            }
+            Include::TestModule { name } => {
+                let file = host.test_modules.join(format!("{name}.ko"));
+                ensure!(
+                    file.is_file(),
+                    "there is no module {}; 'setup/test-module.sh {name}' builds it",
+                    file.display()
+                );
+                archive.file(&format!("/{name}.ko"), 0o644, &stripped(&file)?)?;
             }
             Include::Kernel { name, level } => {
                 let object = kernel::compile(host, name, *level)?;

@@ -26,6 +26,8 @@ pub struct Host {
     pub kernel: PathBuf,
     /// The module.
     pub module: PathBuf,
+    /// The folder of the modules that are loaded beside it.
+    pub test_modules: PathBuf,
     /// The emulator; `None`: build the workspace's.
     pub emulator: Option<PathBuf>,
     /// Which GPU.
@@ -68,12 +70,15 @@ impl Host {
             shown(&kernel)
         );
         let module = module.unwrap_or_else(|| build.join("rkfd.ko"));
+        let test_modules =
+            var("RKFD_TEST_MODULES").unwrap_or_else(|_| build.join("test-modules-stock"));
         Ok(Host {
             build,
             cache,
             target,
             kernel,
             module,
+            test_modules,
             emulator,
             chip,
             slow,

@@ -28,6 +28,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         build,
         kernel: PathBuf::new(),
         module: PathBuf::new(),
+        test_modules: PathBuf::new(),
         emulator: Some(binary),
         chip: &rkfd_vm::chip::ALL[0],
         slow: 1,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bad surroundings: what `rkfd info` says to do when there is no GPU to show.
+//! Bad surroundings: what `rkfd info` says to do when there is no GPU to show, and what the module
+//! reports when another driver was there first.
 
 use super::MODULE;
 use crate::plan::Step;
-use crate::scenario::Scenario;
+use crate::scenario::{Include, Scenario};
 
 /// No GPU; and a GPU without module, without permission, without driver.
 pub fn all() -> Vec<Scenario> {
@@ -42,7 +43,40 @@ pub fn all() -> Vec<Scenario> {
         "was not taken by rkfd",
     ))
     .step(Step::Rmmod("rkfd".into()));
-    vec![no_gpu, gpu]
+    vec![no_gpu, gpu, other_driver()]
+}
+
+/// A driver that has the class `kfd`, as Linux's amdgpu has it.
+const OTHER: &str = "other_kfd";
+
+/// Another driver was there first: the module reports which and what to type, and that works. A call
+/// trace in the log, such as that of a duplicate name in sysfs, makes the run bad.
+fn other_driver() -> Scenario {
+    let mut scenario = scenario(
+        "other-driver",
+        "where another driver has class kfd the module refuses, and reports whose it is",
+    )
+    .step(Step::insmod(&format!("/{OTHER}.ko")))
+    .step(Step::run_status(
+        "refused",
+        10,
+        1,
+        &["/bin/busybox", "insmod", MODULE],
+    ))
+    .step(Step::sh(
+        "message",
+        10,
+        &format!(
+            "dmesg | grep -q \"rkfd: class kfd belongs to the module {OTHER}: 'rmmod {OTHER}'\""
+        ),
+    ))
+    .step(Step::Absent("/sys/module/rkfd".into()))
+    .step(Step::Rmmod(OTHER.into()))
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("info", 20, "rkfd info"))
+    .step(Step::Rmmod("rkfd".into()));
+    scenario.includes.push(Include::TestModule { name: OTHER });
+    scenario
 }
 
 fn scenario(name: &'static str, about: &'static str) -> Scenario {
