@@ -8,10 +8,7 @@
 //! A handle is one process' view of [`Memory`]. Memory that went out as a DMA-buf may have handles in
 //! other processes, and lives on until the last of them and the last descriptor are gone.
 
-use super::{
-    user::UserRange,
-    DeviceState, //
-};
+use super::user::UserRange;
 use crate::{
     bo::{
         Bo,
@@ -25,10 +22,6 @@ use crate::{
     vm::MapFlags,
 };
 use kernel::{
-    page::{
-        PAGE_SHIFT,
-        PAGE_SIZE, //
-    },
     prelude::*,
     sync::{
         atomic::{
@@ -39,9 +32,6 @@ use kernel::{
         SetOnce, //
     },
 };
-
-/// One past the last handle.
-const END: u32 = i32::MAX as u32;
 
 /// A buffer object under its handle.
 pub(crate) struct Handle {
@@ -189,7 +179,7 @@ impl Mem {
 pub(crate) struct Pin(Arc<Mem>);
 
 impl Pin {
-    fn new(mem: &Arc<Mem>) -> Self {
+    pub(super) fn new(mem: &Arc<Mem>) -> Self {
         mem.queues.fetch_add(1, Relaxed);
         Self(mem.clone())
     }
@@ -202,50 +192,5 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         self.0.queues.fetch_sub(1, Relaxed);
-    }
-}
-
-impl DeviceState {
-    /// Gives an object a handle.
-    pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
-        self.handles
-            .insert(END, Handle { mem, mapped: false })
-            .map_err(|_| EFAULT)
-    }
-
-    /// The object with this handle.
-    pub(crate) fn mem(&self, index: u32) -> Option<&Arc<Mem>> {
-        Some(&self.handles.get(index)?.mem)
-    }
-
-    /// Takes an object's handle. What is returned is to be dropped without the process' state.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when there is none, EBUSY when it is mapped.
-    pub(crate) fn free(&mut self, index: u32) -> Result<Handle> {
-        let handle = self.handles.get(index).ok_or(EINVAL)?;
-        if handle.mapped {
-            return Err(EBUSY);
-        }
-        self.handles.remove(index).ok_or(EINVAL)
-    }
-
-    /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
-    /// as `size` has whole ones; less than one isn't compared.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when there is none.
-    pub(crate) fn pin_exact(&self, va: u64, size: u64) -> Result<Pin> {
-        let mem = self
-            .by_va
-            .get(&(va & !(PAGE_SIZE as u64 - 1)))
-            .ok_or(EINVAL)?;
-        let pages = size >> PAGE_SHIFT;
-        if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {
-            return Err(EINVAL);
-        }
-        Ok(Pin::new(mem))
     }
 }

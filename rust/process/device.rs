@@ -4,7 +4,8 @@
 
 use super::{
     Handle,
-    Mem, //
+    Mem,
+    Pin, //
 };
 use crate::{
     gpu::Gpu,
@@ -17,10 +18,17 @@ use crate::{
     vm::Vm,
 };
 use kernel::{
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
     prelude::*,
     rbtree::RBTree,
     sync::Arc, //
 };
+
+/// One past the last handle.
+const END: u32 = i32::MAX as u32;
 
 /// The address space that ACQUIRE_VM took.
 pub(crate) struct Bound {
@@ -114,5 +122,50 @@ impl DeviceState {
             Some(sched) => gpu.scheduler().configure(sched, config),
             None => Ok(()),
         }
+    }
+}
+
+impl DeviceState {
+    /// Gives an object a handle.
+    pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
+        self.handles
+            .insert(END, Handle { mem, mapped: false })
+            .map_err(|_| EFAULT)
+    }
+
+    /// The object with this handle.
+    pub(crate) fn mem(&self, index: u32) -> Option<&Arc<Mem>> {
+        Some(&self.handles.get(index)?.mem)
+    }
+
+    /// Takes an object's handle. What is returned is to be dropped without the process' state.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none, EBUSY when it is mapped.
+    pub(crate) fn free(&mut self, index: u32) -> Result<Handle> {
+        let handle = self.handles.get(index).ok_or(EINVAL)?;
+        if handle.mapped {
+            return Err(EBUSY);
+        }
+        self.handles.remove(index).ok_or(EINVAL)
+    }
+
+    /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
+    /// as `size` has whole ones; less than one isn't compared.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is none.
+    pub(crate) fn pin_exact(&self, va: u64, size: u64) -> Result<Pin> {
+        let mem = self
+            .by_va
+            .get(&(va & !(PAGE_SIZE as u64 - 1)))
+            .ok_or(EINVAL)?;
+        let pages = size >> PAGE_SHIFT;
+        if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {
+            return Err(EINVAL);
+        }
+        Ok(Pin::new(mem))
     }
 }
