@@ -7,6 +7,7 @@
 
 mod device;
 mod handover;
+mod meanings;
 mod program;
 mod steps;
 
@@ -27,6 +28,7 @@ struct Row {
 
 /// One step of the dispatch.
 struct Step {
+    name: &'static str,
     title: &'static str,
     why: &'static str,
     rows: Vec<Row>,
@@ -58,6 +60,21 @@ impl Story {
         rows.collect()
     }
 
+    /// Steps that are not those of the document, and rows that nothing explains.
+    fn unexplained(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let names: Vec<&str> = self.steps.iter().map(|s| s.name).collect();
+        if names != steps::NAMES {
+            found.push(format!("the steps are {names:?}"));
+        }
+        for step in &self.steps {
+            let rows = step.rows.iter().filter(|r| !r.what.is_empty());
+            let rows = rows.filter(|r| meanings::of(step.name, r.what).is_none());
+            found.extend(rows.map(|r| format!("step {}: {} has no meaning", step.name, r.what)));
+        }
+        found
+    }
+
     /// How many values were compared.
     pub fn compared(&self) -> usize {
         let rows = self.steps.iter().flat_map(|s| &s.rows);
@@ -68,6 +85,10 @@ impl Story {
 /// For scenarios: both sides must tell the same story.
 pub fn check(outcome: &Outcome) -> Result<(), String> {
     let story = Story::of(outcome)?;
+    let unexplained = story.unexplained();
+    if !unexplained.is_empty() {
+        return Err(unexplained.join("\n"));
+    }
     match story.differences() {
         differences if !differences.is_empty() => Err(differences.join("\n")),
         _ if story.compared() < steps::COMPARED => Err(format!(
@@ -82,7 +103,7 @@ pub fn check(outcome: &Outcome) -> Result<(), String> {
 impl fmt::Display for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (step, n) in self.steps.iter().zip(1..) {
-            writeln!(f, "\n{n:2}  {}", step.title)?;
+            writeln!(f, "\n{n:2}  {}: {}", step.name, step.title)?;
             for line in step.why.lines() {
                 writeln!(f, "    {line}")?;
             }
@@ -98,6 +119,9 @@ impl fmt::Display for Story {
                 };
                 let line = format!("    {:<26}{:<28}{mark} {}", row.what, row.ours, row.device);
                 writeln!(f, "{}", line.trim_end())?;
+                if let Some(meaning) = meanings::of(step.name, row.what) {
+                    writeln!(f, "        {meaning}")?;
+                }
             }
         }
         Ok(())

@@ -320,17 +320,17 @@ mod tests {
     #[test]
     fn includes_of_the_command_line() {
         let file = |to: &str| Include::File {
-            from: "src/lib.rs".into(),
+            from: "/etc/passwd".into(),
             to: to.into(),
         };
-        assert_eq!(Include::parse("src/lib.rs:/bin/x"), Ok(file("/bin/x")));
-        assert_eq!(Include::parse("src/lib.rs"), Ok(file("/root/lib.rs")));
+        assert_eq!(Include::parse("/etc/passwd:/bin/x"), Ok(file("/bin/x")));
+        assert_eq!(Include::parse("/etc/passwd"), Ok(file("/root/passwd")));
         let folder = Include::Folder {
-            from: "src/demo".into(),
-            to: "/root/demo".into(),
+            from: "/etc/apt".into(),
+            to: "/root/apt".into(),
         };
-        assert_eq!(Include::parse("src/demo"), Ok(folder));
-        for bad in ["", "nowhere", "src/lib.rs:", ":/x", "src/lib.rs:relative"] {
+        assert_eq!(Include::parse("/etc/apt"), Ok(folder));
+        for bad in ["", "nowhere", "/etc/passwd:", ":/x", "/etc/passwd:relative"] {
             assert!(Include::parse(bad).is_err(), "{bad}");
         }
     }

@@ -41,7 +41,8 @@ fn run_list(p: &Program, d: &Device<'_>) -> Result<Handover> {
     let pasid = process.field("PASID")?;
     let list = (run.field("IB_BASE_LO")? << 2) | (run.field("IB_BASE_HI")? << 32);
     let step = Step {
-        title: "run list: HIQ tells the firmware which processes and queues there are",
+        name: "Scheduling",
+        title: "the run list names the processes and queues to the firmware, through HIQ",
         why: "The driver writes MAP_PROCESS and MAP_QUEUES into a list, and RUN_LIST into its own ring,\n\
               HIQ. The firmware gives the process a VMID and the queue a hardware slot.",
         rows: vec![
@@ -97,7 +98,8 @@ fn add_queue(p: &Program, d: &Device<'_>) -> Result<Handover> {
     let pasid = frame.get(AddQueue::PROCESS_ID);
     let hexadecimal = |field| format!("{:#x}", frame.get(field));
     let step = Step {
-        title: "ADD_QUEUE: the driver hands the queue to the micro engine scheduler (MES)",
+        name: "Scheduling",
+        title: "ADD_QUEUE hands the queue to the micro engine scheduler (MES)",
         why: "A frame of 64 words in MES' ring names the process, its page table, the MQD, and pages in\n\
               which MES keeps its own state. MES gives VMID and hardware slot, and stores a fence.",
         rows: vec![

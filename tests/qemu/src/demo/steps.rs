@@ -13,6 +13,23 @@ pub const COMPARED: usize = 30;
 /// What the measured case is.
 const ELEMENTS: u64 = 1 << 20;
 
+/// The names of all steps, in order; `docs/dispatch.md` has the same list.
+pub const NAMES: [&str; 13] = [
+    "Open",
+    "Memory",
+    "Queue",
+    "Scheduling",
+    "Doorbell page",
+    "Packet",
+    "Doorbell store",
+    "Execution",
+    "Completion",
+    "Interrupt",
+    "Event",
+    "Result",
+    "No system calls",
+];
+
 type Result<T> = std::result::Result<T, String>;
 
 /// All steps, in the order of a dispatch.
@@ -40,7 +57,8 @@ fn open(p: &Program) -> Result<Step> {
     let (major, minor) = (version.get("major_version")?, version.get("minor_version")?);
     let vm = p.request("ACQUIRE_VM")?;
     Ok(Step {
-        title: "open /dev/kfd: the process gets a compute context on the GPU",
+        name: "Open",
+        title: "/dev/kfd gives the process a compute context on the GPU",
         why: "HIP calls the HSA runtime, which finds GPUs in sysfs and speaks to KFD by ioctl.",
         rows: vec![
             ours("GET_VERSION", format_args!("KFD {major}.{minor}")),
@@ -57,7 +75,8 @@ fn memory(p: &Program, handover: &Handover) -> Result<Step> {
     let c = p.maps.iter().filter(|m| m.size == 4 * ELEMENTS).last();
     let c = c.ok_or("the program mapped no result buffer")?;
     Ok(Step {
-        title: "allocate memory, map it: program and GPU see it at the same address",
+        name: "Memory",
+        title: "allocated and mapped, program and GPU see it at the same address",
         why:
             "ALLOC_MEMORY_OF_GPU gives a buffer, mmap of the render node shows it to the CPU, and\n\
               MAP_MEMORY_TO_GPU writes the process' page tables and flushes the TLBs.",
@@ -90,7 +109,8 @@ fn create(p: &Program, d: &Device<'_>) -> Result<Step> {
         d.pair("CP_HQD_EOP_BASE_ADDR")? << 8,
     );
     Ok(Step {
-        title: "CREATE_QUEUE: the driver fills an MQD, the device loads it",
+        name: "Queue",
+        title: "CREATE_QUEUE, the driver fills an MQD and the device loads it",
         why: "The MQD is the memory image of a queue: 512 words, most of them registers. It says where\n\
               the ring and its indices lie, which doorbell it has, where preempted waves are saved.",
         rows: vec![
@@ -102,7 +122,7 @@ fn create(p: &Program, d: &Device<'_>) -> Result<Step> {
                 d.pair("CP_HQD_PQ_BASE")? << 8,
             ),
             count(
-                "  bytes",
+                "  bytes of the ring",
                 get("ring_size")?,
                 "2^(QUEUE_SIZE+1) words",
                 8 << (control & 0x3f),
@@ -127,7 +147,7 @@ fn create(p: &Program, d: &Device<'_>) -> Result<Step> {
                 d.pair("CP_HQD_CTX_SAVE_BASE_ADDR")?,
             ),
             same(
-                "  bytes",
+                "  bytes of the area",
                 get("ctx_save_restore_size")?,
                 "..CTX_SAVE_SIZE",
                 d.word("CP_HQD_CTX_SAVE_SIZE")?,
@@ -156,7 +176,8 @@ fn map_doorbell(p: &Program, d: &Device<'_>) -> Result<Step> {
     let word = d.queue.num("doorbell")?;
     let size = mmap::DOORBELL_SLICE as u64;
     Ok(Step {
-        title: "mmap the doorbells: from now on the kernel is not needed",
+        name: "Doorbell page",
+        title: "mmap it, and from now on the kernel is not needed",
         why: "A process gets a slice of BAR 2 of its own, so it cannot ring others' doorbells.",
         rows: vec![
             Row {
@@ -219,7 +240,8 @@ fn packet(p: &Program, d: &Device<'_>) -> Result<Step> {
         });
     }
     Ok(Step {
-        title: "write the AQL packet: 64 bytes, the header last, with release order",
+        name: "Packet",
+        title: "64 bytes, the header last, with release order",
         why: "Until its type is no longer INVALID the device does not look at the other words.",
         rows,
     })
@@ -231,7 +253,8 @@ fn doorbell(p: &Program, d: &Device<'_>) -> Result<Step> {
     let word = rung.num("index")?;
     let fetched = d.one("aql")?;
     Ok(Step {
-        title: "ring the doorbell: one store of 64 bits, the packet's index",
+        name: "Doorbell store",
+        title: "one store of 64 bits, the packet's index",
         why: "The device fetches the packet through the process' own page tables.",
         rows: vec![
             same("value", value, "", rung.num("value")?),
@@ -256,7 +279,8 @@ fn execute(p: &Program, d: &Device<'_>, lanes: u64) -> Result<Step> {
     let groups = grid.div_ceil(block.max(1));
     let (start, end) = (d.one("dispatch_start")?, d.one("dispatch_end")?);
     Ok(Step {
-        title: "execute: work-groups go to compute units, as waves of lanes in step",
+        name: "Execution",
+        title: "work-groups go to compute units, as waves of lanes in step",
         why: "The kernel object is the descriptor that clang put into the code object; its code runs\n\
               instruction by instruction, loading and storing by the same page tables.",
         rows: vec![
@@ -293,7 +317,8 @@ fn complete(p: &Program, d: &Device<'_>) -> Result<Step> {
     let index = p.lines.iter().filter_map(|l| l.split_once("read index "));
     let index = index.last().map_or(read, |(_, value)| value);
     Ok(Step {
-        title: "complete: the slot is free again, the signal is decremented",
+        name: "Completion",
+        title: "the slot is free again, the signal is decremented",
         why: "A program that polls sees it here, without the kernel.",
         rows: vec![
             same(
@@ -320,7 +345,8 @@ fn interrupt(p: &Program, d: &Device<'_>, pasid: u64) -> Result<Step> {
     let context = entry.words("data")?.first().copied().unwrap_or(0);
     let msi = d.one("msi")?;
     Ok(Step {
-        title: "interrupt: an entry in the IH ring, and an MSI",
+        name: "Interrupt",
+        title: "an entry in the IH ring, and an MSI",
         why: "The signal names an event. The device writes its id into the mailbox and interrupts.",
         rows: vec![
             count("event id", event, "context id in the entry", context.into()),
@@ -355,7 +381,8 @@ fn wake(p: &Program) -> Result<Step> {
         ..ours("WAIT_EVENTS", result)
     };
     Ok(Step {
-        title: "WAIT_EVENTS wakes: the driver found the event by PASID and id",
+        name: "Event",
+        title: "WAIT_EVENTS wakes, the driver found the event by PASID and id",
         why: "A work item reads the IH ring; the interrupt handler itself takes no lock.",
         rows: vec![ours("events waited for", wait.get("num_events")?), row],
     })
@@ -370,7 +397,8 @@ fn result(p: &Program) -> Result<Step> {
         ..ours("verified", verified)
     };
     Ok(Step {
-        title: "compare: every sum with the CPU's",
+        name: "Result",
+        title: "every sum is compared with the CPU's",
         why: "c[i] = a[i] + b[i] for 1,048,576 floats.",
         rows: vec![row],
     })
@@ -387,7 +415,8 @@ fn no_system_calls(p: &Program) -> Result<Step> {
     let all = rest.split(' ').next().unwrap_or("");
     let good = done == all && line.contains(" 0 wrong, filter in force: true");
     Ok(Step {
-        title: "and without waiting by event: 0 system calls between enqueue and completion",
+        name: "No system calls",
+        title: "none between enqueue and completion, when a program polls",
         why:
             "Another program, in the same boot, forbids itself every system call (seccomp), then\n\
               dispatches and polls. The first system call would have killed it.",
@@ -404,4 +433,25 @@ fn no_system_calls(p: &Program) -> Result<Step> {
 
 fn microseconds(from: u64, to: u64) -> String {
     format!("{:.1} us", to.saturating_sub(from) as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever reads a step of the demo finds its files under the same number.
+    #[test]
+    fn the_document_has_the_same_steps() {
+        let text = include_str!("../../../../docs/dispatch.md");
+        let steps: Vec<(usize, &str)> = text
+            .lines()
+            .filter_map(|line| {
+                let (number, rest) = line.split_once(". **")?;
+                let (name, _) = rest.split_once(".**")?;
+                Some((number.parse().ok()?, name))
+            })
+            .collect();
+        let wanted: Vec<(usize, &str)> = (1..).zip(NAMES).collect();
+        assert_eq!(steps, wanted);
+    }
 }
