@@ -36,23 +36,44 @@ need() {
         "install it, on Debian or Ubuntu with: apt-get install $2"
 }
 
-# step NAME DONE-FILE COMMAND...: run once, log to a file, say how long it takes.
-# On a terminal a moving clock shows that a long step is alive; otherwise a line every 30 s.
-step() {
-    local name=$1 stamp=$2; shift 2
-    [ -e "$stamp" ] && return 0
-    local log; log="$CACHE/log-$(basename "$stamp").txt"
-    local start=$SECONDS pid last=0
-    say "$name (log: $log)"
+# clock NAME LOG COMMAND...: run it with its output in the log, and show that it is alive: on a
+# terminal by a moving clock, otherwise by a line every 30 s.
+clock() {
+    local name=$1 log=$2 start=$SECONDS pid last=0 t status=0; shift 2
     "$@" >"$log" 2>&1 </dev/null & pid=$!
+    # What runs in the background does not hear Ctrl-C.
+    trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
     while kill -0 "$pid" 2>/dev/null; do
-        sleep 1
-        local t=$((SECONDS - start))
+        sleep 0.2
+        t=$((SECONDS - start))
         if [ -t 2 ]; then printf '\r           %3d s  %-60.60s' "$t" "$(tail -n1 "$log" 2>/dev/null | tr -cd '[:print:]')" >&2
         elif [ $((t - last)) -ge 30 ]; then last=$t; say "  $name: $t s, still going"; fi
     done
     [ -t 2 ] && printf '\r%78s\r' '' >&2
-    if ! wait "$pid"; then
+    wait "$pid" || status=$?
+    trap - INT TERM
+    return "$status"
+}
+
+# building NAME COMMAND...: run a build. Besides its progress, what it prints comes out at its end.
+building() {
+    local name=$1 log status=0; shift
+    say "building $name"
+    log=$(mktemp "$CACHE/building-XXXXXX")
+    clock "building $name" "$log" "$@" || status=$?
+    grep -vE '^ *(Compiling|Checking|Finished|Fresh|Blocking|Download(ing|ed)|Updating|Locking|Adding) |^/cache/.*\.ko$' "$log" >&2 || true
+    rm -f -- "$log"
+    return "$status"
+}
+
+# step NAME DONE-FILE COMMAND...: run once, log to a file, say how long it takes.
+step() {
+    local name=$1 stamp=$2; shift 2
+    [ -e "$stamp" ] && return 0
+    local log; log="$CACHE/log-$(basename "$stamp").txt"
+    local start=$SECONDS
+    say "$name (log: $log)"
+    if ! clock "$name" "$log" "$@"; then
         tail -n 15 "$log" >&2
         ! grep -qE 'emporary failure resolving|ould not resolve|nable to connect|onnection (refused|timed out)|etwork is unreachable' "$log" ||
             say "the network cannot be reached; behind a proxy set http_proxy and https_proxy"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts the emulated GPU and, at the end, hears what it has to report.
 
+use crate::build;
 use crate::host::{self, Host, RunDir};
 use crate::scenario::Scenario;
 use crate::shown::shown;
@@ -30,20 +31,10 @@ pub fn build(host: &Host) -> Result<()> {
     if host.emulator.is_some() {
         return Ok(());
     }
-    let status = Command::new("cargo")
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "-p",
-            "rkfd-emulator",
-            "--bin",
-            "rkfd-emulator",
-        ])
-        .status()
-        .context("cargo cannot be started")?;
-    ensure!(status.success(), "the emulator does not build");
-    Ok(())
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "-p", "rkfd-emulator"]);
+    cargo.args(["--bin", "rkfd-emulator"]);
+    build::cargo("the emulated GPU", cargo)
 }
 
 impl Emulator {

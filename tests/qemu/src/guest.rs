@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds what runs in the guest, and packs the initramfs.
 
+use crate::build;
 use crate::cpio::Archive;
 use crate::host::Host;
 use crate::kernel;
@@ -39,7 +40,7 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
         }
     }
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--release", "--target", TRIPLE]);
+    cargo.args(["build", "--release", "--target", TRIPLE]);
     cargo.arg("--target-dir").arg(target_dir(host));
     // With --target the flag holds for the programs only, not for the macros they are built with.
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
@@ -49,9 +50,7 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
     for (kind, name) in targets {
         cargo.args([kind, name]);
     }
-    let status = cargo.status().context("cargo cannot be started")?;
-    ensure!(status.success(), "the guest's programs do not build");
-    Ok(())
+    build::cargo("the guest's programs", cargo)
 }
 
 fn target_dir(host: &Host) -> PathBuf {

@@ -11,6 +11,7 @@
 //! printed nothing that [`splat`] knows, and the emulator recorded no violation.
 
 pub mod bench;
+pub mod build;
 pub mod chip;
 pub mod cpio;
 pub mod demo;
