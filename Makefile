@@ -15,6 +15,8 @@ help:
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
+	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
+	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, vectoradd and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make bench     benchmarks'
@@ -38,10 +40,19 @@ module:
 	@echo rkfd.ko
 else
 module:
-	@setup/module.sh >/dev/null
+	@bash -c '. setup/common.sh; building "the module" setup/module.sh'
 	@setup/in-root sh -c 'cp "$$RKFD_BUILD/rkfd.ko" rkfd.ko'
 	@echo rkfd.ko
 endif
+
+module-check:
+	@setup/module.sh --check
+
+rust-analyzer:
+	@setup/module.sh --rust-analyzer
+	@echo 'rust-project.json'
+	@echo 'Have your editor give rust-analyzer both projects, by its setting "linkedProjects":'
+	@echo '  ["Cargo.toml", "rust-project.json"]'
 
 demo:
 	@tests/vm demo
@@ -84,4 +95,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module demo test conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean
