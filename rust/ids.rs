@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Numbers for things: the lowest free one, as the kernel's IDR gives them.
+//!
+//! The kernel crate's `IdPool` has the numbers. Its `XArray` could hold the things, but can neither
+//! find a free number nor be iterated.
 
 use kernel::{
     alloc::KVVec,
+    id_pool::IdPool,
     prelude::*, //
 };
 
 /// A table of things by number. Numbers start at `first`.
 pub(crate) struct IdTable<T> {
     first: u32,
+    /// The slots that are in use.
+    used: IdPool,
+    /// None behind the last one in use.
     slots: KVVec<Option<T>>,
-    /// No slot below this one is free.
-    full_below: usize,
     len: usize,
 }
 
@@ -21,8 +26,8 @@ impl<T> IdTable<T> {
     pub(crate) fn new(first: u32) -> Self {
         Self {
             first,
+            used: IdPool::new(),
             slots: KVVec::new(),
-            full_below: 0,
             len: 0,
         }
     }
@@ -47,24 +52,27 @@ impl<T> IdTable<T> {
         end: u32,
         value: impl FnOnce() -> Option<T>,
     ) -> Result<u32> {
-        let free = self
-            .slots
-            .iter()
-            .skip(self.full_below)
-            .position(Option::is_none);
-        let index = free.map_or(self.slots.len(), |i| i + self.full_below);
+        let capacity = self.used.capacity();
+        let free = self.used.find_unused_id(0);
+        let index = free.map_or(capacity, |slot| slot.as_usize());
         let id = u32::try_from(index)
             .ok()
             .and_then(|index| self.first.checked_add(index))
             .filter(|id| *id < end)
             .ok_or(ENOSPC)?;
         self.slots.reserve(1, GFP_KERNEL)?;
+        if index == capacity {
+            let request = self.used.grow_request().ok_or(ENOSPC)?;
+            self.used.grow(request.realloc(GFP_KERNEL)?);
+        }
         let value = value().ok_or(EINVAL)?;
         match self.slots.get_mut(index) {
             Some(slot) => *slot = Some(value),
             None => self.slots.push(Some(value), GFP_KERNEL)?,
         }
-        self.full_below = index + 1;
+        if let Some(slot) = self.used.find_unused_id(index) {
+            slot.acquire();
+        }
         self.len += 1;
         Ok(id)
     }
@@ -84,7 +92,7 @@ impl<T> IdTable<T> {
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let index = self.index(id)?;
         let value = self.slots.get_mut(index)?.take()?;
-        self.full_below = self.full_below.min(index);
+        self.used.release_id(index);
         self.len -= 1;
         while let Some(None) = self.slots.last() {
             self.slots.pop();
