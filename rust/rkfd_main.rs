@@ -3,17 +3,24 @@
 //! rkfd: a KFD-compatible AMD GPU compute-queue driver.
 //!
 //! Data flows one way down (ioctl -> process -> queue -> mqd -> sched -> ring) and one way up
-//! (ih -> upcall -> event -> waiter); a lower room never calls a higher one. The rooms:
+//! (ih -> upcall -> event -> waiter); a lower room never calls a higher one. `setup/floors.toml` says
+//! which room stands on which, and `make check` compares. The rooms, highest first:
 //!
 //! | room | what |
 //! |---|---|
-//! | `driver`, `gpu` | PCI device found; its bring-up and teardown |
-//! | `discovery`, `chip`, `regs` | what the chip says it is, and where its registers lie |
-//! | `gmc`, `vm`, `bo` | address spaces, page tables, memory |
-//! | `ih`, `ring`, `mqd`, `sched`, `doorbell` | interrupts, queues, schedulers |
+//! | `driver` | a PCI device found |
+//! | `module` | the owner of all that is not a GPU's |
 //! | `chardev`, `ioctl`, `render` | what programs open and call |
-//! | `process`, `queue`, `event` | what programs own |
-//! | `topology`, `smi`, `debugfs`, `frontend` | what is shown; the user half as a whole |
+//! | `topology`, `debugfs` | what is shown in sysfs and debugfs |
+//! | `queue`, `memory`, `teardown` | what is done with queues and memory, and the end of a process |
+//! | `process` | what programs own: queues, buffer objects, address spaces, events |
+//! | `event`, `mmap`, `limit`, `smi` | waiting; the CPU's mappings; limits of memory; management events |
+//! | `upcall` | what a GPU reports |
+//! | `gpu` | a GPU: bring-up and teardown |
+//! | `sched`, `mqd`, `sdma`, `ring`, `ih` | schedulers, queues, copy engines, interrupts |
+//! | `vm`, `gmc`, `bo`, `doorbell` | address spaces, page tables, memory, doorbells |
+//! | `discovery`, `chip`, `regs` | what the chip says it is, and where its registers lie |
+//! | `ids`, `counts` | numbers for things, and how many there are |
 //! | `types` | addresses and numbers that travel between rooms |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 //! | `kunit`, here and in rooms | their tests, on kernels with KUnit |
@@ -21,11 +28,15 @@
 use kernel::prelude::*;
 
 #[path = "../hw/lib.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the emulator and the tests, which use more of it"
+)]
 #[macro_use]
 mod hw;
 #[path = "../uapi/lib.rs"]
-#[allow(unreachable_pub)]
+#[expect(unreachable_pub, reason = "shared with the library, which exports it")]
 #[macro_use]
 mod uapi;
 
@@ -36,7 +47,7 @@ mod glue;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;
 
-// The hardware half, lowest first.
+// The hardware half.
 mod bo;
 mod chip;
 mod discovery;
@@ -53,7 +64,7 @@ mod sdma;
 mod upcall;
 mod vm;
 
-// The user half, highest first.
+// The user half, and the owner of both.
 mod chardev;
 mod counts;
 mod debugfs;

@@ -14,10 +14,18 @@ use kernel::{
         ArcBorrow, //
     },
     types::ForeignOwnable,
-    uaccess::{UserPtr, UserSlice, UserSliceReader, UserSliceWriter},
+    uaccess::{
+        UserPtr,
+        UserSlice,
+        UserSliceReader,
+        UserSliceWriter, //
+    },
 };
 
-#[allow(improper_ctypes)]
+#[expect(
+    improper_ctypes,
+    reason = "bindgen's types of the VFS are passed by pointer only"
+)]
 extern "C" {
     /// Not in `bindings`: <linux/anon_inodes.h>.
     fn anon_inode_getfd(
@@ -47,7 +55,6 @@ pub(crate) struct Fops(Table<bindings::file_operations>);
 
 impl Fops {
     /// The table of a kind of file.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: AnonFile>() -> Self {
         Self(Table(bindings::file_operations {
             owner: this_module::<crate::LocalModule>().as_ptr(),

@@ -42,7 +42,6 @@ unsafe impl Sync for FsType {}
 
 // Without an owner: the mount is the module's own and must not keep it loaded. It is gone before the
 // module, with the last inode.
-#[allow(clippy::needless_update)]
 static FS_TYPE: FsType = FsType(core::cell::UnsafeCell::new(bindings::file_system_type {
     name: as_char_ptr_in_const_context(c"rkfd"),
     init_fs_context: Some(init_fs_context),

@@ -69,7 +69,6 @@ pub(crate) struct Fops(Table<bindings::file_operations>);
 
 impl Fops {
     /// The table of a device.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: CharDevice>() -> Self {
         Self(Table(bindings::file_operations {
             owner: this_module::<crate::LocalModule>().as_ptr(),
@@ -182,7 +181,6 @@ pub(crate) enum Folder {
 
 impl Class {
     /// A class by this name; its nodes are for everyone.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new(name: &'static CStr, folder: Folder) -> Self {
         Self(Table(bindings::class {
             name: as_char_ptr_in_const_context(name),

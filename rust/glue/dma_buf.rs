@@ -49,7 +49,6 @@ pub(crate) struct Ops(Table<bindings::dma_buf_ops>);
 
 impl Ops {
     /// The table.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new<T: Exporter>() -> Self {
         Self(Table(bindings::dma_buf_ops {
             map_dma_buf: Some(map::<T>),

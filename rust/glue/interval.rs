@@ -45,7 +45,6 @@ struct Node<T: IntervalTarget> {
 }
 
 impl<T: IntervalTarget> Node<T> {
-    #[allow(clippy::needless_update)]
     const OPS: bindings::mmu_interval_notifier_ops = bindings::mmu_interval_notifier_ops {
         invalidate: Some(invalidate::<T>),
         ..pin_init::zeroed()

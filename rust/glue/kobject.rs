@@ -25,13 +25,12 @@ unsafe impl Sync for File {}
 
 impl File {
     /// A file by this name.
-    #[allow(clippy::needless_update)]
     pub(crate) const fn new(name: &'static CStr) -> Self {
-        Self(bindings::attribute {
-            name: as_char_ptr_in_const_context(name),
-            mode: 0o444,
-            ..pin_init::zeroed()
-        })
+        // Kernels with lock checks have more fields, others none but these.
+        let mut file: bindings::attribute = pin_init::zeroed();
+        file.name = as_char_ptr_in_const_context(name);
+        file.mode = 0o444;
+        Self(file)
     }
 }
 
@@ -87,12 +86,10 @@ struct Inner<T: Show> {
 }
 
 impl<T: Show> Inner<T> {
-    #[allow(clippy::needless_update)]
     const OPS: bindings::sysfs_ops = bindings::sysfs_ops {
         show: Some(show::<T>),
         ..pin_init::zeroed()
     };
-    #[allow(clippy::needless_update)]
     const TYPE: bindings::kobj_type = bindings::kobj_type {
         release: Some(release::<T>),
         sysfs_ops: &Self::OPS,

@@ -46,7 +46,6 @@ struct Node<T: MmWatcher> {
 }
 
 impl<T: MmWatcher> Node<T> {
-    #[allow(clippy::needless_update)]
     const OPS: bindings::mmu_notifier_ops = bindings::mmu_notifier_ops {
         release: Some(release::<T>),
         free_notifier: Some(free::<T>),

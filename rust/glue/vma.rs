@@ -28,7 +28,6 @@ impl VmOps {
         Self::of(chrdev::fault::<T>)
     }
 
-    #[allow(clippy::needless_update)]
     pub(super) const fn of(
         fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
     ) -> Self {
