@@ -88,6 +88,11 @@ impl<T: ?Sized, const W: u32> Field<T, W> {
         (self.bit / 32) as usize
     }
 
+    /// The field's bits, in place, of what is a single word.
+    pub const fn mask(self) -> u32 {
+        ((u64::MAX >> (64 - W)) << (self.bit % 32)) as u32
+    }
+
     /// The field with the value `V`, which is checked to fit when the program is compiled.
     pub const fn is<const V: u64>(self) -> Setting<T> {
         const { assert!(V <= u64::MAX >> (64 - W), "the value doesn't fit the field") };

@@ -22,7 +22,7 @@ use crate::inject::Faults;
 use crate::memory::generation::Generation;
 use crate::memory::Layout;
 use clap::ValueEnum;
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 use std::sync::Arc;
 
 /// The chips that can be emulated.

@@ -10,7 +10,7 @@ use common::{get_words, put, Guest, RAM};
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::File;
 use std::io::Read;

@@ -14,7 +14,7 @@ use rkfd_emulator::device::Env as _;
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 
 fn u32_at(b: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(b[at..at + 4].try_into().unwrap())

@@ -8,11 +8,11 @@ mod common;
 
 use common::{put, Guest, VRAM};
 use rkfd_emulator::blocks::vmhub::owns;
-use rkfd_emulator::device::Env as _;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
+use rkfd_emulator::device::Env as _;
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 
 /// Known by the tables and not modelled: a driver that needs one fails its run.
 const SILENT: &[&str] = &[

@@ -216,21 +216,22 @@ layout! { loose;
     }
 }
 
-/// Fields of COMPUTE_DISPATCH_INITIATOR.
-pub mod initiator {
-    use super::super::super::regs::Bits;
-    /// The shader starts.
-    pub const COMPUTE_SHADER_EN: Bits = Bits { hi: 0, lo: 0 };
-    /// The last workgroup of a dimension is as large as COMPUTE_NUM_THREAD's upper half says.
-    pub const PARTIAL_TG_EN: Bits = Bits { hi: 1, lo: 1 };
-    /// Workgroups are counted from 0, not from COMPUTE_START.
-    pub const FORCE_START_AT_000: Bits = Bits { hi: 2, lo: 2 };
-    /// The dimensions count work-items, not workgroups.
-    pub const USE_THREAD_DIMENSIONS: Bits = Bits { hi: 5, lo: 5 };
-    /// Workgroups start in order.
-    pub const ORDER_MODE: Bits = Bits { hi: 6, lo: 6 };
-    /// Waves of 32 lanes (gfx10 and later).
-    pub const CS_W32_EN: Bits = Bits { hi: 15, lo: 15 };
+layout! {
+    /// Fields of COMPUTE_DISPATCH_INITIATOR.
+    pub struct Initiator: [u32; 1] = "" {
+        /// The shader starts.
+        COMPUTE_SHADER_EN: 0[0:0] = "";
+        /// The last workgroup of a dimension is as large as COMPUTE_NUM_THREAD's upper half says.
+        PARTIAL_TG_EN: 0[1:1] = "";
+        /// Workgroups are counted from 0, not from COMPUTE_START.
+        FORCE_START_AT_000: 0[2:2] = "";
+        /// The dimensions count work-items, not workgroups.
+        USE_THREAD_DIMENSIONS: 0[5:5] = "";
+        /// Workgroups start in order.
+        ORDER_MODE: 0[6:6] = "";
+        /// Waves of 32 lanes (gfx10 and later).
+        CS_W32_EN: 0[15:15] = "";
+    }
 }
 
 /// COMPUTE_DISPATCH_INITIATOR as SET_SH_REG counts registers. The compute registers from it on are

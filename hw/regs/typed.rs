@@ -4,7 +4,7 @@
 
 use super::super::layout::{Field, FieldInfo, Fit};
 use super::super::value::{Bits, Setting, Width};
-use super::Block;
+pub use super::Block;
 use core::fmt;
 use core::marker::PhantomData;
 

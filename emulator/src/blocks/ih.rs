@@ -17,7 +17,9 @@ use crate::memory::{Hub, Memory, Space};
 use crate::report::Report;
 use crate::trace::{Trace, Value};
 use rkfd_hw::ih::{Entry, ENTRY_SIZE};
-use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::layout::Field;
+use rkfd_hw::regs::typed::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::regs::typed::Value as Contents;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +55,7 @@ const MAX_SIZE_FIELD: u32 = 16;
 impl Ring {
     /// Size in bytes, if it is one that the write pointer can count.
     pub fn size(&self) -> Option<u32> {
-        let field = IH_RB_CNTL::RB_SIZE.get(self.cntl);
+        let field = Contents::new(self.cntl).get(IH_RB_CNTL::RB_SIZE);
         ((3..=MAX_SIZE_FIELD).contains(&field)).then_some(4 << field)
     }
 
@@ -65,8 +67,8 @@ impl Ring {
         self.wptr & IH_RB_WPTR::OFFSET.mask()
     }
 
-    fn has(&self, field: rkfd_hw::regs::Bits) -> bool {
-        field.get(self.cntl) != 0
+    fn has(&self, field: Field<IH_RB_CNTL, 1>) -> bool {
+        Contents::new(self.cntl).is_set(field)
     }
 }
 
@@ -125,9 +127,9 @@ impl Interrupts {
         let mut ring = self.ring();
         ring.doorbell = value;
         ring.rung = 0;
-        if IH_DOORBELL_RPTR::ENABLE.get(value) != 0 {
+        if Contents::new(value).get(IH_DOORBELL_RPTR::ENABLE) != 0 {
             self.doorbells
-                .store_u32(IH_DOORBELL_RPTR::OFFSET.get(value), 0);
+                .store_u32(Contents::new(value).get(IH_DOORBELL_RPTR::OFFSET), 0);
         }
     }
 
@@ -141,7 +143,7 @@ impl Interrupts {
             return;
         }
         let Some(size) = ring.size() else {
-            let field = IH_RB_CNTL::RB_SIZE.get(ring.cntl);
+            let field = Contents::new(ring.cntl).get(IH_RB_CNTL::RB_SIZE);
             self.report
                 .violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
             return;
@@ -215,7 +217,7 @@ impl Interrupts {
     }
 
     fn read_doorbell(&self, ring: &mut Ring) {
-        if IH_DOORBELL_RPTR::ENABLE.get(ring.doorbell) == 0 {
+        if Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::ENABLE) == 0 {
             return;
         }
         if !self.doorbells.is_enabled() {
@@ -223,7 +225,7 @@ impl Interrupts {
             ring.rung = 0;
             return;
         }
-        let index = IH_DOORBELL_RPTR::OFFSET.get(ring.doorbell);
+        let index = Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::OFFSET);
         let rung = self.doorbells.load_u32(index);
         if rung == ring.rung {
             return;
@@ -261,10 +263,10 @@ impl Interrupts {
 
     /// Stores words where the ring's memory space says.
     fn store(&self, ring: &Ring, address: u64, words: &[u32]) -> bool {
-        let vmid = IH_RB_CNTL::MC_VMID.get(ring.cntl) as u8;
-        match IH_RB_CNTL::MC_SPACE.get(ring.cntl) {
+        let vmid = Contents::new(ring.cntl).get(IH_RB_CNTL::MC_VMID) as u8;
+        match Contents::new(ring.cntl).get(IH_RB_CNTL::MC_SPACE) {
             // Bus address. The chip takes it for one only if IH_CHICKEN says so.
-            1 if IH_CHICKEN::MC_SPACE_GPA_ENABLE.get(ring.chicken) != 0 => {
+            1 if Contents::new(ring.chicken).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let page = self.memory.bus.page(address);
                 page.is_some_and(|page| {

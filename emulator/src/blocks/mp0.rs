@@ -11,7 +11,7 @@ use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::inject::Fault;
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::RegInfo;
 
 /// The mailboxes.
 pub struct Mp0 {

@@ -13,8 +13,10 @@
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use rkfd_hw::regs::nbio_7_9_0 as nbio;
-use rkfd_hw::regs::{RegInfo, Table};
+use rkfd_hw::regs::typed::nbio_7_9_0 as nbio;
+use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::typed::{RegInfo, Table};
+use rkfd_hw::value::Bounded;
 use std::sync::Arc;
 
 /// Registers that are storage.
@@ -52,9 +54,9 @@ const READ_ONLY: &[&str] = &[
 ];
 
 /// Partition mode: SPX, all of what there is in one partition (`AMDGPU_SPX_PARTITION_MODE`).
-const SPX: u32 = 0;
+const SPX: u64 = 0;
 /// One memory partition (`NPS1` is bit 0).
-const NPS1: u32 = 1;
+const NPS1: u8 = 1;
 
 /// How doorbells get to a client other than the command processor: by registers of NBIO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,20 +144,20 @@ impl Nbio {
         let get = |name| self.store.get(name).unwrap_or(0);
         let (port, range) = match route {
             Route::RangeAndPort { range, port } => {
-                let entry = get(range);
-                let first = Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.get(entry);
-                let size = Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY.get(entry);
+                let entry = Value::<Entry>::new(get(range));
+                let first = entry.get(Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY);
+                let size = entry.get(Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY);
                 (get(port), (first, size))
             }
             Route::Port(port) => {
                 let entry = get(port);
-                let first = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.get(entry);
-                let size = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(entry);
+                let first = Value::new(entry).get(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET);
+                let size = Value::new(entry).get(Port::S2A_DOORBELL_PORT1_RANGE_SIZE);
                 (entry, (first, size))
             }
         };
-        let open = Port::S2A_DOORBELL_PORT1_ENABLE.get(port) != 0
-            && Port::S2A_DOORBELL_PORT1_RANGE_SIZE.get(port) != 0;
+        let open = Value::new(port).get(Port::S2A_DOORBELL_PORT1_ENABLE) != 0
+            && Value::new(port).get(Port::S2A_DOORBELL_PORT1_RANGE_SIZE) != 0;
         if open {
             range
         } else {
@@ -178,18 +180,20 @@ impl IpBlock for Nbio {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         Ok(match reg.reg.name {
             "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE" => (self.env.memory().vram.size() >> 20) as u32,
-            "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0" => {
-                nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0
-                    .set(0, self.wiring.rev_id)
-            }
+            "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0" => Value::zeroed()
+                .with(
+                    nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0::STRAP_ATI_REV_ID_DEV0_F0,
+                    Bounded::low_bits_of(self.wiring.rev_id.into()),
+                )
+                .bits(),
             // No virtual function.
             "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER" => 0,
-            "BIF_BX_PF0_PARTITION_COMPUTE_STATUS" => {
-                nbio::BIF_BX_PF0_PARTITION_COMPUTE_STATUS::PARTITION_MODE.set(0, SPX)
-            }
-            "BIF_BX_PF0_PARTITION_MEM_STATUS" => {
-                nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE.set(0, NPS1)
-            }
+            "BIF_BX_PF0_PARTITION_COMPUTE_STATUS" => Value::zeroed()
+                .having(nbio::BIF_BX_PF0_PARTITION_COMPUTE_STATUS::PARTITION_MODE.is::<SPX>())
+                .bits(),
+            "BIF_BX_PF0_PARTITION_MEM_STATUS" => Value::zeroed()
+                .with(nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE, NPS1)
+                .bits(),
             // A flush is done when it is asked for.
             "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
             "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL" => 0,

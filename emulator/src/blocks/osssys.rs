@@ -11,8 +11,9 @@ use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 // The fields used here are the same in both versions.
-use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::typed::Value;
 use std::sync::Arc;
 
 const STORED: &[&str] = &[
@@ -70,23 +71,26 @@ impl Osssys {
 
     fn write_cntl(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
         let mut ring = self.interrupts.ring();
-        let known = reg
-            .fields
-            .iter()
-            .filter(|(name, _)| !NOT_MODELLED.contains(name));
-        let rest = known.fold(value, |rest, (_, field)| field.set(rest, 0));
+        let mut rest = [value];
+        let known = reg.fields.iter();
+        known
+            .filter(|field| !NOT_MODELLED.contains(&field.name))
+            .for_each(|field| field.clear(&mut rest));
+        let [rest] = rest;
         if rest != 0 {
             return Err(Refused::Undefined(format!(
                 "bits {rest:#x} are reserved or not modelled"
             )));
         }
         // The overflow is cleared by the bit's change from 0 to 1.
-        let cleared = IH_RB_CNTL::WPTR_OVERFLOW_CLEAR.get(value & !ring.cntl) != 0;
+        let cleared = Value::new(value & !ring.cntl).get(IH_RB_CNTL::WPTR_OVERFLOW_CLEAR) != 0;
         ring.cntl = value;
         if cleared {
-            ring.wptr = IH_RB_WPTR::RB_OVERFLOW.set(ring.wptr, 0);
+            ring.wptr = Value::new(ring.wptr)
+                .with(IH_RB_WPTR::RB_OVERFLOW, false)
+                .bits();
         }
-        let enabled = IH_RB_CNTL::RB_ENABLE.get(value) != 0;
+        let enabled = Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0;
         if enabled && ring.size().is_none() {
             return Err(Refused::Undefined(
                 "ring enabled with a size that it can't have".into(),
@@ -144,7 +148,7 @@ impl IpBlock for Osssys {
             "IH_DOORBELL_RPTR" => interrupts.set_doorbell(value),
             "IH_CHICKEN" => interrupts.ring().chicken = value,
             "IH_STATUS" | "IH_INT_FLOOD_STATUS" => return Err(Refused::ReadOnly),
-            "IH_RB_CNTL_RING1" if IH_RB_CNTL::RB_ENABLE.get(value) != 0 => {
+            "IH_RB_CNTL_RING1" if Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0 => {
                 return Err(Refused::Undefined("ring 1 is not modelled".into()));
             }
             _ => return self.store.write(reg, value),

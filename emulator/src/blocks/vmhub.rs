@@ -17,8 +17,10 @@ use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use crate::trace::Value;
 use rkfd_hw::ih;
-use rkfd_hw::regs::gc_9_4_3 as gc;
-use rkfd_hw::regs::{Bits, RegInfo};
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::regs::typed::{AnyField, RegInfo};
+use rkfd_hw::value::Bounded;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Invalidation engines of a hub.
@@ -149,7 +151,7 @@ impl VmHubBlock {
     /// Carries out an invalidation request.
     fn invalidate(&self, request: u32) -> Result<(), Refused> {
         let req = &self.env.memory().generation().request;
-        if request & !req.known != 0 || req.flush_type.get(request) >= 3 {
+        if request & !req.known != 0 || (req.flush_type)(request) >= 3 {
             return Err(Refused::Undefined("reserved bits or flush type".into()));
         }
         let vmids = req.vmids.get(request) as u16;
@@ -171,11 +173,7 @@ impl VmHubBlock {
     }
 
     fn write_context(&self, reg: &RegInfo, vmid: usize, value: u32) -> Result<(), Refused> {
-        let known = reg
-            .fields
-            .iter()
-            .fold(0, |mask, (_, bits)| mask | bits.mask());
-        if value & !known != 0 {
+        if value & !reg.known_bits() != 0 {
             return Err(Refused::Undefined("reserved bits".into()));
         }
         let block_size = self.env.memory().generation().context.block_size.get(value);
@@ -242,8 +240,8 @@ impl IpBlock for VmHubBlock {
             "VM_L2_PROTECTION_FAULT_CNTL" => {
                 let clear = gc::VM_L2_PROTECTION_FAULT_CNTL::CLEAR_PROTECTION_FAULT_STATUS_ADDR;
                 let mut registers = hub.registers();
-                registers.fault_cntl = clear.set(value, 0);
-                if clear.get(value) != 0 {
+                registers.fault_cntl = value & !clear.mask();
+                if value & clear.mask() != 0 {
                     clear_fault(&mut registers);
                 }
                 return Ok(());
@@ -281,7 +279,7 @@ fn clear_fault(registers: &mut Registers) {
 /// What a fault is in the terms of the hub's registers.
 struct Kind {
     /// The context's bit that enables the interrupt.
-    enable: Bits,
+    enable: AnyField<1>,
     /// `WALKER_ERROR`.
     walker: u32,
     /// `PERMISSION_FAULTS`: valid, read, write, execute.
@@ -326,17 +324,28 @@ pub fn capture(env: &dyn Env, fault: &VmFault, cid: u32) {
     let write = matches!(fault.access, Access::Write | Access::Atomic);
     let enabled = {
         let mut r = env.memory().hub(fault.hub).registers();
-        let replace =
-            Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES.get(r.fault_cntl) != 0;
+        let replace = Contents::new(r.fault_cntl)
+            .get(Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES)
+            != 0;
         if r.fault_status != 0 && !replace {
-            r.fault_status = Status::MORE_FAULTS.set(r.fault_status, 1);
+            r.fault_status = Contents::new(r.fault_status)
+                .with(Status::MORE_FAULTS, true)
+                .bits();
         } else {
-            let status = Status::WALKER_ERROR.set(0, kind.walker);
-            let status = Status::PERMISSION_FAULTS.set(status, kind.permission);
-            let status = Status::CID.set(status, cid);
-            let status = Status::RW.set(status, write.into());
-            let status = Status::ATOMIC.set(status, u32::from(fault.access == Access::Atomic));
-            r.fault_status = Status::VMID.set(status, fault.vmid.into());
+            let status = Contents::zeroed().with(
+                Status::WALKER_ERROR,
+                Bounded::low_bits_of(kind.walker.into()),
+            );
+            let status = status.with(
+                Status::PERMISSION_FAULTS,
+                Bounded::low_bits_of(kind.permission.into()),
+            );
+            let status = status.with(Status::CID, Bounded::low_bits_of(cid.into()));
+            let status = status.with(Status::RW, write);
+            let status = status.with(Status::ATOMIC, fault.access == Access::Atomic);
+            r.fault_status = status
+                .with(Status::VMID, Bounded::low_bits_of(fault.vmid.into()))
+                .bits();
             r.fault_address = [page as u32, (page >> 32) as u32 & 0xf];
         }
         let cntl = r.cntl.get(usize::from(fault.vmid)).copied().unwrap_or(0);

@@ -19,7 +19,7 @@ use crate::engines::sdma::Engines;
 use crate::inject::{Fault, Faults};
 use crate::report::Report;
 use crate::trace::{Trace, Value};
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::RegInfo;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;

@@ -12,7 +12,8 @@ use crate::engines::mes::Mes;
 use crate::engines::sdma::generation::V7_0;
 use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX12;
-use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
+use rkfd_hw::regs::typed::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
+use rkfd_hw::regs::typed::Value;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
@@ -63,10 +64,12 @@ const IPS: &[Ip] = &[
 
 /// 16 pipes, 4 shader engines of 4 render backends with 4 packers each; the chip's own value is not
 /// public.
-const GB_ADDR_CONFIG: u32 = ADDR::NUM_PIPES.set(0, 4)
-    | ADDR::NUM_PKRS.set(0, 3)
-    | ADDR::NUM_SHADER_ENGINES.set(0, 2)
-    | ADDR::NUM_RB_PER_SE.set(0, 2);
+const GB_ADDR_CONFIG: u32 = Value::zeroed().having(ADDR::NUM_PIPES.is::<4>()).bits()
+    | Value::zeroed().having(ADDR::NUM_PKRS.is::<3>()).bits()
+    | Value::zeroed()
+        .having(ADDR::NUM_SHADER_ENGINES.is::<2>())
+        .bits()
+    | Value::zeroed().having(ADDR::NUM_RB_PER_SE.is::<2>()).bits();
 
 /// The chip.
 pub const CHIP: Chip = Chip {
@@ -87,27 +90,27 @@ pub const CHIP: Chip = Chip {
     blocks: &[
         RegisterBlock {
             block: Block::Gc,
-            table: &regs::gc_12_0_0::TABLE,
+            table: &regs::typed::gc_12_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Mmhub,
-            table: &regs::mmhub_4_1_0::TABLE,
+            table: &regs::typed::mmhub_4_1_0::TABLE,
         },
         RegisterBlock {
             block: Block::Osssys,
-            table: &regs::osssys_7_0_0::TABLE,
+            table: &regs::typed::osssys_7_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Hdp,
-            table: &regs::hdp_7_0_0::TABLE,
+            table: &regs::typed::hdp_7_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Nbio,
-            table: &regs::nbif_6_3_1::TABLE,
+            table: &regs::typed::nbif_6_3_1::TABLE,
         },
         RegisterBlock {
             block: Block::Mp0,
-            table: &regs::mp_14_0_2::TABLE,
+            table: &regs::typed::mp_14_0_2::TABLE,
         },
     ],
     // Four engines of two arrays with four work-group processors each: 64 compute units.

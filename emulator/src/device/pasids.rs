@@ -3,7 +3,8 @@
 //! Which process (PASID) each VMID serves: what the address translation hub and the interrupt handler
 //! look up. Their registers show it; the scheduler's firmware changes it.
 
-use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
+use rkfd_hw::regs::typed::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
+use rkfd_hw::regs::typed::Value;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The mappings, and the interrupt handler's tables for both hubs.
@@ -19,8 +20,8 @@ pub struct Pasids {
 impl Pasids {
     /// The process of a VMID, if it has one.
     pub fn get(&self, vmid: u8) -> Option<u16> {
-        let value = self.atc.get(usize::from(vmid))?.load(Ordering::Acquire);
-        (Mapping::VALID.get(value) != 0).then_some(Mapping::PASID.get(value) as u16)
+        let value = Value::<Mapping>::new(self.atc.get(usize::from(vmid))?.load(Ordering::Acquire));
+        (value.get(Mapping::VALID) != 0).then_some(value.get(Mapping::PASID) as u16)
     }
 
     /// The VMIDs that serve a process: a bit mask.
@@ -32,7 +33,9 @@ impl Pasids {
 
     /// Gives a VMID to a process, or takes it away, everywhere: as the scheduler's firmware does.
     pub fn bind(&self, vmid: u8, pasid: Option<u16>) {
-        let value = pasid.map_or(0, |p| Mapping::VALID.set(u32::from(p), 1));
+        let value = pasid.map_or(0, |p| {
+            Value::new(u32::from(p)).with(Mapping::VALID, true).bits()
+        });
         self.set_mapping(vmid, value);
         for table in [&self.gfx, &self.mm] {
             if let Some(slot) = table.get(usize::from(vmid)) {

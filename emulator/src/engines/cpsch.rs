@@ -35,7 +35,7 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use firmware::Firmware;
 use regs::{Order, Regs};
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::RegInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

@@ -43,7 +43,7 @@ use crate::engines::Wake;
 use crate::inject::Fault;
 use firmware::Firmware;
 use regs::{Order, Regs};
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::RegInfo;
 use slot::Bank;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

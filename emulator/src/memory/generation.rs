@@ -5,7 +5,7 @@
 
 use super::Hub;
 use rkfd_hw::pte::{self, Mtype};
-use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Bits};
+use rkfd_hw::regs::typed::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, AnyField, Value};
 
 /// A generation of GPUVM.
 pub struct Generation {
@@ -52,15 +52,15 @@ impl Generation {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct ContextFields {
-    pub enable: Bits,
-    pub depth: Bits,
-    pub block_size: Bits,
-    pub range_interrupt: Bits,
-    pub pde0_interrupt: Bits,
-    pub valid_interrupt: Bits,
-    pub read_interrupt: Bits,
-    pub write_interrupt: Bits,
-    pub execute_interrupt: Bits,
+    pub enable: AnyField<1>,
+    pub depth: AnyField<2>,
+    pub block_size: AnyField<4>,
+    pub range_interrupt: AnyField<1>,
+    pub pde0_interrupt: AnyField<1>,
+    pub valid_interrupt: AnyField<1>,
+    pub read_interrupt: AnyField<1>,
+    pub write_interrupt: AnyField<1>,
+    pub execute_interrupt: AnyField<1>,
 }
 
 /// Fields of `VM_INVALIDATE_ENGn_REQ`.
@@ -69,11 +69,12 @@ pub struct ContextFields {
 pub struct RequestFields {
     /// All bits that the register has.
     pub known: u32,
-    pub vmids: Bits,
-    pub flush_type: Bits,
-    pub l1_ptes: Bits,
-    pub l2_ptes: Bits,
-    pub clear_fault: Bits,
+    pub vmids: AnyField<16>,
+    /// FLUSH_TYPE of a value.
+    pub flush_type: fn(u32) -> u32,
+    pub l1_ptes: AnyField<1>,
+    pub l2_ptes: AnyField<1>,
+    pub clear_fault: AnyField<1>,
 }
 
 /// Bits of directory and page table entries.
@@ -144,23 +145,31 @@ pub const GFX9: Generation = Generation {
         "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
     ],
     context: ContextFields {
-        enable: gc9::VM_CONTEXT0_CNTL::ENABLE_CONTEXT,
-        depth: gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH,
-        block_size: gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE,
-        range_interrupt: gc9::VM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        pde0_interrupt: gc9::VM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        valid_interrupt: gc9::VM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        read_interrupt: gc9::VM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        write_interrupt: gc9::VM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        execute_interrupt: gc9::VM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        enable: gc9::VM_CONTEXT0_CNTL.field(gc9::VM_CONTEXT0_CNTL::ENABLE_CONTEXT),
+        depth: gc9::VM_CONTEXT0_CNTL.field(gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH),
+        block_size: gc9::VM_CONTEXT0_CNTL.field(gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE),
+        range_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        pde0_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        valid_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        read_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        write_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        execute_interrupt: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT),
     },
     request: RequestFields {
         known: u32::MAX >> 7,
-        vmids: gc9::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ,
-        flush_type: gc9::VM_INVALIDATE_ENG0_REQ::FLUSH_TYPE,
-        l1_ptes: gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES,
-        l2_ptes: gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES,
-        clear_fault: gc9::VM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR,
+        vmids: gc9::VM_INVALIDATE_ENG0_REQ
+            .field(gc9::VM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ),
+        flush_type: |value| Value::new(value).get(gc9::VM_INVALIDATE_ENG0_REQ::FLUSH_TYPE),
+        l1_ptes: gc9::VM_INVALIDATE_ENG0_REQ.field(gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES),
+        l2_ptes: gc9::VM_INVALIDATE_ENG0_REQ.field(gc9::VM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES),
+        clear_fault: gc9::VM_INVALIDATE_ENG0_REQ
+            .field(gc9::VM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR),
     },
     entry: EntryBits {
         pde_pte: pte::PDE_PTE,
@@ -207,23 +216,33 @@ pub const GFX12: Generation = Generation {
         "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
     ],
     context: ContextFields {
-        enable: gc12::GCVM_CONTEXT0_CNTL::ENABLE_CONTEXT,
-        depth: gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH,
-        block_size: gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE,
-        range_interrupt: gc12::GCVM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        pde0_interrupt: gc12::GCVM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        valid_interrupt: gc12::GCVM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        read_interrupt: gc12::GCVM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        write_interrupt: gc12::GCVM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-        execute_interrupt: gc12::GCVM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        enable: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::ENABLE_CONTEXT),
+        depth: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH),
+        block_size: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_BLOCK_SIZE),
+        range_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        pde0_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        valid_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        read_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        write_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        execute_interrupt: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT),
     },
     request: RequestFields {
         known: u32::MAX >> 5,
-        vmids: gc12::GCVM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ,
-        flush_type: gc12::GCVM_INVALIDATE_ENG0_REQ::FLUSH_TYPE,
-        l1_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES,
-        l2_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES,
-        clear_fault: gc12::GCVM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR,
+        vmids: gc12::GCVM_INVALIDATE_ENG0_REQ
+            .field(gc12::GCVM_INVALIDATE_ENG0_REQ::PER_VMID_INVALIDATE_REQ),
+        flush_type: |value| Value::new(value).get(gc12::GCVM_INVALIDATE_ENG0_REQ::FLUSH_TYPE),
+        l1_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ
+            .field(gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L1_PTES),
+        l2_ptes: gc12::GCVM_INVALIDATE_ENG0_REQ
+            .field(gc12::GCVM_INVALIDATE_ENG0_REQ::INVALIDATE_L2_PTES),
+        clear_fault: gc12::GCVM_INVALIDATE_ENG0_REQ
+            .field(gc12::GCVM_INVALIDATE_ENG0_REQ::CLEAR_PROTECTION_FAULT_STATUS_ADDR),
     },
     entry: EntryBits {
         pde_pte: pte::gfx12::PDE_PTE,

@@ -13,7 +13,8 @@ use super::tlb::Tlb;
 use super::walk::{FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory};
 use crate::inject::{Fault, Faults};
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -169,8 +170,8 @@ impl VmHub {
         // The same fields in all generations.
         use gc::MC_VM_MX_L1_TLB_CNTL as L1;
         let r = self.registers();
-        if L1::SYSTEM_ACCESS_MODE.get(r.l1_cntl) != 3
-            || L1::ENABLE_ADVANCED_DRIVER_MODEL.get(r.l1_cntl) != 1
+        if Value::new(r.l1_cntl).get(L1::SYSTEM_ACCESS_MODE) != 3
+            || Value::new(r.l1_cntl).get(L1::ENABLE_ADVANCED_DRIVER_MODEL) != 1
         {
             return Err(FaultReason::Mode);
         }

@@ -17,7 +17,7 @@ use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Hub, Memory};
 use rkfd_emulator::report::Report;
 use rkfd_emulator::trace::Trace;
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 use std::sync::Arc;
 
 pub const VRAM: u64 = 256 << 20;

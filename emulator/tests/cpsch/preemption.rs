@@ -10,7 +10,8 @@ use rkfd_emulator::inject::Fault;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 
 /// A dispatch of spin: packet, and where its flag is.
 pub fn spin(p: &Process<'_>, signal: u64) -> (KernelDispatch, u64) {
@@ -32,8 +33,8 @@ fn an_unmap_waits_for_waves_as_long_as_the_grace_period_says() {
     let p = Process::new(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     for (count, saved) in [(0x40, true), (0, false)] {
-        let times = rig.read(gc::CP_IQ_WAIT_TIME2);
-        let times = gc::CP_IQ_WAIT_TIME2::SCH_WAVE.set(times, count);
+        let times = Value::<gc::CP_IQ_WAIT_TIME2>::new(rig.read(gc::CP_IQ_WAIT_TIME2));
+        let times = times.with(gc::CP_IQ_WAIT_TIME2::SCH_WAVE, count).bits();
         rig.write(gc::CP_IQ_WAIT_TIME2, times);
         let signal = p.signal(0);
         let (packet, flag) = spin(&p, signal);
@@ -49,7 +50,7 @@ fn an_unmap_waits_for_waves_as_long_as_the_grace_period_says() {
             rig.put_words(p.at(flag), &[1]);
         }
         rig.wait("the fence", || rig.u64(rig.fence) == fence);
-        let relaunch = gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state(&q));
+        let relaunch = Value::new(state(&q)).get(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES);
         assert_eq!((relaunch == 1, p.value(signal) == 1), (saved, saved));
         if saved {
             rig.put_words(p.at(flag), &[1]);
@@ -85,7 +86,7 @@ fn a_preempted_kernel_goes_on_under_another_vmid() {
         if p.value(signal) == 1 {
             preempted += 1;
             assert_eq!(
-                gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state(&q)),
+                Value::new(state(&q)).get(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES),
                 1
             );
             assert_eq!(p.u64(q.read_index()), 0);
@@ -216,7 +217,7 @@ fn a_wedged_queue_ends_with_its_pipe() {
     hangs_until(Fault::WedgeQueue, |rig, slot| {
         reset_by_registers(rig, slot);
         assert!(rig.is_active(slot), "its reset does nothing");
-        let bit = gc::CP_MEC_CNTL::MEC_ME1_PIPE0_RESET.lo as u32 + slot.1;
+        let bit = u32::from(gc::CP_MEC_CNTL::MEC_ME1_PIPE0_RESET.bit()) + slot.1;
         rig.write(gc::CP_MEC_CNTL, 1 << bit);
         rig.write(gc::CP_MEC_CNTL, 0);
         rig.wait("the queue is off", || !rig.is_active(slot));
@@ -237,7 +238,7 @@ fn an_unmap_with_reset_loses_what_was_begun() {
     rig.fence();
     assert_eq!(p.value(signal), 1);
     assert_eq!(
-        gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state(&q)),
+        Value::new(state(&q)).get(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES),
         0
     );
     rig.clean();
@@ -268,9 +269,12 @@ fn a_new_queue_in_an_old_mqds_place_gets_none_of_its_waves() {
     rig.unmap();
     rig.fence();
     q.change(|m| {
-        let state = m.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
-        let state = gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE.set(state, 1);
-        let state = gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.set(state, 1);
+        let state =
+            Value::<gc::CP_HQD_PERSISTENT_STATE>::new(m.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32);
+        let state = state.with(gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE, true);
+        let state = state
+            .with(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES, true)
+            .bits();
         m.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
     });
     run(&rig, &[(&p, &[&q])]);

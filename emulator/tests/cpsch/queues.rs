@@ -13,7 +13,8 @@ use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};
 use rkfd_hw::pte;
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -194,7 +195,9 @@ impl<'a> Queue<'a> {
             let (at, area) = (queue.mqd_of(xcc), area + bytes * u64::from(xcc));
             let mut m = base_mqd(at);
             // The first XCC alone reports the read pointer.
-            let control = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, (xcc > 0).into());
+            let control = Value::new(control)
+                .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, xcc > 0)
+                .bits();
             let logical = (u64::from(xcc) + FIRST) % u64::from(xccs);
             m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
             m.set(Mqd::CP_HQD_AQL_CONTROL, 1);

@@ -5,7 +5,7 @@
 use crate::rig::{nop, unmap, Rig, HIQ, HIQ_BELL, KIQ};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, write_data, SELECT_DOORBELL, UNMAP_RESET};
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
 
 #[test]
 fn banks_follow_grbm_gfx_cntl() {
@@ -152,7 +152,7 @@ fn write_data_reaches_memory_and_the_cps_registers() {
     ]);
     rig.wait("the words", || rig.words(to, 2) == [11, 22]);
     // KFD_DEQUEUE_WAIT_INIT: CP_IQ_WAIT_TIME2.QUE_SLEEP.
-    let at = 0x2000 + gc::CP_IQ_WAIT_TIME2.offset;
+    let at = 0x2000 + gc::CP_IQ_WAIT_TIME2.any().offset;
     rig.kiq(&[header(op::WRITE_DATA, 5), 1 << 16, at, 0, 0x4040_4001]);
     rig.wait("the register", || {
         rig.read(gc::CP_IQ_WAIT_TIME2) == 0x4040_4001
@@ -160,7 +160,7 @@ fn write_data_reaches_memory_and_the_cps_registers() {
     // A KIQ fence's interrupt, enabled by GENERIC2.
     rig.select(KIQ);
     rig.write(gc::CPC_INT_CNTL, 1 << 29);
-    let status = 0x2000 + gc::CPC_INT_STATUS.offset;
+    let status = 0x2000 + gc::CPC_INT_STATUS.any().offset;
     rig.kiq(&[header(op::WRITE_DATA, 5), 1 << 20, status, 0, 0x2000_0000]);
     let mut entry = None;
     rig.wait("the interrupt", || {

@@ -11,7 +11,10 @@ use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
 use rkfd_hw::pte;
-use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, Reg};
+use rkfd_hw::regs::typed::{
+    gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value,
+};
+use rkfd_hw::value::Bounded;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -171,8 +174,10 @@ impl Rig {
         for hub in soc.memory.hubs() {
             let mut r = soc.memory.hub(hub).registers();
             r.system = [(MC >> 18) as u32, ((MC + VRAM - 1) >> 18) as u32];
-            r.l1_cntl = gc::MC_VM_MX_L1_TLB_CNTL::SYSTEM_ACCESS_MODE.set(0, 3)
-                | gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_ADVANCED_DRIVER_MODEL.set(0, 1);
+            r.l1_cntl = Value::zeroed()
+                .having(gc::MC_VM_MX_L1_TLB_CNTL::SYSTEM_ACCESS_MODE.is::<3>())
+                .with(gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_ADVANCED_DRIVER_MODEL, true)
+                .bits();
             for vmid in 1..16 {
                 // Four plain levels, all fault interrupts.
                 r.cntl[vmid] = 1 | (3 << 1) | 0x00aa_aa00;
@@ -183,42 +188,39 @@ impl Rig {
         ring.base = (self.ih >> 8) as u32;
         ring.base_hi = (self.ih >> 40) as u32;
         use oss::IH_RB_CNTL as c;
-        let fields = [
-            (c::RB_ENABLE, 1),
-            (c::RB_SIZE, 10),
-            (c::MC_SPACE, 4),
-            (c::WPTR_OVERFLOW_ENABLE, 1),
-        ];
-        ring.cntl = fields
-            .into_iter()
-            .fold(0, |v, (bits, value)| bits.set(v, value));
+        ring.cntl = Value::zeroed()
+            .with(c::RB_ENABLE, true)
+            .having(c::RB_SIZE.is::<10>())
+            .having(c::MC_SPACE.is::<4>())
+            .with(c::WPTR_OVERFLOW_ENABLE, true)
+            .bits();
         drop(ring);
         soc.doorbells.enable(true);
     }
 
-    pub fn read(&self, reg: Reg) -> u32 {
-        self.device.read(self.reach(reg))
+    pub fn read(&self, reg: impl Into<AnyReg>) -> u32 {
+        self.device.read(self.reach(reg.into()))
     }
 
-    pub fn write(&self, reg: Reg, value: u32) {
-        self.device.write(self.reach(reg), value);
+    pub fn write(&self, reg: impl Into<AnyReg>, value: u32) {
+        self.device.write(self.reach(reg.into()), value);
     }
 
     /// The offset in the BAR that is a register of the chosen XCC: its own, or that of the window,
     /// which is pointed at it.
-    fn reach(&self, reg: Reg) -> u64 {
+    fn reach(&self, reg: AnyReg) -> u64 {
         let at = self.offset(reg, self.xcc.get());
         if at < self.chip().mmio_size {
             return at;
         }
         self.device
-            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2, 0), at as u32);
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2.any(), 0), at as u32);
         self.device
-            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2_HI, 0), 0);
-        self.offset(nbio::BIF_BX0_PCIE_DATA2, 0)
+            .write(self.offset(nbio::BIF_BX0_PCIE_INDEX2_HI.any(), 0), 0);
+        self.offset(nbio::BIF_BX0_PCIE_DATA2.any(), 0)
     }
 
-    fn offset(&self, reg: Reg, instance: u8) -> u64 {
+    fn offset(&self, reg: AnyReg, instance: u8) -> u64 {
         let mut ips = self.chip().ips.iter();
         let ip = ips
             .find(|ip| (ip.hw_id, ip.instance) == (reg.block as u16, instance))
@@ -228,7 +230,11 @@ impl Rig {
 
     pub fn select(&self, (me, pipe, queue): (u32, u32, u32)) {
         use gc::GRBM_GFX_CNTL as s;
-        let v = s::MEID.set(s::PIPEID.set(s::QUEUEID.set(0, queue), pipe), me);
+        let v = Value::zeroed()
+            .with(s::QUEUEID, Bounded::low_bits_of(queue.into()))
+            .with(s::PIPEID, Bounded::low_bits_of(pipe.into()))
+            .with(s::MEID, Bounded::low_bits_of(me.into()))
+            .bits();
         self.write(gc::GRBM_GFX_CNTL, v);
     }
 
@@ -356,47 +362,59 @@ impl Rig {
         assert_eq!(self.read(gc::CP_HQD_ACTIVE) & 1, 0);
         let word = |at: usize, n: usize| m.0[at + n];
         for (reg, value) in [
-            (gc::CP_HQD_EOP_CONTROL, 9),
-            (gc::CP_MQD_BASE_ADDR, word(Mqd::CP_MQD_BASE_ADDR.word(), 0)),
+            (gc::CP_HQD_EOP_CONTROL.any(), 9),
             (
-                gc::CP_MQD_BASE_ADDR_HI,
+                gc::CP_MQD_BASE_ADDR.any(),
+                word(Mqd::CP_MQD_BASE_ADDR.word(), 0),
+            ),
+            (
+                gc::CP_MQD_BASE_ADDR_HI.any(),
                 word(Mqd::CP_MQD_BASE_ADDR.word(), 1),
             ),
-            (gc::CP_MQD_CONTROL, self.read(gc::CP_MQD_CONTROL)),
-            (gc::CP_HQD_PQ_BASE, word(Mqd::CP_HQD_PQ_BASE.word(), 0)),
-            (gc::CP_HQD_PQ_BASE_HI, word(Mqd::CP_HQD_PQ_BASE.word(), 1)),
+            (gc::CP_MQD_CONTROL.any(), self.read(gc::CP_MQD_CONTROL)),
             (
-                gc::CP_HQD_PQ_CONTROL,
+                gc::CP_HQD_PQ_BASE.any(),
+                word(Mqd::CP_HQD_PQ_BASE.word(), 0),
+            ),
+            (
+                gc::CP_HQD_PQ_BASE_HI.any(),
+                word(Mqd::CP_HQD_PQ_BASE.word(), 1),
+            ),
+            (
+                gc::CP_HQD_PQ_CONTROL.any(),
                 word(Mqd::CP_HQD_PQ_CONTROL.word(), 0),
             ),
             (
-                gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR.any(),
                 word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR.word(), 0),
             ),
             (
-                gc::CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR_HI.any(),
                 word(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR.word(), 1),
             ),
             (
-                gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR.any(),
                 word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR.word(), 0),
             ),
             (
-                gc::CP_HQD_PQ_WPTR_POLL_ADDR_HI,
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR_HI.any(),
                 word(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR.word(), 1),
             ),
-            (gc::CP_MEC_DOORBELL_RANGE_LOWER, kiq.bell << 2),
-            (gc::CP_MEC_DOORBELL_RANGE_UPPER, (kiq.bell << 2) + 0xf8),
-            (gc::CP_HQD_PQ_DOORBELL_CONTROL, bell),
-            (gc::CP_HQD_PQ_WPTR_LO, 0),
-            (gc::CP_HQD_PQ_WPTR_HI, 0),
-            (gc::CP_HQD_VMID, 0),
+            (gc::CP_MEC_DOORBELL_RANGE_LOWER.any(), kiq.bell << 2),
+            (
+                gc::CP_MEC_DOORBELL_RANGE_UPPER.any(),
+                (kiq.bell << 2) + 0xf8,
+            ),
+            (gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), bell),
+            (gc::CP_HQD_PQ_WPTR_LO.any(), 0),
+            (gc::CP_HQD_PQ_WPTR_HI.any(), 0),
+            (gc::CP_HQD_VMID.any(), 0),
             // The reset value with PRELOAD_SIZE, as Linux reads, changes and writes it.
             (
-                gc::CP_HQD_PERSISTENT_STATE,
+                gc::CP_HQD_PERSISTENT_STATE.any(),
                 self.read(gc::CP_HQD_PERSISTENT_STATE),
             ),
-            (gc::CP_HQD_ACTIVE, 1),
+            (gc::CP_HQD_ACTIVE.any(), 1),
         ] {
             self.write(reg, value);
         }
@@ -417,8 +435,10 @@ impl Rig {
         m.set(Mqd::CP_MQD_BASE_ADDR, mqd);
         m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE);
         if xcc > 0 {
-            let control = m.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
-            let muted = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, 1);
+            let control = Value::<gc::CP_HQD_PQ_CONTROL>::new(m.get(Mqd::CP_HQD_PQ_CONTROL) as u32);
+            let muted = control
+                .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, true)
+                .bits();
             m.set(Mqd::CP_HQD_PQ_CONTROL, muted.into());
         }
         self.put_words(mqd, &m.0);

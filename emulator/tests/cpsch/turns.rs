@@ -11,7 +11,8 @@ use rkfd_emulator::trace::Trace;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 use std::time::{Duration, Instant};
 
 const ALL_VMIDS: u32 = 0xfff8;
@@ -235,7 +236,7 @@ fn a_reset_ends_waves_of_queues_that_wait_too() {
     chain(&rig, &[(&a, &qa), (&b, &qb)], 2);
     let begun = |q: &Queue<'_>| {
         let state = q.image().get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
-        gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE.get(state) == 1
+        Value::new(state).get(gc::CP_HQD_PERSISTENT_STATE::RESTORE_ACTIVE) == 1
     };
     rig.wait("turns of all", || {
         qa.iter().filter(|q| begun(q)).count() >= 2

@@ -11,7 +11,8 @@ use rkfd_emulator::memory::Hub;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, invalidate_tlbs, op};
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 
 /// A dispatch of so many workgroups that each tell their XCC, and where they do.
 fn place(p: &Process<'_>, groups: u32, signal: u64) -> (KernelDispatch, u64) {
@@ -53,10 +54,10 @@ fn a_queue_is_on_the_same_hqd_of_each_xcc_and_its_sums_are_right() {
         assert!(rig.is_active((1, 0, 0)));
         rig.select((1, 0, 0));
         assert_eq!(rig.read(gc::CP_MQD_BASE_ADDR), q.mqd_of(xcc) as u32);
-        let place = rig.read(gc::CP_HYP_XCP_CTL);
-        assert_eq!(gc::CP_HYP_XCP_CTL::NUM_XCC_IN_XCP.get(place), 4);
+        let place = Value::<gc::CP_HYP_XCP_CTL>::new(rig.read(gc::CP_HYP_XCP_CTL));
+        assert_eq!(place.get(gc::CP_HYP_XCP_CTL::NUM_XCC_IN_XCP), 4);
         assert_eq!(
-            gc::CP_HYP_XCP_CTL::VIRTUAL_XCC_ID.get(place),
+            place.get(gc::CP_HYP_XCP_CTL::VIRTUAL_XCC_ID),
             u32::from(xcc)
         );
     });
@@ -90,8 +91,10 @@ fn each_xcc_saves_its_share_and_goes_on_with_it() {
         if p.value(signal) == 1 {
             for xcc in 0..4 {
                 let image = q.image_of(xcc);
-                let state = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
-                assert_eq!(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES.get(state), 1);
+                let state = Value::<gc::CP_HQD_PERSISTENT_STATE>::new(
+                    image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32,
+                );
+                assert_eq!(state.get(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES), 1);
                 assert!(image.get(Mqd::CP_HQD_CNTL_STACK_OFFSET) < STACK);
             }
             saved += 1;
@@ -187,8 +190,11 @@ fn mqds_that_do_not_fit_each_other_are_refused() {
         ),
         (
             |m| {
-                let control = m.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
-                let control = gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR.set(control, 0);
+                let control =
+                    Value::<gc::CP_HQD_PQ_CONTROL>::new(m.get(Mqd::CP_HQD_PQ_CONTROL) as u32);
+                let control = control
+                    .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, false)
+                    .bits();
                 m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
             },
             "XCC 2 reports the read pointer, too",

@@ -7,7 +7,7 @@ use crate::rig::*;
 use rkfd_emulator::chip::device::Device;
 use rkfd_emulator::inject::Fault;
 use rkfd_hw::mes::op;
-use rkfd_hw::regs::osssys_7_0_0::IH_RB_CNTL;
+use rkfd_hw::regs::typed::{osssys_7_0_0::IH_RB_CNTL, Value};
 use std::rc::Rc;
 
 pub const IH: u64 = 0x30_0000;
@@ -27,12 +27,11 @@ pub fn set_up(rig: Rig) -> (Rig, Rc<Memory>) {
     let mut ring = rig.guest.device.soc.interrupts.ring();
     ring.base = (mc(IH) >> 8) as u32;
     ring.base_hi = (mc(IH) >> 40) as u32;
-    let fields = [
-        (IH_RB_CNTL::RB_ENABLE, 1),
-        (IH_RB_CNTL::RB_SIZE, 10),
-        (IH_RB_CNTL::MC_SPACE, 4),
-    ];
-    let cntl = fields.into_iter().fold(0, |v, (bits, to)| bits.set(v, to));
+    let cntl = Value::zeroed()
+        .having(IH_RB_CNTL::RB_ENABLE.is::<1>())
+        .having(IH_RB_CNTL::RB_SIZE.is::<10>())
+        .having(IH_RB_CNTL::MC_SPACE.is::<4>())
+        .bits();
     ring.cntl = cntl;
     drop(ring);
     // `init_interrupts_v12`: time stamps and bad opcodes.

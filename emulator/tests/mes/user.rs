@@ -8,7 +8,8 @@ use crate::rig::*;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
-use rkfd_hw::regs::gc_12_0_0::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::gc_12_0_0::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::Value;
 use std::time::Duration;
 
 #[test]
@@ -178,8 +179,8 @@ fn a_removed_queue_goes_on_in_its_kernel_when_it_is_added_again() {
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(rig.remove(&q, 0), 1);
     assert!(!rig.is_active(HQDS[0]));
-    let state = q.image().get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
-    assert_eq!(STATE::RELAUNCH_WAVES.get(state), 1);
+    let state = Value::<STATE>::new(q.image().get(Mqd::CP_HQD_PERSISTENT_STATE) as u32);
+    assert_eq!(state.get(STATE::RELAUNCH_WAVES), 1);
     memory.set_u64(p.at(flag), 1);
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(p.value(signal), 1, "it stands still");

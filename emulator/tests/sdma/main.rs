@@ -338,11 +338,12 @@ fn faults_halt_the_queue_and_name_the_engine() {
             let soc = &rig.guest.device.soc;
             let hub = soc.memory.hub(rig.chip.sdma.generation.hub);
             rig.wait(|| hub.registers().fault_status != 0);
-            let status = hub.registers().fault_status;
-            use rkfd_hw::regs::gc_9_4_3::VM_L2_PROTECTION_FAULT_STATUS as S;
+            let status = Value::<S>::new(hub.registers().fault_status);
+            use rkfd_hw::regs::typed::gc_9_4_3::VM_L2_PROTECTION_FAULT_STATUS as S;
+            use rkfd_hw::regs::typed::Value;
             // `mmhub_client_ids_aldebaran` [256 + 1], `gfxhub_client_ids` of gfx12 [14].
-            assert_eq!(S::CID.get(status), if gfx9 { 257 } else { 14 });
-            assert_eq!((S::RW.get(status), S::VMID.get(status)), (write.into(), 9));
+            assert_eq!(status.get(S::CID), if gfx9 { 257 } else { 14 });
+            assert_eq!((status.get(S::RW), status.get(S::VMID)), (write.into(), 9));
             let [low, high] = hub.registers().fault_address;
             assert_eq!((u64::from(high) << 32) | u64::from(low), va >> 12);
             // It stays at the packet.

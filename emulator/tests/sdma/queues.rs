@@ -6,7 +6,7 @@ use crate::rig::{byte, halves, Rig, CHIPS, NOWHERE, RING, VA};
 use crate::{copy, fence, A, B};
 use rkfd_emulator::engines::sdma::Stop;
 use rkfd_hw::mqd::{v12, v9};
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::Block;
 
 fn each(test: impl Fn(Rig)) {
     CHIPS.into_iter().map(Rig::new).for_each(test);

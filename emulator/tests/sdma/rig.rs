@@ -9,7 +9,8 @@ use rkfd_emulator::engines::sdma::{Mapping, Slot, Stop};
 use rkfd_emulator::memory::{Access, Hub, PAGE};
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::pte;
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::typed::{nbio_7_9_0, Block, Value};
+use rkfd_hw::value::Bounded;
 use std::time::{Duration, Instant};
 
 /// The process: its VMID, and where VRAM appears in its address space.
@@ -77,12 +78,11 @@ impl Rig {
                 let n = engine as usize;
                 let range = format!("DOORBELL0_CTRL_ENTRY_{}", n + 1);
                 let port = format!("S2A_DOORBELL_ENTRY_{}_CTRL", [1, 2, 5, 6][n]);
-                let fields = rkfd_hw::regs::nbio_7_9_0::DOORBELL0_CTRL_ENTRY_0::
-                    BIF_DOORBELL0_RANGE_OFFSET_ENTRY
-                    .set(0, first);
-                let fields = rkfd_hw::regs::nbio_7_9_0::DOORBELL0_CTRL_ENTRY_0::
-                    BIF_DOORBELL0_RANGE_SIZE_ENTRY
-                    .set(fields, size);
+                use nbio_7_9_0::DOORBELL0_CTRL_ENTRY_0 as Range;
+                let fields = Value::zeroed()
+                    .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, bounded(first))
+                    .with(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY, bounded(size.into()))
+                    .bits();
                 rig.guest.write_indirect(Block::Nbio, &range, fields);
                 rig.guest
                     .write_indirect(Block::Nbio, &port, rig.port(0, size));
@@ -111,11 +111,11 @@ impl Rig {
         self.chip.sdma.engines == 4
     }
 
-    fn port(&self, first: u32, size: u32) -> u32 {
-        use rkfd_hw::regs::nbio_7_9_0::S2A_DOORBELL_ENTRY_1_CTRL as Port;
-        let bits = Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1);
-        let bits = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.set(bits, first);
-        Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(bits, size)
+    fn port(&self, first: u32, size: u8) -> u32 {
+        use nbio_7_9_0::S2A_DOORBELL_ENTRY_1_CTRL as Port;
+        let bits = Value::zeroed().with(Port::S2A_DOORBELL_PORT1_ENABLE, true);
+        let bits = bits.with(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET, bounded(first));
+        bits.with(Port::S2A_DOORBELL_PORT1_RANGE_SIZE, size).bits()
     }
 
     /// Writes `CNTL` of an engine. Bit 0 is TRAP_ENABLE; bit 1 is there on gfx9 only.
@@ -378,4 +378,9 @@ impl Rig {
 
 pub fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
+}
+
+/// A number that a test knows to fit.
+fn bounded<const W: u32>(value: u32) -> Bounded<W> {
+    Bounded::try_new(value.into()).expect("the number fits")
 }

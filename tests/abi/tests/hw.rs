@@ -435,14 +435,14 @@ fn registers_of_shaders_are_where_linux_has_them() {
         let scratch = mqd::COMPUTE_DISPATCH_SCRATCH_BASE.word();
         register("COMPUTE_DISPATCH_SCRATCH_BASE_LO", scratch as u64);
         register("COMPUTE_PGM_RSRC3", rsrc3);
-        use commands::initiator::*;
+        use commands::Initiator as I;
         for (name, bits) in [
-            ("COMPUTE_SHADER_EN", COMPUTE_SHADER_EN),
-            ("PARTIAL_TG_EN", PARTIAL_TG_EN),
-            ("FORCE_START_AT_000", FORCE_START_AT_000),
-            ("USE_THREAD_DIMENSIONS", USE_THREAD_DIMENSIONS),
-            ("ORDER_MODE", ORDER_MODE),
-            ("CS_W32_EN", CS_W32_EN),
+            ("COMPUTE_SHADER_EN", I::COMPUTE_SHADER_EN),
+            ("PARTIAL_TG_EN", I::PARTIAL_TG_EN),
+            ("FORCE_START_AT_000", I::FORCE_START_AT_000),
+            ("USE_THREAD_DIMENSIONS", I::USE_THREAD_DIMENSIONS),
+            ("ORDER_MODE", I::ORDER_MODE),
+            ("CS_W32_EN", I::CS_W32_EN),
         ] {
             if name != "CS_W32_EN" || gc == "gc_12_0_0" {
                 probe.value(&format!("COMPUTE_DISPATCH_INITIATOR__{name}_MASK"));

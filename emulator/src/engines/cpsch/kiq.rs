@@ -20,7 +20,8 @@ use crate::memory::{Hub, VmFault};
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::{invalidate_tlbs, kiq_map, *};
-use rkfd_hw::regs::{gc_9_4_3 as gc, Block};
+use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Block};
 
 /// Packets of a kernel queue in a round.
 const ROUND: u32 = 64;
@@ -369,7 +370,7 @@ impl Firmware {
                 "a packet writes register {at:#x}, which is not the CP's"
             ));
         };
-        if info.reg == gc::CPC_INT_STATUS {
+        if info.reg == gc::CPC_INT_STATUS.any() {
             return self.raise_status(slot, value);
         }
         if let Err(why) = self.shared.write(slot.xcc(), info, value) {
@@ -393,11 +394,12 @@ impl Firmware {
             ));
         }
         let hub = Hub::Gfx(slot.xcc());
-        let enables = self
-            .shared
-            .regs(slot.xcc())
-            .int_cntl(slot.me(), slot.pipe());
-        if generic2.get(value) == 1 && gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE.get(enables) == 1 {
+        let enables = Contents::<gc::CPC_INT_CNTL>::new(
+            self.shared
+                .regs(slot.xcc())
+                .int_cntl(slot.me(), slot.pipe()),
+        );
+        if value & generic2.mask() != 0 && enables.get(gc::CPC_INT_CNTL::GENERIC2_INT_ENABLE) == 1 {
             self.env.interrupt(&Interrupt {
                 client: client::GRBM_CP,
                 source: CPC_GENERIC2,

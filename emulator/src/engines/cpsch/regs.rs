@@ -21,7 +21,9 @@ use crate::engines::cp::front::hqd::{Image, Queue, Role};
 use crate::engines::cp::front::slot::{Slot, SLOTS};
 use crate::engines::cp::mec::Vmid;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
+use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::typed::{gc_9_4_3 as gc, RegInfo};
+use rkfd_hw::value::Bounded;
 use std::time::Duration;
 
 /// Something that a register access asks of the firmware's thread.
@@ -94,8 +96,14 @@ impl Regs {
     /// An XCC's registers after a reset, with the firmware running and all XCCs in one partition.
     pub fn new(facts: &Facts, xcc: u8) -> Self {
         use gc::CP_HYP_XCP_CTL as partition;
-        let place = partition::VIRTUAL_XCC_ID.set(0, xcc.into());
-        let place = partition::NUM_XCC_IN_XCP.set(place, facts.xccs.into());
+        let place =
+            Value::zeroed().with(partition::VIRTUAL_XCC_ID, Bounded::low_bits_of(xcc.into()));
+        let place = place
+            .with(
+                partition::NUM_XCC_IN_XCP,
+                Bounded::low_bits_of(facts.xccs.into()),
+            )
+            .bits();
         let start = |&(name, value): &(&'static str, u32)| {
             let value = match name {
                 "CP_HYP_XCP_CTL" => place,
@@ -137,7 +145,7 @@ impl Regs {
         if let Some(n) = number(reg, "SCRATCH_REG") {
             return Ok(self.scratch.get(n).copied().unwrap_or(0));
         }
-        let vmid = self.vmid(gc::GRBM_GFX_CNTL::VMID.get(self.select) as u8);
+        let vmid = self.vmid(Value::new(self.select).get(gc::GRBM_GFX_CNTL::VMID) as u8);
         Ok(match reg.reg.name {
             "GRBM_GFX_CNTL" => self.select,
             "CP_MEC_CNTL" => self.mec_cntl,
@@ -182,12 +190,8 @@ impl Regs {
             *scratch = value;
             return Ok(());
         }
-        let vmid = gc::GRBM_GFX_CNTL::VMID.get(self.select) as usize;
-        let known: u32 = reg
-            .fields
-            .iter()
-            .fold(0, |mask, (_, bits)| mask | bits.mask());
-        let reserved = value & !known != 0;
+        let vmid = Value::new(self.select).get(gc::GRBM_GFX_CNTL::VMID) as usize;
+        let reserved = value & !reg.known_bits() != 0;
         match reg.reg.name {
             "GRBM_GFX_CNTL" if reserved => return undefined("reserved bits"),
             "GRBM_GFX_CNTL" => self.select = value,
@@ -213,7 +217,7 @@ impl Regs {
             "CP_PQ_WPTR_POLL_CNTL1" => {
                 return undefined("polling of the write pointer is not modelled")
             }
-            "CP_PQ_WPTR_POLL_CNTL" if gc::CP_PQ_WPTR_POLL_CNTL::EN.get(value) == 1 => {
+            "CP_PQ_WPTR_POLL_CNTL" if Value::new(value).get(gc::CP_PQ_WPTR_POLL_CNTL::EN) == 1 => {
                 return undefined("polling of the write pointer is not modelled");
             }
             "GRBM_SOFT_RESET" if value == 0 => {}
@@ -252,7 +256,7 @@ impl Regs {
         let xcc = self.xcc;
         for slot in GFX9_4_3.slots.all().map(|slot| slot.on(xcc)) {
             // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
-            let bit = mec::MEC_ME1_PIPE0_RESET.lo as u32 + (slot.me() - 1) * 4 + slot.pipe();
+            let bit = u32::from(mec::MEC_ME1_PIPE0_RESET.bit()) + (slot.me() - 1) * 4 + slot.pipe();
             if (value >> bit) & 1 == 1 && self.is_active(slot) {
                 self.orders.push(Order::Drop(slot));
                 self.set_active(slot, false);
@@ -286,7 +290,7 @@ impl Regs {
                 self.orders.push(Order::Drop(slot));
             }
         } else if is(Image::CP_HQD_DEQUEUE_REQUEST.word()) && active {
-            match gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value) {
+            match Value::new(value).get(gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ) {
                 0 => {}
                 request @ 1..=3 => self.orders.push(Order::Dequeue(slot, request)),
                 request => return undefined(format!("dequeue request {request}")),
@@ -311,8 +315,8 @@ impl Regs {
     fn interrupts_of(&self, reg: &RegInfo) -> Option<(u32, u32)> {
         if reg.reg.name == "CPC_INT_CNTL" {
             let slot = GFX9_4_3.slots.find(
-                gc::GRBM_GFX_CNTL::MEID.get(self.select),
-                gc::GRBM_GFX_CNTL::PIPEID.get(self.select),
+                Value::new(self.select).get(gc::GRBM_GFX_CNTL::MEID),
+                Value::new(self.select).get(gc::GRBM_GFX_CNTL::PIPEID),
                 0,
             )?;
             return Some((slot.me(), slot.pipe()));
@@ -329,11 +333,17 @@ impl Regs {
 
     /// CC_GC_SHADER_ARRAY_CONFIG of the selected shader engine.
     fn fused(&self) -> u32 {
-        let index = self.stored.get("GRBM_GFX_INDEX").unwrap_or(0);
-        let engine = gc::GRBM_GFX_INDEX::SE_INDEX.get(index) as usize;
+        let index =
+            Value::<gc::GRBM_GFX_INDEX>::new(self.stored.get("GRBM_GFX_INDEX").unwrap_or(0));
+        let engine = index.get(gc::GRBM_GFX_INDEX::SE_INDEX) as usize;
         let fused = self.facts.gc.inactive_cus;
         let mask = fused.get(engine).or(fused.first());
-        gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS.set(0, mask.copied().unwrap_or(0))
+        Value::zeroed()
+            .with(
+                gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_CUS,
+                mask.copied().unwrap_or(0) as u16,
+            )
+            .bits()
     }
 
     fn selected(&self) -> Option<Slot> {
@@ -390,19 +400,22 @@ impl Regs {
         } else {
             mec::MEC_ME2_HALT
         };
-        halt.get(self.mec_cntl) == 1
+        self.mec_cntl & halt.mask() != 0
     }
 
     /// Whether doorbells reach the command processor.
     pub fn doorbells_on(&self) -> bool {
-        gc::CP_PQ_STATUS::DOORBELL_ENABLE.get(self.stored.get("CP_PQ_STATUS").unwrap_or(0)) == 1
+        Value::new(self.stored.get("CP_PQ_STATUS").unwrap_or(0))
+            .get(gc::CP_PQ_STATUS::DOORBELL_ENABLE)
+            == 1
     }
 
     /// CP_IQ_WAIT_TIME2.SCH_WAVE, in units of 1,000 cycles (of 1 GHz); 0 stands for ever (Linux,
     /// `amdkfd/kfd_packet_manager_v9.c`, `pm_config_dequeue_wait_counts_v9`).
     pub fn grace(&self) -> Option<Duration> {
-        let times = self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0);
-        match gc::CP_IQ_WAIT_TIME2::SCH_WAVE.get(times) {
+        let times =
+            Value::<gc::CP_IQ_WAIT_TIME2>::new(self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0));
+        match times.get(gc::CP_IQ_WAIT_TIME2::SCH_WAVE) {
             0 => None,
             count => Some(Duration::from_micros(count.into())),
         }
@@ -436,9 +449,10 @@ impl Regs {
 
 /// The word of an MQD that an HQD register is.
 fn hqd_word(reg: &RegInfo) -> Option<usize> {
-    let range = gc::CP_MQD_BASE_ADDR.offset..=gc::CP_HQD_PQ_WPTR_HI.offset;
-    let hqd = reg.reg.segment == gc::CP_MQD_BASE_ADDR.segment && range.contains(&reg.reg.offset);
-    hqd.then(|| FIRST_HQD_WORD + (reg.reg.offset - gc::CP_MQD_BASE_ADDR.offset) as usize)
+    let (first, last) = (gc::CP_MQD_BASE_ADDR.any(), gc::CP_HQD_PQ_WPTR_HI.any());
+    let range = first.offset..=last.offset;
+    let hqd = reg.reg.segment == first.segment && range.contains(&reg.reg.offset);
+    hqd.then(|| FIRST_HQD_WORD + (reg.reg.offset - first.offset) as usize)
 }
 
 /// The number at the end of a register's name.

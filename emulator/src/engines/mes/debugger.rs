@@ -16,7 +16,8 @@ use super::queues::{Members, Process, CONTEXT_SIZE};
 use super::slot::Pipe;
 use crate::engines::cp::sched::process::Bank;
 use rkfd_hw::mes::v12::{AddQueue, Misc};
-use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::typed::Value;
 
 /// `process_ctx_flush`.
 const FLUSH: u32 = 1 << 31;
@@ -34,8 +35,10 @@ impl Members {
     /// SPI_GDBG_PER_VMID_CNTL of a process that gets a queue.
     pub fn debug_control(&self, process: &Process, p: &AddQueue) -> u32 {
         let set = self.debuggers.iter().find(|d| d.context == process.context);
-        let trap = p.get(AddQueue::TRAP_EN) as u32;
-        set.map_or(Control::TRAP_EN.set(0, trap), |d| d.control)
+        let trap = p.is_set(AddQueue::TRAP_EN);
+        set.map_or(Value::zeroed().with(Control::TRAP_EN, trap).bits(), |d| {
+            d.control
+        })
     }
 }
 
@@ -62,7 +65,9 @@ impl Firmware {
             return not_modelled("a trap of a debugger");
         }
         self.check_context("process_context_addr", context)?;
-        let control = Control::TRAP_EN.set(asked, Control::TRAP_EN.get(asked) & trap);
+        let asked = Value::<Control>::new(asked);
+        let trap = asked.is_set(Control::TRAP_EN) && trap == 1;
+        let control = asked.with(Control::TRAP_EN, trap).bits();
         let known = self.members.processes.iter().find(|k| k.context == context);
         if let Some(pasid) = known.map(|k| k.pasid) {
             let chosen = |e: &crate::engines::cp::sched::turns::Entry| e.pasid() == pasid;

@@ -23,7 +23,8 @@ use crate::engines::cp::sched::turns::{Entry, Pointer, QueueMap};
 use crate::inject::{Fault, Faults};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
-use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
+use rkfd_hw::regs::typed::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
+use rkfd_hw::regs::typed::Value;
 use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
@@ -134,7 +135,7 @@ impl Firmware {
             return api(code::VALUE, "a priority level beyond 4");
         }
         let control = p.get(A::VM_CONTEXT_CNTL) as u32;
-        if CONTEXT::ENABLE_CONTEXT.get(control) == 0 {
+        if Value::new(control).get(CONTEXT::ENABLE_CONTEXT) == 0 {
             return api(code::VALUE, "vm_context_cntl does not enable the context");
         }
         let process = self.check_process(p)?;

@@ -19,7 +19,8 @@ use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::Vmid;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
+use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::typed::{gc_12_0_0 as gc, RegInfo};
 
 /// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
 /// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
@@ -176,9 +177,9 @@ impl Regs {
             "RLC_GPU_CLOCK_COUNT_LSB" => self.captured as u32,
             "RLC_GPU_CLOCK_COUNT_MSB" => (self.captured >> 32) as u32,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
-            "RLC_RLCS_BOOTLOAD_STATUS" => {
-                gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE.set(0, self.loaded.into())
-            }
+            "RLC_RLCS_BOOTLOAD_STATUS" => Value::zeroed()
+                .with(gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE, self.loaded)
+                .bits(),
             "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::GUI_ACTIVE.mask(),
             // Nothing is fused off; a queue's reset is done at once.
             "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
@@ -205,10 +206,7 @@ impl Regs {
         if READ_ONLY.contains(&name) {
             return Err(Refused::ReadOnly);
         }
-        let known = reg
-            .fields
-            .iter()
-            .fold(0, |mask, (_, bits)| mask | bits.mask());
+        let known = reg.known_bits();
         if !reg.fields.is_empty() && value & !known != 0 {
             return undefined(format!(
                 "bits {:#x}, which the register lacks",
@@ -279,7 +277,7 @@ impl Regs {
         use gc::CP_MEC_RS64_CNTL as mec;
         for slot in GFX12.slots.all() {
             let bank = Bank::Compute(slot);
-            let bit = u32::from(mec::MEC_PIPE0_RESET.lo) + slot.pipe();
+            let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
             if (value >> bit) & 1 == 1 && self.is_active(bank) {
                 self.orders.push(Order::Drop(bank));
                 self.set_active(bank, false);
@@ -294,8 +292,8 @@ impl Regs {
             "CP_ME1_PIPE0_INT_CNTL" => Some(0),
             "CP_ME1_PIPE1_INT_CNTL" => Some(1),
             "CPC_INT_CNTL" => {
-                let me = gc::GRBM_GFX_CNTL::MEID.get(self.select);
-                let pipe = gc::GRBM_GFX_CNTL::PIPEID.get(self.select);
+                let me = Value::new(self.select).get(gc::GRBM_GFX_CNTL::MEID);
+                let pipe = Value::new(self.select).get(gc::GRBM_GFX_CNTL::PIPEID);
                 GFX12
                     .slots
                     .find(me, pipe, 0)
@@ -328,7 +326,10 @@ impl Regs {
                 _ => {}
             }
         } else if is(Mqd::CP_HQD_DEQUEUE_REQUEST.word()) && active {
-            match (bank, gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.get(value)) {
+            match (
+                bank,
+                Value::new(value).get(gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ),
+            ) {
                 (_, 0) => {}
                 (Bank::Mes(_), 1..=3) => self.orders.push(Order::Drop(bank)),
                 (Bank::Compute(slot), request @ 1..=3) => {
@@ -346,7 +347,7 @@ impl Regs {
     }
 
     fn selected_vmid(&self) -> usize {
-        gc::GRBM_GFX_CNTL::VMID.get(self.select) as usize
+        Value::new(self.select).get(gc::GRBM_GFX_CNTL::VMID) as usize
     }
 
     /// Whether the firmware runs on a pipe: it is loaded, not halted, and the pipe is active and
@@ -357,15 +358,13 @@ impl Regs {
             Pipe::Scheduler => (mes::MES_PIPE0_ACTIVE, mes::MES_PIPE0_RESET),
             Pipe::Kernel => (mes::MES_PIPE1_ACTIVE, mes::MES_PIPE1_RESET),
         };
-        self.loaded
-            && mes::MES_HALT.get(self.mes_cntl) == 0
-            && active.get(self.mes_cntl) == 1
-            && reset.get(self.mes_cntl) == 0
+        let cntl = Value::<mes>::new(self.mes_cntl);
+        self.loaded && !cntl.is_set(mes::MES_HALT) && cntl.is_set(active) && !cntl.is_set(reset)
     }
 
     /// Whether the compute micro engine is halted.
     pub fn is_halted(&self) -> bool {
-        gc::CP_MEC_RS64_CNTL::MEC_HALT.get(self.mec_cntl) == 1
+        Value::new(self.mec_cntl).get(gc::CP_MEC_RS64_CNTL::MEC_HALT) == 1
     }
 
     /// CPC_INT_CNTL of a compute pipe.
@@ -375,8 +374,10 @@ impl Regs {
 
     /// Whether doorbells of queues without an HQD are told to the scheduler.
     pub fn hears_unmapped(&self) -> bool {
-        let register = self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0);
-        gc::CP_UNMAPPED_DOORBELL::ENABLE.get(register) == 1
+        let register = Value::<gc::CP_UNMAPPED_DOORBELL>::new(
+            self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0),
+        );
+        register.get(gc::CP_UNMAPPED_DOORBELL::ENABLE) == 1
     }
 
     /// The doorbell of a level, if it is enabled.
@@ -389,8 +390,8 @@ impl Regs {
             "CP_MES_DOORBELL_CONTROL5",
         ];
         use gc::CP_MES_DOORBELL_CONTROL1 as bell;
-        let register = NAMES.get(level).and_then(|name| self.stored.get(name))?;
-        (bell::DOORBELL_EN.get(register) == 1).then(|| bell::DOORBELL_OFFSET.get(register))
+        let register = Value::<bell>::new(NAMES.get(level).and_then(|name| self.stored.get(name))?);
+        (register.get(bell::DOORBELL_EN) == 1).then(|| register.get(bell::DOORBELL_OFFSET))
     }
 
     /// A VMID's bank.
@@ -438,7 +439,7 @@ fn no_pipe() -> Refused {
 
 /// The word of an MQD that a register is loaded from: those from CP_MQD_BASE_ADDR on, in order.
 fn hqd_word(reg: &RegInfo) -> Option<usize> {
-    let first = gc::CP_MQD_BASE_ADDR;
+    let first = gc::CP_MQD_BASE_ADDR.any();
     let n = reg.reg.offset.checked_sub(first.offset)? as usize;
     (reg.reg.segment == first.segment && n < HQD_WORDS).then_some(FIRST_HQD_WORD + n)
 }

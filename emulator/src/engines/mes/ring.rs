@@ -6,7 +6,8 @@
 //! registers are the words of an MQD from `FIRST_HQD_WORD` on, so both are read from such words.
 
 use crate::engines::cp::front::hqd::Image as Mqd;
-use rkfd_hw::regs::gc_12_0_0 as gc;
+use rkfd_hw::regs::typed::gc_12_0_0 as gc;
+use rkfd_hw::regs::typed::Value;
 
 /// A connected ring. Pointers count words since it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,27 +37,29 @@ impl Ring {
         use gc::{CP_HQD_PQ_CONTROL as pq, CP_HQD_PQ_DOORBELL_CONTROL as db};
         let err = |what: &str| Err(what.to_string());
         let control = image.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
-        let bell = image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
+        let bell = Value::<db>::new(image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32);
         if image.get(Mqd::CP_HQD_VMID) != 0
-            || gc::CP_MQD_CONTROL::VMID.get(image.get(Mqd::CP_MQD_CONTROL) as u32) != 0
+            || Value::new(image.get(Mqd::CP_MQD_CONTROL) as u32).get(gc::CP_MQD_CONTROL::VMID) != 0
         {
             return err("a ring of MES is not in VMID 0");
         }
-        if pq::PRIV_STATE.get(control) != 1 || pq::KMD_QUEUE.get(control) != 1 {
+        if Value::new(control).get(pq::PRIV_STATE) != 1
+            || Value::new(control).get(pq::KMD_QUEUE) != 1
+        {
             return err("CP_HQD_PQ_CONTROL.PRIV_STATE and KMD_QUEUE of a ring of MES are not 1");
         }
         for (bits, name) in [
-            (pq::TMZ, "TMZ"),
-            (pq::EXE_DISABLE, "EXE_DISABLE"),
-            (pq::SLOT_BASED_WPTR, "SLOT_BASED_WPTR"),
+            (pq::TMZ.mask(), "TMZ"),
+            (pq::EXE_DISABLE.mask(), "EXE_DISABLE"),
+            (pq::SLOT_BASED_WPTR.mask(), "SLOT_BASED_WPTR"),
         ] {
-            if bits.get(control) != 0 {
+            if control & bits != 0 {
                 return Err(format!(
                     "CP_HQD_PQ_CONTROL.{name} of a ring of MES is not 0"
                 ));
             }
         }
-        let log2 = pq::QUEUE_SIZE.get(control);
+        let log2 = Value::new(control).get(pq::QUEUE_SIZE);
         if !(5..=27).contains(&log2) {
             return Err(format!(
                 "CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: a ring of 2^{} words holds no frame",
@@ -68,8 +71,8 @@ impl Ring {
         if base == 0 {
             return err("CP_HQD_PQ_BASE is 0");
         }
-        let doorbell = db::DOORBELL_OFFSET.get(bell);
-        if db::DOORBELL_EN.get(bell) == 0 || doorbell % 2 != 0 {
+        let doorbell = bell.get(db::DOORBELL_OFFSET);
+        if bell.get(db::DOORBELL_EN) == 0 || doorbell % 2 != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL: no doorbell, or not on a 64-bit boundary");
         }
         let (rptr, wptr) = (
@@ -80,7 +83,7 @@ impl Ring {
         if rptr >= size || behind > wptr || wptr >> 60 != 0 {
             return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
         }
-        let reports = pq::NO_UPDATE_RPTR.get(control) == 0;
+        let reports = Value::new(control).get(pq::NO_UPDATE_RPTR) == 0;
         Ok(Self {
             base,
             size,

@@ -8,7 +8,8 @@
 
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::slot::{Slot, SLOTS};
-use rkfd_hw::regs::gc_12_0_0::GRBM_GFX_CNTL;
+use rkfd_hw::regs::typed::gc_12_0_0::GRBM_GFX_CNTL;
+use rkfd_hw::regs::typed::Value;
 
 /// Pipes of MES.
 pub const PIPES: usize = 2;
@@ -31,8 +32,8 @@ impl Pipe {
     /// The pipe that GRBM_GFX_CNTL selects, if it selects MES.
     pub fn selected(grbm_gfx_cntl: u32) -> Option<Self> {
         match (
-            GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl),
-            GRBM_GFX_CNTL::PIPEID.get(grbm_gfx_cntl),
+            Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::MEID),
+            Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::PIPEID),
         ) {
             (3, 0) => Some(Self::Scheduler),
             (3, 1) => Some(Self::Kernel),
@@ -63,8 +64,8 @@ pub enum Bank {
 impl Bank {
     /// The bank that GRBM_GFX_CNTL selects, if the chip has it.
     pub fn selected(grbm_gfx_cntl: u32) -> Option<Self> {
-        let queue = GRBM_GFX_CNTL::QUEUEID.get(grbm_gfx_cntl);
-        match GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl) {
+        let queue = Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::QUEUEID);
+        match Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::MEID) {
             3 if queue == 0 => Pipe::selected(grbm_gfx_cntl).map(Self::Mes),
             3 => None,
             _ => GFX12.slots.selected(grbm_gfx_cntl).map(Self::Compute),

@@ -9,7 +9,8 @@ use super::queue::Ib;
 use super::Engines;
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Space, VmFault};
-use rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL;
+use rkfd_hw::regs::typed::sdma_4_4_2::SDMA_CNTL;
+use rkfd_hw::regs::typed::Value;
 use rkfd_hw::sdma::{atomic, func};
 use std::sync::atomic::AtomicBool;
 
@@ -91,7 +92,7 @@ pub(super) fn execute(
         Packet::Fence { addr, data } => space.store_u32(*addr, *data)?,
         Packet::Timestamp { addr } => space.store_u64(*addr, all.env.clock().now())?,
         Packet::Trap { context } => {
-            if SDMA_CNTL::TRAP_ENABLE.get(all.control(h.q.slot.engine)) == 1 {
+            if Value::new(all.control(h.q.slot.engine)).get(SDMA_CNTL::TRAP_ENABLE) == 1 {
                 interrupt(all, h, all.shape.generation.irq.trap, *context);
             }
         }

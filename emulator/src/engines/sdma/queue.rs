@@ -10,7 +10,10 @@ use super::generation::Generation;
 use super::{Mapping, Slot, State, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, PAGE};
-use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
+use rkfd_hw::regs::typed::sdma_4_4_2::{
+    SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB,
+};
+use rkfd_hw::regs::typed::Value;
 
 /// IB_CNTL: IB_ENABLE and SWITCH_INSIDE_IB, in both generations.
 const IB_CNTL: u32 = 1 | (1 << 8);
@@ -121,7 +124,7 @@ impl Queue {
             return err("AQL mode is not modelled");
         }
         // The size is in words; Linux makes none below 1 KiB.
-        let log2 = RB::RB_SIZE.get(control);
+        let log2 = Value::new(control).get(RB::RB_SIZE);
         if !(8..=28).contains(&log2) {
             return Err(format!("RB_SIZE {log2}: no ring of 2^{log2} words"));
         }
@@ -129,7 +132,7 @@ impl Queue {
         if ring == 0 {
             return err("RB_BASE is 0");
         }
-        let doorbell = BELL::OFFSET.get(word(at.doorbell_offset));
+        let doorbell = Value::new(word(at.doorbell_offset)).get(BELL::OFFSET);
         if doorbell % 2 != 0 {
             return Err(format!(
                 "doorbell {doorbell:#x} is not on a 64-bit boundary"
@@ -181,7 +184,7 @@ impl Queue {
             size,
             rptr,
             wptr,
-            report: match RB::RPTR_WRITEBACK_ENABLE.get(control) {
+            report: match Value::new(control).get(RB::RPTR_WRITEBACK_ENABLE) {
                 0 => 0,
                 _ => report,
             },

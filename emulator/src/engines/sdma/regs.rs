@@ -12,8 +12,9 @@ use super::generation::Names;
 use super::{Engines, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::{IpBlock, Refused};
-use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::typed::sdma_4_4_2::SDMA_F32_CNTL;
+use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::typed::Value;
 use std::sync::Arc;
 
 /// Registers that are storage, without what stands in front of the name, and their values at
@@ -54,7 +55,7 @@ impl Regs {
 
     /// Whether the engine runs: HALT is the same bit of both generations' registers.
     pub fn runs(&self) -> bool {
-        let halt = |name| SDMA_F32_CNTL::HALT.get(self.0.get(name).unwrap_or(0));
+        let halt = |name| Value::new(self.0.get(name).unwrap_or(0)).get(SDMA_F32_CNTL::HALT);
         halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0
     }
 
@@ -200,6 +201,5 @@ fn known(reg: &RegInfo) -> u32 {
     if reg.fields.is_empty() {
         return u32::MAX;
     }
-    let fields = reg.fields.iter();
-    fields.fold(0, |mask, (_, bits)| mask | bits.mask())
+    reg.known_bits()
 }

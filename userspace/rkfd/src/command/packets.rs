@@ -194,14 +194,11 @@ impl Generation {
         commands.extend(set(Common::COMPUTE_START_X.word(), &shape));
         let arguments = halves(packet.get(K::KERNARG_ADDRESS));
         commands.extend(set(Common::COMPUTE_USER_DATA_0.word(), &arguments));
-        let flags = [
-            (initiator::COMPUTE_SHADER_EN, true),
-            (initiator::PARTIAL_TG_EN, true),
-            (initiator::FORCE_START_AT_000, true),
-            (initiator::CS_W32_EN, shader.wave32),
-        ];
-        let flags = flags.into_iter().filter(|(_, on)| *on);
-        let initiator = flags.fold(0, |word, (bits, _)| bits.set(word, 1));
+        let Initiator([initiator]) = Initiator::zeroed()
+            .with(Initiator::COMPUTE_SHADER_EN, true)
+            .with(Initiator::PARTIAL_TG_EN, true)
+            .with(Initiator::FORCE_START_AT_000, true)
+            .with(Initiator::CS_W32_EN, shader.wave32);
         let [x, y, z] = blocks;
         let start = DispatchDirect::zeroed()
             .with(

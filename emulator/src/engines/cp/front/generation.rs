@@ -17,7 +17,7 @@ use crate::engines::cp::mec::loads::Spread;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::regs::Bits;
+use rkfd_hw::regs::typed::AnyField;
 use rkfd_isa::{FaultKind, Target};
 
 /// A generation.
@@ -55,11 +55,11 @@ pub struct Format {
     /// CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE: the size of the image.
     pub preload: u32,
     /// CP_HQD_PQ_CONTROL.SLOT_BASED_WPTR.
-    pub slot_based_wptr: Bits,
+    pub slot_based_wptr: AnyField<2>,
     /// Bits of CP_HQD_PQ_CONTROL that must be 0.
-    pub clear: &'static [(Bits, &'static str)],
+    pub clear: &'static [(u32, &'static str)],
     /// Bits of CP_HQD_PQ_CONTROL that an AQL queue must have.
-    pub aql: &'static [(Bits, &'static str)],
+    pub aql: &'static [(u32, &'static str)],
     /// CP_HQD_PQ_CONTROL.NO_UPDATE_RPTR keeps an AQL queue's read index unreported: so several dies
     /// share a queue. Elsewhere it is set on every AQL queue, whose packet processor reports it.
     pub mutes_aql: bool,
@@ -73,8 +73,8 @@ pub struct Format {
 
 /// How a queue's scratch is counted.
 pub struct TmpRing {
-    /// Size of a wave's.
-    pub wave_size: Bits,
+    /// Size of a wave's: these bits from bit 12 on.
+    pub wave_size: u32,
     /// Bytes of its unit.
     pub unit: u64,
     /// Its waves are those of one shader engine, not of all.
@@ -131,16 +131,16 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
-    use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Table};
+    use rkfd_hw::regs::typed::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Table};
 
     /// The fields that shared code takes from one generation's registers.
     #[test]
     fn shared_register_fields_are_the_same_in_all_generations() {
-        let fields = |table: &Table, name: &str| -> Vec<(&'static str, u8, u8)> {
+        let fields = |table: &Table, name: &str| -> Vec<(&'static str, u16, u8)> {
             let found = table.regs.iter().find(|r| r.reg.name == name);
             let fields = found.map_or(&[][..], |r| r.fields).iter();
             fields
-                .map(|&(name, bits)| (name, bits.hi, bits.lo))
+                .map(|field| (field.name, field.bit, field.width))
                 .collect()
         };
         for (register, names) in [

@@ -8,7 +8,8 @@
 
 use super::generation::Format;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::typed::Value;
 
 /// The words of an MQD, or of the HQD registers.
 pub use rkfd_hw::mqd::Common as Image;
@@ -117,7 +118,7 @@ impl Queue {
         }
         let err = |what: &str| Err(what.to_string());
         let control = image.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
-        let bell = image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
+        let bell = Value::<db>::new(image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32);
         use gc::{
             CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as pq,
             CP_HQD_PQ_DOORBELL_CONTROL as db,
@@ -125,14 +126,18 @@ impl Queue {
         if image.get(Mqd::CP_HQD_VMID) != 0 {
             return err("CP_HQD_VMID is set, which the scheduler chooses");
         }
-        if state::PRELOAD_SIZE.get(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32) != format.preload
+        if Value::new(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32).get(state::PRELOAD_SIZE)
+            != format.preload
         {
             return Err(format!(
                 "CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not {:#x}, the size of the image",
                 format.preload
             ));
         }
-        if gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32) > 0xa {
+        if Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
+            .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE)
+            > 0xa
+        {
             return err(
                 "CP_HQD_EOP_CONTROL.EOP_SIZE is above 0xa, which the hardware does not clamp",
             );
@@ -140,15 +145,15 @@ impl Queue {
         if image.get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
             return err("CP_HQD_DEQUEUE_REQUEST is set");
         }
-        if gc::CP_MQD_CONTROL::VMID.get(image.get(Mqd::CP_MQD_CONTROL) as u32) != 0 {
+        if Value::new(image.get(Mqd::CP_MQD_CONTROL) as u32).get(gc::CP_MQD_CONTROL::VMID) != 0 {
             return err("CP_MQD_CONTROL.VMID is not 0");
         }
         for (bits, name) in format.clear {
-            if bits.get(control) != 0 {
+            if control & bits != 0 {
                 return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled"));
             }
         }
-        let log2 = pq::QUEUE_SIZE.get(control);
+        let log2 = Value::new(control).get(pq::QUEUE_SIZE);
         if !(3..=27).contains(&log2) {
             return Err(format!(
                 "CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: no ring of 2^{} words",
@@ -160,13 +165,13 @@ impl Queue {
         if ring == 0 {
             return err("CP_HQD_PQ_BASE is 0");
         }
-        let doorbell = db::DOORBELL_OFFSET.get(bell);
+        let doorbell = bell.get(db::DOORBELL_OFFSET);
         if doorbell % 2 != 0 {
             return Err(format!(
                 "doorbell {doorbell:#x} is not on a 64-bit boundary"
             ));
         }
-        if db::DOORBELL_MODE.get(bell) != 0 {
+        if bell.get(db::DOORBELL_MODE) != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL.DOORBELL_MODE is for virtual functions");
         }
         let aql = match (
@@ -181,7 +186,8 @@ impl Queue {
                 ))
             }
         };
-        let privileged = pq::PRIV_STATE.get(control) == 1 && pq::KMD_QUEUE.get(control) == 1;
+        let privileged = Value::new(control).get(pq::PRIV_STATE) == 1
+            && Value::new(control).get(pq::KMD_QUEUE) == 1;
         if privileged != (role != Role::User) {
             return err("CP_HQD_PQ_CONTROL.PRIV_STATE and KMD_QUEUE do not fit who maps the queue");
         }
@@ -190,15 +196,15 @@ impl Queue {
                 return err("a kernel's queue takes AQL");
             }
             for (bits, name) in format.aql {
-                if bits.get(control) == 0 {
+                if control & bits == 0 {
                     return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
                 }
             }
             // Without an end-of-pipe buffer (base and size 0) the chip signals the ends of
             // dispatches without that ring, as ROCm has it on gfx942; one without a place is an
             // error. The ring itself is the chip's alone, so it is not modelled.
-            let eop =
-                gc::CP_HQD_EOP_CONTROL::EOP_SIZE.get(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32);
+            let eop = Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
+                .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE);
             if image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
                 return err("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
             }
@@ -207,11 +213,13 @@ impl Queue {
         if aql && report % 8 != 0 {
             return err("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
         }
-        let cwsr = state::QSWITCH_MODE.get(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32) == 1;
+        let cwsr = Value::new(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32)
+            .get(state::QSWITCH_MODE)
+            == 1;
         if cwsr {
             Self::check_save_area(image)?;
         }
-        let muted = pq::NO_UPDATE_RPTR.get(control) == 1 && (!aql || format.mutes_aql);
+        let muted = Value::new(control).get(pq::NO_UPDATE_RPTR) == 1 && (!aql || format.mutes_aql);
         // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
         let (wptr, rptr) = (
             image.get(Mqd::CP_HQD_PQ_WPTR),

@@ -6,7 +6,8 @@
 //! `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`. Which ones there are
 //! is the generation's. Every XCC has the same ones.
 
-use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_CNTL;
+use rkfd_hw::regs::typed::gc_9_4_3::GRBM_GFX_CNTL;
+use rkfd_hw::regs::typed::Value;
 use std::fmt;
 
 /// Numbers that a slot may have.
@@ -35,9 +36,9 @@ impl Slots {
     /// The slot that GRBM_GFX_CNTL selects.
     pub fn selected(&self, grbm_gfx_cntl: u32) -> Option<Slot> {
         self.find(
-            GRBM_GFX_CNTL::MEID.get(grbm_gfx_cntl),
-            GRBM_GFX_CNTL::PIPEID.get(grbm_gfx_cntl),
-            GRBM_GFX_CNTL::QUEUEID.get(grbm_gfx_cntl),
+            Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::MEID),
+            Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::PIPEID),
+            Value::new(grbm_gfx_cntl).get(GRBM_GFX_CNTL::QUEUEID),
         )
     }
 

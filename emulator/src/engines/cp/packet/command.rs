@@ -357,7 +357,9 @@ impl Packet<'_> {
         self.exactly("DISPATCH_DIRECT", 5)?;
         let p = layout!(self, D, "DISPATCH_DIRECT");
         let initiator = p.get(D::DISPATCH_INITIATOR) as u32;
-        if initiator & !dialect.initiator != 0 || initiator::COMPUTE_SHADER_EN.get(initiator) == 0 {
+        if initiator & !dialect.initiator != 0
+            || !Initiator([initiator]).is_set(Initiator::COMPUTE_SHADER_EN)
+        {
             return bad(format!(
                 "DISPATCH_DIRECT: COMPUTE_DISPATCH_INITIATOR {initiator:#x}"
             ));
@@ -432,11 +434,11 @@ fn aligned(name: &str, address: u64, size: u64) -> Result<u64, Bad> {
 }
 
 /// The bits of COMPUTE_DISPATCH_INITIATOR that all generations have.
-const INITIATOR: u32 = initiator::COMPUTE_SHADER_EN.mask()
-    | initiator::PARTIAL_TG_EN.mask()
-    | initiator::FORCE_START_AT_000.mask()
-    | initiator::USE_THREAD_DIMENSIONS.mask()
-    | initiator::ORDER_MODE.mask();
+const INITIATOR: u32 = Initiator::COMPUTE_SHADER_EN.mask()
+    | Initiator::PARTIAL_TG_EN.mask()
+    | Initiator::FORCE_START_AT_000.mask()
+    | Initiator::USE_THREAD_DIMENSIONS.mask()
+    | Initiator::ORDER_MODE.mask();
 
 /// The packets of gfx9.
 pub static GFX9: Dialect = Dialect {
@@ -467,7 +469,7 @@ pub static GFX9: Dialect = Dialect {
 
 /// The packets of gfx10 and later.
 pub static GFX10: Dialect = Dialect {
-    initiator: INITIATOR | initiator::CS_W32_EN.mask(),
+    initiator: INITIATOR | Initiator::CS_W32_EN.mask(),
     release: |words| {
         use ReleaseMem10 as R;
         let p = R::read(words).filter(|_| words.len() == 8)?;

@@ -21,7 +21,9 @@ use crate::engines::cp::packet::pm4::Bad;
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::commands::*;
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
+use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::value::Bounded;
 use std::sync::atomic::{fence, Ordering};
 
 /// Packets that one queue may have executed before others get their turn.
@@ -47,10 +49,10 @@ impl Buffer {
 
     /// The one that an HQD's registers say a queue was in.
     pub fn of(image: &Image) -> Option<Self> {
-        let control = image.get(Image::CP_HQD_IB_CONTROL) as u32;
-        (CONTROL::PROCESSING_IB.get(control) == 1).then(|| Self {
+        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
+        (control.get(CONTROL::PROCESSING_IB) == 1).then(|| Self {
             address: image.get(Image::CP_HQD_IB_BASE_ADDR),
-            words: CONTROL::IB_SIZE.get(control),
+            words: control.get(CONTROL::IB_SIZE),
             done: image.get(Image::CP_HQD_IB_RPTR) as u32,
         })
     }
@@ -62,9 +64,11 @@ impl Buffer {
             words,
             done,
         } = buffer.unwrap_or(Self::new(0, 0));
-        let control = image.get(Image::CP_HQD_IB_CONTROL) as u32;
-        let control = CONTROL::IB_SIZE.set(control, words);
-        let control = CONTROL::PROCESSING_IB.set(control, buffer.is_some().into());
+        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
+        let control = control.with(CONTROL::IB_SIZE, Bounded::low_bits_of(words.into()));
+        let control = control
+            .with(CONTROL::PROCESSING_IB, buffer.is_some())
+            .bits();
         image.set(Image::CP_HQD_IB_CONTROL, control.into());
         image.set(Image::CP_HQD_IB_BASE_ADDR, address);
         image.set(Image::CP_HQD_IB_RPTR, done.into());

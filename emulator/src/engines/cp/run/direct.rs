@@ -19,8 +19,7 @@ use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::command::Launch;
 use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::COMPUTE_DISPATCH_SCRATCH_BASE;
-use rkfd_hw::pm4::commands::{initiator, SH_COMPUTE};
-use rkfd_hw::regs::Bits;
+use rkfd_hw::pm4::commands::{Initiator, SH_COMPUTE};
 use rkfd_isa::{Apertures, Kernel};
 use std::ops::RangeInclusive;
 
@@ -34,13 +33,13 @@ pub(crate) type Registers = [u32; REGISTERS];
 const OWN: [RangeInclusive<usize>; 3] = [2..=20, 22..=32, 65..=80];
 
 /// COMPUTE_PGM_RSRC2: the LDS of a workgroup, in blocks of 512 bytes.
-const LDS_SIZE: Bits = Bits { hi: 23, lo: 15 };
+const LDS_SIZE: u32 = 0x1ff << 15;
 /// COMPUTE_PGM_RSRC2: a trap handler is there, which the queue's process does not choose.
 pub(crate) const TRAP_PRESENT: u32 = 1 << 6;
 
 /// Bytes of LDS of a COMPUTE_PGM_RSRC2.
 fn lds(rsrc2: u32) -> u32 {
-    LDS_SIZE.get(rsrc2) * 512
+    ((rsrc2 & LDS_SIZE) >> 15) * 512
 }
 
 impl Mec {
@@ -124,13 +123,14 @@ impl Mec {
             |code, what: String| Err(PacketError::bad(code, format!("PM4 dispatch: {what}")));
         let get = |field: Field<Image, 32>| field.get(registers);
         let initiator = get(Image::COMPUTE_DISPATCH_INITIATOR) as u32;
-        let set = |bits: Bits| bits.get(initiator) == 1;
+        let initiator = Initiator([initiator]);
+        let set = |field| initiator.is_set(field);
         let starts = [
             Image::COMPUTE_START_X,
             Image::COMPUTE_START_Y,
             Image::COMPUTE_START_Z,
         ];
-        if !set(initiator::FORCE_START_AT_000) && starts.into_iter().any(|f| get(f) != 0) {
+        if !set(Initiator::FORCE_START_AT_000) && starts.into_iter().any(|f| get(f) != 0) {
             return fail(
                 code::DIM,
                 "COMPUTE_START that is not 0 is not modelled".into(),
@@ -149,12 +149,12 @@ impl Mec {
         let mut grid_size = [0; 3];
         for ((size, dim), threads) in grid_size.iter_mut().zip(dimensions).zip(threads) {
             let (full, partial) = (threads & 0xffff, threads >> 16);
-            let whole = match set(initiator::USE_THREAD_DIMENSIONS) {
+            let whole = match set(Initiator::USE_THREAD_DIMENSIONS) {
                 true => Some(dim),
                 false => dim.checked_mul(full),
             };
             // The last workgroup may be smaller.
-            let less = match set(initiator::PARTIAL_TG_EN) && partial > 0 {
+            let less = match set(Initiator::PARTIAL_TG_EN) && partial > 0 {
                 true => full.checked_sub(partial),
                 false => Some(0),
             };
@@ -163,7 +163,7 @@ impl Mec {
             };
             *size = whole;
         }
-        let kernel = self.kernel_of(registers, set(initiator::CS_W32_EN))?;
+        let kernel = self.kernel_of(registers, set(Initiator::CS_W32_EN))?;
         let scratch = match kernel.scratch {
             true => self.scratch_area(
                 get(Image::COMPUTE_TMPRING_SIZE) as u32,
@@ -196,7 +196,7 @@ impl Mec {
         for (at, word) in [
             (44, rsrc3.unwrap_or(0)),
             (48, get(Image::COMPUTE_PGM_RSRC1) as u32),
-            (52, LDS_SIZE.set(rsrc2, 0) & !TRAP_PRESENT),
+            (52, rsrc2 & !(LDS_SIZE | TRAP_PRESENT)),
             (56, u32::from(wave32) << 10),
         ] {
             let bytes = descriptor.iter_mut().skip(at).zip(word.to_le_bytes());

@@ -26,7 +26,8 @@ use crate::memory::{Hub, VmFault};
 use crate::trace::Value;
 use rkfd_hw::aql::Signal;
 use rkfd_hw::ih::{client, source};
-use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
+use rkfd_hw::regs::typed::gc_9_4_3::CPC_INT_CNTL as INT;
+use rkfd_hw::regs::typed::Value as Contents;
 use rkfd_isa::{Fault, FaultKind};
 
 /// Exception codes that CP_BAD_OPCODE carries.
@@ -209,12 +210,12 @@ impl Mec {
     }
 
     fn interrupt_on(&self, h: &Hqd, xcc: u8, client: u8, source: u8, data: [u32; 4]) {
-        let enables = self.regs.int_cntl(h.slot.on(xcc));
+        let enables = Contents::<INT>::new(self.regs.int_cntl(h.slot.on(xcc)));
         let hub = Hub::Gfx(xcc);
         let enabled = match (client, source) {
-            (client::GRBM_CP, source::CP_EOP) => INT::TIME_STAMP_INT_ENABLE.get(enables) == 1,
+            (client::GRBM_CP, source::CP_EOP) => enables.get(INT::TIME_STAMP_INT_ENABLE) == 1,
             (client::GRBM_CP, source::CP_BAD_OPCODE) => {
-                INT::OPCODE_ERROR_INT_ENABLE.get(enables) == 1
+                enables.get(INT::OPCODE_ERROR_INT_ENABLE) == 1
             }
             _ => true,
         };

@@ -201,7 +201,7 @@ impl Mec {
         };
         ScratchArea {
             base,
-            wave_size: u64::from(ring.wave_size.get(size)) * ring.unit,
+            wave_size: u64::from((size >> 12) & ring.wave_size) * ring.unit,
             waves: (size & 0xfff) * engines,
         }
     }

@@ -25,7 +25,8 @@ use crate::engines::cp::packet::aql::check_dispatch;
 use crate::engines::cp::packet::command::Release;
 use crate::memory::VmFault;
 use rkfd_hw::aql::{Header, KernelDispatch};
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::Value;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -394,7 +395,10 @@ impl Mec {
         let at = mqd + Image::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
         let space = self.space(0);
         let done = space.load_u32(at).and_then(|state| {
-            let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
+            let state = Value::new(state)
+                .with(STATE::RESTORE_ACTIVE, false)
+                .with(STATE::RELAUNCH_WAVES, false)
+                .bits();
             space.store_u32(at, state)
         });
         if let Err(fault) = done {

@@ -16,7 +16,8 @@ use crate::engines::cp::run::save::Room;
 use crate::memory::VmFault;
 use crate::trace::Value;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::typed::Value as Contents;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -129,10 +130,11 @@ impl Mec {
                 load.room = Room::of(&load.image);
             }
         }
-        let state = h.loads.lead.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-        if STATE::RESTORE_ACTIVE.get(state) == 1 {
+        let state =
+            Contents::<STATE>::new(h.loads.lead.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32);
+        if state.get(STATE::RESTORE_ACTIVE) == 1 {
             // Without waves to go on with, it met an error.
-            h.broken = STATE::RELAUNCH_WAVES.get(state) == 0;
+            h.broken = state.get(STATE::RELAUNCH_WAVES) == 0;
             if !h.broken {
                 if let Err(lost) = self.restore_waves(&mut h) {
                     self.violation(format_args!("{lost}"));
@@ -141,8 +143,12 @@ impl Mec {
             }
         }
         for load in h.loads.iter_mut() {
-            let state = load.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-            let state = STATE::RELAUNCH_WAVES.set(STATE::RESTORE_ACTIVE.set(state, 0), 0);
+            let state =
+                Contents::<STATE>::new(load.image.get(Image::CP_HQD_PERSISTENT_STATE) as u32);
+            let state = state
+                .with(STATE::RESTORE_ACTIVE, false)
+                .with(STATE::RELAUNCH_WAVES, false)
+                .bits();
             load.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
         }
         if let Some((vmid, at)) = wptr.filter(|(_, at)| *at != 0) {
@@ -208,9 +214,9 @@ impl Mec {
             let image = &mut load.image;
             // A PM4 queue has begun nothing but where it is led.
             let saved = saved && (h.q.aql || n == 0);
-            let state = image.get(Image::CP_HQD_PERSISTENT_STATE) as u32;
-            let state = STATE::RESTORE_ACTIVE.set(state, (saved || h.broken).into());
-            let state = STATE::RELAUNCH_WAVES.set(state, saved.into());
+            let state = Contents::<STATE>::new(image.get(Image::CP_HQD_PERSISTENT_STATE) as u32);
+            let state = state.with(STATE::RESTORE_ACTIVE, saved || h.broken);
+            let state = state.with(STATE::RELAUNCH_WAVES, saved).bits();
             image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
             image.set(Image::CP_HQD_ACTIVE, 0);
             image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);

@@ -18,7 +18,8 @@
 use crate::engines::cp::front::hqd::{Image, Role};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::{Hqd, Mec, Stop};
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
+use rkfd_hw::regs::typed::Value;
 use std::time::{Duration, Instant};
 
 /// Places that will be free soon.
@@ -119,11 +120,11 @@ fn yields(h: &Hqd, level: u8, over: bool) -> bool {
 /// The time that CP_HQD_QUANTUM gives a queue: with scale 1 in milliseconds, with 0 (which Linux
 /// does not use, so it is this model's own) in microseconds; `otherwise` if it is off.
 pub fn quantum(image: &Image, otherwise: Duration) -> Duration {
-    let word = image.get(Image::CP_HQD_QUANTUM) as u32;
-    let duration = u64::from(QUANTUM::QUANTUM_DURATION.get(word));
+    let word = Value::<QUANTUM>::new(image.get(Image::CP_HQD_QUANTUM) as u32);
+    let duration = u64::from(word.get(QUANTUM::QUANTUM_DURATION));
     match (
-        QUANTUM::QUANTUM_EN.get(word),
-        QUANTUM::QUANTUM_SCALE.get(word),
+        word.get(QUANTUM::QUANTUM_EN),
+        word.get(QUANTUM::QUANTUM_SCALE),
     ) {
         (0, _) => otherwise,
         (_, 1) => Duration::from_millis(duration),

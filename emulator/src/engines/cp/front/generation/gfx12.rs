@@ -14,8 +14,7 @@ use crate::engines::cp::packet::command::GFX10;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
-use rkfd_hw::regs::Bits;
+use rkfd_hw::regs::typed::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
 use rkfd_isa::{FaultKind, GFX1201};
 
 /// The generation of Navi 4x.
@@ -34,13 +33,13 @@ pub static GFX12: Generation = Generation {
         // Which ones do not read zero is not public.
         reset: &[],
         preload: 0x55,
-        slot_based_wptr: pq::SLOT_BASED_WPTR,
+        slot_based_wptr: pq.field(pq::SLOT_BASED_WPTR),
         clear: &[
-            (pq::TMZ, "TMZ"),
-            (pq::EXE_DISABLE, "EXE_DISABLE"),
-            (pq::TUNNEL_DISPATCH, "TUNNEL_DISPATCH"),
+            (pq::TMZ.mask(), "TMZ"),
+            (pq::EXE_DISABLE.mask(), "EXE_DISABLE"),
+            (pq::TUNNEL_DISPATCH.mask(), "TUNNEL_DISPATCH"),
         ],
-        aql: &[(pq::QUEUE_FULL_EN, "QUEUE_FULL_EN")],
+        aql: &[(pq::QUEUE_FULL_EN.mask(), "QUEUE_FULL_EN")],
         mutes_aql: false,
         spread: None,
         rsrc3: 41,
@@ -48,7 +47,7 @@ pub static GFX12: Generation = Generation {
     },
     // WAVESIZE in 64 words.
     scratch: TmpRing {
-        wave_size: Bits { hi: 29, lo: 12 },
+        wave_size: 0x3ffff,
         unit: 256,
         per_engine: true,
     },
@@ -60,7 +59,7 @@ pub static GFX12: Generation = Generation {
 
 /// A register without fields in the table has all bits.
 fn mask(word: usize) -> u32 {
-    let first = gc::CP_MQD_BASE_ADDR;
+    let first = gc::CP_MQD_BASE_ADDR.any();
     let n = word.checked_sub(FIRST_HQD_WORD).filter(|n| *n < HQD_WORDS);
     let found = n.and_then(|n| {
         let mut all = gc::TABLE.regs.iter();
@@ -68,10 +67,8 @@ fn mask(word: usize) -> u32 {
             info.reg.segment == first.segment && info.reg.offset == first.offset + n as u32
         })
     });
-    match found.map(|info| info.fields) {
-        Some(fields) if !fields.is_empty() => {
-            fields.iter().fold(0, |mask, (_, bits)| mask | bits.mask())
-        }
+    match found {
+        Some(info) if !info.fields.is_empty() => info.known_bits(),
         _ => u32::MAX,
     }
 }

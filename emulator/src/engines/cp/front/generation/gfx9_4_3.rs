@@ -15,8 +15,7 @@ use crate::engines::cp::packet::command::GFX9;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
-use rkfd_hw::regs::Bits;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
 use rkfd_isa::{FaultKind, GFX942};
 
 /// Word of COMPUTE_PGM_RSRC3.
@@ -51,15 +50,15 @@ pub static GFX9_4_3: Generation = Generation {
             (167, 0x6),
         ],
         preload: 0x53,
-        slot_based_wptr: pq::SLOT_BASED_WPTR,
+        slot_based_wptr: pq.field(pq::SLOT_BASED_WPTR),
         clear: &[
-            (pq::ENDIAN_SWAP, "ENDIAN_SWAP"),
-            (pq::TMZ, "TMZ"),
-            (pq::EXE_DISABLE, "EXE_DISABLE"),
+            (pq::ENDIAN_SWAP.mask(), "ENDIAN_SWAP"),
+            (pq::TMZ.mask(), "TMZ"),
+            (pq::EXE_DISABLE.mask(), "EXE_DISABLE"),
         ],
         aql: &[
-            (pq::QUEUE_FULL_EN, "QUEUE_FULL_EN"),
-            (pq::WPP_CLAMP_EN, "WPP_CLAMP_EN"),
+            (pq::QUEUE_FULL_EN.mask(), "QUEUE_FULL_EN"),
+            (pq::WPP_CLAMP_EN.mask(), "WPP_CLAMP_EN"),
         ],
         // `init_mqd_v9_4_3`: set on all XCCs of a partition but the first.
         mutes_aql: true,
@@ -73,7 +72,7 @@ pub static GFX9_4_3: Generation = Generation {
     },
     // WAVESIZE in KiB.
     scratch: TmpRing {
-        wave_size: Bits { hi: 24, lo: 12 },
+        wave_size: 0x1fff,
         unit: 1 << 10,
         per_engine: false,
     },
