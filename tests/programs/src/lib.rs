@@ -10,6 +10,7 @@ pub mod steps;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rkfd::{Buffer, Dispatch, Gpu, Kernel, Queue, Result};
 
@@ -19,6 +20,10 @@ pub const N: usize = 1 << 20;
 pub const BLOCK: u32 = 256;
 /// The kernel: `c[i] = a[i] + b[i]` for `i < n`, arguments `a, b, c, n`.
 pub const KERNEL: &str = "vadd";
+
+/// How long a wait may take that ends. It only keeps a program from waiting for ever: the plan of the
+/// virtual machine gives a program up much earlier, by a time that grows with the host's load.
+pub const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Why a program failed.
 #[derive(Debug, thiserror::Error)]

@@ -5,11 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Failure, BLOCK};
+use crate::{Failure, BLOCK, PATIENCE};
 use rkfd::{Buffer, Kernel, Queue, Submission};
-
-/// How long it may take until every wave has begun.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A dispatch of `spin`, all of whose waves run.
 pub struct Spin {

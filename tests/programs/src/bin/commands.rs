@@ -8,12 +8,10 @@
 //! one `privarr(in, out, n)`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rkfd::{CommandQueue, Gpu, Kernel, Queue, QueueOptions};
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N, PATIENCE};
 
-const TIMEOUT: Duration = Duration::from_secs(300);
 /// Dispatches in a row. Their commands fill the ring several times.
 const MANY: usize = 1000;
 
@@ -22,7 +20,7 @@ fn one(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel, n: usize) -> Result<(),
     let add = VectorAdd::new(gpu, n, 1)?;
     let work = add.described(queue.dispatch(kernel)).submit()?;
     let words = work.packet().len();
-    work.wait_timeout(TIMEOUT)?;
+    work.wait_timeout(PATIENCE)?;
     let right = add.verified()?;
     println!("{words} words of commands: verified {right}/{n}");
     match right == n {
@@ -44,12 +42,12 @@ fn many(gpu: &Gpu, queue: &CommandQueue, kernel: &Kernel) -> Result<(), Failure>
     for n in 0..MANY {
         let next = n % works.len();
         if let Some(work) = works.get_mut(next) {
-            work.wait_timeout(TIMEOUT)?;
+            work.wait_timeout(PATIENCE)?;
             work.submit()?;
         }
     }
     for (work, add) in works.iter().zip(&adds) {
-        work.wait_timeout(TIMEOUT)?;
+        work.wait_timeout(PATIENCE)?;
         add.verify()?;
     }
     println!("{MANY} dispatches of one queue are right");
@@ -94,7 +92,7 @@ fn scratch(gpu: &Gpu, queue: &CommandQueue, aql: &Queue) -> Result<(), Failure> 
             .arg(&input)
             .arg(&output)
             .arg(n);
-        dispatch.submit()?.wait_timeout(TIMEOUT)?;
+        dispatch.submit()?.wait_timeout(PATIENCE)?;
         let what = format!("{n} sums over arrays in scratch memory, by {name}, are right");
         check(&what, output.to_vec()? == wanted)?;
     }
@@ -118,7 +116,7 @@ fn run() -> Result<(), Failure> {
             let add = VectorAdd::new(&gpu, N / 4, 3)?;
             add.dispatch(&aql, &kernel)
                 .submit()?
-                .wait_timeout(TIMEOUT)?;
+                .wait_timeout(PATIENCE)?;
             add.verify()
         });
         one(&gpu, &queue, &kernel, N / 4)?;

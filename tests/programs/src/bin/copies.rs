@@ -6,15 +6,13 @@
 //! `copies [fault]`
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rkfd::{Address, Buffer, CopyQueue, Error, Gpu, Memory};
-use rkfd_programs::{report, Failure};
+use rkfd_programs::{report, Failure, PATIENCE};
 
 /// Words of the ordinary buffers, and of the large ones (64 MiB).
 const N: usize = 1 << 18;
 const LARGE: usize = 1 << 24;
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// An address at which nothing is ever mapped.
 const NOWHERE: Address = Address(0x5000);
 
@@ -46,7 +44,7 @@ fn kinds(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
         let seed = n as u32 + 1;
         source.fill_with(|i| word(i, seed))?;
         target.fill(0)?;
-        queue.copy(&target, &source)?.wait_timeout(TIMEOUT)?;
+        queue.copy(&target, &source)?.wait_timeout(PATIENCE)?;
         check(&format!("{from:?} to {to:?}"), &target, |i| word(i, seed))?;
     }
     Ok(())
@@ -67,7 +65,7 @@ fn odd(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
         (0..bytes).for_each(|i| wanted[to + i] = byte(from + i));
     }
     for copy in copies {
-        copy.wait_timeout(TIMEOUT)?;
+        copy.wait_timeout(PATIENCE)?;
     }
     match target.to_vec()? == wanted {
         true => println!("64 odd copies are right"),
@@ -88,14 +86,14 @@ fn large(gpu: &Gpu, queue: &CopyQueue) -> Result<(), Failure> {
     let mut bytes = N * 4;
     queue
         .copy_at(place(0), Address(piece.address()), bytes)?
-        .wait_timeout(TIMEOUT)?;
+        .wait_timeout(PATIENCE)?;
     while bytes < LARGE * 4 {
         queue
             .copy_at(place(bytes), place(0), bytes)?
-            .wait_timeout(TIMEOUT)?;
+            .wait_timeout(PATIENCE)?;
         bytes *= 2;
     }
-    queue.copy(&target, &source)?.wait_timeout(TIMEOUT)?;
+    queue.copy(&target, &source)?.wait_timeout(PATIENCE)?;
     let places = (0..LARGE).step_by(1021).chain([LARGE - 1]);
     let wrong = places
         .clone()
@@ -120,7 +118,7 @@ fn together(gpu: &Gpu, queues: &[CopyQueue; 2]) -> Result<(), Failure> {
         }
     }
     for copy in last {
-        copy.wait_timeout(TIMEOUT)?;
+        copy.wait_timeout(PATIENCE)?;
     }
     for (n, [_, b]) in (0..).zip(&memory) {
         check("two engines at once", b, |_| 50 * 2 + n)?;
@@ -135,7 +133,7 @@ fn run() -> Result<(), Failure> {
     if std::env::args().nth(1).as_deref() == Some("fault") {
         let target = gpu.alloc::<u32>(N)?;
         let copy = queue.copy_at(Address(target.address()), NOWHERE, 64)?;
-        return match copy.wait_timeout(TIMEOUT) {
+        return match copy.wait_timeout(PATIENCE) {
             Err(Error::MemoryFault { address, .. }) if address == NOWHERE.0 => {
                 println!("the copy faulted at {address:#x}");
                 Ok(())

@@ -8,10 +8,9 @@
 //! `cycle CODE-OBJECT [MQDS]`: it prints nothing if all is well. Queues times XCCs are MQDS.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rkfd::{Address, Gpu, Queue, QueueOptions};
-use rkfd_programs::{code_object, Failure, KERNEL};
+use rkfd_programs::{code_object, Failure, KERNEL, PATIENCE};
 
 /// Elements of a queue's dispatch, which is one work-group.
 const EACH: usize = 256;
@@ -55,7 +54,7 @@ fn run() -> Result<(), Failure> {
         running.push(dispatch.submit()?);
     }
     for work in &running {
-        work.wait_timeout(Duration::from_secs(60))?;
+        work.wait_timeout(PATIENCE)?;
     }
     let sums = c.to_vec()?;
     let wrong = |(i, sum): &(usize, u32)| *sum != (3.0 * *i as f32).to_bits();

@@ -15,11 +15,10 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::{Command, ExitCode, Stdio};
 use std::ptr::null_mut;
-use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
-use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL};
+use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::{ioctl, memory as abi};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
@@ -58,7 +57,7 @@ impl Setup {
             .into_iter()
             .fold(dispatch.block(BLOCK), |d, a| d.arg(a));
         let work = dispatch.arg(N as u32).submit()?;
-        Ok(work.wait_timeout(Duration::from_secs(60))?)
+        Ok(work.wait_timeout(PATIENCE)?)
     }
 
     /// Imports a DMA-buf and maps it at the GPU address `va`; returns the handle.

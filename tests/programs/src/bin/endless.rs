@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_programs::{code_object, report, Failure};
+use rkfd_programs::{code_object, report, Failure, PATIENCE};
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
@@ -25,7 +25,7 @@ fn run() -> Result<(), Failure> {
     let _work = dispatch.arg(&flag).arg(&seen).submit()?;
     let start = Instant::now();
     while seen.get(0) == Some(0) {
-        if start.elapsed() > Duration::from_secs(30) {
+        if start.elapsed() > PATIENCE {
             return Err(Failure::new("no wave began to run"));
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -31,14 +31,12 @@ use std::time::{Duration, Instant};
 
 use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::{debug, event, ioctl};
 
 const ELEMENTS: usize = 4096;
 /// An address at which nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Adds vectors and compares every sum.
 fn add(queue: &Queue, kernel: &Kernel, seed: usize) -> Result<(), Failure> {
     let add = VectorAdd::new(queue.gpu(), ELEMENTS, seed)?;

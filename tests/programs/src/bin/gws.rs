@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use rkfd::{Buffer, Gpu, Kernel, Queue, QueueOptions, Submission};
 use rkfd_programs::raw::{self, errno};
-use rkfd_programs::{check, code_object, report, Failure, BLOCK};
+use rkfd_programs::{check, code_object, report, Failure, BLOCK, PATIENCE};
 
 /// Work-groups.
 const GROUPS: u32 = 32;
@@ -26,8 +26,6 @@ const ITEMS: usize = (GROUPS * BLOCK) as usize;
 const ROUNDS: u32 = 50;
 /// The number of the barrier that is used.
 const BARRIER: u32 = 3;
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// A running dispatch of `exchange`, whose last work-group waits at the gate.
 struct Exchange {
     words: Buffer<u32>,

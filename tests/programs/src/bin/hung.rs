@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, errno};
 use rkfd_programs::spin::Spin;
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::event;
 use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
-const PATIENCE: Duration = Duration::from_secs(30);
 const RUNNING: &str = "bystander: waves run";
 
 struct Setup {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use rkfd::{Argument, Gpu, IntoArgument, Module, Queue, QueueOptions, Size};
 use rkfd_programs::golden::{self, Case, Data};
-use rkfd_programs::{report, Failure};
+use rkfd_programs::{report, Failure, PATIENCE};
 
 /// Puts a case's data into buffers, runs the kernel and compares every word.
 fn run(gpu: &Gpu, queue: &Queue, module: &Module, case: &Case) -> Result<(), Failure> {
@@ -42,9 +42,7 @@ fn run(gpu: &Gpu, queue: &Queue, module: &Module, case: &Case) -> Result<(), Fai
     let dispatch = queue.dispatch(&kernel);
     let dispatch = dispatch.grid(size(case.grid)).block(size(case.block));
     let dispatch = args.into_iter().fold(dispatch, |d, a| d.arg(a));
-    dispatch
-        .submit()?
-        .wait_timeout(std::time::Duration::from_secs(60))?;
+    dispatch.submit()?.wait_timeout(PATIENCE)?;
     let got = output.to_vec()?;
     if got.len() != case.expected.len() {
         return Err(Failure::new("the output has another length"));

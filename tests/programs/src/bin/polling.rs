@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use seccompiler::{apply_filter, BpfProgram, SeccompAction, SeccompFilter};
 use shared::Report;
@@ -27,9 +27,6 @@ const ELEMENTS: usize = 256;
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// Signal of a forbidden system call.
 const SIGSYS: i32 = 31;
-/// The child may take this long between two dispatches.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The memory that parent and child share.
 mod shared {
     use std::os::fd::AsFd;

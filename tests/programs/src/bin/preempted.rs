@@ -18,7 +18,7 @@ use std::time::Duration;
 use rkfd::{Gpu, Queue, QueueOptions};
 use rkfd_programs::raw::{self, errno};
 use rkfd_programs::spin::Spin;
-use rkfd_programs::{code_object, report, Failure, BLOCK};
+use rkfd_programs::{code_object, report, Failure, BLOCK, PATIENCE};
 use rkfd_uapi::ioctl;
 use rkfd_uapi::queue::GetQueueWaveStateArgs;
 
@@ -100,7 +100,7 @@ fn run() -> Result<(), Failure> {
             return Err(Failure::new("waves went on while their queue was off"));
         }
         share(&kfd, &queue, 100)?;
-        spin.work.wait_timeout(Duration::from_secs(60))?;
+        spin.work.wait_timeout(PATIENCE)?;
         println!("round {round}: went on and ended");
     }
     let other = gpu.queue(QueueOptions::default())?;
@@ -110,7 +110,7 @@ fn run() -> Result<(), Failure> {
     drop(other);
     let spin = Spin::start(&queue, &kernel, ITEMS)?;
     spin.release();
-    spin.work.wait_timeout(Duration::from_secs(60))?;
+    spin.work.wait_timeout(PATIENCE)?;
     Ok(())
 }
 

@@ -5,10 +5,9 @@
 //! `queues CODE-OBJECT [QUEUES [ELEMENTS]]`
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rkfd::{Gpu, Queue, QueueOptions};
-use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 
 /// The argument at `place`, or `otherwise` if there is none.
 fn number(place: usize, otherwise: usize) -> Result<usize, Failure> {
@@ -43,7 +42,7 @@ fn run() -> Result<(), Failure> {
         running.push((add, work));
     }
     for (add, work) in &running {
-        work.wait_timeout(Duration::from_secs(120))?;
+        work.wait_timeout(PATIENCE)?;
         add.verify()?;
     }
     println!("all {count} dispatches verified");
@@ -55,7 +54,7 @@ fn run() -> Result<(), Failure> {
     let add = VectorAdd::new(&gpu, elements, count)?;
     add.dispatch(&queue, &kernel)
         .submit()?
-        .wait_timeout(Duration::from_secs(120))?;
+        .wait_timeout(PATIENCE)?;
     add.verify()
 }
 

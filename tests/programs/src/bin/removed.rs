@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_programs::{bound, code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_programs::{bound, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// The child writes the first file when it is ready, the parent the second when the driver is unbound.
@@ -30,7 +30,7 @@ fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
         if let Some(status) = ended {
             return Err(Failure::new(format_args!("the child ended: {status}")));
         }
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > PATIENCE {
             return Err(Failure::new(format_args!("{path} was not written in time")));
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -60,7 +60,7 @@ fn child() -> Result<(), Failure> {
     let gate = gpu.signal(1)?;
     let barrier = queue.barrier_and(&[&gate])?;
     let woken = std::thread::scope(|scope| -> Result<_, Failure> {
-        let waiter = scope.spawn(|| barrier.wait_timeout(Duration::from_secs(50)));
+        let waiter = scope.spawn(|| barrier.wait_timeout(PATIENCE));
         std::thread::sleep(Duration::from_millis(200));
         std::fs::write(READY, "").map_err(Failure::new)?;
         waiter.join().map_err(|_| Failure::new("a panic"))

@@ -15,11 +15,10 @@ use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::process::{Command, ExitCode};
 use std::ptr::null_mut;
-use std::time::Duration;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, free, map, unmap};
-use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL};
+use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::{ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -129,7 +128,7 @@ impl Test {
         let dispatch = self.queue.dispatch(&self.kernel).blocks(N as u32 / BLOCK);
         let dispatch = (0..3).fold(dispatch.block(BLOCK), |d, i| d.arg(Address(Self::va(i))));
         let work = dispatch.arg(N as u32).submit()?;
-        work.wait_timeout(Duration::from_secs(30))
+        work.wait_timeout(PATIENCE)
     }
 
     /// Adds and checks all sums; `change` happens after the operands were written.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, QueueOptions};
-use rkfd_programs::{code_object, report, steps, Failure, VectorAdd, BLOCK, KERNEL, N};
+use rkfd_programs::{code_object, report, steps, Failure, VectorAdd, BLOCK, KERNEL, N, PATIENCE};
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
@@ -69,7 +69,7 @@ fn run() -> Result<(), Failure> {
     println!("indices after the doorbell: {:?}", queue.indices());
 
     println!("--- wait");
-    work.wait_timeout(Duration::from_secs(300))?;
+    work.wait_timeout(PATIENCE)?;
     let time = start.elapsed();
     if let Some(signal) = work.signal() {
         println!(
