@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The render node: what a driver by the name of amdgpu tells, by the request INFO.
+//! The render node: what a driver of the name amdgpu returns for the request INFO.
 //!
 //! Source: Linux 7.3, `include/uapi/drm/amdgpu_drm.h`.
 

@@ -29,7 +29,7 @@ structs! {
         buf_size_in_bytes: u32,
     }
 
-    /// What a debugger is told about a GPU.
+    /// What a debugger gets about a GPU.
     pub struct DbgDeviceInfoEntry = "struct kfd_dbg_device_info_entry" {
         exception_status: u64,
         lds_base: u64,
@@ -58,7 +58,7 @@ structs! {
         pad: u32,
     }
 
-    /// What the runtime told the driver about itself.
+    /// What the runtime has reported to the driver about itself with RUNTIME_ENABLE.
     pub struct RuntimeInfo = "struct kfd_runtime_info" {
         r_debug: u64,
         /// One of the `RUNTIME_STATE_` constants.
@@ -74,7 +74,7 @@ structs! {
         capabilities_mask: u32,
     }
 
-    /// What a debugger is told about a queue.
+    /// What a debugger gets about a queue.
     pub struct QueueSnapshotEntry = "struct kfd_queue_snapshot_entry" {
         exception_status: u64,
         ring_base_address: u64,

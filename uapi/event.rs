@@ -53,7 +53,7 @@ structs! {
         imprecise: u32,
     }
 
-    /// What an [`EVENT_MEMORY`] tells.
+    /// The data of an [`EVENT_MEMORY`].
     pub struct MemoryExceptionData = "struct kfd_hsa_memory_exception_data" {
         failure: MemoryExceptionFailure,
         va: u64,
@@ -62,7 +62,7 @@ structs! {
         error_type: u32 = "ErrorType",
     }
 
-    /// What an [`EVENT_HW_EXCEPTION`] tells.
+    /// The data of an [`EVENT_HW_EXCEPTION`].
     pub struct HwExceptionData = "struct kfd_hsa_hw_exception_data" {
         /// One of the `RESET_` constants.
         reset_type: u32,
@@ -72,7 +72,7 @@ structs! {
         gpu_id: u32,
     }
 
-    /// What an [`EVENT_SIGNAL`] tells.
+    /// The data of an [`EVENT_SIGNAL`].
     pub struct SignalEventData = "struct kfd_hsa_signal_event_data" {
         /// In: the age last seen, 0 to not compare. Out: the age now. A wait ends at once when the
         /// event is older than the age that was given.

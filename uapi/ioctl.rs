@@ -194,7 +194,7 @@ ioctls! {
     AVAILABLE_MEMORY: READ_WRITE 0x23 memory::GetAvailableMemoryArgs = "AMDKFD_IOC_AVAILABLE_MEMORY";
     /// A buffer object as a DMA-buf.
     EXPORT_DMABUF: READ_WRITE 0x24 memory::ExportDmabufArgs = "AMDKFD_IOC_EXPORT_DMABUF";
-    /// Says that the runtime cooperates with a debugger.
+    /// Declares that the program has a runtime, which cooperates with a debugger.
     RUNTIME_ENABLE: READ_WRITE 0x25 debug::RuntimeEnableArgs = "AMDKFD_IOC_RUNTIME_ENABLE";
     /// A debugger's requests.
     DBG_TRAP: READ_WRITE 0x26 debug::DbgTrapArgs = "AMDKFD_IOC_DBG_TRAP";

@@ -5,7 +5,7 @@
 //! Source: Linux 7.3, `include/uapi/linux/kfd_sysfs.h`.
 
 constants! {
-    /// Kind of doorbells in these bits; the kind with 64 bits, which tell the index of a packet.
+    /// Kind of doorbells in these bits; the kind with 64 bits, which hold the index of a packet.
     CAP_DOORBELL_TYPE_MASK: u32 = 3 << 12, "HSA_CAP_DOORBELL_TYPE_TOTALBITS_MASK";
     CAP_DOORBELL_TYPE_SHIFT: u32 = 12, "HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT";
     CAP_DOORBELL_TYPE_2_0: u32 = 2, "HSA_CAP_DOORBELL_TYPE_2_0";

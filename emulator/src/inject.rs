@@ -10,7 +10,7 @@ use clap::ValueEnum;
 pub enum Fault {
     /// The device falls off the bus: after some accesses all register reads give ffffffff.
     DeadReads,
-    /// The scheduling firmware never says that queues are off: the command processor does not
+    /// The scheduling firmware never reports that queues are off: the command processor does not
     /// complete QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
     NoFence,
     /// The discovery binary has a wrong signature.

@@ -99,7 +99,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     println!("ready");
     io::stdout().flush()?;
     if let Err(why) = server.run(&mut transport) {
-        // QEMU went away in the middle of a message, or said what the protocol does not know.
+        // QEMU ended in the middle of a message, or sent one that the protocol does not have.
         eprintln!("rkfd-emulator: connection: {why}");
     }
     // Takes its socket with it; process exit would not.
@@ -107,7 +107,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(end(&report, &trace))
 }
 
-/// Writes what was found and tells the exit status.
+/// Writes the findings and returns the exit status.
 fn end(report: &Report, trace: &Trace) -> ExitCode {
     trace.flush();
     if let Err(why) = report.write() {

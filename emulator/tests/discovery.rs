@@ -98,7 +98,7 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
     for (hw_id, version) in want.into_iter().chain([(255, (13, 0, 6)), (1, (13, 0, 6))]) {
         assert_eq!(ips[&(hw_id, 0)].0, version, "hardware id {hw_id}");
     }
-    // The mailbox that says that boot firmware has finished, at the address built into Linux.
+    // The mailbox by which boot firmware reports that it has finished, at the address built into Linux.
     assert_eq!(ips[&(255, 0)].1[0] + 0x61, 0x16061);
     // And the memory size's (mmRCC_CONFIG_MEMSIZE).
     assert_eq!(ips[&(108, 0)].1[2] + 0xc3, 0xde3);

@@ -274,7 +274,7 @@ fn a_socket_that_is_taken_is_refused() {
 #[test]
 fn every_chip_starts() {
     for chip in ["mi308x", "navi48"] {
-        // It has said that it is ready.
+        // The emulator has printed that it is ready.
         let run = Run::of(chip, &[]);
         assert!(run.dir.join("gpu.sock").exists(), "{chip}");
     }

@@ -261,11 +261,11 @@ impl Interrupts {
         }
     }
 
-    /// Stores words where the ring's memory space says.
+    /// Stores words in the memory space of the ring.
     fn store(&self, ring: &Ring, address: u64, words: &[u32]) -> bool {
         let vmid = Contents::new(ring.cntl).get(IH_RB_CNTL::MC_VMID) as u8;
         match Contents::new(ring.cntl).get(IH_RB_CNTL::MC_SPACE) {
-            // Bus address. The chip takes it for one only if IH_CHICKEN says so.
+            // Bus address. The chip takes it for one only if IH_CHICKEN allows it.
             1 if Contents::new(ring.chicken).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let page = self.memory.bus.page(address);

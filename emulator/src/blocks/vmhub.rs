@@ -5,8 +5,8 @@
 //!
 //! Sources: Linux, `amdgpu/gfxhub_v1_2.c`, `amdgpu/mmhub_v1_8.c`, `amdgpu/gmc_v9_0.c`
 //! (`gmc_v9_0_flush_gpu_tlb`, `gmc_v9_0_process_interrupt`), and those of gfx12. What translation
-//! needs is kept in [`crate::memory::hub`], what generations differ in is told by
-//! [`crate::memory::generation`]. An invalidation is done when its request register is written.
+//! needs is kept in [`crate::memory::hub`]; [`crate::memory::generation`] has what differs between
+//! generations. An invalidation is done when its request register is written.
 
 use super::store::Store;
 use crate::device::interrupt::Interrupt;

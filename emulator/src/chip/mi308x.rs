@@ -4,8 +4,8 @@
 //!
 //! An MI308X has 80 compute units, 20 on each of four XCCs. It is here in two forms: whole, all XCCs
 //! in one partition (SPX mode), and as one XCC, which is what a partition in CPX mode shows. Of the
-//! base dies (AIDs) only the first is there. What is not public about this very chip is taken from
-//! its nearest kin, and said so.
+//! base dies (AIDs) only the first is there. What is not public about this chip is taken from the
+//! chip most like it; comments mark these places.
 
 use super::Chip;
 use crate::blocks::discovery::gc;

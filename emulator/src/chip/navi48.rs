@@ -2,7 +2,7 @@
 
 //! AMD Radeon RX 9070 XT: Navi 48, gfx1201, scheduled by MES v12.
 //!
-//! What is not public about this very chip is taken from its nearest kin, and said so.
+//! What is not public about this chip is taken from the chip most like it; comments mark these places.
 
 use super::Chip;
 use crate::blocks::discovery::gc;

@@ -15,8 +15,8 @@
 //! executes dispatches; [`mec`] keeps the loaded queues; [`run`] takes their packets and completes
 //! them; [`sched`] decides which queue has an HQD.
 //!
-//! Written from the firmware's side: Linux's packet and MQD definitions and what their comments
-//! say of the firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_mqd_manager_v9.c`), and the HSA standard
+//! Written from the firmware's side: Linux's packet and MQD definitions, their comments about the
+//! firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_mqd_manager_v9.c`), and the HSA standard
 //! for AQL.
 //!
 //! Threads: the thread of the scheduler's firmware owns all queues, so no queue state is locked.

@@ -6,8 +6,8 @@
 //! registers --> KIQ --MAP_QUEUES--> HIQ --RUN_LIST--> processes, queues --> cp: VMIDs, HQDs
 //! ```
 //!
-//! Written from the firmware's side: Linux's packet definitions and what their comments say of the
-//! firmware (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`, `kfd_pm4_headers_ai.h`).
+//! Written from the firmware's side: Linux's packet definitions and their comments about the firmware
+//! (`amdgpu/gfx_v9_4_3.c`, `amdkfd/kfd_packet_manager_v9.c`, `kfd_pm4_headers_ai.h`).
 //!
 //! The XCCs of a partition act as one, as their firmware does: each has registers, KIQ, HIQ, HQDs,
 //! compute units and a graphics hub of its own, and the HIQs take the same packets of the same ring.

@@ -10,8 +10,8 @@
 //! completion fence <-----+ in the order of the frames
 //! ```
 //!
-//! Written from the firmware's side: Linux's definition of its interface and what its driver says
-//! of it (`include/mes_v12_api_def.h`, `amdgpu/mes_v12_0.c`, `amdgpu/amdgpu_mes.c`).
+//! Written from the firmware's side: Linux's definition of its interface and its driver's comments
+//! about it (`include/mes_v12_api_def.h`, `amdgpu/mes_v12_0.c`, `amdgpu/amdgpu_mes.c`).
 //!
 //! Threads: the transport's thread accesses registers ([`regs`]) and never waits. One *firmware*
 //! thread ([`firmware`]) owns the rings and all queues: it looks at doorbells, more and more seldom

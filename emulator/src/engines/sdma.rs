@@ -13,7 +13,7 @@
 //! (`amdkfd/kfd_mqd_manager_v9.c`, `kfd_mqd_manager_v12.c`). What differs between generations is a
 //! table ([`generation`]).
 //!
-//! An engine has eight queues. Which one a process gets, its MQD says (`sdma_queue_id`), since the
+//! An engine has eight queues. A process' MQD names the one that it gets (`sdma_queue_id`), since the
 //! doorbells that reach a queue are fixed by it (`allocate_doorbell` in
 //! `kfd_device_queue_manager.c`). The scheduling firmware loads the MQD and takes the queue off.
 //!
@@ -77,7 +77,7 @@ impl fmt::Display for Slot {
 /// A queue as a scheduler maps it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
-    /// The engine that the scheduler was told; the MQD must agree.
+    /// The engine that the scheduler's packet names; the MQD must name the same.
     pub engine: Option<u8>,
     /// Address of the MQD in VMID 0.
     pub mqd: u64,
@@ -180,7 +180,7 @@ impl Engines {
         }
     }
 
-    /// Loads and checks an MQD, and puts its queue where the MQD says.
+    /// Loads and checks an MQD, and loads its queue into the place that the MQD names.
     ///
     /// # Errors
     /// What is wrong with the MQD or the mapping; a fault was reported besides.

@@ -5,10 +5,10 @@
 //! Sources: Linux, `amdgpu/gmc_v9_0.c` (`gmc_v9_0_get_vm_pde`, `gmc_v9_0_get_vm_pte`),
 //! `amdgpu/gmc_v12_0.c` (the same), `amdgpu/amdgpu_vm_pt.c`, `amdgpu/gfxhub_v1_2.c`
 //! (`gfxhub_v1_2_xcc_setup_vmid_config`), `amdgpu/gfxhub_v12_0.c`. Where generations differ in the
-//! bits of entries, [`super::generation`] tells them.
+//! bits of entries, [`super::generation`] has them.
 //!
 //! `PAGE_TABLE_DEPTH` directories lie above a *page table block* of `9 + PAGE_TABLE_BLOCK_SIZE`
-//! address bits. A directory entry tells by its block fragment size (BFS) how many pages an entry
+//! address bits. A directory entry has a block fragment size (BFS): the number of pages that an entry
 //! of the block covers, 2^BFS; an entry of the block either maps that range, or *translates
 //! further* (TF): it points at a table of 4 KiB pages for it. A directory entry with PDE_PTE maps
 //! its whole range itself.
@@ -141,8 +141,7 @@ pub struct Translation {
 const PDE_BITS: u64 = pte::VALID | pte::SYSTEM | pte::SNOOPED | PDE_ADDRESS;
 /// Address of a table: 64-byte grain.
 const PDE_ADDRESS: u64 = 0x0000_ffff_ffff_ffc0;
-/// Bits of an entry that maps memory, apart from those that tell where it stands and how caches
-/// treat it.
+/// Bits of an entry that maps memory, apart from those for its level and for caches.
 const PTE_BITS: u64 = pte::VALID
     | pte::SYSTEM
     | pte::SNOOPED
@@ -283,7 +282,7 @@ fn place(entry: u64, address: u64, memory: &Memory, hub: Hub) -> Place {
 
 /// The translation by an entry that maps 2^`shift` pages.
 ///
-/// The error says what is malformed, or is `None` for an entry that faults by intent.
+/// The error names what is malformed, or is `None` for an entry that is meant to fault.
 fn leaf(
     memory: &Memory,
     hub: Hub,

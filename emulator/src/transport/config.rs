@@ -4,7 +4,7 @@
 //!
 //! Source: PCI Express Base Specification, chapter 7; offsets by Linux's
 //! `include/uapi/linux/pci_regs.h`. QEMU forwards every access here; it keeps its own picture of
-//! the BARs and of MSI, and tells about interrupts by its own message.
+//! the BARs and of MSI, and sends interrupt settings in a message of their own.
 
 use crate::chip::Chip;
 
@@ -106,8 +106,8 @@ impl Config {
         // Completion of 64-bit and 32-bit atomics, as an MI300 does (`PCI_EXP_DEVCAP2_ATOMIC_*`).
         c.put(at::EXPRESS + 36, &((1u32 << 8) | (1 << 7)).to_le_bytes());
         // Its own atomic operations are carried out, as guest memory is mapped here, and so the
-        // requester is on from the start: that is how the host's side tells a guest that sees no
-        // root port (Linux, `pci_enable_atomic_ops_to_root`).
+        // requester is on from the start: by this bit a guest that sees no root port knows that the
+        // host allows them (Linux, `pci_enable_atomic_ops_to_root`).
         c.put(at::EXPRESS + 40, &(1u16 << 6).to_le_bytes());
         c.allow(at::EXPRESS + 40, &((1u16 << 6) | 0x1f).to_le_bytes());
         c.put(at::EXPRESS + 44, &0x3eu32.to_le_bytes());
@@ -134,7 +134,7 @@ impl Config {
         }
     }
 
-    /// Writes bytes and tells what follows.
+    /// Writes bytes, and returns what the device has to do then.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Effect {
         let before = self.command();
         for (n, value) in bytes.iter().enumerate() {

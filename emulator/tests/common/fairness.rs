@@ -60,7 +60,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Lines of a trace that say that a queue was switched in.
+/// Lines of a trace that report that a queue was switched in.
 pub fn switches(trace: &Path) -> usize {
     let text = std::fs::read_to_string(trace).unwrap();
     let lines = text.lines().filter(|line| line.contains("\"switch\""));

@@ -63,7 +63,7 @@ pub fn signal(at: u64, event: u32) -> Vec<u8> {
 pub trait Tables {
     fn load(&self, at: u64) -> u64;
     fn store(&self, at: u64, value: u64);
-    /// A page of zeros: where entries say that it is.
+    /// A new page of zeros; returns its address as page table entries have it.
     fn new_page(&self) -> u64;
 }
 

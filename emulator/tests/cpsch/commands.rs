@@ -30,7 +30,7 @@ fn direct(dimensions: [u32; 3], initiator: u32) -> [u32; 5] {
     [packet3(0x15, 3), x, y, z, initiator]
 }
 
-/// The registers that say what an AQL packet of one dimension says, its grid aside.
+/// The registers that mean the same as an AQL packet of one dimension, without its grid.
 fn registers(p: &Process<'_>, packet: &K) -> Vec<u32> {
     let kernel = packet.get(K::KERNEL_OBJECT);
     let descriptor = p.words(kernel, 16);

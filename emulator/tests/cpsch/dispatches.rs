@@ -48,7 +48,7 @@ fn vadd_from_the_register_to_the_event() {
         p.words(sums, n as usize) == expected,
         "all sums are the CPU's"
     );
-    // The slot is free again, and the read index says so.
+    // The slot is free again, which the read index shows.
     rig.wait("the read index", || p.u64(q.read_index()) == 1);
     assert_eq!(rig.get(p.at(q.ring), 1), [1]);
     // The event: mailbox, then the interrupt with its id, of VMID 3 and the process.

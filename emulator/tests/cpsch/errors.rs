@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Malformed AQL packets and failing shaders: the queue stops, the driver is told, others go on.
+//! Malformed AQL packets and failing shaders: the queue stops, the driver gets an interrupt, other queues
+//! go on.
 
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
@@ -195,8 +196,8 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
     assert!(p.root > MC);
 }
 
-/// A trap handler, as llvm-mc has it: TTMP0 and TTMP1, TRAPSTS and the doorbell go where TMA says,
-/// a message is sent, and the wave halts.
+/// A trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, TRAPSTS and the doorbell at the
+/// address in TMA, sends a message, and halts the wave.
 const HANDLER: [u32; 17] = [
     0xb8fa_f812, // s_getreg_b32 ttmp14, hwreg(HW_REG_TMA_LO)
     0xb8fb_f813, // s_getreg_b32 ttmp15, hwreg(HW_REG_TMA_HI)
@@ -223,8 +224,8 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     let p = Process::new(&rig, 0x8001);
     let [trapping, illegal, without, good] =
         [0x800, 0x802, 0x804, 0x806].map(|bell| Queue::new(&p, bell, 16));
-    let told = p.alloc(4096);
-    p.handler.set((p.new_words(&HANDLER), told));
+    let stored = p.alloc(4096);
+    p.handler.set((p.new_words(&HANDLER), stored));
     for q in [&trapping, &illegal, &good] {
         q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
     }
@@ -242,7 +243,7 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     };
     // M0's bits 11:0, 15:12 and 23:16; encoding 1, and PRIV.
     let message = [0x321 | (4 << 28) | (1 << 26) | (1 << 13), 5];
-    let told_words = || p.words(told, 4);
+    let stored_words = || p.words(stored, 4);
 
     // s_trap: its address and number, no exception, the doorbell of 64 bits.
     let out = p.alloc(4096);
@@ -253,7 +254,7 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     let signal = p.signal(0);
     trapping.push(dispatch(kernel, args, 64, 64, signal).0);
     assert_eq!(next(), message);
-    let [low, high, flags, bell] = told_words()[..] else {
+    let [low, high, flags, bell] = stored_words()[..] else {
         panic!("four words")
     };
     let pc = u64::from(low) | (u64::from(high & 0xffff) << 32);
@@ -272,17 +273,17 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     illegal.push(packet.0);
     assert_eq!([next(), next()], [[2 << 26, 1 << 4], message]);
     assert_eq!(
-        told_words(),
+        stored_words(),
         [entry as u32, (entry >> 32) as u32, 0x800, 0x401]
     );
     rig.violated("shader: illegal instruction");
 
     // Without TRAP_PRESENT a queue has no handler.
-    rig.put_words(p.at(told), &[0; 4]);
+    rig.put_words(p.at(stored), &[0; 4]);
     without.push(packet.0);
     assert_eq!(next(), [2 << 26, 1 << 4]);
     rig.violated("shader: illegal instruction");
-    assert_eq!(told_words(), [0; 4]);
+    assert_eq!(stored_words(), [0; 4]);
 
     // Halted waves leave for an unmap, come back, and stay halted; others go on.
     for seed in 0..2 {
@@ -296,7 +297,7 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
         assert_eq!(p.words(sums, 256), expected);
     }
     assert_eq!((p.value(signal), p.u64(trapping.read_index())), (1, 0));
-    assert_eq!(told_words(), [0; 4], "nobody traps again");
+    assert_eq!(stored_words(), [0; 4], "nobody traps again");
     assert_eq!(rig.interrupt(), None);
     rig.unmap();
     rig.fence();

@@ -128,7 +128,7 @@ fn an_endless_kernel_stops_neither_other_queues_nor_an_unmap() {
     assert_ne!(rig.read(gc::GRBM_STATUS), 0, "busy");
     rig.unmap();
     rig.fence();
-    // Nothing runs now, whatever the flag says.
+    // Nothing runs now, whatever the flag is.
     rig.put_words(p.at(flag), &[1]);
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert_eq!(p.value(endless), 1);

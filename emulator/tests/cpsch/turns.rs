@@ -208,7 +208,7 @@ fn an_unmap_in_the_middle_stops_all_and_the_next_list_goes_on() {
         rig.fence();
         assert!(!rig.is_active((1, 0, 0)) && !rig.is_active((1, 0, 1)));
     }
-    // Nothing runs now, whatever the flags say.
+    // Nothing runs now, whatever the flags are.
     for &(_, flag) in &endless {
         rig.put_words(p.at(flag), &[1]);
     }

@@ -14,7 +14,7 @@ use rkfd_hw::pm4::{header, invalidate_tlbs, op};
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;
 use rkfd_hw::regs::typed::Value;
 
-/// A dispatch of so many workgroups that each tell their XCC, and where they do.
+/// A dispatch of so many workgroups, each of which stores its XCC, and the address of what they store.
 fn place(p: &Process<'_>, groups: u32, signal: u64) -> (KernelDispatch, u64) {
     let out = p.new_words(&vec![u32::MAX; groups as usize]);
     let args = arguments(p, &pointers(&[out]), groups * 64, 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What goes wrong in packets and waves, told by interrupts, and what waves need of their queue.
+//! Errors of packets and waves, which interrupts report, and what waves need from their queue.
 
 use crate::common::code;
 use crate::common::packets::dispatch;
@@ -46,8 +46,8 @@ fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
-/// A trap handler, as llvm-mc has it: TTMP0 and TTMP1, EXCP_FLAG_PRIV and the doorbell go where TMA
-/// says, a message is sent, and the wave halts.
+/// A trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, EXCP_FLAG_PRIV and the doorbell at
+/// the address in TMA, sends a message, and halts the wave.
 const HANDLER: [u32; 19] = [
     0xbefa_4d82, // s_sendmsg_rtn_b64 ttmp[14:15], sendmsg(MSG_RTN_GET_TMA)
     0xbeef_4c80, // s_sendmsg_rtn_b32 ttmp3, sendmsg(MSG_RTN_GET_DOORBELL)
@@ -75,13 +75,13 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     let (mut rig, memory) = start();
     let p = Process::new(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1004, 16), Queue::new(&p, 0x1002, 16));
-    let told = p.new_words(&[0; 4]);
+    let stored = p.new_words(&[0; 4]);
     // The process has none when it makes its first queue.
     rig.add(&other);
     let frame = q
         .add()
         .with(AddQueue::TRAP_HANDLER_ADDR, p.new_words(&HANDLER));
-    let frame = frame.with(AddQueue::TMA_ADDR, told);
+    let frame = frame.with(AddQueue::TMA_ADDR, stored);
     assert_eq!(rig.submit(0, &frame.0, 38), 1);
     let signal = p.signal(0);
     let reached = p.new_words(&[0]);
@@ -94,7 +94,7 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     let (client, source, _, vmid, pasid, data) = interrupt(&memory, 1);
     assert_eq!((client, source, vmid, pasid), (0x0a, 239, 8, 0x8001));
     assert_eq!(data[..2], [0x54321 | (1 << 26), 1 << 6]);
-    let [low, high, flags, bell] = p.words(told, 4)[..] else {
+    let [low, high, flags, bell] = p.words(stored, 4)[..] else {
         panic!("four words")
     };
     let pc = u64::from(low) | (u64::from(high) << 32);
@@ -118,7 +118,7 @@ fn a_store_to_nowhere_is_a_page_fault_of_its_process() {
     rig.add(&q);
     let nowhere = 0x1234_5000_0000u64;
     let args = p.arguments(&code::pointers(&[nowhere]), 32, 32);
-    // Its only store goes where its argument says; the instruction before it is no obstacle here.
+    // Its only store goes to the address in its argument; the instruction before it does no harm here.
     let kernel = p.load("loops", "churn.kd");
     q.push(dispatch(kernel, args, 32, 32, p.signal(0)).0);
     // GFX, UTCL2 fault; the page's number in the first words, and that it was a store to no page.

@@ -57,7 +57,7 @@ fn a_level_s_doorbell_tells_of_work_of_its_queues() {
     // The queue's level is 1.
     bells.store(0x404, 1);
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(p.value(signal), 1, "nobody has told of it");
+    assert_eq!(p.value(signal), 1, "nothing has announced the work");
     bells.store(0x402, 1);
     p.wait(signal);
     assert_eq!(p.words(sums, 300), expected);

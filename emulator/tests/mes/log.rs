@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The log: `struct MES_LOG_BUFFER` of `mes_v12_api_def.h`, where SET_HW_RSRC says.
+//! The log: `struct MES_LOG_BUFFER` of `mes_v12_api_def.h`, at the address in SET_HW_RSRC.
 
 use crate::process::{Memory, Process, Queue};
 use crate::queues::start;

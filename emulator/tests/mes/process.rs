@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PAGE: u64 = 4096;
-/// Bytes of a queue's context save area, if nothing else is said.
+/// Bytes of a queue's context save area, unless a test sets another size.
 const AREA: u64 = 0x10_0000;
 /// First place in VRAM that is free.
 const FREE: u64 = 0x100_0000;

@@ -27,7 +27,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// So many processes with so many queues each; `level` tells a process's.
+    /// So many processes with so many queues each; `level` gives each process' priority level.
     fn new(rig: Rig, processes: u32, queues: u32, level: impl Fn(u32) -> u64) -> Self {
         let (rig, memory) = set_up(rig);
         let (begin, none) = (Instant::now(), Vec::new());

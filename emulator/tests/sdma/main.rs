@@ -430,7 +430,7 @@ fn registers_are_not_a_process_s() {
         packets.extend(fence(A, 9));
         rig.run(&mut ring, &packets);
         rig.expect(&["SRBM_WRITE of register 0x1234 by a process"]);
-        // The write is dropped, and an interrupt tells; what follows goes on.
+        // The write is dropped and an interrupt reports it; the packets behind it are executed.
         assert_eq!(rig.word(A), 9);
         let source = (rig.interrupt().unwrap()[0] >> 8) & 0xff;
         assert_eq!(source, if rig.is_gfx9() { 247 } else { 50 });

@@ -208,7 +208,7 @@ fn mqds_that_do_not_fit_are_refused() {
             assert!(error.contains(what), "{error} instead of {what}");
         }
         rig.put_mqd(&ring, &good);
-        // The write pointer's memory is not there, or says what can't be.
+        // The write pointer's memory doesn't exist, or has an impossible value.
         let mut mapping = rig.mapping(&ring);
         mapping.wptr = NOWHERE;
         assert!(sdma.map(&mapping).is_err());

@@ -78,7 +78,7 @@ pub(crate) enum Stop {
     Reset,
 }
 
-/// Whom a queue belongs to.
+/// The process to which a queue belongs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
     /// Address space.
@@ -229,7 +229,7 @@ impl Mec {
         };
         if !units.is_some_and(|units| h.q.advance(units)) {
             env.report().violation(format_args!(
-                "doorbell {:#x} says {value:#x}, more than a ring ahead of the read pointer",
+                "doorbell {:#x} has {value:#x}, more than a ring ahead of the read pointer",
                 h.q.doorbell
             ));
             return true;

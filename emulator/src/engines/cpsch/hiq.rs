@@ -34,7 +34,7 @@ impl Firmware {
             return bad("the queue mask names HQDs that the chip lacks");
         }
         match role {
-            // The KIQ is told what the kernel's own queues use; it maps them by name.
+            // This packet reserves resources for the kernel's own queues, which the KIQ maps by name.
             Role::Kiq if kind == RESOURCES_KIQ => return Ok(()),
             Role::Hiq if kind == RESOURCES_HIQ => {}
             _ => return bad("the queue type is not that of the queue"),

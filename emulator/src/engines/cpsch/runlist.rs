@@ -20,7 +20,7 @@ use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
 use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
-/// The largest run list that is read, in words: all that IB_SIZE can say.
+/// The largest run list that is read, in words: the most that IB_SIZE can hold.
 const LARGEST: u64 = 1 << 20;
 /// MAP_QUEUES' queue types: a normal one, and static ones.
 const TYPE_NORMAL: u64 = 0;
@@ -199,7 +199,7 @@ impl Firmware {
         }
     }
 
-    /// A queue as the list says it.
+    /// A queue as the list describes it.
     fn entry(&self, process: &MapProcess, queue: &MapQueues) -> Result<Entry, String> {
         use MapProcess as P;
         for (name, zero) in [

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
 const TYPE_SCHEDULER_RING: u64 = 3;
-/// The time for an unmap if no frame says it.
+/// The time for an unmap if no frame sets it.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The unit of `mes_kiq_unmap_timeout`.
 const PATIENCE_UNIT: Duration = Duration::from_millis(100);
@@ -52,7 +52,7 @@ pub(super) struct Control {
     pub sdma_hqds: [u32; 2],
     /// It hears doorbells of queues without an HQD.
     pub hears: bool,
-    /// Doorbells that tell of work of a level.
+    /// For each level the doorbell that announces work of that level.
     pub aggregated: [u32; 5],
     /// The pipes' logs.
     pub logs: [Option<Log>; PIPES],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Why a frame fails: what its error word says, and whether that is the driver's mistake.
+//! Why a frame fails: its error word, and whether that is the driver's mistake.
 
 use super::frame::{CATEGORY_API, CATEGORY_SCHEDULING};
 use crate::memory::VmFault;

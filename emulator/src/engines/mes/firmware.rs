@@ -175,12 +175,12 @@ impl Firmware {
             let Some(bell) = self.shared.regs().aggregated(level) else {
                 continue;
             };
-            let told = self.control.aggregated.get(level).copied();
+            let aggregated = self.control.aggregated.get(level).copied();
             let Some(last) = self.aggregated.get_mut(level) else {
                 continue;
             };
             let value = self.shared.env.doorbells().load(bell);
-            if told == Some(bell) && std::mem::replace(last, value) != value {
+            if aggregated == Some(bell) && std::mem::replace(last, value) != value {
                 let chosen = |e: &Entry| usize::from(e.queue.level) == level;
                 self.mec.turns.change(chosen, Entry::wake);
                 heard = true;
@@ -248,7 +248,7 @@ impl Firmware {
         env.trace().event("doorbell", &members);
         if !connected.ring.advance(value) {
             env.report().violation(format_args!(
-                "doorbell {:#x} of MES says {value:#x}, which is not within a ring of the read pointer",
+                "doorbell {:#x} of MES has {value:#x}, which is not within a ring of the read pointer",
                 connected.ring.doorbell
             ));
         }

@@ -39,7 +39,7 @@ pub const CATEGORY_API: u8 = 1;
 pub const CATEGORY_SCHEDULING: u8 = 2;
 
 impl ErrorWord {
-    /// The status: the lower half is 0, which says that the frame failed.
+    /// The status. Its lower half is 0, which means that the frame failed.
     pub fn status(self) -> u64 {
         let word = u32::from(self.code)
             | (u32::from(self.opcode) << 8)
@@ -73,7 +73,7 @@ pub enum Frame {
 /// A frame that is not one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Malformed {
-    /// Where to say so: not known for an unknown opcode.
+    /// Where the status of the failure goes; not known for an unknown opcode.
     pub status: Option<Status>,
     /// Its opcode.
     pub opcode: u8,

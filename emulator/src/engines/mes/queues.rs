@@ -2,7 +2,7 @@
 
 //! User queues: ADD_QUEUE and REMOVE_QUEUE.
 //!
-//! Sources: Linux, `include/mes_v12_api_def.h`; what KFD says of its queues:
+//! Sources: Linux, `include/mes_v12_api_def.h`; what KFD writes into frames for its queues:
 //! `amdkfd/kfd_device_queue_manager.c` (`add_queue_mes`, `remove_queue_mes_on_reset_option`),
 //! `amdgpu/mes_v12_0.c` (`mes_v12_0_add_hw_queue`, `mes_v12_0_unmap_legacy_queue`).
 //!

@@ -372,7 +372,7 @@ impl Regs {
         self.int_cntl.get(pipe as usize).copied().unwrap_or(0)
     }
 
-    /// Whether doorbells of queues without an HQD are told to the scheduler.
+    /// Whether the scheduler gets doorbells of queues that have no HQD.
     pub fn hears_unmapped(&self) -> bool {
         let register = Value::<gc::CP_UNMAPPED_DOORBELL>::new(
             self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0),

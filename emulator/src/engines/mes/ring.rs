@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A ring of MES: what its HQD registers or its MQD say, checked.
+//! A ring of MES, made from its HQD registers or its MQD and checked.
 //!
 //! Source: Linux, `amdgpu/mes_v12_0.c` (`mes_v12_0_mqd_init`, `mes_v12_0_queue_init_register`). The
 //! registers are the words of an MQD from `FIRST_HQD_WORD` on, so both are read from such words.
@@ -95,8 +95,8 @@ impl Ring {
         })
     }
 
-    /// Moves the write pointer to what the doorbell says; `false` and no change when that is more
-    /// than a ring ahead of the read pointer, or behind it.
+    /// Moves the write pointer to the doorbell's value. Returns `false`, and changes nothing, if that is
+    /// more than a ring ahead of the read pointer, or behind it.
     pub fn advance(&mut self, to: u64) -> bool {
         let inside = to >= self.rptr && to - self.rptr <= self.size;
         if inside {

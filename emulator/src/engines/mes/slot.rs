@@ -46,7 +46,7 @@ impl Pipe {
         self as usize
     }
 
-    /// What RLC_CP_SCHEDULERS says of its queue (Linux, `mes_v12_0_kiq_setting`).
+    /// The value of RLC_CP_SCHEDULERS that names its queue (Linux, `mes_v12_0_kiq_setting`).
     pub const fn scheduler(self) -> u32 {
         0x80 | (3 << 5) | ((self as u32) << 3)
     }

@@ -192,7 +192,7 @@ impl Worker {
             ));
         } else if !h.q.advance(value) {
             self.env.report().fault(format_args!(
-                "SDMA: a doorbell says a write pointer inside a word, or more than a ring ahead"
+                "SDMA: a doorbell has a write pointer inside a word, or more than a ring ahead"
             ));
         }
         true
@@ -387,7 +387,7 @@ impl Worker {
         }
         let name = h.q.slot.to_string();
         let header = words.first().copied().unwrap_or(0);
-        // Data may be long: the head tells what it is.
+        // A packet's data may be long, so only its first words are shown.
         let head = words.get(..words.len().min(16)).unwrap_or_default();
         self.env.trace().event(
             "sdma",

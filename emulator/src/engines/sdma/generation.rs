@@ -42,7 +42,7 @@ pub(super) struct MqdWords {
     pub rptr: usize,
     pub wptr: usize,
     pub rptr_addr: (usize, usize),
-    /// Low and high word of the write pointer's address; gfx9's schedulers are told it otherwise.
+    /// Low and high word of the write pointer's address; gfx9's schedulers get it in a packet instead.
     pub poll_addr: Option<(usize, usize)>,
     pub ib_cntl: usize,
     pub ib_rptr: usize,

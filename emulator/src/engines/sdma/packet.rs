@@ -93,7 +93,7 @@ pub fn name(header: u32) -> &'static str {
     sdma::name(header as u8).unwrap_or("unknown packet")
 }
 
-/// The size of a packet in words from its first one; `None` when a further word tells it.
+/// The size of a packet in words, from its first one; `None` if another word has the size.
 ///
 /// # Errors
 /// It is no packet that the engine knows.
@@ -143,7 +143,7 @@ macro_rules! parser {
             use super::*;
             use rkfd_hw::sdma::$generation::*;
 
-            /// Takes a whole packet apart, whose size [`size`] told.
+            /// Takes a whole packet apart, whose size is that of [`size`].
             ///
             /// # Errors
             /// What is undefined about it, or not modelled.
@@ -221,7 +221,7 @@ macro_rules! parser {
                     op::COPY => {
                         type C = CopyLinear;
                         let p = read!(CopyLinear [C::ENCRYPT.is::<0>(), C::TMZ.is::<0>(), C::SRC_SW.is::<0>(), C::DST_SW.is::<0>()]);
-                        // The word behind says how memory is compressed.
+                        // The next word is about compressed memory.
                         if words.get(7).is_some_and(|&word| word != 0) {
                             return bad("compressed memory is not modelled");
                         }

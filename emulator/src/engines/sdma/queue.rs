@@ -156,7 +156,7 @@ impl Queue {
             }
         }
         let (engine, queue) = (word(at.engine), word(at.queue));
-        if m.engine.is_some_and(|told| u32::from(told) != engine) {
+        if m.engine.is_some_and(|named| u32::from(named) != engine) {
             return Err(format!("the engine is not that of the MQD, {engine}"));
         }
         if queue >= QUEUES as u32 {
@@ -198,8 +198,8 @@ impl Queue {
         })
     }
 
-    /// Moves the write pointer to what a doorbell or the memory says; `false` and no change when
-    /// that is inside a word or more than a ring ahead. It never moves back.
+    /// Moves the write pointer to a value from a doorbell or from memory. Returns `false`, and changes
+    /// nothing, if that is inside a word or more than a ring ahead. It never moves back.
     pub fn advance(&mut self, to: u64) -> bool {
         if to % 4 != 0 || to > self.rptr.saturating_add(self.size) {
             return false;

@@ -66,7 +66,7 @@ impl Regs {
 }
 
 impl Names {
-    /// Splits the name of a register of an engine: its number, if the name tells, and the rest.
+    /// Splits the name of an engine's register into the engine's number, if it has one, and the rest.
     fn split(self, name: &str) -> Option<(Option<u8>, &str)> {
         let (front, rest) = name.split_once('_')?;
         let number = front.strip_prefix("SDMA")?;
@@ -108,7 +108,7 @@ impl Engines {
 /// The registers as a block: all engines', or those of one where each is a block of its own.
 pub struct Registers {
     all: Arc<Engines>,
-    /// The engine that registers are of whose names don't tell.
+    /// The engine of registers whose names have no number.
     engine: u8,
 }
 

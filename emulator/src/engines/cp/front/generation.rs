@@ -32,7 +32,7 @@ pub struct Generation {
     pub stack_behind_mqd: Option<u64>,
     /// Packets of PM4 that processes write.
     pub commands: &'static Dialect,
-    /// What a queue's COMPUTE_TMPRING_SIZE says.
+    /// The fields of a queue's COMPUTE_TMPRING_SIZE.
     pub scratch: TmpRing,
     /// Words of an interrupt for a wave's error: what failed, number of the wave.
     pub wave_error: fn(&FaultKind, u32) -> [u32; 4],
@@ -65,7 +65,7 @@ pub struct Format {
     pub mutes_aql: bool,
     /// The word of COMPUTE_PGM_RSRC3, by the order of the registers.
     pub rsrc3: usize,
-    /// What it says of several XCCs, where a queue may be on several.
+    /// Where an MQD stores how its queue is spread over XCCs; `None` if a queue has only one.
     pub spread: Option<Spread>,
     /// What else a whole MQD must hold.
     pub check: fn(&Image, &Queue) -> Result<(), String>,

@@ -285,9 +285,9 @@ impl Queue {
         self.ring.wrapping_add((pointer & (self.size - 1)) * 4)
     }
 
-    /// Moves the write pointer to what a doorbell or the memory says, in units; `false` and no
-    /// change when that is more than a ring ahead of the read pointer. It never moves back: with
-    /// several producers a smaller AQL packet index may arrive later.
+    /// Moves the write pointer to a value, in units, from a doorbell or from memory. Returns `false`,
+    /// and changes nothing, if that is more than a ring ahead of the read pointer. It never moves back:
+    /// with several producers a smaller AQL packet index may arrive later.
     pub fn advance(&mut self, units: u64) -> bool {
         let Some(to) = units.checked_mul(self.unit()) else {
             return false;
@@ -300,7 +300,7 @@ impl Queue {
     }
 
     /// Writes the pointers into an image. A full ring is written as one that lacks a packet, since
-    /// the register can't tell full from empty; connecting reads the write pointer from memory.
+    /// the register has the same value for full and empty; connecting reads the write pointer from memory.
     pub fn save_pointers(&self, image: &mut Mqd) {
         image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
         image.set(

@@ -9,7 +9,7 @@
 
 use super::group::Group;
 use super::gws::Gws;
-use super::window::{Told, Window};
+use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
 use crate::device::Env;
 use crate::engines::cp::mec::loads::Share;
@@ -47,7 +47,7 @@ pub struct ScratchArea {
 
 /// What a dispatch has of its queue.
 pub struct FromQueue {
-    /// Where it runs, and what of it.
+    /// The XCC on which it runs, and its part of the work-groups.
     pub share: Share,
     /// The VMID of the process now.
     pub vmid: u8,
@@ -119,7 +119,7 @@ struct Inner {
     free: Vec<u32>,
     failure: Option<Failure>,
     counts: Counts,
-    told: Vec<Told>,
+    notices: Vec<Notice>,
 }
 
 /// How far a dispatch got: next workgroup, those that have ended, [`Counts`], and when it began.
@@ -225,7 +225,7 @@ impl Dispatch {
         self.share.xcc
     }
 
-    /// Tells the workers to run it, to pause or to end.
+    /// Makes the workers run it, pause or end.
     pub fn set(&self, go: Go) {
         self.go.store(go as u8, Ordering::Release);
     }
@@ -263,9 +263,9 @@ impl Dispatch {
         self.lock().counts
     }
 
-    /// What shaders told since the last call.
-    pub(crate) fn take_told(&self) -> Vec<Told> {
-        std::mem::take(&mut self.lock().told)
+    /// What shaders have reported since the last call.
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.lock().notices)
     }
 
     /// Waves of a whole workgroup.
@@ -353,7 +353,7 @@ impl Dispatch {
             vmid: &self.vmid,
             gws: self.gws.as_deref(),
             fault: None,
-            told: Vec::new(),
+            notices: Vec::new(),
         };
         let before = cu.statistics();
         let mut left = TURN;
@@ -398,7 +398,7 @@ impl Dispatch {
         let mut inner = self.lock();
         inner.counts.waves += after.waves - before.waves;
         inner.counts.instructions += after.instructions - before.instructions;
-        inner.told.append(&mut window.told);
+        inner.notices.append(&mut window.notices);
         more && self.may_run() && !self.is_finished()
     }
 

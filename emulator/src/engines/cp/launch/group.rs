@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A workgroup of waves of either size: the kernel says which, as far as the chip has both.
+//! A workgroup of waves of either size. The kernel chooses the size on a chip that has both.
 
 use super::window::Window;
 use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome, Run, Scratch, Workgroup};

@@ -12,13 +12,13 @@
 //! Each XCC has 64 of its own: Linux sets GDS_GWS_VMID* on each (`amdgpu/gfx_v9_4_3.c`,
 //! `gfx_v9_4_3_xcc_init_gds_vmid`), so waves on different XCCs do not meet. `cg.cl` avoids them on
 //! gfx942 (`AVOID_GWS`), HIP does not set them up there (`rocsettings.cpp`, `gwsInitSupported_`), and
-//! amdkfd says that it gives them as a formality (`pqm_set_gws`).
+//! amdkfd's comment calls giving them a formality (`pqm_set_gws`).
 //!
-//! Which of the 64 a queue has nobody can see, since waves count from the first of theirs: here each
-//! queue's are its own, and the scheduler sees to it that all connected queues together have no
-//! more than 64. What they hold is saved and restored with a queue, as the comment in Linux's function
-//! above says of the firmware, and waves that stand in line are saved with their tickets. It is kept
-//! in the queue's save area: one without begins anew.
+//! Nobody can see which of the 64 a queue has, since its waves count from its first one. Here each
+//! queue has resources of its own, and the scheduler ensures that all connected queues together have no
+//! more than 64. Their state is saved and restored with the queue, as the firmware does according to the
+//! comment in Linux's function above, and waves that stand in line are saved with their tickets. The
+//! state is kept in the queue's save area: a queue without one starts with new resources.
 
 use rkfd_isa::{Gws as Operation, GwsAnswer, GwsRequest};
 use std::num::NonZeroU32;
@@ -69,8 +69,8 @@ impl Resource {
             Operation::Acquire => return self.acquire(request.ticket),
             Operation::Release => self.counter = self.counter.saturating_add(1),
             Operation::ReleaseMany => self.counter = self.counter.saturating_add(request.value),
-            // The counter is the number of those in line, which go with it. With none there are
-            // none to let go: "no effect", the manual says.
+            // The counter becomes the number of waves in line, which `serve` then releases. With no wave
+            // in line there is "no effect", as the manual puts it.
             Operation::ReleaseAll => self.counter = self.counter.max(self.in_line()),
         }
         self.serve();
@@ -110,7 +110,7 @@ impl Resource {
         self.came.wrapping_sub(self.went) & !TICKET
     }
 
-    /// Lets go as many of the semaphore's line as the counter says.
+    /// Releases as many waves from the semaphore's line as the counter allows.
     fn serve(&mut self) {
         let go = self.counter.min(self.in_line());
         self.counter -= go;
@@ -208,7 +208,7 @@ mod tests {
         assert!(again(&gws, Operation::Barrier, first[0]));
         assert!(!again(&gws, Operation::Barrier, second));
         assert_eq!(ask(&gws, Operation::Barrier, 1), GwsAnswer::Go);
-        // Two have opened since it came: the flag alone would not tell.
+        // The barrier has opened twice since this wave came, so its flag alone would not show it.
         assert!(again(&gws, Operation::Barrier, first[1]));
         assert!(again(&gws, Operation::Barrier, second));
     }

@@ -10,8 +10,8 @@ use crate::memory::{Hub, PAGE};
 use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 
-/// What a wave has to tell besides its results.
-pub enum Told {
+/// What a wave reports besides its results.
+pub enum Notice {
     /// s_sendmsg: the message and M0, and whether a trap handler sent it.
     Message(u16, u32, bool),
     /// It has entered its trap handler.
@@ -35,7 +35,7 @@ pub struct Window<'a> {
     /// The last access that did not translate.
     pub fault: Option<mem::VmFault>,
     /// What shaders sent or met that the packet processor passes on.
-    pub told: Vec<Told>,
+    pub notices: Vec<Notice>,
 }
 
 /// Whether the injected flip of an instruction's bit has happened.
@@ -93,11 +93,11 @@ impl rkfd_isa::Env for Window<'_> {
     }
 
     fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {
-        self.told.push(Told::Message(message, m0, privileged));
+        self.notices.push(Notice::Message(message, m0, privileged));
     }
 
     fn trapped(&mut self, fault: &Fault) {
-        self.told.push(Told::Trap(Box::new(*fault)));
+        self.notices.push(Notice::Trap(Box::new(*fault)));
     }
 
     fn synchronise(&mut self, _tag: u8, request: &GwsRequest) -> GwsAnswer {

@@ -120,7 +120,7 @@ impl Launched {
         }
     }
 
-    /// Tells its dispatches to run, pause or end.
+    /// Makes its dispatches run, pause or end.
     pub(crate) fn set_all(&self, go: Go) {
         self.dispatches().for_each(|d| d.set(go));
     }

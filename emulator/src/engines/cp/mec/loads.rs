@@ -90,7 +90,7 @@ impl Loads {
     }
 }
 
-/// Where the MQDs of a generation say how a queue is spread over XCCs.
+/// Where the MQDs of a generation store how a queue is spread over XCCs.
 pub struct Spread {
     /// CP_MQD_STRIDE_SIZE: bytes from one XCC's MQD to the next one's.
     pub stride: fn(&Image) -> u64,

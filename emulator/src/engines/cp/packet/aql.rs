@@ -111,7 +111,7 @@ impl Mec {
     }
 }
 
-/// Checks what the standard says of a kernel-dispatch packet's fields.
+/// Checks a kernel-dispatch packet's fields against the standard.
 pub(crate) fn check_dispatch(p: &KernelDispatch) -> Result<(), PacketError> {
     use KernelDispatch as K;
     let fail = |code, what: &str| Err(PacketError::bad(code, format!("AQL dispatch: {what}")));
@@ -159,7 +159,7 @@ pub(crate) fn check_dispatch(p: &KernelDispatch) -> Result<(), PacketError> {
     check_signal(p.get(K::COMPLETION_SIGNAL))
 }
 
-/// Checks what the standard says of a barrier packet's fields.
+/// Checks a barrier packet's fields against the standard.
 pub(crate) fn check_barrier(p: &Barrier) -> Result<(), PacketError> {
     let reserved = [
         Barrier::RESERVED0.is::<0>(),

@@ -33,7 +33,7 @@ pub struct Release {
     pub address: u64,
     /// The value.
     pub data: u64,
-    /// What the interrupt says.
+    /// The interrupt's data.
     pub context: u32,
 }
 

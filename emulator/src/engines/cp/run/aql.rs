@@ -6,7 +6,7 @@
 //! `hsa_ext_amd.h` (the vendor's barrier on a value), `amd_aql_queue.cpp` (`ExecutePM4`: its packet
 //! for PM4 commands).
 //!
-//! Packets are launched in order and may complete in any, unless the barrier bit says otherwise. A
+//! Packets are launched in order and may complete in any order, unless the barrier bit is set. A
 //! barrier packet holds the queue until it is done: the processor waits for its signals itself. So
 //! does one with PM4 commands, which the processor executes itself. A slot is made invalid, and the
 //! read index moves past it, when its packet and all before it are complete, since kernels read
@@ -41,7 +41,7 @@ pub(crate) enum End {
 }
 
 impl Mec {
-    /// Passes on what a dispatch's shaders have to tell.
+    /// Passes on what a dispatch's shaders report.
     pub(crate) fn end_of(&mut self, h: &mut Hqd, d: &Gang) -> End {
         self.pass_on(h, d);
         if d.failure().is_some() {

@@ -8,8 +8,8 @@
 //! processor waits for it.
 //!
 //! Source: Linux, `amdgpu/gfx_v9_4_3.c` and `amdgpu/gfx_v12_0.c` (`_ring_emit_fence`,
-//! `_ring_emit_ib`: what its own packets are for); the HQD registers CP_HQD_IB_*, which say that a
-//! queue is in one indirect buffer at a time.
+//! `_ring_emit_ib`: what its own packets are for); the HQD registers CP_HQD_IB_*, which have room
+//! for one indirect buffer: a queue is in one at a time.
 
 use super::aql::End;
 use super::errors::{code, PacketError};
@@ -47,7 +47,7 @@ impl Buffer {
         }
     }
 
-    /// The one that an HQD's registers say a queue was in.
+    /// The indirect buffer in which a queue was, by its HQD's registers.
     pub fn of(image: &Image) -> Option<Self> {
         let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
         (control.get(CONTROL::PROCESSING_IB) == 1).then(|| Self {
@@ -123,7 +123,7 @@ impl Mec {
 
     /// Completes what a PM4 queue has launched, in order.
     pub(crate) fn complete_commands(&mut self, h: &mut Hqd) -> bool {
-        // Whoever fails is noticed at once, and so is who has something to tell.
+        // A dispatch that fails or reports something is handled at once, in any order.
         for i in 0..h.launched.items.len() {
             if let Some(Work::Dispatch(d)) = h.launched.items.get(i).map(|item| &item.work) {
                 let d = d.clone();

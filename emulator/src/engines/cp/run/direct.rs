@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Dispatches of PM4 queues: what SET_SH_REG and DISPATCH_DIRECT say in registers.
+//! Dispatches of PM4 queues, whose parameters SET_SH_REG and DISPATCH_DIRECT store in registers.
 //!
 //! Sources: [`rkfd_hw::pm4::commands`]; Linux, `amdgpu/gfx_v9_4_3.c`
 //! (`gfx_v9_4_3_do_edc_gpr_workarounds` and its like dispatch this way),
@@ -28,8 +28,8 @@ pub(crate) const REGISTERS: usize = 81;
 /// Them at the time of a dispatch.
 pub(crate) type Registers = [u32; REGISTERS];
 
-/// Words of an MQD whose registers a process sets: but for those that a generation has elsewhere,
-/// all that tell of a dispatch. COMPUTE_VMID and what is for restoring waves is not theirs.
+/// Words of an MQD whose registers a process sets: all that describe a dispatch, except those that a
+/// generation has elsewhere. A process doesn't set COMPUTE_VMID and the registers for restoring waves.
 const OWN: [RangeInclusive<usize>; 3] = [2..=20, 22..=32, 65..=80];
 
 /// COMPUTE_PGM_RSRC2: the LDS of a workgroup, in blocks of 512 bytes.
@@ -186,12 +186,12 @@ impl Mec {
         self.start(h, kernel, params, data.to_vec(), scratch, &shares)
     }
 
-    /// The shader that registers tell of. Its user data is what others preload.
+    /// The shader that the registers describe. Its user data are what a descriptor's kernel preloads.
     fn kernel_of(&self, registers: &Registers, wave32: bool) -> Result<Kernel, PacketError> {
         let get = |field: Field<Image, 32>| field.get(registers);
         let rsrc3 = registers.get(self.generation.mqd.rsrc3).copied();
         let rsrc2 = get(Image::COMPUTE_PGM_RSRC2) as u32;
-        // The same words in a descriptor, which has no LDS (a packet tells) and no trap handler.
+        // The same words make a descriptor, but for the LDS, whose size a packet has, and the trap handler.
         let mut descriptor = [0; 64];
         for (at, word) in [
             (44, rsrc3.unwrap_or(0)),

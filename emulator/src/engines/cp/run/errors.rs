@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Errors of a user queue: it stops, an interrupt tells the driver, others go on.
+//! Errors of a user queue: it stops, an interrupt reports the error to the driver, other queues go on.
 //!
 //! Sources: Linux, `amdkfd/kfd_int_process_v9.c`, `_v11.c` (layout of the interrupts' data),
 //! `include/uapi/linux/kfd_ioctl.h` (`enum kfd_dbg_trap_exception_code`); ROCr, `amd_aql_queue.cpp`
@@ -10,7 +10,7 @@
 //! (`amd_queue_t.queue_inactive_signal`). Only for packets: the bits that ROCr knows for waves
 //! (0x2000_0000 memory violation, 0x4000_0000 illegal instruction, 0x8000_0000 trap) are written by
 //! the process's trap handler, which is a program like others, and a VM fault reaches a process by
-//! KFD's memory event alone. Without a handler the wave's queue stops, and nothing is told.
+//! KFD's memory event alone. Without a handler the wave's queue stops, and nothing is reported.
 //!
 //! By the same signal the processor asks for scratch memory where a dispatch needs more than the
 //! queue has, and waits with it until the value is 0 again. Not modelled: that it gives back what
@@ -19,7 +19,7 @@
 use super::prepare::{READ_INDEX, READ_INDEX_OFFSET};
 use crate::device::interrupt::Interrupt;
 use crate::engines::cp::launch::dispatch::Failure;
-use crate::engines::cp::launch::window::Told;
+use crate::engines::cp::launch::window::Notice;
 use crate::engines::cp::mec::loads::Gang;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::memory::{Hub, VmFault};
@@ -161,29 +161,29 @@ impl Mec {
         self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
     }
 
-    /// Passes on what shaders tell: their messages (s_sendmsg), of which 1 is an interrupt with M0's
-    /// low 24 bits, and what sent them into their trap handler.
+    /// Passes on what shaders report: their messages (s_sendmsg), of which 1 is an interrupt with M0's
+    /// low 24 bits, and why they entered their trap handler.
     pub(crate) fn pass_on(&mut self, h: &Hqd, d: &Gang) {
         let all = d.0.iter();
-        for (xcc, told) in all.flat_map(|d| {
-            let told = d.take_told().into_iter();
-            told.map(|told| (d.xcc(), told))
+        for (xcc, notice) in all.flat_map(|d| {
+            let notices = d.take_notices().into_iter();
+            notices.map(|notice| (d.xcc(), notice))
         }) {
-            match told {
-                Told::Message(1, m0, privileged) => {
+            match notice {
+                Notice::Message(1, m0, privileged) => {
                     let data = (self.generation.message)(m0, privileged);
                     self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
                 }
-                Told::Message(message, ..) => {
+                Notice::Message(message, ..) => {
                     self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
                 }
-                Told::Trap(fault) => self.wave_trapped(h, xcc, &fault),
+                Notice::Trap(fault) => self.wave_trapped(h, xcc, &fault),
             }
         }
     }
 
-    /// A wave has entered its trap handler. An exception is told to the driver all the same; a trap
-    /// is between the program and its handler.
+    /// A wave has entered its trap handler. The driver gets an interrupt for an exception nevertheless;
+    /// a trap concerns only the program and its handler.
     fn wave_trapped(&mut self, h: &Hqd, xcc: u8, fault: &Fault) {
         let text = match fault.kind {
             FaultKind::Trap(id) => format!("trap {id} at pc {:#x}", fault.pc),

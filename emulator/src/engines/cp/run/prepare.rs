@@ -17,9 +17,9 @@ use rkfd_hw::aql::KernelDispatch;
 use rkfd_isa::{Apertures, DescriptorError, Handler, Kernel, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
 
-/// Where the read index lies in `amd_queue_t`, which its address therefore tells.
+/// Offset of the read index in `amd_queue_t`, whose address is therefore known from the read index'.
 pub(crate) const READ_INDEX: u64 = 0x80;
-/// `read_dispatch_id_field_base_byte_offset` in `amd_queue_t`: says the above.
+/// Offset of `read_dispatch_id_field_base_byte_offset` in `amd_queue_t`; the field has the offset above.
 pub(crate) const READ_INDEX_OFFSET: u64 = 0x88;
 /// `compute_tmpring_size`: waves in bits 11:0, and the size of a wave's.
 const TMPRING: u64 = 0x8c;
@@ -45,7 +45,7 @@ impl Mec {
             hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
             fault: None,
-            told: Vec::new(),
+            notices: Vec::new(),
         };
         let kernel = match self.cu.kernel(&mut window, h.owner.tag, kernel_at) {
             Ok(kernel) => kernel,
@@ -192,7 +192,7 @@ impl Mec {
         Ok(self.scratch_area(word[0], base))
     }
 
-    /// The scratch memory that a COMPUTE_TMPRING_SIZE tells of.
+    /// The scratch memory that a COMPUTE_TMPRING_SIZE describes.
     pub(crate) fn scratch_area(&self, size: u32, base: u64) -> ScratchArea {
         let ring = &self.generation.scratch;
         let engines = match ring.per_engine {

@@ -390,7 +390,7 @@ impl Mec {
         Ok(Some(item))
     }
 
-    /// Says in an MQD in memory that no waves were saved for it.
+    /// Marks an MQD in memory as one for which no waves were saved.
     pub(crate) fn lose_waves(&self, mqd: u64) {
         let at = mqd + Image::CP_HQD_PERSISTENT_STATE.word() as u64 * 4;
         let space = self.space(0);

@@ -8,7 +8,7 @@ use crate::trace::Value;
 use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 
-/// A process as the scheduler was told of it.
+/// A process as the driver has described it to the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
     pub pasid: u16,
@@ -18,7 +18,7 @@ pub(crate) struct Listed {
     pub quantum: Duration,
     /// VM_CONTEXT_CNTL of its VMID in the graphics hub, where the scheduler sets it.
     pub control: Option<u32>,
-    /// What of its VMID's bank the scheduler sets.
+    /// The registers of its VMID's bank that the scheduler sets.
     pub bank: Bank,
     /// Its trap handler, which the scheduler sets in the bank, too.
     pub handler: Handler,

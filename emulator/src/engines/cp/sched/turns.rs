@@ -38,10 +38,10 @@ pub(crate) enum Pointer {
     Gart(u64),
 }
 
-/// A queue as a scheduler was told of it.
+/// A queue as the driver has described it to a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueMap {
-    /// Name of the packet that says so.
+    /// Name of the packet that described it.
     pub by: &'static str,
     pub engine: Engine,
     pub mqd: u64,
@@ -49,9 +49,9 @@ pub(crate) struct QueueMap {
     pub wptr: Pointer,
     /// An unmap by SELECT_ALL_NON_STATIC leaves it.
     pub is_static: bool,
-    /// Whose waiting makes whom leave: a higher level's does without regard to the quantum.
+    /// Its priority level: a waiting queue takes the HQD of one of a lower level before the quantum is over.
     pub level: u8,
-    /// How long it may keep its HQD when others wait; otherwise the MQD says.
+    /// How long it may keep its HQD when others wait; `None` if the MQD has that.
     pub quantum: Option<Duration>,
     /// Global wave sync resources that it has while it is connected.
     pub gws: u32,
