@@ -39,7 +39,10 @@ mod signal;
 mod wait;
 
 use wait::Sleeper;
-pub(crate) use wait::Wait;
+pub(crate) use wait::{
+    Awaited,
+    Wait, //
+};
 
 /// First id of events that aren't signals: the upper half of what an IDR numbers.
 const FIRST_OTHER: u32 = (i32::MAX as u32 >> 1) + 1;

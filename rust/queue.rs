@@ -35,6 +35,7 @@ use crate::{
         Wanted, //
     },
     types::{
+        DoorbellIndex,
         GpuId,
         QueueId, //
     },
@@ -108,7 +109,7 @@ pub(crate) fn create(
             metadata_size: params.metadata_size,
             ring: params.ring,
             // CAST: Less than the doorbells of a slice.
-            doorbell: (byte / 8) as u32,
+            doorbell: DoorbellIndex::new((byte / 8) as u32),
             save_area: params.cwsr,
             gws: false,
             buffers,
@@ -122,13 +123,13 @@ pub(crate) fn create(
 fn spec(params: &QueueParams, doorbell: Arc<Doorbell>, buffers: &Buffers) -> Result<QueueSpec> {
     Ok(QueueSpec {
         format: params.kind.format(),
-        ring: params.ring.address,
+        ring: params.ring.address.get(),
         ring_size: params.ring.size.bytes(),
-        rptr: params.rptr,
-        wptr: params.wptr,
-        eop: params.eop,
+        rptr: params.rptr.get(),
+        wptr: params.wptr.get(),
+        eop: params.eop.get(),
         eop_size: params.eop_size,
-        cwsr: params.cwsr,
+        cwsr: params.cwsr.get(),
         cwsr_size: params.cwsr_size,
         ctl_stack_size: params.ctl_stack_size,
         priority: params.ring.priority.get(),
@@ -229,7 +230,7 @@ pub(crate) fn update(process: &Process, id: QueueId, ring: &RingParams) -> Resul
         let queue = state.queues.get_mut(id.get()).ok_or(EFAULT)?;
         let device = process.devices().get(queue.device).ok_or(ENODEV)?;
         let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
-        if ring.address != 0 {
+        if ring.address.get() != 0 {
             let size = ring
                 .size
                 .bytes()
@@ -316,7 +317,7 @@ fn submit(
         return Err(EACCES);
     }
     let change = QueueUpdate {
-        ring: queue.ring.address,
+        ring: queue.ring.address.get(),
         ring_size: queue.ring.size.bytes(),
         percent: queue.ring.percent.get(),
         priority: queue.ring.priority.get(),

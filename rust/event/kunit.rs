@@ -4,6 +4,7 @@
 
 use super::{
     abi,
+    Awaited,
     Data,
     Event,
     EventId,
@@ -25,6 +26,11 @@ use kernel::{
 
 fn events() -> Result<Arc<Events>> {
     Arc::pin_init(Events::new(Counts::new()?), GFP_KERNEL)
+}
+
+fn awaited(id: u32, seen: u64) -> Awaited {
+    let id = EventId::new(id);
+    Awaited { id, seen }
 }
 
 impl State {
@@ -63,7 +69,7 @@ impl Events {
     fn wait_for(&self, list: &[(u32, u64)], all: bool, timeout: u32) -> Result<u32> {
         let mut data = KVec::new();
         for (id, age) in list {
-            data.push(abi::EventData::wait_for(*id, *age), GFP_KERNEL)?;
+            data.push(awaited(*id, *age), GFP_KERNEL)?;
         }
         let wait = Wait {
             events: &data,
@@ -127,7 +133,7 @@ mod tests {
         assert_eq!(events.wait_for(&[(id, 1)], false, 0), COMPLETE);
         assert_eq!(events.wait_for(&[(id, 2)], false, 0), COMPLETE);
         assert_eq!(events.wait_for(&[(id, 3)], false, 0), TIMEOUT);
-        let data = [abi::EventData::wait_for(id, 1)];
+        let data = [awaited(id, 1)];
         let wait = Wait {
             events: &data,
             unreadable: false,
@@ -222,10 +228,7 @@ mod tests {
             ..Default::default()
         };
         later(&events, move |events| events.memory_exception(fault))?;
-        let data = [
-            abi::EventData::wait_for(other, 0),
-            abi::EventData::wait_for(memory, 0),
-        ];
+        let data = [awaited(other, 0), awaited(memory, 0)];
         let wait = Wait {
             events: &data,
             unreadable: false,

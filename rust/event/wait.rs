@@ -5,6 +5,7 @@
 use super::{
     abi,
     Data,
+    EventId,
     Events,
     State, //
 };
@@ -101,10 +102,18 @@ pub(crate) struct Outcome {
     pub(crate) reports: KVVec<Report>,
 }
 
+/// An event that a program waits for.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    pub(crate) id: EventId,
+    /// The age that the program saw last; 0 when it doesn't know about ages.
+    pub(crate) seen: u64,
+}
+
 /// A wait as the program asked for it.
 pub(crate) struct Wait<'a> {
     /// The events, as far as they could be read.
-    pub(crate) events: &'a [abi::EventData],
+    pub(crate) events: &'a [Awaited],
     /// Reading the next event failed: reported unless an earlier one is wrong.
     pub(crate) unreadable: bool,
     pub(crate) all: bool,
@@ -197,10 +206,9 @@ impl State {
         sleeper: &Arc<Sleeper>,
         waiters: &mut KVVec<Waiter>,
     ) -> Result {
-        for data in wait.events {
-            let event = self.get_mut(data.event_id).ok_or(EINVAL)?;
-            let seen = data.signal().last_event_age;
-            // Age 0 means that the program doesn't know about ages.
+        for Awaited { id, seen } in wait.events.iter().copied() {
+            let id = id.get();
+            let event = self.get_mut(id).ok_or(EINVAL)?;
             let wants_age = event.kind == abi::EVENT_SIGNAL && seen != 0;
             let activated = event.signaled || (wants_age && event.age != seen);
             if !activated {
@@ -208,7 +216,7 @@ impl State {
             }
             event.signaled = event.signaled && !event.auto_reset;
             let waiter = Waiter {
-                id: data.event_id,
+                id,
                 serial: event.serial,
                 age: event.age,
                 activated,

@@ -6,7 +6,13 @@ use super::{
     gpu_id,
     memory::Handle, //
 };
-use crate::{glue::dma_buf::DmaBuf, memory, process::Process, uapi::memory as abi};
+use crate::{
+    glue::dma_buf::DmaBuf,
+    memory,
+    process::Process,
+    types::GpuVa,
+    uapi::memory as abi, //
+};
 use kernel::prelude::*;
 
 /// GET_DMABUF_INFO. There is no metadata: that comes with a render node's request of its own.
@@ -35,7 +41,7 @@ pub(super) fn import(process: &Process, args: &mut abi::ImportDmabufArgs) -> Res
     let gpu_id = gpu_id(args.gpu_id)?;
     process.with_device(gpu_id, |_, state| state.bound().map(|_| ()))?;
     let dmabuf = DmaBuf::get(args.dmabuf_fd)?;
-    let index = memory::import(process, gpu_id, dmabuf, args.va_addr)?;
+    let index = memory::import(process, gpu_id, dmabuf, GpuVa::new(args.va_addr))?;
     args.handle = Handle { gpu_id, index }.bits();
     Ok(())
 }

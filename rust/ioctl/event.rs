@@ -3,7 +3,10 @@
 //! Calls about events.
 
 use crate::{
-    event::Wait,
+    event::{
+        Awaited,
+        Wait, //
+    },
     glue::user,
     process::Process,
     types::EventId,
@@ -88,7 +91,12 @@ fn wait_inner(process: &Process, args: &mut abi::WaitEventsArgs) -> Result<u32> 
         if reader.read_slice(&mut bytes).is_err() {
             break;
         }
-        events.push(user::read_abi::<abi::EventData>(&bytes)?, GFP_KERNEL)?;
+        let data: abi::EventData = user::read_abi(&bytes)?;
+        let event = Awaited {
+            id: EventId::new(data.event_id),
+            seen: data.signal().last_event_age,
+        };
+        events.push(event, GFP_KERNEL)?;
     }
     let outcome = process.events.wait(&Wait {
         unreadable: events.len() < count,

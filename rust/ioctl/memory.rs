@@ -12,7 +12,10 @@ use crate::{
     },
     process::Process,
     render::Render,
-    types::GpuId,
+    types::{
+        GpuId,
+        GpuVa, //
+    },
     uapi::{
         device,
         memory as abi,
@@ -104,7 +107,7 @@ pub(super) fn alloc(process: &Arc<Process>, args: &mut abi::AllocMemoryOfGpuArgs
         return Err(EINVAL);
     }
     let request = AllocRequest {
-        va: args.va_addr,
+        va: GpuVa::new(args.va_addr),
         size: args.size,
         flags: args.flags,
         user_address: args.mmap_offset,

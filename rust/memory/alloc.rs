@@ -30,7 +30,10 @@ use crate::{
         ProcessDevice,
         Shared, //
     },
-    types::GpuId,
+    types::{
+        GpuId,
+        GpuVa, //
+    },
     uapi::memory as abi,
 };
 use kernel::{
@@ -42,7 +45,7 @@ use kernel::{
 
 /// What ALLOC_MEMORY_OF_GPU asks for.
 pub(crate) struct AllocRequest {
-    pub(crate) va: u64,
+    pub(crate) va: GpuVa,
     pub(crate) size: u64,
     pub(crate) flags: u32,
     /// CPU address of USERPTR memory.

@@ -35,7 +35,10 @@ use crate::{
         Memory,
         Process, //
     },
-    types::GpuId,
+    types::{
+        GpuId,
+        GpuVa, //
+    },
     uapi::memory as abi,
 };
 use kernel::{
@@ -144,7 +147,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, index: u32) -> Result<Dma
 ///
 /// EINVAL when there is no such GPU or the DMA-buf's memory can't be reached, ENODEV before
 /// ACQUIRE_VM, ENOMEM, and what the exporter says.
-pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: u64) -> Result<u32> {
+pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: GpuVa) -> Result<u32> {
     // Without the process' state: the exporter may be anybody.
     let gpu = process.with_device(gpu_id, |device, _| Ok(device.gpu.clone()))?;
     let own = dmabuf

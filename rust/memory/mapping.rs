@@ -14,6 +14,7 @@ use crate::{
         DeviceState,
         Mem, //
     },
+    types::GpuVa,
     vm::Vm,
 };
 use kernel::{
@@ -30,7 +31,7 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
         return Ok(());
     }
     let mem = handle.mem.clone();
-    if mem.va() == 0 {
+    if mem.va().get() == 0 {
         return Err(EINVAL);
     }
     let addresses = mem.addresses()?;
@@ -38,7 +39,7 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
         if let Err(e) = map_at(state, &vm, *va, &mem) {
             for va in addresses.iter().take(done) {
                 let _ = vm
-                    .unmap(*va, mem.bo().size())
+                    .unmap(va.get(), mem.bo().size())
                     .and_then(|unmapped| unmapped.flush());
                 state.by_va.remove(va);
             }
@@ -52,14 +53,14 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
     Ok(())
 }
 
-fn map_at(state: &mut DeviceState, vm: &Vm, va: u64, mem: &Arc<Mem>) -> Result {
+fn map_at(state: &mut DeviceState, vm: &Vm, va: GpuVa, mem: &Arc<Mem>) -> Result {
     if state.by_va.get(&va).is_some() {
         return Err(EEXIST);
     }
     let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
     // Memory that the program took away is mapped when it is there again.
     if mem.range().is_none_or(UserRange::is_valid) {
-        vm.map(va, mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+        vm.map(va.get(), mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
     }
     state.by_va.insert(node);
     Ok(())
@@ -109,7 +110,7 @@ pub(crate) fn unmap_all(state: &mut DeviceState) {
 /// Maps it at all of its addresses. On an error some may be mapped.
 pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
     for va in &mem.addresses()? {
-        vm.map(*va, mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+        vm.map(va.get(), mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
     }
     Ok(())
 }
@@ -119,7 +120,7 @@ pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
     let mut result = Ok(());
     for va in &mem.addresses()? {
         let unmapped = vm
-            .unmap(*va, mem.bo().size())
+            .unmap(va.get(), mem.bo().size())
             .and_then(|unmapped| unmapped.flush());
         match unmapped {
             Ok(()) => {}

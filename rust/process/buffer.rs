@@ -18,6 +18,7 @@ use crate::{
     glue::dma_buf::DmaBuf,
     limit::Share,
     mmap::Mapping,
+    types::GpuVa,
     uapi::memory as abi,
     vm::MapFlags,
 };
@@ -86,7 +87,7 @@ pub(crate) struct Mem {
     memory: Arc<Memory>,
     /// The DMA-buf that it was imported from, or exported as the first time.
     pub(crate) dmabuf: SetOnce<DmaBuf>,
-    va: u64,
+    va: GpuVa,
     flags: u32,
     /// Queues that use it.
     queues: Atomic<i32>,
@@ -98,7 +99,7 @@ impl Mem {
         mapping: Option<Mapping>,
         memory: Arc<Memory>,
         range: Option<UserRange>,
-        va: u64,
+        va: GpuVa,
         flags: u32,
         count: Count,
     ) -> Result<Arc<Self>> {
@@ -136,7 +137,7 @@ impl Mem {
     }
 
     /// Where the program wants it; 0 when it can't be mapped.
-    pub(crate) fn va(&self) -> u64 {
+    pub(crate) fn va(&self) -> GpuVa {
         self.va
     }
 
@@ -150,7 +151,7 @@ impl Mem {
     }
 
     /// The addresses it is mapped at.
-    pub(crate) fn addresses(&self) -> Result<KVec<u64>> {
+    pub(crate) fn addresses(&self) -> Result<KVec<GpuVa>> {
         let mut addresses = KVec::with_capacity(2, GFP_KERNEL)?;
         addresses.push(self.va, GFP_KERNEL)?;
         if self.is_double() {

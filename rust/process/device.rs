@@ -15,6 +15,7 @@ use crate::{
         ProcessConfig,
         SchedProcess, //
     },
+    types::GpuVa,
     vm::Vm,
 };
 use kernel::{
@@ -43,7 +44,7 @@ pub(crate) struct DeviceState {
     /// By the lower half of the handle.
     pub(crate) handles: IdTable<Handle>,
     /// Mapped buffer objects by the address of each mapping.
-    pub(crate) by_va: RBTree<u64, Arc<Mem>>,
+    pub(crate) by_va: RBTree<GpuVa, Arc<Mem>>,
     /// There while the process has queues on the GPU.
     pub(crate) sched: Option<Arc<SchedProcess>>,
     pub(crate) queue_count: u32,
@@ -157,11 +158,9 @@ impl DeviceState {
     /// # Errors
     ///
     /// EINVAL when there is none.
-    pub(crate) fn pin_exact(&self, va: u64, size: u64) -> Result<Pin> {
-        let mem = self
-            .by_va
-            .get(&(va & !(PAGE_SIZE as u64 - 1)))
-            .ok_or(EINVAL)?;
+    pub(crate) fn pin_exact(&self, va: GpuVa, size: u64) -> Result<Pin> {
+        let page = GpuVa::new(va.get() & !(PAGE_SIZE as u64 - 1));
+        let mem = self.by_va.get(&page).ok_or(EINVAL)?;
         let pages = size >> PAGE_SHIFT;
         if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {
             return Err(EINVAL);

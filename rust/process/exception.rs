@@ -33,12 +33,12 @@ impl Process {
         let reported = self.with(|state| {
             let index = self.device_index(gpu.id())?;
             let mut queues = state.queues.iter().map(|(_, queue)| queue);
-            let queue = queues.find(|q| q.device == index && q.doorbell == error.doorbell_id);
+            let queue = queues.find(|q| q.device == index && q.doorbell.get() == error.doorbell_id);
             let Some(queue) = queue.filter(|_| state.runtime_enabled) else {
                 return Ok(false);
             };
             // Upstream doesn't notice when the program has its save area elsewhere by now.
-            let _ = self.notify(queue.save_area, error.exceptions);
+            let _ = self.notify(queue.save_area.get(), error.exceptions);
             Ok(true)
         });
         reported.unwrap_or(false)

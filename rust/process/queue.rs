@@ -8,6 +8,10 @@ use crate::{
     bo::Bo,
     counts::Count,
     sched::HwQueue,
+    types::{
+        DoorbellIndex,
+        GpuVa, //
+    },
     uapi::queue as abi, //
 };
 use kernel::{
@@ -76,7 +80,7 @@ impl Priority {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingParams {
     /// 0 disables the queue.
-    pub(crate) address: u64,
+    pub(crate) address: GpuVa,
     pub(crate) size: RingSize,
     pub(crate) percent: Percentage,
     pub(crate) priority: Priority,
@@ -110,9 +114,9 @@ pub(crate) struct UserQueue {
     pub(crate) metadata_size: u64,
     pub(crate) ring: RingParams,
     /// Number of its doorbell in the process' slice: how interrupts name it.
-    pub(crate) doorbell: u32,
+    pub(crate) doorbell: DoorbellIndex,
     /// Where its waves are saved, in the program's address space.
-    pub(crate) save_area: u64,
+    pub(crate) save_area: GpuVa,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
     pub(crate) buffers: Buffers,

@@ -52,7 +52,7 @@ pub(super) fn acquire(
     if matches!(params.kind, Kind::Sdma(_)) {
         return Ok(Buffers { ring, others });
     }
-    if params.eop != 0 {
+    if params.eop.get() != 0 {
         if params.eop_size < chip.family.eop_buffer_size {
             return Err(EINVAL);
         }

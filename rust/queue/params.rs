@@ -13,6 +13,7 @@ use crate::{
     },
     sched::Format,
     sdma::Wanted,
+    types::GpuVa,
     uapi::queue as abi, //
 };
 use kernel::prelude::*;
@@ -54,7 +55,7 @@ pub(crate) fn ring_params(
         return Err(EFAULT);
     }
     Ok(RingParams {
-        address,
+        address: GpuVa::new(address),
         size: RingSize::new(size)?,
         percent,
         priority,
@@ -69,11 +70,12 @@ pub(crate) struct QueueParams {
     pub(crate) kind: Kind,
     pub(crate) ring: RingParams,
     pub(crate) metadata_size: u64,
-    pub(crate) rptr: u64,
-    pub(crate) wptr: u64,
-    pub(crate) eop: u64,
+    pub(crate) rptr: GpuVa,
+    pub(crate) wptr: GpuVa,
+    /// 0 for none.
+    pub(crate) eop: GpuVa,
     pub(crate) eop_size: u32,
-    pub(crate) cwsr: u64,
+    pub(crate) cwsr: GpuVa,
     pub(crate) cwsr_size: u32,
     pub(crate) ctl_stack_size: u32,
 }
@@ -122,12 +124,12 @@ impl QueueParams {
             } else {
                 0
             },
-            rptr: args.read_pointer_address,
-            wptr: args.write_pointer_address,
-            eop: args.eop_buffer_address,
+            rptr: GpuVa::new(args.read_pointer_address),
+            wptr: GpuVa::new(args.write_pointer_address),
+            eop: GpuVa::new(args.eop_buffer_address),
             // CAST: Upstream keeps the low half too.
             eop_size: args.eop_buffer_size as u32,
-            cwsr: args.ctx_save_restore_address,
+            cwsr: GpuVa::new(args.ctx_save_restore_address),
             cwsr_size: args.ctx_save_restore_size,
             ctl_stack_size: args.ctl_stack_size,
         })
