@@ -22,6 +22,7 @@ pub struct Emulator {
     child: Child,
     report: PathBuf,
     log: PathBuf,
+    slow: u32,
     /// Where QEMU finds it.
     pub socket: PathBuf,
 }
@@ -85,9 +86,10 @@ impl Emulator {
             child,
             report,
             log,
+            slow: host.slow,
             socket,
         };
-        let deadline = Instant::now() + READY;
+        let deadline = Instant::now() + READY * host.slow;
         loop {
             match told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) if line.trim() == "ready" => return Ok(emulator),
@@ -108,12 +110,12 @@ impl Emulator {
     /// Wait for its end, which comes when QEMU has gone. What it found wrong, one line each.
     pub fn finish(mut self) -> Vec<String> {
         let mut wrong = Vec::new();
-        let status = match wait(&mut self.child, GOODBYE) {
+        let status = match wait(&mut self.child, GOODBYE * self.slow) {
             Some(status) => Some(status),
             None => {
                 wrong.push(format!(
                     "emulator: still running {} s after QEMU ended",
-                    GOODBYE.as_secs()
+                    (GOODBYE * self.slow).as_secs()
                 ));
                 terminate(&self.child);
                 wait(&mut self.child, Duration::from_secs(5))

@@ -160,16 +160,30 @@ impl RunDir {
     }
 
     /// Keep it under the scenario's plain name, in place of an earlier run's.
-    pub fn keep(self, scenario: &str) -> PathBuf {
-        let kept = self.0.with_file_name(scenario);
+    pub fn keep(&self, scenario: &str) -> PathBuf {
         for done_with in ["initramfs", "gpu.sock", "results.sock"] {
             let _ = fs::remove_file(self.0.join(done_with));
         }
-        let _ = fs::remove_dir_all(&kept);
-        match fs::rename(&self.0, &kept) {
-            Ok(()) => kept,
-            Err(_) => self.0,
-        }
+        keep(&self.0, &self.0.with_file_name(scenario))
+    }
+
+    /// Keep the folder in it that is a scenario's own, as [`RunDir::keep`] does.
+    pub fn keep_part(&self, scenario: &str) -> PathBuf {
+        keep(&self.0.join(scenario), &self.0.with_file_name(scenario))
+    }
+
+    /// Remove it.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Renames a folder, in place of one that is there: where it is afterwards.
+fn keep(from: &Path, to: &Path) -> PathBuf {
+    let _ = fs::remove_dir_all(to);
+    match fs::rename(from, to) {
+        Ok(()) => to.into(),
+        Err(_) => from.into(),
     }
 }
 

@@ -11,6 +11,7 @@
 //! printed nothing that [`splat`] knows, and the emulator recorded no violation.
 
 pub mod bench;
+pub mod boot;
 pub mod build;
 pub mod chip;
 pub mod cpio;
@@ -23,6 +24,7 @@ pub mod interactive;
 pub mod kernel;
 pub mod kmemleak;
 pub mod kunit;
+mod parts;
 pub mod plan;
 pub mod protocol;
 pub mod qemu;

@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // a variant's text says what its fields are
 pub enum Step {
+    /// A scenario begins: what was before it is over, and the machine is as after its boot.
+    Scenario(String),
     /// Load the module in this file with these parameters.
     Insmod { path: String, params: Vec<String> },
     /// Unload a module.
@@ -77,6 +79,7 @@ impl Step {
     fn words(&self) -> Vec<String> {
         let mut w: Vec<String> = Vec::new();
         match self {
+            Step::Scenario(name) => w.extend(["scenario".into(), name.clone()]),
             Step::Insmod { path, params } => {
                 w.extend(["insmod".into(), path.clone()]);
                 w.extend(params.iter().cloned());
@@ -112,6 +115,7 @@ impl Step {
         let verb = words.next().context("an empty step")?;
         let mut next = |what: &str| words.next().with_context(|| format!("{verb} needs {what}"));
         let step = match verb.as_str() {
+            "scenario" => Step::Scenario(next("a name")?),
             "insmod" => Step::Insmod {
                 path: next("a file")?,
                 params: words.by_ref().collect(),
@@ -214,6 +218,7 @@ mod tests {
     #[test]
     fn every_step_survives_the_trip_to_the_guest() {
         let plan = [
+            Step::Scenario("demo".into()),
             Step::Insmod {
                 path: "/rkfd.ko".into(),
                 params: vec!["verbose=1".into()],
@@ -248,6 +253,7 @@ mod tests {
             "",
             "dance",
             "insmod",
+            "scenario",
             "run a 5 0",
             "run a soon 0 /bin/x",
             "shell",

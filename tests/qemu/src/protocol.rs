@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! @rkfd start
+//! @rkfd scenario NAME          one of several of a machine begins, after the end of the one before
 //! @rkfd test NAME ok
 //! @rkfd test NAME FAIL DETAIL
 //! @rkfd meminfo LABEL KIB
 //! @rkfd kernel TEXT            a kernel message that should not be
-//! @rkfd end passed=N failed=M  always last
+//! @rkfd end passed=N failed=M  always last of a scenario
 //! ```
 //! Programs in the guest print only the `test` lines; process 1 passes them on and prints the rest.
 
@@ -22,6 +23,8 @@ pub const MARK: &str = "@rkfd ";
 pub enum Line {
     /// Process 1 runs.
     Start,
+    /// A scenario begins.
+    Scenario(String),
     /// A test's result; the error is its detail.
     Test {
         name: String,
@@ -65,6 +68,7 @@ impl Line {
         let (verb, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         match verb {
             "start" if rest.is_empty() => Some(Line::Start),
+            "scenario" if !rest.is_empty() => Some(Line::Scenario(rest.into())),
             "test" => {
                 let (name, result) = rest.split_once(' ')?;
                 let (word, detail) = result.split_once(' ').unwrap_or((result, ""));
@@ -119,6 +123,7 @@ impl fmt::Display for Line {
         f.write_str(MARK)?;
         match self {
             Line::Start => write!(f, "start"),
+            Line::Scenario(name) => write!(f, "scenario {name}"),
             Line::Test {
                 name,
                 result: Ok(()),
@@ -142,6 +147,7 @@ mod tests {
     fn lines_read_back_as_written() {
         for line in [
             Line::Start,
+            Line::Scenario("demo".into()),
             Line::test("vector-add", Ok(())),
             Line::test("queue", Err("errno 22,\n wanted 0".into())),
             Line::Meminfo {
@@ -175,6 +181,7 @@ mod tests {
     fn a_broken_line_is_an_error_not_an_ordinary_line() {
         for line in [
             "@rkfd",
+            "@rkfd scenario",
             "@rkfd test a",
             "@rkfd test a OK",
             "@rkfd test a ok really",

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run: emulator, QEMU, its two serial ports, a deadline.
 
+use crate::boot::Boot;
 use crate::emulator::{self, Emulator};
 use crate::guest;
 use crate::host::{Host, RunDir};
+use crate::parts::Parts;
 use crate::protocol::Line;
 use crate::qemu::{self, Accel, Serial};
 use crate::scenario::Scenario;
@@ -12,7 +14,7 @@ use crate::typed;
 use crate::verdict::Outcome;
 use anyhow::{Context, Result};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -29,6 +31,9 @@ pub enum Show {
     /// The kernel's console, too.
     All,
 }
+
+/// How long what is left may take once QEMU has closed its console.
+const CLOSING: Duration = Duration::from_secs(2);
 
 enum Event {
     Console(String),
@@ -55,15 +60,30 @@ pub fn run(
     show: Show,
     say: &mut dyn FnMut(&str),
 ) -> Result<Outcome> {
-    if let Some(acts) = scenario.typed {
-        return typed::run(host, accel, scenario, acts);
+    let boot = Boot::new(&[scenario]).context("a boot of nothing")?;
+    let mut outcomes = boot_once(host, accel, &boot, show, say)?;
+    outcomes.pop().context("a boot without an outcome")
+}
+
+/// Run the scenarios of a boot: the outcomes of those that began, of which there is at least one.
+/// An error means that the machine could not even be started.
+pub fn boot_once(
+    host: &Host,
+    accel: Accel,
+    boot: &Boot<'_>,
+    show: Show,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<Outcome>> {
+    let machine = &boot.machine;
+    if let Some(acts) = machine.typed {
+        return Ok(vec![typed::run(host, accel, machine, acts)?]);
     }
-    let chip = scenario.device.then_some(host.chip);
-    let dir = RunDir::new(&host.build, chip, scenario.name)?;
-    guest::pack(host, scenario, &dir.file("initramfs"))?;
-    let started = Instant::now();
-    let gpu = if scenario.device {
-        Some(Emulator::start(host, &dir, scenario)?)
+    let chip = machine.device.then_some(host.chip);
+    let dir = RunDir::new(&host.build, chip, machine.name)?;
+    guest::pack(host, machine, &dir.file("initramfs"))?;
+    let mut parts = Parts::new(host, boot, &dir)?;
+    let gpu = if machine.device {
+        Some(Emulator::start(host, &dir, machine)?)
     } else {
         None
     };
@@ -77,19 +97,12 @@ pub fn run(
         )
     })?;
     let socket = gpu.as_ref().map(|g| g.socket.as_path());
-    let mut child = qemu::command(
-        host,
-        accel,
-        scenario,
-        &dir,
-        socket,
-        Serial::Judged(&results),
-    )
-    .stdin(Stdio::null())
-    .stdout(Stdio::piped())
-    .stderr(File::create(dir.file("qemu.log"))?)
-    .spawn()
-    .context("QEMU cannot be started")?;
+    let mut child = qemu::command(host, accel, machine, &dir, socket, Serial::Judged(&results))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(File::create(dir.file("qemu.log"))?)
+        .spawn()
+        .context("QEMU cannot be started")?;
     let console = child.stdout.take().context("QEMU has no output")?;
     let mut child = Qemu(child);
 
@@ -105,22 +118,17 @@ pub fn run(
         let _ = tell.send(Event::ConsoleClosed);
     });
 
-    let mut outcome = Outcome::new(host.chip);
-    let mut log = BufWriter::new(File::create(dir.file("log"))?);
-    let timeout = scenario.timeout * host.slow;
-    let mut deadline = started + timeout;
+    let mut deadline = parts.deadline();
     let mut closing = false;
     loop {
         match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Event::Console(line)) => {
-                writeln!(log, "k {line}")?;
                 if show == Show::All {
                     say(&line);
                 }
-                outcome.console(&line);
+                parts.console(&line)?;
             }
             Ok(Event::Guest(line)) => {
-                writeln!(log, "  {line}")?;
                 match (show, Line::parse(&line)) {
                     (Show::All, _) | (Show::Programs, None) => say(&line),
                     (Show::Programs, Some(Ok(Line::Test { name, result }))) => match result {
@@ -129,49 +137,40 @@ pub fn run(
                     },
                     _ => {}
                 }
-                outcome.guest(&line);
+                if parts.guest(&line)? && !closing {
+                    deadline = parts.deadline();
+                }
             }
             // QEMU is gone; what the second port still holds comes within a moment.
             Ok(Event::ConsoleClosed) => {
                 closing = true;
-                deadline = Instant::now() + Duration::from_secs(2);
+                deadline = Instant::now() + CLOSING * host.slow;
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if closing => break,
             Err(RecvTimeoutError::Timeout) => {
-                outcome.wrong.push(format!(
-                    "run: no end after {} s, given up",
-                    timeout.as_secs()
-                ));
+                parts.gave_up();
                 break;
             }
         }
     }
-    match emulator::wait(
-        &mut child.0,
-        Duration::from_secs(if closing { 10 } else { 0 }),
-    ) {
+    let patience = if closing { CLOSING * 5 } else { Duration::ZERO };
+    match emulator::wait(&mut child.0, patience * host.slow) {
         Some(status) if status.success() => {}
         Some(status) => {
             let said = emulator::tail(&dir.file("qemu.log"), 5);
-            outcome.wrong.push(format!("QEMU: {status}\n{said}"));
+            parts.wrong(format!("QEMU: {status}\n{said}"));
         }
-        None if closing => outcome
-            .wrong
-            .push("QEMU: closed its console but did not end".into()),
+        None if closing => parts.wrong("QEMU: closed its console but did not end".into()),
         None => {}
     }
     drop(child);
     if let Some(gpu) = gpu {
-        outcome.wrong.extend(gpu.finish());
+        gpu.finish()
+            .into_iter()
+            .for_each(|why| parts.wrong_of_all(&why));
     }
-    // Checks may look into the logs.
-    outcome.logs = dir.0.clone();
-    log.flush()?;
-    outcome.finish(scenario);
-    outcome.took = started.elapsed();
-    outcome.logs = dir.keep(scenario.name);
-    Ok(outcome)
+    parts.finish()
 }
 
 /// Sends each line of a stream on, as the event that is made of it, until the stream ends.

@@ -89,6 +89,8 @@ pub struct Scenario {
     pub scheduler: Option<Scheduler>,
     /// It matters to it how many XCCs share a queue's work: it runs on other shapes of the chips, too.
     pub shaped: bool,
+    /// It leaves the machine as it found it, so others may run in the same one.
+    pub shares: bool,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
     /// The guest's board.
@@ -152,6 +154,7 @@ impl Scenario {
             trace: true,
             scheduler: None,
             shaped: false,
+            shares: false,
             emulator_args: Vec::new(),
             machine: Machine::PciExpress,
             qemu_args: Vec::new(),
@@ -192,6 +195,12 @@ impl Scenario {
     /// It runs on other shapes of the chips, too.
     pub fn on_all_shapes(mut self) -> Self {
         self.shaped = true;
+        self
+    }
+
+    /// It leaves the machine as it found it, so others may run in the same one.
+    pub fn shares_a_machine(mut self) -> Self {
+        self.shares = true;
         self
     }
 

@@ -95,6 +95,7 @@ fn load() -> Scenario {
         Step::insmod(MODULE),
         Step::Rmmod("rkfd".into()),
     ])
+    .shares_a_machine()
 }
 
 /// A scenario with one of the test programs and the vector addition's code object.

@@ -4,12 +4,15 @@
 //! Machines start in the order of their patience, longest first, so that none of the long ones is
 //! left over at the end. What one prints comes out whole when it ends.
 
+use crate::boot::{self, Boot};
 use crate::chip::Chip;
 use crate::emulator;
 use crate::host::Host;
 use crate::qemu::Accel;
 use crate::run::{self, Show};
 use crate::scenario::Scenario;
+use crate::shown::shown;
+use crate::verdict::Outcome;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,30 +57,33 @@ pub fn processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// One scenario on one chip, or on none.
+/// Scenarios that share a machine, with one chip or none.
 struct Machine<'a> {
     host: Host,
     chip: Option<&'static Chip>,
-    scenario: &'a Scenario,
+    scenarios: Vec<&'a Scenario>,
 }
 
 /// Runs the scenarios on each chip, those without a device once, and prints what came out of each,
 /// of each chip, and of all.
 pub fn run(host: &Host, chips: &'static [Chip], suite: &[Scenario], options: Options) -> Count {
     let mut machines = machines(host, chips, suite);
-    machines.sort_by_key(|m| std::cmp::Reverse(m.scenario.timeout));
-    let all = machines.len();
+    machines.sort_by_key(|m| std::cmp::Reverse(m.patience()));
+    let all = machines.iter().map(|m| m.scenarios.len()).sum();
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let counts: Mutex<Vec<(Option<&'static Chip>, Count)>> = Mutex::default();
     thread::scope(|scope| {
         // Each of these threads lives as long as the machines that it starts, which end with it.
-        for _ in 0..options.jobs.get().min(all) {
+        for _ in 0..options.jobs.get().min(machines.len()) {
             scope.spawn(|| {
                 while let Some(machine) = machines.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let ended = on_machine(machine, options);
+                    let (shown, ended) = machine.run(options);
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                    counts.push((machine.chip, ended.count));
-                    ended.print(counts.len(), all, begun.elapsed());
+                    print!("{shown}");
+                    for scenario in ended {
+                        counts.push((machine.chip, scenario.count));
+                        scenario.print(counts.len(), all, begun.elapsed());
+                    }
                 }
             });
         }
@@ -107,23 +113,21 @@ fn machines<'a>(host: &Host, chips: &'static [Chip], suite: &'a [Scenario]) -> V
         let host = chip.map_or_else(|| host.clone(), |chip| host.with(chip));
         let wanted = suite
             .iter()
-            .filter(move |s| s.device == chip.is_some())
-            .filter(|s| s.runs_on(host.chip, named))
-            .collect::<Vec<_>>();
-        wanted.into_iter().map(move |scenario| Machine {
+            .filter(|s| s.device == chip.is_some())
+            .filter(|s| s.runs_on(host.chip, named));
+        let boots = boot::of(wanted);
+        boots.into_iter().map(move |scenarios| Machine {
             host: host.clone(),
             chip,
-            scenario,
+            scenarios,
         })
     });
     machines.collect()
 }
 
-/// What came out of a machine.
+/// What came out of a scenario.
 struct Ended {
     count: Count,
-    /// What was shown of its run, if it wasn't while it ran.
-    shown: String,
     /// Its verdict in one line.
     line: String,
     /// Why it is bad.
@@ -131,63 +135,85 @@ struct Ended {
 }
 
 impl Ended {
-    /// Prints all of it at once, with how far the suite has come.
+    /// Prints it, with how far the suite has come.
     fn print(&self, done: usize, all: usize, time: Duration) {
-        let (shown, line, reasons) = (&self.shown, &self.line, &self.reasons);
+        let (line, reasons) = (&self.line, &self.reasons);
         let seconds = time.as_secs();
         let (minutes, seconds) = (seconds / 60, seconds % 60);
-        print!("{shown}{line} [{done}/{all}, {minutes}:{seconds:02}]\n{reasons}");
+        print!("{line} [{done}/{all}, {minutes}:{seconds:02}]\n{reasons}");
     }
 }
 
-/// Runs one scenario.
-fn on_machine(machine: &Machine<'_>, options: Options) -> Ended {
-    let (host, scenario) = (&machine.host, machine.scenario);
-    let name = match machine.chip {
-        Some(chip) => format!("{} on {chip}", scenario.name),
-        None => scenario.name.to_owned(),
-    };
-    let (alone, mut shown) = (options.jobs.get() == 1, String::new());
-    let mut say = |line: &str| match alone {
-        true => println!("{line}"),
-        false => shown.extend([line, "\n"]),
-    };
-    // A scenario that cannot start is a failure; the others still run.
-    let outcome = match run::run(host, options.accel, scenario, options.show, &mut say) {
-        Ok(outcome) => outcome,
-        Err(e) => {
-            return Ended {
-                count: Count {
-                    passed: 0,
-                    failed: 1,
-                },
-                shown,
-                line: format!("FAIL {name}: it could not be started"),
-                reasons: format!("     {e:#}\n"),
-            }
+impl Machine<'_> {
+    /// How long it may take at most.
+    fn patience(&self) -> Duration {
+        self.scenarios.iter().map(|s| s.timeout).sum()
+    }
+
+    /// Runs the scenarios: what was to be shown meanwhile, and what came out of each.
+    fn run(&self, options: Options) -> (String, Vec<Ended>) {
+        let (alone, mut shown) = (options.jobs.get() == 1, String::new());
+        let mut say = |line: &str| match alone {
+            true => println!("{line}"),
+            false => shown.extend([line, "\n"]),
+        };
+        let (mut ended, mut left) = (Vec::new(), self.scenarios.as_slice());
+        // What had not begun when a machine ended runs in another one.
+        while let Some(boot) = Boot::new(left) {
+            let outcomes = run::boot_once(&self.host, options.accel, &boot, options.show, &mut say);
+            // A scenario that cannot start is a failure; the others still run.
+            let ends = match outcomes {
+                Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
+                Err(e) => vec![Err(e)],
+            };
+            let begun = ends.len().max(1);
+            let pairs = left.iter().zip(ends);
+            ended.extend(pairs.map(|(scenario, end)| self.judge(scenario, end)));
+            left = left.get(begun..).unwrap_or_default();
         }
-    };
-    let verdict = outcome.judge(scenario);
-    let count = Count {
-        passed: verdict.passed,
-        failed: verdict.failed,
-    };
-    let word = if count.failed == 0 { "ok  " } else { "FAIL" };
-    let (about, checks) = (scenario.about, count.all());
-    let took = outcome.took.as_secs_f32();
-    let mut reasons = String::new();
-    for reason in &verdict.reasons {
-        let _ = writeln!(reasons, "     {reason}");
+        (shown, ended)
     }
-    if count.failed > 0 {
-        let log = outcome.logs.join("log");
-        let _ = writeln!(reasons, "     the end of {}:", crate::shown::shown(&log));
-        let _ = writeln!(reasons, "{}", emulator::tail(&log, 12));
-    }
-    Ended {
-        count,
-        shown,
-        line: format!("{word} {name}: {about} ({checks} checks, {took:.1} s)"),
-        reasons,
+
+    /// The verdict over a scenario that has ended, or that could not start.
+    fn judge(&self, scenario: &Scenario, end: anyhow::Result<Outcome>) -> Ended {
+        let name = match self.chip {
+            Some(chip) => format!("{} on {chip}", scenario.name),
+            None => scenario.name.to_owned(),
+        };
+        let outcome = match end {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                return Ended {
+                    count: Count {
+                        passed: 0,
+                        failed: 1,
+                    },
+                    line: format!("FAIL {name}: it could not be started"),
+                    reasons: format!("     {e:#}\n"),
+                }
+            }
+        };
+        let verdict = outcome.judge(scenario);
+        let count = Count {
+            passed: verdict.passed,
+            failed: verdict.failed,
+        };
+        let word = if count.failed == 0 { "ok  " } else { "FAIL" };
+        let (about, checks) = (scenario.about, count.all());
+        let took = outcome.took.as_secs_f32();
+        let mut reasons = String::new();
+        for reason in &verdict.reasons {
+            let _ = writeln!(reasons, "     {reason}");
+        }
+        if count.failed > 0 {
+            let log = outcome.logs.join("log");
+            let _ = writeln!(reasons, "     the end of {}:", shown(&log));
+            let _ = writeln!(reasons, "{}", emulator::tail(&log, 12));
+        }
+        Ended {
+            count,
+            line: format!("{word} {name}: {about} ({checks} checks, {took:.1} s)"),
+            reasons,
+        }
     }
 }

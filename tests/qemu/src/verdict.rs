@@ -45,6 +45,11 @@ impl Outcome {
         }
     }
 
+    /// Process 1 runs already: the scenario is not its machine's first.
+    pub fn begin(&mut self) {
+        self.started = true;
+    }
+
     /// A line of the kernel's console.
     pub fn console(&mut self, line: &str) {
         if let Some(message) = splat::console_message(line).filter(|m| splat::is_splat(m)) {
@@ -65,6 +70,8 @@ impl Outcome {
                 self.wrong.push("guest: it started twice".into())
             }
             Some(Ok(Line::Start)) => self.started = true,
+            // What runs is known before: `Parts` has compared it.
+            Some(Ok(Line::Scenario(_))) => {}
             Some(Ok(Line::Test { name, result })) => self.tests.push((name, result)),
             Some(Ok(Line::Meminfo { label, kib })) => self.meminfo.push((label, kib)),
             Some(Ok(Line::Kernel(text))) => self.kernel(&text),

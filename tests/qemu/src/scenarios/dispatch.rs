@@ -19,7 +19,7 @@ const GROUPS: u64 = ELEMENTS / THREADS;
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     let both_sides = demo().check(crate::demo::check).on_all_shapes();
-    vec![
+    let all = [
         vectoradd(),
         both_sides,
         kernels(),
@@ -30,7 +30,8 @@ pub fn all() -> Vec<Scenario> {
         copies(),
         commands(),
         copy_fault(),
-    ]
+    ];
+    all.map(Scenario::shares_a_machine).into()
 }
 
 /// One dispatch on both sides, and polling under a filter against system calls.

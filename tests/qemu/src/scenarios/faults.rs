@@ -163,6 +163,7 @@ fn told() -> Scenario {
         .step(Step::Rmmod("rkfd".into()))
         .check(faulted_once_each)
         .on_all_shapes()
+        .shares_a_machine()
 }
 
 /// The device saw the faults, and none that was not meant: a page fault of waves, one bad packet; and

@@ -13,7 +13,9 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![process_death(), sharing(), unbind(), cycles()]
+    let mut all = Vec::from([process_death(), sharing(), unbind()].map(Scenario::shares_a_machine));
+    all.push(cycles());
+    all
 }
 
 /// What the driver counts must come to nothing within seconds.

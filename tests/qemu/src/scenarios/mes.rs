@@ -122,4 +122,5 @@ fn log() -> Scenario {
     .step(Step::Absent(FILE.into()))
     .step(Step::Rmmod("rkfd".into()))
     .scheduled_by(Scheduler::Mes)
+    .shares_a_machine()
 }

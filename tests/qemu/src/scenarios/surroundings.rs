@@ -43,7 +43,8 @@ pub fn all() -> Vec<Scenario> {
         "was not taken by rkfd",
     ))
     .step(Step::Rmmod("rkfd".into()));
-    vec![no_gpu, gpu, other_driver()]
+    let all = [no_gpu, gpu, other_driver()];
+    all.map(Scenario::shares_a_machine).into()
 }
 
 /// A driver that has the class `kfd`, as Linux's amdgpu has it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Process 1 of the guest: works `/etc/plan` off and reports on the second serial port.
 
+mod anew;
 mod kmemleak;
 mod kunit;
 mod program;
@@ -19,6 +20,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use system::KernelLog;
 
 fn main() {
     let mounted = mount_all();
@@ -31,6 +33,7 @@ fn main() {
         out,
         passed: 0,
         failed: 0,
+        scenario: None,
     };
     report.say(&Line::Start);
     // The boot was quiet; what the module says shall be seen.
@@ -43,13 +46,12 @@ fn main() {
         .and_then(|s| program::outcome(s, 0));
     report.test("init", mounted.and(applets));
 
+    let mut log = KernelLog::open();
     match fs::read_to_string("/etc/plan") {
-        Ok(plan) => plan.lines().for_each(|l| step(l, &mut report)),
+        Ok(plan) => plan.lines().for_each(|l| step(l, &mut log, &mut report)),
         Err(e) => report.test("plan", Err(format!("/etc/plan: {e}"))),
     }
-    system::kernel_log(&mut report);
-    let (passed, failed) = (report.passed, report.failed);
-    report.say(&Line::End { passed, failed });
+    end(&mut log, &mut report);
     power_off(report.out);
 }
 
@@ -77,8 +79,23 @@ fn mount_all() -> Outcome {
     Ok(())
 }
 
-fn step(line: &str, report: &mut Report) {
+/// The end of a scenario.
+fn end(log: &mut KernelLog, report: &mut Report) {
+    log.check(report);
+    let (passed, failed) = report.take_counts();
+    report.say(&Line::End { passed, failed });
+}
+
+fn step(line: &str, log: &mut KernelLog, report: &mut Report) {
     match Step::parse(line) {
+        Ok(Step::Scenario(name)) => {
+            // The first begins with the machine.
+            if report.scenario.replace(name.clone()).is_some() {
+                end(log, report);
+            }
+            report.say(&Line::Scenario(name));
+            report.test("begin-anew", anew::begin());
+        }
         Err(e) => report.test("plan", Err(format!("{e:#}"))),
         Ok(Step::Insmod { path, params }) => {
             let name = Path::new(&path)

@@ -13,6 +13,8 @@ pub struct Report {
     pub out: Option<File>,
     pub passed: u64,
     pub failed: u64,
+    /// The scenario that runs, if the plan names several.
+    pub scenario: Option<String>,
 }
 
 impl Report {
@@ -21,6 +23,14 @@ impl Report {
         if let Some(out) = &mut self.out {
             let _ = out.write_all(format!("{text}\n").as_bytes());
         }
+    }
+
+    /// How many test lines passed and failed; the next scenario's are counted from 0.
+    pub fn take_counts(&mut self) -> (u64, u64) {
+        (
+            std::mem::take(&mut self.passed),
+            std::mem::take(&mut self.failed),
+        )
     }
 
     /// A line of the protocol; test lines are counted.

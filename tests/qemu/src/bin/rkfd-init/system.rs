@@ -85,43 +85,52 @@ pub fn memory() -> Result<Vec<(&'static str, u64)>, String> {
         .collect())
 }
 
-/// Look through the whole kernel log, also what the console did not show.
-pub fn kernel_log(report: &mut Report) {
-    let Ok(mut log) = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_NONBLOCK)
-        .open("/dev/kmsg")
-    else {
-        report.test("kmsg", Err("/dev/kmsg cannot be read".into()));
-        return;
-    };
-    // A read gives one record. EPIPE: records were overwritten before we read them.
-    let mut record = [0; 8192];
-    let mut lost = false;
-    loop {
-        match log.read(&mut record) {
-            Ok(0) => break,
-            Ok(n) => {
-                let text = String::from_utf8_lossy(record.get(..n).unwrap_or_default());
-                if let Some(message) = splat::kmsg_message(&text).filter(|m| splat::is_splat(m)) {
-                    report.say(&Line::Kernel(message.into()));
+/// The kernel's log from the boot on, also what the console does not show.
+pub struct KernelLog(Option<File>);
+
+impl KernelLog {
+    /// From its first record.
+    pub fn open() -> Self {
+        let mut options = OpenOptions::new();
+        let log = options.read(true).custom_flags(O_NONBLOCK);
+        KernelLog(log.open("/dev/kmsg").ok())
+    }
+
+    /// Look through what was logged since the last time.
+    pub fn check(&mut self, report: &mut Report) {
+        let Some(log) = &mut self.0 else {
+            report.test("kmsg", Err("/dev/kmsg cannot be read".into()));
+            return;
+        };
+        // A read gives one record. EPIPE: records were overwritten before we read them.
+        let mut record = [0; 8192];
+        let mut lost = false;
+        loop {
+            match log.read(&mut record) {
+                Ok(0) => break,
+                Ok(n) => {
+                    let text = String::from_utf8_lossy(record.get(..n).unwrap_or_default());
+                    let splat = splat::kmsg_message(&text).filter(|m| splat::is_splat(m));
+                    if let Some(message) = splat {
+                        report.say(&Line::Kernel(message.into()));
+                    }
                 }
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => lost = true,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
             }
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => lost = true,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
         }
-    }
-    if lost {
-        report.line("(the kernel log was longer than its buffer)");
-    }
-    // Bits 5 bad page, 7 died, 9 warned, 14 soft lockup; out-of-tree and unsigned are what we are.
-    const BAD: u64 = (1 << 5) | (1 << 7) | (1 << 9) | (1 << 14);
-    let tainted = fs::read_to_string("/proc/sys/kernel/tainted")
-        .ok()
-        .and_then(|t| t.trim().parse::<u64>().ok());
-    match tainted {
-        Some(bits) if bits & BAD == 0 => {}
-        other => report.say(&Line::Kernel(format!("it is tainted: {other:?}"))),
+        if lost {
+            report.line("(the kernel log was longer than its buffer)");
+        }
+        // Bits 5 bad page, 7 died, 9 warned, 14 soft lockup; out-of-tree and unsigned are what we are.
+        const BAD: u64 = (1 << 5) | (1 << 7) | (1 << 9) | (1 << 14);
+        let tainted = fs::read_to_string("/proc/sys/kernel/tainted")
+            .ok()
+            .and_then(|t| t.trim().parse::<u64>().ok());
+        match tainted {
+            Some(bits) if bits & BAD == 0 => {}
+            other => report.say(&Line::Kernel(format!("it is tainted: {other:?}"))),
+        }
     }
 }
