@@ -40,10 +40,10 @@ pub fn cargo(what: &str, mut cargo: Command) -> Result<()> {
         .spawn()
         .context("cargo cannot be started")?;
     let output = child.stderr.take().context("cargo has no output")?;
-    let (tell, lines) = mpsc::channel();
+    let (send, lines) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if send.send(line).is_err() {
                 return;
             }
         }

@@ -40,7 +40,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// Tell a finished run.
+    /// Make the story of a finished run.
     pub fn of(outcome: &Outcome) -> Result<Self, String> {
         let trace = Trace::read(&outcome.logs)?;
         let program = Program::read(&outcome.output);
@@ -82,7 +82,7 @@ impl Story {
     }
 }
 
-/// For scenarios: both sides must tell the same story.
+/// For scenarios: the values of both sides must be the same.
 pub fn check(outcome: &Outcome) -> Result<(), String> {
     let story = Story::of(outcome)?;
     let unexplained = story.unexplained();

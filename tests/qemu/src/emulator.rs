@@ -75,11 +75,11 @@ impl Emulator {
             .spawn()
             .with_context(|| format!("the emulator {} cannot be started", shown(&binary)))?;
         let out = child.stdout.take().context("the emulator has no output")?;
-        let (tell, told) = mpsc::channel();
+        let (send, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 let _ = writeln!(log_file, "{line}");
-                let _ = tell.send(line);
+                let _ = send.send(line);
             }
         });
         let emulator = Emulator {
@@ -91,7 +91,7 @@ impl Emulator {
         };
         let deadline = Instant::now() + READY * host.slow;
         loop {
-            match told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) if line.trim() == "ready" => return Ok(emulator),
                 Ok(_) => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {

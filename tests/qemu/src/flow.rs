@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rkfd-vm rocm-trace`: one HIP program, layer by layer, as a trace of ROCm on hardware shows it.
 //!
-//! HIP's own log tells its calls, a tool of the HSA runtime counts those below, strace tells the
-//! requests to the driver, and the device's trace what arrived there. Every number is counted from
-//! the one run; what must hold between the layers is checked.
+//! HIP's own log has its calls, a tool of the HSA runtime counts the calls below, strace shows the
+//! requests to the driver, and the device's trace shows what arrived there. Every number is counted
+//! from the one run; what must hold between the layers is checked.
 //!
-//! The kernel's dispatch is found by its packet's index, which the device tells and the program's
-//! doorbell holds. No request may lie between the reservation of its slot and its doorbell. After
+//! The kernel's dispatch is found by its packet's index, which is both in the device's trace and in the
+//! value of the program's doorbell. No request may lie between the reservation of its slot and its doorbell. After
 //! it, until the program has waited, its thread may wait, and may wake the runtime's own thread to
 //! look after one more signal; the driver may not touch the device at all before the kernel ends,
 //! but to see whether it is there.
@@ -172,7 +172,7 @@ impl Flow {
         match (self.program.queues.len(), &found[..]) {
             (1, [submission]) => Ok(submission),
             (queues, found) => Err(format!(
-                "the kernel is packet {index}; {} doorbells of {queues} HSA queues say so",
+                "the kernel is packet {index}; {} doorbells of {queues} HSA queues have that index",
                 found.len()
             )),
         }

@@ -158,10 +158,10 @@ fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
         .args(["--decompress", "--stdout", &file])
         .output()
         .context("xz cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "no module {path} of {kernel}: {said}"
+        "no module {path} of {kernel}: {message}"
     );
     Ok(output.stdout)
 }

@@ -37,7 +37,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The places in the Debian root, as `setup/in-root` tells them.
+    /// The places in the Debian root, which `setup/in-root` passes on.
     pub fn new(
         kernel: Option<PathBuf>,
         module: Option<PathBuf>,

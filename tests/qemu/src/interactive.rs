@@ -34,8 +34,8 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario) -> Result<bool> {
     let results = dir.file("results.sock");
     let listener = UnixListener::bind(&results)
         .with_context(|| format!("cannot listen on {}", shown(&results)))?;
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || listen(&listener, &tell));
+    let (send, lines) = mpsc::channel();
+    thread::spawn(move || listen(&listener, &send));
     let socket = gpu.as_ref().map(|g| g.socket.as_path());
     let serial = Serial::Terminal(&results);
     let status = qemu::command(host, accel, scenario, &dir, socket, serial)
@@ -44,7 +44,7 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario) -> Result<bool> {
 
     let mut outcome = Outcome::new(host.chip);
     let mut log = File::create(dir.file("log"))?;
-    while let Ok(line) = told.recv_timeout(LAST_LINES) {
+    while let Ok(line) = lines.recv_timeout(LAST_LINES) {
         writeln!(log, "  {line}")?;
         outcome.guest(&line);
     }
@@ -66,12 +66,12 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario) -> Result<bool> {
 }
 
 /// Passes the guest's lines on, and sends it the sizes of our terminal.
-fn listen(listener: &UnixListener, tell: &Sender<String>) {
+fn listen(listener: &UnixListener, send: &Sender<String>) {
     let Ok((stream, _)) = listener.accept() else {
         return;
     };
     if let Ok(guest) = stream.try_clone() {
         terminal::send_sizes(guest);
     }
-    run::lines(stream, tell, |line| line);
+    run::lines(stream, send, |line| line);
 }

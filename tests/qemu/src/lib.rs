@@ -2,12 +2,12 @@
 //! Boot a kernel in QEMU with `rkfd.ko` and the emulated GPU, run a plan in the guest, and give
 //! one verdict.
 //!
-//! A [`Scenario`] says what to put into the initramfs and a plan of [`Step`]s. [`run::run`]
+//! A [`Scenario`] lists what to put into the initramfs, and has a plan of [`Step`]s. [`run::run`]
 //! starts the emulator and QEMU; in the guest, `rkfd-init` is process 1 and works the plan off.
 //! Kernel messages come out of the first serial port; what programs print, and the lines of
 //! [`protocol`], come out of the second, so that neither ever lands inside a line of the other.
 //!
-//! A run is good only if every test line says so, the guest reached its last line, the kernel
+//! A run is good only if every test line is good, the guest reached its last line, the kernel
 //! printed nothing that [`splat`] knows, and the emulator recorded no violation.
 
 pub mod bench;

@@ -135,7 +135,7 @@ impl<'a> Parts<'a> {
         Ok(outcomes)
     }
 
-    /// Process 1 says that a scenario begins: whether it is not the first.
+    /// Process 1 reports that a scenario begins. Returns whether it is not the first.
     fn next(&mut self, name: &str) -> Result<bool> {
         let first = !std::mem::replace(&mut self.named, true);
         if !first {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// One step of a plan. Each but `Shell`, `Meminfo` and `Sleep` reports one test line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)] // a variant's text says what its fields are
+#[expect(missing_docs, reason = "a variant's text explains its fields")]
 pub enum Step {
     /// A scenario begins: what was before it is over, and the machine is as after its boot.
     Scenario(String),

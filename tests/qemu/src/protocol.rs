@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines by which the guest tells the host what happened.
+//! The lines by which the guest reports to the host.
 //!
 //! ```text
 //! @rkfd start
@@ -19,7 +19,7 @@ pub const MARK: &str = "@rkfd ";
 
 /// One parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)] // a variant's text says what its fields are
+#[expect(missing_docs, reason = "a variant's text explains its fields")]
 pub enum Line {
     /// Process 1 runs.
     Start,

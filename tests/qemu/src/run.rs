@@ -51,17 +51,17 @@ impl Drop for Qemu {
     }
 }
 
-/// Run a scenario to its end; what is shown of it goes to `say`, line by line. An error means that
+/// Run a scenario to its end; what is shown of it goes to `print`, line by line. An error means that
 /// it could not even be started.
 pub fn run(
     host: &Host,
     accel: Accel,
     scenario: &Scenario,
     show: Show,
-    say: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(&str),
 ) -> Result<Outcome> {
     let boot = Boot::new(&[scenario]).context("a boot of nothing")?;
-    let mut outcomes = boot_once(host, accel, &boot, show, say)?;
+    let mut outcomes = boot_once(host, accel, &boot, show, print)?;
     outcomes.pop().context("a boot without an outcome")
 }
 
@@ -72,7 +72,7 @@ pub fn boot_once(
     accel: Accel,
     boot: &Boot<'_>,
     show: Show,
-    say: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(&str),
 ) -> Result<Vec<Outcome>> {
     let machine = &boot.machine;
     if let Some(acts) = machine.typed {
@@ -106,16 +106,16 @@ pub fn boot_once(
     let console = child.stdout.take().context("QEMU has no output")?;
     let mut child = Qemu(child);
 
-    let (tell, events) = mpsc::channel();
-    let results_tell = tell.clone();
+    let (send, events) = mpsc::channel();
+    let results_send = send.clone();
     thread::spawn(move || {
         if let Ok((stream, _)) = listener.accept() {
-            lines(stream, &results_tell, Event::Guest);
+            lines(stream, &results_send, Event::Guest);
         }
     });
     thread::spawn(move || {
-        lines(console, &tell, Event::Console);
-        let _ = tell.send(Event::ConsoleClosed);
+        lines(console, &send, Event::Console);
+        let _ = send.send(Event::ConsoleClosed);
     });
 
     let mut deadline = parts.deadline();
@@ -124,16 +124,16 @@ pub fn boot_once(
         match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Event::Console(line)) => {
                 if show == Show::All {
-                    say(&line);
+                    print(&line);
                 }
                 parts.console(&line)?;
             }
             Ok(Event::Guest(line)) => {
                 match (show, Line::parse(&line)) {
-                    (Show::All, _) | (Show::Programs, None) => say(&line),
+                    (Show::All, _) | (Show::Programs, None) => print(&line),
                     (Show::Programs, Some(Ok(Line::Test { name, result }))) => match result {
-                        Ok(()) => say(&format!("[ok] {name}")),
-                        Err(why) => say(&format!("[FAIL] {name}: {why}")),
+                        Ok(()) => print(&format!("[ok] {name}")),
+                        Err(why) => print(&format!("[FAIL] {name}: {why}")),
                     },
                     _ => {}
                 }
@@ -158,8 +158,8 @@ pub fn boot_once(
     match emulator::wait(&mut child.0, patience * host.slow) {
         Some(status) if status.success() => {}
         Some(status) => {
-            let said = emulator::tail(&dir.file("qemu.log"), 5);
-            parts.wrong(format!("QEMU: {status}\n{said}"));
+            let log = emulator::tail(&dir.file("qemu.log"), 5);
+            parts.wrong(format!("QEMU: {status}\n{log}"));
         }
         None if closing => parts.wrong("QEMU: closed its console but did not end".into()),
         None => {}
@@ -174,14 +174,14 @@ pub fn boot_once(
 }
 
 /// Sends each line of a stream on, as the event that is made of it, until the stream ends.
-pub(crate) fn lines<T>(stream: impl Read, tell: &Sender<T>, event: fn(String) -> T) {
+pub(crate) fn lines<T>(stream: impl Read, send: &Sender<T>, event: fn(String) -> T) {
     let mut reader = BufReader::new(stream);
     let mut bytes = Vec::new();
     while matches!(reader.read_until(b'\n', &mut bytes), Ok(n) if n > 0) {
         // Firmware and shells colour their lines; logs and patterns want the text.
         let line = plain(&String::from_utf8_lossy(&bytes));
         bytes.clear();
-        if tell.send(event(line)).is_err() {
+        if send.send(event(line)).is_err() {
             return;
         }
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Something that is put into the initramfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)] // a variant's text says what its fields are
+#[expect(missing_docs, reason = "a variant's text explains its fields")]
 pub enum Include {
     /// A binary of a workspace package, built static for the guest, as `/bin/NAME`.
     Bin { package: String, name: String },
@@ -120,9 +120,9 @@ pub struct Scenario {
 /// is shown as it is, link and all, and nothing is seen of the port above it.
 ///
 /// That decides over atomic operations (Linux, `pci_enable_atomic_ops_to_root`): never for parts
-/// of the root complex; only with a root port that completes them, which QEMU's don't say of
-/// themselves for devices of vfio-user; or, where no port is seen, if the hypervisor has enabled
-/// the GPU's requester.
+/// of the root complex; behind a root port only if it completes them, a capability that QEMU's ports
+/// lack for devices of vfio-user; where no port is seen, if the hypervisor has enabled the GPU's
+/// requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
     /// PCI Express: the root bus of a q35.

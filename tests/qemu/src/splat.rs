@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel messages after which a run is bad, whatever the tests say.
+//! Kernel messages after which a run is bad, even if all tests pass.
 
 /// A message is bad if it contains one of these.
 const BAD: &[&str] = &[
@@ -47,8 +47,8 @@ const FINE: &[&str] = &[
     "Spectre V2 : WARNING: ",
 ];
 
-/// Is this text of a kernel message one that should not be? A failing KUnit test is one, too:
-/// loading a module succeeds whatever its tests say.
+/// Whether this text of a kernel message makes a run bad. That of a failing KUnit test does, too:
+/// loading a module succeeds even if its tests fail.
 pub fn is_splat(message: &str) -> bool {
     message.trim_start().starts_with("not ok ")
         || BAD.iter().any(|b| message.contains(b)) && !FINE.iter().any(|f| message.contains(f))
@@ -106,13 +106,13 @@ mod tests {
             "[    0.512345] debug: unmapping init memory",
             "[    0.100000] Spectre V2 : WARNING: Unprivileged eBPF is enabled with eIBRS on",
             "[    7.000000] rkfd: loading out-of-tree module taints kernel.",
-            // Whose they are, only the step that had the kernel scan can tell.
+            // Only the step that made the kernel scan knows whose they are.
             "[   99.000000] kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
         ] {
             assert!(!is_splat(console_message(line).expect(line)), "{line}");
         }
         assert_eq!(
-            console_message("WARNING: said a program, not the kernel"),
+            console_message("WARNING: from a program, not the kernel"),
             None
         );
         assert_eq!(console_message("[ok] WARNING: "), None);

@@ -153,14 +153,15 @@ impl Machine<'_> {
     /// Runs the scenarios: what was to be shown meanwhile, and what came out of each.
     fn run(&self, options: Options) -> (String, Vec<Ended>) {
         let (alone, mut shown) = (options.jobs.get() == 1, String::new());
-        let mut say = |line: &str| match alone {
+        let mut print = |line: &str| match alone {
             true => println!("{line}"),
             false => shown.extend([line, "\n"]),
         };
         let (mut ended, mut left) = (Vec::new(), self.scenarios.as_slice());
         // What had not begun when a machine ended runs in another one.
         while let Some(boot) = Boot::new(left) {
-            let outcomes = run::boot_once(&self.host, options.accel, &boot, options.show, &mut say);
+            let outcomes =
+                run::boot_once(&self.host, options.accel, &boot, options.show, &mut print);
             // A scenario that cannot start is a failure; the others still run.
             let ends = match outcomes {
                 Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),

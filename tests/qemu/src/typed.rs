@@ -85,12 +85,12 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, acts: &[Act]) -> Resu
         match *act {
             Act::Resize(rows, cols) => session.resize(rows, cols)?,
             Act::Type(name, line, wanted) => {
-                let result = session.command(line).and_then(|said| {
+                let result = session.command(line).and_then(|output| {
                     wanted.iter().try_for_each(|text| {
                         let text = text.replace("{target}", host.chip.target);
-                        match said.contains(&text) {
+                        match output.contains(&text) {
                             true => Ok(()),
-                            false => Err(format!("no '{text}' in what `{line}` printed: {said}")),
+                            false => Err(format!("no '{text}' in what `{line}` printed: {output}")),
                         }
                     })
                 });
@@ -133,12 +133,12 @@ impl Session {
             .spawn()
             .context("the shell cannot be started")?;
         let mut reader = terminal.try_clone()?;
-        let (tell, chunks) = mpsc::channel();
+        let (send, chunks) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             // Ends with an error once nobody has the other side open.
             while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                if tell.send(buffer[..n].to_vec()).is_err() {
+                if send.send(buffer[..n].to_vec()).is_err() {
                     return;
                 }
             }
@@ -156,10 +156,14 @@ impl Session {
     /// Types a line; what came back between the line and the next prompt.
     fn command(&mut self, line: &str) -> Result<String, String> {
         self.send(line)?;
-        let said = self.until_prompt()?;
+        let output = self.until_prompt()?;
         // The first line is what was typed.
-        let said = said.split_once('\n').map_or("", |(_, rest)| rest);
-        Ok(said.lines().map(run::plain).collect::<Vec<_>>().join("\n"))
+        let output = output.split_once('\n').map_or("", |(_, rest)| rest);
+        Ok(output
+            .lines()
+            .map(run::plain)
+            .collect::<Vec<_>>()
+            .join("\n"))
     }
 
     fn send(&mut self, line: &str) -> Result<(), String> {
@@ -172,8 +176,8 @@ impl Session {
         let from = self.transcript.len();
         loop {
             let new = &self.transcript[from..];
-            if let Some((said, _)) = new.split_once(PROMPT) {
-                return Ok(said.to_owned());
+            if let Some((output, _)) = new.split_once(PROMPT) {
+                return Ok(output.to_owned());
             }
             if !self.more() {
                 let last = self.transcript.lines().rev().take(5);

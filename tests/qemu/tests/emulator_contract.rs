@@ -48,19 +48,19 @@ fn finish(name: &str, script: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_good_one_is_told_everything_and_is_found_good() {
+fn a_good_one_gets_all_options_and_is_found_good() {
     let (dir, emulator) = start(
         "good",
         r#"echo "$@" >&2; echo ready; echo 'end violations=0' > "$6""#,
     );
     assert_eq!(emulator.unwrap().finish(), [""; 0]);
-    let said = fs::read_to_string(dir.file("emulator.log")).unwrap();
+    let log = fs::read_to_string(dir.file("emulator.log")).unwrap();
     let socket = dir.file("gpu.sock").display().to_string();
     assert!(
-        said.starts_with(&format!("--chip mi308x --socket {socket} --report ")),
-        "{said}"
+        log.starts_with(&format!("--chip mi308x --socket {socket} --report ")),
+        "{log}"
     );
-    assert!(said.contains(" --inject fault"), "{said}");
+    assert!(log.contains(" --inject fault"), "{log}");
 }
 
 #[test]

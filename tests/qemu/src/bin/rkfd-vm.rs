@@ -247,7 +247,7 @@ fn choose(suite: &mut Vec<Scenario>, parts: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Does something with each chip, and tells whether all of it was good.
+/// Runs `what` for each chip, and returns whether all of them were good.
 fn each(host: &Host, chips: &'static [Chip], what: impl Fn(&Host) -> Result<bool>) -> Result<bool> {
     let mut good = true;
     for (chip, n) in chips.iter().zip(1..) {
@@ -327,7 +327,7 @@ fn rocm_trace(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Resu
     Ok(broken.is_empty())
 }
 
-/// Run one scenario; `None` if it was found bad, which was said.
+/// Run one scenario; `None` if it was bad, which has been printed then.
 fn one(
     host: &Host,
     accel: &str,

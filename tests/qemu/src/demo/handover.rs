@@ -9,7 +9,7 @@ use rkfd_hw::mes::v12::AddQueue;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What the driver said of the process and its queue, and the step that tells it.
+/// What the driver passed to the firmware about the process and its queue, and the step that shows it.
 pub struct Handover {
     /// The packet or frame that names the process.
     pub request: &'static str,

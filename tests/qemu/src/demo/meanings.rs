@@ -161,7 +161,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     (
         "Scheduling",
         "fence",
-        "whether MES accepted the frame, which it says by a store that the driver polls",
+        "whether MES accepted the frame; MES stores it, and the driver polls it",
     ),
     (
         "Scheduling",
@@ -312,7 +312,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     (
         "Interrupt",
         "MSI",
-        "one message over PCI told the CPU to look into the IH ring",
+        "one message over PCI made the CPU look into the IH ring",
     ),
     (
         "Event",

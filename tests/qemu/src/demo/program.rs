@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program said of its own run: requests, mappings, the packet and the doorbell.
+//! What the program printed about its own run: requests, mappings, the packet and the doorbell.
 
 use crate::trace::hex;
 

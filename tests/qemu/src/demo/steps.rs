@@ -8,7 +8,7 @@ use super::{count, device, ours, same, Row, Step};
 use crate::chip::Chip;
 use rkfd_uapi::mmap;
 
-/// So many values are compared in all; fewer means that a side said too little.
+/// How many values must be compared in all; if there are fewer, a side has printed too little.
 pub const COMPARED: usize = 30;
 /// What the measured case is.
 const ELEMENTS: u64 = 1 << 20;
@@ -111,7 +111,7 @@ fn create(p: &Program, d: &Device<'_>) -> Result<Step> {
     Ok(Step {
         name: "Queue",
         title: "CREATE_QUEUE, the driver fills an MQD and the device loads it",
-        why: "The MQD is the memory image of a queue: 512 words, most of them registers. It says where\n\
+        why: "The MQD is the memory image of a queue: 512 words, most of them registers. It holds where\n\
               the ring and its indices lie, which doorbell it has, where preempted waves are saved.",
         rows: vec![
             device("MQD at", format_args!("{:#x}", d.queue.num("mqd")?)),
@@ -410,7 +410,7 @@ fn no_system_calls(p: &Program) -> Result<Step> {
         .lines
         .iter()
         .find(|l| l.contains(" dispatches complete, "));
-    let line = line.ok_or("the polling program said nothing")?;
+    let line = line.ok_or("the polling program printed nothing")?;
     let (done, rest) = line.split_once(" of ").unwrap_or(("?", line));
     let all = rest.split(' ').next().unwrap_or("");
     let good = done == all && line.contains(" 0 wrong, filter in force: true");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is told of a run on the program's side: by HIP's log, the tool of the HSA runtime
+//! The program's side of a run, read from HIP's log, the tool of the HSA runtime
 //! (`tests/rocm/hsa_trace.cpp`), and strace.
 
 use super::{count, Counts, STRACE};
 use std::collections::BTreeMap;
 
-/// What the program's side told.
+/// The calls, requests and packets of the program's side.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) hip: Counts,

@@ -16,8 +16,8 @@ pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
         // Such a kernel is slow, and the module's ways are the same.
         scenario.shaped = false;
         if scenario.name == lifetime::CYCLES_NAME {
-            // Memory that was freed is kept a while by KASAN, so figures of free memory tell
-            // nothing here; the scan for lost objects at the end tells more than they could.
+            // KASAN keeps freed memory for a while, so figures of free memory mean nothing here. The
+            // scan for lost objects at the end finds more than they could show.
             *scenario = lifetime::few_cycles();
         }
     }
@@ -67,7 +67,7 @@ fn shortage() -> Scenario {
     )
     .bin("rkfd-conformance", "rkfd-conformance")
     .without_trace()
-    // Its own allocations would fail, too; then it says so and gives up.
+    // The allocations of DMA debugging would fail, too, and make it give up with a message.
     .kernel_arg("dma_debug=off")
     .timeout(400)
     .step(Step::insmod(MODULE))

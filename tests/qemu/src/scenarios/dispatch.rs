@@ -163,15 +163,15 @@ fn programs() -> Scenario {
 }
 
 /// The command's copies and fills, each verified, and what it refuses.
-const CLI_COPIES: &str = "says() { grep -qF \"$1\" /tmp/out || { echo no $1; exit 1; }; }; \
+const CLI_COPIES: &str = "prints() { grep -qF \"$1\" /tmp/out || { echo no $1; exit 1; }; }; \
     rkfd copy 100001 --from vram --to gtt >/tmp/out || exit 2; cat /tmp/out; \
-    says 'copied from device memory to system memory'; says 'verified 100001/100001 bytes'; \
+    prints 'copied from device memory to system memory'; prints 'verified 100001/100001 bytes'; \
     rkfd copy 9M --engine 1 >/tmp/out || exit 3; cat /tmp/out; \
-    says 'by engine 1: '; says 'verified 9437184/9437184'; \
+    prints 'by engine 1: '; prints 'verified 9437184/9437184'; \
     rkfd fill 64K 0xdeadbeef --in gtt >/tmp/out || exit 4; cat /tmp/out; \
-    says 'filled with 0xdeadbeef'; says 'verified 65536/65536 bytes'; \
-    rkfd fill 7 1 2>/tmp/out && exit 5; cat /tmp/out; says 'whole words of 4 bytes'; \
-    rkfd copy 1K --engine 99 2>/tmp/out && exit 6; cat /tmp/out; says 'no copy engine 99'";
+    prints 'filled with 0xdeadbeef'; prints 'verified 65536/65536 bytes'; \
+    rkfd fill 7 1 2>/tmp/out && exit 5; cat /tmp/out; prints 'whole words of 4 bytes'; \
+    rkfd copy 1K --engine 99 2>/tmp/out && exit 6; cat /tmp/out; prints 'no copy engine 99'";
 
 /// Copies and fills, and that two engines did them.
 fn copies() -> Scenario {
@@ -235,7 +235,7 @@ fn commands() -> Scenario {
     })
 }
 
-/// A copy from where nothing is: the program is told the address.
+/// A copy from an address at which nothing is mapped: the program gets that address in an error.
 fn copy_fault() -> Scenario {
     Scenario::new("copy-fault", "a copy engine's fault reaches its program")
         .without_trace()

@@ -37,19 +37,19 @@ pub fn all() -> Vec<Scenario> {
             "unsupported chip gfx",
         ),
     ];
-    all.extend([dead_device(), no_fence(), told(), hang()]);
+    all.extend([dead_device(), no_fence(), reported(), hang()]);
     all.extend(mutations());
     all
 }
 
-/// The driver refuses the device with a message that says why, keeps nothing, and unloads.
+/// The driver refuses the device with a message that has the reason, keeps nothing, and unloads.
 fn refused(
     name: &'static str,
     about: &'static str,
     fault: &'static str,
     message: &str,
 ) -> Scenario {
-    let said = format!("dmesg | grep -q 'rkfd .*: {message}' || {{ dmesg | tail; exit 1; }}");
+    let logged = format!("dmesg | grep -q 'rkfd .*: {message}' || {{ dmesg | tail; exit 1; }}");
     let scenario = Scenario::new(name, about);
     let scenario = match fault {
         "cold" => scenario.emulator_arg("--cold"),
@@ -57,7 +57,7 @@ fn refused(
     };
     scenario
         .step(Step::insmod(MODULE))
-        .step(Step::sh("it-says-why", 10, &said))
+        .step(Step::sh("reason-logged", 10, &logged))
         .step(Step::sh("not-bound", 10, NOT_BOUND))
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
@@ -88,7 +88,7 @@ fn dead_device() -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
     .step(Step::sh(
-        "it-says-why",
+        "reason-logged",
         10,
         "dmesg | grep -q \"the device doesn't answer\"",
     ))
@@ -118,7 +118,11 @@ fn no_fence() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::sh("destroy-gives-up", 20, destroy))
     .step(refuses("the-next-is-refused", 5))
-    .step(Step::sh("it-says-why", 10, "dmesg | grep -q 'it is stuck'"))
+    .step(Step::sh(
+        "reason-logged",
+        10,
+        "dmesg | grep -q 'it is stuck'",
+    ))
     .step(Step::Rmmod("rkfd".into()))
     .check(gives_up_as_upstream);
     inject(scenario, "no-fence")
@@ -138,12 +142,12 @@ fn gives_up_as_upstream(outcome: &Outcome) -> Result<(), String> {
     }
 }
 
-/// What goes wrong on the GPU is told to the program whose fault it is; others go on, and nothing
-/// stays behind.
-fn told() -> Scenario {
+/// An error on the GPU is reported to the program that caused it; others go on, and nothing stays
+/// behind.
+fn reported() -> Scenario {
     let mut scenario = with_vadd(
         "faults",
-        "a page fault, a bad packet, an illegal instruction, a trap: told to the program, others go on",
+        "a page fault, a bad packet, an illegal instruction, a trap: the program gets the error, others go on",
         "vectoradd",
     )
     .bin("rkfd-programs", "faults")
@@ -185,11 +189,11 @@ fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
     }
 }
 
-/// A scheduler that hangs is told to programs as a hardware exception.
+/// A scheduler that hangs is reported to programs as a hardware exception.
 fn hang() -> Scenario {
     let scenario = with_vadd(
         "hang",
-        "a scheduler that never acknowledges is told to the program as a hardware exception",
+        "a scheduler that never acknowledges is reported to the program as a hardware exception",
         "faults",
     )
     .step(Step::insmod(MODULE))

@@ -15,7 +15,7 @@ pub fn all() -> [Scenario; 2] {
     [
         reset(
             "hang-queue",
-            "a queue that hangs is reset and its program told; other queues and programs go on",
+            "a queue that hangs is reset, which its program learns; other queues and programs go on",
             "! dmesg | grep -q 'resetting pipe'",
         ),
         reset(
@@ -27,7 +27,7 @@ pub fn all() -> [Scenario; 2] {
 }
 
 /// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
-/// checks who is told and who goes on.
+/// checks which programs get an exception and which go on.
 fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
     let scenario = with_vadd(name, about, "vectoradd")
         .bin("rkfd-programs", "hung")
@@ -41,7 +41,7 @@ fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
         .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(Step::sh(
-            "it-says-which",
+            "queue-named",
             10,
             "dmesg | grep -q 'the queue with doorbell .* hangs on pipe'",
         ))

@@ -13,7 +13,7 @@ pub fn all() -> Vec<Scenario> {
     vec![
         does_not_start(
             "mes-fail-frame",
-            "a scheduler that refuses its first frame: the reason is told, the module unloads",
+            "a scheduler that refuses its first frame: the reason is logged, the module unloads",
             "refuses SET_HW_RSRC: error 255 of command 0",
         ),
         does_not_start(
@@ -32,12 +32,12 @@ fn of_mes(scenario: Scenario, fault: &str) -> Scenario {
     inject(scenario, fault).scheduled_by(Scheduler::Mes)
 }
 
-/// The driver doesn't bind the device, and says why; again after a reload.
+/// The driver doesn't bind the device, and logs the reason; again after a reload.
 fn does_not_start(name: &'static str, about: &'static str, message: &str) -> Scenario {
-    let said = format!("dmesg | grep -q '{message}' || {{ dmesg | tail; exit 1; }}");
+    let logged = format!("dmesg | grep -q '{message}' || {{ dmesg | tail; exit 1; }}");
     let scenario = Scenario::new(name, about)
         .step(Step::insmod(MODULE))
-        .step(Step::sh("it-says-why", 10, &said))
+        .step(Step::sh("reason-logged", 10, &logged))
         .step(Step::sh("not-bound", 10, NOT_BOUND))
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
@@ -60,7 +60,7 @@ fn refuse_remove() -> Scenario {
     .step(Step::sh("destroy-fails", 30, destroy))
     .step(Step::sh("the-next-runs", 30, destroy))
     .step(Step::sh(
-        "it-says-why",
+        "reason-logged",
         10,
         "dmesg | grep -q 'refuses REMOVE_QUEUE: error 255 of command 3'",
     ))
@@ -70,7 +70,7 @@ fn refuse_remove() -> Scenario {
     of_mes(scenario, "mes-refuse-remove")
 }
 
-/// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is told; the next program runs.
+/// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is logged; the next program runs.
 fn refuse_add() -> Scenario {
     let create = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; status=$?; grep errno /tmp/out; \
         [ $status = 1 ] && grep -q 'CREATE_QUEUE .* failed, errno 110' /tmp/out";
@@ -88,7 +88,7 @@ fn refuse_add() -> Scenario {
     ))
     .step(Step::run("the-next", 60, &["/bin/vectoradd", VADD, "4096"]))
     .step(Step::sh(
-        "it-says-why",
+        "reason-logged",
         10,
         "dmesg | grep -q 'refuses ADD_QUEUE: error 255 of command 2'",
     ))

@@ -87,7 +87,7 @@ impl Rocm {
         ]
     }
 
-    /// One vector addition, with everything that is said of it.
+    /// One vector addition, with the traces of all layers.
     pub fn trace(&self) -> Scenario {
         let pattern = "^vectoradd: PASSED";
         let words = [
@@ -182,7 +182,7 @@ fn program(name: &str, variables: &[&str], chip: &Chip) -> Step {
     run(&title, &passed(name), &words)
 }
 
-/// The line by which a program says that all is right.
+/// The line that a program prints if all results are right.
 fn passed(name: &str) -> String {
     format!("^{name}: PASSED")
 }

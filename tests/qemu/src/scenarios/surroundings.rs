@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bad surroundings: what `rkfd info` says to do when there is no GPU to show, and what the module
+//! Bad surroundings: the advice of `rkfd info` when there is no GPU to show, and what the module
 //! reports when another driver was there first.
 
 use super::MODULE;
@@ -8,15 +8,15 @@ use crate::scenario::{Include, Scenario};
 
 /// No GPU; and a GPU without module, without permission, without driver.
 pub fn all() -> Vec<Scenario> {
-    let no_gpu = scenario("no-gpu", "without a GPU the command says so")
+    let no_gpu = scenario("no-gpu", "without a GPU the command reports that")
         .without_device()
-        .step(says(
+        .step(advises(
             "no-module",
             "no KFD driver is loaded",
             "has no AMD GPU",
         ))
         .step(Step::insmod(MODULE))
-        .step(says(
+        .step(advises(
             "no-gpu",
             "the KFD driver has no GPU",
             "has no AMD GPU",
@@ -25,9 +25,9 @@ pub fn all() -> Vec<Scenario> {
     let unbind = "cd /sys/bus/pci/drivers/rkfd; for slot in 0000:*; do echo $slot > unbind; done";
     let gpu = scenario(
         "surroundings",
-        "without module, permission or driver the command says what to do",
+        "without module, permission or driver the command explains what to do",
     )
-    .step(says(
+    .step(advises(
         "no-module",
         "no KFD driver is loaded",
         "has no driver: insmod rkfd.ko",
@@ -37,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
     .step(forbidden("kfd", "/dev/kfd"))
     .step(forbidden("render", "/dev/dri/renderD255"))
     .step(Step::sh("unbind", 20, unbind))
-    .step(says(
+    .step(advises(
         "no-driver",
         "the KFD driver has no GPU",
         "was not taken by rkfd",
@@ -86,11 +86,11 @@ fn scenario(name: &'static str, about: &'static str) -> Scenario {
         .without_trace()
 }
 
-/// The command fails, and says both what is wrong and what to do.
-fn says(name: &str, wrong: &str, advice: &str) -> Step {
+/// The command fails, and prints both what is wrong and what to do.
+fn advises(name: &str, wrong: &str, advice: &str) -> Step {
     let script = format!(
-        "if rkfd info 2>/tmp/said; then exit 2; fi; cat /tmp/said; \
-         grep -q '{wrong}' /tmp/said && grep -q '{advice}' /tmp/said"
+        "if rkfd info 2>/tmp/message; then exit 2; fi; cat /tmp/message; \
+         grep -q '{wrong}' /tmp/message && grep -q '{advice}' /tmp/message"
     );
     Step::sh(name, 20, &script)
 }
@@ -99,9 +99,9 @@ fn says(name: &str, wrong: &str, advice: &str) -> Step {
 fn forbidden(name: &str, node: &str) -> Step {
     let script = format!(
         "echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd; chmod 600 {node}; \
-         if start-stop-daemon -S -q -c 1000:1000 -x /bin/rkfd -- info >/dev/null 2>/tmp/said; \
-         then exit 2; fi; chmod 666 {node}; cat /tmp/said; \
-         grep -q 'no permission to open {node}' /tmp/said"
+         if start-stop-daemon -S -q -c 1000:1000 -x /bin/rkfd -- info >/dev/null 2>/tmp/message; \
+         then exit 2; fi; chmod 666 {node}; cat /tmp/message; \
+         grep -q 'no permission to open {node}' /tmp/message"
     );
     Step::sh(&format!("forbidden-{name}"), 20, &script)
 }

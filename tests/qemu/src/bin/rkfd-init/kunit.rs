@@ -34,7 +34,7 @@ type Test = (String, Result<(), String>);
 /// The tests of a suite, from its KTAP text. The detail of a failed one is what was printed above
 /// its line. It is an error if the counts don't add up.
 fn tests(ktap: &str) -> Result<Vec<Test>, String> {
-    let (mut tests, mut planned, mut said) = (Vec::new(), None, Vec::new());
+    let (mut tests, mut planned, mut detail) = (Vec::new(), None, Vec::new());
     for line in ktap.lines() {
         let Some(line) = line.strip_prefix("    ") else {
             continue;
@@ -43,12 +43,12 @@ fn tests(ktap: &str) -> Result<Vec<Test>, String> {
             planned = plan.trim().parse::<usize>().ok();
         } else if let Some(name) = line.strip_prefix("ok ").and_then(numbered) {
             tests.push((name, Ok(())));
-            said.clear();
+            detail.clear();
         } else if let Some(name) = line.strip_prefix("not ok ").and_then(numbered) {
-            tests.push((name, Err(said.join(" "))));
-            said.clear();
+            tests.push((name, Err(detail.join(" "))));
+            detail.clear();
         } else {
-            said.push(line.trim());
+            detail.push(line.trim());
         }
     }
     match planned {
@@ -86,12 +86,16 @@ not ok 1 rkfd_suite
 ";
 
     #[test]
-    fn each_test_of_a_suite_is_told() {
-        let told = tests(RESULTS).unwrap();
-        assert_eq!(told.len(), 3);
-        assert_eq!(told[0], ("header_words".into(), Ok(())));
-        assert_eq!(told[1].0, "other");
-        assert!(told[2].1.as_ref().unwrap_err().contains("ASSERTION FAILED"));
+    fn each_test_of_a_suite_is_reported() {
+        let results = tests(RESULTS).unwrap();
+        assert_eq!(results.len(), 3);
+        assert_eq!(results[0], ("header_words".into(), Ok(())));
+        assert_eq!(results[1].0, "other");
+        assert!(results[2]
+            .1
+            .as_ref()
+            .unwrap_err()
+            .contains("ASSERTION FAILED"));
     }
 
     #[test]

@@ -35,8 +35,8 @@ fn main() {
         failed: 0,
         scenario: None,
     };
-    report.say(&Line::Start);
-    // The boot was quiet; what the module says shall be seen.
+    report.send(&Line::Start);
+    // The boot was quiet; from here on the console shows the module's messages.
     let _ = fs::write("/proc/sys/kernel/printk", "7");
     let applets = Command::new("/bin/busybox")
         .args(["--install", "-s", "/bin"])
@@ -83,7 +83,7 @@ fn mount_all() -> Outcome {
 fn end(log: &mut KernelLog, report: &mut Report) {
     log.check(report);
     let (passed, failed) = report.take_counts();
-    report.say(&Line::End { passed, failed });
+    report.send(&Line::End { passed, failed });
 }
 
 fn step(line: &str, log: &mut KernelLog, report: &mut Report) {
@@ -93,7 +93,7 @@ fn step(line: &str, log: &mut KernelLog, report: &mut Report) {
             if report.scenario.replace(name.clone()).is_some() {
                 end(log, report);
             }
-            report.say(&Line::Scenario(name));
+            report.send(&Line::Scenario(name));
             report.test("begin-anew", anew::begin());
         }
         Err(e) => report.test("plan", Err(format!("{e:#}"))),
@@ -140,7 +140,7 @@ fn step(line: &str, log: &mut KernelLog, report: &mut Report) {
         }
         Ok(Step::Meminfo(label)) => match system::memory() {
             Ok(figures) => figures.into_iter().for_each(|(suffix, kib)| {
-                report.say(&Line::Meminfo {
+                report.send(&Line::Meminfo {
                     label: format!("{label}{suffix}"),
                     kib,
                 });

@@ -32,14 +32,14 @@ pub fn run(
         .stderr(stderr)
         .spawn()
         .map_err(|e| format!("{program}: {e}"))?;
-    let (tell, lines) = mpsc::channel();
+    let (send, lines) = mpsc::channel();
     thread::spawn(move || {
         let mut lines = BufReader::new(File::from(reader));
         let mut bytes = Vec::new();
         while matches!(lines.read_until(b'\n', &mut bytes), Ok(n) if n > 0) {
             let line = String::from_utf8_lossy(&bytes).trim_end().to_string();
             bytes.clear();
-            if tell.send(line).is_err() {
+            if send.send(line).is_err() {
                 return;
             }
         }

@@ -34,7 +34,7 @@ impl Report {
     }
 
     /// A line of the protocol; test lines are counted.
-    pub fn say(&mut self, line: &Line) {
+    pub fn send(&mut self, line: &Line) {
         if let Line::Test { result, .. } = line {
             *(if result.is_ok() {
                 &mut self.passed
@@ -47,14 +47,14 @@ impl Report {
 
     /// A test line.
     pub fn test(&mut self, name: &str, result: Outcome) {
-        self.say(&Line::test(name, result));
+        self.send(&Line::test(name, result));
     }
 
-    /// A line that a program printed: its test lines count, other marked lines are not its to say.
+    /// Passes on a line that a program printed. Its test lines count; it may not print other marked lines.
     pub fn program(&mut self, name: &str, text: &str) {
         match Line::parse(text) {
             None => self.line(text),
-            Some(Ok(line @ Line::Test { .. })) => self.say(&line),
+            Some(Ok(line @ Line::Test { .. })) => self.send(&line),
             Some(_) => self.test(
                 name,
                 Err(format!("printed a line that is not a test line: {text}")),

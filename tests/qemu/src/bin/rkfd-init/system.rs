@@ -112,7 +112,7 @@ impl KernelLog {
                     let text = String::from_utf8_lossy(record.get(..n).unwrap_or_default());
                     let splat = splat::kmsg_message(&text).filter(|m| splat::is_splat(m));
                     if let Some(message) = splat {
-                        report.say(&Line::Kernel(message.into()));
+                        report.send(&Line::Kernel(message.into()));
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => lost = true,
@@ -130,7 +130,7 @@ impl KernelLog {
             .and_then(|t| t.trim().parse::<u64>().ok());
         match tainted {
             Some(bits) if bits & BAD == 0 => {}
-            other => report.say(&Line::Kernel(format!("it is tainted: {other:?}"))),
+            other => report.send(&Line::Kernel(format!("it is tainted: {other:?}"))),
         }
     }
 }
