@@ -3,13 +3,9 @@
 //! The discovery binary, read back as Linux reads it (`amdgpu/amdgpu_discovery.c`): by byte offsets
 //! of `include/discovery.h`, repeated here on purpose.
 
-#![allow(missing_docs)]
-
-mod common;
-
-use common::{Guest, VRAM};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::inject::{Fault, Faults};
+use rkfd_emulator_testkit::{Guest, VRAM};
 use std::collections::BTreeMap;
 
 fn u16_at(b: &[u8], at: usize) -> u16 {

@@ -2,14 +2,10 @@
 
 //! The interrupt ring: entries, wrap, overflow, the message and when it is sent again.
 
-#![allow(missing_docs)]
-
-mod common;
-
-use common::{get_words, put, Guest, RAM};
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
+use rkfd_emulator_testkit::{get_words, put, Guest, RAM};
 use rkfd_hw::regs::typed::Block;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::File;
@@ -271,7 +267,7 @@ fn a_message_waits_for_its_vector() {
 fn the_ring_can_lie_in_the_kernels_address_space() {
     let h = Handler::new();
     let memory = &h.guest.device.soc.memory;
-    common::kernel_context(memory, Hub::Mm, 0x20_0000, 512);
+    rkfd_emulator_testkit::kernel_context(memory, Hub::Mm, 0x20_0000, 512);
     // GART pages 1 and 2: ring and write pointer. Valid, system, readable, writeable.
     put(memory.vram, 0x20_0008, (RAM + RING) | 0x63);
     put(memory.vram, 0x20_0010, (RAM + WPTR) | 0x63);

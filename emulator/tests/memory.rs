@@ -3,14 +3,10 @@
 //! Address spaces: page tables are built by hand, entry by entry, from Linux's definitions
 //! (`amdgpu/amdgpu_vm.h`; the numbers are repeated here on purpose).
 
-#![allow(missing_docs)]
-
-mod common;
-
-use common::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory};
+use rkfd_emulator_testkit::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
 
 const V: u64 = 1 << 0;
 const S: u64 = 1 << 1;

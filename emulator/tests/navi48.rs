@@ -3,17 +3,13 @@
 //! What Navi 48 has of its own: discovery, hubs, page tables of gfx12, doorbell routing, IH 7.0.
 //! Numbers are Linux's, repeated here on purpose.
 
-#![allow(missing_docs)]
-
-mod common;
-
-use common::{get_words, memory_of, put, Guest, RAM, VRAM};
 use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
+use rkfd_emulator_testkit::{get_words, memory_of, put, Guest, RAM, VRAM};
 use rkfd_hw::regs::typed::Block;
 
 fn u32_at(b: &[u8], at: usize) -> u32 {

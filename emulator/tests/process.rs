@@ -2,8 +2,6 @@
 
 //! The process as QEMU meets it: started by its command line, spoken to by vfio-user.
 
-#![allow(missing_docs)]
-
 use rkfd_emulator::memory::host::Mapping;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::{self, File};

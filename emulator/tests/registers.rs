@@ -2,16 +2,12 @@
 
 //! The way of a register access, and what the blocks do with it.
 
-#![allow(missing_docs)]
-
-mod common;
-
-use common::{put, Guest, VRAM};
 use rkfd_emulator::blocks::vmhub::owns;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
+use rkfd_emulator_testkit::{put, Guest, VRAM};
 use rkfd_hw::regs::typed::Block;
 
 /// Known by the tables and not modelled: a driver that needs one fails its run.
@@ -135,7 +131,7 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
     assert_eq!(guest.violations().len(), 3);
     guest.device.reset();
     assert!(!doorbells.is_enabled());
-    assert_eq!(common::get(bar, 0x40 * 4), 0);
+    assert_eq!(rkfd_emulator_testkit::get(bar, 0x40 * 4), 0);
 }
 
 #[test]
@@ -179,7 +175,7 @@ fn both_hubs_keep_their_own_contexts() {
 fn an_invalidation_is_acknowledged_and_works() {
     let guest = Guest::new(&[]);
     let memory = &guest.device.soc.memory;
-    common::user_context(memory, Hub::Gfx(0), 2, 0x10_0000);
+    rkfd_emulator_testkit::user_context(memory, Hub::Gfx(0), 2, 0x10_0000);
     put(memory.vram, 0x10_0000, 0x10_1001);
     put(memory.vram, 0x10_1000, 0x10_2001 | (9 << 59));
     // A page of 2 MiB at address 0.

@@ -16,8 +16,7 @@ pub struct Hdp {
 
 impl Hdp {
     /// Start-up state.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             store: Store::zeroed(&[
                 "HDP_HOST_PATH_CNTL",

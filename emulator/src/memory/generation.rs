@@ -50,7 +50,7 @@ impl Generation {
 
 /// Fields of `VM_CONTEXTn_CNTL`.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "the names are the registers'")]
 pub struct ContextFields {
     pub enable: AnyField<1>,
     pub depth: AnyField<2>,
@@ -65,7 +65,7 @@ pub struct ContextFields {
 
 /// Fields of `VM_INVALIDATE_ENGn_REQ`.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "the names are the registers'")]
 pub struct RequestFields {
     /// All bits that the register has.
     pub known: u32,

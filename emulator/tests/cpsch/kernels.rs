@@ -2,11 +2,9 @@
 
 //! Kernels compiled by clang, loaded into a process of the rig.
 
-#[path = "../common/code.rs"]
-mod code;
-
 use crate::queues::Process;
-pub use code::pointers;
+use rkfd_emulator_testkit::code;
+pub use rkfd_emulator_testkit::code::pointers;
 use std::collections::HashMap;
 
 /// Loads a code object; addresses of its symbols.

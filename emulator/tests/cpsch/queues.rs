@@ -2,13 +2,10 @@
 
 //! Processes and user queues of the rig: page tables, MQDs, packets, signals.
 
-#[path = "../common/packets.rs"]
-mod packets;
-
 use crate::rig::{base_mqd, Rig, MC, RIGHTS};
-pub use packets::{dispatch, header_of, in_order};
-use packets::{map_page, Tables};
 use rkfd_emulator::memory::PAGE;
+use rkfd_emulator_testkit::packets::{self, map_page, Tables};
+pub use rkfd_emulator_testkit::packets::{dispatch, header_of, in_order};
 use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};

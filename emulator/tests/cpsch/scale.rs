@@ -2,14 +2,11 @@
 
 //! Over-subscription at scale: 1,024 queues of 64 processes on the HQDs and VMIDs that there are.
 
-#[path = "../common/fairness.rs"]
-mod fairness;
-
 use crate::kernels::{arguments, load, pointers};
 use crate::queues::*;
 use crate::rig::Rig;
-use fairness::{churned, switches, Progress, BOUND, PACKETS, ROUNDS};
 use rkfd_emulator::trace::Trace;
+use rkfd_emulator_testkit::fairness::{churned, switches, Progress, BOUND, PACKETS, ROUNDS};
 use std::time::{Duration, Instant};
 
 const PROCESSES: u16 = 64;

@@ -2,10 +2,10 @@
 
 //! Errors of packets and waves, which interrupts report, and what waves need from their queue.
 
-use crate::common::code;
-use crate::common::packets::dispatch;
 use crate::process::{Process, Queue};
 use crate::queues::{interrupt, start};
+use rkfd_emulator_testkit::code;
+use rkfd_emulator_testkit::packets::dispatch;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::AddQueue;
 

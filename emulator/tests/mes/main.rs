@@ -2,10 +2,6 @@
 
 //! MES, driven as Linux does (`amdgpu/mes_v12_0.c`): frames of both pipes, and every refusal.
 
-#![allow(missing_docs)]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod debugger;
 mod faults;
 mod hang;

@@ -3,10 +3,10 @@
 //! Processes and their queues: page tables of gfx12, MQDs, packets, signals, and the frames that
 //! KFD hands them over with (`add_queue_mes`, `remove_queue_mes_on_reset_option`).
 
-use crate::common::packets::{bytes, dispatch, map_page, signal, Tables};
-use crate::common::{code, get, put};
 use crate::rig::{mc, Rig};
 use rkfd_emulator::chip::device::Device;
+use rkfd_emulator_testkit::packets::{bytes, dispatch, map_page, signal, Tables};
+use rkfd_emulator_testkit::{code, get, put};
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mes::{header, op};

@@ -3,11 +3,11 @@
 //! MES set up as Linux does it (`amdgpu/mes_v12_0.c`): ring of the kernel's pipe by registers, ring
 //! of the scheduler by a frame.
 
-use crate::common::{get, kernel_context, put, Guest};
 use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::Hub;
 use rkfd_emulator::trace::Trace;
+use rkfd_emulator_testkit::{get, kernel_context, put, Guest};
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mes::{header, op};
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;

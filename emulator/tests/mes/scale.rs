@@ -3,13 +3,13 @@
 //! Over-subscription at scale: 1,024 queues of 64 processes on the HQDs and VMIDs that MES has, and
 //! the order in which levels get on.
 
-use crate::common::code;
-use crate::common::fairness::{churned, switches, Progress, BOUND, PACKETS, ROUNDS};
-use crate::common::packets::{dispatch, in_order};
 use crate::process::{Process, Queue};
 use crate::queues::set_up;
 use crate::rig::*;
 use rkfd_emulator::trace::Trace;
+use rkfd_emulator_testkit::code;
+use rkfd_emulator_testkit::fairness::{churned, switches, Progress, BOUND, PACKETS, ROUNDS};
+use rkfd_emulator_testkit::packets::{dispatch, in_order};
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::AddQueue;
 use std::rc::Rc;

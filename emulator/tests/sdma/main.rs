@@ -3,10 +3,6 @@
 //! The SDMA engines of both chips: what each packet does, computed by the test itself; rings,
 //! indirect buffers, preemption, faults, and what is refused.
 
-#![allow(missing_docs)]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod queues;
 mod rig;
 
@@ -14,17 +10,17 @@ use rig::{byte, halves, Rig, Ring, CHIPS, NOWHERE, READ_ONLY, SPACE, VA};
 use rkfd_hw::sdma::{atomic, func};
 
 /// Buffers of the process.
-pub const A: u64 = VA + (16 << 20);
-pub const B: u64 = VA + (64 << 20);
+pub(crate) const A: u64 = VA + (16 << 20);
+pub(crate) const B: u64 = VA + (64 << 20);
 const _: () = assert!(B + (64 << 20) < VA + SPACE);
 
 /// COPY_LINEAR as Linux and ROCr write it.
-pub fn copy(src: u64, dst: u64, bytes: u64) -> Vec<u32> {
+pub(crate) fn copy(src: u64, dst: u64, bytes: u64) -> Vec<u32> {
     let ([s0, s1], [d0, d1]) = (halves(src), halves(dst));
     vec![1, (bytes - 1) as u32, 0, s0, s1, d0, d1]
 }
 
-pub fn fence(at: u64, value: u32) -> Vec<u32> {
+pub(crate) fn fence(at: u64, value: u32) -> Vec<u32> {
     let [low, high] = halves(at);
     vec![5, low, high, value]
 }

@@ -3,10 +3,10 @@
 //! A device with an address space for a process, and copy queues mapped by hand: the test is the
 //! scheduler.
 
-use crate::common::{self, Guest};
 use rkfd_emulator::chip::{mi308x, navi48, Chip};
 use rkfd_emulator::engines::sdma::{Mapping, Slot, Stop};
 use rkfd_emulator::memory::{Access, Hub, PAGE};
+use rkfd_emulator_testkit::{self as testkit, Guest};
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::pte;
 use rkfd_hw::regs::typed::{nbio_7_9_0, Block, Value};
@@ -65,7 +65,7 @@ impl Rig {
         };
         let soc = &rig.guest.device.soc;
         for hub in [Hub::Gfx(0), Hub::Mm] {
-            common::kernel_context(&soc.memory, hub, KERNEL + (16 << 20), 512);
+            testkit::kernel_context(&soc.memory, hub, KERNEL + (16 << 20), 512);
         }
         rig.map_space();
         soc.pasids.bind(VMID, Some(0x8001));
@@ -134,7 +134,7 @@ impl Rig {
     fn map_space(&self) {
         let soc = &self.guest.device.soc;
         let vram = soc.memory.vram;
-        let put = |at: u64, value: u64| common::put(vram, at, value);
+        let put = |at: u64, value: u64| testkit::put(vram, at, value);
         let root = KERNEL + (1 << 20);
         let rights = pte::VALID | pte::READABLE | pte::WRITEABLE;
         let hub = self.chip.sdma.generation.hub;
@@ -156,7 +156,7 @@ impl Rig {
                 }
                 put(small + page * 8, entry);
             }
-            common::user_context(&soc.memory, hub, VMID, root);
+            testkit::user_context(&soc.memory, hub, VMID, root);
         } else {
             let (pdb1, pdb0, small) = (root + PAGE, root + 2 * PAGE, root + 3 * PAGE);
             let leaf = 1u64 << 63;
@@ -279,7 +279,7 @@ impl Rig {
 
     pub fn mqd_word(&self, r: &Ring, word: usize) -> u32 {
         let vram = self.guest.device.soc.memory.vram;
-        common::get_words::<1>(vram, r.mqd - MC + 4 * word as u64)[0]
+        testkit::get_words::<1>(vram, r.mqd - MC + 4 * word as u64)[0]
     }
 
     /// A queue of an engine that is not mapped. Its doorbell is Linux's (`allocate_doorbell`), in
@@ -363,7 +363,7 @@ impl Rig {
             return None;
         }
         let vram = self.guest.device.soc.memory.vram;
-        let entry = common::get_words(vram, IH + self.ih_read);
+        let entry = testkit::get_words(vram, IH + self.ih_read);
         self.ih_read = (self.ih_read + 32) % IH_SIZE;
         Some(entry)
     }

@@ -52,7 +52,7 @@ impl ErrorWord {
 
 /// A frame.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "the names are the frames'")]
 pub enum Frame {
     SetHwResources(Box<SetHwResources>),
     SetHwResources1(Box<SetHwResources1>),

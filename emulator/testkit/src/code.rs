@@ -2,8 +2,6 @@
 
 //! Kernels compiled by clang, and their code objects' contents.
 
-#![allow(dead_code, missing_docs)]
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +24,7 @@ fn compile(source: &Path, target: &str) -> Vec<u8> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let out = std::env::temp_dir().join(format!("rkfd-cp-{}-{number}.co", std::process::id()));
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let status = Command::new("clang-19")
         .args([
             "-x",
@@ -56,7 +54,7 @@ fn compile(source: &Path, target: &str) -> Vec<u8> {
     bytes
 }
 
-/// The code object of `tests/kernels/NAME.hip`, or of the one among the emulator's tests.
+/// The code object of `tests/kernels/NAME.hip`, or of `loops.hip` in this crate.
 pub fn elf(name: &str, arch: &str) -> Vec<u8> {
     static KEPT: OnceLock<Mutex<HashMap<String, Vec<u8>>>> = OnceLock::new();
     let mut kept = KEPT
@@ -65,8 +63,8 @@ pub fn elf(name: &str, arch: &str) -> Vec<u8> {
         .unwrap_or_else(|e| e.into_inner());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source: PathBuf = match name {
-        "loops" => root.join("src/cp/tests/loops.hip"),
-        _ => root.join(format!("../tests/kernels/{name}.hip")),
+        "loops" => root.join("loops.hip"),
+        _ => root.join(format!("../../tests/kernels/{name}.hip")),
     };
     kept.entry(format!("{arch}/{name}"))
         .or_insert_with(|| compile(&source, arch))

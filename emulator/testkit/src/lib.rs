@@ -2,8 +2,6 @@
 
 //! A guest without a virtual machine: RAM, registers by name, page tables by hand.
 
-#![allow(dead_code, missing_docs)]
-
 pub mod code;
 pub mod fairness;
 pub mod packets;

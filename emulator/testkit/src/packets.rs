@@ -3,8 +3,6 @@
 //! What programs and drivers write into memory the same way on every chip: AQL packets, signals,
 //! page tables of four plain levels.
 
-#![allow(dead_code, missing_docs)]
-
 use rkfd_hw::aql::{self, Header, KernelDispatch, Signal};
 use rkfd_hw::pte;
 

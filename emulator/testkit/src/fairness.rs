@@ -2,8 +2,6 @@
 
 //! How evenly queues get on that all have work: what they did until the first of them was done.
 
-#![allow(dead_code, missing_docs)]
-
 use std::fmt;
 use std::path::Path;
 
