@@ -10,27 +10,43 @@
 //! a shell until its last reference goes, and system memory with it.
 
 use crate::{
-    doorbell::{Slice, SLICE_SIZE},
-    glue::{
-        dma::{self, PageMapping, ResourceMapping},
-        dma_buf::{Attachment, DmaBuf},
+    device::Handle,
+    doorbell::{
+        Slice,
+        SLICE_SIZE, //
     },
-    gpu::{Gpu, Hw, REMAP_OFFSET},
+    glue::{
+        dma::{
+            self,
+            PageMapping,
+            ResourceMapping, //
+        },
+        dma_buf::{
+            Attachment,
+            DmaBuf, //
+        },
+    },
+    vram::{
+        Vram,
+        VramRange,
+        REMAP_OFFSET, //
+    },
 };
 use kernel::{
     alloc::flags::GFP_KERNEL_ACCOUNT,
     devres::Devres,
-    page::{Page, PAGE_SIZE},
+    page::{
+        Page,
+        PAGE_SIZE, //
+    },
     prelude::*,
-    sync::Arc,
+    sync::Arc, //
 };
 
-pub(crate) mod kernel_mem;
-pub(crate) mod pages;
 pub(crate) mod user;
-pub(crate) mod vram;
+mod words;
 
-use vram::VramRange;
+pub(crate) use words::Words;
 
 /// Largest buffer object: more than any GPU has memory.
 const MAX_SIZE: u64 = 1 << 44;
@@ -80,9 +96,17 @@ enum Backing {
     Foreign(Devres<Attachment>),
 }
 
+/// What buffer objects of a GPU are made from.
+pub(crate) struct Memory {
+    pub(crate) dev: Arc<Handle>,
+    pub(crate) vram: Arc<Vram>,
+    /// Physical address of BAR 5.
+    pub(crate) mmio_phys: u64,
+}
+
 /// A buffer object.
 pub(crate) struct Bo {
-    hw: Arc<Hw>,
+    memory: Arc<Memory>,
     size: u64,
     backing: Backing,
 }
@@ -94,21 +118,16 @@ impl Bo {
     ///
     /// EINVAL when `size` is 0 or not whole pages, ENOMEM when there is no such memory, ENODEV
     /// when the device is gone.
-    pub(crate) fn new(gpu: &Gpu, placement: Placement, size: u64) -> Result<Arc<Self>> {
-        Self::on(gpu.hw(), placement, size)
-    }
-
-    /// As [`Bo::new`], for the hardware half.
-    pub(crate) fn on(hw: &Arc<Hw>, placement: Placement, size: u64) -> Result<Arc<Self>> {
+    pub(crate) fn new(memory: &Arc<Memory>, placement: Placement, size: u64) -> Result<Arc<Self>> {
         if size == 0 || size % PAGE_SIZE as u64 != 0 {
             return Err(EINVAL);
         }
         if size > MAX_SIZE {
             return Err(ENOMEM);
         }
-        hw.alive()?;
+        memory.dev.alive()?;
         let backing = match placement {
-            Placement::Vram => Backing::Vram(VramRange::pieces(hw, size)?),
+            Placement::Vram => Backing::Vram(VramRange::pieces(&memory.vram, size)?),
             Placement::Gtt => {
                 let count = usize::try_from(size)? / PAGE_SIZE;
                 let mut pages = KVVec::with_capacity(count, GFP_KERNEL)?;
@@ -116,14 +135,15 @@ impl Bo {
                     let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
                     pages.push(Page::alloc_page(flags)?, GFP_KERNEL)?;
                 }
-                let map =
-                    hw.while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
+                let map = memory
+                    .dev
+                    .while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
                 Backing::Gtt { map, pages }
             }
         };
         Ok(Arc::new(
             Self {
-                hw: hw.clone(),
+                memory: memory.clone(),
                 size,
                 backing,
             },
@@ -132,26 +152,25 @@ impl Bo {
     }
 
     /// The page of HDP flush registers.
-    pub(crate) fn mmio_remap(gpu: &Gpu) -> Result<Arc<Self>> {
-        let hw = gpu.hw();
-        let phys = hw.mmio_phys + u64::from(REMAP_OFFSET);
-        Self::of_device(hw, phys, PAGE_SIZE as u64, None)
+    pub(crate) fn mmio_remap(memory: &Arc<Memory>) -> Result<Arc<Self>> {
+        let phys = memory.mmio_phys + u64::from(REMAP_OFFSET);
+        Self::of_device(memory, phys, PAGE_SIZE as u64, None)
     }
 
     /// A slice of doorbells.
-    pub(crate) fn of_doorbells(hw: &Arc<Hw>, slice: Arc<Slice>) -> Result<Arc<Self>> {
+    pub(crate) fn of_doorbells(memory: &Arc<Memory>, slice: Arc<Slice>) -> Result<Arc<Self>> {
         let phys = slice.phys();
-        Self::of_device(hw, phys, SLICE_SIZE as u64, Some(slice))
+        Self::of_device(memory, phys, SLICE_SIZE as u64, Some(slice))
     }
 
     fn of_device(
-        hw: &Arc<Hw>,
+        memory: &Arc<Memory>,
         phys: u64,
         size: u64,
         slice: Option<Arc<Slice>>,
     ) -> Result<Arc<Self>> {
         let len = usize::try_from(size)?;
-        let map = hw.while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
+        let map = memory.dev.while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
         let backing = Backing::Device {
             map,
             phys,
@@ -159,7 +178,7 @@ impl Bo {
         };
         Ok(Arc::new(
             Self {
-                hw: hw.clone(),
+                memory: memory.clone(),
                 size,
                 backing,
             },
@@ -172,16 +191,15 @@ impl Bo {
     /// # Errors
     ///
     /// What the exporter says, EINVAL when it isn't whole pages, ENODEV when the device is gone.
-    pub(crate) fn foreign(gpu: &Gpu, dmabuf: DmaBuf) -> Result<Arc<Self>> {
-        let hw = gpu.hw();
+    pub(crate) fn foreign(memory: &Arc<Memory>, dmabuf: DmaBuf) -> Result<Arc<Self>> {
         let size = dmabuf.size() as u64;
         if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {
             return Err(EINVAL);
         }
-        let map = hw.while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
+        let map = memory.dev.while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
         Ok(Arc::new(
             Self {
-                hw: hw.clone(),
+                memory: memory.clone(),
                 size,
                 backing: Backing::Foreign(map),
             },
@@ -226,8 +244,8 @@ impl Bo {
     }
 
     /// Whether the object is memory of this GPU or for it.
-    pub(crate) fn belongs_to(&self, hw: &Arc<Hw>) -> bool {
-        Arc::ptr_eq(&self.hw, hw)
+    pub(crate) fn belongs_to(&self, memory: &Arc<Memory>) -> bool {
+        Arc::ptr_eq(&self.memory, memory)
     }
 
     /// How a user program maps it.
@@ -248,10 +266,10 @@ impl Bo {
         if offset >= self.size {
             return Err(EINVAL);
         }
-        self.hw.while_bound(|_| match &self.backing {
+        self.memory.dev.while_bound(|_| match &self.backing {
             Backing::Vram(pieces) => {
                 let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                Ok((self.hw.vram.phys(piece.start() + at) >> 12) as usize)
+                Ok((self.memory.vram.phys(piece.at(at)?) >> 12) as usize)
             }
             Backing::Gtt { pages, .. } => {
                 let page = pages
@@ -324,7 +342,7 @@ impl Bo {
                         break;
                     }
                     f(Segment {
-                        addr: piece.start() + at,
+                        addr: piece.at(at)?.get(),
                         len: here,
                     })?;
                     left -= here;

@@ -252,7 +252,7 @@ impl CharDevice for Kfd {
                 fault.insert(slice.pfn() + page)
             }
             (Kind::Mmio, _) => {
-                let page = Bo::mmio_remap(&device.gpu)?;
+                let page = Bo::mmio_remap(device.gpu.memory())?;
                 fault.insert(page.pfn(offset.offset)?)
             }
             _ => Err(EINVAL),

@@ -1,58 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a chip is: a table by GC version, completed by what the device itself says.
+//! What a chip is: a table by GC version, completed by what the device itself reports.
 //!
-//! The GC version of the IP discovery table chooses the [`Family`]: the constants that no
-//! register tells. Counts of shader engines, compute units and XCCs come from discovery and
-//! from the harvest registers. From both come the sizes that user programs must allocate for
-//! saving waves (`kfd_queue_ctx_save_restore_size` upstream).
+//! Data only. The GC version of the IP discovery table chooses the [`Generation`] and with it the
+//! [`Family`]: the constants that no register holds. What a generation does differently is code, and
+//! stands in the `hal.rs` of the block that does it: one arm of a `match` over [`Generation`] there.
+//! So a further chip is one file here and one arm in each of those.
+//!
+//! Counts of shader engines, compute units and XCCs come from discovery and from the harvest
+//! registers ([`crate::gfx`] reads them). From both come the sizes that user programs must allocate
+//! for saving waves (`kfd_queue_ctx_save_restore_size` upstream).
 
 use crate::{
-    discovery::{Cache, Discovery},
-    gmc,
-    gpu::{nbio, Hw},
-    hw::regs::{Bits, Block, Reg, Table},
-    ih, mqd,
-    regs::Regs,
-    sched::Scheduler,
-    sdma, vm,
+    discovery::Cache,
+    hw::regs::Table,
+    types::IpVersion, //
 };
-use kernel::{device::Device, prelude::*, sync::Arc};
+use kernel::prelude::*;
 
 mod gfx1201;
 mod gfx942;
+#[cfg(rkfd_stub_chip)]
+mod stub;
 
-pub(crate) use crate::types::IpVersion;
-
-/// What differs in the graphics core.
-pub(crate) struct Core {
-    /// Which HQD's registers are seen.
-    pub(crate) grbm_cntl: Reg,
-    /// Which shader array's are: the register, its fields for engine and array, the value for
-    /// one array with all its instances, and the value for all.
-    pub(crate) grbm_index: Reg,
-    pub(crate) grbm_engine: Bits,
-    pub(crate) grbm_array: Bits,
-    pub(crate) grbm_instances: u32,
-    pub(crate) grbm_all: u32,
-    /// Active compute units of the array that is seen.
-    pub(crate) active_cus: fn(&Regs, u8) -> u32,
-    pub(crate) gb_addr_config: Reg,
-    pub(crate) clock_capture: Reg,
-    pub(crate) clock_low: Reg,
-    pub(crate) clock_high: Reg,
-    /// Interrupts of a compute pipe, and which are wanted: end of pipe and bad opcodes.
-    pub(crate) pipe_interrupts: (Reg, u32),
-    /// Do the command processors run? Says what doesn't.
-    pub(crate) check_firmware: fn(&Device, &Regs) -> Result,
-    /// SPI_GDBG_PER_VMID_CNTL of processes without a debugger: trap temporaries are set up in each
-    /// wave (`disable_debug_trap`, which is what `enable_debug_trap` returns, too).
-    pub(crate) trap_setup: u32,
-    /// Version of the compute firmware, or 0.
-    pub(crate) mec_fw_version: fn(&Regs) -> u32,
+/// The generations that are supported: what each block chooses its code by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Generation {
+    /// MI300X, MI308X and their kin.
+    Gfx942,
+    /// Navi 48.
+    Gfx1201,
+    /// No chip: shows at compile time what a further one takes (`setup/stub-chip`).
+    #[cfg(rkfd_stub_chip)]
+    Stub,
 }
 
-/// What the render node tells of a generation.
+impl Generation {
+    /// That of a GC version, or `None` when the chip isn't supported.
+    pub(crate) fn of(gc: IpVersion) -> Option<Self> {
+        match (gc.major, gc.minor, gc.revision) {
+            (9, 4, 3) => Some(Self::Gfx942),
+            (12, 0, 1) => Some(Self::Gfx1201),
+            #[cfg(rkfd_stub_chip)]
+            (0xff, 0, 0) => Some(Self::Stub),
+            _ => None,
+        }
+    }
+}
+
+/// What the render node reports of a generation.
 pub(crate) struct Drm {
     /// One of amdgpu's `AMDGPU_FAMILY_`.
     pub(crate) family: u32,
@@ -61,12 +57,34 @@ pub(crate) struct Drm {
     /// Kind of VRAM and bits of its bus, where the chip alone says so.
     pub(crate) vram_type: u32,
     pub(crate) vram_bit_width: u32,
-    /// Active compute units are also told as those that are always on.
+    /// Active compute units are also reported as those that are always on.
     pub(crate) always_on: bool,
+}
+
+/// Copy engines of a generation, and their queues.
+pub(crate) struct SdmaShape {
+    /// Engines for the bus, if there are as many; the others are for links.
+    pub(crate) bus_engines: u32,
+    /// Engines that can be used at most.
+    pub(crate) max_engines: u32,
+    pub(crate) queues_per_engine: u32,
+    /// The first ones are not for user programs.
+    pub(crate) reserved_queues: u32,
+    /// What an engine's first doorbell is a multiple of.
+    pub(crate) doorbell_align: u32,
+}
+
+impl SdmaShape {
+    /// Mask of an engine's queues that user programs get.
+    pub(crate) fn user_queues(&self) -> u32 {
+        let below = |count: u32| 1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1);
+        below(self.queues_per_engine) & !below(self.reserved_queues)
+    }
 }
 
 /// Constants of a generation.
 pub(crate) struct Family {
+    pub(crate) generation: Generation,
     /// `gfx_target_version` of the topology: 90402 is gfx942.
     pub(crate) gfx_target_version: u32,
     /// The name user programs know, such as "gfx942".
@@ -74,21 +92,16 @@ pub(crate) struct Family {
     pub(crate) drm: Drm,
     /// Further capabilities of the topology that only some chips have.
     pub(crate) capabilities: u32,
-    /// Makes the scheduler.
-    pub(crate) scheduler: fn(&Arc<Hw>) -> Result<Arc<dyn Scheduler>>,
     /// Registers; the device must have each of their blocks.
     pub(crate) tables: &'static [&'static Table],
-    pub(crate) core: &'static Core,
-    pub(crate) nbio: &'static nbio::Hal,
-    pub(crate) gmc: &'static gmc::Hal,
-    pub(crate) ih: &'static ih::Hal,
-    pub(crate) pte: &'static vm::Format,
-    pub(crate) mqd: &'static dyn mqd::Hal,
-    pub(crate) sdma: &'static sdma::Hal,
+    pub(crate) sdma: SdmaShape,
     /// SH_MEM_BASES and SH_MEM_CONFIG of processes: where local and scratch memory appear, in
     /// units of 2^48 bytes, and how memory is accessed.
     pub(crate) sh_mem_bases: u32,
     pub(crate) sh_mem_config: u32,
+    /// SPI_GDBG_PER_VMID_CNTL of processes without a debugger: trap temporaries are set up in each
+    /// wave (`disable_debug_trap`, which is what `enable_debug_trap` returns, too).
+    pub(crate) trap_setup: u32,
     /// Bits of a bus address.
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.
@@ -130,13 +143,41 @@ pub(crate) struct CwsrSizes {
     pub(crate) debug_memory_size: u32,
 }
 
+/// How many copy engines and queues of them there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SdmaCounts {
+    /// Engines for the bus and for links.
+    pub(crate) bus: u32,
+    pub(crate) links: u32,
+    /// Queues of an engine that processes get.
+    pub(crate) queues_per_engine: u32,
+}
+
+impl SdmaCounts {
+    /// Of a device that lists so many engines (`kfd_get_num_sdma_engines`).
+    pub(crate) fn new(shape: &SdmaShape, listed: u32) -> Self {
+        let engines = listed.min(shape.max_engines);
+        let bus = engines.min(shape.bus_engines);
+        Self {
+            bus,
+            links: engines - bus,
+            queues_per_engine: shape.queues_per_engine - shape.reserved_queues,
+        }
+    }
+
+    /// Engines of both kinds.
+    pub(crate) fn engines(&self) -> u32 {
+        self.bus + self.links
+    }
+}
+
 /// A chip: its family, and what the device says about itself.
 pub(crate) struct ChipInfo {
     pub(crate) family: &'static Family,
     /// GC version, such as 9.4.3.
     pub(crate) gc: IpVersion,
     pub(crate) sdma: IpVersion,
-    pub(crate) sdma_counts: sdma::Counts,
+    pub(crate) sdma_counts: SdmaCounts,
     /// Accelerator dies; each has its own command processor.
     pub(crate) num_xcc: u32,
     /// Shader engines in all XCCs together.
@@ -167,74 +208,6 @@ pub(crate) struct ChipInfo {
 }
 
 impl ChipInfo {
-    /// Reads what discovery and the harvest registers say (`gfx_v9_4_3_get_cu_info`).
-    pub(crate) fn read(
-        family: &'static Family,
-        gc_version: IpVersion,
-        regs: &Regs,
-        vram_size: u64,
-        visible_vram_size: u64,
-    ) -> Result<Self> {
-        let shape = *regs.discovery().gc();
-        let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
-        let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
-        for xcc in regs.instances(Block::Gc) {
-            for (engine, arrays) in (0..)
-                .zip(cu_bitmap.iter_mut())
-                .take(shape.shader_engines as usize)
-            {
-                for (array, bitmap) in (0..)
-                    .zip(arrays.iter_mut())
-                    .take(shape.shader_arrays_per_engine as usize)
-                {
-                    let active = active_cus(family.core, regs, xcc, engine, array) & mask;
-                    cu_count += active.count_ones();
-                    if num_xcc == 0 {
-                        *bitmap = active;
-                    }
-                }
-            }
-            regs.write_at(xcc, family.core.grbm_index, family.core.grbm_all);
-            num_xcc += 1;
-        }
-        if num_xcc == 0 || cu_count == 0 {
-            return Err(ENODEV);
-        }
-        let shader_engines = num_xcc.checked_mul(shape.shader_engines).ok_or(EOVERFLOW)?;
-        Ok(Self {
-            family,
-            gc: gc_version,
-            sdma: regs
-                .discovery()
-                .version(SDMA0_HW_ID)
-                .unwrap_or(IpVersion::new(0, 0, 0)),
-            sdma_counts: sdma::Counts::read(family, regs.discovery()),
-            num_xcc,
-            shader_engines,
-            shader_arrays_per_engine: shape.shader_arrays_per_engine,
-            cu_per_array: shape.cu_per_array,
-            cu_count,
-            cu_bitmap,
-            wave_size: shape.wave_size,
-            waves_per_simd: shape.waves_per_simd,
-            max_scratch_slots_per_cu: shape.max_scratch_slots_per_cu,
-            lds_kib: shape.lds_kib,
-            caches: shape.caches,
-            tccs: shape.tccs,
-            vram_size,
-            visible_vram_size,
-            rev_id: family
-                .nbio
-                .revision
-                .1
-                .get(regs.read(family.nbio.revision.0)),
-            mec_fw_version: (family.core.mec_fw_version)(regs),
-            sdma_fw_version: 0,
-            gb_addr_config: regs.read(family.core.gb_addr_config),
-            cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
-        })
-    }
-
     /// SIMDs of all XCCs together.
     pub(crate) fn simd_count(&self) -> u32 {
         self.cu_count.saturating_mul(self.family.simd_per_cu)
@@ -253,11 +226,12 @@ impl ChipInfo {
 
 /// The family of a GC version, or `None` when the chip isn't supported.
 pub(crate) fn family(gc: IpVersion) -> Option<&'static Family> {
-    match (gc.major, gc.minor, gc.revision) {
-        (9, 4, 3) => Some(&gfx942::FAMILY),
-        (12, 0, 1) => Some(&gfx1201::FAMILY),
-        _ => None,
-    }
+    Some(match Generation::of(gc)? {
+        Generation::Gfx942 => &gfx942::FAMILY,
+        Generation::Gfx1201 => &gfx1201::FAMILY,
+        #[cfg(rkfd_stub_chip)]
+        Generation::Stub => &stub::FAMILY,
+    })
 }
 
 /// Sizes for saving waves of an XCC of `cu_count` compute units.
@@ -279,26 +253,6 @@ pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result
         cwsr_size: align(ctl_stack_size.checked_add(wg_data).ok_or(EOVERFLOW)?, PAGE)?,
         debug_memory_size: align(waves * 32, 64)?,
     })
-}
-
-/// Discovery's number for SDMA.
-const SDMA0_HW_ID: u16 = 42;
-
-/// The compute units of a shader array that are not fused off. Called at probe only, when nobody
-/// else uses GRBM_GFX_INDEX.
-fn active_cus(core: &Core, regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
-    let index = core
-        .grbm_array
-        .set(core.grbm_engine.set(core.grbm_instances, engine), array);
-    regs.write_at(xcc, core.grbm_index, index);
-    (core.active_cus)(regs, xcc)
-}
-
-impl Discovery {
-    /// GC version of the first graphics core.
-    pub(crate) fn gc_version(&self) -> Option<IpVersion> {
-        self.version(crate::hw::regs::Block::Gc as u16)
-    }
 }
 
 #[cfg(CONFIG_KUNIT = "y")]

@@ -9,7 +9,7 @@
 //! is kept.
 
 use crate::{
-    chip::IpVersion,
+    types::IpVersion,
     glue::aperture::Aperture,
     hw::{
         discovery::{
@@ -126,6 +126,11 @@ impl Discovery {
             .iter()
             .find(|ip| ip.hw_id == hw_id)
             .map(|ip| ip.version)
+    }
+
+    /// GC version of the first graphics core.
+    pub(crate) fn gc_version(&self) -> Option<IpVersion> {
+        self.version(Block::Gc as u16)
     }
 
     /// Base address of a segment of an instance, in words.

@@ -8,21 +8,27 @@
 //! other engines (SDMA, IH, VCN), and the same 512 further on, are never given to compute queues;
 //! an SDMA queue has the one there that belongs to its engine and its number.
 //!
-//! A doorbell has three names: its index in the slice, the byte offset in the slice that a user
-//! program stores to, and the index in 32-bit words on the whole BAR that MQDs and packets take.
+//! [`DoorbellIndex`] counts the doorbells of a slice, [`DoorbellWord`] the words of the whole BAR, as
+//! MQDs and packets name a doorbell.
 
 use crate::{
-    bo::{pages::PageMap, Bo},
-    chip::Family,
-    gpu::Hw,
-    sdma,
+    device::Handle,
+    pages::PageMap,
+    types::{
+        DoorbellIndex,
+        DoorbellWord, //
+    },
 };
 use kernel::{
     device::Bound,
     io::Io,
-    new_mutex, pci,
+    new_mutex,
+    pci,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// Bytes of a slice.
@@ -33,56 +39,76 @@ pub(crate) const SLICE_DOORBELLS: usize = 1024;
 pub(crate) const PAGE_DOORBELLS: u32 = 512;
 
 /// Word on the BAR of the first XCC's KIQ doorbell (`AMDGPU_DOORBELL_LAYOUT1_KIQ_START`).
-pub(crate) const KIQ: u32 = 0;
+pub(crate) const KIQ: DoorbellWord = DoorbellWord::new(0);
 /// Word of HIQ's: the first of the kernel's second page, where KFD's own kernel page lies.
-pub(crate) const HIQ: u32 = 1024;
+pub(crate) const HIQ: DoorbellWord = DoorbellWord::new(1024);
 /// 64-bit doorbells from one XCC's kernel queues to the next's (`..._LAYOUT1_XCC_RANGE`).
 pub(crate) const XCC_RANGE: u32 = 0x20;
 /// Last 64-bit doorbell of the user queues of a page (`..._LAYOUT1_USERQUEUE_END`).
 pub(crate) const USER_QUEUE_END: u32 = 0x1f;
+/// Index of copy engine 0's first (`AMDGPU_DOORBELL_LAYOUT1_sDMA_ENGINE_START`,
+/// `AMDGPU_NAVI10_DOORBELL_sDMA_ENGINE0`).
+pub(crate) const SDMA_FIRST: u32 = 0x100;
+/// 64-bit doorbells from one copy engine's to the next's: half of `sdma_doorbell_range`.
+pub(crate) const SDMA_STRIDE: u32 = 10;
 
 /// BAR 2.
 #[pin_data]
 pub(crate) struct Doorbells {
+    dev: Arc<Handle>,
     bar: pci::DevresBar,
     phys: u64,
+    /// First and last index in a page that belongs to other engines.
+    others: (u32, u32),
     #[pin]
     slices: Mutex<PageMap>,
 }
 
 impl Doorbells {
-    /// Maps BAR 2 and sets the kernel's slice aside.
-    pub(crate) fn new(pdev: &pci::Device<Bound>) -> Result<Arc<Self>> {
+    /// Maps BAR 2 and sets the kernel's slice aside, and in every slice the doorbells of other
+    /// engines, from the first to the last index in a page.
+    pub(crate) fn new(
+        pdev: &pci::Device<Bound>,
+        dev: &Arc<Handle>,
+        others: (u32, u32),
+    ) -> Result<Arc<Self>> {
         let phys = pdev.resource_start(2)?;
         let len = usize::try_from(pdev.resource_len(2)?)?;
         let bar = pdev.iomap_region(2, c"rkfd doorbells")?.into_devres()?;
         let mut slices = PageMap::new(len / SLICE_SIZE)?;
         slices.reserve(0, 1);
+        let dev = dev.clone();
         Arc::pin_init(
-            pin_init!(Self { bar, phys, slices <- new_mutex!(slices, "rkfd doorbell slices") }),
+            pin_init!(Self {
+                dev,
+                bar,
+                phys,
+                others,
+                slices <- new_mutex!(slices, "rkfd doorbell slices"),
+            }),
             GFP_KERNEL,
         )
     }
 
     /// Rings a doorbell of the kernel's.
-    pub(crate) fn ring64(&self, word: u32, value: u64) {
+    pub(crate) fn ring64(&self, word: DoorbellWord, value: u64) {
         let _ = self
             .bar
-            .try_access_with(|bar| bar.try_write64(value, word as usize * 4));
+            .try_access_with(|bar| bar.try_write64(value, word.get() as usize * 4));
     }
 
     /// Rings a doorbell that takes 32 bits.
-    pub(crate) fn ring32(&self, word: u32, value: u32) {
+    pub(crate) fn ring32(&self, word: DoorbellWord, value: u32) {
         let _ = self
             .bar
-            .try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+            .try_access_with(|bar| bar.try_write32(value, word.get() as usize * 4));
     }
 }
 
 /// A process' slice of a GPU's doorbells; free again when the last reference goes.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Slice {
-    hw: Arc<Hw>,
+    doorbells: Arc<Doorbells>,
     index: usize,
     #[pin]
     used: Mutex<Used>,
@@ -94,31 +120,30 @@ impl Slice {
     /// # Errors
     ///
     /// ENOMEM when every slice is taken.
-    pub(crate) fn new(hw: &Arc<Hw>) -> Result<Arc<Self>> {
-        hw.alive()?;
-        let index = hw.doorbells.slices.lock().alloc(1, 1)?;
-        let used = Used::new(hw.chip.family);
-        let hw2 = hw.clone();
+    pub(crate) fn new(doorbells: &Arc<Doorbells>) -> Result<Arc<Self>> {
+        doorbells.dev.alive()?;
+        let index = doorbells.slices.lock().alloc(1, 1)?;
+        let used = Used::new(doorbells.others);
+        let all = doorbells.clone();
         Arc::pin_init(
-            pin_init!(Self { hw: hw2, index, used <- new_mutex!(used, "rkfd doorbells") }),
+            pin_init!(Self {
+                doorbells: all,
+                index,
+                used <- new_mutex!(used, "rkfd doorbells"),
+            }),
             GFP_KERNEL,
         )
-        .inspect_err(|_| hw.doorbells.slices.lock().release(index, 1))
+        .inspect_err(|_| doorbells.slices.lock().release(index, 1))
     }
 
     /// Physical address.
     pub(crate) fn phys(&self) -> u64 {
-        self.hw.doorbells.phys + (self.index * SLICE_SIZE) as u64
+        self.doorbells.phys + (self.index * SLICE_SIZE) as u64
     }
 
     /// First page frame, for mapping the slice.
     pub(crate) fn pfn(&self) -> usize {
         (self.phys() >> 12) as usize
-    }
-
-    /// A buffer object of the slice, to map it into a VM.
-    pub(crate) fn bo(self: &Arc<Self>) -> Result<Arc<Bo>> {
-        Bo::of_doorbells(&self.hw, self.clone())
     }
 
     /// Takes the first free doorbell.
@@ -127,20 +152,20 @@ impl Slice {
     ///
     /// EBUSY when none is left.
     pub(crate) fn alloc(self: &Arc<Self>) -> Result<Doorbell> {
-        let id = self.used.lock().take().ok_or(EBUSY)?;
+        let index = self.used.lock().take().ok_or(EBUSY)?;
         Ok(Doorbell {
             slice: self.clone(),
-            id,
-            slot: None,
+            index: DoorbellIndex::new(index),
+            taken: true,
         })
     }
 
-    /// The doorbell of an SDMA queue, which it has to itself as long as it has the slot.
-    pub(crate) fn sdma(self: &Arc<Self>, slot: sdma::Slot) -> Doorbell {
+    /// A doorbell of another engine, that belongs to whoever has its queue.
+    pub(crate) fn of_engine(self: &Arc<Self>, index: DoorbellIndex) -> Doorbell {
         Doorbell {
             slice: self.clone(),
-            id: slot.doorbell(),
-            slot: Some(slot),
+            index,
+            taken: false,
         }
     }
 }
@@ -150,8 +175,7 @@ struct Used([u64; SLICE_DOORBELLS / 64]);
 
 impl Used {
     /// Those that belong to other engines.
-    fn new(family: &Family) -> Self {
-        let (first, last) = family.non_cp_doorbells;
+    fn new((first, last): (u32, u32)) -> Self {
         Self(core::array::from_fn(|word| {
             (0..64u32).fold(0, |bits, bit| {
                 let in_page = (word as u32 * 64 + bit) % PAGE_DOORBELLS;
@@ -180,45 +204,35 @@ impl Used {
 #[pinned_drop]
 impl PinnedDrop for Slice {
     fn drop(self: Pin<&mut Self>) {
-        self.hw.doorbells.slices.lock().release(self.index, 1);
+        self.doorbells.slices.lock().release(self.index, 1);
     }
 }
 
 /// A doorbell; free again when dropped.
 pub(crate) struct Doorbell {
     slice: Arc<Slice>,
-    id: u32,
-    /// Of an SDMA queue, what it follows from.
-    slot: Option<sdma::Slot>,
+    index: DoorbellIndex,
+    /// It was taken from those that are free, and not one that follows from an engine's queue.
+    taken: bool,
 }
 
 impl Doorbell {
     /// Index in the slice.
-    #[allow(dead_code)] // For the user half.
-    pub(crate) fn index(&self) -> u32 {
-        self.id
-    }
-
-    /// Engine and queue, of an SDMA queue.
-    pub(crate) fn sdma(&self) -> Option<&sdma::Slot> {
-        self.slot.as_ref()
-    }
-
-    /// Byte offset in the slice.
-    pub(crate) fn byte_in_slice(&self) -> u64 {
-        u64::from(self.id) * 8
+    pub(crate) fn index(&self) -> DoorbellIndex {
+        self.index
     }
 
     /// Index in 32-bit words on the BAR.
-    pub(crate) fn bar_word(&self) -> u32 {
-        (self.slice.index * SLICE_SIZE / 4) as u32 + self.id * 2
+    pub(crate) fn word(&self) -> DoorbellWord {
+        let first = (self.slice.index * SLICE_SIZE / 4) as u32;
+        DoorbellWord::new(first + self.index.get() * 2)
     }
 }
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        if self.slot.is_none() {
-            self.slice.used.lock().give(self.id);
+        if self.taken {
+            self.slice.used.lock().give(self.index.get());
         }
     }
 }

@@ -8,23 +8,38 @@
 //! another driver loaded it: this driver doesn't load any.
 
 use crate::{
-    bo::{kernel_mem::Words, vram::Vram},
-    chip::{self, ChipInfo},
+    chip,
+    device::Handle,
     discovery::Discovery,
-    doorbell::Doorbells,
-    glue::{self, aperture::Aperture},
-    gmc::{gart::Gart, Layout},
-    gpu::{self, Hw, Parts, Running},
+    gfx,
+    glue::{
+        aperture::Aperture,
+        pci as link,
+        pci::Master, //
+    },
+    gmc,
+    gpu::{
+        Found,
+        Running, //
+    },
     module,
-    regs::{Mmio, Regs},
+    nbio,
+    regs::{
+        Mmio,
+        Regs, //
+    },
+    types::PciInfo,
+    vram::Vram,
 };
 use kernel::{
-    device::{Bound, Core},
+    device::{
+        Bound,
+        Core, //
+    },
     devres::Devres,
     dma::Device as _,
-    new_mutex, pci,
-    prelude::*,
-    sync::Mutex,
+    pci,
+    prelude::*, //
 };
 
 /// Words of registers at fixed places, read before the discovery table is (`amdgpu_discovery.c`).
@@ -37,45 +52,20 @@ mod fixed {
     pub(super) const C2PMSG_81: u32 = 0x16091;
 }
 
-/// Ids and place of a PCI device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PciInfo {
-    pub(crate) domain: u32,
-    pub(crate) bus: u8,
-    pub(crate) devfn: u8,
-    pub(crate) vendor: u16,
-    pub(crate) device: u16,
-    pub(crate) subsystem_vendor: u16,
-    pub(crate) subsystem_device: u16,
-    pub(crate) revision: u8,
-    /// It makes atomic operations on memory.
-    pub(crate) requests_atomics: bool,
-    /// It carries out those of others.
-    pub(crate) completes_atomics: bool,
-    pub(crate) link: glue::pci::Link,
-}
-
-impl PciInfo {
-    fn read(pdev: &pci::Device<Core<'_>>) -> Self {
-        let (domain, bus, devfn) = glue::pci::location(pdev);
-        Self {
-            domain,
-            bus,
-            devfn,
-            vendor: pdev.vendor_id().as_raw(),
-            device: pdev.device_id(),
-            subsystem_vendor: pdev.subsystem_vendor_id(),
-            subsystem_device: pdev.subsystem_device_id(),
-            revision: pdev.revision_id(),
-            requests_atomics: glue::pci::enable_atomics(pdev),
-            completes_atomics: glue::pci::completes_atomics(pdev),
-            link: glue::pci::link(pdev),
-        }
-    }
-
-    /// `location_id` of the topology: bus and device function.
-    pub(crate) fn location_id(&self) -> u32 {
-        u32::from(self.bus) << 8 | u32::from(self.devfn)
+fn pci_info(pdev: &pci::Device<Core<'_>>) -> PciInfo {
+    let (domain, bus, devfn) = link::location(pdev);
+    PciInfo {
+        domain,
+        bus,
+        devfn,
+        vendor: pdev.vendor_id().as_raw(),
+        device: pdev.device_id(),
+        subsystem_vendor: pdev.subsystem_vendor_id(),
+        subsystem_device: pdev.subsystem_device_id(),
+        revision: pdev.revision_id(),
+        requests_atomics: link::enable_atomics(pdev),
+        completes_atomics: link::completes_atomics(pdev),
+        link: link::link(pdev),
     }
 }
 
@@ -98,17 +88,9 @@ kernel::pci_device_table!(
 /// The driver.
 pub(crate) struct Driver;
 
-/// What the driver keeps of a device.
-#[pin_data]
-pub(crate) struct Data {
-    #[pin]
-    running: Mutex<Option<Running>>,
-    _master: glue::pci::Master,
-}
-
 impl pci::Driver for Driver {
     type IdInfo = ();
-    type Data<'bound> = Data;
+    type Data<'bound> = Running<'bound>;
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
 
     fn probe<'bound>(
@@ -116,34 +98,18 @@ impl pci::Driver for Driver {
         _info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
         pin_init::pin_init_scope(move || {
+            let module = module::current().ok_or(ENODEV)?;
             pdev.enable_device_mem()?;
-            let master = glue::pci::Master::new(pdev);
-            let running = probe(pdev)?;
-            let chip = running.gpu().chip();
-            dev_info!(
-                pdev,
-                "{}: {} compute units, {} MiB VRAM, GPU id {}\n",
-                chip.family.name,
-                chip.cu_count,
-                chip.vram_size >> 20,
-                running.gpu().id()
-            );
-            Ok(try_pin_init!(Data {
-                running <- new_mutex!(Some(running), "rkfd running"),
-                _master: master,
-            }))
+            let master = Master::new(pdev);
+            let found = find(pdev)?;
+            let pdev: &'bound pci::Device<Bound> = pdev;
+            Running::new(pdev, master, found, module.gpus(), module.clone())
         })
-    }
-
-    fn unbind<'bound>(_: &'bound pci::Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
-        let running = this.running.lock().take();
-        // Stops the hardware in order; after that nothing reaches the memory it was given.
-        drop(running);
     }
 }
 
-fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
-    let module = module::current().ok_or(ENODEV)?;
+/// Looks at the device, and makes what is made before the hardware is touched.
+fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     let mmio = Mmio::map(pdev).inspect_err(|error| {
         dev_err!(
             pdev,
@@ -180,44 +146,47 @@ fn probe(pdev: &pci::Device<Core<'_>>) -> Result<Running> {
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
-    let regs = Regs::new(dev, family, mmio, discovery)?;
-    (family.core.check_firmware)(dev, &regs)?;
+    let (gfx, nbio) = (gfx::hal(family.generation), nbio::hal(family.generation));
+    let regs = Regs::new(dev, family.tables, nbio.access(), mmio, discovery)?;
+    gfx.check_firmware(dev, &regs)?;
 
-    let vram = Vram::new(
-        Devres::new(dev, aperture)?,
-        pdev.resource_start(0)?,
+    let layout =
+        gmc::read_layout(gmc::hal(family.generation), &regs, vram_size).inspect_err(|_| {
+            dev_err!(
+                pdev,
+                "the memory controller places VRAM where no room is left for the GART\n"
+            )
+        })?;
+    let chip = gfx::read_chip(
+        family,
+        gfx,
+        &regs,
+        nbio.revision(&regs),
         vram_size,
         visible,
     )?;
-    let layout = Layout::read(family.gmc, &regs, vram_size).inspect_err(|_| {
-        dev_err!(
-            pdev,
-            "the memory controller places VRAM where no room is left for the GART\n"
-        )
-    })?;
-    let chip = ChipInfo::read(family, gc_version, &regs, vram_size, visible)?;
-    let pci = PciInfo::read(pdev);
+    let pci = pci_info(pdev);
     if !pci.requests_atomics {
         dev_info!(
             pdev,
             "no atomic operations over PCI: a port on the way to memory doesn't complete them\n"
         );
     }
-    let plain: &kernel::device::Device = dev;
-    let hw = Hw::new(Parts {
-        dev: plain.into(),
-        gart: Gart::new(&vram)?,
-        doorbells: Doorbells::new(pdev)?,
-        scratch_page: vram.alloc_forever(4096)?,
-        dummy_page: Words::of(dev, 1024)?,
-        mmio_phys: pdev.resource_start(5)?,
-        regs,
-        vram,
-        layout,
-        chip,
+    Ok(Found {
         pci,
-    })?;
-    gpu::start(pdev, hw, module.gpus(), module.clone())
+        chip,
+        dev: Handle::new(dev, &regs)?,
+        vram: Vram::new(
+            Devres::new(dev, aperture)?,
+            &regs,
+            layout,
+            pdev.resource_start(0)?,
+            vram_size,
+            visible,
+        )?,
+        regs,
+        mmio_phys: pdev.resource_start(5)?,
+    })
 }
 
 /// Is there a device, and did its security processor start? Returns the size of VRAM.

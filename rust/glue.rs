@@ -7,6 +7,7 @@
 
 // Of the hardware half.
 pub(crate) mod aperture;
+pub(crate) mod bound;
 pub(crate) mod dma;
 pub(crate) mod errno;
 pub(crate) mod irq;

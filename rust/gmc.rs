@@ -12,124 +12,49 @@
 //! is in [`Hal`].
 
 use crate::{
-    gpu::Hw,
-    hw::regs::{Bits, Reg},
-    regs::Regs,
-    upcall::VmFault,
+    bo::Words,
+    device::Handle,
+    kept::Kept,
+    types::VmFault,
+    vram::Vram, //
 };
-use kernel::{prelude::*, sync::Arc};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 pub(crate) mod gart;
+mod hal;
 mod hub;
-pub(crate) mod tlb;
-pub(crate) mod v12;
-pub(crate) mod v9;
+mod kernel_buf;
+mod layout;
+mod tlb;
+mod v12;
+mod v9;
 
-/// Where the GART goes (`AMDGPU_GART_PLACEMENT_*`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Placement {
-    /// Below or above VRAM, where there is less room that still suffices.
-    BestFit,
-    /// At address 0.
-    Low,
-}
-
-/// What differs between chips.
-pub(crate) struct Hal {
-    /// Kinds of hubs: the graphics ones first.
-    hubs: &'static [&'static hub::table::Table],
-    /// Where VRAM appears in address space 0, and what page table entries add; units of 16 MiB.
-    fb_location: (Reg, Bits),
-    fb_offset: Reg,
-    gart: Placement,
-    /// Flags of the GART's entries.
-    gart_flags: u64,
-    /// What is set up before the hubs.
-    prepare: fn(&Hw),
-    /// The process that has an address space now.
-    pasid_of: fn(&Regs, u32) -> Option<u32>,
-}
+pub(crate) use gart::Gart;
+pub(crate) use hal::{
+    hal,
+    Hal, //
+};
+pub(crate) use hub::Hubs;
+pub(crate) use kernel_buf::KernelBuf;
+pub(crate) use layout::read_layout;
+pub(crate) use tlb::{
+    Firmware,
+    RegWait,
+    Tlb,
+    HEAVY, //
+};
 
 /// Size of the GART, as `gmc_v9_0_mc_init` chooses it.
 const GART_SIZE: u64 = 512 << 20;
-/// Below the hole of non-canonical addresses (`AMDGPU_GMC_HOLE_START`).
-const HOLE_START: u64 = 0x8000_0000_0000;
-const FOUR_GIB: u64 = 4 << 30;
-
-/// Addresses in address space 0, and of VRAM in page tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    /// First and last byte of VRAM in address space 0.
-    pub(crate) fb_start: u64,
-    pub(crate) fb_end: u64,
-    /// What page table entries add to an offset in VRAM.
-    pub(crate) vram_base: u64,
-    pub(crate) gart_start: u64,
-    pub(crate) gart_end: u64,
-}
-
-impl Layout {
-    /// Reads where firmware put VRAM, and places the GART as `amdgpu_gmc_gart_location` does.
-    pub(crate) fn read(hal: &Hal, regs: &Regs, vram_size: u64) -> Result<Self> {
-        let (location, base) = hal.fb_location;
-        let base = base.get(regs.read(location));
-        let fb_start = u64::from(base) << 24;
-        let fb_end = fb_start
-            .checked_add(vram_size)
-            .ok_or(EINVAL)?
-            .checked_sub(1)
-            .ok_or(EINVAL)?;
-        let vram_base = u64::from(regs.read(hal.fb_offset)) << 24;
-        let before = fb_start;
-        let after_start = (fb_end + 1)
-            .checked_next_multiple_of(FOUR_GIB)
-            .ok_or(EINVAL)?;
-        let after = HOLE_START.checked_sub(after_start).ok_or(EINVAL)?;
-        if GART_SIZE > before.max(after) {
-            return Err(EINVAL);
-        }
-        let low = match hal.gart {
-            Placement::BestFit => (before >= GART_SIZE && before < after) || after < GART_SIZE,
-            Placement::Low if before < GART_SIZE => return Err(EINVAL),
-            Placement::Low => true,
-        };
-        let start = if low { 0 } else { HOLE_START - GART_SIZE };
-        let gart_start = start / FOUR_GIB * FOUR_GIB;
-        Ok(Self {
-            fb_start,
-            fb_end,
-            vram_base,
-            gart_start,
-            gart_end: gart_start + GART_SIZE - 1,
-        })
-    }
-
-    /// Address in address space 0 of an offset in VRAM.
-    pub(crate) fn vram_addr(&self, offset: u64) -> u64 {
-        self.fb_start.wrapping_add(offset)
-    }
-
-    /// Address in page table entries of an offset in VRAM.
-    pub(crate) fn vram_pte(&self, offset: u64) -> u64 {
-        self.vram_base.wrapping_add(offset)
-    }
-}
-
-/// Lets page faults of processes raise interrupts, or not.
-pub(crate) fn set_fault_interrupts(hw: &Hw, on: bool) {
-    hub::set_fault_interrupts(hw, on);
-}
-
-/// How faults of processes are handled, as firmware wants to be told.
-pub(crate) fn process_context_control(hw: &Hw) -> u32 {
-    hub::process_context_control(hw)
-}
 
 /// Logs a page fault, and readies the hub to report the next.
-pub(crate) fn report_fault(hw: &Hw, fault: &VmFault) {
+pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
     dev_err!(
-        hw.device(),
-        "page fault of pasid {} at {:#x}: {} of a page that {}\n",
+        dev.device(),
+        "page fault of pasid {} at {}: {} of a page that {}\n",
         fault.pasid.get(),
         fault.va,
         if fault.write { "store to" } else { "load" },
@@ -139,31 +64,72 @@ pub(crate) fn report_fault(hw: &Hw, fault: &VmFault) {
             "doesn't allow it"
         }
     );
-    hub::clear_faults(hw);
+    hubs.clear_faults();
 }
 
 /// Address translation is on; dropped, it is off.
-pub(crate) struct Enabled(Arc<Hw>);
+pub(crate) struct Enabled {
+    hubs: Hubs,
+    kept: Arc<Kept>,
+    strays: hub::Strays,
+}
 
 impl Enabled {
-    /// Sets up the hubs and the GART, in the order of `gmc_v9_0_hw_init`.
-    pub(crate) fn new(hw: &Arc<Hw>) -> Result<Self> {
-        (hw.chip.family.gmc.prepare)(hw);
-        hw.flush_hdp();
-        hub::set_fault_defaults(hw);
-        let enabled = Self(hw.clone());
-        hub::enable(hw);
+    /// Sets up the hubs and the GART, in the order of `gmc_v9_0_hw_init`. When it is undone nothing
+    /// translates addresses of processes any more: then what was kept for want of an
+    /// acknowledgement is freed.
+    pub(crate) fn new(
+        dev: &Handle,
+        hubs: &Hubs,
+        vram: &Vram,
+        tlb: &Tlb,
+        gart: &Gart,
+        kept: &Arc<Kept>,
+    ) -> Result<Self> {
+        let strays = hub::Strays {
+            system: Words::new(dev, 1024)?,
+            vram: vram.alloc_forever(4096)?,
+        };
+        hubs.prepare(vram.layout());
+        vram.flush_hdp();
+        hubs.set_fault_defaults();
+        let enabled = Self {
+            hubs: hubs.clone(),
+            kept: kept.clone(),
+            strays,
+        };
+        hubs.enable(vram.layout(), gart, &enabled.strays);
         // Linux flushes before: but until the engines know their address range, nothing happens.
-        tlb::flush_vmid(hw, 0)?;
+        tlb.flush_vmid(0)?;
         Ok(enabled)
+    }
+
+    /// A page of system memory for accesses that lead nowhere.
+    pub(crate) fn stray_page(&self) -> &Words {
+        &self.strays.system
     }
 }
 
 impl Drop for Enabled {
     fn drop(&mut self) {
-        hub::disable(&self.0);
-        // Nothing translates addresses of processes any more: what an unanswered request left
-        // behind can be freed.
-        self.0.release_kept();
+        self.hubs.disable();
+        self.kept.release();
+    }
+}
+
+/// Page faults of processes raise interrupts; dropped, they don't.
+pub(crate) struct FaultInterrupts(Hubs);
+
+impl FaultInterrupts {
+    /// Turns them on.
+    pub(crate) fn new(hubs: &Hubs) -> Self {
+        hubs.set_fault_interrupts(true);
+        Self(hubs.clone())
+    }
+}
+
+impl Drop for FaultInterrupts {
+    fn drop(&mut self) {
+        self.0.set_fault_interrupts(false);
     }
 }

@@ -1,54 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A GPU that is up.
+//! A GPU that is up: it owns all parts of the hardware half, and puts them together.
 //!
-//! Two layers. [`Hw`] is what memory and address spaces need: registers, VRAM, GART, doorbells,
-//! firmware that flushes TLBs. [`Gpu`] is `Hw` with the scheduler on top, and is what the user half holds. Buffer
-//! objects, VMs and queues hold an `Arc<Hw>`, never an `Arc<Gpu>`, so that nothing the scheduler
-//! owns leads back to it.
+//! [`Gpu`] is what the user half holds. It outlives the device: after unbind or a lost device
+//! registers read as all ones, stores go nowhere, [`Gpu::alive`] gives ENODEV, and memory is only
+//! given back to the CPU's side. Buffer objects, address spaces and queues hold the parts that they
+//! use, never the `Gpu`, so that nothing the scheduler owns leads back to it.
 //!
-//! Both outlive the device: after unbind or a lost device registers read as all ones, stores go
-//! nowhere, [`Gpu::alive`] says ENODEV, and memory is only given back to the CPU's side.
-//!
-//! [`Running`] is the hardware's side: guards whose order is the order of teardown.
+//! [`Running`] is the hardware's side, and lives as long as the device is bound: guards, each of which
+//! undoes one step of bring-up.
 
 use crate::{
+    bo::Memory,
     chip::ChipInfo,
-    doorbell::Slice,
-    driver::PciInfo,
-    gmc, ih,
-    sched::{self, Scheduler},
+    device::Handle,
+    discovery::GcInfo,
+    doorbell::{
+        Doorbells,
+        Slice, //
+    },
+    gfx::{
+        Gfx,
+        PipeInterrupts, //
+    },
+    glue::pci::Master,
+    gmc::{
+        self,
+        FaultInterrupts,
+        Gart,
+        Hubs,
+        Tlb, //
+    },
+    ih,
+    kept::Kept,
+    mqd,
+    nbio,
+    regs::Regs,
+    sched::{
+        self,
+        Hangs,
+        Scheduler, //
+    },
     sdma,
-    types::GpuId,
-    upcall::Upcalls,
+    types::{
+        GpuId,
+        PciInfo, //
+    },
+    vm::{
+        self,
+        pasid::Pasids,
+        Spaces,
+        Vm, //
+    },
+    vram::Vram,
 };
 use kernel::{
-    device, pci,
+    device::{
+        self,
+        Bound, //
+    },
+    pci,
     prelude::*,
     sync::{
-        atomic::{Atomic, Relaxed},
-        Arc,
-    },
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
+mod events;
+mod hang;
 mod hash;
-mod hw;
-pub(crate) mod nbio;
 mod registry;
+mod upcalls;
 
-pub(crate) use hw::{Hw, Parts, REMAP_OFFSET};
 pub(crate) use registry::Gpus;
+pub(crate) use upcalls::Upcalls;
 
 /// A GPU.
 pub(crate) struct Gpu {
     id: GpuId,
-    hw: Arc<Hw>,
+    pci: PciInfo,
+    chip: Arc<ChipInfo>,
+    dev: Arc<Handle>,
+    regs: Arc<Regs>,
+    gfx: Arc<Gfx>,
+    hubs: Hubs,
+    doorbells: Arc<Doorbells>,
+    sdma: Arc<sdma::Queues>,
+    spaces: Arc<Spaces>,
     scheduler: Arc<dyn Scheduler>,
     /// Bytes by which the programs' buffer objects fall short of [`VRAM_STEP`]s.
     vram_rounding: Atomic<i64>,
 }
 
-/// Programs are told what VRAM is left as if every buffer object took whole steps
+/// Programs read what VRAM is left as if every buffer object took whole steps
 /// (`VRAM_AVAILABILITY_ALIGN`).
 pub(crate) const VRAM_STEP: u64 = 2 << 20;
 
@@ -60,27 +108,27 @@ impl Gpu {
 
     /// What the chip is.
     pub(crate) fn chip(&self) -> &ChipInfo {
-        &self.hw.chip
+        &self.chip
     }
 
     /// Ids and place on the bus.
     pub(crate) fn pci(&self) -> &PciInfo {
-        &self.hw.pci
+        &self.pci
     }
 
     /// The device.
     pub(crate) fn device(&self) -> &device::Device {
-        self.hw.device()
+        self.dev.device()
     }
 
     /// ENODEV after unbind, or when the device doesn't answer.
     pub(crate) fn alive(&self) -> Result {
-        self.hw.alive()
+        self.dev.alive()
     }
 
     /// The clock counter; 0 when the device is gone.
     pub(crate) fn clock(&self) -> u64 {
-        self.hw.clock()
+        self.gfx.clock()
     }
 
     /// Ticks of the clock in a second: the reference clock of both generations.
@@ -93,22 +141,51 @@ impl Gpu {
         &*self.scheduler
     }
 
-    /// The lower layer.
-    pub(crate) fn hw(&self) -> &Arc<Hw> {
-        &self.hw
+    /// What buffer objects are made from.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.spaces.memory
+    }
+
+    /// An empty address space with a PASID of its own.
+    pub(crate) fn new_vm(&self, pasids: &Arc<Pasids>) -> Result<Arc<Vm>> {
+        Vm::new(&self.spaces, pasids)
+    }
+
+    /// The queues of the copy engines.
+    pub(crate) fn sdma_queues(&self) -> &Arc<sdma::Queues> {
+        &self.sdma
+    }
+
+    /// What the device lists of its graphics core.
+    pub(crate) fn gc_info(&self) -> &GcInfo {
+        self.regs.discovery().gc()
+    }
+
+    /// Word on BAR 5 of the register with the layout of addresses in memory.
+    pub(crate) fn gb_addr_config_word(&self) -> Option<u32> {
+        self.gfx.gb_addr_config_word()
+    }
+
+    fn vram(&self) -> &Vram {
+        &self.spaces.memory.vram
+    }
+
+    /// Bytes of VRAM that can be given out in all.
+    pub(crate) fn vram_usable(&self) -> u64 {
+        self.vram().usable()
     }
 
     /// Bytes of VRAM in use.
     pub(crate) fn vram_used(&self) -> u64 {
-        self.hw.vram.usable() - self.hw.vram.free()
+        self.vram().usable() - self.vram().free()
     }
 
     /// Bytes of VRAM that buffer objects can still get.
     pub(crate) fn vram_available(&self) -> u64 {
-        self.hw.vram.free()
+        self.vram().free()
     }
 
-    /// Bytes of VRAM that programs are told are left.
+    /// Bytes of VRAM that programs read are left.
     pub(crate) fn vram_reported(&self) -> u64 {
         let rounding = u64::try_from(self.vram_rounding.load(Relaxed)).unwrap_or(0);
         self.vram_available().saturating_sub(rounding)
@@ -121,61 +198,156 @@ impl Gpu {
 
     /// A slice of doorbells for a process.
     pub(crate) fn doorbell_slice(&self) -> Result<Arc<Slice>> {
-        Slice::new(&self.hw)
+        Slice::new(&self.doorbells)
     }
 }
 
-/// The hardware runs. Fields are dropped in this order, each undoing one step of [`start`].
-pub(crate) struct Running {
+/// What probe found and made before the hardware is touched, in order of bring-up.
+pub(crate) struct Found {
+    pub(crate) pci: PciInfo,
+    pub(crate) chip: ChipInfo,
+    pub(crate) dev: Arc<Handle>,
+    pub(crate) regs: Arc<Regs>,
+    pub(crate) vram: Arc<Vram>,
+    /// Physical address of BAR 5.
+    pub(crate) mmio_phys: u64,
+}
+
+/// The hardware runs. Fields are dropped in this order, each undoing one step of
+/// [`Running::new`], which makes them in the reverse order.
+#[pin_data]
+pub(crate) struct Running<'bound> {
     _listed: Listed,
     _scheduler: sched::Started,
+    _watch: hang::Watch,
     _sdma: sdma::Enabled,
-    _ih: ih::Enabled,
+    _pipe_interrupts: PipeInterrupts,
+    _fault_interrupts: FaultInterrupts,
+    #[pin]
+    _ih: ih::Enabled<'bound>,
+    _acting: events::Acting,
+    gpu: Arc<Gpu>,
     _gmc: gmc::Enabled,
     _nbio: nbio::Enabled,
-    gpu: Arc<Gpu>,
+    _master: Master,
 }
 
-impl Running {
-    /// The GPU.
-    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
-        &self.gpu
-    }
-}
-
-/// Brings a GPU up. Each guard that was made is dropped if a later step fails.
-pub(crate) fn start(
-    pdev: &pci::Device<device::Bound>,
-    hw: Arc<Hw>,
-    gpus: &Arc<Gpus>,
-    sink: Arc<dyn Upcalls>,
-) -> Result<Running> {
-    let nbio = nbio::Enabled::new(&hw);
-    let gmc = gmc::Enabled::new(&hw)?;
-    let scheduler = (hw.chip.family.scheduler)(&hw)?;
-    let id = gpus.unique(hash::gpu_id(&hw.pci, &hw.chip));
-    let gpu = Arc::new(
-        Gpu {
-            id,
-            hw: hw.clone(),
-            scheduler: scheduler.clone(),
+impl<'bound> Running<'bound> {
+    /// Brings a GPU up. Each guard that was made is dropped if a later step fails.
+    pub(crate) fn new(
+        pdev: &'bound pci::Device<Bound>,
+        master: Master,
+        found: Found,
+        gpus: &Arc<Gpus>,
+        sink: Arc<dyn Upcalls>,
+    ) -> Result<impl PinInit<Self, Error> + 'bound> {
+        let Found {
+            pci,
+            chip,
+            dev,
+            regs,
+            vram,
+            mmio_phys,
+        } = found;
+        let gpus = gpus.clone();
+        let chip = Arc::new(chip, GFP_KERNEL)?;
+        let generation = chip.family.generation;
+        let gmc_hal = gmc::hal(generation);
+        let nbio_hal = nbio::hal(generation);
+        let hubs = Hubs::new(&regs, gmc_hal);
+        let tlb = Tlb::new(&dev, &vram, hubs.clone())?;
+        let gart = Gart::new(&dev, &vram, &tlb, gmc_hal.gart_flags())?;
+        let gfx = Gfx::new(&regs, crate::gfx::hal(generation))?;
+        let doorbells = Doorbells::new(pdev, &dev, chip.family.non_cp_doorbells)?;
+        let kept = Kept::new(dev.device())?;
+        let hangs = Hangs::new()?;
+        let memory = Memory {
+            dev: dev.clone(),
+            vram: vram.clone(),
+            mmio_phys,
+        };
+        let spaces = Spaces {
+            memory: Arc::new(memory, GFP_KERNEL)?,
+            tlb: tlb.clone(),
+            hal: vm::hal(generation),
+            kept: kept.clone(),
+        };
+        let spaces = Arc::new(spaces, GFP_KERNEL)?;
+        let scheduler = sched::new(
+            generation,
+            sched::Parts {
+                dev: dev.clone(),
+                chip: chip.clone(),
+                gfx: gfx.clone(),
+                hubs: hubs.clone(),
+                vram: vram.clone(),
+                gart: gart.clone(),
+                tlb: tlb.clone(),
+                doorbells: doorbells.clone(),
+                mqd: mqd::hal(generation),
+                kept: kept.clone(),
+                hangs: hangs.clone(),
+                atomics: pci.requests_atomics,
+            },
+        )?;
+        let gpu = Gpu {
+            id: gpus.unique(hash::gpu_id(&pci, &chip)),
+            pci,
+            sdma: sdma::Queues::new(&chip)?,
+            chip,
+            dev,
+            regs,
+            gfx,
+            hubs,
+            doorbells,
+            spaces,
+            scheduler,
             vram_rounding: Atomic::new(0),
-        },
-        GFP_KERNEL,
-    )?;
-    let ih = ih::Enabled::new(pdev, &gpu, sink.clone())?;
-    let sdma = sdma::Enabled::new(&hw)?;
-    let scheduler = sched::Started::new(&gpu, scheduler, sink.clone())?;
-    let listed = Listed::new(&gpu, gpus, sink)?;
-    Ok(Running {
-        _listed: listed,
-        _scheduler: scheduler,
-        _sdma: sdma,
-        _ih: ih,
-        _gmc: gmc,
-        _nbio: nbio,
-        gpu,
-    })
+        };
+        let gpu = Arc::new(gpu, GFP_KERNEL)?;
+        Ok(try_pin_init!(Self {
+            _master: master,
+            _nbio: nbio::Enabled::new(&gpu.regs, nbio_hal),
+            _gmc: gmc::Enabled::new(&gpu.dev, &gpu.hubs, gpu.vram(), &tlb, &gart, &kept)?,
+            _acting: events::Acting::new(&gpu, &sink)?,
+            _ih <- ih::Enabled::new(
+                pdev,
+                ih::Parts {
+                    dev: &gpu.dev,
+                    regs: &gpu.regs,
+                    gart: &gart,
+                    doorbells: &gpu.doorbells,
+                    hal: ih::hal(generation),
+                    nbio: nbio_hal,
+                    stray_page: _gmc.stray_page(),
+                },
+                _acting.sink(),
+            )?,
+            _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
+            _pipe_interrupts: PipeInterrupts::new(&gpu.gfx, &gpu.chip),
+            _sdma: sdma::Enabled::new(
+                &gpu.dev,
+                &gpu.regs,
+                sdma::hal(generation),
+                nbio_hal,
+                gpu.chip.sdma_counts.engines(),
+            )?,
+            _watch: hang::Watch::new(&gpu, &sink, &hangs)?,
+            _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
+            _listed: Listed::new(&gpu, &gpus, sink)?,
+            _: {
+                dev_info!(
+                    pdev,
+                    "{}: {} compute units, {} MiB VRAM, GPU id {}\n",
+                    gpu.chip.family.name,
+                    gpu.chip.cu_count,
+                    gpu.chip.vram_size >> 20,
+                    gpu.id
+                );
+            },
+            gpu,
+        }))
+    }
 }
 
 /// The GPU can be found, and the user half knows it.
@@ -201,7 +373,7 @@ impl Drop for Listed {
     fn drop(&mut self) {
         self.gpus.remove(&self.gpu);
         // Nothing new from here on: calls fail with ENODEV.
-        self.gpu.hw.unbind();
+        self.gpu.dev.unbind();
         self.sink.gpu_removed(&self.gpu);
     }
 }

@@ -19,7 +19,8 @@ use crate::{
     },
     gpu::{
         Gpu,
-        Gpus, //
+        Gpus,
+        Upcalls, //
     },
     limit::SystemMemory,
     process::{
@@ -28,20 +29,17 @@ use crate::{
         Shared, //
     },
     render::RenderNodes,
-    sched::Hang,
     smi::Clients,
     teardown,
     topology::Topology,
     types::{
         EventId,
-        Pasid, //
-    },
-    uapi::event as abi,
-    upcall::{
+        Hang,
+        Pasid,
         QueueError,
-        Upcalls,
         VmFault, //
     },
+    uapi::event as abi,
     vm::pasid::Pasids,
 };
 use kernel::{
@@ -181,7 +179,7 @@ impl Upcalls for Module {
                 no_execute: fault.execute.into(),
                 imprecise: 0,
             },
-            va: fault.va,
+            va: fault.va.get(),
             gpu_id: gpu.id().get().into(),
             error_type: 0,
         });

@@ -8,13 +8,21 @@
 
 use crate::{
     chip::ChipInfo,
-    doorbell::Doorbell,
-    sched::{Format, QueueSpec, SavedWords},
+    types::{
+        GpuVa,
+        QueueSpec, //
+    },
 };
-use kernel::prelude::*;
 
+mod hal;
 pub(crate) mod v12;
 pub(crate) mod v9;
+
+pub(crate) use hal::{
+    hal,
+    Hal,
+    SavedWords, //
+};
 
 /// First words and widths in bits of a layout's fields, for [`Hal::updated`].
 macro_rules! words {
@@ -31,27 +39,11 @@ pub(crate) type Image = [u32; 512];
 /// All compute units.
 const ALL: u64 = 0xffff_ffff;
 
-/// MQDs of user queues of a generation.
-pub(crate) trait Hal: Sync {
-    /// Bytes from one XCC's MQD to the next's, with what firmware keeps between them.
-    fn stride(&self, ctl_stack_size: u32) -> Result<u64>;
-
-    /// The MQD of one XCC.
-    fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
-
-    /// What may change when a queue that has run is updated: first words and widths in bits.
-    fn updated(&self, format: Format) -> &'static [(usize, u8)];
-
-    /// Where the firmware tells how much it saved of a compute queue.
-    fn saved(&self) -> SavedWords;
-}
-
 /// A user queue on one XCC.
 pub(crate) struct UserQueue<'a> {
     pub(crate) spec: &'a QueueSpec,
-    pub(crate) doorbell: &'a Doorbell,
     pub(crate) chip: &'a ChipInfo,
-    pub(crate) mqd_addr: u64,
+    pub(crate) mqd_addr: GpuVa,
     /// Index of the XCC, and the logical one it is for this queue.
     pub(crate) xcc_index: u32,
     pub(crate) logical_xcc: u32,

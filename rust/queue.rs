@@ -12,10 +12,8 @@
 
 use crate::{
     counts::Thing,
-    doorbell::Doorbell,
     gpu::Gpu,
     process::{
-        Buffers,
         DeviceState,
         Process,
         ProcessDevice,
@@ -25,6 +23,7 @@ use crate::{
     },
     sched::{
         HwQueue,
+        QueueHold,
         QueueSpec,
         QueueState,
         QueueUpdate,
@@ -95,33 +94,41 @@ pub(crate) fn create(
         if state.queues.len() >= MAX_PER_PROCESS as usize {
             return Err(ENOMEM);
         }
-        let doorbell = match params.kind {
-            Kind::Sdma(wanted) => slice.sdma(sdma::Slot::take(device.gpu.hw(), wanted)?),
-            Kind::ComputePm4 | Kind::ComputeAql => slice.alloc()?,
+        let (doorbell, slot) = match params.kind {
+            Kind::Sdma(wanted) => {
+                let slot = sdma::Slot::take(device.gpu.sdma_queues(), wanted)?;
+                (slice.of_engine(slot.doorbell()), Some(slot))
+            }
+            Kind::ComputePm4 | Kind::ComputeAql => (slice.alloc()?, None),
         };
-        let doorbell = Arc::new(doorbell, GFP_KERNEL)?;
-        let byte = doorbell.byte_in_slice();
-        let spec = spec(params, doorbell, &buffers)?;
-        let hw = create_on(device, device_state, spec)?;
+        let number = doorbell.index();
+        let hold = QueueHold {
+            doorbell,
+            sdma: slot,
+            pins: buffers.bos()?,
+        };
+        let hw = create_on(device, device_state, spec(params, &hold), hold)?;
         let queue = UserQueue {
             hw,
             device: index,
             metadata_size: params.metadata_size,
             ring: params.ring,
-            // CAST: Less than the doorbells of a slice.
-            doorbell: DoorbellIndex::new((byte / 8) as u32),
+            doorbell: number,
             save_area: params.cwsr,
             gws: false,
             buffers,
             _count: process.shared().counts.count(Thing::Queue),
         };
         let id = insert(state, device, queue)?;
-        Ok(CreatedQueue { id, doorbell: byte })
+        Ok(CreatedQueue {
+            id,
+            doorbell: number.byte(),
+        })
     })
 }
 
-fn spec(params: &QueueParams, doorbell: Arc<Doorbell>, buffers: &Buffers) -> Result<QueueSpec> {
-    Ok(QueueSpec {
+fn spec(params: &QueueParams, hold: &QueueHold) -> QueueSpec {
+    QueueSpec {
         format: params.kind.format(),
         ring: params.ring.address.get(),
         ring_size: params.ring.size.bytes(),
@@ -136,19 +143,21 @@ fn spec(params: &QueueParams, doorbell: Arc<Doorbell>, buffers: &Buffers) -> Res
         percent: params.ring.percent.get(),
         pm4_target_xcc: params.ring.pm4_target_xcc,
         gws: false,
-        doorbell,
-        pins: buffers.bos()?,
-    })
+        doorbell: hold.doorbell.word(),
+        doorbell_index: hold.doorbell.index(),
+        sdma: hold.sdma.as_ref().map(sdma::Slot::place),
+    }
 }
 
 fn create_on(
     device: &ProcessDevice,
     state: &mut DeviceState,
     spec: QueueSpec,
+    hold: QueueHold,
 ) -> Result<Arc<HwQueue>> {
     let result = state
         .sched(&device.gpu)
-        .and_then(|sched| device.gpu.scheduler().create(&sched, spec));
+        .and_then(|sched| device.gpu.scheduler().create(&sched, spec, hold));
     match &result {
         Ok(_) => state.queue_count += 1,
         Err(_) => state.drop_sched_if_idle(&device.gpu),

@@ -9,21 +9,32 @@
 //!
 //! When the device is gone, loads give all ones, as PCI Express does for a device that was
 //! pulled out, and stores go nowhere. So callers need no error path for each access; what waits
-//! for a register has a timeout, and [`Regs::gone`] tells.
+//! for a register has a timeout, and [`Regs::gone`] answers.
 
 use crate::{
-    chip::Family,
     discovery::Discovery,
     glue::errno::etime,
-    hw::regs::{Bits, Block, Reg},
+    hw::regs::{
+        Bits,
+        Block,
+        Reg,
+        Table, //
+    },
 };
 use kernel::{
     device,
-    io::{poll::read_poll_timeout, Io},
-    new_mutex, pci,
+    io::{
+        poll::read_poll_timeout,
+        Io, //
+    },
+    new_mutex,
+    pci,
     prelude::*,
-    sync::{Arc, Mutex},
-    time::Delta,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::Delta, //
 };
 
 /// BAR 5 by word index, before it is known which blocks there are.
@@ -63,12 +74,27 @@ impl Mmio {
     }
 }
 
+/// What accesses need of the chip's bus side.
+pub(crate) struct Access {
+    /// MiB of VRAM; never all ones.
+    pub(crate) memory_size: Reg,
+    /// The way to registers beyond BAR 5, where there are such.
+    pub(crate) window: Option<Window>,
+}
+
+/// A register that takes the address of another, in two halves, and one that is it then.
+pub(crate) struct Window {
+    pub(crate) index: Reg,
+    pub(crate) index_high: Reg,
+    pub(crate) data: Reg,
+}
+
 /// All registers.
 #[pin_data]
 pub(crate) struct Regs {
     mmio: Mmio,
     discovery: Discovery,
-    family: &'static Family,
+    access: Access,
     /// Held over the two steps of an indirect access.
     #[pin]
     indirect: Mutex<()>,
@@ -78,11 +104,12 @@ impl Regs {
     /// Checks that the device lists every block and segment that the chip's tables name.
     pub(crate) fn new(
         dev: &device::Device,
-        family: &'static Family,
+        tables: &[&'static Table],
+        access: Access,
         mmio: Mmio,
         discovery: Discovery,
     ) -> Result<Arc<Self>> {
-        let mut registers = family.tables.iter().flat_map(|table| table.regs);
+        let mut registers = tables.iter().flat_map(|table| table.regs);
         let missing = registers.find(|info| {
             discovery
                 .base(info.reg.block, 0, info.reg.segment)
@@ -102,7 +129,7 @@ impl Regs {
             pin_init!(Self {
                 mmio,
                 discovery,
-                family,
+                access,
                 indirect <- new_mutex!((), "rkfd indirect registers"),
             }),
             GFP_KERNEL,
@@ -175,7 +202,7 @@ impl Regs {
 
     /// Points the window of NBIO at a word and lets `f` use the window's data register.
     fn indirectly<R>(&self, word: u32, f: impl FnOnce(u32) -> R) -> Option<R> {
-        let window = self.family.nbio.window.as_ref()?;
+        let window = self.access.window.as_ref()?;
         let index = self.word(window.index, 0)?;
         let data = self.word(window.data, 0)?;
         let _lock = self.indirect.lock();
@@ -219,7 +246,12 @@ impl Regs {
 
     /// The device was unbound or doesn't answer: its memory size, never all ones, reads so.
     pub(crate) fn gone(&self) -> bool {
-        self.read(self.family.nbio.memory_size) == u32::MAX
+        self.read(self.access.memory_size) == u32::MAX
+    }
+
+    /// Waits until earlier stores have arrived: a load overtakes none.
+    pub(crate) fn settle(&self) {
+        self.read(self.access.memory_size);
     }
 
     /// The instances of a block, in ascending order.

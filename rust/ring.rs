@@ -2,74 +2,37 @@
 
 //! Rings of packets for the scheduling firmware.
 //!
-//! A kernel ring is a row of words in system memory, a write pointer the firmware polls or is
-//! told of by a doorbell, and a read pointer it reports. KIQ ([`kiq`]), the kernel interface
-//! queue, is written into an HQD by registers; it maps HIQ and flushes TLBs. HIQ
-//! ([`crate::sched`]), the HSA interface queue, takes run lists.
+//! A kernel ring is a row of words in system memory, a write pointer that the firmware polls or that
+//! comes by a doorbell, and a read pointer that it reports. Schedulers ([`crate::sched`]) give such
+//! rings to their firmware.
 //!
-//! Lock order: a ring's lock is below all others but Hw's leaves.
+//! Lock order: a ring's lock is below all others but the leaves.
 
 use crate::{
-    bo::kernel_mem::KernelBuf,
+    doorbell::Doorbells,
     glue::errno::etime,
-    gpu::Hw,
-    hw::{pm4, regs::Bits},
-    regs::Regs,
-    upcall::Pasid,
+    gmc::{
+        Gart,
+        KernelBuf, //
+    },
+    hw::pm4,
+    types::{
+        DoorbellWord,
+        GpuVa, //
+    },
 };
 use kernel::{
     prelude::*,
-    sync::{barrier, Arc},
-    time::Delta,
+    sync::{
+        barrier,
+        Arc, //
+    },
+    time::Delta, //
 };
 
-mod kiq;
 mod poll;
 
-pub(crate) use kiq::Kiq;
 pub(crate) use poll::Poll;
-
-/// Firmware that runs small commands for the kernel. The methods sleep.
-pub(crate) trait Firmware: Send + Sync {
-    /// Flushes the TLBs of a process' address space in all hubs. `None` when it can't.
-    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result>;
-
-    /// Stores a register and waits for another. `None` when the caller shall do that.
-    fn write_and_wait(&self, _wait: &RegWait) -> Option<Result> {
-        None
-    }
-}
-
-/// A register to store to, and the bits of another that tell when it is done. Words on BAR 5.
-pub(crate) struct RegWait {
-    pub(crate) write: u32,
-    pub(crate) value: u32,
-    pub(crate) wait: u32,
-    pub(crate) mask: u32,
-}
-
-/// A place for a hardware queue (HQD). MEs count from 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slot {
-    pub(crate) me: u32,
-    pub(crate) pipe: u32,
-    pub(crate) queue: u32,
-}
-
-/// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
-pub(crate) fn select<R>(hw: &Hw, xcc: u8, slot: Slot, f: impl FnOnce(&Regs) -> R) -> R {
-    // The same on all chips.
-    const PIPE: Bits = Bits { hi: 1, lo: 0 };
-    const ME: Bits = Bits { hi: 3, lo: 2 };
-    const QUEUE: Bits = Bits { hi: 10, lo: 8 };
-    let value = QUEUE.set(PIPE.set(ME.set(0, slot.me), slot.pipe), slot.queue);
-    let reg = hw.chip.family.core.grbm_cntl;
-    let _lock = hw.grbm.lock();
-    hw.regs.write_at(xcc, reg, value);
-    let result = f(&hw.regs);
-    hw.regs.write_at(xcc, reg, 0);
-    result
-}
 
 /// Words in the buffer of a ring before its packets: read pointer, write pointer, fences.
 mod place {
@@ -85,24 +48,30 @@ const MAX_PACKET: usize = 32;
 
 /// A ring of packets.
 pub(crate) struct Ring {
-    hw: Arc<Hw>,
+    gart: Arc<Gart>,
+    doorbells: Arc<Doorbells>,
     buf: KernelBuf,
     words: usize,
     /// In words, never wrapping: what the doorbell takes.
     wptr: u64,
-    doorbell: u32,
+    doorbell: DoorbellWord,
 }
 
 impl Ring {
-    /// A ring of `bytes` (a power of two of at least a kilobyte), rung by the doorbell with the
-    /// index `doorbell` in words on the BAR.
-    pub(crate) fn new(hw: &Arc<Hw>, bytes: usize, doorbell: u32) -> Result<Self> {
+    /// A ring of `bytes` (a power of two of at least a kilobyte) with a doorbell.
+    pub(crate) fn new(
+        gart: &Arc<Gart>,
+        doorbells: &Arc<Doorbells>,
+        bytes: usize,
+        doorbell: DoorbellWord,
+    ) -> Result<Self> {
         if !bytes.is_power_of_two() || bytes < 1024 {
             return Err(EINVAL);
         }
-        let buf = KernelBuf::new(hw, place::RING * 4 + bytes)?;
+        let buf = KernelBuf::new(gart, place::RING * 4 + bytes)?;
         Ok(Self {
-            hw: hw.clone(),
+            gart: gart.clone(),
+            doorbells: doorbells.clone(),
             buf,
             words: bytes / 4,
             wptr: 0,
@@ -110,12 +79,12 @@ impl Ring {
         })
     }
 
-    fn addr(&self, place: usize) -> u64 {
-        self.buf.gpu_addr() + place as u64 * 4
+    fn addr(&self, place: usize) -> GpuVa {
+        self.buf.gpu_addr().word(place)
     }
 
     /// Address of the packets.
-    pub(crate) fn ring_addr(&self) -> u64 {
+    pub(crate) fn ring_addr(&self) -> GpuVa {
         self.addr(place::RING)
     }
 
@@ -125,22 +94,22 @@ impl Ring {
     }
 
     /// Address where the read pointer is reported.
-    pub(crate) fn rptr_addr(&self) -> u64 {
+    pub(crate) fn rptr_addr(&self) -> GpuVa {
         self.addr(place::RPTR)
     }
 
     /// Address where the write pointer is polled.
-    pub(crate) fn wptr_addr(&self) -> u64 {
+    pub(crate) fn wptr_addr(&self) -> GpuVa {
         self.addr(place::WPTR)
     }
 
     /// Address of the ring's fence.
-    pub(crate) fn fence_addr(&self) -> u64 {
+    pub(crate) fn fence_addr(&self) -> GpuVa {
         self.addr(place::FENCE)
     }
 
-    /// Doorbell as a word index on the BAR.
-    pub(crate) fn doorbell(&self) -> u32 {
+    /// Its doorbell.
+    pub(crate) fn doorbell(&self) -> DoorbellWord {
         self.doorbell
     }
 
@@ -173,7 +142,7 @@ impl Ring {
         barrier::smp_mb(barrier::Write);
         self.buf.write64(place::WPTR, wptr)?;
         barrier::smp_mb(barrier::Full);
-        self.hw.doorbells.ring64(self.doorbell, wptr);
+        self.doorbells.ring64(self.doorbell, wptr);
         Ok(())
     }
 
@@ -190,17 +159,17 @@ impl Ring {
     ///
     /// ETIME after `timeout`, ENODEV when the device is gone.
     pub(crate) fn wait_fence(&self, value: u32, timeout: Delta) -> Result {
-        let generation = self.hw.generation();
+        let generation = self.gart.dev().generation();
         let mut poll = Poll::new();
         loop {
             if self.buf.read(place::FENCE)? == value {
                 return Ok(());
             }
-            if self.hw.generation() != generation {
+            if self.gart.dev().generation() != generation {
                 return Err(etime());
             }
             if poll.elapsed() > timeout {
-                self.hw.alive()?;
+                self.gart.dev().alive()?;
                 return Err(etime());
             }
             poll.pause();

@@ -15,12 +15,13 @@
 //! | `queue`, `memory`, `teardown` | what is done with queues and memory, and the end of a process |
 //! | `process` | what programs own: queues, buffer objects, address spaces, events |
 //! | `event`, `mmap`, `limit`, `smi` | waiting; the CPU's mappings; limits of memory; management events |
-//! | `upcall` | what a GPU reports |
-//! | `gpu` | a GPU: bring-up and teardown |
+//! | `gpu` | a GPU: the owner of its parts, bring-up and teardown, what it reports |
 //! | `sched`, `mqd`, `sdma`, `ring`, `ih` | schedulers, queues, copy engines, interrupts |
-//! | `vm`, `gmc`, `bo`, `doorbell` | address spaces, page tables, memory, doorbells |
-//! | `discovery`, `chip`, `regs` | what the chip says it is, and where its registers lie |
-//! | `ids`, `counts` | numbers for things, and how many there are |
+//! | `vm`, `gmc`, `bo`, `vram`, `doorbell` | address spaces, page tables, memory, doorbells |
+//! | `gfx`, `nbio` | the graphics core and the bus side |
+//! | `device`, `kept` | the handle that outlives the device; what can't be freed yet |
+//! | `discovery`, `chip`, `regs` | what the chip is made of, as data, and its registers |
+//! | `ids`, `pages`, `counts` | numbers for things, pages in use, and how many things there are |
 //! | `types` | addresses and numbers that travel between rooms |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 //! | `kunit`, here and in rooms | their tests, on kernels with KUnit |
@@ -50,19 +51,24 @@ mod kunit;
 // The hardware half.
 mod bo;
 mod chip;
+mod device;
 mod discovery;
 mod doorbell;
 mod driver;
+mod gfx;
 mod gmc;
 mod gpu;
 mod ih;
+mod kept;
 mod mqd;
+mod nbio;
+mod pages;
 mod regs;
 mod ring;
 mod sched;
 mod sdma;
-mod upcall;
 mod vm;
+mod vram;
 
 // The user half, and the owner of both.
 mod chardev;

@@ -14,37 +14,78 @@
 //! Lock order: a scheduler's lock is below process and VM locks and above those of rings.
 
 use crate::{
-    bo::{kernel_mem::KernelBuf, Bo},
-    doorbell::Doorbell,
-    gmc::gart,
-    gpu::{Gpu, Hw},
-    upcall::{Pasid, Upcalls},
-    vm::{self, Vm},
+    bo::Bo,
+    chip::ChipInfo,
+    device::Handle,
+    doorbell::{
+        Doorbell,
+        Doorbells, //
+    },
+    gfx::Gfx,
+    gmc::{
+        gart,
+        Gart,
+        Hubs,
+        KernelBuf,
+        Tlb, //
+    },
+    kept::Kept,
+    mqd,
+    sdma,
+    types::{
+        GpuVa,
+        Pasid, //
+    },
+    vm::Vm,
+    vram::Vram,
 };
 use kernel::{
-    fmt,
     prelude::*,
     sync::{
-        atomic::{Atomic, Relaxed},
-        Arc,
-    },
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 mod cpsch;
-mod hang;
+mod hal;
+mod hangs;
 mod mes;
 mod queue;
 
-pub(crate) use hang::{Hang, Notice};
-pub(crate) use queue::{HwQueue, QueueState, SavedArea, SavedWords};
+pub(crate) use crate::types::{
+    Format,
+    QueueSpec, //
+};
+pub(crate) use hal::new;
+pub(crate) use hangs::{
+    HangSink,
+    Hangs, //
+};
+pub(crate) use queue::{
+    HwQueue,
+    QueueState,
+    SavedArea, //
+};
 
-/// Format of a ring's packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
-    Aql,
-    Pm4,
-    /// Of a copy engine.
-    Sdma,
+/// What schedulers are made from.
+pub(crate) struct Parts {
+    pub(crate) dev: Arc<Handle>,
+    pub(crate) chip: Arc<ChipInfo>,
+    pub(crate) gfx: Arc<Gfx>,
+    pub(crate) hubs: Hubs,
+    pub(crate) vram: Arc<Vram>,
+    pub(crate) gart: Arc<Gart>,
+    pub(crate) tlb: Arc<Tlb>,
+    pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) mqd: &'static dyn mqd::Hal,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) hangs: Arc<Hangs>,
+    /// The device makes atomic operations on memory.
+    pub(crate) atomics: bool,
 }
 
 /// What a scheduler needs to know of a process.
@@ -64,50 +105,26 @@ pub(crate) struct ProcessConfig {
 
 impl ProcessConfig {
     /// Without a trap handler, memory as KFD places it (`update_qpd` upstream).
-    pub(crate) fn for_chip(chip: &crate::chip::ChipInfo) -> Self {
+    pub(crate) fn for_chip(chip: &ChipInfo) -> Self {
         Self {
             runtime: false,
             tba: 0,
             tma: 0,
             sh_mem_bases: chip.family.sh_mem_bases,
             sh_mem_config: chip.family.sh_mem_config,
-            spi_gdbg_per_vmid_cntl: chip.family.core.trap_setup,
+            spi_gdbg_per_vmid_cntl: chip.family.trap_setup,
         }
     }
 }
 
-/// What a queue is made of. Addresses are of the process' address space.
-pub(crate) struct QueueSpec {
-    pub(crate) format: Format,
-    pub(crate) ring: u64,
-    /// Bytes, a power of two; 0 disables the queue.
-    pub(crate) ring_size: u64,
-    pub(crate) rptr: u64,
-    pub(crate) wptr: u64,
-    pub(crate) eop: u64,
-    pub(crate) eop_size: u32,
-    /// Area for saving waves, 0 for none; bytes of one XCC's part.
-    pub(crate) cwsr: u64,
-    pub(crate) cwsr_size: u32,
-    pub(crate) ctl_stack_size: u32,
-    /// 0 to 15.
-    pub(crate) priority: u8,
-    /// 0 to 100; 0 disables the queue.
-    pub(crate) percent: u8,
-    /// The XCC that runs PM4 packets.
-    pub(crate) pm4_target_xcc: u8,
-    /// It has the process' global wave sync resources.
-    pub(crate) gws: bool,
-    pub(crate) doorbell: Arc<Doorbell>,
-    /// Every buffer object that the hardware touches for the queue.
+/// What a queue holds as long as the hardware may touch it.
+pub(crate) struct QueueHold {
+    /// Its doorbell.
+    pub(crate) doorbell: Doorbell,
+    /// Its place on a copy engine, if it is of one.
+    pub(crate) sdma: Option<sdma::Slot>,
+    /// Every buffer object that the hardware touches for it.
     pub(crate) pins: KVec<Arc<Bo>>,
-}
-
-impl QueueSpec {
-    /// Whether the queue should run (`QUEUE_IS_ACTIVE`).
-    pub(crate) fn is_active(&self) -> bool {
-        self.ring != 0 && self.ring_size != 0 && self.percent != 0
-    }
 }
 
 /// What firmware keeps of a queue, and where it finds its write pointer.
@@ -115,7 +132,7 @@ pub(crate) struct Contexts {
     gang: KernelBuf,
     process: Arc<KernelBuf>,
     /// Address of the write pointer in address space 0, and what it is mapped by.
-    wptr: u64,
+    wptr: GpuVa,
     _wptr_page: Option<gart::Range>,
     _wptr_bo: Arc<Bo>,
 }
@@ -176,16 +193,6 @@ pub(crate) struct Unscheduled {
     _queue: Arc<HwQueue>,
 }
 
-/// What the hardware may still touch, for want of an acknowledgement.
-pub(crate) enum Keep {
-    /// A queue that doesn't let go.
-    Queue(#[allow(dead_code)] Arc<HwQueue>),
-    /// What firmware keeps of a process.
-    Context(#[allow(dead_code)] Arc<KernelBuf>),
-    /// Memory whose TLB flush wasn't acknowledged.
-    Unmapped(#[allow(dead_code)] vm::Held),
-}
-
 /// A scheduler.
 pub(crate) trait Scheduler: Send + Sync {
     /// Starts the scheduling firmware.
@@ -213,7 +220,12 @@ pub(crate) trait Scheduler: Send + Sync {
     ///
     /// EPERM when the device has as many queues as it can have, ENOMEM, ETIME when other queues
     /// hang, ETIMEDOUT when MES refuses it or doesn't answer, EIO when the scheduler is stuck, ENODEV.
-    fn create(&self, process: &Arc<SchedProcess>, spec: QueueSpec) -> Result<Arc<HwQueue>>;
+    fn create(
+        &self,
+        process: &Arc<SchedProcess>,
+        spec: QueueSpec,
+        hold: QueueHold,
+    ) -> Result<Arc<HwQueue>>;
 
     /// Changes a queue. It is off the hardware while that happens.
     fn update(&self, queue: &Arc<HwQueue>, update: QueueUpdate) -> Result;
@@ -227,11 +239,9 @@ pub(crate) trait Scheduler: Send + Sync {
     fn unmap(&self, queue: &Arc<HwQueue>) -> Result<Unscheduled>;
 
     /// Takes the queues of a process off until [`Scheduler::restore`]. Calls are counted.
-    #[allow(dead_code)] // For the user half.
     fn evict(&self, process: &Arc<SchedProcess>) -> Result;
 
     /// Undoes one [`Scheduler::evict`].
-    #[allow(dead_code)] // For the user half.
     fn restore(&self, process: &Arc<SchedProcess>) -> Result;
 
     /// As [`Scheduler::evict`], of whoever has that number; for good, after a page fault.
@@ -242,48 +252,23 @@ pub(crate) trait Scheduler: Send + Sync {
     fn stop_bad_queue(&self, _pasid: Pasid, _doorbell: u32) -> Result {
         Ok(())
     }
-
-    /// Writes what runs, for debugfs.
-    #[allow(dead_code)] // For the user half.
-    fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result;
-}
-
-/// Makes the scheduler that uses run lists through HIQ.
-pub(crate) fn cpsch(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
-    cpsch::new(hw)
-}
-
-/// Makes the scheduler that hands queues to MES one by one.
-pub(crate) fn mes(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
-    mes::new(hw)
 }
 
 /// The scheduler runs; dropped, it is stopped.
-pub(crate) struct Started {
-    scheduler: Arc<dyn Scheduler>,
-    _watch: hang::Watch,
-}
+pub(crate) struct Started(Arc<dyn Scheduler>);
 
 impl Started {
-    /// Starts a GPU's scheduler.
-    pub(crate) fn new(
-        gpu: &Arc<Gpu>,
-        scheduler: Arc<dyn Scheduler>,
-        sink: Arc<dyn Upcalls>,
-    ) -> Result<Self> {
-        let watch = hang::Watch::new(gpu, sink)?;
+    /// Starts a scheduler.
+    pub(crate) fn new(dev: &Handle, scheduler: &Arc<dyn Scheduler>) -> Result<Self> {
         scheduler.start().inspect_err(|error| {
-            dev_err!(gpu.device(), "the scheduler doesn't start ({:?})\n", error)
+            dev_err!(dev.device(), "the scheduler doesn't start ({:?})\n", error)
         })?;
-        Ok(Self {
-            scheduler,
-            _watch: watch,
-        })
+        Ok(Self(scheduler.clone()))
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
-        self.scheduler.stop();
+        self.0.stop();
     }
 }

@@ -16,103 +16,39 @@
 //! Lock order: the lock of the free queues is a leaf.
 
 use crate::{
-    chip::{ChipInfo, Family},
-    discovery::Discovery,
-    doorbell::PAGE_DOORBELLS,
-    gpu::Hw,
+    chip::{
+        ChipInfo,
+        SdmaCounts, //
+    },
+    doorbell::{
+        PAGE_DOORBELLS,
+        SDMA_FIRST,
+        SDMA_STRIDE, //
+    },
+    types::{
+        DoorbellIndex,
+        SdmaPlace, //
+    },
 };
-use kernel::{prelude::*, sync::Arc};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
 
 mod engine;
+mod hal;
+mod v4_4;
+mod v7_0;
 
 pub(crate) use engine::Enabled;
-
-/// Discovery's numbers of engines (`SDMA0_HWID` to `SDMA3_HWID`).
-const HW_IDS: [u16; 4] = [42, 43, 68, 69];
-/// Doorbell (64-bit index) of engine 0 (`AMDGPU_DOORBELL_LAYOUT1_sDMA_ENGINE_START`,
-/// `AMDGPU_NAVI10_DOORBELL_sDMA_ENGINE0`).
-pub(crate) const FIRST_DOORBELL: u32 = 0x100;
-/// Doorbells (64-bit indices) from one engine's to the next's: half of `sdma_doorbell_range`.
-pub(crate) const DOORBELL_STRIDE: u32 = 10;
-
-/// What differs between chips.
-pub(crate) struct Hal {
-    /// Engines for the bus, if there are as many; the others are for links.
-    bus_engines: u32,
-    /// Engines that can be used at most.
-    max_engines: u32,
-    queues_per_engine: u32,
-    /// The first ones are not for user programs.
-    reserved_queues: u32,
-    /// What an engine's first doorbell is a multiple of.
-    doorbell_align: u32,
-    registers: &'static engine::Registers,
-}
-
-/// gfx942's, SDMA 4.4.2.
-pub(crate) static V4_4: Hal = Hal {
-    bus_engines: 2,
-    // Those of the first AID; doorbells of the other AIDs' engines are routed by registers that
-    // are not reached here.
-    max_engines: 4,
-    queues_per_engine: 8,
-    reserved_queues: 0,
-    // `KFD_SDMA_SHADER_DOORBELL_GRANULARITY`.
-    doorbell_align: 4,
-    registers: &engine::V4_4,
+pub(crate) use hal::{
+    hal,
+    Hal, //
 };
-
-/// gfx12's, SDMA 7.
-pub(crate) static V7_0: Hal = Hal {
-    // No links.
-    bus_engines: u32::MAX,
-    max_engines: 2,
-    queues_per_engine: 8,
-    // One for paging, one for graphics.
-    reserved_queues: 2,
-    doorbell_align: 1,
-    registers: &engine::V7_0,
-};
-
-impl Hal {
-    /// Mask of an engine's queues that user programs get.
-    pub(crate) fn user_queues(&self) -> u32 {
-        let below = |count: u32| 1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1);
-        below(self.queues_per_engine) & !below(self.reserved_queues)
-    }
-}
-
-/// How many engines and queues there are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
-    /// Engines for the bus and for links.
-    pub(crate) bus: u32,
-    pub(crate) links: u32,
-    /// Queues of an engine that processes get.
-    pub(crate) queues_per_engine: u32,
-}
-
-impl Counts {
-    /// What discovery lists.
-    pub(crate) fn read(family: &Family, discovery: &Discovery) -> Self {
-        let engines = HW_IDS
-            .iter()
-            .map(|&id| discovery.instances(id).count() as u32)
-            .sum::<u32>()
-            .min(family.sdma.max_engines);
-        let bus = engines.min(family.sdma.bus_engines);
-        Self {
-            bus,
-            links: engines - bus,
-            queues_per_engine: family.sdma.queues_per_engine - family.sdma.reserved_queues,
-        }
-    }
-
-    /// Engines of both kinds.
-    pub(crate) fn engines(&self) -> u32 {
-        self.bus + self.links
-    }
-}
 
 /// Which engine a queue should be on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,28 +63,45 @@ pub(crate) enum Wanted {
 
 /// Free queues of engines for the bus and for links: bit `q * engines + e` of each is queue `q`
 /// of the group's engine `e`.
-pub(crate) struct Free([u128; 2]);
+struct Free([u128; 2]);
 
-impl Free {
-    /// All but the reserved ones.
-    pub(crate) fn new(chip: &ChipInfo) -> Self {
-        let hal = chip.family.sdma;
+/// The queues of a GPU's copy engines.
+#[pin_data]
+pub(crate) struct Queues {
+    counts: SdmaCounts,
+    doorbell_align: u32,
+    #[pin]
+    free: Mutex<Free>,
+}
+
+impl Queues {
+    /// All are free but those that user programs don't get.
+    pub(crate) fn new(chip: &ChipInfo) -> Result<Arc<Self>> {
+        let (shape, counts) = (&chip.family.sdma, chip.sdma_counts);
+        let doorbell_align = shape.doorbell_align;
         let group = |engines: u32| {
-            let first = engines * hal.reserved_queues;
-            let end = (engines * hal.queues_per_engine).min(128);
+            let first = engines * shape.reserved_queues;
+            let end = (engines * shape.queues_per_engine).min(128);
             (first..end).fold(0u128, |bits, bit| bits | 1 << bit)
         };
-        Self([group(chip.sdma_counts.bus), group(chip.sdma_counts.links)])
+        let free = Free([group(counts.bus), group(counts.links)]);
+        Arc::pin_init(
+            pin_init!(Self {
+                counts,
+                doorbell_align,
+                free <- new_mutex!(free, "rkfd SDMA queues"),
+            }),
+            GFP_KERNEL,
+        )
     }
 }
 
 /// A queue of an engine; free again when dropped.
 pub(crate) struct Slot {
-    hw: Arc<Hw>,
+    queues: Arc<Queues>,
     group: usize,
     bit: u32,
-    engine: u32,
-    queue: u32,
+    place: SdmaPlace,
 }
 
 impl Slot {
@@ -157,8 +110,8 @@ impl Slot {
     /// # Errors
     ///
     /// ENOMEM when there is none, EINVAL when there is no such engine.
-    pub(crate) fn take(hw: &Arc<Hw>, wanted: Wanted) -> Result<Self> {
-        let counts = &hw.chip.sdma_counts;
+    pub(crate) fn take(queues: &Arc<Queues>, wanted: Wanted) -> Result<Self> {
+        let counts = &queues.counts;
         let (group, first, on) = match wanted {
             Wanted::Bus => (0, 0, None),
             Wanted::Link => (1, counts.bus, None),
@@ -169,7 +122,7 @@ impl Slot {
             Wanted::Engine(_) => return Err(EINVAL),
         };
         let engines = if group == 0 { counts.bus } else { counts.links };
-        let mut free = hw.sdma.lock();
+        let mut free = queues.free.lock();
         let bits = free.0.get_mut(group).ok_or(EINVAL)?;
         let bit = (0..u128::BITS)
             .filter(|bit| *bits >> bit & 1 == 1)
@@ -177,38 +130,35 @@ impl Slot {
             .ok_or(ENOMEM)?;
         *bits &= !(1 << bit);
         Ok(Self {
-            hw: hw.clone(),
+            queues: queues.clone(),
             group,
             bit,
             // A bit is only set when there are engines.
-            engine: first + bit % engines.max(1),
-            queue: bit / engines.max(1),
+            place: SdmaPlace {
+                engine: first + bit % engines.max(1),
+                queue: bit / engines.max(1),
+            },
         })
     }
 
-    /// Which of the engines.
-    pub(crate) fn engine(&self) -> u32 {
-        self.engine
+    /// Which engine's, and which of its queues.
+    pub(crate) fn place(&self) -> SdmaPlace {
+        self.place
     }
 
-    /// Which of the engine's queues.
-    pub(crate) fn queue(&self) -> u32 {
-        self.queue
-    }
-
-    /// Index of its doorbell in a process' slice: even queues lie in the first page, odd ones in
-    /// the second.
-    pub(crate) fn doorbell(&self) -> u32 {
-        let hal = self.hw.chip.family.sdma;
+    /// Its doorbell in a process' slice: those of even queues lie in the first page, those of odd
+    /// ones in the second.
+    pub(crate) fn doorbell(&self) -> DoorbellIndex {
+        let SdmaPlace { engine, queue } = self.place;
         let base =
-            (FIRST_DOORBELL + self.engine * DOORBELL_STRIDE).next_multiple_of(hal.doorbell_align);
-        base + (self.queue & 1) * PAGE_DOORBELLS + (self.queue >> 1)
+            (SDMA_FIRST + engine * SDMA_STRIDE).next_multiple_of(self.queues.doorbell_align);
+        DoorbellIndex::new(base + (queue & 1) * PAGE_DOORBELLS + (queue >> 1))
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut free = self.hw.sdma.lock();
+        let mut free = self.queues.free.lock();
         if let Some(bits) = free.0.get_mut(self.group) {
             *bits |= 1 << self.bit;
         }

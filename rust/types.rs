@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Types that travel between rooms: addresses, numbers and reports, without any logic.
+//! Types that travel between rooms: addresses, numbers, facts and reports, without any logic.
 //!
 //! Every room may name these; they name no room, not even `glue`. A raw integer becomes one of
 //! them where it enters the module (an ioctl's argument, a register, an interrupt entry) and is a
@@ -11,24 +11,43 @@ mod addr;
 mod doorbell;
 mod event_id;
 mod gpu_id;
+mod hqd_slot;
 mod ip_version;
+mod layout;
 mod pasid;
+mod pci_info;
 mod queue_id;
+mod queue_spec;
+mod report;
+mod sdma_place;
 
-#[allow(unused_imports, reason = "the rooms adopt them one by one")]
 pub(crate) use addr::{
     BusAddr,
     GpuVa,
     VramOffset, //
 };
-#[allow(unused_imports, reason = "the rooms adopt them one by one")]
 pub(crate) use doorbell::{
     DoorbellIndex,
     DoorbellWord, //
 };
 pub(crate) use event_id::EventId;
 pub(crate) use gpu_id::GpuId;
+pub(crate) use hqd_slot::HqdSlot;
 pub(crate) use ip_version::IpVersion;
+pub(crate) use layout::Layout;
 pub(crate) use pasid::Pasid;
-#[allow(unused_imports, reason = "the rooms adopt them one by one")]
+pub(crate) use pci_info::{
+    PciInfo,
+    PciLink, //
+};
 pub(crate) use queue_id::QueueId;
+pub(crate) use queue_spec::{
+    Format,
+    QueueSpec, //
+};
+pub(crate) use report::{
+    Hang,
+    QueueError,
+    VmFault, //
+};
+pub(crate) use sdma_place::SdmaPlace;

@@ -8,38 +8,69 @@
 //! empty, are in the token [`Unmapped`] and go only when the TLB was flushed. If a flush isn't
 //! acknowledged, they are kept until the GPU was stopped.
 //!
-//! Lock order: a VM's lock is below process locks and above the scheduler's; under it only leaf
-//! locks of [`Hw`] are taken.
+//! Lock order: a VM's lock is below process locks and above the scheduler's; under it only
+//! leaf locks of the rooms below are taken.
 
 use crate::{
-    bo::Bo,
-    gmc::tlb,
-    gpu::{Gpu, Hw},
+    bo::{
+        Bo,
+        Memory, //
+    },
+    gmc::{
+        Tlb,
+        HEAVY, //
+    },
     hw::pte,
-    sched::Keep,
-    upcall::Pasid,
+    kept::Kept,
+    types::Pasid,
 };
 use kernel::{
     new_mutex,
     prelude::*,
-    rbtree::{RBTree, RBTreeNode},
-    sync::{Arc, Mutex},
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 mod flags;
+mod gfx12;
+mod gfx9;
+mod hal;
 pub(crate) mod pasid;
 mod table;
 
-pub(crate) use flags::{Format, MapFlags, GFX12, GFX9};
-use pasid::{PasidGuard, Pasids};
-use table::{Dead, Tables};
+pub(crate) use flags::MapFlags;
+pub(crate) use hal::{
+    hal,
+    Hal, //
+};
+use pasid::{
+    PasidGuard,
+    Pasids, //
+};
+use table::{
+    Dead,
+    Tables, //
+};
 
 /// End of the 48-bit address space.
 const VA_END: u64 = 1 << 48;
 
+/// What address spaces of a GPU are made from.
+pub(crate) struct Spaces {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) tlb: Arc<Tlb>,
+    pub(crate) hal: &'static dyn Hal,
+    pub(crate) kept: Arc<Kept>,
+}
+
 /// What is mapped somewhere.
 #[derive(Clone)]
-#[allow(dead_code)] // For the user half.
 pub(crate) struct Mapped {
     pub(crate) va: u64,
     pub(crate) size: u64,
@@ -55,7 +86,7 @@ struct Inner {
 /// An address space.
 #[pin_data]
 pub(crate) struct Vm {
-    hw: Arc<Hw>,
+    spaces: Arc<Spaces>,
     pasid: PasidGuard,
     base: u64,
     #[pin]
@@ -64,19 +95,18 @@ pub(crate) struct Vm {
 
 impl Vm {
     /// An empty address space with a PASID of its own.
-    pub(crate) fn new(gpu: &Gpu, pasids: &Arc<Pasids>) -> Result<Arc<Self>> {
-        let hw = gpu.hw();
-        hw.alive()?;
-        let tables = Tables::new(hw, hw.chip.family.pte)?;
+    pub(crate) fn new(spaces: &Arc<Spaces>, pasids: &Arc<Pasids>) -> Result<Arc<Self>> {
+        spaces.memory.dev.alive()?;
+        let tables = Tables::new(&spaces.memory.vram, spaces.hal)?;
         let pasid = pasids.take()?;
         let base = tables.root_entry();
         let inner = Inner {
             tables,
             mappings: RBTree::new(),
         };
-        let hw = hw.clone();
+        let spaces = spaces.clone();
         Arc::pin_init(
-            pin_init!(Self { hw, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
+            pin_init!(Self { spaces, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
             GFP_KERNEL,
         )
     }
@@ -106,10 +136,10 @@ impl Vm {
         flags: MapFlags,
     ) -> Result {
         let end = check(va, size)?;
-        if bo_offset % pte::PAGE_SIZE != 0 || !bo.belongs_to(&self.hw) {
+        if bo_offset % pte::PAGE_SIZE != 0 || !bo.belongs_to(&self.spaces.memory) {
             return Err(EINVAL);
         }
-        self.hw.alive()?;
+        self.spaces.memory.dev.alive()?;
         let mapped = Mapped {
             va,
             size,
@@ -117,17 +147,18 @@ impl Vm {
             bo_offset,
         };
         let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
-        let entry = flags::entry(&self.hw, bo, flags);
+        let entry = flags::entry(self.spaces.hal, bo, flags);
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         if overlaps(&inner.mappings, va, end) {
             return Err(EEXIST);
         }
+        let layout = self.spaces.memory.vram.layout();
         let mut at = va;
         let result = bo.segments(bo_offset, size, |segment| {
             inner.tables.map(
                 at,
-                flags::address(&self.hw, bo, segment.addr),
+                flags::address(layout, bo, segment.addr),
                 segment.len,
                 entry,
             )?;
@@ -135,9 +166,9 @@ impl Vm {
             Ok(())
         });
         if let Err(error) = result {
-            // No user program was told of the mapping, but one could guess: flush as well.
+            // No user program knows of the mapping, but one could guess: flush as well.
             let dead = inner.tables.unmap(va, size);
-            drop(Unmapped::new(&self.hw, self.pasid(), None, dead));
+            drop(Unmapped::new(&self.spaces, self.pasid(), None, dead));
             return Err(error);
         }
         inner.mappings.insert(node);
@@ -165,21 +196,7 @@ impl Vm {
         }
         let bo = inner.mappings.remove(&va).map(|mapped| mapped.bo);
         let dead = inner.tables.unmap(va, size);
-        Ok(Unmapped::new(&self.hw, self.pasid(), bo, dead))
-    }
-
-    /// The buffer object of a mapping that starts at `va` and has `size` bytes, and the offset.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL when there is no such mapping.
-    #[allow(dead_code)] // For the user half.
-    pub(crate) fn lookup_exact(&self, va: u64, size: u64) -> Result<(Arc<Bo>, u64)> {
-        let inner = self.inner.lock();
-        match inner.mappings.get(&va) {
-            Some(mapped) if mapped.size == size => Ok((mapped.bo.clone(), mapped.bo_offset)),
-            _ => Err(EINVAL),
-        }
+        Ok(Unmapped::new(&self.spaces, self.pasid(), bo, dead))
     }
 
     /// The mapping that contains an address.
@@ -187,7 +204,6 @@ impl Vm {
     /// # Errors
     ///
     /// EINVAL when there is none.
-    #[allow(dead_code)] // For the user half.
     pub(crate) fn lookup(&self, va: u64) -> Result<Mapped> {
         let inner = self.inner.lock();
         below(&inner.mappings, va)
@@ -198,7 +214,7 @@ impl Vm {
 
     /// Flushes the TLBs of the address space.
     pub(crate) fn flush_tlb(&self) -> Result {
-        tlb::flush_pasid(&self.hw, self.pasid(), tlb::HEAVY)
+        self.spaces.tlb.flush_pasid(self.pasid(), HEAVY)
     }
 }
 
@@ -234,17 +250,17 @@ fn overlaps(mappings: &RBTree<u64, Mapped>, va: u64, end: u64) -> bool {
 }
 
 /// Memory that the GPU can't find any more, but may still have in a TLB.
-#[must_use = "dropping it flushes the TLB; `flush` tells whether that worked"]
+#[must_use = "dropping it flushes the TLB; `flush` reports whether that worked"]
 pub(crate) struct Unmapped {
-    hw: Arc<Hw>,
+    spaces: Arc<Spaces>,
     pasid: Pasid,
     held: Option<(Option<Arc<Bo>>, Dead)>,
 }
 
 impl Unmapped {
-    fn new(hw: &Arc<Hw>, pasid: Pasid, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
+    fn new(spaces: &Arc<Spaces>, pasid: Pasid, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
         Self {
-            hw: hw.clone(),
+            spaces: spaces.clone(),
             pasid,
             held: Some((bo, dead)),
         }
@@ -263,15 +279,15 @@ impl Unmapped {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
-        match tlb::flush_pasid(&self.hw, self.pasid, tlb::HEAVY) {
+        match self.spaces.tlb.flush_pasid(self.pasid, HEAVY) {
             // A device that is gone has no TLB.
             Ok(()) | Err(ENODEV) => Ok(()),
             Err(error) => {
                 dev_err!(
-                    self.hw.device(),
+                    self.spaces.memory.dev.device(),
                     "a TLB flush was not acknowledged; its memory is kept\n"
                 );
-                self.hw.keep(Keep::Unmapped(held));
+                self.spaces.kept.keep(held);
                 Err(error)
             }
         }
@@ -283,6 +299,3 @@ impl Drop for Unmapped {
         let _ = self.finish();
     }
 }
-
-/// What an unacknowledged flush leaves behind.
-pub(crate) type Held = (Option<Arc<Bo>>, Dead);

@@ -3,21 +3,32 @@
 //! Buffer objects of a program's own memory (user pointers).
 //!
 //! The pages come and go under the object: whoever watches the program's memory takes them from it
-//! once the GPU can't reach them any more, and gives it others ([`Bo::swap_user`]). Without pages nothing of it can be mapped.
+//! once the GPU can't reach them any more, and gives it others ([`Bo::swap_user`]). Without pages
+//! nothing of it can be mapped.
 //!
 //! Lock order: the pages' lock is a leaf.
 
-use super::{run, Backing, Bo, Segment, MAX_SIZE};
-use crate::{
-    glue::{dma::PageMapping, user_pages::UserPages},
-    gpu::{Gpu, Hw},
+use super::{
+    run,
+    Backing,
+    Bo,
+    Memory,
+    Segment,
+    MAX_SIZE, //
+};
+use crate::glue::{
+    dma::PageMapping,
+    user_pages::UserPages, //
 };
 use kernel::{
     devres::Devres,
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// Pages and their bus addresses.
@@ -29,8 +40,10 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     /// Makes pages reachable for the device.
-    pub(crate) fn new(hw: &Hw, pages: UserPages) -> Result<Self> {
-        let map = hw.while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
+    pub(crate) fn new(memory: &Memory, pages: UserPages) -> Result<Self> {
+        let map = memory
+            .dev
+            .while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
         Ok(Self { map, _pages: pages })
     }
 }
@@ -76,22 +89,21 @@ impl Bo {
     /// # Errors
     ///
     /// EINVAL when `size` is 0 or not whole pages, ENOMEM, ENODEV when the device is gone.
-    pub(crate) fn for_user(gpu: &Gpu, size: u64) -> Result<Arc<Self>> {
+    pub(crate) fn for_user(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
         if size == 0 || size % PAGE_SIZE as u64 != 0 {
             return Err(EINVAL);
         }
         if size > MAX_SIZE {
             return Err(ENOMEM);
         }
-        let hw = gpu.hw();
-        hw.alive()?;
+        memory.dev.alive()?;
         let user = KBox::pin_init(
             pin_init!(User { mapped <- new_mutex!(None, "rkfd user pages") }),
             GFP_KERNEL,
         )?;
         Ok(Arc::new(
             Self {
-                hw: hw.clone(),
+                memory: memory.clone(),
                 size,
                 backing: Backing::User(user),
             },

@@ -2,7 +2,8 @@
 
 //! Sizes for saving waves, worked out by hand from `kfd_queue_ctx_save_restore_size`.
 
-use super::{cwsr_sizes, family, Family, IpVersion};
+use super::{cwsr_sizes, family, Family};
+use crate::types::IpVersion;
 use kernel::prelude::*;
 
 fn of(major: u8, minor: u8, revision: u8) -> Result<&'static Family> {

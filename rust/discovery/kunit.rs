@@ -3,7 +3,7 @@
 //! Discovery tables, byte by byte as `discovery.h` has them: a good one, cut ones, wrong ones.
 
 use super::{check, parse, Discovery, GcInfo, Reason};
-use crate::{chip::IpVersion, hw::regs::Block, kunit::Random};
+use crate::{hw::regs::Block, kunit::Random, types::IpVersion};
 use kernel::prelude::*;
 
 const SIZE: usize = 0x200;

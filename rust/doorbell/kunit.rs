@@ -3,7 +3,10 @@
 //! Which doorbells of a slice queues get (`init_doorbell_bitmap`, `allocate_doorbell`).
 
 use super::{Used, SLICE_DOORBELLS};
-use crate::chip::{self, Family, IpVersion};
+use crate::{
+    chip::{self, Family},
+    types::IpVersion, //
+};
 use kernel::prelude::*;
 
 /// `AMDGPU_DOORBELL_LAYOUT1_FIRST_NON_CP` to `_LAST_NON_CP`, and `AMDGPU_NAVI10_DOORBELL64_...`.
@@ -23,7 +26,7 @@ mod tests {
     #[test]
     fn every_doorbell_but_those_of_other_engines_is_given_once() -> Result {
         for (version, first, last) in OTHERS {
-            let mut used = Used::new(family(version)?);
+            let mut used = Used::new(family(version)?.non_cp_doorbells);
             let others =
                 |id| (first..=last).contains(&id) || (first + MIRROR..=last + MIRROR).contains(&id);
             for id in (0..SLICE_DOORBELLS as u32).filter(|id| !others(*id)) {
@@ -36,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_given_again() -> Result {
-        let mut used = Used::new(family((9, 4, 3))?);
+        let mut used = Used::new(family((9, 4, 3))?.non_cp_doorbells);
         while used.take().is_some() {}
         for id in [1023, 0, 511, 64] {
             used.give(id);

@@ -2,8 +2,8 @@
 
 //! Streaming DMA mappings of pages and of device memory.
 //!
-//! The `kernel` crate has coherent allocations and scatterlists; buffer objects want one bus
-//! address a page. A mapping lives in a `Devres`, so it is undone at the latest when the device
+//! The kernel crate of 7.3 has no mapping of single pages, only coherent allocations and scatterlists;
+//! buffer objects want one bus address a page. A mapping lives in a `Devres`, so it is undone at the latest when the device
 //! is unbound, while the pages themselves go with the buffer object.
 
 use kernel::{
@@ -154,16 +154,6 @@ pub(crate) fn pfn(page: &Page) -> usize {
     let map = unsafe { (&raw const bindings::vmemmap_base).read() };
     // With SPARSEMEM_VMEMMAP, x86_64's only memory model, `vmemmap` is one array of all pages.
     (page.as_ptr() as usize).wrapping_sub(map) / core::mem::size_of::<bindings::page>()
-}
-
-/// A device that is known to be bound for as long as the borrow lasts.
-///
-/// # Safety
-///
-/// The caller holds a lock that unbind takes before it lets the device go.
-pub(crate) unsafe fn assume_bound(dev: &device::Device) -> &device::Device<Bound> {
-    // SAFETY: The context is a type parameter without data, and the caller vouches for it.
-    unsafe { &*core::ptr::from_ref(dev).cast() }
 }
 
 /// Runs `f` on the address of a 64-bit word of a page.

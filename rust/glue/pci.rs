@@ -2,7 +2,13 @@
 
 //! PCI: where a device sits, its link and atomic operations, and bus mastering as a guard.
 
-use kernel::{bindings, device::Core, pci, sync::aref::ARef};
+use crate::types::PciLink;
+use kernel::{
+    bindings,
+    device::Core,
+    pci,
+    sync::aref::ARef, //
+};
 
 fn raw(pdev: &pci::Device) -> *mut bindings::pci_dev {
     // `pci::Device` is `repr(transparent)` over `Opaque<pci_dev>`.
@@ -44,17 +50,8 @@ pub(crate) fn completes_atomics(pdev: &pci::Device) -> bool {
     caps & ATOMICS != 0
 }
 
-/// A link of PCI Express.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    /// 1 for 2.5 GT/s to 5 for 32 GT/s; 0 when it isn't known.
-    pub(crate) generation: u32,
-    /// 0 when they aren't known.
-    pub(crate) lanes: u32,
-}
-
 /// The narrowest link on the device's way to memory, as it is now.
-pub(crate) fn link(pdev: &pci::Device) -> Link {
+pub(crate) fn link(pdev: &pci::Device) -> PciLink {
     let (mut speed, mut width) = (
         bindings::pci_bus_speed_PCI_SPEED_UNKNOWN,
         bindings::pcie_link_width_PCIE_LNK_WIDTH_UNKNOWN,
@@ -76,7 +73,7 @@ pub(crate) fn link(pdev: &pci::Device) -> Link {
         bindings::pcie_link_width_PCIE_LNK_WIDTH_UNKNOWN => 0,
         lanes => lanes,
     };
-    Link { generation, lanes }
+    PciLink { generation, lanes }
 }
 
 /// The device may read and write memory by itself; dropped, it may not any more.

@@ -6,94 +6,136 @@
 //! host data path is flushed and the TLBs of address space 0 are, as `amdgpu_gart_invalidate_tlb`
 //! does. The table lives as long as the device.
 
-use super::{tlb, GART_SIZE};
-use crate::{
-    bo::{pages::PageMap, vram::Vram},
-    gpu::Hw,
-    hw::pte::{self, ADDRESS},
+use super::{
+    tlb::Tlb,
+    GART_SIZE, //
 };
-use kernel::{new_mutex, prelude::*, sync::Arc, sync::Mutex};
+use crate::{
+    device::Handle,
+    hw::pte::{
+        self,
+        ADDRESS, //
+    },
+    pages::PageMap,
+    types::{
+        BusAddr,
+        GpuVa,
+        VramOffset, //
+    },
+    vram::Vram,
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
 
 const PAGES: usize = (GART_SIZE / pte::PAGE_SIZE) as usize;
 
 /// The table and which of its pages are in use.
 #[pin_data]
 pub(crate) struct Gart {
+    dev: Arc<Handle>,
+    vram: Arc<Vram>,
+    tlb: Arc<Tlb>,
+    /// Flags of its entries.
+    flags: u64,
     /// Offset of the table in VRAM.
-    table: u64,
+    table: VramOffset,
     #[pin]
     map: Mutex<PageMap>,
 }
 
 impl Gart {
-    /// Makes an empty table.
-    pub(crate) fn new(vram: &Vram) -> Result<Arc<Self>> {
+    /// Makes an empty table, whose entries will have these flags.
+    pub(crate) fn new(
+        dev: &Arc<Handle>,
+        vram: &Arc<Vram>,
+        tlb: &Arc<Tlb>,
+        flags: u64,
+    ) -> Result<Arc<Self>> {
         let table = vram.alloc_forever(PAGES as u64 * 8)?;
         let mut map = PageMap::new(PAGES)?;
         // The GART may start at address 0, which the hardware takes for "nowhere": a ring whose
         // buffer was the first would get no read pointer.
         map.alloc(1, 1)?;
+        let (dev, vram, tlb) = (dev.clone(), vram.clone(), tlb.clone());
         Arc::pin_init(
-            pin_init!(Self { table, map <- new_mutex!(map, "rkfd GART") }),
+            pin_init!(Self {
+                dev,
+                vram,
+                tlb,
+                flags,
+                table,
+                map <- new_mutex!(map, "rkfd GART"),
+            }),
             GFP_KERNEL,
         )
     }
 
+    /// The device whose memory it maps.
+    pub(crate) fn dev(&self) -> &Arc<Handle> {
+        &self.dev
+    }
+
     /// Offset of the table in VRAM.
-    pub(super) fn table(&self) -> u64 {
+    pub(super) fn table(&self) -> VramOffset {
         self.table
     }
 
-    fn set(&self, hw: &Hw, first: usize, count: usize, entry: impl Fn(u64) -> u64) -> Result {
-        let start = self.table + first as u64 * 8;
-        hw.vram.with(|bytes| {
+    fn set(&self, first: usize, count: usize, entry: impl Fn(u64) -> u64) -> Result {
+        let start = self.table.get() + first as u64 * 8;
+        self.vram.with(|bytes| {
             (0..count as u64).try_for_each(|i| bytes.write64(start + i * 8, entry(i)))
         })?;
-        tlb::flush_vmid(hw, 0)
+        self.tlb.flush_vmid(0)
     }
 }
 
 /// Pages in the GART; unmapped when dropped.
 pub(crate) struct Range {
-    hw: Arc<Hw>,
+    gart: Arc<Gart>,
     first: usize,
     count: usize,
 }
 
 impl Range {
     /// Maps `count` pages at a bus address.
-    pub(crate) fn map(hw: &Arc<Hw>, bus: u64, count: usize) -> Result<Self> {
-        let first = hw.gart.map.lock().alloc(count, 1)?;
+    pub(crate) fn map(gart: &Arc<Gart>, bus: BusAddr, count: usize) -> Result<Self> {
+        let first = gart.map.lock().alloc(count, 1)?;
         let range = Self {
-            hw: hw.clone(),
+            gart: gart.clone(),
             first,
             count,
         };
-        let flags = hw.chip.family.gmc.gart_flags;
-        hw.gart.set(hw, first, count, |i| {
-            (bus + i * pte::PAGE_SIZE) & ADDRESS | flags
+        gart.set(first, count, |i| {
+            (bus.get() + i * pte::PAGE_SIZE) & ADDRESS | gart.flags
         })?;
         Ok(range)
     }
 
     /// Address for the GPU.
-    pub(crate) fn addr(&self) -> u64 {
-        self.hw.layout.gart_start + self.first as u64 * pte::PAGE_SIZE
+    pub(crate) fn addr(&self) -> GpuVa {
+        let start = self.gart.vram.layout().gart_start;
+        GpuVa::new(start + self.first as u64 * pte::PAGE_SIZE)
     }
 }
 
 impl Drop for Range {
     fn drop(&mut self) {
-        match self.hw.gart.set(&self.hw, self.first, self.count, |_| 0) {
+        match self.gart.set(self.first, self.count, |_| 0) {
             // Without the device there is nothing that could still use the old entries.
             Ok(()) | Err(ENODEV) => {
-                self.hw.gart.map.lock().release(self.first, self.count);
+                self.gart.map.lock().release(self.first, self.count);
             }
             // The pages stay taken. Their memory is freed: the firmware that would touch it
-            // doesn't answer, and whoever owned it has told it to stop.
+            // doesn't answer, and whoever owned it has asked it to stop.
             Err(error) => {
                 dev_err!(
-                    self.hw.device(),
+                    self.gart.dev.device(),
                     "unmapping GART pages failed ({:?})\n",
                     error
                 );

@@ -6,11 +6,23 @@
 //! chip have other names and some other fields: what they are is in a [`table::Table`]. The order
 //! is that of `gart_enable` in Linux, which is the same for all chips.
 
-use crate::{
-    gpu::Hw,
-    hw::regs::{Bits, Reg},
-    regs::Regs,
+use super::{
+    gart::Gart,
+    Hal, //
 };
+use crate::{
+    bo::Words,
+    hw::regs::{
+        Bits,
+        Reg, //
+    },
+    regs::Regs,
+    types::{
+        Layout,
+        VramOffset, //
+    },
+};
+use kernel::sync::Arc;
 
 pub(crate) mod table;
 
@@ -49,63 +61,150 @@ impl Hub {
     }
 }
 
-/// All hubs: the graphics ones first.
-pub(super) fn hubs(hw: &Hw) -> impl Iterator<Item = Hub> + '_ {
-    hw.chip.family.gmc.hubs.iter().flat_map(move |&table| {
-        hw.regs
-            .instances(table.block)
-            .map(move |instance| Hub { table, instance })
-    })
+/// Where accesses go that lead nowhere.
+pub(super) struct Strays {
+    /// Those to system memory.
+    pub(super) system: Words,
+    /// Those to VRAM.
+    pub(super) vram: VramOffset,
 }
 
-/// Sends faulting accesses to the default page instead of stopping the GPU.
-pub(super) fn set_fault_defaults(hw: &Hw) {
-    for hub in hubs(hw) {
-        let (reg, values) = hub.table.fault_cntl;
-        hub.update(&hw.regs, reg, values);
+/// All hubs of a GPU.
+#[derive(Clone)]
+pub(crate) struct Hubs {
+    regs: Arc<Regs>,
+    hal: &'static dyn Hal,
+}
+
+impl Hubs {
+    /// Those of a device with these registers.
+    pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal) -> Self {
+        Self {
+            regs: regs.clone(),
+            hal,
+        }
+    }
+
+    pub(super) fn regs(&self) -> &Regs {
+        &self.regs
+    }
+
+    /// Each of them: the graphics ones first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Hub> + '_ {
+        self.hal.hubs().iter().flat_map(move |&table| {
+            self.regs
+                .instances(table.block)
+                .map(move |instance| Hub { table, instance })
+        })
+    }
+
+    /// The process that has an address space now.
+    pub(super) fn pasid_of(&self, vmid: u32) -> Option<u32> {
+        self.hal.pasid_of(&self.regs, vmid)
+    }
+
+    /// Sets up what must be before translation is.
+    pub(super) fn prepare(&self, layout: &Layout) {
+        self.hal.prepare(&self.regs, layout.fb_start);
+    }
+
+    /// Sends faulting accesses to the default page instead of stopping the GPU.
+    pub(super) fn set_fault_defaults(&self) {
+        for hub in self.iter() {
+            let (reg, values) = hub.table.fault_cntl;
+            hub.update(&self.regs, reg, values);
+        }
+    }
+
+    /// Turns translation on.
+    pub(super) fn enable(&self, layout: &Layout, gart: &Gart, strays: &Strays) {
+        let regs = &self.regs;
+        for hub in self.iter() {
+            set_gart(regs, hub, layout, gart);
+            system_aperture(regs, hub, layout, strays);
+            tlb_and_cache(regs, hub);
+            self.hal.prepare_hub(regs, hub.table.block, hub.instance);
+            let (reg, values) = hub.table.context0;
+            hub.update(regs, reg, values);
+            identity_aperture_off(regs, hub);
+            process_contexts(regs, hub);
+            invalidation_ranges(regs, hub);
+        }
+    }
+
+    /// Turns translation off.
+    pub(super) fn disable(&self) {
+        let regs = &self.regs;
+        for hub in self.iter() {
+            let table = hub.table;
+            for i in 0..16 {
+                hub.write(regs, table.context0.0.at(i, 1), 0);
+            }
+            hub.update(regs, table.l1_tlb.0, table.l1_tlb.2);
+            hub.update(regs, table.l2_cntl.0, table.l2_cntl.2);
+            hub.write(regs, table.l2_cntl3.0, 0);
+        }
+    }
+
+    /// Lets interrupts report faults, or not.
+    pub(super) fn set_fault_interrupts(&self, on: bool) {
+        for hub in self.iter() {
+            for i in 0..16 {
+                self.regs
+                    .update_at(hub.instance, hub.table.context0.0.at(i, 1), |old| {
+                        hub.table
+                            .fault_interrupts
+                            .iter()
+                            .fold(old, |value, field| field.set(value, u32::from(on)))
+                    });
+            }
+        }
+    }
+
+    /// How faults of processes are handled, as firmware takes it.
+    pub(crate) fn process_context_control(&self) -> u32 {
+        self.iter().next().map_or(0, |hub| {
+            self.regs
+                .read_at(hub.instance, hub.table.context1.0.at(14, 1))
+        })
+    }
+
+    /// Clears the status of the last fault where there was one (`gmc_v9_0_process_interrupt`), so
+    /// that the hub reports the next.
+    pub(crate) fn clear_faults(&self) {
+        for hub in self.iter() {
+            if self.regs.read_at(hub.instance, hub.table.fault_status) != 0 {
+                hub.update(
+                    &self.regs,
+                    hub.table.fault_cntl.0,
+                    &[(hub.table.fault_clear, 1)],
+                );
+            }
+        }
     }
 }
 
-/// Turns translation on.
-pub(super) fn enable(hw: &Hw) {
-    for hub in hubs(hw) {
-        gart(hw, hub);
-        system_aperture(hw, hub);
-        tlb_and_cache(&hw.regs, hub);
-        (hub.table.also)(&hw.regs, hub.instance);
-        let (reg, values) = hub.table.context0;
-        hub.update(&hw.regs, reg, values);
-        identity_aperture_off(&hw.regs, hub);
-        process_contexts(&hw.regs, hub);
-        invalidation_ranges(&hw.regs, hub);
-    }
-}
-
-fn gart(hw: &Hw, hub: Hub) {
-    let regs = &hw.regs;
-    let root = hw.layout.vram_pte(hw.gart.table()) | crate::hw::pte::VALID;
-    let (start, end) = (hw.layout.gart_start >> 12, hw.layout.gart_end >> 12);
+fn set_gart(regs: &Regs, hub: Hub, layout: &Layout, gart: &Gart) {
+    let root = layout.vram_pte(gart.table()) | crate::hw::pte::VALID;
+    let (start, end) = (layout.gart_start >> 12, layout.gart_end >> 12);
     hub.write_pair(regs, hub.table.pt_base, root);
     hub.write_pair(regs, hub.table.pt_start, start);
     hub.write_pair(regs, hub.table.pt_end, end);
 }
 
-fn system_aperture(hw: &Hw, hub: Hub) {
-    let (regs, table) = (&hw.regs, hub.table);
+fn system_aperture(regs: &Regs, hub: Hub, layout: &Layout, strays: &Strays) {
+    let table = hub.table;
     // No AGP: start above end (`amdgpu_gmc_set_agp_default`).
     let (agp_start, agp_end) = (0xffff_ffff_ffff_u64, 0u64);
     hub.write(regs, table.agp_base, 0);
     hub.write(regs, table.agp_bottom, (agp_start >> 24) as u32);
     hub.write(regs, table.agp_top, (agp_end >> 24) as u32);
-    let (low, high) = (
-        hw.layout.fb_start.min(agp_start),
-        hw.layout.fb_end.max(agp_end),
-    );
+    let (low, high) = (layout.fb_start.min(agp_start), layout.fb_end.max(agp_end));
     hub.write(regs, table.aperture_low, (low >> 18) as u32);
     hub.write(regs, table.aperture_high, (high >> 18) as u32);
-    let scratch = hw.layout.vram_pte(hw.scratch_page);
+    let scratch = layout.vram_pte(strays.vram);
     hub.write_pair(regs, table.aperture_default, scratch >> 12);
-    hub.write_pair(regs, table.fault_default, hw.dummy_page.bus() >> 12);
+    hub.write_pair(regs, table.fault_default, strays.system.bus().get() >> 12);
     if let Some((reg, values)) = table.fault_cntl2 {
         hub.update(regs, reg, values);
     }
@@ -144,55 +243,5 @@ fn invalidation_ranges(regs: &Regs, hub: Hub) {
     for engine in 0..ENGINES {
         let range = hub.table.flush_range.at(engine, 2);
         hub.write_pair(regs, range, 0x1f_ffff_ffff);
-    }
-}
-
-/// Lets interrupts report faults, or not.
-pub(super) fn set_fault_interrupts(hw: &Hw, on: bool) {
-    for hub in hubs(hw) {
-        for i in 0..16 {
-            hw.regs
-                .update_at(hub.instance, hub.table.context0.0.at(i, 1), |old| {
-                    hub.table
-                        .fault_interrupts
-                        .iter()
-                        .fold(old, |value, field| field.set(value, u32::from(on)))
-                });
-        }
-    }
-}
-
-/// Turns translation off.
-pub(super) fn disable(hw: &Hw) {
-    let regs = &hw.regs;
-    for hub in hubs(hw) {
-        let table = hub.table;
-        for i in 0..16 {
-            hub.write(regs, table.context0.0.at(i, 1), 0);
-        }
-        hub.update(regs, table.l1_tlb.0, table.l1_tlb.2);
-        hub.update(regs, table.l2_cntl.0, table.l2_cntl.2);
-        hub.write(regs, table.l2_cntl3.0, 0);
-    }
-}
-
-/// What address spaces process faults are handled with, as firmware is told.
-pub(super) fn process_context_control(hw: &Hw) -> u32 {
-    hubs(hw).next().map_or(0, |hub| {
-        hw.regs
-            .read_at(hub.instance, hub.table.context1.0.at(14, 1))
-    })
-}
-
-/// Clears the status of the last fault where there was one (`gmc_v9_0_process_interrupt`).
-pub(super) fn clear_faults(hw: &Hw) {
-    for hub in hubs(hw) {
-        if hw.regs.read_at(hub.instance, hub.table.fault_status) != 0 {
-            hub.update(
-                &hw.regs,
-                hub.table.fault_cntl.0,
-                &[(hub.table.fault_clear, 1)],
-            );
-        }
     }
 }

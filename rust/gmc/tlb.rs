@@ -5,13 +5,28 @@
 //! Each hub has 18 invalidation engines; number 17 is the driver's. A request names the address
 //! spaces by number (VMID) and the acknowledgement has a bit for each. Which VMID a process has
 //! only the scheduling firmware knows, so a process is flushed by PASID: by firmware
-//! ([`crate::ring::Firmware`]) if that runs and can, otherwise the VMID is looked up where firmware noted it.
+//! ([`Firmware`]) if that runs and can, otherwise the VMID is looked up where firmware noted it.
 //!
-//! Lock order: [`Hw::tlb`] is a leaf.
+//! Lock order: the locks of [`Tlb`] are leaves; its firmware is called without them.
 
-use super::hub::{self, Hub};
-use crate::{gpu::Hw, ring::RegWait, upcall::Pasid};
-use kernel::{prelude::*, time::Delta};
+use super::hub::{
+    Hub,
+    Hubs, //
+};
+use crate::{
+    device::Handle,
+    types::Pasid,
+    vram::Vram, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::Delta, //
+};
 
 const ENGINE: u32 = 17;
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`, as `gmc_v9_0_flush_gpu_tlb` waits.
@@ -21,91 +36,153 @@ const LEGACY: u32 = 0;
 /// Type of flush: also what caches hold by old translations. Memory may go only after it.
 pub(crate) const HEAVY: u32 = 2;
 
-/// Flushes an address space in all hubs.
-///
-/// # Errors
-///
-/// ETIME when a hub doesn't acknowledge, ENODEV when the device is gone.
-pub(crate) fn flush_vmid(hw: &Hw, vmid: u32) -> Result {
-    flush(hw, vmid, LEGACY)
+/// Firmware that runs small commands for the kernel. The methods sleep.
+pub(crate) trait Firmware: Send + Sync {
+    /// Flushes the TLBs of a process' address space in all hubs. `None` when it can't.
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result>;
+
+    /// Stores a register and waits for another. `None` when the caller shall do that.
+    fn write_and_wait(&self, _wait: &RegWait) -> Option<Result> {
+        None
+    }
 }
 
-fn flush(hw: &Hw, vmid: u32, kind: u32) -> Result {
-    hw.flush_hdp();
-    let bit = 1u32 << (vmid & 15);
-    for hub in hub::hubs(hw) {
-        let table = hub.table;
-        let request = table
-            .flush_what
-            .iter()
-            .fold(table.flush_vmids.set(0, bit), |value, (field, bits)| {
-                field.set(value, *bits)
-            });
-        let request = table
-            .flush_type
-            .map_or(request, |field| field.set(request, kind));
-        by_firmware(hw, hub, request, bit)
-            .unwrap_or_else(|| by_registers(hw, hub, request, bit))?;
-    }
-    Ok(())
+/// A register to store to, and the bits of another that show when it is done. Words on BAR 5.
+pub(crate) struct RegWait {
+    pub(crate) write: u32,
+    pub(crate) value: u32,
+    pub(crate) wait: u32,
+    pub(crate) mask: u32,
 }
 
-/// Lets firmware store the request and wait, if it is up and does that.
-fn by_firmware(hw: &Hw, hub: Hub, value: u32, mask: u32) -> Option<Result> {
-    let firmware = hw.firmware()?;
-    firmware.write_and_wait(&RegWait {
-        write: hw
-            .regs
-            .word(hub.table.flush_request.at(ENGINE, 1), hub.instance)?,
-        wait: hw
-            .regs
-            .word(hub.table.flush_ack.at(ENGINE, 1), hub.instance)?,
-        value,
-        mask,
-    })
+/// The TLBs of a GPU.
+#[pin_data]
+pub(crate) struct Tlb {
+    dev: Arc<Handle>,
+    vram: Arc<Vram>,
+    hubs: Hubs,
+    #[pin]
+    firmware: Mutex<Option<Arc<dyn Firmware>>>,
+    /// Held over a flush by registers.
+    #[pin]
+    registers: Mutex<()>,
 }
 
-fn by_registers(hw: &Hw, hub: Hub, request: u32, bit: u32) -> Result {
-    let (regs, table) = (&hw.regs, hub.table);
-    let _one_at_a_time = hw.tlb.lock();
-    // Held, it keeps the hub from being powered down; a load that gives 1 takes it.
-    let semaphore = table.flush_semaphore.map(|reg| reg.at(ENGINE, 1));
-    if let Some(reg) = semaphore {
-        regs.wait_at(hub.instance, reg, TIMEOUT, |value| value & 1 == 1)?;
+impl Tlb {
+    /// Those of these hubs, which may have page table entries of that VRAM.
+    pub(crate) fn new(dev: &Arc<Handle>, vram: &Arc<Vram>, hubs: Hubs) -> Result<Arc<Self>> {
+        let (dev, vram) = (dev.clone(), vram.clone());
+        Arc::pin_init(
+            pin_init!(Self {
+                dev,
+                vram,
+                hubs,
+                firmware <- new_mutex!(None, "rkfd firmware"),
+                registers <- new_mutex!((), "rkfd TLB"),
+            }),
+            GFP_KERNEL,
+        )
     }
-    hub.write(regs, table.flush_request.at(ENGINE, 1), request);
-    let ack = table.flush_ack.at(ENGINE, 1);
-    let result = regs.wait_at(hub.instance, ack, TIMEOUT, |value| value & bit != 0);
-    if let Some(reg) = semaphore {
-        hub.write(regs, reg, 0);
-    }
-    if let Some(reg) = table.flush_private {
-        const INVALIDATE: u32 = 1 << 25;
-        regs.update_at(hub.instance, reg, |old| old | INVALIDATE);
-        // Waits until the store has arrived.
-        regs.read_at(hub.instance, reg);
-    }
-    // All ones is a missing device, not an acknowledgement.
-    if result? == u32::MAX && regs.gone() {
-        return Err(ENODEV);
-    }
-    Ok(())
-}
 
-/// Flushes the address space of a process, if it has a VMID now.
-pub(crate) fn flush_pasid(hw: &Hw, pasid: Pasid, kind: u32) -> Result {
-    hw.flush_hdp();
-    if let Some(result) = hw
-        .firmware()
-        .and_then(|firmware| firmware.invalidate_tlbs(hw, pasid, kind))
-    {
-        return result;
+    /// Hands over firmware that runs commands for the kernel, or takes it away.
+    pub(crate) fn set_firmware(&self, firmware: Option<Arc<dyn Firmware>>) {
+        let old = core::mem::replace(&mut *self.firmware.lock(), firmware);
+        // Not under the lock: its memory is unmapped, and that flushes.
+        drop(old);
     }
-    hw.alive()?;
-    for vmid in 1..16 {
-        if (hw.chip.family.gmc.pasid_of)(&hw.regs, vmid) == Some(u32::from(pasid.get())) {
-            flush(hw, vmid, kind)?;
+
+    /// The firmware, if it runs.
+    fn firmware(&self) -> Option<Arc<dyn Firmware>> {
+        self.firmware.lock().clone()
+    }
+
+    /// Flushes an address space in all hubs.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when a hub doesn't acknowledge, ENODEV when the device is gone.
+    pub(crate) fn flush_vmid(&self, vmid: u32) -> Result {
+        self.flush(vmid, LEGACY)
+    }
+
+    /// Flushes the address space of a process, if it has a VMID now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tlb::flush_vmid`].
+    pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: u32) -> Result {
+        self.vram.flush_hdp();
+        if let Some(result) = self
+            .firmware()
+            .and_then(|firmware| firmware.invalidate_tlbs(pasid, kind))
+        {
+            return result;
         }
+        self.dev.alive()?;
+        for vmid in 1..16 {
+            if self.hubs.pasid_of(vmid) == Some(u32::from(pasid.get())) {
+                self.flush(vmid, kind)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn flush(&self, vmid: u32, kind: u32) -> Result {
+        self.vram.flush_hdp();
+        let bit = 1u32 << (vmid & 15);
+        for hub in self.hubs.iter() {
+            let table = hub.table;
+            let request = table
+                .flush_what
+                .iter()
+                .fold(table.flush_vmids.set(0, bit), |value, (field, bits)| {
+                    field.set(value, *bits)
+                });
+            let request = table
+                .flush_type
+                .map_or(request, |field| field.set(request, kind));
+            self.by_firmware(hub, request, bit)
+                .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
+        }
+        Ok(())
+    }
+
+    /// Lets firmware store the request and wait, if it is up and does that.
+    fn by_firmware(&self, hub: Hub, value: u32, mask: u32) -> Option<Result> {
+        let firmware = self.firmware()?;
+        let regs = self.hubs.regs();
+        firmware.write_and_wait(&RegWait {
+            write: regs.word(hub.table.flush_request.at(ENGINE, 1), hub.instance)?,
+            wait: regs.word(hub.table.flush_ack.at(ENGINE, 1), hub.instance)?,
+            value,
+            mask,
+        })
+    }
+
+    fn by_registers(&self, hub: Hub, request: u32, bit: u32) -> Result {
+        let (regs, table) = (self.hubs.regs(), hub.table);
+        let _one_at_a_time = self.registers.lock();
+        // Held, it keeps the hub from being powered down; a load that gives 1 takes it.
+        let semaphore = table.flush_semaphore.map(|reg| reg.at(ENGINE, 1));
+        if let Some(reg) = semaphore {
+            regs.wait_at(hub.instance, reg, TIMEOUT, |value| value & 1 == 1)?;
+        }
+        hub.write(regs, table.flush_request.at(ENGINE, 1), request);
+        let ack = table.flush_ack.at(ENGINE, 1);
+        let result = regs.wait_at(hub.instance, ack, TIMEOUT, |value| value & bit != 0);
+        if let Some(reg) = semaphore {
+            hub.write(regs, reg, 0);
+        }
+        if let Some(reg) = table.flush_private {
+            const INVALIDATE: u32 = 1 << 25;
+            regs.update_at(hub.instance, reg, |old| old | INVALIDATE);
+            // Waits until the store has arrived.
+            regs.read_at(hub.instance, reg);
+        }
+        // All ones is a missing device, not an acknowledgement.
+        if result? == u32::MAX && regs.gone() {
+            return Err(ENODEV);
+        }
+        Ok(())
+    }
 }

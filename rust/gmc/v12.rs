@@ -7,13 +7,18 @@
 //! Processes have four plain levels of page tables of 512 entries.
 
 use super::{
-    hub::table::{table, Table, Values},
-    Hal, Placement,
+    hub::table::{
+        table,
+        values,
+        Table,
+        Values, //
+    },
+    hal::Placement, //
 };
 use crate::{
     hw::{
         pte::{gfx12, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
-        regs::{gc_12_0_0 as gc, mmhub_4_1_0 as mm, osssys_7_0_0 as oss, Bits, Reg},
+        regs::{gc_12_0_0 as gc, mmhub_4_1_0 as mm, osssys_7_0_0 as oss, Bits, Block},
     },
     regs::Regs,
 };
@@ -31,33 +36,11 @@ const BLOCK_SIZE: u32 = 0;
 const L2_CNTL3: u32 = 0x8012_0007;
 const L2_CNTL4: u32 = 0x0000_00c1;
 const L2_CNTL5: u32 = 0x0000_3fe0;
+/// There is no XNACK: a fault is final.
+const RETRY_FAULTS: u32 = 0;
 /// `MTYPE_UC`.
 const MTYPE_UC: u32 = 3;
 
-const FAULTS: [(Bits, u32); 11] = [
-    (Fault::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE1_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE2_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::TRANSLATE_FURTHER_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::NACK_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-];
-/// The graphics hub's: nor does the GPU stop at a fault.
-const GC_FAULTS: [(Bits, u32); 13] = {
-    let mut all = [(Fault::CRASH_ON_NO_RETRY_FAULT, 0); 13];
-    let mut i = 0;
-    while i < FAULTS.len() {
-        all[i] = FAULTS[i];
-        i += 1;
-    }
-    all[12] = (Fault::CRASH_ON_RETRY_FAULT, 0);
-    all
-};
 const L1_ON: Values = &[
     (L1::ENABLE_L1_TLB, 1),
     (L1::SYSTEM_ACCESS_MODE, 3),
@@ -65,10 +48,6 @@ const L1_ON: Values = &[
     (L1::SYSTEM_APERTURE_UNMAPPED_ACCESS, 0),
     (L1::ECO_BITS, 0),
     (L1::MTYPE, MTYPE_UC),
-];
-const L1_OFF: Values = &[
-    (L1::ENABLE_L1_TLB, 0),
-    (L1::ENABLE_ADVANCED_DRIVER_MODEL, 0),
 ];
 const L2_ON: Values = &[
     (L2::ENABLE_L2_CACHE, 1),
@@ -79,50 +58,15 @@ const L2_ON: Values = &[
     (L2::CONTEXT1_IDENTITY_ACCESS_MODE, 1),
     (L2::IDENTITY_MODE_FRAGMENT_SIZE, 0),
 ];
-const L2_OFF: Values = &[(L2::ENABLE_L2_CACHE, 0)];
-const L2_INVALIDATE: Values = &[
-    (L2B::INVALIDATE_ALL_L1_TLBS, 1),
-    (L2B::INVALIDATE_L2_CACHE, 1),
-];
 const L2_BANKS: u32 = L2C::L2_CACHE_BIGK_FRAGMENT_SIZE.set(L2C::BANK_SELECT.set(L2_CNTL3, 9), 6);
-const L2_REQUESTS: u32 =
-    L2D::VMC_TAP_PTE_REQUEST_PHYSICAL.set(L2D::VMC_TAP_PDE_REQUEST_PHYSICAL.set(L2_CNTL4, 0), 0);
 const L2_SMALL: u32 = L2E::L2_CACHE_SMALLK_FRAGMENT_SIZE.set(L2_CNTL5, 0);
 const KERNEL: Values = &[
     (Context::ENABLE_CONTEXT, 1),
     (Context::PAGE_TABLE_DEPTH, 0),
     (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, 0),
 ];
-const PROCESS: Values = &[
-    (Context::ENABLE_CONTEXT, 1),
-    (Context::PAGE_TABLE_DEPTH, DEPTH),
-    (Context::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::PAGE_TABLE_BLOCK_SIZE, BLOCK_SIZE),
-    // There is no XNACK: a fault is final.
-    (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, 0),
-];
-const INTERRUPTS: &[Bits] = &[
-    Context::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-];
-const FLUSH: Values = &[
-    (Flush::INVALIDATE_L2_PTES, 1),
-    (Flush::INVALIDATE_L2_PDE0, 1),
-    (Flush::INVALIDATE_L2_PDE1, 1),
-    (Flush::INVALIDATE_L2_PDE2, 1),
-    (Flush::INVALIDATE_L1_PTES, 1),
-];
+
+values!();
 
 static GFXHUB: Table = table! {
     gc, Gc, [GC], status: VM_L2_PROTECTION_FAULT_STATUS_LO32,
@@ -147,7 +91,6 @@ static GFXHUB: Table = table! {
     flush_type: Some(Flush::FLUSH_TYPE),
     flush_what: FLUSH,
     flush_private: None,
-    also: dont_halt,
     }
 };
 
@@ -174,7 +117,6 @@ static MMHUB: Table = table! {
     flush_type: None,
     flush_what: FLUSH,
     flush_private: Some(mm::MMVM_L2_BANK_SELECT_RESERVED_CID2),
-    also: |_, _| {},
     }
 };
 
@@ -182,33 +124,49 @@ static MMHUB: Table = table! {
 const READ_RETRY: Bits = mm::MMVM_L2_PROTECTION_FAULT_CNTL2::ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY;
 
 /// The memory controller.
-pub(crate) static HAL: Hal = Hal {
-    hubs: &[&GFXHUB, &MMHUB],
-    fb_location: (
-        mm::MMMC_VM_FB_LOCATION_BASE,
-        mm::MMMC_VM_FB_LOCATION_BASE::FB_BASE,
-    ),
-    fb_offset: mm::MMMC_VM_FB_OFFSET,
-    gart: Placement::Low,
-    // `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
-    gart_flags: VALID
-        | SYSTEM
-        | SNOOPED
-        | READABLE
-        | WRITEABLE
-        | EXECUTABLE
-        | gfx12::PDE_PTE
-        | gfx12::mtype(Mtype::Uc),
-    prepare: |_| {},
-    pasid_of,
-};
+pub(super) struct Hal;
 
-/// The process that has an address space now, from the interrupt handler's table.
-fn pasid_of(regs: &Regs, vmid: u32) -> Option<u32> {
-    let lut: Reg = oss::IH_VMID_0_LUT.at(vmid, 1);
-    match regs.read(lut) {
-        0 | u32::MAX => None,
-        entry => Some(entry & 0xffff),
+impl super::Hal for Hal {
+    fn hubs(&self) -> &'static [&'static Table] {
+        const HUBS: &[&Table] = &[&GFXHUB, &MMHUB];
+        HUBS
+    }
+
+    fn vram_base(&self, regs: &Regs) -> (u64, u64) {
+        let location = regs.read(mm::MMMC_VM_FB_LOCATION_BASE);
+        let base = mm::MMMC_VM_FB_LOCATION_BASE::FB_BASE.get(location);
+        let offset = regs.read(mm::MMMC_VM_FB_OFFSET);
+        (u64::from(base) << 24, u64::from(offset) << 24)
+    }
+
+    fn gart(&self) -> Placement {
+        Placement::Low
+    }
+
+    /// `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
+    fn gart_flags(&self) -> u64 {
+        VALID
+            | SYSTEM
+            | SNOOPED
+            | READABLE
+            | WRITEABLE
+            | EXECUTABLE
+            | gfx12::PDE_PTE
+            | gfx12::mtype(Mtype::Uc)
+    }
+
+    fn prepare_hub(&self, regs: &Regs, block: Block, instance: u8) {
+        if block == Block::Gc {
+            dont_halt(regs, instance);
+        }
+    }
+
+    /// From the interrupt handler's table.
+    fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32> {
+        match regs.read(oss::IH_VMID_0_LUT.at(vmid, 1)) {
+            0 | u32::MAX => None,
+            entry => Some(entry & 0xffff),
+        }
     }
 }
 

@@ -5,18 +5,22 @@
 //! Source: Linux, `gmc_v9_0.c`, `gfxhub_v1_2.c`, `mmhub_v1_8.c`.
 //!
 //! Processes have four levels of page tables of 512 entries with "translate further": the walker
-//! is told of three levels whose last has 2 MiB pages, and an entry there with TF leads on to a
+//! is given three levels whose last has 2 MiB pages, and an entry there with TF leads on to a
 //! table of 4 KiB pages.
 
 use super::{
-    hub::table::{table, Table, Values},
-    Hal, Placement,
+    hub::table::{
+        table,
+        values,
+        Table,
+        Values, //
+    },
+    hal::Placement, //
 };
 use crate::{
-    gpu::Hw,
     hw::{
         pte::{mtype, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
-        regs::{athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits},
+        regs::{athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits, Block},
     },
     regs::Regs,
 };
@@ -26,39 +30,17 @@ use gc::{
     VM_L2_PROTECTION_FAULT_CNTL as Fault, VM_L2_PROTECTION_FAULT_CNTL2 as Fault2,
 };
 
-/// Levels below the root that the walker is told of, see the module's documentation.
+/// Levels below the root that the walker is given, see the module's documentation.
 const DEPTH: u32 = 2;
 const BLOCK_SIZE: u32 = 9;
 /// `regVM_L2_CNTL3_DEFAULT` and `regVM_L2_CNTL4_DEFAULT`.
 const L2_CNTL3: u32 = 0x8010_0007;
 const L2_CNTL4: u32 = 0x0000_00c1;
+/// XNACK may be on in a process; then faults are retried.
+const RETRY_FAULTS: u32 = 1;
 /// `MTYPE_UC`.
 const MTYPE_UC: u32 = 3;
 
-const FAULTS: [(Bits, u32); 11] = [
-    (Fault::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE1_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::PDE2_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::TRANSLATE_FURTHER_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::NACK_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Fault::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-];
-/// The graphics hub's: nor does the GPU stop at a fault.
-const GC_FAULTS: [(Bits, u32); 13] = {
-    let mut all = [(Fault::CRASH_ON_NO_RETRY_FAULT, 0); 13];
-    let mut i = 0;
-    while i < FAULTS.len() {
-        all[i] = FAULTS[i];
-        i += 1;
-    }
-    all[12] = (Fault::CRASH_ON_RETRY_FAULT, 0);
-    all
-};
 const L1_ON: Values = &[
     (L1::ENABLE_L1_TLB, 1),
     (L1::SYSTEM_ACCESS_MODE, 3),
@@ -66,10 +48,6 @@ const L1_ON: Values = &[
     (L1::SYSTEM_APERTURE_UNMAPPED_ACCESS, 0),
     (L1::MTYPE, MTYPE_UC),
     (L1::ATC_EN, 1),
-];
-const L1_OFF: Values = &[
-    (L1::ENABLE_L1_TLB, 0),
-    (L1::ENABLE_ADVANCED_DRIVER_MODEL, 0),
 ];
 const L2_ON: Values = &[
     (L2::ENABLE_L2_CACHE, 1),
@@ -79,51 +57,16 @@ const L2_ON: Values = &[
     (L2::CONTEXT1_IDENTITY_ACCESS_MODE, 1),
     (L2::IDENTITY_MODE_FRAGMENT_SIZE, 0),
 ];
-const L2_OFF: Values = &[(L2::ENABLE_L2_CACHE, 0)];
-const L2_INVALIDATE: Values = &[
-    (L2B::INVALIDATE_ALL_L1_TLBS, 1),
-    (L2B::INVALIDATE_L2_CACHE, 1),
-];
 /// Both for "translate further".
 const L2_BANKS: u32 = L2C::L2_CACHE_BIGK_FRAGMENT_SIZE.set(L2C::BANK_SELECT.set(L2_CNTL3, 12), 9);
-const L2_REQUESTS: u32 =
-    L2D::VMC_TAP_PTE_REQUEST_PHYSICAL.set(L2D::VMC_TAP_PDE_REQUEST_PHYSICAL.set(L2_CNTL4, 0), 0);
 const KERNEL: Values = &[
     (Context::ENABLE_CONTEXT, 1),
     (Context::PAGE_TABLE_DEPTH, 0),
     (Context::PAGE_TABLE_BLOCK_SIZE, 0),
     (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, 0),
 ];
-const PROCESS: Values = &[
-    (Context::ENABLE_CONTEXT, 1),
-    (Context::PAGE_TABLE_DEPTH, DEPTH),
-    (Context::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
-    (Context::PAGE_TABLE_BLOCK_SIZE, BLOCK_SIZE),
-    // XNACK may be on in a process; then faults are retried.
-    (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, 1),
-];
-const INTERRUPTS: &[Bits] = &[
-    Context::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-    Context::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
-];
-const FLUSH: Values = &[
-    (Flush::INVALIDATE_L2_PTES, 1),
-    (Flush::INVALIDATE_L2_PDE0, 1),
-    (Flush::INVALIDATE_L2_PDE1, 1),
-    (Flush::INVALIDATE_L2_PDE2, 1),
-    (Flush::INVALIDATE_L1_PTES, 1),
-];
+
+values!();
 
 static GFXHUB: Table = table! {
     gc, Gc, [], status: VM_L2_PROTECTION_FAULT_STATUS,
@@ -148,7 +91,6 @@ static GFXHUB: Table = table! {
     flush_type: None,
     flush_what: FLUSH,
     flush_private: None,
-    also: |_, _| {},
     }
 };
 
@@ -175,7 +117,6 @@ static MMHUB: Table = table! {
     flush_type: None,
     flush_what: FLUSH,
     flush_private: None,
-    also: snoop_override,
     }
 };
 
@@ -183,35 +124,50 @@ static MMHUB: Table = table! {
 const HDP_FLUSH_INVALIDATE_CACHE: u32 = 1;
 
 /// The memory controller.
-pub(crate) static HAL: Hal = Hal {
-    hubs: &[&GFXHUB, &MMHUB],
-    fb_location: (
-        mm::MC_VM_FB_LOCATION_BASE,
-        mm::MC_VM_FB_LOCATION_BASE::FB_BASE,
-    ),
-    fb_offset: gc::MC_VM_FB_OFFSET,
-    gart: Placement::BestFit,
-    // `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
-    gart_flags: VALID | SYSTEM | SNOOPED | READABLE | WRITEABLE | EXECUTABLE | mtype(Mtype::Uc),
-    prepare: |hw: &Hw| {
-        let regs = &hw.regs;
+pub(super) struct Hal;
+
+impl super::Hal for Hal {
+    fn hubs(&self) -> &'static [&'static Table] {
+        const HUBS: &[&Table] = &[&GFXHUB, &MMHUB];
+        HUBS
+    }
+
+    fn vram_base(&self, regs: &Regs) -> (u64, u64) {
+        let location = regs.read(mm::MC_VM_FB_LOCATION_BASE);
+        let base = mm::MC_VM_FB_LOCATION_BASE::FB_BASE.get(location);
+        let offset = regs.read(gc::MC_VM_FB_OFFSET);
+        (u64::from(base) << 24, u64::from(offset) << 24)
+    }
+
+    fn gart(&self) -> Placement {
+        Placement::BestFit
+    }
+
+    /// `amdgpu_ttm_tt_pte_flags` for cached system memory and `gart_pte_flags`.
+    fn gart_flags(&self) -> u64 {
+        VALID | SYSTEM | SNOOPED | READABLE | WRITEABLE | EXECUTABLE | mtype(Mtype::Uc)
+    }
+
+    fn prepare(&self, regs: &Regs, vram_start: u64) {
         regs.update_at(0, hdp::HDP_MISC_CNTL, |old| {
             old | HDP_FLUSH_INVALIDATE_CACHE
         });
-        regs.write(hdp::HDP_NONSURFACE_BASE, (hw.layout.fb_start >> 8) as u32);
-        regs.write(
-            hdp::HDP_NONSURFACE_BASE_HI,
-            (hw.layout.fb_start >> 40) as u32,
-        );
-    },
-    pasid_of,
-};
+        regs.write(hdp::HDP_NONSURFACE_BASE, (vram_start >> 8) as u32);
+        regs.write(hdp::HDP_NONSURFACE_BASE_HI, (vram_start >> 40) as u32);
+    }
 
-/// The process that has an address space now, from ATHUB.
-fn pasid_of(regs: &Regs, vmid: u32) -> Option<u32> {
-    use athub::ATC_VMID0_PASID_MAPPING as F;
-    let mapping = regs.read(athub::ATC_VMID0_PASID_MAPPING.at(vmid, 1));
-    (mapping != u32::MAX && F::VALID.get(mapping) == 1).then(|| F::PASID.get(mapping))
+    fn prepare_hub(&self, regs: &Regs, block: Block, instance: u8) {
+        if block == Block::Mmhub {
+            snoop_override(regs, instance);
+        }
+    }
+
+    /// From ATHUB.
+    fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32> {
+        use athub::ATC_VMID0_PASID_MAPPING as F;
+        let mapping = regs.read(athub::ATC_VMID0_PASID_MAPPING.at(vmid, 1));
+        (mapping != u32::MAX && F::VALID.get(mapping) == 1).then(|| F::PASID.get(mapping))
+    }
 }
 
 /// Lets writes of SDMA invalidate lines that others have cached.

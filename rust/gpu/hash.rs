@@ -3,7 +3,10 @@
 //! The id of a GPU: a checksum over what makes it this GPU (`kfd_generate_gpu_id`), so that it
 //! is the same after every boot.
 
-use crate::{chip::ChipInfo, driver::PciInfo};
+use crate::{
+    chip::ChipInfo,
+    types::PciInfo, //
+};
 
 /// CRC-16 with polynomial 0xa001, as the kernel's `crc16`.
 fn crc16(words: &[u32]) -> u16 {

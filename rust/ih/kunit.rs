@@ -3,10 +3,11 @@
 //! Entries of the interrupt ring, word by word as `amdgpu_ih_decode_iv_helper` takes them apart,
 //! and the ring's pointers.
 
-use super::{after, at_entry, decode, v4_4, v7_0, Hal, Told, BATCH, RING_BYTES};
+use super::{after, at_entry, decode::decode, hal, Event, Hal, BATCH, RING_BYTES};
 use crate::{
+    chip::Generation,
     hw::ih::Entry,
-    upcall::{Pasid, QueueError, VmFault},
+    types::{GpuVa, Pasid, QueueError, VmFault},
 };
 use core::num::NonZeroU16;
 use kernel::prelude::*;
@@ -45,13 +46,21 @@ fn entry(client: u32, source: u32, ring: u32, data0: u32, data1: u32) -> Entry {
     ])
 }
 
-fn told(hal: &Hal, entry: &Entry) -> Option<Told> {
-    let (pasid, told) = decode(hal, entry)?;
-    (pasid.get() == PASID).then_some(told)
+fn v9() -> &'static dyn Hal {
+    hal(Generation::Gfx942)
 }
 
-fn signal(data: u32, bits: u32) -> Option<Told> {
-    Some(Told::Signal { data, bits })
+fn v12() -> &'static dyn Hal {
+    hal(Generation::Gfx1201)
+}
+
+fn event(hal: &dyn Hal, entry: &Entry) -> Option<Event> {
+    let (pasid, event) = decode(hal, entry)?;
+    (pasid.get() == PASID).then_some(event)
+}
+
+fn signal(data: u32, bits: u32) -> Option<Event> {
+    Some(Event::Signal { data, bits })
 }
 
 fn queue_error(doorbell_id: u32, exceptions: u64) -> Result<QueueError> {
@@ -80,11 +89,11 @@ mod tests {
 
     #[test]
     fn end_of_pipe_carries_an_events_id() {
-        let event = 0x1234_5678;
-        let v9 = entry(GRBM_CP, EOP, 0, event, 0);
-        assert_eq!(told(&v4_4::HAL, &v9), signal(event, 32));
-        let v12 = entry(GFX_12, EOP, 0, event, 0);
-        assert_eq!(told(&v7_0::HAL, &v12), signal(event, 32));
+        let id = 0x1234_5678;
+        let of_v9 = entry(GRBM_CP, EOP, 0, id, 0);
+        assert_eq!(event(v9(), &of_v9), signal(id, 32));
+        let of_v12 = entry(GFX_12, EOP, 0, id, 0);
+        assert_eq!(event(v12(), &of_v12), signal(id, 32));
     }
 
     /// `KFD_CONTEXT_ID_GET_SQ_INT_DATA`: 12 bits, 4 bits and 8 bits on gfx9; 24 bits on gfx12.
@@ -92,33 +101,33 @@ mod tests {
     fn a_shaders_message_has_24_bits() {
         for client in SE0SH..=SE3SH {
             let message = entry(client, SQ, 0, 0xd000_0abc, 0x12);
-            assert_eq!(told(&v4_4::HAL, &message), signal(0x12_dabc, 24));
+            assert_eq!(event(v9(), &message), signal(0x12_dabc, 24));
             // What surrounds them is of no account.
             let message = entry(client, SQ, 0, 0x0fff_f000, 0xffff_ff00);
-            assert_eq!(told(&v4_4::HAL, &message), signal(0, 24));
+            assert_eq!(event(v9(), &message), signal(0, 24));
         }
         let message = entry(GFX_12, SQ, 0, 0xff65_4321, 0);
-        assert_eq!(told(&v7_0::HAL, &message), signal(0x65_4321, 24));
+        assert_eq!(event(v12(), &message), signal(0x65_4321, 24));
     }
 
     /// `event_interrupt_wq_v9`: 36 bits of the page's number; ring id bit 3 no entry, bit 5 a store.
     #[test]
     fn a_fault_names_its_page() -> Result {
         let pasid = Pasid::new(NonZeroU16::new(PASID).ok_or(EINVAL)?);
-        for (hal, client) in [(&v4_4::HAL, VMC), (&v4_4::HAL, UTCL2), (&v7_0::HAL, VMC)] {
+        for (hal, client) in [(v9(), VMC), (v9(), UTCL2), (v12(), VMC)] {
             for (ring, not_present, write) in
                 [(0, false, false), (8, true, false), (0x28, true, true)]
             {
                 let wanted = VmFault {
                     pasid,
-                    va: 0xf123_4567_8000,
+                    va: GpuVa::new(0xf123_4567_8000),
                     not_present,
                     write,
                     execute: false,
                 };
                 // The upper bits of the second word are others'.
                 let entry = entry(client, 0, ring, 0x1234_5678, 0xffff_ff7f);
-                assert_eq!(told(hal, &entry), Some(Told::Fault(wanted)));
+                assert_eq!(event(hal, &entry), Some(Event::Fault(wanted)));
             }
         }
         Ok(())
@@ -129,10 +138,10 @@ mod tests {
     fn a_copy_engines_trap_has_28_bits() {
         for client in SDMA {
             let trap = entry(client, TRAP_9, 0, 0xf123_4567, 0);
-            assert_eq!(told(&v4_4::HAL, &trap), signal(0x123_4567, 28));
+            assert_eq!(event(v9(), &trap), signal(0x123_4567, 28));
         }
         let trap = entry(GFX_12, TRAP_12, 0, 0xf123_4567, 0);
-        assert_eq!(told(&v7_0::HAL, &trap), signal(0x123_4567, 28));
+        assert_eq!(event(v12(), &trap), signal(0x123_4567, 28));
     }
 
     /// `KFD_DEBUG_DOORBELL_ID` and `KFD_DEBUG_TRAP_CODE`: bits 9:0, and 18:10 on gfx9, 23:10 on gfx12.
@@ -141,23 +150,23 @@ mod tests {
         let doorbell = 0x2a5;
         let wave_error = |data, exceptions| -> Result<_> {
             let error = queue_error(doorbell, exceptions)?;
-            Ok(Some(Told::WaveError { error, data }))
+            Ok(Some(Event::WaveError { error, data }))
         };
         // EC_QUEUE_WAVE_ABORT to EC_QUEUE_WAVE_APERTURE_VIOLATION, codes 1 to 6.
         for bit in 0..6 {
             let data = doorbell | 1 << (10 + bit);
             let wanted = wave_error(data, 1 << bit)?;
-            assert_eq!(told(&v4_4::HAL, &message_9(data, 1, 1)), wanted);
-            assert_eq!(told(&v7_0::HAL, &message_12(data, 1, 1)), wanted);
+            assert_eq!(event(v9(), &message_9(data, 1, 1)), wanted);
+            assert_eq!(event(v12(), &message_12(data, 1, 1)), wanted);
         }
         // All bits but that of code 7, which is none: 9 on gfx9, 14 on gfx12.
         let data = 0xfe_fea5;
         assert_eq!(
-            told(&v4_4::HAL, &message_9(data, 1, 1)),
+            event(v9(), &message_9(data, 1, 1)),
             wave_error(data, 0x1bf)?
         );
         assert_eq!(
-            told(&v7_0::HAL, &message_12(data, 1, 1)),
+            event(v12(), &message_12(data, 1, 1)),
             wave_error(data, 0x3fbf)?
         );
         Ok(())
@@ -170,15 +179,15 @@ mod tests {
         // Not from a handler, or by the hardware itself (encodings 0 and 2) or by nobody (3).
         for (private, encoding) in [(0, 1), (1, 0), (1, 2), (1, 3)] {
             let message = message_9(abort, private, encoding);
-            assert_eq!(told(&v4_4::HAL, &message), signal(abort, 24));
+            assert_eq!(event(v9(), &message), signal(abort, 24));
             let message = message_12(abort, private, encoding);
-            assert_eq!(told(&v7_0::HAL, &message), signal(abort, 24));
+            assert_eq!(event(v12(), &message), signal(abort, 24));
         }
         // Without an exception, or with what is none: codes 7 to 9, and 10 to 14, which gfx9 doesn't
         // look at.
         for data in [0x2a5, 0x7_0000 | 0x2a5, 0xf8_0000 | 0x2a5] {
-            assert_eq!(told(&v4_4::HAL, &message_9(data, 1, 1)), signal(data, 24));
-            assert_eq!(told(&v7_0::HAL, &message_12(data, 1, 1)), signal(data, 24));
+            assert_eq!(event(v9(), &message_9(data, 1, 1)), signal(data, 24));
+            assert_eq!(event(v12(), &message_12(data, 1, 1)), signal(data, 24));
         }
     }
 
@@ -187,12 +196,12 @@ mod tests {
         // `KFD_DEBUG_DOORBELL_ID` and `KFD_DEBUG_CP_BAD_OP_ECODE`: bits 9:0 and 25:10.
         let bad = |code: u32| {
             let data = 0xfc00_0000 | code << 10 | 0x2a5;
-            told(&v4_4::HAL, &entry(GRBM_CP, BAD_OPCODE, 0, data, 0))
+            event(v9(), &entry(GRBM_CP, BAD_OPCODE, 0, data, 0))
         };
         // EC_QUEUE_PACKET_DISPATCH_DIM_INVALID and EC_QUEUE_PACKET_VENDOR_UNSUPPORTED.
         for (code, exceptions) in [(16, 0x8000), (23, 0x40_0000)] {
             let error = queue_error(0x2a5, exceptions)?;
-            assert_eq!(bad(code), Some(Told::PacketError(error)));
+            assert_eq!(bad(code), Some(Event::PacketError(error)));
         }
         // Codes that say nothing of packets.
         for code in [0, 1, 15, 24, 30, 33, 0xabcd] {
@@ -206,7 +215,7 @@ mod tests {
     /// all of VMC, a fault of the graphics core; and of it and of GRBM message, trap and end of a pipe.
     #[test]
     fn other_entries_mean_nothing() {
-        for (hal, wanted) in [(&v4_4::HAL, 3 + 4 + 4 + 1), (&v7_0::HAL, 256 + 1 + 2 * 3)] {
+        for (hal, wanted) in [(v9(), 3 + 4 + 4 + 1), (v12(), 256 + 1 + 2 * 3)] {
             let mut known = 0;
             for head in 0..=0xffff_u32 {
                 let mut entry = entry(head & 0xff, head >> 8, 0, 0, 0);

@@ -144,16 +144,16 @@ fn alloc_own(
         if size > gpu.vram_available() {
             return Err(ENOMEM);
         }
-        let bo = Bo::new(gpu, Placement::Vram, size)?;
+        let bo = Bo::new(gpu.memory(), Placement::Vram, size)?;
         (bo, Some(Share::from(VramShare::new(gpu, size))))
     } else if has(abi::ALLOC_GTT) {
         let size = r.bo_size()?;
         let share = shared.memory.take(size)?;
-        (Bo::new(gpu, Placement::Gtt, size)?, Some(share.into()))
+        (Bo::new(gpu.memory(), Placement::Gtt, size)?, Some(share.into()))
     } else if let Some(slice) = slice {
-        (slice.bo()?, None)
+        (Bo::of_doorbells(gpu.memory(), slice.clone())?, None)
     } else if has(abi::ALLOC_MMIO_REMAP) {
-        (Bo::mmio_remap(gpu).map_err(|_| ENOMEM)?, None)
+        (Bo::mmio_remap(gpu.memory()).map_err(|_| ENOMEM)?, None)
     } else {
         return Err(EINVAL);
     };
@@ -185,7 +185,7 @@ fn alloc_user(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result
     })?;
     let task = current!();
     let mm = task.mm().ok_or(EINVAL)?;
-    let bo = Bo::for_user(&gpu, size)?;
+    let bo = Bo::for_user(gpu.memory(), size)?;
     let address = usize::try_from(r.user_address)?;
     let range = UserRange::watch(process, mm, address, usize::try_from(size)?)?;
     loop {

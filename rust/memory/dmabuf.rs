@@ -153,11 +153,11 @@ pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: GpuVa
     let own = dmabuf
         .exporter::<Export>()
         .map(|export| export.memory.clone())
-        .filter(|memory| memory.bo().belongs_to(gpu.hw()));
+        .filter(|memory| memory.bo().belongs_to(gpu.memory()));
     let memory = match own {
         Some(memory) => memory,
         None => {
-            let bo = Bo::foreign(&gpu, dmabuf.clone())?;
+            let bo = Bo::foreign(gpu.memory(), dmabuf.clone())?;
             Memory::new(bo, None, abi::ALLOC_GTT)?
         }
     };

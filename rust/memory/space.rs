@@ -11,7 +11,6 @@ use crate::{
         ProcessDevice, //
     },
     types::GpuId,
-    vm::Vm,
 };
 use kernel::{
     prelude::*,
@@ -38,7 +37,7 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         }
         let claim = file.claim()?;
         let shared = process.shared();
-        let vm = Vm::new(&device.gpu, &shared.pasids)?;
+        let vm = device.gpu.new_vm(&shared.pasids)?;
         process.processes().register_pasid(process, vm.pasid())?;
         claim.keep();
         state.bound = Some(Bound {

@@ -3,7 +3,17 @@
 //! MQDs of gfx12. Sources: Linux, `kfd_mqd_manager_v12.c` for user queues, `mes_v12_0_mqd_init`
 //! for those of the scheduler's own rings.
 
-use super::{eop_control, pipe_priority, sdma_image, words, words_log2, Image, UserQueue, ALL};
+use super::{
+    eop_control,
+    pipe_priority,
+    sdma_image,
+    words,
+    words_log2,
+    Image,
+    SavedWords,
+    UserQueue,
+    ALL, //
+};
 use crate::{
     hw::{
         mqd::{
@@ -17,7 +27,12 @@ use crate::{
             SDMA0_QUEUE0_RB_CNTL as Rb,
         },
     },
-    sched::{Format, QueueSpec, SavedWords},
+    types::{
+        DoorbellWord,
+        Format,
+        GpuVa,
+        QueueSpec, //
+    },
 };
 use kernel::prelude::*;
 
@@ -26,15 +41,14 @@ pub(crate) const ALLOCATION: u64 = 4096;
 
 /// A ring of the scheduler.
 pub(crate) struct KernelRing {
-    pub(crate) mqd_addr: u64,
-    pub(crate) ring: u64,
+    pub(crate) mqd_addr: GpuVa,
+    pub(crate) ring: GpuVa,
     pub(crate) bytes: u32,
-    pub(crate) rptr: u64,
-    pub(crate) wptr: u64,
-    pub(crate) eop: u64,
+    pub(crate) rptr: GpuVa,
+    pub(crate) wptr: GpuVa,
+    pub(crate) eop: GpuVa,
     pub(crate) eop_bytes: u32,
-    /// Word on the BAR.
-    pub(crate) doorbell: u32,
+    pub(crate) doorbell: DoorbellWord,
 }
 
 impl KernelRing {
@@ -67,21 +81,21 @@ impl KernelRing {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
             .with(M::COMPUTE_MISC_RESERVED, 7)
-            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
+            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.get() >> 8)
             .with(
                 M::CP_HQD_EOP_CONTROL,
                 (EOP_CONTROL & !0x3f | eop & 0x3f).into(),
             )
-            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr)
+            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
             .with(M::CP_MQD_CONTROL, Control::VMID.set(MQD_CONTROL, 0).into())
-            .with(M::CP_HQD_PQ_BASE, self.ring >> 8)
-            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr)
-            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
+            .with(M::CP_HQD_PQ_BASE, self.ring.get() >> 8)
+            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
+            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
             .with(M::CP_HQD_PQ_CONTROL, pq.into())
             .with(
                 M::CP_HQD_PQ_DOORBELL_CONTROL,
                 Bell::DOORBELL_EN
-                    .set(Bell::DOORBELL_OFFSET.set(0, self.doorbell), 1)
+                    .set(Bell::DOORBELL_OFFSET.set(0, self.doorbell.get()), 1)
                     .into(),
             )
             .with(M::CP_HQD_ACTIVE, 1)
@@ -90,7 +104,7 @@ impl KernelRing {
                 State::PRELOAD_SIZE.set(PERSISTENT_STATE, 0x55).into(),
             )
             .with(M::CP_HQD_IB_CONTROL, IB_CONTROL);
-        /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are told.
+        /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
         const GFX_CONTROL_WORD: usize = 184;
         if let Some(word) = image.0.get_mut(GFX_CONTROL_WORD) {
             *word = 1 << 15;
@@ -176,7 +190,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         wptr,
         ..
     } = *queue.spec;
-    let slot = queue.doorbell.sdma().ok_or(EINVAL)?;
+    let place = queue.spec.sdma.ok_or(EINVAL)?;
     let control = [
         (Rb::RB_SIZE, words_log2(ring_size) + 1),
         (Rb::RPTR_WRITEBACK_ENABLE, 1),
@@ -193,13 +207,13 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, wptr)
         .with(
             S::SDMAX_RLCX_DOORBELL_OFFSET,
-            Offset::OFFSET.set(0, queue.doorbell.bar_word()).into(),
+            Offset::OFFSET.set(0, queue.spec.doorbell.get()).into(),
         )
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
-        .with(S::SDMA_ENGINE_ID, slot.engine().into())
-        .with(S::SDMA_QUEUE_ID, slot.queue().into()))
+        .with(S::SDMA_ENGINE_ID, place.engine.into())
+        .with(S::SDMA_QUEUE_ID, place.queue.into()))
 }
 
 /// `init_mqd`, `update_mqd` and `set_priority`.
@@ -217,7 +231,7 @@ fn build(queue: &UserQueue<'_>) -> M {
     .iter()
     .fold(0, |value, (field, bits)| field.set(value, *bits));
     let bell = Bell::DOORBELL_BIF_DROP.set(
-        Bell::DOORBELL_OFFSET.set(0, queue.doorbell.bar_word()),
+        Bell::DOORBELL_OFFSET.set(0, queue.spec.doorbell.get()),
         u32::from(aql),
     );
     let state = State::PRELOAD_SIZE.set(State::PRELOAD_REQ.mask(), 0x55);
@@ -236,7 +250,7 @@ fn build(queue: &UserQueue<'_>) -> M {
         .with(M::CP_HQD_PERSISTENT_STATE, state.into())
         .with(M::CP_HQD_PQ_CONTROL, pq.into())
         .with(M::CP_MQD_CONTROL, Control::PRIV_STATE.mask().into())
-        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr)
+        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
         .with(
             M::CP_HQD_QUANTUM,
             Quantum::QUANTUM_DURATION

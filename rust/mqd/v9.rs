@@ -6,7 +6,17 @@
 //! A user queue has one MQD for each XCC, in VRAM, each followed by its control stack: so
 //! [`stride`] apart. XCC 0 reports the read pointer for all.
 
-use super::{eop_control, pipe_priority, sdma_image, words, words_log2, Image, UserQueue, ALL};
+use super::{
+    eop_control,
+    pipe_priority,
+    sdma_image,
+    words,
+    words_log2,
+    Image,
+    SavedWords,
+    UserQueue,
+    ALL, //
+};
 use crate::{
     hw::{
         mqd::{
@@ -20,7 +30,11 @@ use crate::{
     },
     regs::Regs,
     ring::Ring,
-    sched::{Format, QueueSpec, SavedWords},
+    types::{
+        Format,
+        GpuVa,
+        QueueSpec, //
+    },
 };
 use kernel::prelude::*;
 
@@ -60,9 +74,9 @@ impl Left {
 
 /// What a kernel queue's MQD is made of.
 pub(crate) struct KernelQueue<'a> {
-    pub(crate) mqd_addr: u64,
+    pub(crate) mqd_addr: GpuVa,
     pub(crate) ring: &'a Ring,
-    pub(crate) eop_addr: u64,
+    pub(crate) eop_addr: GpuVa,
     pub(crate) eop_bytes: u32,
 }
 
@@ -91,9 +105,9 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         .with(M::COMPUTE_MISC_RESERVED, 3)
         .with(
             M::DYNAMIC_CU_MASK_ADDR,
-            queue.mqd_addr + DYNAMIC_CU_MASK_OFFSET,
+            queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
         )
-        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr >> 8)
+        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr.get() >> 8)
         .with(
             M::CP_HQD_EOP_CONTROL,
             set(
@@ -106,19 +120,19 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
             set(
                 left.doorbell_control,
                 &[
-                    (Bell::DOORBELL_OFFSET, ring.doorbell()),
+                    (Bell::DOORBELL_OFFSET, ring.doorbell().get()),
                     (Bell::DOORBELL_EN, 1),
                     (Bell::DOORBELL_SOURCE, 0),
                     (Bell::DOORBELL_HIT, 0),
                 ],
             ),
         )
-        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr)
+        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
         .with(
             M::CP_MQD_CONTROL,
             set(left.mqd_control, &[(Control::VMID, 0)]),
         )
-        .with(M::CP_HQD_PQ_BASE, ring.ring_addr() >> 8)
+        .with(M::CP_HQD_PQ_BASE, ring.ring_addr().get() >> 8)
         .with(
             M::CP_HQD_PQ_CONTROL,
             set(
@@ -134,8 +148,8 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
                 ],
             ),
         )
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr())
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr())
+        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr().get())
+        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr().get())
         .with(M::CP_HQD_PQ_RPTR, left.rptr.into())
         .with(
             M::CP_HQD_PERSISTENT_STATE,
@@ -241,14 +255,14 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
     use gc::CP_HQD_PQ_CONTROL as Pq;
     let ring = queue.ring;
     let image = Common {
-        mqd_addr: queue.mqd_addr,
-        pq_base: ring.ring_addr(),
+        mqd_addr: queue.mqd_addr.get(),
+        pq_base: ring.ring_addr().get(),
         pq_bytes: ring.bytes() as u64,
-        rptr: ring.rptr_addr(),
-        wptr: ring.wptr_addr(),
-        eop: queue.eop_addr,
+        rptr: ring.rptr_addr().get(),
+        wptr: ring.wptr_addr().get(),
+        eop: queue.eop_addr.get(),
         eop_bytes: queue.eop_bytes,
-        doorbell: ring.doorbell(),
+        doorbell: ring.doorbell().get(),
         priority: 1,
     }
     .build();
@@ -346,7 +360,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         rptr,
         ..
     } = *queue.spec;
-    let slot = queue.doorbell.sdma().ok_or(EINVAL)?;
+    let place = queue.spec.sdma.ok_or(EINVAL)?;
     let control = [
         (Rb::RB_SIZE, words_log2(ring_size) + 1),
         (Rb::RPTR_WRITEBACK_ENABLE, 1),
@@ -362,12 +376,12 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr >> 32)
         .with(
             S::SDMAX_RLCX_DOORBELL_OFFSET,
-            Offset::OFFSET.set(0, queue.doorbell.bar_word()).into(),
+            Offset::OFFSET.set(0, queue.spec.doorbell.get()).into(),
         )
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
-        .with(S::SDMA_ENGINE_ID, slot.engine().into())
-        .with(S::SDMA_QUEUE_ID, slot.queue().into()))
+        .with(S::SDMA_ENGINE_ID, place.engine.into())
+        .with(S::SDMA_QUEUE_ID, place.queue.into()))
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
@@ -376,14 +390,14 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
     const TRAP_PRESENT: u64 = 1 << 6;
     let spec = queue.spec;
     let mut image = Common {
-        mqd_addr: queue.mqd_addr,
+        mqd_addr: queue.mqd_addr.get(),
         pq_base: spec.ring,
         pq_bytes: spec.ring_size,
         rptr: spec.rptr,
         wptr: spec.wptr,
         eop: spec.eop,
         eop_bytes: spec.eop_size,
-        doorbell: queue.doorbell.bar_word(),
+        doorbell: queue.spec.doorbell.get(),
         priority: spec.priority,
     }
     .build()

@@ -13,9 +13,11 @@ use super::Process;
 use crate::{
     glue::user,
     gpu::Gpu,
-    types::EventId,
-    uapi::debug as abi,
-    upcall::QueueError, //
+    types::{
+        EventId,
+        QueueError, //
+    },
+    uapi::debug as abi, //
 };
 use kernel::{
     mm::{

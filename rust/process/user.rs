@@ -255,7 +255,7 @@ impl UserRange {
     /// Pins the pages for a buffer object.
     pub(crate) fn pin(&self, mm: &MmWithUser, gpu: &Gpu, bo: &Bo) -> Result<Mapped> {
         let count = usize::try_from(bo.size())? / PAGE_SIZE;
-        Mapped::new(gpu.hw(), UserPages::pin(mm, self.address, count)?)
+        Mapped::new(gpu.memory(), UserPages::pin(mm, self.address, count)?)
     }
 }
 

@@ -29,7 +29,7 @@ const RESERVED_TOP: u64 = (1 << 16) + (2 << 20) + (2 << 20);
 pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {
     let chip = gpu.chip();
     let drm = &chip.family.drm;
-    let gc = gpu.hw().regs.discovery().gc();
+    let gc = gpu.gc_info();
     let cus = cu_bitmap(&chip.cu_bitmap);
     let vm_size = VM_END - RESERVED_TOP;
     abi::InfoDevice {

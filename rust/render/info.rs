@@ -174,7 +174,7 @@ fn registers(gpu: &Gpu, info: &abi::Info) -> Result {
     {
         return Err(EINVAL);
     }
-    let word = gpu.hw().regs.word(gpu.chip().family.core.gb_addr_config, 0);
+    let word = gpu.gb_addr_config_word();
     match asked.count {
         0 => Ok(()),
         1 if word == Some(asked.dword_offset) => put32(info, gpu.chip().gb_addr_config),
@@ -198,7 +198,7 @@ impl MemoryHeaps {
             max_allocation: usable / 4 * 3,
         };
         let (chip, used) = (gpu.chip(), gpu.vram_used());
-        let usable = gpu.hw().vram.usable();
+        let usable = gpu.vram_usable();
         let gtt = memory.limit();
         Self {
             vram: heap(chip.vram_size, usable, used),

@@ -18,16 +18,24 @@
 
 use super::{
     queue::{HwQueue, QueueState},
-    Hang, Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
+    Parts, ProcessConfig, QueueHold, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
 };
-use crate::{glue::errno::etime, gpu::Hw, upcall::Pasid, vm::Vm};
+use crate::{
+    glue::errno::etime,
+    types::{
+        Hang,
+        Pasid, //
+    },
+    vm::Vm,
+};
 use kernel::{
-    fmt, new_mutex,
+    new_mutex,
     prelude::*,
     sync::{Arc, Mutex},
 };
 
 mod hiq;
+mod kiq;
 mod reset;
 mod runlist;
 
@@ -57,14 +65,14 @@ struct State {
 /// The scheduler.
 #[pin_data]
 struct Cpsch {
-    hw: Arc<Hw>,
+    parts: Arc<Parts>,
     #[pin]
     state: Mutex<State>,
 }
 
 /// Makes a scheduler that isn't started.
-pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
-    let hw = hw.clone();
+pub(super) fn new(parts: &Arc<Parts>) -> Result<Arc<dyn Scheduler>> {
+    let parts = parts.clone();
     let state = State {
         hiq: None,
         stuck: false,
@@ -72,7 +80,7 @@ pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
         next_xcc: 0,
     };
     let this: Arc<Cpsch> = Arc::pin_init(
-        pin_init!(Cpsch { hw, state <- new_mutex!(state, "rkfd scheduler") }),
+        pin_init!(Cpsch { parts, state <- new_mutex!(state, "rkfd scheduler") }),
         GFP_KERNEL,
     )?;
     Ok(this)
@@ -111,11 +119,11 @@ impl State {
     /// # Errors
     ///
     /// ETIME when the firmware doesn't answer or a reset fails, EIO when that was before, ENODEV.
-    fn unmap_all(&mut self, hw: &Arc<Hw>) -> Result {
+    fn unmap_all(&mut self, parts: &Arc<Parts>) -> Result {
         self.check()?;
         let error = match self.hiq.as_mut().ok_or(ENODEV)?.unmap() {
             Ok(false) => return Ok(()),
-            Ok(true) => match self.reset_hung(hw) {
+            Ok(true) => match self.reset_hung(parts) {
                 Ok(()) => return Ok(()),
                 Err(ENODEV) => return Err(ENODEV),
                 Err(_) => "a queue that hangs can't be reset",
@@ -125,16 +133,16 @@ impl State {
             }
             Err(error) => return Err(error),
         };
-        dev_err!(hw.device(), "{}; it is stuck\n", error);
+        dev_err!(parts.dev.device(), "{}; it is stuck\n", error);
         self.stuck = true;
         self.hang_all();
-        hw.report_hang(Hang::Gpu);
+        parts.hangs.report(Hang::Gpu);
         Err(etime())
     }
 
     /// Resets the queues that are on the hardware after all were taken off.
-    fn reset_hung(&mut self, hw: &Arc<Hw>) -> Result {
-        let hung = reset::occupied(hw)?;
+    fn reset_hung(&mut self, parts: &Arc<Parts>) -> Result {
+        let hung = reset::occupied(parts)?;
         if hung.is_empty() {
             return Err(ENOTRECOVERABLE);
         }
@@ -143,14 +151,14 @@ impl State {
             let queue = queues
                 .find(|queue| queue.doorbell() == place.doorbell)
                 .ok_or(ENOTRECOVERABLE)?;
-            place.end(hw)?;
+            place.end(parts)?;
             queue.process().note_reset();
             // It may have been reset on another XCC already.
             if queue.state() != QueueState::Gone {
                 queue.enter(QueueState::Gone)?;
             }
         }
-        hw.report_hang(Hang::Queues);
+        parts.hangs.report(Hang::Queues);
         Ok(())
     }
 
@@ -164,9 +172,9 @@ impl State {
     }
 
     /// Hands the list over.
-    fn map_all(&mut self, hw: &Arc<Hw>) -> Result {
+    fn map_all(&mut self, parts: &Arc<Parts>) -> Result {
         self.check()?;
-        let list = runlist::build(hw, &self.entries)?;
+        let list = runlist::build(parts, &self.entries)?;
         for entry in self.entries.iter() {
             for queue in entry.queues.iter() {
                 let next = if matches!(queue.state(), QueueState::Hung | QueueState::Gone) {
@@ -188,9 +196,9 @@ impl State {
     }
 
     /// `execute_queues_cpsch`.
-    fn refresh(&mut self, hw: &Arc<Hw>) -> Result {
-        self.unmap_all(hw)?;
-        self.map_all(hw)
+    fn refresh(&mut self, parts: &Arc<Parts>) -> Result {
+        self.unmap_all(parts)?;
+        self.map_all(parts)
     }
 }
 
@@ -207,7 +215,7 @@ impl Cpsch {
         entry.evicted = before.checked_add_signed(change).ok_or(EINVAL)?;
         let switched = (before == 0) != (entry.evicted == 0);
         if switched && entry.queues.iter().any(|queue| queue.wants_to_run()) {
-            state.refresh(&self.hw)?;
+            state.refresh(&self.parts)?;
         }
         Ok(())
     }
@@ -215,7 +223,7 @@ impl Cpsch {
 
 impl Scheduler for Cpsch {
     fn start(&self) -> Result {
-        let hiq = Hiq::start(&self.hw)?;
+        let hiq = Hiq::start(&self.parts)?;
         self.state.lock().hiq = Some(hiq);
         Ok(())
     }
@@ -223,9 +231,9 @@ impl Scheduler for Cpsch {
     fn stop(&self) {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let result = state.unmap_all(&self.hw);
+        let result = state.unmap_all(&self.parts);
         if let Some(hiq) = state.hiq.take() {
-            hiq.stop(&self.hw);
+            hiq.stop(&self.parts);
         }
         for queue in state.entries.iter().flat_map(|entry| entry.queues.iter()) {
             // HIQ was reset: nothing runs, whatever the queues said.
@@ -235,7 +243,7 @@ impl Scheduler for Cpsch {
         if let Err(error) = result {
             if !matches!(error, e if e == ENODEV || e == EIO) {
                 dev_err!(
-                    self.hw.device(),
+                    self.parts.dev.device(),
                     "stopping the queues failed ({:?})\n",
                     error
                 );
@@ -264,7 +272,7 @@ impl Scheduler for Cpsch {
         let entry = state.entry(process)?;
         entry.config = config;
         if entry.active().next().is_some() {
-            state.refresh(&self.hw)?;
+            state.refresh(&self.parts)?;
         }
         Ok(())
     }
@@ -284,21 +292,21 @@ impl Scheduler for Cpsch {
             .get(at)
             .is_some_and(|e| e.active().next().is_some());
         let result = if running {
-            state.unmap_all(&self.hw)
+            state.unmap_all(&self.parts)
         } else {
             Ok(())
         };
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
         for queue in entry.queues.iter() {
             match queue.state() {
-                QueueState::Hung => self.hw.keep(Keep::Queue(queue.clone())),
+                QueueState::Hung => self.parts.kept.keep(queue.clone()),
                 // It was reset.
                 QueueState::Gone => {}
                 _ => queue.enter(QueueState::Gone)?,
             }
         }
         if running && result.is_ok() {
-            state.map_all(&self.hw)?;
+            state.map_all(&self.parts)?;
         }
         match result {
             // The scheduler was stopped: nothing runs.
@@ -307,8 +315,13 @@ impl Scheduler for Cpsch {
         }
     }
 
-    fn create(&self, process: &Arc<SchedProcess>, spec: QueueSpec) -> Result<Arc<HwQueue>> {
-        self.hw.alive()?;
+    fn create(
+        &self,
+        process: &Arc<SchedProcess>,
+        spec: QueueSpec,
+        hold: QueueHold,
+    ) -> Result<Arc<HwQueue>> {
+        self.parts.dev.alive()?;
         let mut state = self.state.lock();
         let state = &mut *state;
         state.check()?;
@@ -324,15 +337,15 @@ impl Scheduler for Cpsch {
         let first_xcc = state.next_xcc;
         state.next_xcc = first_xcc.wrapping_add(1);
         let entry = state.entry(process)?;
-        let queue = HwQueue::new(&self.hw, process, spec, first_xcc, None)?;
+        let queue = HwQueue::new(&self.parts, process, spec, hold, first_xcc, None)?;
         queue.write_mqd(entry.config.tba != 0, true)?;
         entry.queues.push(queue.clone(), GFP_KERNEL)?;
         if queue.wants_to_run() && entry.evicted == 0 {
-            if let Err(error) = state.refresh(&self.hw) {
+            if let Err(error) = state.refresh(&self.parts) {
                 // It never ran, so there is nothing to let go of, unless the list with it was
                 // handed over: then it is hung and kept.
                 if queue.state() == QueueState::Hung {
-                    self.hw.keep(Keep::Queue(queue.clone()));
+                    self.parts.kept.keep(queue.clone());
                 }
                 let entry = state.entry(process)?;
                 entry.queues.retain(|other| !Arc::ptr_eq(other, &queue));
@@ -347,22 +360,22 @@ impl Scheduler for Cpsch {
     }
 
     fn update(&self, queue: &Arc<HwQueue>, update: QueueUpdate) -> Result {
-        self.hw.alive()?;
+        self.parts.dev.alive()?;
         let mut state = self.state.lock();
         let state = &mut *state;
         state.check()?;
         let trap = state.entry(queue.process())?.config.tba != 0;
         let ran = queue.state() == QueueState::Mapped;
         if ran {
-            state.unmap_all(&self.hw)?;
+            state.unmap_all(&self.parts)?;
         }
         queue.change(update);
         let result = queue.write_mqd(trap, false);
         if ran || queue.wants_to_run() {
             if !ran {
-                state.unmap_all(&self.hw)?;
+                state.unmap_all(&self.parts)?;
             }
-            state.map_all(&self.hw)?;
+            state.map_all(&self.parts)?;
         }
         result
     }
@@ -372,7 +385,7 @@ impl Scheduler for Cpsch {
         let state = &mut *state;
         let ran = queue.state() == QueueState::Mapped;
         let result = match queue.state() {
-            QueueState::Mapped => state.unmap_all(&self.hw),
+            QueueState::Mapped => state.unmap_all(&self.parts),
             QueueState::Hung => Err(etime()),
             _ => Ok(()),
         };
@@ -380,11 +393,11 @@ impl Scheduler for Cpsch {
             entry.queues.retain(|other| !Arc::ptr_eq(other, queue));
         }
         if queue.state() == QueueState::Hung {
-            self.hw.keep(Keep::Queue(queue.clone()));
+            self.parts.kept.keep(queue.clone());
             return Err(etime());
         }
         match result {
-            Ok(()) if ran => state.map_all(&self.hw)?,
+            Ok(()) if ran => state.map_all(&self.parts)?,
             // Without the scheduler, which was stopped, no queue is on.
             Ok(()) | Err(ENODEV) => {}
             Err(error) => return Err(error),
@@ -411,24 +424,5 @@ impl Scheduler for Cpsch {
             Err(EINVAL) => Ok(()),
             other => other,
         }
-    }
-
-    fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        let state = self.state.lock();
-        if state.stuck {
-            writeln!(f, "stuck")?;
-        }
-        for entry in state.entries.iter() {
-            writeln!(
-                f,
-                "pasid {} evicted {}",
-                entry.process.pasid().get(),
-                entry.evicted
-            )?;
-            for queue in entry.queues.iter() {
-                queue.report(f)?;
-            }
-        }
-        Ok(())
     }
 }

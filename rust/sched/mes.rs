@@ -17,17 +17,24 @@
 
 use super::{
     queue::{HwQueue, QueueState},
-    Contexts, Keep, ProcessConfig, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
+    Contexts, Parts, ProcessConfig, QueueHold, QueueSpec, QueueUpdate, SchedProcess, Scheduler,
+    Unscheduled,
 };
 use crate::{
-    bo::{kernel_mem::KernelBuf, Placement},
-    gmc::gart,
-    gpu::Hw,
-    upcall::Pasid,
+    bo::Placement,
+    gmc::{
+        gart,
+        KernelBuf, //
+    },
+    types::{
+        BusAddr,
+        Pasid,
+        VramOffset, //
+    },
     vm::Vm,
 };
 use kernel::{
-    fmt, new_mutex,
+    new_mutex,
     prelude::*,
     sync::{Arc, Mutex},
 };
@@ -52,21 +59,21 @@ const PAGE: u64 = 4096;
 /// The scheduler.
 #[pin_data]
 struct Mes {
-    hw: Arc<Hw>,
+    parts: Arc<Parts>,
     #[pin]
     state: Mutex<State>,
 }
 
 /// Makes a scheduler that isn't started.
-pub(super) fn new(hw: &Arc<Hw>) -> Result<Arc<dyn Scheduler>> {
-    let hw = hw.clone();
+pub(super) fn new(parts: &Arc<Parts>) -> Result<Arc<dyn Scheduler>> {
+    let parts = parts.clone();
     let state = State {
         engine: None,
         stuck: false,
         entries: KVec::new(),
     };
     let this: Arc<Mes> = Arc::pin_init(
-        pin_init!(Mes { hw, state <- new_mutex!(state, "rkfd scheduler") }),
+        pin_init!(Mes { parts, state <- new_mutex!(state, "rkfd scheduler") }),
         GFP_KERNEL,
     )?;
     Ok(this)
@@ -97,15 +104,16 @@ impl Mes {
             Ok(())
         })?;
         let (base, page) = if mapped.bo.placement() == Some(Placement::Vram) {
-            (self.hw.layout.vram_addr(found?), None)
+            let offset = VramOffset::new(found?);
+            (self.parts.vram.layout().vram_addr(offset), None)
         } else {
-            let range = gart::Range::map(&self.hw, found?, 1)?;
+            let range = gart::Range::map(&self.parts.gart, BusAddr::new(found?), 1)?;
             (range.addr(), Some(range))
         };
         Ok(Contexts {
-            gang: KernelBuf::new(&self.hw, CONTEXT_BYTES)?,
+            gang: KernelBuf::new(&self.parts.gart, CONTEXT_BYTES)?,
             process: context.clone(),
-            wptr: base + wptr % PAGE,
+            wptr: base.byte(wptr % PAGE),
             _wptr_page: page,
             _wptr_bo: mapped.bo,
         })
@@ -114,7 +122,7 @@ impl Mes {
 
 impl Scheduler for Mes {
     fn start(&self) -> Result {
-        let engine = Engine::start(&self.hw)?;
+        let engine = Engine::start(&self.parts)?;
         self.state.lock().engine = Some(engine);
         Ok(())
     }
@@ -127,10 +135,10 @@ impl Scheduler for Mes {
                 let Some(process) = state.entries.get(at).map(|entry| entry.process.clone()) else {
                     break;
                 };
-                if let Err(error) = state.switch(&self.hw, &process, false) {
+                if let Err(error) = state.switch(&self.parts, &process, false) {
                     if !matches!(error, e if e == ENODEV || e == EIO) {
                         dev_err!(
-                            self.hw.device(),
+                            self.parts.dev.device(),
                             "stopping the queues failed ({:?})\n",
                             error
                         );
@@ -146,7 +154,7 @@ impl Scheduler for Mes {
         for queue in entries.iter().flat_map(|entry| entry.queues.iter()) {
             // MES may still have a hung one: it is kept until translation is off.
             if queue.state() == QueueState::Hung {
-                self.hw.keep(Keep::Queue(queue.clone()));
+                self.parts.kept.keep(queue.clone());
             }
             let _ = queue.enter(QueueState::Gone);
         }
@@ -154,7 +162,7 @@ impl Scheduler for Mes {
 
     fn add_process(&self, vm: &Arc<Vm>, config: ProcessConfig) -> Result<Arc<SchedProcess>> {
         let process = SchedProcess::new(vm)?;
-        let context = Arc::new(KernelBuf::new(&self.hw, CONTEXT_BYTES)?, GFP_KERNEL)?;
+        let context = Arc::new(KernelBuf::new(&self.parts.gart, CONTEXT_BYTES)?, GFP_KERNEL)?;
         let mut state = self.state.lock();
         state.engine()?;
         let entry = Entry {
@@ -168,7 +176,7 @@ impl Scheduler for Mes {
         let context = entry.context.clone();
         state.entries.push(entry, GFP_KERNEL)?;
         if config.runtime {
-            if let Err(error) = state.set_debugger(&self.hw, &context, &config) {
+            if let Err(error) = state.set_debugger(&self.parts, &context, &config) {
                 state
                     .entries
                     .retain(|entry| !Arc::ptr_eq(&entry.process, &process));
@@ -189,7 +197,7 @@ impl Scheduler for Mes {
         entry.config = config;
         let context = entry.context.clone();
         if change {
-            state.set_debugger(&self.hw, &context, &config)?;
+            state.set_debugger(&self.parts, &context, &config)?;
         }
         Ok(())
     }
@@ -201,16 +209,16 @@ impl Scheduler for Mes {
         let Some(at) = state.entries.iter().position(found) else {
             return Ok(());
         };
-        let mut result = state.switch(&self.hw, process, false);
+        let mut result = state.switch(&self.parts, process, false);
         let entry = state.entries.remove(at).map_err(|_| EINVAL)?;
         // What MES didn't give back it can't forget, and the context is kept with the queue.
         if !entry.held {
-            result = result.and(state.forget(&self.hw, &entry.context));
+            result = result.and(state.forget(&self.parts, &entry.context));
         }
         drop(guard);
         for queue in entry.queues.iter() {
             if matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
-                self.hw.keep(Keep::Queue(queue.clone()));
+                self.parts.kept.keep(queue.clone());
             } else {
                 queue.enter(QueueState::Gone)?;
             }
@@ -222,15 +230,20 @@ impl Scheduler for Mes {
         }
     }
 
-    fn create(&self, process: &Arc<SchedProcess>, spec: QueueSpec) -> Result<Arc<HwQueue>> {
-        self.hw.alive()?;
+    fn create(
+        &self,
+        process: &Arc<SchedProcess>,
+        spec: QueueSpec,
+        hold: QueueHold,
+    ) -> Result<Arc<HwQueue>> {
+        self.parts.dev.alive()?;
         let context = {
             let mut state = self.state.lock();
             state.engine()?;
             state.entry(process)?.context.clone()
         };
         let contexts = self.contexts(process, &context, spec.wptr)?;
-        let queue = HwQueue::new(&self.hw, process, spec, 0, Some(contexts))?;
+        let queue = HwQueue::new(&self.parts, process, spec, hold, 0, Some(contexts))?;
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let count: usize = state.entries.iter().map(|entry| entry.queues.len()).sum();
@@ -244,9 +257,9 @@ impl Scheduler for Mes {
             queue.enter(QueueState::Evicted)?;
         } else if !queue.wants_to_run() {
             queue.enter(QueueState::Disabled)?;
-        } else if let Err(error) = state.add(&self.hw, &queue) {
+        } else if let Err(error) = state.add(&self.parts, &queue) {
             if queue.state() == QueueState::Hung {
-                self.hw.keep(Keep::Queue(queue.clone()));
+                self.parts.kept.keep(queue.clone());
             }
             let entry = state.entry(process)?;
             entry.queues.retain(|other| !Arc::ptr_eq(other, &queue));
@@ -258,7 +271,7 @@ impl Scheduler for Mes {
     }
 
     fn update(&self, queue: &Arc<HwQueue>, update: QueueUpdate) -> Result {
-        self.hw.alive()?;
+        self.parts.dev.alive()?;
         let mut guard = self.state.lock();
         let state = &mut *guard;
         state.engine()?;
@@ -266,7 +279,7 @@ impl Scheduler for Mes {
         let (trap, evicted) = (entry.config.tba != 0, entry.evicted > 0);
         match queue.state() {
             QueueState::Mapped => {
-                state.remove(&self.hw, queue, QueueState::Disabled, Taking::Asked)?
+                state.remove(&self.parts, queue, QueueState::Disabled, Taking::Asked)?
             }
             QueueState::Hung => return Err(ETIMEDOUT),
             _ => {}
@@ -280,7 +293,7 @@ impl Scheduler for Mes {
         // One that was taken off for its bad packets stays off.
         let stays = evicted || queue.state() == QueueState::Evicted;
         if !stays && queue.wants_to_run() {
-            state.add(&self.hw, queue)?;
+            state.add(&self.parts, queue)?;
         }
         written
     }
@@ -289,7 +302,7 @@ impl Scheduler for Mes {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let result = match queue.state() {
-            QueueState::Mapped => state.remove(&self.hw, queue, QueueState::Gone, Taking::Asked),
+            QueueState::Mapped => state.remove(&self.parts, queue, QueueState::Gone, Taking::Asked),
             QueueState::Hung => Err(ETIMEDOUT),
             _ => Ok(()),
         };
@@ -300,7 +313,7 @@ impl Scheduler for Mes {
             // The scheduler was stopped, and with it every queue.
             Ok(()) | Err(ENODEV) => {}
             Err(error) => {
-                self.hw.keep(Keep::Queue(queue.clone()));
+                self.parts.kept.keep(queue.clone());
                 return Err(error);
             }
         }
@@ -314,17 +327,17 @@ impl Scheduler for Mes {
 
     fn evict(&self, process: &Arc<SchedProcess>) -> Result {
         let find = |entry: &Entry| Arc::ptr_eq(&entry.process, process);
-        self.state.lock().count_eviction(&self.hw, find, 1)
+        self.state.lock().count_eviction(&self.parts, find, 1)
     }
 
     fn restore(&self, process: &Arc<SchedProcess>) -> Result {
         let find = |entry: &Entry| Arc::ptr_eq(&entry.process, process);
-        self.state.lock().count_eviction(&self.hw, find, -1)
+        self.state.lock().count_eviction(&self.parts, find, -1)
     }
 
     fn evict_pasid(&self, pasid: Pasid) -> Result {
         let find = |entry: &Entry| entry.process.pasid() == pasid;
-        match self.state.lock().count_eviction(&self.hw, find, 1) {
+        match self.state.lock().count_eviction(&self.parts, find, 1) {
             // A late fault of a process that is gone.
             Err(EINVAL) => Ok(()),
             other => other,
@@ -332,25 +345,6 @@ impl Scheduler for Mes {
     }
 
     fn stop_bad_queue(&self, pasid: Pasid, doorbell: u32) -> Result {
-        self.state.lock().stop_bad(&self.hw, pasid, doorbell)
-    }
-
-    fn report(&self, f: &mut dyn fmt::Write) -> fmt::Result {
-        let state = self.state.lock();
-        if state.stuck {
-            writeln!(f, "stuck")?;
-        }
-        for entry in state.entries.iter() {
-            writeln!(
-                f,
-                "pasid {} evicted {}",
-                entry.process.pasid().get(),
-                entry.evicted
-            )?;
-            for queue in entry.queues.iter() {
-                queue.report(f)?;
-            }
-        }
-        Ok(())
+        self.state.lock().stop_bad(&self.parts, pasid, doorbell)
     }
 }

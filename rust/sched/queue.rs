@@ -2,10 +2,13 @@
 
 //! A queue on a scheduler: its MQDs, everything the hardware touches for it, and its life.
 
-use super::{Contexts, Format, QueueSpec, QueueUpdate, SchedProcess};
+use super::{Contexts, Format, Parts, QueueHold, QueueSpec, QueueUpdate, SchedProcess};
 use crate::{
-    bo::vram::VramRange,
-    gpu::Hw,
+    vram::VramRange,
+    types::{
+        DoorbellWord,
+        GpuVa, //
+    },
     mqd::{self, UserQueue},
 };
 use kernel::{
@@ -16,7 +19,7 @@ use kernel::{
 
 mod waves;
 
-pub(crate) use waves::{SavedArea, SavedWords};
+pub(crate) use waves::SavedArea;
 
 /// A queue's life.
 ///
@@ -56,12 +59,13 @@ struct Inner {
     spec: QueueSpec,
     state: QueueState,
     cu_mask: Option<KVec<u32>>,
+    hold: QueueHold,
 }
 
 /// A queue on a scheduler.
 #[pin_data]
 pub(crate) struct HwQueue {
-    hw: Arc<Hw>,
+    parts: Arc<Parts>,
     process: Arc<SchedProcess>,
     mqd: VramRange,
     stride: u64,
@@ -77,28 +81,30 @@ pub(crate) struct HwQueue {
 impl HwQueue {
     /// Allocates the MQDs. [`HwQueue::write_mqd`] fills them.
     pub(super) fn new(
-        hw: &Arc<Hw>,
+        parts: &Arc<Parts>,
         process: &Arc<SchedProcess>,
         spec: QueueSpec,
+        hold: QueueHold,
         first_xcc: u32,
         contexts: Option<Contexts>,
     ) -> Result<Arc<Self>> {
-        let stride = hw.chip.family.mqd.stride(spec.ctl_stack_size)?;
+        let stride = parts.mqd.stride(spec.ctl_stack_size)?;
         let copies = match spec.format {
-            Format::Aql | Format::Pm4 => hw.chip.num_xcc,
+            Format::Aql | Format::Pm4 => parts.chip.num_xcc,
             Format::Sdma => 1,
         };
         let bytes = stride.checked_mul(copies.into()).ok_or(EINVAL)?;
-        let mqd = VramRange::new(hw, bytes)?;
-        let (hw, process) = (hw.clone(), process.clone());
+        let mqd = VramRange::new(&parts.vram, bytes)?;
+        let (parts, process) = (parts.clone(), process.clone());
         let inner = Inner {
             spec,
             state: QueueState::Created,
             cu_mask: None,
+            hold,
         };
         Arc::pin_init(
             pin_init!(Self {
-                hw,
+                parts,
                 process,
                 mqd,
                 stride,
@@ -133,9 +139,9 @@ impl HwQueue {
         !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.is_active()
     }
 
-    /// Doorbell as a word index on the BAR.
-    pub(super) fn doorbell(&self) -> u32 {
-        self.inner.lock().spec.doorbell.bar_word()
+    /// Its doorbell.
+    pub(super) fn doorbell(&self) -> DoorbellWord {
+        self.inner.lock().spec.doorbell
     }
 
     /// What the firmware keeps of it, with schedulers that need that.
@@ -149,8 +155,8 @@ impl HwQueue {
     }
 
     /// Address of the first XCC's MQD, in address space 0.
-    pub(crate) fn mqd_addr(&self) -> u64 {
-        self.hw.layout.vram_addr(self.mqd.start())
+    pub(crate) fn mqd_addr(&self) -> GpuVa {
+        self.mqd.gpu_addr()
     }
 
     /// Changes what it is made of. The caller has taken it off the hardware.
@@ -163,7 +169,7 @@ impl HwQueue {
         inner.spec.pm4_target_xcc = update.pm4_target_xcc;
         inner.spec.gws = update.gws;
         if let Some(pins) = update.pins {
-            inner.spec.pins = pins;
+            inner.hold.pins = pins;
         }
         if let Some(mask) = update.cu_mask {
             inner.cu_mask = Some(mask);
@@ -178,32 +184,31 @@ impl HwQueue {
             let offset = self.stride.checked_mul(xcc_index.into()).ok_or(EINVAL)?;
             let queue = UserQueue {
                 spec: &inner.spec,
-                doorbell: &inner.spec.doorbell,
-                chip: &self.hw.chip,
-                mqd_addr: self.mqd_addr() + offset,
+                chip: &self.parts.chip,
+                mqd_addr: self.mqd_addr().byte(offset),
                 xcc_index,
                 logical_xcc: self.first_xcc.wrapping_add(xcc_index),
                 trap,
-                atomics: self.hw.pci.requests_atomics,
+                atomics: self.parts.atomics,
                 cu_mask: inner
                     .cu_mask
                     .as_ref()
                     .map(|bits| self.cu_mask(bits, xcc_index)),
             };
-            let image = self.hw.chip.family.mqd.build(&queue)?;
+            let image = self.parts.mqd.build(&queue)?;
             if fresh {
                 self.mqd.write_words(offset, &image)?;
             } else {
                 self.write_updated(offset, inner.spec.format, &image)?;
             }
         }
-        self.hw.flush_hdp();
+        self.parts.vram.flush_hdp();
         Ok(())
     }
 
     /// Writes what an update may change.
     fn write_updated(&self, offset: u64, format: Format, image: &mqd::Image) -> Result {
-        for &(first, width) in self.hw.chip.family.mqd.updated(format) {
+        for &(first, width) in self.parts.mqd.updated(format) {
             let words = image
                 .get(first..first + usize::from(width).div_ceil(32))
                 .ok_or(EINVAL)?;
@@ -215,7 +220,7 @@ impl HwQueue {
     /// Spreads a user program's bits over XCCs, engines, arrays and units
     /// (`mqd_symmetrically_map_cu_mask`).
     fn cu_mask(&self, bits: &[u32], xcc_index: u32) -> [u32; 4] {
-        let chip = &self.hw.chip;
+        let chip = &self.parts.chip;
         let engines = (chip.shader_engines / chip.num_xcc.max(1)).min(4);
         let arrays = chip.shader_arrays_per_engine.min(2);
         let count = (bits.len() as u32).saturating_mul(32).min(chip.cu_count);
@@ -248,24 +253,6 @@ impl HwQueue {
             }
         }
         masks
-    }
-
-    /// A line for debugfs.
-    #[allow(dead_code)] // For the user half.
-    pub(super) fn report(&self, f: &mut dyn kernel::fmt::Write) -> kernel::fmt::Result {
-        let inner = self.inner.lock();
-        let spec = &inner.spec;
-        writeln!(
-            f,
-            "  {:?} {:?} doorbell {:#x} mqd {:#x} ring {:#x} size {:#x} priority {}",
-            inner.state,
-            spec.format,
-            spec.doorbell.bar_word(),
-            self.mqd_addr(),
-            spec.ring,
-            spec.ring_size,
-            spec.priority
-        )
     }
 }
 

@@ -48,6 +48,18 @@ address! {
     GpuVa
 }
 
+impl GpuVa {
+    /// The address `bytes` further on, in memory that reaches so far.
+    pub(crate) const fn byte(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+
+    /// The address `words` words of 32 bits further on, in memory that reaches so far.
+    pub(crate) const fn word(self, words: usize) -> Self {
+        Self(self.0.wrapping_add(words as u64 * 4))
+    }
+}
+
 address! {
     /// A byte offset in VRAM, counted from its first byte.
     VramOffset

@@ -4,7 +4,7 @@
 //!
 //! Four levels of 512 entries: PDB2 (512 GiB an entry), PDB1 (1 GiB), PDB0 (2 MiB), PTB (4 KiB).
 //! An entry of PDB1 or PDB0 may map its range itself. What marks an entry as a directory, as a
-//! leaf or as empty differs between generations: [`Format`].
+//! leaf or as empty differs between generations: [`Hal`].
 //!
 //! Entries carry the size of the fragment they are part of: a power of two of pages around them
 //! that is aligned, consecutive and mapped alike, which a TLB can hold as one.
@@ -13,13 +13,28 @@
 //!
 //! Where a table's words are kept is a [`Page`]: VRAM, but for the tests.
 
-use super::flags::Format;
-use crate::{
-    bo::vram::VramRange,
-    gpu::Hw,
-    hw::pte::{fragment, index, ENTRIES, LEVEL_BITS, PAGE_SIZE, VALID},
+use super::hal::{
+    Hal,
+    Marks, //
 };
-use kernel::{prelude::*, sync::Arc};
+use crate::{
+    hw::pte::{
+        fragment,
+        index,
+        ENTRIES,
+        LEVEL_BITS,
+        PAGE_SIZE,
+        VALID, //
+    },
+    vram::{
+        Vram,
+        VramRange, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Level of the root.
 const ROOT: u32 = 3;
@@ -33,7 +48,7 @@ const fn span(level: u32) -> u64 {
 }
 
 /// A mark of a level.
-fn of(marks: &[u64; 4], level: u32) -> u64 {
+fn of(marks: &Marks, level: u32) -> u64 {
     marks.get(level as usize).copied().unwrap_or(0)
 }
 
@@ -53,14 +68,14 @@ pub(super) trait Page: Sized {
 }
 
 impl Page for VramRange {
-    type Store = Arc<Hw>;
+    type Store = Arc<Vram>;
 
-    fn new(hw: &Arc<Hw>) -> Result<Self> {
-        VramRange::new(hw, PAGE_SIZE)
+    fn new(vram: &Arc<Vram>) -> Result<Self> {
+        VramRange::new(vram, PAGE_SIZE)
     }
 
-    fn address(&self, hw: &Arc<Hw>) -> u64 {
-        hw.layout.vram_pte(self.start())
+    fn address(&self, _: &Arc<Vram>) -> u64 {
+        self.pte_addr()
     }
 
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
@@ -103,14 +118,14 @@ impl<P> Drop for Dead<P> {
 /// The tables of an address space.
 pub(super) struct Tables<P: Page = VramRange> {
     store: P::Store,
-    format: &'static Format,
+    format: &'static dyn Hal,
     root: KBox<Table<P>>,
 }
 
 impl<P: Page> Table<P> {
-    fn new(store: &P::Store, format: &Format, level: u32) -> Result<KBox<Self>> {
+    fn new(store: &P::Store, format: &dyn Hal, level: u32) -> Result<KBox<Self>> {
         let mem = P::new(store)?;
-        let empty = of(&format.empty, level);
+        let empty = of(format.empty(), level);
         mem.fill(0, ENTRIES as u64, |_| empty)?;
         let mut children = KVec::new();
         if level > 0 {
@@ -160,7 +175,7 @@ fn fragment_of(va: u64, addr: u64, len: u64) -> u32 {
 
 impl<P: Page> Tables<P> {
     /// An empty root.
-    pub(super) fn new(store: &P::Store, format: &'static Format) -> Result<Self> {
+    pub(super) fn new(store: &P::Store, format: &'static dyn Hal) -> Result<Self> {
         Ok(Self {
             store: store.clone(),
             format,
@@ -184,7 +199,7 @@ impl<P: Page> Tables<P> {
             let bytes = PAGE_SIZE << log2;
             let leaf = Leaf {
                 level,
-                entry: flags | fragment(log2 as u8) | of(&self.format.leaf, level),
+                entry: flags | fragment(log2 as u8) | of(self.format.leaf(), level),
             };
             let root = &mut *self.root;
             map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
@@ -213,10 +228,10 @@ struct Leaf {
 }
 
 /// Writes leaves for `len` bytes, making tables on the way.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "a recursion passes on what it walks")]
 fn map_leaves<P: Page>(
     store: &P::Store,
-    format: &Format,
+    format: &dyn Hal,
     table: &mut Table<P>,
     this: u32,
     leaf: Leaf,
@@ -240,7 +255,7 @@ fn map_leaves<P: Page>(
         let here = left.min(span(this) - (va & (span(this) - 1)));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
             let child = Table::<P>::new(store, format, this - 1)?;
-            let marks = of(&format.directory, this);
+            let marks = of(format.directory(), this);
             table.set(at, child.mem.address(store) | VALID | marks)?;
             *table.children.get_mut(at).ok_or(EINVAL)? = Some(child);
             table.below += 1;
@@ -261,14 +276,14 @@ fn map_leaves<P: Page>(
 /// Empties entries from the leaves up. Stores to a device that is gone fail, which is all the
 /// same: the tables are forgotten either way.
 fn unmap_range<P: Page>(
-    format: &Format,
+    format: &dyn Hal,
     table: &mut Table<P>,
     level: u32,
     va: u64,
     len: u64,
     dead: &mut Dead<P>,
 ) {
-    let empty = of(&format.empty, level);
+    let empty = of(format.empty(), level);
     if level == 0 {
         let (first, count) = (index(va, 0), len / PAGE_SIZE);
         let _ = table.mem.fill(first, count, |_| empty);

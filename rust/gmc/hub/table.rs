@@ -6,9 +6,10 @@
 //! few chips lack; so the order of bring-up is code ([`super`]) and the rest is one [`Table`] for
 //! each kind of hub.
 
-use crate::{
-    hw::regs::{Bits, Block, Reg},
-    regs::Regs,
+use crate::hw::regs::{
+    Bits,
+    Block,
+    Reg, //
 };
 
 /// Fields, and the values they are set to.
@@ -62,8 +63,6 @@ pub(crate) struct Table {
     pub(crate) flush_what: Values,
     /// Register with a bit that drops a cache of the hub's own after a flush.
     pub(crate) flush_private: Option<Reg>,
-    /// What else is set up for an instance.
-    pub(crate) also: fn(&Regs, u8),
 }
 
 /// A table of a chip whose register names have the prefix `$p`, from the module `$m`.
@@ -98,3 +97,76 @@ macro_rules! table {
     };
 }
 pub(crate) use table;
+
+/// The values that hubs of all generations get, as constants of the module that uses it. It has the
+/// fields of its registers under the names `L1`, `L2`, `L2B`, `L2D`, `Context`, `Flush` and `Fault`,
+/// and the constants `L2_CNTL4`, `DEPTH`, `BLOCK_SIZE` and `RETRY_FAULTS`.
+macro_rules! values {
+    () => {
+        const FAULTS: [(Bits, u32); 11] = [
+            (Fault::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::PDE1_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::PDE2_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::TRANSLATE_FURTHER_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::NACK_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Fault::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+        ];
+        /// The graphics hub's: nor does the GPU stop at a fault.
+        const GC_FAULTS: [(Bits, u32); 13] = {
+            let mut all = [(Fault::CRASH_ON_NO_RETRY_FAULT, 0); 13];
+            let mut i = 0;
+            while i < FAULTS.len() {
+                all[i] = FAULTS[i];
+                i += 1;
+            }
+            all[12] = (Fault::CRASH_ON_RETRY_FAULT, 0);
+            all
+        };
+        const L1_OFF: Values = &[
+            (L1::ENABLE_L1_TLB, 0),
+            (L1::ENABLE_ADVANCED_DRIVER_MODEL, 0),
+        ];
+        const L2_OFF: Values = &[(L2::ENABLE_L2_CACHE, 0)];
+        const L2_INVALIDATE: Values = &[
+            (L2B::INVALIDATE_ALL_L1_TLBS, 1),
+            (L2B::INVALIDATE_L2_CACHE, 1),
+        ];
+        const INTERRUPTS: &[Bits] = &[
+            Context::RANGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::PDE0_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::VALID_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::READ_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+            Context::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT,
+        ];
+        const FLUSH: Values = &[
+            (Flush::INVALIDATE_L2_PTES, 1),
+            (Flush::INVALIDATE_L2_PDE0, 1),
+            (Flush::INVALIDATE_L2_PDE1, 1),
+            (Flush::INVALIDATE_L2_PDE2, 1),
+            (Flush::INVALIDATE_L1_PTES, 1),
+        ];
+        const L2_REQUESTS: u32 =
+            L2D::VMC_TAP_PTE_REQUEST_PHYSICAL.set(L2D::VMC_TAP_PDE_REQUEST_PHYSICAL.set(L2_CNTL4, 0), 0);
+        const PROCESS: Values = &[
+            (Context::ENABLE_CONTEXT, 1),
+            (Context::PAGE_TABLE_DEPTH, DEPTH),
+            (Context::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::DUMMY_PAGE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::VALID_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::READ_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
+            (Context::PAGE_TABLE_BLOCK_SIZE, BLOCK_SIZE),
+            (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, RETRY_FAULTS),
+        ];
+    };
+}
+pub(crate) use values;

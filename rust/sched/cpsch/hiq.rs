@@ -7,23 +7,27 @@
 //! times, then for each change UNMAP_QUEUES, QUERY_STATUS and RUN_LIST.
 
 use crate::{
-    bo::kernel_mem::KernelBuf,
+    gmc::KernelBuf,
     doorbell,
-    gpu::Hw,
     hw::{
         mqd::v9::ComputeMqd,
         pm4::{self, op, QueryStatus, RunList, SetResources, UnmapQueues},
         regs::{gc_9_4_3 as gc, Block},
     },
     mqd::v9 as mqd,
-    ring::{Kiq, Ring, Slot},
+    ring::Ring,
+    sched::Parts,
+    types::HqdSlot,
 };
 use kernel::{prelude::*, sync::Arc, time::Delta};
 
-use super::runlist::List;
+use super::{
+    kiq::Kiq,
+    runlist::List, //
+};
 
 /// `KFD_CIK_HIQ_PIPE` (4) and `KFD_CIK_HIQ_QUEUE`: pipes count over micro engines.
-const SLOT: Slot = Slot {
+const SLOT: HqdSlot = HqdSlot {
     me: 2,
     pipe: 0,
     queue: 0,
@@ -41,7 +45,7 @@ const FENCE_DONE: u32 = 100;
 
 /// The queue, running.
 pub(super) struct Hiq {
-    hw: Arc<Hw>,
+    parts: Arc<Parts>,
     kiq: Arc<Kiq>,
     ring: Ring,
     _eop: KernelBuf,
@@ -52,39 +56,39 @@ pub(super) struct Hiq {
 
 impl Hiq {
     /// Starts KIQ, maps the queue and says which resources the firmware may use.
-    pub(super) fn start(hw: &Arc<Hw>) -> Result<Self> {
-        let kiq = Kiq::start(hw)?;
-        Self::map(hw, &kiq).inspect_err(|_| kiq.stop(hw))
+    pub(super) fn start(parts: &Arc<Parts>) -> Result<Self> {
+        let kiq = Kiq::start(parts)?;
+        Self::map(parts, &kiq).inspect_err(|_| kiq.stop(parts))
     }
 
-    fn map(hw: &Arc<Hw>, kiq: &Arc<Kiq>) -> Result<Self> {
-        let ring = Ring::new(hw, RING_BYTES, doorbell::HIQ)?;
-        let eop = KernelBuf::new(hw, EOP_BYTES)?;
-        let xccs = hw.chip.num_xcc as usize;
-        let mqd = KernelBuf::new(hw, xccs * mqd::ALLOCATION as usize)?;
+    fn map(parts: &Arc<Parts>, kiq: &Arc<Kiq>) -> Result<Self> {
+        let ring = Ring::new(&parts.gart, &parts.doorbells, RING_BYTES, doorbell::HIQ)?;
+        let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
+        let xccs = parts.chip.num_xcc as usize;
+        let mqd = KernelBuf::new(&parts.gart, xccs * mqd::ALLOCATION as usize)?;
         let mut hiq = Self {
-            hw: hw.clone(),
+            parts: parts.clone(),
             kiq: kiq.clone(),
             ring,
             _eop: eop,
             mqd,
             list: None,
         };
-        for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
-            let parts = mqd::KernelQueue {
-                mqd_addr: hiq.mqd.gpu_addr() + u64::from(i) * mqd::ALLOCATION,
+        for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
+            let queue = mqd::KernelQueue {
+                mqd_addr: hiq.mqd.gpu_addr().byte(u64::from(i) * mqd::ALLOCATION),
                 ring: &hiq.ring,
                 eop_addr: hiq._eop.gpu_addr(),
                 eop_bytes: EOP_BYTES as u32,
             };
-            let image = mqd::hiq(&parts, i);
+            let image = mqd::hiq(&queue, i);
             hiq.mqd
                 .write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
-            let (mqd_addr, wptr) = (parts.mqd_addr, hiq.ring.wptr_addr());
+            let (mqd_addr, wptr) = (queue.mqd_addr, hiq.ring.wptr_addr());
             kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr)?;
         }
         if let Err(error) = hiq.configure() {
-            hiq.unmap_queue(hw);
+            hiq.unmap_queue(parts);
             return Err(error);
         }
         Ok(hiq)
@@ -92,7 +96,7 @@ impl Hiq {
 
     /// `set_sched_resources` and `KFD_DEQUEUE_WAIT_INIT`.
     fn configure(&mut self) -> Result {
-        let family = self.hw.chip.family;
+        let family = self.parts.chip.family;
         let (first, last) = family.compute_vmids;
         let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
         let queues = family.mec_pipes * family.mec_queues_per_pipe;
@@ -109,8 +113,8 @@ impl Hiq {
                 u64::MAX >> (64 - queues.clamp(1, 64)),
             )
             .with(SetResources::GWS_MASK, u64::MAX);
-        let wait = self.hw.regs.read(gc::CP_IQ_WAIT_TIME2);
-        let reg = self.hw.regs.word(gc::CP_IQ_WAIT_TIME2, 0).ok_or(ENODEV)?;
+        let wait = self.parts.gfx.regs().read(gc::CP_IQ_WAIT_TIME2);
+        let reg = self.parts.gfx.regs().word(gc::CP_IQ_WAIT_TIME2, 0).ok_or(ENODEV)?;
         let write = [
             pm4::header(op::WRITE_DATA, 5),
             pm4::write_data::DST_SEL.set(0, pm4::write_data::DST_REG),
@@ -129,7 +133,7 @@ impl Hiq {
                 u64::from(pm4::header(op::QUERY_STATUS, 7)),
             )
             .with(QueryStatus::COMMAND, pm4::QUERY_FENCE_AFTER_ACK)
-            .with(QueryStatus::ADDR, self.ring.fence_addr())
+            .with(QueryStatus::ADDR, self.ring.fence_addr().get())
             .with(QueryStatus::DATA, u64::from(FENCE_DONE));
         self.ring.submit(packets)?;
         self.ring.set_fence(FENCE_INIT)?;
@@ -162,7 +166,7 @@ impl Hiq {
     fn preemption_failed(&mut self) -> Result<bool> {
         let word = ComputeMqd::QUEUE_DOORBELL_ID0.word();
         let mut failed = false;
-        for xcc in 0..self.hw.chip.num_xcc as usize {
+        for xcc in 0..self.parts.chip.num_xcc as usize {
             let at = xcc * (mqd::ALLOCATION as usize / 4) + word;
             if self.mqd.read(at)? != 0 {
                 self.mqd.write(at, 0)?;
@@ -182,20 +186,20 @@ impl Hiq {
     }
 
     /// Takes the queue off and stops KIQ. What runs is reset with it.
-    pub(super) fn stop(self, hw: &Hw) {
-        self.unmap_queue(hw);
+    pub(super) fn stop(self, parts: &Parts) {
+        self.unmap_queue(parts);
         let kiq = self.kiq.clone();
         // Its memory is taken from the GART while KIQ runs.
         drop(self);
-        kiq.stop(hw);
+        kiq.stop(parts);
     }
 
-    fn unmap_queue(&self, hw: &Hw) {
-        for xcc in hw.regs.instances(Block::Gc) {
+    fn unmap_queue(&self, parts: &Parts) {
+        for xcc in parts.gfx.regs().instances(Block::Gc) {
             if let Err(error) = self.kiq.unmap_hiq(xcc, doorbell::HIQ) {
                 if error != ENODEV {
                     dev_err!(
-                        hw.device(),
+                        parts.dev.device(),
                         "HIQ of XCC {} doesn't stop ({:?})\n",
                         xcc,
                         error

@@ -13,7 +13,6 @@
 
 use crate::{
     glue::errno::etime,
-    gpu::Hw,
     hw::regs::{
         gc_9_4_3::{
             self as gc, CP_HQD_ACTIVE, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_MEC_CNTL as Mec,
@@ -21,7 +20,11 @@ use crate::{
         },
         Block,
     },
-    ring::{select, Slot},
+    sched::Parts,
+    types::{
+        DoorbellWord,
+        HqdSlot, //
+    },
 };
 use kernel::{prelude::*, time::Delta};
 
@@ -33,27 +36,26 @@ const SAFE_TIMEOUT: Delta = Delta::from_millis(100);
 /// A user queue that is still on the hardware.
 pub(super) struct Occupied {
     xcc: u8,
-    slot: Slot,
-    /// As a word index on the BAR.
-    pub(super) doorbell: u32,
+    slot: HqdSlot,
+    pub(super) doorbell: DoorbellWord,
 }
 
 /// The user queues that are on the hardware.
-pub(super) fn occupied(hw: &Hw) -> Result<KVec<Occupied>> {
-    let family = hw.chip.family;
+pub(super) fn occupied(parts: &Parts) -> Result<KVec<Occupied>> {
+    let family = parts.chip.family;
     let mut found = KVec::new();
-    for xcc in hw.regs.instances(Block::Gc) {
+    for xcc in parts.gfx.regs().instances(Block::Gc) {
         for pipe in 0..family.mec_pipes {
             for queue in 0..family.mec_queues_per_pipe {
-                let slot = Slot { me: 1, pipe, queue };
-                let control = select(hw, xcc, slot, |regs| {
+                let slot = HqdSlot { me: 1, pipe, queue };
+                let control = parts.gfx.select(xcc, slot, |regs| {
                     let active = CP_HQD_ACTIVE::ACTIVE.get(regs.read_at(xcc, gc::CP_HQD_ACTIVE));
                     // Rings of the kernel's lie in the GART, below 2^40.
                     (active != 0 && regs.read_at(xcc, gc::CP_HQD_PQ_BASE_HI) != 0)
                         .then(|| regs.read_at(xcc, gc::CP_HQD_PQ_DOORBELL_CONTROL))
                 });
                 if let Some(control) = control {
-                    let doorbell = Bell::DOORBELL_OFFSET.get(control);
+                    let doorbell = DoorbellWord::new(Bell::DOORBELL_OFFSET.get(control));
                     let it = Occupied {
                         xcc,
                         slot,
@@ -64,7 +66,7 @@ pub(super) fn occupied(hw: &Hw) -> Result<KVec<Occupied>> {
             }
         }
     }
-    hw.alive()?;
+    parts.dev.alive()?;
     Ok(found)
 }
 
@@ -74,26 +76,26 @@ impl Occupied {
     /// # Errors
     ///
     /// ENOTRECOVERABLE when it is active after all, ENODEV.
-    pub(super) fn end(&self, hw: &Hw) -> Result {
+    pub(super) fn end(&self, parts: &Parts) -> Result {
         dev_err!(
-            hw.device(),
+            parts.dev.device(),
             "the queue with doorbell {:#x} hangs on pipe {} queue {} of XCC {}; resetting it\n",
-            self.doorbell,
+            self.doorbell.get(),
             self.slot.pipe,
             self.slot.queue,
             self.xcc
         );
-        self.safe_mode(hw, true);
-        let mut result = self.wait(hw, true);
+        self.safe_mode(parts, true);
+        let mut result = self.wait(parts, true);
         if matches!(result, Err(error) if error == etime()) {
             dev_err!(
-                hw.device(),
+                parts.dev.device(),
                 "it doesn't end; resetting pipe {}\n",
                 self.slot.pipe
             );
-            result = self.reset_pipe(hw).and_then(|()| self.wait(hw, false));
+            result = self.reset_pipe(parts).and_then(|()| self.wait(parts, false));
         }
-        self.safe_mode(hw, false);
+        self.safe_mode(parts, false);
         result.map_err(|error| match error {
             ENODEV => ENODEV,
             _ => ENOTRECOVERABLE,
@@ -101,8 +103,8 @@ impl Occupied {
     }
 
     /// Waits until it is off; with `reset`, asks for that.
-    fn wait(&self, hw: &Hw, reset: bool) -> Result {
-        select(hw, self.xcc, self.slot, |regs| {
+    fn wait(&self, parts: &Parts, reset: bool) -> Result {
+        parts.gfx.select(self.xcc, self.slot, |regs| {
             if reset {
                 regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, 1);
             }
@@ -113,7 +115,7 @@ impl Occupied {
         .map(|_| ())
     }
 
-    fn reset_pipe(&self, hw: &Hw) -> Result {
+    fn reset_pipe(&self, parts: &Parts) -> Result {
         let pipes = [
             Mec::MEC_ME1_PIPE0_RESET,
             Mec::MEC_ME1_PIPE1_RESET,
@@ -121,18 +123,17 @@ impl Occupied {
             Mec::MEC_ME1_PIPE3_RESET,
         ];
         let bit = pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
-        hw.regs.write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
-        hw.regs.write_at(self.xcc, gc::CP_MEC_CNTL, 0);
+        parts.gfx.regs().write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
+        parts.gfx.regs().write_at(self.xcc, gc::CP_MEC_CNTL, 0);
         Ok(())
     }
 
     /// Keeps RLC from gating clocks meanwhile. Linux goes on without an answer, too.
-    fn safe_mode(&self, hw: &Hw, on: bool) {
+    fn safe_mode(&self, parts: &Parts, on: bool) {
         let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
-        hw.regs.write_at(self.xcc, gc::RLC_SAFE_MODE, request);
+        parts.gfx.regs().write_at(self.xcc, gc::RLC_SAFE_MODE, request);
         if on {
-            let _ = hw
-                .regs
+            let _ = parts.gfx.regs()
                 .wait_at(self.xcc, gc::RLC_SAFE_MODE, SAFE_TIMEOUT, |value| {
                     Safe::CMD.get(value) == 0
                 });

@@ -9,12 +9,19 @@
 
 use super::Entry;
 use crate::{
-    bo::kernel_mem::KernelBuf,
-    chip::{ChipInfo, IpVersion},
-    gpu::Hw,
+    gmc::KernelBuf,
+    chip::ChipInfo,
     hw::pm4::{self, op, MapProcess, MapQueues, RunList},
-    sched::{Format, QueueSpec},
-    sdma,
+    sched::{
+        Format,
+        Parts,
+        QueueSpec, //
+    },
+    types::{
+        GpuVa,
+        IpVersion,
+        SdmaPlace, //
+    },
 };
 use kernel::{prelude::*, sync::Arc};
 
@@ -37,11 +44,11 @@ impl List {
     }
 }
 
-fn run_list(addr: u64, words: usize, processes: u64, chain: bool) -> RunList {
+fn run_list(addr: GpuVa, words: usize, processes: u64, chain: bool) -> RunList {
     RunList::zeroed()
         .with(RunList::HEADER, u64::from(pm4::header(op::RUN_LIST, 4)))
-        .with(RunList::IB_BASE_LO, addr >> 2 & 0x3fff_ffff)
-        .with(RunList::IB_BASE_HI, addr >> 32)
+        .with(RunList::IB_BASE_LO, addr.get() >> 2 & 0x3fff_ffff)
+        .with(RunList::IB_BASE_HI, addr.get() >> 32)
         .with(RunList::IB_SIZE, words as u64)
         .with(RunList::CHAIN, chain.into())
         .with(RunList::CHAINED_RUNLIST_IDLE_DISABLE, chain.into())
@@ -50,7 +57,7 @@ fn run_list(addr: u64, words: usize, processes: u64, chain: bool) -> RunList {
 }
 
 /// Builds the list of what should run; `None` when that is nothing.
-pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
+pub(super) fn build(parts: &Arc<Parts>, entries: &[Entry]) -> Result<Option<List>> {
     const SIZE: usize = 4;
     let running = || {
         entries
@@ -62,7 +69,7 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
     if queues == 0 {
         return Ok(None);
     }
-    let (first, last) = hw.chip.family.compute_vmids;
+    let (first, last) = parts.chip.family.compute_vmids;
     let vmids = (last - first + 1) as usize;
     let (mut compute, mut gws) = (0, 0);
     for entry in running() {
@@ -73,9 +80,9 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
             });
         }
     }
-    let over = processes > vmids || compute > hw.chip.cp_queues() || gws > 1;
+    let over = processes > vmids || compute > parts.chip.cp_queues() || gws > 1;
     let words = processes * 21 + queues * 7 + if over { SIZE } else { 0 };
-    let buf = KernelBuf::new(hw, words * 4)?;
+    let buf = KernelBuf::new(&parts.gart, words * 4)?;
     let mut at = 0;
     let mut write = |words: &[u32]| {
         let result = buf.write_slice(at, words);
@@ -83,10 +90,10 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
         result
     };
     for entry in running() {
-        write(&map_process(entry, &hw.chip).0)?;
+        write(&map_process(entry, &parts.chip).0)?;
         for queue in entry.active() {
             let mqd = queue.mqd_addr();
-            write(&queue.with_spec(|spec| map_queue(spec, mqd, &hw.chip)).0)?;
+            write(&queue.with_spec(|spec| map_queue(spec, mqd, &parts.chip)).0)?;
         }
     }
     let count = processes.min(vmids) as u64;
@@ -101,11 +108,8 @@ pub(super) fn build(hw: &Arc<Hw>, entries: &[Entry]) -> Result<Option<List>> {
 }
 
 /// `pm_map_queues_v9`.
-fn map_queue(spec: &QueueSpec, mqd_addr: u64, chip: &ChipInfo) -> MapQueues {
-    let (extended, engine) = spec
-        .doorbell
-        .sdma()
-        .map_or((0, 0), |slot| engine(slot, chip));
+fn map_queue(spec: &QueueSpec, mqd_addr: GpuVa, chip: &ChipInfo) -> MapQueues {
+    let (extended, engine) = spec.sdma.map_or((0, 0), |place| engine(place, chip));
     MapQueues::zeroed()
         .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
         .with(MapQueues::QUEUE_SEL, FIRMWARE_CHOOSES)
@@ -113,15 +117,15 @@ fn map_queue(spec: &QueueSpec, mqd_addr: u64, chip: &ChipInfo) -> MapQueues {
         .with(MapQueues::EXTENDED_ENGINE_SEL, extended)
         .with(MapQueues::ENGINE_SEL, engine)
         .with(MapQueues::GWS_CONTROL_QUEUE, spec.gws.into())
-        .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.bar_word().into())
-        .with(MapQueues::MQD_ADDR, mqd_addr)
+        .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.get().into())
+        .with(MapQueues::MQD_ADDR, mqd_addr.get())
         .with(MapQueues::WPTR_ADDR, spec.wptr)
 }
 
 /// EXTENDED_ENGINE_SEL and ENGINE_SEL of a copy engine: the first two have numbers among the other
 /// engines, unless the chip is so new (`pm_use_ext_eng`) that all of them have numbers of their own.
-fn engine(slot: &sdma::Slot, chip: &ChipInfo) -> (u64, u64) {
-    let engine = u64::from(slot.engine());
+fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
+    let engine = u64::from(place.engine);
     match engine {
         0 | 1 if chip.sdma < IpVersion::new(5, 2, 0) => {
             (pm4::EXTENDED_NONE, pm4::ENGINE_SDMA0 + engine)

@@ -16,7 +16,6 @@ use super::{
     resources::{aggregated_doorbell, init_vmids, set_resources},
 };
 use crate::{
-    gpu::Hw,
     hw::{
         mes::{
             op,
@@ -27,8 +26,16 @@ use crate::{
             self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated, CP_UNMAPPED_DOORBELL as Unmapped,
         },
     },
-    ring::{Firmware, RegWait},
-    upcall::Pasid,
+    gmc::{
+        Firmware,
+        RegWait, //
+    },
+    sched::Parts,
+    types::{
+        DoorbellWord,
+        GpuVa,
+        Pasid, //
+    },
 };
 use kernel::{
     new_mutex,
@@ -40,8 +47,8 @@ use kernel::{
 };
 
 /// Words of the rings' doorbells on the BAR (`AMDGPU_NAVI10_DOORBELL_MES_RING0` and `1`).
-const DOORBELL_0: u32 = 0xb << 1;
-const DOORBELL_1: u32 = 0xc << 1;
+const DOORBELL_0: DoorbellWord = DoorbellWord::new(0xb << 1);
+const DOORBELL_1: DoorbellWord = DoorbellWord::new(0xc << 1);
 /// 64-bit doorbells that the compute micro engine takes (`..._KIQ` to `..._USERQUEUE_END`).
 const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 /// Types of queues (`MES_QUEUE_TYPE_*`).
@@ -75,14 +82,13 @@ pub(super) use {frame, run};
 pub(super) struct Add {
     pub(super) pasid: Pasid,
     pub(super) page_table_base: u64,
-    pub(super) process_context: u64,
-    pub(super) gang_context: u64,
+    pub(super) process_context: GpuVa,
+    pub(super) gang_context: GpuVa,
     pub(super) priority: u8,
-    /// Word on the BAR.
-    pub(super) doorbell: u32,
-    pub(super) mqd: u64,
+    pub(super) doorbell: DoorbellWord,
+    pub(super) mqd: GpuVa,
     /// In address space 0.
-    pub(super) wptr: u64,
+    pub(super) wptr: GpuVa,
     /// The process' context is set up already ([`Engine::set_debugger`]).
     pub(super) keep_context: bool,
     pub(super) tba: u64,
@@ -95,9 +101,8 @@ pub(super) struct Add {
 
 /// A queue to take back.
 pub(super) struct Victim {
-    /// Word on the BAR.
-    pub(super) doorbell: u32,
-    pub(super) gang_context: u64,
+    pub(super) doorbell: DoorbellWord,
+    pub(super) gang_context: GpuVa,
     /// `MES_QUEUE_TYPE_*`.
     pub(super) kind: u64,
 }
@@ -105,14 +110,14 @@ pub(super) struct Victim {
 /// MES, running.
 #[pin_data]
 pub(super) struct Engine {
-    hw: Arc<Hw>,
+    parts: Arc<Parts>,
     version: u32,
     #[pin]
     scheduler: Mutex<Pipe>,
     #[pin]
     kernel: Mutex<Pipe>,
-    /// A failed TLB flush was told; one line is enough.
-    told: Atomic<u32>,
+    /// A failed TLB flush was logged; one line is enough.
+    logged: Atomic<u32>,
     #[pin]
     running: Mutex<Option<Running>>,
     log: Option<Pin<KBox<LogFile>>>,
@@ -120,22 +125,22 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Starts MES and the rings of both pipes (`mes_v12_0_kiq_hw_init`).
-    pub(super) fn start(hw: &Arc<Hw>) -> Result<Arc<Self>> {
-        init_vmids(hw);
-        let regs = &hw.regs;
+    pub(super) fn start(parts: &Arc<Parts>) -> Result<Arc<Self>> {
+        init_vmids(parts);
+        let regs = parts.gfx.regs();
         regs.write(gc::CP_MEC_DOORBELL_RANGE_LOWER, (MEC_DOORBELLS.0 * 2) << 2);
         regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, (MEC_DOORBELLS.1 * 2) << 2);
-        let mut kernel = Pipe::new(hw, 1, DOORBELL_1)?;
-        let scheduler = Pipe::new(hw, 0, DOORBELL_0)?;
+        let mut kernel = Pipe::new(parts, 1, DOORBELL_1)?;
+        let scheduler = Pipe::new(parts, 0, DOORBELL_0)?;
         let slot = kernel.slot();
         // `mes_v12_0_kiq_setting`: RLC is told which queue it is.
         regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
             old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
         });
-        let log = LogFile::new(hw)?;
-        let running = Running::start(hw, log.as_deref().map(LogFile::log));
+        let log = LogFile::new(parts)?;
+        let running = Running::start(parts, log.as_deref().map(LogFile::log));
         kernel.load()?;
-        if let Err(error) = set_resources(hw, &mut kernel, false, log.as_deref().map(LogFile::log))
+        if let Err(error) = set_resources(parts, &mut kernel, false, log.as_deref().map(LogFile::log))
         {
             kernel.unload();
             return Err(error);
@@ -143,11 +148,11 @@ impl Engine {
         let version = scheduler.version();
         let engine = Arc::pin_init(
             pin_init!(Self {
-                hw: hw.clone(),
+                parts: parts.clone(),
                 version,
                 scheduler <- new_mutex!(scheduler, "rkfd MES 0"),
                 kernel <- new_mutex!(kernel, "rkfd MES 1"),
-                told: Atomic::new(0),
+                logged: Atomic::new(0),
                 running <- new_mutex!(Some(running), "rkfd MES running"),
                 log,
             }),
@@ -160,7 +165,7 @@ impl Engine {
             engine.stop();
             return Err(error);
         }
-        hw.set_firmware(Some(engine.clone()));
+        parts.tlb.set_firmware(Some(engine.clone()));
         Ok(engine)
     }
 
@@ -168,19 +173,19 @@ impl Engine {
     /// registers that it is told of.
     fn test_registers(&self) -> Result {
         const PATTERN: u32 = 0xcafe_deca;
-        let regs = &self.hw.regs;
+        let regs = &self.parts.gfx.regs();
         let mut pipe = self.kernel.lock();
         let word = regs.word(gc::SCRATCH_REG0, 0).ok_or(ENODEV)?;
         write_register(&mut pipe, word, PATTERN)
-            .map_err(|failure| tell(&self.hw, "WRITE_REG", failure))?;
+            .map_err(|failure| tell(&self.parts, "WRITE_REG", failure))?;
         let stored = regs.read(gc::SCRATCH_REG0);
         let loaded = read_register(&mut pipe, word)
-            .map_err(|failure| tell(&self.hw, "READ_REG", failure))?;
+            .map_err(|failure| tell(&self.parts, "READ_REG", failure))?;
         if (stored, loaded) == (PATTERN, PATTERN) {
             return Ok(());
         }
         dev_err!(
-            self.hw.device(),
+            self.parts.dev.device(),
             "the scheduler (MES) stored {:#x} and loads {:#x} instead of {:#x}\n",
             stored,
             loaded,
@@ -191,7 +196,7 @@ impl Engine {
 
     /// `mes_v12_0_hw_init`.
     fn start_scheduler(&self) -> Result {
-        let regs = &self.hw.regs;
+        let regs = &self.parts.gfx.regs();
         /// Doorbell addresses from bit 13 on tell the process: a slice is 8 KiB.
         const SLICE_BIT: u32 = 13;
         regs.update_at(0, gc::CP_UNMAPPED_DOORBELL, |old| {
@@ -201,18 +206,18 @@ impl Engine {
         let map = frame!(AddQueue, ADD_QUEUE)
             .with(AddQueue::PIPE_ID, pipe.slot().pipe.into())
             .with(AddQueue::QUEUE_ID, pipe.slot().queue.into())
-            .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().into())
-            .with(AddQueue::MQD_ADDR, pipe.mqd_addr())
-            .with(AddQueue::WPTR_ADDR, pipe.wptr_addr())
+            .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
+            .with(AddQueue::MQD_ADDR, pipe.mqd_addr().get())
+            .with(AddQueue::WPTR_ADDR, pipe.wptr_addr().get())
             .with(AddQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING)
             .with(AddQueue::MAP_LEGACY_KQ, 1);
         run!(self.kernel.lock(), AddQueue, map)
-            .map_err(|failure| tell(&self.hw, "ADD_QUEUE of its own ring", failure))?;
-        set_resources(&self.hw, &mut pipe, true, self.log())?;
+            .map_err(|failure| tell(&self.parts, "ADD_QUEUE of its own ring", failure))?;
+        set_resources(&self.parts, &mut pipe, true, self.log())?;
         for level in 0..5 {
             regs.update_at(0, gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
                 let old = Aggregated::DOORBELL_HIT.set(old, 0);
-                let old = Aggregated::DOORBELL_OFFSET.set(old, aggregated_doorbell(level));
+                let old = Aggregated::DOORBELL_OFFSET.set(old, aggregated_doorbell(level).get());
                 Aggregated::DOORBELL_EN.set(old, 1)
             });
         }
@@ -225,28 +230,27 @@ impl Engine {
             QueryStatus,
             frame!(QueryStatus, QUERY_SCHEDULER_STATUS)
         )
-        .map_err(|failure| tell(&self.hw, "QUERY_SCHEDULER_STATUS", failure))
+        .map_err(|failure| tell(&self.parts, "QUERY_SCHEDULER_STATUS", failure))
     }
 
     /// Takes the rings off and halts MES, whose firmware stays in place.
     pub(super) fn stop(&self) {
-        self.hw.set_firmware(None);
+        self.parts.tlb.set_firmware(None);
         let pipe = self.scheduler.lock();
         let mut kernel = self.kernel.lock();
         let unmap = frame!(RemoveQueue, REMOVE_QUEUE)
-            .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().into())
+            .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
             .with(RemoveQueue::PIPE_ID, pipe.slot().pipe.into())
             .with(RemoveQueue::QUEUE_ID, pipe.slot().queue.into())
             .with(RemoveQueue::UNMAP_LEGACY_QUEUE, 1)
             .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
-        if self.hw.alive().is_ok() {
+        if self.parts.dev.alive().is_ok() {
             if let Err(failure) = run!(kernel, RemoveQueue, unmap) {
-                tell(&self.hw, "REMOVE_QUEUE of its own ring", failure);
+                tell(&self.parts, "REMOVE_QUEUE of its own ring", failure);
                 pipe.unload();
             }
         }
-        self.hw
-            .regs
+        self.parts.gfx.regs()
             .update_at(0, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
         kernel.unload();
         *self.running.lock() = None;
@@ -269,21 +273,21 @@ impl Engine {
             .with(AddQueue::PAGE_TABLE_BASE_ADDR, add.page_table_base)
             .with(AddQueue::PROCESS_VA_END, LAST_PFN)
             .with(AddQueue::PROCESS_QUANTUM, PROCESS_QUANTUM)
-            .with(AddQueue::PROCESS_CONTEXT_ADDR, add.process_context)
+            .with(AddQueue::PROCESS_CONTEXT_ADDR, add.process_context.get())
             .with(AddQueue::GANG_QUANTUM, GANG_QUANTUM)
-            .with(AddQueue::GANG_CONTEXT_ADDR, add.gang_context)
+            .with(AddQueue::GANG_CONTEXT_ADDR, add.gang_context.get())
             .with(AddQueue::INPROCESS_GANG_PRIORITY, priority)
             .with(AddQueue::GANG_GLOBAL_PRIORITY_LEVEL, NORMAL)
-            .with(AddQueue::DOORBELL_OFFSET, add.doorbell.into())
-            .with(AddQueue::MQD_ADDR, add.mqd)
-            .with(AddQueue::WPTR_ADDR, add.wptr)
+            .with(AddQueue::DOORBELL_OFFSET, add.doorbell.get().into())
+            .with(AddQueue::MQD_ADDR, add.mqd.get())
+            .with(AddQueue::WPTR_ADDR, add.wptr.get())
             .with(AddQueue::QUEUE_TYPE, add.kind)
             .with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
             .with(AddQueue::TRAP_HANDLER_ADDR, add.tba)
             .with(AddQueue::TMA_ADDR, add.tma)
             .with(
                 AddQueue::VM_CONTEXT_CNTL,
-                crate::gmc::process_context_control(&self.hw).into(),
+                self.parts.hubs.process_context_control().into(),
             )
             .with(AddQueue::IS_KFD_PROCESS, 1)
             .with(AddQueue::SKIP_PROCESS_CTX_CLEAR, add.keep_context.into())
@@ -297,13 +301,13 @@ impl Engine {
     pub(super) fn remove(
         &self,
         victim: &Victim,
-        find: &dyn Fn(u32) -> Option<Victim>,
+        find: &dyn Fn(DoorbellWord) -> Option<Victim>,
     ) -> Result<WereReset, Failure> {
         let mut pipe = self.scheduler.lock();
         match self.take(&mut pipe, victim, false) {
             Ok(()) => Ok(KVec::new()),
             Err(failure @ Failure::Refused(_)) => {
-                tell(&self.hw, "REMOVE_QUEUE", failure);
+                tell(&self.parts, "REMOVE_QUEUE", failure);
                 self.recover(&mut pipe, victim, find)
             }
             Err(lost) => Err(lost),
@@ -315,14 +319,14 @@ impl Engine {
     pub(super) fn stop_bad(
         &self,
         victim: &Victim,
-        find: &dyn Fn(u32) -> Option<Victim>,
+        find: &dyn Fn(DoorbellWord) -> Option<Victim>,
     ) -> Result<WereReset, Failure> {
         self.recover(&mut self.scheduler.lock(), victim, find)
     }
 
     /// What waves of a process do for a debugger, of which there is none: they have trap temporaries
     /// (`kfd_dbg_set_mes_debug_mode`). The first time clears the context.
-    pub(super) fn set_debugger(&self, context: u64, control: u32) -> Result<(), Failure> {
+    pub(super) fn set_debugger(&self, context: GpuVa, control: u32) -> Result<(), Failure> {
         let frame = shader_debugger(context)
             .with(
                 Misc::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL,
@@ -333,7 +337,7 @@ impl Engine {
     }
 
     /// MES forgets a process, whose queues are gone (`amdgpu_mes_flush_shader_debugger`).
-    pub(super) fn forget_process(&self, context: u64) -> Result<(), Failure> {
+    pub(super) fn forget_process(&self, context: GpuVa) -> Result<(), Failure> {
         /// `process_ctx_flush`, which the interface's definition doesn't name.
         const FLUSH: u32 = 1 << 31;
         let mut frame = shader_debugger(context);
@@ -350,8 +354,8 @@ impl Engine {
         after_reset: bool,
     ) -> Result<(), Failure> {
         let remove = frame!(RemoveQueue, REMOVE_QUEUE)
-            .with(RemoveQueue::DOORBELL_OFFSET, victim.doorbell.into())
-            .with(RemoveQueue::GANG_CONTEXT_ADDR, victim.gang_context)
+            .with(RemoveQueue::DOORBELL_OFFSET, victim.doorbell.get().into())
+            .with(RemoveQueue::GANG_CONTEXT_ADDR, victim.gang_context.get())
             .with(RemoveQueue::QUEUE_TYPE, victim.kind)
             .with(
                 RemoveQueue::REMOVE_QUEUE_AFTER_RESET,
@@ -364,8 +368,8 @@ impl Engine {
         self.log.as_deref().map(LogFile::log)
     }
 
-    pub(super) fn hw(&self) -> &Arc<Hw> {
-        &self.hw
+    pub(super) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
     }
 
     pub(super) fn version(&self) -> u32 {
@@ -375,7 +379,7 @@ impl Engine {
 
 impl Firmware for Engine {
     /// `mes_v12_0_inv_tlbs_pasid`, for both hubs.
-    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result> {
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result> {
         const BY_PASID: u64 = 0;
         let mut pipe = self.kernel.lock();
         if self.version < HAS_INV_TLBS || pipe.is_stuck() {
@@ -388,15 +392,15 @@ impl Firmware for Engine {
                 .with(InvTlbs::INVALIDATE_TLBS_INV_SEL_ID, pasid.get().into())
                 .with(InvTlbs::INVALIDATE_TLBS_HUB_ID, hub);
             if let Err(failure) = run!(pipe, InvTlbs, frame) {
-                let first = self.told.xchg(1, Relaxed) == 0;
+                let first = self.logged.xchg(1, Relaxed) == 0;
                 return Some(Err(if first {
-                    tell(hw, "INV_TLBS", failure)
+                    tell(&self.parts, "INV_TLBS", failure)
                 } else {
                     failure.into()
                 }));
             }
         }
-        self.told.store(0, Relaxed);
+        self.logged.store(0, Relaxed);
         Some(Ok(()))
     }
 
@@ -420,11 +424,11 @@ impl Firmware for Engine {
 }
 
 /// MISC with SET_SHADER_DEBUGGER.
-fn shader_debugger(context: u64) -> Misc {
+fn shader_debugger(context: GpuVa) -> Misc {
     const SET_SHADER_DEBUGGER: u64 = 5;
     frame!(Misc, MISC)
         .with(Misc::OPCODE, SET_SHADER_DEBUGGER)
-        .with(Misc::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR, context)
+        .with(Misc::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR, context.get())
 }
 
 /// MISC with WRITE_REG (`amdgpu_mes_wreg`); registers are words of BAR 5.
@@ -443,16 +447,16 @@ fn read_register(pipe: &mut Pipe, word: u32) -> Result<u32, Failure> {
     let frame = frame!(Misc, MISC)
         .with(Misc::OPCODE, READ_REG)
         .with(Misc::READ_REG_REG_OFFSET, word.into())
-        .with(Misc::READ_REG_BUFFER_ADDR, pipe.register_addr());
+        .with(Misc::READ_REG_BUFFER_ADDR, pipe.register_addr().get());
     run!(pipe, Misc, frame)?;
     Ok(pipe.register()?)
 }
 
 /// Tells what failed, and as which error.
-pub(super) fn tell(hw: &Hw, what: &str, failure: Failure) -> Error {
+pub(super) fn tell(parts: &Parts, what: &str, failure: Failure) -> Error {
     if let Failure::Refused(refusal) = &failure {
         dev_err!(
-            hw.device(),
+            parts.dev.device(),
             "the scheduler (MES) refuses {}: {}\n",
             what,
             refusal

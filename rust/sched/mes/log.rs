@@ -6,7 +6,7 @@
 //!
 //! Sources: `amdgpu_mes_event_log_init`, `amdgpu_debugfs_mes_event_log_show`.
 
-use crate::{bo::vram::VramRange, gpu::Hw, hw::mes::log};
+use crate::{hw::mes::log, sched::Parts, types::GpuVa, vram::VramRange};
 use kernel::{
     debugfs,
     fmt,
@@ -24,26 +24,24 @@ const LINE: u64 = 8;
 
 /// The memory.
 pub(super) struct EventLog {
-    hw: Arc<Hw>,
     memory: VramRange,
 }
 
 impl EventLog {
-    fn new(hw: &Arc<Hw>) -> Result<Self> {
+    fn new(parts: &Arc<Parts>) -> Result<Self> {
         Ok(Self {
-            hw: hw.clone(),
-            memory: VramRange::new(hw, PIPES * STRIDE)?,
+            memory: VramRange::new(&parts.vram, PIPES * STRIDE)?,
         })
     }
 
     /// Address of a pipe's log.
-    pub(super) fn addr(&self, pipe: u32) -> u64 {
-        self.hw.layout.vram_addr(self.memory.start()) + u64::from(pipe) * STRIDE
+    pub(super) fn addr(&self, pipe: u32) -> GpuVa {
+        self.memory.gpu_addr().byte(u64::from(pipe) * STRIDE)
     }
 
     /// Address of the memory behind it that the firmware keeps for itself.
-    pub(super) fn scratch_addr(&self, pipe: u32) -> u64 {
-        self.addr(pipe) + log::BYTES
+    pub(super) fn scratch_addr(&self, pipe: u32) -> GpuVa {
+        self.addr(pipe).byte(log::BYTES)
     }
 
     /// As `seq_hex_dump` with offsets, 32 bytes a line, in words; without what the firmware keeps for
@@ -79,13 +77,13 @@ pub(super) struct LogFile {
 
 impl LogFile {
     /// `None` unless it is asked for.
-    pub(super) fn new(hw: &Arc<Hw>) -> Result<Option<Pin<KBox<Self>>>> {
+    pub(super) fn new(parts: &Arc<Parts>) -> Result<Option<Pin<KBox<Self>>>> {
         if !crate::module_parameters::mes_log.value() {
             return Ok(None);
         }
-        let log = Arc::new(EventLog::new(hw)?, GFP_KERNEL)?;
+        let log = Arc::new(EventLog::new(parts)?, GFP_KERNEL)?;
         let shown = log.clone();
-        let name = CString::try_from_fmt(fmt!("rkfd-{}", hw.device().name()))?;
+        let name = CString::try_from_fmt(fmt!("rkfd-{}", parts.dev.device().name()))?;
         let dir = debugfs::Dir::new(&name);
         let file = KBox::pin_init(
             pin_init!(Self {

@@ -10,12 +10,12 @@
 
 use super::log::EventLog;
 use crate::{
-    gpu::Hw,
     hw::regs::{
         gc_12_0_0::{self as gc, CP_MEC_RS64_CNTL as Mec, CP_MES_CNTL as Mes},
         Bits,
     },
-    ring::{select, Slot},
+    sched::Parts,
+    types::HqdSlot,
 };
 use kernel::{
     sync::Arc,
@@ -35,12 +35,12 @@ const PIPES: [(Bits, u32); 2] = [
 ];
 
 /// The firmware runs; dropped, MES is halted.
-pub(super) struct Running(Arc<Hw>);
+pub(super) struct Running(Arc<Parts>);
 
 impl Running {
     /// Starts the firmware anew, whatever it did before.
-    pub(super) fn start(hw: &Arc<Hw>, log: Option<&EventLog>) -> Self {
-        let regs = &hw.regs;
+    pub(super) fn start(parts: &Arc<Parts>, log: Option<&EventLog>) -> Self {
+        let regs = parts.gfx.regs();
         let clear = [
             Mec::MEC_INVALIDATE_ICACHE,
             Mec::MEC_PIPE0_RESET,
@@ -60,13 +60,13 @@ impl Running {
             set.iter().fold(old, |value, bit| bit.set(value, 1))
         });
         for ((reset, active), pipe) in PIPES.into_iter().zip(0..) {
-            let slot = Slot {
+            let slot = HqdSlot {
                 me: 3,
                 pipe,
                 queue: 0,
             };
-            select(hw, 0, slot, |regs| {
-                if let Some(scratch) = log.map(|log| log.scratch_addr(pipe)) {
+            parts.gfx.select(0, slot, |regs| {
+                if let Some(scratch) = log.map(|log| log.scratch_addr(pipe).get()) {
                     regs.write(gc::CP_MES_MSCRATCH_LO, scratch as u32);
                     regs.write(gc::CP_MES_MSCRATCH_HI, (scratch >> 32) as u32);
                 }
@@ -75,13 +75,13 @@ impl Running {
             });
         }
         fsleep(START);
-        Self(hw.clone())
+        Self(parts.clone())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.regs.update_at(0, gc::CP_MES_CNTL, |old| {
+        self.0.gfx.regs().update_at(0, gc::CP_MES_CNTL, |old| {
             let old = [Mes::MES_PIPE0_ACTIVE, Mes::MES_PIPE1_ACTIVE]
                 .iter()
                 .fold(old, |value, bit| bit.set(value, 0));

@@ -11,8 +11,8 @@
 
 use super::reset::NO_DOORBELL;
 use crate::{
-    bo::{kernel_mem::KernelBuf, vram::VramRange},
-    gpu::Hw,
+    gmc::KernelBuf,
+    vram::VramRange,
     hw::{
         mes::{self, v12::QueryStatus, FRAME_WORDS},
         mqd::v12::ComputeMqd as M,
@@ -23,7 +23,13 @@ use crate::{
     },
     mqd::v12::KernelRing,
     regs::Regs,
-    ring::{select, Poll, Slot},
+    ring::Poll,
+    sched::Parts,
+    types::{
+        DoorbellWord,
+        GpuVa,
+        HqdSlot, //
+    },
 };
 use kernel::{
     prelude::*,
@@ -107,9 +113,9 @@ impl kernel::fmt::Display for Refusal {
 
 /// A pipe of MES with its ring.
 pub(super) struct Pipe {
-    hw: Arc<Hw>,
-    slot: Slot,
-    doorbell: u32,
+    parts: Arc<Parts>,
+    slot: HqdSlot,
+    doorbell: DoorbellWord,
     mem: KernelBuf,
     /// For the fence of shaders that clean up.
     cleaner: VramRange,
@@ -120,18 +126,18 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// The ring of a pipe, not known to MES yet, with a doorbell as a word on the BAR.
-    pub(super) fn new(hw: &Arc<Hw>, pipe: u32, doorbell: u32) -> Result<Self> {
+    /// The ring of a pipe, not known to MES yet, with a doorbell.
+    pub(super) fn new(parts: &Arc<Parts>, pipe: u32, doorbell: DoorbellWord) -> Result<Self> {
         let pipe = Self {
-            hw: hw.clone(),
-            slot: Slot {
+            parts: parts.clone(),
+            slot: HqdSlot {
                 me: 3,
                 pipe,
                 queue: 0,
             },
             doorbell,
-            mem: KernelBuf::new(hw, place::END * 4)?,
-            cleaner: VramRange::new(hw, 4096)?,
+            mem: KernelBuf::new(&parts.gart, place::END * 4)?,
+            cleaner: VramRange::new(&parts.vram, 4096)?,
             wptr: 0,
             seq: 0,
             stuck: false,
@@ -140,8 +146,8 @@ impl Pipe {
         Ok(pipe)
     }
 
-    fn addr(&self, place: usize) -> u64 {
-        self.mem.gpu_addr() + place as u64 * 4
+    fn addr(&self, place: usize) -> GpuVa {
+        self.mem.gpu_addr().word(place)
     }
 
     fn image(&self) -> M {
@@ -158,33 +164,33 @@ impl Pipe {
         .build()
     }
 
-    pub(super) fn slot(&self) -> Slot {
+    pub(super) fn slot(&self) -> HqdSlot {
         self.slot
     }
 
-    pub(super) fn doorbell(&self) -> u32 {
+    pub(super) fn doorbell(&self) -> DoorbellWord {
         self.doorbell
     }
 
-    pub(super) fn mqd_addr(&self) -> u64 {
+    pub(super) fn mqd_addr(&self) -> GpuVa {
         self.addr(place::MQD)
     }
 
-    pub(super) fn wptr_addr(&self) -> u64 {
+    pub(super) fn wptr_addr(&self) -> GpuVa {
         self.addr(place::WPTR)
     }
 
     /// Where MES keeps its own state.
-    pub(super) fn context_addr(&self) -> u64 {
+    pub(super) fn context_addr(&self) -> GpuVa {
         self.addr(place::CONTEXT)
     }
 
-    pub(super) fn query_fence_addr(&self) -> u64 {
+    pub(super) fn query_fence_addr(&self) -> GpuVa {
         self.addr(place::QUERY_FENCE)
     }
 
     /// Where a register is stored for us, and what was.
-    pub(super) fn register_addr(&self) -> u64 {
+    pub(super) fn register_addr(&self) -> GpuVa {
         self.addr(place::REGISTER)
     }
 
@@ -193,7 +199,7 @@ impl Pipe {
     }
 
     /// The list of hung queues.
-    pub(super) fn hung_addr(&self) -> u64 {
+    pub(super) fn hung_addr(&self) -> GpuVa {
         self.addr(place::HUNG)
     }
 
@@ -210,8 +216,8 @@ impl Pipe {
         self.mem.read(place::HUNG + word)
     }
 
-    pub(super) fn cleaner_addr(&self) -> u64 {
-        self.hw.layout.vram_addr(self.cleaner.start())
+    pub(super) fn cleaner_addr(&self) -> GpuVa {
+        self.cleaner.gpu_addr()
     }
 
     /// Whether it takes no more commands.
@@ -221,7 +227,7 @@ impl Pipe {
 
     /// Version of the pipe's firmware, which leaves it in a register.
     pub(super) fn version(&self) -> u32 {
-        select(&self.hw, 0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO)) & 0xfff
+        self.parts.gfx.select(0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO)) & 0xfff
     }
 
     /// Runs a command, whose status is described from word `status` on, and waits for its end.
@@ -234,7 +240,7 @@ impl Pipe {
             return Err(Failure::Lost(EIO));
         }
         self.mem.write64(place::STATUS, 0)?;
-        let addr = self.addr(place::STATUS);
+        let addr = self.addr(place::STATUS).get();
         let answer = [addr as u32, (addr >> 32) as u32, 1, 0];
         frame
             .get_mut(status..status + answer.len())
@@ -250,7 +256,7 @@ impl Pipe {
             .with(QueryStatus::HEADER_DWSIZE, FRAME_WORDS as u64)
             .with(
                 QueryStatus::API_STATUS_API_COMPLETION_FENCE_ADDR,
-                self.addr(place::FENCE),
+                self.addr(place::FENCE).get(),
             )
             .with(
                 QueryStatus::API_STATUS_API_COMPLETION_FENCE_VALUE,
@@ -265,7 +271,7 @@ impl Pipe {
         barrier::smp_mb(barrier::Write);
         self.mem.write64(place::WPTR, self.wptr)?;
         barrier::smp_mb(barrier::Full);
-        self.hw.doorbells.ring64(self.doorbell, self.wptr);
+        self.parts.doorbells.ring64(self.doorbell, self.wptr);
         self.wait()?;
         // The status is older than the fence.
         barrier::smp_mb(barrier::Read);
@@ -280,9 +286,9 @@ impl Pipe {
         while self.mem.read(place::FENCE)? != self.seq {
             if poll.elapsed() > TIMEOUT {
                 self.stuck = true;
-                self.hw.alive()?;
+                self.parts.dev.alive()?;
                 dev_err!(
-                    self.hw.device(),
+                    self.parts.dev.device(),
                     "pipe {} of the scheduler (MES) doesn't answer; it is stuck\n",
                     self.slot.pipe
                 );
@@ -296,7 +302,7 @@ impl Pipe {
     /// Writes the HQD's registers (`mes_v12_0_queue_init_register`).
     pub(super) fn load(&self) -> Result {
         let image = self.image();
-        select(&self.hw, 0, self.slot, |regs| {
+        self.parts.gfx.select(0, self.slot, |regs| {
             // A queue that a driver before us left there.
             dequeue(regs)?;
             regs.set(gc::CP_HQD_VMID, gc::CP_HQD_VMID::VMID, 0);
@@ -333,10 +339,10 @@ impl Pipe {
 
     /// Takes the ring off by registers (`mes_v12_0_kiq_dequeue_sched`).
     pub(super) fn unload(&self) {
-        select(&self.hw, 0, self.slot, |regs| {
+        self.parts.gfx.select(0, self.slot, |regs| {
             if dequeue(regs).is_err_and(|error| error != ENODEV) {
                 dev_err!(
-                    self.hw.device(),
+                    self.parts.dev.device(),
                     "pipe {} of the scheduler (MES) doesn't stop; forcing it\n",
                     self.slot.pipe
                 );

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     glue::errno::etime,
-    gpu::Hw,
     hw::{
         mes::{
             op,
@@ -30,7 +29,11 @@ use crate::{
             Bits,
         },
     },
-    ring::{select, Slot},
+    sched::Parts,
+    types::{
+        DoorbellWord,
+        HqdSlot, //
+    },
 };
 use kernel::{prelude::*, time::Delta};
 
@@ -50,7 +53,7 @@ mod place {
 }
 
 /// The doorbells of queues that were reset.
-pub(super) type WereReset = KVec<u32>;
+pub(super) type WereReset = KVec<DoorbellWord>;
 
 impl Engine {
     /// Takes back a queue whose REMOVE_QUEUE failed; `find` tells of another queue by its doorbell.
@@ -63,7 +66,7 @@ impl Engine {
         &self,
         pipe: &mut Pipe,
         victim: &Victim,
-        find: &dyn Fn(u32) -> Option<Victim>,
+        find: &dyn Fn(DoorbellWord) -> Option<Victim>,
     ) -> Result<WereReset, Failure> {
         if self.version() < HAS_DETECTION {
             return Err(Failure::Lost(ENOTRECOVERABLE));
@@ -77,7 +80,7 @@ impl Engine {
         // The others go on, whatever became of this one.
         let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
         if let Err(failure) = run!(pipe, Resume, resume) {
-            tell(self.hw(), "RESUME", failure);
+            tell(self.parts(), "RESUME", failure);
         }
         result
     }
@@ -86,7 +89,7 @@ impl Engine {
         &self,
         pipe: &mut Pipe,
         victim: &Victim,
-        find: &dyn Fn(u32) -> Option<Victim>,
+        find: &dyn Fn(DoorbellWord) -> Option<Victim>,
     ) -> Result<WereReset, Failure> {
         let hung = self.detect(pipe, victim)?;
         let mut done = KVec::with_capacity(hung.len(), GFP_KERNEL).map_err(Error::from)?;
@@ -95,32 +98,32 @@ impl Engine {
             let Some(queue) = find(doorbell) else {
                 continue;
             };
-            let slot = Slot {
+            let slot = HqdSlot {
                 me: 1,
                 pipe: place::PIPE.get(info),
                 queue: place::QUEUE.get(info),
             };
             dev_err!(
-                self.hw().device(),
+                self.parts().dev.device(),
                 "the queue with doorbell {:#x} hangs on pipe {} queue {}; resetting it\n",
-                doorbell,
+                doorbell.get(),
                 slot.pipe,
                 slot.queue
             );
             let compute = place::TYPE.get(info) == super::engine::TYPE_COMPUTE as u32;
-            if !compute || !self.hw().chip.has_hqd(slot.pipe, slot.queue) {
+            if !compute || !self.parts().chip.has_hqd(slot.pipe, slot.queue) {
                 return Err(Failure::Lost(EINVAL));
             }
-            if let Err(error) = reset_by_registers(self.hw(), slot) {
+            if let Err(error) = reset_by_registers(self.parts(), slot) {
                 if error != etime() {
                     return Err(error.into());
                 }
                 dev_err!(
-                    self.hw().device(),
+                    self.parts().dev.device(),
                     "it doesn't end; resetting pipe {}\n",
                     slot.pipe
                 );
-                reset_pipe(self.hw(), slot)?;
+                reset_pipe(self.parts(), slot)?;
             }
             self.take(pipe, &queue, true)?;
             done.push(doorbell, GFP_KERNEL).map_err(Error::from)?;
@@ -132,21 +135,21 @@ impl Engine {
     }
 
     /// Doorbells and places of the queues that don't stop.
-    fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(u32, u32)>, Failure> {
+    fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(DoorbellWord, u32)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
-        let length = super::resources::managed_queues(self.hw()) as usize;
+        let length = super::resources::managed_queues(self.parts()) as usize;
         pipe.clear_hung(2 * length)?;
         let detect = frame!(Reset, RESET)
             .with(Reset::QUEUE_TYPE, victim.kind)
             .with(Reset::HANG_DETECT_ONLY, 1)
-            .with(Reset::DOORBELL_OFFSET_ADDR, pipe.hung_addr());
+            .with(Reset::DOORBELL_OFFSET_ADDR, pipe.hung_addr().get());
         run!(pipe, Reset, detect)?;
         let mut hung = KVec::new();
         for index in 0..length {
             let doorbell = pipe.hung(index)?;
             if doorbell != NO_DOORBELL {
                 let info = pipe.hung(length + index)?;
-                hung.push((doorbell, info), GFP_KERNEL)
+                hung.push((DoorbellWord::new(doorbell), info), GFP_KERNEL)
                     .map_err(Error::from)?;
             }
         }
@@ -159,18 +162,18 @@ impl Engine {
 /// # Errors
 ///
 /// ETIME when it stays active, ENODEV.
-fn reset_by_registers(hw: &Hw, slot: Slot) -> Result {
+fn reset_by_registers(parts: &Parts, slot: HqdSlot) -> Result {
     /// Drop the waves.
     const RESET: u32 = 2;
-    safe_mode(hw, true)?;
-    let result = select(hw, 0, slot, |regs| {
+    safe_mode(parts, true)?;
+    let result = parts.gfx.select(0, slot, |regs| {
         regs.write(gc::CP_HQD_DEQUEUE_REQUEST, RESET);
         regs.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
         regs.wait_at(0, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
             CP_HQD_ACTIVE::ACTIVE.get(value) == 0
         })
     });
-    safe_mode(hw, false)?;
+    safe_mode(parts, false)?;
     result.map(|_| ())
 }
 
@@ -180,34 +183,34 @@ fn reset_by_registers(hw: &Hw, slot: Slot) -> Result {
 /// # Errors
 ///
 /// EINVAL when there is no such pipe, ENODEV.
-fn reset_pipe(hw: &Hw, slot: Slot) -> Result {
+fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
     let bit = match slot.pipe {
         0 => Mec::MEC_PIPE0_RESET,
         1 => Mec::MEC_PIPE1_RESET,
         _ => return Err(EINVAL),
     };
-    safe_mode(hw, true)?;
-    let running = hw.regs.read(gc::CP_MEC_RS64_CNTL);
-    hw.regs.write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
-    for queue in 0..hw.chip.family.mec_queues_per_pipe {
-        select(hw, 0, Slot { queue, ..slot }, |regs| {
+    safe_mode(parts, true)?;
+    let running = parts.gfx.regs().read(gc::CP_MEC_RS64_CNTL);
+    parts.gfx.regs().write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
+    for queue in 0..parts.chip.family.mec_queues_per_pipe {
+        parts.gfx.select(0, HqdSlot { queue, ..slot }, |regs| {
             regs.write(gc::CP_HQD_ACTIVE, 0);
             regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 0);
         });
     }
-    hw.regs.write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
-    safe_mode(hw, false)?;
-    hw.alive()
+    parts.gfx.regs().write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
+    safe_mode(parts, false)?;
+    parts.dev.alive()
 }
 
 /// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`).
-fn safe_mode(hw: &Hw, on: bool) -> Result {
+fn safe_mode(parts: &Parts, on: bool) -> Result {
     let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
-    hw.regs.write(gc::RLC_SAFE_MODE, request);
+    parts.gfx.regs().write(gc::RLC_SAFE_MODE, request);
     if !on {
         return Ok(());
     }
-    hw.regs
+    parts.gfx.regs()
         .wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, |value| {
             Safe::CMD.get(value) == 0
         })

@@ -11,7 +11,8 @@ use super::{
     pipe::Pipe,
 };
 use crate::{
-    gpu::Hw,
+    sched::Parts,
+    types::DoorbellWord,
     hw::{
         mes::{
             op,
@@ -19,7 +20,7 @@ use crate::{
             FRAME_WORDS, TYPE_SCHEDULER,
         },
         regs::{
-            gc_12_0_0::{self as gc, GRBM_GFX_CNTL, SPI_GDBG_PER_VMID_CNTL as Debug},
+            gc_12_0_0::{self as gc, SPI_GDBG_PER_VMID_CNTL as Debug},
             Block,
         },
     },
@@ -33,55 +34,54 @@ const HAS_RESOURCES_1: u32 = 0x4b;
 const HAS_SDMA_TIMER: u32 = 0x8b;
 
 /// Word of the doorbell that tells of work of a priority level.
-pub(super) fn aggregated_doorbell(level: u32) -> u32 {
-    AGGREGATED + level * 2
+pub(super) fn aggregated_doorbell(level: u32) -> DoorbellWord {
+    DoorbellWord::new(AGGREGATED + level * 2)
 }
 
 /// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
-pub(super) fn init_vmids(hw: &Hw) {
-    let (regs, family) = (&hw.regs, hw.chip.family);
+pub(super) fn init_vmids(parts: &Parts) {
+    let family = parts.chip.family;
     let (first, last) = family.compute_vmids;
-    let _lock = hw.grbm.lock();
     for vmid in first..=last {
-        regs.write(gc::GRBM_GFX_CNTL, GRBM_GFX_CNTL::VMID.set(0, vmid));
-        regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
-        regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
-        regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
-            Debug::TRAP_EN.set(old, 1)
+        parts.gfx.select_vmid(0, vmid, |regs| {
+            regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
+            regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
+            regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
+                Debug::TRAP_EN.set(old, 1)
+            });
         });
     }
-    regs.write(gc::GRBM_GFX_CNTL, 0);
 }
 
 /// The queues of an SDMA engine that MES may give to user queues.
-fn sdma_mask(hw: &Hw) -> u32 {
-    hw.chip.family.sdma.user_queues()
+fn sdma_mask(parts: &Parts) -> u32 {
+    parts.chip.family.sdma.user_queues()
 }
 
 /// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
 /// kernel compute queues, and those of the SDMA engines.
-pub(super) fn managed_queues(hw: &Hw) -> u32 {
-    hw.chip.cp_queues() + hw.chip.sdma_counts.engines() * sdma_mask(hw).count_ones()
+pub(super) fn managed_queues(parts: &Parts) -> u32 {
+    parts.chip.cp_queues() + parts.chip.sdma_counts.engines() * sdma_mask(parts).count_ones()
 }
 
 /// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
 /// what both pipes must know.
 pub(super) fn set_resources(
-    hw: &Hw,
+    parts: &Parts,
     pipe: &mut Pipe,
     schedules: bool,
     log: Option<&EventLog>,
 ) -> Result {
     let version = pipe.version();
     let base = |block, segment| {
-        let base = hw.regs.discovery().base(block, 0, segment);
+        let base = parts.gfx.regs().discovery().base(block, 0, segment);
         u64::from(base.unwrap_or(0))
     };
     let mut frame = frame!(SetHwResources, SET_HW_RSRC)
-        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr())
+        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr().get())
         .with(
             SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
-            pipe.query_fence_addr(),
+            pipe.query_fence_addr().get(),
         )
         .with(SetHwResources::DISABLE_RESET, 1)
         .with(SetHwResources::DISABLE_MES_LOG, 1)
@@ -106,7 +106,7 @@ pub(super) fn set_resources(
         }
     }
     if schedules {
-        let family = hw.chip.family;
+        let family = parts.chip.family;
         let (first, last) = family.compute_vmids;
         let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
         frame = frame
@@ -119,12 +119,12 @@ pub(super) fn set_resources(
             *slot = queues;
         }
         let masks = SetHwResources::SDMA_HQD_MASK_0.word();
-        for (_, slot) in (0..hw.chip.sdma_counts.engines()).zip(frame.0.iter_mut().skip(masks)) {
-            *slot = sdma_mask(hw);
+        for (_, slot) in (0..parts.chip.sdma_counts.engines()).zip(frame.0.iter_mut().skip(masks)) {
+            *slot = sdma_mask(parts);
         }
         let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
         for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
-            *slot = aggregated_doorbell(level);
+            *slot = aggregated_doorbell(level).get();
         }
     }
     if let Some(log) = log {
@@ -132,10 +132,10 @@ pub(super) fn set_resources(
             .with(SetHwResources::ENABLE_MES_EVENT_INT_LOGGING, 1)
             .with(
                 SetHwResources::EVENT_INTR_HISTORY_GPU_MC_PTR,
-                log.addr(pipe.slot().pipe),
+                log.addr(pipe.slot().pipe).get(),
             );
     }
-    run!(pipe, SetHwResources, frame).map_err(|failure| tell(hw, "SET_HW_RSRC", failure))?;
+    run!(pipe, SetHwResources, frame).map_err(|failure| tell(parts, "SET_HW_RSRC", failure))?;
     if schedules && version < HAS_RESOURCES_1 {
         return Ok(());
     }
@@ -143,7 +143,7 @@ pub(super) fn set_resources(
         .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 0xa)
         .with(
             SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
-            pipe.cleaner_addr(),
+            pipe.cleaner_addr().get(),
         );
-    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(hw, "SET_HW_RSRC_1", failure))
+    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(parts, "SET_HW_RSRC_1", failure))
 }

@@ -8,13 +8,16 @@
 use super::engine::{tell, Add, Engine, Victim, TYPE_COMPUTE, TYPE_SDMA};
 use super::pipe::Failure;
 use crate::{
-    bo::kernel_mem::KernelBuf,
-    gpu::Hw,
+    gmc::KernelBuf,
     sched::{
         queue::{HwQueue, QueueState},
-        Format, Hang, Keep, ProcessConfig, SchedProcess,
+        Format, Parts, ProcessConfig, SchedProcess,
     },
-    upcall::Pasid,
+    types::{
+        DoorbellWord,
+        Hang,
+        Pasid, //
+    },
 };
 use kernel::{prelude::*, sync::Arc};
 
@@ -64,17 +67,17 @@ impl State {
     }
 
     /// MES doesn't answer: whatever it had, it may still run.
-    fn lose(&mut self, hw: &Arc<Hw>) {
+    fn lose(&mut self, parts: &Arc<Parts>) {
         self.stuck = true;
         let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
         for queue in queues.filter(|queue| queue.state() == QueueState::Mapped) {
             let _ = queue.enter(QueueState::Hung);
         }
-        hw.report_hang(Hang::Gpu);
+        parts.hangs.report(Hang::Gpu);
     }
 
     /// Hands a queue over.
-    pub(super) fn add(&mut self, hw: &Arc<Hw>, queue: &Arc<HwQueue>) -> Result {
+    pub(super) fn add(&mut self, parts: &Arc<Parts>, queue: &Arc<HwQueue>) -> Result {
         let engine = self.engine()?;
         let entry = self.entry(queue.process())?;
         let contexts = queue.contexts().ok_or(EINVAL)?;
@@ -85,7 +88,7 @@ impl State {
             process_context: contexts.process.gpu_addr(),
             gang_context: contexts.gang.gpu_addr(),
             priority: spec.priority,
-            doorbell: spec.doorbell.bar_word(),
+            doorbell: spec.doorbell,
             mqd: queue.mqd_addr(),
             wptr: contexts.wptr,
             keep_context: entry.config.runtime,
@@ -101,13 +104,13 @@ impl State {
                 if error == ETIMEDOUT {
                     // It may have it or not.
                     queue.enter(QueueState::Hung)?;
-                    self.lose(hw);
+                    self.lose(parts);
                 }
                 Err(error)
             }
             Err(failure) => {
                 queue.enter(QueueState::Disabled)?;
-                Err(tell(hw, "ADD_QUEUE", failure))
+                Err(tell(parts, "ADD_QUEUE", failure))
             }
         }
     }
@@ -120,7 +123,7 @@ impl State {
     /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does.
     pub(super) fn remove(
         &mut self,
-        hw: &Arc<Hw>,
+        parts: &Arc<Parts>,
         queue: &Arc<HwQueue>,
         next: QueueState,
         how: Taking,
@@ -141,7 +144,7 @@ impl State {
                     }
                 }
                 if !reset.is_empty() {
-                    hw.report_hang(Hang::Queues);
+                    parts.hangs.report(Hang::Queues);
                 }
                 match queue.state() {
                     QueueState::Gone => Ok(()),
@@ -153,7 +156,7 @@ impl State {
                     &failure,
                     Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
                 );
-                let error = tell(hw, "to give a queue back", failure);
+                let error = tell(parts, "to give a queue back", failure);
                 if let Ok(entry) = self.entry(queue.process()) {
                     entry.held = true;
                 }
@@ -161,16 +164,16 @@ impl State {
                     return Err(error);
                 }
                 dev_err!(
-                    hw.device(),
+                    parts.dev.device(),
                     "the queue with doorbell {:#x} doesn't let go\n",
-                    it.doorbell
+                    it.doorbell.get()
                 );
                 if answers {
                     queue.process().note_reset();
                     queue.enter(QueueState::Hung)?;
-                    hw.report_hang(Hang::Queues);
+                    parts.hangs.report(Hang::Queues);
                 } else {
-                    self.lose(hw);
+                    self.lose(parts);
                 }
                 Err(error)
             }
@@ -178,7 +181,7 @@ impl State {
     }
 
     /// The queue that MES has by that doorbell.
-    fn mapped(&self, doorbell: u32) -> Option<&Arc<HwQueue>> {
+    fn mapped(&self, doorbell: DoorbellWord) -> Option<&Arc<HwQueue>> {
         let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
         queues.find(|q| q.state() == QueueState::Mapped && q.doorbell() == doorbell)
     }
@@ -197,18 +200,18 @@ impl State {
     }
 
     /// Takes the queues of a process off or puts them on. Every queue is tried.
-    pub(super) fn switch(&mut self, hw: &Arc<Hw>, process: &Arc<SchedProcess>, on: bool) -> Result {
+    pub(super) fn switch(&mut self, parts: &Arc<Parts>, process: &Arc<SchedProcess>, on: bool) -> Result {
         let mut result = Ok(());
         if on {
             let wanted =
                 |queue: &HwQueue| queue.wants_to_run() && queue.state() != QueueState::Mapped;
             for queue in self.queues(process, wanted)? {
-                result = result.and(self.add(hw, &queue));
+                result = result.and(self.add(parts, &queue));
             }
         } else {
             let mapped = |queue: &HwQueue| queue.state() == QueueState::Mapped;
             for queue in self.queues(process, mapped)? {
-                result = result.and(self.remove(hw, &queue, QueueState::Evicted, Taking::Asked));
+                result = result.and(self.remove(parts, &queue, QueueState::Evicted, Taking::Asked));
             }
         }
         result
@@ -216,7 +219,7 @@ impl State {
 
     pub(super) fn count_eviction(
         &mut self,
-        hw: &Arc<Hw>,
+        parts: &Arc<Parts>,
         find: impl Fn(&Entry) -> bool,
         change: i32,
     ) -> Result {
@@ -230,11 +233,11 @@ impl State {
         if (before == 0) == (after == 0) {
             return Ok(());
         }
-        self.switch(hw, &process, after == 0)
+        self.switch(parts, &process, after == 0)
     }
 
     /// Takes a queue off whose packets are bad: until its process is restored, as upstream.
-    pub(super) fn stop_bad(&mut self, hw: &Arc<Hw>, pasid: Pasid, doorbell: u32) -> Result {
+    pub(super) fn stop_bad(&mut self, parts: &Arc<Parts>, pasid: Pasid, doorbell: u32) -> Result {
         let mut queues = self
             .entries
             .iter()
@@ -242,10 +245,10 @@ impl State {
             .flat_map(|entry| entry.queues.iter());
         let found = queues.find(|queue| {
             queue.state() == QueueState::Mapped
-                && queue.with_spec(|spec| spec.doorbell.index()) == doorbell
+                && queue.with_spec(|spec| spec.doorbell_index.get()) == doorbell
         });
         match found.cloned() {
-            Some(queue) => self.remove(hw, &queue, QueueState::Evicted, Taking::Bad),
+            Some(queue) => self.remove(parts, &queue, QueueState::Evicted, Taking::Bad),
             // It was destroyed meanwhile.
             None => Ok(()),
         }
@@ -258,28 +261,28 @@ impl State {
     /// ETIMEDOUT: MES may have the context, so it is kept.
     pub(super) fn set_debugger(
         &mut self,
-        hw: &Arc<Hw>,
+        parts: &Arc<Parts>,
         context: &Arc<KernelBuf>,
         config: &ProcessConfig,
     ) -> Result {
         let control = config.spi_gdbg_per_vmid_cntl;
         let done = self.engine()?.set_debugger(context.gpu_addr(), control);
-        self.settle(hw, "SET_SHADER_DEBUGGER", context, done)
+        self.settle(parts, "SET_SHADER_DEBUGGER", context, done)
     }
 
     /// Has MES forget a process that has no queues there any more. Its context is free then.
-    pub(super) fn forget(&mut self, hw: &Arc<Hw>, context: &Arc<KernelBuf>) -> Result {
+    pub(super) fn forget(&mut self, parts: &Arc<Parts>, context: &Arc<KernelBuf>) -> Result {
         let done = match self.engine() {
             Ok(engine) => engine.forget_process(context.gpu_addr()),
             Err(error) => Err(Failure::Lost(error)),
         };
-        self.settle(hw, "to forget a process", context, done)
+        self.settle(parts, "to forget a process", context, done)
     }
 
     /// What follows from an answer about a process' context.
     fn settle(
         &mut self,
-        hw: &Arc<Hw>,
+        parts: &Arc<Parts>,
         what: &str,
         context: &Arc<KernelBuf>,
         done: Result<(), Failure>,
@@ -288,13 +291,13 @@ impl State {
             return Ok(());
         };
         let lost = matches!(&failure, Failure::Lost(ETIMEDOUT));
-        let error = tell(hw, what, failure);
+        let error = tell(parts, what, failure);
         if lost {
-            self.lose(hw);
+            self.lose(parts);
         }
         // A scheduler that was stopped has nothing any more.
         if error != ENODEV {
-            hw.keep(Keep::Context(context.clone()));
+            parts.kept.keep(context.clone());
         }
         Err(error)
     }

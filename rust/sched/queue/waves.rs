@@ -11,18 +11,6 @@ use super::{HwQueue, QueueState};
 use crate::sched::Format;
 use kernel::prelude::*;
 
-/// Where an MQD says so: word indices.
-pub(crate) struct SavedWords {
-    /// Bytes of the control stack.
-    pub(crate) stack_size: usize,
-    /// Where it begins, counted from the start of the save area.
-    pub(crate) stack_offset: usize,
-    /// Where the waves' state ends.
-    pub(crate) waves_end: usize,
-    /// Bytes from the MQD to the control stack's own memory, if it isn't in the area.
-    pub(crate) stack_at: Option<u64>,
-}
-
 /// What one XCC saved.
 pub(crate) struct SavedArea {
     /// Bytes from the first XCC's save area to this one's.
@@ -53,7 +41,7 @@ impl HwQueue {
             QueueState::Created | QueueState::Disabled | QueueState::Evicted => {}
             QueueState::Mapped | QueueState::Hung | QueueState::Gone => return Err(EINVAL),
         }
-        self.hw.alive()?;
+        self.parts.dev.alive()?;
         let mut areas = KVec::new();
         for xcc in 0..u64::from(self.copies) {
             let mqd = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
@@ -64,7 +52,7 @@ impl HwQueue {
     }
 
     fn saved(&self, mqd: u64, offset: u64, ctl_stack_size: u32) -> Result<SavedArea> {
-        let at = self.hw.chip.family.mqd.saved();
+        let at = self.parts.mqd.saved();
         let word = |index: usize| self.mqd.read32(mqd + index as u64 * 4);
         let size = word(at.stack_size)?;
         let stack_offset = word(at.stack_offset)?;

@@ -8,7 +8,8 @@
 use super::{Dead, Page, Tables};
 use crate::{
     kunit::Random,
-    vm::{Format, GFX12, GFX9},
+    chip::Generation,
+    vm::{hal, Hal},
 };
 use kernel::{
     alloc::KVVec,
@@ -169,8 +170,8 @@ impl Memory {
     }
 }
 
-fn both() -> [(&'static Format, bool); 2] {
-    [(&GFX9, false), (&GFX12, true)]
+fn both() -> [(&'static dyn Hal, bool); 2] {
+    [(hal(Generation::Gfx942), false), (hal(Generation::Gfx1201), true)]
 }
 
 /// A range of addresses, where it leads, and how long it is.
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn dead_tables_live_as_long_as_their_token() -> Result {
         let store = store()?;
-        let mut tables = Tables::<Fake>::new(&store, &GFX9)?;
+        let mut tables = Tables::<Fake>::new(&store, hal(Generation::Gfx942))?;
         tables.map(0, 0, 4 * PAGE, FLAGS)?;
         tables.map(4 * PAGE, 0, PAGE, FLAGS)?;
         // The table is in use by the other range.

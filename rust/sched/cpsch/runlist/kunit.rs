@@ -3,6 +3,7 @@
 //! The packets of run lists, bit by bit as in `kfd_pm4_headers_ai.h`.
 
 use super::run_list;
+use crate::types::GpuVa;
 use kernel::prelude::*;
 
 /// `PACKET3(PACKET3_RUN_LIST, 2)`: type 3, IT_RUN_LIST (0xa5), words beyond the first two.
@@ -14,7 +15,7 @@ mod tests {
 
     #[test]
     fn a_list_is_named_by_its_address_and_words() {
-        let packet = run_list(0x1_2345_6780_1000, 28, 1, false);
+        let packet = run_list(GpuVa::new(0x1_2345_6780_1000), 28, 1, false);
         // ib_size:20, chain, offload_polling, chained_runlist_idle_disable, valid, process_cnt:4.
         let control = 28 | 1 << 23 | 1 << 24;
         assert_eq!(packet.0, [HEADER, 0x6780_1000, 0x1_2345, control]);
@@ -22,7 +23,7 @@ mod tests {
 
     #[test]
     fn a_list_that_leads_back_is_chained() {
-        let packet = run_list(0x2000, 0x1234, 13, true);
+        let packet = run_list(GpuVa::new(0x2000), 0x1234, 13, true);
         let control = 0x1234 | 1 << 20 | 1 << 22 | 1 << 23 | 13 << 24;
         assert_eq!(packet.0, [HEADER, 0x2000, 0, control]);
     }

@@ -5,14 +5,35 @@
 //! The driver needs to reach all memory that it gives out (page tables, MQDs, clearing), so only
 //! the part behind BAR 0 is used, less what firmware keeps at the end.
 
-use super::pages::PageMap;
-use crate::{glue::aperture::Aperture, gpu::Hw, hw::discovery};
-use kernel::{devres::Devres, new_mutex, prelude::*, sync::Arc, sync::Mutex};
+use crate::{
+    glue::aperture::Aperture,
+    hw::discovery,
+    pages::PageMap,
+    regs::Regs,
+    types::{
+        GpuVa,
+        Layout,
+        VramOffset, //
+    },
+};
+use kernel::{
+    devres::Devres,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
 
 /// Page of the GPU and of everything here.
 pub(crate) const PAGE: u64 = 4096;
 
-/// What firmware keeps at the end of VRAM when no VBIOS tells: `AMDGPU_VBIOS_...` in
+/// Byte offset of the page of BAR 5 where the HDP flush registers are made visible, and where
+/// user programs map them (`MMIO_REG_HOLE_OFFSET` of `nbio_v7_9.c`).
+pub(crate) const REMAP_OFFSET: u32 = 0x80000 - 4096;
+
+/// What firmware keeps at the end of VRAM when no VBIOS states it: `AMDGPU_VBIOS_...` in
 /// `amdgpu_ttm.c`, `DISCOVERY_TMR_OFFSET` and the trusted memory region, 280 MiB.
 const FIRMWARE_RESERVED: u64 = 280 << 20;
 
@@ -20,6 +41,8 @@ const FIRMWARE_RESERVED: u64 = 280 << 20;
 #[pin_data]
 pub(crate) struct Vram {
     aperture: Devres<Aperture>,
+    regs: Arc<Regs>,
+    layout: Layout,
     /// Physical address of BAR 0.
     phys: u64,
     /// Bytes that can be given out.
@@ -32,6 +55,8 @@ impl Vram {
     /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them.
     pub(crate) fn new(
         aperture: Devres<Aperture>,
+        regs: &Arc<Regs>,
+        layout: Layout,
         phys: u64,
         size: u64,
         visible: u64,
@@ -44,8 +69,16 @@ impl Vram {
         let mut map = PageMap::new(usize::try_from(usable / PAGE)?)?;
         // Offset 0 is never given out, so that a zero address is always a mistake.
         map.reserve(0, 1);
+        let regs = regs.clone();
         Arc::pin_init(
-            pin_init!(Self { aperture, phys, usable, map <- new_mutex!(map, "rkfd VRAM") }),
+            pin_init!(Self {
+                aperture,
+                regs,
+                layout,
+                phys,
+                usable,
+                map <- new_mutex!(map, "rkfd VRAM"),
+            }),
             GFP_KERNEL,
         )
     }
@@ -55,13 +88,27 @@ impl Vram {
         self.aperture.try_access_with(f).ok_or(ENODEV)?
     }
 
+    /// Makes what the CPU wrote to VRAM visible to the GPU.
+    pub(crate) fn flush_hdp(&self) {
+        let _ = self.with(|bytes| {
+            bytes.flush();
+            Ok(())
+        });
+        self.regs.write_word(REMAP_OFFSET / 4, 0);
+        self.regs.settle();
+    }
+
+    /// Where it lies for the GPU.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Physical address of a byte offset, for mapping it into a user program.
-    pub(crate) fn phys(&self, offset: u64) -> u64 {
-        self.phys.wrapping_add(offset)
+    pub(crate) fn phys(&self, offset: VramOffset) -> u64 {
+        self.phys.wrapping_add(offset.get())
     }
 
     /// Bytes that can be given out in all.
-    #[allow(dead_code)] // For the user half.
     pub(crate) fn usable(&self) -> u64 {
         self.usable
     }
@@ -72,14 +119,14 @@ impl Vram {
     }
 
     /// Takes pages that are never given back, for what lives as long as the device.
-    pub(crate) fn alloc_forever(&self, len: u64) -> Result<u64> {
+    pub(crate) fn alloc_forever(&self, len: u64) -> Result<VramOffset> {
         let first = self
             .map
             .lock()
             .alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
         let start = first as u64 * PAGE;
         self.zero(start, len)?;
-        Ok(start)
+        Ok(VramOffset::new(start))
     }
 
     /// Clears a range, a piece at a time: the device may go in between.
@@ -97,7 +144,7 @@ impl Vram {
 
 /// Some pages of VRAM in a row; free again when dropped.
 pub(crate) struct VramRange {
-    hw: Arc<Hw>,
+    vram: Arc<Vram>,
     start: u64,
     len: u64,
 }
@@ -105,36 +152,36 @@ pub(crate) struct VramRange {
 impl VramRange {
     /// Takes `len` bytes, rounded up to pages, cleared. Large ranges start at a multiple of
     /// 2 MiB, so that one page table entry can map 512 pages.
-    pub(crate) fn new(hw: &Arc<Hw>, len: u64) -> Result<Self> {
-        let range = Self::uncleared(hw, len)?;
-        hw.vram.zero(range.start, range.len)?;
+    pub(crate) fn new(vram: &Arc<Vram>, len: u64) -> Result<Self> {
+        let range = Self::uncleared(vram, len)?;
+        vram.zero(range.start, range.len)?;
         Ok(range)
     }
 
-    fn uncleared(hw: &Arc<Hw>, len: u64) -> Result<Self> {
+    fn uncleared(vram: &Arc<Vram>, len: u64) -> Result<Self> {
         let pages = usize::try_from(len.div_ceil(PAGE))?;
         let align = if pages >= 512 { 512 } else { 1 };
-        let first = hw.vram.map.lock().alloc(pages, align)?;
+        let first = vram.map.lock().alloc(pages, align)?;
         Ok(Self {
-            hw: hw.clone(),
+            vram: vram.clone(),
             start: first as u64 * PAGE,
             len: pages as u64 * PAGE,
         })
     }
 
     /// Takes `len` bytes in as few pieces as there are, cleared.
-    pub(crate) fn pieces(hw: &Arc<Hw>, len: u64) -> Result<KVec<Self>> {
+    pub(crate) fn pieces(vram: &Arc<Vram>, len: u64) -> Result<KVec<Self>> {
         let mut pieces = KVec::new();
         let mut left = len.checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
-        if left > hw.vram.free() {
+        if left > vram.free() {
             return Err(ENOMEM);
         }
         let mut want = left;
         while left > 0 {
-            match Self::uncleared(hw, want.min(left)) {
+            match Self::uncleared(vram, want.min(left)) {
                 Ok(piece) => {
                     left -= piece.len;
-                    hw.vram.zero(piece.start, piece.len)?;
+                    vram.zero(piece.start, piece.len)?;
                     pieces.push(piece, GFP_KERNEL)?;
                 }
                 Err(_) if want > PAGE => want = (want / 2).next_multiple_of(PAGE),
@@ -145,8 +192,27 @@ impl VramRange {
     }
 
     /// Byte offset in VRAM.
-    pub(crate) fn start(&self) -> u64 {
-        self.start
+    pub(crate) fn start(&self) -> VramOffset {
+        VramOffset::new(self.start)
+    }
+
+    /// Byte offset in VRAM of a byte of the range.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL beyond the end.
+    pub(crate) fn at(&self, byte: u64) -> Result<VramOffset> {
+        self.check(byte, 1).map(VramOffset::new)
+    }
+
+    /// Address in address space 0.
+    pub(crate) fn gpu_addr(&self) -> GpuVa {
+        self.vram.layout.vram_addr(self.start())
+    }
+
+    /// Address in page table entries.
+    pub(crate) fn pte_addr(&self) -> u64 {
+        self.vram.layout.vram_pte(self.start())
     }
 
     /// Bytes.
@@ -157,25 +223,25 @@ impl VramRange {
     /// Loads a word at a byte offset in the range.
     pub(crate) fn read32(&self, at: u64) -> Result<u32> {
         let at = self.check(at, 4)?;
-        self.hw.vram.with(|bytes| bytes.read32(at))
+        self.vram.with(|bytes| bytes.read32(at))
     }
 
     /// Loads a 64-bit word at a byte offset in the range.
     pub(crate) fn read64(&self, at: u64) -> Result<u64> {
         let at = self.check(at, 8)?;
-        self.hw.vram.with(|bytes| bytes.read64(at))
+        self.vram.with(|bytes| bytes.read64(at))
     }
 
     /// Stores a 64-bit word.
     pub(crate) fn write64(&self, at: u64, value: u64) -> Result {
         let at = self.check(at, 8)?;
-        self.hw.vram.with(|bytes| bytes.write64(at, value))
+        self.vram.with(|bytes| bytes.write64(at, value))
     }
 
     /// Stores words from byte offset `at` on.
     pub(crate) fn write_words(&self, at: u64, words: &[u32]) -> Result {
         let at = self.check(at, words.len() as u64 * 4)?;
-        self.hw.vram.with(|bytes| {
+        self.vram.with(|bytes| {
             words
                 .iter()
                 .zip(0u64..)
@@ -186,8 +252,7 @@ impl VramRange {
     /// Stores 64-bit words: `count` of them from byte offset `at` on, the i-th being `value(i)`.
     pub(crate) fn fill64(&self, at: u64, count: u64, value: impl Fn(u64) -> u64) -> Result {
         let at = self.check(at, count.checked_mul(8).ok_or(EINVAL)?)?;
-        self.hw
-            .vram
+        self.vram
             .with(|bytes| (0..count).try_for_each(|i| bytes.write64(at + i * 8, value(i))))
     }
 
@@ -202,8 +267,7 @@ impl VramRange {
 impl Drop for VramRange {
     fn drop(&mut self) {
         // Offsets came from the page map, so they fit.
-        self.hw
-            .vram
+        self.vram
             .map
             .lock()
             .release((self.start / PAGE) as usize, (self.len / PAGE) as usize);

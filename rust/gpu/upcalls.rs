@@ -3,43 +3,23 @@
 //! How the hardware half reports to the user half that something happened.
 //!
 //! A lower room never calls a higher one by name. A GPU is brought up with an object that takes
-//! what it reports; the interrupt handler's work item and probe and unbind call it. All calls come from process context with no lock of the hardware
-//! half held, so an implementation may take process locks and may sleep, but must not wait for
-//! the GPU: the work item that calls it is the one that would report the GPU's answer.
+//! what it reports. All calls come from process context with no lock of the hardware half held, so an
+//! implementation may sleep, but must not wait for the GPU.
+//!
+//! [`Upcalls::signal`] comes from the work item that walks the interrupt ring, and all programs'
+//! signals come by there: it must not take the lock of a process either. The other calls may.
 
-pub(crate) use crate::types::Pasid;
-use crate::{gpu::Gpu, sched::Hang};
+use super::Gpu;
+use crate::types::{
+    Hang,
+    Pasid,
+    QueueError,
+    VmFault, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
-
-/// A page fault of the GPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct VmFault {
-    /// Whose address space.
-    pub(crate) pasid: Pasid,
-    /// Page-aligned address.
-    pub(crate) va: u64,
-    /// The page had no mapping (as opposed to one that doesn't allow the access).
-    pub(crate) not_present: bool,
-    /// A store.
-    pub(crate) write: bool,
-    /// An instruction fetch.
-    pub(crate) execute: bool,
-}
-
-/// What the firmware says of a queue that it refuses to go on with, or a trap handler of its wave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct QueueError {
-    /// Whose queue.
-    pub(crate) pasid: Pasid,
-    /// Low bits of the queue's doorbell index in the process' slice.
-    pub(crate) doorbell_id: u32,
-    /// What is wrong, a bit for each exception
-    /// ([`exception_mask`](crate::uapi::debug::exception_mask)).
-    pub(crate) exceptions: u64,
-}
 
 /// What the user half implements.
 pub(crate) trait Upcalls: Send + Sync {

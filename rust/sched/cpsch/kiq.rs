@@ -4,15 +4,17 @@
 //!
 //! Each XCC has one, in the second pipe of the second micro engine. It is set up by hand: the HQD
 //! registers are written under GRBM select from the MQD (`gfx_v9_4_3_xcc_kiq_init_register`), and
-//! RLC is told that this queue schedules others.
+//! RLC gets to know that this queue schedules others.
 //!
-//! KIQ tells that it is done by writing a fence to memory after the packets before it.
+//! KIQ reports that it is done by writing a fence to memory after the packets before it.
 
-use super::{select, Firmware, Ring, Slot};
 use crate::{
-    bo::{kernel_mem::KernelBuf, vram::VramRange},
+    device::Handle,
     doorbell,
-    gpu::Hw,
+    gmc::{
+        Firmware,
+        KernelBuf, //
+    },
     hw::{
         mqd::v9::ComputeMqd,
         pm4::{self, kiq_map, op, MapQueues, SetResources, UnmapQueues},
@@ -20,7 +22,15 @@ use crate::{
     },
     mqd::v9 as mqd,
     regs::Regs,
-    upcall::Pasid,
+    ring::Ring,
+    sched::Parts,
+    types::{
+        DoorbellWord,
+        GpuVa,
+        HqdSlot,
+        Pasid, //
+    },
+    vram::VramRange,
 };
 use kernel::{
     new_mutex,
@@ -33,7 +43,7 @@ use kernel::{
 };
 
 /// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.
-const SLOT: Slot = Slot {
+const SLOT: HqdSlot = HqdSlot {
     me: 2,
     pipe: 1,
     queue: 0,
@@ -59,40 +69,42 @@ struct Queue {
 /// The kernel interface queues of all XCCs.
 #[pin_data]
 pub(crate) struct Kiq {
+    dev: Arc<Handle>,
     #[pin]
     queues: Mutex<KVec<Queue>>,
-    /// A failure was told; one line is enough.
-    told: Atomic<u32>,
+    /// A failure was logged; one line is enough.
+    logged: Atomic<u32>,
 }
 
 impl Kiq {
     /// Starts KIQ on every XCC and lets each run one packet.
-    pub(crate) fn start(hw: &Arc<Hw>) -> Result<Arc<Self>> {
+    pub(crate) fn start(parts: &Arc<Parts>) -> Result<Arc<Self>> {
         let mut queues = KVec::new();
-        for (i, xcc) in (0..).zip(hw.regs.instances(Block::Gc)) {
-            queues.push(Queue::new(hw, xcc, i)?, GFP_KERNEL)?;
+        for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
+            queues.push(Queue::new(parts, xcc, i)?, GFP_KERNEL)?;
         }
         let kiq = Arc::pin_init(
             pin_init!(Self {
+                dev: parts.dev.clone(),
                 queues <- new_mutex!(queues, "rkfd KIQ"),
-                told: Atomic::new(0),
+                logged: Atomic::new(0),
             }),
             GFP_KERNEL,
         )?;
         if let Err(error) = kiq.announce() {
-            dev_err!(hw.device(), "KIQ doesn't take packets ({:?})\n", error);
-            kiq.stop(hw);
+            dev_err!(parts.dev.device(), "KIQ doesn't take packets ({:?})\n", error);
+            kiq.stop(parts);
             return Err(error);
         }
-        hw.set_firmware(Some(kiq.clone()));
+        parts.tlb.set_firmware(Some(kiq.clone()));
         Ok(kiq)
     }
 
     /// Stops it; its memory is freed when the last reference goes.
-    pub(crate) fn stop(&self, hw: &Hw) {
-        hw.set_firmware(None);
+    pub(crate) fn stop(&self, parts: &Parts) {
+        parts.tlb.set_firmware(None);
         for queue in self.queues.lock().iter() {
-            queue.stop(hw);
+            queue.stop(parts);
         }
     }
 
@@ -124,10 +136,10 @@ impl Kiq {
     pub(crate) fn map_hiq(
         &self,
         xcc: u8,
-        slot: Slot,
-        doorbell: u32,
-        mqd_addr: u64,
-        wptr_addr: u64,
+        slot: HqdSlot,
+        doorbell: DoorbellWord,
+        mqd_addr: GpuVa,
+        wptr_addr: GpuVa,
     ) -> Result {
         const ENGINE_HIQ: u64 = 1;
         let packet = MapQueues::zeroed()
@@ -137,14 +149,14 @@ impl Kiq {
             .with(kiq_map::ME, u64::from(slot.me.saturating_sub(1)))
             .with(MapQueues::ENGINE_SEL, ENGINE_HIQ)
             .with(MapQueues::NUM_QUEUES, 1)
-            .with(MapQueues::DOORBELL_OFFSET, u64::from(doorbell))
-            .with(MapQueues::MQD_ADDR, mqd_addr)
-            .with(MapQueues::WPTR_ADDR, wptr_addr);
+            .with(MapQueues::DOORBELL_OFFSET, doorbell.get().into())
+            .with(MapQueues::MQD_ADDR, mqd_addr.get())
+            .with(MapQueues::WPTR_ADDR, wptr_addr.get());
         self.run(xcc, &packet.0)
     }
 
     /// Takes a kernel queue off an XCC (`amdgpu_amdkfd_unmap_hiq`).
-    pub(crate) fn unmap_hiq(&self, xcc: u8, doorbell: u32) -> Result {
+    pub(crate) fn unmap_hiq(&self, xcc: u8, doorbell: DoorbellWord) -> Result {
         let packet = UnmapQueues::zeroed()
             .with(
                 UnmapQueues::HEADER,
@@ -153,13 +165,13 @@ impl Kiq {
             .with(UnmapQueues::ACTION, pm4::UNMAP_RESET)
             .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_DOORBELL)
             .with(UnmapQueues::NUM_QUEUES, 1)
-            .with(UnmapQueues::DOORBELL_OFFSET0, u64::from(doorbell));
+            .with(UnmapQueues::DOORBELL_OFFSET0, doorbell.get().into());
         self.run(xcc, &packet.0)
     }
 }
 
 impl Firmware for Kiq {
-    fn invalidate_tlbs(&self, hw: &Hw, pasid: Pasid, kind: u32) -> Option<Result> {
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result> {
         use pm4::invalidate_tlbs as F;
         let word = F::FLUSH_TYPE.set(
             F::PASID.set(
@@ -175,12 +187,12 @@ impl Firmware for Kiq {
             .iter_mut()
             .try_for_each(|queue| queue.run(&[&packet]));
         match result {
-            Ok(()) => self.told.store(0, Relaxed),
+            Ok(()) => self.logged.store(0, Relaxed),
             Err(ENODEV) => {}
             Err(error) => {
-                if self.told.xchg(1, Relaxed) == 0 {
+                if self.logged.xchg(1, Relaxed) == 0 {
                     dev_err!(
-                        hw.device(),
+                        self.dev.device(),
                         "KIQ doesn't acknowledge TLB flushes ({:?})\n",
                         error
                     );
@@ -192,26 +204,26 @@ impl Firmware for Kiq {
 }
 
 impl Queue {
-    fn new(hw: &Arc<Hw>, xcc: u8, index: u32) -> Result<Self> {
-        let bell = doorbell::KIQ + index * doorbell::XCC_RANGE * 2;
-        let ring = Ring::new(hw, RING_BYTES, bell)?;
-        let eop = KernelBuf::new(hw, EOP_BYTES)?;
-        let memory = VramRange::new(hw, mqd::ALLOCATION)?;
-        let addr = hw.layout.vram_addr(memory.start());
-        let left = select(hw, xcc, SLOT, |regs| mqd::Left::read(regs, xcc));
-        let parts = mqd::KernelQueue {
+    fn new(parts: &Arc<Parts>, xcc: u8, index: u32) -> Result<Self> {
+        let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2);
+        let ring = Ring::new(&parts.gart, &parts.doorbells, RING_BYTES, bell)?;
+        let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
+        let memory = VramRange::new(&parts.vram, mqd::ALLOCATION)?;
+        let addr = memory.gpu_addr();
+        let left = parts.gfx.select(xcc, SLOT, |regs| mqd::Left::read(regs, xcc));
+        let queue = mqd::KernelQueue {
             mqd_addr: addr,
             ring: &ring,
             eop_addr: eop.gpu_addr(),
             eop_bytes: EOP_BYTES as u32,
         };
-        let image = mqd::kiq(&parts, &left);
+        let image = mqd::kiq(&queue, &left);
         memory.write_words(0, &image.0)?;
         memory.write_words(mqd::DYNAMIC_CU_MASK_OFFSET, &[u32::MAX, u32::MAX])?;
-        hw.flush_hdp();
+        parts.vram.flush_hdp();
         // `gfx_v9_4_3_xcc_kiq_setting`: RLC is told which queue it is.
         let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
-        hw.regs.update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
+        parts.gfx.regs().update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
             old & 0xffff_ff00 | place | 0x80
         });
         let queue = Self {
@@ -221,7 +233,7 @@ impl Queue {
             _mqd: memory,
             seq: 0,
         };
-        select(hw, xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
+        parts.gfx.select(xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
         Ok(queue)
     }
 
@@ -229,7 +241,7 @@ impl Queue {
     fn run(&mut self, packets: &[&[u32]]) -> Result {
         use pm4::write_data as F;
         self.seq = self.seq.wrapping_add(1).max(1);
-        let addr = self.ring.fence_addr();
+        let addr = self.ring.fence_addr().get();
         let fence = [
             pm4::header(op::WRITE_DATA, 5),
             F::WR_CONFIRM.set(F::DST_SEL.set(0, F::DST_MEM), 1),
@@ -245,14 +257,14 @@ impl Queue {
     }
 
     /// `gfx_v9_4_3_xcc_q_fini_register`.
-    fn stop(&self, hw: &Hw) {
-        hw.regs
+    fn stop(&self, parts: &Parts) {
+        parts.gfx.regs()
             .update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
-        select(hw, self.xcc, SLOT, |regs| {
+        parts.gfx.select(self.xcc, SLOT, |regs| {
             let xcc = self.xcc;
             if let Err(error) = dequeue(regs, xcc) {
                 if error != ENODEV {
-                    dev_err!(hw.device(), "KIQ of XCC {} doesn't stop; forcing it\n", xcc);
+                    dev_err!(parts.dev.device(), "KIQ of XCC {} doesn't stop; forcing it\n", xcc);
                 }
                 regs.write_at(xcc, gc::CP_HQD_ACTIVE, 0);
             }
@@ -329,7 +341,7 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     );
     let base = index * doorbell::XCC_RANGE;
     let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
-    write(gc::CP_MEC_DOORBELL_RANGE_LOWER, bytes(doorbell::KIQ));
+    write(gc::CP_MEC_DOORBELL_RANGE_LOWER, bytes(doorbell::KIQ.get() / 2));
     write(
         gc::CP_MEC_DOORBELL_RANGE_UPPER,
         bytes(doorbell::USER_QUEUE_END),

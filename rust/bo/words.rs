@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Words of system memory, coherent for DMA, that the kernel shares with the GPU.
+//!
+//! Access is volatile; what belongs to one structure is ordered by whoever stores the pointer to it.
+
+use crate::{
+    device::Handle,
+    types::BusAddr, //
+};
+use kernel::{
+    devres::Devres,
+    dma::Coherent,
+    io::{
+        io_read,
+        io_write, //
+    },
+    prelude::*, //
+};
+
+/// Coherent words, by index. Gone with the device.
+pub(crate) struct Words {
+    mem: Devres<Coherent<[u32]>>,
+    bus: BusAddr,
+}
+
+impl Words {
+    /// Allocates `len` words, all zero.
+    pub(crate) fn new(dev: &Handle, len: usize) -> Result<Self> {
+        dev.while_bound(|dev| {
+            let mem = Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL)?;
+            let bus = BusAddr::new(mem.dma_address());
+            Ok(Self {
+                mem: Devres::new(dev, mem)?,
+                bus,
+            })
+        })
+    }
+
+    /// Bus address.
+    pub(crate) fn bus(&self) -> BusAddr {
+        self.bus
+    }
+
+    /// Loads a word. ENODEV when the device is gone.
+    pub(crate) fn read(&self, index: usize) -> Result<u32> {
+        self.mem
+            .try_access_with(|mem| Ok(io_read!(mem, [try: index])))
+            .ok_or(ENODEV)?
+    }
+
+    /// Stores a word.
+    pub(crate) fn write(&self, index: usize, value: u32) -> Result {
+        self.mem
+            .try_access_with(|mem| {
+                io_write!(mem, [try: index], value);
+                Ok(())
+            })
+            .ok_or(ENODEV)?
+    }
+
+    /// Stores words from `index` on.
+    pub(crate) fn write_slice(&self, index: usize, words: &[u32]) -> Result {
+        self.mem
+            .try_access_with(|mem| {
+                for (i, &word) in words.iter().enumerate() {
+                    io_write!(mem, [try: index + i], word);
+                }
+                Ok(())
+            })
+            .ok_or(ENODEV)?
+    }
+
+    /// Stores a 64-bit value in two words, high word first: a reader that polls the low word
+    /// then finds both.
+    pub(crate) fn write64(&self, index: usize, value: u64) -> Result {
+        self.write(index + 1, (value >> 32) as u32)?;
+        self.write(index, value as u32)
+    }
+}

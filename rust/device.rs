@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The handle by which everything that outlives the device reaches it.
+//!
+//! Open files, buffer objects and queues live on after the device was unbound or stopped answering.
+//! They hold a [`Handle`]: it reports whether there still is a device, lends it out while it is bound,
+//! and counts its resets, so that nobody waits for what an earlier life of it was to do.
+
+use crate::{
+    glue::bound::BoundDevice,
+    regs::Regs, //
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// The handle of a device.
+pub(crate) struct Handle {
+    dev: ARef<Device>,
+    regs: Arc<Regs>,
+    bound: Arc<BoundDevice>,
+    lost: Atomic<u32>,
+    /// Resets the device went through: a fence of an earlier one never completes.
+    generation: Atomic<u32>,
+}
+
+impl Handle {
+    /// The handle of a device with these registers.
+    pub(crate) fn new(dev: &Device<Bound>, regs: &Arc<Regs>) -> Result<Arc<Self>> {
+        let plain: &Device = dev;
+        let this = Self {
+            dev: plain.into(),
+            regs: regs.clone(),
+            bound: BoundDevice::new(dev)?,
+            lost: Atomic::new(0),
+            generation: Atomic::new(0),
+        };
+        Ok(Arc::new(this, GFP_KERNEL)?)
+    }
+
+    /// The device, for messages.
+    pub(crate) fn device(&self) -> &Device {
+        &self.dev
+    }
+
+    /// ENODEV after unbind, or when the device was found not to answer.
+    pub(crate) fn alive(&self) -> Result {
+        if self.lost.load(Relaxed) != 0 {
+            return Err(ENODEV);
+        }
+        if self.regs.gone() {
+            self.set_lost();
+            return Err(ENODEV);
+        }
+        Ok(())
+    }
+
+    /// From now on the device counts as gone.
+    pub(crate) fn set_lost(&self) {
+        self.lost.store(1, Relaxed);
+    }
+
+    /// The generation that fences made now belong to.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.load(Relaxed)
+    }
+
+    /// Runs `f` while the device can't be unbound.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when it was, and what `f` returns.
+    pub(crate) fn while_bound<R>(
+        &self,
+        f: impl FnOnce(&Device<Bound>) -> Result<R>,
+    ) -> Result<R> {
+        self.bound.with(f)
+    }
+
+    /// The device is about to be unbound: nothing is added to its resources any more.
+    pub(crate) fn unbind(&self) {
+        self.set_lost();
+        self.bound.revoke();
+    }
+}

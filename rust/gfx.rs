@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The graphics core (GC): its selectors, its clock, the interrupts of its compute pipes.
+//!
+//! Two registers choose what others show: GRBM_GFX_CNTL which hardware queue's (HQD's) or which
+//! address space's, GRBM_GFX_INDEX which shader array's. Whoever points one of them somewhere else
+//! than usual holds the lock of [`Gfx`] over it.
+//!
+//! Lock order: the lock is a leaf.
+
+use crate::{
+    chip::ChipInfo,
+    hw::regs::{
+        Bits,
+        Block, //
+    },
+    regs::Regs,
+    types::HqdSlot, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+mod hal;
+mod info;
+mod v12_0;
+mod v9_4_3;
+
+pub(crate) use hal::{
+    hal,
+    Hal, //
+};
+pub(crate) use info::read_chip;
+
+/// The graphics core of a GPU, all its XCCs.
+#[pin_data]
+pub(crate) struct Gfx {
+    regs: Arc<Regs>,
+    hal: &'static dyn Hal,
+    /// Held while GRBM_GFX_CNTL points somewhere else than usual.
+    #[pin]
+    selected: Mutex<()>,
+}
+
+impl Gfx {
+    /// That of a device with these registers.
+    pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal) -> Result<Arc<Self>> {
+        let regs = regs.clone();
+        Arc::pin_init(
+            pin_init!(Self { regs, hal, selected <- new_mutex!((), "rkfd GRBM") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Its registers. Those of HQDs are seen within [`Gfx::select`] only.
+    pub(crate) fn regs(&self) -> &Regs {
+        &self.regs
+    }
+
+    /// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
+    pub(crate) fn select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> R {
+        // The same on all chips.
+        const PIPE: Bits = Bits { hi: 1, lo: 0 };
+        const ME: Bits = Bits { hi: 3, lo: 2 };
+        const QUEUE: Bits = Bits { hi: 10, lo: 8 };
+        let value = QUEUE.set(PIPE.set(ME.set(0, slot.me), slot.pipe), slot.queue);
+        self.pointing_at(xcc, value, f)
+    }
+
+    /// Runs `f` while the registers of address spaces are those of `vmid`.
+    pub(crate) fn select_vmid<R>(&self, xcc: u8, vmid: u32, f: impl FnOnce(&Regs) -> R) -> R {
+        const VMID: Bits = Bits { hi: 7, lo: 4 };
+        self.pointing_at(xcc, VMID.set(0, vmid), f)
+    }
+
+    fn pointing_at<R>(&self, xcc: u8, value: u32, f: impl FnOnce(&Regs) -> R) -> R {
+        let reg = self.hal.grbm_cntl();
+        let _lock = self.selected.lock();
+        self.regs.write_at(xcc, reg, value);
+        let result = f(&self.regs);
+        self.regs.write_at(xcc, reg, 0);
+        result
+    }
+
+    /// The GPU's clock counter; 0 when the device is gone.
+    pub(crate) fn clock(&self) -> u64 {
+        let _lock = self.selected.lock();
+        match self.hal.clock(&self.regs) {
+            u64::MAX => 0,
+            clock => clock,
+        }
+    }
+
+    /// Word on BAR 5 of the register with the layout of addresses in memory.
+    pub(crate) fn gb_addr_config_word(&self) -> Option<u32> {
+        self.regs.word(self.hal.gb_addr_config(), 0)
+    }
+}
+
+/// The compute pipes raise interrupts: end of pipe and bad opcodes (`init_interrupts` of KFD);
+/// dropped, they don't.
+pub(crate) struct PipeInterrupts {
+    gfx: Arc<Gfx>,
+    pipes: u32,
+}
+
+impl PipeInterrupts {
+    /// Turns them on.
+    pub(crate) fn new(gfx: &Arc<Gfx>, chip: &ChipInfo) -> Self {
+        let on = Self {
+            gfx: gfx.clone(),
+            pipes: chip.family.mec_pipes,
+        };
+        on.set(true);
+        on
+    }
+
+    fn set(&self, on: bool) {
+        for xcc in self.gfx.regs.instances(Block::Gc) {
+            for pipe in 0..self.pipes {
+                let slot = HqdSlot {
+                    me: 1,
+                    pipe,
+                    queue: 0,
+                };
+                self.gfx.select(xcc, slot, |regs| {
+                    self.gfx.hal.pipe_interrupts(regs, xcc, on);
+                });
+            }
+        }
+    }
+}
+
+impl Drop for PipeInterrupts {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}

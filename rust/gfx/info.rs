@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reads what the device reports about itself: discovery, and the harvest registers.
+
+use super::Hal;
+use crate::{
+    chip::{
+        cwsr_sizes,
+        ChipInfo,
+        Family,
+        SdmaCounts, //
+    },
+    hw::regs::Block,
+    regs::Regs,
+    types::IpVersion, //
+};
+use kernel::prelude::*;
+
+/// Discovery's numbers of copy engines (`SDMA0_HWID` to `SDMA3_HWID`).
+const SDMA_HW_IDS: [u16; 4] = [42, 43, 68, 69];
+
+/// Reads what discovery and the harvest registers state (`gfx_v9_4_3_get_cu_info`). Called at probe
+/// only, when nobody else uses GRBM_GFX_INDEX.
+///
+/// # Errors
+///
+/// ENODEV when there is no XCC or no compute unit, EOVERFLOW when the counts are absurd.
+pub(crate) fn read_chip(
+    family: &'static Family,
+    hal: &dyn Hal,
+    regs: &Regs,
+    rev_id: u32,
+    vram_size: u64,
+    visible_vram_size: u64,
+) -> Result<ChipInfo> {
+    let discovery = regs.discovery();
+    let shape = *discovery.gc();
+    let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
+    let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
+    for xcc in regs.instances(Block::Gc) {
+        for (engine, arrays) in (0..)
+            .zip(cu_bitmap.iter_mut())
+            .take(shape.shader_engines as usize)
+        {
+            for (array, bitmap) in (0..)
+                .zip(arrays.iter_mut())
+                .take(shape.shader_arrays_per_engine as usize)
+            {
+                let active = hal.active_cus(regs, xcc, engine, array) & mask;
+                cu_count += active.count_ones();
+                if num_xcc == 0 {
+                    *bitmap = active;
+                }
+            }
+        }
+        hal.see_all_arrays(regs, xcc);
+        num_xcc += 1;
+    }
+    if num_xcc == 0 || cu_count == 0 {
+        return Err(ENODEV);
+    }
+    let shader_engines = num_xcc.checked_mul(shape.shader_engines).ok_or(EOVERFLOW)?;
+    let sdma_engines = SDMA_HW_IDS
+        .iter()
+        .map(|&id| discovery.instances(id).count() as u32)
+        .sum::<u32>();
+    let version = |hw_id| {
+        discovery
+            .version(hw_id)
+            .unwrap_or(IpVersion::new(0, 0, 0))
+    };
+    Ok(ChipInfo {
+        family,
+        gc: version(Block::Gc as u16),
+        sdma: version(SDMA_HW_IDS[0]),
+        sdma_counts: SdmaCounts::new(&family.sdma, sdma_engines),
+        num_xcc,
+        shader_engines,
+        shader_arrays_per_engine: shape.shader_arrays_per_engine,
+        cu_per_array: shape.cu_per_array,
+        cu_count,
+        cu_bitmap,
+        wave_size: shape.wave_size,
+        waves_per_simd: shape.waves_per_simd,
+        max_scratch_slots_per_cu: shape.max_scratch_slots_per_cu,
+        lds_kib: shape.lds_kib,
+        caches: shape.caches,
+        tccs: shape.tccs,
+        vram_size,
+        visible_vram_size,
+        rev_id,
+        mec_fw_version: hal.mec_fw_version(regs),
+        sdma_fw_version: 0,
+        gb_addr_config: regs.read(hal.gb_addr_config()),
+        cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
+    })
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What differs between MQDs.
+
+use super::{
+    v12,
+    v9,
+    Image,
+    UserQueue, //
+};
+use crate::{
+    chip::Generation,
+    types::Format, //
+};
+use kernel::prelude::*;
+
+/// Where the MQD of a compute queue has what the firmware saved of it: word indices.
+pub(crate) struct SavedWords {
+    /// Bytes of the control stack.
+    pub(crate) stack_size: usize,
+    /// Where it begins, counted from the start of the save area.
+    pub(crate) stack_offset: usize,
+    /// Where the waves' state ends.
+    pub(crate) waves_end: usize,
+    /// Bytes from the MQD to the control stack's own memory, if it isn't in the area.
+    pub(crate) stack_at: Option<u64>,
+}
+
+/// MQDs of user queues of a generation.
+pub(crate) trait Hal: Sync {
+    /// Bytes from one XCC's MQD to the next's, with what firmware keeps between them.
+    fn stride(&self, ctl_stack_size: u32) -> Result<u64>;
+
+    /// The MQD of one XCC.
+    fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
+
+    /// What may change when a queue that has run is updated: first words and widths in bits.
+    fn updated(&self, format: Format) -> &'static [(usize, u8)];
+
+    /// Where the firmware notes how much it saved of a compute queue.
+    fn saved(&self) -> SavedWords;
+}
+
+/// The one of a generation.
+pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
+    match generation {
+        Generation::Gfx942 => &v9::Hal,
+        Generation::Gfx1201 => &v12::Hal,
+        #[cfg(rkfd_stub_chip)]
+        Generation::Stub => &v12::Hal,
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What differs between bus sides.
+
+use super::{
+    v6_3,
+    v7_9, //
+};
+use crate::{
+    chip::Generation,
+    regs::{
+        Access,
+        Regs, //
+    },
+    types::{
+        BusAddr,
+        DoorbellWord, //
+    },
+};
+
+/// The bus side of a generation.
+pub(crate) trait Hal: Sync {
+    /// What accesses to registers need of this block.
+    fn access(&self) -> Access;
+
+    /// Revision of the device.
+    fn revision(&self, regs: &Regs) -> u32;
+
+    /// Makes the two registers that flush HDP visible from byte `offset` of BAR 5 on
+    /// (`KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL` and `..._REG_FLUSH_CNTL`).
+    fn show_hdp_flush(&self, regs: &Regs, offset: u32);
+
+    /// Lets doorbells through to the engines, or not.
+    fn let_doorbells_pass(&self, regs: &Regs, on: bool);
+
+    /// Routes the doorbells of that many copy engines to them.
+    fn route_sdma(&self, regs: &Regs, engines: u32);
+
+    /// Sets up the bus side of interrupts, whose dummy loads go to the page `dummy` (`ih_control`).
+    fn prepare_interrupts(&self, regs: &Regs, dummy: BusAddr);
+
+    /// Routes the doorbell of the interrupt ring to the interrupt handler.
+    fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord);
+}
+
+/// The one of a generation.
+pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
+    match generation {
+        Generation::Gfx942 => &v7_9::Hal,
+        Generation::Gfx1201 => &v6_3::Hal,
+        #[cfg(rkfd_stub_chip)]
+        Generation::Stub => &v6_3::Hal,
+    }
+}

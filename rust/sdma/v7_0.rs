@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! SDMA 7.0, of gfx1201 (`sdma_v7_0_gfx_resume_instance`). The engines' registers lie one after the
+//! other in the graphics core's.
+
+use crate::{
+    hw::regs::gc_12_0_0::{
+        self as gc,
+        SDMA0_CNTL as Cntl,
+        SDMA0_MCU_CNTL as Mcu,
+        SDMA0_UTCL1_CNTL as Utcl1, //
+    },
+    regs::Regs,
+};
+use kernel::{
+    device::Device,
+    prelude::*, //
+};
+
+/// Words from one engine's registers to the next's (`SDMA1_REG_OFFSET`).
+const STRIDE: u32 = 0x600;
+/// The same of those that only the driver of the host may reach (`SDMA1_HYP_DEC_REG_OFFSET`).
+const HOST_STRIDE: u32 = 0x20;
+
+/// The copy engines.
+pub(super) struct Hal;
+
+impl super::Hal for Hal {
+    fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
+        // Its firmware is in place, and is let run here.
+        regs.update_at(0, gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
+            Mcu::HALT.set(old, 0)
+        });
+        regs.update_at(0, gc::SDMA0_UTCL1_CNTL.at(engine, STRIDE), |old| {
+            // Addresses that aren't copied are answered, too.
+            Utcl1::REDO_DELAY.set(Utcl1::RESP_MODE.set(old, 3), 9)
+        });
+        Ok(())
+    }
+
+    fn enable(&self, regs: &Regs, engine: u32, on: bool) {
+        regs.update_at(0, gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
+            Cntl::TRAP_ENABLE.set(old, on.into())
+        });
+    }
+}

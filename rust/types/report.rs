@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the hardware reports about processes: page faults, bad queues, hangs.
+
+use super::{
+    GpuVa,
+    Pasid, //
+};
+
+/// A page fault of the GPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct VmFault {
+    /// Whose address space.
+    pub(crate) pasid: Pasid,
+    /// Page-aligned address.
+    pub(crate) va: GpuVa,
+    /// The page had no mapping (as opposed to one that doesn't allow the access).
+    pub(crate) not_present: bool,
+    /// A store.
+    pub(crate) write: bool,
+    /// An instruction fetch.
+    pub(crate) execute: bool,
+}
+
+/// What is wrong with a queue, as the firmware that refuses to go on with it reports, or the trap
+/// handler of one of its waves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct QueueError {
+    /// Whose queue.
+    pub(crate) pasid: Pasid,
+    /// Low bits of the queue's doorbell index in the process' slice.
+    pub(crate) doorbell_id: u32,
+    /// What is wrong, a bit for each exception
+    /// ([`exception_mask`](crate::uapi::debug::exception_mask)).
+    pub(crate) exceptions: u64,
+}
+
+/// What hangs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hang {
+    /// Single queues; their processes are noted, and only they are told.
+    Queues,
+    /// The scheduler, and with it the GPU: every process on it is told.
+    Gpu,
+}

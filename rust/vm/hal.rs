@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What differs between formats of page tables. Tables have four levels of 512 entries in all; levels
+//! count from 0, the table of 4 KiB pages, to 3, the root.
+
+use super::{
+    gfx12,
+    gfx9,
+    MapFlags, //
+};
+use crate::chip::Generation;
+
+/// Marks of a level's entries: one for each level.
+pub(crate) type Marks = [u64; 4];
+
+/// The page tables of a generation.
+pub(crate) trait Hal: Sync {
+    /// What entries of a level have that lead to a table.
+    fn directory(&self) -> &'static Marks;
+
+    /// What entries of a level have that map memory themselves.
+    fn leaf(&self) -> &'static Marks;
+
+    /// What Linux leaves in entries that map nothing.
+    fn empty(&self) -> &'static Marks;
+
+    /// Memory type and snooping of a leaf for the GPU's own memory (`local`) or the system's.
+    fn caching(&self, local: bool, flags: MapFlags) -> u64;
+}
+
+/// The one of a generation.
+pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
+    match generation {
+        Generation::Gfx942 => &gfx9::Hal,
+        Generation::Gfx1201 => &gfx12::Hal,
+        #[cfg(rkfd_stub_chip)]
+        Generation::Stub => &gfx12::Hal,
+    }
+}
