@@ -28,8 +28,6 @@ use kernel::{
 
 mod hal;
 mod info;
-mod v12_0;
-mod v9_4_3;
 
 pub(crate) use hal::{
     hal,

@@ -29,8 +29,6 @@ mod hub;
 mod kernel_buf;
 mod layout;
 mod tlb;
-mod v12;
-mod v9;
 
 pub(crate) use gart::Gart;
 pub(crate) use hal::{
@@ -98,7 +96,7 @@ impl Enabled {
             kept: kept.clone(),
             strays,
         };
-        hubs.enable(vram.layout(), gart, &enabled.strays);
+        hubs.enable(vram.layout(), gart.table(), &enabled.strays);
         // Linux flushes before: but until the engines know their address range, nothing happens.
         tlb.flush_vmid(0)?;
         Ok(enabled)

@@ -60,8 +60,6 @@ use kernel::{
 
 mod decode;
 mod hal;
-mod v4_4;
-mod v7_0;
 
 pub(crate) use decode::{
     Event,

@@ -15,13 +15,12 @@ use crate::{
 };
 
 mod hal;
-pub(crate) mod v12;
-pub(crate) mod v9;
 
 pub(crate) use hal::{
     hal,
-    Hal,
-    SavedWords, //
+    v12,
+    v9,
+    Hal, //
 };
 
 /// First words and widths in bits of a layout's fields, for [`Hal::updated`].

@@ -12,8 +12,6 @@ use crate::{
 use kernel::sync::Arc;
 
 mod hal;
-mod v6_3;
-mod v7_9;
 
 pub(crate) use hal::{
     hal,

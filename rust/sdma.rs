@@ -41,8 +41,6 @@ use kernel::{
 
 mod engine;
 mod hal;
-mod v4_4;
-mod v7_0;
 
 pub(crate) use engine::Enabled;
 pub(crate) use hal::{

@@ -37,9 +37,8 @@ use kernel::{
     }, //
 };
 
+mod entry;
 mod flags;
-mod gfx12;
-mod gfx9;
 mod hal;
 pub(crate) mod pasid;
 mod table;
@@ -147,7 +146,7 @@ impl Vm {
             bo_offset,
         };
         let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
-        let entry = flags::entry(self.spaces.hal, bo, flags);
+        let entry = entry::entry(self.spaces.hal, bo, flags);
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         if overlaps(&inner.mappings, va, end) {
@@ -158,7 +157,7 @@ impl Vm {
         let result = bo.segments(bo_offset, size, |segment| {
             inner.tables.map(
                 at,
-                flags::address(layout, bo, segment.addr),
+                entry::address(layout, bo, segment.addr),
                 segment.len,
                 entry,
             )?;

@@ -2,10 +2,6 @@
 
 //! What differs between graphics cores.
 
-use super::{
-    v12_0,
-    v9_4_3, //
-};
 use crate::{
     chip::Generation,
     hw::regs::Reg,
@@ -15,6 +11,9 @@ use kernel::{
     device::Device,
     prelude::*, //
 };
+
+mod v12_0;
+mod v9_4_3;
 
 /// The graphics core of a generation.
 pub(crate) trait Hal: Sync {

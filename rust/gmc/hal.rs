@@ -2,16 +2,15 @@
 
 //! What differs between memory controllers.
 
-use super::{
-    hub::table::Table,
-    v12,
-    v9, //
-};
+use super::hub::table::Table;
 use crate::{
     chip::Generation,
     hw::regs::Block,
     regs::Regs, //
 };
+
+mod v12;
+mod v9;
 
 /// Where the GART goes (`AMDGPU_GART_PLACEMENT_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,10 +6,7 @@
 //! chip have other names and some other fields: what they are is in a [`table::Table`]. The order
 //! is that of `gart_enable` in Linux, which is the same for all chips.
 
-use super::{
-    gart::Gart,
-    Hal, //
-};
+use super::hal::Hal;
 use crate::{
     bo::Words,
     hw::regs::{
@@ -117,7 +114,7 @@ impl Hubs {
     }
 
     /// Turns translation on.
-    pub(super) fn enable(&self, layout: &Layout, gart: &Gart, strays: &Strays) {
+    pub(super) fn enable(&self, layout: &Layout, gart: VramOffset, strays: &Strays) {
         let regs = &self.regs;
         for hub in self.iter() {
             set_gart(regs, hub, layout, gart);
@@ -184,8 +181,8 @@ impl Hubs {
     }
 }
 
-fn set_gart(regs: &Regs, hub: Hub, layout: &Layout, gart: &Gart) {
-    let root = layout.vram_pte(gart.table()) | crate::hw::pte::VALID;
+fn set_gart(regs: &Regs, hub: Hub, layout: &Layout, gart: VramOffset) {
+    let root = layout.vram_pte(gart) | crate::hw::pte::VALID;
     let (start, end) = (layout.gart_start >> 12, layout.gart_end >> 12);
     hub.write_pair(regs, hub.table.pt_base, root);
     hub.write_pair(regs, hub.table.pt_start, start);

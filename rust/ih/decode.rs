@@ -5,7 +5,8 @@
 
 use super::hal::{
     Hal,
-    Topic, //
+    Topic,
+    DOORBELL_BITS, //
 };
 use crate::{
     hw::ih::{
@@ -22,10 +23,6 @@ use crate::{
 };
 use core::num::NonZeroU16;
 
-/// What encodes a message of a wave, and not one of the hardware's (`SQ_INTERRUPT_WORD_ENCODING_INST`).
-pub(super) const ENCODING_WAVE: u32 = 1;
-/// Bits of a message or of an error that have a queue's doorbell; behind them lies what is wrong.
-pub(super) const DOORBELL_BITS: u32 = 10;
 /// Bits of an event's id that a shader's message has.
 pub(crate) const MESSAGE_BITS: u32 = 24;
 

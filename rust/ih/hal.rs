@@ -2,10 +2,6 @@
 
 //! What differs between interrupt handlers.
 
-use super::{
-    v4_4,
-    v7_0, //
-};
 use crate::{
     chip::Generation,
     hw::regs::{
@@ -15,6 +11,14 @@ use crate::{
     regs::Regs,
     types::DoorbellWord, //
 };
+
+mod v4_4;
+mod v7_0;
+
+/// What encodes a message of a wave, and not one of the hardware's (`SQ_INTERRUPT_WORD_ENCODING_INST`).
+pub(super) const ENCODING_WAVE: u32 = 1;
+/// Bits of a message or of an error that have a queue's doorbell; behind them lies what is wrong.
+pub(super) const DOORBELL_BITS: u32 = 10;
 
 /// The registers of the ring, and the fields that all generations have.
 pub(crate) struct Registers {

@@ -3,8 +3,6 @@
 //! What differs between MQDs.
 
 use super::{
-    v12,
-    v9,
     Image,
     UserQueue, //
 };
@@ -13,6 +11,9 @@ use crate::{
     types::Format, //
 };
 use kernel::prelude::*;
+
+pub(crate) mod v12;
+pub(crate) mod v9;
 
 /// Where the MQD of a compute queue has what the firmware saved of it: word indices.
 pub(crate) struct SavedWords {

@@ -2,10 +2,6 @@
 
 //! What differs between bus sides.
 
-use super::{
-    v6_3,
-    v7_9, //
-};
 use crate::{
     chip::Generation,
     regs::{
@@ -17,6 +13,9 @@ use crate::{
         DoorbellWord, //
     },
 };
+
+mod v6_3;
+mod v7_9;
 
 /// The bus side of a generation.
 pub(crate) trait Hal: Sync {

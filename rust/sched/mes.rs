@@ -7,7 +7,7 @@
 //! acknowledgement is the proof that the hardware let go. MES gives VMIDs and hardware queues by
 //! itself, and takes turns if there are more queues than it has.
 //!
-//! If MES refuses to give a queue back, hung queues are reset ([`reset`]). A queue that doesn't let
+//! If MES refuses to give a queue back, hung queues are reset (`engine/reset.rs`). A queue that doesn't let
 //! go even so is hung, alone. If MES doesn't answer at all, the scheduler is stuck: it takes
 //! nothing more, and what queues hold is kept.
 //!
@@ -40,10 +40,10 @@ use kernel::{
 };
 
 mod engine;
+mod frame;
 mod log;
 mod microcode;
 mod pipe;
-mod reset;
 mod resources;
 mod state;
 

@@ -2,10 +2,6 @@
 
 //! What differs between copy engines.
 
-use super::{
-    v4_4,
-    v7_0, //
-};
 use crate::{
     chip::Generation,
     regs::Regs, //
@@ -14,6 +10,9 @@ use kernel::{
     device::Device,
     prelude::*, //
 };
+
+mod v4_4;
+mod v7_0;
 
 /// The copy engines of a generation.
 pub(crate) trait Hal: Sync {

@@ -3,12 +3,11 @@
 //! What differs between formats of page tables. Tables have four levels of 512 entries in all; levels
 //! count from 0, the table of 4 KiB pages, to 3, the root.
 
-use super::{
-    gfx12,
-    gfx9,
-    MapFlags, //
-};
+use super::flags::MapFlags;
 use crate::chip::Generation;
+
+mod gfx12;
+mod gfx9;
 
 /// Marks of a level's entries: one for each level.
 pub(crate) type Marks = [u64; 4];

@@ -9,10 +9,10 @@
 //! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
 
 use super::{
+    frame::{frame, run, tell},
     log::{EventLog, LogFile},
     microcode::Running,
     pipe::{Failure, Pipe},
-    reset::WereReset,
     resources::{aggregated_doorbell, init_vmids, set_resources},
 };
 use crate::{
@@ -46,6 +46,10 @@ use kernel::{
     },
 };
 
+mod reset;
+
+use reset::WereReset;
+
 /// Words of the rings' doorbells on the BAR (`AMDGPU_NAVI10_DOORBELL_MES_RING0` and `1`).
 const DOORBELL_0: DoorbellWord = DoorbellWord::new(0xb << 1);
 const DOORBELL_1: DoorbellWord = DoorbellWord::new(0xc << 1);
@@ -58,25 +62,6 @@ const TYPE_SCHEDULER_RING: u64 = 3;
 /// Firmware from which on a frame or field is known.
 const HAS_REMOVE_AFTER_RESET: u32 = 0x5a;
 const HAS_INV_TLBS: u32 = 0x84;
-
-/// A frame with its header.
-macro_rules! frame {
-    ($type:ident, $op:ident) => {
-        $type::zeroed()
-            .with($type::HEADER_TYPE, TYPE_SCHEDULER)
-            .with($type::HEADER_OPCODE, op::$op.into())
-            .with($type::HEADER_DWSIZE, FRAME_WORDS as u64)
-    };
-}
-
-/// Runs a frame on a pipe.
-macro_rules! run {
-    ($pipe:expr, $type:ident, $frame:expr) => {
-        $pipe.run($frame.0, $type::API_STATUS_API_COMPLETION_FENCE_ADDR.word())
-    };
-}
-
-pub(super) use {frame, run};
 
 /// What a user queue's frame is made of besides the queue.
 pub(super) struct Add {
@@ -450,17 +435,4 @@ fn read_register(pipe: &mut Pipe, word: u32) -> Result<u32, Failure> {
         .with(Misc::READ_REG_BUFFER_ADDR, pipe.register_addr().get());
     run!(pipe, Misc, frame)?;
     Ok(pipe.register()?)
-}
-
-/// Tells what failed, and as which error.
-pub(super) fn tell(parts: &Parts, what: &str, failure: Failure) -> Error {
-    if let Failure::Refused(refusal) = &failure {
-        dev_err!(
-            parts.dev.device(),
-            "the scheduler (MES) refuses {}: {}\n",
-            what,
-            refusal
-        );
-    }
-    failure.into()
 }

@@ -9,7 +9,6 @@
 //!
 //! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
 
-use super::reset::NO_DOORBELL;
 use crate::{
     gmc::KernelBuf,
     vram::VramRange,
@@ -44,6 +43,9 @@ const DEQUEUE_TIMEOUT: Delta = Delta::from_millis(100);
 /// `MES_EOP_SIZE`.
 const EOP_BYTES: u32 = 2048;
 const RING_WORDS: usize = 1024;
+
+/// What the list of hung queues has where there is none.
+pub(super) const NO_DOORBELL: u32 = u32::MAX;
 
 /// Words in the buffer of a pipe.
 mod place {

@@ -6,7 +6,7 @@
 //! `gfx_v12_0_init_compute_vmid`.
 
 use super::{
-    engine::{frame, run, tell},
+    frame::{frame, run, tell},
     log::EventLog,
     pipe::Pipe,
 };

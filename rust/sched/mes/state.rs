@@ -5,8 +5,17 @@
 //! Sources: `add_queue_mes`, `remove_queue_mes_on_reset_option`, `reset_queues_mes`,
 //! `kfd_dbg_set_mes_debug_mode`.
 
-use super::engine::{tell, Add, Engine, Victim, TYPE_COMPUTE, TYPE_SDMA};
-use super::pipe::Failure;
+use super::{
+    engine::{
+        Add,
+        Engine,
+        Victim,
+        TYPE_COMPUTE,
+        TYPE_SDMA, //
+    },
+    frame::tell,
+    pipe::Failure, //
+};
 use crate::{
     gmc::KernelBuf,
     sched::{

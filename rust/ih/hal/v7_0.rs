@@ -3,16 +3,12 @@
 //! IH 7.0, of gfx1201 (`ih_v7_0.c`, `kfd_int_process_v11.c`).
 
 use super::{
-    decode::{
-        DOORBELL_BITS,
-        ENCODING_WAVE, //
-    },
-    hal::{
-        registers,
-        Message,
-        Registers,
-        Topic, //
-    },
+    registers,
+    Message,
+    Registers,
+    Topic,
+    DOORBELL_BITS,
+    ENCODING_WAVE, //
 };
 use crate::{
     hw::{

@@ -11,8 +11,8 @@
 //! as "not present"; in a directory it is a leaf that isn't valid.
 
 use super::{
-    hal::Marks,
-    MapFlags, //
+    MapFlags,
+    Marks, //
 };
 use crate::hw::pte::{
     block_fragment,

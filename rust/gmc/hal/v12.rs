@@ -6,16 +6,14 @@
 //!
 //! Processes have four plain levels of page tables of 512 entries.
 
-use super::{
-    hub::table::{
+use super::Placement;
+use crate::{
+    gmc::hub::table::{
         table,
         values,
         Table,
         Values, //
     },
-    hal::Placement, //
-};
-use crate::{
     hw::{
         pte::{gfx12, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
         regs::{gc_12_0_0 as gc, mmhub_4_1_0 as mm, osssys_7_0_0 as oss, Bits, Block},

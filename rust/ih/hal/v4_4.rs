@@ -3,16 +3,12 @@
 //! IH 4.4.2, of gfx942 (`vega20_ih.c`, `kfd_int_process_v9.c`).
 
 use super::{
-    decode::{
-        DOORBELL_BITS,
-        ENCODING_WAVE, //
-    },
-    hal::{
-        registers,
-        Message,
-        Registers,
-        Topic, //
-    },
+    registers,
+    Message,
+    Registers,
+    Topic,
+    DOORBELL_BITS,
+    ENCODING_WAVE, //
 };
 use crate::{
     hw::{

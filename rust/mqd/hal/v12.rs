@@ -3,18 +3,18 @@
 //! MQDs of gfx12. Sources: Linux, `kfd_mqd_manager_v12.c` for user queues, `mes_v12_0_mqd_init`
 //! for those of the scheduler's own rings.
 
-use super::{
-    eop_control,
-    pipe_priority,
-    sdma_image,
-    words,
-    words_log2,
-    Image,
-    SavedWords,
-    UserQueue,
-    ALL, //
-};
+use super::SavedWords;
 use crate::{
+    mqd::{
+        eop_control,
+        pipe_priority,
+        sdma_image,
+        words,
+        words_log2,
+        Image,
+        UserQueue,
+        ALL, //
+    },
     hw::{
         mqd::{
             v12::{ComputeMqd as M, SdmaMqd as S},

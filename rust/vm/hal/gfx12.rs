@@ -5,8 +5,8 @@
 //! Plain levels; every leaf has the mark that it is one, empty ones included (`init_pte_flags`).
 
 use super::{
-    hal::Marks,
-    MapFlags, //
+    MapFlags,
+    Marks, //
 };
 use crate::hw::pte::{
     gfx12,

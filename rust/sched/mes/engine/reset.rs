@@ -11,10 +11,23 @@
 //! `mes_v12_0_reset_queue_mmio`, `mes_v12_0_reset_compute_pipe_mmio`.
 
 use super::{
-    engine::{frame, run, tell, Engine, Victim},
-    pipe::{Failure, Pipe},
+    Engine,
+    Victim, //
 };
 use crate::{
+    sched::mes::{
+        frame::{
+            frame,
+            run,
+            tell, //
+        },
+        pipe::{
+            Failure,
+            Pipe,
+            NO_DOORBELL, //
+        },
+        resources::managed_queues,
+    },
     glue::errno::etime,
     hw::{
         mes::{
@@ -41,9 +54,6 @@ use kernel::{prelude::*, time::Delta};
 const TIMEOUT: Delta = Delta::from_millis(100);
 /// Firmware from which on Linux trusts the detection (`amdgpu_mes_queue_reset_by_mes_supported`).
 const HAS_DETECTION: u32 = 0x8d;
-/// What the list of hung queues has where there is none.
-pub(super) const NO_DOORBELL: u32 = u32::MAX;
-
 /// Where a hung queue sits (`struct amdgpu_mes_hung_queue_hqd_info`).
 mod place {
     use super::Bits;
@@ -110,7 +120,7 @@ impl Engine {
                 slot.pipe,
                 slot.queue
             );
-            let compute = place::TYPE.get(info) == super::engine::TYPE_COMPUTE as u32;
+            let compute = place::TYPE.get(info) == super::TYPE_COMPUTE as u32;
             if !compute || !self.parts().chip.has_hqd(slot.pipe, slot.queue) {
                 return Err(Failure::Lost(EINVAL));
             }
@@ -137,7 +147,7 @@ impl Engine {
     /// Doorbells and places of the queues that don't stop.
     fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(DoorbellWord, u32)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
-        let length = super::resources::managed_queues(self.parts()) as usize;
+        let length = managed_queues(self.parts()) as usize;
         pipe.clear_hung(2 * length)?;
         let detect = frame!(Reset, RESET)
             .with(Reset::QUEUE_TYPE, victim.kind)

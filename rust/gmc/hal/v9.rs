@@ -8,16 +8,14 @@
 //! is given three levels whose last has 2 MiB pages, and an entry there with TF leads on to a
 //! table of 4 KiB pages.
 
-use super::{
-    hub::table::{
+use super::Placement;
+use crate::{
+    gmc::hub::table::{
         table,
         values,
         Table,
         Values, //
     },
-    hal::Placement, //
-};
-use crate::{
     hw::{
         pte::{mtype, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
         regs::{athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits, Block},

@@ -6,18 +6,18 @@
 //! A user queue has one MQD for each XCC, in VRAM, each followed by its control stack: so
 //! [`stride`] apart. XCC 0 reports the read pointer for all.
 
-use super::{
-    eop_control,
-    pipe_priority,
-    sdma_image,
-    words,
-    words_log2,
-    Image,
-    SavedWords,
-    UserQueue,
-    ALL, //
-};
+use super::SavedWords;
 use crate::{
+    mqd::{
+        eop_control,
+        pipe_priority,
+        sdma_image,
+        words,
+        words_log2,
+        Image,
+        UserQueue,
+        ALL, //
+    },
     hw::{
         mqd::{
             v9::{ComputeMqd as M, SdmaMqd as S},
