@@ -170,7 +170,9 @@ impl Bo {
         slice: Option<Arc<Slice>>,
     ) -> Result<Arc<Self>> {
         let len = usize::try_from(size)?;
-        let map = memory.dev.while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
+        let map = memory
+            .dev
+            .while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
         let backing = Backing::Device {
             map,
             phys,
@@ -196,7 +198,9 @@ impl Bo {
         if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {
             return Err(EINVAL);
         }
-        let map = memory.dev.while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
+        let map = memory
+            .dev
+            .while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),

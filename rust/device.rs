@@ -82,10 +82,7 @@ impl Handle {
     /// # Errors
     ///
     /// ENODEV when it was, and what `f` returns.
-    pub(crate) fn while_bound<R>(
-        &self,
-        f: impl FnOnce(&Device<Bound>) -> Result<R>,
-    ) -> Result<R> {
+    pub(crate) fn while_bound<R>(&self, f: impl FnOnce(&Device<Bound>) -> Result<R>) -> Result<R> {
         self.bound.with(f)
     }
 

@@ -9,7 +9,6 @@
 //! is kept.
 
 use crate::{
-    types::IpVersion,
     glue::aperture::Aperture,
     hw::{
         discovery::{
@@ -19,6 +18,7 @@ use crate::{
         },
         regs::Block,
     },
+    types::IpVersion,
 };
 use kernel::{device, prelude::*};
 

@@ -22,8 +22,7 @@ use crate::{
         Found,
         Running, //
     },
-    module,
-    nbio,
+    module, nbio,
     regs::{
         Mmio,
         Regs, //
@@ -157,14 +156,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
                 "the memory controller places VRAM where no room is left for the GART\n"
             )
         })?;
-    let chip = gfx::read_chip(
-        family,
-        gfx,
-        &regs,
-        nbio.revision(&regs),
-        vram_size,
-        visible,
-    )?;
+    let chip = gfx::read_chip(family, gfx, &regs, nbio.revision(&regs), vram_size, visible)?;
     let pci = pci_info(pdev);
     if !pci.requests_atomics {
         dev_info!(

@@ -33,8 +33,7 @@ use crate::{
     },
     ih,
     kept::Kept,
-    mqd,
-    nbio,
+    mqd, nbio,
     regs::Regs,
     sched::{
         self,

@@ -34,7 +34,6 @@ use crate::{
         Wanted, //
     },
     types::{
-        DoorbellIndex,
         GpuId,
         QueueId, //
     },

@@ -30,8 +30,7 @@ use crate::{
         Tlb, //
     },
     kept::Kept,
-    mqd,
-    sdma,
+    mqd, sdma,
     types::{
         GpuVa,
         Pasid, //

@@ -148,8 +148,7 @@ impl Slot {
     /// ones in the second.
     pub(crate) fn doorbell(&self) -> DoorbellIndex {
         let SdmaPlace { engine, queue } = self.place;
-        let base =
-            (SDMA_FIRST + engine * SDMA_STRIDE).next_multiple_of(self.queues.doorbell_align);
+        let base = (SDMA_FIRST + engine * SDMA_STRIDE).next_multiple_of(self.queues.doorbell_align);
         DoorbellIndex::new(base + (queue & 1) * PAGE_DOORBELLS + (queue >> 1))
     }
 }

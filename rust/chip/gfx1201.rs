@@ -31,7 +31,7 @@ use crate::{
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.
 const UNALIGNED: u32 = 3;
 
-pub(super) static FAMILY: Family = Family {
+pub(super) const FAMILY: Family = Family {
     generation: Generation::Gfx1201,
     gfx_target_version: 120001,
     name: c"gfx1201",

@@ -36,7 +36,7 @@ use crate::{
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.
 const UNALIGNED: u32 = 3;
 
-pub(super) static FAMILY: Family = Family {
+pub(super) const FAMILY: Family = Family {
     generation: Generation::Gfx942,
     gfx_target_version: 90402,
     name: c"gfx942",

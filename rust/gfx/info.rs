@@ -64,11 +64,7 @@ pub(crate) fn read_chip(
         .iter()
         .map(|&id| discovery.instances(id).count() as u32)
         .sum::<u32>();
-    let version = |hw_id| {
-        discovery
-            .version(hw_id)
-            .unwrap_or(IpVersion::new(0, 0, 0))
-    };
+    let version = |hw_id| discovery.version(hw_id).unwrap_or(IpVersion::new(0, 0, 0));
     Ok(ChipInfo {
         family,
         gc: version(Block::Gc as u16),

@@ -85,11 +85,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Reports the hangs of a GPU's scheduler.
-    pub(super) fn new(
-        gpu: &Arc<Gpu>,
-        user: &Arc<dyn Upcalls>,
-        hangs: &Arc<Hangs>,
-    ) -> Result<Self> {
+    pub(super) fn new(gpu: &Arc<Gpu>, user: &Arc<dyn Upcalls>, hangs: &Arc<Hangs>) -> Result<Self> {
         let queue = Arc::new(WorkQueue::new_ordered(c"rkfd-hang")?, GFP_KERNEL)?;
         let (gpu, user) = (gpu.clone(), user.clone());
         let news = Arc::pin_init(

@@ -149,7 +149,10 @@ fn alloc_own(
     } else if has(abi::ALLOC_GTT) {
         let size = r.bo_size()?;
         let share = shared.memory.take(size)?;
-        (Bo::new(gpu.memory(), Placement::Gtt, size)?, Some(share.into()))
+        (
+            Bo::new(gpu.memory(), Placement::Gtt, size)?,
+            Some(share.into()),
+        )
     } else if let Some(slice) = slice {
         (Bo::of_doorbells(gpu.memory(), slice.clone())?, None)
     } else if has(abi::ALLOC_MMIO_REMAP) {

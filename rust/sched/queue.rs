@@ -4,12 +4,12 @@
 
 use super::{Contexts, Format, Parts, QueueHold, QueueSpec, QueueUpdate, SchedProcess};
 use crate::{
-    vram::VramRange,
+    mqd::{self, UserQueue},
     types::{
         DoorbellWord,
         GpuVa, //
     },
-    mqd::{self, UserQueue},
+    vram::VramRange,
 };
 use kernel::{
     new_mutex,

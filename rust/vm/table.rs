@@ -228,7 +228,10 @@ struct Leaf {
 }
 
 /// Writes leaves for `len` bytes, making tables on the way.
-#[expect(clippy::too_many_arguments, reason = "a recursion passes on what it walks")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a recursion passes on what it walks"
+)]
 fn map_leaves<P: Page>(
     store: &P::Store,
     format: &dyn Hal,

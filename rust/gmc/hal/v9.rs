@@ -18,7 +18,9 @@ use crate::{
     },
     hw::{
         pte::{mtype, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
-        regs::{athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits, Block},
+        regs::{
+            athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits, Block,
+        },
     },
     regs::Regs,
 };

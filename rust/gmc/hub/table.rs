@@ -152,8 +152,8 @@ macro_rules! values {
             (Flush::INVALIDATE_L2_PDE2, 1),
             (Flush::INVALIDATE_L1_PTES, 1),
         ];
-        const L2_REQUESTS: u32 =
-            L2D::VMC_TAP_PTE_REQUEST_PHYSICAL.set(L2D::VMC_TAP_PDE_REQUEST_PHYSICAL.set(L2_CNTL4, 0), 0);
+        const L2_REQUESTS: u32 = L2D::VMC_TAP_PTE_REQUEST_PHYSICAL
+            .set(L2D::VMC_TAP_PDE_REQUEST_PHYSICAL.set(L2_CNTL4, 0), 0);
         const PROCESS: Values = &[
             (Context::ENABLE_CONTEXT, 1),
             (Context::PAGE_TABLE_DEPTH, DEPTH),
@@ -165,7 +165,10 @@ macro_rules! values {
             (Context::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
             (Context::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT, 1),
             (Context::PAGE_TABLE_BLOCK_SIZE, BLOCK_SIZE),
-            (Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT, RETRY_FAULTS),
+            (
+                Context::RETRY_PERMISSION_OR_INVALID_PAGE_FAULT,
+                RETRY_FAULTS,
+            ),
         ];
     };
 }

@@ -5,16 +5,6 @@
 
 use super::SavedWords;
 use crate::{
-    mqd::{
-        eop_control,
-        pipe_priority,
-        sdma_image,
-        words,
-        words_log2,
-        Image,
-        UserQueue,
-        ALL, //
-    },
     hw::{
         mqd::{
             v12::{ComputeMqd as M, SdmaMqd as S},
@@ -26,6 +16,16 @@ use crate::{
             CP_MQD_CONTROL as Control, SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
             SDMA0_QUEUE0_RB_CNTL as Rb,
         },
+    },
+    mqd::{
+        eop_control,
+        pipe_priority,
+        sdma_image,
+        words,
+        words_log2,
+        Image,
+        UserQueue,
+        ALL, //
     },
     types::{
         DoorbellWord,

@@ -8,16 +8,6 @@
 
 use super::SavedWords;
 use crate::{
-    mqd::{
-        eop_control,
-        pipe_priority,
-        sdma_image,
-        words,
-        words_log2,
-        Image,
-        UserQueue,
-        ALL, //
-    },
     hw::{
         mqd::{
             v9::{ComputeMqd as M, SdmaMqd as S},
@@ -27,6 +17,16 @@ use crate::{
             gc_9_4_3 as gc,
             sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as Offset, SDMA_RLC0_RB_CNTL as Rb},
         },
+    },
+    mqd::{
+        eop_control,
+        pipe_priority,
+        sdma_image,
+        words,
+        words_log2,
+        Image,
+        UserQueue,
+        ALL, //
     },
     regs::Regs,
     ring::Ring,

@@ -7,8 +7,8 @@
 //! times, then for each change UNMAP_QUEUES, QUERY_STATUS and RUN_LIST.
 
 use crate::{
-    gmc::KernelBuf,
     doorbell,
+    gmc::KernelBuf,
     hw::{
         mqd::v9::ComputeMqd,
         pm4::{self, op, QueryStatus, RunList, SetResources, UnmapQueues},
@@ -114,7 +114,12 @@ impl Hiq {
             )
             .with(SetResources::GWS_MASK, u64::MAX);
         let wait = self.parts.gfx.regs().read(gc::CP_IQ_WAIT_TIME2);
-        let reg = self.parts.gfx.regs().word(gc::CP_IQ_WAIT_TIME2, 0).ok_or(ENODEV)?;
+        let reg = self
+            .parts
+            .gfx
+            .regs()
+            .word(gc::CP_IQ_WAIT_TIME2, 0)
+            .ok_or(ENODEV)?;
         let write = [
             pm4::header(op::WRITE_DATA, 5),
             pm4::write_data::DST_SEL.set(0, pm4::write_data::DST_REG),

@@ -92,7 +92,11 @@ impl Kiq {
             GFP_KERNEL,
         )?;
         if let Err(error) = kiq.announce() {
-            dev_err!(parts.dev.device(), "KIQ doesn't take packets ({:?})\n", error);
+            dev_err!(
+                parts.dev.device(),
+                "KIQ doesn't take packets ({:?})\n",
+                error
+            );
             kiq.stop(parts);
             return Err(error);
         }
@@ -210,7 +214,9 @@ impl Queue {
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let memory = VramRange::new(&parts.vram, mqd::ALLOCATION)?;
         let addr = memory.gpu_addr();
-        let left = parts.gfx.select(xcc, SLOT, |regs| mqd::Left::read(regs, xcc));
+        let left = parts
+            .gfx
+            .select(xcc, SLOT, |regs| mqd::Left::read(regs, xcc));
         let queue = mqd::KernelQueue {
             mqd_addr: addr,
             ring: &ring,
@@ -223,9 +229,12 @@ impl Queue {
         parts.vram.flush_hdp();
         // `gfx_v9_4_3_xcc_kiq_setting`: RLC is told which queue it is.
         let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
-        parts.gfx.regs().update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
-            old & 0xffff_ff00 | place | 0x80
-        });
+        parts
+            .gfx
+            .regs()
+            .update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
+                old & 0xffff_ff00 | place | 0x80
+            });
         let queue = Self {
             xcc,
             ring,
@@ -233,7 +242,9 @@ impl Queue {
             _mqd: memory,
             seq: 0,
         };
-        parts.gfx.select(xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
+        parts
+            .gfx
+            .select(xcc, SLOT, |regs| load(regs, xcc, &image, index))?;
         Ok(queue)
     }
 
@@ -258,13 +269,19 @@ impl Queue {
 
     /// `gfx_v9_4_3_xcc_q_fini_register`.
     fn stop(&self, parts: &Parts) {
-        parts.gfx.regs()
+        parts
+            .gfx
+            .regs()
             .update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
         parts.gfx.select(self.xcc, SLOT, |regs| {
             let xcc = self.xcc;
             if let Err(error) = dequeue(regs, xcc) {
                 if error != ENODEV {
-                    dev_err!(parts.dev.device(), "KIQ of XCC {} doesn't stop; forcing it\n", xcc);
+                    dev_err!(
+                        parts.dev.device(),
+                        "KIQ of XCC {} doesn't stop; forcing it\n",
+                        xcc
+                    );
                 }
                 regs.write_at(xcc, gc::CP_HQD_ACTIVE, 0);
             }
@@ -341,7 +358,10 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     );
     let base = index * doorbell::XCC_RANGE;
     let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
-    write(gc::CP_MEC_DOORBELL_RANGE_LOWER, bytes(doorbell::KIQ.get() / 2));
+    write(
+        gc::CP_MEC_DOORBELL_RANGE_LOWER,
+        bytes(doorbell::KIQ.get() / 2),
+    );
     write(
         gc::CP_MEC_DOORBELL_RANGE_UPPER,
         bytes(doorbell::USER_QUEUE_END),

@@ -93,7 +93,9 @@ impl Occupied {
                 "it doesn't end; resetting pipe {}\n",
                 self.slot.pipe
             );
-            result = self.reset_pipe(parts).and_then(|()| self.wait(parts, false));
+            result = self
+                .reset_pipe(parts)
+                .and_then(|()| self.wait(parts, false));
         }
         self.safe_mode(parts, false);
         result.map_err(|error| match error {
@@ -104,15 +106,17 @@ impl Occupied {
 
     /// Waits until it is off; with `reset`, asks for that.
     fn wait(&self, parts: &Parts, reset: bool) -> Result {
-        parts.gfx.select(self.xcc, self.slot, |regs| {
-            if reset {
-                regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, 1);
-            }
-            regs.wait_at(self.xcc, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
-                CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+        parts
+            .gfx
+            .select(self.xcc, self.slot, |regs| {
+                if reset {
+                    regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, 1);
+                }
+                regs.wait_at(self.xcc, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
+                    CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+                })
             })
-        })
-        .map(|_| ())
+            .map(|_| ())
     }
 
     fn reset_pipe(&self, parts: &Parts) -> Result {
@@ -123,7 +127,10 @@ impl Occupied {
             Mec::MEC_ME1_PIPE3_RESET,
         ];
         let bit = pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
-        parts.gfx.regs().write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
+        parts
+            .gfx
+            .regs()
+            .write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
         parts.gfx.regs().write_at(self.xcc, gc::CP_MEC_CNTL, 0);
         Ok(())
     }
@@ -131,9 +138,14 @@ impl Occupied {
     /// Keeps RLC from gating clocks meanwhile. Linux goes on without an answer, too.
     fn safe_mode(&self, parts: &Parts, on: bool) {
         let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
-        parts.gfx.regs().write_at(self.xcc, gc::RLC_SAFE_MODE, request);
+        parts
+            .gfx
+            .regs()
+            .write_at(self.xcc, gc::RLC_SAFE_MODE, request);
         if on {
-            let _ = parts.gfx.regs()
+            let _ = parts
+                .gfx
+                .regs()
                 .wait_at(self.xcc, gc::RLC_SAFE_MODE, SAFE_TIMEOUT, |value| {
                     Safe::CMD.get(value) == 0
                 });

@@ -9,8 +9,8 @@
 
 use super::Entry;
 use crate::{
-    gmc::KernelBuf,
     chip::ChipInfo,
+    gmc::KernelBuf,
     hw::pm4::{self, op, MapProcess, MapQueues, RunList},
     sched::{
         Format,

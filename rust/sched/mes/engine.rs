@@ -16,6 +16,10 @@ use super::{
     resources::{aggregated_doorbell, init_vmids, set_resources},
 };
 use crate::{
+    gmc::{
+        Firmware,
+        RegWait, //
+    },
     hw::{
         mes::{
             op,
@@ -25,10 +29,6 @@ use crate::{
         regs::gc_12_0_0::{
             self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated, CP_UNMAPPED_DOORBELL as Unmapped,
         },
-    },
-    gmc::{
-        Firmware,
-        RegWait, //
     },
     sched::Parts,
     types::{
@@ -125,7 +125,8 @@ impl Engine {
         let log = LogFile::new(parts)?;
         let running = Running::start(parts, log.as_deref().map(LogFile::log));
         kernel.load()?;
-        if let Err(error) = set_resources(parts, &mut kernel, false, log.as_deref().map(LogFile::log))
+        if let Err(error) =
+            set_resources(parts, &mut kernel, false, log.as_deref().map(LogFile::log))
         {
             kernel.unload();
             return Err(error);
@@ -235,7 +236,9 @@ impl Engine {
                 pipe.unload();
             }
         }
-        self.parts.gfx.regs()
+        self.parts
+            .gfx
+            .regs()
             .update_at(0, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
         kernel.unload();
         *self.running.lock() = None;
@@ -413,7 +416,10 @@ fn shader_debugger(context: GpuVa) -> Misc {
     const SET_SHADER_DEBUGGER: u64 = 5;
     frame!(Misc, MISC)
         .with(Misc::OPCODE, SET_SHADER_DEBUGGER)
-        .with(Misc::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR, context.get())
+        .with(
+            Misc::SET_SHADER_DEBUGGER_PROCESS_CONTEXT_ADDR,
+            context.get(),
+        )
 }
 
 /// MISC with WRITE_REG (`amdgpu_mes_wreg`); registers are words of BAR 5.

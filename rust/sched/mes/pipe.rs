@@ -11,7 +11,6 @@
 
 use crate::{
     gmc::KernelBuf,
-    vram::VramRange,
     hw::{
         mes::{self, v12::QueryStatus, FRAME_WORDS},
         mqd::v12::ComputeMqd as M,
@@ -29,6 +28,7 @@ use crate::{
         GpuVa,
         HqdSlot, //
     },
+    vram::VramRange,
 };
 use kernel::{
     prelude::*,
@@ -229,7 +229,10 @@ impl Pipe {
 
     /// Version of the pipe's firmware, which leaves it in a register.
     pub(super) fn version(&self) -> u32 {
-        self.parts.gfx.select(0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO)) & 0xfff
+        self.parts
+            .gfx
+            .select(0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO))
+            & 0xfff
     }
 
     /// Runs a command, whose status is described from word `status` on, and waits for its end.

@@ -11,8 +11,6 @@ use super::{
     pipe::Pipe,
 };
 use crate::{
-    sched::Parts,
-    types::DoorbellWord,
     hw::{
         mes::{
             op,
@@ -24,6 +22,8 @@ use crate::{
             Block,
         },
     },
+    sched::Parts,
+    types::DoorbellWord,
 };
 use kernel::prelude::*;
 
@@ -78,7 +78,10 @@ pub(super) fn set_resources(
         u64::from(base.unwrap_or(0))
     };
     let mut frame = frame!(SetHwResources, SET_HW_RSRC)
-        .with(SetHwResources::G_SCH_CTX_GPU_MC_PTR, pipe.context_addr().get())
+        .with(
+            SetHwResources::G_SCH_CTX_GPU_MC_PTR,
+            pipe.context_addr().get(),
+        )
         .with(
             SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
             pipe.query_fence_addr().get(),

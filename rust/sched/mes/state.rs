@@ -209,7 +209,12 @@ impl State {
     }
 
     /// Takes the queues of a process off or puts them on. Every queue is tried.
-    pub(super) fn switch(&mut self, parts: &Arc<Parts>, process: &Arc<SchedProcess>, on: bool) -> Result {
+    pub(super) fn switch(
+        &mut self,
+        parts: &Arc<Parts>,
+        process: &Arc<SchedProcess>,
+        on: bool,
+    ) -> Result {
         let mut result = Ok(());
         if on {
             let wanted =

@@ -7,8 +7,8 @@
 
 use super::{Dead, Page, Tables};
 use crate::{
-    kunit::Random,
     chip::Generation,
+    kunit::Random,
     vm::{hal, Hal},
 };
 use kernel::{
@@ -171,7 +171,10 @@ impl Memory {
 }
 
 fn both() -> [(&'static dyn Hal, bool); 2] {
-    [(hal(Generation::Gfx942), false), (hal(Generation::Gfx1201), true)]
+    [
+        (hal(Generation::Gfx942), false),
+        (hal(Generation::Gfx1201), true),
+    ]
 }
 
 /// A range of addresses, where it leads, and how long it is.

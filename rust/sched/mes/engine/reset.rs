@@ -15,19 +15,6 @@ use super::{
     Victim, //
 };
 use crate::{
-    sched::mes::{
-        frame::{
-            frame,
-            run,
-            tell, //
-        },
-        pipe::{
-            Failure,
-            Pipe,
-            NO_DOORBELL, //
-        },
-        resources::managed_queues,
-    },
     glue::errno::etime,
     hw::{
         mes::{
@@ -41,6 +28,19 @@ use crate::{
             },
             Bits,
         },
+    },
+    sched::mes::{
+        frame::{
+            frame,
+            run,
+            tell, //
+        },
+        pipe::{
+            Failure,
+            Pipe,
+            NO_DOORBELL, //
+        },
+        resources::managed_queues,
     },
     sched::Parts,
     types::{
@@ -145,7 +145,11 @@ impl Engine {
     }
 
     /// Doorbells and places of the queues that don't stop.
-    fn detect(&self, pipe: &mut Pipe, victim: &Victim) -> Result<KVec<(DoorbellWord, u32)>, Failure> {
+    fn detect(
+        &self,
+        pipe: &mut Pipe,
+        victim: &Victim,
+    ) -> Result<KVec<(DoorbellWord, u32)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
         let length = managed_queues(self.parts()) as usize;
         pipe.clear_hung(2 * length)?;
@@ -201,14 +205,20 @@ fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
     };
     safe_mode(parts, true)?;
     let running = parts.gfx.regs().read(gc::CP_MEC_RS64_CNTL);
-    parts.gfx.regs().write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
+    parts
+        .gfx
+        .regs()
+        .write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
     for queue in 0..parts.chip.family.mec_queues_per_pipe {
         parts.gfx.select(0, HqdSlot { queue, ..slot }, |regs| {
             regs.write(gc::CP_HQD_ACTIVE, 0);
             regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 0);
         });
     }
-    parts.gfx.regs().write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
+    parts
+        .gfx
+        .regs()
+        .write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
     safe_mode(parts, false)?;
     parts.dev.alive()
 }
@@ -220,7 +230,9 @@ fn safe_mode(parts: &Parts, on: bool) -> Result {
     if !on {
         return Ok(());
     }
-    parts.gfx.regs()
+    parts
+        .gfx
+        .regs()
         .wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, |value| {
             Safe::CMD.get(value) == 0
         })
