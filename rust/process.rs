@@ -118,7 +118,7 @@ pub(crate) struct State {
     pub(crate) devices: KVec<DeviceState>,
     /// By queue id.
     pub(crate) queues: IdTable<UserQueue>,
-    /// Destroyed, but the hardware never said that it let go: kept until the end.
+    /// Destroyed, but the hardware never acknowledged it: kept until the end.
     pub(crate) hung: KVec<UserQueue>,
     pub(crate) runtime_enabled: bool,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A process' queues as it keeps them: what the program said of each, the hardware's part of it, and
+//! A process' queues as it keeps them: what the program asked for, the hardware's part of it, and
 //! the memory that it uses. What becomes of them is decided by the room `queue`.
 
 use super::Pin;

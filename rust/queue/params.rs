@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What programs say about a queue, checked once, in upstream's order
+//! What programs ask for in a queue, checked once, in upstream's order
 //! (`set_queue_properties_from_user`).
 
 use crate::{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the chip is, as INFO tells it (`AMDGPU_INFO_DEV_INFO`).
+//! What the chip is, as INFO reports it (`AMDGPU_INFO_DEV_INFO`).
 //!
-//! Zero is what only graphics needs or a BIOS would tell: render backends that are active, buffers
+//! Zero is what only graphics needs or only a BIOS knows: render backends that are active, buffers
 //! of geometry stages, clocks, the PCIe link. Flags are those of what works, which is none of them.
 
 use crate::{

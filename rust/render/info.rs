@@ -136,7 +136,7 @@ fn hw_ip(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoHwIp> {
     })
 }
 
-/// Version of a firmware, 0 for those that nothing tells the version of (`amdgpu_firmware_info`).
+/// Version of a firmware, 0 where nothing reports it (`amdgpu_firmware_info`).
 fn firmware(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoFirmware> {
     /// The last kind, and that of trusted applications, none of which is loaded.
     const LAST: u32 = 0x1c;

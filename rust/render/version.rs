@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The DRM version: who we are, as amdgpu says it (`drm_version`).
+//! The DRM version: who we are, in the words of amdgpu (`drm_version`).
 
 use crate::uapi::drm as abi;
 use kernel::{

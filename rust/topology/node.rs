@@ -229,7 +229,7 @@ impl Properties {
         let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
         let capability = doorbells | revision | abi::CAP_QUEUE_RESET | chip.family.capabilities;
         for (name, value) in [
-            // Without power management the clock is said to be 100 MHz.
+            // Without power management the clock is reported as 100 MHz.
             ("max_engine_clk_fcompute", 100),
             ("local_mem_size", 0),
             ("fw_version", chip.mec_fw_version.into()),
