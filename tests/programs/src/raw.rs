@@ -19,7 +19,7 @@ pub fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
 /// Makes a request. Whatever `args` points at must live until the request returns.
 pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {
     // SAFETY: `args` points only at arrays of the callers, which outlive the request.
-    unsafe { rkfd::request(kfd.as_fd(), request, args) }
+    unsafe { rkfd::raw::request(kfd.as_fd(), request, args) }
 }
 
 /// ALLOC_MEMORY_OF_GPU; returns the handle. `user` is the CPU address of USERPTR memory.

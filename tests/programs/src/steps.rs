@@ -27,10 +27,12 @@ const WORDS: [&str; 16] = [
 /// Prints every step from now on.
 pub fn print_all() {
     observe(|step| match step {
-        Step::Ioctl { info, errno, .. } => {
+        Step::Ioctl(request) => {
+            let errno = request.errno();
             let outcome = errno.map_or(String::new(), |errno| format!(" failed, errno {errno}"));
-            println!("ioctl {} ({:#010x}){outcome}", info.c, info.command);
-            for (name, given, returned) in step.fields() {
+            let (name, command) = (request.c_name(), request.command());
+            println!("ioctl {name} ({command:#010x}){outcome}");
+            for (name, given, returned) in request.fields() {
                 match given == returned {
                     true => println!("    {name} = {given:#x}"),
                     false => println!("    {name} = {given:#x} -> {returned:#x}"),

@@ -11,9 +11,12 @@
 //! | `buf:inout:f32:64:iota` | a buffer that is filled and shown |
 //! | `lds:1024` | bytes of LDS that the dispatch adds |
 
+use std::fmt;
 use std::str::FromStr;
 
-use rkfd::{Argument, Buffer, Gpu, IntoArgument, Lds, Number};
+use rkfd::zerocopy::IntoBytes;
+use rkfd::{Argument, Buffer, Element, Gpu, IntoArgument, Lds};
+use serde_json::{json, Value};
 
 /// Elements shown of a buffer.
 const SHOWN: usize = 8;
@@ -43,9 +46,13 @@ pub(crate) enum Spec {
     Lds(u32),
 }
 
-/// A number on the command line: also says how indices become one.
-trait Parsed: Number + FromStr + std::fmt::Display {
+/// A number on the command line: also makes one of an index.
+trait Parsed: Element + Default + FromStr + fmt::Display {
+    const NAME: &'static str;
     fn of_index(index: usize) -> Self;
+
+    /// The number in JSON; a string if JSON does not have it.
+    fn json(self) -> Value;
 }
 
 /// The functions of one number type.
@@ -57,8 +64,45 @@ struct Kind {
     buffer: fn(&Gpu, usize, &Fill) -> rkfd::Result<(Argument, Show)>,
 }
 
-/// Describes a buffer's contents.
-type Show = Box<dyn Fn() -> rkfd::Result<String>>;
+/// Reads a buffer's contents.
+type Show = Box<dyn Fn() -> rkfd::Result<Summary>>;
+
+/// What is shown of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Summary {
+    kind: &'static str,
+    elements: usize,
+    /// The first elements, as text and as JSON.
+    first: Vec<(String, Value)>,
+    /// FNV-1a of the bytes.
+    checksum: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first: Vec<_> = self.first.iter().map(|(text, _)| text.as_str()).collect();
+        let more = if self.elements > SHOWN { ", ..." } else { "" };
+        let (first, elements, checksum) = (first.join(", "), self.elements, self.checksum);
+        write!(
+            f,
+            "[{first}{more}] {elements} elements, checksum {checksum:016x}"
+        )
+    }
+}
+
+impl Summary {
+    /// The JSON of the buffer that is argument `index`.
+    pub(crate) fn json(&self, index: usize) -> Value {
+        let first: Vec<_> = self.first.iter().map(|(_, value)| value).collect();
+        json!({
+            "argument": index,
+            "type": self.kind,
+            "elements": self.elements,
+            "first": first,
+            "checksum": format!("{:016x}", self.checksum),
+        })
+    }
+}
 
 fn check<T: Parsed>(text: &str) -> bool {
     text.parse::<T>().is_ok()
@@ -81,14 +125,23 @@ fn buffer<T: Parsed>(gpu: &Gpu, len: usize, fill: &Fill) -> rkfd::Result<(Argume
 macro_rules! kinds {
     ($($t:ident),*) => {
         $( impl Parsed for $t {
+            const NAME: &'static str = stringify!($t);
+
             fn of_index(index: usize) -> Self {
                 index as $t
+            }
+
+            fn json(self) -> Value {
+                match Value::from(self) {
+                    Value::Null => self.to_string().into(),
+                    number => number,
+                }
             }
         } )*
 
         /// The number types.
         const KINDS: &[Kind] = &[ $( Kind {
-            name: stringify!($t),
+            name: <$t>::NAME,
             check: check::<$t>,
             number: number::<$t>,
             buffer: buffer::<$t>,
@@ -104,20 +157,22 @@ fn kind(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// First elements, number of elements and a checksum (FNV-1a of the bytes).
-fn summary<T: Parsed>(values: &[T]) -> String {
-    let mut bytes = Vec::with_capacity(size_of_val(values));
-    values.iter().for_each(|value| value.append_to(&mut bytes));
-    let checksum = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    let first: Vec<_> = values.iter().take(SHOWN).map(ToString::to_string).collect();
-    let more = if values.len() > SHOWN { ", ..." } else { "" };
-    format!(
-        "[{}{more}] {} elements, checksum {checksum:016x}",
-        first.join(", "),
-        values.len()
-    )
+fn summary<T: Parsed>(values: &[T]) -> Summary {
+    let checksum = values
+        .as_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+    let first = values.iter().take(SHOWN);
+    Summary {
+        kind: T::NAME,
+        elements: values.len(),
+        first: first
+            .map(|value| (value.to_string(), value.json()))
+            .collect(),
+        checksum,
+    }
 }
 
 impl FromStr for Spec {
@@ -257,11 +312,22 @@ mod tests {
 
     #[test]
     fn summaries_show_the_first_elements() {
-        let text = summary(&(0..10u8).collect::<Vec<_>>());
+        let ten = summary(&(0..10u8).collect::<Vec<_>>());
+        let text = ten.to_string();
         assert!(
             text.starts_with("[0, 1, 2, 3, 4, 5, 6, 7, ...] 10 elements"),
             "{text}"
         );
-        assert!(summary::<u8>(&[]).ends_with("cbf29ce484222325"));
+        let none = summary::<u8>(&[]).to_string();
+        assert!(none.ends_with("cbf29ce484222325"), "{none}");
+        let json = ten.json(2);
+        assert_eq!(json["argument"], 2);
+        assert_eq!(json["type"], "u8");
+        assert_eq!(json["elements"], 10);
+        assert_eq!(json["first"], json!([0, 1, 2, 3, 4, 5, 6, 7]));
+        assert!(text.ends_with(json["checksum"].as_str().unwrap()));
+        let odd = [1.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let odd = summary(&odd).json(0);
+        assert_eq!(odd["first"], json!([1.5, "NaN", "inf", "-inf"]));
     }
 }

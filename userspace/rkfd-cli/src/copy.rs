@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use rkfd::{CopyQueue, Copying, Gpu, Memory};
+use serde_json::{json, Value};
 
 use crate::{trace, Failure};
 
@@ -67,6 +68,16 @@ impl From<Place> for Memory {
     }
 }
 
+impl Place {
+    /// Its name in JSON.
+    fn name(self) -> &'static str {
+        match self {
+            Place::Vram => "vram",
+            Place::Gtt => "gtt",
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -78,7 +89,7 @@ impl fmt::Display for Place {
 
 /// Who copies.
 #[derive(clap::Args)]
-struct Engine {
+pub(crate) struct Engine {
     /// Which copy engine, counted from 0; without it the driver chooses.
     #[arg(long)]
     engine: Option<u32>,
@@ -88,9 +99,12 @@ struct Engine {
     /// Seconds to wait.
     #[arg(long, default_value_t = 60)]
     timeout: u64,
-    /// Show every request.
+    /// Show every request on standard error.
     #[arg(short, long)]
     verbose: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `rkfd copy` takes.
@@ -105,7 +119,7 @@ pub(crate) struct CopyOptions {
     #[arg(long, value_enum, default_value = "vram")]
     to: Place,
     #[command(flatten)]
-    by: Engine,
+    pub(crate) by: Engine,
 }
 
 /// What `rkfd fill` takes.
@@ -119,7 +133,7 @@ pub(crate) struct FillOptions {
     #[arg(long = "in", value_enum, default_value = "vram")]
     place: Place,
     #[command(flatten)]
-    by: Engine,
+    pub(crate) by: Engine,
 }
 
 impl Engine {
@@ -138,27 +152,54 @@ impl Engine {
         Ok((gpu, queue))
     }
 
-    /// Waits, and tells what was done: `what`, by whom, in which time.
-    fn finish(&self, what: &str, since: Instant, work: Copying) -> Result<(), Failure> {
+    /// Waits for a copy or fill.
+    fn finish(&self, since: Instant, work: Copying) -> Result<Done, Failure> {
         let packets = work.packets();
         work.wait_timeout(Duration::from_secs(self.timeout))?;
-        let took = since.elapsed().as_secs_f64() * 1e3;
+        let took = since.elapsed();
+        Ok(Done { packets, took })
+    }
+
+    /// Prints what was done: `what`, or its fields.
+    fn report(&self, what: &str, fields: Value, done: &Done, verified: usize) {
+        if self.json {
+            let mut all = json!({
+                "from": null,
+                "word": null,
+                "engine": self.engine,
+                "packets": done.packets,
+                "seconds": done.took.as_secs_f64(),
+                "verified": verified,
+            });
+            if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
+                all.extend(fields);
+            }
+            println!("{all}");
+            return;
+        }
         let engine = match self.engine {
             Some(engine) => format!("engine {engine}"),
             None => "an engine of the driver's choice".into(),
         };
-        println!("{what} by {engine}: {packets} packet(s), {took:.3} ms");
-        Ok(())
+        let (packets, millis) = (done.packets, done.took.as_secs_f64() * 1e3);
+        println!("{what} by {engine}: {packets} packet(s), {millis:.3} ms");
+        println!("verified {verified}/{verified} bytes");
     }
 }
 
-/// A byte that tells its place.
+/// A copy or fill that has ended.
+struct Done {
+    packets: usize,
+    took: Duration,
+}
+
+/// A byte by which its place is recognised.
 fn byte(index: usize) -> u8 {
     ((index as u32).wrapping_mul(0x9e37_79b1) >> 19) as u8
 }
 
-/// Compares every byte with what it must be.
-fn compare(found: &[u8], wanted: impl Fn(usize) -> u8) -> Result<(), Failure> {
+/// Compares every byte with what it must be, and counts them.
+fn compare(found: &[u8], wanted: impl Fn(usize) -> u8) -> Result<usize, Failure> {
     let mut wrong = found.iter().enumerate().filter(|(i, b)| **b != wanted(*i));
     if let Some((first, _)) = wrong.next() {
         let wrong = 1 + wrong.count();
@@ -168,8 +209,7 @@ fn compare(found: &[u8], wanted: impl Fn(usize) -> u8) -> Result<(), Failure> {
             first,
         });
     }
-    println!("verified {0}/{0} bytes", found.len());
-    Ok(())
+    Ok(found.len())
 }
 
 /// Copies between two buffers, of which the target differs from the source everywhere before.
@@ -180,12 +220,13 @@ pub(crate) fn copy(options: &CopyOptions) -> Result<(), Failure> {
     let target = gpu.alloc_in::<u8>(to.into(), bytes)?;
     source.fill_with(byte)?;
     target.fill_with(|i| !byte(i))?;
-    let what = format!("{bytes} bytes copied from {from} to {to}");
     let since = Instant::now();
-    options
-        .by
-        .finish(&what, since, queue.copy(&target, &source)?)?;
-    compare(&target.to_vec()?, byte)
+    let done = options.by.finish(since, queue.copy(&target, &source)?)?;
+    let verified = compare(&target.to_vec()?, byte)?;
+    let what = format!("{bytes} bytes copied from {from} to {to}");
+    let fields = json!({ "bytes": bytes, "from": from.name(), "to": to.name() });
+    options.by.report(&what, fields, &done, verified);
+    Ok(())
 }
 
 /// Fills a buffer that holds something else everywhere before.
@@ -198,12 +239,13 @@ pub(crate) fn fill(options: &FillOptions) -> Result<(), Failure> {
     let target = gpu.alloc_in::<u8>(place.into(), bytes)?;
     let wanted = |i: usize| (word >> (i % 4 * 8)) as u8;
     target.fill_with(|i| !wanted(i))?;
-    let what = format!("{bytes} bytes of {place} filled with {word:#x}");
     let since = Instant::now();
-    options
-        .by
-        .finish(&what, since, queue.fill(&target, word)?)?;
-    compare(&target.to_vec()?, wanted)
+    let done = options.by.finish(since, queue.fill(&target, word)?)?;
+    let verified = compare(&target.to_vec()?, wanted)?;
+    let what = format!("{bytes} bytes of {place} filled with {word:#x}");
+    let fields = json!({ "bytes": bytes, "to": place.name(), "word": word });
+    options.by.report(&what, fields, &done, verified);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -242,7 +284,7 @@ mod tests {
     #[test]
     fn wrong_bytes_are_counted() {
         let mut bytes: Vec<u8> = (0..1000).map(byte).collect();
-        assert!(compare(&bytes, byte).is_ok());
+        assert_eq!(compare(&bytes, byte).unwrap(), 1000);
         bytes[17] ^= 1;
         bytes[900] ^= 0x80;
         let failure = compare(&bytes, byte).unwrap_err();

@@ -13,9 +13,24 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use serde_json::json;
+
+/// The exit status, for the help.
+const STATUS: &str = "Exit status:
+  0  all that was asked for was done, and was right
+  1  it failed: a file, a kernel, a fault, a time-out, no memory
+  2  the command line is wrong
+  3  there is no GPU that can be used: no driver, no permission, no device
+  4  a copy or fill left wrong bytes";
 
 #[derive(Parser)]
-#[command(version, about = "Look at AMD GPUs under KFD and run kernels on them", long_about = None)]
+#[command(
+    name = "rkfd",
+    version,
+    about = "Look at AMD GPUs under KFD and run kernels on them",
+    long_about = None,
+    after_help = STATUS
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -24,13 +39,31 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Show the driver and its GPUs.
-    Info,
+    #[command(after_help = STATUS)]
+    Info {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run a kernel of a code object.
     Run(run::Options),
     /// Copy between two buffers by a copy engine, and compare every byte.
+    #[command(after_help = STATUS)]
     Copy(copy::CopyOptions),
     /// Fill a buffer by a copy engine, and compare every byte.
+    #[command(after_help = STATUS)]
     Fill(copy::FillOptions),
+}
+
+impl Command {
+    fn json(&self) -> bool {
+        match self {
+            Self::Info { json } => *json,
+            Self::Run(options) => options.json,
+            Self::Copy(options) => options.by.json,
+            Self::Fill(options) => options.by.json,
+        }
+    }
 }
 
 /// What the command fails with.
@@ -39,6 +72,9 @@ enum Failure {
     /// The library failed.
     #[error(transparent)]
     Rkfd(#[from] rkfd::Error),
+    /// The library failed to open a GPU, which was shown as far as sysfs describes it.
+    #[error(transparent)]
+    Shown(rkfd::Error),
     /// A file can't be read or written.
     #[error("{path}: {error}")]
     File {
@@ -73,23 +109,81 @@ enum Failure {
     },
 }
 
+impl Failure {
+    /// The exit status, as [`STATUS`] explains it.
+    fn status(&self) -> u8 {
+        use rkfd::Error;
+        match self {
+            Self::Wrong { .. } => 4,
+            Self::WholeWords { .. } | Self::Engine { .. } => 2,
+            Self::Rkfd(error) | Self::Shown(error) => match error {
+                Error::NoDriver { .. }
+                | Error::NotKfd { .. }
+                | Error::NoRenderNode { .. }
+                | Error::NoGpu
+                | Error::NoSuchGpu { .. }
+                | Error::Permission { .. }
+                | Error::Open { .. }
+                | Error::Version { .. }
+                | Error::Topology { .. } => 3,
+                _ => 1,
+            },
+            Self::File { .. } => 1,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Info => info::show(),
-        Command::Run(options) => run::run(&options),
-        Command::Copy(options) => copy::copy(&options),
-        Command::Fill(options) => copy::fill(&options),
+    let command = Cli::parse().command;
+    let result = match &command {
+        Command::Info { json } => info::show(*json),
+        Command::Run(options) => run::run(options),
+        Command::Copy(options) => copy::copy(options),
+        Command::Fill(options) => copy::fill(options),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("rkfd: {failure}");
-            if let Failure::Rkfd(error) = &failure {
-                for line in surroundings::advice(error) {
-                    eprintln!("rkfd: {line}");
-                }
-            }
-            ExitCode::FAILURE
+    let Err(failure) = result else {
+        return ExitCode::SUCCESS;
+    };
+    let advice = match &failure {
+        Failure::Rkfd(error) | Failure::Shown(error) => surroundings::advice(error),
+        _ => Vec::new(),
+    };
+    let message = failure.to_string();
+    eprintln!("rkfd: {message}");
+    advice.iter().for_each(|line| eprintln!("rkfd: {line}"));
+    let status = failure.status();
+    // What `info` could find out it has printed by itself.
+    if command.json() && !matches!(failure, Failure::Shown(_)) {
+        let error = json!({ "status": status, "message": message, "advice": advice });
+        println!("{}", json!({ "error": error }));
+    }
+    ExitCode::from(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_has_its_failures() {
+        let permission = rkfd::Error::Permission {
+            path: "/dev/kfd".into(),
+        };
+        let wrong = Failure::Wrong {
+            wrong: 1,
+            of: 2,
+            first: 0,
+        };
+        let all = [
+            (Failure::from(rkfd::Error::DeviceLost), 1),
+            (Failure::WholeWords { bytes: 3 }, 2),
+            (Failure::from(rkfd::Error::NoGpu), 3),
+            (Failure::from(permission), 3),
+            (wrong, 4),
+        ];
+        for (failure, status) in all {
+            assert_eq!(failure.status(), status, "{failure}");
+            assert!(STATUS.contains(&format!("\n  {status}  ")));
         }
     }
 }

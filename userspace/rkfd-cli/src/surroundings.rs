@@ -3,6 +3,7 @@
 //! What to do when there is no GPU to show: which AMD GPUs the PCI bus has, who drives them, and who
 //! may open the nodes.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -15,8 +16,72 @@ const VENDOR: u32 = 0x1002;
 /// Classes of PCI: display controllers, and processing accelerators, as an Instinct is.
 const DISPLAY: u32 = 0x03;
 const ACCELERATOR: u32 = 0x12;
-/// Names that the module can have.
+/// Names that the module can have: its own, and that by which rocminfo looks for a driver.
 const OURS: [&str; 2] = ["rkfd", "amdgpu"];
+
+/// Who `/dev/kfd` belongs to. Only one module can have class `kfd` and with it the file, so if ours
+/// is there, the file is its. Whether a module by the name of Linux's own driver is ours, its taint
+/// tells: ours does not come with the kernel (`O`). AMD's packages of their driver don't either,
+/// but they bring a second module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    /// This module, under one of its names.
+    Rkfd {
+        /// The name.
+        module: &'static str,
+    },
+    /// Another module.
+    Other {
+        /// Its name.
+        module: &'static str,
+    },
+    /// Nothing that is a module.
+    Kernel,
+}
+
+impl Owner {
+    /// The module's name.
+    pub(crate) fn module(&self) -> Option<&'static str> {
+        match self {
+            Self::Rkfd { module } | Self::Other { module } => Some(module),
+            Self::Kernel => None,
+        }
+    }
+
+    /// Whether it is rkfd.
+    pub(crate) fn is_rkfd(&self) -> bool {
+        matches!(self, Self::Rkfd { .. })
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rkfd { module: "rkfd" } => f.write_str("rkfd"),
+            Self::Rkfd { module } => write!(f, "rkfd under the name {module}"),
+            Self::Other { module } => write!(f, "{module}, which is not rkfd"),
+            Self::Kernel => f.write_str("a driver in the kernel, which is not rkfd"),
+        }
+    }
+}
+
+/// Who `/dev/kfd` belongs to on this machine.
+pub(crate) fn owner() -> Owner {
+    owner_of(Path::new("/"))
+}
+
+fn owner_of(root: &Path) -> Owner {
+    let modules = root.join("sys/module");
+    let Some(module) = module(root) else {
+        return Owner::Kernel;
+    };
+    let taint = fs::read_to_string(modules.join(module).join("taint")).unwrap_or_default();
+    let packaged = modules.join("amdkcl").is_dir();
+    match module == "rkfd" || (taint.contains('O') && !packaged) {
+        true => Owner::Rkfd { module },
+        false => Owner::Other { module },
+    }
+}
 
 /// An AMD GPU on the PCI bus.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,23 +120,43 @@ fn gpus(root: &Path) -> Vec<PciGpu> {
     found
 }
 
-/// Whether the module is loaded, under either name.
+/// The loaded module that has one of the names, ours first. One that is built into the kernel has a
+/// folder as well, but no state.
 fn module(root: &Path) -> Option<&'static str> {
-    let loaded = |name: &&&str| root.join("sys/module").join(name).is_dir();
-    OURS.iter().find(loaded).copied()
+    let state = |name: &str| root.join("sys/module").join(name).join("initstate");
+    OURS.into_iter().find(|name| state(name).is_file())
 }
 
 /// What to do about an error, a line each; nothing when the error itself says all there is.
 pub(crate) fn advice(error: &Error) -> Vec<String> {
     match error {
         Error::NoDriver { .. } | Error::NoGpu | Error::Topology { .. } => of_gpus(Path::new("/")),
+        Error::NotKfd { .. } | Error::Version { .. } => of_owner(Path::new("/")),
+        _ => Vec::new(),
+    }
+}
+
+/// What to do when another driver has `/dev/kfd`.
+fn of_owner(root: &Path) -> Vec<String> {
+    match owner_of(root) {
+        Owner::Other { module } if root.join("dev/kfd").exists() => vec![format!(
+            "/dev/kfd belongs to {module}, which is not rkfd: modprobe -r {module}, then insmod rkfd.ko"
+        )],
+        Owner::Kernel if root.join("dev/kfd").exists() => vec![
+            "/dev/kfd belongs to a driver in the kernel, which is not rkfd: boot a kernel without it, \
+             then insmod rkfd.ko"
+                .into(),
+        ],
         _ => Vec::new(),
     }
 }
 
 fn of_gpus(root: &Path) -> Vec<String> {
     let found = gpus(root);
-    let module = module(root);
+    let ours = match owner_of(root) {
+        Owner::Rkfd { module } => Some(module),
+        _ => None,
+    };
     if found.is_empty() {
         return vec![
             "the PCI bus has no AMD GPU: check that the card has power and `lspci` shows it; \
@@ -79,7 +164,9 @@ fn of_gpus(root: &Path) -> Vec<String> {
                 .into(),
         ];
     }
-    found.iter().map(|gpu| of_gpu(gpu, module)).collect()
+    let mut all = of_owner(root);
+    all.extend(found.iter().map(|gpu| of_gpu(gpu, ours)));
+    all
 }
 
 fn of_gpu(gpu: &PciGpu, module: Option<&str>) -> String {
@@ -132,9 +219,21 @@ mod tests {
             self
         }
 
+        /// Our module, which does not come with the kernel.
         fn module(self, name: &str) -> Self {
-            fs::create_dir_all(self.0.path().join("sys/module").join(name)).unwrap();
+            self.file(&format!("sys/module/{name}/initstate"), "live")
+                .file(&format!("sys/module/{name}/taint"), "OE")
+        }
+
+        fn file(self, path: &str, text: &str) -> Self {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
             self
+        }
+
+        fn owner(&self) -> Owner {
+            owner_of(self.0.path())
         }
 
         fn advice(&self) -> String {
@@ -191,5 +290,36 @@ mod tests {
             "{}",
             machine.advice()
         );
+    }
+
+    #[test]
+    fn another_driver_s_file_is_not_taken_for_ours() {
+        let linux = || {
+            Machine::new()
+                .file("sys/module/amdgpu/initstate", "live")
+                .file("sys/module/amdgpu/taint", "")
+                .file("dev/kfd", "")
+        };
+        let other = Owner::Other { module: "amdgpu" };
+        assert_eq!(linux().owner(), other);
+        let gpu = linux().pci("0000:03:00.0", "0x1002", "0x120000", Some("amdgpu"));
+        let advice = gpu.advice();
+        let whose = "/dev/kfd belongs to amdgpu, which is not rkfd: modprobe -r amdgpu";
+        assert!(advice.starts_with(whose), "{advice}");
+        assert!(advice.contains("drivers/amdgpu/unbind"), "{advice}");
+        // AMD's packages are from outside the kernel, as ours, and bring a second module.
+        let packaged = linux()
+            .file("sys/module/amdgpu/taint", "OE")
+            .file("sys/module/amdkcl/initstate", "live");
+        assert_eq!(packaged.owner(), other);
+        // Ours has the file if it is there, whatever else is.
+        let both = linux().module("rkfd");
+        assert_eq!(both.owner(), Owner::Rkfd { module: "rkfd" });
+        let named = Machine::new().module("amdgpu").owner();
+        assert_eq!(named, Owner::Rkfd { module: "amdgpu" });
+        assert_eq!(named.to_string(), "rkfd under the name amdgpu");
+        // Built into the kernel: a folder of parameters, and no state.
+        let built_in = Machine::new().file("sys/module/amdgpu/parameters/noretry", "-1");
+        assert_eq!(built_in.owner(), Owner::Kernel);
     }
 }

@@ -7,20 +7,16 @@ use rkfd::trace::{observe, Step};
 /// Prints every step from now on.
 pub(crate) fn print_all() {
     observe(|step| match step {
-        Step::Ioctl { info, errno, .. } => {
+        Step::Ioctl(request) => {
+            let errno = request.errno();
             let outcome = errno.map_or(String::new(), |errno| format!(" = errno {errno}"));
-            let fields =
-                step.fields()
-                    .into_iter()
-                    .map(|(name, given, returned)| match given == returned {
-                        true => format!("{name}={given:#x}"),
-                        false => format!("{name}={given:#x}->{returned:#x}"),
-                    });
-            eprintln!(
-                "{} {}{outcome}",
-                info.name,
-                fields.collect::<Vec<_>>().join(" ")
-            );
+            let fields = request.fields().into_iter();
+            let fields = fields.map(|(name, given, returned)| match given == returned {
+                true => format!("{name}={given:#x}"),
+                false => format!("{name}={given:#x}->{returned:#x}"),
+            });
+            let fields = fields.collect::<Vec<_>>().join(" ");
+            eprintln!("{} {fields}{outcome}", request.name());
         }
         Step::Map {
             what,

@@ -10,104 +10,93 @@
 //! ROCr, `amd_blit_sdma.cpp` (`BlitSdma::SubmitCommand`).
 
 mod packets;
-mod ring;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rkfd_uapi::queue::{
-    CreateQueueArgs, MAX_PERCENTAGE, QUEUE_TYPE_SDMA, QUEUE_TYPE_SDMA_BY_ENG_ID,
-};
+use rkfd_uapi::queue::{QUEUE_TYPE_SDMA, QUEUE_TYPE_SDMA_BY_ENG_ID};
 
-use crate::device::Gpu;
+use crate::driver::lock;
 use crate::error::{Error, Result};
-use crate::kernarg::Address;
-use crate::memory::{flags, Bo, Buffer, Number};
-use crate::process::lock;
-use crate::signal::Signal;
-use crate::sys::map::{Mapping, PAGE};
+use crate::gpu::Gpu;
+use crate::memory::{Address, Bo, Buffer, Element};
+use crate::queue::{request, Count, InUse, Made, Priority, WordRing};
+#[cfg(feature = "async")]
+use crate::signal::Done;
 
-pub(crate) use packets::Completion;
 use packets::Generation;
-use ring::{Ring, READ_POINTER, WRITE_POINTER};
 
 /// Bytes of a ring.
-const RING: usize = 64 << 10;
+const RING: u32 = 64 << 10;
 
 /// A queue of an SDMA engine. Clones are the same queue, which is destroyed with the last of them
 /// and its last copy.
 ///
-/// A GPU has few of these ([`Gpu::copy_queue`] tells when there is none left): who gets none
+/// A GPU has few of these: [`Gpu::copy_queue`] fails when there is none left. Who gets none
 /// copies by [`Buffer::write`] and [`Buffer::read_at`], or by a kernel. The library does not do so
 /// by itself.
+///
+/// ```no_run
+/// use rkfd::{Gpu, Memory};
+///
+/// let gpu = Gpu::open()?;
+/// let queue = gpu.copy_queue()?;
+/// let staged = gpu.alloc_in::<u32>(Memory::Gtt, 1 << 20)?;
+/// let local = gpu.alloc_in::<u32>(Memory::Vram, 1 << 20)?;
+/// queue.fill(&local, 0)?.wait()?;
+/// queue.copy(&staged.slice(..1024)?, &local.slice(4096..5120)?)?.wait()?;
+/// # Ok::<(), rkfd::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CopyQueue {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    gpu: Gpu,
-    id: u32,
+    made: Arc<Made<WordRing>>,
     generation: Generation,
-    doorbells: Arc<Mapping>,
-    doorbell: usize,
-    /// Memory that the engine accesses while the queue exists; `None` when it must not be freed.
-    memory: Option<Memory>,
-    /// Bytes written into the ring. Held by who writes.
-    written: Mutex<u64>,
-    /// What copies that nobody waited for still use.
-    unawaited: Mutex<Vec<Used>>,
+    /// Words written into the ring. Held by who writes.
+    written: Arc<Mutex<u64>>,
 }
 
-#[derive(Debug)]
-struct Memory {
-    ring: Bo,
-    control: Bo,
-}
-
-/// What a copy uses until it is done.
-#[derive(Debug)]
-struct Used {
-    signal: Signal,
-    _memory: Vec<Arc<Bo>>,
-}
-
-/// A copy or fill that was submitted.
+/// A copy or fill that was submitted. It goes on when this is dropped: what it uses is kept until
+/// it is done.
 #[derive(Debug)]
 #[must_use = "a copy goes on by itself; wait for it before its memory is used"]
 pub struct Copying {
     queue: CopyQueue,
-    used: Option<Used>,
+    used: Option<InUse>,
     packets: usize,
 }
 
+impl Gpu {
+    /// Makes a queue of an SDMA engine, any of those for the bus.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCopyEngine`] when the GPU has none, or none of their queues is free.
+    pub fn copy_queue(&self) -> Result<CopyQueue> {
+        CopyQueue::new(self, None)
+    }
+
+    /// Makes a queue of one SDMA engine, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::copy_queue`]; [`Error::Ioctl`] with EINVAL for an engine that is not there.
+    pub fn copy_queue_on(&self, engine: u32) -> Result<CopyQueue> {
+        CopyQueue::new(self, Some(engine))
+    }
+}
+
 impl CopyQueue {
-    pub(crate) fn new(gpu: &Gpu, engine: Option<u32>) -> Result<Self> {
-        let (link, node) = (gpu.link(), gpu.node());
+    fn new(gpu: &Gpu, engine: Option<u32>) -> Result<Self> {
+        let node = gpu.node();
         let engines = node.property("num_sdma_engines") + node.property("num_sdma_xgmi_engines");
         if engines == 0 {
             return Err(Error::NoCopyEngine);
         }
-        let memory = Memory {
-            ring: Bo::new(link, RING, flags::SHARED)?,
-            control: Bo::new(link, PAGE, flags::SHARED)?,
-        };
-        memory.ring.clear()?;
-        memory.control.clear()?;
-        let mut args = CreateQueueArgs {
-            ring_base_address: memory.ring.address(),
-            write_pointer_address: memory.control.address() + WRITE_POINTER as u64,
-            read_pointer_address: memory.control.address() + READ_POINTER as u64,
-            ring_size: RING as u32,
-            gpu_id: link.gpu_id,
-            queue_type: engine.map_or(QUEUE_TYPE_SDMA, |_| QUEUE_TYPE_SDMA_BY_ENG_ID),
-            queue_percentage: MAX_PERCENTAGE,
-            queue_priority: 7,
-            sdma_engine_id: engine.unwrap_or(0),
-            ..Default::default()
-        };
-        let (doorbells, doorbell) = link.create_queue(&mut args).map_err(|error| match error {
+        let kind = engine.map_or(QUEUE_TYPE_SDMA, |_| QUEUE_TYPE_SDMA_BY_ENG_ID);
+        let mut args = request(gpu, kind, Priority::NORMAL);
+        args.sdma_engine_id = engine.unwrap_or(0);
+        let ring = WordRing::new(gpu, RING, &mut args)?;
+        let made = Made::new(gpu, ring, args).map_err(|error| match error {
             // The driver's answer when no queue of the engines is free.
             Error::Ioctl {
                 errno: rustix::io::Errno::NOMEM,
@@ -115,44 +104,37 @@ impl CopyQueue {
             } => Error::NoCopyEngine,
             error => error,
         })?;
-        let inner = Inner {
-            gpu: gpu.clone(),
-            id: args.queue_id,
-            generation: Generation::of(node.gfx_target_version()),
-            doorbells,
-            doorbell,
-            memory: Some(memory),
-            written: Mutex::default(),
-            unawaited: Mutex::default(),
-        };
         Ok(Self {
-            inner: Arc::new(inner),
+            made: Arc::new(made),
+            generation: Generation::of(node.gfx_target_version()),
+            written: Arc::default(),
         })
     }
 
     /// The queue's id in this process.
     pub fn id(&self) -> u32 {
-        self.inner.id
+        self.made.id
     }
 
-    /// The GPU.
+    /// The GPU that it is of.
     pub fn gpu(&self) -> &Gpu {
-        &self.inner.gpu
+        &self.made.gpu
     }
 
     /// Bytes of packets written into the ring, and those that the engine is done with.
     pub fn pointers(&self) -> (u64, u64) {
-        let read = self.inner.ring().map_or(0, |ring| ring.read());
-        (*lock(&self.inner.written), read)
+        let ring = self.made.memory().and_then(WordRing::words);
+        (*lock(&self.written) * 4, ring.map_or(0, |ring| ring.read()))
     }
 
-    /// Copies a buffer into another one of the same length. They may be the same memory, but must
-    /// not overlap otherwise, which two buffers never do.
+    /// Copies a buffer, or a part of one, into another one of the same length.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] when the lengths differ, [`Error::OtherGpu`] for memory of another GPU's.
-    pub fn copy<T: Number>(&self, to: &Buffer<T>, from: &Buffer<T>) -> Result<Copying> {
+    /// [`Error::Length`] when the lengths differ, [`Error::Overlap`] for two parts that share
+    /// memory but are not the same, [`Error::OtherGpu`] for memory of another GPU's,
+    /// [`Error::Size`] for no elements.
+    pub fn copy<T: Element>(&self, to: &Buffer<T>, from: &Buffer<T>) -> Result<Copying> {
         if to.len() != from.len() {
             return Err(Error::Length {
                 buffer: to.len(),
@@ -161,12 +143,19 @@ impl CopyQueue {
         }
         self.check_gpu(to)?;
         self.check_gpu(from)?;
-        let bytes = (to.len() * size_of::<T>()) as u64;
+        let bytes = to.bytes() as u64;
+        if bytes == 0 {
+            return Err(Error::Size {
+                elements: 0,
+                size: size_of::<T>(),
+            });
+        }
+        let apart = to.address().abs_diff(from.address());
+        if apart != 0 && apart < bytes {
+            return Err(Error::Overlap);
+        }
         let memory = vec![to.bo().clone(), from.bo().clone()];
-        let packets = self
-            .inner
-            .generation
-            .copy(to.address(), from.address(), bytes);
+        let packets = self.generation.copy(to.address(), from.address(), bytes);
         self.submit(&packets, memory)
     }
 
@@ -184,7 +173,7 @@ impl CopyQueue {
                 size: 1,
             });
         }
-        let packets = self.inner.generation.copy(to.0, from.0, bytes as u64);
+        let packets = self.generation.copy(to.0, from.0, bytes as u64);
         self.submit(&packets, Vec::new())
     }
 
@@ -192,24 +181,34 @@ impl CopyQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] when the buffer is not of whole words, [`Error::OtherGpu`] for memory of
-    /// another GPU's.
-    pub fn fill<T: Number>(&self, buffer: &Buffer<T>, word: u32) -> Result<Copying> {
+    /// [`Error::Length`] when the buffer is not of whole words, [`Error::Alignment`] when it does
+    /// not start with one, [`Error::OtherGpu`] for memory of another GPU's, [`Error::Size`] for no
+    /// elements.
+    pub fn fill<T: Element>(&self, buffer: &Buffer<T>, word: u32) -> Result<Copying> {
         self.check_gpu(buffer)?;
-        let bytes = buffer.len() * size_of::<T>();
+        let (address, bytes) = (buffer.address(), buffer.bytes());
+        if bytes == 0 {
+            return Err(Error::Size {
+                elements: 0,
+                size: size_of::<T>(),
+            });
+        }
+        if address % 4 != 0 {
+            return Err(Error::Alignment { address, align: 4 });
+        }
         if bytes % 4 != 0 {
             return Err(Error::Length {
                 buffer: bytes,
                 slice: bytes.next_multiple_of(4),
             });
         }
-        let generation = self.inner.generation;
-        let packets = generation.fill(buffer.address(), word, bytes as u64);
+        let generation = self.generation;
+        let packets = generation.fill(address, word, bytes as u64);
         self.submit(&packets, vec![buffer.bo().clone()])
     }
 
-    fn check_gpu<T: Number>(&self, buffer: &Buffer<T>) -> Result<()> {
-        match buffer.bo().link().gpu_id == self.inner.gpu.link().gpu_id {
+    fn check_gpu<T: Element>(&self, buffer: &Buffer<T>) -> Result<()> {
+        match buffer.bo().link().gpu_id == self.gpu().id() {
             true => Ok(()),
             false => Err(Error::OtherGpu { what: "a buffer" }),
         }
@@ -217,54 +216,42 @@ impl CopyQueue {
 
     /// Puts packets into the ring, with what goes before and after them.
     fn submit(&self, packets: &[Vec<u32>], memory: Vec<Arc<Bo>>) -> Result<Copying> {
-        let inner = &*self.inner;
-        let signal = inner.gpu.signal_of(1, true)?;
+        let signal = self.gpu().signal_of(1, true)?;
         let (before, after) = (
-            inner.generation.before(),
-            inner.generation.after(&signal.completion()),
+            self.generation.before(),
+            self.generation.after(&signal.completion()),
         );
-        let ring = inner.ring()?;
-        let bell = inner
-            .doorbells
-            .word64(inner.doorbell)
-            .ok_or(Error::NotHostVisible)?;
+        let ring = self.made.memory()?.words()?;
+        let bell = self.made.bell()?;
         // From here on the engine may have begun: what it uses stays until it is done.
         let copying = Copying {
             queue: self.clone(),
-            used: Some(Used {
+            used: Some(InUse {
                 signal,
-                _memory: memory,
+                _held: Box::new(memory),
             }),
             packets: packets.len(),
         };
-        let mut written = lock(&inner.written);
+        let mut written = lock(&self.written);
         let all = std::iter::once(&before)
             .chain(packets)
-            .chain(std::iter::once(&after));
-        ring.push(&mut written, all, bell)?;
+            .chain(std::iter::once(&after))
+            .map(Vec::as_slice);
+        ring.push(Count::Bytes, &mut written, all, bell, true)?;
         drop(written);
         Ok(copying)
-    }
-
-    /// Keeps what a copy uses until it is done, and lets go of what is no longer used.
-    fn keep(&self, used: Used) {
-        let mut unawaited = lock(&self.inner.unawaited);
-        unawaited.retain(|used| used.signal.value() > 0);
-        unawaited.push(used);
     }
 }
 
 impl Copying {
-    /// In how many packets it copies or fills, without those that go before and after.
+    /// The number of packets that it copies or fills with, without those that go before and after.
     pub fn packets(&self) -> usize {
         self.packets
     }
 
     /// Whether it is done. Makes no system call.
     pub fn is_done(&self) -> bool {
-        self.used
-            .as_ref()
-            .is_none_or(|used| used.signal.value() <= 0)
+        self.used.as_ref().is_none_or(InUse::is_done)
     }
 
     /// Waits until it is done: spins a little, then sleeps on the signal's event.
@@ -286,6 +273,16 @@ impl Copying {
         self.wait_for(Some(timeout))
     }
 
+    /// The end of the copy as a future.
+    ///
+    /// # Errors
+    ///
+    /// The future's are those of [`Copying::wait`].
+    #[cfg(feature = "async")]
+    pub fn done(&self) -> Done<'_> {
+        Done::new(self.used.as_ref().map(|used| &used.signal), None)
+    }
+
     fn wait_for(self, timeout: Option<Duration>) -> Result<()> {
         match &self.used {
             Some(used) => used.signal.wait(timeout, None, || Ok(())),
@@ -296,36 +293,8 @@ impl Copying {
 
 impl Drop for Copying {
     fn drop(&mut self) {
-        let done = self.is_done();
-        if let Some(used) = self.used.take().filter(|_| !done) {
-            self.queue.keep(used);
-        }
-    }
-}
-
-impl Inner {
-    fn ring(&self) -> Result<Ring<'_>> {
-        let memory = self.memory.as_ref().ok_or(Error::NotHostVisible)?;
-        let (ring, control) = (memory.ring.host()?, memory.control.host()?);
-        let word = |offset| control.word64(offset).ok_or(Error::NotHostVisible);
-        Ok(Ring {
-            words: ring
-                .words32(0, memory.ring.size() / 4)
-                .ok_or(Error::NotHostVisible)?,
-            write: word(WRITE_POINTER)?,
-            read: word(READ_POINTER)?,
-        })
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let kfd = &self.gpu.link().process.kfd;
-        if kfd.destroy_queue(self.id).is_err() {
-            // Nothing proves that the engine stopped: what it may access stays, until the process
-            // ends and the driver takes it back.
-            std::mem::forget(self.memory.take());
-            std::mem::forget(std::mem::take(&mut *lock(&self.unawaited)));
+        if let Some(used) = self.used.take().filter(|used| !used.is_done()) {
+            self.queue.made.keep(used);
         }
     }
 }

@@ -2,166 +2,75 @@
 
 //! Dispatches: described, checked, submitted, waited for.
 
+mod argument;
+mod barrier;
+mod geometry;
+mod kernarg;
+mod submission;
+mod target;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use rkfd_hw::aql::{self, Header, KernelDispatch, FENCE_SYSTEM};
+use rkfd_hw::aql::{self, Header, KernelDispatch};
 
-use crate::code::{ArgKind, KernelMetadata};
+use crate::code::KernelMetadata;
 use crate::command::CommandQueue;
-use crate::device::Gpu;
 use crate::error::{DispatchError, Error, Result};
-use crate::kernarg::{self, Argument, Context, Given, IntoArgument};
-use crate::kernel::{Kernel, Loaded};
-use crate::memory::Bo;
-use crate::pool::Piece;
-use crate::queue::ring::WORDS;
+use crate::memory::{Bo, Piece};
+use crate::module::Kernel;
 use crate::queue::Queue;
-use crate::signal::Signal;
+
+use argument::Given;
+pub use argument::{Argument, Bytes, IntoArgument, Lds};
+pub use geometry::Size;
+use geometry::{geometry, Geometry, Grid};
+use kernarg::Context;
+use submission::Resources;
+pub use submission::Submission;
+use target::Target;
 
 /// Stack of a work-item when none is asked for, as HIP's `hipLimitStackSize`.
 const STACK: u32 = 1024;
 
-/// A size in up to three dimensions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Size {
-    /// x, y and z; dimensions not given are 1.
-    pub xyz: [u32; 3],
-    /// How many were given.
-    pub dims: u8,
-}
-
-impl From<u32> for Size {
-    fn from(x: u32) -> Self {
-        Self {
-            xyz: [x, 1, 1],
-            dims: 1,
-        }
-    }
-}
-
-impl From<(u32, u32)> for Size {
-    fn from((x, y): (u32, u32)) -> Self {
-        Self {
-            xyz: [x, y, 1],
-            dims: 2,
-        }
-    }
-}
-
-impl From<(u32, u32, u32)> for Size {
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
-        Self {
-            xyz: [x, y, z],
-            dims: 3,
-        }
-    }
-}
-
-/// A dispatch's shape.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Geometry {
-    /// Work-items of the grid.
-    pub(crate) grid: [u32; 3],
-    /// Work-items of a work-group.
-    pub(crate) block: [u32; 3],
-    pub(crate) dims: u8,
-}
-
-/// The queue that a dispatch is for.
-#[derive(Clone, Debug)]
-pub(crate) enum Target {
-    Aql(Queue),
-    Commands(CommandQueue),
-}
-
-impl From<Queue> for Target {
-    fn from(queue: Queue) -> Self {
-        Self::Aql(queue)
-    }
-}
-
-impl From<CommandQueue> for Target {
-    fn from(queue: CommandQueue) -> Self {
-        Self::Commands(queue)
-    }
-}
-
-impl Target {
-    fn gpu(&self) -> &Gpu {
-        match self {
-            Self::Aql(queue) => queue.gpu(),
-            Self::Commands(queue) => queue.gpu(),
-        }
-    }
-
-    /// Makes sure that a kernel's work-items have so many bytes of scratch.
-    fn reserve_scratch(&self, kernel: &KernelMetadata, bytes: u32) -> Result<()> {
-        match self {
-            Self::Aql(queue) => queue.reserve_scratch(kernel, bytes),
-            Self::Commands(queue) => queue.reserve_scratch(kernel, bytes),
-        }
-    }
-
-    /// What goes into the ring for a packet.
-    fn words(
-        &self,
-        packet: &KernelDispatch,
-        kernel: &Kernel,
-        signal: &Signal,
-    ) -> Result<Vec<u32>, DispatchError> {
-        match self {
-            Self::Aql(_) => Ok(packet.0.to_vec()),
-            Self::Commands(queue) => queue.commands(packet, kernel, signal),
-        }
-    }
-
-    fn push(&self, words: &[u32], wait: bool) -> Result<u64> {
-        match self {
-            Self::Aql(queue) => {
-                let packet = words.try_into().map_err(|_| Error::Length {
-                    buffer: WORDS,
-                    slice: words.len(),
-                })?;
-                queue.push(packet, wait)
-            }
-            Self::Commands(queue) => queue.push(words, wait),
-        }
-    }
-
-    /// What is signalled when the queue stops, where it can be.
-    fn stopped(&self) -> Option<&Signal> {
-        match self {
-            Self::Aql(queue) => queue.stopped(),
-            Self::Commands(_) => None,
-        }
-    }
-
-    /// Whether the packet processor or a wave reported an error, where that can be.
-    fn check(&self) -> Result<()> {
-        match self {
-            Self::Aql(queue) => queue.check(),
-            Self::Commands(_) => Ok(()),
-        }
-    }
-
-    fn keep(&self, resources: Resources) {
-        match self {
-            Self::Aql(queue) => queue.keep(resources),
-            Self::Commands(queue) => queue.keep(resources),
-        }
-    }
-}
-
-/// What is known of the grid: work-items or work-groups.
-#[derive(Clone, Copy, Debug)]
-enum Grid {
+/// Who sees what was written before a fence, or whose writings are seen behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum FenceScope {
+    /// Nobody: caches are left alone.
     None,
-    Items(Size),
-    Blocks(Size),
+    /// The GPU's own compute units.
+    Agent,
+    /// CPUs and other devices too.
+    #[default]
+    System,
+}
+
+impl FenceScope {
+    fn bits(self) -> u8 {
+        match self {
+            Self::None => aql::FENCE_NONE,
+            Self::Agent => aql::FENCE_AGENT,
+            Self::System => aql::FENCE_SYSTEM,
+        }
+    }
 }
 
 /// A dispatch being described. Nothing happens before [`submit`](Self::submit).
+///
+/// ```
+/// use rkfd::{FenceScope, QueueOptions};
+///
+/// let (gpu, _driver) = rkfd::fake::open();
+/// let kernel = gpu.load(rkfd::fake::VADD)?.kernel("vadd")?;
+/// let queue = gpu.queue(QueueOptions::default())?;
+/// let (a, b, c) = (gpu.upload(&[1.0f32; 64])?, gpu.upload(&[2.0f32; 64])?, gpu.alloc::<f32>(64)?);
+/// let add = queue.dispatch(&kernel).grid(64).block(64).arg(&a).arg(&b).arg(&c).arg(64i32);
+/// add.fences(FenceScope::System, FenceScope::System).polled().submit()?.spin()?;
+///
+/// // What the compiler recorded about the kernel is checked first.
+/// let error = queue.dispatch(&kernel).grid(64).block(64).arg(&a).submit().unwrap_err();
+/// assert!(error.to_string().contains("takes 4 arguments, 1 given; it takes: `a`, a buffer"));
+/// # Ok::<(), rkfd::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a dispatch does nothing until it is submitted"]
 pub struct Dispatch {
@@ -171,7 +80,7 @@ pub struct Dispatch {
     block: Size,
     args: Vec<Argument>,
     barrier: bool,
-    fences: (u8, u8),
+    fences: (FenceScope, FenceScope),
     sleep: bool,
     stack: u32,
 }
@@ -184,60 +93,30 @@ fn private_bytes(kernel: &KernelMetadata, stack: u32) -> u32 {
     }
 }
 
-/// Checks a shape against what the kernel can do.
-fn geometry(kernel: &KernelMetadata, grid: Grid, block: Size) -> Result<Geometry, DispatchError> {
-    let b = block.xyz;
-    let max = kernel.max_flat_workgroup_size.clamp(1, 1024);
-    let product = b
-        .iter()
-        .try_fold(1u32, |product, &n| product.checked_mul(n));
-    if product.is_none_or(|product| product == 0 || product > max) {
-        return Err(DispatchError::WorkGroup { size: b, max });
+impl Queue {
+    /// Begins a dispatch of a kernel.
+    pub fn dispatch(&self, kernel: &Kernel) -> Dispatch {
+        Dispatch::new(self.clone(), kernel)
     }
-    if let Some(required) = kernel
-        .required_workgroup_size
-        .filter(|&required| required != b)
-    {
-        return Err(DispatchError::RequiredWorkGroup { required, given: b });
+}
+
+impl CommandQueue {
+    /// Begins a dispatch of a kernel. It always waits for those before it in the queue.
+    pub fn dispatch(&self, kernel: &Kernel) -> Dispatch {
+        Dispatch::new(self.clone(), kernel)
     }
-    let (g, dims) = match grid {
-        Grid::None => return Err(DispatchError::EmptyGrid),
-        Grid::Items(size) => (size.xyz, size.dims),
-        Grid::Blocks(size) => {
-            let overflow = DispatchError::GridOverflow {
-                blocks: size.xyz,
-                block: b,
-            };
-            let mut items = [0; 3];
-            for (item, (n, b)) in items.iter_mut().zip(size.xyz.into_iter().zip(b)) {
-                *item = n.checked_mul(b).ok_or_else(|| overflow.clone())?;
-            }
-            (items, size.dims)
-        }
-    };
-    if g.contains(&0) {
-        return Err(DispatchError::EmptyGrid);
-    }
-    if kernel.uniform_workgroups && g.iter().zip(b).any(|(g, b)| g % b != 0) {
-        return Err(DispatchError::PartialWorkGroup { grid: g, block: b });
-    }
-    Ok(Geometry {
-        grid: g,
-        block: b,
-        dims: dims.max(block.dims),
-    })
 }
 
 impl Dispatch {
-    pub(crate) fn new(queue: Target, kernel: &Kernel) -> Self {
+    fn new(queue: impl Into<Target>, kernel: &Kernel) -> Self {
         Self {
-            queue,
+            queue: queue.into(),
             kernel: kernel.clone(),
             grid: Grid::None,
             block: 256.into(),
             args: Vec::new(),
             barrier: true,
-            fences: (FENCE_SYSTEM, FENCE_SYSTEM),
+            fences: (FenceScope::System, FenceScope::System),
             sleep: true,
             stack: STACK,
         }
@@ -274,8 +153,8 @@ impl Dispatch {
         self
     }
 
-    /// Scopes of the fences before and after it: `rkfd_hw::aql::FENCE_` constants, 0 to 2.
-    pub fn fences(mut self, acquire: u8, release: u8) -> Self {
+    /// Scopes of the fences before and after it; both are the whole system's when not given.
+    pub fn fences(mut self, acquire: FenceScope, release: FenceScope) -> Self {
         self.fences = (acquire, release);
         self
     }
@@ -295,6 +174,12 @@ impl Dispatch {
 
     /// Checks the dispatch and puts the arguments into memory. What comes back can be submitted
     /// any number of times, without system calls.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Dispatch`] when the shape or the arguments are not what the kernel takes,
+    /// [`Error::OtherGpu`] for memory or a kernel of another GPU's, [`Error::Ioctl`] when there is
+    /// no memory left for scratch or arguments.
     pub fn prepare(self) -> Result<Submission> {
         let metadata = self.kernel.metadata();
         let wrong = |error| Error::Dispatch {
@@ -339,10 +224,7 @@ impl Dispatch {
             geometry: shape,
             lds_aperture: apertures.lds_base,
             scratch_aperture: apertures.scratch_base,
-            queue: match &self.queue {
-                Target::Aql(queue) => queue.control_address(),
-                Target::Commands(_) => 0,
-            },
+            queue: self.queue.structure(),
             dynamic_lds: dynamic_lds as u32,
         };
         let block = kernarg::pack(metadata, &self.args, &context).map_err(wrong)?;
@@ -358,8 +240,8 @@ impl Dispatch {
         let header = Header {
             packet_type: aql::TYPE_KERNEL_DISPATCH,
             barrier: self.barrier,
-            acquire: self.fences.0.min(FENCE_SYSTEM),
-            release: self.fences.1.min(FENCE_SYSTEM),
+            acquire: self.fences.0.bits(),
+            release: self.fences.1.bits(),
         };
         let packet = packet(
             header,
@@ -372,32 +254,28 @@ impl Dispatch {
         let words = self.queue.words(&packet, &self.kernel, &signal);
         let words = words.map_err(wrong)?;
         let resources = Resources {
-            signal,
             kernarg,
             _code: Some(self.kernel.loaded().clone()),
             _buffers: buffers,
         };
-        Ok(Submission::new(self.queue, &words, resources))
+        Ok(Submission::new(self.queue, &words, signal, resources))
     }
 
     /// Submits it: waits for a free slot of the ring, writes the packet, rings the doorbell.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare) and [`Submission::submit`].
     pub fn submit(self) -> Result<Submission> {
         let mut submission = self.prepare()?;
         submission.submit()?;
         Ok(submission)
     }
 
-    /// What the kernel takes, in order, for messages.
+    /// What the kernel takes, in order, for messages: each argument's name, if the compiler kept it,
+    /// and kind.
     pub fn expected(&self) -> Vec<String> {
-        let args = self.kernel.metadata().args.iter();
-        args.filter_map(|arg| match &arg.kind {
-            ArgKind::Hidden(_) => None,
-            ArgKind::Value => Some(format!("{}-byte value", arg.size)),
-            ArgKind::Buffer => Some("buffer".into()),
-            ArgKind::DynamicLds => Some("LDS".into()),
-            ArgKind::Other(kind) => Some(kind.clone()),
-        })
-        .collect()
+        kernarg::expected(self.kernel.metadata())
     }
 }
 
@@ -425,145 +303,6 @@ fn packet(
         .with(KernelDispatch::KERNEL_OBJECT, kernel)
         .with(KernelDispatch::KERNARG_ADDRESS, kernarg)
         .with(KernelDispatch::COMPLETION_SIGNAL, signal)
-}
-
-/// What the GPU uses while a packet runs.
-#[derive(Debug)]
-pub(crate) struct Resources {
-    signal: Signal,
-    kernarg: Option<Piece>,
-    _code: Option<Arc<Loaded>>,
-    _buffers: Vec<Arc<Bo>>,
-}
-
-impl Resources {
-    pub(crate) fn of_signal(signal: Signal) -> Self {
-        Self {
-            signal,
-            kernarg: None,
-            _code: None,
-            _buffers: Vec::new(),
-        }
-    }
-
-    pub(crate) fn done(&self) -> bool {
-        self.signal.value() <= 0
-    }
-}
-
-/// A packet that was, or can be, submitted. Dropping one that still runs is safe: what it uses is
-/// kept until it is done.
-#[derive(Debug)]
-pub struct Submission {
-    queue: Target,
-    packet: Vec<u32>,
-    resources: Option<Resources>,
-    index: Option<u64>,
-}
-
-impl Submission {
-    pub(crate) fn new(queue: Target, packet: &[u32], resources: Resources) -> Self {
-        Self {
-            queue,
-            packet: packet.to_vec(),
-            resources: Some(resources),
-            index: None,
-        }
-    }
-
-    fn start(&mut self, wait: bool) -> Result<u64> {
-        if !self.is_done() {
-            return Err(Error::Busy);
-        }
-        let Some(resources) = &self.resources else {
-            return Err(Error::Busy);
-        };
-        resources.signal.set(1);
-        let result = self.queue.push(&self.packet, wait);
-        match result {
-            Ok(index) => self.index = Some(index),
-            Err(_) => resources.signal.set(0),
-        }
-        result
-    }
-
-    /// Submits it, again if it was submitted before and is done: the packet's number in the queue,
-    /// or that of its first word in a PM4 queue.
-    /// Waits for a free slot. Makes no system call.
-    pub fn submit(&mut self) -> Result<u64> {
-        self.start(true)
-    }
-
-    /// Like [`submit`](Self::submit), but fails with [`Error::QueueFull`] instead of waiting.
-    pub fn try_submit(&mut self) -> Result<u64> {
-        self.start(false)
-    }
-
-    /// Whether it is not running.
-    pub fn is_done(&self) -> bool {
-        self.resources.as_ref().is_none_or(Resources::done)
-    }
-
-    /// Waits until it is done: spins a little, then sleeps.
-    pub fn wait(&self) -> Result<()> {
-        self.wait_for(None)
-    }
-
-    /// Like [`wait`](Self::wait), with an end: then [`Error::Timeout`], and the work goes on.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
-        self.wait_for(Some(timeout))
-    }
-
-    fn wait_for(&self, timeout: Option<Duration>) -> Result<()> {
-        match &self.resources {
-            Some(resources) => {
-                let signal = &resources.signal;
-                signal.wait(timeout, self.queue.stopped(), || self.queue.check())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Spins until it is done. Makes no system call.
-    pub fn spin(&self) -> Result<()> {
-        while !self.is_done() {
-            self.queue.check()?;
-            std::hint::spin_loop();
-        }
-        Ok(())
-    }
-
-    /// The packet's 16 words, or the words of its commands.
-    pub fn packet(&self) -> &[u32] {
-        &self.packet
-    }
-
-    /// Number of the packet in the queue, when it was submitted.
-    pub fn index(&self) -> Option<u64> {
-        self.index
-    }
-
-    /// The completion signal.
-    pub fn signal(&self) -> Option<&Signal> {
-        self.resources.as_ref().map(|resources| &resources.signal)
-    }
-
-    /// Address of the argument block.
-    pub fn kernarg_address(&self) -> Option<u64> {
-        self.resources
-            .as_ref()?
-            .kernarg
-            .as_ref()
-            .map(Piece::address)
-    }
-}
-
-impl Drop for Submission {
-    fn drop(&mut self) {
-        if let Some(resources) = self.resources.take().filter(|resources| !resources.done()) {
-            self.queue.keep(resources);
-        }
-    }
 }
 
 #[cfg(test)]

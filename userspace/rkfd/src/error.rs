@@ -6,18 +6,29 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::trap::code as trap;
+/// What the inactive signal of a queue gets for its waves; smaller codes are the packet processor's.
+mod trap {
+    pub(super) const MEMORY_VIOLATION: i64 = 0x2000_0000;
+    pub(super) const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
+    pub(super) const TRAP: i64 = 0x8000_0000;
+}
 
 /// A result of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this library. The text says what to do where something can be done.
+/// An error of this library. The text states what to do where something can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no `/dev/kfd`.
     #[error("{} does not exist: no KFD driver is loaded; load it (insmod rkfd.ko) and see `dmesg`", path.display())]
     NoDriver {
+        /// The device file.
+        path: PathBuf,
+    },
+    /// The device file is not a KFD driver's.
+    #[error("{} is there, but does not answer as a KFD driver", path.display())]
+    NotKfd {
         /// The device file.
         path: PathBuf,
     },
@@ -137,7 +148,7 @@ pub enum Error {
     /// A prepared dispatch is still running.
     #[error("the dispatch is still running; wait for it before submitting it again")]
     Busy,
-    /// A value that must be a signal, buffer or module of another GPU's.
+    /// A signal, buffer or module of another GPU.
     #[error("{what} belongs to another GPU than the queue")]
     OtherGpu {
         /// What it is.
@@ -158,6 +169,32 @@ pub enum Error {
         buffer: usize,
         /// Elements of the slice.
         slice: usize,
+    },
+    /// A part of a buffer that does not lie within it.
+    #[error("the range does not lie within the buffer's {len} elements")]
+    Range {
+        /// Elements of the buffer.
+        len: usize,
+    },
+    /// A copy between parts of one buffer that overlap.
+    #[error("source and target of the copy overlap; copy through a third buffer")]
+    Overlap,
+    /// An address that an engine cannot start at.
+    #[error("address {address:#x} is no multiple of {align} bytes")]
+    Alignment {
+        /// The address.
+        address: u64,
+        /// What it must be a multiple of.
+        align: u64,
+    },
+    /// The GPU may access all memory of the process, so no kernel could be run safely.
+    #[error("the process has XNACK switched on, with which kernels can write to all of its memory; unset HSA_XNACK")]
+    Xnack,
+    /// The thread that sleeps for futures cannot be started.
+    #[error("cannot start the thread that waits for events: {error}")]
+    Thread {
+        /// The reason.
+        error: std::io::Error,
     },
     /// The CPU cannot see this memory.
     #[error("this memory is not mapped for the CPU; allocate host-visible memory")]
@@ -185,7 +222,7 @@ fn hint(errno: Errno) -> &'static str {
     }
 }
 
-/// What a queue's error code says.
+/// What a queue's error code means.
 fn cause(code: i64) -> &'static str {
     match code {
         code if code & trap::TRAP != 0 => "a kernel has trapped",
@@ -196,7 +233,7 @@ fn cause(code: i64) -> &'static str {
 }
 
 impl Error {
-    /// An ioctl's failure. A device that is gone is told apart.
+    /// An ioctl's failure, which may mean that the device is gone.
     pub(crate) fn ioctl(name: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::NODEV | Errno::IO => Self::DeviceLost,
@@ -260,16 +297,24 @@ pub enum CodeError {
     },
 }
 
+/// What a kernel takes, for a message.
+fn listed(expected: &[String]) -> String {
+    match expected {
+        [] => String::new(),
+        all => format!("; it takes: {}", all.join(", ")),
+    }
+}
+
 /// Why a dispatch cannot be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq, Clone)]
 #[non_exhaustive]
 pub enum DispatchError {
     /// Too few or too many arguments.
-    #[error("takes {expected} arguments, {given} given")]
+    #[error("takes {} arguments, {given} given{}", expected.len(), listed(expected))]
     ArgumentCount {
-        /// What the kernel takes.
-        expected: usize,
-        /// What was given.
+        /// What the kernel takes, in order: each argument's name, if the compiler kept it, and kind.
+        expected: Vec<String>,
+        /// How many were given.
         given: usize,
     },
     /// An argument of another kind or size.

@@ -1,54 +1,84 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A driver and a GPU in this process, for tests of everything above the ioctls.
+//! A driver and a GPU in this process, to test programs where there is no GPU.
 //!
-//! One file in memory stands for `/dev/kfd` and the render node. Each queue gets a thread that
+//! One file in memory stands for `/dev/kfd` and the render node. Each AQL queue gets a thread that
 //! does what a packet processor does: it waits for the doorbell, honours types and barriers, and
-//! completes signals. Instead of running code it adds vectors, as the kernel `vadd` would. It
-//! refuses what the driver refuses.
+//! completes signals. It runs no code: whatever the kernel, it adds vectors, as [`VADD`] does. It
+//! refuses what the driver refuses, and has no PM4 queues and no copy engines.
+//!
+//! The feature `fake` has this module. A program that wants it in its tests only names it in its
+//! `dev-dependencies`.
+//!
+//! ```
+//! let (gpu, driver) = rkfd::fake::open();
+//! let buffer = gpu.upload(&[1u32, 2, 3])?;
+//! assert_eq!(buffer.to_vec()?, [1, 2, 3]);
+//! assert_eq!(driver.objects(), 1);
+//! drop(buffer);
+//! assert_eq!(driver.objects(), 0);
+//! # Ok::<(), rkfd::Error>(())
+//! ```
 
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rkfd_hw::aql;
-use rkfd_uapi::device::{GetProcessAperturesNewArgs, GetVersionArgs, ProcessDeviceApertures};
+use rkfd_uapi::device::{
+    GetClockCountersArgs, GetProcessAperturesNewArgs, GetVersionArgs, ProcessDeviceApertures,
+};
 use rkfd_uapi::event::*;
 use rkfd_uapi::memory::*;
 use rkfd_uapi::mmap::DOORBELL_SLICE;
-use rkfd_uapi::queue::{CreateQueueArgs, DestroyQueueArgs};
+use rkfd_uapi::queue::{CreateQueueArgs, DestroyQueueArgs, QUEUE_TYPE_COMPUTE_AQL};
 use rkfd_uapi::{ioctl as requests, VERSION_MAJOR, VERSION_MINOR};
 use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use rustix::io::Errno;
+use rustix::time::{clock_gettime, ClockId};
 
-use crate::cwsr::SaveArea;
-use crate::device::Gpu;
-use crate::process::{lock, Process};
+use crate::driver::{lock, Driver};
+use crate::error::Error;
+use crate::gpu::{Gpu, Process};
+use crate::queue::SaveArea;
+use crate::sys::ioctl::Device;
 use crate::sys::kfd::Kfd;
 use crate::sys::map::Mapping;
-use crate::topology::{tests::node, Node};
+use crate::topology::Node;
 
 const GPU_ID: u32 = 0x1234;
+/// Ticks of the GPU's clock in a microsecond.
+const TICKS: u64 = 100;
 
-static FAKES: Mutex<Option<HashMap<RawFd, Arc<Fake>>>> = Mutex::new(None);
+/// A code object for the fake GPU with a kernel `vadd(a, b, c, n)`, which stores `a[i] + b[i]` in
+/// `c[i]`, of 32-bit floats, for all `i` below `n`, an `i32`.
+pub const VADD: &[u8] = include_bytes!("fake/vadd.co");
+
+/// The stand-in for a driver, to look at and to hold up.
+#[derive(Clone, Debug)]
+pub struct Fake {
+    inner: Arc<Inner>,
+}
 
 /// The driver's state.
-pub(crate) struct Fake {
+#[derive(Debug)]
+struct Inner {
     file: OwnedFd,
     save_area: SaveArea,
     state: Mutex<State>,
     doorbells: Mapping,
     signalled: Condvar,
     /// The packet processors stand still.
-    pub(crate) paused: AtomicBool,
+    paused: AtomicBool,
     /// Calls of WAIT_EVENTS.
-    pub(crate) waits: AtomicU32,
+    waits: AtomicU32,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     objects: HashMap<u64, Object>,
     queues: HashMap<u32, (Arc<AtomicBool>, JoinHandle<()>)>,
@@ -56,8 +86,10 @@ struct State {
     page: u64,
     next: u64,
     end: u64,
+    last_event: u32,
 }
 
+#[derive(Debug)]
 struct Object {
     va: u64,
     size: u64,
@@ -65,8 +97,8 @@ struct Object {
 }
 
 /// A node of the topology that the fake GPU could have.
-fn fake_node() -> Node {
-    let mut node = node(&[
+fn node() -> Node {
+    let mut node = Node::of_properties(&[
         ("gfx_target_version", 90402),
         ("simd_count", 16),
         ("simd_per_cu", 4),
@@ -79,15 +111,18 @@ fn fake_node() -> Node {
     node
 }
 
-/// Opens a new fake GPU.
-pub(crate) fn open() -> (Gpu, Arc<Fake>) {
-    let file = memfd_create("fake-kfd", MemfdFlags::CLOEXEC).unwrap();
-    ftruncate(&file, DOORBELL_SLICE as u64).unwrap();
-    let own = rustix::io::dup(&file).unwrap();
-    let doorbells = Mapping::of_file(std::os::fd::AsFd::as_fd(&file), 0, DOORBELL_SLICE).unwrap();
-    let fake = Arc::new(Fake {
-        file: own,
-        save_area: SaveArea::of(&fake_node()).unwrap(),
+/// Opens a new fake GPU, which has a driver of its own.
+///
+/// # Panics
+///
+/// When the operating system gives no memory.
+pub fn open() -> (Gpu, Fake) {
+    let file = memfd_create("fake-kfd", MemfdFlags::CLOEXEC).expect("a file in memory");
+    ftruncate(&file, DOORBELL_SLICE as u64).expect("a larger file");
+    let doorbells = Mapping::of_file(file.as_fd(), 0, DOORBELL_SLICE).expect("doorbells");
+    let inner = Inner {
+        file,
+        save_area: SaveArea::of(&node()).expect("a GPU with compute units"),
         state: Mutex::new(State {
             end: DOORBELL_SLICE as u64,
             next: 1,
@@ -97,20 +132,57 @@ pub(crate) fn open() -> (Gpu, Arc<Fake>) {
         signalled: Condvar::new(),
         paused: AtomicBool::new(false),
         waits: AtomicU32::new(0),
+    };
+    let fake = Fake {
+        inner: Arc::new(inner),
+    };
+    let driver = Driver::of_device(Kfd::of_device(fake.clone())).expect("a driver that answers");
+    let hold = Process::of_driver(driver).hold(GPU_ID, || {
+        rustix::io::dup(&fake).map_err(|errno| Error::Open {
+            path: "/dev/dri/fake".into(),
+            errno,
+        })
     });
-    lock(&FAKES)
-        .get_or_insert_default()
-        .insert(file.as_raw_fd(), fake.clone());
-    let process = Process::of_device(Kfd(file)).unwrap();
-    let render = || Ok(rustix::io::dup(&fake.file).unwrap());
-    let link = process.link(GPU_ID, render).unwrap();
-    (Gpu::of_link(link, fake_node()), fake)
+    (Gpu::of_hold(hold.expect("a GPU"), node()), fake)
 }
 
-/// Answers a request when the file is a fake's.
-pub(crate) fn ioctl(fd: BorrowedFd<'_>, cmd: u32, arg: *mut u8) -> Option<Result<(), Errno>> {
-    let fake = lock(&FAKES).as_ref()?.get(&fd.as_raw_fd())?.clone();
-    Some(fake.answer(cmd, arg))
+impl AsFd for Fake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.file.as_fd()
+    }
+}
+
+impl Device for Fake {
+    unsafe fn request(&self, command: u32, args: *mut c_void) -> rustix::io::Result<()> {
+        self.inner.answer(command, args.cast())
+    }
+}
+
+impl Fake {
+    /// Memory objects that were not freed.
+    pub fn objects(&self) -> usize {
+        lock(&self.inner.state).objects.len()
+    }
+
+    /// Queues that were not destroyed.
+    pub fn queues(&self) -> usize {
+        lock(&self.inner.state).queues.len()
+    }
+
+    /// How often somebody has gone to sleep in the driver.
+    pub fn waits(&self) -> u32 {
+        self.inner.waits.load(Ordering::Relaxed)
+    }
+
+    /// Makes the packet processors stand still.
+    pub fn pause(&self) {
+        self.inner.paused.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets the packet processors go on.
+    pub fn resume(&self) {
+        self.inner.paused.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The argument of a request.
@@ -118,6 +190,17 @@ fn argument<'a, T>(arg: *mut u8) -> &'a mut T {
     // SAFETY: the command that named `T` was made from a `Request<T>`, whose argument this is,
     // exclusively borrowed during the call.
     unsafe { &mut *arg.cast::<T>() }
+}
+
+/// The host's time since its start.
+fn nanos() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The GPU's clock.
+fn ticks() -> u64 {
+    nanos() / 1000 * TICKS
 }
 
 /// A word of the memory that CPU and GPU share.
@@ -131,17 +214,7 @@ fn word64<'a>(address: u64) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(address as *mut u64) }
 }
 
-impl Fake {
-    /// Objects that were not freed.
-    pub(crate) fn objects(&self) -> usize {
-        lock(&self.state).objects.len()
-    }
-
-    /// Queues that were not destroyed.
-    pub(crate) fn queues(&self) -> usize {
-        lock(&self.state).queues.len()
-    }
-
+impl Inner {
     fn answer(self: &Arc<Self>, cmd: u32, arg: *mut u8) -> Result<(), Errno> {
         match cmd {
             c if c == requests::GET_VERSION.command() => {
@@ -197,6 +270,31 @@ impl Fake {
                 stop.store(true, Ordering::Relaxed);
                 thread.join().map_err(|_| Errno::IO)
             }
+            c if c == requests::GET_CLOCK_COUNTERS.command() => {
+                let args: &mut GetClockCountersArgs = argument(arg);
+                let nanos = nanos();
+                (args.system_clock_counter, args.cpu_clock_counter) = (nanos, nanos);
+                args.gpu_clock_counter = ticks();
+                args.system_clock_freq = 1_000_000_000;
+                Ok(())
+            }
+            c if c == requests::AVAILABLE_MEMORY.command() => {
+                let args: &mut GetAvailableMemoryArgs = argument(arg);
+                args.available = 1 << 30;
+                Ok(())
+            }
+            c if c == requests::SET_EVENT.command() => {
+                let args: &mut SetEventArgs = argument(arg);
+                let mut state = lock(&self.state);
+                *state.events.get_mut(&args.event_id).ok_or(Errno::INVAL)? = true;
+                self.signalled.notify_all();
+                Ok(())
+            }
+            c if c == requests::DESTROY_EVENT.command() => {
+                let args: &mut DestroyEventArgs = argument(arg);
+                let event = lock(&self.state).events.remove(&args.event_id);
+                event.map(drop).ok_or(Errno::INVAL)
+            }
             c if c == requests::CREATE_EVENT.command() => self.create_event(argument(arg)),
             c if c == requests::WAIT_EVENTS.command() => self.wait(argument(arg)),
             _ => Err(Errno::NOTTY),
@@ -224,6 +322,9 @@ impl Fake {
     }
 
     fn create_queue(self: &Arc<Self>, args: &mut CreateQueueArgs) -> Result<(), Errno> {
+        if args.queue_type != QUEUE_TYPE_COMPUTE_AQL {
+            return Err(Errno::INVAL);
+        }
         let mut state = lock(&self.state);
         let exact = |va: u64, size: u64| {
             let found = state
@@ -282,7 +383,8 @@ impl Fake {
         } else if args.event_type == EVENT_SIGNAL && state.page == 0 {
             return Err(Errno::NOMEM);
         }
-        args.event_id = state.events.len() as u32 + 1;
+        state.last_event += 1;
+        args.event_id = state.last_event;
         args.event_slot_index = args.event_id;
         state.events.insert(args.event_id, false);
         Ok(())
@@ -307,7 +409,10 @@ impl Fake {
                 args.wait_result = WAIT_RESULT_TIMEOUT;
                 return Ok(());
             }
-            state = self.signalled.wait_timeout(state, left).unwrap().0;
+            state = match self.signalled.wait_timeout(state, left) {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
         }
     }
 
@@ -323,7 +428,7 @@ impl Fake {
 }
 
 struct Processor {
-    fake: Arc<Fake>,
+    fake: Arc<Inner>,
     ring: u64,
     packets: u64,
     read: u64,
@@ -340,12 +445,8 @@ impl Processor {
         let read = word64(self.read);
         while !self.stopped() {
             std::thread::yield_now();
-            let rung = self
-                .fake
-                .doorbells
-                .word64(self.bell)
-                .unwrap()
-                .load(Ordering::Acquire);
+            let bell = self.fake.doorbells.word64(self.bell);
+            let rung = bell.map_or(u64::MAX, |bell| bell.load(Ordering::Acquire));
             if rung == u64::MAX || self.fake.paused.load(Ordering::Relaxed) {
                 continue;
             }
@@ -359,12 +460,13 @@ impl Processor {
             for (i, word) in words.iter_mut().enumerate().skip(1) {
                 *word = word32(slot + i as u64 * 4).load(Ordering::Relaxed);
             }
+            let start = ticks();
             if !self.execute(&words) {
                 return;
             }
             word32(slot).store(aql::TYPE_INVALID.into(), Ordering::Relaxed);
             read.store(next + 1, Ordering::Release);
-            self.complete(u64::from(words[14]) | (u64::from(words[15]) << 32));
+            self.complete(u64::from(words[14]) | (u64::from(words[15]) << 32), start);
         }
     }
 
@@ -386,18 +488,18 @@ impl Processor {
                     }
                 }
             }
-            aql::TYPE_BARRIER_AND => {
-                for signal in [2, 4, 6, 8, 10]
-                    .map(pair)
-                    .into_iter()
-                    .filter(|&signal| signal != 0)
-                {
-                    while word64(signal + 8).load(Ordering::Acquire) != 0 {
-                        if self.stopped() {
-                            return false;
-                        }
-                        std::thread::yield_now();
+            kind @ (aql::TYPE_BARRIER_AND | aql::TYPE_BARRIER_OR) => {
+                let signals = [2, 4, 6, 8, 10].map(pair);
+                let signals: Vec<u64> = signals.into_iter().filter(|&s| s != 0).collect();
+                let is_zero = |signal: &u64| word64(signal + 8).load(Ordering::Acquire) == 0;
+                while match kind {
+                    aql::TYPE_BARRIER_AND => !signals.iter().all(is_zero),
+                    _ => !signals.is_empty() && !signals.iter().any(is_zero),
+                } {
+                    if self.stopped() {
+                        return false;
                     }
+                    std::thread::yield_now();
                 }
             }
             other => panic!("packet type {other}"),
@@ -405,7 +507,9 @@ impl Processor {
         true
     }
 
-    fn complete(&self, signal: u64) {
+    fn complete(&self, signal: u64, start: u64) {
+        word64(signal + 32).store(start, Ordering::Relaxed);
+        word64(signal + 40).store(ticks().max(start + 1), Ordering::Relaxed);
         // SAFETY: as for `word32`.
         unsafe { AtomicI64::from_ptr((signal + 8) as *mut i64) }.fetch_sub(1, Ordering::Release);
         let mailbox = word64(signal + 16).load(Ordering::Relaxed);

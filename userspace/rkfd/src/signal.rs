@@ -8,84 +8,75 @@
 //! longer than a second at a time, so a wake-up that another waiter of the same event used up
 //! costs at most that.
 
+mod events;
+mod fault;
+#[cfg(feature = "async")]
+mod future;
+#[cfg(feature = "async")]
+mod reactor;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rkfd_hw::aql::{self, SIGNAL_KIND_USER};
-use rkfd_uapi::event::{EventData, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL};
 
-use crate::copy::Completion;
+use crate::driver::Link;
 use crate::error::{Error, Result};
-use crate::pool::{Piece, Pool};
-use crate::process::{lock, Link};
+use crate::memory::{Piece, Pool};
+
+use events::Event;
+pub(crate) use events::Events;
+#[cfg(feature = "async")]
+pub use future::Done;
 
 /// Offset of the value in a signal.
 const VALUE: usize = aql::Signal::VALUE.word() * 4;
+/// Offsets of the device's clock when the work began and when it ended.
+const TIMES: [usize; 2] = [
+    aql::Signal::START_TS.word() * 4,
+    aql::Signal::END_TS.word() * 4,
+];
 /// Bytes of a signal.
 pub(crate) const SIZE: usize = 64;
 /// Looks at the value before sleeping.
 const SPINS: u32 = 2000;
-/// Events kept for the next signals.
-const SPARE: usize = 256;
 /// Longest sleep at a time, in milliseconds.
 const SLEEP: u32 = 1000;
 
-/// An event of the driver, returned to the process' spare ones when dropped.
-#[derive(Debug)]
-struct Event {
-    link: Arc<Link>,
-    id: u32,
-    slot: u64,
-    mailbox: u64,
-}
-
-impl Event {
-    fn new(link: &Arc<Link>) -> Result<Self> {
-        let process = &link.process;
-        let mut events = lock(&process.events);
-        let (page, made) = process.signal_page(&mut events, link)?;
-        let (id, slot) = match made.or_else(|| events.spare.pop()) {
-            Some(event) => event,
-            None => {
-                let made = process.kfd.create_event(EVENT_SIGNAL, true, 0)?;
-                (made.event_id, u64::from(made.event_slot_index))
-            }
-        };
-        Ok(Self {
-            link: link.clone(),
-            id,
-            slot,
-            mailbox: page.address() + slot * 8,
-        })
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        let process = &self.link.process;
-        let mut events = lock(&process.events);
-        if events.spare.len() < SPARE {
-            // A spare event may still be signalled; its next user wakes once for nothing.
-            events.spare.push((self.id, self.slot));
-        } else {
-            // The process' end destroys what can't be destroyed now.
-            let _ = process.kfd.destroy_event(self.id);
-        }
-    }
-}
-
-/// A signal.
+/// What ends work: a value that the GPU decrements, and an event that wakes who sleeps.
+///
+/// ```
+/// let (gpu, _driver) = rkfd::fake::open();
+/// let queue = gpu.queue(rkfd::QueueOptions::default())?;
+/// let gate = gpu.signal(1)?;
+/// let barrier = queue.barrier_and(&[&gate])?;
+/// assert!(!barrier.is_done());
+/// gate.set(0);
+/// barrier.wait()?;
+/// # Ok::<(), rkfd::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Signal {
     piece: Piece,
     event: Option<Event>,
 }
 
+/// Where and how a queue that is no AQL queue reports the end of its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    /// Address of the signal's value.
+    pub(crate) value: u64,
+    /// The event's slot in the signal page, and its id; 0 without one.
+    pub(crate) mailbox: u64,
+    pub(crate) event: u32,
+}
+
 impl Signal {
-    pub(crate) fn new(pool: &Arc<Pool>, value: i64, with_event: bool) -> Result<Self> {
+    /// Makes a signal, with an event if there are `events` to take one from.
+    pub(crate) fn new(pool: &Arc<Pool>, value: i64, events: Option<&Arc<Events>>) -> Result<Self> {
         let piece = pool.take()?;
-        let event = with_event.then(|| Event::new(piece.link())).transpose()?;
+        let event = events.map(|events| events.take(piece.link())).transpose()?;
         let (mailbox, id) = event
             .as_ref()
             .map_or((0, 0), |event| (event.mailbox, event.id));
@@ -104,7 +95,7 @@ impl Signal {
         self.piece.address()
     }
 
-    /// Where and how a copy engine tells its end.
+    /// Where and how other queues report the end.
     pub(crate) fn completion(&self) -> Completion {
         let (mailbox, event) = self
             .event
@@ -126,25 +117,38 @@ impl Signal {
         self.piece.link()
     }
 
-    fn cell(&self) -> Result<&AtomicU64> {
+    fn word(&self, at: usize) -> Result<&AtomicU64> {
         let (map, offset) = self.piece.place()?;
-        map.word64(offset + VALUE).ok_or(Error::NotHostVisible)
+        map.word64(offset + at).ok_or(Error::NotHostVisible)
     }
 
     /// The value now. What the GPU wrote before it decremented the signal is visible.
     pub fn value(&self) -> i64 {
-        self.cell()
-            .map_or(0, |cell| cell.load(Ordering::Acquire) as i64)
+        self.word(VALUE)
+            .map_or(0, |word| word.load(Ordering::Acquire) as i64)
     }
 
     /// Sets the value. Waiters that sleep are not woken.
     pub fn set(&self, value: i64) {
-        if let Ok(cell) = self.cell() {
-            cell.store(value as u64, Ordering::Release);
+        if let Ok(word) = self.word(VALUE) {
+            word.store(value as u64, Ordering::Release);
         }
     }
 
-    /// Spins until the value is 0 or negative. Makes no system call, and no end of its own.
+    /// The device's clock when the last packet that decremented the signal began and ended, as far
+    /// as a packet processor wrote them.
+    pub(crate) fn times(&self) -> Option<[u64; 2]> {
+        let times = TIMES.map(|at| self.word(at).map_or(0, |word| word.load(Ordering::Acquire)));
+        times.iter().all(|&time| time != 0).then_some(times)
+    }
+
+    /// Forgets when the last packet ran.
+    pub(crate) fn clear_times(&self) {
+        let words = TIMES.into_iter().filter_map(|at| self.word(at).ok());
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
+    /// Spins until the value is 0 or negative. Makes no system call, and has no time limit.
     pub fn spin(&self) {
         while self.value() > 0 {
             std::hint::spin_loop();
@@ -185,58 +189,20 @@ impl Signal {
                 },
             };
             match &self.event {
-                Some(event) => self.sleep(event, stopped, left.min(u128::from(SLEEP)) as u32)?,
+                Some(event) => {
+                    let millis = left.min(u128::from(SLEEP)) as u32;
+                    let stopped = stopped.and_then(Signal::event_id);
+                    let ids = std::iter::once(event.id).chain(stopped);
+                    event.events.sleep(ids, millis, || self.value() <= 0)?;
+                }
                 None => std::thread::sleep(Duration::from_micros(50)),
             }
         }
-    }
-
-    fn sleep(&self, event: &Event, stopped: Option<&Signal>, millis: u32) -> Result<()> {
-        let process = &event.link.process;
-        let faults = process.fault_events();
-        let mut events = vec![EventData::wait_for(event.id, 0)];
-        events.extend(faults.iter().map(|&(_, id)| EventData::wait_for(id, 0)));
-        let stopped = stopped.and_then(Signal::event_id);
-        events.extend(stopped.map(|id| EventData::wait_for(id, 0)));
-        process.kfd.wait(&mut events, millis)?;
-        if self.value() <= 0 {
-            return Ok(());
-        }
-        events
-            .iter()
-            .skip(1)
-            .zip(&faults)
-            .try_for_each(|(event, &(kind, _))| fault(kind, event))
-    }
-}
-
-/// What a fault event tells, if it was signalled: then its GPU's id is not 0.
-fn fault(kind: u32, event: &EventData) -> Result<()> {
-    let exception = event.memory_exception();
-    if kind == EVENT_MEMORY && exception.gpu_id != 0 {
-        let failure = exception.failure;
-        let reason = match (failure.not_present, failure.read_only, failure.no_execute) {
-            (_, _, 1..) => "not executable",
-            (_, 1.., _) => "read-only",
-            (1.., _, _) => "not mapped",
-            _ => "no reason given",
-        };
-        return Err(Error::MemoryFault {
-            gpu_id: exception.gpu_id,
-            address: exception.va,
-            reason,
-        });
-    }
-    match kind == EVENT_HW_EXCEPTION && event.hw_exception().gpu_id != 0 {
-        true => Err(Error::DeviceLost),
-        false => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rkfd_uapi::event::{HwExceptionData, MemoryExceptionData, MemoryExceptionFailure};
-
     use super::*;
 
     #[test]
@@ -244,37 +210,6 @@ mod tests {
         assert_eq!(VALUE, 8);
         assert_eq!(aql::Signal::EVENT_MAILBOX_PTR.word() * 4, 16);
         assert_eq!(aql::Signal::EVENT_ID.word() * 4, 24);
-    }
-
-    #[test]
-    fn faults_are_told_apart() {
-        let mut event = EventData::wait_for(1, 0);
-        assert!(fault(EVENT_MEMORY, &event).is_ok() && fault(EVENT_HW_EXCEPTION, &event).is_ok());
-        event.set_memory_exception(MemoryExceptionData {
-            failure: MemoryExceptionFailure {
-                not_present: 1,
-                ..Default::default()
-            },
-            va: 0x7000,
-            gpu_id: 5,
-            error_type: 0,
-        });
-        assert!(matches!(
-            fault(EVENT_MEMORY, &event),
-            Err(Error::MemoryFault {
-                address: 0x7000,
-                reason: "not mapped",
-                ..
-            })
-        ));
-        event = EventData::wait_for(1, 0);
-        event.set_hw_exception(HwExceptionData {
-            gpu_id: 5,
-            ..Default::default()
-        });
-        assert!(matches!(
-            fault(EVENT_HW_EXCEPTION, &event),
-            Err(Error::DeviceLost)
-        ));
+        assert_eq!(TIMES, [32, 40]);
     }
 }

@@ -17,17 +17,58 @@ pub const ROOT: &str = "/sys/devices/virtual/kfd/kfd/topology";
 /// Largest number of nodes looked at.
 const MAX_NODES: usize = 1024;
 
+/// A kind of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Heap {
+    /// System memory.
+    System,
+    /// Device memory that the CPU can map.
+    Visible,
+    /// Device memory that only the GPU sees.
+    Private,
+    /// Memory of a compute unit's work-groups.
+    Lds,
+    /// Memory of work-items.
+    Scratch,
+    /// Another kind, by the driver's number.
+    Other(u64),
+}
+
+impl Heap {
+    /// The kind of a driver's number (`HSA_MEM_HEAP_TYPE_`).
+    fn of_number(number: u64) -> Self {
+        match number {
+            0 => Self::System,
+            1 => Self::Visible,
+            2 => Self::Private,
+            4 => Self::Lds,
+            5 => Self::Scratch,
+            other => Self::Other(other),
+        }
+    }
+}
+
 /// A bank of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct MemoryBank {
-    /// 0 system memory, 1 VRAM the CPU can map, 2 VRAM it cannot, 4 LDS, 5 scratch.
-    pub heap_type: u64,
+    /// Its kind.
+    pub heap: Heap,
     /// Bytes.
     pub size: u64,
 }
 
-/// A node of the topology.
+/// A node of the topology: a CPU or a GPU, and what the driver publishes of it.
+///
+/// ```no_run
+/// for node in rkfd::Gpu::nodes()? {
+///     println!("{}: {} compute units, {} bytes", node.name, node.compute_units(), node.vram_size());
+/// }
+/// # Ok::<(), rkfd::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Node {
     /// Its number, which is also its folder's name.
     pub index: usize,
@@ -84,7 +125,7 @@ impl Node {
                     .join("properties");
                 let bank = parse_properties(&fs::read_to_string(file).ok()?);
                 Some(MemoryBank {
-                    heap_type: *bank.get("heap_type")?,
+                    heap: Heap::of_number(*bank.get("heap_type")?),
                     size: *bank.get("size_in_bytes")?,
                 })
             })
@@ -103,6 +144,23 @@ impl Node {
         }))
     }
 
+    /// A node as a driver would publish it, for tests.
+    #[cfg(any(test, feature = "fake"))]
+    pub(crate) fn of_properties(properties: &[(&str, u64)]) -> Self {
+        let properties = properties.iter();
+        Self {
+            index: 1,
+            gpu_id: 0x1234,
+            name: "test".into(),
+            memory: vec![MemoryBank {
+                heap: Heap::Visible,
+                size: 1 << 30,
+            }],
+            path: PathBuf::from("nodes/1"),
+            properties: properties.map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+        }
+    }
+
     /// Whether it is a GPU.
     pub fn is_gpu(&self) -> bool {
         self.gpu_id != 0
@@ -114,6 +172,10 @@ impl Node {
     }
 
     /// A property that must not be missing or 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Topology`] when it is.
     pub fn required(&self, key: &str) -> Result<u64> {
         match self.property(key) {
             0 => Err(Error::Topology {
@@ -152,16 +214,20 @@ impl Node {
         let vram = self
             .memory
             .iter()
-            .filter(|bank| matches!(bank.heap_type, 1 | 2));
+            .filter(|bank| matches!(bank.heap, Heap::Visible | Heap::Private));
         vram.fold(0u64, |sum, bank| sum.saturating_add(bank.size))
     }
 
     /// Whether the CPU can map the device memory.
     pub fn large_bar(&self) -> bool {
-        self.memory.iter().any(|bank| bank.heap_type == 1)
+        self.memory.iter().any(|bank| bank.heap == Heap::Visible)
     }
 
     /// The render node's file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Topology`] when the driver publishes none.
     pub fn render_node(&self) -> Result<PathBuf> {
         let minor = self.required("drm_render_minor")?;
         Ok(PathBuf::from(format!("/dev/dri/renderD{minor}")))
@@ -169,6 +235,10 @@ impl Node {
 }
 
 /// Reads all nodes below `root`, in order.
+///
+/// # Errors
+///
+/// [`Error::Topology`] when there are none, or a node can't be read.
 pub fn nodes(root: &Path) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
     while nodes.len() < MAX_NODES {
@@ -187,26 +257,8 @@ pub fn nodes(root: &Path) -> Result<Vec<Node>> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// A node as the driver would publish it, for the tests of other files.
-    pub(crate) fn node(properties: &[(&str, u64)]) -> Node {
-        Node {
-            index: 1,
-            gpu_id: 0x1234,
-            name: "test".into(),
-            memory: vec![MemoryBank {
-                heap_type: 1,
-                size: 1 << 30,
-            }],
-            path: PathBuf::from("nodes/1"),
-            properties: properties
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), *v))
-                .collect(),
-        }
-    }
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

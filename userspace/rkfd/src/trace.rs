@@ -4,29 +4,41 @@
 //!
 //! [`observe`] installs one observer for the process. Without one, nothing is collected; the test
 //! is one atomic load.
+//!
+//! ```
+//! use rkfd::trace::{observe, Step};
+//!
+//! observe(|step| {
+//!     if let Step::Ioctl(request) = step {
+//!         println!("{} {:x?}", request.name(), request.fields());
+//!     }
+//! });
+//! let (gpu, _driver) = rkfd::fake::open();
+//! gpu.alloc::<f32>(1024)?;
+//! # Ok::<(), rkfd::Error>(())
+//! ```
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use rkfd_uapi::abi::StructInfo;
 use rkfd_uapi::ioctl::IoctlInfo;
 
+/// A request to the driver, with its argument before and after.
+pub struct Ioctl<'a> {
+    info: IoctlInfo,
+    layout: StructInfo,
+    given: &'a [u8],
+    returned: &'a [u8],
+    errno: Option<i32>,
+}
+
 /// Something the library did.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Step<'a> {
-    /// A request to the driver.
-    Ioctl {
-        /// The request.
-        info: IoctlInfo,
-        /// The argument's fields.
-        layout: StructInfo,
-        /// The argument before.
-        given: &'a [u8],
-        /// The argument after.
-        returned: &'a [u8],
-        /// The error, if it failed.
-        errno: Option<i32>,
-    },
+    /// It made a request to the driver.
+    Ioctl(Ioctl<'a>),
     /// Memory was mapped for the CPU.
     Map {
         /// What it is.
@@ -62,35 +74,67 @@ pub enum Step<'a> {
     },
 }
 
-impl Step<'_> {
-    /// The fields of an ioctl's argument: name, value given, value returned. Fields longer than
-    /// 8 bytes are left out.
+impl Ioctl<'_> {
+    /// The request's name, such as `CREATE_QUEUE`.
+    pub fn name(&self) -> &'static str {
+        self.info.name
+    }
+
+    /// The request's macro in C, such as `AMDKFD_IOC_CREATE_QUEUE`.
+    pub fn c_name(&self) -> &'static str {
+        self.info.c
+    }
+
+    /// The number that is passed to `ioctl`.
+    pub fn command(&self) -> u32 {
+        self.info.command
+    }
+
+    /// The error number, if the request failed.
+    pub fn errno(&self) -> Option<i32> {
+        self.errno
+    }
+
+    /// The argument's bytes before the request.
+    pub fn given(&self) -> &[u8] {
+        self.given
+    }
+
+    /// The argument's bytes after the request.
+    pub fn returned(&self) -> &[u8] {
+        self.returned
+    }
+
+    /// The fields of the argument: name, value given, value returned. Fields longer than 8 bytes
+    /// are left out.
     pub fn fields(&self) -> Vec<(&'static str, u64, u64)> {
-        let Self::Ioctl {
-            layout,
-            given,
-            returned,
-            ..
-        } = self
-        else {
-            return Vec::new();
-        };
         let value = |bytes: &[u8], offset: usize, size: usize| {
             let mut word = [0; 8];
             word.get_mut(..size)?
                 .copy_from_slice(bytes.get(offset..offset + size)?);
             Some(u64::from_le_bytes(word))
         };
-        let fields = layout.fields.iter().filter(|field| field.name != "pad");
+        let fields = self.layout.fields.iter();
         fields
+            .filter(|field| field.name != "pad")
             .filter_map(|f| {
                 Some((
                     f.name,
-                    value(given, f.offset, f.size)?,
-                    value(returned, f.offset, f.size)?,
+                    value(self.given, f.offset, f.size)?,
+                    value(self.returned, f.offset, f.size)?,
                 ))
             })
             .collect()
+    }
+}
+
+impl fmt::Debug for Ioctl<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ioctl")
+            .field("name", &self.name())
+            .field("fields", &self.fields())
+            .field("errno", &self.errno)
+            .finish()
     }
 }
 
@@ -109,11 +153,28 @@ pub(crate) fn enabled() -> bool {
     OBSERVER.get().is_some()
 }
 
-/// Tells the observer of a step.
+/// Passes a step to the observer.
 pub(crate) fn emit(step: &Step<'_>) {
     if let Some(observer) = OBSERVER.get() {
         observer(step);
     }
+}
+
+/// Passes a request to the observer.
+pub(crate) fn emit_ioctl(
+    info: IoctlInfo,
+    layout: StructInfo,
+    given: &[u8],
+    returned: &[u8],
+    errno: Option<i32>,
+) {
+    emit(&Step::Ioctl(Ioctl {
+        info,
+        layout,
+        given,
+        returned,
+        errno,
+    }));
 }
 
 #[cfg(test)]
@@ -124,10 +185,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ioctl_s_fields_are_told_by_name() {
+    fn the_fields_of_a_request_have_their_names() {
         let given = [1u8, 0, 0, 0, 0, 0, 0, 0];
         let returned = [2u8, 1, 0, 0, 0, 0, 0, 0];
-        let step = Step::Ioctl {
+        let step = Ioctl {
             info: ioctl::DESTROY_QUEUE.info,
             layout: queue::DestroyQueueArgs::INFO,
             given: &given,

@@ -4,30 +4,23 @@
 //!
 //! Code of ours that a wave executes when it meets something it can't go on from (`trap/handler.s`).
 //! It finds the queue's inactive signal in a table here, by the number of the queue's doorbell, and
-//! leaves the error there; so the program hears of it as of an error of the packet processor's. The
-//! codes are those of ROCm's runtime.
+//! leaves the error there, as the packet processor does with its errors. The codes are those of ROCm's
+//! runtime.
 
 mod words;
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use crate::driver::Link;
 use crate::error::{Error, Result};
 use crate::memory::{flags, Bo};
-use crate::process::Link;
 use crate::sys::map::PAGE;
 
 /// Doorbells of a process on a GPU, each with an entry in the table.
 const DOORBELLS: usize = rkfd_uapi::mmap::DOORBELL_SLICE / BELL;
 /// Bytes of a doorbell.
 const BELL: usize = 8;
-
-/// What the inactive signal of a queue gets for its waves; smaller codes are the packet processor's.
-pub(crate) mod code {
-    pub(crate) const MEMORY_VIOLATION: i64 = 0x2000_0000;
-    pub(crate) const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
-    pub(crate) const TRAP: i64 = 0x8000_0000;
-}
 
 /// A trap handler in a GPU's memory: a page of code, and the table behind it.
 #[derive(Debug)]
@@ -36,8 +29,8 @@ pub(crate) struct TrapHandler {
 }
 
 impl TrapHandler {
-    /// Makes the handler for a target that has one, and names it to the driver: it is that of queues
-    /// that are made from now on.
+    /// Makes the handler for a target that has one, and passes it to the driver, which gives it to
+    /// queues that are made from now on.
     pub(crate) fn install(link: &Arc<Link>, target: &str) -> Result<Option<Self>> {
         let code: &[u32] = match target {
             "gfx942" => &words::GFX942,
@@ -49,14 +42,15 @@ impl TrapHandler {
         let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
         bo.host()?.write(0, &bytes).ok_or(Error::NotHostVisible)?;
         let (entry, table) = (bo.address(), bo.address() + PAGE as u64);
-        link.process
+        link.driver
             .kfd
             .set_trap_handler(link.gpu_id, entry, table)?;
         Ok(Some(Self { bo }))
     }
 
-    /// Says which signal hears of a queue's waves, by where the queue's doorbell is: 0 for none.
-    pub(crate) fn tell(&self, doorbell: usize, signal: u64) -> Result<()> {
+    /// Sets the signal that gets the errors of a queue's waves, by where the queue's doorbell is: 0
+    /// for none.
+    pub(crate) fn report_to(&self, doorbell: usize, signal: u64) -> Result<()> {
         let at = PAGE + doorbell / BELL % DOORBELLS * BELL;
         let entry = self.bo.host()?.word64(at).ok_or(Error::NotHostVisible)?;
         entry.store(signal, Ordering::Release);

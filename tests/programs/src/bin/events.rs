@@ -25,14 +25,12 @@ fn run() -> Result<(), Failure> {
     let (waits, signalled) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let counters = (waits.clone(), signalled.clone());
     observe(move |step| {
-        if matches!(step, Step::Ioctl { info, .. } if info.number == ioctl::nr::WAIT_EVENTS) {
+        let Step::Ioctl(request) = step else { return };
+        if request.name() == ioctl::WAIT_EVENTS.info.name {
             counters.0.fetch_add(1, Ordering::Relaxed);
             let complete = ("wait_result", u64::from(WAIT_RESULT_COMPLETE));
-            let fields = step.fields();
-            if fields
-                .iter()
-                .any(|&(name, _, value)| (name, value) == complete)
-            {
+            let mut fields = request.fields().into_iter();
+            if fields.any(|(name, _, value)| (name, value) == complete) {
                 counters.1.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -23,10 +23,7 @@ fn run() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let module = gpu.load(&code)?;
     let kernel = module.kernel(KERNEL)?;
-    let options = QueueOptions {
-        packets: 64,
-        ..Default::default()
-    };
+    let options = QueueOptions::new().packets(64);
     let queues: Vec<Queue> = (0..count)
         .map(|_| gpu.queue(options))
         .collect::<Result<_, _>>()?;

@@ -27,10 +27,7 @@ fn run() -> Result<(), Failure> {
     let module = gpu.load(&code_object()?)?;
     let kernel = module.kernel(KERNEL)?;
     // A small ring, so that the threads also meet at its end.
-    let queue = gpu.queue(QueueOptions {
-        packets: 64,
-        ..Default::default()
-    })?;
+    let queue = gpu.queue(QueueOptions::new().packets(64))?;
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {

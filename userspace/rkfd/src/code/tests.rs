@@ -197,3 +197,11 @@ proptest! {
         let _ = CodeObject::parse(&bytes);
     }
 }
+
+#[test]
+fn a_code_object_may_lie_anywhere_in_memory() {
+    let bytes = gfx942();
+    let shifted: Vec<u8> = std::iter::once(0).chain(bytes.iter().copied()).collect();
+    let object = CodeObject::parse(&shifted[1..]).unwrap();
+    assert_eq!(object.kernels().len(), 2);
+}

@@ -8,10 +8,10 @@ use rkfd_hw::mqd::{Common, COMPUTE_DISPATCH_SCRATCH_BASE};
 use rkfd_hw::pm4::commands::*;
 use rkfd_hw::pm4::header;
 
-use crate::copy::Completion;
 use crate::error::DispatchError;
-use crate::kernel::Kernel;
-use crate::scratch::Area;
+use crate::module::Kernel;
+use crate::queue::Area;
+use crate::signal::Completion;
 
 /// What differs between generations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +20,7 @@ pub(crate) enum Generation {
     Gfx10,
 }
 
-/// What the registers say of a kernel.
+/// What the registers hold for a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shader {
     /// Address of the first instruction.
@@ -147,7 +147,7 @@ impl Generation {
         }
     }
 
-    /// Registers, and the start of the shader, over the grid that an AQL packet tells of.
+    /// Registers, and the start of the shader, over the grid of an AQL packet.
     pub(crate) fn dispatch(
         self,
         shader: &Shader,
@@ -219,7 +219,7 @@ impl Generation {
         commands
     }
 
-    /// The end: caches are written back, the signal's value becomes 0, and its event is told.
+    /// The end: caches are written back, the signal's value becomes 0, and its event is signalled.
     pub(crate) fn release(self, end: &Completion) -> Vec<u32> {
         let mut commands = self.end_of_pipe(end.value, 0, None).to_vec();
         if end.mailbox != 0 {

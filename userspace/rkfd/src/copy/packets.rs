@@ -4,15 +4,7 @@
 
 use rkfd_hw::sdma::{atomic, op, sub_op, v4_4, v7_0, FILL_WORDS, HDP_FLUSH, MAX_BYTES};
 
-/// Where and how the end of a copy is told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Completion {
-    /// Address of the signal's value.
-    pub(crate) value: u64,
-    /// The event's slot in the signal page, and its id; 0 without one.
-    pub(crate) mailbox: u64,
-    pub(crate) event: u32,
-}
+use crate::signal::Completion;
 
 /// What differs between generations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +51,7 @@ impl Generation {
         words
     }
 
-    /// What goes behind a copy: it is visible, and whoever waits is told.
+    /// What goes behind a copy: it is visible, and whoever waits is woken.
     pub(crate) fn after(self, c: &Completion) -> Vec<u32> {
         let mut words = Vec::new();
         if self.caches {
@@ -146,12 +138,12 @@ mod tests {
         let signal = [0x5e00_000a, 0x1008, 0x7f00, u32::MAX, u32::MAX, 0, 0, 0];
         let flush = [8, 0, 0x8000_0000, 0, 0, 0];
         assert_eq!(SDMA4.before(), flush);
-        let told = [5, 0x2010, 0x7f00, 42, 6, 42];
-        assert_eq!(SDMA4.after(&end), [&signal[..], &told].concat());
+        let woken = [5, 0x2010, 0x7f00, 42, 6, 42];
+        assert_eq!(SDMA4.after(&end), [&signal[..], &woken].concat());
         let gcr = |control: u32| [0x111, 0, control << 16, 0, 0];
         assert_eq!(SDMA7.before(), [&flush[..], &gcr(0xc3c0)].concat());
-        let told = [5 | (3 << 16), 0x2010, 0x7f00, 42, 6, 42];
-        let parts = [&gcr(0x8040)[..], &signal, &told];
+        let woken = [5 | (3 << 16), 0x2010, 0x7f00, 42, 6, 42];
+        let parts = [&gcr(0x8040)[..], &signal, &woken];
         assert_eq!(SDMA7.after(&end), parts.concat());
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use aql::FENCE_SYSTEM;
+
 use super::*;
 
 fn kernel() -> KernelMetadata {

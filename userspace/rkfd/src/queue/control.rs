@@ -8,9 +8,9 @@
 
 use rkfd_hw::aql::PACKET_SIZE;
 
+use crate::driver::Link;
 use crate::error::{Error, Result};
 use crate::memory::Bo;
-use crate::process::Link;
 
 /// `hsa_queue.type`: several producers.
 const TYPE_MULTI: u32 = 0;
@@ -18,6 +18,8 @@ const TYPE_MULTI: u32 = 0;
 const FEATURE_KERNEL_DISPATCH: u32 = 1;
 /// `queue_properties`: pointers are 64 bits wide.
 const PROPERTY_PTR64: u32 = 1 << 1;
+/// `queue_properties`: dispatches record when they begin and end.
+const PROPERTY_ENABLE_PROFILING: u32 = 1 << 3;
 
 /// Byte offset of `write_dispatch_id`.
 pub(crate) const WRITE_INDEX: usize = 0x38;
@@ -32,6 +34,8 @@ pub(crate) struct Contents {
     pub(crate) max_wave: u32,
     /// Address of the signal that the packet processor reports errors in.
     pub(crate) inactive_signal: u64,
+    /// Dispatches record when they begin and end.
+    pub(crate) timestamps: bool,
 }
 
 /// Writes the structure. The queue's id and doorbell are not known yet; see [`set_id`].
@@ -48,7 +52,11 @@ pub(crate) fn fill(bo: &Bo, link: &Link, contents: &Contents) -> Result<()> {
     page.set32(0x4c, contents.max_wave);
     // With it the packet processor finds the structure from the read index's address.
     page.set32(0x88, READ_INDEX as u32);
-    page.set32(0xb4, PROPERTY_PTR64);
+    let profiling = match contents.timestamps {
+        true => PROPERTY_ENABLE_PROFILING,
+        false => 0,
+    };
+    page.set32(0xb4, PROPERTY_PTR64 | profiling);
     page.set64(0xc0, contents.inactive_signal);
     bo.clear()?;
     bo.host()?.write(0, &page.0).ok_or(Error::NotHostVisible)

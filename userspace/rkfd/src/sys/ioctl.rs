@@ -3,7 +3,8 @@
 //! Calls of the driver, typed by the request's argument.
 
 use std::ffi::c_void;
-use std::os::fd::BorrowedFd;
+use std::fmt::Debug;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::Request;
@@ -13,15 +14,25 @@ use rustix::ioctl::{ioctl, Ioctl, IoctlOutput, Opcode};
 use crate::error::{Error, Result};
 use crate::trace;
 
-struct Call<'a, T> {
-    command: u32,
-    args: &'a mut T,
+/// What answers the driver's requests: its file, or a stand-in for it.
+pub(crate) trait Device: AsFd + Debug + Send + Sync {
+    /// Makes one request, whose argument is at `args`.
+    ///
+    /// # Safety
+    ///
+    /// `args` points at the argument that the request `command` takes, exclusively borrowed; and
+    /// every address in it that the driver reads or writes through is that of live memory of the
+    /// size the request states, not otherwise borrowed.
+    unsafe fn request(&self, command: u32, args: *mut c_void) -> rustix::io::Result<()>;
 }
 
-// SAFETY: the command encodes the size of `T` (a `Request<T>` is only made with that size), and
-// every KFD handler copies at most that many bytes from and to the argument. Every byte pattern is
-// a valid `T`, as `Abi` types are plain integers. There is no output besides the argument.
-unsafe impl<T: Abi> Ioctl for Call<'_, T> {
+struct Raw {
+    command: u32,
+    args: *mut c_void,
+}
+
+// SAFETY: the caller of `Device::request` vouches for the argument. There is no output besides it.
+unsafe impl Ioctl for Raw {
     type Output = ();
 
     const IS_MUTATING: bool = true;
@@ -31,7 +42,7 @@ unsafe impl<T: Abi> Ioctl for Call<'_, T> {
     }
 
     fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut(self.args).cast()
+        self.args
     }
 
     unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
@@ -39,8 +50,15 @@ unsafe impl<T: Abi> Ioctl for Call<'_, T> {
     }
 }
 
-/// Makes one request of `/dev/kfd` as it is, for what this library has no method for: no trace of
-/// it, and no second try.
+impl Device for OwnedFd {
+    unsafe fn request(&self, command: u32, args: *mut c_void) -> rustix::io::Result<()> {
+        // SAFETY: the caller vouches for the argument.
+        unsafe { ioctl(self.as_fd(), Raw { command, args }) }
+    }
+}
+
+/// Makes one request of an open `/dev/kfd` as it is: it is not traced, and not made again when a
+/// signal interrupted it.
 ///
 /// # Errors
 ///
@@ -49,15 +67,22 @@ unsafe impl<T: Abi> Ioctl for Call<'_, T> {
 /// # Safety
 ///
 /// Every address in `args` that the driver reads or writes through is that of live memory of the
-/// size the request states, not otherwise borrowed.
-pub unsafe fn once<T: Abi>(
-    fd: BorrowedFd<'_>,
+/// size the request states, not otherwise borrowed. Memory that the request makes accessible for
+/// the GPU may be written by any kernel that this process submits, so it must hold nothing that
+/// Rust refers to.
+pub unsafe fn request<T: Abi>(
+    kfd: BorrowedFd<'_>,
     request: &Request<T>,
     args: &mut T,
 ) -> rustix::io::Result<()> {
-    let command = request.command();
-    // SAFETY: see `Call`; the caller vouches for the addresses in it.
-    unsafe { ioctl(fd, Call { command, args }) }
+    let call = Raw {
+        command: request.command(),
+        args: std::ptr::from_mut(args).cast(),
+    };
+    // SAFETY: the command encodes the size of `T` (a `Request<T>` is only made with that size), and
+    // every KFD handler copies at most that many bytes from and to the argument. Every byte pattern
+    // is a valid `T`, as `Abi` types are plain integers. The caller vouches for addresses in it.
+    unsafe { ioctl(kfd, call) }
 }
 
 /// Makes a call. Interrupted calls are made again: the driver keeps what it must (the rest of a
@@ -68,45 +93,35 @@ pub unsafe fn once<T: Abi>(
 /// Every address in `args` that the driver reads or writes through is that of live memory of the
 /// size the request states, not otherwise borrowed.
 pub(crate) unsafe fn call<T: Abi>(
-    fd: BorrowedFd<'_>,
+    device: &dyn Device,
     request: &Request<T>,
     args: &mut T,
 ) -> Result<()> {
     let before = *args;
-    #[cfg(test)]
-    if let Some(result) = crate::fake::ioctl(fd, request.command(), std::ptr::from_mut(args).cast())
-    {
-        return result.map_err(|errno| Error::ioctl(request.info.name, errno));
-    }
     let result = loop {
-        // SAFETY: the caller vouches for the addresses in the argument.
-        match unsafe { once(fd, request, args) } {
+        // SAFETY: a `Request<T>` has the size of `T` in its command, and every byte pattern is a
+        // valid `T`, as `Abi` types are plain integers. The caller vouches for the addresses.
+        match unsafe { device.request(request.command(), std::ptr::from_mut(args).cast()) } {
             Err(Errno::INTR) => continue,
             result => break result,
         }
     };
     if trace::enabled() {
-        let (given, returned) = (bytes_of(&before), bytes_of(&*args));
         let errno = result.err().map(Errno::raw_os_error);
-        trace::emit(&trace::Step::Ioctl {
-            info: request.info,
-            layout: T::INFO,
-            given,
-            returned,
-            errno,
-        });
+        let (given, returned) = (bytes_of(&before), bytes_of(&*args));
+        trace::emit_ioctl(request.info, T::INFO, given, returned, errno);
     }
     result.map_err(|errno| Error::ioctl(request.info.name, errno))
 }
 
 /// Like [`call`], for requests without addresses.
 pub(crate) fn plain<T: Abi + Plain>(
-    fd: BorrowedFd<'_>,
+    device: &dyn Device,
     request: &Request<T>,
     args: &mut T,
 ) -> Result<()> {
     // SAFETY: `Plain` arguments hold no addresses that the driver itself reads or writes through.
-    unsafe { call(fd, request, args) }
+    unsafe { call(device, request, args) }
 }
 
 /// An argument through which the driver accesses no memory of the caller's.
@@ -123,6 +138,9 @@ impl Plain for rkfd_uapi::queue::AllocQueueGwsArgs {}
 impl Plain for rkfd_uapi::queue::DestroyQueueArgs {}
 impl Plain for rkfd_uapi::event::CreateEventArgs {}
 impl Plain for rkfd_uapi::event::DestroyEventArgs {}
+#[cfg(feature = "async")]
+impl Plain for rkfd_uapi::event::SetEventArgs {}
+impl Plain for rkfd_uapi::svm::SetXnackModeArgs {}
 
 fn bytes_of<T: Abi>(value: &T) -> &[u8] {
     // SAFETY: `Abi` types are integers without padding, so all their bytes are initialised; the

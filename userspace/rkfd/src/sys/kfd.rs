@@ -9,17 +9,20 @@ use rkfd_uapi::device::{
     GetClockCountersArgs, GetProcessAperturesNewArgs, GetVersionArgs, ProcessDeviceApertures,
     SetTrapHandlerArgs,
 };
+#[cfg(feature = "async")]
+use rkfd_uapi::event::SetEventArgs;
 use rkfd_uapi::event::{CreateEventArgs, DestroyEventArgs, EventData, WaitEventsArgs};
 use rkfd_uapi::memory::{
     AcquireVmArgs, AllocMemoryOfGpuArgs, FreeMemoryOfGpuArgs, GetAvailableMemoryArgs,
     MapMemoryToGpuArgs, UnmapMemoryFromGpuArgs, ALLOC_USERPTR,
 };
 use rkfd_uapi::queue::{AllocQueueGwsArgs, CreateQueueArgs, DestroyQueueArgs};
+use rkfd_uapi::svm::SetXnackModeArgs;
 use rkfd_uapi::{event, ioctl as requests};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::ioctl::{call, plain};
+use super::ioctl::{call, plain, Device};
 use crate::error::{Error, Result};
 
 /// Opens a device file for reading and writing.
@@ -36,18 +39,33 @@ pub(crate) fn open_device(path: &Path) -> Result<OwnedFd> {
     })
 }
 
-/// The driver's file.
+/// The driver.
 #[derive(Debug)]
-pub(crate) struct Kfd(pub(crate) OwnedFd);
+pub(crate) struct Kfd(Box<dyn Device>);
 
 impl Kfd {
-    fn fd(&self) -> BorrowedFd<'_> {
+    /// Opens the driver's file.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        Ok(Self::of_device(open_device(path)?))
+    }
+
+    /// Takes whatever answers the driver's requests.
+    pub(crate) fn of_device(device: impl Device + 'static) -> Self {
+        Self(Box::new(device))
+    }
+
+    /// The file that memory and doorbells are mapped from.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+
+    fn device(&self) -> &dyn Device {
+        &*self.0
     }
 
     pub(crate) fn version(&self) -> Result<(u32, u32)> {
         let mut args = GetVersionArgs::default();
-        plain(self.fd(), &requests::GET_VERSION, &mut args)?;
+        plain(self.device(), &requests::GET_VERSION, &mut args)?;
         Ok((args.major_version, args.minor_version))
     }
 
@@ -55,7 +73,13 @@ impl Kfd {
     pub(crate) fn apertures(&self) -> Result<Vec<ProcessDeviceApertures>> {
         let mut args = GetProcessAperturesNewArgs::default();
         // SAFETY: room for 0 entries: nothing is written through the address.
-        unsafe { call(self.fd(), &requests::GET_PROCESS_APERTURES_NEW, &mut args) }?;
+        unsafe {
+            call(
+                self.device(),
+                &requests::GET_PROCESS_APERTURES_NEW,
+                &mut args,
+            )
+        }?;
         if args.num_of_nodes == 0 {
             return Ok(Vec::new());
         }
@@ -66,7 +90,13 @@ impl Kfd {
         args.kfd_process_device_apertures_ptr = entries.as_mut_ptr() as u64;
         // SAFETY: the driver writes at most `num_of_nodes` entries, for which there is room, and
         // nothing else refers to them during the call.
-        unsafe { call(self.fd(), &requests::GET_PROCESS_APERTURES_NEW, &mut args) }?;
+        unsafe {
+            call(
+                self.device(),
+                &requests::GET_PROCESS_APERTURES_NEW,
+                &mut args,
+            )
+        }?;
         entries.truncate(args.num_of_nodes as usize);
         Ok(entries)
     }
@@ -76,7 +106,7 @@ impl Kfd {
             drm_fd: render.as_raw_fd() as u32,
             gpu_id,
         };
-        plain(self.fd(), &requests::ACQUIRE_VM, &mut args)
+        plain(self.device(), &requests::ACQUIRE_VM, &mut args)
     }
 
     pub(crate) fn clocks(&self, gpu_id: u32) -> Result<GetClockCountersArgs> {
@@ -84,7 +114,7 @@ impl Kfd {
             gpu_id,
             ..Default::default()
         };
-        plain(self.fd(), &requests::GET_CLOCK_COUNTERS, &mut args)?;
+        plain(self.device(), &requests::GET_CLOCK_COUNTERS, &mut args)?;
         Ok(args)
     }
 
@@ -93,7 +123,7 @@ impl Kfd {
             gpu_id,
             ..Default::default()
         };
-        plain(self.fd(), &requests::AVAILABLE_MEMORY, &mut args)?;
+        plain(self.device(), &requests::AVAILABLE_MEMORY, &mut args)?;
         Ok(args.available)
     }
 
@@ -109,13 +139,13 @@ impl Kfd {
         };
         // SAFETY: without USERPTR no memory of this process is accessed: the address becomes that
         // of the object in the GPU's page tables.
-        unsafe { call(self.fd(), &requests::ALLOC_MEMORY_OF_GPU, &mut args) }?;
+        unsafe { call(self.device(), &requests::ALLOC_MEMORY_OF_GPU, &mut args) }?;
         Ok((args.handle, args.mmap_offset))
     }
 
     pub(crate) fn free(&self, handle: u64) -> Result<()> {
         let mut args = FreeMemoryOfGpuArgs { handle };
-        plain(self.fd(), &requests::FREE_MEMORY_OF_GPU, &mut args)
+        plain(self.device(), &requests::FREE_MEMORY_OF_GPU, &mut args)
     }
 
     pub(crate) fn map(&self, handle: u64, gpu_id: u32) -> Result<()> {
@@ -127,7 +157,7 @@ impl Kfd {
             n_success: 0,
         };
         // SAFETY: the driver reads one id, which outlives the call.
-        unsafe { call(self.fd(), &requests::MAP_MEMORY_TO_GPU, &mut args) }
+        unsafe { call(self.device(), &requests::MAP_MEMORY_TO_GPU, &mut args) }
     }
 
     pub(crate) fn unmap(&self, handle: u64, gpu_id: u32) -> Result<()> {
@@ -139,7 +169,7 @@ impl Kfd {
             n_success: 0,
         };
         // SAFETY: the driver reads one id, which outlives the call.
-        unsafe { call(self.fd(), &requests::UNMAP_MEMORY_FROM_GPU, &mut args) }
+        unsafe { call(self.device(), &requests::UNMAP_MEMORY_FROM_GPU, &mut args) }
     }
 
     /// Makes a queue. Its memory must stay until the queue is destroyed.
@@ -148,12 +178,12 @@ impl Kfd {
         // through the GPU's page tables. The driver also writes the header of the save area
         // through the process' address; it lies in a buffer object that is only accessed by
         // volatile copies.
-        unsafe { call(self.fd(), &requests::CREATE_QUEUE, args) }
+        unsafe { call(self.device(), &requests::CREATE_QUEUE, args) }
     }
 
     pub(crate) fn destroy_queue(&self, queue_id: u32) -> Result<()> {
         let mut args = DestroyQueueArgs { queue_id, pad: 0 };
-        plain(self.fd(), &requests::DESTROY_QUEUE, &mut args)
+        plain(self.device(), &requests::DESTROY_QUEUE, &mut args)
     }
 
     /// Gives a queue so many semaphores and barriers; the first one's number.
@@ -163,7 +193,7 @@ impl Kfd {
             num_gws,
             ..Default::default()
         };
-        plain(self.fd(), &requests::ALLOC_QUEUE_GWS, &mut args)?;
+        plain(self.device(), &requests::ALLOC_QUEUE_GWS, &mut args)?;
         Ok(args.first_gws)
     }
 
@@ -175,7 +205,7 @@ impl Kfd {
             gpu_id,
             ..Default::default()
         };
-        plain(self.fd(), &requests::SET_TRAP_HANDLER, &mut args)
+        plain(self.device(), &requests::SET_TRAP_HANDLER, &mut args)
     }
 
     /// Makes an event; `page` is the handle of the signal page or 0.
@@ -191,13 +221,29 @@ impl Kfd {
             auto_reset: auto_reset.into(),
             ..Default::default()
         };
-        plain(self.fd(), &requests::CREATE_EVENT, &mut args)?;
+        plain(self.device(), &requests::CREATE_EVENT, &mut args)?;
         Ok(args)
+    }
+
+    /// Signals an event, as the GPU would.
+    #[cfg(feature = "async")]
+    pub(crate) fn set_event(&self, event_id: u32) -> Result<()> {
+        let mut args = SetEventArgs { event_id, pad: 0 };
+        plain(self.device(), &requests::SET_EVENT, &mut args)
+    }
+
+    /// Whether the GPUs of this process retry accesses of memory that is not mapped, which makes
+    /// the driver map any memory of the process. A driver that does not know the request, or
+    /// refuses it, has no such mode.
+    pub(crate) fn xnack(&self) -> bool {
+        let mut args = SetXnackModeArgs { xnack_enabled: -1 };
+        let asked = plain(self.device(), &requests::SET_XNACK_MODE, &mut args);
+        asked.is_ok() && args.xnack_enabled > 0
     }
 
     pub(crate) fn destroy_event(&self, event_id: u32) -> Result<()> {
         let mut args = DestroyEventArgs { event_id, pad: 0 };
-        plain(self.fd(), &requests::DESTROY_EVENT, &mut args)
+        plain(self.device(), &requests::DESTROY_EVENT, &mut args)
     }
 
     /// Waits until one of the events is signalled: false when the time ran out.
@@ -211,7 +257,7 @@ impl Kfd {
         };
         // SAFETY: the driver reads and writes `num_events` entries, which are exclusively borrowed
         // during the call.
-        unsafe { call(self.fd(), &requests::WAIT_EVENTS, &mut args) }?;
+        unsafe { call(self.device(), &requests::WAIT_EVENTS, &mut args) }?;
         Ok(args.wait_result == event::WAIT_RESULT_COMPLETE)
     }
 }

@@ -2,12 +2,13 @@
 
 //! Mapped memory that a device shares.
 //!
-//! The device may write it at any time, so there are never references to its bytes: words are
-//! atomics, bulk data is copied with volatile accesses.
+//! The device may write it at any time, and so may other threads, so there are never references to
+//! its bytes: words are atomics, and bulk data is copied by atomics of its naturally aligned words.
 
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8};
 
 use rustix::mm::{mmap, mmap_anonymous, munmap, MapFlags, ProtFlags};
 
@@ -24,8 +25,8 @@ pub(crate) struct Mapping {
     accessible: bool,
 }
 
-// SAFETY: a mapping is memory of the process, not of a thread; all access is by atomics or
-// volatile copies through `&self`.
+// SAFETY: a mapping is memory of the process, not of a thread; all access is by atomics through
+// `&self`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -141,7 +142,7 @@ impl Mapping {
     pub(crate) fn word64(&self, offset: usize) -> Option<&AtomicU64> {
         let word = self.at(offset, 8, 8)?.as_ptr().cast();
         // SAFETY: 8 accessible bytes, aligned, alive as long as `self`; every access to them in
-        // this process is atomic or a volatile copy.
+        // this process is atomic.
         Some(unsafe { AtomicU64::from_ptr(word) })
     }
 
@@ -153,50 +154,121 @@ impl Mapping {
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr().cast(), count) })
     }
 
-    /// Copies bytes out. `None` when the range isn't accessible.
+    /// Copies bytes out, each naturally aligned word at once. `None` when the range isn't
+    /// accessible.
     pub(crate) fn read(&self, offset: usize, to: &mut [u8]) -> Option<()> {
         let from = self.at(offset, to.len(), 1)?.as_ptr();
-        let head = from.align_offset(8).min(to.len());
-        let words = (to.len() - head) / 8;
-        // SAFETY: all `to.len()` bytes from `from` are accessible; the words are aligned; the
-        // destination is exclusively borrowed and as long as what is written.
+        let (head, words) = whole_words(from as usize, to.len());
+        let (first, rest) = to.split_at_mut_checked(head)?;
+        let (middle, last) = rest.split_at_mut_checked(words)?;
+        // SAFETY: all `to.len()` bytes from `from` on are accessible, and alive as long as `self`;
+        // the middle is aligned; every access to these bytes in this process is atomic.
         unsafe {
-            let mut i = 0;
-            while i < to.len() {
-                if i >= head && i < head + words * 8 {
-                    let word = from.add(i).cast::<u64>().read_volatile();
-                    to.as_mut_ptr().add(i).cast::<u64>().write_unaligned(word);
-                    i += 8;
-                } else {
-                    to.as_mut_ptr().add(i).write(from.add(i).read_volatile());
-                    i += 1;
-                }
+            read_edge(from, first);
+            for (n, bytes) in middle.chunks_exact_mut(8).enumerate() {
+                let word = word::<AtomicU64>(from.add(head + n * 8)).load(Relaxed);
+                bytes.copy_from_slice(&word.to_ne_bytes());
             }
+            read_edge(from.add(head + words), last);
         }
         Some(())
     }
 
-    /// Copies bytes in. `None` when the range isn't accessible.
+    /// Copies bytes in, each naturally aligned word at once. `None` when the range isn't
+    /// accessible.
     pub(crate) fn write(&self, offset: usize, from: &[u8]) -> Option<()> {
         let to = self.at(offset, from.len(), 1)?.as_ptr();
-        let head = to.align_offset(8).min(from.len());
-        let words = (from.len() - head) / 8;
-        // SAFETY: all `from.len()` bytes from `to` are accessible; the words are aligned; the
-        // source is borrowed and as long as what is read.
+        let (head, words) = whole_words(to as usize, from.len());
+        let (first, rest) = from.split_at_checked(head)?;
+        let (middle, last) = rest.split_at_checked(words)?;
+        // SAFETY: as in `read`.
         unsafe {
-            let mut i = 0;
-            while i < from.len() {
-                if i >= head && i < head + words * 8 {
-                    let word = from.as_ptr().add(i).cast::<u64>().read_unaligned();
-                    to.add(i).cast::<u64>().write_volatile(word);
-                    i += 8;
-                } else {
-                    to.add(i).write_volatile(from.as_ptr().add(i).read());
-                    i += 1;
-                }
+            write_edge(to, first);
+            for (n, bytes) in middle.chunks_exact(8).enumerate() {
+                let value = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+                word::<AtomicU64>(to.add(head + n * 8)).store(value, Relaxed);
             }
+            write_edge(to.add(head + words), last);
         }
         Some(())
+    }
+}
+
+/// The atomic at an address.
+///
+/// # Safety
+///
+/// The address is aligned for it, and accessible as long as the reference lives; every access to
+/// its bytes in this process is atomic.
+unsafe fn word<'a, A>(at: *mut u8) -> &'a A {
+    // SAFETY: the caller vouches for it; atomics may be written behind a shared reference.
+    unsafe { &*at.cast::<A>() }
+}
+
+/// Bytes before the first aligned word of 8 bytes in a range, and bytes of all such words.
+fn whole_words(address: usize, len: usize) -> (usize, usize) {
+    let head = (address.wrapping_neg() & 7).min(len);
+    (head, (len - head) & !7)
+}
+
+/// Splits fewer than 8 bytes from an address on into aligned units, as large as possible.
+fn units(address: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let unit = match ((address + at).trailing_zeros(), len - at) {
+            (_, 0) => return None,
+            (2.., 4..) => 4,
+            (1.., 2..) => 2,
+            _ => 1,
+        };
+        at += unit;
+        Some((at - unit, unit))
+    })
+}
+
+/// # Safety
+///
+/// As many bytes from `from` on are accessible, and every access to them is atomic.
+unsafe fn read_edge(from: *mut u8, to: &mut [u8]) {
+    let mut rest = to.iter_mut();
+    for (at, unit) in units(from as usize, rest.len()) {
+        // SAFETY: the caller's; the unit lies within, aligned.
+        let value = unsafe {
+            let from = from.add(at);
+            match unit {
+                4 => word::<AtomicU32>(from).load(Relaxed),
+                2 => word::<AtomicU16>(from).load(Relaxed).into(),
+                _ => word::<AtomicU8>(from).load(Relaxed).into(),
+            }
+        };
+        let places = rest.by_ref().take(unit);
+        places
+            .zip(value.to_le_bytes())
+            .for_each(|(place, byte)| *place = byte);
+    }
+}
+
+/// # Safety
+///
+/// As many bytes from `to` on are accessible, and every access to them is atomic.
+unsafe fn write_edge(to: *mut u8, from: &[u8]) {
+    for (at, unit) in units(to as usize, from.len()) {
+        let mut value = [0; 4];
+        let bytes = from.iter().skip(at).take(unit);
+        value
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(place, byte)| *place = *byte);
+        let value = u32::from_le_bytes(value);
+        // SAFETY: the caller's; the unit lies within, aligned.
+        unsafe {
+            let to = to.add(at);
+            match unit {
+                4 => word::<AtomicU32>(to).store(value, Relaxed),
+                2 => word::<AtomicU16>(to).store(value as u16, Relaxed),
+                _ => word::<AtomicU8>(to).store(value as u8, Relaxed),
+            }
+        }
     }
 }
 
@@ -261,6 +333,10 @@ mod tests {
             map.read(offset, &mut back).unwrap();
             assert_eq!(back, data);
         }
+        assert_eq!(whole_words(0x1003, 24), (5, 16));
+        assert_eq!(whole_words(0x1001, 5), (5, 0));
+        assert!(units(0x1003, 5).eq([(0, 1), (1, 4)]));
+        assert!(units(0x1008, 7).eq([(0, 4), (4, 2), (6, 1)]));
         assert!(map.write(PAGE - 4, &[0; 5]).is_none());
         assert!(map.word64(PAGE - 4).is_none() && map.word64(4).is_none());
         assert!(map.words32(0, PAGE / 4 + 1).is_none() && map.words32(0, usize::MAX).is_none());

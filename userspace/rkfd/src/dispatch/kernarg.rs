@@ -4,111 +4,23 @@
 //!
 //! Source: LLVM AMDGPUUsage, "Code Object V5 Metadata", value kinds of `.args`.
 
-use std::sync::Arc;
-
+use super::argument::{Argument, Given};
+use super::geometry::Geometry;
 use crate::code::{ArgKind, KernelMetadata};
-use crate::dispatch::Geometry;
 use crate::error::DispatchError;
-use crate::memory::{Bo, Buffer, Number};
-
-/// A kernel argument that was given.
-#[derive(Clone, Debug)]
-pub struct Argument(pub(crate) Given);
-
-#[derive(Clone, Debug)]
-pub(crate) enum Given {
-    /// Bytes to copy.
-    Value(Vec<u8>),
-    /// The address of memory that lives as long as the dispatch.
-    Buffer { address: u64, bo: Option<Arc<Bo>> },
-    /// Bytes of LDS to add.
-    DynamicLds(u32),
-}
-
-/// What can be given as a kernel argument: numbers, buffers, [`Bytes`], [`Address`], [`Lds`].
-pub trait IntoArgument {
-    /// The argument.
-    fn into_argument(self) -> Argument;
-}
-
-/// A structure passed by value: its bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes<'a>(pub &'a [u8]);
-
-/// A bare GPU address. The caller keeps the memory behind it alive.
-#[derive(Clone, Copy, Debug)]
-pub struct Address(pub u64);
-
-/// LDS that is allocated by the dispatch, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Lds(pub u32);
-
-impl<T: Number> IntoArgument for T {
-    fn into_argument(self) -> Argument {
-        let mut bytes = Vec::with_capacity(size_of::<T>());
-        self.append_to(&mut bytes);
-        Argument(Given::Value(bytes))
-    }
-}
-
-impl<T: Number> IntoArgument for &Buffer<T> {
-    fn into_argument(self) -> Argument {
-        Argument(Given::Buffer {
-            address: self.address(),
-            bo: Some(self.bo().clone()),
-        })
-    }
-}
-
-impl IntoArgument for Bytes<'_> {
-    fn into_argument(self) -> Argument {
-        Argument(Given::Value(self.0.to_vec()))
-    }
-}
-
-impl IntoArgument for Address {
-    fn into_argument(self) -> Argument {
-        Argument(Given::Buffer {
-            address: self.0,
-            bo: None,
-        })
-    }
-}
-
-impl IntoArgument for Lds {
-    fn into_argument(self) -> Argument {
-        Argument(Given::DynamicLds(self.0))
-    }
-}
-
-impl IntoArgument for Argument {
-    fn into_argument(self) -> Argument {
-        self
-    }
-}
-
-impl Given {
-    fn describe(&self) -> String {
-        match self {
-            Self::Value(bytes) => format!("a value of {} bytes", bytes.len()),
-            Self::Buffer { .. } => "a buffer".into(),
-            Self::DynamicLds(bytes) => format!("{bytes} bytes of LDS"),
-        }
-    }
-}
 
 /// What the hidden arguments are made from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    pub(crate) geometry: Geometry,
-    pub(crate) lds_aperture: u64,
-    pub(crate) scratch_aperture: u64,
-    pub(crate) queue: u64,
-    pub(crate) dynamic_lds: u32,
+pub(super) struct Context {
+    pub(super) geometry: Geometry,
+    pub(super) lds_aperture: u64,
+    pub(super) scratch_aperture: u64,
+    pub(super) queue: u64,
+    pub(super) dynamic_lds: u32,
 }
 
 /// Packs the argument block of a kernel.
-pub(crate) fn pack(
+pub(super) fn pack(
     kernel: &KernelMetadata,
     given: &[Argument],
     context: &Context,
@@ -119,10 +31,9 @@ pub(crate) fn pack(
             .iter()
             .filter(|arg| !matches!(arg.kind, ArgKind::Hidden(_)))
     };
-    let expected = explicit().count();
-    if expected != given.len() {
+    if explicit().count() != given.len() {
         return Err(DispatchError::ArgumentCount {
-            expected,
+            expected: expected(kernel),
             given: given.len(),
         });
     }
@@ -184,6 +95,25 @@ pub(crate) fn pack(
     Ok(block)
 }
 
+/// What a kernel takes, in order: the name, if the compiler kept it, and the kind.
+pub(super) fn expected(kernel: &KernelMetadata) -> Vec<String> {
+    let explicit = kernel.args.iter();
+    let described = explicit.filter_map(|arg| {
+        let kind = match &arg.kind {
+            ArgKind::Hidden(_) => return None,
+            ArgKind::Value => format!("a value of {} bytes", arg.size),
+            ArgKind::Buffer => "a buffer".into(),
+            ArgKind::DynamicLds => "an amount of LDS".into(),
+            ArgKind::Other(kind) => kind.clone(),
+        };
+        Some(match arg.name.is_empty() {
+            true => kind,
+            false => format!("`{}`, {kind}", arg.name),
+        })
+    });
+    described.collect()
+}
+
 /// The value of a hidden argument; 0 for those this library has nothing for, such as the buffer
 /// for host calls.
 fn hidden(name: &str, context: &Context) -> u64 {
@@ -212,6 +142,8 @@ fn hidden(name: &str, context: &Context) -> u64 {
 mod tests {
     use super::*;
     use crate::code::Arg;
+    use crate::dispatch::argument::{IntoArgument, Lds};
+    use crate::memory::Address;
 
     /// A kernel of a pointer and a 4-byte value with code object v5's implicit block, at the
     /// offsets that AMDGPUUsage's table of implicit arguments gives.
@@ -300,11 +232,8 @@ mod tests {
         let buffer = || Address(1).into_argument();
         let error = pack(&kernel(), &[buffer()], &context()).unwrap_err();
         assert_eq!(
-            error,
-            DispatchError::ArgumentCount {
-                expected: 2,
-                given: 1
-            }
+            error.to_string(),
+            "takes 2 arguments, 1 given; it takes: a buffer, a value of 4 bytes"
         );
         let error = pack(&kernel(), &[1u32.into_argument(), buffer()], &context()).unwrap_err();
         assert_eq!(

@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::{flags, Bo};
+use crate::driver::{lock, Link};
 use crate::error::{Error, Result};
-use crate::memory::{flags, Bo};
-use crate::process::{lock, Link};
 use crate::sys::map::Mapping;
 
 const CHUNK: usize = 1 << 16;
@@ -36,6 +36,23 @@ pub(crate) struct Piece {
     bo: Arc<Bo>,
     offset: usize,
     size: usize,
+}
+
+/// Memory of a piece, which may meanwhile belong to another user.
+#[cfg(feature = "async")]
+#[derive(Debug)]
+pub(crate) struct Watch {
+    bo: Arc<Bo>,
+    offset: usize,
+}
+
+#[cfg(feature = "async")]
+impl Watch {
+    /// The word at an offset of the piece.
+    pub(crate) fn word(&self, at: usize) -> Option<u64> {
+        let word = self.bo.host().ok()?.word64(self.offset + at)?;
+        Some(word.load(std::sync::atomic::Ordering::Acquire))
+    }
 }
 
 impl Pool {
@@ -98,6 +115,15 @@ impl Piece {
     /// The memory it lies in, and its offset there.
     pub(crate) fn place(&self) -> Result<(&Mapping, usize)> {
         Ok((self.bo.host()?, self.offset))
+    }
+
+    /// The memory it lies in, to be looked at by who does not hold the piece.
+    #[cfg(feature = "async")]
+    pub(crate) fn watch(&self) -> Watch {
+        Watch {
+            bo: self.bo.clone(),
+            offset: self.offset,
+        }
     }
 
     /// Copies bytes to the start of the piece.

@@ -4,7 +4,7 @@
 //!
 //! The GPU finds it by two values: where it begins, and how many waves of which size it is large
 //! enough for. A wave's part holds one dword of all its lanes after the other, so only the product
-//! matters. An AQL queue has them in its structure ([`Area::tell`]), the commands of a PM4 queue set
+//! matters. An AQL queue has them in its structure ([`Area::store`]), the commands of a PM4 queue set
 //! the registers themselves. When a dispatch needs more than there is, a larger area takes the old
 //! one's place, before the packet is written. Waves may still use the old area, and the packet
 //! processor may read one word old and the other new: so areas only grow, the address is stored
@@ -18,9 +18,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use crate::driver::{lock, Link};
 use crate::error::{DispatchError, Error, Result};
 use crate::memory::{flags, Bo};
-use crate::process::{lock, Link};
 use crate::topology::Node;
 
 /// Byte offset of `compute_tmpring_size` in the queue's structure.
@@ -33,7 +33,7 @@ const LANE_BYTES: usize = 0xb0;
 const MOST_WAVES: u64 = (1 << 12) - 1;
 /// Work-items of the largest work-group, all of whose waves must run at the same time.
 const GROUP: u64 = 1024;
-/// A wave's size is told for so many lanes, whatever it has.
+/// A wave's size counts so many lanes, however many the wave has.
 const LANES: u64 = 64;
 /// An area is not made larger than this for the sake of more waves.
 const ENOUGH: u64 = 32 << 20;
@@ -53,7 +53,7 @@ struct State {
     memory: Vec<Bo>,
 }
 
-/// What the GPU is told of an area.
+/// What the GPU gets to know of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Area {
     /// Where it begins, a multiple of 256.
@@ -76,7 +76,7 @@ impl Area {
     }
 
     /// Stores it in an AQL queue's structure.
-    pub(crate) fn tell(&self, control: &Bo) -> Result<()> {
+    pub(crate) fn store(&self, control: &Bo) -> Result<()> {
         let host = control.host()?;
         let word = |offset| {
             let words = host.words32(offset, 1).and_then(|words| words.first());
@@ -172,14 +172,14 @@ impl Scratch {
     }
 
     /// Makes sure that a work-item has `bytes` when the next packet runs, on each of the `xccs` that
-    /// a dispatch is split to. `tell` lets the GPU know of a new area.
+    /// a dispatch is split to. `publish` passes a new area to the GPU.
     pub(crate) fn reserve(
         &self,
         link: &Arc<Link>,
         node: &Node,
         xccs: u32,
         bytes: u32,
-        tell: impl FnOnce(&Area) -> Result<()>,
+        publish: impl FnOnce(&Area) -> Result<()>,
     ) -> Result<(), Failure> {
         let format = Format::of(node);
         let shape = Shape::of(bytes, &format).ok_or(Failure::TooMuch)?;
@@ -197,7 +197,7 @@ impl Scratch {
         };
         // The GPU may know of it from here on, whatever fails.
         state.memory.push(memory);
-        tell(&area)?;
+        publish(&area)?;
         state.shape = shape;
         state.area = Some(area);
         Ok(())
@@ -234,11 +234,10 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::tests::node;
 
     #[test]
     fn a_shape_holds_at_least_a_work_group_and_no_more_waves_than_run() {
-        let format = Format::of(&node(&[
+        let format = Format::of(&Node::of_properties(&[
             ("gfx_target_version", 90402),
             ("simd_count", 320),
             ("simd_per_cu", 4),
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn gfx12_counts_waves_of_an_engine_and_smaller_units() {
-        let format = Format::of(&node(&[
+        let format = Format::of(&Node::of_properties(&[
             ("gfx_target_version", 120001),
             ("simd_count", 128),
             ("simd_per_cu", 2),

@@ -8,7 +8,9 @@
 //! Source: Linux 7.3, `kfd_queue.c`, `kfd_queue_ctx_save_restore_size` and
 //! `kfd_queue_acquire_buffers`.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::memory::{flags, Bo};
 use crate::sys::map::PAGE;
 use crate::topology::Node;
 
@@ -86,6 +88,37 @@ impl SaveArea {
     }
 }
 
+impl SaveArea {
+    /// Allocates the area: in device memory, if that is wanted and there is room.
+    pub(crate) fn allocate(&self, gpu: &Gpu, in_vram: bool) -> Result<Bo> {
+        let (link, node) = (gpu.link(), gpu.node());
+        let in_vram = in_vram && node.large_bar();
+        let save = match in_vram.then(|| Bo::new(link, self.total, flags::VRAM)) {
+            Some(Ok(bo)) => bo,
+            _ => Bo::new(link, self.total, flags::GTT)?,
+        };
+        self.write_headers(&save, node.xccs())?;
+        Ok(save)
+    }
+
+    /// Writes the headers, in which a debugger finds its part of the area.
+    fn write_headers(&self, bo: &Bo, xccs: u32) -> Result<()> {
+        for xcc in 0..xccs {
+            let base = xcc as usize * self.size as usize;
+            let debug_offset = (xccs - xcc) * self.size + xcc * self.debug;
+            let mut header = [0; HEADER as usize];
+            let fields = [(16, debug_offset), (20, self.debug)];
+            for (offset, value) in fields {
+                header[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
+            }
+            bo.host()?
+                .write(base, &header)
+                .ok_or(Error::NotHostVisible)?;
+        }
+        Ok(())
+    }
+}
+
 fn align(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE as u64)
 }
@@ -93,12 +126,11 @@ fn align(bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::tests::node;
 
     #[test]
     fn gfx942_with_four_dies() {
         // 80 CUs on 4 dies, 4 engines of one array on each: 20 CUs, 800 waves a die.
-        let node = node(&[
+        let node = Node::of_properties(&[
             ("gfx_target_version", 90402),
             ("simd_count", 320),
             ("simd_per_cu", 4),
@@ -116,7 +148,7 @@ mod tests {
 
     #[test]
     fn published_sizes_win() {
-        let node = node(&[
+        let node = Node::of_properties(&[
             ("gfx_target_version", 120001),
             ("simd_count", 128),
             ("simd_per_cu", 2),
@@ -130,6 +162,6 @@ mod tests {
 
     #[test]
     fn a_node_without_compute_units_is_an_error() {
-        assert!(SaveArea::of(&node(&[("gfx_target_version", 90402)])).is_err());
+        assert!(SaveArea::of(&Node::of_properties(&[("gfx_target_version", 90402)])).is_err());
     }
 }
