@@ -15,6 +15,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const SOURCES: &str = "tests/kernels";
+/// What these include.
+const INCLUDED: [&str; 2] = ["tests/kernels/k.h", "userspace/rkfd/examples/kernels.hip"];
 const CLANG: &str = "clang-19";
 /// No fused multiply-add of our source's separate operations: results are compared bit by bit.
 const FLAGS: [&str; 8] = [
@@ -38,7 +40,7 @@ pub fn compile(host: &Host, name: &str, level: u32) -> Result<PathBuf> {
     let target = host.chip.target;
     let source = Path::new(SOURCES).join(format!("{name}.hip"));
     let mut hash = DefaultHasher::new();
-    for file in [&source, &Path::new(SOURCES).join("k.h")] {
+    for file in [&source].into_iter().chain(&INCLUDED.map(PathBuf::from)) {
         let text = fs::read(file).with_context(|| format!("cannot read {}", shown(file)))?;
         text.hash(&mut hash);
     }

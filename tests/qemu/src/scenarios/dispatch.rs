@@ -24,6 +24,7 @@ pub fn all() -> Vec<Scenario> {
         both_sides,
         kernels(),
         programs(),
+        examples(),
         queues(),
         preempted(),
         wave_sync(),
@@ -159,7 +160,26 @@ fn programs() -> Scenario {
         .step(Step::run("threads", 120, &["/bin/threads", VADD]))
         .step(Step::sh("cli", 30, script))
         .step(Step::sh("cli-copies", 60, CLI_COPIES))
+        .step(Step::sh("cli-json", 60, CLI_JSON))
         .step(Step::Rmmod("rkfd".into()))
+}
+
+/// The examples that teach the library, as a reader would run them.
+const EXAMPLES: [&str; 5] = ["vector_add", "particles", "overlap", "timing", "futures"];
+
+fn examples() -> Scenario {
+    let mut scenario = Scenario::new("examples", "the library's examples do what they show")
+        .without_trace()
+        .kernel("examples", 3)
+        .step(Step::insmod(MODULE));
+    for name in EXAMPLES {
+        let path = format!("/bin/{name}");
+        let argv = [path.as_str(), "/kernels/examples-O3.co"];
+        scenario = scenario
+            .example("rkfd", name)
+            .step(Step::run(name, 120, &argv));
+    }
+    scenario.step(Step::Rmmod("rkfd".into()))
 }
 
 /// The command's copies and fills, each verified, and what it refuses.
@@ -172,6 +192,21 @@ const CLI_COPIES: &str = "prints() { grep -qF \"$1\" /tmp/out || { echo no $1; e
     prints 'filled with 0xdeadbeef'; prints 'verified 65536/65536 bytes'; \
     rkfd fill 7 1 2>/tmp/out && exit 5; cat /tmp/out; prints 'whole words of 4 bytes'; \
     rkfd copy 1K --engine 99 2>/tmp/out && exit 6; cat /tmp/out; prints 'no copy engine 99'";
+
+/// The command's JSON and exit status, on a device. The command's own tests parse all of it.
+const CLI_JSON: &str =
+    "has() { grep -qF \"$1\" /tmp/out || { cat /tmp/out; echo no $1; exit 1; }; }; \
+    rkfd --version | grep -q '^rkfd [0-9]' || exit 2; \
+    rkfd info --json >/tmp/out || exit 3; has '\"module\":\"rkfd\"'; has '\"is_rkfd\":true'; \
+    rkfd run /kernels/vadd-O3.co vadd --grid 1024 --json buf:in:f32:1024:iota buf:in:f32:1024:2.5 \
+    buf:out:f32:1024 u32:1024 >/tmp/out || exit 4; has '\"first\":[2.5,3.5,4.5,'; \
+    grep -q '\"device_seconds\":[0-9]' /tmp/out || exit 5; \
+    rkfd copy 1K --json >/tmp/out || exit 6; has '\"verified\":1024'; \
+    rkfd run /kernels/vadd-O3.co vadd --grid 1024 >/dev/null 2>/tmp/out; [ $? = 1 ] || exit 7; \
+    has 'takes 4 arguments, 0 given; it takes: a buffer'; \
+    rkfd run /kernels/vadd-O3.co vadd >/dev/null 2>&1; [ $? = 2 ] || exit 8; \
+    rkfd info --json >/dev/null && rkfd run --gpu 9 /kernels/vadd-O3.co vadd --grid 1 >/dev/null \
+    2>&1; [ $? = 3 ] || exit 9";
 
 /// Copies and fills, and that two engines did them.
 fn copies() -> Scenario {

@@ -10,6 +10,7 @@ use crate::scenario::{Include, Scenario};
 pub fn all() -> Vec<Scenario> {
     let no_gpu = scenario("no-gpu", "without a GPU the command reports that")
         .without_device()
+        .step(not_kfd())
         .step(advises(
             "no-module",
             "no KFD driver is loaded",
@@ -93,6 +94,14 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
          grep -q '{wrong}' /tmp/message && grep -q '{advice}' /tmp/message"
     );
     Step::sh(name, 20, &script)
+}
+
+/// The command does not take just any file for the driver's, and its exit status says that there is
+/// no GPU to use.
+fn not_kfd() -> Step {
+    let script = "mknod /dev/kfd c 1 3; rkfd info >/tmp/said 2>&1; status=$?; rm /dev/kfd; \
+         cat /tmp/said; [ $status = 3 ] && grep -q 'does not answer as a KFD driver' /tmp/said";
+    Step::sh("not-kfd", 20, script)
 }
 
 /// The command, as a user who may not open a node, names it.

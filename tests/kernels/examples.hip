@@ -1,0 +1,2 @@
+// The kernels of the library's examples, as they are.
+#include "../../userspace/rkfd/examples/kernels.hip"
