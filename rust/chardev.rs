@@ -14,6 +14,7 @@ use crate::{
             PseudoFs, //
         },
         chrdev::{
+            self,
             CharDevice,
             Class,
             Folder,
@@ -61,7 +62,7 @@ use kernel::{
 };
 
 static FOPS: Fops = Fops::new::<Kfd>();
-static VM_OPS: VmOps = VmOps::new::<Kfd>();
+static VM_OPS: VmOps = chrdev::vm_ops::<Kfd>();
 static CLASS: Class = Class::new(c"kfd", Folder::Dev);
 
 /// The device: what an open needs.

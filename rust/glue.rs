@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Thin wrappers over `kernel::bindings`: what the `kernel` crate lacks.
+//! Thin wrappers over `kernel::bindings`: what the kernel crate of 7.3 lacks. Each file states in its
+//! first lines what that is.
 //!
 //! No other room names `bindings::`. Each file wraps one thing of the C side behind a type whose
 //! methods are safe, and says in its SAFETY comments why.

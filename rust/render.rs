@@ -22,6 +22,7 @@ use crate::{
             PseudoFs, //
         },
         chrdev::{
+            self,
             CharDevice,
             Class,
             Folder,
@@ -64,7 +65,7 @@ mod request;
 mod version;
 
 static FOPS: Fops = Fops::new::<Render>();
-static VM_OPS: VmOps = VmOps::new::<Render>();
+static VM_OPS: VmOps = chrdev::vm_ops::<Render>();
 // The name "drm" is the DRM core's.
 static CLASS: Class = Class::new(c"rkfd-render", Folder::Dri);
 

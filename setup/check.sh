@@ -16,6 +16,7 @@ if [ -e rust/rkfd_main.rs ]; then
     part "formatting of the module" setup/in-root rustfmt --edition 2021 \
         --config-path "$tree/.rustfmt.toml" --check rust/rkfd_main.rs
     part "lints of the module" setup/module.sh --clippy
+    part "what a further chip takes" setup/stub-chip.sh
 else
     say "rust/rkfd_main.rs is missing: the module was not checked"; bad=$((bad + 1))
 fi

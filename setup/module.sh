@@ -42,7 +42,7 @@ objects=module-$(printf %s "$kdir" | sha256sum | cut -c1-8)${clippy:+-clippy}
         if [ -e "$compiled" ]; then
             command=$(sed -n "s|^savedcmd_[^ ]* := ||; T; s|--emit=dep-info=[^ ]*||; s|--emit=obj=[^ ]*|--emit=metadata=rust/check.rmeta -Cincremental=incremental|; p; q" "$compiled")
             cd "$objects"
-            RUSTC_BOOTSTRAP=1 sh -c "$command" 2>&1 | sed "s|/rkfd/||g" >&2
+            RUSTC_BOOTSTRAP=1 sh -c "$command ${RKFD_CHECK_FLAGS:-}" 2>&1 | sed "s|/rkfd/||g" >&2
             exit "${PIPESTATUS[0]}"
         fi
         echo "the module was never built here: this first check builds it" >&2 ;;

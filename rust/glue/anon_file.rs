@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Files without a name, that a program gets as a descriptor from an ioctl.
+//!
+//! The kernel crate of 7.3 has no way to make a file, nor to give a program a descriptor of one.
 
 use super::table::Table;
 use kernel::{

@@ -2,6 +2,8 @@
 
 //! An inode of the module's own, whose address space all files of a device share.
 //!
+//! The kernel crate of 7.3 has no pseudo file systems, nor the address space of a file.
+//!
 //! A file's mappings are found through its address space. That of the node in `/dev` isn't unique
 //! (another mknod makes another), so a device with revocable mappings has an inode on a private
 //! pseudo file system, as amdkfd and DRM have, and every open sets the file's `f_mapping` to it.

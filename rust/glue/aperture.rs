@@ -2,7 +2,8 @@
 
 //! A memory BAR mapped write-combined.
 //!
-//! The `kernel` crate maps BARs uncached only, which makes clearing VRAM through BAR 0 slow.
+//! The kernel crate of 7.3 has no write-combined BARs: it maps them uncached only, which makes clearing
+//! VRAM through BAR 0 slow.
 //! Stores reach the device in any order until [`Aperture::flush`]; loads see earlier stores.
 
 use kernel::{

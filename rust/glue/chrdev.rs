@@ -2,6 +2,9 @@
 
 //! Character devices: a class, a major, nodes, and the file operations behind them.
 //!
+//! The kernel crate of 7.3 has no character devices but misc devices, which have neither a class nor
+//! a major of their own, and no faults of mappings.
+//!
 //! A device implements [`CharDevice`]; its tables are statics ([`Fops`], [`VmOps`]) so that a file
 //! can be recognised by its operations ([`borrow`]). A [`Region`] holds the device beside the
 //! kernel's `cdev`, by which an open finds it: no static is needed. Every file holds an `Arc` of
@@ -50,7 +53,7 @@ pub(crate) trait CharDevice: Send + Sync + Sized + 'static {
 
     /// The file operations: `static FOPS: Fops = Fops::new::<Self>();`.
     fn fops() -> &'static Fops;
-    /// The operations of its mappings: `static VM_OPS: VmOps = VmOps::new::<Self>();`.
+    /// The operations of its mappings: `static VM_OPS: VmOps = chrdev::vm_ops::<Self>();`.
     fn vm_ops() -> &'static VmOps;
     /// The address space of all files of the node with this minor.
     fn inode(&self, minor: u32) -> Option<Arc<AnonInode>>;
@@ -154,10 +157,13 @@ extern "C" fn mmap<T: CharDevice>(
     })
 }
 
-/// The fault handler of a device's mappings; see [`VmOps::new`].
-pub(super) extern "C" fn fault<T: CharDevice>(
-    vmf: *mut bindings::vm_fault,
-) -> bindings::vm_fault_t {
+/// The operations of a device's mappings.
+pub(crate) const fn vm_ops<T: CharDevice>() -> VmOps {
+    VmOps::of(fault::<T>)
+}
+
+/// The fault handler of a device's mappings.
+extern "C" fn fault<T: CharDevice>(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
     // SAFETY: The memory manager passes a fault of an area that `mmap` set up; the area holds its
     // file, and is locked during the call.
     let (fault, file) = unsafe {

@@ -3,8 +3,8 @@
 //! Streaming DMA mappings of pages and of device memory.
 //!
 //! The kernel crate of 7.3 has no mapping of single pages, only coherent allocations and scatterlists;
-//! buffer objects want one bus address a page. A mapping lives in a `Devres`, so it is undone at the latest when the device
-//! is unbound, while the pages themselves go with the buffer object.
+//! buffer objects want one bus address a page. A mapping lives in a `Devres`, so it is undone at the
+//! latest when the device is unbound, while the pages themselves go with the buffer object.
 
 use kernel::{
     bindings,

@@ -2,6 +2,8 @@
 
 //! DMA-bufs: memory behind a file descriptor, which drivers and programs hand each other.
 //!
+//! The kernel crate of 7.3 has no DMA-bufs but those of GEM objects.
+//!
 //! An [`Exporter`] is what stands behind a DMA-buf of ours; the DMA-buf holds it until the last
 //! reference to its file goes. Its mappings are found in the exporter's address space
 //! ([`AnonInode`]), so that they can be revoked with all others of the device.

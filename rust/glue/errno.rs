@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Error numbers that the `kernel` crate has no name for.
+//! Error numbers that the kernel crate of 7.3 has no name for.
 
 use kernel::{bindings, error::Error, ffi::c_int};
 
-/// ETIME: the hardware didn't answer in time, as upstream's KFD says it.
+/// ETIME: the hardware didn't answer in time, as upstream's KFD reports it.
 pub(crate) fn etime() -> Error {
     Error::from_errno(-(bindings::ETIME as c_int))
 }

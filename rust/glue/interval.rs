@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! To be told when a range of an address space changes under someone who uses its pages.
+//! Reports when a range of an address space changes under someone who uses its pages.
+//!
+//! The kernel crate of 7.3 has no interval notifiers.
 //!
 //! An interval notifier: [`IntervalTarget::invalidated`] is called before pages of the range are
 //! unmapped, moved or write-protected. Whoever takes the pages (anew) asks for a sequence number

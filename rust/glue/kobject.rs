@@ -2,6 +2,8 @@
 
 //! Folders and files in sysfs.
 //!
+//! The kernel crate of 7.3 has no kobjects, and sysfs only by way of configfs and debugfs.
+//!
 //! A [`Dir`] is a kobject with data; its files are rendered from the data when they are read.
 //! Dropping it removes it; its children must be dropped before it (declare them first).
 

@@ -2,6 +2,8 @@
 
 //! Reports when an address space goes.
 //!
+//! The kernel crate of 7.3 has no MMU notifiers.
+//!
 //! [`Watch::new`] ties an object to an address space. When the last thread of it exits, or it is
 //! replaced by exec, [`MmWatcher::released`] is called once, before the memory is freed. The watch
 //! holds a reference to the object until [`Watch::cancel`] or the release, whichever comes first.

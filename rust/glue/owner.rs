@@ -2,8 +2,8 @@
 
 //! Which driver has a device class by some name.
 //!
-//! The driver core refuses a second class by a name with a call trace, and the `kernel` crate can't
-//! ask before. Here sysfs is asked: is there a folder `/sys/class/NAME`, and if it has a device by
+//! The driver core refuses a second class by a name with a call trace, and the kernel crate of 7.3 has
+//! no way to ask before. Here sysfs is asked: is there a folder `/sys/class/NAME`, and if it has a device by
 //! the same name, which module does that device's class belong to?
 
 use kernel::{

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! PCI: where a device sits, its link and atomic operations, and bus mastering as a guard.
+//!
+//! The kernel crate of 7.3 has no domain and bus of a PCI device, no links, no atomic operations, and
+//! turns bus mastering on but not off.
 
 use crate::types::PciLink;
 use kernel::{

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! C tables of function pointers as statics.
+//!
+//! The kernel crate of 7.3 has no such tables for others: it makes each where it needs it.
 
 /// A table that C code only reads.
 #[repr(transparent)]

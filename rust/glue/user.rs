@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The calling program and the machine: checks and readings that the `kernel` crate has no name
+//! The calling program and the machine: checks and readings that the kernel crate of 7.3 has no name
 //! for.
 
 use crate::uapi::abi::Abi;

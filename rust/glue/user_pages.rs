@@ -2,6 +2,8 @@
 
 //! Pages of a program's own memory, pinned so that a device may read and write them.
 //!
+//! The kernel crate of 7.3 has no pinned user pages.
+//!
 //! The pins aren't of the long-term kind: whoever has them watches the range (`glue::interval`) and
 //! gives them back when it changes. So pages of files can be pinned, as upstream's user pointers
 //! can point at them.

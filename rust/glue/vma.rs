@@ -2,15 +2,15 @@
 
 //! Mappings of device pages into user programs, revocable: every page comes by a fault.
 //!
+//! The kernel crate of 7.3 has areas that are set up (`VmaNew`), but no faults, caching or operations of
+//! them.
+//!
 //! `mmap` only marks the area. A page is inserted when it is touched, by the device's fault
 //! handler, which looks under a lock whether it may. Whoever takes a page away first makes the
 //! handler refuse it, then takes it out of all page tables ([`super::anon_inode`]): then no page
 //! table holds it, and none will.
 
-use super::{
-    chrdev::{self, CharDevice},
-    table::Table,
-};
+use super::table::Table;
 use core::{cell::Cell, marker::PhantomData};
 use kernel::{
     bindings,
@@ -23,11 +23,6 @@ use kernel::{
 pub(crate) struct VmOps(Table<bindings::vm_operations_struct>);
 
 impl VmOps {
-    /// The table of a device.
-    pub(crate) const fn new<T: CharDevice>() -> Self {
-        Self::of(chrdev::fault::<T>)
-    }
-
     pub(super) const fn of(
         fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
     ) -> Self {

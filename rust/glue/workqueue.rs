@@ -2,8 +2,8 @@
 
 //! A work queue of our own.
 //!
-//! A queued work item doesn't pin the module, and the `kernel` crate can't flush: the queue is
-//! destroyed, which waits for its items, before the module's code goes.
+//! The kernel crate of 7.3 has only the system's work queues, and no flush. A queued work item doesn't
+//! pin the module: the queue is destroyed, which waits for its items, before the module's code goes.
 
 use kernel::{bindings, prelude::*, workqueue::Queue};
 

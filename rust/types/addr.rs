@@ -12,7 +12,6 @@ macro_rules! address {
         #[repr(transparent)]
         pub(crate) struct $name(u64);
 
-        #[allow(dead_code, reason = "every kind of address has the same methods")]
         impl $name {
             /// From the number.
             pub(crate) const fn new(addr: u64) -> Self {
@@ -22,16 +21,6 @@ macro_rules! address {
             /// The number.
             pub(crate) const fn get(self) -> u64 {
                 self.0
-            }
-
-            /// The address `bytes` further on, `None` when there is none.
-            pub(crate) fn checked_add(self, bytes: u64) -> Option<Self> {
-                self.0.checked_add(bytes).map(Self)
-            }
-
-            /// Whether it is a multiple of `align`, which is not 0.
-            pub(crate) fn is_aligned(self, align: u64) -> bool {
-                self.0 % align == 0
             }
         }
 
@@ -49,6 +38,11 @@ address! {
 }
 
 impl GpuVa {
+    /// The address `bytes` further on, `None` when there is none.
+    pub(crate) fn checked_add(self, bytes: u64) -> Option<Self> {
+        self.0.checked_add(bytes).map(Self)
+    }
+
     /// The address `bytes` further on, in memory that reaches so far.
     pub(crate) const fn byte(self, bytes: u64) -> Self {
         Self(self.0.wrapping_add(bytes))

@@ -14,7 +14,6 @@
 #[repr(transparent)]
 pub(crate) struct DoorbellIndex(u32);
 
-#[allow(dead_code, reason = "the rooms adopt it one by one")]
 impl DoorbellIndex {
     /// From the number.
     pub(crate) const fn new(index: u32) -> Self {
@@ -37,7 +36,6 @@ impl DoorbellIndex {
 #[repr(transparent)]
 pub(crate) struct DoorbellWord(u32);
 
-#[allow(dead_code, reason = "the rooms adopt it one by one")]
 impl DoorbellWord {
     /// From the number.
     pub(crate) const fn new(word: u32) -> Self {

@@ -9,7 +9,6 @@ use kernel::fmt;
 #[repr(transparent)]
 pub(crate) struct QueueId(u32);
 
-#[allow(dead_code, reason = "the rooms adopt it one by one")]
 impl QueueId {
     /// From the number.
     pub(crate) const fn new(id: u32) -> Self {
