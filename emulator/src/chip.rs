@@ -7,6 +7,7 @@
 //! engines together, [`soc`] is what they share.
 
 mod blocks;
+pub mod budget;
 pub mod device;
 pub mod mi308x;
 pub mod navi48;

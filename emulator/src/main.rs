@@ -6,6 +6,7 @@
 //! status is 1 if the guest did what the hardware does not define.
 
 use clap::Parser;
+use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::Name;
 use rkfd_emulator::inject::{Fault, Faults};
@@ -35,6 +36,10 @@ struct Args {
     /// guest touches it.
     #[arg(long, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
     vram_mib: Option<u64>,
+    /// Memory in MiB that the VRAM may take from the host. A device whose guest writes more falls off
+    /// the bus, and the report names that as a violation.
+    #[arg(long, default_value_t = budget::DEFAULT_MIB, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    host_memory: u64,
     /// Where to write the violations.
     #[arg(long)]
     report: Option<PathBuf>,
@@ -84,6 +89,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         report: report.clone(),
         trace: trace.clone(),
     })?;
+    budget::watch(&device, args.host_memory << 20)?;
     let mut transport = Transport::new(device);
     let server = transport.listen(&args.socket)?;
     end_on_signal(args.socket, report.clone(), trace.clone())?;

@@ -21,7 +21,7 @@ use crate::report::Report;
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::typed::RegInfo;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// How a device is made.
@@ -47,6 +47,7 @@ pub struct Device {
     router: Router,
     blocks: Blocks,
     accesses: AtomicU64,
+    off_the_bus: AtomicBool,
 }
 
 /// Accesses after which an injected dead bus sets in.
@@ -74,6 +75,7 @@ impl Device {
             soc,
             sdma,
             accesses: AtomicU64::new(0),
+            off_the_bus: AtomicBool::new(false),
         });
         device.start_up();
         let registers: Arc<dyn Registers> = device.clone();
@@ -205,7 +207,22 @@ impl Device {
         0
     }
 
+    /// Ends what is in progress, and answers no access any more.
+    pub fn fall_off_the_bus(&self) {
+        self.off_the_bus.store(true, Ordering::Release);
+        self.soc.trace.event("off_the_bus", &[]);
+        self.reset();
+    }
+
+    /// Whether the device answers no access any more.
+    pub fn is_off_the_bus(&self) -> bool {
+        self.off_the_bus.load(Ordering::Acquire)
+    }
+
     fn is_dead(&self) -> bool {
+        if self.is_off_the_bus() {
+            return true;
+        }
         self.soc.faults.has(Fault::DeadReads)
             && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
     }

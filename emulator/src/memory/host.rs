@@ -6,7 +6,7 @@
 //! away (`DMA_UNMAP`) while another thread uses a page of it; what then goes is only the
 //! translation, never the mapping, so a page that was handed out stays readable.
 
-use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
+use rustix::fs::{fallocate, fstat, ftruncate, memfd_create, FallocateFlags, MemfdFlags};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -46,6 +46,26 @@ impl Mapping {
     /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.0.size() as u64
+    }
+
+    /// Bytes of the host's memory that the file takes: pages that were touched and not given back.
+    pub fn held(&self) -> u64 {
+        let stat = self.fd().and_then(|file| fstat(file).ok());
+        let blocks = stat.and_then(|stat| u64::try_from(stat.st_blocks).ok());
+        blocks.unwrap_or_default() * 512
+    }
+
+    /// Makes a range zero by giving its pages back to the host, which cuts it to whole pages.
+    /// Returns whether that was possible.
+    pub fn give_back(&self, offset: u64, len: u64) -> bool {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        self.fd()
+            .is_some_and(|file| fallocate(file, flags, offset, len).is_ok())
+    }
+
+    /// Where a page lies in the file, if it is one of it.
+    pub fn offset_of(&self, page: &HostPage) -> Option<u64> {
+        std::ptr::eq(self.0, page.map).then_some(page.at as u64)
     }
 
     /// `len` bytes at `offset`, or `None` beyond the end.

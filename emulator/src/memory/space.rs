@@ -2,6 +2,7 @@
 
 //! Access through an address space: translation by page, and copies across pages.
 
+use super::host::Mapping;
 use super::walk::{walk, Access, FaultReason, Place, Rights, Translation, VmFault};
 use super::{HostPage, Hub, Memory, PAGE};
 use std::sync::atomic::Ordering;
@@ -28,6 +29,11 @@ impl<'a> Space<'a> {
     /// The VMID.
     pub fn vmid(&self) -> u8 {
         self.vmid
+    }
+
+    /// The video memory, whose pages some addresses translate to.
+    pub fn vram(&self) -> Mapping {
+        self.memory.vram
     }
 
     /// A number that grows whenever a page got from [`Space::page`] may have become stale: who

@@ -134,6 +134,33 @@ fn boxes_keep_to_their_pitch() {
 }
 
 #[test]
+fn pages_that_a_fill_leaves_zero_are_given_back_to_the_host() {
+    const BYTES: u64 = 1 << 20;
+    each(|rig, mut ring| {
+        let vram = rig.guest.device.soc.memory.vram;
+        rig.pattern(B, BYTES, 5);
+        let before = vram.held();
+        let [low, high] = halves(B + 100);
+        let count = (BYTES - 200 - 4) as u32;
+        rig.run(&mut ring, &[11 | (2 << 30), low, high, 0, count]);
+        // All but the first and the last page, and those of the ring.
+        assert!(
+            vram.held() + BYTES - 2 * 4096 <= before,
+            "{before}, {}",
+            vram.held()
+        );
+        for (at, got) in rig.read(B, BYTES as usize).into_iter().enumerate() {
+            let expected = match at as u64 {
+                100..0xf_ff9c => 0,
+                at => byte(at, 5),
+            };
+            assert_eq!(got, expected, "byte {at}");
+        }
+        rig.expect(&[]);
+    });
+}
+
+#[test]
 fn fills_and_writes() {
     each(|rig, mut ring| {
         let fill = |to: u64, size: u32, data: u32, count: u64| {

@@ -2,7 +2,7 @@
 
 //! Long accesses: copies and fills page by page, which a reset may end between two of them.
 
-use crate::memory::{Access, Space, VmFault, PAGE};
+use crate::memory::{Access, HostPage, Space, VmFault, PAGE};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why an access ended before its end.
@@ -82,14 +82,68 @@ pub(super) fn fill(
         .cycle()
         .take(PAGE as usize)
         .collect();
+    // Pages of VRAM that become zero are given back to the host, as many at once as lie in a row.
+    let mut zero = Zero::new(space);
     let mut done = 0;
     while done < bytes {
         go_on(abort)?;
         let to = dst.wrapping_add(done);
         let n = (bytes - done).min(rest_of_page(to));
+        if pattern == [0; 4] && n == PAGE && zero.add(space.page(to, Access::Write)?) {
+            done += n;
+            continue;
+        }
         // A pattern of words starts at a word, one of bytes is the same everywhere.
         space.write(to, page.get(..n as usize).unwrap_or_default())?;
         done += n;
     }
     Ok(())
+}
+
+/// Pages of VRAM in a row that are to be zero. They are when this is dropped.
+struct Zero<'a> {
+    space: Space<'a>,
+    start: u64,
+    bytes: u64,
+}
+
+impl<'a> Zero<'a> {
+    fn new(space: Space<'a>) -> Self {
+        Self {
+            space,
+            start: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes a page; false if it is none of VRAM.
+    fn add(&mut self, page: HostPage) -> bool {
+        let Some(offset) = self.space.vram().offset_of(&page) else {
+            return false;
+        };
+        if offset != self.start + self.bytes {
+            self.give_back();
+            self.start = offset;
+        }
+        self.bytes += page.len() as u64;
+        true
+    }
+
+    fn give_back(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes == 0 || self.space.vram().give_back(self.start, bytes) {
+            return;
+        }
+        // A host that takes nothing back.
+        let part = self.space.vram().part(self.start, bytes as usize);
+        if let Some(slice) = part.and_then(|part| part.slice()) {
+            slice.copy_from(&vec![0u8; bytes as usize]);
+        }
+    }
+}
+
+impl Drop for Zero<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
 }
