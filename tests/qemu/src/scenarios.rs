@@ -41,6 +41,11 @@ pub fn all() -> Vec<Scenario> {
     all
 }
 
+/// What `rkfd-vm test --long` runs: endurance.
+pub fn long() -> Vec<Scenario> {
+    vec![lifetime::long()]
+}
+
 /// What `rkfd-vm demo` runs.
 pub fn demo() -> Scenario {
     dispatch::demo()
@@ -111,7 +116,7 @@ mod tests {
 
     #[test]
     fn names_are_single_words_and_unique() {
-        let mut names: Vec<&str> = all().iter().map(|s| s.name).collect();
+        let mut names: Vec<&str> = all().iter().chain(&long()).map(|s| s.name).collect();
         assert!(names
             .iter()
             .all(|n| !n.is_empty() && !n.contains(char::is_whitespace)));

@@ -71,6 +71,9 @@ enum What {
     Test {
         /// Parts of names.
         filter: Vec<String>,
+        /// Run what takes too long for every change, instead of the others.
+        #[arg(long)]
+        long: bool,
         /// Only list them.
         #[arg(long)]
         list: bool,
@@ -198,8 +201,8 @@ fn real_main(args: Args) -> Result<bool> {
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
             return interactive::run(&host, accel, &scenario);
         }
-        What::Test { filter, list } => {
-            let mut suite = scenarios::all();
+        What::Test { filter, list, long } => {
+            let mut suite = if long { scenarios::long() } else { scenarios::all() };
             if let Some(leaking) = &args.kmemleak {
                 scenarios::debug::adapt(&mut suite, leaking);
             }
