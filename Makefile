@@ -9,6 +9,9 @@ help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
+	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
+	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
+	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module'
@@ -60,6 +63,15 @@ demo:
 test:
 	@tests/run $(ARGS)
 
+quick:
+	@tests/quick $(BASE)
+
+test-long:
+	@tests/vm test --long $(ARGS)
+
+test-noisy:
+	@tests/noisy $(ARGS)
+
 test-debug:
 	@tests/run-debug
 
@@ -95,4 +107,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long test-noisy conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean
