@@ -4,11 +4,9 @@
 
 #![allow(missing_docs)]
 
-mod common;
-
-use common::{Guest, VRAM};
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::memory::host::Mapping;
+use rkfd_emulator_testkit::{Guest, VRAM};
 use rkfd_hw::regs::typed::Block;
 use std::time::Duration;
 
