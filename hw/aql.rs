@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-layout! { loose;
+layout! {
     /// A kernel-dispatch packet.
     pub struct KernelDispatch: [u32; 16] = "hsa_kernel_dispatch_packet_t" {
         /// See [`Header`].

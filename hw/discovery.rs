@@ -32,7 +32,7 @@ pub const TABLE_HARVEST: usize = 2;
 /// Number of tables in the header's list.
 pub const TABLES: usize = 6;
 
-layout! { loose;
+layout! {
     /// The head of the binary. A table's place is [`TableInfo`].
     pub struct BinaryHeader: [u32; 15] = "struct binary_header" {
         SIGNATURE: 0[31:0] = "binary_signature";

@@ -9,7 +9,7 @@
 
 use super::layout::*;
 
-layout! { loose;
+layout! {
     /// An interrupt vector. Linux takes it apart with shifts, so there is no C type to compare.
     pub struct Entry: [u32; 8] = "" {
         /// The block that raised it, one of [`client`].

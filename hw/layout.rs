@@ -10,34 +10,34 @@
 //! A field knows its layout and its width, so it can't be used with another layout, and takes only
 //! values that fit it ([`super::value`]):
 //!
-//! ```ignore
-//! use rkfd_hw::pm4::MapQueues;
+//! ```
+//! use rkfd_hw::pm4::commands::WriteData;
 //!
-//! let packet = MapQueues::zeroed()
-//!     .with(MapQueues::CHECK_DISABLE, true)       // 1 bit: a bool
-//!     .with(MapQueues::MQD_ADDR, 0x1_0000_0000)   // 64 bits: a u64
-//!     .having(MapQueues::ENGINE_SEL.is::<2>());   // 3 bits: a constant that fits
-//! assert_eq!(packet.get(MapQueues::ENGINE_SEL), 2);
-//! assert!(packet.try_with(MapQueues::ENGINE_SEL, 8).is_none());
+//! let packet = WriteData::zeroed()
+//!     .with(WriteData::ADDR_INCR, true)       // 1 bit: a bool
+//!     .with(WriteData::ADDR, 0x1_0000_0000)   // 64 bits: a u64
+//!     .having(WriteData::DST_SEL.is::<5>());  // 4 bits: a constant that fits
+//! assert_eq!(packet.get(WriteData::DST_SEL), 5);
+//! assert!(packet.try_with(WriteData::DST_SEL, 16).is_none());
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::pm4::{MapQueues, RunList};
+//! use rkfd_hw::pm4::commands::{WaitRegMem, WriteData};
 //! // A field of another layout.
-//! let _ = MapQueues::zeroed().get(RunList::VALID);
+//! let _ = WriteData::zeroed().get(WaitRegMem::FUNCTION);
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::pm4::MapQueues;
-//! // 8 has four bits, the field three.
-//! let _ = MapQueues::zeroed().having(MapQueues::ENGINE_SEL.is::<8>());
+//! use rkfd_hw::pm4::commands::WriteData;
+//! // 16 has five bits, the field four.
+//! let _ = WriteData::zeroed().having(WriteData::DST_SEL.is::<16>());
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::pm4::MapQueues;
-//! // A number that may have 32 bits, for a field of three.
-//! let engine: u32 = 2;
-//! let _ = MapQueues::zeroed().with(MapQueues::ENGINE_SEL, engine);
+//! use rkfd_hw::pm4::commands::WriteData;
+//! // A number that may have 32 bits, for a field of four.
+//! let to: u32 = 2;
+//! let _ = WriteData::zeroed().with(WriteData::DST_SEL, to);
 //! ```
 
 use core::marker::PhantomData;

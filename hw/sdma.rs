@@ -18,7 +18,7 @@ macro_rules! packets {
         /// Packets of SDMA 4.0 to 4.4.
         pub mod v4_4 {
             use super::super::super::layout::*;
-            layout! { loose; $($(
+            layout! { $($(
                 #[doc = $doc]
                 $(#[doc = ""] #[doc = $note4])?
                 pub struct $name: [u32; $words4] = $c $common $only4
@@ -29,7 +29,7 @@ macro_rules! packets {
         /// Packets of SDMA 6.0 and 7.0.
         pub mod v7_0 {
             use super::super::super::layout::*;
-            layout! { loose; $($(
+            layout! { $($(
                 #[doc = $doc]
                 $(#[doc = ""] #[doc = $note7])?
                 pub struct $name: [u32; $words7] = $c $common $only7

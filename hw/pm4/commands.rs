@@ -26,7 +26,7 @@ pub mod op {
 /// on a compute queue, where all are.
 pub const SHADER_TYPE: u32 = 1 << 1;
 
-layout! { loose;
+layout! {
     /// WRITE_DATA, without the words to write, which follow.
     pub struct WriteData: [u32; 4] = "PACKET3_WRITE_DATA" {
         HEADER: 0[31:0] = "";

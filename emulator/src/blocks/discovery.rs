@@ -56,16 +56,16 @@ pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
     let header = BinaryHeader::zeroed()
         .with(BinaryHeader::SIGNATURE, signature.into())
         .with(BinaryHeader::VERSION_MAJOR, 1)
-        .with(BinaryHeader::SIZE, size as u64)
-        .with(BinaryHeader::IP_OFFSET, ip_at as u64)
+        .with(BinaryHeader::SIZE, size as u16)
+        .with(BinaryHeader::IP_OFFSET, ip_at as u16)
         .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table).into())
-        .with(BinaryHeader::IP_SIZE, ip_table.len() as u64)
-        .with(BinaryHeader::GC_OFFSET, gc_at as u64)
+        .with(BinaryHeader::IP_SIZE, ip_table.len() as u16)
+        .with(BinaryHeader::GC_OFFSET, gc_at as u16)
         .with(BinaryHeader::GC_CHECKSUM, checksum(&gc_table).into())
-        .with(BinaryHeader::GC_SIZE, gc_table.len() as u64)
-        .with(BinaryHeader::HARVEST_OFFSET, harvest_at as u64)
+        .with(BinaryHeader::GC_SIZE, gc_table.len() as u16)
+        .with(BinaryHeader::HARVEST_OFFSET, harvest_at as u16)
         .with(BinaryHeader::HARVEST_CHECKSUM, checksum(&harvest).into())
-        .with(BinaryHeader::HARVEST_SIZE, harvest.len() as u64);
+        .with(BinaryHeader::HARVEST_SIZE, harvest.len() as u16);
     let rest = [ip_table, gc_table, harvest].concat();
     // The sum covers what follows the checksum: the header from its size on, and the tables.
     let from_size = bytes(&header.0);
@@ -83,7 +83,7 @@ fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
     let die_at = at + IpHeader::WORDS * 4;
     let mut die = bytes(
         &DieHeader::zeroed()
-            .with(DieHeader::NUM_IPS, ips.len() as u64)
+            .with(DieHeader::NUM_IPS, ips.len() as u16)
             .0,
     );
     for ip in ips {
@@ -98,9 +98,9 @@ fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
     let header = IpHeader::zeroed()
         .with(IpHeader::SIGNATURE, IP_SIGNATURE.into())
         .with(IpHeader::VERSION, 3)
-        .with(IpHeader::SIZE, size as u64)
+        .with(IpHeader::SIZE, size as u16)
         .with(IpHeader::NUM_DIES, 1)
-        .with(IpHeader::DIE0_OFFSET, die_at as u64);
+        .with(IpHeader::DIE0_OFFSET, die_at as u16);
     [bytes(&header.0), die].concat()
 }
 
@@ -108,10 +108,10 @@ fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {
     IpEntry::zeroed()
         .with(IpEntry::HW_ID, ip.hw_id.into())
         .with(IpEntry::INSTANCE, ip.instance.into())
-        .with(IpEntry::NUM_BASE_ADDRESS, ip.bases.len() as u64)
+        .with(IpEntry::NUM_BASE_ADDRESS, ip.bases.len() as u8)
         .with(IpEntry::MAJOR, major.into())
         .with(IpEntry::MINOR, minor.into())
-        .with(IpEntry::REVISION, revision.into())
+        .with(IpEntry::REVISION, revision)
 }
 
 /// No IP block is harvested: a table that ends at its first entry. (Fused-off compute units are

@@ -20,6 +20,7 @@ use rkfd_hw::ih::{Entry, ENTRY_SIZE};
 use rkfd_hw::layout::Field;
 use rkfd_hw::regs::typed::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::value::Bounded;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -152,9 +153,9 @@ impl Interrupts {
             .with(Entry::CLIENT_ID, what.client.into())
             .with(Entry::SOURCE_ID, what.source.into())
             .with(Entry::RING_ID, what.ring_id.into())
-            .with(Entry::VMID, (what.vmid & 0xf).into())
-            .with(Entry::VMID_SRC, (what.hub == Hub::Mm).into())
-            .with(Entry::TIMESTAMP, now)
+            .with(Entry::VMID, Bounded::low_bits_of(what.vmid.into()))
+            .with(Entry::VMID_SRC, what.hub == Hub::Mm)
+            .with(Entry::TIMESTAMP, Bounded::low_bits_of(now))
             .with(Entry::PASID, pasid.into())
             .with(Entry::NODE_ID, self.node(what.hub).into());
         let mut words = entry.0;

@@ -11,19 +11,19 @@ pub fn bytes(words: &[u32]) -> Vec<u8> {
 }
 
 /// A header with fences of the system.
-pub fn header_of(kind: u8) -> u32 {
+pub fn header_of(kind: u8) -> u16 {
     let header = Header {
         packet_type: kind,
         barrier: false,
         acquire: aql::FENCE_SYSTEM,
         release: aql::FENCE_SYSTEM,
     };
-    header.bits().into()
+    header.bits()
 }
 
 /// The same packet, begun only when all before it are complete.
 pub fn in_order(packet: KernelDispatch) -> KernelDispatch {
-    let header = packet.get(KernelDispatch::HEADER);
+    let header = packet.get(KernelDispatch::HEADER) as u16;
     packet.with(KernelDispatch::HEADER, header | (1 << 8))
 }
 
@@ -31,9 +31,9 @@ pub fn in_order(packet: KernelDispatch) -> KernelDispatch {
 pub fn dispatch(kernel: u64, kernarg: u64, grid: u32, group: u32, signal: u64) -> KernelDispatch {
     use KernelDispatch as K;
     K::zeroed()
-        .with(K::HEADER, header_of(aql::TYPE_KERNEL_DISPATCH).into())
+        .with(K::HEADER, header_of(aql::TYPE_KERNEL_DISPATCH))
         .with(K::SETUP, 1)
-        .with(K::WORKGROUP_SIZE_X, group.into())
+        .with(K::WORKGROUP_SIZE_X, group as u16)
         .with(K::WORKGROUP_SIZE_Y, 1)
         .with(K::WORKGROUP_SIZE_Z, 1)
         .with(K::GRID_SIZE_X, grid.into())

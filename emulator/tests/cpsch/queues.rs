@@ -331,7 +331,7 @@ pub const BARRIER_BIT: u32 = 1 << 8;
 
 pub fn barrier(kind: u8, signals: &[u64], completion: u64) -> [u32; 16] {
     let mut p = Barrier::zeroed()
-        .with(Barrier::HEADER, header_of(kind).into())
+        .with(Barrier::HEADER, header_of(kind))
         .with(Barrier::COMPLETION_SIGNAL, completion);
     for (n, signal) in signals.iter().enumerate() {
         p.0[2 + 2 * n] = *signal as u32;

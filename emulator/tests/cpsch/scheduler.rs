@@ -541,6 +541,6 @@ fn injected_faults_are_seen() {
     let q = Queue::new(&p, 0x800, 16);
     let packet = vadd(&p, 256, 1, p.signal(0)).0;
     run(&rig, &[(&p, &[&q])]);
-    q.push(packet.with(KernelDispatch::HEADER, header_of(2).into()).0);
+    q.push(packet.with(KernelDispatch::HEADER, header_of(2)).0);
     rig.violated("packet processor: Gfx hub VMID 3: Read of");
 }

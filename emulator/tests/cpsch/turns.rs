@@ -175,7 +175,7 @@ fn a_queue_of_high_priority_is_done_first() {
         let packet = dispatch(load(&p, "loops")["churn.kd"], args, 4096, 64, 0);
         let barrier = packet.0[0] | BARRIER_BIT;
         (0..PACKETS).for_each(|_| {
-            q.write(packet.with(KernelDispatch::HEADER, barrier.into()).0);
+            q.write(packet.with(KernelDispatch::HEADER, barrier as u16).0);
         });
     }
     run(&rig, &[(&p, &[low, high])]);

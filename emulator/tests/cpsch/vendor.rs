@@ -214,7 +214,7 @@ fn a_barrier_on_a_value_compares_the_masked_value() {
         let [waited, done] = [p.signal(0), p.signal(0)];
         p.set_value(waited, closed);
         let packet = BarrierValue::zeroed()
-            .with(BarrierValue::HEADER, header_of(0).into())
+            .with(BarrierValue::HEADER, header_of(0))
             .with(BarrierValue::FORMAT, 2)
             .with(BarrierValue::SIGNAL, waited)
             .with(BarrierValue::VALUE, reference as u64)

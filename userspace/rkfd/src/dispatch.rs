@@ -287,8 +287,9 @@ fn packet(
     kernarg: u64,
     signal: u64,
 ) -> KernelDispatch {
-    let [gx, gy, gz] = shape.grid.map(u64::from);
-    let [bx, by, bz] = shape.block.map(u64::from);
+    let [gx, gy, gz] = shape.grid;
+    // At most 1,024, as was checked.
+    let [bx, by, bz] = shape.block.map(|size| size as u16);
     KernelDispatch::zeroed()
         .with(KernelDispatch::HEADER, header.bits().into())
         .with(KernelDispatch::SETUP, shape.dims.into())

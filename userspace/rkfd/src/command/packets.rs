@@ -7,6 +7,7 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::{Common, COMPUTE_DISPATCH_SCRATCH_BASE};
 use rkfd_hw::pm4::commands::*;
 use rkfd_hw::pm4::header;
+use rkfd_hw::value::Bounded;
 
 use crate::error::DispatchError;
 use crate::module::Kernel;
@@ -74,8 +75,8 @@ impl Shader {
 }
 
 /// The number of the register that a word of an MQD holds.
-fn register(word: usize) -> u32 {
-    SH_COMPUTE + word as u32 - 1
+fn register(word: usize) -> u16 {
+    (SH_COMPUTE as usize + word - 1) as u16
 }
 
 /// SET_SH_REG of registers from that of a word of an MQD on.
@@ -83,7 +84,7 @@ fn set(word: usize, values: &[u32]) -> Vec<u32> {
     let words = SetShReg::WORDS as u32 + values.len() as u32;
     let mut packet = SetShReg::zeroed()
         .with(SetShReg::HEADER, header(op::SET_SH_REG, words).into())
-        .with(SetShReg::REG_OFFSET, register(word).into())
+        .with(SetShReg::REG_OFFSET, register(word))
         .0
         .to_vec();
     packet.extend(values);
@@ -126,22 +127,22 @@ impl Generation {
                 let all = A::zeroed()
                     .with(A::HEADER, header(op::ACQUIRE_MEM, 7).into())
                     .with(A::COHER_SIZE, u32::MAX.into())
-                    .with(A::COHER_SIZE_HI, 0xff_ffff)
+                    .with(A::COHER_SIZE_HI, Bounded::MAX)
                     .with(A::POLL_INTERVAL, 10);
-                let set = flags.into_iter().fold(all, |p, flag| p.with(flag, 1));
+                let set = flags.into_iter().fold(all, |p, flag| p.with(flag, true));
                 set.0.to_vec()
             }
             Self::Gfx10 => {
                 use AcquireMem10 as A;
                 // GLI_INV is 1 for all; GLK, GLV, GL1 and GL2 are bits 7, 8, 9, 14 of the whole.
-                let caches = ((1 << 7) | (1 << 8) | (1 << 9) | (1 << 14)) >> 2;
+                const CACHES: u64 = ((1 << 7) | (1 << 8) | (1 << 9) | (1 << 14)) >> 2;
                 let all = A::zeroed()
                     .with(A::HEADER, header(op::ACQUIRE_MEM, 8).into())
                     .with(A::COHER_SIZE, u32::MAX.into())
                     .with(A::COHER_SIZE_HI, 0xff)
                     .with(A::POLL_INTERVAL, 10)
-                    .with(A::GLI_INV, 1)
-                    .with(A::GCR_CNTL, caches);
+                    .having(A::GLI_INV.is::<1>())
+                    .having(A::GCR_CNTL.is::<CACHES>());
                 all.0.to_vec()
             }
         }
@@ -213,8 +214,8 @@ impl Generation {
         // The next dispatch may need its results.
         let flush = EventWrite::zeroed()
             .with(EventWrite::HEADER, header(op::EVENT_WRITE, 2).into())
-            .with(EventWrite::EVENT_TYPE, EVENT_CS_PARTIAL_FLUSH)
-            .with(EventWrite::EVENT_INDEX, INDEX_CS_PARTIAL_FLUSH);
+            .having(EventWrite::EVENT_TYPE.is::<EVENT_CS_PARTIAL_FLUSH>())
+            .having(EventWrite::EVENT_INDEX.is::<INDEX_CS_PARTIAL_FLUSH>());
         commands.extend(flush.0);
         commands
     }
@@ -231,21 +232,24 @@ impl Generation {
 
     /// RELEASE_MEM of 64 bits, with an interrupt for an event.
     fn end_of_pipe(self, address: u64, data: u64, event: Option<u32>) -> [u32; 8] {
-        let interrupt = event.map_or(INT_NONE, |_| INT_AFTER_WRITE);
-        let context = u64::from(event.unwrap_or(0));
-        let head = header(op::RELEASE_MEM, 8).into();
+        let interrupt = match event {
+            None => Bounded::new::<INT_NONE>(),
+            Some(_) => Bounded::new::<INT_AFTER_WRITE>(),
+        };
+        let context = event.unwrap_or(0);
+        let head = header(op::RELEASE_MEM, 8);
         match self {
             Self::Gfx9 => {
                 use ReleaseMem9 as R;
                 R::zeroed()
                     .with(R::HEADER, head)
-                    .with(R::EVENT_TYPE, EVENT_CACHE_FLUSH_AND_INV_TS)
-                    .with(R::EVENT_INDEX, INDEX_END_OF_PIPE)
-                    .with(R::TC_WB_ACTION_EN, 1)
-                    .with(R::TC_ACTION_EN, 1)
-                    .with(R::TC_MD_ACTION_EN, 1)
+                    .having(R::EVENT_TYPE.is::<EVENT_CACHE_FLUSH_AND_INV_TS>())
+                    .having(R::EVENT_INDEX.is::<INDEX_END_OF_PIPE>())
+                    .with(R::TC_WB_ACTION_EN, true)
+                    .with(R::TC_ACTION_EN, true)
+                    .with(R::TC_MD_ACTION_EN, true)
                     .with(R::INT_SEL, interrupt)
-                    .with(R::DATA_SEL, DATA_64)
+                    .having(R::DATA_SEL.is::<DATA_64>())
                     .with(R::ADDR, address)
                     .with(R::DATA, data)
                     .with(R::INT_CTXID, context)
@@ -255,13 +259,13 @@ impl Generation {
                 use ReleaseMem10 as R;
                 R::zeroed()
                     .with(R::HEADER, head)
-                    .with(R::EVENT_TYPE, EVENT_CACHE_FLUSH_AND_INV_TS)
-                    .with(R::EVENT_INDEX, INDEX_END_OF_PIPE)
-                    .with(R::GL2_WB, 1)
-                    .with(R::GCR_SEQ, 1)
-                    .with(R::CACHE_POLICY, 3)
+                    .having(R::EVENT_TYPE.is::<EVENT_CACHE_FLUSH_AND_INV_TS>())
+                    .having(R::EVENT_INDEX.is::<INDEX_END_OF_PIPE>())
+                    .with(R::GL2_WB, true)
+                    .with(R::GCR_SEQ, true)
+                    .having(R::CACHE_POLICY.is::<3>())
                     .with(R::INT_SEL, interrupt)
-                    .with(R::DATA_SEL, DATA_64)
+                    .having(R::DATA_SEL.is::<DATA_64>())
                     .with(R::ADDR, address)
                     .with(R::DATA, data)
                     .with(R::INT_CTXID, context)
@@ -309,7 +313,7 @@ mod tests {
             .with(D::COMPUTE_PGM_RSRC1, 11)
             .with(D::COMPUTE_PGM_RSRC2, 12)
             .with(D::COMPUTE_PGM_RSRC3, 13)
-            .with(D::KERNEL_CODE_PROPERTIES, KERNARG_PTR | WAVE32);
+            .with(D::KERNEL_CODE_PROPERTIES, (KERNARG_PTR | WAVE32) as u16);
         use KernelDispatch as K;
         let packet = K::zeroed()
             .with(K::WORKGROUP_SIZE_X, 256)
@@ -345,7 +349,7 @@ mod tests {
         let has = |words: &[u32]| found.windows(words.len()).any(|found| found == words);
         assert!(has(&[0xc002_7600, 0x210, 0x1234_5678, 0x7f]));
         assert!(has(&[0xc001_7600, 0x218, 64 | (6 << 12)]));
-        let pointer = descriptor.with(D::KERNEL_CODE_PROPERTIES, KERNARG_PTR | 2);
+        let pointer = descriptor.with(D::KERNEL_CODE_PROPERTIES, (KERNARG_PTR | 2) as u16);
         assert!(Shader::from_descriptor(0, &pointer, &packet).is_err());
     }
 }

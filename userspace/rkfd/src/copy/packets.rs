@@ -3,6 +3,7 @@
 //! The packets of a copy, for both generations of SDMA.
 
 use rkfd_hw::sdma::{atomic, op, sub_op, v4_4, v7_0, FILL_WORDS, HDP_FLUSH, MAX_BYTES};
+use rkfd_hw::value::{Bounded, Setting};
 
 use crate::signal::Completion;
 
@@ -30,8 +31,10 @@ const SDMA7: Generation = Generation {
 /// MTYPE of a fence that no cache keeps (`SDMA_PKT_FENCE_HEADER_MTYPE(0x3)` in `sdma_v7_0.c`).
 const UNCACHED: u64 = 3;
 /// GCR_CONTROL: GL2_WB, GLK_WB; and with invalidation GL2_INV, GL1_INV, GLV_INV, GLK_INV (`sdma_v6_0_0_pkt_open.h`).
-const WRITE_BACK: u64 = (1 << 15) | (1 << 6);
-const INVALIDATE: u64 = WRITE_BACK | (1 << 14) | (1 << 9) | (1 << 8) | (1 << 7);
+const WRITE_BACK: Setting<v7_0::GcrReq> =
+    v7_0::GcrReq::GCR_CONTROL.is::<{ (1 << 15) | (1 << 6) }>();
+const INVALIDATE: Setting<v7_0::GcrReq> = v7_0::GcrReq::GCR_CONTROL
+    .is::<{ (1 << 15) | (1 << 6) | (1 << 14) | (1 << 9) | (1 << 8) | (1 << 7) }>();
 
 impl Generation {
     /// The generation of a GPU, by its `gfx_target_version`.
@@ -59,19 +62,29 @@ impl Generation {
         }
         let decrement = v4_4::Atomic::zeroed()
             .with(v4_4::Atomic::OP, op::ATOMIC.into())
-            .with(v4_4::Atomic::ATOMIC_OP, (atomic::ADD | atomic::WIDE).into())
+            .with(
+                v4_4::Atomic::ATOMIC_OP,
+                Bounded::new::<{ (atomic::ADD | atomic::WIDE) as u64 }>(),
+            )
             .with(v4_4::Atomic::ADDR, c.value)
             .with(v4_4::Atomic::SRC_DATA, u64::MAX);
         words.extend(decrement.0);
         if c.mailbox != 0 {
             let fence = v7_0::Fence::zeroed()
                 .with(v7_0::Fence::OP, op::FENCE.into())
-                .with(v7_0::Fence::MTYPE, if self.caches { UNCACHED } else { 0 })
+                .having(if self.caches {
+                    v7_0::Fence::MTYPE.is::<UNCACHED>()
+                } else {
+                    v7_0::Fence::MTYPE.is::<0>()
+                })
                 .with(v7_0::Fence::ADDR, c.mailbox)
                 .with(v7_0::Fence::DATA, c.event.into());
             let trap = v4_4::Trap::zeroed()
                 .with(v4_4::Trap::OP, op::TRAP.into())
-                .with(v4_4::Trap::INT_CONTEXT, c.event.into());
+                .with(
+                    v4_4::Trap::INT_CONTEXT,
+                    Bounded::low_bits_of(c.event.into()),
+                );
             words.extend(fence.0);
             words.extend(trap.0);
         }
@@ -84,7 +97,7 @@ impl Generation {
             .map(|(at, n)| {
                 let packet = v4_4::CopyLinear::zeroed()
                     .with(v4_4::CopyLinear::OP, op::COPY.into())
-                    .with(v4_4::CopyLinear::COUNT, n - 1)
+                    .with(v4_4::CopyLinear::COUNT, Bounded::low_bits_of(n - 1))
                     .with(v4_4::CopyLinear::SRC_ADDR, from.wrapping_add(at))
                     .with(v4_4::CopyLinear::DST_ADDR, to.wrapping_add(at));
                 packet.0.to_vec()
@@ -98,11 +111,11 @@ impl Generation {
             .map(|(at, n)| {
                 let packet = v4_4::ConstantFill::zeroed()
                     .with(v4_4::ConstantFill::OP, op::CONST_FILL.into())
-                    .with(v4_4::ConstantFill::FILLSIZE, FILL_WORDS)
+                    .having(v4_4::ConstantFill::FILLSIZE.is::<FILL_WORDS>())
                     .with(v4_4::ConstantFill::DST_ADDR, to.wrapping_add(at))
                     .with(v4_4::ConstantFill::SRC_DATA, word.into())
                     // Up to the start of the last word.
-                    .with(v4_4::ConstantFill::COUNT, n - 4);
+                    .with(v4_4::ConstantFill::COUNT, Bounded::low_bits_of(n - 4));
                 packet.0.to_vec()
             })
             .collect()
@@ -114,12 +127,12 @@ impl Generation {
     }
 }
 
-fn gcr(control: u64) -> [u32; 5] {
+fn gcr(control: Setting<v7_0::GcrReq>) -> [u32; 5] {
     use v7_0::GcrReq as G;
     G::zeroed()
         .with(G::OP, op::GCR_REQ.into())
         .with(G::SUB_OP, sub_op::USER_GCR.into())
-        .with(G::GCR_CONTROL, control)
+        .having(control)
         .0
 }
 
