@@ -26,8 +26,8 @@ mod runlist;
 mod stuck;
 
 use super::cp::front::hqd::Image;
+use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::slot::Slot;
-use super::cp::mec::{Registers, Vmid, NOT_RUNG};
 use super::sdma::Engines;
 use super::Wake;
 use crate::device::facts::Facts;

@@ -10,7 +10,7 @@
 
 use super::generation::ContextFields;
 use super::tlb::Tlb;
-use super::walk::{FaultReason, Place, Translation};
+use super::walk::{Context, FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory};
 use crate::inject::{Fault, Faults};
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;
@@ -46,23 +46,6 @@ pub struct Registers {
     pub fault_status: u32,
     /// `VM_L2_PROTECTION_FAULT_ADDR_{LO32,HI32}`, a page number.
     pub fault_address: [u32; 2],
-}
-
-/// A context's registers, put together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Context {
-    /// `ENABLE_CONTEXT`.
-    pub enabled: bool,
-    /// `PAGE_TABLE_DEPTH`: directories above the page table block.
-    pub depth: u8,
-    /// `PAGE_TABLE_BLOCK_SIZE`: address bits of the block above 9.
-    pub block_size: u32,
-    /// Root table's address and flags.
-    pub base: u64,
-    /// First page's number.
-    pub start: u64,
-    /// Last page's number.
-    pub end: u64,
 }
 
 /// A hub.

@@ -23,10 +23,26 @@
 //! ```
 
 use super::generation::EntryBits;
-use super::hub::Context;
 use super::{Hub, Memory, PAGE};
 use rkfd_hw::pte;
 use std::fmt;
+
+/// A context's registers, put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context {
+    /// `ENABLE_CONTEXT`.
+    pub enabled: bool,
+    /// `PAGE_TABLE_DEPTH`: directories above the page table block.
+    pub depth: u8,
+    /// `PAGE_TABLE_BLOCK_SIZE`: address bits of the block above 9.
+    pub block_size: u32,
+    /// Root table's address and flags.
+    pub base: u64,
+    /// First page's number.
+    pub start: u64,
+    /// Last page's number.
+    pub end: u64,
+}
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -2,6 +2,9 @@
 
 //! What a queue runs by: its place, its registers, and what a generation has in them.
 
+pub(crate) mod buffer;
 pub mod generation;
 pub mod hqd;
+pub(crate) mod registers;
+pub(crate) mod shader;
 pub mod slot;

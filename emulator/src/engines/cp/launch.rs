@@ -5,5 +5,8 @@
 pub mod dispatch;
 pub(crate) mod group;
 pub(crate) mod gws;
+pub mod room;
+pub mod share;
+pub(crate) mod split;
 pub(crate) mod window;
 pub(crate) mod workers;

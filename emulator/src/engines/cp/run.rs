@@ -9,3 +9,6 @@ pub(crate) mod errors;
 pub(crate) mod prepare;
 pub mod save;
 pub(crate) mod signal;
+pub(crate) mod step;
+pub(crate) mod trace;
+pub(crate) mod waves;

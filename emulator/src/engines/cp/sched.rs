@@ -5,5 +5,7 @@
 pub(crate) mod connect;
 pub(crate) mod copies;
 pub(crate) mod evict;
+pub(crate) mod fetch;
 pub(crate) mod process;
+pub(crate) mod step;
 pub(crate) mod turns;

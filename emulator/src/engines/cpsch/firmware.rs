@@ -3,7 +3,6 @@
 //! The firmware's thread: it owns the queues, looks at doorbells and drives everything.
 
 use super::regs::Order;
-use super::runlist::Chain;
 use super::stuck::BadQueue;
 use super::Shared;
 use crate::device::Env;
@@ -30,6 +29,13 @@ const NO_QUEUE: Duration = Duration::from_millis(100);
 pub(crate) struct Unmapping {
     pub slots: Vec<Slot>,
     pub until: Instant,
+}
+
+/// A list that is chained to itself: the driver keeps it as it is while it runs.
+pub(crate) struct Chain {
+    pub at: u64,
+    pub words: Vec<u32>,
+    pub read_again: Instant,
 }
 
 /// The firmware.

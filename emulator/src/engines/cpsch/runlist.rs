@@ -8,14 +8,15 @@
 //! The whole list is checked before any of it runs. What does not fit the VMIDs and HQDs takes
 //! turns ([`crate::engines::cp::sched::turns`]) if the list is chained to itself, and is recorded otherwise.
 
-use super::firmware::Firmware;
+use super::firmware::{Chain, Firmware};
 use crate::engines::cp::front::hqd::Role;
+use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::Slot;
-use crate::engines::cp::mec::{Stop, Vmid};
+use crate::engines::cp::mec::copying::Engine;
+use crate::engines::cp::mec::line::{Entry, Pointer, QueueMap, Turns};
+use crate::engines::cp::mec::process::{Bank, Listed};
+use crate::engines::cp::mec::Stop;
 use crate::engines::cp::packet::pm4::{self, Bad, Packet};
-use crate::engines::cp::sched::copies::Engine;
-use crate::engines::cp::sched::process::{Bank, Listed};
-use crate::engines::cp::sched::turns::{Entry, Pointer, QueueMap, Turns};
 use rkfd_hw::pm4::{MapProcess, MapQueues, RunList};
 use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
@@ -36,13 +37,6 @@ const READ_AGAIN: Duration = Duration::from_millis(50);
 struct Part {
     process: MapProcess,
     queues: Vec<MapQueues>,
-}
-
-/// A list that is chained to itself: the driver keeps it as it is while it runs.
-pub(crate) struct Chain {
-    at: u64,
-    words: Vec<u32>,
-    read_again: Instant,
 }
 
 /// A run list as it was read.

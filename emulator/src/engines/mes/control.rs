@@ -8,102 +8,24 @@
 //! that the interface does not allow is recorded, too.
 
 use super::failure::{api, code, memory, not_modelled, Failure};
-use super::firmware::{Firmware, Outcome};
+use super::firmware::Firmware;
 use super::frame::{ErrorWord, Frame};
-use super::log::Log;
 use super::ring::Ring;
-use super::slot::{Bank, Pipe, PIPES};
+use super::slot::{Bank, Pipe};
+use super::state::Begun;
+use super::state::Outcome;
 use crate::engines::cp::front::hqd::Image as Mqd;
-use crate::engines::cp::mec::NOT_RUNG;
+use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::memory::Hub;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mqd::COMPUTE_HEADER;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
 const TYPE_SCHEDULER_RING: u64 = 3;
-/// The time for an unmap if no frame sets it.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The unit of `mes_kiq_unmap_timeout`.
 const PATIENCE_UNIT: Duration = Duration::from_millis(100);
-
-/// What a frame that waits has begun.
-#[derive(Clone, Default)]
-pub(super) struct Begun {
-    /// WAIT_REG_MEM has written its register.
-    pub written: bool,
-    /// Until when queues have to leave.
-    deadline: Option<Instant>,
-    /// RESET found these queues: MQDs of those that ran before, and of hung ones.
-    running: Option<Vec<u64>>,
-    hung: Option<Vec<u64>>,
-}
-
-/// What the frames have set up.
-pub(super) struct Control {
-    pub resources: [bool; PIPES],
-    begun: [Begun; PIPES],
-    /// The time for an unmap.
-    pub patience: Duration,
-    /// HQDs of all types that the scheduler may use.
-    pub hqds: u32,
-    /// Of each SDMA engine, the queues that it may use.
-    pub sdma_hqds: [u32; 2],
-    /// It hears doorbells of queues without an HQD.
-    pub hears: bool,
-    /// For each level the doorbell that announces work of that level.
-    pub aggregated: [u32; 5],
-    /// The pipes' logs.
-    pub logs: [Option<Log>; PIPES],
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Self {
-            resources: Default::default(),
-            begun: Default::default(),
-            patience: PATIENCE,
-            hqds: 0,
-            sdma_hqds: [0; 2],
-            hears: false,
-            aggregated: Default::default(),
-            logs: Default::default(),
-        }
-    }
-}
-
-impl Control {
-    /// A pipe's ring is gone, and what was set up by it.
-    pub(super) fn forget(&mut self, pipe: Pipe) {
-        if let Some(set) = self.resources.get_mut(pipe.index()) {
-            *set = false;
-        }
-        if let Some(log) = self.logs.get_mut(pipe.index()) {
-            *log = None;
-        }
-        *self.begun(pipe) = Begun::default();
-    }
-
-    pub(super) fn begun(&mut self, pipe: Pipe) -> &mut Begun {
-        &mut self.begun[pipe.index()]
-    }
-
-    /// Until when queues have to leave for a pipe's frame.
-    pub(super) fn deadline(&mut self, pipe: Pipe) -> &mut Option<Instant> {
-        &mut self.begun(pipe).deadline
-    }
-
-    /// Hung queues that a pipe's frame has found.
-    pub(super) fn hung(&mut self, pipe: Pipe) -> &mut Option<Vec<u64>> {
-        &mut self.begun(pipe).hung
-    }
-
-    /// Queues that ran when a pipe's frame began: `now` if it begins.
-    pub(super) fn running(&mut self, pipe: Pipe, now: Vec<u64>) -> Vec<u64> {
-        self.begun(pipe).running.get_or_insert(now).clone()
-    }
-}
 
 impl Firmware {
     /// Carries out a frame.

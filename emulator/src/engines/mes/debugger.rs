@@ -12,35 +12,16 @@
 
 use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::Firmware;
-use super::queues::{Members, Process, CONTEXT_SIZE};
+use super::members::Debugger;
+use super::queues::CONTEXT_SIZE;
 use super::slot::Pipe;
-use crate::engines::cp::sched::process::Bank;
-use rkfd_hw::mes::v12::{AddQueue, Misc};
+use crate::engines::cp::mec::process::Bank;
+use rkfd_hw::mes::v12::Misc;
 use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
 use rkfd_hw::regs::typed::Value;
 
 /// `process_ctx_flush`.
 const FLUSH: u32 = 1 << 31;
-
-/// What was set for a process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Debugger {
-    /// The process' context.
-    pub context: u64,
-    /// SPI_GDBG_PER_VMID_CNTL.
-    control: u32,
-}
-
-impl Members {
-    /// SPI_GDBG_PER_VMID_CNTL of a process that gets a queue.
-    pub fn debug_control(&self, process: &Process, p: &AddQueue) -> u32 {
-        let set = self.debuggers.iter().find(|d| d.context == process.context);
-        let trap = p.is_set(AddQueue::TRAP_EN);
-        set.map_or(Value::zeroed().with(Control::TRAP_EN, trap).bits(), |d| {
-            d.control
-        })
-    }
-}
 
 impl Firmware {
     pub(super) fn debug(&mut self, pipe: Pipe, p: &Misc) -> Result<(), Failure> {
@@ -70,7 +51,7 @@ impl Firmware {
         let control = asked.with(Control::TRAP_EN, trap).bits();
         let known = self.members.processes.iter().find(|k| k.context == context);
         if let Some(pasid) = known.map(|k| k.pasid) {
-            let chosen = |e: &crate::engines::cp::sched::turns::Entry| e.pasid() == pasid;
+            let chosen = |e: &crate::engines::cp::mec::line::Entry| e.pasid() == pasid;
             let turns = &mut self.mec.turns;
             turns.change(chosen, |e| e.process.bank = Bank::Debug(control));
             self.mec.set_debug(pasid, control);

@@ -3,18 +3,20 @@
 //! The firmware's thread: it owns the rings, looks at their doorbells, takes frames and writes
 //! their completions, in order.
 
-use super::control::Control;
 use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
-use super::queues::Members;
+use super::members::Members;
 use super::regs::Order;
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, PIPES};
+use super::state::Control;
+use super::state::Outcome;
 use super::Shared;
 use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
-use crate::engines::cp::mec::{Mec, Stop, NOT_RUNG};
-use crate::engines::cp::sched::turns::Entry;
+use crate::engines::cp::mec::line::Entry;
+use crate::engines::cp::mec::{Mec, Stop};
 use crate::inject::Fault;
 use crate::memory::{Hub, Space, VmFault};
 use crate::trace::Value;
@@ -37,16 +39,6 @@ pub(super) struct Connected {
     rung: u64,
     /// Nothing more is taken from it: it can't be read.
     broken: bool,
-}
-
-/// How a frame ends.
-pub(super) enum Outcome {
-    /// Its completion is written.
-    Done,
-    /// It is looked at again: it waits for something.
-    Wait,
-    /// The error is written.
-    Failed(ErrorWord),
 }
 
 /// The firmware.

@@ -10,10 +10,11 @@
 use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
-use super::queues::{quantum, Member, LEVELS, TYPE_COMPUTE};
+use super::members::Member;
+use super::queues::{quantum, LEVELS, TYPE_COMPUTE};
 use super::slot::Pipe;
+use crate::engines::cp::mec::line::Entry;
 use crate::engines::cp::mec::Stop;
-use crate::engines::cp::sched::turns::Entry;
 use crate::memory::Hub;
 use rkfd_hw::layout::Field;
 use rkfd_hw::mes::v12::{ChangeGangPriority, Reset, Resume, Suspend, UpdateRootPageTable};

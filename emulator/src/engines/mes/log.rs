@@ -12,19 +12,9 @@
 use super::failure::{api, code, memory, Failure};
 use super::firmware::Firmware;
 use super::slot::Pipe;
+use super::state::Log;
 use rkfd_hw::mes::log;
 use rkfd_hw::mes::v12::SetHwResources;
-
-/// A log that is written.
-#[derive(Default)]
-pub(super) struct Log {
-    at: u64,
-    /// `first_free_entry_index` and `wraparound_count`.
-    next: u32,
-    wraps: u32,
-    /// The gangs, by their contexts, and the state that was written last.
-    written: Vec<(u64, u32)>,
-}
 
 impl Firmware {
     /// Begins the log of a pipe, if its resources name one.

@@ -7,7 +7,7 @@
 use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::Firmware;
 use super::slot::Pipe;
-use crate::engines::cp::sched::turns::Entry;
+use crate::engines::cp::mec::line::Entry;
 use crate::memory::Hub;
 use rkfd_hw::mes::v12::Misc;
 

@@ -9,18 +9,19 @@
 //! A queue that is added is checked with its MQD at once, and runs when its turn comes. One that
 //! does not leave its HQD in time is hung: REMOVE_QUEUE fails, and takes it only when it was reset.
 
-use super::debugger::Debugger;
 use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
+use super::members::{Member, Members, Process};
 use super::slot::Pipe;
 use crate::engines::cp::front::hqd::Role;
-use crate::engines::cp::mec::{Mec, Owner, Stop, NOT_RUNG};
-use crate::engines::cp::sched::connect::BadQueue;
-use crate::engines::cp::sched::copies::{Copying, Engine};
-use crate::engines::cp::sched::process::{Bank, Listed};
-use crate::engines::cp::sched::turns::{Entry, Pointer, QueueMap};
-use crate::inject::{Fault, Faults};
+use crate::engines::cp::front::registers::NOT_RUNG;
+use crate::engines::cp::mec::copying::{Copying, Engine};
+use crate::engines::cp::mec::line::{Entry, Pointer, QueueMap};
+use crate::engines::cp::mec::process::{Bank, Listed};
+use crate::engines::cp::mec::{Mec, Owner, Stop};
+use crate::engines::cp::sched::fetch::BadQueue;
+use crate::inject::Fault;
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::typed::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
@@ -40,62 +41,6 @@ pub(super) const LEVELS: u64 = 5;
 pub(super) const TYPE_COMPUTE: u64 = 1;
 /// A copy queue.
 const TYPE_SDMA: u64 = 2;
-
-/// A process with queues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Process {
-    /// Address of the firmware's memory for it, which names it.
-    pub context: u64,
-    pub pasid: u16,
-    pub page_table_base: u64,
-}
-
-/// A queue, and its gang.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Member {
-    /// Context of its process.
-    pub process: u64,
-    /// Context of its gang: address of the firmware's memory for it.
-    pub gang: u64,
-    pub doorbell: u32,
-    pub mqd: u64,
-    /// Its type.
-    pub kind: u64,
-    /// It did not leave its HQD when it was asked to.
-    pub hung: bool,
-    /// It never does, by an injected fault: until a reset, or not even then.
-    fault: Option<Fault>,
-}
-
-/// Processes and queues that were added.
-#[derive(Default)]
-pub(super) struct Members {
-    pub processes: Vec<Process>,
-    pub queues: Vec<Member>,
-    /// What was set for processes, which may have no queue.
-    pub debuggers: Vec<Debugger>,
-    /// How many queues MES was ever asked to add, and how many it did.
-    asked: u64,
-    added: u64,
-}
-
-impl Members {
-    /// The fault of the queue that is added next.
-    fn next_fault(&self, faults: &Faults) -> Option<Fault> {
-        let mut hangs = [Fault::HangQueue, Fault::WedgeQueue].into_iter();
-        hangs.find(|fault| self.added == 0 && faults.has(*fault))
-    }
-
-    fn fault(&self, mqd: u64) -> Option<Fault> {
-        let mut queues = self.queues.iter();
-        queues.find(|q| q.mqd == mqd).and_then(|q| q.fault)
-    }
-
-    /// Whether resets of a queue do not end it.
-    pub fn is_wedged(&self, mqd: u64) -> bool {
-        self.fault(mqd) == Some(Fault::WedgeQueue)
-    }
-}
 
 impl Firmware {
     pub(super) fn add_user_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {

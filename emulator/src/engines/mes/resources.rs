@@ -8,7 +8,7 @@ use super::failure::{api, code, memory, not_modelled, Failure};
 use super::firmware::Firmware;
 use super::slot::Pipe;
 use crate::engines::cp::front::generation::GFX12;
-use crate::engines::cp::sched::turns::Turns;
+use crate::engines::cp::mec::line::Turns;
 use rkfd_hw::mes::v12::SetHwResources;
 use rkfd_hw::regs::typed::Block;
 

@@ -5,7 +5,7 @@
 
 use super::execute::{execute, Done, Halt};
 use super::packet::{self, Bad, Packet};
-use super::queue::Queue;
+use super::queue::{Loaded, Queue};
 use super::{Engine, Engines, Order, State, Stop, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault};
@@ -24,19 +24,6 @@ const SPIN: u32 = 100;
 const LONGEST: u64 = 1000;
 /// The longest sleep while none is: orders wake it.
 const NO_QUEUE: Duration = Duration::from_secs(1);
-
-/// A queue that the thread owns.
-pub(super) struct Loaded {
-    pub q: Queue,
-    /// How often the packet in progress was tried (POLL_REGMEM).
-    pub tried: u64,
-    /// The doorbell's value when it was last looked at.
-    rung: u64,
-    /// It halted at the packet that its read pointer names.
-    halted: bool,
-    stop: Option<Stop>,
-    worked: bool,
-}
 
 /// The thread.
 pub(super) struct Worker {
@@ -252,7 +239,7 @@ impl Worker {
             let what = format!("{name} runs past the end of what was written");
             Err(Halt::Bad(Bad(what)))
         };
-        let size = match packet::size(generation, &words).map_err(Halt::Bad)? {
+        let size = match packet::size(generation.packets, &words).map_err(Halt::Bad)? {
             Some(size) => size,
             None => {
                 let head = packet::WRITE_HEAD as u64;
@@ -260,7 +247,7 @@ impl Worker {
                     return past("WRITE");
                 }
                 words.extend((1..head).map(word).collect::<Result<Vec<_>, VmFault>>()?);
-                let size = packet::size(generation, &words).map_err(Halt::Bad)?;
+                let size = packet::size(generation.packets, &words).map_err(Halt::Bad)?;
                 size.unwrap_or(packet::WRITE_HEAD)
             }
         };

@@ -2,10 +2,9 @@
 
 //! What packets do.
 
-use super::engine::Loaded;
 use super::memory::{copy, fill, Ended};
 use super::packet::{Bad, Image, Packet};
-use super::queue::Ib;
+use super::queue::{Ib, Loaded};
 use super::Engines;
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Space, VmFault};

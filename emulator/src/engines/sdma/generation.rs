@@ -2,7 +2,7 @@
 
 //! What differs between generations of the engine: places in the MQD, packets, interrupts.
 
-use super::packet::{self, Bad, Packet};
+use super::packet::{self, Bad, Dialect, Packet};
 use super::MQD_WORDS;
 use crate::memory::Hub;
 use rkfd_hw::ih::{client, source};
@@ -20,10 +20,8 @@ pub struct Generation {
     pub(super) rb_cntl: u32,
     /// Takes the packet at the start of some words apart; its size comes from [`packet::size`].
     pub(super) parse: fn(&[u32]) -> Result<Packet, Bad>,
-    /// Words of a COPY_LINEAR that may carry compression (CPV): one more.
-    pub(super) long_copies: bool,
-    /// Whether GCR_REQ exists.
-    pub(super) gcr: bool,
+    /// What its packets differ in.
+    pub(super) packets: Dialect,
     /// Interrupts: client of an engine, sources, ring id of a queue.
     pub(super) irq: Interrupts,
     /// What the engines' registers are called: what stands in front, then of a queue.
@@ -110,8 +108,10 @@ pub const V4_4_2: Generation = Generation {
             | RB::RPTR_WRITEBACK_TIMER.mask()
     },
     parse: packet::v4_4::parse,
-    long_copies: false,
-    gcr: false,
+    packets: Dialect {
+        long_copies: false,
+        gcr: false,
+    },
     irq: Interrupts {
         clients: &client::SDMA,
         trap: source::SDMA_TRAP,
@@ -163,8 +163,10 @@ pub const V7_0: Generation = Generation {
             | RB::MCU_WPTR_POLL_ENABLE.mask()
     },
     parse: packet::v7_0::parse,
-    long_copies: true,
-    gcr: true,
+    packets: Dialect {
+        long_copies: true,
+        gcr: true,
+    },
     irq: Interrupts {
         clients: &[client::GFX],
         trap: source::GFX12_SDMA_TRAP,

@@ -8,8 +8,16 @@
 //! Sources: [`rkfd_hw::sdma`]; how Linux and ROCr count: `sdma_v4_4_2_emit_copy_buffer`,
 //! `sdma_v7_0_emit_copy_buffer`, ROCr's `amd_blit_sdma.cpp`.
 
-use super::generation::Generation;
 use rkfd_hw::sdma::{self, op, sub_op};
+
+/// What generations' packets differ in.
+#[derive(Clone, Copy)]
+pub struct Dialect {
+    /// COPY_LINEAR may carry compression (CPV): one more word.
+    pub long_copies: bool,
+    /// GCR_REQ exists.
+    pub gcr: bool,
+}
 
 /// Why a packet can't be executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,14 +105,14 @@ pub fn name(header: u32) -> &'static str {
 ///
 /// # Errors
 /// It is no packet that the engine knows.
-pub fn size(generation: &Generation, words: &[u32]) -> Result<Option<usize>, Bad> {
+pub fn size(dialect: Dialect, words: &[u32]) -> Result<Option<usize>, Bad> {
     let header = words.first().copied().unwrap_or(0);
     let (op, sub) = (header as u8, (header >> 8) as u8);
     // Sub-opcodes, from the least that exists to the greatest, are few: each is named.
     Ok(Some(match (op, sub) {
         (op::NOP, 0) => 1 + sdma::v4_4::Nop::COUNT.get(&[header]) as usize,
         (op::COPY, 0) if sdma::v4_4::CopyLinear::BROADCAST.get(&[header]) == 1 => 9,
-        (op::COPY, 0) if generation.long_copies => {
+        (op::COPY, 0) if dialect.long_copies => {
             7 + sdma::v7_0::CopyLinear::CPV.get(&[header]) as usize
         }
         (op::COPY, 0) => 7,
@@ -122,7 +130,7 @@ pub fn size(generation: &Generation, words: &[u32]) -> Result<Option<usize>, Bad
         (op::CONST_FILL, 0) => 5,
         (op::TIMESTAMP, sub_op::TIMESTAMP_GET_GLOBAL) => 3,
         (op::SRBM_WRITE, 0) => 3,
-        (op::GCR_REQ, sub_op::USER_GCR) if generation.gcr => 5,
+        (op::GCR_REQ, sub_op::USER_GCR) if dialect.gcr => 5,
         _ => {
             return Err(Bad(format!(
                 "{} with opcode {op}.{sub} is not modelled or does not exist",

@@ -7,7 +7,7 @@
 //! scheduler's firmware does: pointers are bytes since the queue was made, 64 bits wide).
 
 use super::generation::Generation;
-use super::{Mapping, Slot, State, View, MQD_WORDS, QUEUES};
+use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, PAGE};
 use rkfd_hw::regs::typed::sdma_4_4_2::{
@@ -254,4 +254,17 @@ impl Queue {
             image: self.image.clone(),
         }
     }
+}
+
+/// A queue that the thread owns.
+pub(super) struct Loaded {
+    pub q: Queue,
+    /// How often the packet in progress was tried (POLL_REGMEM).
+    pub tried: u64,
+    /// The doorbell's value when it was last looked at.
+    pub rung: u64,
+    /// It halted at the packet that its read pointer names.
+    pub halted: bool,
+    pub stop: Option<Stop>,
+    pub worked: bool,
 }

@@ -11,12 +11,10 @@ mod gfx9_4_3;
 pub use gfx12::GFX12;
 pub use gfx9_4_3::GFX9_4_3;
 
-use super::hqd::{Image, Queue};
 use super::slot::Slots;
-use crate::engines::cp::mec::loads::Spread;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
-use rkfd_hw::mqd::FIRST_HQD_WORD;
+use rkfd_hw::mqd::{Common as Image, FIRST_HQD_WORD};
 use rkfd_hw::regs::typed::AnyField;
 use rkfd_isa::{FaultKind, Target};
 
@@ -65,10 +63,20 @@ pub struct Format {
     pub mutes_aql: bool,
     /// The word of COMPUTE_PGM_RSRC3, by the order of the registers.
     pub rsrc3: usize,
-    /// Where an MQD stores how its queue is spread over XCCs; `None` if a queue has only one.
+    /// Where it describes how a queue is spread over XCCs, where a queue may be on several.
     pub spread: Option<Spread>,
-    /// What else a whole MQD must hold.
-    pub check: fn(&Image, &Queue) -> Result<(), String>,
+    /// What else a whole MQD must hold, of an AQL queue or another.
+    pub check: fn(&Image, aql: bool) -> Result<(), String>,
+}
+
+/// Where the MQDs of a generation store how a queue is spread over XCCs.
+pub struct Spread {
+    /// CP_MQD_STRIDE_SIZE: bytes from one XCC's MQD to the next one's.
+    pub stride: fn(&Image) -> u64,
+    /// COMPUTE_CURRENT_LOGIC_XCC_ID.
+    pub logical: fn(&Image) -> u32,
+    /// PM4_TARGET_XCC_IN_XCP.
+    pub target: fn(&Image) -> u32,
 }
 
 /// How a queue's scratch is counted.

@@ -96,7 +96,7 @@ impl Queue {
                 return Err("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT".into());
             }
         }
-        (format.check)(mqd, &queue)?;
+        (format.check)(mqd, queue.aql)?;
         Ok(queue)
     }
 

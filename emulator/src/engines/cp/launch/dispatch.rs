@@ -9,11 +9,11 @@
 
 use super::group::Group;
 use super::gws::Gws;
+use super::room::Room;
+use super::share::Share;
 use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
 use crate::device::Env;
-use crate::engines::cp::mec::loads::Share;
-use crate::engines::cp::run::save::Room;
 use crate::memory::{Hub, VmFault};
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
 use std::collections::VecDeque;

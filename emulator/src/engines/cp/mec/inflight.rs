@@ -2,11 +2,12 @@
 
 //! What a user queue has launched and is not complete: dispatches, and what waits.
 
-use super::loads::Gang;
+use crate::engines::cp::front::shader::Registers;
 use crate::engines::cp::launch::dispatch::Go;
+use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::launch::workers::Units;
+use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::command::Release;
-use crate::engines::cp::run::direct::Registers;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
@@ -27,29 +28,13 @@ pub(crate) struct Item {
 }
 
 pub(crate) enum Work {
-    Dispatch(Gang),
+    Dispatch(SplitDispatch),
     /// Holds the queue until a condition is met.
     Barrier(Condition),
     /// Holds the queue until the indirect buffer that it is in has been executed.
     Commands,
     /// RELEASE_MEM of a PM4 queue: done when everything before is. It holds nothing.
     Release(Release),
-}
-
-/// What a barrier waits for; addresses of signals, 0 for none.
-#[derive(Clone, Copy)]
-pub(crate) enum Condition {
-    /// All of them are 0.
-    All([u64; 5]),
-    /// One of them is 0.
-    Any([u64; 5]),
-    /// A masked value compares.
-    Value {
-        signal: u64,
-        value: i64,
-        mask: u64,
-        compare: fn(&i64, &i64) -> bool,
-    },
 }
 
 impl Item {
@@ -140,7 +125,7 @@ impl Launched {
         }
     }
 
-    fn dispatches(&self) -> impl Iterator<Item = &Gang> {
+    fn dispatches(&self) -> impl Iterator<Item = &SplitDispatch> {
         self.items.iter().filter_map(|item| match &item.work {
             Work::Dispatch(d) => Some(d),
             _ => None,

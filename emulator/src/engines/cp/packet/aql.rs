@@ -1,114 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! AQL packets: what their fields must hold, and their events in the trace.
+//! AQL packets: what their fields must hold, checked against the standard.
 //!
 //! Source: HSA Platform System Architecture 1.2, section 2.9.
 
 use super::command;
-use crate::engines::cp::front::hqd::AQL_WORDS;
-use crate::engines::cp::launch::dispatch::Counts;
-use crate::engines::cp::mec::inflight::Condition;
-use crate::engines::cp::mec::loads::Gang;
-use crate::engines::cp::mec::{Hqd, Mec};
-use crate::engines::cp::run::commands::Buffer;
-use crate::engines::cp::run::errors::{code, PacketError};
-use crate::trace::Value;
-use rkfd_hw::aql::{self, Barrier, BarrierValue, Header, KernelDispatch, Pm4Ib, Vendor};
+use super::error::{code, PacketError};
+use rkfd_hw::aql::{self, Barrier, BarrierValue, KernelDispatch, Pm4Ib};
 
 /// Largest LDS of a workgroup.
 const LDS: u64 = 64 << 10;
 
-impl Mec {
-    pub(crate) fn trace_packet(&self, h: &Hqd, at: u64, header: &Header, words: &[u32]) {
-        let kind = match header.packet_type {
-            aql::TYPE_KERNEL_DISPATCH => "KERNEL_DISPATCH",
-            aql::TYPE_BARRIER_AND => "BARRIER_AND",
-            aql::TYPE_BARRIER_OR => "BARRIER_OR",
-            aql::TYPE_VENDOR_SPECIFIC => match Vendor::FORMAT.get(words) as u8 {
-                aql::VENDOR_PM4_IB => "PM4_IB",
-                aql::VENDOR_BARRIER_VALUE => "BARRIER_VALUE",
-                _ => "other",
-            },
-            _ => "other",
-        };
-        let name = h.slot.to_string();
-        self.env.trace().event(
-            "aql",
-            &[
-                ("queue", Value::Text(&name)),
-                ("doorbell", Value::Num(h.q.doorbell.into())),
-                ("index", Value::Num(at / AQL_WORDS)),
-                ("type", Value::Text(kind)),
-                ("barrier", Value::Num(header.barrier.into())),
-                ("acquire", Value::Num(header.acquire.into())),
-                ("release", Value::Num(header.release.into())),
-                ("words", Value::Words(words)),
-            ],
-        );
-    }
-
-    pub(crate) fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &Gang) {
-        let name = h.slot.to_string();
-        self.env.trace().event(
-            "dispatch_start",
-            &[
-                ("queue", Value::Text(&name)),
-                ("index", Value::Num(at / AQL_WORDS)),
-                (
-                    "kernel",
-                    Value::Hex(packet.get(KernelDispatch::KERNEL_OBJECT)),
-                ),
-                (
-                    "kernarg",
-                    Value::Hex(packet.get(KernelDispatch::KERNARG_ADDRESS)),
-                ),
-                ("workgroups", Value::Num(d.total())),
-                (
-                    "waves_per_workgroup",
-                    Value::Num(d.waves_per_group().into()),
-                ),
-                ("start_ts", Value::Num(d.started())),
-            ],
-        );
-    }
-
-    /// A dispatch of a PM4 queue.
-    pub(crate) fn trace_launch(&self, h: &Hqd, program: u64, d: &Gang) {
-        let name = h.slot.to_string();
-        self.env.trace().event(
-            "dispatch_start",
-            &[
-                ("queue", Value::Text(&name)),
-                ("program", Value::Hex(program)),
-                ("workgroups", Value::Num(d.total())),
-                (
-                    "waves_per_workgroup",
-                    Value::Num(d.waves_per_group().into()),
-                ),
-                ("start_ts", Value::Num(d.started())),
-            ],
-        );
-    }
-
-    /// The end of a dispatch, the `nth` of those that the queue has launched.
-    pub(crate) fn trace_end(&self, h: &Hqd, nth: usize, d: &Gang, end: u64) {
-        let (name, counts) = (h.slot.to_string(), d.counts());
-        let sum = |of: fn(&Counts) -> u64| counts.iter().map(of).sum();
-        let xccs: Vec<u32> = counts.iter().map(|c| c.workgroups as u32).collect();
-        self.env.trace().event(
-            "dispatch_end",
-            &[
-                ("queue", Value::Text(&name)),
-                ("index", Value::Num(h.q.rptr / h.q.unit() + nth as u64)),
-                ("workgroups", Value::Num(sum(|c| c.workgroups))),
-                ("xcc_workgroups", Value::Words(&xccs)),
-                ("waves", Value::Num(sum(|c| c.waves))),
-                ("instructions", Value::Num(sum(|c| c.instructions))),
-                ("start_ts", Value::Num(d.started())),
-                ("end_ts", Value::Num(end)),
-            ],
-        );
-    }
+/// What a barrier waits for; addresses of signals, 0 for none.
+#[derive(Clone, Copy)]
+pub(crate) enum Condition {
+    /// All of them are 0.
+    All([u64; 5]),
+    /// One of them is 0.
+    Any([u64; 5]),
+    /// A masked value compares.
+    Value {
+        signal: u64,
+        value: i64,
+        mask: u64,
+        compare: fn(&i64, &i64) -> bool,
+    },
 }
 
 /// Checks a kernel-dispatch packet's fields against the standard.
@@ -213,8 +129,8 @@ pub(crate) fn check_barrier_value(p: &BarrierValue) -> Result<Condition, PacketE
     })
 }
 
-/// Checks a packet that names PM4 commands: which ones.
-pub(crate) fn check_pm4_ib(p: &Pm4Ib) -> Result<Buffer, PacketError> {
+/// Checks a packet that names PM4 commands: address and words of their buffer.
+pub(crate) fn check_pm4_ib(p: &Pm4Ib) -> Result<(u64, u32), PacketError> {
     use Pm4Ib as P;
     let fail = |what: &str| Err(PacketError::bad(code::RESERVED, what));
     let reserved = [
@@ -233,7 +149,7 @@ pub(crate) fn check_pm4_ib(p: &Pm4Ib) -> Result<Buffer, PacketError> {
     check_signal(p.get(P::COMPLETION_SIGNAL))?;
     let first = P::IB_JUMP_CMD_0.word();
     match command::indirect_buffer(p.0.get(first..first + 4).unwrap_or_default())? {
-        (address, words, false) => Ok(Buffer::new(address, words)),
+        (address, words, false) => Ok((address, words)),
         _ => fail("AQL packet of PM4: a chain, but it is in no buffer"),
     }
 }

@@ -13,70 +13,23 @@
 //! their packet while they run.
 
 use super::commands::Progress;
-use super::errors::{code, PacketError};
-use super::save;
+use crate::engines::cp::front::buffer::Buffer;
 use crate::engines::cp::front::hqd::AQL_WORDS;
-use crate::engines::cp::front::slot::Slot;
-use crate::engines::cp::launch::dispatch::Go;
-use crate::engines::cp::mec::inflight::{Condition, Item, Work, UNDER_WAY};
-use crate::engines::cp::mec::loads::Gang;
+use crate::engines::cp::launch::room::most_of;
+use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
 use crate::engines::cp::mec::{Hqd, Mec};
+use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::aql::{
     check_barrier, check_barrier_value, check_dispatch, check_pm4_ib,
 };
+use crate::engines::cp::packet::error::{code, PacketError};
+use crate::engines::cp::run::waves::End;
 use crate::inject::Fault;
-use crate::memory::VmFault;
 use rkfd_hw::aql::{self, Barrier, BarrierValue, Header, KernelDispatch, Pm4Ib, Vendor};
 use std::sync::atomic::{fence, Ordering};
 
-/// How a dispatch stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// All its workgroups have ended.
-    Done,
-    /// It is not there, or paused: then it goes on when it is connected again.
-    NotYet,
-    /// It failed, and its queue stopped.
-    Failed,
-}
-
 impl Mec {
-    /// Passes on what a dispatch's shaders report.
-    pub(crate) fn end_of(&mut self, h: &mut Hqd, d: &Gang) -> End {
-        self.pass_on(h, d);
-        if d.failure().is_some() {
-            // What the other XCCs have of it ends, too.
-            d.set(Go::Kill);
-        }
-        if !d.is_idle() {
-            return End::NotYet;
-        }
-        if let Some((xcc, failure)) = d.failure() {
-            self.wave_failed(h, xcc, &failure);
-            return End::Failed;
-        }
-        match d.is_finished() {
-            true => End::Done,
-            false => End::NotYet,
-        }
-    }
-
-    /// Completes and launches packets of a user queue; whether anything happened.
-    pub(crate) fn step_user(&mut self, slot: Slot) -> bool {
-        let Some(mut h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
-            return false;
-        };
-        let worked = match h.q.aql {
-            true => self.step_aql(&mut h),
-            false => self.step_commands(&mut h),
-        };
-        if let Some(place) = self.hqds.get_mut(slot.place()) {
-            *place = Some(h);
-        }
-        worked
-    }
-
-    fn step_aql(&mut self, h: &mut Hqd) -> bool {
+    pub(crate) fn step_aql(&mut self, h: &mut Hqd) -> bool {
         let mut worked = !h.broken && self.complete_aql(h);
         while !h.broken && h.stop.is_none() && h.launched.len() < UNDER_WAY {
             let at = h.q.rptr + h.launched.len() as u64 * AQL_WORDS;
@@ -95,15 +48,7 @@ impl Mec {
         worked
     }
 
-    /// Completes what is done.
-    pub(crate) fn complete(&mut self, h: &mut Hqd) -> bool {
-        match h.q.aql {
-            true => self.complete_aql(h),
-            false => self.complete_commands(h),
-        }
-    }
-
-    fn complete_aql(&mut self, h: &mut Hqd) -> bool {
+    pub(crate) fn complete_aql(&mut self, h: &mut Hqd) -> bool {
         let mut worked = false;
         for i in 0..h.launched.items.len() {
             let Some(item) = h.launched.items.get(i).filter(|item| !item.done) else {
@@ -229,7 +174,7 @@ impl Mec {
         let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
         if is_dispatch
             && !h.launched.is_empty()
-            && !h.loads.have_room(save::most_of(&KernelDispatch(words)))
+            && !h.loads.have_room(most_of(&KernelDispatch(words)))
         {
             // Not more is begun than can be saved.
             return Ok(false);
@@ -338,9 +283,9 @@ fn vendor(h: &mut Hqd, words: &[u32; AQL_WORDS as usize]) -> Result<(Work, u64),
     match Vendor(*words).get(Vendor::FORMAT) as u8 {
         aql::VENDOR_PM4_IB => {
             let packet = Pm4Ib(*words);
-            let buffer = check_pm4_ib(&packet)?;
+            let (address, words) = check_pm4_ib(&packet)?;
             // Where it was interrupted, it goes on.
-            h.buffer.get_or_insert(buffer);
+            h.buffer.get_or_insert(Buffer::new(address, words));
             Ok((Work::Commands, packet.get(Pm4Ib::COMPLETION_SIGNAL)))
         }
         aql::VENDOR_BARRIER_VALUE => {
@@ -353,11 +298,5 @@ fn vendor(h: &mut Hqd, words: &[u32; AQL_WORDS as usize]) -> Result<(Work, u64),
             code::VENDOR,
             format!("AQL vendor-specific packet of unknown format {other}"),
         )),
-    }
-}
-
-impl From<VmFault> for PacketError {
-    fn from(fault: VmFault) -> Self {
-        Self::Memory(fault)
     }
 }

@@ -11,69 +11,19 @@
 //! `_ring_emit_ib`: what its own packets are for); the HQD registers CP_HQD_IB_*, which have room
 //! for one indirect buffer: a queue is in one at a time.
 
-use super::aql::End;
-use super::errors::{code, PacketError};
-use crate::engines::cp::front::hqd::Image;
+use super::waves::End;
+use crate::engines::cp::front::buffer::Buffer;
 use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::command::{self, Acquire, Command, Release, Source};
-use crate::engines::cp::packet::pm4::Bad;
+use crate::engines::cp::packet::error::{code, PacketError};
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::commands::*;
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
-use rkfd_hw::regs::typed::Value as Contents;
-use rkfd_hw::value::Bounded;
 use std::sync::atomic::{fence, Ordering};
 
 /// Packets that one queue may have executed before others get their turn.
 const AT_ONCE: usize = 64;
-
-/// An indirect buffer that a queue is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Buffer {
-    address: u64,
-    /// Its size, and how many of it have been executed, in words.
-    words: u32,
-    done: u32,
-}
-
-impl Buffer {
-    pub fn new(address: u64, words: u32) -> Self {
-        Self {
-            address,
-            words,
-            done: 0,
-        }
-    }
-
-    /// The indirect buffer in which a queue was, by its HQD's registers.
-    pub fn of(image: &Image) -> Option<Self> {
-        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
-        (control.get(CONTROL::PROCESSING_IB) == 1).then(|| Self {
-            address: image.get(Image::CP_HQD_IB_BASE_ADDR),
-            words: control.get(CONTROL::IB_SIZE),
-            done: image.get(Image::CP_HQD_IB_RPTR) as u32,
-        })
-    }
-
-    /// Writes into an HQD's registers which one a queue is in.
-    pub fn save(buffer: Option<Self>, image: &mut Image) {
-        let Self {
-            address,
-            words,
-            done,
-        } = buffer.unwrap_or(Self::new(0, 0));
-        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
-        let control = control.with(CONTROL::IB_SIZE, Bounded::low_bits_of(words.into()));
-        let control = control
-            .with(CONTROL::PROCESSING_IB, buffer.is_some())
-            .bits();
-        image.set(Image::CP_HQD_IB_CONTROL, control.into());
-        image.set(Image::CP_HQD_IB_BASE_ADDR, address);
-        image.set(Image::CP_HQD_IB_RPTR, done.into());
-    }
-}
 
 /// How far the commands of a buffer got.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,15 +34,6 @@ pub(crate) enum Progress {
     On,
     /// Nowhere: one of them waits.
     Waits,
-}
-
-impl From<Bad> for PacketError {
-    fn from(bad: Bad) -> Self {
-        match bad {
-            Bad::Opcode(what) => Self::bad(code::UNSUPPORTED, what),
-            Bad::Content(what) => Self::bad(code::RESERVED, what),
-        }
-    }
 }
 
 /// A packet where a queue is, and where it lies.

@@ -9,24 +9,23 @@
 //!
 //! A queue has the registers of shaders to itself, as the words of its MQD.
 
-use super::errors::{code, PacketError};
-use super::save;
 use crate::engines::cp::front::hqd::Image;
+use crate::engines::cp::front::shader::Registers;
+use crate::engines::cp::front::shader::REGISTERS;
+use crate::engines::cp::front::shader::TRAP_PRESENT;
 use crate::engines::cp::launch::dispatch::ScratchArea;
+use crate::engines::cp::launch::room::most;
+use crate::engines::cp::launch::share::Share;
+use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
-use crate::engines::cp::mec::loads::{Gang, Share};
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::command::Launch;
+use crate::engines::cp::packet::error::{code, PacketError};
 use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::COMPUTE_DISPATCH_SCRATCH_BASE;
 use rkfd_hw::pm4::commands::{Initiator, SH_COMPUTE};
 use rkfd_isa::{Apertures, Kernel};
 use std::ops::RangeInclusive;
-
-/// Words of an MQD up to the last user data.
-pub(crate) const REGISTERS: usize = 81;
-/// Them at the time of a dispatch.
-pub(crate) type Registers = [u32; REGISTERS];
 
 /// Words of an MQD whose registers a process sets: all that describe a dispatch, except those that a
 /// generation has elsewhere. A process doesn't set COMPUTE_VMID and the registers for restoring waves.
@@ -34,9 +33,6 @@ const OWN: [RangeInclusive<usize>; 3] = [2..=20, 22..=32, 65..=80];
 
 /// COMPUTE_PGM_RSRC2: the LDS of a workgroup, in blocks of 512 bytes.
 const LDS_SIZE: u32 = 0x1ff << 15;
-/// COMPUTE_PGM_RSRC2: a trap handler is there, which the queue's process does not choose.
-pub(crate) const TRAP_PRESENT: u32 = 1 << 6;
-
 /// Bytes of LDS of a COMPUTE_PGM_RSRC2.
 fn lds(rsrc2: u32) -> u32 {
     ((rsrc2 & LDS_SIZE) >> 15) * 512
@@ -84,7 +80,7 @@ impl Mec {
         let items = threads.map(|field| get(field) & 0xffff).iter().product();
         let lds = lds(get(Image::COMPUTE_PGM_RSRC2) as u32);
         // Not more is begun than can be saved.
-        let room = h.launched.is_empty() || h.loads.lead.room.has(save::most(items, lds.into()));
+        let room = h.launched.is_empty() || h.loads.lead.room.has(most(items, lds.into()));
         if h.launched.len() >= UNDER_WAY || !room {
             return Ok(false);
         }
@@ -118,7 +114,7 @@ impl Mec {
         &mut self,
         h: &Hqd,
         registers: &Registers,
-    ) -> Result<Gang, PacketError> {
+    ) -> Result<SplitDispatch, PacketError> {
         let fail =
             |code, what: String| Err(PacketError::bad(code, format!("PM4 dispatch: {what}")));
         let get = |field: Field<Image, 32>| field.get(registers);

@@ -16,52 +16,15 @@
 //! queue has, and waits with it until the value is 0 again. Not modelled: that it gives back what
 //! was for one dispatch only (`AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE`), and alternate scratch.
 
-use super::prepare::{READ_INDEX, READ_INDEX_OFFSET};
-use crate::device::interrupt::Interrupt;
-use crate::engines::cp::launch::dispatch::Failure;
-use crate::engines::cp::launch::window::Notice;
-use crate::engines::cp::mec::loads::Gang;
 use crate::engines::cp::mec::{Hqd, Mec};
-use crate::memory::{Hub, VmFault};
+use crate::engines::cp::packet::amd_queue::INACTIVE_SIGNAL;
+use crate::engines::cp::packet::amd_queue::{READ_INDEX, READ_INDEX_OFFSET};
+use crate::engines::cp::packet::error::code;
+use crate::engines::cp::packet::error::PacketError;
+use crate::memory::VmFault;
 use crate::trace::Value;
 use rkfd_hw::aql::Signal;
 use rkfd_hw::ih::{client, source};
-use rkfd_hw::regs::typed::gc_9_4_3::CPC_INT_CNTL as INT;
-use rkfd_hw::regs::typed::Value as Contents;
-use rkfd_isa::{Fault, FaultKind};
-
-/// Exception codes that CP_BAD_OPCODE carries.
-pub(crate) mod code {
-    pub const DIM: u32 = 16;
-    pub const LDS: u32 = 17;
-    pub const CODE: u32 = 18;
-    pub const RESERVED: u32 = 19;
-    pub const UNSUPPORTED: u32 = 20;
-    pub const GROUP_SIZE: u32 = 21;
-    pub const REGISTER: u32 = 22;
-    pub const VENDOR: u32 = 23;
-}
-
-/// Where `amd_queue_t` has the handle of the signal for errors.
-const INACTIVE_SIGNAL: u64 = 0xc0;
-
-/// Why a packet is not processed.
-#[derive(Clone, Debug)]
-pub(crate) enum PacketError {
-    /// It is malformed.
-    Bad(u32, String),
-    /// The packet, or what it points at, can't be reached.
-    Memory(VmFault),
-    /// Waves of so many lanes need more scratch memory than the queue has.
-    Scratch(u32),
-}
-
-impl PacketError {
-    /// A malformed packet: exception code and what is wrong.
-    pub(crate) fn bad(code: u32, what: impl Into<String>) -> Self {
-        Self::Bad(code, what.into())
-    }
-}
 
 impl Mec {
     /// Stops a queue for a packet's error.
@@ -138,103 +101,5 @@ impl Mec {
             self.interrupt(h, client::GRBM_CP, source::CP_EOP, [event, 0, 0, 0]);
         }
         Ok(true)
-    }
-
-    /// Stops a queue for what a wave did.
-    pub(crate) fn wave_failed(&mut self, h: &mut Hqd, xcc: u8, failure: &Failure) {
-        h.broken = true;
-        let text = failure.fault.to_string();
-        let name = h.slot.to_string();
-        self.env.trace().event(
-            "wave_fault",
-            &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))],
-        );
-        // A program's mistake, in a text without numbers that change.
-        self.env
-            .report()
-            .fault(format_args!("shader: {}", failure.fault.kind));
-        if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
-            self.env.vm_fault(vm);
-            return;
-        }
-        let data = (self.generation.wave_error)(&failure.fault.kind, failure.fault.wave);
-        self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
-    }
-
-    /// Passes on what shaders report: their messages (s_sendmsg), of which 1 is an interrupt with M0's
-    /// low 24 bits, and why they entered their trap handler.
-    pub(crate) fn pass_on(&mut self, h: &Hqd, d: &Gang) {
-        let all = d.0.iter();
-        for (xcc, notice) in all.flat_map(|d| {
-            let notices = d.take_notices().into_iter();
-            notices.map(|notice| (d.xcc(), notice))
-        }) {
-            match notice {
-                Notice::Message(1, m0, privileged) => {
-                    let data = (self.generation.message)(m0, privileged);
-                    self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
-                }
-                Notice::Message(message, ..) => {
-                    self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
-                }
-                Notice::Trap(fault) => self.wave_trapped(h, xcc, &fault),
-            }
-        }
-    }
-
-    /// A wave has entered its trap handler. The driver gets an interrupt for an exception nevertheless;
-    /// a trap concerns only the program and its handler.
-    fn wave_trapped(&mut self, h: &Hqd, xcc: u8, fault: &Fault) {
-        let text = match fault.kind {
-            FaultKind::Trap(id) => format!("trap {id} at pc {:#x}", fault.pc),
-            _ => fault.to_string(),
-        };
-        let name = h.slot.to_string();
-        self.env.trace().event(
-            "wave_trap",
-            &[("queue", Value::Text(&name)), ("cause", Value::Text(&text))],
-        );
-        if matches!(fault.kind, FaultKind::Trap(_)) {
-            return;
-        }
-        self.env
-            .report()
-            .fault(format_args!("shader: {}", fault.kind));
-        let data = (self.generation.wave_error)(&fault.kind, fault.wave);
-        self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
-    }
-
-    /// Raises an interrupt of a queue, if its pipe enables it, where its packets are taken.
-    pub(crate) fn interrupt(&self, h: &Hqd, client: u8, source: u8, data: [u32; 4]) {
-        self.interrupt_on(h, h.slot.xcc(), client, source, data);
-    }
-
-    fn interrupt_on(&self, h: &Hqd, xcc: u8, client: u8, source: u8, data: [u32; 4]) {
-        let enables = Contents::<INT>::new(self.regs.int_cntl(h.slot.on(xcc)));
-        let hub = Hub::Gfx(xcc);
-        let enabled = match (client, source) {
-            (client::GRBM_CP, source::CP_EOP) => enables.get(INT::TIME_STAMP_INT_ENABLE) == 1,
-            (client::GRBM_CP, source::CP_BAD_OPCODE) => {
-                enables.get(INT::OPCODE_ERROR_INT_ENABLE) == 1
-            }
-            _ => true,
-        };
-        if !enabled {
-            let name = h.slot.to_string();
-            let members = [
-                ("queue", Value::Text(&name)),
-                ("source", Value::Num(source.into())),
-            ];
-            self.env.trace().event("interrupt_masked", &members);
-            return;
-        }
-        self.env.interrupt(&Interrupt {
-            client,
-            source,
-            ring_id: h.slot.ring_id(),
-            vmid: h.owner.vmid,
-            hub,
-            data,
-        });
     }
 }

@@ -4,27 +4,21 @@
 //!
 //! Source: HSA runtime, `amd_hsa_queue.h`.
 
-use super::direct::TRAP_PRESENT;
-use super::errors::{code, PacketError};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
+use crate::engines::cp::front::shader::TRAP_PRESENT;
 use crate::engines::cp::launch::dispatch::{Dispatch, FromQueue, ScratchArea};
 use crate::engines::cp::launch::group::Group;
+use crate::engines::cp::launch::share::Share;
+use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::launch::window::Window;
-use crate::engines::cp::mec::loads::{Gang, Share};
+use crate::engines::cp::mec::loads::Load;
 use crate::engines::cp::mec::{Hqd, Mec};
+use crate::engines::cp::packet::amd_queue::{READ_INDEX, READ_INDEX_OFFSET, SCRATCH, TMPRING};
+use crate::engines::cp::packet::error::{code, PacketError};
 use crate::memory::Hub;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_isa::{Apertures, DescriptorError, Handler, Kernel, LaunchError, Scratch};
 use std::sync::atomic::AtomicU8;
-
-/// Offset of the read index in `amd_queue_t`, whose address is therefore known from the read index'.
-pub(crate) const READ_INDEX: u64 = 0x80;
-/// Offset of `read_dispatch_id_field_base_byte_offset` in `amd_queue_t`; the field has the offset above.
-pub(crate) const READ_INDEX_OFFSET: u64 = 0x88;
-/// `compute_tmpring_size`: waves in bits 11:0, and the size of a wave's.
-const TMPRING: u64 = 0x8c;
-/// `scratch_backing_memory_location`.
-const SCRATCH: u64 = 0xa0;
 
 impl Mec {
     /// Turns a checked packet into a dispatch: reads the kernel descriptor, arguments to preload and
@@ -34,7 +28,7 @@ impl Mec {
         h: &Hqd,
         p: &KernelDispatch,
         at: u64,
-    ) -> Result<Gang, PacketError> {
+    ) -> Result<SplitDispatch, PacketError> {
         use KernelDispatch as K;
         let vmid = h.owner.vmid;
         let kernel_at = p.get(K::KERNEL_OBJECT);
@@ -113,7 +107,7 @@ impl Mec {
         preloaded: Vec<u32>,
         scratch: ScratchArea,
         shares: &[Share],
-    ) -> Result<Gang, PacketError> {
+    ) -> Result<SplitDispatch, PacketError> {
         params.handler = self.handler_of(h);
         params.doorbell = h.q.doorbell / 2;
         // A trial, so that what can't be launched is the packet's error and not a worker's.
@@ -158,7 +152,7 @@ impl Mec {
                 },
             )
         });
-        let dispatch = Gang(parts.collect());
+        let dispatch = SplitDispatch(parts.collect());
         if private > 0 && scratch.waves < dispatch.waves_per_group() {
             return Err(PacketError::Scratch(lanes));
         }
@@ -204,5 +198,17 @@ impl Mec {
             wave_size: u64::from((size >> 12) & ring.wave_size) * ring.unit,
             waves: (size & 0xfff) * engines,
         }
+    }
+
+    /// Which workgroups the XCCs of an AQL queue run.
+    pub(crate) fn shares(&self, h: &Hqd) -> Vec<Share> {
+        let spread = self.generation.mqd.spread.as_ref();
+        let of = h.loads.iter().count() as u64;
+        let share = |load: &Load| Share {
+            xcc: load.xcc,
+            index: spread.map_or(0, |s| (s.logical)(&load.image).into()),
+            of,
+        };
+        h.loads.iter().map(share).collect()
     }
 }

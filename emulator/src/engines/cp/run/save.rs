@@ -13,22 +13,23 @@
 //! keeps within the sizes: eight bytes of control stack for each packet and each workgroup, of
 //! which no more are resident than the area has room for.
 
-use super::direct::{Registers, REGISTERS};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
+use crate::engines::cp::front::shader::{Registers, REGISTERS};
 use crate::engines::cp::launch::dispatch::Progress;
 use crate::engines::cp::launch::group::Group;
 use crate::engines::cp::launch::gws;
-use crate::engines::cp::mec::inflight::{Condition, Item, Work};
+use crate::engines::cp::launch::room::Room;
+use crate::engines::cp::mec::inflight::{Item, Work};
 use crate::engines::cp::mec::loads::Load;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::aql::check_dispatch;
+use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::command::Release;
 use crate::memory::VmFault;
 use rkfd_hw::aql::{Header, KernelDispatch};
 use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use rkfd_hw::regs::typed::Value;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// A packet that was begun, as an XCC saved it: what it is and how far, workgroups by their place.
@@ -67,58 +68,13 @@ const GWS: u32 = 4;
 /// Packets that may be under way: their records' room is set aside.
 const PACKETS: u64 = 64;
 
-/// What is left of a queue's save area, in words.
-#[derive(Debug)]
-pub struct Room(AtomicU64);
-
-impl Room {
-    /// Of a queue whose waves are not saved: as much as one likes.
-    pub fn endless() -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(u64::MAX / 2)))
-    }
-
-    /// Of the area that an image names.
-    pub fn of(image: &Image) -> Arc<Self> {
-        let bytes = image
-            .get(Image::CP_HQD_CTX_SAVE_SIZE)
-            .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-        let records = PACKETS * COMMAND as u64 + gws::MOST + 2;
-        let words = (bytes / 4).saturating_sub(records);
-        Arc::new(Self(AtomicU64::new(words)))
-    }
-
-    /// Whether so much is left.
-    pub fn has(&self, words: u64) -> bool {
-        self.0.load(Ordering::Acquire) >= words
-    }
-
-    /// Takes so much, if it is left.
-    pub fn take(&self, words: u64) -> bool {
-        let take = |left: u64| left.checked_sub(words);
-        self.0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
-            .is_ok()
-    }
-
-    /// Gives it back.
-    pub fn give(&self, words: u64) {
-        self.0.fetch_add(words, Ordering::AcqRel);
-    }
-}
-
-/// Words that a workgroup of a packet takes at most, whatever its kernel.
-pub(crate) fn most_of(packet: &KernelDispatch) -> u64 {
-    use KernelDispatch as K;
-    let size = |field| packet.get(field).max(1);
-    let items = size(K::WORKGROUP_SIZE_X) * size(K::WORKGROUP_SIZE_Y) * size(K::WORKGROUP_SIZE_Z);
-    most(items, packet.get(K::GROUP_SEGMENT_SIZE))
-}
-
-/// Words that a workgroup of so many work-items and bytes of LDS takes at most.
-pub(crate) fn most(items: u64, lds: u64) -> u64 {
-    let waves = items.div_ceil(32).clamp(1, 64) as usize;
-    let lds = lds.min(1 << 16) as usize;
-    rkfd_isa::save::words(32, waves, 520, lds.next_multiple_of(512)) as u64
+/// The room for workgroups in the save area that an image names.
+pub(crate) fn room_of(image: &Image) -> Arc<Room> {
+    let bytes = image
+        .get(Image::CP_HQD_CTX_SAVE_SIZE)
+        .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
+    let records = PACKETS * COMMAND as u64 + gws::MOST + 2;
+    Room::with((bytes / 4).saturating_sub(records))
 }
 
 /// Why waves can't be saved or restored.

@@ -5,8 +5,8 @@
 //! Sources: HSA runtime, `amd_hsa_signal.h`; HSA Platform System Architecture, section 2.4; Linux,
 //! `amdkfd/kfd_events.c` (`kfd_signal_event_interrupt`).
 
-use super::errors::{code, PacketError};
 use crate::engines::cp::mec::{Hqd, Mec};
+use crate::engines::cp::packet::error::{code, PacketError};
 use crate::trace::Value;
 use rkfd_hw::aql::{self, Signal};
 use rkfd_hw::ih::{client, source};

@@ -5,87 +5,25 @@
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_hqd_load`, what the firmware does by
 //! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
 
-use super::turns::{Pointer, QueueMap};
+use crate::engines::cp::front::buffer::Buffer;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
+use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::inflight::Launched;
 use crate::engines::cp::mec::loads::{Load, Loads};
-use crate::engines::cp::mec::{Hqd, Mec, Owner, Stop, NOT_RUNG};
-use crate::engines::cp::run::commands::Buffer;
-use crate::engines::cp::run::save::Room;
+use crate::engines::cp::mec::{Hqd, Mec, Owner, Stop};
+use crate::engines::cp::run::save::room_of;
 use crate::memory::VmFault;
 use crate::trace::Value;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use rkfd_hw::regs::typed::Value as Contents;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Words from CP_MQD_BASE_ADDR on that are written back.
 const SAVED_WORDS: usize = 56;
 
-/// Why a queue can't be mapped.
-#[derive(Clone, Debug)]
-pub(crate) enum BadQueue {
-    /// Its MQD can't be reached.
-    Memory(VmFault),
-    /// Something is wrong with its MQD.
-    Mqd(Role, String),
-    /// It does not fit what names it, or the queues that are mapped.
-    Map(String),
-}
-
-impl fmt::Display for BadQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory(fault) => write!(f, "the MQD: {fault}"),
-            Self::Mqd(role, what) => write!(f, "MQD of a {role:?} queue: {what}"),
-            Self::Map(what) => f.write_str(what),
-        }
-    }
-}
-
 impl Mec {
-    /// Reads and checks the MQDs of a queue that is to be mapped; a kernel's is on one XCC.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn fetch_mqd(
-        &mut self,
-        map: &QueueMap,
-        role: Role,
-        xcc: u8,
-    ) -> Result<(Queue, Loads), BadQueue> {
-        let at = map.mqd;
-        let bad = |what: String| Err(BadQueue::Map(what));
-        if at % 4 != 0 {
-            return bad(format!("MQD address {at:#x} is misaligned"));
-        }
-        let (queue, loads) = self.fetch_loads(map, role, xcc)?;
-        let bell = map.doorbell;
-        if queue.doorbell != bell {
-            let its = queue.doorbell;
-            return bad(format!("doorbell {bell:#x}, but {its:#x} in the MQD"));
-        }
-        if matches!(map.wptr, Pointer::Process(at) if at != queue.poll) {
-            return bad("write pointer address differs from the MQD's".into());
-        }
-        if bell >= self.env.doorbells().words() {
-            return bad(format!("doorbell {bell:#x} is beyond the BAR"));
-        }
-        for other in self.hqds.iter().flatten() {
-            if other.q.mqd == queue.mqd {
-                return bad("the MQD is that of a connected queue".into());
-            }
-            // The HIQs of a partition are rung by the same.
-            let together = role == Role::Hiq && other.role == Role::Hiq;
-            if other.q.doorbell == queue.doorbell && !together {
-                return bad("the doorbell is that of a connected queue".into());
-            }
-        }
-        Ok((queue, loads))
-    }
-
     /// Puts a checked queue on an HQD. `wptr`: the write pointer is read there, in the address space
     /// of this VMID.
     pub fn connect(
@@ -127,7 +65,7 @@ impl Mec {
         }
         if h.q.cwsr {
             for load in h.loads.iter_mut() {
-                load.room = Room::of(&load.image);
+                load.room = room_of(&load.image);
             }
         }
         let state =
@@ -289,24 +227,6 @@ impl Mec {
             if left == 0 && (leaving || !self.turns.has_process(pasid)) {
                 self.release_process(at);
             }
-        }
-    }
-
-    pub(crate) fn trace_mqd(&self, at: u64, image: &Image) {
-        if !self.env.trace().is_on() {
-            return;
-        }
-        for (i, &word) in image.0.iter().enumerate().filter(|(_, &word)| word != 0) {
-            let name = self.generation.mqd.word_name(i);
-            self.env.trace().event(
-                "mqd_word",
-                &[
-                    ("mqd", Value::Hex(at)),
-                    ("index", Value::Num(i as u64)),
-                    ("name", Value::Text(&name)),
-                    ("value", Value::Hex(word.into())),
-                ],
-            );
         }
     }
 

@@ -9,31 +9,12 @@
 //! waits for no HQD, only for its process' VMID, and it leaves when the process has to. A preempted
 //! one stops between packets; one that is in a long packet is waited for.
 
-use super::turns::{Pointer, QueueMap};
+use crate::engines::cp::mec::copying::Copying;
+use crate::engines::cp::mec::copying::Engine;
+use crate::engines::cp::mec::line::{Pointer, QueueMap};
 use crate::engines::cp::mec::{Mec, Owner, Stop};
-use crate::engines::sdma::{self, Mapping, Slot};
+use crate::engines::sdma::{self, Mapping};
 use std::time::Instant;
-
-/// Which kind of engine a queue is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Engine {
-    /// The compute engine.
-    Compute,
-    /// An SDMA engine: this one, or the one that the MQD names.
-    Sdma(Option<u8>),
-}
-
-/// A mapped copy queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Copying {
-    pub slot: Slot,
-    pub mqd: u64,
-    pub doorbell: u32,
-    pub owner: Owner,
-    /// When it was asked to leave, and how.
-    pub stop: Option<Stop>,
-    reset: bool,
-}
 
 impl Mec {
     /// The mapping of a copy queue of a process.

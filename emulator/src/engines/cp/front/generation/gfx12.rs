@@ -8,11 +8,11 @@
 //! too; HSA runtime, `amd_aql_queue.cpp` (`FillComputeTmpRingSize_Gfx12`).
 
 use super::{Format, Generation, TmpRing};
-use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slots;
 use crate::engines::cp::packet::command::GFX10;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
+use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::typed::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
 use rkfd_isa::{FaultKind, GFX1201};

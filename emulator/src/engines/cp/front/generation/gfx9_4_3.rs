@@ -7,13 +7,13 @@
 //! `include/asic_reg/gc/gc_9_4_3_sh_mask.h`, `gc_9_0_default.h`, `amdkfd/kfd_int_process_v9.c`;
 //! HSA runtime, `amd_hsa_queue.h`.
 
+use super::Spread;
 use super::{Format, Generation, TmpRing};
-use crate::engines::cp::front::hqd::{Image, Queue};
 use crate::engines::cp::front::slot::Slots;
-use crate::engines::cp::mec::loads::Spread;
 use crate::engines::cp::packet::command::GFX9;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
 use rkfd_isa::{FaultKind, GFX942};
@@ -149,9 +149,9 @@ fn mask(word: usize) -> u32 {
 }
 
 /// What the words for a partition of several XCCs must hold.
-fn check(image: &Image, queue: &Queue) -> Result<(), String> {
+fn check(image: &Image, aql: bool) -> Result<(), String> {
     let mqd = Mqd(image.0);
-    if queue.aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
+    if aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
         return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
     }
     if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The indirect buffer that a queue is in, as the HQD registers CP_HQD_IB_* keep it.
+
+use super::hqd::Image;
+use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
+use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::value::Bounded;
+
+/// An indirect buffer that a queue is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Buffer {
+    pub address: u64,
+    /// Its size, and how many of it have been executed, in words.
+    pub words: u32,
+    pub done: u32,
+}
+
+impl Buffer {
+    pub fn new(address: u64, words: u32) -> Self {
+        Self {
+            address,
+            words,
+            done: 0,
+        }
+    }
+
+    /// The indirect buffer in which a queue was, by its HQD's registers.
+    pub fn of(image: &Image) -> Option<Self> {
+        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
+        (control.get(CONTROL::PROCESSING_IB) == 1).then(|| Self {
+            address: image.get(Image::CP_HQD_IB_BASE_ADDR),
+            words: control.get(CONTROL::IB_SIZE),
+            done: image.get(Image::CP_HQD_IB_RPTR) as u32,
+        })
+    }
+
+    /// Writes into an HQD's registers which one a queue is in.
+    pub fn save(buffer: Option<Self>, image: &mut Image) {
+        let Self {
+            address,
+            words,
+            done,
+        } = buffer.unwrap_or(Self::new(0, 0));
+        let control = Contents::<CONTROL>::new(image.get(Image::CP_HQD_IB_CONTROL) as u32);
+        let control = control.with(CONTROL::IB_SIZE, Bounded::low_bits_of(words.into()));
+        let control = control
+            .with(CONTROL::PROCESSING_IB, buffer.is_some())
+            .bits();
+        image.set(Image::CP_HQD_IB_CONTROL, control.into());
+        image.set(Image::CP_HQD_IB_BASE_ADDR, address);
+        image.set(Image::CP_HQD_IB_RPTR, done.into());
+    }
+}

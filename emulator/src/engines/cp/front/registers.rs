@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How the engine reaches its registers, which belong to the firmware that schedules its queues.
+
+use super::hqd::Image;
+use super::slot::Slot;
+use rkfd_isa::Handler;
+use std::time::Duration;
+
+/// A doorbell's content while it was not rung: no queue gets that far.
+pub(crate) const NOT_RUNG: u64 = u64::MAX;
+
+/// A VMID's bank of registers.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Vmid {
+    /// SH_MEM_BASES.
+    pub sh_mem_bases: u32,
+    /// SH_MEM_CONFIG.
+    pub sh_mem_config: u32,
+    /// SPI_GDBG_PER_VMID_CNTL.
+    pub spi_gdbg: u32,
+    /// SQ_SHADER_TBA and SQ_SHADER_TMA.
+    pub handler: Handler,
+}
+
+/// What the engine sees of its registers, which the transport's thread accesses at the same time.
+pub(crate) trait Registers: Send + Sync {
+    /// Changes an HQD's registers.
+    fn change(&self, slot: Slot, change: &mut dyn FnMut(&mut Image));
+    /// Changes the registers of a queue that leaves, unless the driver has cleared CP_HQD_ACTIVE
+    /// and so made them its own.
+    fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image));
+    /// Whether the slot's micro engine is halted.
+    fn is_halted(&self, slot: Slot) -> bool;
+    /// Whether doorbells reach the slot's engine.
+    fn doorbells_on(&self, slot: Slot) -> bool;
+    /// How long waves may go on after a preemption was asked for; `None`: until they end.
+    fn grace(&self) -> Option<Duration>;
+    /// CPC_INT_CNTL of the slot's pipe.
+    fn int_cntl(&self, slot: Slot) -> u32;
+    /// A VMID's bank.
+    fn vmid(&self, vmid: u8) -> Vmid;
+    /// Sets a VMID's bank.
+    fn set_vmid(&self, vmid: u8, bank: Vmid);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One round over a queue: its doorbell, its packets, and its leaving when it was asked to.
+
+use crate::engines::cp::front::hqd::Role;
+use crate::engines::cp::front::registers::NOT_RUNG;
+use crate::engines::cp::front::slot::{Pool, Slot};
+use crate::engines::cp::launch::dispatch::Go;
+use crate::engines::cp::mec::line::Turns;
+use crate::engines::cp::mec::{Mec, Stop};
+use crate::trace::Value;
+use std::time::Instant;
+
+impl Mec {
+    /// One round over a queue, of which the scheduler's firmware takes the packets if it is the
+    /// kernel's; whether anything happened.
+    pub fn step(&mut self, slot: Slot) -> bool {
+        let worked = self.look_at_doorbell(slot);
+        if self.role(slot) == Some(Role::User) && !self.regs.is_halted(slot) {
+            return self.step_user(slot) | worked;
+        }
+        worked
+    }
+
+    /// Takes note of a ring of a queue's doorbell.
+    fn look_at_doorbell(&mut self, slot: Slot) -> bool {
+        if !self.env.doorbells().is_enabled() || !self.regs.doorbells_on(slot) {
+            return false;
+        }
+        let env = self.env.clone();
+        let Some(h) = self.hqd(slot) else {
+            return false;
+        };
+        let value = env.doorbells().load(h.q.doorbell);
+        if value == h.rung || value == NOT_RUNG {
+            return false;
+        }
+        h.rung = value;
+        let name = slot.to_string();
+        env.trace().event(
+            "doorbell",
+            &[
+                ("index", Value::Num(h.q.doorbell.into())),
+                ("value", Value::Hex(value)),
+                ("queue", Value::Text(&name)),
+            ],
+        );
+        // AQL: the index of the last packet written; PM4: the write pointer.
+        let units = if h.q.aql {
+            value.checked_add(1)
+        } else {
+            Some(value)
+        };
+        if !units.is_some_and(|units| h.q.advance(units)) {
+            env.report().violation(format_args!(
+                "doorbell {:#x} has {value:#x}, more than a ring ahead of the read pointer",
+                h.q.doorbell
+            ));
+            return true;
+        }
+        if let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_ref) {
+            self.show_pointers(h);
+        }
+        true
+    }
+
+    /// Asks a queue to stop.
+    pub fn stop(&mut self, slot: Slot, stop: Stop) {
+        let grace = self.regs.grace();
+        let Some(h) = self.hqd(slot) else { return };
+        // A reset overrides the patience of the others.
+        if h.stop != Some(Stop::Reset) {
+            h.stop = Some(stop);
+        }
+        let go = match stop {
+            Stop::Save if h.q.cwsr => {
+                h.saves_at = grace.map(|grace| Instant::now() + grace);
+                Go::Finish
+            }
+            Stop::Save | Stop::Drain => return,
+            Stop::Reset => Go::Kill,
+        };
+        h.launched.set_all(go);
+    }
+
+    /// Completes a stop once no worker is on the queue.
+    pub fn step_stop(&mut self, slot: Slot) -> bool {
+        let Some(h) = self.hqd(slot) else {
+            return false;
+        };
+        let Some(stop) = h.stop else { return false };
+        let saves_at = h.saves_at.filter(|_| stop == Stop::Save);
+        if saves_at.is_some_and(|at| Instant::now() >= at) {
+            h.saves_at = None;
+            h.launched.set_all(Go::Pause);
+        }
+        let ready = match stop {
+            Stop::Save if h.q.cwsr || h.broken => h.launched.is_idle(),
+            Stop::Save | Stop::Drain => !h.launched.has_waves() || h.broken && h.launched.is_idle(),
+            Stop::Reset => h.launched.is_idle(),
+        };
+        if ready {
+            self.disconnect(slot, stop);
+        }
+        ready
+    }
+
+    /// Gives up a queue's stop: it goes on where it is.
+    pub fn go_on(&mut self, slot: Slot) {
+        let units = &self.units;
+        let place = self.hqds.get_mut(slot.place());
+        let Some(h) = place.and_then(Option::as_deref_mut) else {
+            return;
+        };
+        if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
+            h.launched.set_all(Go::Pause);
+            h.launched.resume(h.owner.vmid, units);
+        }
+    }
+
+    /// Forgets all queues and processes; waits for the workers' turns to end.
+    pub fn drop_all(&mut self) {
+        self.turns = Turns::default();
+        for xcc in 0..self.facts.xccs {
+            for slot in self.generation.slots.all() {
+                self.drop_queue(slot.on(xcc));
+            }
+        }
+        self.tags.clear();
+        // The engines forget theirs by themselves.
+        self.copies.clear();
+        self.processes.clear();
+        self.slots = Pool::default();
+        self.vmids = Pool::default();
+        self.gws = 0;
+    }
+
+    /// Drops a queue as it is, writing nothing back.
+    pub fn drop_queue(&mut self, slot: Slot) {
+        if let Some(h) = self.hqd(slot) {
+            h.launched.set_all(Go::Kill);
+            while !h.launched.is_idle() {
+                std::thread::yield_now();
+            }
+            self.release(slot, false);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Processes and queues that were added.
+
+use crate::inject::{Fault, Faults};
+use rkfd_hw::mes::v12::AddQueue;
+use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::typed::Value;
+
+/// A process with queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Process {
+    /// Address of the firmware's memory for it, which names it.
+    pub context: u64,
+    pub pasid: u16,
+    pub page_table_base: u64,
+}
+
+/// A queue, and its gang.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Member {
+    /// Context of its process.
+    pub process: u64,
+    /// Context of its gang: address of the firmware's memory for it.
+    pub gang: u64,
+    pub doorbell: u32,
+    pub mqd: u64,
+    /// Its type.
+    pub kind: u64,
+    /// It did not leave its HQD when it was asked to.
+    pub hung: bool,
+    /// It never does, by an injected fault: until a reset, or not even then.
+    pub fault: Option<Fault>,
+}
+
+/// Processes and queues that were added.
+#[derive(Default)]
+pub(super) struct Members {
+    pub processes: Vec<Process>,
+    pub queues: Vec<Member>,
+    /// What was set for processes, which may have no queue.
+    pub debuggers: Vec<Debugger>,
+    /// How many queues MES was ever asked to add, and how many it did.
+    pub asked: u64,
+    pub added: u64,
+}
+
+impl Members {
+    /// The fault of the queue that is added next.
+    pub fn next_fault(&self, faults: &Faults) -> Option<Fault> {
+        let mut hangs = [Fault::HangQueue, Fault::WedgeQueue].into_iter();
+        hangs.find(|fault| self.added == 0 && faults.has(*fault))
+    }
+
+    pub fn fault(&self, mqd: u64) -> Option<Fault> {
+        let mut queues = self.queues.iter();
+        queues.find(|q| q.mqd == mqd).and_then(|q| q.fault)
+    }
+
+    /// Whether resets of a queue do not end it.
+    pub fn is_wedged(&self, mqd: u64) -> bool {
+        self.fault(mqd) == Some(Fault::WedgeQueue)
+    }
+}
+
+/// What was set for a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Debugger {
+    /// The process' context.
+    pub context: u64,
+    /// SPI_GDBG_PER_VMID_CNTL.
+    pub control: u32,
+}
+
+impl Members {
+    /// SPI_GDBG_PER_VMID_CNTL of a process that gets a queue.
+    pub fn debug_control(&self, process: &Process, p: &AddQueue) -> u32 {
+        let set = self.debuggers.iter().find(|d| d.context == process.context);
+        let trap = p.is_set(AddQueue::TRAP_EN);
+        set.map_or(Value::zeroed().with(Control::TRAP_EN, trap).bits(), |d| {
+            d.control
+        })
+    }
+}
