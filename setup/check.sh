@@ -11,6 +11,9 @@ part() {
 cd "$TOP"
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
+part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \
+    cargo doc --quiet --no-deps --all-features -p rkfd -p rkfd-hw -p rkfd-uapi
+part "packages of the library" setup/package.sh
 if [ -e rust/rkfd_main.rs ]; then
     tree=$(setup/kernel.sh)
     part "formatting of the module" setup/in-root rustfmt --edition 2021 \

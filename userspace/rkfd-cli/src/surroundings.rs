@@ -35,8 +35,8 @@ pub(crate) enum Owner {
         /// Its name.
         module: &'static str,
     },
-    /// Nothing that is a module.
-    Kernel,
+    /// A module of another name, or nothing that is a module.
+    Unknown,
 }
 
 impl Owner {
@@ -44,7 +44,7 @@ impl Owner {
     pub(crate) fn module(&self) -> Option<&'static str> {
         match self {
             Self::Rkfd { module } | Self::Other { module } => Some(module),
-            Self::Kernel => None,
+            Self::Unknown => None,
         }
     }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Owner {
             Self::Rkfd { module: "rkfd" } => f.write_str("rkfd"),
             Self::Rkfd { module } => write!(f, "rkfd under the name {module}"),
             Self::Other { module } => write!(f, "{module}, which is not rkfd"),
-            Self::Kernel => f.write_str("a driver in the kernel, which is not rkfd"),
+            Self::Unknown => f.write_str("a driver that is not rkfd"),
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn owner() -> Owner {
 fn owner_of(root: &Path) -> Owner {
     let modules = root.join("sys/module");
     let Some(module) = module(root) else {
-        return Owner::Kernel;
+        return Owner::Unknown;
     };
     let taint = fs::read_to_string(modules.join(module).join("taint")).unwrap_or_default();
     let packaged = modules.join("amdkcl").is_dir();
@@ -142,9 +142,9 @@ fn of_owner(root: &Path) -> Vec<String> {
         Owner::Other { module } if root.join("dev/kfd").exists() => vec![format!(
             "/dev/kfd belongs to {module}, which is not rkfd: modprobe -r {module}, then insmod rkfd.ko"
         )],
-        Owner::Kernel if root.join("dev/kfd").exists() => vec![
-            "/dev/kfd belongs to a driver in the kernel, which is not rkfd: boot a kernel without it, \
-             then insmod rkfd.ko"
+        Owner::Unknown if root.join("dev/kfd").exists() => vec![
+            "/dev/kfd belongs to a driver that is not rkfd: unload it, or boot a kernel without it, then \
+             insmod rkfd.ko"
                 .into(),
         ],
         _ => Vec::new(),
@@ -320,6 +320,6 @@ mod tests {
         assert_eq!(named.to_string(), "rkfd under the name amdgpu");
         // Built into the kernel: a folder of parameters, and no state.
         let built_in = Machine::new().file("sys/module/amdgpu/parameters/noretry", "-1");
-        assert_eq!(built_in.owner(), Owner::Kernel);
+        assert_eq!(built_in.owner(), Owner::Unknown);
     }
 }
