@@ -25,7 +25,7 @@ help:
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
-	@echo 'make setup     only the set-up: Debian root, kernel tree, crates (about 5 minutes and 5 GB)'
+	@echo 'make setup     only the set-up: Debian root, kernel tree, crates ('"$$(bash -c '. setup/common.sh; echo "$$SETUP_COST"')"')'
 	@echo 'make clean     remove what was built from this checkout'
 	@echo 'make distclean remove the Debian root and kernel trees as well'
 	@echo

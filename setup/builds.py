@@ -96,7 +96,7 @@ def note(folder, checkout=CHECKOUT):
 @contextlib.contextmanager
 def still(folder):
     """Hold the locks of cargo and of the module's build; yields False if one of them is busy."""
-    locks = [*folder.glob("target/**/.cargo-lock"), *folder.glob("module-*.lock")]
+    locks = [*folder.glob("target/**/.cargo-lock"), *folder.glob("*.lock")]
     with contextlib.ExitStack() as stack:
         try:
             for lock in locks:
@@ -134,7 +134,8 @@ def copy(source, target, taken):
         if entry.name in LEFT_OUT or entry.name == LIST:
             continue
         if entry.is_dir(follow_symlinks=False):
-            unit = path.parent.name == ".fingerprint" or path.name.startswith("module-")
+            module = path.with_name(f"{path.name}.lock").exists()
+            unit = module or path.parent.name == ".fingerprint"
             if not (unit and newer(path, taken)):
                 to.mkdir()
                 copy(path, to, taken)

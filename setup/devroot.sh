@@ -20,7 +20,7 @@ free_kb=$(df -Pk "$CACHE" | awk 'NR==2{print $4}')
 key=$( { echo "$SUITE" "$BACKPORTS" "$KERNEL" "$PACKAGES"; } | sha256sum | cut -c1-12)
 ROOT="$CACHE/root-$key"
 if [ -e "$ROOT/.complete" ]; then echo "$ROOT"; exit 0; fi
-[ "$free_kb" -gt 9000000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; set-up needs about 9 GB" \
+[ "$free_kb" -gt 9000000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; set-up takes $SETUP_COST" \
     "point RKFD_CACHE at a folder with more room"
 lock_cache
 need mmdebstrap mmdebstrap
@@ -56,7 +56,8 @@ kernel_and_qemu() {
 }
 tools() { apt install $PACKAGES; apt clean; }
 
-say "making a Debian $SUITE root in $ROOT: once per machine, about 5 minutes"
+say "set-up begins: $SETUP_COST"
+say "making a Debian $SUITE root in $ROOT"
 rm -f "$ROOT.complete"
 step "Debian $SUITE base system" "$ROOT.1-base" bootstrap
 step "package lists" "$ROOT.2-lists" backports

@@ -54,7 +54,7 @@ if [ ! -e "$TREE/.complete" ]; then
     [ "$free_kb" -gt 4000000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; the kernel tree needs about 4 GB" \
         "point RKFD_CACHE at a folder with more room"
     lock_cache
-    say "preparing the source of $release for module builds: once, about 4 minutes"
+    say "preparing the source of $release for module builds"
     [ -d "$TREE" ] || rm -f "$TREE".[123]-*
     step "kernel source" "$TREE.1-unpacked" unpack
     step "kernel configuration" "$TREE.2-configured" configure
