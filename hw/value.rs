@@ -50,7 +50,7 @@ impl<const W: u32> From<Bounded<W>> for u64 {
 
 impl<const W: u32> From<bool> for Bounded<W> {
     fn from(value: bool) -> Self {
-        Self(value as u64)
+        Self(value.into())
     }
 }
 
@@ -60,7 +60,7 @@ macro_rules! fits {
         $($(
             impl From<$int> for Bounded<$w> {
                 fn from(value: $int) -> Self {
-                    Self(value as u64)
+                    Self(value.into())
                 }
             }
         )*)*
