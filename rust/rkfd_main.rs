@@ -37,7 +37,11 @@ use kernel::prelude::*;
 #[macro_use]
 mod hw;
 #[path = "../uapi/lib.rs"]
-#[expect(unreachable_pub, reason = "shared with the library, which exports it")]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the library, which exports all of it"
+)]
 #[macro_use]
 mod uapi;
 

@@ -58,9 +58,12 @@ macro_rules! structs {
             $(#[$m])*
             #[repr(C)]
             #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-            #[allow(missing_docs)]
             pub struct $name {
-                $( $(#[$fm])* pub $f: $t, )*
+                $(
+                    $(#[$fm])*
+                    #[doc = concat!("`", structs!(@c $f $($fc)?), "` of `", $c, "`.")]
+                    pub $f: $t,
+                )*
             }
 
             // The sum of the fields is the size: there is no padding.
@@ -95,7 +98,11 @@ macro_rules! structs {
 /// Declares constants, one line each: name, type, value, C name.
 macro_rules! constants {
     ($( $(#[$m:meta])* $name:ident : $t:ty = $v:expr , $c:literal ; )*) => {
-        $( $(#[$m])* #[allow(missing_docs)] pub const $name: $t = $v; )*
+        $(
+            $(#[$m])*
+            #[doc = concat!("`", $c, "`.")]
+            pub const $name: $t = $v;
+        )*
 
         /// The constants of this file.
         pub const CONSTANTS: &[super::abi::ConstInfo] =

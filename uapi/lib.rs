@@ -19,8 +19,6 @@
 //! `drivers/gpu/drm/amd/amdkfd/kfd_priv.h` (mmap offsets).
 
 #![cfg_attr(not(MODULE), no_std)]
-// The module includes this file privately and does not use every constant.
-#![allow(dead_code)]
 
 #[macro_use]
 pub mod abi;
