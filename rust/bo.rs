@@ -192,7 +192,7 @@ impl Bo {
     ///
     /// # Errors
     ///
-    /// What the exporter says, EINVAL when it isn't whole pages, ENODEV when the device is gone.
+    /// The exporter's error, EINVAL when it isn't whole pages, ENODEV when the device is gone.
     pub(crate) fn foreign(memory: &Arc<Memory>, dmabuf: DmaBuf) -> Result<Arc<Self>> {
         let size = dmabuf.size() as u64;
         if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {

@@ -54,7 +54,7 @@ pub(crate) struct Drm {
     pub(crate) family: u32,
     /// What the revision counts from.
     pub(crate) external_rev: u32,
-    /// Kind of VRAM and bits of its bus, where the chip alone says so.
+    /// Kind of VRAM and bits of its bus, where the chip alone decides them.
     pub(crate) vram_type: u32,
     pub(crate) vram_bit_width: u32,
     /// Active compute units are also reported as those that are always on.
@@ -171,7 +171,7 @@ impl SdmaCounts {
     }
 }
 
-/// A chip: its family, and what the device says about itself.
+/// A chip: its family, and what the device reports about itself.
 pub(crate) struct ChipInfo {
     pub(crate) family: &'static Family,
     /// GC version, such as 9.4.3.

@@ -51,7 +51,7 @@ pub(crate) struct GcInfo {
     pub(crate) max_scratch_slots_per_cu: u32,
     pub(crate) lds_kib: u32,
     pub(crate) tccs: u32,
-    /// The caches, in the order in which they are told of.
+    /// The caches, in the order in which the topology lists them.
     pub(crate) caches: [Cache; 5],
     /// Caches of an SQC: instructions and scalar data.
     pub(crate) sqc_inst_kib: u32,
@@ -71,7 +71,7 @@ pub(crate) struct GcInfo {
 pub(crate) struct Cache {
     pub(crate) level: u32,
     pub(crate) size_kib: u32,
-    /// Bytes of a line, 0 when it isn't told.
+    /// Bytes of a line, 0 when the table doesn't have it.
     pub(crate) line: u32,
     /// It holds instructions, else data.
     pub(crate) instructions: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Discovery {
 /// Bytes of the harvest table: its header and 32 entries.
 const HARVEST_SIZE: u16 = 8 + 32 * 4;
 
-/// Why a table was refused: what is said to the log.
+/// Why a table was refused, as text for the log.
 type Reason = &'static str;
 
 impl Discovery {
@@ -163,7 +163,7 @@ fn table(binary: &[u8], index: usize) -> Result<Option<&[u8]>, Reason> {
         return Ok(None);
     }
     let rest = binary.get(offset..).ok_or(CUT)?;
-    // As Linux does: the size is the one that the table itself tells.
+    // As Linux does: the size is the one in the table itself.
     let size = match index {
         TABLE_IP => u16_at(rest, 6),
         TABLE_GC => u16_at(rest, 8),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Doorbells: BAR 2, where a store of 64 bits tells a queue that there is work.
+//! Doorbells: BAR 2, where a store of 64 bits announces work to a queue.
 //!
 //! The BAR is cut into slices of 8 KiB, 1,024 doorbells each. The first belongs to the kernel
 //! (KIQ, HIQ, IH); every process gets one more, mapped uncached into it. The hardware looks

@@ -2,8 +2,8 @@
 
 //! The PCI driver: finds a GPU, checks that it can be used, and brings it up.
 //!
-//! The checks go from cheap to deep, and each says what was found and what to do: does the device
-//! answer; did its security processor start; what does its discovery table say; is that chip
+//! The checks go from cheap to deep, and the message of each has the finding and what to do: does the
+//! device answer; did its security processor start; is its discovery table valid; is that chip
 //! supported; do its command processors run. The firmware is expected to run already, as after
 //! another driver loaded it: this driver doesn't load any.
 
@@ -208,7 +208,7 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<u64> {
         return Err(ENODEV);
     }
     if mib == 0 {
-        dev_err!(pdev, "the device says that it has no VRAM\n");
+        dev_err!(pdev, "the device reports that it has no VRAM\n");
         return Err(ENODEV);
     }
     Ok(u64::from(mib) << 20)

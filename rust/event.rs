@@ -64,7 +64,7 @@ struct Event {
     signaled: bool,
     /// Grows with each signal; starts at 1, never 0.
     age: u64,
-    /// Tells this event apart from a later one with the same id.
+    /// Distinguishes this event from a later one with the same id.
     serial: u64,
     data: Data,
     /// Who sleeps on it; one entry for each mention in a wait.

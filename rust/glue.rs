@@ -4,7 +4,7 @@
 //! first lines what that is.
 //!
 //! No other room names `bindings::`. Each file wraps one thing of the C side behind a type whose
-//! methods are safe, and says in its SAFETY comments why.
+//! methods are safe; its SAFETY comments explain why.
 
 // Of the hardware half.
 pub(crate) mod aperture;

@@ -63,7 +63,7 @@ fn sdma_image(words: &[u32; 128]) -> Image {
     image
 }
 
-/// log2 of a size in words, less one: how rings and EOP buffers say how large they are.
+/// log2 of a size in words, less one: the form in which MQDs have the sizes of rings and EOP buffers.
 fn words_log2(bytes: u64) -> u32 {
     (bytes / 4).max(2).ilog2() - 1
 }

@@ -69,7 +69,7 @@ pub(crate) struct CreatedQueue {
 /// In this order: ESRCH before ACQUIRE_VM; EINVAL without such an SDMA engine; ENOMEM without
 /// doorbells; EINVAL when a buffer isn't mapped as it must be; ENOSPC with too many queues on the
 /// device, ENOMEM in the process; ENOMEM without a free SDMA queue, EBUSY without a free doorbell,
-/// and what the scheduler says.
+/// and the scheduler's errors.
 pub(crate) fn create(
     process: &Process,
     gpu_id: GpuId,
@@ -232,7 +232,7 @@ pub(crate) fn stop(
 /// # Errors
 ///
 /// EFAULT when there is no such queue or the new ring isn't mapped as a whole; EACCES when a queue
-/// of the process was reset; what the scheduler says.
+/// of the process was reset; the scheduler's errors.
 pub(crate) fn update(process: &Process, id: QueueId, ring: &RingParams) -> Result {
     process.with(|state| {
         let queue = state.queues.get_mut(id.get()).ok_or(EFAULT)?;

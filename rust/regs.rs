@@ -3,7 +3,7 @@
 //! Registers: BAR 5, by IP block, instance and segment.
 //!
 //! A register of [`crate::hw::regs`] is a segment of its IP block plus an offset, both in words;
-//! the discovery table says where the segments of each instance lie. The first 512 KiB of the
+//! the discovery table has the places of each instance's segments. The first 512 KiB of the
 //! register space are BAR 5 itself; what lies beyond, on chips that have such, is reached through
 //! an index and a data register of NBIO, one access at a time, as `amdgpu_device_rreg` does.
 //!
@@ -141,7 +141,7 @@ impl Regs {
         self.mmio.write(word, value);
     }
 
-    /// What the device says it is made of.
+    /// The device's IP blocks, by its discovery table.
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
     }

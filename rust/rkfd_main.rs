@@ -3,7 +3,7 @@
 //! rkfd: a KFD-compatible AMD GPU compute-queue driver.
 //!
 //! Data flows one way down (ioctl -> process -> queue -> mqd -> sched -> ring) and one way up
-//! (ih -> upcall -> event -> waiter); a lower room never calls a higher one. `setup/floors.toml` says
+//! (ih -> upcall -> event -> waiter); a lower room never calls a higher one. `setup/floors.toml` lists
 //! which room stands on which, and `make check` compares. The rooms, highest first:
 //!
 //! | room | what |

@@ -90,7 +90,7 @@ pub(crate) struct Parts {
 /// What a scheduler needs to know of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ProcessConfig {
-    /// The program says that it has a runtime, which a debugger may ask about (RUNTIME_ENABLE).
+    /// Whether the program has declared a runtime, which a debugger may query (RUNTIME_ENABLE).
     pub(crate) runtime: bool,
     /// Address of the trap handler, 0 for none, and of its memory.
     pub(crate) tba: u64,
@@ -213,7 +213,7 @@ pub(crate) trait Scheduler: Send + Sync {
     /// ETIME when a queue hangs: it is kept, the process is forgotten all the same.
     fn remove_process(&self, process: &Arc<SchedProcess>) -> Result;
 
-    /// Makes a queue; it runs if the spec says so and the process isn't evicted.
+    /// Makes a queue; it runs if the spec enables it and the process isn't evicted.
     ///
     /// # Errors
     ///

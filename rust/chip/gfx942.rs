@@ -48,7 +48,7 @@ pub(super) const FAMILY: Family = Family {
         vram_bit_width: 128 * 64,
         always_on: true,
     },
-    // A BIOS would say so; every MI300 has it.
+    // The BIOS, which isn't read, has this bit; every MI300 has the feature.
     capabilities: topology::CAP_SRAM_ECC,
     tables: &[
         &athub_1_8_0::TABLE,

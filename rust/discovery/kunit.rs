@@ -194,14 +194,14 @@ mod tests {
             let mut image = image();
             change(&mut image);
             seal(&mut image);
-            // The sums hold: it is refused for what it says.
+            // The checksums are right: the table is refused for its contents.
             assert!(check(&image).is_ok() || sum(&image, 4, 2) == 3);
             assert!(read(&image)?.is_err());
         }
         Ok(())
     }
 
-    /// Whatever it says, reading it ends, and nothing absurd comes out.
+    /// Whatever a table contains, reading it ends, and gives nothing absurd.
     #[test]
     fn wild_tables_do_no_harm() -> Result {
         let (mut random, mut accepted) = (Random::new(), 0);

@@ -240,11 +240,11 @@ mod tests {
         assert_eq!(outcome.reports.len(), 1);
         let report = outcome.reports.first().ok_or(EINVAL)?;
         assert_eq!((report.index, report.len), (1, 32));
-        let told = abi::EventData {
+        let reported = abi::EventData {
             data: report.data,
             ..Default::default()
         };
-        assert!(told.memory_exception() == fault);
+        assert!(reported.memory_exception() == fault);
         Ok(())
     }
 

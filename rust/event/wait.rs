@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// What the events tell, for the program's array. There is room for all.
+    /// Collects the events' data for the program's array. There is room for all.
     fn report(&mut self, waiters: &[Waiter], reports: &mut KVVec<Report>) {
         for (index, waiter) in waiters.iter().enumerate() {
             let Some(event) = self.get_mut(waiter.id).filter(|_| waiter.activated) else {

@@ -46,7 +46,7 @@ pub(crate) trait AnonFile: Send + Sync + Sized + 'static {
     fn read(&self, to: UserSliceWriter) -> Result<usize>;
     /// Takes what is written.
     fn write(&self, from: UserSliceReader) -> Result<usize>;
-    /// Registers for news, and says whether there is something to read.
+    /// Registers the caller to be woken, and returns whether there is something to read.
     fn readable(&self, file: &File, table: &PollTable<'_>) -> bool;
     /// The last reference to the file went.
     fn closed(this: Arc<Self>);

@@ -272,7 +272,7 @@ impl<T: CharDevice> Region<T> {
     pub(crate) fn new(class: &'static Class, name: &'static CStr, device: Arc<T>) -> Result<Self> {
         let class = Registered::new(class)?;
         let mut first = 0;
-        // SAFETY: The number is stored where we say; the name is a static.
+        // SAFETY: The pointer for the number is valid; the name is a static.
         to_result(unsafe {
             bindings::alloc_chrdev_region(&mut first, 0, MINORS, name.as_char_ptr())
         })?;

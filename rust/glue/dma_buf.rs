@@ -207,7 +207,7 @@ extern "C" fn fault<T: Exporter>(vmf: *mut bindings::vm_fault) -> bindings::vm_f
     outcome(&fault, this.fault(&fault))
 }
 
-/// Flags of a DMA mapping that says when it wants caches written back.
+/// Flags of a DMA mapping whose user asks for every write-back of caches.
 const SKIP_SYNC: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
 
 /// Pages as a table of DMA addresses of a device.
@@ -291,7 +291,7 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// What the exporter says; EINVAL when the memory isn't whole pages.
+    /// The exporter's error; EINVAL when the memory isn't whole pages.
     pub(crate) fn new(buf: DmaBuf, dev: &Device<Bound>) -> Result<Self> {
         let dev = core::ptr::from_ref(dev)
             .cast_mut()

@@ -6,7 +6,7 @@
 use crate::uapi::abi::Abi;
 use kernel::{bindings, mm::MmWithUser, page::PAGE_SIZE, prelude::*, task::Task};
 
-/// Whether `size` bytes at `address` can be user memory. Says nothing about what is mapped there.
+/// Whether `size` bytes at `address` can be user memory. They need not be mapped.
 pub(crate) fn access_ok(address: u64, size: u64) -> bool {
     // SAFETY: A task's own address space stays while it runs.
     let limit = unsafe {

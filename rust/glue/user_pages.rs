@@ -61,8 +61,8 @@ impl UserPages {
                 n as isize
             } else {
                 let guard = mm.mmap_read_lock();
-                // SAFETY: As above; the mmap lock is held, and without a place to say that it was
-                // dropped it stays so.
+                // SAFETY: As above; the mmap lock is held, and stays held, as there is no place (a null
+                // `locked`) to report that it was dropped.
                 let n = unsafe {
                     bindings::pin_user_pages_remote(
                         mm.as_raw(),
@@ -102,7 +102,7 @@ impl UserPages {
     }
 }
 
-/// What `hmm_range_fault` says of an address that can't be written.
+/// The error of `hmm_range_fault` for an address that can't be written.
 fn why(mm: &MmWithUser, at: usize) -> Error {
     let guard = mm.mmap_read_lock();
     match guard.vma_lookup(at) {

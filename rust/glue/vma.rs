@@ -186,7 +186,7 @@ impl Fault<'_> {
     }
 }
 
-/// What to tell the memory manager of a fault that was handled with this result.
+/// What to return to the memory manager for a fault that was handled with this result.
 pub(super) fn outcome(fault: &Fault<'_>, result: Result) -> bindings::vm_fault_t {
     match result {
         Ok(()) => fault.outcome.get(),

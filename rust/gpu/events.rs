@@ -51,10 +51,10 @@ enum Trouble {
     Evict(VmFault),
     /// A queue is to be taken off for its packets.
     Stop(QueueError),
-    /// A process' runtime is to be told of an error of a queue.
-    Tell(QueueError),
+    /// An error of a queue, to be reported to its process' runtime.
+    Report(QueueError),
     /// The same, or if there is no runtime, an event is to be signalled with this data.
-    TellOrSignal(QueueError, u32),
+    ReportOrSignal(QueueError, u32),
 }
 
 /// A trouble and its work item.
@@ -108,11 +108,11 @@ impl WorkItem for Case {
                     );
                 }
             }
-            Trouble::Tell(error) => {
+            Trouble::Report(error) => {
                 user.queue_error(gpu, error);
             }
             // As upstream: whoever hears of the error gets no event as well.
-            Trouble::TellOrSignal(error, data) => {
+            Trouble::ReportOrSignal(error, data) => {
                 if !user.queue_error(gpu, error) {
                     user.signal(gpu, error.pasid, *data, MESSAGE_BITS);
                 }
@@ -167,7 +167,7 @@ impl ih::Sink for Sink {
                 self.user.signal(&self.gpu, pasid, data, bits);
             }
             Event::WaveError { error, data } => {
-                self.open(&self.side_by_side, Trouble::TellOrSignal(error, data));
+                self.open(&self.side_by_side, Trouble::ReportOrSignal(error, data));
             }
             Event::PacketError(error) => {
                 dev_err!(
@@ -177,7 +177,7 @@ impl ih::Sink for Sink {
                     error.exceptions,
                     error.doorbell_id
                 );
-                self.open(&self.side_by_side, Trouble::Tell(error));
+                self.open(&self.side_by_side, Trouble::Report(error));
                 self.open(&self.in_order, Trouble::Stop(error));
             }
             Event::Fault(fault) => {
@@ -201,7 +201,7 @@ impl Acting {
             user: user.clone(),
             waiting: Arc::new(Atomic::new(0), GFP_KERNEL)?,
             in_order: Arc::new(WorkQueue::new_ordered(c"rkfd-trouble")?, GFP_KERNEL)?,
-            side_by_side: Arc::new(WorkQueue::new_concurrent(c"rkfd-tell")?, GFP_KERNEL)?,
+            side_by_side: Arc::new(WorkQueue::new_concurrent(c"rkfd-report")?, GFP_KERNEL)?,
         };
         Ok(Self {
             sink: Arc::new(sink, GFP_KERNEL)?,

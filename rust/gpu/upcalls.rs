@@ -26,7 +26,7 @@ pub(crate) trait Upcalls: Send + Sync {
     /// A GPU is ready. An error fails the probe.
     fn gpu_added(&self, gpu: &Arc<Gpu>) -> Result;
 
-    /// A GPU goes: revoke every mapping of it, wake every waiter. [`Gpu::alive`] already says
+    /// A GPU goes: revoke every mapping of it, wake every waiter. [`Gpu::alive`] already fails with
     /// ENODEV, so what is created from now on fails. Called once for each `gpu_added` that
     /// succeeded, before the hardware is stopped.
     fn gpu_removed(&self, gpu: &Arc<Gpu>);
@@ -37,7 +37,7 @@ pub(crate) trait Upcalls: Send + Sync {
     /// The GPU faulted. The queues of the process are already taken off the GPU.
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault);
 
-    /// Something is wrong with a queue: whether there is a runtime that it was told to.
+    /// Reports an error of a queue to its process' runtime. Returns whether there is one.
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool;
 
     /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for

@@ -172,7 +172,7 @@ mod tests {
         Ok(())
     }
 
-    /// Upstream asks whether an exception is one of queues' (`KFD_EC_MASK_QUEUE`) before it tells.
+    /// Upstream reports only exceptions of queues (`KFD_EC_MASK_QUEUE`).
     #[test]
     fn other_messages_are_events() {
         let abort = 0x2a5 | 1 << 10;
@@ -203,7 +203,7 @@ mod tests {
             let error = queue_error(0x2a5, exceptions)?;
             assert_eq!(bad(code), Some(Event::PacketError(error)));
         }
-        // Codes that say nothing of packets.
+        // Codes that have nothing to do with packets.
         for code in [0, 1, 15, 24, 30, 33, 0xabcd] {
             assert_eq!(bad(code), None);
         }

@@ -130,7 +130,7 @@ fn zero_words(address: u64, count: u32) -> Result {
 ///
 /// # Errors
 ///
-/// EBUSY when it is enabled, EEXIST when there are queues; what the scheduler says.
+/// EBUSY when it is enabled, EEXIST when there are queues; the scheduler's errors.
 pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableArgs) -> Result {
     process.with(|state| {
         if args.mode_mask & debug::RUNTIME_ENABLE_MODE_ENABLE_MASK == 0 {

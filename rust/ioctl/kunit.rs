@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((a.gpu_id, a.pad), (77, 0));
     }
 
-    /// Of a call that did a part, the count says how much, and a repetition goes on there.
+    /// A call that did only a part returns how much in the count, and a repetition goes on there.
     #[test]
     fn what_was_done_is_counted() {
         assert_eq!(memory::check_counts(0, 0), Err(EINVAL));

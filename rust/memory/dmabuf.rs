@@ -146,7 +146,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, index: u32) -> Result<Dma
 /// # Errors
 ///
 /// EINVAL when there is no such GPU or the DMA-buf's memory can't be reached, ENODEV before
-/// ACQUIRE_VM, ENOMEM, and what the exporter says.
+/// ACQUIRE_VM, ENOMEM, and the exporter's errors.
 pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: GpuVa) -> Result<u32> {
     // Without the process' state: the exporter may be anybody.
     let gpu = process.with_device(gpu_id, |device, _| Ok(device.gpu.clone()))?;

@@ -96,7 +96,7 @@ impl VmFile {
         &self.offsets
     }
 
-    /// Tells this file from others.
+    /// A key that no other file has.
     pub(super) fn key(&self) -> usize {
         core::ptr::from_ref(self) as usize
     }

@@ -149,7 +149,7 @@ pub(crate) enum Status {
     Kept,
 }
 
-/// Whom a watch reports to.
+/// The object to which a watch reports.
 #[pin_data]
 pub(crate) struct Target {
     process: Arc<Process>,

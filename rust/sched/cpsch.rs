@@ -2,9 +2,9 @@
 
 //! CPSCH: run lists through HIQ.
 //!
-//! The firmware of the compute micro engine schedules by itself. The driver tells it once which
-//! VMIDs and hardware queues are its own (SET_RESOURCES), and then, by RUN_LIST, which processes
-//! with which queues there are. It gives VMIDs to processes and hardware queues to queues; if
+//! The firmware of the compute micro engine schedules by itself. The driver gives it VMIDs and hardware
+//! queues once (SET_RESOURCES), and then, by RUN_LIST, the list of processes and their queues. The
+//! firmware gives VMIDs to processes and hardware queues to queues; if
 //! there are more than it has, the list is chained to itself and it takes turns.
 //!
 //! Any change goes: UNMAP_QUEUES (all but static ones), QUERY_STATUS with a fence, wait for the
@@ -236,7 +236,7 @@ impl Scheduler for Cpsch {
             hiq.stop(&self.parts);
         }
         for queue in state.entries.iter().flat_map(|entry| entry.queues.iter()) {
-            // HIQ was reset: nothing runs, whatever the queues said.
+            // HIQ was reset: nothing runs, whatever the queues' states are.
             let _ = queue.enter(QueueState::Gone);
         }
         state.entries.clear();

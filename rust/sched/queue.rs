@@ -54,7 +54,7 @@ impl QueueState {
     }
 }
 
-/// What of a queue can change. Guarded by its own lock, taken under the scheduler's.
+/// The parts of a queue that can change. Guarded by its own lock, taken under the scheduler's.
 struct Inner {
     spec: QueueSpec,
     state: QueueState,
@@ -176,8 +176,8 @@ impl HwQueue {
         }
     }
 
-    /// Writes the MQDs. Those of a queue that has run hold its saved state: `fresh` says that
-    /// there is none, and otherwise only what an update may change is written.
+    /// Writes the MQDs. Those of a queue that has run hold its saved state, so only what an update may
+    /// change is written, unless `fresh` is set: then there is no such state.
     pub(super) fn write_mqd(&self, trap: bool, fresh: bool) -> Result {
         let inner = self.inner.lock();
         for xcc_index in 0..self.copies {

@@ -38,8 +38,8 @@ pub(crate) struct QueueError {
 /// What hangs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hang {
-    /// Single queues; their processes are noted, and only they are told.
+    /// Single queues; their processes are noted, and only they get a report.
     Queues,
-    /// The scheduler, and with it the GPU: every process on it is told.
+    /// The scheduler, and with it the GPU: every process on it gets a report.
     Gpu,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Table {
     pub(crate) agp_base: Reg,
     pub(crate) agp_bottom: Reg,
     pub(crate) agp_top: Reg,
-    /// What of address space 0 isn't translated, and where stray accesses there go.
+    /// The range of address space 0 that isn't translated, and the page for stray accesses there.
     pub(crate) aperture_low: Reg,
     pub(crate) aperture_high: Reg,
     pub(crate) aperture_default: Reg,

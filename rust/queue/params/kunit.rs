@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What programs say about a queue, in the order of `set_queue_properties_from_user`. The suite
-//! has no user memory, so that an address that isn't 0 is EFAULT: what comes back tells which
-//! check was first.
+//! A queue's parameters, checked in the order of `set_queue_properties_from_user`. The suite has no
+//! user memory, so an address other than 0 gives EFAULT: the errno shows which check was first.
 
 use super::{
     ring_params,

@@ -55,7 +55,7 @@ pub(super) struct Hiq {
 }
 
 impl Hiq {
-    /// Starts KIQ, maps the queue and says which resources the firmware may use.
+    /// Starts KIQ, maps the queue and passes the firmware the resources that it may use.
     pub(super) fn start(parts: &Arc<Parts>) -> Result<Self> {
         let kiq = Kiq::start(parts)?;
         Self::map(parts, &kiq).inspect_err(|_| kiq.stop(parts))

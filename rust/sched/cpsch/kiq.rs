@@ -227,7 +227,7 @@ impl Queue {
         memory.write_words(0, &image.0)?;
         memory.write_words(mqd::DYNAMIC_CU_MASK_OFFSET, &[u32::MAX, u32::MAX])?;
         parts.vram.flush_hdp();
-        // `gfx_v9_4_3_xcc_kiq_setting`: RLC is told which queue it is.
+        // `gfx_v9_4_3_xcc_kiq_setting`: this register names the queue to RLC.
         let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
         parts
             .gfx

@@ -9,7 +9,7 @@
 //! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
 
 use super::{
-    frame::{frame, run, tell},
+    frame::{frame, report, run},
     log::{EventLog, LogFile},
     microcode::Running,
     pipe::{Failure, Pipe},
@@ -118,7 +118,7 @@ impl Engine {
         let mut kernel = Pipe::new(parts, 1, DOORBELL_1)?;
         let scheduler = Pipe::new(parts, 0, DOORBELL_0)?;
         let slot = kernel.slot();
-        // `mes_v12_0_kiq_setting`: RLC is told which queue it is.
+        // `mes_v12_0_kiq_setting`: this register names the queue to RLC.
         regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
             old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
         });
@@ -156,17 +156,17 @@ impl Engine {
     }
 
     /// Stores a register and loads it by way of MES: the kernel's pipe works, and reaches the
-    /// registers that it is told of.
+    /// registers that a frame names.
     fn test_registers(&self) -> Result {
         const PATTERN: u32 = 0xcafe_deca;
         let regs = &self.parts.gfx.regs();
         let mut pipe = self.kernel.lock();
         let word = regs.word(gc::SCRATCH_REG0, 0).ok_or(ENODEV)?;
         write_register(&mut pipe, word, PATTERN)
-            .map_err(|failure| tell(&self.parts, "WRITE_REG", failure))?;
+            .map_err(|failure| report(&self.parts, "WRITE_REG", failure))?;
         let stored = regs.read(gc::SCRATCH_REG0);
         let loaded = read_register(&mut pipe, word)
-            .map_err(|failure| tell(&self.parts, "READ_REG", failure))?;
+            .map_err(|failure| report(&self.parts, "READ_REG", failure))?;
         if (stored, loaded) == (PATTERN, PATTERN) {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl Engine {
     /// `mes_v12_0_hw_init`.
     fn start_scheduler(&self) -> Result {
         let regs = &self.parts.gfx.regs();
-        /// Doorbell addresses from bit 13 on tell the process: a slice is 8 KiB.
+        /// Doorbell addresses hold the process' number from bit 13 on: a slice is 8 KiB.
         const SLICE_BIT: u32 = 13;
         regs.update_at(0, gc::CP_UNMAPPED_DOORBELL, |old| {
             Unmapped::ENABLE.set(Unmapped::PROC_LSB.set(old, SLICE_BIT), 1)
@@ -198,7 +198,7 @@ impl Engine {
             .with(AddQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING)
             .with(AddQueue::MAP_LEGACY_KQ, 1);
         run!(self.kernel.lock(), AddQueue, map)
-            .map_err(|failure| tell(&self.parts, "ADD_QUEUE of its own ring", failure))?;
+            .map_err(|failure| report(&self.parts, "ADD_QUEUE of its own ring", failure))?;
         set_resources(&self.parts, &mut pipe, true, self.log())?;
         for level in 0..5 {
             regs.update_at(0, gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
@@ -216,7 +216,7 @@ impl Engine {
             QueryStatus,
             frame!(QueryStatus, QUERY_SCHEDULER_STATUS)
         )
-        .map_err(|failure| tell(&self.parts, "QUERY_SCHEDULER_STATUS", failure))
+        .map_err(|failure| report(&self.parts, "QUERY_SCHEDULER_STATUS", failure))
     }
 
     /// Takes the rings off and halts MES, whose firmware stays in place.
@@ -232,7 +232,7 @@ impl Engine {
             .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
         if self.parts.dev.alive().is_ok() {
             if let Err(failure) = run!(kernel, RemoveQueue, unmap) {
-                tell(&self.parts, "REMOVE_QUEUE of its own ring", failure);
+                report(&self.parts, "REMOVE_QUEUE of its own ring", failure);
                 pipe.unload();
             }
         }
@@ -285,7 +285,7 @@ impl Engine {
     }
 
     /// Takes a queue back (`remove_queue_mes`). Returns which queues had to be reset for that;
-    /// `find` tells of other queues by their doorbell.
+    /// `find` returns other queues by their doorbell.
     pub(super) fn remove(
         &self,
         victim: &Victim,
@@ -295,7 +295,7 @@ impl Engine {
         match self.take(&mut pipe, victim, false) {
             Ok(()) => Ok(KVec::new()),
             Err(failure @ Failure::Refused(_)) => {
-                tell(&self.parts, "REMOVE_QUEUE", failure);
+                report(&self.parts, "REMOVE_QUEUE", failure);
                 self.recover(&mut pipe, victim, find)
             }
             Err(lost) => Err(lost),
@@ -382,7 +382,7 @@ impl Firmware for Engine {
             if let Err(failure) = run!(pipe, InvTlbs, frame) {
                 let first = self.logged.xchg(1, Relaxed) == 0;
                 return Some(Err(if first {
-                    tell(&self.parts, "INV_TLBS", failure)
+                    report(&self.parts, "INV_TLBS", failure)
                 } else {
                     failure.into()
                 }));

@@ -29,7 +29,7 @@ pub(super) use {
 };
 
 /// Logs what failed, and returns it as an error.
-pub(super) fn tell(parts: &Parts, what: &str, failure: Failure) -> Error {
+pub(super) fn report(parts: &Parts, what: &str, failure: Failure) -> Error {
     if let Failure::Refused(refusal) = &failure {
         dev_err!(
             parts.dev.device(),

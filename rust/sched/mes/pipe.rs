@@ -4,7 +4,7 @@
 //!
 //! A command has two answers. MES stores 1 at an address that the command names, or, in the high
 //! word and with 0 in the low one, why it refused ([`Refusal`]); then the query after it makes
-//! MES store the ring's sequence number, which tells that the first answer is there. One command
+//! MES store the ring's sequence number, which shows that the first answer is there. One command
 //! is on its way at a time, so the ring never fills.
 //!
 //! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
@@ -85,7 +85,7 @@ impl From<Error> for Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            // As upstream, which doesn't tell this from no answer.
+            // As upstream, which doesn't distinguish this from no answer.
             Failure::Refused(_) => ETIMEDOUT,
             Failure::Lost(error) => error,
         }

@@ -6,7 +6,7 @@
 //! `gfx_v12_0_init_compute_vmid`.
 
 use super::{
-    frame::{frame, run, tell},
+    frame::{frame, report, run},
     log::EventLog,
     pipe::Pipe,
 };
@@ -27,13 +27,13 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Word of the first doorbell that tells of work of a priority: on the kernel's second page.
+/// Word of the first doorbell that announces work of a priority level, on the kernel's second page.
 const AGGREGATED: u32 = 1024;
 /// Firmware from which on a frame or field is known.
 const HAS_RESOURCES_1: u32 = 0x4b;
 const HAS_SDMA_TIMER: u32 = 0x8b;
 
-/// Word of the doorbell that tells of work of a priority level.
+/// Word of the doorbell that announces work of a priority level.
 pub(super) fn aggregated_doorbell(level: u32) -> DoorbellWord {
     DoorbellWord::new(AGGREGATED + level * 2)
 }
@@ -64,8 +64,8 @@ pub(super) fn managed_queues(parts: &Parts) -> u32 {
     parts.chip.cp_queues() + parts.chip.sdma_counts.engines() * sdma_mask(parts).count_ones()
 }
 
-/// SET_HW_RSRC and SET_HW_RSRC_1: what MES may hand out, told to the pipe that schedules, and
-/// what both pipes must know.
+/// SET_HW_RSRC and SET_HW_RSRC_1: they pass what MES may hand out to the pipe that schedules, and what
+/// both pipes must know to both.
 pub(super) fn set_resources(
     parts: &Parts,
     pipe: &mut Pipe,
@@ -138,7 +138,7 @@ pub(super) fn set_resources(
                 log.addr(pipe.slot().pipe).get(),
             );
     }
-    run!(pipe, SetHwResources, frame).map_err(|failure| tell(parts, "SET_HW_RSRC", failure))?;
+    run!(pipe, SetHwResources, frame).map_err(|failure| report(parts, "SET_HW_RSRC", failure))?;
     if schedules && version < HAS_RESOURCES_1 {
         return Ok(());
     }
@@ -148,5 +148,5 @@ pub(super) fn set_resources(
             SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
             pipe.cleaner_addr().get(),
         );
-    run!(pipe, SetHwResources1, frame).map_err(|failure| tell(parts, "SET_HW_RSRC_1", failure))
+    run!(pipe, SetHwResources1, frame).map_err(|failure| report(parts, "SET_HW_RSRC_1", failure))
 }

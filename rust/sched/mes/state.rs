@@ -13,7 +13,7 @@ use super::{
         TYPE_COMPUTE,
         TYPE_SDMA, //
     },
-    frame::tell,
+    frame::report,
     pipe::Failure, //
 };
 use crate::{
@@ -119,13 +119,13 @@ impl State {
             }
             Err(failure) => {
                 queue.enter(QueueState::Disabled)?;
-                Err(tell(parts, "ADD_QUEUE", failure))
+                Err(report(parts, "ADD_QUEUE", failure))
             }
         }
     }
 
-    /// Takes a queue back that MES has, and notes where it stands then: where `next` says, or
-    /// gone if it had to be reset, as other queues that hung may be.
+    /// Takes a queue back that MES has, and sets its state: `next`, or Gone if it had to be reset, as
+    /// other queues that hung may be.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl State {
                     &failure,
                     Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
                 );
-                let error = tell(parts, "to give a queue back", failure);
+                let error = report(parts, "to give a queue back", failure);
                 if let Ok(entry) = self.entry(queue.process()) {
                     entry.held = true;
                 }
@@ -268,7 +268,7 @@ impl State {
         }
     }
 
-    /// Tells MES what the waves of a process do for a debugger.
+    /// Sets in MES what the waves of a process do for a debugger.
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl State {
             return Ok(());
         };
         let lost = matches!(&failure, Failure::Lost(ETIMEDOUT));
-        let error = tell(parts, what, failure);
+        let error = report(parts, what, failure);
         if lost {
             self.lose(parts);
         }
@@ -325,7 +325,7 @@ fn kind(format: Format) -> u64 {
     }
 }
 
-/// What MES must be told to take a queue back.
+/// What MES needs to take a queue back.
 fn victim(queue: &HwQueue) -> Option<Victim> {
     Some(Victim {
         doorbell: queue.doorbell(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the firmware says of the waves that it saved when it took a queue off the hardware
+//! What the firmware reports about the waves that it saved when it took a queue off the hardware
 //! (`get_wave_state` and `get_wave_state_v9_4_3`).
 //!
 //! It writes two things into the queue's save area, both starting at the same place: the control

@@ -192,8 +192,8 @@ fn samples(va: u64, len: u64) -> impl Iterator<Item = u64> {
     Iterator::chain(inner, edges)
 }
 
-/// Each sampled page of a mapped range leads where it should, and what its fragment says is true:
-/// aligned on both sides, and nothing of it outside of the range.
+/// Each sampled page of a mapped range leads where it should, and its fragment is right: aligned on
+/// both sides, and with nothing outside of the range.
 fn is_mapped(memory: &Memory, root: u64, gfx12: bool, (va, addr, len): Range) -> Result<bool> {
     for at in samples(va, len) {
         let Some((to, fragment)) = memory.translate(root, at, gfx12)? else {

@@ -5,7 +5,7 @@
 //!
 //! All gangs are suspended first. If that works nothing hangs, and the queue is taken off while it
 //! stands still. If not, MES names the hung queues by doorbell and place; each is reset by its
-//! registers, if need be with its pipe, and MES told to forget it.
+//! registers, if need be with its pipe, and a frame makes MES forget it.
 //!
 //! Sources: `amdgpu_gfx_reset_mes_compute`, `amdgpu_mes_detect_and_reset_hung_queues`,
 //! `mes_v12_0_reset_queue_mmio`, `mes_v12_0_reset_compute_pipe_mmio`.
@@ -32,8 +32,8 @@ use crate::{
     sched::mes::{
         frame::{
             frame,
+            report, //
             run,
-            tell, //
         },
         pipe::{
             Failure,
@@ -66,12 +66,12 @@ mod place {
 pub(super) type WereReset = KVec<DoorbellWord>;
 
 impl Engine {
-    /// Takes back a queue whose REMOVE_QUEUE failed; `find` tells of another queue by its doorbell.
+    /// Takes back a queue whose REMOVE_QUEUE failed; `find` returns another queue by its doorbell.
     /// Returns which queues were reset, which may be others than this one, or none.
     ///
     /// # Errors
     ///
-    /// ENOTRECOVERABLE when the firmware is too old to tell which queues hang.
+    /// ENOTRECOVERABLE when the firmware is too old to report which queues hang.
     pub(super) fn recover(
         &self,
         pipe: &mut Pipe,
@@ -90,7 +90,7 @@ impl Engine {
         // The others go on, whatever became of this one.
         let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
         if let Err(failure) = run!(pipe, Resume, resume) {
-            tell(self.parts(), "RESUME", failure);
+            report(self.parts(), "RESUME", failure);
         }
         result
     }
