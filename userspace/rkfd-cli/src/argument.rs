@@ -199,8 +199,8 @@ impl FromStr for Spec {
                     (true, [text]) if (kind.check)(text) => Fill::Value((*text).to_owned()),
                     (true, [text]) => return Err(format!("`{text}` is no {name} and not iota")),
                     (false, []) => Fill::Value("0".into()),
-                    (true, _) => return Err("say what the buffer is filled with".into()),
-                    (false, _) => return Err("an out buffer is not filled; say inout".into()),
+                    (true, _) => return Err("give the value that fills the buffer".into()),
+                    (false, _) => return Err("an out buffer is not filled; use inout".into()),
                 };
                 Ok(Self::Buffer {
                     kind: kind.name.into(),

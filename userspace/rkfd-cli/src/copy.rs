@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rkfd copy` and `rkfd fill`: bytes moved by a copy engine (SDMA), each then compared with what
-//! the CPU says it must be.
+//! `rkfd copy` and `rkfd fill`: a copy engine (SDMA) moves bytes, each of which is then compared with
+//! the CPU's result.
 
 use std::fmt;
 use std::str::FromStr;

@@ -97,7 +97,7 @@ enum Failure {
         /// What was asked for.
         bytes: usize,
     },
-    /// The engine left other bytes than the CPU says.
+    /// The engine's bytes differ from the CPU's.
     #[error("{wrong} of {of} bytes are wrong, the first at {first}")]
     Wrong {
         /// How many.

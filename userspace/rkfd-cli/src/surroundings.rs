@@ -19,10 +19,10 @@ const ACCELERATOR: u32 = 0x12;
 /// Names that the module can have: its own, and that by which rocminfo looks for a driver.
 const OURS: [&str; 2] = ["rkfd", "amdgpu"];
 
-/// Who `/dev/kfd` belongs to. Only one module can have class `kfd` and with it the file, so if ours
-/// is there, the file is its. Whether a module by the name of Linux's own driver is ours, its taint
-/// tells: ours does not come with the kernel (`O`). AMD's packages of their driver don't either,
-/// but they bring a second module.
+/// The module to which `/dev/kfd` belongs. Only one module can have class `kfd` and with it the file,
+/// so if ours is loaded, the file is ours. A module of the name of Linux's own driver is ours if its
+/// taint shows that it does not come with the kernel (`O`). AMD's packages of their driver have that
+/// taint, too, but they bring a second module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     /// This module, under one of its names.
@@ -127,7 +127,7 @@ fn module(root: &Path) -> Option<&'static str> {
     OURS.into_iter().find(|name| state(name).is_file())
 }
 
-/// What to do about an error, a line each; nothing when the error itself says all there is.
+/// What to do about an error, a line each; nothing when the error's own text suffices.
 pub(crate) fn advice(error: &Error) -> Vec<String> {
     match error {
         Error::NoDriver { .. } | Error::NoGpu | Error::Topology { .. } => of_gpus(Path::new("/")),
@@ -174,7 +174,7 @@ fn of_gpu(gpu: &PciGpu, module: Option<&str>) -> String {
     let what = match (gpu.driver.as_deref(), module) {
         (None, None) => "has no driver: insmod rkfd.ko".into(),
         (None, Some(module)) => format!(
-            "was not taken by {module}: `dmesg | grep {slot}` says why; if it was meanwhile made \
+            "was not taken by {module}: `dmesg | grep {slot}` shows why; if it was meanwhile made \
              ready, echo {slot} > /sys/bus/pci/drivers/{module}/bind"
         ),
         (Some(driver), module) if Some(driver) == module => {

@@ -3,7 +3,7 @@
 //! Dispatches that are awaited. Any executor will do; this one is twenty lines long and runs all
 //! futures on the main thread. One thread of the library sleeps in the driver for all of them.
 //!
-//! `cargo run --example futures kernels.co`; `kernels.hip` beside this file says how to compile.
+//! `cargo run --example futures kernels.co`; `kernels.hip` beside this file shows how to compile.
 
 use std::error::Error;
 use std::future::Future;

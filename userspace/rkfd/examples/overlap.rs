@@ -3,7 +3,7 @@
 //! A copy engine and the compute units at work at the same time: while a piece is computed, the next
 //! one is on its way to the device, and the one before on its way back.
 //!
-//! `cargo run --example overlap kernels.co`; `kernels.hip` beside this file says how to compile.
+//! `cargo run --example overlap kernels.co`; `kernels.hip` beside this file shows how to compile.
 
 use std::error::Error;
 

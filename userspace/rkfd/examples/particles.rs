@@ -3,7 +3,7 @@
 //! Structures of the program's own: as elements of a buffer, and as an argument by value. And parts
 //! of a buffer, each given to a dispatch of its own.
 //!
-//! `cargo run --example particles kernels.co`; `kernels.hip` beside this file says how to compile.
+//! `cargo run --example particles kernels.co`; `kernels.hip` beside this file shows how to compile.
 
 use std::error::Error;
 

@@ -3,7 +3,7 @@
 //! What a dispatch costs, by both clocks: a prepared one is submitted again and again, and the GPU
 //! records when each began and ended.
 //!
-//! `cargo run --release --example timing kernels.co`; `kernels.hip` beside this file says how to
+//! `cargo run --release --example timing kernels.co`; `kernels.hip` beside this file shows how to
 //! compile.
 
 use std::error::Error;

@@ -2,7 +2,7 @@
 
 //! The first dispatch: two arrays are added on the GPU.
 //!
-//! `cargo run --example vector_add kernels.co`; `kernels.hip` beside this file says how to compile.
+//! `cargo run --example vector_add kernels.co`; `kernels.hip` beside this file shows how to compile.
 
 use std::error::Error;
 
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let b = gpu.upload(&vec![0.5f32; n])?;
     let c = gpu.alloc::<f32>(n)?;
 
-    // A grid of work-items, in work-groups of 256. The kernel's metadata says how many arguments it
+    // A grid of work-items, in work-groups of 256. The kernel's metadata lists how many arguments it
     // takes and which of them are pointers, so wrong ones are refused here.
     let dispatch = queue
         .dispatch(&kernel)

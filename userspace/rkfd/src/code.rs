@@ -2,8 +2,8 @@
 
 //! Code objects: ELF files with GPU code, as clang makes them.
 //!
-//! [`CodeObject::parse`] needs no device. Loading is copying the segments to where their addresses
-//! say, relative to a base, and adding that base where relocations ask for it.
+//! [`CodeObject::parse`] needs no device. Loading copies the segments to their addresses, relative to a
+//! base, and adds that base where relocations ask for it.
 //!
 //! Source: LLVM AMDGPUUsage, "ELF Code Object".
 
@@ -40,7 +40,7 @@ const IMAGE_MAX: u64 = 1 << 30;
 /// A kernel of a code object.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
-    /// What the metadata says.
+    /// The kernel's metadata.
     pub metadata: KernelMetadata,
     /// Offset of its descriptor in the image.
     pub descriptor: u64,

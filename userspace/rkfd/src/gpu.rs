@@ -151,7 +151,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// [`Error::Ioctl`] when the driver is too old to say, [`Error::DeviceLost`].
+    /// [`Error::Ioctl`] when the driver is too old to report it, [`Error::DeviceLost`].
     pub fn available_memory(&self) -> Result<u64> {
         self.link().driver.kfd.available_memory(self.id())
     }

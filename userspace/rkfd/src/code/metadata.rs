@@ -40,7 +40,7 @@ pub struct Arg {
     pub kind: ArgKind,
 }
 
-/// What the metadata says of a kernel. Sizes are in bytes.
+/// The metadata of a kernel. Sizes are in bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelMetadata {
     /// The name in the source.

@@ -53,7 +53,7 @@ impl Link {
     }
 
     /// Makes a queue: the process' doorbells, and where the queue's lies in them. Its memory must
-    /// stay until the queue is destroyed. `retries` says whether the GPU can retry accesses of
+    /// stay until the queue is destroyed. `retries`: whether the GPU can retry accesses of
     /// memory that is not mapped.
     pub(crate) fn create_queue(
         &self,
@@ -72,7 +72,7 @@ impl Link {
         Ok((doorbells, doorbell))
     }
 
-    /// The process' doorbells on this GPU; `offset` is where the driver says they are.
+    /// The process' doorbells on this GPU, at the mmap offset that the driver returned.
     fn doorbells(&self, offset: u64) -> Result<Arc<Mapping>> {
         let mut slot = lock(&self.doorbells);
         if let Some(map) = &*slot {

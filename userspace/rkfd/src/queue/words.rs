@@ -51,7 +51,7 @@ impl Words<'_> {
     }
 
     /// Writes packets behind `written` words and rings the doorbell, once, or whenever the ring is
-    /// full and `wait` says to wait for room.
+    /// full and `wait` asks to wait for room.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@
 //
 // A wave comes here for s_trap, for an instruction that is none, and for an access that violates
 // memory. It finds its queue by the doorbell's number in the table behind this page, leaves the
-// error in the value of the queue's inactive signal, wakes who sleeps on the signal's event, tells
-// the driver the exception for a program that asked for it (RUNTIME_ENABLE), and halts: it is never
+// error in the value of the queue's inactive signal, wakes who sleeps on the signal's event, reports
+// the exception to the driver for a program that asked for it (RUNTIME_ENABLE), and halts: it is never
 // resumed, so its first vector registers are free. The trap of a debugger, of which there is none,
 // does nothing (LLVM's AMDGPUUsage, "Trap Handler ABI").
 //
