@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Shared by the set-up scripts: where caches live, how progress and failures are said.
+# Shared by the set-up scripts: where caches live, how progress and failures are reported.
 #
 # Everything that is slow to make lives outside the checkout under $RKFD_CACHE, in folders
 # named after a hash of what they were made from, so that a changed recipe makes a new one.
@@ -68,7 +68,7 @@ building() {
     return "$status"
 }
 
-# step NAME DONE-FILE COMMAND...: run once, log to a file, say how long it takes.
+# step NAME DONE-FILE COMMAND...: run once, log to a file, report how long it takes.
 step() {
     local name=$1 stamp=$2; shift 2
     [ -e "$stamp" ] && return 0

@@ -7,7 +7,7 @@ usage: floors.py [--top FOLDER] [--report]
 setup/floors.toml lists, for each tree, its floors from the ground up. A room is a module path
 ("sched", "engines::cp"); a file belongs to the room with the longest path that it starts with.
 A room may import from rooms on lower floors only, so circles between rooms are impossible.
-Files within one room may form circles only as far as `circles` of the tree says.
+Files within one room may form circles only as far as `circles` of the tree allows.
 Each finding names the file, the line and the rule; the exit status is 1 if there is one.
 --report also prints the number of files, rooms and imports of each tree.
 """

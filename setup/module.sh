@@ -4,7 +4,7 @@
 # [MAKE-ARGUMENT...]
 #
 # With no --kdir it is built for the stock kernel. --kdir names another prepared tree as the root
-# sees it (such as a debug kernel's build folder under /cache) and --as tells the results apart:
+# sees it (such as a debug kernel's build folder under /cache) and --as names the results' folder:
 # objects of two kernels never share a folder, and none lands in the checkout.
 # --name gives the module another name than rkfd (see Kbuild).
 # Prints the module's path in the root. --clippy lints instead, with warnings as errors;

@@ -3,7 +3,7 @@
 # Build a module that a scenario loads beside rkfd: setup/test-module.sh NAME [KDIR AS [MAKE-ARGUMENT...]]
 #
 # Its sources lie in tests/qemu/NAME, with dashes for underscores. It is built for the stock kernel,
-# or for the prepared tree KDIR as the root sees it; AS tells the results apart.
+# or for the prepared tree KDIR as the root sees it; AS names the results' folder.
 # Prints the folder in the root where the module is.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 
