@@ -2,8 +2,6 @@
 
 //! Whatever a guest writes into VRAM, the device takes no more of the host's memory than it may.
 
-#![allow(missing_docs)]
-
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator_testkit::{Guest, VRAM};
