@@ -6,7 +6,7 @@
 //! (signals); HSA Runtime `hsa.h`, `hsa_ext_amd.h`, `amd_hsa_queue.h`, `amd_hsa_signal.h`,
 //! `amd_hsa_kernel_code.h`; LLVM AMDGPUUsage, "Kernel Descriptor".
 //!
-//! A packet is 64 bytes. Its owner is told by the type in the header: the packet processor may
+//! A packet is 64 bytes. The type in the header shows its owner: the packet processor may
 //! read the packet once the type is no longer [`TYPE_INVALID`], so a producer writes the header
 //! last, with release order, and the processor makes it invalid again when the slot is free.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! IP discovery: the table in VRAM that says which IP blocks the chip has and where.
+//! IP discovery: the table in VRAM that lists the chip's IP blocks and their places.
 //!
 //! Source: Linux, `include/discovery.h`, `amdgpu/amdgpu_discovery.c`.
 //!

@@ -101,7 +101,7 @@ pub mod atomic {
 
 /// FUNC of POLL_REGMEM: how the masked value is compared with the reference.
 ///
-/// Linux has no names for them; it waits with 3 ("==") and, in `sdma_v4_4_2_wait_reg_mem`, tells of
+/// Linux has no names for them; it waits with 3 ("==") and, in `sdma_v4_4_2_wait_reg_mem`, names
 /// 5 (">=") for values that grow.
 pub mod func {
     #![allow(missing_docs)]

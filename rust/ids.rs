@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers for things: the lowest free one, as the kernel's IDR gives them.
+//! A table that gives each object the lowest free number, as the kernel's IDR does.
 //!
 //! The kernel crate's `IdPool` has the numbers. Its `XArray` could hold the things, but can neither
 //! find a free number nor be iterated.

@@ -21,7 +21,7 @@
 //! | `gfx`, `nbio` | the graphics core and the bus side |
 //! | `device`, `kept` | the handle that outlives the device; what can't be freed yet |
 //! | `discovery`, `chip`, `regs` | what the chip is made of, as data, and its registers |
-//! | `ids`, `pages`, `counts` | numbers for things, pages in use, and how many things there are |
+//! | `ids`, `pages`, `counts` | tables that number objects, pages in use, and counts of objects |
 //! | `types` | addresses and numbers that travel between rooms |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
 //! | `kunit`, here and in rooms | their tests, on kernels with KUnit |

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).parent
 # Name here, what it is, and the C structure of each generation.
 TABLES = [("ComputeMqd", "A compute queue's MQD.", {"v9": "v9_mqd", "v12": "v12_compute_mqd"}),
           ("SdmaMqd", "An SDMA queue's MQD.", {"v9": "v9_sdma_mqd", "v12": "v12_sdma_mqd"})]
-# What a field is, where its name doesn't tell.
+# What a field is, where its name doesn't show it.
 DOCS = {"COMPUTE_NUM_THREAD_X": "Work-items of a workgroup in bits 15:0, of the last one in 31:16.",
         "COMPUTE_PGM": "Address of the first instruction, divided by 256."}
 

@@ -111,7 +111,7 @@ layout! {
         INDEX: 1[31:28] = "PACKET3_SET_SH_REG__INDEX";
     }
 
-    /// DISPATCH_DIRECT: start the compute shader that the registers tell of.
+    /// DISPATCH_DIRECT: start the compute shader that the registers describe.
     pub struct DispatchDirect: [u32; 5] = "PACKET3_DISPATCH_DIRECT" {
         HEADER: 0[31:0] = "";
         /// Workgroups in x, or work-items with [`initiator::USE_THREAD_DIMENSIONS`].
@@ -144,7 +144,7 @@ layout! {
         /// Address, a multiple of the size.
         ADDR: 3[63:0] = "";
         DATA: 5[63:0] = "";
-        /// What the interrupt says.
+        /// The interrupt's data.
         INT_CTXID: 7[31:0] = "";
     }
 
@@ -221,7 +221,7 @@ layout! {
     pub struct Initiator: [u32; 1] = "" {
         /// The shader starts.
         COMPUTE_SHADER_EN: 0[0:0] = "";
-        /// The last workgroup of a dimension is as large as COMPUTE_NUM_THREAD's upper half says.
+        /// The last workgroup of a dimension has the size in COMPUTE_NUM_THREAD's upper half.
         PARTIAL_TG_EN: 0[1:1] = "";
         /// Workgroups are counted from 0, not from COMPUTE_START.
         FORCE_START_AT_000: 0[2:2] = "";
@@ -248,7 +248,7 @@ pub const EVENT_BOTTOM_OF_PIPE_TS: u64 = 0x28;
 /// `RELEASE_MEM`: the compute shaders before have ended.
 pub const EVENT_CS_DONE: u64 = 0x2f;
 
-/// `EVENT_INDEX` of an event of which nothing else is told.
+/// `EVENT_INDEX` of every event that has no index of its own.
 pub const INDEX_OTHER: u64 = 0;
 /// `EVENT_INDEX` of [`EVENT_CS_PARTIAL_FLUSH`].
 pub const INDEX_CS_PARTIAL_FLUSH: u64 = 4;
@@ -308,7 +308,7 @@ pub const WAIT_GREATER_EQUAL: u64 = 5;
 /// `FUNCTION`: above it.
 pub const WAIT_GREATER: u64 = 6;
 
-/// The layouts that gfx9's header (`soc15d.h`) tells of.
+/// The layouts that gfx9's header (`soc15d.h`) defines.
 pub const GFX9: &[LayoutInfo] = &[
     LayoutInfo::of::<WriteData>(),
     LayoutInfo::of::<WaitRegMem>(),
@@ -321,7 +321,7 @@ pub const GFX9: &[LayoutInfo] = &[
     LayoutInfo::of::<AcquireMem9>(),
 ];
 
-/// The layouts that the header of gfx10 and later (`nvd.h`) tells of.
+/// The layouts that the header of gfx10 and later (`nvd.h`) defines.
 pub const GFX10: &[LayoutInfo] = &[
     LayoutInfo::of::<WriteData>(),
     LayoutInfo::of::<WaitRegMem>(),

@@ -31,7 +31,7 @@ PACKETS = [
     ("SRBM_WRITE", "SrbmWrite", "Writes a register."),
     ("GCR_REQ", "GcrReq", "Writes back and invalidates the graphics caches."),
 ]
-# What is not as the header has it: (table, packet) -> {field: (word, hi, lo)}, and where it is told.
+# What is not as the header has it: (table, packet) -> {field: (word, hi, lo)}, and the source.
 COUNT_30 = "30 bits: `sdma_v4_4_2_buffer_funcs` copies and fills up to `1 << 30` bytes at once."
 GFX12_RECT = ("gfx12 has wider fields than SDMA 6.0, whose header Linux uses for 7.0 too: "
               "ROCr, `core/inc/sdma_registers.h`, `SDMA_PKT_COPY_LINEAR_RECT_GFX12`.")

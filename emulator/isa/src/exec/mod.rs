@@ -3,7 +3,7 @@
 //!
 //! Semantics are those of AMD's CDNA3 ISA manual, section 12 ("Instructions"), and for operations
 //! that came later of the RDNA4 manual's section 16; where a manual leaves something open, the
-//! comment at the place says what is done.
+//! comment at the place explains the choice.
 
 pub mod arith;
 pub mod atomics;

@@ -140,7 +140,7 @@ fn of_cycles(name: &'static str, about: &'static str, (warm_up, n): (u32, u32)) 
         .check(memory_came_back)
 }
 
-/// As often as it takes to leave a leak of a cycle behind, for who finds it by other means.
+/// As many cycles as leave something behind if a cycle leaks; a scan for lost objects then finds it.
 pub(super) fn few_cycles() -> Scenario {
     with_vadd(
         CYCLES_NAME,

@@ -96,11 +96,11 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
     Step::sh(name, 20, &script)
 }
 
-/// The command does not take just any file for the driver's, and its exit status says that there is
+/// The command does not take just any file for the driver's, and its exit status means that there is
 /// no GPU to use.
 fn not_kfd() -> Step {
-    let script = "mknod /dev/kfd c 1 3; rkfd info >/tmp/said 2>&1; status=$?; rm /dev/kfd; \
-         cat /tmp/said; [ $status = 3 ] && grep -q 'does not answer as a KFD driver' /tmp/said";
+    let script = "mknod /dev/kfd c 1 3; rkfd info >/tmp/message 2>&1; status=$?; rm /dev/kfd; \
+         cat /tmp/message; [ $status = 3 ] && grep -q 'does not answer as a KFD driver' /tmp/message";
     Step::sh("not-kfd", 20, script)
 }
 
