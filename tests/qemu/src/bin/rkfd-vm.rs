@@ -202,7 +202,11 @@ fn real_main(args: Args) -> Result<bool> {
             return interactive::run(&host, accel, &scenario);
         }
         What::Test { filter, list, long } => {
-            let mut suite = if long { scenarios::long() } else { scenarios::all() };
+            let mut suite = if long {
+                scenarios::long()
+            } else {
+                scenarios::all()
+            };
             if let Some(leaking) = &args.kmemleak {
                 scenarios::debug::adapt(&mut suite, leaking);
             }
