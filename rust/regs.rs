@@ -15,6 +15,12 @@ use crate::{
     discovery::Discovery,
     glue::errno::etime,
     hw::regs::{
+        typed::{
+            self,
+            AnyReg,
+            Register,
+            Value, //
+        },
         Bits,
         Block,
         Reg,
@@ -71,6 +77,68 @@ impl Mmio {
 
     fn contains(&self, word: u32) -> bool {
         (word as usize) < self.bytes / 4
+    }
+}
+
+/// What can be loaded and stored: a typed register, whose values are its own, or one without a type
+/// in a table over registers of several types.
+pub(crate) trait Target: Copy {
+    /// What a load gives and a store takes.
+    type Value;
+
+    /// Block, segment and offset.
+    fn place(self) -> (Block, u8, u32);
+    /// The value of a word.
+    fn value(word: u32) -> Self::Value;
+    /// The word of a value.
+    fn word(value: Self::Value) -> u32;
+}
+
+impl<R: Register> Target for typed::Reg<R> {
+    type Value = Value<R>;
+
+    fn place(self) -> (Block, u8, u32) {
+        self.any().place()
+    }
+
+    fn value(word: u32) -> Value<R> {
+        Value::new(word)
+    }
+
+    fn word(value: Value<R>) -> u32 {
+        value.bits()
+    }
+}
+
+impl Target for AnyReg {
+    type Value = u32;
+
+    fn place(self) -> (Block, u8, u32) {
+        (self.block, self.segment, self.offset)
+    }
+
+    fn value(word: u32) -> u32 {
+        word
+    }
+
+    fn word(value: u32) -> u32 {
+        value
+    }
+}
+
+impl Target for Reg {
+    type Value = u32;
+
+    fn place(self) -> (Block, u8, u32) {
+        (self.block, self.segment, self.offset)
+    }
+
+    fn value(word: u32) -> u32 {
+        word
+    }
+
+    fn word(value: u32) -> u32 {
+        value
     }
 }
 
@@ -147,27 +215,54 @@ impl Regs {
     }
 
     /// The word index of a register of instance `instance` of its block.
-    pub(crate) fn word(&self, reg: Reg, instance: u8) -> Option<u32> {
+    pub(crate) fn word<T: Target>(&self, reg: T, instance: u8) -> Option<u32> {
+        let (block, segment, offset) = reg.place();
         self.discovery
-            .base(reg.block, instance, reg.segment)?
-            .checked_add(reg.offset)
+            .base(block, instance, segment)?
+            .checked_add(offset)
     }
 
     /// Loads a register of instance 0.
-    pub(crate) fn read(&self, reg: Reg) -> u32 {
+    pub(crate) fn read<T: Target>(&self, reg: T) -> T::Value {
         self.read_at(0, reg)
     }
 
     /// Stores a register of instance 0.
-    pub(crate) fn write(&self, reg: Reg, value: u32) {
+    pub(crate) fn write<T: Target>(&self, reg: T, value: T::Value) {
         self.write_at(0, reg, value)
     }
 
+    /// Loads, changes and stores a register of instance 0.
+    pub(crate) fn update<T: Target>(&self, reg: T, change: impl FnOnce(T::Value) -> T::Value) {
+        self.update_at(0, reg, change)
+    }
+
     /// Loads a register of an instance.
-    pub(crate) fn read_at(&self, instance: u8, reg: Reg) -> u32 {
-        let Some(word) = self.word(reg, instance) else {
-            return u32::MAX;
-        };
+    pub(crate) fn read_at<T: Target>(&self, instance: u8, reg: T) -> T::Value {
+        T::value(match self.word(reg, instance) {
+            Some(word) => self.load(word),
+            None => u32::MAX,
+        })
+    }
+
+    /// Stores a register of an instance.
+    pub(crate) fn write_at<T: Target>(&self, instance: u8, reg: T, value: T::Value) {
+        if let Some(word) = self.word(reg, instance) {
+            self.store(word, T::word(value));
+        }
+    }
+
+    /// Loads, changes and stores a register of an instance.
+    pub(crate) fn update_at<T: Target>(
+        &self,
+        instance: u8,
+        reg: T,
+        change: impl FnOnce(T::Value) -> T::Value,
+    ) {
+        self.write_at(instance, reg, change(self.read_at(instance, reg)))
+    }
+
+    fn load(&self, word: u32) -> u32 {
         if self.mmio.contains(word) {
             return self.mmio.read(word);
         }
@@ -175,11 +270,7 @@ impl Regs {
             .unwrap_or(u32::MAX)
     }
 
-    /// Stores a register of an instance.
-    pub(crate) fn write_at(&self, instance: u8, reg: Reg, value: u32) {
-        let Some(word) = self.word(reg, instance) else {
-            return;
-        };
+    fn store(&self, word: u32, value: u32) {
         if self.mmio.contains(word) {
             return self.mmio.write(word, value);
         }
@@ -188,11 +279,6 @@ impl Regs {
             // Waits until the store has arrived.
             self.mmio.read(data)
         });
-    }
-
-    /// Loads, changes and stores a register of an instance.
-    pub(crate) fn update_at(&self, instance: u8, reg: Reg, change: impl FnOnce(u32) -> u32) {
-        self.write_at(instance, reg, change(self.read_at(instance, reg)))
     }
 
     /// Sets one field of a register of instance 0.
@@ -228,19 +314,21 @@ impl Regs {
     /// # Errors
     ///
     /// ENODEV when the device is gone, ETIME after `timeout`.
-    pub(crate) fn wait_at(
+    pub(crate) fn wait_at<T: Target>(
         &self,
         instance: u8,
-        reg: Reg,
+        reg: T,
         timeout: Delta,
-        done: impl Fn(u32) -> bool,
-    ) -> Result<u32> {
+        done: impl Fn(T::Value) -> bool,
+    ) -> Result<T::Value> {
+        let word = self.word(reg, instance).ok_or(ENODEV)?;
         read_poll_timeout(
-            || Ok(self.read_at(instance, reg)),
-            |&value| done(value),
+            || Ok(self.load(word)),
+            |&word| done(T::value(word)),
             Delta::from_micros(5),
             timeout,
         )
+        .map(T::value)
         .map_err(|_| if self.gone() { ENODEV } else { etime() })
     }
 
