@@ -13,12 +13,13 @@
 
 use crate::{
     glue::errno::etime,
-    hw::regs::{
+    hw::regs::typed::{
         gc_9_4_3::{
             self as gc, CP_HQD_ACTIVE, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_MEC_CNTL as Mec,
             RLC_SAFE_MODE as Safe,
         },
         Block,
+        Value, //
     },
     sched::Parts,
     types::{
@@ -49,13 +50,14 @@ pub(super) fn occupied(parts: &Parts) -> Result<KVec<Occupied>> {
             for queue in 0..family.mec_queues_per_pipe {
                 let slot = HqdSlot { me: 1, pipe, queue };
                 let control = parts.gfx.select(xcc, slot, |regs| {
-                    let active = CP_HQD_ACTIVE::ACTIVE.get(regs.read_at(xcc, gc::CP_HQD_ACTIVE));
+                    let active = regs.read_at(xcc, gc::CP_HQD_ACTIVE);
                     // Rings of the kernel's lie in the GART, below 2^40.
-                    (active != 0 && regs.read_at(xcc, gc::CP_HQD_PQ_BASE_HI) != 0)
+                    (active.is_set(CP_HQD_ACTIVE::ACTIVE)
+                        && regs.read_at(xcc, gc::CP_HQD_PQ_BASE_HI).bits() != 0)
                         .then(|| regs.read_at(xcc, gc::CP_HQD_PQ_DOORBELL_CONTROL))
                 });
                 if let Some(control) = control {
-                    let doorbell = DoorbellWord::new(Bell::DOORBELL_OFFSET.get(control));
+                    let doorbell = DoorbellWord::new(control.get(Bell::DOORBELL_OFFSET));
                     let it = Occupied {
                         xcc,
                         slot,
@@ -110,10 +112,10 @@ impl Occupied {
             .gfx
             .select(self.xcc, self.slot, |regs| {
                 if reset {
-                    regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, 1);
+                    regs.write_at(self.xcc, gc::SPI_COMPUTE_QUEUE_RESET, Value::new(1));
                 }
                 regs.wait_at(self.xcc, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
-                    CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+                    !value.is_set(CP_HQD_ACTIVE::ACTIVE)
                 })
             })
             .map(|_| ())
@@ -126,18 +128,23 @@ impl Occupied {
             Mec::MEC_ME1_PIPE2_RESET,
             Mec::MEC_ME1_PIPE3_RESET,
         ];
-        let bit = pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
+        let bit = *pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
         parts
             .gfx
             .regs()
-            .write_at(self.xcc, gc::CP_MEC_CNTL, bit.set(0, 1));
-        parts.gfx.regs().write_at(self.xcc, gc::CP_MEC_CNTL, 0);
+            .write_at(self.xcc, gc::CP_MEC_CNTL, Value::zeroed().with(bit, true));
+        parts
+            .gfx
+            .regs()
+            .write_at(self.xcc, gc::CP_MEC_CNTL, Value::zeroed());
         Ok(())
     }
 
     /// Keeps RLC from gating clocks meanwhile. Linux goes on without an answer, too.
     fn safe_mode(&self, parts: &Parts, on: bool) {
-        let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
+        let request = Value::zeroed()
+            .with(Safe::CMD, true)
+            .with(Safe::MESSAGE, on.into());
         parts
             .gfx
             .regs()
@@ -147,7 +154,7 @@ impl Occupied {
                 .gfx
                 .regs()
                 .wait_at(self.xcc, gc::RLC_SAFE_MODE, SAFE_TIMEOUT, |value| {
-                    Safe::CMD.get(value) == 0
+                    !value.is_set(Safe::CMD)
                 });
         }
     }

@@ -14,9 +14,10 @@ use crate::{
     hw::{
         mes::{self, v12::QueryStatus, FRAME_WORDS},
         mqd::v12::ComputeMqd as M,
-        regs::{
+        regs::typed::{
             gc_12_0_0::{self as gc, CP_HQD_PQ_DOORBELL_CONTROL as Bell},
-            Reg,
+            AnyReg,
+            Value, //
         },
     },
     mqd::v12::KernelRing,
@@ -231,7 +232,7 @@ impl Pipe {
     pub(super) fn version(&self) -> u32 {
         self.parts
             .gfx
-            .select(0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO))
+            .select(0, self.slot, |regs| regs.read(gc::CP_MES_GP3_LO).bits())
             & 0xfff
     }
 
@@ -310,34 +311,38 @@ impl Pipe {
         self.parts.gfx.select(0, self.slot, |regs| {
             // A queue that a driver before us left there.
             dequeue(regs)?;
-            regs.set(gc::CP_HQD_VMID, gc::CP_HQD_VMID::VMID, 0);
-            regs.set(gc::CP_HQD_PQ_DOORBELL_CONTROL, Bell::DOORBELL_EN, 0);
-            let pair = |reg: Reg, value: u64| {
+            regs.update(gc::CP_HQD_VMID, |old| {
+                old.having(gc::CP_HQD_VMID::VMID.is::<0>())
+            });
+            regs.update(gc::CP_HQD_PQ_DOORBELL_CONTROL, |old| {
+                old.with(Bell::DOORBELL_EN, false)
+            });
+            let pair = |reg: AnyReg, value: u64| {
                 regs.write(reg, value as u32);
                 regs.write(reg.at(1, 1), (value >> 32) as u32);
             };
-            pair(gc::CP_MQD_BASE_ADDR, image.get(M::CP_MQD_BASE_ADDR));
-            regs.write(gc::CP_MQD_CONTROL, 0);
-            pair(gc::CP_HQD_PQ_BASE, image.get(M::CP_HQD_PQ_BASE));
+            pair(gc::CP_MQD_BASE_ADDR.any(), image.get(M::CP_MQD_BASE_ADDR));
+            regs.write(gc::CP_MQD_CONTROL, Value::zeroed());
+            pair(gc::CP_HQD_PQ_BASE.any(), image.get(M::CP_HQD_PQ_BASE));
             pair(
-                gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+                gc::CP_HQD_PQ_RPTR_REPORT_ADDR.any(),
                 image.get(M::CP_HQD_PQ_RPTR_REPORT_ADDR),
             );
-            let one = |reg: Reg, value: u64| regs.write(reg, value as u32);
-            one(gc::CP_HQD_PQ_CONTROL, image.get(M::CP_HQD_PQ_CONTROL));
+            let one = |reg: AnyReg, value: u64| regs.write(reg, value as u32);
+            one(gc::CP_HQD_PQ_CONTROL.any(), image.get(M::CP_HQD_PQ_CONTROL));
             pair(
-                gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+                gc::CP_HQD_PQ_WPTR_POLL_ADDR.any(),
                 image.get(M::CP_HQD_PQ_WPTR_POLL_ADDR),
             );
             one(
-                gc::CP_HQD_PQ_DOORBELL_CONTROL,
+                gc::CP_HQD_PQ_DOORBELL_CONTROL.any(),
                 image.get(M::CP_HQD_PQ_DOORBELL_CONTROL),
             );
             one(
-                gc::CP_HQD_PERSISTENT_STATE,
+                gc::CP_HQD_PERSISTENT_STATE.any(),
                 image.get(M::CP_HQD_PERSISTENT_STATE),
             );
-            one(gc::CP_HQD_ACTIVE, 1);
+            one(gc::CP_HQD_ACTIVE.any(), 1);
             Ok(())
         })
     }
@@ -351,16 +356,17 @@ impl Pipe {
                     "pipe {} of the scheduler (MES) doesn't stop; forcing it\n",
                     self.slot.pipe
                 );
-                regs.write(gc::CP_HQD_ACTIVE, 0);
+                regs.write(gc::CP_HQD_ACTIVE, Value::zeroed());
             }
-            regs.update_at(0, gc::CP_HQD_PQ_DOORBELL_CONTROL, |old| {
-                Bell::DOORBELL_HIT.set(Bell::DOORBELL_EN.set(old, 0), 1)
+            regs.update(gc::CP_HQD_PQ_DOORBELL_CONTROL, |old| {
+                old.with(Bell::DOORBELL_EN, false)
+                    .with(Bell::DOORBELL_HIT, true)
             });
             for reg in [
-                gc::CP_HQD_PQ_DOORBELL_CONTROL,
-                gc::CP_HQD_PQ_WPTR_LO,
-                gc::CP_HQD_PQ_WPTR_HI,
-                gc::CP_HQD_PQ_RPTR,
+                gc::CP_HQD_PQ_DOORBELL_CONTROL.any(),
+                gc::CP_HQD_PQ_WPTR_LO.any(),
+                gc::CP_HQD_PQ_WPTR_HI.any(),
+                gc::CP_HQD_PQ_RPTR.any(),
             ] {
                 regs.write(reg, 0);
             }
@@ -370,12 +376,15 @@ impl Pipe {
 
 /// Asks the selected HQD to stop, and waits.
 fn dequeue(regs: &Regs) -> Result {
-    if gc::CP_HQD_ACTIVE::ACTIVE.get(regs.read(gc::CP_HQD_ACTIVE)) == 0 {
+    if !regs
+        .read(gc::CP_HQD_ACTIVE)
+        .is_set(gc::CP_HQD_ACTIVE::ACTIVE)
+    {
         return Ok(());
     }
-    regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 1);
+    regs.write(gc::CP_HQD_DEQUEUE_REQUEST, Value::new(1));
     regs.wait_at(0, gc::CP_HQD_ACTIVE, DEQUEUE_TIMEOUT, |value| {
-        gc::CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+        !value.is_set(gc::CP_HQD_ACTIVE::ACTIVE)
     })
     .map(|_| ())
 }

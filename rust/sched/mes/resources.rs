@@ -17,7 +17,7 @@ use crate::{
             v12::{SetHwResources, SetHwResources1},
             FRAME_WORDS, TYPE_SCHEDULER,
         },
-        regs::{
+        regs::typed::{
             gc_12_0_0::{self as gc, SPI_GDBG_PER_VMID_CNTL as Debug},
             Block,
         },
@@ -44,10 +44,10 @@ pub(super) fn init_vmids(parts: &Parts) {
     let (first, last) = family.compute_vmids;
     for vmid in first..=last {
         parts.gfx.select_vmid(0, vmid, |regs| {
-            regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config);
-            regs.write(gc::SH_MEM_BASES, family.sh_mem_bases);
-            regs.update_at(0, gc::SPI_GDBG_PER_VMID_CNTL, |old| {
-                Debug::TRAP_EN.set(old, 1)
+            regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config.into());
+            regs.write(gc::SH_MEM_BASES, family.sh_mem_bases.into());
+            regs.update(gc::SPI_GDBG_PER_VMID_CNTL, |old| {
+                old.with(Debug::TRAP_EN, true)
             });
         });
     }
