@@ -6,7 +6,7 @@
 # those before it: unpacked, as they would come from the registry. Nothing is downloaded or published.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 cd "$TOP"
-# Cargo notes in the lock file what it was told to take in place of a registry.
+# Cargo notes in the lock file what replaces a registry here.
 lock=$(mktemp); cp Cargo.lock "$lock"; trap 'cp "$lock" Cargo.lock; rm "$lock"' EXIT
 setup/in-root sh -ec '
     packages=$CARGO_TARGET_DIR/package

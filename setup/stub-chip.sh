@@ -8,7 +8,7 @@
 cd "$TOP"
 
 RKFD_CHECK_FLAGS="--cfg rkfd_stub_chip" setup/module.sh --check || die "the module doesn't compile with a further chip" \
-    "add the arm for Generation::Stub where the compiler says"
+    "add the arm for Generation::Stub where the compiler reports its absence"
 
 expected="rust/chip.rs $(cd rust && ls -d -- */hal.rs | sed 's|^|rust/|' | tr '\n' ' ')"
 found=$(grep -rlE 'Generation::Stub =>' rust --include='*.rs' | sort | tr '\n' ' ')
