@@ -538,7 +538,7 @@ impl Rig {
 
     /// Waits; the fence of a slow host is generous.
     pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_secs(600);
         while !done() {
             let lines = self.report.lines();
             assert!(

@@ -161,31 +161,49 @@ fn endless_kernels_starve_neither_queues_nor_processes() {
 #[test]
 fn a_queue_of_high_priority_is_done_first() {
     const PACKETS: u64 = 8;
-    let rig = Rig::new();
+    let path = std::env::temp_dir().join(format!("rkfd-priority-{}", std::process::id()));
+    let trace = Trace::to_file(&path).unwrap();
+    let rig = Rig::traced(&[], trace.clone()).scheduling(ALL_VMIDS, 0xffff_ffff);
     let p = Process::new(&rig, 0x8001);
     let all = queues(&p, 0x800, 2);
     let [low, high] = [&all[0], &all[1]];
-    for (q, priority) in [(low, 0), (high, 2)] {
+    // More workgroups than a host has threads; the device's trace names the queues by their number.
+    let groups = [(low, 0, 64u32), (high, 2, 63)];
+    for (q, priority, groups) in groups {
         q.change(|m| m.set(Mqd::CP_HQD_PIPE_PRIORITY, priority));
-        let out = p.alloc(4096 * 4);
+        let items = groups * 64;
+        let out = p.alloc(u64::from(items) * 4);
         let mut explicit = pointers(&[out]);
         explicit.extend(500u32.to_le_bytes());
-        // More workgroups than a host has threads.
-        let args = arguments(&p, &explicit, 4096, 64);
-        let packet = dispatch(load(&p, "loops")["churn.kd"], args, 4096, 64, 0);
+        let args = arguments(&p, &explicit, items, 64);
+        let packet = dispatch(load(&p, "loops")["churn.kd"], args, items, 64, 0);
         let barrier = packet.0[0] | BARRIER_BIT;
         (0..PACKETS).for_each(|_| {
             q.write(packet.with(KernelDispatch::HEADER, barrier as u16).0);
         });
     }
     run(&rig, &[(&p, &[low, high])]);
-    let mut left = 0;
-    rig.wait("the queue of high priority", || {
-        left = PACKETS - p.u64(low.read_index());
-        p.u64(high.read_index()) == PACKETS
-    });
+    for (q, ..) in groups {
+        rig.wait("both queues", || p.u64(q.read_index()) == PACKETS);
+    }
+    trace.flush();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let ends: Vec<u32> = text
+        .lines()
+        .filter(|line| line.contains("\"dispatch_end\""))
+        .filter_map(|line| {
+            groups
+                .iter()
+                .map(|g| g.2)
+                .find(|n| line.contains(&format!("\"workgroups\":{n},")))
+        })
+        .collect();
+    assert_eq!(ends.len() as u64, 2 * PACKETS);
+    // The order in which the device ended them, whoever of us looked when.
+    let last = ends.iter().rposition(|groups| *groups == 63).unwrap();
+    let left = ends[last..].len() as u64 - 1;
     assert!(left >= PACKETS / 2, "{left} of {PACKETS} are left");
-    rig.wait("the other one", || p.u64(low.read_index()) == PACKETS);
     rig.clean();
 }
 

@@ -4,7 +4,7 @@
 
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
-use crate::preemption::spin;
+use crate::preemption::{begun, spin};
 use crate::queues::*;
 use crate::rig::{Rig, HIQ};
 use rkfd_emulator::memory::Hub;
@@ -126,7 +126,7 @@ fn an_xcc_without_a_workgroup_has_nothing_to_save() {
     let (packet, flag) = spin(&p, signal);
     run(&rig, &[(&p, &[&q])]);
     q.push(packet.0);
-    std::thread::sleep(std::time::Duration::from_millis(10));
+    begun(&p, flag);
     rig.unmap();
     rig.fence();
     run(&rig, &[(&p, &[&q])]);

@@ -22,9 +22,9 @@ fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
     q.cannot_save();
     rig.add(&other);
     rig.add(&q);
-    let (packet, _) = p.spin(p.signal(0));
+    let (packet, flag) = p.spin(p.signal(0));
     q.push(packet.0);
-    std::thread::sleep(Duration::from_millis(20));
+    p.begun(flag);
     // Unmap timed out: the failure is the hardware's, and no mistake of the driver.
     let asked = Instant::now();
     assert_eq!(rig.remove(&q, 0), error(7, op::REMOVE_QUEUE, 0, 2));
@@ -127,7 +127,7 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
     let signal = p.signal(0);
     let (packet, flag) = p.spin(signal);
     q.push(packet.0);
-    std::thread::sleep(Duration::from_millis(20));
+    p.begun(flag);
     rig.set(BUFFER, u64::MAX);
     let frame = detect(Reset::HANG_DETECT_THEN_RESET);
     assert_eq!(rig.submit(0, &frame.0, 28), 1);
@@ -168,7 +168,7 @@ fn a_wedged_queue_ends_with_its_pipe() {
     let signal = p.signal(0);
     let (packet, flag) = p.spin(signal);
     other.push(packet.0);
-    std::thread::sleep(Duration::from_millis(20));
+    p.begun(flag);
     let all = frame(op::SUSPEND, &[(1, 1)]);
     assert_eq!(rig.submit(0, &all, 8), error(7, op::SUSPEND, 0, 2));
     assert!(!reset_by_registers(&rig, HQDS[0]));

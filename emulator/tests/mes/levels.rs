@@ -49,7 +49,7 @@ fn a_level_s_doorbell_tells_of_work_of_its_queues() {
     let q = Queue::new(&p, 0x1100, 16);
     rig.add(&q);
     // It gets its turn, has nothing to do, and waits for a doorbell from then on.
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_secs(1));
     let signal = p.signal(0);
     let (packet, sums, expected) = p.vadd(300, 5, signal);
     q.write(packet.0);

@@ -70,7 +70,7 @@ impl Memory {
     }
 
     pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_secs(600);
         while !done() {
             let lines = self.device.soc.report.lines();
             assert!(Instant::now() < until, "waited for {what}: {lines:?}");
@@ -213,10 +213,16 @@ impl Process {
 
     /// A dispatch of spin, which ends when its flag is not 0: packet, and where the flag is.
     pub fn spin(&self, signal: u64) -> (KernelDispatch, u64) {
-        let (flag, out) = (self.new_words(&[0]), self.alloc(64));
+        let (flag, out) = (self.new_words(&[0; 4]), self.alloc(64));
         let args = self.arguments(&code::pointers(&[flag, out]), 64, 64);
         let kernel = self.load("loops", "spin.kd");
         (dispatch(kernel, args, 64, 64, signal), flag)
+    }
+
+    /// Waits until the waves of spin run.
+    pub fn begun(&self, flag: u64) {
+        self.memory
+            .wait("the first wave", || self.words(flag + 8, 1) == [1]);
     }
 }
 

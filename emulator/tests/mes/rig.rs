@@ -178,7 +178,7 @@ impl Rig {
     }
 
     pub fn wait(&self, at: u64, value: u64) {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(600);
         while self.value(at) != value {
             assert!(Instant::now() < until, "{:?}", self.guest.violations());
             std::thread::sleep(Duration::from_micros(200));

@@ -176,7 +176,7 @@ fn a_removed_queue_goes_on_in_its_kernel_when_it_is_added_again() {
     let (packet, flag) = p.spin(signal);
     rig.add(&q);
     q.push(packet.0);
-    std::thread::sleep(Duration::from_millis(20));
+    p.begun(flag);
     assert_eq!(rig.remove(&q, 0), 1);
     assert!(!rig.is_active(HQDS[0]));
     let state = Value::<STATE>::new(q.image().get(Mqd::CP_HQD_PERSISTENT_STATE) as u32);
@@ -205,7 +205,7 @@ fn a_gang_is_suspended_and_resumed() {
     let signal = p.signal(0);
     let (packet, flag) = p.spin(signal);
     q.push(packet.0);
-    std::thread::sleep(Duration::from_millis(20));
+    p.begun(flag);
     let (gang, fence) = (mc(q.gang), mc(BUFFER));
     rig.set(BUFFER, 0);
     let suspend = frame(

@@ -345,7 +345,7 @@ impl Rig {
     }
 
     pub fn wait(&self, done: impl Fn() -> bool) {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + Duration::from_secs(600);
         while !done() {
             assert!(
                 Instant::now() < until,
