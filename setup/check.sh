@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Formatting and lints, each part run even if an earlier one complained.
+# Floors, documents, formatting and lints, each part run even if an earlier one complained.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 "$TOP/setup/devroot.sh" >/dev/null
 bad=0
@@ -9,6 +9,9 @@ part() {
     if "$@" </dev/null; then say "$name: clean"; else say "$name: NOT clean"; bad=$((bad + 1)); fi
 }
 cd "$TOP"
+part "floors" setup/in-root setup/floors.py
+part "the check of floors" setup/in-root tests/floors/test_floors.py --quiet
+part "files that documents name" setup/in-root setup/docs.py
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
 part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \
