@@ -13,7 +13,7 @@ What is taken: records that are real encodings (not pseudo, not for the code gen
 assembler parser only) whose assembler predicates hold for CPU. The order of the rows is the order
 in which AMDGPUDisassembler.cpp tries its decoder tables, the more specific encoding first.
 
-Every chip has a table of its own, CPU/table.rs. The operations are shared, in ops.rs: what one chip
+Every chip has a table of its own, CPU/table.rs. The operations are shared, in ../decode/ops.rs: what one chip
 does exactly as an older one under another name is one operation with two mnemonics.
 
 How LLVM writes an encoding's operands is in CPU/layouts.rs: see syntax.py.
@@ -258,7 +258,7 @@ def write_table(path, cpu, rows):
     mnemonics = len({row["mnemonic"] for row in rows})
     with open(path, "w") as out:
         print(HEAD % f"{cpu}'s opcodes: {mnemonics} mnemonics in {len(rows)} encodings.", file=out)
-        print("use crate::decode::table::{Family::*, Row};\nuse crate::target::ops::Op;\n", file=out)
+        print("use crate::decode::table::{Family::*, Row};\nuse crate::decode::ops::Op;\n", file=out)
         print("/// Encodings in the order in which they are tried: mask, value, bytes, family, mnemonic,", file=out)
         print("/// operation, the registers spanned by destination, three sources and scalar destination, and the", file=out)
         print("/// layout of the text.", file=out)
@@ -296,7 +296,7 @@ def main():
         print(f"{cpu}: {len(layouts)} layouts, {unknown} encodings without one", file=sys.stderr)
         write_layouts(f"{folder}/{cpu}/layouts.rs", cpu, layouts)
         write_table(f"{folder}/{cpu}/table.rs", cpu, rows)
-    write_operations(f"{folder}/ops.rs", sorted(operations))
+    write_operations(f"{folder}/../decode/ops.rs", sorted(operations))
     print(f"{len(operations)} operations", file=sys.stderr)
 
 

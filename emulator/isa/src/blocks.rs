@@ -5,11 +5,13 @@
 
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
+use crate::decode::Op;
 use crate::decode::{DecodeError, Inst};
 use crate::exec::{self, Step};
+use crate::fault::Access;
 use crate::fault::FaultKind;
-use crate::memory::{Access, Env, Tlb, PAGE};
-use crate::target::{Op, Target};
+use crate::memory::{Env, Tlb, PAGE};
+use crate::target::Target;
 use crate::trap::restrict;
 use crate::wave::Wave;
 use std::collections::HashMap;

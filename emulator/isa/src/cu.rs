@@ -2,8 +2,9 @@
 //! A compute unit: the caches that its workgroups share.
 
 use crate::blocks::Code;
+use crate::fault::Access;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
-use crate::memory::{Access, Env, Tlb, PAGE};
+use crate::memory::{Env, Tlb, PAGE};
 use crate::target::{Target, GFX942};
 
 /// Counters since the compute unit was made.

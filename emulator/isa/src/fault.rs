@@ -1,9 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a wave stopped before it reached s_endpgm.
 
-use crate::memory::MemoryFault;
 use crate::text::Text;
 use std::fmt;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Read, modify, write.
+    Atomic,
+    /// Fetch an instruction.
+    Execute,
+}
+
+/// Why an address cannot be accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No valid translation.
+    NotPresent,
+    /// Translated, but this kind of access is not permitted.
+    NotPermitted,
+    /// The address is not canonical: its upper bits are no sign extension.
+    NotCanonical,
+    /// The translation leads outside of memory.
+    NoMemory,
+    /// An atomic at an address that is not a multiple of its size.
+    Unaligned,
+}
+
+/// A failed access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFault {
+    /// The GPU virtual address.
+    pub va: u64,
+    /// What was tried.
+    pub access: Access,
+    /// Why it failed.
+    pub reason: Reason,
+}
 
 /// Why an instruction could not be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 //! feature that is not emulated, is a named error.
 
 use crate::decode::bits;
-use crate::memory::MemoryFault;
-use crate::target::{Target, GFX942};
+use crate::fault::MemoryFault;
 use std::fmt;
 
 /// Bytes of a descriptor.
@@ -133,14 +132,10 @@ pub struct Allocation {
 }
 
 impl Kernel {
-    /// Take apart the descriptor of a gfx942 kernel that lies at `va`.
-    pub fn parse(va: u64, bytes: &[u8; DESCRIPTOR_SIZE]) -> Result<Self, DescriptorError> {
-        Self::parse_for(&GFX942, va, bytes)
-    }
-
-    /// Take apart the descriptor of a chip's kernel that lies at `va`.
-    pub fn parse_for(
-        target: &Target,
+    /// Take apart the descriptor of a kernel that lies at `va`; `registers` checks what chips read in
+    /// their own way.
+    pub(crate) fn parse_with(
+        registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
         va: u64,
         bytes: &[u8; DESCRIPTOR_SIZE],
     ) -> Result<Self, DescriptorError> {
@@ -184,13 +179,13 @@ impl Kernel {
             bits(properties, 7, 3) == 0 && bits(properties, 12, 4) == 0,
             Reserved("kernel_code_properties"),
         )?;
-        let registers = Registers {
+        let own = Registers {
             rsrc1,
             rsrc3,
             wave32: bits(properties, 10, 1) == 1,
             preload,
         };
-        let allocation = (target.registers)(&registers)?;
+        let allocation = registers(&own)?;
         let user = UserSgprs {
             private_segment_buffer: bits(properties, 0, 1) == 1,
             dispatch_ptr: bits(properties, 1, 1) == 1,
@@ -254,4 +249,18 @@ impl Kernel {
         )?;
         Ok(kernel)
     }
+}
+
+/// MODE bits (CDNA3 ISA, section 3.3).
+pub mod mode {
+    /// fp_round for f32, 2 bits; for f64 and f16 2 bits above.
+    pub const ROUND: u32 = 0;
+    /// fp_denorm for f32, 2 bits: bit 0 keeps denormal inputs, bit 1 denormal results.
+    pub const DENORM: u32 = 4;
+    /// dx10_clamp: clamp NaN to zero.
+    pub const DX10_CLAMP: u32 = 1 << 8;
+    /// gpr_idx_en: M0 indexes vector registers.
+    pub const GPR_INDEX: u32 = 1 << 27;
+    /// ieee: quiet signalling NaNs in min, max and others.
+    pub const IEEE: u32 = 1 << 9;
 }

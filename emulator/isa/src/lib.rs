@@ -12,6 +12,7 @@
 mod blocks;
 pub mod cu;
 pub mod decode;
+pub mod dispatch;
 pub mod exec;
 pub mod fault;
 pub mod kernel;
@@ -24,11 +25,11 @@ pub mod wave;
 pub mod workgroup;
 
 pub use cu::{ComputeUnit, Statistics};
+pub use dispatch::{Apertures, Dispatch, Handler};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, GwsRequest, HostPage, MemoryFault, Reason};
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
-pub use trap::{Handler, Trap};
-pub use wave::Apertures;
-pub use workgroup::{Dispatch, LaunchError, Outcome, Run, Scratch, Workgroup};
+pub use wave::Trap;
+pub use workgroup::{LaunchError, Outcome, Run, Scratch, Workgroup};

@@ -7,8 +7,10 @@
 //! reads it, and it is no larger than the chip's, since registers that were not allocated and
 //! those above EXEC are left out.
 
-use crate::trap::{Handler, Trap};
-use crate::wave::{Apertures, Barrier, State, Wave};
+use crate::dispatch::Apertures;
+use crate::dispatch::Handler;
+use crate::wave::Trap;
+use crate::wave::{Barrier, State, Wave};
 use crate::workgroup::Workgroup;
 use std::num::NonZeroU32;
 

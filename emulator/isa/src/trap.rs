@@ -10,54 +10,16 @@
 //! s_trap and s_rfe_b64 leave the loop over instructions as faults do, so that traps cost nothing where
 //! there are none. Whether code may name trap temporaries is decided when it is decoded.
 
-use crate::cu::ComputeUnit;
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::Family;
 use crate::decode::{code, Inst};
-use crate::fault::{Fault, FaultKind};
-use crate::memory::{Env, Reason};
+use crate::target::TrapLayout;
 use crate::wave::{Barrier, State, Wave};
-use crate::workgroup::Workgroup;
 
 /// TTMP0 and the last one, on all chips.
 const TTMP: std::ops::RangeInclusive<u16> = 108..=123;
 /// Bits of an address in a program counter.
 const ADDRESS: u64 = (1 << 48) - 1;
-
-/// A process's trap handler.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handler {
-    /// SQ_SHADER_TBA, as an address: where it begins. 0 for none.
-    pub entry: u64,
-    /// SQ_SHADER_TMA, as an address: its memory.
-    pub memory: u64,
-}
-
-/// A wave's state for traps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trap {
-    /// The handler that it enters.
-    pub handler: Handler,
-    /// The number of its queue's doorbell.
-    pub doorbell: u32,
-    /// PRIV: it is in the handler.
-    pub privileged: bool,
-    /// HALT, which holds it as soon as it has left the handler.
-    pub halt: bool,
-    /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
-    pub flags: u32,
-}
-
-/// Where a chip stores why a wave is in its handler.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    /// The number of a trap in TTMP1 and TTMP0: first bit, and bits.
-    pub(crate) id: (u32, u32),
-    /// MEM_VIOL.
-    pub(crate) memory_violation: u32,
-    /// ILLEGAL_INST.
-    pub(crate) illegal_instruction: u32,
-}
 
 /// Remove from an instruction what only a trap handler may do: writes of trap temporaries.
 pub(crate) fn restrict(i: &mut Inst) {
@@ -85,7 +47,7 @@ fn canonical(address: u64) -> u64 {
 
 impl<const L: usize> Wave<L> {
     /// Go into the handler, for a trap's number. TTMP0 and TTMP1 keep the instruction's address.
-    fn enter(&mut self, layout: &Layout, id: u8) {
+    pub(crate) fn enter(&mut self, layout: &TrapLayout, id: u8) {
         let (at, bits) = layout.id;
         let id = u64::from(id) & ((1 << bits) - 1);
         self.set_pair(*TTMP.start(), (self.pc & ADDRESS) | (id << at));
@@ -94,7 +56,7 @@ impl<const L: usize> Wave<L> {
     }
 
     /// Go on at the address to which the handler returns.
-    fn leave(&mut self, layout: &Layout, to: u64) {
+    pub(crate) fn leave(&mut self, layout: &TrapLayout, to: u64) {
         self.pc = canonical(to) & !3;
         self.trap.privileged = false;
         if self.trap.halt {
@@ -166,69 +128,5 @@ impl<const L: usize> Wave<L> {
             ENTRY if t.privileged => Some(shifted(t.handler.entry) | (1 << 63)),
             _ => None,
         }
-    }
-}
-
-/// The flag of the exception that a fault raises. `None` if the fault raises none in its wave: an
-/// access that does not translate is reported to the driver by the device.
-fn exception(layout: &Layout, kind: &FaultKind) -> Option<u32> {
-    match kind {
-        FaultKind::Illegal
-        | FaultKind::Unsupported(_)
-        | FaultKind::Undecodable
-        | FaultKind::Register => Some(layout.illegal_instruction),
-        FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Gws(_) => {
-            Some(layout.memory_violation)
-        }
-        FaultKind::Memory(fault) => {
-            (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
-        }
-        FaultKind::Trap(_) | FaultKind::Return(_) => None,
-    }
-}
-
-impl<const L: usize> Workgroup<L> {
-    /// Send a stopped wave into its trap handler, or back from there, or report its fault.
-    pub(crate) fn trap(
-        &mut self,
-        cu: &mut ComputeUnit,
-        env: &mut dyn Env,
-        turn: usize,
-        kind: FaultKind,
-    ) -> Option<Fault> {
-        let layout = &cu.target().traps;
-        if let FaultKind::Return(to) = kind {
-            cu.instructions += 1;
-            self.waves[turn].leave(layout, to);
-            return None;
-        }
-        let fault = self.report(cu, env, turn, kind);
-        let wave = &mut self.waves[turn];
-        // There is no handler for an exception in the handler.
-        if wave.trap.privileged || wave.trap.handler.entry == 0 {
-            return Some(fault);
-        }
-        match (exception(layout, &kind), kind) {
-            (Some(flag), _) => {
-                wave.trap.flags |= flag;
-                wave.enter(layout, 0);
-            }
-            (None, FaultKind::Trap(id)) => {
-                cu.instructions += 1;
-                wave.enter(layout, id);
-            }
-            _ => return Some(fault),
-        }
-        env.trapped(&fault);
-        None
-    }
-
-    /// Whether the workgroup can't go on by itself: a wave is halted, and all others have ended, are
-    /// halted or wait for that one.
-    pub fn is_halted(&self) -> bool {
-        let still =
-            |wave: &Wave<L>| matches!(wave.state, State::Halted | State::Done | State::Barrier);
-        let mut waves = self.waves.iter();
-        waves.any(|wave| wave.state == State::Halted) && self.waves.iter().all(still)
     }
 }

@@ -2,29 +2,10 @@
 //! A wave's registers and how operands are read from them.
 
 use crate::decode::{code, Inst};
+use crate::dispatch::{Apertures, Handler};
+pub use crate::kernel::mode;
 use crate::target::Scalars;
-use crate::trap::Trap;
 use std::num::NonZeroU32;
-
-/// LDS and private apertures, from SH_MEM_BASES.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Apertures {
-    /// Where LDS begins in the flat address space.
-    pub shared: u64,
-    /// Where private memory begins in the flat address space.
-    pub private: u64,
-}
-
-impl Apertures {
-    /// From the register: bits 15:0 are the private base, 31:16 the shared base, both address
-    /// bits 63:48.
-    pub const fn from_sh_mem_bases(register: u32) -> Self {
-        Self {
-            private: (register as u64 & 0xffff) << 48,
-            shared: (register as u64 >> 16) << 48,
-        }
-    }
-}
 
 /// What a wave is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,18 +32,19 @@ pub enum Barrier {
     Complete,
 }
 
-/// MODE bits (CDNA3 ISA, section 3.3).
-pub mod mode {
-    /// fp_round for f32, 2 bits; for f64 and f16 2 bits above.
-    pub const ROUND: u32 = 0;
-    /// fp_denorm for f32, 2 bits: bit 0 keeps denormal inputs, bit 1 denormal results.
-    pub const DENORM: u32 = 4;
-    /// dx10_clamp: clamp NaN to zero.
-    pub const DX10_CLAMP: u32 = 1 << 8;
-    /// gpr_idx_en: M0 indexes vector registers.
-    pub const GPR_INDEX: u32 = 1 << 27;
-    /// ieee: quiet signalling NaNs in min, max and others.
-    pub const IEEE: u32 = 1 << 9;
+/// A wave's state for traps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    /// The handler that it enters.
+    pub handler: Handler,
+    /// The number of its queue's doorbell.
+    pub doorbell: u32,
+    /// PRIV: it is in the handler.
+    pub privileged: bool,
+    /// HALT, which holds it as soon as it has left the handler.
+    pub halt: bool,
+    /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
+    pub flags: u32,
 }
 
 /// One wave of `L` lanes.

@@ -1,46 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workgroup: how its waves start, and how they take turns.
 
+mod trap;
+
 use crate::blocks::{words, Decoded, Decoder, Steps};
 use crate::cu::ComputeUnit;
 use crate::decode::code;
+use crate::dispatch::Dispatch;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
+use crate::kernel::mode;
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
 use crate::target::Start;
-use crate::trap::{Handler, Trap};
-use crate::wave::{mode, Apertures, Barrier, State, Wave};
+use crate::wave::Trap;
+use crate::wave::{Barrier, State, Wave};
 use std::fmt;
-
-/// Fields of a dispatch packet and of its queue that waves see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dispatch {
-    /// The process.
-    pub vmid: u8,
-    /// Flat apertures, from SH_MEM_BASES.
-    pub apertures: Apertures,
-    /// workgroup_size_x/y/z.
-    pub workgroup_size: [u16; 3],
-    /// grid_size_x/y/z, in work items.
-    pub grid_size: [u32; 3],
-    /// private_segment_size: scratch bytes of a work item.
-    pub private_segment_size: u32,
-    /// group_segment_size: LDS bytes of a workgroup.
-    pub group_segment_size: u32,
-    /// kernarg_address.
-    pub kernarg_address: u64,
-    /// Address of the packet itself.
-    pub packet_address: u64,
-    /// Address of the queue's amd_queue_t.
-    pub queue_address: u64,
-    /// The packet's number in its queue.
-    pub dispatch_id: u64,
-    /// The process's trap handler, as far as waves of the queue enter it.
-    pub handler: Handler,
-    /// The number of the queue's doorbell.
-    pub doorbell: u32,
-}
 
 /// Scratch memory of one workgroup's waves, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

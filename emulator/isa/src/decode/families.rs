@@ -6,7 +6,7 @@
 
 use super::table::Family;
 use super::{bits, code, vgpr, DecodeError, Inst};
-use crate::target::Op;
+use crate::decode::Op;
 
 /// Take the operands of a scalar or vector family apart; false if it is neither.
 pub fn operands(i: &mut Inst, words: [u32; 3]) -> bool {
@@ -204,7 +204,7 @@ pub fn ranges(i: &mut Inst, reserved: impl Fn(u16) -> bool) -> Result<(), Decode
         }
     }
     if matches!(i.family, Family::Mubuf | Family::Mtbuf) {
-        let (data, address) = crate::exec::buffer::widths(i);
+        let (data, address) = crate::decode::buffer::widths(i);
         for (operand, width) in [(i.dst, data), (i.src[0], address)] {
             match operand {
                 _ if width == 0 => {}

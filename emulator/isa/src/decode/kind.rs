@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations that come in regular families, taken apart once from their names.
 
-use crate::exec::atomics::Atomic;
-use crate::exec::formatted::Data;
-use crate::exec::matrix::Matrix;
-use crate::target::ops::{Op, NAMES};
+use super::atomic::Atomic;
+use super::formatted::Data;
+use super::matrix::Matrix;
+use crate::decode::ops::{Op, NAMES};
 use std::sync::OnceLock;
 
 /// Type of a comparison's sources.

@@ -4,12 +4,18 @@
 //! Which words mean which operation comes from a chip's generated table; where a family keeps its
 //! operands is written in `families`, if all chips keep them there, or in the chip's own file.
 
+pub mod atomic;
+pub mod buffer;
 pub mod families;
+pub mod formatted;
 pub mod kind;
+pub mod matrix;
+pub mod ops;
+pub mod pairs;
 pub mod select;
 pub mod table;
 
-use crate::target::Op;
+pub use ops::Op;
 use table::{Family, Row};
 
 /// Operand codes, the same for all chips: 0-127 scalar registers, 128-254 constants and special
@@ -113,7 +119,7 @@ impl Inst {
 
     /// The mnemonic of a pair's second operation.
     pub fn second_name(&self) -> Option<&'static str> {
-        crate::target::gfx1201::pairs::second_name(self.half.as_ref()?)
+        pairs::second_name(self.half.as_ref()?)
     }
 
     /// The register that has a global synchronisation's value.
@@ -124,7 +130,7 @@ impl Inst {
 
     /// A form that decodes but is not executed, whatever the registers hold.
     pub fn unsupported(&self) -> Option<&'static str> {
-        if crate::target::gfx1201::pairs::bank_conflict(self) {
+        if pairs::bank_conflict(self) {
             return Some("a pair whose sources lie in one register bank");
         }
         let sources = self.src.iter().filter(|_| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Look an encoding up in a chip's generated table.
 
-use crate::target::ops::{Op, NAMES};
+use crate::decode::ops::{Op, NAMES};
 use std::sync::OnceLock;
 
 /// Encoding families (AMD CDNA3 and RDNA4 ISA, "Microcode Formats").

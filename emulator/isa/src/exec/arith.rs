@@ -3,7 +3,7 @@
 
 use super::exact::{Exact, Format};
 use super::float::{extreme32, flush32, to_f16, Odd, Round, NAN32};
-use crate::wave::mode;
+use crate::kernel::mode;
 
 /// MODE's fields for half precision, and for the clamp of NaN.
 #[derive(Clone, Copy)]

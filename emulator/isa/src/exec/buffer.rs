@@ -3,27 +3,18 @@
 //! (CDNA3 ISA, section 9.1; RDNA4 ISA, section 9.1). What lies outside reads as zero and is not
 //! written.
 
-use super::atomics::Atomic;
 use super::flat::{self, Place};
 use super::format::Format;
 use super::formatted::Conversion;
+use super::lds::lds_address;
 use super::lds::{self, narrow};
 use super::Context;
+use crate::decode::atomic::Atomic;
+use crate::decode::buffer::form;
 use crate::decode::kind::Kind;
 use crate::decode::{bits, code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::Wave;
-
-/// The forms of an address, in `op_sel`.
-pub mod form {
-    /// A register has an offset.
-    pub const OFFEN: u8 = 1;
-    /// A register has an index; it comes first.
-    pub const IDXEN: u8 = 2;
-    /// The data goes to LDS.
-    pub const LDS: u8 = 4;
-}
 
 /// A buffer descriptor.
 #[derive(Clone, Copy)]
@@ -256,36 +247,5 @@ fn outside<const L: usize>(w: &mut Wave<L>, i: &Inst, l: usize, _: Atomic, wide:
         if wide {
             flat::put(w, i.dst + 1, l, 0);
         }
-    }
-}
-
-/// Where a lane's data goes in LDS: M0 and the instruction's offset, then lane by lane.
-pub fn lds_address<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u64 {
-    let base = u64::from(w.s[code::M0 as usize] & 0xffff);
-    base + u64::from(i.imm & 0xfff) + 4 * lane as u64
-}
-
-/// The registers that a buffer operation's data spans, and its address.
-pub fn widths(i: &Inst) -> (u16, u16) {
-    let data = match i.kind {
-        _ if i.op_sel & form::LDS != 0 => 0,
-        Kind::Load(count) | Kind::Store(count) => count.into(),
-        Kind::Atomic(op, wide) => {
-            let words = if wide { 2 } else { 1 };
-            if matches!(op, Atomic::Cmpswap) {
-                2 * words
-            } else {
-                words
-            }
-        }
-        Kind::LoadSmall { .. } | Kind::StoreSmall(..) => 1,
-        Kind::Formatted(data) => data.registers(),
-        _ => 0,
-    };
-    let address = u16::from(i.op_sel & form::OFFEN != 0) + u16::from(i.op_sel & form::IDXEN != 0);
-    // Cache control has neither.
-    match i.op {
-        Op::BufferInv | Op::BufferWbl2 => (0, 0),
-        _ => (data, address),
     }
 }

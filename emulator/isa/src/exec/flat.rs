@@ -5,15 +5,17 @@
 //! is memory (CDNA3 ISA, section 9.3). Scratch is memory too: each lane has dwords of its own,
 //! lane by lane, from the wave's base on (the swizzle of ADD_TID_ENABLE with 4-byte elements).
 
-use super::atomics::{apply32, apply64, Atomic};
-use super::buffer::lds_address;
+use super::atomics::{apply32, apply64};
 use super::lds;
+use super::lds::lds_address;
 use super::Context;
+use crate::decode::atomic::Atomic;
 use crate::decode::kind::Kind;
+use crate::decode::Op;
 use crate::decode::{code, Inst};
+use crate::fault::Access;
 use crate::fault::FaultKind;
-use crate::memory::{Access, HostPage, PAGE};
-use crate::target::Op;
+use crate::memory::{HostPage, PAGE};
 use crate::wave::Wave;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -7,10 +7,10 @@
 use super::atomics::{apply32, apply64};
 use super::{Context, Next};
 use crate::decode::kind::Kind;
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::memory::{Gws, GwsAnswer, GwsRequest};
-use crate::target::Op;
 use crate::wave::Wave;
 
 fn range(lds: &[u8], at: u64, bytes: u64) -> Result<std::ops::Range<usize>, FaultKind> {
@@ -411,4 +411,10 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
     }
     w.put(i.dst, &r);
     Ok(())
+}
+
+/// Where a lane's data goes in LDS: M0 and the instruction's offset, then lane by lane.
+pub fn lds_address<const L: usize>(w: &Wave<L>, i: &Inst, lane: usize) -> u64 {
+    let base = u64::from(w.s[code::M0 as usize] & 0xffff);
+    base + u64::from(i.imm & 0xfff) + 4 * lane as u64
 }

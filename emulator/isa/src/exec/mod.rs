@@ -40,8 +40,10 @@ use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Inst;
 use crate::fault::FaultKind;
-use crate::memory::{Access, Env, MemoryFault, Reason, Tlb, PAGE};
-use crate::wave::{mode, Wave};
+use crate::fault::{Access, MemoryFault, Reason};
+use crate::kernel::mode;
+use crate::memory::{Env, Tlb, PAGE};
+use crate::wave::Wave;
 
 /// What an instruction can reach besides its wave.
 pub struct Context<'a> {

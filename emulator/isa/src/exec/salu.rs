@@ -3,10 +3,11 @@
 
 use super::sopp::{barrier_state, set_index, signal, signal_first};
 use super::{sfloat, Context, Step};
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave, Wide};
+use crate::kernel::mode;
+use crate::wave::{Wave, Wide};
 
 /// s_sendmsg_rtn's MSG_RTN_GET_REALTIME.
 const MESSAGE_REALTIME: u16 = 131;

@@ -9,8 +9,8 @@ use super::vcmp::bit;
 use super::vhalf::{self, Rule};
 use crate::decode::kind::{Kind, Type};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::Wave;
 
 /// True if the operation is one of these.

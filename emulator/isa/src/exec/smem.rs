@@ -6,9 +6,9 @@ use super::buffer::Descriptor;
 use super::lds::narrow;
 use super::Context;
 use crate::decode::kind::Kind;
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::{Wave, Wide};
 
 /// SMEM.

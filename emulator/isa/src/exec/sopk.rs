@@ -4,8 +4,8 @@
 use super::{Context, Step};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::Wave;
 
 /// SOPK.

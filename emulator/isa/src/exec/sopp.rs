@@ -3,10 +3,11 @@
 
 use super::{Context, Next, Step};
 use crate::decode::kind::Kind;
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Barrier, Wave};
+use crate::kernel::mode;
+use crate::wave::{Barrier, Wave};
 
 /// The inline constant -1, which numbers the workgroup's barrier.
 const WORKGROUP_BARRIER: u16 = 193;

@@ -4,8 +4,8 @@
 use super::valu::{half_of, put16};
 use super::vint::{borrow, i24, sad, u24};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::{Wave, Wide};
 
 /// d = f(a, b, c) of 32 bits, limited.

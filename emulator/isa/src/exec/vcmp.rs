@@ -8,7 +8,8 @@ use super::Step;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::wave::{gather, mode, Halves, Wave, Wide};
+use crate::kernel::mode;
+use crate::wave::{gather, Halves, Wave, Wide};
 use std::cmp::Ordering;
 
 /// What turns a signed comparison into an unsigned one.

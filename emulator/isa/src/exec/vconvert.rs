@@ -13,9 +13,10 @@ use super::vdouble::{finish64, source64};
 use super::vfloat::{finish, source};
 use super::vhalf;
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave};
+use crate::kernel::mode;
+use crate::wave::Wave;
 
 fn widen(bits: u32) -> u64 {
     let f = f32::from_bits(bits);

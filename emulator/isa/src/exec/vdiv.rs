@@ -6,9 +6,10 @@ use super::float::{Odd, Round};
 use super::vdouble::{self, finish64};
 use super::vfloat::{finish, scale};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave, Wide};
+use crate::kernel::mode;
+use crate::wave::{Wave, Wide};
 
 /// True if the operation is one of these.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {

@@ -14,10 +14,11 @@ use super::vconvert::from_small;
 use super::vfloat::clamp32;
 use super::vhalf;
 use super::vpacked::{from_bf16, pick, to_bf16};
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave};
+use crate::kernel::mode;
+use crate::wave::Wave;
 
 /// d = c + sum of products of integer elements of `bits` bits.
 fn integers<const L: usize>(

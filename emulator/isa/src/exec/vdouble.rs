@@ -8,9 +8,10 @@
 use super::exact::{Exact, Format};
 use super::float::{extreme64, Round, NAN64};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave, Wide};
+use crate::kernel::mode;
+use crate::wave::{Wave, Wide};
 
 fn flush(x: u64) -> u64 {
     if x & (0x7ff << 52) == 0 {

@@ -10,8 +10,9 @@ use super::float::{extreme32, Odd, Round};
 use super::vhalf::Rule;
 use super::Step;
 use crate::decode::Inst;
-use crate::target::Op;
-use crate::wave::{mode, Wave};
+use crate::decode::Op;
+use crate::kernel::mode;
+use crate::wave::Wave;
 
 /// A 32-bit float source with its modifiers and MODE's treatment of denormals.
 #[inline]

@@ -8,9 +8,10 @@ use super::arith::Mode16;
 use super::float::{extreme32, from_f16, Odd};
 use super::valu::{half_of, put16};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave};
+use crate::kernel::mode;
+use crate::wave::Wave;
 
 /// A source's half with its modifiers and MODE's treatment of denormals.
 pub fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u16; L] {

@@ -6,8 +6,8 @@ use super::valu::{
 };
 use super::{vclamp, Step};
 use crate::decode::Inst;
+use crate::decode::Op;
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::{gather, Halves, Wave, Wide};
 
 /// 24-bit sources, sign-extended and not.

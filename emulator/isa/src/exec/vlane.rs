@@ -2,9 +2,9 @@
 //! Operations between lanes, or between lanes and scalars.
 
 use super::valu::{half_of, plain, put16};
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
 use crate::wave::{lane_bits, Wave};
 
 /// True if the operation is one of these.

@@ -11,10 +11,11 @@ use super::valu::one;
 use super::vclamp::limit;
 use super::vfloat::clamp32;
 use super::vhalf::{self, Rule};
+use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
-use crate::target::Op;
-use crate::wave::{mode, Wave};
+use crate::kernel::mode;
+use crate::wave::Wave;
 
 /// True if the operation is one of these.
 pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultKind> {

@@ -4,47 +4,9 @@
 mod host;
 
 use crate::fault::Fault;
+pub use crate::fault::{Access, MemoryFault, Reason};
 pub use host::{HostPage, PAGE};
 use std::num::NonZeroU32;
-
-/// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Load.
-    Read,
-    /// Store.
-    Write,
-    /// Read, modify, write.
-    Atomic,
-    /// Fetch an instruction.
-    Execute,
-}
-
-/// Why an address cannot be accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// No valid translation.
-    NotPresent,
-    /// Translated, but this kind of access is not permitted.
-    NotPermitted,
-    /// The address is not canonical: its upper bits are no sign extension.
-    NotCanonical,
-    /// The translation leads outside of memory.
-    NoMemory,
-    /// An atomic at an address that is not a multiple of its size.
-    Unaligned,
-}
-
-/// A failed access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryFault {
-    /// The GPU virtual address.
-    pub va: u64,
-    /// What was tried.
-    pub access: Access,
-    /// Why it failed.
-    pub reason: Reason,
-}
 
 /// An operation on one of the device's global semaphores and barriers (CDNA3 ISA, DS_GWS_*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,27 +13,31 @@ pub(crate) mod pairs;
 mod table;
 
 use super::{Scalars, Start, Target};
+use crate::decode::buffer::form;
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
+use crate::decode::Op;
 use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
-use crate::exec::buffer::form;
+use crate::kernel::mode;
 use crate::kernel::{Allocation, DescriptorError, Registers};
-use crate::target::Op;
-use crate::trap::Layout;
-use crate::wave::mode;
+use crate::target::TrapLayout;
+use crate::text::Syntax;
 
 /// The chip.
 pub static GFX1201: Target = Target {
     name: "gfx1201",
     rows: &table::ROWS,
     index: Index::new(),
-    layouts: &layouts::LAYOUTS,
-    names: &names::NAMES,
+    syntax: Syntax {
+        chip: "gfx1201",
+        layouts: &layouts::LAYOUTS,
+        names: &names::NAMES,
+    },
     operands: decode,
     registers,
     // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, ILLEGAL_INST 6.
-    traps: Layout {
+    traps: TrapLayout {
         id: (60, 4),
         memory_violation: 1 << 4,
         illegal_instruction: 1 << 6,

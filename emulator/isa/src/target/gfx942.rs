@@ -10,26 +10,30 @@ mod names;
 mod table;
 
 use super::{Scalars, Start, Target};
+use crate::decode::buffer::form;
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
+use crate::decode::Op;
 use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
-use crate::exec::buffer::form;
 use crate::kernel::{Allocation, DescriptorError, Registers};
-use crate::target::Op;
-use crate::trap::Layout;
+use crate::target::TrapLayout;
+use crate::text::Syntax;
 
 /// The chip.
 pub static GFX942: Target = Target {
     name: "gfx942",
     rows: &table::ROWS,
     index: Index::new(),
-    layouts: &layouts::LAYOUTS,
-    names: &names::NAMES,
+    syntax: Syntax {
+        chip: "gfx942",
+        layouts: &layouts::LAYOUTS,
+        names: &names::NAMES,
+    },
     operands: decode,
     registers,
     // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, ILLEGAL_INST 11.
-    traps: Layout {
+    traps: TrapLayout {
         id: (48, 8),
         memory_violation: 1 << 8,
         illegal_instruction: 1 << 11,

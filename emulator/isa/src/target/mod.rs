@@ -8,18 +8,16 @@
 
 pub mod gfx1201;
 pub mod gfx942;
-pub mod ops;
 
+pub use crate::decode::Op;
 pub use gfx1201::GFX1201;
 pub use gfx942::GFX942;
-pub use ops::Op;
 
 use crate::decode::table::{Index, Row};
 use crate::decode::{DecodeError, Inst};
-use crate::kernel::{Allocation, DescriptorError, Kernel, Registers};
-use crate::text::{Layout, Names};
-use crate::trap;
-use crate::workgroup::Dispatch;
+use crate::dispatch::Dispatch;
+use crate::kernel::{Allocation, DescriptorError, Kernel, Registers, DESCRIPTOR_SIZE};
+use crate::text::{Syntax, Text};
 use std::fmt;
 
 /// Lanes of a wave on gfx942.
@@ -44,6 +42,17 @@ pub struct Start<'a> {
     pub scratch: u64,
 }
 
+/// Where a chip stores why a wave is in its handler.
+#[derive(Clone, Copy, Debug)]
+pub struct TrapLayout {
+    /// The number of a trap in TTMP1 and TTMP0: first bit, and bits.
+    pub(crate) id: (u32, u32),
+    /// MEM_VIOL.
+    pub(crate) memory_violation: u32,
+    /// ILLEGAL_INST.
+    pub(crate) illegal_instruction: u32,
+}
+
 /// A chip's instruction set.
 pub struct Target {
     /// Its name.
@@ -51,16 +60,14 @@ pub struct Target {
     /// Its encodings, in the order in which they are tried.
     pub rows: &'static [Row],
     pub(crate) index: Index,
-    /// How its encodings are written.
-    pub(crate) layouts: &'static [Layout],
-    /// What it calls its registers.
-    pub(crate) names: &'static Names,
+    /// How its instructions are written.
+    pub(crate) syntax: Syntax,
     /// Take the operands apart.
     pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
     /// Check a descriptor's program resource registers.
     pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
     /// How it reports the reason of a trap to its handler.
-    pub(crate) traps: trap::Layout,
+    pub(crate) traps: TrapLayout,
     /// Set the scalar registers that follow the user SGPRs or that are always there.
     pub(crate) start: fn(&mut Scalars, &Start<'_>),
 }
@@ -76,6 +83,28 @@ impl Target {
     pub fn decode(&self, words: [u32; 3]) -> Result<Inst, DecodeError> {
         let row = self.find(words).ok_or(DecodeError::Undecodable)?;
         (self.operands)(row, words)
+    }
+
+    /// The text of one instruction of a wave with 32 lanes or 64; nothing if no encoding matches.
+    pub fn text(&'static self, words: [u32; 3], lanes: u32) -> Option<Text> {
+        let row = self.find(words)?;
+        Some(Text::new(&self.syntax, row, words, lanes))
+    }
+}
+
+impl Kernel {
+    /// Take apart the descriptor of a gfx942 kernel that lies at `va`.
+    pub fn parse(va: u64, bytes: &[u8; DESCRIPTOR_SIZE]) -> Result<Self, DescriptorError> {
+        Self::parse_for(&GFX942, va, bytes)
+    }
+
+    /// Take apart the descriptor of a chip's kernel that lies at `va`.
+    pub fn parse_for(
+        target: &Target,
+        va: u64,
+        bytes: &[u8; DESCRIPTOR_SIZE],
+    ) -> Result<Self, DescriptorError> {
+        Self::parse_with(target.registers, va, bytes)
     }
 }
 

@@ -10,7 +10,6 @@ mod format;
 mod operand;
 
 use crate::decode::table::Row;
-use crate::target::Target;
 use std::fmt;
 
 /// Runs of bits: the first in the words, how many, and the first in the operand.
@@ -161,31 +160,29 @@ pub struct Names {
     pub unified_formats: bool,
 }
 
+/// How a chip's instructions are written.
+#[derive(Debug)]
+pub struct Syntax {
+    /// The chip's name.
+    pub chip: &'static str,
+    /// How its encodings are written.
+    pub layouts: &'static [Layout],
+    /// What it calls its registers.
+    pub names: &'static Names,
+}
+
 /// An instruction's text.
 #[derive(Clone, Copy)]
 pub struct Text {
-    target: &'static Target,
+    syntax: &'static Syntax,
     row: &'static Row,
     words: [u32; 3],
     lanes: u32,
 }
 
-impl Target {
-    /// The text of one instruction of a wave with 32 lanes or 64; nothing if no encoding matches.
-    pub fn text(&'static self, words: [u32; 3], lanes: u32) -> Option<Text> {
-        let row = self.find(words)?;
-        Some(Text {
-            target: self,
-            row,
-            words,
-            lanes,
-        })
-    }
-}
-
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
-        (self.target.name, self.words, self.lanes) == (other.target.name, other.words, other.lanes)
+        (self.syntax.chip, self.words, self.lanes) == (other.syntax.chip, other.words, other.lanes)
     }
 }
 
@@ -198,6 +195,21 @@ impl fmt::Debug for Text {
 }
 
 impl Text {
+    /// The text of the words of a row of the chip's table, of a wave with 32 lanes or 64.
+    pub(crate) fn new(
+        syntax: &'static Syntax,
+        row: &'static Row,
+        words: [u32; 3],
+        lanes: u32,
+    ) -> Self {
+        Self {
+            syntax,
+            row,
+            words,
+            lanes,
+        }
+    }
+
     /// The mnemonic, without its encoding's suffix.
     pub fn mnemonic(&self) -> &'static str {
         self.row.mnemonic
@@ -209,7 +221,7 @@ impl Text {
     }
 
     fn layout(&self) -> &'static Layout {
-        let layouts = self.target.layouts;
+        let layouts = self.syntax.layouts;
         layouts
             .get(usize::from(self.row.layout))
             .unwrap_or(&layouts[0])
@@ -236,7 +248,7 @@ impl Text {
     }
 
     fn names(&self) -> &'static Names {
-        self.target.names
+        self.syntax.names
     }
 }
 

@@ -4,7 +4,7 @@
 //! Written by generate/opcodes.py from LLVM 19.1.7's AMDGPU records; do not edit.
 
 use crate::decode::table::{Family::*, Row};
-use crate::target::ops::Op;
+use crate::decode::ops::Op;
 
 /// Encodings in the order in which they are tried: mask, value, bytes, family, mnemonic,
 /// operation, the registers spanned by destination, three sources and scalar destination, and the
