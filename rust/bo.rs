@@ -24,13 +24,13 @@ use crate::{
         dma_buf::{
             Attachment,
             DmaBuf, //
-        },
+        }, //
     },
     vram::{
         Vram,
         VramRange,
         REMAP_OFFSET, //
-    },
+    }, //
 };
 use kernel::{
     alloc::flags::GFP_KERNEL_ACCOUNT,

@@ -32,7 +32,7 @@ use crate::{
             CpuCaching,
             Fault,
             VmOps, //
-        },
+        }, //
     },
     gpu::Gpu,
     ioctl,
@@ -47,7 +47,7 @@ use crate::{
         Kind,
         Offset,
         DOORBELL_SLICE, //
-    },
+    }, //
 };
 use kernel::{
     page::{
@@ -58,7 +58,7 @@ use kernel::{
     sync::{
         Arc,
         ArcBorrow, //
-    },
+    }, //
 };
 
 static FOPS: Fops = Fops::new::<Kfd>();

@@ -12,15 +12,30 @@ use crate::{
     glue::aperture::Aperture,
     hw::{
         discovery::{
-            checksum, u16_at, u32_at, BinaryHeader, GcInfoV1_3, GcInfoV2_1, BINARY_SIGNATURE,
-            GC_TABLE_ID, HARVEST_SIGNATURE, IP_SIGNATURE, MAX_SIZE, OFFSET_FROM_END, TABLE_GC,
-            TABLE_HARVEST, TABLE_IP,
+            checksum,
+            u16_at,
+            u32_at,
+            BinaryHeader,
+            GcInfoV1_3,
+            GcInfoV2_1,
+            BINARY_SIGNATURE,
+            GC_TABLE_ID,
+            HARVEST_SIGNATURE,
+            IP_SIGNATURE,
+            MAX_SIZE,
+            OFFSET_FROM_END,
+            TABLE_GC,
+            TABLE_HARVEST,
+            TABLE_IP, //
         },
-        regs::Block,
+        regs::Block, //
     },
-    types::IpVersion,
+    types::IpVersion, //
 };
-use kernel::{device, prelude::*};
+use kernel::{
+    device,
+    prelude::*, //
+};
 
 /// Base addresses of a block that are kept; blocks have at most this many segments.
 const SEGMENTS: usize = 10;

@@ -17,7 +17,7 @@ use crate::{
     types::{
         DoorbellIndex,
         DoorbellWord, //
-    },
+    }, //
 };
 use kernel::{
     device::Bound,

@@ -22,13 +22,14 @@ use crate::{
         Found,
         Running, //
     },
-    module, nbio,
+    module,
+    nbio,
     regs::{
         Mmio,
         Regs, //
     },
     types::PciInfo,
-    vram::Vram,
+    vram::Vram, //
 };
 use kernel::{
     device::{

@@ -24,7 +24,7 @@ use crate::{
     },
     ids::IdTable,
     types::EventId,
-    uapi::event as abi,
+    uapi::event as abi, //
 };
 use kernel::{
     new_mutex,
@@ -32,7 +32,7 @@ use kernel::{
     sync::{
         Arc,
         Mutex, //
-    },
+    }, //
 };
 
 mod signal;

@@ -33,7 +33,8 @@ use crate::{
     },
     ih,
     kept::Kept,
-    mqd, nbio,
+    mqd,
+    nbio,
     regs::Regs,
     sched::{
         self,
@@ -51,7 +52,7 @@ use crate::{
         Spaces,
         Vm, //
     },
-    vram::Vram,
+    vram::Vram, //
 };
 use kernel::{
     device::{

@@ -26,11 +26,11 @@ use crate::{
             Entry,
             ENTRY_SIZE, //
         },
-        regs::Bits,
+        regs::Bits, //
     },
     nbio,
     regs::Regs,
-    types::Pasid,
+    types::Pasid, //
 };
 use kernel::{
     device::Bound,

@@ -15,8 +15,8 @@ use crate::{
         ioctl::{
             self as abi,
             nr, //
-        },
-    },
+        }, //
+    }, //
 };
 use kernel::{
     alloc::KVec,
@@ -25,7 +25,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 mod dmabuf;

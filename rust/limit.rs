@@ -8,7 +8,7 @@ use crate::{
     gpu::{
         Gpu,
         VRAM_STEP, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -17,8 +17,8 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc,
-    },
+        Arc, //
+    }, //
 };
 
 /// The system memory that buffer objects have.

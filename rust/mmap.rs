@@ -26,9 +26,9 @@ use crate::{
             Area,
             CpuCaching,
             Fault, //
-        },
+        }, //
     },
-    gpu::Gpu,
+    gpu::Gpu, //
 };
 use kernel::{
     new_mutex,
@@ -38,7 +38,7 @@ use kernel::{
     sync::{
         Arc,
         Mutex, //
-    },
+    }, //
 };
 
 mod file;

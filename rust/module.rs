@@ -40,7 +40,7 @@ use crate::{
         VmFault, //
     },
     uapi::event as abi,
-    vm::pasid::Pasids,
+    vm::pasid::Pasids, //
 };
 use kernel::{
     prelude::*,

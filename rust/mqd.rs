@@ -11,7 +11,7 @@ use crate::{
     types::{
         GpuVa,
         QueueSpec, //
-    },
+    }, //
 };
 
 mod hal;

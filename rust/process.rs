@@ -33,7 +33,8 @@ use crate::{
 use kernel::{
     current,
     mm::Mm,
-    new_mutex, new_work,
+    new_mutex,
+    new_work,
     prelude::*,
     sync::{
         aref::ARef,
@@ -42,7 +43,7 @@ use kernel::{
         SetOnce, //
     },
     task::Task,
-    workqueue::Work,
+    workqueue::Work, //
 };
 
 mod buffer;

@@ -36,7 +36,7 @@ use crate::{
     types::{
         GpuId,
         QueueId, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,

@@ -25,7 +25,7 @@ use crate::{
         Block,
         Reg,
         Table, //
-    },
+    }, //
 };
 use kernel::{
     device,

@@ -38,7 +38,7 @@ use crate::{
             Area,
             Fault,
             VmOps, //
-        },
+        }, //
     },
     gpu::Gpu,
     limit::SystemMemory,
@@ -46,7 +46,7 @@ use crate::{
         Offsets,
         VmFile, //
     },
-    uapi::drm as abi,
+    uapi::drm as abi, //
 };
 use kernel::{
     new_mutex,
@@ -56,7 +56,7 @@ use kernel::{
         Arc,
         ArcBorrow,
         Mutex, //
-    },
+    }, //
 };
 
 mod device_info;

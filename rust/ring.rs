@@ -19,7 +19,7 @@ use crate::{
     types::{
         DoorbellWord,
         GpuVa, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,

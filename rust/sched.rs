@@ -30,13 +30,14 @@ use crate::{
         Tlb, //
     },
     kept::Kept,
-    mqd, sdma,
+    mqd,
+    sdma,
     types::{
         GpuVa,
         Pasid, //
     },
     vm::Vm,
-    vram::Vram,
+    vram::Vram, //
 };
 use kernel::{
     prelude::*,

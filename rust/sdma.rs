@@ -28,7 +28,7 @@ use crate::{
     types::{
         DoorbellIndex,
         SdmaPlace, //
-    },
+    }, //
 };
 use kernel::{
     new_mutex,

@@ -17,16 +17,17 @@ use crate::{
             AnonFile,
             Fops, //
         },
-        user,
+        user, //
     },
     gpu::Gpu,
     types::GpuId,
-    uapi::smi as abi,
+    uapi::smi as abi, //
 };
 use kernel::{
     fmt,
     fs::File,
-    new_mutex, new_poll_condvar,
+    new_mutex,
+    new_poll_condvar,
     prelude::*,
     sync::{
         atomic::{
@@ -43,7 +44,7 @@ use kernel::{
     uaccess::{
         UserSliceReader,
         UserSliceWriter, //
-    },
+    }, //
 };
 
 /// Bytes of text that a client may leave unread (`KFD_MAX_KFIFO_SIZE`).

@@ -20,7 +20,7 @@ use crate::{
         Processes,
         State, //
     },
-    queue,
+    queue, //
 };
 use kernel::{
     alloc::KVec,

@@ -20,9 +20,9 @@ use crate::{
             File,
             Show,
             Text, //
-        },
+        }, //
     },
-    gpu::Gpu,
+    gpu::Gpu, //
 };
 use core::fmt::Write;
 use kernel::{
@@ -35,7 +35,7 @@ use kernel::{
         },
         Arc,
         Mutex, //
-    },
+    }, //
 };
 
 mod caches;

@@ -22,7 +22,7 @@ use crate::{
     },
     hw::pte,
     kept::Kept,
-    types::Pasid,
+    types::Pasid, //
 };
 use kernel::{
     new_mutex,

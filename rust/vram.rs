@@ -14,7 +14,7 @@ use crate::{
         GpuVa,
         Layout,
         VramOffset, //
-    },
+    }, //
 };
 use kernel::{
     devres::Devres,

@@ -25,7 +25,7 @@ use crate::{
         nbif_6_3_1,
         osssys_7_0_0, //
     },
-    uapi::amdgpu,
+    uapi::amdgpu, //
 };
 
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.

@@ -30,7 +30,7 @@ use crate::{
     uapi::{
         amdgpu,
         topology, //
-    },
+    }, //
 };
 
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.

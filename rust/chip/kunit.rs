@@ -2,7 +2,11 @@
 
 //! Sizes for saving waves, worked out by hand from `kfd_queue_ctx_save_restore_size`.
 
-use super::{cwsr_sizes, family, Family};
+use super::{
+    cwsr_sizes,
+    family,
+    Family, //
+};
 use crate::types::IpVersion;
 use kernel::prelude::*;
 

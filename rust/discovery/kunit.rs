@@ -2,8 +2,18 @@
 
 //! Discovery tables, byte by byte as `discovery.h` has them: a good one, cut ones, wrong ones.
 
-use super::{check, parse, Discovery, GcInfo, Reason};
-use crate::{hw::regs::Block, kunit::Random, types::IpVersion};
+use super::{
+    check,
+    parse,
+    Discovery,
+    GcInfo,
+    Reason, //
+};
+use crate::{
+    hw::regs::Block,
+    kunit::Random,
+    types::IpVersion, //
+};
 use kernel::prelude::*;
 
 const SIZE: usize = 0x200;

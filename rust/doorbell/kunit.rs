@@ -2,9 +2,15 @@
 
 //! Which doorbells of a slice queues get (`init_doorbell_bitmap`, `allocate_doorbell`).
 
-use super::{Used, SLICE_DOORBELLS};
+use super::{
+    Used,
+    SLICE_DOORBELLS, //
+};
 use crate::{
-    chip::{self, Family},
+    chip::{
+        self,
+        Family, //
+    },
     types::IpVersion, //
 };
 use kernel::prelude::*;

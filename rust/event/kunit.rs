@@ -20,7 +20,12 @@ use crate::counts::{
 use kernel::{
     prelude::*,
     sync::Arc,
-    time::{delay::fsleep, Delta, Instant, Monotonic},
+    time::{
+        delay::fsleep,
+        Delta,
+        Instant,
+        Monotonic, //
+    },
     workqueue, //
 };
 

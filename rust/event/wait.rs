@@ -12,14 +12,15 @@ use super::{
 use crate::glue::user;
 use kernel::{
     alloc::KVVec,
-    current, new_condvar,
+    current,
+    new_condvar,
     prelude::*,
     sync::{
         Arc,
         CondVar,
         CondVarTimeoutResult, //
     },
-    time::msecs_to_jiffies,
+    time::msecs_to_jiffies, //
 };
 
 /// A thread that waits.

@@ -21,7 +21,7 @@ use kernel::{
         UserSlice,
         UserSliceReader,
         UserSliceWriter, //
-    },
+    }, //
 };
 
 #[expect(

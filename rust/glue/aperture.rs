@@ -12,7 +12,10 @@ use kernel::{
     error::to_result,
     pci,
     prelude::*,
-    sync::{aref::ARef, barrier},
+    sync::{
+        aref::ARef,
+        barrier, //
+    }, //
 };
 
 /// A mapped BAR. In a `Devres` it is unmapped when the device is unbound.

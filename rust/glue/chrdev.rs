@@ -19,7 +19,7 @@ use super::{
         Area,
         Fault,
         VmOps, //
-    },
+    }, //
 };
 use core::{
     cell::UnsafeCell,
@@ -43,7 +43,7 @@ use kernel::{
         Arc,
         ArcBorrow, //
     },
-    types::ForeignOwnable,
+    types::ForeignOwnable, //
 };
 
 /// What a character device does. All calls come from the context of a user process.

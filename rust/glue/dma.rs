@@ -8,10 +8,16 @@
 
 use kernel::{
     bindings,
-    device::{self, Bound},
-    page::{Page, PAGE_SIZE},
+    device::{
+        self,
+        Bound, //
+    },
+    page::{
+        Page,
+        PAGE_SIZE, //
+    },
     prelude::*,
-    sync::aref::ARef,
+    sync::aref::ARef, //
 };
 
 /// What `dma_map_*` return on failure.

@@ -14,18 +14,36 @@
 use super::{
     anon_inode::AnonInode,
     table::Table,
-    vma::{outcome, Area, Fault, VmOps},
+    vma::{
+        outcome,
+        Area,
+        Fault,
+        VmOps, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    device::{Bound, Device},
-    error::{from_err_ptr, from_result, to_result},
+    device::{
+        Bound,
+        Device, //
+    },
+    error::{
+        from_err_ptr,
+        from_result,
+        to_result, //
+    },
     module::this_module,
-    page::{Page, PAGE_SIZE},
+    page::{
+        Page,
+        PAGE_SIZE, //
+    },
     prelude::*,
-    sync::{Arc, ArcBorrow},
-    types::ForeignOwnable,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    types::ForeignOwnable, //
 };
 
 /// What stands behind a DMA-buf of ours.

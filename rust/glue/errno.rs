@@ -2,7 +2,11 @@
 
 //! Error numbers that the kernel crate of 7.3 has no name for.
 
-use kernel::{bindings, error::Error, ffi::c_int};
+use kernel::{
+    bindings,
+    error::Error,
+    ffi::c_int, //
+};
 
 /// ETIME: the hardware didn't answer in time, as upstream's KFD reports it.
 pub(crate) fn etime() -> Error {

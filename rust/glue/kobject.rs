@@ -8,14 +8,20 @@
 //! Dropping it removes it; its children must be dropped before it (declare them first).
 
 use super::chrdev::Node;
-use core::{fmt::Write, ptr::NonNull};
+use core::{
+    fmt::Write,
+    ptr::NonNull, //
+};
 use kernel::{
     bindings,
     device::Device,
     error::to_result,
     page::PAGE_SIZE,
     prelude::*,
-    str::{as_char_ptr_in_const_context, CStr},
+    str::{
+        as_char_ptr_in_const_context,
+        CStr, //
+    }, //
 };
 
 /// A read-only file of a folder.

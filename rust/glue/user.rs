@@ -4,7 +4,13 @@
 //! for.
 
 use crate::uapi::abi::Abi;
-use kernel::{bindings, mm::MmWithUser, page::PAGE_SIZE, prelude::*, task::Task};
+use kernel::{
+    bindings,
+    mm::MmWithUser,
+    page::PAGE_SIZE,
+    prelude::*,
+    task::Task, //
+};
 
 /// Whether `size` bytes at `address` can be user memory. They need not be mapped.
 pub(crate) fn access_ok(address: u64, size: u64) -> bool {

@@ -11,9 +11,16 @@
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    mm::{virt::flags, MmWithUser},
-    page::{BorrowedPage, Page, PAGE_SIZE},
-    prelude::*,
+    mm::{
+        virt::flags,
+        MmWithUser, //
+    },
+    page::{
+        BorrowedPage,
+        Page,
+        PAGE_SIZE, //
+    },
+    prelude::*, //
 };
 
 /// Pages that are pinned at once.

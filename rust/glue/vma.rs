@@ -11,12 +11,18 @@
 //! table holds it, and none will.
 
 use super::table::Table;
-use core::{cell::Cell, marker::PhantomData};
+use core::{
+    cell::Cell,
+    marker::PhantomData, //
+};
 use kernel::{
     bindings,
     mm::virt::VmaNew,
-    page::{PAGE_SHIFT, PAGE_SIZE},
-    prelude::*,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
+    prelude::*, //
 };
 
 /// Operations of a device's mappings.

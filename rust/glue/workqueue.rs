@@ -5,7 +5,11 @@
 //! The kernel crate of 7.3 has only the system's work queues, and no flush. A queued work item doesn't
 //! pin the module: the queue is destroyed, which waits for its items, before the module's code goes.
 
-use kernel::{bindings, prelude::*, workqueue::Queue};
+use kernel::{
+    bindings,
+    prelude::*,
+    workqueue::Queue, //
+};
 
 /// The queue; dropped, it runs what is queued and is gone.
 pub(crate) struct WorkQueue(core::ptr::NonNull<bindings::workqueue_struct>);

@@ -22,7 +22,7 @@ use crate::{
         GpuVa,
         VramOffset, //
     },
-    vram::Vram,
+    vram::Vram, //
 };
 use kernel::{
     new_mutex,

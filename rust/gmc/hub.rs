@@ -17,7 +17,7 @@ use crate::{
     types::{
         Layout,
         VramOffset, //
-    },
+    }, //
 };
 use kernel::sync::Arc;
 

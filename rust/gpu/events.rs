@@ -23,7 +23,7 @@ use crate::{
         Pasid,
         QueueError,
         VmFault, //
-    },
+    }, //
 };
 use kernel::{
     impl_has_work,

@@ -15,7 +15,7 @@ use crate::{
         HangSink,
         Hangs, //
     },
-    types::Hang,
+    types::Hang, //
 };
 use kernel::{
     impl_has_work,

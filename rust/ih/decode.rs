@@ -19,7 +19,7 @@ use crate::{
         QueueError,
         VmFault, //
     },
-    uapi::debug,
+    uapi::debug, //
 };
 use core::num::NonZeroU16;
 

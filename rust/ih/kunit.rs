@@ -3,11 +3,25 @@
 //! Entries of the interrupt ring, word by word as `amdgpu_ih_decode_iv_helper` takes them apart,
 //! and the ring's pointers.
 
-use super::{after, at_entry, decode::decode, hal, Event, Hal, BATCH, RING_BYTES};
+use super::{
+    after,
+    at_entry,
+    decode::decode,
+    hal,
+    Event,
+    Hal,
+    BATCH,
+    RING_BYTES, //
+};
 use crate::{
     chip::Generation,
     hw::ih::Entry,
-    types::{GpuVa, Pasid, QueueError, VmFault},
+    types::{
+        GpuVa,
+        Pasid,
+        QueueError,
+        VmFault, //
+    }, //
 };
 use core::num::NonZeroU16;
 use kernel::prelude::*;

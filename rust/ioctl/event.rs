@@ -13,7 +13,7 @@ use crate::{
     uapi::{
         event as abi,
         mmap, //
-    },
+    }, //
 };
 use kernel::{
     alloc::KVVec,
@@ -21,7 +21,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// CREATE_EVENT. The first call brings the signal page; without it no signal can be made.

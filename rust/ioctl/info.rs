@@ -13,7 +13,7 @@ use crate::{
         self,
         debug,
         device as abi, //
-    },
+    }, //
 };
 use kernel::{
     alloc::KVec,
@@ -21,7 +21,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// GET_VERSION.

@@ -20,7 +20,7 @@ use crate::{
         device,
         memory as abi,
         mmap, //
-    },
+    }, //
 };
 use kernel::{
     alloc::KVec,
@@ -30,7 +30,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// A handle of ALLOC_MEMORY_OF_GPU taken apart.

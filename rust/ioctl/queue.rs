@@ -14,7 +14,7 @@ use crate::{
         device,
         mmap,
         queue as abi, //
-    },
+    }, //
 };
 use kernel::{
     alloc::KVec,
@@ -22,7 +22,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// CREATE_QUEUE.

@@ -15,7 +15,7 @@ use crate::{
         ioctl::nr,
         smi,
         svm, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,

@@ -34,7 +34,7 @@ use crate::{
         GpuId,
         GpuVa, //
     },
-    uapi::memory as abi,
+    uapi::memory as abi, //
 };
 use kernel::{
     current,

@@ -26,7 +26,7 @@ use crate::{
             Area,
             Fault,
             VmOps, //
-        },
+        }, //
     },
     gpu::Gpu,
     mmap::Mapping,
@@ -39,7 +39,7 @@ use crate::{
         GpuId,
         GpuVa, //
     },
-    uapi::memory as abi,
+    uapi::memory as abi, //
 };
 use kernel::{
     page::Page,

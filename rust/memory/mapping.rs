@@ -15,7 +15,7 @@ use crate::{
         Mem, //
     },
     types::GpuVa,
-    vm::Vm,
+    vm::Vm, //
 };
 use kernel::{
     prelude::*,

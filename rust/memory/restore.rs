@@ -28,7 +28,7 @@ use crate::{
         Mem,
         Process, //
     },
-    vm::Vm,
+    vm::Vm, //
 };
 use kernel::{
     mm::{
@@ -44,7 +44,7 @@ use kernel::{
         delay::fsleep,
         Delta, //
     },
-    workqueue::WorkItem,
+    workqueue::WorkItem, //
 };
 
 impl WorkItem<STOP> for Process {

@@ -10,7 +10,7 @@ use crate::{
         Process,
         ProcessDevice, //
     },
-    types::GpuId,
+    types::GpuId, //
 };
 use kernel::{
     prelude::*,

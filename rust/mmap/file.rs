@@ -9,7 +9,7 @@ use crate::{
         Area,
         Fault, //
     },
-    gpu::Gpu,
+    gpu::Gpu, //
 };
 use kernel::{
     prelude::*,
@@ -20,7 +20,7 @@ use kernel::{
             Release, //
         },
         Arc, //
-    },
+    }, //
 };
 
 /// An open file.

@@ -11,7 +11,7 @@ use crate::{
     types::{
         BusAddr,
         DoorbellWord, //
-    },
+    }, //
 };
 
 mod v6_3;

@@ -20,7 +20,7 @@ use crate::{
     mmap::Mapping,
     types::GpuVa,
     uapi::memory as abi,
-    vm::MapFlags,
+    vm::MapFlags, //
 };
 use kernel::{
     prelude::*,
@@ -31,7 +31,7 @@ use kernel::{
         },
         Arc,
         SetOnce, //
-    },
+    }, //
 };
 
 /// A buffer object under its handle.

@@ -16,7 +16,7 @@ use crate::{
         SchedProcess, //
     },
     types::GpuVa,
-    vm::Vm,
+    vm::Vm, //
 };
 use kernel::{
     page::{

@@ -20,7 +20,8 @@ use crate::{
     vm::pasid::Pasids, //
 };
 use kernel::{
-    current, new_mutex,
+    current,
+    new_mutex,
     prelude::*,
     rbtree::{
         RBTree,
@@ -29,7 +30,7 @@ use kernel::{
     sync::{
         Arc,
         Mutex, //
-    },
+    }, //
 };
 
 /// What all processes share.

@@ -26,7 +26,7 @@ use crate::{
         user_pages::UserPages,
         workqueue::WorkQueue, //
     },
-    gpu::Gpu,
+    gpu::Gpu, //
 };
 use kernel::{
     impl_has_work,

@@ -16,7 +16,7 @@ use crate::{
     process::{
         Buffers,
         DeviceState, //
-    },
+    }, //
 };
 use kernel::{
     page::PAGE_SIZE,

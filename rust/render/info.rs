@@ -14,14 +14,14 @@ use crate::{
     uapi::{
         abi::Abi,
         amdgpu as abi, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// DRM_IOCTL_AMDGPU_INFO.

@@ -19,14 +19,14 @@ use crate::{
         amdgpu,
         drm as abi,
         ioctl as ioc, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// Bytes of an argument that need no allocation.

@@ -8,7 +8,7 @@ use kernel::{
     uaccess::{
         UserPtr,
         UserSlice, //
-    },
+    }, //
 };
 
 /// DRM_IOCTL_VERSION.

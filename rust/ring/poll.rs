@@ -3,8 +3,13 @@
 //! Looking at a word again and again until firmware has stored it.
 
 use kernel::time::{
-    delay::{fsleep, udelay},
-    Delta, Instant, Monotonic,
+    delay::{
+        fsleep,
+        udelay, //
+    },
+    Delta,
+    Instant,
+    Monotonic, //
 };
 
 /// Firmware answers within microseconds; going to sleep and being woken takes longer than that, in

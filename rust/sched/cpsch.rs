@@ -17,8 +17,18 @@
 //! no lock to write it.
 
 use super::{
-    queue::{HwQueue, QueueState},
-    Parts, ProcessConfig, QueueHold, QueueSpec, QueueUpdate, SchedProcess, Scheduler, Unscheduled,
+    queue::{
+        HwQueue,
+        QueueState, //
+    },
+    Parts,
+    ProcessConfig,
+    QueueHold,
+    QueueSpec,
+    QueueUpdate,
+    SchedProcess,
+    Scheduler,
+    Unscheduled, //
 };
 use crate::{
     glue::errno::etime,
@@ -26,12 +36,15 @@ use crate::{
         Hang,
         Pasid, //
     },
-    vm::Vm,
+    vm::Vm, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 mod hiq;

@@ -16,9 +16,19 @@
 //! Lock order: see [`super`]. The lock is held while waiting for MES, which needs no lock.
 
 use super::{
-    queue::{HwQueue, QueueState},
-    Contexts, Parts, ProcessConfig, QueueHold, QueueSpec, QueueUpdate, SchedProcess, Scheduler,
-    Unscheduled,
+    queue::{
+        HwQueue,
+        QueueState, //
+    },
+    Contexts,
+    Parts,
+    ProcessConfig,
+    QueueHold,
+    QueueSpec,
+    QueueUpdate,
+    SchedProcess,
+    Scheduler,
+    Unscheduled, //
 };
 use crate::{
     bo::Placement,
@@ -31,12 +41,15 @@ use crate::{
         Pasid,
         VramOffset, //
     },
-    vm::Vm,
+    vm::Vm, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 mod engine;
@@ -48,7 +61,11 @@ mod resources;
 mod state;
 
 use engine::Engine;
-use state::{Entry, State, Taking};
+use state::{
+    Entry,
+    State,
+    Taking, //
+};
 
 /// `max_num_of_queues_per_device`.
 const MAX_QUEUES: usize = 4096;

@@ -2,19 +2,33 @@
 
 //! A queue on a scheduler: its MQDs, everything the hardware touches for it, and its life.
 
-use super::{Contexts, Format, Parts, QueueHold, QueueSpec, QueueUpdate, SchedProcess};
+use super::{
+    Contexts,
+    Format,
+    Parts,
+    QueueHold,
+    QueueSpec,
+    QueueUpdate,
+    SchedProcess, //
+};
 use crate::{
-    mqd::{self, UserQueue},
+    mqd::{
+        self,
+        UserQueue, //
+    },
     types::{
         DoorbellWord,
         GpuVa, //
     },
-    vram::VramRange,
+    vram::VramRange, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 mod waves;
@@ -46,7 +60,14 @@ pub(crate) enum QueueState {
 impl QueueState {
     /// The next state, or EINVAL when there is no such transition.
     fn to(self, next: Self) -> Result<Self> {
-        use QueueState::{Created, Disabled, Evicted, Gone, Hung, Mapped};
+        use QueueState::{
+            Created,
+            Disabled,
+            Evicted,
+            Gone,
+            Hung,
+            Mapped, //
+        };
         match (self, next) {
             (Gone, _) | (_, Created) | (Hung, Mapped | Disabled | Evicted) => Err(EINVAL),
             (Created | Mapped | Disabled | Evicted | Hung, next) => Ok(next),

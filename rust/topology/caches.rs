@@ -14,7 +14,7 @@ use crate::{
         File,
         Show,
         Text, //
-    },
+    }, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;

@@ -9,7 +9,7 @@ use crate::{
         Show,
         Text, //
     },
-    gpu::Gpu,
+    gpu::Gpu, //
 };
 use kernel::prelude::*;
 

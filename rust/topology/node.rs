@@ -22,10 +22,10 @@ use crate::{
             Show,
             Text, //
         },
-        user,
+        user, //
     },
     gpu::Gpu,
-    uapi::topology as abi,
+    uapi::topology as abi, //
 };
 use core::fmt::Write;
 use kernel::{

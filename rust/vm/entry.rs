@@ -22,7 +22,7 @@ use crate::{
     types::{
         Layout,
         VramOffset, //
-    },
+    }, //
 };
 
 /// Everything of an entry but its address and what its level adds.

@@ -14,7 +14,7 @@ use kernel::{
     sync::{
         Arc,
         Mutex, //
-    },
+    }, //
 };
 
 /// KFD's PASIDs have 15 bits upstream where an IOMMU limits them; 16 fit the packets.

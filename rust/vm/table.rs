@@ -29,7 +29,7 @@ use crate::{
     vram::{
         Vram,
         VramRange, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,

@@ -11,7 +11,7 @@ use crate::{
         },
         Reg, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use kernel::{
     device::Device,

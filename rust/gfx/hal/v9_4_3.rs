@@ -12,7 +12,7 @@ use crate::{
         Block,
         Reg, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use kernel::{
     device::Device,

@@ -15,15 +15,36 @@ use crate::{
         Values, //
     },
     hw::{
-        pte::{gfx12, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
-        regs::{gc_12_0_0 as gc, mmhub_4_1_0 as mm, osssys_7_0_0 as oss, Bits, Block},
+        pte::{
+            gfx12,
+            Mtype,
+            EXECUTABLE,
+            READABLE,
+            SNOOPED,
+            SYSTEM,
+            VALID,
+            WRITEABLE, //
+        },
+        regs::{
+            gc_12_0_0 as gc,
+            mmhub_4_1_0 as mm,
+            osssys_7_0_0 as oss,
+            Bits,
+            Block, //
+        }, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use gc::{
-    GCMC_VM_MX_L1_TLB_CNTL as L1, GCVM_CONTEXT1_CNTL as Context, GCVM_INVALIDATE_ENG0_REQ as Flush,
-    GCVM_L2_CNTL as L2, GCVM_L2_CNTL2 as L2B, GCVM_L2_CNTL3 as L2C, GCVM_L2_CNTL4 as L2D,
-    GCVM_L2_CNTL5 as L2E, GCVM_L2_PROTECTION_FAULT_CNTL as Fault,
+    GCMC_VM_MX_L1_TLB_CNTL as L1,
+    GCVM_CONTEXT1_CNTL as Context,
+    GCVM_INVALIDATE_ENG0_REQ as Flush,
+    GCVM_L2_CNTL as L2,
+    GCVM_L2_CNTL2 as L2B,
+    GCVM_L2_CNTL3 as L2C,
+    GCVM_L2_CNTL4 as L2D,
+    GCVM_L2_CNTL5 as L2E,
+    GCVM_L2_PROTECTION_FAULT_CNTL as Fault, //
 };
 
 /// Levels below the root.

@@ -17,17 +17,37 @@ use crate::{
         Values, //
     },
     hw::{
-        pte::{mtype, Mtype, EXECUTABLE, READABLE, SNOOPED, SYSTEM, VALID, WRITEABLE},
-        regs::{
-            athub_1_8_0 as athub, gc_9_4_3 as gc, hdp_4_4_2 as hdp, mmhub_1_8_0 as mm, Bits, Block,
+        pte::{
+            mtype,
+            Mtype,
+            EXECUTABLE,
+            READABLE,
+            SNOOPED,
+            SYSTEM,
+            VALID,
+            WRITEABLE, //
         },
+        regs::{
+            athub_1_8_0 as athub,
+            gc_9_4_3 as gc,
+            hdp_4_4_2 as hdp,
+            mmhub_1_8_0 as mm,
+            Bits,
+            Block, //
+        }, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use gc::{
-    MC_VM_MX_L1_TLB_CNTL as L1, VM_CONTEXT1_CNTL as Context, VM_INVALIDATE_ENG0_REQ as Flush,
-    VM_L2_CNTL as L2, VM_L2_CNTL2 as L2B, VM_L2_CNTL3 as L2C, VM_L2_CNTL4 as L2D,
-    VM_L2_PROTECTION_FAULT_CNTL as Fault, VM_L2_PROTECTION_FAULT_CNTL2 as Fault2,
+    MC_VM_MX_L1_TLB_CNTL as L1,
+    VM_CONTEXT1_CNTL as Context,
+    VM_INVALIDATE_ENG0_REQ as Flush,
+    VM_L2_CNTL as L2,
+    VM_L2_CNTL2 as L2B,
+    VM_L2_CNTL3 as L2C,
+    VM_L2_CNTL4 as L2D,
+    VM_L2_PROTECTION_FAULT_CNTL as Fault,
+    VM_L2_PROTECTION_FAULT_CNTL2 as Fault2, //
 };
 
 /// Levels below the root that the walker is given, see the module's documentation.

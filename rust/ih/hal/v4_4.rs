@@ -20,10 +20,10 @@ use crate::{
             self as oss,
             IH_CHICKEN as Chicken,
             IH_RB_CNTL as Cntl, //
-        },
+        }, //
     },
     regs::Regs,
-    types::DoorbellWord,
+    types::DoorbellWord, //
 };
 
 /// `SOC15_IH_CLIENTID_SE0SH` to `SE3SH` are consecutive.

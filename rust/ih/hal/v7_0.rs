@@ -21,10 +21,10 @@ use crate::{
             IH_INT_FLOOD_CNTL as Flood,
             IH_MSI_STORM_CTRL as Storm,
             IH_STORM_CLIENT_LIST_CNTL as Clients, //
-        },
+        }, //
     },
     regs::Regs,
-    types::DoorbellWord,
+    types::DoorbellWord, //
 };
 
 /// The graphics core as a client (`SOC21_IH_CLIENTID_GFX`): shaders, SDMA, its hub.

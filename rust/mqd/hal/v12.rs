@@ -7,15 +7,23 @@ use super::SavedWords;
 use crate::{
     hw::{
         mqd::{
-            v12::{ComputeMqd as M, SdmaMqd as S},
-            COMPUTE_HEADER,
+            v12::{
+                ComputeMqd as M,
+                SdmaMqd as S, //
+            },
+            COMPUTE_HEADER, //
         },
         regs::gc_12_0_0::{
-            CP_HQD_AQL_CONTROL as Aql, CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State,
-            CP_HQD_PQ_CONTROL as Pq, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_HQD_QUANTUM as Quantum,
-            CP_MQD_CONTROL as Control, SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
-            SDMA0_QUEUE0_RB_CNTL as Rb,
-        },
+            CP_HQD_AQL_CONTROL as Aql,
+            CP_HQD_IB_CONTROL as Ib,
+            CP_HQD_PERSISTENT_STATE as State,
+            CP_HQD_PQ_CONTROL as Pq,
+            CP_HQD_PQ_DOORBELL_CONTROL as Bell,
+            CP_HQD_QUANTUM as Quantum,
+            CP_MQD_CONTROL as Control,
+            SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
+            SDMA0_QUEUE0_RB_CNTL as Rb, //
+        }, //
     },
     mqd::{
         eop_control,
@@ -32,7 +40,7 @@ use crate::{
         Format,
         GpuVa,
         QueueSpec, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -10,13 +10,19 @@ use super::SavedWords;
 use crate::{
     hw::{
         mqd::{
-            v9::{ComputeMqd as M, SdmaMqd as S},
-            COMPUTE_HEADER,
+            v9::{
+                ComputeMqd as M,
+                SdmaMqd as S, //
+            },
+            COMPUTE_HEADER, //
         },
         regs::{
             gc_9_4_3 as gc,
-            sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as Offset, SDMA_RLC0_RB_CNTL as Rb},
-        },
+            sdma_4_4_2::{
+                SDMA_RLC0_DOORBELL_OFFSET as Offset,
+                SDMA_RLC0_RB_CNTL as Rb, //
+            }, //
+        }, //
     },
     mqd::{
         eop_control,
@@ -34,7 +40,7 @@ use crate::{
         Format,
         GpuVa,
         QueueSpec, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 
@@ -83,9 +89,13 @@ pub(crate) struct KernelQueue<'a> {
 /// KIQ's MQD.
 pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
     use gc::{
-        CP_HQD_EOP_CONTROL as Eop, CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State,
-        CP_HQD_PQ_CONTROL as Pq, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_HQD_QUANTUM as Quantum,
-        CP_MQD_CONTROL as Control,
+        CP_HQD_EOP_CONTROL as Eop,
+        CP_HQD_IB_CONTROL as Ib,
+        CP_HQD_PERSISTENT_STATE as State,
+        CP_HQD_PQ_CONTROL as Pq,
+        CP_HQD_PQ_DOORBELL_CONTROL as Bell,
+        CP_HQD_QUANTUM as Quantum,
+        CP_MQD_CONTROL as Control, //
     };
     let ring = queue.ring;
     let set = |start: u32, fields: &[(crate::hw::regs::Bits, u32)]| {
@@ -189,8 +199,11 @@ struct Common {
 impl Common {
     fn build(&self) -> M {
         use gc::{
-            CP_HQD_IB_CONTROL as Ib, CP_HQD_PERSISTENT_STATE as State, CP_HQD_PQ_CONTROL as Pq,
-            CP_HQD_QUANTUM as Quantum, CP_MQD_CONTROL as Control,
+            CP_HQD_IB_CONTROL as Ib,
+            CP_HQD_PERSISTENT_STATE as State,
+            CP_HQD_PQ_CONTROL as Pq,
+            CP_HQD_QUANTUM as Quantum,
+            CP_MQD_CONTROL as Control, //
         };
         M::zeroed()
             .with(M::HEADER, u64::from(COMPUTE_HEADER))
@@ -386,7 +399,10 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
 fn build(queue: &UserQueue<'_>) -> Result<M> {
-    use gc::{CP_HQD_PERSISTENT_STATE as State, CP_HQD_PQ_CONTROL as Pq};
+    use gc::{
+        CP_HQD_PERSISTENT_STATE as State,
+        CP_HQD_PQ_CONTROL as Pq, //
+    };
     const TRAP_PRESENT: u64 = 1 << 6;
     let spec = queue.spec;
     let mut image = Common {

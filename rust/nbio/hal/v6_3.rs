@@ -19,7 +19,7 @@ use crate::{
     types::{
         BusAddr,
         DoorbellWord, //
-    },
+    }, //
 };
 
 /// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).

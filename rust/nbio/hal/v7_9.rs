@@ -26,7 +26,7 @@ use crate::{
     types::{
         BusAddr,
         DoorbellWord, //
-    },
+    }, //
 };
 
 /// Words of doorbells that go to the interrupt handler.

@@ -11,15 +11,29 @@ use crate::{
     gmc::KernelBuf,
     hw::{
         mqd::v9::ComputeMqd,
-        pm4::{self, op, QueryStatus, RunList, SetResources, UnmapQueues},
-        regs::{gc_9_4_3 as gc, Block},
+        pm4::{
+            self,
+            op,
+            QueryStatus,
+            RunList,
+            SetResources,
+            UnmapQueues, //
+        },
+        regs::{
+            gc_9_4_3 as gc,
+            Block, //
+        }, //
     },
     mqd::v9 as mqd,
     ring::Ring,
     sched::Parts,
-    types::HqdSlot,
+    types::HqdSlot, //
 };
-use kernel::{prelude::*, sync::Arc, time::Delta};
+use kernel::{
+    prelude::*,
+    sync::Arc,
+    time::Delta, //
+};
 
 use super::{
     kiq::Kiq,

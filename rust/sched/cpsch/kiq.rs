@@ -17,8 +17,19 @@ use crate::{
     },
     hw::{
         mqd::v9::ComputeMqd,
-        pm4::{self, kiq_map, op, MapQueues, SetResources, UnmapQueues},
-        regs::{gc_9_4_3 as gc, Block, Reg},
+        pm4::{
+            self,
+            kiq_map,
+            op,
+            MapQueues,
+            SetResources,
+            UnmapQueues, //
+        },
+        regs::{
+            gc_9_4_3 as gc,
+            Block,
+            Reg, //
+        }, //
     },
     mqd::v9 as mqd,
     regs::Regs,
@@ -30,16 +41,20 @@ use crate::{
         HqdSlot,
         Pasid, //
     },
-    vram::VramRange,
+    vram::VramRange, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
     sync::{
-        atomic::{Atomic, Relaxed},
-        Arc, Mutex,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
     },
-    time::Delta,
+    time::Delta, //
 };
 
 /// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.

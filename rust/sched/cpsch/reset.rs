@@ -15,8 +15,11 @@ use crate::{
     glue::errno::etime,
     hw::regs::typed::{
         gc_9_4_3::{
-            self as gc, CP_HQD_ACTIVE, CP_HQD_PQ_DOORBELL_CONTROL as Bell, CP_MEC_CNTL as Mec,
-            RLC_SAFE_MODE as Safe,
+            self as gc,
+            CP_HQD_ACTIVE,
+            CP_HQD_PQ_DOORBELL_CONTROL as Bell,
+            CP_MEC_CNTL as Mec,
+            RLC_SAFE_MODE as Safe, //
         },
         Block,
         Value, //
@@ -25,9 +28,12 @@ use crate::{
     types::{
         DoorbellWord,
         HqdSlot, //
-    },
+    }, //
 };
-use kernel::{prelude::*, time::Delta};
+use kernel::{
+    prelude::*,
+    time::Delta, //
+};
 
 /// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
 const TIMEOUT: Delta = Delta::from_millis(4000);

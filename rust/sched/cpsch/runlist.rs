@@ -11,7 +11,13 @@ use super::Entry;
 use crate::{
     chip::ChipInfo,
     gmc::KernelBuf,
-    hw::pm4::{self, op, MapProcess, MapQueues, RunList},
+    hw::pm4::{
+        self,
+        op,
+        MapProcess,
+        MapQueues,
+        RunList, //
+    },
     sched::{
         Format,
         Parts,
@@ -21,9 +27,12 @@ use crate::{
         GpuVa,
         IpVersion,
         SdmaPlace, //
-    },
+    }, //
 };
-use kernel::{prelude::*, sync::Arc};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Process quantum of MAP_PROCESS, as upstream.
 const PROCESS_QUANTUM: u64 = 10;

@@ -9,11 +9,25 @@
 //! Lock order: a pipe's lock is below the scheduler's; pipe 0 before pipe 1 if both.
 
 use super::{
-    frame::{frame, report, run},
-    log::{EventLog, LogFile},
+    frame::{
+        frame,
+        report,
+        run, //
+    },
+    log::{
+        EventLog,
+        LogFile, //
+    },
     microcode::Running,
-    pipe::{Failure, Pipe},
-    resources::{aggregated_doorbell, init_vmids, set_resources},
+    pipe::{
+        Failure,
+        Pipe, //
+    },
+    resources::{
+        aggregated_doorbell,
+        init_vmids,
+        set_resources, //
+    }, //
 };
 use crate::{
     gmc::{
@@ -23,27 +37,40 @@ use crate::{
     hw::{
         mes::{
             op,
-            v12::{AddQueue, InvTlbs, Misc, QueryStatus, RemoveQueue},
-            FRAME_WORDS, TYPE_SCHEDULER,
+            v12::{
+                AddQueue,
+                InvTlbs,
+                Misc,
+                QueryStatus,
+                RemoveQueue, //
+            },
+            FRAME_WORDS,
+            TYPE_SCHEDULER, //
         },
         regs::gc_12_0_0::{
-            self as gc, CP_MES_DOORBELL_CONTROL1 as Aggregated, CP_UNMAPPED_DOORBELL as Unmapped,
-        },
+            self as gc,
+            CP_MES_DOORBELL_CONTROL1 as Aggregated,
+            CP_UNMAPPED_DOORBELL as Unmapped, //
+        }, //
     },
     sched::Parts,
     types::{
         DoorbellWord,
         GpuVa,
         Pasid, //
-    },
+    }, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
     sync::{
-        atomic::{Atomic, Relaxed},
-        Arc, Mutex,
-    },
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    }, //
 };
 
 mod reset;

@@ -6,7 +6,12 @@
 //!
 //! Sources: `amdgpu_mes_event_log_init`, `amdgpu_debugfs_mes_event_log_show`.
 
-use crate::{hw::mes::log, sched::Parts, types::GpuVa, vram::VramRange};
+use crate::{
+    hw::mes::log,
+    sched::Parts,
+    types::GpuVa,
+    vram::VramRange, //
+};
 use kernel::{
     debugfs,
     fmt,

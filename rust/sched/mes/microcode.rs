@@ -11,15 +11,22 @@
 use super::log::EventLog;
 use crate::{
     hw::regs::{
-        gc_12_0_0::{self as gc, CP_MEC_RS64_CNTL as Mec, CP_MES_CNTL as Mes},
-        Bits,
+        gc_12_0_0::{
+            self as gc,
+            CP_MEC_RS64_CNTL as Mec,
+            CP_MES_CNTL as Mes, //
+        },
+        Bits, //
     },
     sched::Parts,
-    types::HqdSlot,
+    types::HqdSlot, //
 };
 use kernel::{
     sync::Arc,
-    time::{delay::fsleep, Delta},
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 /// TIMEOUT: until firmware that was let go takes commands; with one firmware on both pipes.

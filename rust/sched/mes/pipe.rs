@@ -12,13 +12,20 @@
 use crate::{
     gmc::KernelBuf,
     hw::{
-        mes::{self, v12::QueryStatus, FRAME_WORDS},
+        mes::{
+            self,
+            v12::QueryStatus,
+            FRAME_WORDS, //
+        },
         mqd::v12::ComputeMqd as M,
         regs::typed::{
-            gc_12_0_0::{self as gc, CP_HQD_PQ_DOORBELL_CONTROL as Bell},
+            gc_12_0_0::{
+                self as gc,
+                CP_HQD_PQ_DOORBELL_CONTROL as Bell, //
+            },
             AnyReg,
             Value, //
-        },
+        }, //
     },
     mqd::v12::KernelRing,
     regs::Regs,
@@ -29,12 +36,15 @@ use crate::{
         GpuVa,
         HqdSlot, //
     },
-    vram::VramRange,
+    vram::VramRange, //
 };
 use kernel::{
     prelude::*,
-    sync::{barrier, Arc},
-    time::Delta,
+    sync::{
+        barrier,
+        Arc, //
+    },
+    time::Delta, //
 };
 
 /// TIMEOUT: as `mes_v12_0_submit_pkt_and_poll_completion`.

@@ -6,24 +6,35 @@
 //! `gfx_v12_0_init_compute_vmid`.
 
 use super::{
-    frame::{frame, report, run},
+    frame::{
+        frame,
+        report,
+        run, //
+    },
     log::EventLog,
-    pipe::Pipe,
+    pipe::Pipe, //
 };
 use crate::{
     hw::{
         mes::{
             op,
-            v12::{SetHwResources, SetHwResources1},
-            FRAME_WORDS, TYPE_SCHEDULER,
+            v12::{
+                SetHwResources,
+                SetHwResources1, //
+            },
+            FRAME_WORDS,
+            TYPE_SCHEDULER, //
         },
         regs::typed::{
-            gc_12_0_0::{self as gc, SPI_GDBG_PER_VMID_CNTL as Debug},
-            Block,
-        },
+            gc_12_0_0::{
+                self as gc,
+                SPI_GDBG_PER_VMID_CNTL as Debug, //
+            },
+            Block, //
+        }, //
     },
     sched::Parts,
-    types::DoorbellWord,
+    types::DoorbellWord, //
 };
 use kernel::prelude::*;
 

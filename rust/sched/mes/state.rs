@@ -19,16 +19,25 @@ use super::{
 use crate::{
     gmc::KernelBuf,
     sched::{
-        queue::{HwQueue, QueueState},
-        Format, Parts, ProcessConfig, SchedProcess,
+        queue::{
+            HwQueue,
+            QueueState, //
+        },
+        Format,
+        Parts,
+        ProcessConfig,
+        SchedProcess, //
     },
     types::{
         DoorbellWord,
         Hang,
         Pasid, //
-    },
+    }, //
 };
-use kernel::{prelude::*, sync::Arc};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// How a queue is taken back.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,15 @@
 
 //! A queue's life: what can follow what.
 
-use super::QueueState::{self, Created, Disabled, Evicted, Gone, Hung, Mapped};
+use super::QueueState::{
+    self,
+    Created,
+    Disabled,
+    Evicted,
+    Gone,
+    Hung,
+    Mapped, //
+};
 use kernel::prelude::*;
 
 const ALL: [QueueState; 6] = [Created, Mapped, Disabled, Evicted, Hung, Gone];

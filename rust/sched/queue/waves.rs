@@ -7,7 +7,10 @@
 //! stack backwards, the waves' state forwards. How far each went stands in the MQD. On gfx9 the
 //! control stack is not in the area but behind the MQD, and is copied from there.
 
-use super::{HwQueue, QueueState};
+use super::{
+    HwQueue,
+    QueueState, //
+};
 use crate::sched::Format;
 use kernel::prelude::*;
 

@@ -13,7 +13,7 @@ use crate::{
         },
         Reg, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use kernel::{
     device::Device,

@@ -10,7 +10,7 @@ use crate::{
         SDMA0_MCU_CNTL as Mcu,
         SDMA0_UTCL1_CNTL as Utcl1, //
     },
-    regs::Regs,
+    regs::Regs, //
 };
 use kernel::{
     device::Device,

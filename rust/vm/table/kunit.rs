@@ -5,17 +5,27 @@
 //! Bits are those of Linux's `amdgpu_vm.h`, what each level looks like is that of
 //! `gmc_v9_0_get_vm_pde` and `gmc_v12_0_get_vm_pde`.
 
-use super::{Dead, Page, Tables};
+use super::{
+    Dead,
+    Page,
+    Tables, //
+};
 use crate::{
     chip::Generation,
     kunit::Random,
-    vm::{hal, Hal},
+    vm::{
+        hal,
+        Hal, //
+    }, //
 };
 use kernel::{
     alloc::KVVec,
     new_mutex,
     prelude::*,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// `AMDGPU_PTE_VALID`, `_READABLE`, `_WRITEABLE`.

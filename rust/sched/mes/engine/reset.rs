@@ -19,36 +19,47 @@ use crate::{
     hw::{
         mes::{
             op,
-            v12::{Reset, Resume, Suspend},
-            FRAME_WORDS, TYPE_SCHEDULER,
+            v12::{
+                Reset,
+                Resume,
+                Suspend, //
+            },
+            FRAME_WORDS,
+            TYPE_SCHEDULER, //
         },
         regs::{
             gc_12_0_0::{
-                self as gc, CP_HQD_ACTIVE, CP_MEC_RS64_CNTL as Mec, RLC_SAFE_MODE as Safe,
+                self as gc,
+                CP_HQD_ACTIVE,
+                CP_MEC_RS64_CNTL as Mec,
+                RLC_SAFE_MODE as Safe, //
             },
-            Bits,
-        },
+            Bits, //
+        }, //
     },
     sched::mes::{
         frame::{
             frame,
-            report, //
-            run,
+            report,
+            run, //
         },
         pipe::{
             Failure,
             Pipe,
             NO_DOORBELL, //
         },
-        resources::managed_queues,
+        resources::managed_queues, //
     },
     sched::Parts,
     types::{
         DoorbellWord,
         HqdSlot, //
-    },
+    }, //
 };
-use kernel::{prelude::*, time::Delta};
+use kernel::{
+    prelude::*,
+    time::Delta, //
+};
 
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
 const TIMEOUT: Delta = Delta::from_millis(100);
