@@ -38,11 +38,15 @@ pub const ENTRY_SIZE: usize = 32;
 
 /// Interrupt clients (`soc15_ih_clientid.h`).
 pub mod client {
-    #![allow(missing_docs)]
+    /// `SOC15_IH_CLIENTID_VMC1`.
     pub const VMC1: u8 = 0x06;
+    /// `SOC15_IH_CLIENTID_SE0SH`.
     pub const SE0SH: u8 = 0x0a;
+    /// `SOC15_IH_CLIENTID_VMC`.
     pub const VMC: u8 = 0x12;
+    /// `SOC15_IH_CLIENTID_GRBM_CP`.
     pub const GRBM_CP: u8 = 0x14;
+    /// `SOC15_IH_CLIENTID_UTCL2`.
     pub const UTCL2: u8 = 0x1b;
     /// The first four SDMA engines of a die of gfx9.
     pub const SDMA: [u8; 4] = [0x08, 0x09, 0x01, 0x04];

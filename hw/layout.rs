@@ -234,7 +234,7 @@ macro_rules! layout {
             )* )+
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code)] // not in every expansion
         impl $name {
             /// All words zero.
             pub const fn zeroed() -> Self {
@@ -306,7 +306,7 @@ macro_rules! layout {
 
 macro_rules! layout_setters {
     (strict $name:ident) => {
-        #[allow(dead_code)]
+        #[allow(dead_code)] // not in every expansion
         impl $name {
             /// Sets a field.
             pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: Fit<W>)
@@ -343,7 +343,7 @@ macro_rules! layout_setters {
         }
     };
     (loose $name:ident) => {
-        #[allow(dead_code)]
+        #[allow(dead_code)] // not in every expansion
         impl $name {
             /// Sets a field.
             pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: u64) {

@@ -25,23 +25,39 @@ pub const fn header(opcode: u8) -> u32 {
 
 /// Opcodes (`MES_SCH_API_*`).
 pub mod op {
-    #![allow(missing_docs)]
+    /// `MES_SCH_API_SET_HW_RSRC`.
     pub const SET_HW_RSRC: u8 = 0;
+    /// `MES_SCH_API_SET_SCHEDULING_CONFIG`.
     pub const SET_SCHEDULING_CONFIG: u8 = 1;
+    /// `MES_SCH_API_ADD_QUEUE`.
     pub const ADD_QUEUE: u8 = 2;
+    /// `MES_SCH_API_REMOVE_QUEUE`.
     pub const REMOVE_QUEUE: u8 = 3;
+    /// `MES_SCH_API_PERFORM_YIELD`.
     pub const PERFORM_YIELD: u8 = 4;
+    /// `MES_SCH_API_SET_GANG_PRIORITY_LEVEL`.
     pub const SET_GANG_PRIORITY_LEVEL: u8 = 5;
+    /// `MES_SCH_API_SUSPEND`.
     pub const SUSPEND: u8 = 6;
+    /// `MES_SCH_API_RESUME`.
     pub const RESUME: u8 = 7;
+    /// `MES_SCH_API_RESET`.
     pub const RESET: u8 = 8;
+    /// `MES_SCH_API_SET_LOG_BUFFER`.
     pub const SET_LOG_BUFFER: u8 = 9;
+    /// `MES_SCH_API_CHANGE_GANG_PRIORITY`.
     pub const CHANGE_GANG_PRIORITY: u8 = 10;
+    /// `MES_SCH_API_QUERY_SCHEDULER_STATUS`.
     pub const QUERY_SCHEDULER_STATUS: u8 = 11;
+    /// `MES_SCH_API_SET_DEBUG_VMID`.
     pub const SET_DEBUG_VMID: u8 = 13;
+    /// `MES_SCH_API_MISC`.
     pub const MISC: u8 = 14;
+    /// `MES_SCH_API_UPDATE_ROOT_PAGE_TABLE`.
     pub const UPDATE_ROOT_PAGE_TABLE: u8 = 15;
+    /// `MES_SCH_API_SET_HW_RSRC_1`.
     pub const SET_HW_RSRC_1: u8 = 19;
+    /// `MES_SCH_API_INV_TLBS`.
     pub const INV_TLBS: u8 = 20;
 }
 

@@ -12,15 +12,23 @@ use super::layout::*;
 
 /// Opcodes of type-3 packets (`soc15d.h`, `PACKET3_*`).
 pub mod op {
-    #![allow(missing_docs)]
+    /// `PACKET3_NOP`.
     pub const NOP: u8 = 0x10;
+    /// `PACKET3_WRITE_DATA`.
     pub const WRITE_DATA: u8 = 0x37;
+    /// `PACKET3_INVALIDATE_TLBS`.
     pub const INVALIDATE_TLBS: u8 = 0x98;
+    /// `PACKET3_SET_RESOURCES`.
     pub const SET_RESOURCES: u8 = 0xa0;
+    /// `PACKET3_MAP_PROCESS`.
     pub const MAP_PROCESS: u8 = 0xa1;
+    /// `PACKET3_MAP_QUEUES`.
     pub const MAP_QUEUES: u8 = 0xa2;
+    /// `PACKET3_UNMAP_QUEUES`.
     pub const UNMAP_QUEUES: u8 = 0xa3;
+    /// `PACKET3_QUERY_STATUS`.
     pub const QUERY_STATUS: u8 = 0xa4;
+    /// `PACKET3_RUN_LIST`.
     pub const RUN_LIST: u8 = 0xa5;
 }
 

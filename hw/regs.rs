@@ -178,9 +178,9 @@ pub struct Table {
 macro_rules! regs {
     ($header:literal $block:ident $( $reg:ident $seg:literal $offset:literal { $( $f:ident $hi:literal $lo:literal ; )* } )*) => {
         $(
-            #[allow(missing_docs)]
+            #[allow(missing_docs)] // not in every expansion
             pub const $reg: Reg = Reg { name: stringify!($reg), block: Block::$block, segment: $seg, offset: $offset };
-            #[allow(missing_docs, non_snake_case, non_upper_case_globals, unused_imports)]
+            #[allow(missing_docs, non_snake_case, non_upper_case_globals, unused_imports)] // not in every expansion
             pub mod $reg {
                 use super::Bits;
                 $( pub const $f: Bits = Bits { hi: $hi, lo: $lo }; )*

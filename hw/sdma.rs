@@ -52,18 +52,29 @@ pub use tables::{v4_4, v7_0};
 
 /// Opcodes (`vega10_sdma_pkt_open.h`, `sdma_v6_0_0_pkt_open.h`, `SDMA_OP_*`).
 pub mod op {
-    #![allow(missing_docs)]
+    /// `SDMA_OP_NOP`.
     pub const NOP: u8 = 0;
+    /// `SDMA_OP_COPY`.
     pub const COPY: u8 = 1;
+    /// `SDMA_OP_WRITE`.
     pub const WRITE: u8 = 2;
+    /// `SDMA_OP_INDIRECT`.
     pub const INDIRECT: u8 = 4;
+    /// `SDMA_OP_FENCE`.
     pub const FENCE: u8 = 5;
+    /// `SDMA_OP_TRAP`.
     pub const TRAP: u8 = 6;
+    /// `SDMA_OP_POLL_REGMEM`.
     pub const POLL_REGMEM: u8 = 8;
+    /// `SDMA_OP_COND_EXE`.
     pub const COND_EXE: u8 = 9;
+    /// `SDMA_OP_ATOMIC`.
     pub const ATOMIC: u8 = 10;
+    /// `SDMA_OP_CONST_FILL`.
     pub const CONST_FILL: u8 = 11;
+    /// `SDMA_OP_TIMESTAMP`.
     pub const TIMESTAMP: u8 = 13;
+    /// `SDMA_OP_SRBM_WRITE`.
     pub const SRBM_WRITE: u8 = 14;
     /// SDMA 6.0 and later only.
     pub const GCR_REQ: u8 = 17;
@@ -71,8 +82,9 @@ pub mod op {
 
 /// Sub-opcodes that are not 0.
 pub mod sub_op {
-    #![allow(missing_docs)]
+    /// `SDMA_SUBOP_COPY_RECT`.
     pub const COPY_RECT: u8 = 4;
+    /// `SDMA_SUBOP_TIMESTAMP_GET_GLOBAL`.
     pub const TIMESTAMP_GET_GLOBAL: u8 = 2;
     /// GCR_REQ for user queues (ROCr, `sdma_registers.h`, `SDMA_SUBOP_USER_GCR`).
     pub const USER_GCR: u8 = 1;
@@ -81,21 +93,35 @@ pub mod sub_op {
 /// Operations of ATOMIC that return the old value (`soc21_enum.h`, `TC_OP_ATOMIC_*_RTN_32`); those
 /// that return nothing are [`atomic::NO_RETURN`] higher, those of 64 bits [`atomic::WIDE`].
 pub mod atomic {
-    #![allow(missing_docs)]
+    /// `TC_OP_ATOMIC_SWAP_RTN_32`.
     pub const SWAP: u8 = 0x07;
+    /// `TC_OP_ATOMIC_CMPSWAP_RTN_32`.
     pub const CMPSWAP: u8 = 0x08;
+    /// `TC_OP_ATOMIC_ADD_RTN_32`.
     pub const ADD: u8 = 0x0f;
+    /// `TC_OP_ATOMIC_SUB_RTN_32`.
     pub const SUB: u8 = 0x10;
+    /// `TC_OP_ATOMIC_SMIN_RTN_32`.
     pub const SMIN: u8 = 0x11;
+    /// `TC_OP_ATOMIC_UMIN_RTN_32`.
     pub const UMIN: u8 = 0x12;
+    /// `TC_OP_ATOMIC_SMAX_RTN_32`.
     pub const SMAX: u8 = 0x13;
+    /// `TC_OP_ATOMIC_UMAX_RTN_32`.
     pub const UMAX: u8 = 0x14;
+    /// `TC_OP_ATOMIC_AND_RTN_32`.
     pub const AND: u8 = 0x15;
+    /// `TC_OP_ATOMIC_OR_RTN_32`.
     pub const OR: u8 = 0x16;
+    /// `TC_OP_ATOMIC_XOR_RTN_32`.
     pub const XOR: u8 = 0x17;
+    /// `TC_OP_ATOMIC_INC_RTN_32`.
     pub const INC: u8 = 0x18;
+    /// `TC_OP_ATOMIC_DEC_RTN_32`.
     pub const DEC: u8 = 0x19;
+    /// Added for 64 bits.
     pub const WIDE: u8 = 0x20;
+    /// Added for the operation that returns nothing.
     pub const NO_RETURN: u8 = 0x40;
 }
 
@@ -104,13 +130,19 @@ pub mod atomic {
 /// Linux has no names for them; it waits with 3 ("==") and, in `sdma_v4_4_2_wait_reg_mem`, names
 /// 5 (">=") for values that grow.
 pub mod func {
-    #![allow(missing_docs)]
+    /// Nothing is compared.
     pub const ALWAYS: u64 = 0;
+    /// The value is below the reference.
     pub const LESS: u64 = 1;
+    /// The value is not above the reference.
     pub const LESS_OR_EQUAL: u64 = 2;
+    /// Both are equal.
     pub const EQUAL: u64 = 3;
+    /// They differ.
     pub const NOT_EQUAL: u64 = 4;
+    /// The value is not below the reference.
     pub const GREATER_OR_EQUAL: u64 = 5;
+    /// The value is above the reference.
     pub const GREATER: u64 = 6;
 }
 

@@ -11,14 +11,21 @@ use super::super::layout::*;
 
 /// Opcodes (`PACKET3_*`).
 pub mod op {
-    #![allow(missing_docs)]
+    /// `PACKET3_DISPATCH_DIRECT`.
     pub const DISPATCH_DIRECT: u8 = 0x15;
+    /// `PACKET3_WAIT_REG_MEM`.
     pub const WAIT_REG_MEM: u8 = 0x3c;
+    /// `PACKET3_INDIRECT_BUFFER`.
     pub const INDIRECT_BUFFER: u8 = 0x3f;
+    /// `PACKET3_COPY_DATA`.
     pub const COPY_DATA: u8 = 0x40;
+    /// `PACKET3_EVENT_WRITE`.
     pub const EVENT_WRITE: u8 = 0x46;
+    /// `PACKET3_RELEASE_MEM`.
     pub const RELEASE_MEM: u8 = 0x49;
+    /// `PACKET3_ACQUIRE_MEM`.
     pub const ACQUIRE_MEM: u8 = 0x58;
+    /// `PACKET3_SET_SH_REG`.
     pub const SET_SH_REG: u8 = 0x76;
 }
 

@@ -51,6 +51,9 @@ pub fn all() -> Vec<Scenario> {
 /// A driver that has the class `kfd`, as Linux's amdgpu has it.
 const OTHER: &str = "other_kfd";
 
+/// Linux's number of this errno, with which busybox' insmod exits.
+const EBUSY: i32 = 16;
+
 /// Another driver was there first: the module reports which and what to type, and that works. A call
 /// trace in the log, such as that of a duplicate name in sysfs, makes the run bad.
 fn other_driver() -> Scenario {
@@ -62,7 +65,7 @@ fn other_driver() -> Scenario {
     .step(Step::run_status(
         "refused",
         10,
-        1,
+        EBUSY,
         &["/bin/busybox", "insmod", MODULE],
     ))
     .step(Step::sh(
