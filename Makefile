@@ -22,6 +22,8 @@ help:
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, vectoradd and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
+	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
+	@echo '               ARGS="-x FILE -batch": further arguments of gdb, such as a script of yours'
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
@@ -87,6 +89,9 @@ rocm-trace:
 shell:
 	@tests/vm shell $(ARGS)
 
+gdb:
+	@tests/vm gdb $(ARGS)
+
 check:
 	@setup/check.sh
 
@@ -107,4 +112,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long test-noisy conformance test-debug rocm rocm-trace shell check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean

@@ -8,6 +8,7 @@ use crate::shown::shown;
 use anyhow::{bail, ensure, Context, Result};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -67,7 +68,9 @@ impl Emulator {
         if scenario.trace {
             command.arg("--trace").arg(dir.file("trace.jsonl"));
         }
+        // Ctrl-C is not for it: it ends when QEMU has gone, or with us.
         let mut child = command
+            .process_group(0)
             .args(&scenario.emulator_args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -18,6 +18,7 @@ pub mod cpio;
 pub mod demo;
 pub mod emulator;
 pub mod flow;
+pub mod gdb;
 pub mod guest;
 pub mod host;
 pub mod interactive;

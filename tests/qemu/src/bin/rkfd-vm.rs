@@ -16,7 +16,7 @@ use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
 use rkfd_vm::shown::shown;
 use rkfd_vm::suite::{self, Options};
 use rkfd_vm::terminal;
-use rkfd_vm::{emulator, guest, interactive, scenarios, Include, Outcome, Scenario, Step};
+use rkfd_vm::{emulator, gdb, guest, interactive, scenarios, Include, Outcome, Scenario, Step};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -106,6 +106,12 @@ enum What {
         /// Without the emulated GPU.
         #[arg(long)]
         no_device: bool,
+    },
+    /// gdb on the guest's kernel and module; further arguments are gdb's.
+    Gdb {
+        /// Such as `-x FILE` or `-batch`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
     },
     /// Run a plan given on the command line, such as `'insmod /rkfd.ko' 'rmmod rkfd'`.
     Run {
@@ -200,6 +206,12 @@ fn real_main(args: Args) -> Result<bool> {
             scenario.device = !no_device;
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
             return interactive::run(&host, accel, &scenario);
+        }
+        What::Gdb { args: further } => {
+            let wanted = !gdb::kernel_symbols(&host).exists();
+            let scenario = gdb::scenario(scenarios::shell(terminal::size()), wanted);
+            let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
+            return gdb::run(&host, accel, scenario, &further);
         }
         What::Test { filter, list, long } => {
             let mut suite = if long {

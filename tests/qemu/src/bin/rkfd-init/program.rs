@@ -49,7 +49,13 @@ pub fn run(
     let mut patience = deadline;
     loop {
         match lines.recv_timeout(Duration::from_millis(10)) {
-            Ok(line) => report.program(name, &line),
+            Ok(line) => {
+                report.program(name, &line);
+                // The port is slower than most programs: what is left of an ended one comes first.
+                if ended.is_some() && Instant::now() < deadline {
+                    continue;
+                }
+            }
             // Its output is closed. If that was not its end, wait for that.
             Err(mpsc::RecvTimeoutError::Disconnected) if ended.is_some() => break,
             Err(mpsc::RecvTimeoutError::Disconnected) => thread::sleep(Duration::from_millis(10)),

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rkfd-vm gdb`: a debugger on the guest's kernel and module, by QEMU's gdb stub.
+//!
+//! The guest loads the module, prints where its sections are and, once for each kernel, the names
+//! and addresses of the kernel's functions, and waits. gdb attaches with the symbols of both, and
+//! the guest goes on with a vector addition when gdb lets it run. Debian's own debug symbols of the
+//! kernel would be a download of 1.2 GB and 7.8 GB of disk, so the kernel has names only; the
+//! module has its sources, too.
+
+use crate::emulator::Emulator;
+use crate::guest;
+use crate::host::{Host, RunDir};
+use crate::plan::Step;
+use crate::qemu::{self, Accel, Serial};
+use crate::run;
+use crate::scenario::Scenario;
+use crate::shown::shown;
+use anyhow::{bail, ensure, Context, Result};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the guest prints before it waits.
+const WAITS: &str = "waiting for the debugger";
+/// Where the kernel begins without randomisation of addresses (`__START_KERNEL`).
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+/// The last address that counts as the kernel's own code: modules begin there.
+const MODULES: u64 = 0xffff_ffff_a000_0000;
+
+/// What the guest does. The kernel's symbols are printed only if they are `wanted`.
+pub fn scenario(mut shell: Scenario, wanted: bool) -> Scenario {
+    shell.name = "gdb";
+    shell.about = "a vector addition under a debugger";
+    shell.trace = false;
+    shell
+        .plan
+        .retain(|step| matches!(step, Step::Insmod { .. }));
+    let mut gdb = shell.kernel_arg("nokaslr").step(Step::sh(
+        "sections",
+        10,
+        "cd /sys/module/rkfd/sections && for s in .*; do [ ! -f $s ] || echo section $s $(cat $s); done",
+    ));
+    if wanted {
+        gdb = gdb.step(Step::sh(
+            "symbols",
+            300,
+            "grep -i ' [tw] ' /proc/kallsyms | grep -v '\\[' | gzip | base64 | sed 's/^/symbols /'",
+        ));
+    }
+    let wait = format!("echo {WAITS}; head -n 1 /dev/ttyS1 >/dev/null");
+    gdb.step(Step::sh("debugger", 86_400, &wait))
+        .step(Step::run(
+            "vectoradd",
+            86_400,
+            &["/bin/vectoradd", "/kernels/vadd-O3.co"],
+        ))
+}
+
+/// Where the kernel's symbols are kept: they are the same for every boot of a kernel.
+pub fn kernel_symbols(host: &Host) -> PathBuf {
+    let kernel = host.kernel.file_name().unwrap_or_default();
+    host.cache
+        .join(format!("symbols-{}", kernel.to_string_lossy()))
+}
+
+/// Boot, and run gdb with these further arguments; true if gdb ends well.
+pub fn run(host: &Host, accel: Accel, mut scenario: Scenario, args: &[String]) -> Result<bool> {
+    let dir = RunDir::new(&host.build, Some(host.chip), scenario.name)?;
+    guest::pack(host, &scenario, &dir.file("initramfs"))?;
+    let gpu = Emulator::start(host, &dir, &scenario)?;
+    let (results, stub) = (dir.file("results.sock"), dir.file("gdb.sock"));
+    let listener = UnixListener::bind(&results)
+        .with_context(|| format!("cannot listen on {}", shown(&results)))?;
+    scenario.qemu_args.extend([
+        "-chardev".into(),
+        format!(
+            "socket,id=gdb,path={},server=on,wait=off",
+            qemu::escaped(&stub)
+        ),
+        "-gdb".into(),
+        "chardev:gdb".into(),
+    ]);
+    let serial = Serial::Judged(&results);
+    let mut machine = qemu::command(host, accel, &scenario, &dir, Some(&gpu.socket), serial);
+    // Ctrl-C is for gdb alone.
+    let mut machine = machine
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(File::create(dir.file("log"))?)
+        .stderr(File::create(dir.file("qemu.log"))?)
+        .spawn()
+        .context("QEMU cannot be started")?;
+    let ended = attach(
+        host,
+        &dir,
+        &listener,
+        &stub,
+        scenario.timeout * host.slow,
+        args,
+    );
+    let _ = machine.kill();
+    let _ = machine.wait();
+    drop(gpu);
+    eprintln!("logs: {}", shown(&dir.keep(scenario.name)));
+    ended
+}
+
+fn attach(
+    host: &Host,
+    dir: &RunDir,
+    listener: &UnixListener,
+    stub: &Path,
+    timeout: Duration,
+    args: &[String],
+) -> Result<bool> {
+    let (guest, _) = listener.accept().context("the guest's second port")?;
+    let mut answer = guest.try_clone()?;
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || run::lines(guest, &tell, |line| line));
+    let (mut sections, mut symbols) = (Vec::new(), String::new());
+    let deadline = Instant::now() + timeout;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let line = told
+            .recv_timeout(left)
+            .context("the guest does not get as far as gdb")?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["section", name, address] => sections.push((name.to_owned(), address.to_owned())),
+            ["symbols", text] => symbols.extend([text, "\n"]),
+            _ if line == WAITS => break,
+            _ if line.contains(" FAIL ") => bail!("{line}"),
+            _ => {}
+        }
+    }
+    let names = kernel_symbols(host);
+    if !symbols.is_empty() {
+        write_symbols(dir, &symbols, &names)?;
+    }
+    let script = dir.file("attach.gdb");
+    let attached = dir.file("attached");
+    fs::write(&script, commands(host, &names, &sections, stub, &attached)?)?;
+    // The guest is stopped from the moment that gdb attaches, and finds this when it goes on.
+    let mark = attached.clone();
+    thread::spawn(move || {
+        while !mark.exists() {
+            thread::sleep(Duration::from_millis(50));
+        }
+        let _ = answer.write_all(b"go\n");
+        // What the guest prints is for the person.
+        told.iter().for_each(|line| println!("guest: {line}"));
+    });
+    let status = Command::new("gdb")
+        .args(["-q", "-x"])
+        .arg(&script)
+        .args(args)
+        .status()
+        .context("gdb cannot be started; 'make gdb' installs it in the root")?;
+    Ok(status.success())
+}
+
+/// What gdb does at its start.
+fn commands(
+    host: &Host,
+    names: &Path,
+    sections: &[(String, String)],
+    stub: &Path,
+    attached: &Path,
+) -> Result<String> {
+    let text = sections.iter().find(|s| s.0 == ".text");
+    let (_, text) = text.context("the guest reported no .text of the module")?;
+    let mut module = format!("add-symbol-file {} {text}", host.module.display());
+    for (name, address) in sections {
+        // What is only for loading is gone, and may lie where something else is now.
+        let kept = name.starts_with('.') && name != ".text" && !name.contains("init");
+        if kept {
+            let _ = write!(module, " -s {name} {address}");
+        }
+    }
+    Ok(format!(
+        "set confirm off\nset pagination off\nset architecture i386:x86-64\nset language rust\n\
+         symbol-file {}\n{module}\ntarget remote {}\nshell touch {}\n",
+        names.display(),
+        stub.display(),
+        attached.display()
+    ))
+}
+
+/// Makes a file of symbols, which gdb can read, of what `/proc/kallsyms` said.
+fn write_symbols(dir: &RunDir, packed: &str, to: &Path) -> Result<()> {
+    let (text, source, object) = (
+        dir.file("symbols"),
+        dir.file("symbols.s"),
+        dir.file("symbols.o"),
+    );
+    fs::write(&text, packed)?;
+    let unpacked = Command::new("sh")
+        .args(["-c", r#"base64 -d "$0" >"$0.gz" && gzip -dc "$0.gz""#])
+        .arg(&text)
+        .output()?;
+    ensure!(
+        unpacked.status.success(),
+        "the guest's symbols did not arrive whole: {}",
+        String::from_utf8_lossy(&unpacked.stderr)
+    );
+    let listed = assembler(&String::from_utf8_lossy(&unpacked.stdout))?;
+    fs::write(&source, listed)?;
+    let part = to.with_extension(format!("{}.part", std::process::id()));
+    let place = format!("--section-start=.kernel={KERNEL:#x}");
+    let mut assemble = Command::new("as");
+    assemble.arg("-o").arg(&object).arg(&source);
+    let mut link = Command::new("ld");
+    link.args(["-e", "0", &place, "-o"]).arg(&part).arg(&object);
+    for mut tool in [assemble, link] {
+        let status = tool.status().with_context(|| format!("{tool:?}"))?;
+        ensure!(status.success(), "{tool:?}: {status}");
+    }
+    fs::rename(&part, to)?;
+    Ok(())
+}
+
+/// A source for the assembler, in which each function of the kernel has its address.
+fn assembler(kallsyms: &str) -> Result<String> {
+    let mut out = String::from(".section .kernel,\"ax\",@nobits\nbase:\n");
+    let mut last = 0;
+    for line in kallsyms.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(address), Some(_), Some(name)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let address = u64::from_str_radix(address, 16).unwrap_or(0);
+        if (KERNEL..MODULES).contains(&address) {
+            let offset = address - KERNEL;
+            last = last.max(offset);
+            // The linker drops local symbols.
+            let _ = writeln!(
+                out,
+                ".globl \"{name}\"\n.set \"{name}\", base + {offset:#x}\n.type \"{name}\", @function"
+            );
+        }
+    }
+    ensure!(last > 0, "the guest's /proc/kallsyms has no addresses");
+    let _ = writeln!(out, ".skip {:#x}", last + 0x1000);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_the_kernel_have_their_addresses() {
+        let text = "ffffffff81000000 T _text\nffffffff81001000 t vfs_ioctl\nffffffffc0000000 t other [x]\n";
+        let source = assembler(text).unwrap();
+        assert!(source.contains(".set \"vfs_ioctl\", base + 0x1000\n"));
+        assert!(!source.contains("other") && source.ends_with(".skip 0x2000\n"));
+        assert!(assembler("0000000000000000 T _text\n").is_err());
+    }
+}
