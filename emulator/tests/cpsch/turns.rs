@@ -8,7 +8,6 @@ use crate::preemption::spin;
 use crate::queues::*;
 use crate::rig::{unmap, Rig};
 use rkfd_emulator::trace::Trace;
-use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;
@@ -177,9 +176,9 @@ fn a_queue_of_high_priority_is_done_first() {
         explicit.extend(500u32.to_le_bytes());
         let args = arguments(&p, &explicit, items, 64);
         let packet = dispatch(load(&p, "loops")["churn.kd"], args, items, 64, 0);
-        let barrier = packet.0[0] | BARRIER_BIT;
+        // No packet waits for the one before: each queue has work at any time.
         (0..PACKETS).for_each(|_| {
-            q.write(packet.with(KernelDispatch::HEADER, barrier as u16).0);
+            q.write(packet.0);
         });
     }
     run(&rig, &[(&p, &[low, high])]);

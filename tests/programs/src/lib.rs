@@ -22,7 +22,7 @@ pub const BLOCK: u32 = 256;
 pub const KERNEL: &str = "vadd";
 
 /// How long a wait may take that ends. It only keeps a program from waiting for ever: the plan of the
-/// virtual machine gives a program up much earlier, by a time that grows with the host's load.
+/// virtual machine gives a program up much earlier (its step times, which `RKFD_SLOW` multiplies).
 pub const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Why a program failed.
