@@ -54,17 +54,17 @@ pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
         BINARY_SIGNATURE
     };
     let header = BinaryHeader::zeroed()
-        .with(BinaryHeader::SIGNATURE, signature.into())
+        .with(BinaryHeader::SIGNATURE, signature)
         .with(BinaryHeader::VERSION_MAJOR, 1)
         .with(BinaryHeader::SIZE, size as u16)
         .with(BinaryHeader::IP_OFFSET, ip_at as u16)
-        .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table).into())
+        .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table))
         .with(BinaryHeader::IP_SIZE, ip_table.len() as u16)
         .with(BinaryHeader::GC_OFFSET, gc_at as u16)
-        .with(BinaryHeader::GC_CHECKSUM, checksum(&gc_table).into())
+        .with(BinaryHeader::GC_CHECKSUM, checksum(&gc_table))
         .with(BinaryHeader::GC_SIZE, gc_table.len() as u16)
         .with(BinaryHeader::HARVEST_OFFSET, harvest_at as u16)
-        .with(BinaryHeader::HARVEST_CHECKSUM, checksum(&harvest).into())
+        .with(BinaryHeader::HARVEST_CHECKSUM, checksum(&harvest))
         .with(BinaryHeader::HARVEST_SIZE, harvest.len() as u16);
     let rest = [ip_table, gc_table, harvest].concat();
     // The sum covers what follows the checksum: the header from its size on, and the tables.
@@ -75,7 +75,7 @@ pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
     } else {
         sum
     };
-    let header = header.with(BinaryHeader::CHECKSUM, sum.into());
+    let header = header.with(BinaryHeader::CHECKSUM, sum);
     [bytes(&header.0), rest].concat()
 }
 
@@ -96,7 +96,7 @@ fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
     }
     let size = IpHeader::WORDS * 4 + die.len();
     let header = IpHeader::zeroed()
-        .with(IpHeader::SIGNATURE, IP_SIGNATURE.into())
+        .with(IpHeader::SIGNATURE, IP_SIGNATURE)
         .with(IpHeader::VERSION, 3)
         .with(IpHeader::SIZE, size as u16)
         .with(IpHeader::NUM_DIES, 1)
@@ -106,11 +106,11 @@ fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
 
 fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {
     IpEntry::zeroed()
-        .with(IpEntry::HW_ID, ip.hw_id.into())
-        .with(IpEntry::INSTANCE, ip.instance.into())
+        .with(IpEntry::HW_ID, ip.hw_id)
+        .with(IpEntry::INSTANCE, ip.instance)
         .with(IpEntry::NUM_BASE_ADDRESS, ip.bases.len() as u8)
-        .with(IpEntry::MAJOR, major.into())
-        .with(IpEntry::MINOR, minor.into())
+        .with(IpEntry::MAJOR, major)
+        .with(IpEntry::MINOR, minor)
         .with(IpEntry::REVISION, revision)
 }
 

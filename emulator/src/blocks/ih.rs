@@ -150,14 +150,14 @@ impl Interrupts {
             return;
         };
         let entry = Entry::zeroed()
-            .with(Entry::CLIENT_ID, what.client.into())
-            .with(Entry::SOURCE_ID, what.source.into())
-            .with(Entry::RING_ID, what.ring_id.into())
+            .with(Entry::CLIENT_ID, what.client)
+            .with(Entry::SOURCE_ID, what.source)
+            .with(Entry::RING_ID, what.ring_id)
             .with(Entry::VMID, Bounded::low_bits_of(what.vmid.into()))
             .with(Entry::VMID_SRC, what.hub == Hub::Mm)
             .with(Entry::TIMESTAMP, Bounded::low_bits_of(now))
-            .with(Entry::PASID, pasid.into())
-            .with(Entry::NODE_ID, self.node(what.hub).into());
+            .with(Entry::PASID, pasid)
+            .with(Entry::NODE_ID, self.node(what.hub));
         let mut words = entry.0;
         for (word, data) in words.iter_mut().skip(4).zip(what.data) {
             *word = data;

@@ -36,7 +36,7 @@ pub fn dispatch(kernel: u64, kernarg: u64, grid: u32, group: u32, signal: u64) -
         .with(K::WORKGROUP_SIZE_X, group as u16)
         .with(K::WORKGROUP_SIZE_Y, 1)
         .with(K::WORKGROUP_SIZE_Z, 1)
-        .with(K::GRID_SIZE_X, grid.into())
+        .with(K::GRID_SIZE_X, grid)
         .with(K::GRID_SIZE_Y, 1)
         .with(K::GRID_SIZE_Z, 1)
         .with(K::KERNEL_OBJECT, kernel)
@@ -52,7 +52,7 @@ pub fn signal(at: u64, event: u32) -> Vec<u8> {
         .with(Signal::VALUE, 1);
     if event != 0 {
         s.set(Signal::EVENT_MAILBOX_PTR, at + 2048);
-        s.set(Signal::EVENT_ID, event.into());
+        s.set(Signal::EVENT_ID, event);
     }
     bytes(&s.0)
 }

@@ -285,7 +285,7 @@ fn private_array(late: bool) {
     run(&rig, &[(&p, &[&q])]);
     q.push(
         dispatch(kernel, args, n, 64, signal)
-            .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private.into())
+            .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private)
             .0,
     );
     if late {

@@ -219,7 +219,7 @@ fn a_barrier_on_a_value_compares_the_masked_value() {
             .with(BarrierValue::SIGNAL, waited)
             .with(BarrierValue::VALUE, reference as u64)
             .with(BarrierValue::MASK, mask as u64)
-            .with(BarrierValue::COND, cond.into())
+            .with(BarrierValue::COND, cond)
             .with(BarrierValue::COMPLETION_SIGNAL, done);
         q.push(packet.0);
         std::thread::sleep(Duration::from_millis(10));

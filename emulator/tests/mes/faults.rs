@@ -153,11 +153,7 @@ fn scratch(target: &str, lanes: u64) {
     p.put(q.page + 0xa0, &area.to_le_bytes());
     let signal = p.signal(0);
     let packet = dispatch(kernel, args, n, 64, signal);
-    q.push(
-        packet
-            .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private.into())
-            .0,
-    );
+    q.push(packet.with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private).0);
     p.wait(signal);
     let expected = (0..n).map(|i| {
         let mut a: Vec<u32> = (0..64).map(|k: usize| values[k].wrapping_mul(i)).collect();

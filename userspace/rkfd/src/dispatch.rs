@@ -291,7 +291,7 @@ fn packet(
     // At most 1,024, as was checked.
     let [bx, by, bz] = shape.block.map(|size| size as u16);
     KernelDispatch::zeroed()
-        .with(KernelDispatch::HEADER, header.bits().into())
+        .with(KernelDispatch::HEADER, header.bits())
         .with(KernelDispatch::SETUP, shape.dims.into())
         .with(KernelDispatch::WORKGROUP_SIZE_X, bx)
         .with(KernelDispatch::WORKGROUP_SIZE_Y, by)
@@ -299,8 +299,8 @@ fn packet(
         .with(KernelDispatch::GRID_SIZE_X, gx)
         .with(KernelDispatch::GRID_SIZE_Y, gy)
         .with(KernelDispatch::GRID_SIZE_Z, gz)
-        .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private_size.into())
-        .with(KernelDispatch::GROUP_SEGMENT_SIZE, group_size.into())
+        .with(KernelDispatch::PRIVATE_SEGMENT_SIZE, private_size)
+        .with(KernelDispatch::GROUP_SEGMENT_SIZE, group_size)
         .with(KernelDispatch::KERNEL_OBJECT, kernel)
         .with(KernelDispatch::KERNARG_ADDRESS, kernarg)
         .with(KernelDispatch::COMPLETION_SIGNAL, signal)

@@ -84,7 +84,7 @@ impl Signal {
             .with(aql::Signal::KIND, SIGNAL_KIND_USER as u64)
             .with(aql::Signal::VALUE, value as u64)
             .with(aql::Signal::EVENT_MAILBOX_PTR, mailbox)
-            .with(aql::Signal::EVENT_ID, id.into());
+            .with(aql::Signal::EVENT_ID, id);
         let bytes: Vec<u8> = words.0.iter().flat_map(|word| word.to_le_bytes()).collect();
         piece.write(&bytes)?;
         Ok(Self { piece, event })

@@ -83,7 +83,7 @@ fn register(word: usize) -> u16 {
 fn set(word: usize, values: &[u32]) -> Vec<u32> {
     let words = SetShReg::WORDS as u32 + values.len() as u32;
     let mut packet = SetShReg::zeroed()
-        .with(SetShReg::HEADER, header(op::SET_SH_REG, words).into())
+        .with(SetShReg::HEADER, header(op::SET_SH_REG, words))
         .with(SetShReg::REG_OFFSET, register(word))
         .0
         .to_vec();
@@ -125,8 +125,8 @@ impl Generation {
                     A::SH_ICACHE_ACTION_ENA,
                 ];
                 let all = A::zeroed()
-                    .with(A::HEADER, header(op::ACQUIRE_MEM, 7).into())
-                    .with(A::COHER_SIZE, u32::MAX.into())
+                    .with(A::HEADER, header(op::ACQUIRE_MEM, 7))
+                    .with(A::COHER_SIZE, u32::MAX)
                     .with(A::COHER_SIZE_HI, Bounded::MAX)
                     .with(A::POLL_INTERVAL, 10);
                 let set = flags.into_iter().fold(all, |p, flag| p.with(flag, true));
@@ -137,8 +137,8 @@ impl Generation {
                 // GLI_INV is 1 for all; GLK, GLV, GL1 and GL2 are bits 7, 8, 9, 14 of the whole.
                 const CACHES: u64 = ((1 << 7) | (1 << 8) | (1 << 9) | (1 << 14)) >> 2;
                 let all = A::zeroed()
-                    .with(A::HEADER, header(op::ACQUIRE_MEM, 8).into())
-                    .with(A::COHER_SIZE, u32::MAX.into())
+                    .with(A::HEADER, header(op::ACQUIRE_MEM, 8))
+                    .with(A::COHER_SIZE, u32::MAX)
                     .with(A::COHER_SIZE_HI, 0xff)
                     .with(A::POLL_INTERVAL, 10)
                     .having(A::GLI_INV.is::<1>())
@@ -202,18 +202,15 @@ impl Generation {
             .with(Initiator::CS_W32_EN, shader.wave32);
         let [x, y, z] = blocks;
         let start = DispatchDirect::zeroed()
-            .with(
-                DispatchDirect::HEADER,
-                header(op::DISPATCH_DIRECT, 5).into(),
-            )
-            .with(DispatchDirect::DIM_X, x.into())
-            .with(DispatchDirect::DIM_Y, y.into())
-            .with(DispatchDirect::DIM_Z, z.into())
-            .with(DispatchDirect::DISPATCH_INITIATOR, initiator.into());
+            .with(DispatchDirect::HEADER, header(op::DISPATCH_DIRECT, 5))
+            .with(DispatchDirect::DIM_X, x)
+            .with(DispatchDirect::DIM_Y, y)
+            .with(DispatchDirect::DIM_Z, z)
+            .with(DispatchDirect::DISPATCH_INITIATOR, initiator);
         commands.extend(start.0);
         // The next dispatch may need its results.
         let flush = EventWrite::zeroed()
-            .with(EventWrite::HEADER, header(op::EVENT_WRITE, 2).into())
+            .with(EventWrite::HEADER, header(op::EVENT_WRITE, 2))
             .having(EventWrite::EVENT_TYPE.is::<EVENT_CS_PARTIAL_FLUSH>())
             .having(EventWrite::EVENT_INDEX.is::<INDEX_CS_PARTIAL_FLUSH>());
         commands.extend(flush.0);

@@ -61,7 +61,7 @@ impl Generation {
             words.extend(gcr(WRITE_BACK));
         }
         let decrement = v4_4::Atomic::zeroed()
-            .with(v4_4::Atomic::OP, op::ATOMIC.into())
+            .with(v4_4::Atomic::OP, op::ATOMIC)
             .with(
                 v4_4::Atomic::ATOMIC_OP,
                 Bounded::new::<{ (atomic::ADD | atomic::WIDE) as u64 }>(),
@@ -71,20 +71,18 @@ impl Generation {
         words.extend(decrement.0);
         if c.mailbox != 0 {
             let fence = v7_0::Fence::zeroed()
-                .with(v7_0::Fence::OP, op::FENCE.into())
+                .with(v7_0::Fence::OP, op::FENCE)
                 .having(if self.caches {
                     v7_0::Fence::MTYPE.is::<UNCACHED>()
                 } else {
                     v7_0::Fence::MTYPE.is::<0>()
                 })
                 .with(v7_0::Fence::ADDR, c.mailbox)
-                .with(v7_0::Fence::DATA, c.event.into());
-            let trap = v4_4::Trap::zeroed()
-                .with(v4_4::Trap::OP, op::TRAP.into())
-                .with(
-                    v4_4::Trap::INT_CONTEXT,
-                    Bounded::low_bits_of(c.event.into()),
-                );
+                .with(v7_0::Fence::DATA, c.event);
+            let trap = v4_4::Trap::zeroed().with(v4_4::Trap::OP, op::TRAP).with(
+                v4_4::Trap::INT_CONTEXT,
+                Bounded::low_bits_of(c.event.into()),
+            );
             words.extend(fence.0);
             words.extend(trap.0);
         }
@@ -96,7 +94,7 @@ impl Generation {
         self.pieces(bytes)
             .map(|(at, n)| {
                 let packet = v4_4::CopyLinear::zeroed()
-                    .with(v4_4::CopyLinear::OP, op::COPY.into())
+                    .with(v4_4::CopyLinear::OP, op::COPY)
                     .with(v4_4::CopyLinear::COUNT, Bounded::low_bits_of(n - 1))
                     .with(v4_4::CopyLinear::SRC_ADDR, from.wrapping_add(at))
                     .with(v4_4::CopyLinear::DST_ADDR, to.wrapping_add(at));
@@ -110,10 +108,10 @@ impl Generation {
         self.pieces(bytes)
             .map(|(at, n)| {
                 let packet = v4_4::ConstantFill::zeroed()
-                    .with(v4_4::ConstantFill::OP, op::CONST_FILL.into())
+                    .with(v4_4::ConstantFill::OP, op::CONST_FILL)
                     .having(v4_4::ConstantFill::FILLSIZE.is::<FILL_WORDS>())
                     .with(v4_4::ConstantFill::DST_ADDR, to.wrapping_add(at))
-                    .with(v4_4::ConstantFill::SRC_DATA, word.into())
+                    .with(v4_4::ConstantFill::SRC_DATA, word)
                     // Up to the start of the last word.
                     .with(v4_4::ConstantFill::COUNT, Bounded::low_bits_of(n - 4));
                 packet.0.to_vec()
@@ -130,8 +128,8 @@ impl Generation {
 fn gcr(control: Setting<v7_0::GcrReq>) -> [u32; 5] {
     use v7_0::GcrReq as G;
     G::zeroed()
-        .with(G::OP, op::GCR_REQ.into())
-        .with(G::SUB_OP, sub_op::USER_GCR.into())
+        .with(G::OP, op::GCR_REQ)
+        .with(G::SUB_OP, sub_op::USER_GCR)
         .having(control)
         .0
 }

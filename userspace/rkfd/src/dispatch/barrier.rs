@@ -44,7 +44,7 @@ impl Queue {
         };
         let signal = self.gpu().signal_of(0, true)?;
         let mut packet = aql::Barrier::zeroed()
-            .with(aql::Barrier::HEADER, header.bits().into())
+            .with(aql::Barrier::HEADER, header.bits())
             .with(aql::Barrier::COMPLETION_SIGNAL, signal.address());
         let slots = [
             aql::Barrier::DEP_SIGNAL_0,
