@@ -177,7 +177,7 @@ impl Kfd {
         // SAFETY: the addresses are those of buffer objects, which the driver and the GPU access
         // through the GPU's page tables. The driver also writes the header of the save area
         // through the process' address; it lies in a buffer object that is only accessed by
-        // volatile copies.
+        // atomic copies.
         unsafe { call(self.device(), &requests::CREATE_QUEUE, args) }
     }
 
