@@ -13,6 +13,20 @@ pub mod log;
 #[rustfmt::skip]
 pub mod v12;
 
+use super::layout::*;
+
+layout! {
+    /// Where a hung queue sits: what RESET lists of one with HANG_DETECT_ONLY, behind the doorbells.
+    ///
+    /// Source: Linux, `amdgpu_mes.h`.
+    pub struct HungQueue: [u32; 1] = "struct amdgpu_mes_hung_queue_hqd_info" {
+        /// `MES_QUEUE_TYPE_*`.
+        QUEUE_TYPE: 0[2:0] = "queue_type";
+        PIPE_INDEX: 0[6:3] = "pipe_index";
+        QUEUE_INDEX: 0[14:7] = "queue_index";
+    }
+}
+
 /// Words in a frame.
 pub const FRAME_WORDS: usize = 64;
 /// Frame type: for the scheduler (`MES_API_TYPE_SCHEDULER`).
@@ -60,6 +74,9 @@ pub mod op {
     /// `MES_SCH_API_INV_TLBS`.
     pub const INV_TLBS: u8 = 20;
 }
+
+/// The layouts of this file.
+pub const LAYOUTS: &[LayoutInfo] = &[LayoutInfo::of::<HungQueue>()];
 
 /// The number constants of this file with their names in Linux (v12), for the ABI test.
 pub const CONSTANTS: &[(u64, &str)] = &[

@@ -75,6 +75,25 @@ fits! {
         63;
 }
 
+/// Numbers of these widths fit a type.
+macro_rules! fit_in {
+    ($($int:ident: $($w:literal)*;)*) => {
+        $($(
+            impl From<Bounded<$w>> for $int {
+                fn from(value: Bounded<$w>) -> Self {
+                    // A number of at most that many bits.
+                    value.0 as Self
+                }
+            }
+        )*)*
+    };
+}
+fit_in! {
+    u8: 2 3 4 5 6 7;
+    u16: 2 3 4 5 6 7 9 10 11 12 13 14 15;
+    u32: 2 3 4 5 6 7 9 10 11 12 13 14 15 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31;
+}
+
 /// A width in bits.
 pub enum Bits<const W: u32> {}
 

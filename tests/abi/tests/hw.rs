@@ -500,6 +500,14 @@ fn mes_frames_are_linux_s() {
     for ((value, c), answer) in mes::CONSTANTS.iter().zip(probe.run()) {
         assert_eq!(answer.bit, *value, "{c}");
     }
+    // amdgpu_mes.h includes half the driver: take the structure alone.
+    let header = linux().join(AMD).join("amdgpu/amdgpu_mes.h");
+    let header = std::fs::read_to_string(header).expect("amdgpu_mes.h");
+    let from = header.find("struct amdgpu_mes_hung_queue_hqd_info {");
+    let its = &header[from.expect("the structure")..];
+    let mut probe = Probe::new(&[], &["-Du32=uint32_t".to_string()]);
+    probe.declare(&its[..its.find("\n};").expect("its end") + 3]);
+    assert_eq!(compare(probe, &[mes::LAYOUTS]), 3);
 }
 
 /// SDMA's headers have no structures: a field is three macros, its word, mask and shift.

@@ -18,7 +18,9 @@ use crate::engines::cp::mec::Stop;
 use crate::memory::Hub;
 use rkfd_hw::layout::Field;
 use rkfd_hw::mes::v12::{ChangeGangPriority, Reset, Resume, Suspend, UpdateRootPageTable};
+use rkfd_hw::mes::HungQueue;
 use rkfd_hw::pte;
+use rkfd_hw::value::Bounded;
 
 impl Firmware {
     /// MQDs of all queues or of one gang's.
@@ -164,11 +166,19 @@ impl Firmware {
             let mut hqds = self.mec.hqds.iter().flatten();
             hqds.find(|h| h.q.mqd == q.mqd).map(|h| h.slot)
         });
-        // queue_type 2:0, pipe_index 6:3, hqd_index 14:7.
         let places: Vec<u32> = connected
             .by_ref()
             .flatten()
-            .map(|slot| TYPE_COMPUTE as u32 | (slot.pipe() << 3) | (slot.queue() << 7))
+            .map(|slot| {
+                HungQueue::zeroed()
+                    .having(HungQueue::QUEUE_TYPE.is::<TYPE_COMPUTE>())
+                    .with(
+                        HungQueue::PIPE_INDEX,
+                        Bounded::low_bits_of(slot.pipe().into()),
+                    )
+                    .with(HungQueue::QUEUE_INDEX, slot.queue() as u8)
+                    .0[0]
+            })
             .collect();
         let second = at.wrapping_add(u64::from(self.control.hqds) * 4);
         let space = self.space();
