@@ -13,7 +13,10 @@
 
 use crate::{
     discovery::Cache,
-    hw::regs::Table,
+    hw::{
+        regs::typed::Table,
+        value::Bounded, //
+    },
     types::IpVersion, //
 };
 use kernel::prelude::*;
@@ -82,6 +85,24 @@ impl SdmaShape {
     }
 }
 
+/// The VMIDs that processes get.
+pub(crate) struct Vmids {
+    pub(crate) first: Bounded<4>,
+    pub(crate) last: Bounded<4>,
+}
+
+impl Vmids {
+    /// Each of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Bounded<4>> {
+        (self.first.get()..=self.last.get()).map(Bounded::low_bits_of)
+    }
+
+    /// A bit for each.
+    pub(crate) fn mask(&self) -> u16 {
+        self.iter().fold(0, |mask, vmid| mask | 1 << vmid.get())
+    }
+}
+
 /// Constants of a generation.
 pub(crate) struct Family {
     pub(crate) generation: Generation,
@@ -123,8 +144,7 @@ pub(crate) struct Family {
     pub(crate) eop_buffer_size: u32,
     /// Queues a process may have on the device.
     pub(crate) max_queues_per_process: u32,
-    /// First and last VMID that processes get.
-    pub(crate) compute_vmids: (u32, u32),
+    pub(crate) vmids: Vmids,
     /// Doorbells (64-bit indices) of other engines: set aside in every process' slice.
     pub(crate) non_cp_doorbells: (u32, u32),
     /// Hardware queues (HQDs): pipes of the first MEC, queues of a pipe.

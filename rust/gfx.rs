@@ -10,9 +10,9 @@
 
 use crate::{
     chip::ChipInfo,
-    hw::regs::{
-        Bits,
-        Block, //
+    hw::{
+        regs::Block,
+        value::Bounded, //
     },
     regs::Regs,
     types::HqdSlot, //
@@ -62,22 +62,25 @@ impl Gfx {
 
     /// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
     pub(crate) fn select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> R {
-        // The same on all chips.
-        const PIPE: Bits = Bits { hi: 1, lo: 0 };
-        const ME: Bits = Bits { hi: 3, lo: 2 };
-        const QUEUE: Bits = Bits { hi: 10, lo: 8 };
-        let value = QUEUE.set(PIPE.set(ME.set(0, slot.me), slot.pipe), slot.queue);
-        self.pointing_at(xcc, value, f)
+        let grbm = &self.hal.registers().grbm;
+        let value = grbm.me.set(0, slot.me());
+        let value = grbm.pipe.set(value, slot.pipe());
+        self.pointing_at(xcc, grbm.queue.set(value, slot.queue()), f)
     }
 
     /// Runs `f` while the registers of address spaces are those of `vmid`.
-    pub(crate) fn select_vmid<R>(&self, xcc: u8, vmid: u32, f: impl FnOnce(&Regs) -> R) -> R {
-        const VMID: Bits = Bits { hi: 7, lo: 4 };
-        self.pointing_at(xcc, VMID.set(0, vmid), f)
+    pub(crate) fn select_vmid<R>(
+        &self,
+        xcc: u8,
+        vmid: Bounded<4>,
+        f: impl FnOnce(&Regs) -> R,
+    ) -> R {
+        let value = self.hal.registers().grbm.vmid.set(0, vmid);
+        self.pointing_at(xcc, value, f)
     }
 
     fn pointing_at<R>(&self, xcc: u8, value: u32, f: impl FnOnce(&Regs) -> R) -> R {
-        let reg = self.hal.grbm_cntl();
+        let reg = self.hal.registers().grbm.me.reg();
         let _lock = self.selected.lock();
         self.regs.write_at(xcc, reg, value);
         let result = f(&self.regs);
@@ -87,8 +90,12 @@ impl Gfx {
 
     /// The GPU's clock counter; 0 when the device is gone.
     pub(crate) fn clock(&self) -> u64 {
+        let its = self.hal.registers();
         let _lock = self.selected.lock();
-        match self.hal.clock(&self.regs) {
+        self.regs.write(its.capture_clock, 1);
+        let low = u64::from(self.regs.read(its.clock_low));
+        let high = u64::from(self.regs.read(its.clock_high));
+        match high << 32 | low {
             u64::MAX => 0,
             clock => clock,
         }
@@ -96,12 +103,12 @@ impl Gfx {
 
     /// Word on BAR 5 of the register with the layout of addresses in memory.
     pub(crate) fn gb_addr_config_word(&self) -> Option<u32> {
-        self.regs.word(self.hal.gb_addr_config(), 0)
+        self.regs.word(self.hal.registers().addresses, 0)
     }
 }
 
-/// The compute pipes raise interrupts: end of pipe and bad opcodes (`init_interrupts` of KFD);
-/// dropped, they don't.
+/// The compute pipes raise interrupts: end of pipe and bad opcodes (`kgd_gfx_v9_init_interrupts`,
+/// `init_interrupts_v12`); dropped, they don't.
 pub(crate) struct PipeInterrupts {
     gfx: Arc<Gfx>,
     pipes: u32,
@@ -119,15 +126,12 @@ impl PipeInterrupts {
     }
 
     fn set(&self, on: bool) {
+        let its = self.gfx.hal.registers();
+        let wanted = its.bad_opcode.set(its.end_of_pipe.set(0, on), on);
         for xcc in self.gfx.regs.instances(Block::Gc) {
-            for pipe in 0..self.pipes {
-                let slot = HqdSlot {
-                    me: 1,
-                    pipe,
-                    queue: 0,
-                };
+            for slot in (0..self.pipes).filter_map(|pipe| HqdSlot::compute(pipe, 0)) {
                 self.gfx.select(xcc, slot, |regs| {
-                    self.gfx.hal.pipe_interrupts(regs, xcc, on);
+                    regs.write_at(xcc, its.end_of_pipe.reg(), wanted);
                 });
             }
         }

@@ -19,12 +19,12 @@ use crate::{
             self,
             AnyReg,
             Register,
+            Table,
             Value, //
         },
         Bits,
         Block,
-        Reg,
-        Table, //
+        Reg, //
     }, //
 };
 use kernel::{

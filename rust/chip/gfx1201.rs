@@ -9,27 +9,32 @@ use super::{
     Drm,
     Family,
     Generation,
-    SdmaShape, //
+    SdmaShape,
+    Vmids, //
 };
 use crate::{
-    hw::regs::{
-        gc_12_0_0::{
-            self as gc,
-            SH_MEM_BASES as Bases,
-            SH_MEM_CONFIG as Config,
-            SPI_GDBG_PER_VMID_CNTL as Debug, //
+    hw::{
+        regs::typed::{
+            gc_12_0_0::{
+                self as gc,
+                SH_MEM_BASES as Bases,
+                SH_MEM_CONFIG as Config,
+                SPI_GDBG_PER_VMID_CNTL as Debug, //
+            },
+            hdp_7_0_0,
+            mmhub_4_1_0,
+            mp_14_0_2,
+            nbif_6_3_1,
+            osssys_7_0_0,
+            Value, //
         },
-        hdp_7_0_0,
-        mmhub_4_1_0,
-        mp_14_0_2,
-        nbif_6_3_1,
-        osssys_7_0_0, //
+        value::Bounded, //
     },
     uapi::amdgpu, //
 };
 
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.
-const UNALIGNED: u32 = 3;
+const UNALIGNED: u64 = 3;
 
 pub(super) const FAMILY: Family = Family {
     generation: Generation::Gfx1201,
@@ -62,9 +67,17 @@ pub(super) const FAMILY: Family = Family {
         doorbell_align: 1,
     },
     // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
-    sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
-    sh_mem_config: Config::INITIAL_INST_PREFETCH.set(Config::ALIGNMENT_MODE.set(0, UNALIGNED), 3),
-    trap_setup: Debug::TRAP_EN.mask(),
+    sh_mem_bases: Value::<Bases>::zeroed()
+        .having(Bases::SHARED_BASE.is::<1>())
+        .having(Bases::PRIVATE_BASE.is::<2>())
+        .bits(),
+    sh_mem_config: Value::<Config>::zeroed()
+        .having(Config::ALIGNMENT_MODE.is::<UNALIGNED>())
+        .having(Config::INITIAL_INST_PREFETCH.is::<3>())
+        .bits(),
+    trap_setup: Value::<Debug>::zeroed()
+        .having(Debug::TRAP_EN.is::<1>())
+        .bits(),
     dma_bits: 44,
     simd_per_cu: 2,
     lds_kib: 64,
@@ -79,7 +92,10 @@ pub(super) const FAMILY: Family = Family {
     cus_per_mask: 2,
     eop_buffer_size: 4096,
     max_queues_per_process: 127,
-    compute_vmids: (8, 15),
+    vmids: Vmids {
+        first: Bounded::new::<8>(),
+        last: Bounded::new::<15>(),
+    },
     // SDMA engine 0 to VPE's doorbell.
     non_cp_doorbells: (0x100, 0x190),
     mec_pipes: 2,

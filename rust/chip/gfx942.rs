@@ -9,23 +9,28 @@ use super::{
     Drm,
     Family,
     Generation,
-    SdmaShape, //
+    SdmaShape,
+    Vmids, //
 };
 use crate::{
-    hw::regs::{
-        athub_1_8_0,
-        gc_9_4_3::{
-            self as gc,
-            SH_MEM_BASES as Bases,
-            SH_MEM_CONFIG as Config,
-            SPI_GDBG_PER_VMID_CNTL as Debug, //
+    hw::{
+        regs::typed::{
+            athub_1_8_0,
+            gc_9_4_3::{
+                self as gc,
+                SH_MEM_BASES as Bases,
+                SH_MEM_CONFIG as Config,
+                SPI_GDBG_PER_VMID_CNTL as Debug, //
+            },
+            hdp_4_4_2,
+            mmhub_1_8_0,
+            mp_13_0_6,
+            nbio_7_9_0,
+            osssys_4_4_2,
+            sdma_4_4_2,
+            Value, //
         },
-        hdp_4_4_2,
-        mmhub_1_8_0,
-        mp_13_0_6,
-        nbio_7_9_0,
-        osssys_4_4_2,
-        sdma_4_4_2, //
+        value::Bounded, //
     },
     uapi::{
         amdgpu,
@@ -34,7 +39,7 @@ use crate::{
 };
 
 /// `SH_MEM_ALIGNMENT_MODE_UNALIGNED`.
-const UNALIGNED: u32 = 3;
+const UNALIGNED: u64 = 3;
 
 pub(super) const FAMILY: Family = Family {
     generation: Generation::Gfx942,
@@ -71,14 +76,20 @@ pub(super) const FAMILY: Family = Family {
         doorbell_align: 4,
     },
     // `compute_sh_mem_bases_64bit` of the apertures at 1 << 48 and 2 << 48.
-    sh_mem_bases: Bases::PRIVATE_BASE.set(Bases::SHARED_BASE.set(0, 1), 2),
+    sh_mem_bases: Value::<Bases>::zeroed()
+        .having(Bases::SHARED_BASE.is::<1>())
+        .having(Bases::PRIVATE_BASE.is::<2>())
+        .bits(),
     // XNACK is off.
-    sh_mem_config: Config::RETRY_DISABLE.set(
-        Config::F8_MODE.set(Config::ALIGNMENT_MODE.set(0, UNALIGNED), 1),
-        1,
-    ),
+    sh_mem_config: Value::<Config>::zeroed()
+        .having(Config::ALIGNMENT_MODE.is::<UNALIGNED>())
+        .having(Config::F8_MODE.is::<1>())
+        .having(Config::RETRY_DISABLE.is::<1>())
+        .bits(),
     // `kgd_aldebaran_enable_debug_trap`.
-    trap_setup: Debug::TRAP_EN.mask(),
+    trap_setup: Value::<Debug>::zeroed()
+        .having(Debug::TRAP_EN.is::<1>())
+        .bits(),
     dma_bits: 48,
     simd_per_cu: 4,
     lds_kib: 64,
@@ -91,7 +102,10 @@ pub(super) const FAMILY: Family = Family {
     cus_per_mask: 1,
     eop_buffer_size: 4096,
     max_queues_per_process: 255,
-    compute_vmids: (3, 15),
+    vmids: Vmids {
+        first: Bounded::new::<3>(),
+        last: Bounded::new::<15>(),
+    },
     // SDMA engine 0 to the last VCN doorbell.
     non_cp_doorbells: (0x100, 0x1e8),
     mec_pipes: 4,

@@ -4,7 +4,13 @@
 
 use crate::{
     chip::Generation,
-    hw::regs::Reg,
+    hw::{
+        regs::typed::{
+            AnyField,
+            AnyReg, //
+        },
+        value::Bounded, //
+    },
     regs::Regs, //
 };
 use kernel::{
@@ -15,6 +21,49 @@ use kernel::{
 mod v12_0;
 mod v9_4_3;
 
+/// GRBM_GFX_CNTL: chooses which HQD's or which address space's registers are seen.
+pub(crate) struct Grbm {
+    pub(super) me: AnyField<2>,
+    pub(super) pipe: AnyField<2>,
+    pub(super) queue: AnyField<3>,
+    pub(super) vmid: AnyField<4>,
+}
+
+/// The registers that all graphics cores have, each at its own place.
+pub(crate) struct Registers {
+    pub(super) grbm: Grbm,
+    /// The layout of addresses in memory.
+    pub(super) addresses: AnyReg,
+    /// Makes the two after it show the clock.
+    pub(super) capture_clock: AnyReg,
+    pub(super) clock_low: AnyReg,
+    pub(super) clock_high: AnyReg,
+    /// Interrupts of the selected compute pipe: end of pipe and bad opcodes.
+    pub(super) end_of_pipe: AnyField<1>,
+    pub(super) bad_opcode: AnyField<1>,
+}
+
+/// The registers in the module `$gc`.
+macro_rules! registers {
+    ($gc:ident) => {
+        $crate::gfx::hal::Registers {
+            grbm: $crate::gfx::hal::Grbm {
+                me: $gc::GRBM_GFX_CNTL.field($gc::GRBM_GFX_CNTL::MEID),
+                pipe: $gc::GRBM_GFX_CNTL.field($gc::GRBM_GFX_CNTL::PIPEID),
+                queue: $gc::GRBM_GFX_CNTL.field($gc::GRBM_GFX_CNTL::QUEUEID),
+                vmid: $gc::GRBM_GFX_CNTL.field($gc::GRBM_GFX_CNTL::VMID),
+            },
+            addresses: $gc::GB_ADDR_CONFIG.any(),
+            capture_clock: $gc::RLC_CAPTURE_GPU_CLOCK_COUNT.any(),
+            clock_low: $gc::RLC_GPU_CLOCK_COUNT_LSB.any(),
+            clock_high: $gc::RLC_GPU_CLOCK_COUNT_MSB.any(),
+            end_of_pipe: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::TIME_STAMP_INT_ENABLE),
+            bad_opcode: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::OPCODE_ERROR_INT_ENABLE),
+        }
+    };
+}
+use registers;
+
 /// The graphics core of a generation.
 pub(crate) trait Hal: Sync {
     /// Checks that the command processors run; logs what doesn't.
@@ -24,24 +73,15 @@ pub(crate) trait Hal: Sync {
     /// ENODEV when one doesn't, or when the device is set up in a way that isn't supported.
     fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result;
 
-    /// The register that chooses which HQD's registers are seen.
-    fn grbm_cntl(&self) -> Reg;
+    /// The registers that all have.
+    fn registers(&self) -> &'static Registers;
 
     /// The compute units of a shader array that are not fused off. Points GRBM_GFX_INDEX at the
     /// array until [`Hal::see_all_arrays`].
-    fn active_cus(&self, regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32;
+    fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32;
 
     /// Points GRBM_GFX_INDEX at all arrays of an XCC, as usual.
     fn see_all_arrays(&self, regs: &Regs, xcc: u8);
-
-    /// The register with the layout of addresses in memory.
-    fn gb_addr_config(&self) -> Reg;
-
-    /// Reads the clock counter. All ones when the device is gone.
-    fn clock(&self, regs: &Regs) -> u64;
-
-    /// Turns the interrupts of the selected compute pipe on or off: end of pipe and bad opcodes.
-    fn pipe_interrupts(&self, regs: &Regs, xcc: u8, on: bool);
 
     /// Version of the compute firmware, or 0.
     fn mec_fw_version(&self, regs: &Regs) -> u32;

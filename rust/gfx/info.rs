@@ -10,7 +10,10 @@ use crate::{
         Family,
         SdmaCounts, //
     },
-    hw::regs::Block,
+    hw::{
+        regs::Block,
+        value::Bounded, //
+    },
     regs::Regs,
     types::IpVersion, //
 };
@@ -38,14 +41,16 @@ pub(crate) fn read_chip(
     let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
     let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
     for xcc in regs.instances(Block::Gc) {
-        for (engine, arrays) in (0..)
+        for (engine, arrays) in (0u64..)
             .zip(cu_bitmap.iter_mut())
             .take(shape.shader_engines as usize)
         {
-            for (array, bitmap) in (0..)
+            let engine = Bounded::try_new(engine).ok_or(EOVERFLOW)?;
+            for (array, bitmap) in (0u64..)
                 .zip(arrays.iter_mut())
                 .take(shape.shader_arrays_per_engine as usize)
             {
+                let array = Bounded::try_new(array).ok_or(EOVERFLOW)?;
                 let active = hal.active_cus(regs, xcc, engine, array) & mask;
                 cu_count += active.count_ones();
                 if num_xcc == 0 {
@@ -87,7 +92,7 @@ pub(crate) fn read_chip(
         rev_id,
         mec_fw_version: hal.mec_fw_version(regs),
         sdma_fw_version: 0,
-        gb_addr_config: regs.read(hal.gb_addr_config()),
+        gb_addr_config: regs.read(hal.registers().addresses),
         cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
     })
 }

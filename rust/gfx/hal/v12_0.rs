@@ -2,14 +2,23 @@
 
 //! GC 12.0, of gfx1201 (`gfx_v12_0.c`, `amdgpu_amdkfd_gfx_v12.c`).
 
+use super::{
+    registers,
+    Registers, //
+};
 use crate::{
-    hw::regs::{
-        gc_12_0_0::{
-            self as gc,
-            CP_INT_CNTL_RING0 as Int,
-            GRBM_GFX_INDEX as Index, //
+    hw::{
+        regs::typed::{
+            gc_12_0_0::{
+                self as gc,
+                CC_GC_SHADER_ARRAY_CONFIG as Config,
+                GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
+                GRBM_GFX_INDEX as Index,
+                RLC_RLCS_BOOTLOAD_STATUS as Boot, //
+            },
+            Value, //
         },
-        Reg, //
+        value::Bounded, //
     },
     regs::Regs, //
 };
@@ -18,6 +27,8 @@ use kernel::{
     prelude::*, //
 };
 
+static REGISTERS: Registers = registers!(gc);
+
 /// The graphics core.
 pub(super) struct Hal;
 
@@ -25,27 +36,30 @@ impl super::Hal for Hal {
     /// RLC loads the firmware of all engines by itself; the scheduler lets them run.
     fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result {
         let boot = regs.read(gc::RLC_RLCS_BOOTLOAD_STATUS);
-        if gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE.get(boot) == 0 {
+        if !boot.is_set(Boot::BOOTLOAD_COMPLETE) {
             dev_err!(
                 dev,
                 "the GPU is cold: its firmware isn't loaded (RLC_RLCS_BOOTLOAD_STATUS is {:#x}); load it with another driver first\n",
-                boot
+                boot.bits()
             );
             return Err(ENODEV);
         }
         Ok(())
     }
 
-    fn grbm_cntl(&self) -> Reg {
-        gc::GRBM_GFX_CNTL
+    fn registers(&self) -> &'static Registers {
+        &REGISTERS
     }
 
-    fn active_cus(&self, regs: &Regs, xcc: u8, engine: u32, array: u32) -> u32 {
-        let one = Index::SE_INDEX.set(Index::INSTANCE_BROADCAST_WRITES.mask(), engine);
-        regs.write_at(xcc, gc::GRBM_GFX_INDEX, Index::SA_INDEX.set(one, array));
-        let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG)
-            | regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
-        let inactive = gc::CC_GC_SHADER_ARRAY_CONFIG::INACTIVE_WGPS.get(fused);
+    fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32 {
+        let one = Value::zeroed()
+            .with(Index::INSTANCE_BROADCAST_WRITES, true)
+            .with(Index::SE_INDEX, engine)
+            .with(Index::SA_INDEX, array);
+        regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
+        let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG);
+        let user = regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
+        let inactive = fused.get(Config::INACTIVE_WGPS) | user.get(UserConfig::INACTIVE_WGPS);
         // A WGP is two compute units.
         (0..16).fold(0, |cus, wgp| {
             cus | if inactive >> wgp & 1 == 0 {
@@ -57,27 +71,11 @@ impl super::Hal for Hal {
     }
 
     fn see_all_arrays(&self, regs: &Regs, xcc: u8) {
-        let all = Index::SE_BROADCAST_WRITES.mask()
-            | Index::SA_BROADCAST_WRITES.mask()
-            | Index::INSTANCE_BROADCAST_WRITES.mask();
+        let all = Value::zeroed()
+            .with(Index::SE_BROADCAST_WRITES, true)
+            .with(Index::SA_BROADCAST_WRITES, true)
+            .with(Index::INSTANCE_BROADCAST_WRITES, true);
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
-    }
-
-    fn gb_addr_config(&self) -> Reg {
-        gc::GB_ADDR_CONFIG
-    }
-
-    fn clock(&self, regs: &Regs) -> u64 {
-        regs.write(gc::RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
-        let low = u64::from(regs.read(gc::RLC_GPU_CLOCK_COUNT_LSB));
-        let high = u64::from(regs.read(gc::RLC_GPU_CLOCK_COUNT_MSB));
-        high << 32 | low
-    }
-
-    /// `init_interrupts_v12`.
-    fn pipe_interrupts(&self, regs: &Regs, xcc: u8, on: bool) {
-        let wanted = Int::TIME_STAMP_INT_ENABLE.mask() | Int::OPCODE_ERROR_INT_ENABLE.mask();
-        regs.write_at(xcc, gc::CPC_INT_CNTL, if on { wanted } else { 0 });
     }
 
     /// Only the firmware's file has it.

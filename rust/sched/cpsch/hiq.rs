@@ -19,8 +19,11 @@ use crate::{
             SetResources,
             UnmapQueues, //
         },
-        regs::{
-            gc_9_4_3 as gc,
+        regs::typed::{
+            gc_9_4_3::{
+                self as gc,
+                CP_IQ_WAIT_TIME2 as Wait, //
+            },
             Block, //
         }, //
     },
@@ -41,11 +44,7 @@ use super::{
 };
 
 /// `KFD_CIK_HIQ_PIPE` (4) and `KFD_CIK_HIQ_QUEUE`: pipes count over micro engines.
-const SLOT: HqdSlot = HqdSlot {
-    me: 2,
-    pipe: 0,
-    queue: 0,
-};
+const SLOT: HqdSlot = HqdSlot::fixed::<2, 0, 0>();
 /// `KFD_KERNEL_QUEUE_SIZE`.
 const RING_BYTES: usize = 2048;
 const EOP_BYTES: usize = 4096;
@@ -111,8 +110,6 @@ impl Hiq {
     /// `set_sched_resources` and `KFD_DEQUEUE_WAIT_INIT`.
     fn configure(&mut self) -> Result {
         let family = self.parts.chip.family;
-        let (first, last) = family.compute_vmids;
-        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
         let queues = family.mec_pipes * family.mec_queues_per_pipe;
         let resources = SetResources::zeroed()
             .with(
@@ -120,7 +117,7 @@ impl Hiq {
                 u64::from(pm4::header(op::SET_RESOURCES, 8)),
             )
             .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_HIQ)
-            .with(SetResources::VMID_MASK, vmids)
+            .with(SetResources::VMID_MASK, family.vmids.mask().into())
             .with(SetResources::UNMAP_LATENCY, UNMAP_LATENCY)
             .with(
                 SetResources::QUEUE_MASK,
@@ -139,7 +136,7 @@ impl Hiq {
             pm4::write_data::DST_SEL.set(0, pm4::write_data::DST_REG),
             reg,
             0,
-            gc::CP_IQ_WAIT_TIME2::QUE_SLEEP.set(wait, 1),
+            wait.having(Wait::QUE_SLEEP.is::<1>()).bits(),
         ];
         self.ring.submit(&[&resources.0, &write])
     }

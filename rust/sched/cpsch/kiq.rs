@@ -25,10 +25,17 @@ use crate::{
             SetResources,
             UnmapQueues, //
         },
-        regs::{
-            gc_9_4_3 as gc,
+        regs::typed::{
+            gc_9_4_3::{
+                self as gc,
+                CP_HQD_ACTIVE as Active,
+                CP_PQ_STATUS as Status,
+                CP_PQ_WPTR_POLL_CNTL as Poll,
+                RLC_CP_SCHEDULERS as Schedulers, //
+            },
+            AnyReg,
             Block,
-            Reg, //
+            Value, //
         }, //
     },
     mqd::v9 as mqd,
@@ -58,11 +65,7 @@ use kernel::{
 };
 
 /// `amdgpu_gfx_kiq_acquire`: the last ME and pipe that may be used, always queue 0.
-const SLOT: HqdSlot = HqdSlot {
-    me: 2,
-    pipe: 1,
-    queue: 0,
-};
+const SLOT: HqdSlot = HqdSlot::fixed::<2, 1, 0>();
 /// Bytes of the ring, as `amdgpu_gfx_kiq_init_ring` (1,024 words).
 const RING_BYTES: usize = 4096;
 /// `GFX9_MEC_HPD_SIZE`.
@@ -163,9 +166,9 @@ impl Kiq {
         const ENGINE_HIQ: u64 = 1;
         let packet = MapQueues::zeroed()
             .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
-            .with(kiq_map::QUEUE, u64::from(slot.queue))
-            .with(kiq_map::PIPE, u64::from(slot.pipe))
-            .with(kiq_map::ME, u64::from(slot.me.saturating_sub(1)))
+            .with(kiq_map::QUEUE, slot.queue().get())
+            .with(kiq_map::PIPE, slot.pipe().get())
+            .with(kiq_map::ME, slot.me().get().saturating_sub(1))
             .with(MapQueues::ENGINE_SEL, ENGINE_HIQ)
             .with(MapQueues::NUM_QUEUES, 1)
             .with(MapQueues::DOORBELL_OFFSET, doorbell.get().into())
@@ -243,12 +246,11 @@ impl Queue {
         memory.write_words(mqd::DYNAMIC_CU_MASK_OFFSET, &[u32::MAX, u32::MAX])?;
         parts.vram.flush_hdp();
         // `gfx_v9_4_3_xcc_kiq_setting`: this register names the queue to RLC.
-        let place = SLOT.me << 5 | SLOT.pipe << 3 | SLOT.queue;
         parts
             .gfx
             .regs()
             .update_at(xcc, gc::RLC_CP_SCHEDULERS, |old| {
-                old & 0xffff_ff00 | place | 0x80
+                old.with(Schedulers::scheduler0, SLOT.as_scheduler())
             });
         let queue = Self {
             xcc,
@@ -287,7 +289,9 @@ impl Queue {
         parts
             .gfx
             .regs()
-            .update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
+            .update_at(self.xcc, gc::RLC_CP_SCHEDULERS, |old| {
+                old.with(Schedulers::scheduler0, 0)
+            });
         parts.gfx.select(self.xcc, SLOT, |regs| {
             let xcc = self.xcc;
             if let Err(error) = dequeue(regs, xcc) {
@@ -298,19 +302,19 @@ impl Queue {
                         xcc
                     );
                 }
-                regs.write_at(xcc, gc::CP_HQD_ACTIVE, 0);
+                regs.write_at(xcc, gc::CP_HQD_ACTIVE, Value::zeroed());
             }
             /// `CP_HQD_PERSISTENT_STATE_DEFAULT`.
             const PERSISTENT_STATE: u32 = 0x0be0_5301;
             for (reg, value) in [
-                (gc::CP_HQD_IQ_TIMER, 0),
-                (gc::CP_HQD_IB_CONTROL, 0),
-                (gc::CP_HQD_PERSISTENT_STATE, PERSISTENT_STATE),
-                (gc::CP_HQD_PQ_DOORBELL_CONTROL, 0x4000_0000),
-                (gc::CP_HQD_PQ_DOORBELL_CONTROL, 0),
-                (gc::CP_HQD_PQ_RPTR, 0),
-                (gc::CP_HQD_PQ_WPTR_HI, 0),
-                (gc::CP_HQD_PQ_WPTR_LO, 0),
+                (gc::CP_HQD_IQ_TIMER.any(), 0),
+                (gc::CP_HQD_IB_CONTROL.any(), 0),
+                (gc::CP_HQD_PERSISTENT_STATE.any(), PERSISTENT_STATE),
+                (gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), 0x4000_0000),
+                (gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), 0),
+                (gc::CP_HQD_PQ_RPTR.any(), 0),
+                (gc::CP_HQD_PQ_WPTR_HI.any(), 0),
+                (gc::CP_HQD_PQ_WPTR_LO.any(), 0),
             ] {
                 regs.write_at(xcc, reg, value);
             }
@@ -320,77 +324,84 @@ impl Queue {
 
 /// Asks the selected HQD to stop, and waits.
 fn dequeue(regs: &Regs, xcc: u8) -> Result {
-    if gc::CP_HQD_ACTIVE::ACTIVE.get(regs.read_at(xcc, gc::CP_HQD_ACTIVE)) == 0 {
+    if !regs.read_at(xcc, gc::CP_HQD_ACTIVE).is_set(Active::ACTIVE) {
         return Ok(());
     }
-    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, 1);
+    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, Value::new(1));
     let result = regs.wait_at(xcc, gc::CP_HQD_ACTIVE, DEQUEUE_TIMEOUT, |value| {
-        gc::CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+        !value.is_set(Active::ACTIVE)
     });
-    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, 0);
+    regs.write_at(xcc, gc::CP_HQD_DEQUEUE_REQUEST, Value::zeroed());
     result.map(|_| ())
 }
 
 /// Writes the selected HQD's registers from an MQD, in the order of
 /// `gfx_v9_4_3_xcc_kiq_init_register`.
 fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
-    use gc::CP_PQ_WPTR_POLL_CNTL as Poll;
-    let write = |reg: Reg, value: u64| regs.write_at(xcc, reg, value as u32);
-    let write_pair = |reg: Reg, value: u64| {
+    let write = |reg: AnyReg, value: u64| regs.write_at(xcc, reg, value as u32);
+    let write_pair = |reg: AnyReg, value: u64| {
         regs.write_at(xcc, reg, value as u32);
         regs.write_at(xcc, reg.at(1, 1), (value >> 32) as u32);
     };
-    regs.update_at(xcc, gc::CP_PQ_WPTR_POLL_CNTL, |old| Poll::EN.set(old, 0));
+    regs.update_at(xcc, gc::CP_PQ_WPTR_POLL_CNTL, |old| {
+        old.with(Poll::EN, false)
+    });
     write_pair(
-        gc::CP_HQD_EOP_BASE_ADDR,
+        gc::CP_HQD_EOP_BASE_ADDR.any(),
         image.get(ComputeMqd::CP_HQD_EOP_BASE_ADDR),
     );
     write(
-        gc::CP_HQD_EOP_CONTROL,
+        gc::CP_HQD_EOP_CONTROL.any(),
         image.get(ComputeMqd::CP_HQD_EOP_CONTROL),
     );
     let doorbell_control = image.get(ComputeMqd::CP_HQD_PQ_DOORBELL_CONTROL);
-    write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
+    write(gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), doorbell_control);
     // A queue that firmware or a driver before us left there.
     dequeue(regs, xcc)?;
     write_pair(
-        gc::CP_MQD_BASE_ADDR,
+        gc::CP_MQD_BASE_ADDR.any(),
         image.get(ComputeMqd::CP_MQD_BASE_ADDR),
     );
-    write(gc::CP_MQD_CONTROL, image.get(ComputeMqd::CP_MQD_CONTROL));
-    write_pair(gc::CP_HQD_PQ_BASE, image.get(ComputeMqd::CP_HQD_PQ_BASE));
     write(
-        gc::CP_HQD_PQ_CONTROL,
+        gc::CP_MQD_CONTROL.any(),
+        image.get(ComputeMqd::CP_MQD_CONTROL),
+    );
+    write_pair(
+        gc::CP_HQD_PQ_BASE.any(),
+        image.get(ComputeMqd::CP_HQD_PQ_BASE),
+    );
+    write(
+        gc::CP_HQD_PQ_CONTROL.any(),
         image.get(ComputeMqd::CP_HQD_PQ_CONTROL),
     );
     write_pair(
-        gc::CP_HQD_PQ_RPTR_REPORT_ADDR,
+        gc::CP_HQD_PQ_RPTR_REPORT_ADDR.any(),
         image.get(ComputeMqd::CP_HQD_PQ_RPTR_REPORT_ADDR),
     );
     write_pair(
-        gc::CP_HQD_PQ_WPTR_POLL_ADDR,
+        gc::CP_HQD_PQ_WPTR_POLL_ADDR.any(),
         image.get(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR),
     );
     let base = index * doorbell::XCC_RANGE;
     let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
     write(
-        gc::CP_MEC_DOORBELL_RANGE_LOWER,
+        gc::CP_MEC_DOORBELL_RANGE_LOWER.any(),
         bytes(doorbell::KIQ.get() / 2),
     );
     write(
-        gc::CP_MEC_DOORBELL_RANGE_UPPER,
+        gc::CP_MEC_DOORBELL_RANGE_UPPER.any(),
         bytes(doorbell::USER_QUEUE_END),
     );
-    write(gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell_control);
-    write_pair(gc::CP_HQD_PQ_WPTR_LO, 0);
-    write(gc::CP_HQD_VMID, 0);
+    write(gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), doorbell_control);
+    write_pair(gc::CP_HQD_PQ_WPTR_LO.any(), 0);
+    write(gc::CP_HQD_VMID.any(), 0);
     write(
-        gc::CP_HQD_PERSISTENT_STATE,
+        gc::CP_HQD_PERSISTENT_STATE.any(),
         image.get(ComputeMqd::CP_HQD_PERSISTENT_STATE),
     );
-    write(gc::CP_HQD_ACTIVE, 1);
+    write(gc::CP_HQD_ACTIVE.any(), 1);
     regs.update_at(xcc, gc::CP_PQ_STATUS, |old| {
-        gc::CP_PQ_STATUS::DOORBELL_ENABLE.set(old, 1)
+        old.with(Status::DOORBELL_ENABLE, true)
     });
     Ok(())
 }

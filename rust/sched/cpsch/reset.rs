@@ -54,7 +54,7 @@ pub(super) fn occupied(parts: &Parts) -> Result<KVec<Occupied>> {
     for xcc in parts.gfx.regs().instances(Block::Gc) {
         for pipe in 0..family.mec_pipes {
             for queue in 0..family.mec_queues_per_pipe {
-                let slot = HqdSlot { me: 1, pipe, queue };
+                let slot = HqdSlot::compute(pipe, queue).ok_or(EINVAL)?;
                 let control = parts.gfx.select(xcc, slot, |regs| {
                     let active = regs.read_at(xcc, gc::CP_HQD_ACTIVE);
                     // Rings of the kernel's lie in the GART, below 2^40.
@@ -89,8 +89,8 @@ impl Occupied {
             parts.dev.device(),
             "the queue with doorbell {:#x} hangs on pipe {} queue {} of XCC {}; resetting it\n",
             self.doorbell.get(),
-            self.slot.pipe,
-            self.slot.queue,
+            self.slot.pipe().get(),
+            self.slot.queue().get(),
             self.xcc
         );
         self.safe_mode(parts, true);
@@ -99,7 +99,7 @@ impl Occupied {
             dev_err!(
                 parts.dev.device(),
                 "it doesn't end; resetting pipe {}\n",
-                self.slot.pipe
+                self.slot.pipe().get()
             );
             result = self
                 .reset_pipe(parts)
@@ -134,7 +134,7 @@ impl Occupied {
             Mec::MEC_ME1_PIPE2_RESET,
             Mec::MEC_ME1_PIPE3_RESET,
         ];
-        let bit = *pipes.get(self.slot.pipe as usize).ok_or(EINVAL)?;
+        let bit = *pipes.get(self.slot.pipe().get() as usize).ok_or(EINVAL)?;
         parts
             .gfx
             .regs()

@@ -78,8 +78,7 @@ pub(super) fn build(parts: &Arc<Parts>, entries: &[Entry]) -> Result<Option<List
     if queues == 0 {
         return Ok(None);
     }
-    let (first, last) = parts.chip.family.compute_vmids;
-    let vmids = (last - first + 1) as usize;
+    let vmids = parts.chip.family.vmids.iter().count();
     let (mut compute, mut gws) = (0, 0);
     for entry in running() {
         for queue in entry.active() {

@@ -47,16 +47,22 @@ use crate::{
             FRAME_WORDS,
             TYPE_SCHEDULER, //
         },
-        regs::gc_12_0_0::{
-            self as gc,
-            CP_MES_DOORBELL_CONTROL1 as Aggregated,
-            CP_UNMAPPED_DOORBELL as Unmapped, //
+        regs::typed::{
+            gc_12_0_0::{
+                self as gc,
+                CP_HQD_GFX_CONTROL as Messages,
+                CP_MES_DOORBELL_CONTROL1 as Aggregated,
+                CP_UNMAPPED_DOORBELL as Unmapped,
+                RLC_CP_SCHEDULERS as Schedulers, //
+            },
+            Value, //
         }, //
     },
     sched::Parts,
     types::{
         DoorbellWord,
         GpuVa,
+        HqdSlot,
         Pasid, //
     }, //
 };
@@ -82,6 +88,9 @@ const DOORBELL_0: DoorbellWord = DoorbellWord::new(0xb << 1);
 const DOORBELL_1: DoorbellWord = DoorbellWord::new(0xc << 1);
 /// 64-bit doorbells that the compute micro engine takes (`..._KIQ` to `..._USERQUEUE_END`).
 const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
+/// Places of the rings: the queue 0 of each pipe.
+const SLOT_0: HqdSlot = HqdSlot::fixed::<3, 0, 0>();
+const SLOT_1: HqdSlot = HqdSlot::fixed::<3, 1, 0>();
 /// Types of queues (`MES_QUEUE_TYPE_*`).
 pub(super) const TYPE_COMPUTE: u64 = 1;
 pub(super) const TYPE_SDMA: u64 = 2;
@@ -140,14 +149,17 @@ impl Engine {
     pub(super) fn start(parts: &Arc<Parts>) -> Result<Arc<Self>> {
         init_vmids(parts);
         let regs = parts.gfx.regs();
-        regs.write(gc::CP_MEC_DOORBELL_RANGE_LOWER, (MEC_DOORBELLS.0 * 2) << 2);
-        regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, (MEC_DOORBELLS.1 * 2) << 2);
-        let mut kernel = Pipe::new(parts, 1, DOORBELL_1)?;
-        let scheduler = Pipe::new(parts, 0, DOORBELL_0)?;
-        let slot = kernel.slot();
+        let (first, last) = MEC_DOORBELLS;
+        regs.write(
+            gc::CP_MEC_DOORBELL_RANGE_LOWER,
+            Value::new((first * 2) << 2),
+        );
+        regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, Value::new((last * 2) << 2));
+        let mut kernel = Pipe::new(parts, SLOT_1, DOORBELL_1)?;
+        let scheduler = Pipe::new(parts, SLOT_0, DOORBELL_0)?;
         // `mes_v12_0_kiq_setting`: this register names the queue to RLC.
-        regs.update_at(0, gc::RLC_CP_SCHEDULERS, |old| {
-            old & 0xffff_ff00 | slot.me << 5 | slot.pipe << 3 | slot.queue | 0x80
+        regs.update(gc::RLC_CP_SCHEDULERS, |old| {
+            old.with(Schedulers::scheduler0, SLOT_1.as_scheduler())
         });
         let log = LogFile::new(parts)?;
         let running = Running::start(parts, log.as_deref().map(LogFile::log));
@@ -191,7 +203,7 @@ impl Engine {
         let word = regs.word(gc::SCRATCH_REG0, 0).ok_or(ENODEV)?;
         write_register(&mut pipe, word, PATTERN)
             .map_err(|failure| report(&self.parts, "WRITE_REG", failure))?;
-        let stored = regs.read(gc::SCRATCH_REG0);
+        let stored = regs.read(gc::SCRATCH_REG0).bits();
         let loaded = read_register(&mut pipe, word)
             .map_err(|failure| report(&self.parts, "READ_REG", failure))?;
         if (stored, loaded) == (PATTERN, PATTERN) {
@@ -211,14 +223,15 @@ impl Engine {
     fn start_scheduler(&self) -> Result {
         let regs = &self.parts.gfx.regs();
         /// Doorbell addresses hold the process' number from bit 13 on: a slice is 8 KiB.
-        const SLICE_BIT: u32 = 13;
-        regs.update_at(0, gc::CP_UNMAPPED_DOORBELL, |old| {
-            Unmapped::ENABLE.set(Unmapped::PROC_LSB.set(old, SLICE_BIT), 1)
+        const SLICE_BIT: u64 = 13;
+        regs.update(gc::CP_UNMAPPED_DOORBELL, |old| {
+            old.having(Unmapped::PROC_LSB.is::<SLICE_BIT>())
+                .with(Unmapped::ENABLE, true)
         });
         let mut pipe = self.scheduler.lock();
         let map = frame!(AddQueue, ADD_QUEUE)
-            .with(AddQueue::PIPE_ID, pipe.slot().pipe.into())
-            .with(AddQueue::QUEUE_ID, pipe.slot().queue.into())
+            .with(AddQueue::PIPE_ID, pipe.slot().pipe().into())
+            .with(AddQueue::QUEUE_ID, pipe.slot().queue().into())
             .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
             .with(AddQueue::MQD_ADDR, pipe.mqd_addr().get())
             .with(AddQueue::WPTR_ADDR, pipe.wptr_addr().get())
@@ -228,15 +241,17 @@ impl Engine {
             .map_err(|failure| report(&self.parts, "ADD_QUEUE of its own ring", failure))?;
         set_resources(&self.parts, &mut pipe, true, self.log())?;
         for level in 0..5 {
-            regs.update_at(0, gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
-                let old = Aggregated::DOORBELL_HIT.set(old, 0);
-                let old = Aggregated::DOORBELL_OFFSET.set(old, aggregated_doorbell(level).get());
-                Aggregated::DOORBELL_EN.set(old, 1)
+            let doorbell = aggregated_doorbell(level).get().into();
+            let doorbell = Aggregated::DOORBELL_OFFSET.try_to(doorbell).ok_or(EINVAL)?;
+            regs.update(gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
+                old.with(Aggregated::DOORBELL_HIT, false)
+                    .having(doorbell)
+                    .with(Aggregated::DOORBELL_EN, true)
             });
         }
         regs.write(
             gc::CP_HQD_GFX_CONTROL,
-            gc::CP_HQD_GFX_CONTROL::DB_UPDATED_MSG_EN.mask(),
+            Value::zeroed().with(Messages::DB_UPDATED_MSG_EN, true),
         );
         run!(
             pipe,
@@ -253,8 +268,8 @@ impl Engine {
         let mut kernel = self.kernel.lock();
         let unmap = frame!(RemoveQueue, REMOVE_QUEUE)
             .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
-            .with(RemoveQueue::PIPE_ID, pipe.slot().pipe.into())
-            .with(RemoveQueue::QUEUE_ID, pipe.slot().queue.into())
+            .with(RemoveQueue::PIPE_ID, pipe.slot().pipe().into())
+            .with(RemoveQueue::QUEUE_ID, pipe.slot().queue().into())
             .with(RemoveQueue::UNMAP_LEGACY_QUEUE, 1)
             .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
         if self.parts.dev.alive().is_ok() {
@@ -263,10 +278,9 @@ impl Engine {
                 pipe.unload();
             }
         }
-        self.parts
-            .gfx
-            .regs()
-            .update_at(0, gc::RLC_CP_SCHEDULERS, |old| old & 0xffff_ff00);
+        self.parts.gfx.regs().update(gc::RLC_CP_SCHEDULERS, |old| {
+            old.with(Schedulers::scheduler0, 0)
+        });
         kernel.unload();
         *self.running.lock() = None;
     }

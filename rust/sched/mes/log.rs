@@ -7,7 +7,10 @@
 //! Sources: `amdgpu_mes_event_log_init`, `amdgpu_debugfs_mes_event_log_show`.
 
 use crate::{
-    hw::mes::log,
+    hw::{
+        mes::log,
+        value::Bounded, //
+    },
     sched::Parts,
     types::GpuVa,
     vram::VramRange, //
@@ -40,12 +43,12 @@ impl EventLog {
     }
 
     /// Address of a pipe's log.
-    pub(super) fn addr(&self, pipe: u32) -> GpuVa {
-        self.memory.gpu_addr().byte(u64::from(pipe) * STRIDE)
+    pub(super) fn addr(&self, pipe: Bounded<2>) -> GpuVa {
+        self.memory.gpu_addr().byte(pipe.get() * STRIDE)
     }
 
     /// Address of the memory behind it that the firmware keeps for itself.
-    pub(super) fn scratch_addr(&self, pipe: u32) -> GpuVa {
+    pub(super) fn scratch_addr(&self, pipe: Bounded<2>) -> GpuVa {
         self.addr(pipe).byte(log::BYTES)
     }
 

@@ -10,13 +10,16 @@
 
 use super::log::EventLog;
 use crate::{
-    hw::regs::{
-        gc_12_0_0::{
-            self as gc,
-            CP_MEC_RS64_CNTL as Mec,
-            CP_MES_CNTL as Mes, //
-        },
-        Bits, //
+    hw::{
+        layout::Field,
+        regs::typed::{
+            gc_12_0_0::{
+                self as gc,
+                CP_MEC_RS64_CNTL as Mec,
+                CP_MES_CNTL as Mes, //
+            },
+            Value, //
+        }, //
     },
     sched::Parts,
     types::HqdSlot, //
@@ -32,14 +35,18 @@ use kernel::{
 /// TIMEOUT: until firmware that was let go takes commands; with one firmware on both pipes.
 const START: Delta = Delta::from_micros(500);
 
-/// For each pipe of MES: what resets it, and what runs with it. Pipe 1 never runs alone.
-const PIPES: [(Bits, u32); 2] = [
-    (Mes::MES_PIPE0_RESET, Mes::MES_PIPE0_ACTIVE.mask()),
-    (
-        Mes::MES_PIPE1_RESET,
-        Mes::MES_PIPE0_ACTIVE.mask() | Mes::MES_PIPE1_ACTIVE.mask(),
-    ),
-];
+/// The pipes of MES: what resets each, and what runs with it. Pipe 1 never runs alone.
+const PIPES: [(HqdSlot, Field<Mes, 1>, Value<Mes>); 2] = {
+    let first = Value::zeroed().having(Mes::MES_PIPE0_ACTIVE.is::<1>());
+    [
+        (HqdSlot::fixed::<3, 0, 0>(), Mes::MES_PIPE0_RESET, first),
+        (
+            HqdSlot::fixed::<3, 1, 0>(),
+            Mes::MES_PIPE1_RESET,
+            first.having(Mes::MES_PIPE1_ACTIVE.is::<1>()),
+        ),
+    ]
+};
 
 /// The firmware runs; dropped, MES is halted.
 pub(super) struct Running(Arc<Parts>);
@@ -48,36 +55,25 @@ impl Running {
     /// Starts the firmware anew, whatever it did before.
     pub(super) fn start(parts: &Arc<Parts>, log: Option<&EventLog>) -> Self {
         let regs = parts.gfx.regs();
-        let clear = [
-            Mec::MEC_INVALIDATE_ICACHE,
-            Mec::MEC_PIPE0_RESET,
-            Mec::MEC_PIPE1_RESET,
-            Mec::MEC_PIPE2_RESET,
-            Mec::MEC_PIPE3_RESET,
-            Mec::MEC_HALT,
-        ];
-        let set = [
-            Mec::MEC_PIPE0_ACTIVE,
-            Mec::MEC_PIPE1_ACTIVE,
-            Mec::MEC_PIPE2_ACTIVE,
-            Mec::MEC_PIPE3_ACTIVE,
-        ];
-        regs.update_at(0, gc::CP_MEC_RS64_CNTL, |old| {
-            let old = clear.iter().fold(old, |value, bit| bit.set(value, 0));
-            set.iter().fold(old, |value, bit| bit.set(value, 1))
+        regs.update(gc::CP_MEC_RS64_CNTL, |old| {
+            old.with(Mec::MEC_INVALIDATE_ICACHE, false)
+                .with(Mec::MEC_PIPE0_RESET, false)
+                .with(Mec::MEC_PIPE1_RESET, false)
+                .with(Mec::MEC_PIPE2_RESET, false)
+                .with(Mec::MEC_PIPE3_RESET, false)
+                .with(Mec::MEC_HALT, false)
+                .with(Mec::MEC_PIPE0_ACTIVE, true)
+                .with(Mec::MEC_PIPE1_ACTIVE, true)
+                .with(Mec::MEC_PIPE2_ACTIVE, true)
+                .with(Mec::MEC_PIPE3_ACTIVE, true)
         });
-        for ((reset, active), pipe) in PIPES.into_iter().zip(0..) {
-            let slot = HqdSlot {
-                me: 3,
-                pipe,
-                queue: 0,
-            };
+        for (slot, reset, active) in PIPES {
             parts.gfx.select(0, slot, |regs| {
-                if let Some(scratch) = log.map(|log| log.scratch_addr(pipe).get()) {
-                    regs.write(gc::CP_MES_MSCRATCH_LO, scratch as u32);
-                    regs.write(gc::CP_MES_MSCRATCH_HI, (scratch >> 32) as u32);
+                if let Some(scratch) = log.map(|log| log.scratch_addr(slot.pipe()).get()) {
+                    regs.write(gc::CP_MES_MSCRATCH_LO, Value::new(scratch as u32));
+                    regs.write(gc::CP_MES_MSCRATCH_HI, Value::new((scratch >> 32) as u32));
                 }
-                regs.update_at(0, gc::CP_MES_CNTL, |old| reset.set(old, 1));
+                regs.update(gc::CP_MES_CNTL, |old| old.with(reset, true));
                 regs.write(gc::CP_MES_CNTL, active);
             });
         }
@@ -88,18 +84,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.gfx.regs().update_at(0, gc::CP_MES_CNTL, |old| {
-            let old = [Mes::MES_PIPE0_ACTIVE, Mes::MES_PIPE1_ACTIVE]
-                .iter()
-                .fold(old, |value, bit| bit.set(value, 0));
-            [
-                Mes::MES_INVALIDATE_ICACHE,
-                Mes::MES_PIPE0_RESET,
-                Mes::MES_PIPE1_RESET,
-                Mes::MES_HALT,
-            ]
-            .iter()
-            .fold(old, |value, bit| bit.set(value, 1))
+        self.0.gfx.regs().update(gc::CP_MES_CNTL, |old| {
+            old.with(Mes::MES_PIPE0_ACTIVE, false)
+                .with(Mes::MES_PIPE1_ACTIVE, false)
+                .with(Mes::MES_INVALIDATE_ICACHE, true)
+                .with(Mes::MES_PIPE0_RESET, true)
+                .with(Mes::MES_PIPE1_RESET, true)
+                .with(Mes::MES_HALT, true)
         });
     }
 }

@@ -140,14 +140,10 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// The ring of a pipe, not known to MES yet, with a doorbell.
-    pub(super) fn new(parts: &Arc<Parts>, pipe: u32, doorbell: DoorbellWord) -> Result<Self> {
+    pub(super) fn new(parts: &Arc<Parts>, slot: HqdSlot, doorbell: DoorbellWord) -> Result<Self> {
         let pipe = Self {
             parts: parts.clone(),
-            slot: HqdSlot {
-                me: 3,
-                pipe,
-                queue: 0,
-            },
+            slot,
             doorbell,
             mem: KernelBuf::new(&parts.gart, place::END * 4)?,
             cleaner: VramRange::new(&parts.vram, 4096)?,
@@ -306,7 +302,7 @@ impl Pipe {
                 dev_err!(
                     self.parts.dev.device(),
                     "pipe {} of the scheduler (MES) doesn't answer; it is stuck\n",
-                    self.slot.pipe
+                    self.slot.pipe().get()
                 );
                 return Err(ETIMEDOUT);
             }
@@ -364,7 +360,7 @@ impl Pipe {
                 dev_err!(
                     self.parts.dev.device(),
                     "pipe {} of the scheduler (MES) doesn't stop; forcing it\n",
-                    self.slot.pipe
+                    self.slot.pipe().get()
                 );
                 regs.write(gc::CP_HQD_ACTIVE, Value::zeroed());
             }

@@ -52,8 +52,7 @@ pub(super) fn aggregated_doorbell(level: u32) -> DoorbellWord {
 /// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
 pub(super) fn init_vmids(parts: &Parts) {
     let family = parts.chip.family;
-    let (first, last) = family.compute_vmids;
-    for vmid in first..=last {
+    for vmid in family.vmids.iter() {
         parts.gfx.select_vmid(0, vmid, |regs| {
             regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config.into());
             regs.write(gc::SH_MEM_BASES, family.sh_mem_bases.into());
@@ -121,11 +120,9 @@ pub(super) fn set_resources(
     }
     if schedules {
         let family = parts.chip.family;
-        let (first, last) = family.compute_vmids;
-        let vmids: u64 = (first..=last).map(|vmid| 1 << vmid).sum();
         frame = frame
             .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
-            .with(SetHwResources::VMID_MASK_GFXHUB, vmids);
+            .with(SetHwResources::VMID_MASK_GFXHUB, family.vmids.mask().into());
         // All hardware queues of the first MEC, since there are no kernel compute queues.
         let queues = (1u32 << family.mec_queues_per_pipe) - 1;
         let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
@@ -146,7 +143,7 @@ pub(super) fn set_resources(
             .with(SetHwResources::ENABLE_MES_EVENT_INT_LOGGING, 1)
             .with(
                 SetHwResources::EVENT_INTR_HISTORY_GPU_MC_PTR,
-                log.addr(pipe.slot().pipe).get(),
+                log.addr(pipe.slot().pipe()).get(),
             );
     }
     run!(pipe, SetHwResources, frame).map_err(|failure| report(parts, "SET_HW_RSRC", failure))?;

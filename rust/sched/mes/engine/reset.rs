@@ -24,17 +24,19 @@ use crate::{
                 Resume,
                 Suspend, //
             },
+            HungQueue,
             FRAME_WORDS,
             TYPE_SCHEDULER, //
         },
-        regs::{
+        regs::typed::{
             gc_12_0_0::{
                 self as gc,
                 CP_HQD_ACTIVE,
+                CP_HQD_DEQUEUE_REQUEST,
                 CP_MEC_RS64_CNTL as Mec,
                 RLC_SAFE_MODE as Safe, //
             },
-            Bits, //
+            Value, //
         }, //
     },
     sched::mes::{
@@ -65,13 +67,6 @@ use kernel::{
 const TIMEOUT: Delta = Delta::from_millis(100);
 /// Firmware from which on Linux trusts the detection (`amdgpu_mes_queue_reset_by_mes_supported`).
 const HAS_DETECTION: u32 = 0x8d;
-/// Where a hung queue sits (`struct amdgpu_mes_hung_queue_hqd_info`).
-mod place {
-    use super::Bits;
-    pub(super) const TYPE: Bits = Bits { hi: 2, lo: 0 };
-    pub(super) const PIPE: Bits = Bits { hi: 6, lo: 3 };
-    pub(super) const QUEUE: Bits = Bits { hi: 14, lo: 7 };
-}
 
 /// The doorbells of queues that were reset.
 pub(super) type WereReset = KVec<DoorbellWord>;
@@ -119,22 +114,21 @@ impl Engine {
             let Some(queue) = find(doorbell) else {
                 continue;
             };
-            let slot = HqdSlot {
-                me: 1,
-                pipe: place::PIPE.get(info),
-                queue: place::QUEUE.get(info),
-            };
+            // CAST: 4 and 8 bits.
+            let of_pipe = info.get(HungQueue::PIPE_INDEX) as u32;
+            let number = info.get(HungQueue::QUEUE_INDEX) as u32;
             dev_err!(
                 self.parts().dev.device(),
                 "the queue with doorbell {:#x} hangs on pipe {} queue {}; resetting it\n",
                 doorbell.get(),
-                slot.pipe,
-                slot.queue
+                of_pipe,
+                number
             );
-            let compute = place::TYPE.get(info) == super::TYPE_COMPUTE as u32;
-            if !compute || !self.parts().chip.has_hqd(slot.pipe, slot.queue) {
+            let compute = info.get(HungQueue::QUEUE_TYPE) == super::TYPE_COMPUTE;
+            if !compute || !self.parts().chip.has_hqd(of_pipe, number) {
                 return Err(Failure::Lost(EINVAL));
             }
+            let slot = HqdSlot::compute(of_pipe, number).ok_or(EINVAL)?;
             if let Err(error) = reset_by_registers(self.parts(), slot) {
                 if error != etime() {
                     return Err(error.into());
@@ -142,7 +136,7 @@ impl Engine {
                 dev_err!(
                     self.parts().dev.device(),
                     "it doesn't end; resetting pipe {}\n",
-                    slot.pipe
+                    of_pipe
                 );
                 reset_pipe(self.parts(), slot)?;
             }
@@ -160,7 +154,7 @@ impl Engine {
         &self,
         pipe: &mut Pipe,
         victim: &Victim,
-    ) -> Result<KVec<(DoorbellWord, u32)>, Failure> {
+    ) -> Result<KVec<(DoorbellWord, HungQueue)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
         let length = managed_queues(self.parts()) as usize;
         pipe.clear_hung(2 * length)?;
@@ -173,7 +167,7 @@ impl Engine {
         for index in 0..length {
             let doorbell = pipe.hung(index)?;
             if doorbell != NO_DOORBELL {
-                let info = pipe.hung(length + index)?;
+                let info = HungQueue([pipe.hung(length + index)?]);
                 hung.push((DoorbellWord::new(doorbell), info), GFP_KERNEL)
                     .map_err(Error::from)?;
             }
@@ -189,13 +183,14 @@ impl Engine {
 /// ETIME when it stays active, ENODEV.
 fn reset_by_registers(parts: &Parts, slot: HqdSlot) -> Result {
     /// Drop the waves.
-    const RESET: u32 = 2;
+    const RESET: u64 = 2;
+    let request = Value::zeroed().having(CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.is::<RESET>());
     safe_mode(parts, true)?;
     let result = parts.gfx.select(0, slot, |regs| {
-        regs.write(gc::CP_HQD_DEQUEUE_REQUEST, RESET);
-        regs.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
+        regs.write(gc::CP_HQD_DEQUEUE_REQUEST, request);
+        regs.write(gc::SPI_COMPUTE_QUEUE_RESET, Value::new(1));
         regs.wait_at(0, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
-            CP_HQD_ACTIVE::ACTIVE.get(value) == 0
+            !value.is_set(CP_HQD_ACTIVE::ACTIVE)
         })
     });
     safe_mode(parts, false)?;
@@ -209,7 +204,7 @@ fn reset_by_registers(parts: &Parts, slot: HqdSlot) -> Result {
 ///
 /// EINVAL when there is no such pipe, ENODEV.
 fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
-    let bit = match slot.pipe {
+    let bit = match slot.pipe().get() {
         0 => Mec::MEC_PIPE0_RESET,
         1 => Mec::MEC_PIPE1_RESET,
         _ => return Err(EINVAL),
@@ -219,24 +214,27 @@ fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
     parts
         .gfx
         .regs()
-        .write(gc::CP_MEC_RS64_CNTL, bit.set(running, 1));
+        .write(gc::CP_MEC_RS64_CNTL, running.with(bit, true));
     for queue in 0..parts.chip.family.mec_queues_per_pipe {
-        parts.gfx.select(0, HqdSlot { queue, ..slot }, |regs| {
-            regs.write(gc::CP_HQD_ACTIVE, 0);
-            regs.write(gc::CP_HQD_DEQUEUE_REQUEST, 0);
+        let slot = HqdSlot::compute(slot.pipe().into(), queue).ok_or(EINVAL)?;
+        parts.gfx.select(0, slot, |regs| {
+            regs.write(gc::CP_HQD_ACTIVE, Value::zeroed());
+            regs.write(gc::CP_HQD_DEQUEUE_REQUEST, Value::zeroed());
         });
     }
     parts
         .gfx
         .regs()
-        .write(gc::CP_MEC_RS64_CNTL, bit.set(running, 0));
+        .write(gc::CP_MEC_RS64_CNTL, running.with(bit, false));
     safe_mode(parts, false)?;
     parts.dev.alive()
 }
 
 /// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`).
 fn safe_mode(parts: &Parts, on: bool) -> Result {
-    let request = Safe::MESSAGE.set(Safe::CMD.mask(), on.into());
+    let request = Value::zeroed()
+        .with(Safe::CMD, true)
+        .with(Safe::MESSAGE, on.into());
     parts.gfx.regs().write(gc::RLC_SAFE_MODE, request);
     if !on {
         return Ok(());
@@ -245,7 +243,7 @@ fn safe_mode(parts: &Parts, on: bool) -> Result {
         .gfx
         .regs()
         .wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, |value| {
-            Safe::CMD.get(value) == 0
+            !value.is_set(Safe::CMD)
         })
         .map(|_| ())
         // Linux goes on without an answer, too.
