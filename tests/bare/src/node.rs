@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 
+/// Where the topology shows its nodes.
 pub const NODES: &str = "/sys/devices/virtual/kfd/kfd/topology/nodes";
 
 /// The first GPU of the topology.
@@ -33,17 +34,21 @@ pub struct Node {
     pub xccs: u64,
     /// Number of active compute units.
     pub compute_units: u64,
+    /// Lanes of a wave.
     pub wave_size: u64,
     /// Its slot, as PCI writes it: `0000:00:05.0`.
     pub slot: String,
     /// Global wave sync resources.
     pub gws: u32,
-    /// Copy engines for the bus and for links, and queues of each.
+    /// Copy engines for the bus.
     pub sdma_engines: u32,
+    /// Copy engines for links.
     pub sdma_link_engines: u32,
+    /// Queues of each copy engine.
     pub sdma_queues: u32,
 }
 
+/// The numbers in a file of lines `NAME NUMBER`.
 pub fn properties(path: &str) -> Result<HashMap<String, u64>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
     let pair = |line: &str| {

@@ -6,6 +6,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -124,6 +125,20 @@ impl Map {
         Self::new(-1, 0, len, prot, flags)
     }
 
+    /// Memory that children made by `fork` share with their parent.
+    pub fn shared(len: usize) -> Result<Self, i32> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        Self::new(-1, 0, len, prot, libc::MAP_SHARED | libc::MAP_ANONYMOUS)
+    }
+
+    /// The 64-bit word at a byte offset, shared with whoever else has the mapping. The mapping must be
+    /// readable and writable.
+    pub fn atomic(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset % 8 == 0 && offset + 8 <= self.len);
+        // SAFETY: aligned and within the mapping, which lives as long as the reference.
+        unsafe { AtomicU64::from_ptr((self.address as usize + offset) as *mut u64) }
+    }
+
     fn new(fd: i32, offset: u64, len: usize, prot: i32, flags: i32) -> Result<Self, i32> {
         // SAFETY: no address is demanded, so nothing that exists is replaced.
         let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, fd, offset as i64) };
@@ -171,23 +186,30 @@ impl Map {
         }
     }
 
-    /// Grows the mapping, in place or elsewhere; returns 0 or the errno.
-    pub fn grow(self, len: usize) -> i32 {
+    /// Takes a page away; the next access gets an empty one.
+    pub fn dont_need(&self, offset: usize, len: usize) {
+        assert!(offset + len <= self.len);
+        let address = (self.address as usize + offset) as *mut libc::c_void;
+        // SAFETY: within our own mapping, to which there are no references.
+        unsafe { libc::madvise(address, len, libc::MADV_DONTNEED) };
+    }
+
+    /// Grows the mapping, in place or elsewhere; returns 0 or the errno. It is removed afterwards.
+    pub fn grow(mut self, len: usize) -> i32 {
         let old = self.address as *mut libc::c_void;
         // SAFETY: our own mapping, to which there are no references.
         let p = unsafe { libc::mremap(old, self.len, len, libc::MREMAP_MAYMOVE) };
         if p == libc::MAP_FAILED {
-            last_errno()
-        } else {
-            0
+            return last_errno();
         }
+        (self.address, self.len) = (p as u64, len);
+        0
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, to which there are no references. That it may have moved only
-        // makes the call fail.
+        // SAFETY: our own mapping, to which there are no references.
         unsafe { libc::munmap(self.address as *mut libc::c_void, self.len) };
     }
 }
@@ -201,6 +223,14 @@ pub fn bytes<T: rkfd_uapi::abi::Abi>(value: &T) -> Vec<u8> {
         std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
     }
     out
+}
+
+/// The bytes of some words.
+pub fn words_as_bytes(words: &mut [u64]) -> &mut [u8] {
+    let len = size_of_val(words);
+    // SAFETY: the same memory, for as long, with a smaller alignment; every byte is initialised, and any
+    // bytes make a word.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), len) }
 }
 
 /// A structure's address, for the kernel.
@@ -237,6 +267,14 @@ pub fn wait(pid: i32) -> i32 {
     }
 }
 
+/// The wait status of a child that has ended; `None` while it runs.
+pub fn ended(pid: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    let r = unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) };
+    (r == pid).then_some(status)
+}
+
 /// Sends a signal.
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: takes nothing but numbers.
@@ -264,6 +302,30 @@ pub fn ignore_by_handler(signal: i32, restart: bool) {
         action.sa_sigaction = nothing as *const () as usize;
         action.sa_flags = if restart { libc::SA_RESTART } else { 0 };
         libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+/// Lets the process go on when the pages of a mapping are gone: an empty page takes the place of each
+/// that is touched, in place of SIGBUS.
+pub fn replace_lost_pages() {
+    extern "C" fn replace(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: the kernel gives a valid siginfo; the page belongs to a mapping that has lost it, and
+        // nothing but volatile stores touches such mappings. mmap is safe in a signal handler.
+        unsafe {
+            let page = ((*info).si_addr() as usize & !(PAGE - 1)) as *mut libc::c_void;
+            if libc::mmap(page, PAGE, prot, flags, -1, 0) == libc::MAP_FAILED {
+                libc::_exit(126);
+            }
+        }
+    }
+    // SAFETY: zero is a valid sigaction; the handler has the form that SA_SIGINFO demands.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = replace as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
     }
 }
 
@@ -341,6 +403,54 @@ pub fn pipe() -> Result<(std::fs::File, std::fs::File), i32> {
 pub fn own(fd: u32) -> OwnedFd {
     // SAFETY: it was made for this process by the last call, so nobody else owns it.
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
+}
+
+/// Sends a file through a socket (SCM_RIGHTS), and returns the one that arrives.
+pub fn send_to_self(fd: &OwnedFd) -> Result<OwnedFd, i32> {
+    const LEN: u32 = size_of::<i32>() as u32;
+    let mut byte = [0u8];
+    let mut piece = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
+    let mut control = [0u64; 8];
+    // SAFETY: all structures are zeroed or filled and outlive the calls; the control buffer is aligned
+    // and larger than CMSG_SPACE of a descriptor; what arrives belongs to nobody else.
+    unsafe {
+        let mut ends = [0; 2];
+        if libc::socketpair(
+            libc::AF_UNIX,
+            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
+            0,
+            ends.as_mut_ptr(),
+        ) != 0
+        {
+            return Err(last_errno());
+        }
+        let (a, b) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(LEN) as usize;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(LEN) as usize;
+        libc::CMSG_DATA(header)
+            .cast::<i32>()
+            .write_unaligned(fd.as_raw_fd());
+        if libc::sendmsg(a.as_raw_fd(), &raw const message, 0) < 0
+            || libc::recvmsg(b.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 0
+        {
+            return Err(last_errno());
+        }
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+            return Err(libc::EBADF);
+        }
+        Ok(own(libc::CMSG_DATA(header).cast::<u32>().read_unaligned()))
+    }
 }
 
 /// The inode of an open file.

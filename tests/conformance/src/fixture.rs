@@ -2,10 +2,10 @@
 //! What is prepared before a row runs: open files, a VM, buffers, a queue. Every row gets new ones, in
 //! a process of its own.
 
-use crate::node::Node;
 use crate::row::{Answer, Got, Needs};
 use crate::snapshot::Snapshot;
-use crate::sys;
+use rkfd_bare::node::Node;
+use rkfd_bare::sys;
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self as requests, Request};
 use rkfd_uapi::{event, memory, queue};
@@ -77,7 +77,7 @@ pub struct Ctx {
 pub fn must(what: &str, errno: i32) -> Result<(), String> {
     match errno {
         0 => Ok(()),
-        e => Err(format!("{what}: {}", crate::errno::name(e))),
+        e => Err(format!("{what}: {}", rkfd_bare::errno::name(e))),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::fixture::Ctx;
 use crate::row::{Got, Group, Want};
-use crate::sys;
+use rkfd_bare::sys;
 
 mod buffers;
 mod cu_mask;
@@ -78,7 +78,7 @@ const ENOSPC: Want = Want::Errno(libc::ENOSPC);
 const ENOTTY: Want = Want::Errno(libc::ENOTTY);
 const EPERM: Want = Want::Errno(libc::EPERM);
 const ESRCH: Want = Want::Errno(libc::ESRCH);
-const ENOTSUPP: Want = Want::Errno(crate::errno::ENOTSUPP);
+const ENOTSUPP: Want = Want::Errno(rkfd_bare::errno::ENOTSUPP);
 
 /// This value.
 const fn is(value: u64) -> Want {

@@ -8,20 +8,17 @@
 //! With `--shortage`, on a kernel with fault injection, allocations fail one after the other.
 //! With `--self-test` every expectation is changed, and each row must then fail.
 
-mod errno;
 mod fixture;
 mod groups;
-mod node;
 mod report;
 mod row;
 mod runner;
 mod shortage;
 mod snapshot;
-mod sys;
 mod traps;
 
-use node::Node;
 use report::Report;
+use rkfd_bare::node::Node;
 use row::Group;
 use runner::Verdict;
 use std::process::ExitCode;

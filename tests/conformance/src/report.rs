@@ -56,7 +56,7 @@ impl Report {
                 }
                 (Verdict::Unsupported, Want::Unsupported(errno, _)) => {
                     call.lacks
-                        .push(format!("{} ({})", row.given, crate::errno::name(errno)));
+                        .push(format!("{} ({})", row.given, rkfd_bare::errno::name(errno)));
                 }
                 _ => {}
             }

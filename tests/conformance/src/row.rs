@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A row of a table, which is one check.
 
-use crate::errno;
 use crate::fixture::Ctx;
+use rkfd_bare::errno;
 use std::fmt;
 
 /// What a row needs before it runs. Each includes the ones before it.

@@ -2,10 +2,10 @@
 //! Runs rows, each in a process of its own, and judges what they answer.
 
 use crate::fixture::Ctx;
-use crate::node::Node;
 use crate::row::{Got, Row, Want};
 use crate::snapshot;
-use crate::sys;
+use rkfd_bare::node::Node;
+use rkfd_bare::sys;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -8,9 +8,9 @@
 //! fail with EFAULT. As upstream, a request whose result can't be copied back has taken effect.
 
 use crate::fixture::{must, Ctx, GTT, VRAM};
-use crate::node::Node;
 use crate::row::Needs;
-use crate::sys;
+use rkfd_bare::node::Node;
+use rkfd_bare::sys;
 use rkfd_uapi::event::{EventData, WaitEventsArgs, EVENT_SIGNAL};
 use rkfd_uapi::ioctl as requests;
 use std::fs::{self, File};
@@ -217,7 +217,7 @@ fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
             (false, errno, _) => {
                 return Err(format!(
                     "it failed by itself: {}",
-                    crate::errno::name(errno)
+                    rkfd_bare::errno::name(errno)
                 ));
             }
             (true, 0, _) => {
@@ -236,7 +236,7 @@ fn walk(c: &mut Ctx, case: &Case) -> Result<Tally, String> {
                 }
             }
             (true, errno, _) => {
-                let errno = crate::errno::name(errno);
+                let errno = rkfd_bare::errno::name(errno);
                 return Err(format!(
                     "allocation {nth} failed: {errno} instead of ENOMEM"
                 ));
@@ -315,7 +315,7 @@ fn first(run: impl Fn(&mut FailNth, u32) -> Result<(i32, bool), String>) -> Resu
             3 => return Ok(tally),
             4 => tally.not_copied += 1,
             other => {
-                let errno = crate::errno::name(other);
+                let errno = rkfd_bare::errno::name(other);
                 return Err(format!(
                     "allocation {nth} failed: {errno} instead of ENOMEM"
                 ));

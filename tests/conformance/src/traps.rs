@@ -34,10 +34,10 @@ pub(crate) fn rows() -> Vec<Row> {
         .buffers(),
         row("trap", "a panic", WANT, "", |_| panic!("on purpose")),
         row("trap", "a process that ends", WANT, "", |_| {
-            crate::sys::exit(0)
+            rkfd_bare::sys::exit(0)
         }),
         row("trap", "a process that is killed", WANT, "", |_| {
-            crate::sys::kill(crate::sys::pid() as i32, libc::SIGKILL);
+            rkfd_bare::sys::kill(rkfd_bare::sys::pid() as i32, libc::SIGKILL);
             Ok(Got::Errno(libc::EINVAL))
         }),
         row("trap", "preparation fails", WANT, "", |_| {

@@ -43,7 +43,7 @@ fn errno_of(c: &mut Ctx, query: u32, of: [u32; 4]) -> Answer {
 fn number(c: &mut Ctx, query: u32, of: [u32; 4], at: usize, width: usize) -> Result<u64, String> {
     let (e, room) = ask(c, query, of, 1024)?;
     if e != 0 {
-        return Err(format!("INFO {query:#x}: {}", crate::errno::name(e)));
+        return Err(format!("INFO {query:#x}: {}", rkfd_bare::errno::name(e)));
     }
     let bytes = room[at..at + width].iter().rev();
     Ok(bytes.fold(0, |value, &byte| (value << 8) | u64::from(byte)))

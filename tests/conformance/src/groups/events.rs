@@ -64,7 +64,7 @@ fn mapped_page(c: &mut Ctx) -> Result<sys::Map, String> {
     let bo = c.bo(32768, GTT)?;
     let rw = libc::PROT_READ | libc::PROT_WRITE;
     let map = sys::Map::file(c.render()?, bo.offset, 32768, rw, libc::MAP_SHARED);
-    let map = map.map_err(|e| format!("mmap: {}", crate::errno::name(e)))?;
+    let map = map.map_err(|e| format!("mmap: {}", rkfd_bare::errno::name(e)))?;
     map.write(8, 5);
     must(
         "CREATE_EVENT",

@@ -23,7 +23,7 @@ fn mapped(c: &mut Ctx, size: u64, flags: u32) -> Result<(Bo, sys::Map), String> 
     let map = sys::Map::file(c.render()?, bo.offset, size as usize, RW, S);
     Ok((
         bo,
-        map.map_err(|e| format!("mmap: {}", crate::errno::name(e)))?,
+        map.map_err(|e| format!("mmap: {}", rkfd_bare::errno::name(e)))?,
     ))
 }
 

@@ -3,8 +3,8 @@
 //! come from Linux's tables, and from the files that sysfs has for the PCI device and the machine.
 
 use super::*;
-use crate::node::{properties, NODES};
 use crate::row::{row, Answer, Row};
+use rkfd_bare::node::{properties, NODES};
 use rkfd_uapi::topology::{CAP_DEBUG_FIRMWARE, CAP_SVM_API, CAP_TRAP_DEBUG_SUPPORT};
 
 /// `node_show`: the properties of every node, and those that follow for a GPU.
