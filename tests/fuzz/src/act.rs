@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program does beside requests to /dev/kfd: mappings, garbage in what the GPU reads, descriptors
+//! that travel, children, and the render node's requests.
+
+use crate::pool::Mapping;
+use crate::process::Process;
+use crate::rng::Rng;
+use rkfd_bare::sys::{self, Map};
+use rkfd_uapi::memory;
+
+/// Mappings that are kept.
+const MAPS: usize = 48;
+const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
+/// Type byte of the render node's requests (`DRM_IOCTL_BASE`).
+const DRM: u8 = b'd';
+
+/// A thread's acts.
+pub struct Acts<'a> {
+    process: &'a Process,
+    thread: usize,
+}
+
+impl<'a> Acts<'a> {
+    /// Of the thread with this number.
+    pub fn new(process: &'a Process, thread: usize) -> Self {
+        Self { process, thread }
+    }
+
+    /// One of them.
+    pub fn one(&self, rng: &mut Rng) {
+        self.process.shared.doing(self.thread, Some(0));
+        match rng.below(100) {
+            0..=19 => self.map(rng),
+            20..=27 => self.unmap(rng),
+            28..=31 => self.protect(rng),
+            32..=33 => self.grow(rng),
+            34..=59 => self.garbage(rng),
+            60..=74 => self.doorbell(rng),
+            75..=82 => self.process.drop_user_pages(rng),
+            83..=85 => self.open(rng),
+            86..=89 => self.close(rng),
+            90..=96 => self.render(rng),
+            97 => self.send(rng),
+            98 => self.fork(rng),
+            _ => self.exec(),
+        }
+        self.process.shared.doing(self.thread, None);
+        self.process.shared.count(0, true);
+    }
+
+    fn keep(&self, rng: &mut Rng, mapping: Mapping) {
+        let mut pool = self.process.pool();
+        if pool.maps.len() >= MAPS {
+            // The kits' mappings, which come first, stay.
+            let first = self.process.kits.len() * 4 + 1;
+            let at = first + rng.below((MAPS - first) as u64) as usize;
+            pool.maps.swap_remove(at);
+        }
+        pool.maps.push(mapping);
+    }
+
+    /// Maps a buffer, a doorbell, or what isn't there.
+    fn map(&self, rng: &mut Rng) {
+        let (bo, queue) = {
+            let pool = self.process.pool();
+            (pool.bos.any(rng), pool.queues.any(rng))
+        };
+        let (mut offset, mut len) = match (rng.below(3), bo, queue) {
+            (0, _, Some(queue)) => (queue.doorbell & !0x1fff, 8192),
+            (_, Some(bo), _) => (bo.offset, bo.size.min(1 << 22)),
+            _ => (rng.next() & !0xfff, 4096),
+        };
+        if rng.chance(1, 12) {
+            offset = offset.wrapping_add(rng.pick(&[4096, 8192, 1 << 20, 1 << 46]));
+        }
+        if rng.chance(1, 12) {
+            len = rng.pick(&[1, 4096, 12288, 1 << 30]);
+        }
+        let on_kfd = bo
+            .is_none_or(|bo| bo.flags & (memory::ALLOC_DOORBELL | memory::ALLOC_MMIO_REMAP) != 0)
+            || offset >> 62 == 3;
+        let file = if on_kfd {
+            &self.process.kfd
+        } else {
+            &self.process.render
+        };
+        let prot = rng.pick(&[RW, RW, libc::PROT_READ, libc::PROT_EXEC | libc::PROT_READ]);
+        let flags = rng.pick(&[libc::MAP_SHARED, libc::MAP_SHARED, libc::MAP_PRIVATE]);
+        if let Ok(map) = Map::file(file, offset, len as usize, prot, flags) {
+            // Doorbells and registers are only stored to by `doorbell`.
+            let writable = prot == RW && !on_kfd;
+            self.keep(
+                rng,
+                Mapping {
+                    map,
+                    len: len as usize,
+                    writable,
+                },
+            );
+        }
+    }
+
+    fn unmap(&self, rng: &mut Rng) {
+        let mut pool = self.process.pool();
+        let first = self.process.kits.len() * 4 + 1;
+        if pool.maps.len() > first {
+            let at = first + rng.below((pool.maps.len() - first) as u64) as usize;
+            pool.maps.swap_remove(at);
+        }
+    }
+
+    fn protect(&self, rng: &mut Rng) {
+        let mut pool = self.process.pool();
+        let count = pool.maps.len() as u64;
+        if let Some(mapping) = pool.maps.get_mut(rng.below(count) as usize) {
+            let prot = rng.pick(&[RW, libc::PROT_READ, libc::PROT_NONE]);
+            if mapping.map.protect(0, mapping.len, prot).is_ok() {
+                mapping.writable = mapping.writable && prot == RW;
+            }
+        }
+    }
+
+    fn grow(&self, rng: &mut Rng) {
+        let mut pool = self.process.pool();
+        let first = self.process.kits.len() * 4 + 1;
+        if pool.maps.len() > first {
+            let at = first + rng.below((pool.maps.len() - first) as u64) as usize;
+            let mapping = pool.maps.swap_remove(at);
+            mapping.map.grow(mapping.len * 2);
+        }
+    }
+
+    /// Writes words to memory that the GPU may read: rings, pointers, signals, save areas.
+    fn garbage(&self, rng: &mut Rng) {
+        let pool = self.process.pool();
+        let Some(mapping) = rng.maybe(&pool.maps) else {
+            return;
+        };
+        if !mapping.writable {
+            return;
+        }
+        for _ in 0..1 + rng.below(16) {
+            let at = rng.below(mapping.len.min(8192) as u64 / 8) as usize * 8;
+            let word = match rng.below(8) {
+                0 => 0,
+                1 => rng.next(),
+                2 => rng.below(64),
+                // Headers of AQL packets: invalid, barrier, dispatch, vendor specific.
+                3 => rng.pick(&[0x1501, 0x1503, 0x1502, 0x1500, 0x1505]),
+                // PM4 and SDMA packets.
+                4 => 0xc000_0000 | rng.below(1 << 24),
+                5 => rng.below(16) | (rng.below(1 << 16) << 8),
+                6 => crate::value::va(rng, &pool),
+                _ => u64::MAX,
+            };
+            mapping.map.write(at, word);
+        }
+    }
+
+    /// Rings a doorbell of the process, of a queue or of none.
+    fn doorbell(&self, rng: &mut Rng) {
+        let Some(queue) = self.process.pool().queues.any(rng) else {
+            return;
+        };
+        let offset = queue.doorbell & !0x1fff;
+        if let Ok(map) = Map::file(&self.process.kfd, offset, 8192, RW, libc::MAP_SHARED) {
+            let at = match rng.chance(1, 5) {
+                true => rng.below(1024) as usize * 8,
+                false => (queue.doorbell & 0x1ff8) as usize,
+            };
+            map.write(at, rng.pick(&[0, 1, 2, 3, 63, 64, 1 << 20, u64::MAX]));
+        }
+    }
+
+    /// Another file of a node.
+    fn open(&self, rng: &mut Rng) {
+        let path = rng.pick(&["/dev/kfd", self.process.node.render.as_str()]);
+        if let Ok(file) = sys::open(path) {
+            self.process.keep(rng, file);
+        }
+    }
+
+    fn close(&self, rng: &mut Rng) {
+        let mut pool = self.process.pool();
+        let count = pool.files.len() as u64;
+        if count > 0 {
+            pool.files.swap_remove(rng.below(count) as usize);
+        }
+    }
+
+    /// A request of the render node with any number, size and argument.
+    fn render(&self, rng: &mut Rng) {
+        let mut argument = [0u64; 64];
+        argument.iter_mut().for_each(|word| {
+            *word = rng.pick(&[0, 0, 1, 4096, 0xffff_ffff, u64::MAX]);
+        });
+        let number = rng.pick(&[
+            0, 1, 9, 0xc, 0x2d, 0x2e, 0x40, 0x41, 0x43, 0x45, 0x47, 0x48, 0xbf,
+        ]);
+        let size = rng.pick(&[4usize, 8, 16, 32, 64, 512]);
+        let command = rkfd_uapi::ioctl::ioc(rng.below(4) as u32, DRM, number, size);
+        sys::ioctl(&self.process.render, command, argument.as_mut_ptr() as u64);
+    }
+
+    /// Sends a descriptor through a socket to itself.
+    fn send(&self, rng: &mut Rng) {
+        let file = match rng.below(2) {
+            0 => &self.process.kfd,
+            _ => &self.process.render,
+        };
+        if let Ok(received) = sys::send_to_self(file) {
+            self.process.keep(rng, received);
+        }
+    }
+
+    /// A child with the parent's files: it makes requests by them and ends without cleaning up.
+    fn fork(&self, rng: &mut Rng) {
+        let requests = [rng.next(), rng.next(), rng.next()];
+        let mut argument = [0u64; 64];
+        match sys::fork() {
+            None => {
+                for request in requests {
+                    let entry =
+                        &self.process.requests[request as usize % self.process.requests.len()];
+                    argument.fill(request >> 32);
+                    sys::ioctl(
+                        &self.process.kfd,
+                        entry.info.command,
+                        argument.as_mut_ptr() as u64,
+                    );
+                }
+                sys::exit(0);
+            }
+            Some(child) if child > 0 => {
+                sys::wait(child);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A child that becomes another program.
+    fn exec(&self) {
+        // Whether it works doesn't matter: the files' ends in the child do.
+        let _ = std::process::Command::new("/bin/true").status();
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts processes, kills some of them at any moment, sees that none gets stuck, and sums up.
+
+use crate::options::{Options, Until};
+use crate::process::Process;
+use crate::rng::Rng;
+use crate::shared::{Shared, REQUESTS};
+use crate::table;
+use rkfd_bare::node::Node;
+use rkfd_bare::sys;
+use rkfd_uapi::ioctl::nr;
+use std::time::{Duration, Instant};
+
+/// Steps of a thread in the life of a process.
+const STEPS: u64 = 1500;
+/// Without any call begun for so long, a thread is stuck. Nothing in the driver waits longer: the
+/// longest wait for hardware is 9 s, and a call may wait behind several.
+const STUCK: Duration = Duration::from_secs(120);
+const TICK: Duration = Duration::from_millis(20);
+/// How a process ends to which the others left no memory to begin with.
+const NO_MEMORY: i32 = 3;
+/// Calls from which on each of [`MUST_WORK`] has to have worked.
+const ENOUGH: u64 = 10_000;
+/// Requests that work now and then if the fuzzer is any good.
+const MUST_WORK: [u8; 14] = [
+    nr::GET_VERSION,
+    nr::CREATE_QUEUE,
+    nr::DESTROY_QUEUE,
+    nr::UPDATE_QUEUE,
+    nr::CREATE_EVENT,
+    nr::DESTROY_EVENT,
+    nr::SET_EVENT,
+    nr::WAIT_EVENTS,
+    nr::ALLOC_MEMORY_OF_GPU,
+    nr::FREE_MEMORY_OF_GPU,
+    nr::MAP_MEMORY_TO_GPU,
+    nr::UNMAP_MEMORY_FROM_GPU,
+    nr::EXPORT_DMABUF,
+    nr::SMI_EVENTS,
+];
+
+/// One seed in a line, and why it is kept.
+const CORPUS: &str = include_str!("../corpus");
+
+/// A process that runs.
+struct Child {
+    pid: i32,
+    seed: u64,
+    /// The parent kills it after so many calls of its first thread.
+    kill_after: Option<u64>,
+    began: u64,
+    last: Vec<u64>,
+    moved: Instant,
+}
+
+struct Run<'a> {
+    options: &'a Options,
+    node: Node,
+    shared: &'static Shared,
+    children: Vec<Option<Child>>,
+    troubles: Vec<String>,
+}
+
+/// The whole run.
+///
+/// # Errors
+///
+/// What was found, in lines.
+pub fn run(options: &Options) -> Result<(), String> {
+    let shared = Shared::new(options.processes * options.threads)
+        .map_err(|e| format!("memory: errno {e}"))?;
+    let mut run = Run {
+        options,
+        node: Node::find()?,
+        shared: Box::leak(Box::new(shared)),
+        children: (0..options.processes).map(|_| None).collect(),
+        troubles: Vec::new(),
+    };
+    let start = Instant::now();
+    println!("seed {}", options.seed);
+    let mut seeds = corpus(options);
+    let mut rng = Rng::new(options.seed);
+    loop {
+        for slot in 0..run.children.len() {
+            if run.children[slot].is_none() {
+                let seed = seeds.next().unwrap_or_else(|| rng.next());
+                let kill = rng.chance(1, 2).then(|| 1 + rng.below(STEPS));
+                run.start(slot, seed, kill);
+            }
+        }
+        let over = match options.until {
+            Until::Calls(calls) => run.shared.calls() >= calls,
+            Until::Time(time) => start.elapsed() >= time,
+        };
+        if over || !run.troubles.is_empty() {
+            break;
+        }
+        std::thread::sleep(TICK);
+        run.look();
+    }
+    run.end();
+    run.report(start.elapsed())
+}
+
+fn corpus(options: &Options) -> impl Iterator<Item = u64> {
+    let lines = if options.corpus { CORPUS } else { "" };
+    lines
+        .lines()
+        .filter_map(|line| line.split('#').next()?.trim().parse().ok())
+}
+
+impl Run<'_> {
+    fn start(&mut self, slot: usize, seed: u64, kill_after: Option<u64>) {
+        let first = slot * self.options.threads;
+        let Some(pid) = sys::fork() else {
+            // FREE takes a buffer's pages away from the program's mappings.
+            sys::replace_lost_pages();
+            let status = match Process::new(&self.node, self.shared) {
+                Ok(process) => {
+                    process.run(seed, first, self.options.threads, STEPS);
+                    0
+                }
+                Err(e) if e.ends_with("ENOMEM") => NO_MEMORY,
+                Err(e) => {
+                    eprintln!("rkfd-fuzz: seed {seed}: {e}");
+                    1
+                }
+            };
+            sys::exit(status);
+        };
+        self.children[slot] = (pid > 0).then(|| Child {
+            pid,
+            seed,
+            kill_after,
+            began: self.shared.progress(first).0,
+            last: Vec::new(),
+            moved: Instant::now(),
+        });
+    }
+
+    /// Takes note of ends, kills, and finds who is stuck.
+    fn look(&mut self) {
+        for slot in 0..self.children.len() {
+            let first = slot * self.options.threads;
+            let threads = first..first + self.options.threads;
+            let Some(child) = &mut self.children[slot] else {
+                continue;
+            };
+            if let Some(status) = sys::ended(child.pid) {
+                let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+                let good =
+                    libc::WIFEXITED(status) && [0, NO_MEMORY].contains(&libc::WEXITSTATUS(status));
+                if !(good || killed && child.kill_after.is_some()) {
+                    let text = format!("seed {}: ended with status {status:#x}", child.seed);
+                    self.troubles.push(text);
+                }
+                self.children[slot] = None;
+                continue;
+            }
+            let now: Vec<u64> = threads.clone().map(|t| self.shared.progress(t).0).collect();
+            let done = now
+                .first()
+                .map_or(0, |calls| calls.wrapping_sub(child.began));
+            if child.kill_after.is_some_and(|after| done >= 2 * after) {
+                sys::kill(child.pid, libc::SIGKILL);
+            }
+            if now != child.last {
+                child.last = now;
+                child.moved = Instant::now();
+            } else if child.moved.elapsed() > STUCK {
+                let at: Vec<_> = threads.filter_map(|t| self.shared.progress(t).1).collect();
+                let text = format!(
+                    "seed {}: stuck in {at:?}\n{}",
+                    child.seed,
+                    stacks(child.pid)
+                );
+                self.troubles.push(text);
+                child.moved = Instant::now();
+            }
+        }
+    }
+
+    /// Kills everyone, and waits until they are gone.
+    fn end(&mut self) {
+        for child in self.children.iter_mut().flatten() {
+            child.kill_after = Some(0);
+            sys::kill(child.pid, libc::SIGKILL);
+            child.moved = Instant::now();
+        }
+        while self.children.iter().any(Option::is_some) && self.troubles.is_empty() {
+            self.look();
+            std::thread::sleep(TICK);
+        }
+    }
+
+    fn report(&self, time: Duration) -> Result<(), String> {
+        let mut troubles = self.troubles.clone();
+        println!("{:<28} {:>9} {:>9}", "request", "worked", "failed");
+        let (worked, failed) = self.shared.counts(0);
+        println!("{:<28} {worked:>9} {failed:>9}", "(other acts)");
+        for entry in table::all() {
+            let (worked, failed) = self.shared.counts(usize::from(entry.info.number));
+            println!("{:<28} {worked:>9} {failed:>9}", entry.info.name);
+            if worked == 0
+                && self.shared.calls() >= ENOUGH
+                && MUST_WORK.contains(&entry.info.number)
+            {
+                troubles.push(format!("{} never worked", entry.info.name));
+            }
+        }
+        assert!(REQUESTS > table::all().len());
+        let calls = self.shared.calls();
+        println!(
+            "{calls} calls, {} a second",
+            calls * 1000 / (time.as_millis() as u64).max(1)
+        );
+        match troubles.is_empty() {
+            true => Ok(()),
+            false => Err(troubles.join("\n")),
+        }
+    }
+}
+
+/// Where the threads of a process are in the kernel.
+fn stacks(pid: i32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let mut text = String::new();
+    for task in tasks.into_iter().flatten().flatten() {
+        let stack = std::fs::read_to_string(task.path().join("stack")).unwrap_or_default();
+        text += &format!("thread {:?}:\n{stack}", task.file_name());
+    }
+    text
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One fuzzing process: its files, what it prepares so that queues can be made, and its threads.
+
+use crate::act::Acts;
+use crate::pool::{Bo, Mapping, Pool};
+use crate::request::Sender;
+use crate::rng::Rng;
+use crate::shared::Shared;
+use crate::table::{self, Entry};
+use crate::value;
+use rkfd_bare::node::Node;
+use rkfd_bare::sys::{self, Map};
+use rkfd_uapi::ioctl as requests;
+use rkfd_uapi::{event, memory};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Sets of buffers that queues work on.
+const KITS: usize = 2;
+/// Where their addresses begin: above those that requests make up.
+const KIT_VA: u64 = value::FIRST_VA + (1 << 32);
+/// Bytes of memory of its own that a process registers with the GPU.
+const USER: usize = 4 << 20;
+/// Descriptors that are kept; older ones are closed.
+const FILES: usize = 24;
+
+const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
+
+/// The buffers of a queue.
+#[derive(Clone, Copy)]
+pub struct Kit {
+    /// One page.
+    pub ring: Bo,
+    /// One page: write pointer at 0, read pointer at 8.
+    pub pointers: Bo,
+    /// One page.
+    pub eop: Bo,
+    /// The save area.
+    pub save: Bo,
+}
+
+/// A process.
+pub struct Process {
+    /// /dev/kfd.
+    pub kfd: OwnedFd,
+    /// The render node.
+    pub render: OwnedFd,
+    /// The GPU.
+    pub node: Node,
+    /// All requests.
+    pub requests: Vec<Entry>,
+    /// Buffers of queues.
+    pub kits: Vec<Kit>,
+    /// What all processes see.
+    pub shared: &'static Shared,
+    ids: Map,
+    user: Map,
+    pool: Mutex<Pool>,
+}
+
+impl Process {
+    /// Opens the nodes and prepares the buffers of queues and the signal page.
+    pub fn new(node: &Node, shared: &'static Shared) -> Result<Self, String> {
+        let open = |path: &str| sys::open(path).map_err(|e| format!("open {path}: errno {e}"));
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let memory = |len| Map::anonymous(len, rw, 0).map_err(|e| format!("memory: errno {e}"));
+        let mut process = Self {
+            kfd: open("/dev/kfd")?,
+            render: open(&node.render)?,
+            node: node.clone(),
+            requests: table::all(),
+            kits: Vec::new(),
+            shared,
+            ids: memory(4096)?,
+            user: memory(USER)?,
+            pool: Mutex::new(Pool::new()),
+        };
+        process.ids.write(0, u64::from(node.gpu));
+        let mut acquire = memory::AcquireVmArgs {
+            drm_fd: process.render.as_raw_fd() as u32,
+            gpu_id: node.gpu,
+        };
+        process.must(&requests::ACQUIRE_VM, &mut acquire)?;
+        for kit in 0..KITS as u64 {
+            let va = KIT_VA + (kit << 32);
+            let kit = Kit {
+                ring: process.bo(va, 4096)?,
+                pointers: process.bo(va + (1 << 21), 4096)?,
+                eop: process.bo(va + (2 << 21), 4096)?,
+                save: process.bo(va + (3 << 21), node.cwsr_total)?,
+            };
+            process.kits.push(kit);
+        }
+        let page = process.bo(KIT_VA - (1 << 21), event::SIGNAL_PAGE_SIZE as u64)?;
+        let mut first = event::CreateEventArgs {
+            event_page_offset: page.handle,
+            event_type: event::EVENT_SIGNAL,
+            ..Default::default()
+        };
+        process.must(&requests::CREATE_EVENT, &mut first)?;
+        Ok(process)
+    }
+
+    fn must<T: rkfd_uapi::abi::Abi>(
+        &self,
+        request: &requests::Request<T>,
+        args: &mut T,
+    ) -> Result<(), String> {
+        let errno = sys::ioctl(&self.kfd, request.command(), sys::address(args));
+        self.shared.count(request.info.number, errno == 0);
+        match errno {
+            0 => Ok(()),
+            e => Err(format!(
+                "{}: {}",
+                request.info.name,
+                rkfd_bare::errno::name(e)
+            )),
+        }
+    }
+
+    /// A buffer object of system memory that is mapped on the GPU, and into the process.
+    fn bo(&self, va: u64, size: u64) -> Result<Bo, String> {
+        let mut args = memory::AllocMemoryOfGpuArgs {
+            va_addr: va,
+            size,
+            gpu_id: self.node.gpu,
+            flags: GTT,
+            ..Default::default()
+        };
+        self.must(&requests::ALLOC_MEMORY_OF_GPU, &mut args)?;
+        let mut map = memory::MapMemoryToGpuArgs {
+            handle: args.handle,
+            device_ids_array_ptr: self.gpu_ids(),
+            n_devices: 1,
+            n_success: 0,
+        };
+        self.must(&requests::MAP_MEMORY_TO_GPU, &mut map)?;
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let len = size as usize;
+        let map = Map::file(&self.render, args.mmap_offset, len, rw, libc::MAP_SHARED)
+            .map_err(|e| format!("mmap: errno {e}"))?;
+        let mut pool = self.pool();
+        pool.maps.push(Mapping {
+            map,
+            len,
+            writable: true,
+        });
+        Ok(Bo {
+            handle: args.handle,
+            va,
+            size,
+            offset: args.mmap_offset,
+            flags: GTT,
+        })
+    }
+
+    /// What there is. A thread that panics ends the process, so a poisoned lock isn't met.
+    pub fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request by its number.
+    pub fn request(&self, number: u8) -> Option<Entry> {
+        self.requests
+            .get(usize::from(number).checked_sub(1)?)
+            .copied()
+    }
+
+    /// An array with the GPU's id.
+    pub fn gpu_ids(&self) -> u64 {
+        self.ids.address
+    }
+
+    /// An address in the process' own memory with room for `size` bytes, or less.
+    pub fn user_memory(&self, rng: &mut Rng, size: u64) -> u64 {
+        let room = (USER as u64).saturating_sub(size).max(4096);
+        self.user.address + rng.below(room / 4096) * 4096
+    }
+
+    /// Takes pages away from that memory; they come back empty.
+    pub fn drop_user_pages(&self, rng: &mut Rng) {
+        let at = rng.below(USER as u64 / 4096) as usize * 4096;
+        self.user.dont_need(at, 4096);
+    }
+
+    /// Keeps a descriptor that the driver has given.
+    pub fn keep_file(&self, rng: &mut Rng, fd: u32) {
+        self.keep(rng, sys::own(fd));
+    }
+
+    /// Keeps a file, for one that is closed when there are enough.
+    pub fn keep(&self, rng: &mut Rng, file: OwnedFd) {
+        let mut pool = self.pool();
+        if pool.files.len() >= FILES {
+            let at = rng.below(FILES as u64) as usize;
+            pool.files.swap_remove(at);
+        }
+        pool.files.push(file);
+    }
+
+    /// Runs `threads` threads with so many steps each; `first` numbers them in [`Shared`].
+    pub fn run(&self, seed: u64, first: usize, threads: usize, steps: u64) {
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                scope.spawn(move || {
+                    self.thread(seed ^ ((thread as u64) << 56), first + thread, steps)
+                });
+            }
+        });
+    }
+
+    fn thread(&self, seed: u64, thread: usize, steps: u64) {
+        let mut rng = Rng::new(seed);
+        let Ok(mut sender) = Sender::new(self, thread) else {
+            return;
+        };
+        let acts = Acts::new(self, thread);
+        for _ in 0..steps {
+            match rng.below(100) {
+                0..=44 => sender.any(&mut rng),
+                45..=84 => sender.valid(&mut rng),
+                _ => acts.one(&mut rng),
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that all processes of a run share: counts, who does what, and names of things to try on others.
+
+use rkfd_bare::sys::Map;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Numbers of requests that are counted; 0 stands for what isn't a request.
+pub const REQUESTS: usize = 0x29;
+/// Ids and handles that processes leave for each other.
+const FOREIGN: usize = 256;
+/// Words of a thread: calls begun, request that it is in (+ 1, 0 for none).
+const THREAD: usize = 2;
+
+/// The memory.
+pub struct Shared {
+    map: Map,
+    threads: usize,
+}
+
+impl Shared {
+    /// For so many threads in all.
+    pub fn new(threads: usize) -> Result<Self, i32> {
+        let words = REQUESTS * 2 + FOREIGN + threads * THREAD;
+        Ok(Self {
+            map: Map::shared(words * 8)?,
+            threads,
+        })
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.map.atomic(index * 8)
+    }
+
+    /// Counts a request's end.
+    pub fn count(&self, number: u8, ok: bool) {
+        let index = usize::from(number).min(REQUESTS - 1) * 2 + usize::from(!ok);
+        self.word(index).fetch_add(1, Relaxed);
+    }
+
+    /// How often a request worked, and failed.
+    pub fn counts(&self, number: usize) -> (u64, u64) {
+        let at = |i| self.word(number * 2 + i).load(Relaxed);
+        (at(0), at(1))
+    }
+
+    /// Calls in all.
+    pub fn calls(&self) -> u64 {
+        (0..REQUESTS)
+            .map(|n| self.counts(n))
+            .map(|(ok, bad)| ok + bad)
+            .sum()
+    }
+
+    /// Leaves a name for others.
+    pub fn publish(&self, at: u64, name: u64) {
+        let at = at as usize % FOREIGN;
+        self.word(REQUESTS * 2 + at).store(name, Relaxed);
+    }
+
+    /// A name that somebody left.
+    pub fn foreign(&self, at: u64) -> u64 {
+        let at = at as usize % FOREIGN;
+        self.word(REQUESTS * 2 + at).load(Relaxed)
+    }
+
+    /// A thread begins a call, or ends it (`None`).
+    pub fn doing(&self, thread: usize, number: Option<u8>) {
+        let at = REQUESTS * 2 + FOREIGN + thread % self.threads * THREAD;
+        self.word(at).fetch_add(1, Relaxed);
+        self.word(at + 1)
+            .store(number.map_or(0, |n| u64::from(n) + 1), Relaxed);
+    }
+
+    /// What a thread has begun so far, and the request that it is in.
+    pub fn progress(&self, thread: usize) -> (u64, Option<u8>) {
+        let at = REQUESTS * 2 + FOREIGN + thread % self.threads * THREAD;
+        let number = self.word(at + 1).load(Relaxed);
+        (
+            self.word(at).load(Relaxed),
+            number.checked_sub(1).map(|n| n as u8),
+        )
+    }
+}
