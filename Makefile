@@ -11,6 +11,8 @@ help:
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
+	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
+	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
@@ -71,6 +73,11 @@ quick:
 test-long:
 	@tests/vm test --long $(ARGS)
 
+TIME ?= 60
+fuzz:
+	@RKFD_FUZZ_TIME='$(TIME)' RKFD_FUZZ_ARGS='$(ARGS)' \
+		$(if $(filter debug,$(KERNEL)),tests/run-debug,tests/vm test) --long fuzz
+
 test-noisy:
 	@tests/noisy $(ARGS)
 
@@ -112,4 +119,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean

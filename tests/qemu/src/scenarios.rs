@@ -5,6 +5,7 @@ mod conformance;
 pub mod debug;
 mod dispatch;
 mod faults;
+mod fuzz;
 mod hung;
 mod judge;
 mod lifetime;
@@ -43,7 +44,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// What `rkfd-vm test --long` runs: endurance.
 pub fn long() -> Vec<Scenario> {
-    vec![lifetime::long()]
+    vec![lifetime::long(), fuzz::long()]
 }
 
 /// What `rkfd-vm demo` runs.
