@@ -3,7 +3,8 @@
 //! The emulated GPU's process: one device, one client, one report.
 //!
 //! It prints `ready` when QEMU can connect, ends when QEMU has gone (or on SIGTERM), and its exit
-//! status is 1 if the guest did what the hardware does not define.
+//! status is 1 if the driver did what the hardware does not define. What user programs do wrong is reported,
+//! and no reason for that.
 
 use clap::Parser;
 use rkfd_emulator::chip::budget;
@@ -40,7 +41,7 @@ struct Args {
     /// the bus, and the report names that as a violation.
     #[arg(long, default_value_t = budget::DEFAULT_MIB, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     host_memory: u64,
-    /// Where to write the violations.
+    /// Where to write what the driver did wrong (violations) and what programs did (faults).
     #[arg(long)]
     report: Option<PathBuf>,
     /// Where to write what the device sees and does, one JSON object a line.
@@ -49,9 +50,6 @@ struct Args {
     /// Break the device in a way; can be given several times.
     #[arg(long = "inject", value_name = "NAME")]
     faults: Vec<Fault>,
-    /// User programs may fault: that is counted in the report, but no violation.
-    #[arg(long)]
-    expect_fault: bool,
     /// Start without running firmware, as before PSP load.
     #[arg(long)]
     cold: bool,
@@ -76,7 +74,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if args.cold {
         faults.push(Fault::Cold);
     }
-    let report = Report::with(args.report, args.expect_fault);
+    let report = Report::new(args.report);
     let trace = match &args.trace {
         Some(path) => Trace::to_file(path)?,
         None => Trace::off(),
@@ -120,7 +118,7 @@ fn end(report: &Report, trace: &Trace) -> ExitCode {
         eprintln!("rkfd-emulator: report: {why}");
         return ExitCode::from(2);
     }
-    ExitCode::from(u8::from(report.count() != 0))
+    ExitCode::from(u8::from(report.violations() != 0))
 }
 
 /// Ends the process as if the client had gone when it is asked to.

@@ -89,11 +89,20 @@ impl Transport {
             .collect()
     }
 
-    fn violation(&self, what: &str, region: u32, offset: u64, len: usize) {
+    /// Records an access that is not defined, and says what a read gives. In the page of HDP flushes
+    /// it is a program's: the words there read as 0.
+    fn undefined(&self, what: &str, region: u32, offset: u64, len: usize) -> u8 {
         let report = &self.device.soc.report;
+        if region == BAR5 && self.device.is_programs(offset) {
+            report.fault(format_args!(
+                "{what} of {len} bytes in the page of HDP flushes, whose registers have 4"
+            ));
+            return 0;
+        }
         report.violation(format_args!(
             "{what} of {len} bytes at {offset:#x} of region {region}"
         ));
+        0xff
     }
 
     /// The memory behind a trapped access to a mapped BAR.
@@ -163,15 +172,14 @@ impl Transport {
 impl ServerBackend for Transport {
     fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
         if !self.read(region, offset, data) {
-            self.violation("read", region, offset, data.len());
-            data.fill(0xff);
+            data.fill(self.undefined("read", region, offset, data.len()));
         }
         Ok(())
     }
 
     fn region_write(&mut self, region: u32, offset: u64, data: &[u8]) -> io::Result<()> {
         if !self.write(region, offset, data) {
-            self.violation("write", region, offset, data.len());
+            self.undefined("write", region, offset, data.len());
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ fn below_the_limit_nothing_happens() {
     write(vram, LIMIT / 8192..LIMIT / 4096);
     std::thread::sleep(Duration::from_millis(50));
     assert!(!guest.device.is_off_the_bus());
-    assert!(guest.violations().is_empty());
+    assert!(guest.findings().is_empty());
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
     assert_eq!(ips[&(255, 0)].1[0] + 0x61, 0x16061);
     // And the memory size's (mmRCC_CONFIG_MEMSIZE).
     assert_eq!(ips[&(108, 0)].1[2] + 0xc3, 0xde3);
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn an_entry_has_every_field() {
     assert_eq!(h.written_back(), 32);
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
     assert_eq!(h.messages(), 1);
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn one_message_until_the_read_pointer_moves() {
         .write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE_INTR);
     h.raise(6);
     assert_eq!((h.messages(), h.entry(5)[4]), (0, 6));
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_ring_wraps() {
         assert_eq!(h.entry(u64::from(n % 8))[4], n);
         h.guest.write(Block::Osssys, "IH_RB_RPTR", wptr);
     }
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_overflow_is_told_and_cleared() {
         .write(Block::Osssys, "IH_RB_CNTL", CNTL | OVERFLOW_CLEAR);
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
     h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL);
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
     // With overflow disabled, what does not fit is lost.
     h.guest
         .write(Block::Osssys, "IH_RB_CNTL", CNTL & !OVERFLOW_ENABLE);
@@ -199,7 +199,7 @@ fn the_read_pointer_comes_by_doorbell() {
     put(bar, u64::from(index) * 4, 65);
     h.guest.device.soc.interrupts.poll();
     h.guest.expect_violation("IH read pointer 0x41");
-    assert_eq!(h.guest.violations().len(), 2);
+    assert_eq!(h.guest.findings().len(), 2);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_doorbell_of_an_earlier_driver_is_forgotten() {
             assert_eq!(h.guest.read(Block::Osssys, "IH_RB_RPTR"), 64);
         }
     }
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn the_ring_can_lie_in_the_kernels_address_space() {
         (h.entry(0)[4], h.written_back(), h.messages()),
         (0x55, 32, 1)
     );
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
     // A ring that GART does not map is the driver's bug.
     h.guest.write(Block::Osssys, "IH_RB_BASE", 0x7000 >> 8);
     h.raise(0x56);
@@ -303,13 +303,9 @@ fn a_wrong_set_up_is_refused() {
         ("IH_VMID_8_LUT", 0x1_0000),
         ("IH_STATUS", 0),
     ] {
-        let before = h.guest.violations().len();
+        let before = h.guest.findings().len();
         h.guest.write(Block::Osssys, name, value);
-        assert_eq!(
-            h.guest.violations().len(),
-            before + 1,
-            "{name} = {value:#x}"
-        );
+        assert_eq!(h.guest.findings().len(), before + 1, "{name} = {value:#x}");
     }
     // A bus address needs IH_CHICKEN; a disabled ring takes nothing, and that is no violation.
     let h = Handler::new();
@@ -321,7 +317,7 @@ fn a_wrong_set_up_is_refused() {
     h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE);
     h.raise(1);
     assert_eq!((h.messages(), h.entry(0)), (0, [0; 8]));
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -354,5 +350,5 @@ fn a_vm_fault_interrupts_if_its_context_says_so() {
     );
     assert_eq!(e[5] >> 4, 0x4, "read");
     assert_eq!(h.messages(), 1);
-    assert_eq!(h.guest.violations(), Vec::<String>::new());
+    assert_eq!(h.guest.findings(), Vec::<String>::new());
 }

@@ -63,7 +63,7 @@ fn four_levels_reach_vram_and_system_memory() {
     put(memory.vram, PTB + 10 * 8, (RAM + 0x5000) | V | S | R);
     mark(ram, 0x5008);
     assert_eq!(read(&memory, VA + 0x1008), Ok(0xfeed_0000_0000_5008));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_copy_crosses_pages_that_are_not_neighbours() {
         (fault.va, fault.access, fault.vmid),
         (VA + 0x2000, Access::Write, VMID)
     );
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn every_level_can_be_invalid() {
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(3)));
     memory.hub(Hub::Gfx(0)).registers().cntl[8] &= !1;
     assert_eq!(read(&memory, VA), Err(FaultReason::Disabled));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -142,12 +142,12 @@ fn large_pages_at_every_directory() {
         read(&memory, (3 << 39) | (5 << 30) | (VRAM - 8)),
         Ok(0xfeed_0000_0000_0000 | (VRAM - 8))
     );
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
     assert_eq!(
         read(&memory, (3 << 39) | (5 << 30) | VRAM),
         Err(FaultReason::NoMemory)
     );
-    assert_eq!(report.count(), 1);
+    assert_eq!(report.violations(), 1);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn rights_are_kept_apart() {
             }
         }
     }
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn malformed_entries_are_recorded() {
             Err(FaultReason::Malformed(level)),
             "entry {entry:#x}"
         );
-        assert_eq!(report.count(), 1, "entry {entry:#x}");
+        assert_eq!(report.violations(), 1, "entry {entry:#x}");
     }
     // The combination for faults without retry is no violation (AMDGPU_VM_NORETRY_FLAGS_TF).
     let (memory, _, report) = memory(&[]);
     map(&memory, V | S | (1 << 51));
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(0)));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn addresses_outside_the_range_fault() {
     }
     memory.hub(Hub::Gfx(0)).registers().end[8] = [(VA >> 12) as u32 - 1, (VA >> 44) as u32];
     assert_eq!(read(&memory, VA), Err(FaultReason::Range));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn translations_stay_until_they_are_invalidated() {
     // The scheduler's firmware gives the VMID to another process: nothing of the old one is left.
     memory.hub(Hub::Gfx(0)).bind(VMID, 0x20_0000 | V);
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(2)));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_fragment_is_kept_as_a_whole() {
     put(memory.vram, PTB + 8 * 8, 0);
     assert_eq!(read(&memory, first), Ok(0xfeed_0000_0080_1000));
     assert_eq!(memory.hub(Hub::Gfx(0)).tlb(VMID).len(), 1);
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn vmid_0_has_frame_buffer_and_gart() {
     assert!(space.load_u64(0x3010).is_ok());
     memory.hub(Hub::Mm).invalidate(1);
     assert!(space.load_u64(0x3010).is_err());
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
     // Before the driver has programmed the mode, VMID 0 reaches nothing.
     assert_eq!(
         memory
@@ -352,7 +352,7 @@ fn dma_reaches_guest_ram_only() {
     let (memory, ram, report) = memory(&[]);
     map(&memory, (RAM + RAM_SIZE) | V | S | R);
     assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
-    assert!(report.lines()[0].0.contains("outside guest RAM"));
+    assert!(report.findings()[0].text.contains("outside guest RAM"));
     // A piece is taken back out of the middle; the rest stays.
     let before = memory.bus.epoch();
     memory.bus.unmap(RAM + 0x4000, 0x2000);
@@ -459,5 +459,5 @@ fn atomics_and_alignment() {
     assert_eq!(page.len(), 4096);
     assert!(page.u64(4096).is_none() && page.u32(4094).is_none());
     assert!(!page.write(4090, &[0; 8]));
-    assert_eq!(report.lines(), []);
+    assert_eq!(report.findings(), []);
 }

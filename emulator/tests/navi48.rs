@@ -69,7 +69,7 @@ fn registers_lie_where_linux_reads_them_before_discovery() {
     // mmRCC_CONFIG_MEMSIZE and mmMP0_SMN_C2PMSG_33 of amdgpu_discovery.c.
     assert_eq!(guest.device.read(0xde3 * 4), (VRAM >> 20) as u32);
     assert_eq!(guest.device.read(0x16061 * 4), 1 << 31);
-    assert_eq!(guest.violations(), [""; 0]);
+    assert_eq!(guest.findings(), [""; 0]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn hubs_keep_their_contexts_and_invalidate() {
             0
         );
     }
-    assert_eq!(guest.violations(), [""; 0]);
+    assert_eq!(guest.findings(), [""; 0]);
     guest.write(Block::Gc, "GCVM_CONTEXT1_CNTL", 1 << 31);
     guest.expect_violation("reserved bits");
     guest.write(Block::Gc, "GCVM_INVALIDATE_ENG17_REQ", 1 << 27);
@@ -177,7 +177,7 @@ fn four_levels_translate() {
         assert_eq!((found.start, found.len), (VA, 0x1000));
         let fault = fault(&memory, Access::Execute);
         assert_eq!(fault.reason, FaultReason::Permission);
-        assert_eq!(report.count(), 0);
+        assert_eq!(report.violations(), 0);
     }
 }
 
@@ -192,7 +192,7 @@ fn a_directory_entry_maps_its_range_by_bit_63() {
     assert_eq!(found.len, 2 << 20);
     assert_eq!(found.start, VA & !0x1f_ffff);
     assert_eq!(found.place, Place::Bus(RAM));
-    assert_eq!(report.count(), 0);
+    assert_eq!(report.violations(), 0);
 }
 
 #[test]
@@ -213,7 +213,10 @@ fn entries_of_gfx9_are_not_those_of_gfx12() {
         put(memory.vram, at, entry);
         let reason = translate(&memory, VA).unwrap_err();
         assert_eq!(reason, expected, "{entry:#x}");
-        assert_eq!(report.count() == 1, expected != FaultReason::Invalid(0));
+        assert_eq!(
+            report.violations() == 1,
+            expected != FaultReason::Invalid(0)
+        );
     }
 }
 
@@ -236,7 +239,7 @@ fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     let status = guest.read(Block::Gc, "GCVM_L2_PROTECTION_FAULT_STATUS_LO32");
     // RW (18) and VMID (23:20).
     assert_eq!(((status >> 18) & 1, (status >> 20) & 0xf), (1, 3));
-    assert_eq!(guest.violations(), [""; 0]);
+    assert_eq!(guest.findings(), [""; 0]);
 }
 
 /// A ring of 4 KiB at 0x1000 of RAM by bus address, as `ih_v7_0_enable_ring` makes one.
@@ -279,7 +282,7 @@ fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
     guest.device.soc.doorbells.store_u32(0x2f0, 32);
     guest.device.soc.interrupts.poll();
     assert_eq!(guest.read(Block::Osssys, "IH_RB_RPTR"), 32);
-    assert_eq!(guest.violations(), [""; 0]);
+    assert_eq!(guest.findings(), [""; 0]);
     // RB_GPU_TS_ENABLE (bit 7) of 4.4.2 is gone.
     guest.write(Block::Osssys, "IH_RB_CNTL", 1 | (10 << 1) | (1 << 7));
     guest.expect_violation("bits 0x80 are reserved or not modelled");

@@ -135,7 +135,10 @@ fn a_client_finds_the_chip_and_its_memory() {
     map(&client, 2, 2 << 20);
     client.shutdown().unwrap();
     let (code, report) = run.end();
-    assert_eq!((code, report.as_str()), (Some(0), "end violations=0\n"));
+    assert_eq!(
+        (code, report.as_str()),
+        (Some(0), "end violations=0 faults=0\n")
+    );
 }
 
 #[test]
@@ -175,7 +178,40 @@ fn the_device_reaches_guest_ram_and_interrupts() {
     client.dma_unmap(0x1_0000_0000, 1 << 20).unwrap();
     client.shutdown().unwrap();
     let (code, report) = run.end();
-    assert_eq!((code, report.as_str()), (Some(0), "end violations=0\n"));
+    assert_eq!(
+        (code, report.as_str()),
+        (Some(0), "end violations=0 faults=0\n")
+    );
+}
+
+#[test]
+fn what_programs_do_is_reported_and_fails_no_run() {
+    let run = Run::start(&[]);
+    let mut client = run.connect();
+    // `nbio_v7_9_remap_hdp_registers`, and the page as a program may have mapped it.
+    let page = 0x7f000;
+    for (n, at) in [0xe4d, 0xe4e].into_iter().zip([page, page + 4]) {
+        write(&mut client, BAR5, n * 4, at as u32);
+    }
+    write(&mut client, BAR5, page, 1);
+    assert_eq!(read(&mut client, BAR5, page), 0);
+    let mut wide = [1; 8];
+    client.region_read(BAR5, page, &mut wide).unwrap();
+    assert_eq!(wide, [0; 8]);
+    client.region_write(BAR5, page + 2, &[0; 2]).unwrap();
+    assert_eq!(read(&mut client, BAR5, page + 0x20), 0);
+    client.shutdown().unwrap();
+    let (code, report) = run.end();
+    assert_eq!(
+        (code, report.as_str()),
+        (
+            Some(0),
+            "fault 1 read of 8 bytes in the page of HDP flushes, whose registers have 4\n\
+             fault 1 write of 2 bytes in the page of HDP flushes, whose registers have 4\n\
+             fault 1 read of a word in the page of HDP flushes that is none of them\n\
+             end violations=0 faults=3\n"
+        )
+    );
 }
 
 #[test]
@@ -201,7 +237,7 @@ fn what_is_not_defined_is_reported_and_fails_the_run() {
          violation 1 read of 2 bytes at 0x378c of region 5\n\
          violation 1 write of 8 bytes at 0x378c of region 5\n\
          violation 1 read of 4 bytes at 0x10000000 of region 0\n\
-         end violations=6\n"
+         end violations=6 faults=0\n"
     );
 }
 
@@ -254,7 +290,7 @@ fn sigterm_ends_it_with_a_report() {
     assert!(text.starts_with("{\"seq\":0,"), "{text}");
     let register = "\"reg\":\"RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE\",\"value\":\"0x100\"}";
     assert!(text.contains(register), "{text}");
-    assert!(run.end().1.ends_with("end violations=1\n"));
+    assert!(run.end().1.ends_with("end violations=1 faults=0\n"));
 }
 
 #[test]

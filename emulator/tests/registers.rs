@@ -37,7 +37,7 @@ fn addresses_are_the_chips_own() {
     }
     assert_eq!(guest.device.read(0x16061 * 4), 1 << 31);
     assert_eq!(guest.device.read(0xde3 * 4), (VRAM >> 20) as u32);
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn what_the_tables_do_not_know_is_named_by_address() {
     guest.device.write(0x7fff0, 1);
     guest.device.read(0x80000);
     guest.device.read(0x16061 * 4 + 2);
-    let all = guest.violations();
+    let all = guest.findings();
     assert_eq!(all.len(), 4, "{all:?}");
     assert!(
         all[0].contains("read of unknown register at 0x7fff0 (word 0x1fffc)"),
@@ -72,7 +72,7 @@ fn read_only_registers_refuse_writes() {
         let before = guest.read(block, name);
         guest.write(block, name, !before);
         assert_eq!(guest.read(block, name), before, "{name}");
-        assert_eq!(guest.violations().len(), n + 1);
+        assert_eq!(guest.findings().len(), n + 1);
         guest.expect_violation(&format!("{name} = {:#x}: read-only", !before));
     }
 }
@@ -97,7 +97,7 @@ fn a_register_beyond_the_bar_is_reached_indirectly() {
     );
     guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2_HI", 1);
     guest.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", 1);
-    assert_eq!(guest.violations().len(), 3);
+    assert_eq!(guest.findings().len(), 3);
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn hdp_flushes_go_where_the_driver_put_them() {
     guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL", 0x7f004);
     guest.device.write(0x7f000, 0);
     assert_eq!(guest.device.read(0x7f004), 0);
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
     guest.device.write(0x7f008, 0);
     guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", 0x80000);
-    assert_eq!(guest.violations().len(), 2);
+    assert_eq!(guest.findings().len(), 2);
 }
 
 #[test]
@@ -123,12 +123,18 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
     guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
     guest.expect_violation("doorbell 0x40 rung while the aperture was disabled");
     assert_eq!(doorbells.load(0x40), 0, "it was dropped");
+    // Pages behind the first may be a program's.
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 0);
+    put(bar, 0x800 * 4, 9);
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.expect_fault("doorbell 0x800 rung while the aperture was disabled");
+    assert_eq!(doorbells.load(0x800), 0, "it was dropped");
     put(bar, 0x40 * 4, 10);
     assert_eq!(doorbells.load(0x40), 10);
-    assert_eq!(guest.violations().len(), 1);
+    assert_eq!(guest.findings().len(), 2);
     assert_eq!(doorbells.load(0x41), 0);
     assert_eq!(doorbells.load((2 << 20) / 4), 0);
-    assert_eq!(guest.violations().len(), 3);
+    assert_eq!(guest.findings().len(), 4);
     guest.device.reset();
     assert!(!doorbells.is_enabled());
     assert_eq!(rkfd_emulator_testkit::get(bar, 0x40 * 4), 0);
@@ -162,7 +168,7 @@ fn both_hubs_keep_their_own_contexts() {
         guest.device.soc.memory.hub(Hub::Gfx(0)).context(3).base,
         0x12_1234_5001
     );
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
     guest.write(Block::Gc, "VM_CONTEXT3_CNTL", 1 << 30);
     guest.expect_violation("VM_CONTEXT3_CNTL = 0x40000000: reserved bits");
     guest.device.reset();
@@ -208,7 +214,7 @@ fn an_invalidation_is_acknowledged_and_works() {
     assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 0);
     guest.write(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM", 0);
     assert_eq!(guest.read(Block::Mmhub, "VM_INVALIDATE_ENG17_SEM"), 1);
-    assert_eq!(guest.violations().len(), 1);
+    assert_eq!(guest.findings().len(), 1);
 }
 
 #[test]
@@ -264,7 +270,7 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
         "WALKER_ERROR: PDE1"
     );
     // A process' fault is its own affair; the kernel's is the driver's bug.
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
     let kernel = VmFault {
         vmid: 0,
         ..fault(0x1000, Access::Read, FaultReason::Range)
@@ -301,7 +307,7 @@ fn pasids_bind_vmids() {
         0,
         "written by whoever binds it"
     );
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -326,7 +332,7 @@ fn a_dead_device_reads_all_ones() {
     }
     assert_eq!(last, u32::MAX);
     assert_eq!(guest.device.read(0x7fff0), u32::MAX);
-    assert_eq!(guest.violations(), Vec::<String>::new());
+    assert_eq!(guest.findings(), Vec::<String>::new());
 }
 
 #[test]
@@ -341,9 +347,9 @@ fn every_known_register_answers_but_these() {
             if name.starts_with("BIF_BX0_PCIE_") || guest.find(table.block, name).is_none() {
                 continue;
             }
-            let before = guest.violations().len();
+            let before = guest.findings().len();
             guest.read_indirect(table.block, name);
-            if guest.violations().len() == before {
+            if guest.findings().len() == before {
                 answered += 1;
             } else if table.block != Block::Gc || owns(&guest.device.soc.memory, reg) {
                 silent.push(name);

@@ -13,6 +13,7 @@
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
+use crate::memory::PAGE;
 use rkfd_hw::regs::typed::nbio_7_9_0 as nbio;
 use rkfd_hw::regs::typed::Value;
 use rkfd_hw::regs::typed::{RegInfo, Table};
@@ -117,13 +118,22 @@ impl Nbio {
     /// Whether a byte offset of BAR5 is one of the two words that the driver chose for HDP
     /// flushes. They do nothing more: stores to VRAM arrive at once here.
     pub fn is_hdp_flush(&self, offset: u64) -> bool {
-        [
+        self.hdp_flushes().any(|at| at == offset)
+    }
+
+    /// Whether a byte offset of BAR5 is in the page of such a word. Programs may map that page
+    /// (`KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP`), so accesses to it are theirs.
+    pub fn is_hdp_page(&self, offset: u64) -> bool {
+        self.hdp_flushes().any(|at| at / PAGE == offset / PAGE)
+    }
+
+    fn hdp_flushes(&self) -> impl Iterator<Item = u64> + '_ {
+        let names = [
             "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL",
             "BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL",
-        ]
-        .iter()
-        .filter_map(|name| self.store.get(name))
-        .any(|at| at != 0 && u64::from(at) == offset)
+        ];
+        let chosen = names.into_iter().filter_map(|name| self.store.get(name));
+        chosen.filter(|at| *at != 0).map(u64::from)
     }
 
     /// Sets in the doorbell BAR which of its words reach the interrupt handler and the SDMA engines.

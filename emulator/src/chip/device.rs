@@ -32,7 +32,7 @@ pub struct Config {
     pub vram_size: u64,
     /// Injected faults.
     pub faults: Faults,
-    /// Where violations go.
+    /// Where violations and faults go.
     pub report: Arc<Report>,
     /// Where events go.
     pub trace: Arc<Trace>,
@@ -97,6 +97,7 @@ impl Device {
                 None => self.unknown("indirect read", self.router.indirect_address()),
             },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
+            Target::Unknown if self.is_programs(offset) => self.strayed("read"),
             Target::Unknown => self.unknown("read", offset),
         }
     }
@@ -117,6 +118,9 @@ impl Device {
                 }
             },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => {}
+            Target::Unknown if self.is_programs(offset) => {
+                self.strayed("write");
+            }
             Target::Unknown => {
                 self.unknown("write", offset);
             }
@@ -203,6 +207,18 @@ impl Device {
         self.soc.report.violation(format_args!(
             "{what} of unknown register at {offset:#x} (word {:#x})",
             offset / 4
+        ));
+        0
+    }
+
+    /// Whether a byte offset of BAR5 is in a page that programs map.
+    pub fn is_programs(&self, offset: u64) -> bool {
+        self.blocks.nbio.is_hdp_page(offset)
+    }
+
+    fn strayed(&self, what: &str) -> u32 {
+        self.soc.report.fault(format_args!(
+            "{what} of a word in the page of HDP flushes that is none of them"
         ));
         0
     }

@@ -33,7 +33,7 @@ pub struct Soc {
     pub clock: Clock,
     /// Injected faults.
     pub faults: Faults,
-    /// Where violations go.
+    /// Where violations and faults go.
     pub report: Arc<Report>,
     /// Where events go.
     pub trace: Arc<Trace>,
@@ -53,6 +53,7 @@ impl Soc {
         report: Arc<Report>,
         trace: Arc<Trace>,
     ) -> io::Result<Arc<Self>> {
+        report.show_in(&trace);
         let memory = Memory::new(&chip.layout(vram_size), &faults, report.clone())?;
         let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
         let interrupts = Arc::new(Interrupts::new(

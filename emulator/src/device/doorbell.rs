@@ -7,7 +7,7 @@
 //! from an even index as one of 64 bits.
 
 use crate::memory::host::{HostPage, Mapping};
-use crate::report::Report;
+use crate::report::{Report, Whose};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -72,9 +72,15 @@ impl Doorbells {
         }
         for (index, word) in self.rung() {
             if on {
-                self.report.violation(format_args!(
-                    "doorbell {index:#x} rung while the aperture was disabled"
-                ));
+                // The first page is the driver's in every layout; programs map others.
+                let whose = match index < PAGE_WORDS {
+                    true => Whose::Driver,
+                    false => Whose::Program,
+                };
+                self.report.record(
+                    whose,
+                    format_args!("doorbell {index:#x} rung while the aperture was disabled"),
+                );
             }
             word.store(0, Ordering::Release);
         }

@@ -35,6 +35,7 @@ pub mod regs;
 
 use crate::device::Env;
 use crate::engines::Wake;
+use crate::report::Wrong;
 use engine::Worker;
 pub use generation::Generation;
 use queue::Queue;
@@ -184,7 +185,7 @@ impl Engines {
     ///
     /// # Errors
     /// What is wrong with the MQD or the mapping; a fault was reported besides.
-    pub fn map(&self, mapping: &Mapping) -> Result<Slot, String> {
+    pub fn map(&self, mapping: &Mapping) -> Result<Slot, Wrong> {
         let queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
         let slot = queue.slot;
         let engine = self
@@ -199,10 +200,10 @@ impl Engines {
         }
         let mut shared = engine.shared();
         let Some(view) = shared.views.get_mut(usize::from(slot.queue)) else {
-            return Err(format!("{slot} is not there"));
+            return Err(format!("{slot} is not there").into());
         };
         if view.is_some() {
-            return Err(format!("{slot} is taken"));
+            return Err(format!("{slot} is taken").into());
         }
         *view = Some(queue.view());
         // What is rung from now on is for the queue; what was before is in memory.
@@ -217,7 +218,7 @@ impl Engines {
     ///
     /// # Errors
     /// As [`Engines::map`].
-    pub fn check(&self, mapping: &Mapping) -> Result<(Slot, u64), String> {
+    pub fn check(&self, mapping: &Mapping) -> Result<(Slot, u64), Wrong> {
         let queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
         Ok((queue.slot, queue.size))
     }

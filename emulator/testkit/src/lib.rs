@@ -93,22 +93,28 @@ impl Guest {
         self.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
     }
 
-    pub fn violations(&self) -> Vec<String> {
-        self.device
-            .soc
-            .report
-            .lines()
-            .into_iter()
-            .map(|(text, _)| text)
-            .collect()
+    /// What was recorded so far: `violation: ...` for the driver's, `fault: ...` for programs'.
+    pub fn findings(&self) -> Vec<String> {
+        let all = self.device.soc.report.findings();
+        all.iter().map(ToString::to_string).collect()
     }
 
-    /// The only violation so far contains `text`; afterwards further ones count.
+    /// A violation of the driver contains `text`.
     pub fn expect_violation(&self, text: &str) {
-        let all = self.violations();
+        self.expect("violation: ", text);
+    }
+
+    /// A fault of a program contains `text`.
+    pub fn expect_fault(&self, text: &str) {
+        self.expect("fault: ", text);
+    }
+
+    fn expect(&self, kind: &str, text: &str) {
+        let all = self.findings();
+        let mut found = all.iter().filter_map(|line| line.strip_prefix(kind));
         assert!(
-            all.iter().any(|v| v.contains(text)),
-            "no '{text}' in {all:?}"
+            found.any(|line| line.contains(text)),
+            "no {kind}'{text}' in {all:?}"
         );
     }
 }

@@ -237,7 +237,7 @@ fn what_a_process_may_not_stops_its_queue() {
         let (client, source, _, _, _, data) = entry.unwrap();
         assert_eq!((client, source), (0x14, 183), "{what}");
         assert_eq!(data[0], (code << 10) | n as u32, "{what}");
-        rig.violated(what);
+        rig.faulted(what);
         rig.unmap();
         rig.fence();
     }

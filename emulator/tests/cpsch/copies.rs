@@ -220,6 +220,37 @@ fn processes_with_copy_queues_take_turns_for_a_vmid() {
 }
 
 #[test]
+fn a_write_pointer_in_memory_is_the_programs() {
+    let rig = rig();
+    let p = Process::new(&rig, 0x8001);
+    let (bad, good) = (Copies::new(&p, 0, 1, 1), Copies::new(&p, 1, 2, 1));
+    let out = p.alloc(4096);
+    for (at, wptr) in [(out, RING + 4), (out + 8, 6)] {
+        rig.set_u64(p.at(bad.wptr()), wptr);
+        rig.run_list(&[p.map(1), bad.map(), good.map()].concat(), 15);
+        rig.fence();
+        rig.faulted("SDMA: a write pointer in memory is inside a word, or more than a ring ahead");
+        // Both queues are there, and work.
+        good.fence(at, 5);
+        bad.fence(at + 4, 6);
+        rig.wait("the copies", || good.is_done() && bad.is_done());
+        assert_eq!(p.words(at, 2), [5, 6]);
+        rig.unmap();
+        rig.fence();
+    }
+    // Its read pointer's address is the program's, too, and this queue can't be mapped.
+    let mut image = rig.words(bad.mqd, 128);
+    image[Mqd::SDMAX_RLCX_RB_RPTR_ADDR_LO.word()] += 4;
+    rig.put_words(bad.mqd, &image);
+    rig.run_list(&[p.map(1), bad.map(), good.map()].concat(), 15);
+    rig.fence();
+    rig.faulted("MAP_QUEUES: SDMA queue: RB_RPTR_ADDR is not a multiple of 8");
+    good.fence(out, 7);
+    rig.wait("the other", || good.is_done());
+    rig.driver_is_right();
+}
+
+#[test]
 fn copy_queues_that_do_not_fit_are_not_mapped() {
     type Spoil = fn(&mut Vec<u32>);
     let cases: [(&str, Spoil); 5] = [

@@ -13,7 +13,7 @@ use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 /// Makes something wrong.
 type Spoil<T> = fn(&mut T);
 
-/// Spoils a packet of a queue that then stops: the violation, the exception, how.
+/// Spoils a packet of a queue that then stops: the fault, the exception, how.
 type Case = (&'static str, u32, Spoil<K>);
 
 const CASES: &[Case] = &[
@@ -104,7 +104,7 @@ fn each_malformed_packet_stops_its_queue_with_its_exception() {
         let (client, source, _, _, pasid, data) = entry.unwrap();
         assert_eq!((client, source, pasid), (0x14, 183, 0x8001), "{what}");
         assert_eq!(data[0], (code << 10) | n as u32, "{what}");
-        rig.violated(what);
+        rig.faulted(what);
         // The other queue of the same process works.
         sane.push(good.0);
         p.wait(signal);
@@ -134,7 +134,7 @@ fn barriers_are_checked_too() {
         spoil(&mut packet);
         run(&rig, &[(&p, &[&q])]);
         q.push(packet);
-        rig.violated(what);
+        rig.faulted(what);
         rig.unmap();
         rig.fence();
     }
@@ -149,13 +149,13 @@ fn signals_of_another_kind_and_queues_without_memory_are_recorded() {
     rig.put_words(p.at(signal), &[Signal::zeroed().0[0]]);
     run(&rig, &[(&p, &[&q])]);
     q.push(vadd(&p, 256, 1, signal).0 .0);
-    rig.violated("AQL: completion signal of kind 0");
+    rig.faulted("AQL: completion signal of kind 0");
     rig.unmap();
     rig.fence();
     let lost = Queue::new(&p, 0x802, 16);
     p.map_page(lost.page, p.at(lost.page), 0);
     run(&rig, &[(&p, &[&lost])]);
-    rig.violated("write pointer of a queue: Gfx hub VMID 3: Read of");
+    rig.faulted("write pointer of a queue: Gfx hub VMID 3: Read of");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
         );
     };
     sq(1);
-    rig.violated("shader: trap");
+    rig.faulted("shader: trap");
     // Code of zeros behind a good descriptor.
     let (packet, ..) = vadd(&p, 256, 1, 0);
     let kernel = packet.get(K::KERNEL_OBJECT);
@@ -192,7 +192,7 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
     rig.put_words(p.at(entry), &[0xffff_ffff; 4]);
     other.push(packet.0);
     sq(1);
-    rig.violated("shader: illegal instruction");
+    rig.faulted("shader: illegal instruction");
     assert!(p.root > MC);
 }
 
@@ -276,13 +276,13 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
         stored_words(),
         [entry as u32, (entry >> 32) as u32, 0x800, 0x401]
     );
-    rig.violated("shader: illegal instruction");
+    rig.faulted("shader: illegal instruction");
 
     // Without TRAP_PRESENT a queue has no handler.
     rig.put_words(p.at(stored), &[0; 4]);
     without.push(packet.0);
     assert_eq!(next(), [2 << 26, 1 << 4]);
-    rig.violated("shader: illegal instruction");
+    rig.faulted("shader: illegal instruction");
     assert_eq!(stored_words(), [0; 4]);
 
     // Halted waves leave for an unmap, come back, and stay halted; others go on.
@@ -304,8 +304,8 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
 }
 
 #[test]
-fn expected_faults_are_no_violations() {
-    let rig = Rig::expecting_faults();
+fn what_programs_do_is_no_violation() {
+    let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
     let [bad, lost, good] = [0x800, 0x802, 0x804].map(|bell| Queue::new(&p, bell, 16));
     run(&rig, &[(&p, &[&bad, &lost, &good])]);
@@ -322,12 +322,12 @@ fn expected_faults_are_no_violations() {
     p.wait(signal);
     rig.unmap();
     rig.fence();
-    rig.clean();
+    rig.driver_is_right();
 }
 
 #[test]
 fn a_bad_packet_sets_the_queues_inactive_signal() {
-    let rig = Rig::expecting_faults();
+    let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
     // The dimensions are wrong; a vendor's packet of no known format.
     let cases: [(u32, Spoil<K>); 2] = [
@@ -357,5 +357,5 @@ fn a_bad_packet_sets_the_queues_inactive_signal() {
         rig.unmap();
         rig.fence();
     }
-    rig.clean();
+    rig.driver_is_right();
 }

@@ -198,9 +198,12 @@ fn refusal(count: Option<u64>, resource: u32) -> Option<String> {
     assert_eq!((client, source, pasid), (0x0a, 239, 0x8001));
     assert_eq!((data[0] >> 26, data[1]), (2, 2 << 4));
     assert_eq!(p.value(signal), 1);
-    let lines = rig.report.lines();
-    let line = lines.into_iter().find(|(line, _)| line.contains("shader"));
-    line.map(|(line, _)| line)
+    let lines = rig.report.findings();
+    let line = lines
+        .into_iter()
+        .map(|f| f.text)
+        .find(|line| line.contains("shader"));
+    line
 }
 
 #[test]

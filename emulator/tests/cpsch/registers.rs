@@ -202,7 +202,9 @@ fn packets_of_other_queues_and_halves_of_packets_are_recorded() {
     let rig = Rig::bare(&[]);
     rig.start_kiq();
     rig.ring_bell(0, 10_000);
-    rig.violated("doorbell 0x0 has 0x2710, more than a ring ahead of the read pointer");
+    rig.violated(
+        "doorbell 0x0 of a kernel's queue has 0x2710, more than a ring ahead of the read pointer",
+    );
 }
 
 #[test]

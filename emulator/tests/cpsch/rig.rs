@@ -6,7 +6,7 @@ use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::{Chip, Name};
 use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::PAGE;
-use rkfd_emulator::report::Report;
+use rkfd_emulator::report::{Report, Whose};
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
@@ -121,13 +121,6 @@ impl Rig {
 
     pub fn with(faults: &[Fault], vmids: u32, queues: u64) -> Self {
         Self::bare(faults).scheduling(vmids, queues)
-    }
-
-    /// With scheduling, where user programs may fault.
-    pub fn expecting_faults() -> Self {
-        let report = Report::with(None, true);
-        let rig = Self::reporting(Name::Mi308xCpx, &[], Trace::off(), report);
-        rig.scheduling(0xfff8, 0xffff_ffff)
     }
 
     /// A chip of four XCCs, without queues and with scheduling.
@@ -540,10 +533,10 @@ impl Rig {
     pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
         let until = Instant::now() + Duration::from_secs(600);
         while !done() {
-            let lines = self.report.lines();
+            let findings = self.report.findings();
             assert!(
                 Instant::now() < until,
-                "waited for {what} in vain; violations: {lines:?}"
+                "waited for {what} in vain; {findings:?}"
             );
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -570,19 +563,34 @@ impl Rig {
         ))
     }
 
-    /// Fails if the guest did anything undefined.
+    /// Fails if driver or programs did anything undefined.
     pub fn clean(&self) {
-        assert_eq!(self.report.lines(), [], "violations");
+        assert_eq!(self.report.findings(), []);
     }
 
-    /// Waits for a violation that contains a text.
+    /// Fails if the driver did anything undefined.
+    pub fn driver_is_right(&self) {
+        assert_eq!(self.report.violations(), 0, "{:?}", self.report.findings());
+    }
+
+    /// Waits for a violation of the driver that contains a text.
     pub fn violated(&self, text: &str) {
+        self.recorded(Whose::Driver, text);
+    }
+
+    /// Waits for a fault of a program that contains a text.
+    pub fn faulted(&self, text: &str) {
+        self.recorded(Whose::Program, text);
+    }
+
+    fn recorded(&self, whose: Whose, text: &str) {
+        let mut found = None;
         self.wait(text, || {
-            self.report
-                .lines()
-                .iter()
-                .any(|(line, _)| line.contains(text))
+            let mut all = self.report.findings().into_iter();
+            found = all.find(|f| f.text.contains(text));
+            found.is_some()
         });
+        assert_eq!(found.map(|f| f.whose), Some(whose), "{text}");
     }
 }
 

@@ -241,7 +241,7 @@ fn a_barrier_on_a_value_compares_the_masked_value() {
     rig.clean();
 }
 
-/// Spoils ROCr's packet: the violation, the exception, how.
+/// Spoils ROCr's packet: the fault, the exception, how.
 type Case = (&'static str, u32, fn(&mut Pm4Ib));
 
 #[test]
@@ -346,7 +346,7 @@ fn malformed_packets_and_commands_stop_their_queue() {
         let (client, source, _, _, _, data) = entry.unwrap();
         assert_eq!((client, source), (0x14, 183), "{what}");
         assert_eq!(data[0], (code << 10) | n as u32, "{what}");
-        rig.violated(what);
+        rig.faulted(what);
         rig.unmap();
         rig.fence();
     }

@@ -32,7 +32,7 @@ fn both_pipes_start_and_tell_their_version() {
         assert_eq!(rig.read("CP_MES_GP3_LO") & 0xfff, 0x8d);
         assert_eq!(rig.read("CP_HQD_ACTIVE") & 1, 1);
     }
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn frames_complete_in_order_and_the_ring_wraps() {
         rig.wait(FENCE, round * 8 + 8);
     }
     assert!(rig.wptr[0] > WORDS, "it has wrapped");
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_doorbell_beyond_the_ring_is_refused() {
     rig.wptr[0] += WORDS + 64;
     rig.ring(0);
     let until = Instant::now() + Duration::from_secs(600);
-    while rig.guest.violations().is_empty() {
+    while rig.guest.findings().is_empty() {
         assert!(Instant::now() < until);
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -261,7 +261,7 @@ fn all_gangs_are_suspended_and_resumed() {
     );
     assert_eq!(rig.submit(0, &detect, 28), 1);
     assert_eq!(rig.value(BUFFER), 77, "the array stays as it is");
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
     let both = frame(op::RESET, &[(1, 3 << 1)]);
     assert_eq!(rig.submit(0, &both, 28), error(2, op::RESET, 0, 1));
 }
@@ -298,7 +298,7 @@ fn misc_reads_writes_and_waits_for_registers() {
     ];
     assert_eq!(rig.submit(1, &frame(op::MISC, &fields), 2), 1);
     assert_eq!(rig.read("GCVM_INVALIDATE_ENG17_ACK"), 1 << 8);
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn a_wait_holds_its_ring_and_no_other() {
     assert_eq!(rig.value(BUFFER), 0);
     rig.gc("SCRATCH_REG1", 0x15);
     rig.wait(BUFFER, 1);
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn translations_go_by_process_or_vmid() {
         epoch(Hub::Mm, 9),
     ];
     assert_eq!(after, [before[0] + 1, before[1], before[2]]);
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
     let hub = frame(op::INV_TLBS, &[(7, 2)]);
     assert_eq!(rig.submit(1, &hub, 2), error(2, op::INV_TLBS, 0, 1));
 }
@@ -399,5 +399,5 @@ fn halting_takes_the_rings_away_and_a_reset_everything() {
     rig.guest.device.reset();
     assert_eq!(rig.read("SCRATCH_REG0"), 0);
     assert_eq!(rig.read("CP_MES_CNTL"), 1 << 30);
-    assert_eq!(rig.guest.violations(), [""; 0]);
+    assert_eq!(rig.guest.findings(), [""; 0]);
 }

@@ -72,7 +72,7 @@ impl Memory {
     pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {
         let until = Instant::now() + Duration::from_secs(600);
         while !done() {
-            let lines = self.device.soc.report.lines();
+            let lines = self.device.soc.report.findings();
             assert!(Instant::now() < until, "waited for {what}: {lines:?}");
             std::thread::sleep(Duration::from_micros(200));
         }

@@ -82,7 +82,7 @@ impl Rig {
     }
 
     pub fn lines(&self) -> Vec<String> {
-        self.guest.violations()
+        self.guest.findings()
     }
 
     pub fn clean(&self) {

@@ -180,7 +180,7 @@ impl Rig {
     pub fn wait(&self, at: u64, value: u64) {
         let until = Instant::now() + Duration::from_secs(600);
         while self.value(at) != value {
-            assert!(Instant::now() < until, "{:?}", self.guest.violations());
+            assert!(Instant::now() < until, "{:?}", self.guest.findings());
             std::thread::sleep(Duration::from_micros(200));
         }
     }
@@ -246,7 +246,7 @@ impl Rig {
         rig.words(MQD[0], &Self::mqd(0).0);
         assert_eq!(rig.submit(1, &Self::map_scheduler().0, 38), 1);
         assert_eq!(rig.submit(0, &Self::resources(0).0, 50), 1);
-        assert_eq!(rig.guest.violations(), [""; 0]);
+        assert_eq!(rig.guest.findings(), [""; 0]);
         rig
     }
 }

@@ -354,7 +354,7 @@ fn faults_halt_the_queue_and_name_the_engine() {
             rig.pattern(A, 64, 2);
             rig.put(&mut ring, &packets);
             rig.ring_bell(&ring);
-            rig.wait(|| !rig.guest.violations().is_empty());
+            rig.wait(|| !rig.guest.findings().is_empty());
             let gfx9 = rig.is_gfx9();
             let hub = if gfx9 { "Mm" } else { "Gfx" };
             rig.expect(&[&format!("SDMA: {hub} hub VMID 9")]);
@@ -438,7 +438,7 @@ fn undefined_packets_halt_the_queue() {
                 rig.wait(|| rig.wide(ring.rptr) == ring.written);
                 return rig.expect(&[]);
             }
-            rig.wait(|| !rig.guest.violations().is_empty());
+            rig.wait(|| !rig.guest.findings().is_empty());
             rig.expect(&[what]);
             let ready = || rig.guest.device.sdma.state(ring.slot);
             rig.wait(|| ready().is_some_and(|state| !state.busy));
@@ -476,7 +476,7 @@ fn a_finite_poll_gives_up() {
             ],
         );
         rig.ring_bell(&ring);
-        rig.wait(|| !rig.guest.violations().is_empty());
+        rig.wait(|| !rig.guest.findings().is_empty());
         rig.expect(&["POLL_REGMEM: gave up"]);
         let source = (rig.interrupt().unwrap()[0] >> 8) & 0xff;
         assert_eq!(source, if rig.is_gfx9() { 246 } else { 57 });

@@ -350,7 +350,7 @@ impl Rig {
             assert!(
                 Instant::now() < until,
                 "timeout; violations: {:?}",
-                self.guest.violations()
+                self.guest.findings()
             );
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -370,7 +370,7 @@ impl Rig {
 
     /// The violations so far are these, no other ones.
     pub fn expect(&self, texts: &[&str]) {
-        let all = self.guest.violations();
+        let all = self.guest.findings();
         let fits = all.len() == texts.len() && all.iter().zip(texts).all(|(v, t)| v.contains(t));
         assert!(fits, "{all:?} instead of {texts:?}");
     }

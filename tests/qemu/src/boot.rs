@@ -65,6 +65,7 @@ fn machine_of(scenario: &Scenario) -> String {
         device,
         trace,
         emulator_args,
+        programs_fault,
         machine,
         qemu_args,
         kernel_args,
@@ -77,7 +78,7 @@ fn machine_of(scenario: &Scenario) -> String {
     if !shares || *expect != Expect::Pass {
         return (*name).into();
     }
-    let flags = (module, device, trace, cpus, memory_mib);
+    let flags = (module, device, trace, cpus, memory_mib, programs_fault);
     format!("a machine: {flags:?} {machine:?} {emulator_args:?} {qemu_args:?} {kernel_args:?}")
 }
 

@@ -24,6 +24,7 @@ pub struct Emulator {
     report: PathBuf,
     log: PathBuf,
     slow: u32,
+    programs_fault: bool,
     /// Where QEMU finds it.
     pub socket: PathBuf,
 }
@@ -90,6 +91,7 @@ impl Emulator {
             report,
             log,
             slow: host.slow,
+            programs_fault: scenario.programs_fault,
             socket,
         };
         let deadline = Instant::now() + READY * host.slow;
@@ -130,7 +132,7 @@ impl Emulator {
             None => wrong.push("emulator: did not end on SIGTERM and was killed".into()),
         }
         match fs::read_to_string(&self.report) {
-            Ok(text) => wrong.extend(violations(&text)),
+            Ok(text) => wrong.extend(findings(&text, self.programs_fault)),
             Err(e) => wrong.push(format!("emulator: it left no report ({e})")),
         }
         wrong
@@ -144,26 +146,43 @@ impl Drop for Emulator {
     }
 }
 
-/// Read a report: `violation COUNT TEXT` lines and a last line `end violations=N`.
-fn violations(report: &str) -> Vec<String> {
+/// Read a report: `violation COUNT TEXT` lines (the driver's), `fault COUNT TEXT` lines (programs'),
+/// and a last line `end violations=N faults=M`. Faults are wrong unless the programs are to make some.
+fn findings(report: &str, programs_fault: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut end = None;
     for line in report.lines() {
-        if let Some(rest) = line.strip_prefix("violation ") {
-            let (count, text) = rest.split_once(' ').unwrap_or(("?", rest));
-            wrong.push(format!("emulator: violation ({count} times): {text}"));
-        } else if let Some(count) = line.strip_prefix("end violations=") {
-            end = count.trim().parse::<u64>().ok();
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match kind {
+            "fault" if programs_fault => {}
+            "violation" | "fault" => {
+                let (count, text) = rest.split_once(' ').unwrap_or(("?", rest));
+                wrong.push(format!("emulator: {kind} ({count} times): {text}"));
+            }
+            "end" => end = counts(rest),
+            _ => {}
         }
     }
     match end {
         None => wrong.push("emulator: its report has no end line".into()),
-        Some(n) if n > 0 && wrong.is_empty() => {
-            wrong.push(format!("emulator: {n} violations, none of them described"));
+        Some((v, f)) if wrong.is_empty() && (v > 0 || f > 0 && !programs_fault) => {
+            wrong.push(format!(
+                "emulator: {v} violations and {f} faults, none of them described"
+            ));
         }
         Some(_) => {}
     }
     wrong
+}
+
+/// The numbers of `violations=N faults=M`.
+fn counts(text: &str) -> Option<(u64, u64)> {
+    let (violations, faults) = text.trim().split_once(' ')?;
+    let number = |text: &str, name| text.strip_prefix(name)?.parse().ok();
+    Some((
+        number(violations, "violations=")?,
+        number(faults, "faults=")?,
+    ))
 }
 
 /// Wait for a child, but not for ever.
@@ -205,18 +224,30 @@ mod tests {
 
     #[test]
     fn a_clean_report_is_clean() {
-        assert!(violations("end violations=0\n").is_empty());
+        assert!(findings("end violations=0 faults=0\n", false).is_empty());
     }
 
     #[test]
     fn violations_and_half_written_reports_are_not() {
-        let wrong = violations("violation 3 register 0x1234 is not known\nend violations=3\n");
+        let report = "violation 3 register 0x1234 is not known\nend violations=3 faults=0\n";
+        let wrong = findings(report, true);
         assert_eq!(
             wrong,
             ["emulator: violation (3 times): register 0x1234 is not known"]
         );
-        assert_eq!(violations("").len(), 1);
-        assert_eq!(violations("end violations=2\n").len(), 1);
-        assert_eq!(violations("end violations=many\n").len(), 1);
+        for bad in ["", "end violations=2 faults=0\n", "end violations=many\n"] {
+            assert_eq!(findings(bad, false).len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn faults_of_programs_are_wrong_where_none_is_meant() {
+        let report = "fault 2 shader: illegal\nend violations=0 faults=2\n";
+        assert_eq!(
+            findings(report, false),
+            ["emulator: fault (2 times): shader: illegal"]
+        );
+        assert!(findings(report, true).is_empty());
+        assert_eq!(findings("end violations=0 faults=2\n", false).len(), 1);
     }
 }

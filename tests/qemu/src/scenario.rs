@@ -93,6 +93,9 @@ pub struct Scenario {
     pub shares: bool,
     /// Further arguments for the emulator, such as `--inject NAME`.
     pub emulator_args: Vec<String>,
+    /// Its programs do what the GPU reports as a program's fault; the driver's violations fail it
+    /// nevertheless.
+    pub programs_fault: bool,
     /// The guest's board.
     pub machine: Machine,
     /// Further arguments for QEMU.
@@ -156,6 +159,7 @@ impl Scenario {
             shaped: false,
             shares: false,
             emulator_args: Vec::new(),
+            programs_fault: false,
             machine: Machine::PciExpress,
             qemu_args: Vec::new(),
             kernel_args: Vec::new(),
@@ -274,6 +278,12 @@ impl Scenario {
     /// Append an argument for the emulator.
     pub fn emulator_arg(mut self, arg: &str) -> Self {
         self.emulator_args.push(arg.into());
+        self
+    }
+
+    /// Its programs do what the GPU reports as a program's fault.
+    pub fn programs_fault(mut self) -> Self {
+        self.programs_fault = true;
         self
     }
 

@@ -51,7 +51,7 @@ fn finish(name: &str, script: &str) -> Vec<String> {
 fn a_good_one_gets_all_options_and_is_found_good() {
     let (dir, emulator) = start(
         "good",
-        r#"echo "$@" >&2; echo ready; echo 'end violations=0' > "$6""#,
+        r#"echo "$@" >&2; echo ready; echo 'end violations=0 faults=0' > "$6""#,
     );
     assert_eq!(emulator.unwrap().finish(), [""; 0]);
     let log = fs::read_to_string(dir.file("emulator.log")).unwrap();
@@ -77,7 +77,7 @@ fn one_that_ends_at_once_is_an_error_with_its_last_words() {
 fn violations_make_the_run_bad() {
     let wrong = finish(
         "violations",
-        r#"echo ready; printf 'violation 2 bad PTE\nend violations=2\n' > "$6"; exit 1"#,
+        r#"echo ready; printf 'violation 2 bad PTE\nend violations=2 faults=0\n' > "$6"; exit 1"#,
     );
     assert_eq!(wrong.len(), 2, "the status and the violation: {wrong:?}");
     assert!(wrong.iter().any(|w| w.contains("bad PTE")), "{wrong:?}");
@@ -96,7 +96,7 @@ fn a_missing_report_makes_the_run_bad() {
 fn a_crash_makes_the_run_bad() {
     let wrong = finish(
         "crash",
-        r#"echo ready; echo 'end violations=0' > "$6"; kill -SEGV $$"#,
+        r#"echo ready; echo 'end violations=0 faults=0' > "$6"; kill -SEGV $$"#,
     );
     assert!(wrong.iter().any(|w| w.contains("signal: 11")), "{wrong:?}");
 }

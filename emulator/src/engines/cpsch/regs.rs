@@ -283,7 +283,7 @@ impl Regs {
                     Role::Kernel
                 };
                 let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
-                    .map_err(Refused::Undefined)?;
+                    .map_err(|wrong| Refused::Undefined(wrong.what))?;
                 self.orders
                     .push(Order::Connect(slot, Box::new(queue), role));
             } else if active && value & 1 == 0 {

@@ -22,6 +22,7 @@ use crate::engines::cp::mec::process::{Bank, Listed};
 use crate::engines::cp::mec::{Mec, Owner, Stop};
 use crate::engines::cp::sched::fetch::BadQueue;
 use crate::inject::Fault;
+use crate::report::Whose;
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::typed::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
@@ -216,6 +217,8 @@ impl Firmware {
         let queue = match self.mec.fetch_mqd(map, Role::User, 0) {
             Ok((queue, _)) => queue,
             Err(BadQueue::Memory(fault)) => return memory("the MQD", Err(fault)),
+            // The frame is right. It is found, and recorded, when the queue's turn comes.
+            Err(bad) if bad.whose() == Whose::Program => return Ok(()),
             Err(bad) => return api(code::VALUE, bad.to_string()),
         };
         match (p.get(A::IS_AQL_QUEUE) == 1, queue.aql) {
@@ -253,7 +256,8 @@ impl Firmware {
         let sdma = &self.shared.sdma;
         let (slot, size) = match sdma.check(&Mec::copy_mapping(map, owner)) {
             Ok(found) => found,
-            Err(what) => return api(code::VALUE, what),
+            Err(wrong) if wrong.whose == Whose::Program => return Ok(()),
+            Err(wrong) => return api(code::VALUE, wrong.what),
         };
         let mask = self.control.sdma_hqds.get(usize::from(slot.engine));
         if mask.copied().unwrap_or(0) & (1 << slot.queue) == 0 {

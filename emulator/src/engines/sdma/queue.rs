@@ -9,7 +9,8 @@
 use super::generation::Generation;
 use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
-use crate::memory::{Hub, PAGE};
+use crate::memory::{Hub, VmFault, PAGE};
+use crate::report::Wrong;
 use rkfd_hw::regs::typed::sdma_4_4_2::{
     SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB,
 };
@@ -51,18 +52,22 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Reads and checks an MQD, and the write pointer where it lies.
+    /// Reads and checks an MQD, and the write pointer where it lies. What stands there is the
+    /// program's: a value that no queue can have is recorded, and leaves the MQD's.
     ///
     /// # Errors
     /// What is wrong; faults were reported besides.
-    pub fn load(env: &dyn Env, generation: &Generation, m: &Mapping) -> Result<Self, String> {
+    pub fn load(env: &dyn Env, generation: &Generation, m: &Mapping) -> Result<Self, Wrong> {
         let mut image = Box::new([0; MQD_WORDS]);
-        let fault = |fault: crate::memory::VmFault| {
+        let fault = |fault: VmFault| {
             env.vm_fault(&fault);
-            fault.to_string()
+            match fault.vmid {
+                0 => fault.to_string().into(),
+                _ => Wrong::of_program(fault.to_string()),
+            }
         };
         if m.mqd % 4 != 0 {
-            return Err(format!("MQD address {:#x} is misaligned", m.mqd));
+            return Err(format!("MQD address {:#x} is misaligned", m.mqd).into());
         }
         env.memory()
             .space(Hub::Gfx(0), 0)
@@ -70,17 +75,20 @@ impl Queue {
             .map_err(fault)?;
         let mut queue = Self::from_mqd(generation, m, image)?;
         if queue.doorbell >= env.doorbells().words() {
-            return Err(format!("doorbell {:#x} is beyond the BAR", queue.doorbell));
+            return Err(format!("doorbell {:#x} is beyond the BAR", queue.doorbell).into());
         }
-        if m.wptr % 8 != 0 || m.wptr == 0 {
+        if m.wptr == 0 {
             return Err("no address of a write pointer".into());
+        }
+        if m.wptr % 8 != 0 {
+            return Err(Wrong::of_program("a misaligned write pointer"));
         }
         // What was rung before is in the write pointer's memory.
         let space = env.memory().space(generation.hub, m.wptr_vmid);
         let wptr = space.load_u64(m.wptr).map_err(fault)?;
         if !queue.advance(wptr) {
-            return Err(format!(
-                "write pointer {wptr:#x} in memory is more than a ring ahead, or inside a word"
+            env.report().fault(format_args!(
+                "SDMA: a write pointer in memory is inside a word, or more than a ring ahead"
             ));
         }
         Ok(queue)
@@ -91,13 +99,15 @@ impl Queue {
         generation: &Generation,
         m: &Mapping,
         image: Box<[u32; MQD_WORDS]>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Wrong> {
         let at = generation.mqd;
         let word = |n: usize| image.get(n).copied().unwrap_or(0);
         let wide = |low: usize, high: usize| u64::from(word(low)) | (u64::from(word(high)) << 32);
-        let err = |what: &str| Err(what.to_string());
+        let err = |what: &str| Err(Wrong::from(what));
+        // What a program may have asked for by CREATE_QUEUE or UPDATE_QUEUE.
+        let its = |what: &str| Err(Wrong::of_program(what));
         if let Some(word) = (generation.reserved)(*image) {
-            return Err(format!("reserved word {word} is set"));
+            return Err(format!("reserved word {word} is set").into());
         }
         let control = word(at.rb_cntl);
         if control & !generation.rb_cntl != 0 {
@@ -105,7 +115,8 @@ impl Queue {
                 "RB_CNTL has bits {:#x}: a VMID, privilege, byte swaps or polling, which are not a \
                  process's",
                 control & !generation.rb_cntl
-            ));
+            )
+            .into());
         }
         for (name, value, may) in [
             ("IB_CNTL", word(at.ib_cntl), IB_CNTL),
@@ -117,7 +128,7 @@ impl Queue {
             ),
         ] {
             if value & !may != 0 {
-                return Err(format!("{name} has bits {:#x}", value & !may));
+                return Err(format!("{name} has bits {:#x}", value & !may).into());
             }
         }
         if word(at.aql_cntl) & AQL_ENABLE != 0 {
@@ -125,8 +136,8 @@ impl Queue {
         }
         // The size is in words; Linux makes none below 1 KiB.
         let log2 = Value::new(control).get(RB::RB_SIZE);
-        if !(8..=28).contains(&log2) {
-            return Err(format!("RB_SIZE {log2}: no ring of 2^{log2} words"));
+        if !(8..=29).contains(&log2) {
+            return Err(format!("RB_SIZE {log2}: no ring of 2^{log2} words").into());
         }
         let ring = wide(at.rb_base, at.rb_base + 1) << 8;
         if ring == 0 {
@@ -134,19 +145,14 @@ impl Queue {
         }
         let doorbell = Value::new(word(at.doorbell_offset)).get(BELL::OFFSET);
         if doorbell % 2 != 0 {
-            return Err(format!(
-                "doorbell {doorbell:#x} is not on a 64-bit boundary"
-            ));
+            return Err(format!("doorbell {doorbell:#x} is not on a 64-bit boundary").into());
         }
         if doorbell != m.doorbell {
-            return Err(format!(
-                "doorbell {:#x}, but {doorbell:#x} in the MQD",
-                m.doorbell
-            ));
+            return Err(format!("doorbell {:#x}, but {doorbell:#x} in the MQD", m.doorbell).into());
         }
         let report = wide(at.rptr_addr.0, at.rptr_addr.1);
         if report % 8 != 0 {
-            return err("RB_RPTR_ADDR is not a multiple of 8");
+            return its("RB_RPTR_ADDR is not a multiple of 8");
         }
         if let Some((low, high)) = at.poll_addr {
             // The same place by two address spaces is at the same place of its page.
@@ -157,15 +163,15 @@ impl Queue {
         }
         let (engine, queue) = (word(at.engine), word(at.queue));
         if m.engine.is_some_and(|named| u32::from(named) != engine) {
-            return Err(format!("the engine is not that of the MQD, {engine}"));
+            return Err(format!("the engine is not that of the MQD, {engine}").into());
         }
         if queue >= QUEUES as u32 {
-            return Err(format!("an engine has no queue {queue}"));
+            return Err(format!("an engine has no queue {queue}").into());
         }
         let (rptr, wptr) = (wide(at.rptr, at.rptr + 1), wide(at.wptr, at.wptr + 1));
         let size = 4u64 << log2;
         if (rptr | wptr) % 4 != 0 || rptr > wptr || wptr - rptr > size || wptr >> 60 != 0 {
-            return err("RB_RPTR and RB_WPTR are not pointers into one ring");
+            return its("RB_RPTR and RB_WPTR are not pointers into one ring");
         }
         let (words, place) = (u64::from(word(at.ib_size)), u64::from(word(at.ib_rptr)) / 4);
         let base = wide(at.ib_base, at.ib_base + 1);

@@ -274,7 +274,7 @@ fn commands() -> Scenario {
 fn copy_fault() -> Scenario {
     Scenario::new("copy-fault", "a copy engine's fault reaches its program")
         .without_trace()
-        .emulator_arg("--expect-fault")
+        .programs_fault()
         .bin("rkfd-programs", "copies")
         .steps([
             Step::insmod(MODULE),

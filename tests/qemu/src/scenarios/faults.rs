@@ -152,7 +152,7 @@ fn reported() -> Scenario {
     )
     .bin("rkfd-programs", "faults")
     .kernel("illegal", 3)
-    .emulator_arg("--expect-fault")
+    .programs_fault()
     .step(Step::insmod(MODULE));
     for case in ["memory", "packet", "instruction", "trap", "exception"] {
         let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];

@@ -61,7 +61,7 @@ fn sharing() -> Scenario {
     )
     .bin("rkfd-programs", "userptr")
     .without_trace()
-    .emulator_arg("--expect-fault")
+    .programs_fault()
     .step(Step::insmod(MODULE));
     for case in ["vram", "gtt", "foreign"] {
         scenario = scenario

@@ -75,7 +75,7 @@ impl Rocm {
             self.scenario("rocm-polling", "programs of HIP, no interrupts")
                 .steps(polled.map(|p| program(p, &[NO_INTERRUPTS], chip))),
             self.scenario("rocm-failing", "a failed assertion, others go on")
-                .emulator_arg("--expect-fault")
+                .programs_fault()
                 .step(program("failing", &[], chip))
                 .step(program("vectoradd", &[], chip))
                 .check(trapped_once),

@@ -7,6 +7,7 @@
 //! place is read here; the rest is in their descriptions ([`super::generation`]), with the sources.
 
 use super::generation::Format;
+use crate::report::Wrong;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;
 use rkfd_hw::regs::typed::Value;
@@ -58,6 +59,13 @@ pub struct Queue {
     pub priority: u32,
 }
 
+/// Words that hold an address as the program gave it (`kfd_queue_buffer_get` looks at its page only).
+const PROGRAMS: [usize; 3] = [
+    Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
+    Mqd::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
+    Mqd::CP_HQD_CTX_SAVE_BASE_ADDR.word(),
+];
+
 /// Words of a ring slot of an AQL queue.
 pub const AQL_WORDS: u64 = 16;
 
@@ -65,13 +73,15 @@ impl Queue {
     /// Checks a whole MQD that lies at `at`.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn from_mqd(format: &Format, mqd: &Image, at: u64, role: Role) -> Result<Self, String> {
+    /// What is wrong with it. Some of its words are a program's own values, which the driver copies as
+    /// they are (Linux, `kfd_ioctl_create_queue`, `kfd_ioctl_set_cu_mask`): what is wrong with those is
+    /// that program's doing.
+    pub fn from_mqd(format: &Format, mqd: &Image, at: u64, role: Role) -> Result<Self, Wrong> {
         if mqd.0[0] != COMPUTE_HEADER {
-            return Err(format!("header {:#x}, not {COMPUTE_HEADER:#x}", mqd.0[0]));
+            return Err(format!("header {:#x}, not {COMPUTE_HEADER:#x}", mqd.0[0]).into());
         }
         if let Some(word) = (format.reserved_word)(mqd) {
-            return Err(format!("reserved word {word} is set"));
+            return Err(format!("reserved word {word} is set").into());
         }
         if mqd.get(Mqd::CP_MQD_BASE_ADDR) != at {
             return Err("CP_MQD_BASE_ADDR is not its own address".into());
@@ -83,13 +93,16 @@ impl Queue {
             Mqd::COMPUTE_STATIC_THREAD_MGMT_SE3,
         ];
         if cus.iter().all(|&se| mqd.get(se) == 0) {
-            return Err("COMPUTE_STATIC_THREAD_MGMT allows no compute unit".into());
+            // A mask of the program's.
+            return Err(Wrong::of_program(
+                "COMPUTE_STATIC_THREAD_MGMT allows no compute unit",
+            ));
         }
         let queue = Self::from_hqd(format, mqd, role)?;
         // The registers of shaders are a PM4 queue's own.
         if queue.aql || role != Role::User {
             if let Some(name) = format.filled(mqd) {
-                return Err(format!("{name} is set, which the packet processor fills"));
+                return Err(format!("{name} is set, which the packet processor fills").into());
             }
             // COMPUTE_PGM_RSRC2: only TRAP_PRESENT is the driver's.
             if mqd.get(Mqd::COMPUTE_PGM_RSRC2) & !(1 << 6) != 0 {
@@ -104,19 +117,27 @@ impl Queue {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn from_hqd(format: &Format, image: &Image, role: Role) -> Result<Self, String> {
+    pub fn from_hqd(format: &Format, image: &Image, role: Role) -> Result<Self, Wrong> {
         let registers = image.0.iter().enumerate().skip(FIRST_HQD_WORD);
         for (i, &word) in registers.take(HQD_WORDS) {
             let mask = (format.mask)(i);
             if word & !mask != 0 {
                 let name = format.word_name(i);
-                return Err(format!(
+                let what = format!(
                     "{name} has bits {:#x} that the register lacks",
                     word & !mask
-                ));
+                );
+                return Err(match role == Role::User && PROGRAMS.contains(&i) {
+                    true => Wrong::of_program(what),
+                    false => what.into(),
+                });
             }
         }
-        let err = |what: &str| Err(what.to_string());
+        let err = |what: &str| Err(Wrong::from(what));
+        let its = |what: &str| match role {
+            Role::User => Err(Wrong::of_program(what)),
+            _ => Err(what.into()),
+        };
         let control = image.get(Mqd::CP_HQD_PQ_CONTROL) as u32;
         let bell = Value::<db>::new(image.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32);
         use gc::{
@@ -132,7 +153,8 @@ impl Queue {
             return Err(format!(
                 "CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE is not {:#x}, the size of the image",
                 format.preload
-            ));
+            )
+            .into());
         }
         if Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
             .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE)
@@ -150,15 +172,16 @@ impl Queue {
         }
         for (bits, name) in format.clear {
             if control & bits != 0 {
-                return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled"));
+                return Err(format!("CP_HQD_PQ_CONTROL.{name} is not modelled").into());
             }
         }
         let log2 = Value::new(control).get(pq::QUEUE_SIZE);
-        if !(3..=27).contains(&log2) {
+        if !(3..=28).contains(&log2) {
             return Err(format!(
                 "CP_HQD_PQ_CONTROL.QUEUE_SIZE {log2}: no ring of 2^{} words",
                 log2 + 1
-            ));
+            )
+            .into());
         }
         let size = 2u64 << log2;
         let ring = image.get(Mqd::CP_HQD_PQ_BASE) << 8;
@@ -167,9 +190,7 @@ impl Queue {
         }
         let doorbell = bell.get(db::DOORBELL_OFFSET);
         if doorbell % 2 != 0 {
-            return Err(format!(
-                "doorbell {doorbell:#x} is not on a 64-bit boundary"
-            ));
+            return Err(format!("doorbell {doorbell:#x} is not on a 64-bit boundary").into());
         }
         if bell.get(db::DOORBELL_MODE) != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL.DOORBELL_MODE is for virtual functions");
@@ -183,7 +204,8 @@ impl Queue {
             (a, s) => {
                 return Err(format!(
                     "CP_HQD_AQL_CONTROL {a:#x} with SLOT_BASED_WPTR {s}: neither AQL nor PM4"
-                ))
+                )
+                .into())
             }
         };
         let privileged = Value::new(control).get(pq::PRIV_STATE) == 1
@@ -197,7 +219,7 @@ impl Queue {
             }
             for (bits, name) in format.aql {
                 if control & bits == 0 {
-                    return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0"));
+                    return Err(format!("CP_HQD_PQ_CONTROL.{name} of an AQL queue is 0").into());
                 }
             }
             // Without an end-of-pipe buffer (base and size 0) the chip signals the ends of
@@ -206,12 +228,12 @@ impl Queue {
             let eop = Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
                 .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE);
             if image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
-                return err("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
+                return its("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
             }
         }
         let report = image.get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);
         if aql && report % 8 != 0 {
-            return err("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
+            return its("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
         }
         let cwsr = Value::new(image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32)
             .get(state::QSWITCH_MODE)
@@ -233,7 +255,8 @@ impl Queue {
             return err("CP_HQD_PQ_RPTR or CP_HQD_PQ_WPTR of an AQL queue is inside a packet");
         }
         if rptr >= size || behind > wptr {
-            return err("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
+            // The ring of a program's queue may be replaced by a smaller one (UPDATE_QUEUE).
+            return its("CP_HQD_PQ_RPTR is beyond the ring, or ahead of CP_HQD_PQ_WPTR");
         }
         Ok(Self {
             mqd: image.get(Mqd::CP_MQD_BASE_ADDR),

@@ -26,6 +26,7 @@ use crate::engines::cp::packet::aql::check_dispatch;
 use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::command::Release;
 use crate::memory::VmFault;
+use crate::report::Whose;
 use rkfd_hw::aql::{Header, KernelDispatch};
 use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use rkfd_hw::regs::typed::Value;
@@ -82,8 +83,21 @@ pub(crate) fn room_of(image: &Image) -> Arc<Room> {
 pub(crate) enum Lost {
     /// Memory can't be reached.
     Memory(VmFault),
-    /// The area is too small, or does not hold what it must.
+    /// The area is too small, or the MQD and it do not fit.
     Area(&'static str),
+    /// The area, which is the program's memory, does not hold what was saved there.
+    Changed,
+}
+
+impl Lost {
+    /// Whose doing it is: the area lies in the program's memory, the stack of gfx9 in the kernel's.
+    pub fn whose(&self) -> Whose {
+        match self {
+            Self::Memory(fault) if fault.vmid == 0 => Whose::Driver,
+            Self::Memory(_) | Self::Changed => Whose::Program,
+            Self::Area(_) => Whose::Driver,
+        }
+    }
 }
 
 impl From<VmFault> for Lost {
@@ -97,6 +111,9 @@ impl fmt::Display for Lost {
         match self {
             Self::Memory(fault) => write!(f, "the context save area: {fault}"),
             Self::Area(what) => f.write_str(what),
+            Self::Changed => {
+                f.write_str("the context save area does not hold what was saved there")
+            }
         }
     }
 }
@@ -223,7 +240,7 @@ impl Mec {
 
     /// Reads back what was begun of a queue whose images were loaded.
     pub(crate) fn restore_waves(&mut self, h: &mut Hqd) -> Result<(), Lost> {
-        let bad = || Lost::Area("the context save area does not hold what was saved there");
+        let bad = || Lost::Changed;
         let mut shares: Vec<Vec<Record>> = (h.loads.iter().enumerate())
             .filter(|(n, _)| h.q.aql || *n == 0)
             .map(|(_, load)| self.read_share(h, load))
@@ -264,7 +281,7 @@ impl Mec {
         let (vmid, at) = area.stack;
         self.space_on(area.xcc, vmid)
             .read_words(at.wrapping_add(offset), &mut stack)?;
-        let bad = || Lost::Area("the context save area does not hold what was saved there");
+        let bad = || Lost::Changed;
         let mut records: Vec<Record> = Vec::new();
         for entry in stack.rchunks_exact(2) {
             let &[at, kind] = entry else { continue };

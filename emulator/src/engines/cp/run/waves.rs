@@ -84,7 +84,9 @@ impl Mec {
                     self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
                 }
                 Notice::Message(message, ..) => {
-                    self.violation(format_args!("shader: s_sendmsg {message} is not modelled"));
+                    self.env
+                        .report()
+                        .fault(format_args!("shader: s_sendmsg {message} is not modelled"));
                 }
                 Notice::Trap(fault) => self.wave_trapped(h, xcc, &fault),
             }

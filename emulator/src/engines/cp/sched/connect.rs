@@ -14,6 +14,7 @@ use crate::engines::cp::mec::loads::{Load, Loads};
 use crate::engines::cp::mec::{Hqd, Mec, Owner, Stop};
 use crate::engines::cp::run::save::room_of;
 use crate::memory::VmFault;
+use crate::report::Whose;
 use crate::trace::Value;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
@@ -75,7 +76,9 @@ impl Mec {
             h.broken = state.get(STATE::RELAUNCH_WAVES) == 0;
             if !h.broken {
                 if let Err(lost) = self.restore_waves(&mut h) {
-                    self.violation(format_args!("{lost}"));
+                    self.env
+                        .report()
+                        .record(lost.whose(), format_args!("{lost}"));
                     h.launched = Launched::default();
                 }
             }
@@ -98,7 +101,13 @@ impl Mec {
                     h.q.wptr = h.q.wptr.max(to);
                 }
                 Err(fault) => {
-                    self.violation(format_args!("write pointer of a queue: {fault}"));
+                    // In VMID 0 the driver has mapped it, else the program.
+                    let whose = match vmid {
+                        0 => Whose::Driver,
+                        _ => Whose::Program,
+                    };
+                    let report = self.env.report();
+                    report.record(whose, format_args!("write pointer of a queue: {fault}"));
                     self.env.vm_fault(&fault);
                     h.broken = true;
                 }
@@ -143,7 +152,9 @@ impl Mec {
         let mut saved = h.q.cwsr && !h.broken && stop != Stop::Reset && has_state;
         if saved {
             if let Err(lost) = self.save_waves(&mut h) {
-                self.violation(format_args!("{lost}"));
+                self.env
+                    .report()
+                    .record(lost.whose(), format_args!("{lost}"));
                 saved = false;
             }
         }

@@ -37,7 +37,7 @@ impl Mec {
         }
     }
 
-    /// Maps a copy queue; `false` when it is wrong, which is recorded.
+    /// Maps a copy queue; `false` when it is wrong, which is recorded as its maker's doing.
     pub fn map_copies(&mut self, owner: Owner, map: &QueueMap) -> bool {
         let sdma = self.sdma.clone();
         match sdma.map(&Self::copy_mapping(map, owner)) {
@@ -55,8 +55,10 @@ impl Mec {
                 });
                 true
             }
-            Err(what) => {
-                self.violation(format_args!("{}: SDMA queue: {what}", map.by));
+            Err(wrong) => {
+                self.env
+                    .report()
+                    .record(wrong.whose, format_args!("{}: SDMA queue: {wrong}", map.by));
                 false
             }
         }

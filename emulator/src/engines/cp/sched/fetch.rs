@@ -11,6 +11,7 @@ use crate::engines::cp::mec::line::{Pointer, QueueMap};
 use crate::engines::cp::mec::loads::{Load, Loads};
 use crate::engines::cp::mec::Mec;
 use crate::memory::VmFault;
+use crate::report::{Whose, Wrong};
 use crate::trace::Value;
 use std::fmt;
 
@@ -20,7 +21,7 @@ pub(crate) enum BadQueue {
     /// Its MQD can't be reached.
     Memory(VmFault),
     /// Something is wrong with its MQD.
-    Mqd(Role, String),
+    Mqd(Role, Wrong),
     /// It does not fit what names it, or the queues that are mapped.
     Map(String),
 }
@@ -31,6 +32,16 @@ impl fmt::Display for BadQueue {
             Self::Memory(fault) => write!(f, "the MQD: {fault}"),
             Self::Mqd(role, what) => write!(f, "MQD of a {role:?} queue: {what}"),
             Self::Map(what) => f.write_str(what),
+        }
+    }
+}
+
+impl BadQueue {
+    /// Whose doing it is.
+    pub fn whose(&self) -> Whose {
+        match self {
+            Self::Mqd(_, wrong) => wrong.whose,
+            Self::Memory(_) | Self::Map(_) => Whose::Driver,
         }
     }
 }
@@ -84,7 +95,7 @@ impl Mec {
         xcc: u8,
     ) -> Result<(Queue, Loads), BadQueue> {
         let format = &self.generation.mqd;
-        let bad = |what: String| BadQueue::Mqd(role, what);
+        let bad = |wrong: Wrong| BadQueue::Mqd(role, wrong);
         let fetch = |xcc: u8, at: u64| -> Result<(Queue, Load), BadQueue> {
             let mut image = Box::new(Image::zeroed());
             let read = self.space_on(xcc, 0).read_words(at, &mut image.0);
@@ -108,7 +119,9 @@ impl Mec {
             let at = map.mqd.wrapping_add(stride * u64::from(xcc));
             let (own, load) = fetch(xcc, at)?;
             if queue.aql && own.reports {
-                return Err(bad(format!("XCC {xcc} reports the read pointer, too")));
+                return Err(bad(
+                    format!("XCC {xcc} reports the read pointer, too").into()
+                ));
             }
             let same = Queue {
                 mqd: queue.mqd,
@@ -116,7 +129,9 @@ impl Mec {
                 ..own
             };
             if same != queue {
-                return Err(bad(format!("XCC {xcc} has another queue than the first")));
+                return Err(bad(
+                    format!("XCC {xcc} has another queue than the first").into()
+                ));
             }
             loads.push(load);
         }
@@ -132,9 +147,10 @@ impl Mec {
             false => (spread.target)(&loads[0].image) as usize,
         };
         if lead >= loads.len() {
-            return Err(bad(format!(
+            // Bits 15:8 of what the program gave as its share of time (`kfd_ioctl_create_queue`).
+            return Err(bad(Wrong::of_program(format!(
                 "PM4_TARGET_XCC_IN_XCP is {lead}, and there are {xccs} XCCs"
-            )));
+            ))));
         }
         let lead = loads.remove(lead);
         queue.mqd = map.mqd;

@@ -19,7 +19,9 @@ impl Mec {
         let vmid = self.vmids.take()? as u8;
         let Some(tag) = self.tag(pasid) else {
             self.vmids.give(vmid.into());
-            self.violation(format_args!("more than 255 processes take turns"));
+            // The interpreter has no more names: a limit of the model that programs reach.
+            let what = format_args!("more than 255 processes take turns, which is not modelled");
+            self.env.report().fault(what);
             return None;
         };
         if let Some(control) = p.control {

@@ -8,6 +8,7 @@ use crate::engines::cp::front::slot::{Pool, Slot};
 use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::mec::line::Turns;
 use crate::engines::cp::mec::{Mec, Stop};
+use crate::report::Whose;
 use crate::trace::Value;
 use std::time::Instant;
 
@@ -52,10 +53,19 @@ impl Mec {
             Some(value)
         };
         if !units.is_some_and(|units| h.q.advance(units)) {
-            env.report().violation(format_args!(
-                "doorbell {:#x} has {value:#x}, more than a ring ahead of the read pointer",
-                h.q.doorbell
-            ));
+            // Programs ring their own queues' doorbells.
+            let (whose, whom) = match h.role {
+                Role::User => (Whose::Program, "a program's queue"),
+                Role::Kiq | Role::Hiq | Role::Kernel => (Whose::Driver, "a kernel's queue"),
+            };
+            env.report().record(
+                whose,
+                format_args!(
+                    "doorbell {:#x} of {whom} has {value:#x}, more than a ring ahead of the read \
+                     pointer",
+                    h.q.doorbell
+                ),
+            );
             return true;
         }
         if let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_ref) {

@@ -198,7 +198,7 @@ impl Mec {
     pub fn refuse(&self, map: &QueueMap, bad: &BadQueue) {
         match bad {
             BadQueue::Memory(fault) => self.env.vm_fault(fault),
-            BadQueue::Mqd(..) => self.violation(format_args!("{bad}")),
+            BadQueue::Mqd(..) => self.env.report().record(bad.whose(), format_args!("{bad}")),
             BadQueue::Map(_) => self.violation(format_args!("{}: {bad}", map.by)),
         }
     }
