@@ -10,6 +10,7 @@ mod errors;
 mod gws;
 mod kernels;
 mod preemption;
+mod programs;
 mod queues;
 mod registers;
 mod rig;

@@ -8,6 +8,7 @@ mod hang;
 mod levels;
 mod log;
 mod process;
+mod programs;
 mod queues;
 mod refused;
 mod rig;

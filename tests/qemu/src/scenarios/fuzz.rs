@@ -35,7 +35,7 @@ fn round(name: &'static str, arguments: &str, limit: u64) -> Scenario {
     )
     .bin("rkfd-fuzz", "rkfd-fuzz")
     .without_trace()
-    .emulator_arg("--expect-fault")
+    .programs_fault()
     .timeout(limit + 120)
     .steps([
         Step::insmod(MODULE),
