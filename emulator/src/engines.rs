@@ -5,6 +5,7 @@
 pub mod cp;
 pub mod cpsch;
 pub mod mes;
+mod runner;
 pub mod sdma;
 
 use std::sync::{Condvar, Mutex, PoisonError};

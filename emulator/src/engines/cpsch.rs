@@ -28,17 +28,15 @@ mod stuck;
 use super::cp::front::hqd::Image;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::slot::Slot;
+use super::runner::{Runner, Thread};
 use super::sdma::Engines;
-use super::Wake;
 use crate::device::facts::Facts;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::typed::RegInfo;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What the threads share.
@@ -49,17 +47,7 @@ pub struct Shared {
     sdma: Arc<Engines>,
     /// Each XCC's registers.
     regs: Vec<Mutex<Regs>>,
-    wake: Arc<Wake>,
-    stop: AtomicBool,
-    reset: Mutex<Reset>,
-    reset_done: Condvar,
-}
-
-/// Resets asked for and done.
-#[derive(Default)]
-struct Reset {
-    asked: u64,
-    done: u64,
+    runner: Arc<Runner>,
 }
 
 impl Shared {
@@ -89,7 +77,7 @@ impl Shared {
         let work = regs.orders.len() > before;
         drop(regs);
         if work {
-            self.wake.ring();
+            self.runner.wake.ring();
         }
         Ok(())
     }
@@ -144,7 +132,7 @@ pub struct Cp {
 /// The command processors of all XCCs.
 struct Partition {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Thread,
 }
 
 impl Cp {
@@ -156,46 +144,19 @@ impl Cp {
             env,
             facts,
             sdma,
-            wake: Arc::default(),
-            stop: AtomicBool::new(false),
-            reset: Mutex::default(),
-            reset_done: Condvar::new(),
+            runner: Arc::default(),
         });
         let its = shared.clone();
-        let thread = std::thread::Builder::new()
-            .name("rkfd-cp".into())
-            .spawn(move || Firmware::new(its).run());
-        if let Err(why) = &thread {
-            shared
-                .env
-                .report()
-                .violation(format_args!("the host refuses a thread: {why}"));
-        }
-        let partition = Arc::new(Partition {
-            shared,
-            thread: Mutex::new(thread.ok()),
+        let thread = Thread::start("rkfd-cp", &shared.env, shared.runner.clone(), || {
+            Firmware::new(its)
         });
+        let partition = Arc::new(Partition { shared, thread });
         let xccs = partition.shared.xccs();
         let block = |xcc| -> Arc<dyn IpBlock> {
             let partition = partition.clone();
             Arc::new(Self { partition, xcc })
         };
         xccs.map(block).collect()
-    }
-}
-
-impl Drop for Partition {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        self.shared.wake.ring();
-        if let Some(thread) = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -210,33 +171,6 @@ impl IpBlock for Cp {
 
     /// Resets the partition: what runs on one XCC runs on all.
     fn reset(&self) {
-        self.partition.reset();
-    }
-}
-
-impl Partition {
-    fn reset(&self) {
-        let mut reset = self
-            .shared
-            .reset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        reset.asked += 1;
-        let asked = reset.asked;
-        self.shared.wake.ring();
-        // The firmware's thread is gone only if the host refused it or while it ends.
-        while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
-            let step = Duration::from_millis(100);
-            reset = self
-                .shared
-                .reset_done
-                .wait_timeout(reset, step)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-            let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-            if alive.as_ref().is_none_or(JoinHandle::is_finished) {
-                break;
-            }
-        }
+        self.partition.thread.reset();
     }
 }

@@ -41,15 +41,13 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
-use crate::engines::Wake;
+use crate::engines::runner::{Runner, Thread};
 use crate::inject::Fault;
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::typed::RegInfo;
 use slot::Bank;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What the threads share.
@@ -58,26 +56,12 @@ pub(crate) struct Shared {
     facts: Facts,
     sdma: Arc<Engines>,
     regs: Mutex<Regs>,
-    wake: Arc<Wake>,
-    stop: AtomicBool,
-    reset: Mutex<Reset>,
-    reset_done: Condvar,
-}
-
-/// Resets asked for and done.
-#[derive(Default)]
-struct Reset {
-    asked: u64,
-    done: u64,
+    runner: Arc<Runner>,
 }
 
 impl Shared {
     fn regs(&self) -> MutexGuard<'_, Regs> {
         self.regs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn reset(&self) -> MutexGuard<'_, Reset> {
-        self.reset.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The registers after a reset.
@@ -131,7 +115,7 @@ fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
 /// MES as a block of the device.
 pub struct Mes {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Thread,
 }
 
 impl Mes {
@@ -142,39 +126,13 @@ impl Mes {
             env,
             facts,
             sdma,
-            wake: Arc::default(),
-            stop: AtomicBool::new(false),
-            reset: Mutex::default(),
-            reset_done: Condvar::new(),
+            runner: Arc::default(),
         });
         let its = shared.clone();
-        let thread = std::thread::Builder::new()
-            .name("rkfd-mes".into())
-            .spawn(move || Firmware::new(its).run());
-        if let Err(why) = &thread {
-            shared
-                .env
-                .report()
-                .violation(format_args!("the host refuses a thread: {why}"));
-        }
-        Arc::new(Self {
-            shared,
-            thread: Mutex::new(thread.ok()),
-        })
-    }
-}
-
-impl Drop for Mes {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        self.shared.wake.ring();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = thread.take() {
-            // The firmware may be the last who holds the device, when it accesses a register.
-            if thread.thread().id() != std::thread::current().id() {
-                let _ = thread.join();
-            }
-        }
+        let thread = Thread::start("rkfd-mes", &shared.env, shared.runner.clone(), || {
+            Firmware::new(its)
+        });
+        Arc::new(Self { shared, thread })
     }
 }
 
@@ -196,28 +154,12 @@ impl IpBlock for Mes {
         let work = regs.orders.len() > before;
         drop(regs);
         if work {
-            self.shared.wake.ring();
+            self.shared.runner.wake.ring();
         }
         Ok(())
     }
 
     fn reset(&self) {
-        let mut reset = self.shared.reset();
-        reset.asked += 1;
-        let asked = reset.asked;
-        self.shared.wake.ring();
-        // The firmware's thread is gone only if the host refused it or while it ends.
-        while reset.done < asked && !self.shared.stop.load(Ordering::Acquire) {
-            reset = self
-                .shared
-                .reset_done
-                .wait_timeout(reset, Duration::from_millis(100))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-            let alive = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-            if alive.as_ref().is_none_or(JoinHandle::is_finished) {
-                break;
-            }
-        }
+        self.thread.reset();
     }
 }

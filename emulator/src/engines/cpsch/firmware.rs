@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The firmware's thread: it owns the queues, looks at doorbells and drives everything.
+//! The firmware: it owns the queues, looks at doorbells and drives everything, in rounds
+//! ([`runner`]).
 
 use super::regs::Order;
 use super::stuck::BadQueue;
@@ -12,17 +13,10 @@ use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::loads::Loads;
 use crate::engines::cp::mec::{Mec, Owner, Stop};
+use crate::engines::runner;
 use rkfd_hw::pm4::RunList;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Rounds without work before the thread sleeps between looks.
-const SPIN: u32 = 200;
-/// The longest sleep while a queue is connected, in microseconds.
-const LONGEST: u64 = 1000;
-/// The longest sleep while none is.
-const NO_QUEUE: Duration = Duration::from_millis(100);
 
 /// An unmap that the HIQ waits for.
 #[derive(Clone, Debug)]
@@ -59,7 +53,7 @@ impl Firmware {
     /// A firmware without queues.
     pub fn new(shared: Arc<Shared>) -> Self {
         let env = shared.env.clone();
-        let units = Units::new(&*env, shared.facts.xccs, GFX9_4_3.isa, &shared.wake);
+        let units = Units::new(&*env, shared.facts.xccs, GFX9_4_3.isa, &shared.runner.wake);
         Self {
             mec: Mec::new(
                 env.clone(),
@@ -78,66 +72,6 @@ impl Firmware {
             chain: None,
             bad: BadQueue::default(),
         }
-    }
-
-    /// Runs until the device ends.
-    pub fn run(mut self) {
-        let mut idle = 0u32;
-        while !self.shared.stop.load(Ordering::Acquire) {
-            self.reset_if_asked();
-            if self.step() {
-                idle = 0;
-                continue;
-            }
-            idle = idle.saturating_add(1);
-            for xcc in self.shared.xccs() {
-                self.shared.regs(xcc).busy = self.mec.is_busy();
-            }
-            if idle == SPIN {
-                // Who follows the trace sees all that led to the quiet.
-                self.env.trace().flush();
-            }
-            if idle < SPIN {
-                std::thread::yield_now();
-            } else if self.mec.hqds.iter().all(Option::is_none) {
-                self.shared.wake.wait(NO_QUEUE);
-            } else {
-                let longer = u64::from(idle - SPIN) / 4 * 10;
-                self.shared
-                    .wake
-                    .wait(Duration::from_micros((20 + longer).min(LONGEST)));
-            }
-        }
-        self.drop_all();
-    }
-
-    /// One round over everything; whether anything happened.
-    pub(crate) fn step(&mut self) -> bool {
-        let taken = |xcc| std::mem::take(&mut self.shared.regs(xcc).orders);
-        let orders: Vec<Order> = self.shared.xccs().flat_map(taken).collect();
-        let mut worked = !orders.is_empty();
-        for order in orders {
-            self.obey(order);
-        }
-        self.env.poll_interrupts();
-        let xccs = self.shared.xccs();
-        for slot in xccs.flat_map(|xcc| GFX9_4_3.slots.all().map(move |slot| slot.on(xcc))) {
-            let Some(role) = self.mec.role(slot) else {
-                continue;
-            };
-            // The first XCC's HIQ takes the packets for all.
-            let follows = role == Role::Hiq && slot.xcc() != 0;
-            worked |= !follows && self.mec.step(slot);
-            if self.shared.regs(slot.xcc()).is_halted(slot) {
-                continue;
-            }
-            worked |= role != Role::User && !follows && self.step_pm4(slot);
-            if !self.bad.stays(&mut self.mec, slot) {
-                worked |= self.mec.step_stop(slot);
-            }
-        }
-        self.read_again();
-        worked | self.step_unmapping() | self.mec.step_turns()
     }
 
     fn obey(&mut self, order: Order) {
@@ -176,29 +110,6 @@ impl Firmware {
         }
     }
 
-    fn reset_if_asked(&mut self) {
-        let shared = self.shared.clone();
-        let mut reset = shared
-            .reset
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if reset.done == reset.asked {
-            return;
-        }
-        let asked = reset.asked;
-        drop(reset);
-        self.drop_all();
-        for xcc in self.shared.xccs() {
-            *self.shared.regs(xcc) = super::regs::Regs::new(&self.shared.facts, xcc);
-        }
-        reset = shared
-            .reset
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        reset.done = asked;
-        self.shared.reset_done.notify_all();
-    }
-
     fn drop_all(&mut self) {
         self.mec.drop_all();
         self.unmapping = None;
@@ -209,5 +120,56 @@ impl Firmware {
 
     pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {
         self.env.report().violation(what);
+    }
+}
+
+impl runner::Firmware for Firmware {
+    fn step(&mut self) -> bool {
+        let taken = |xcc| std::mem::take(&mut self.shared.regs(xcc).orders);
+        let orders: Vec<Order> = self.shared.xccs().flat_map(taken).collect();
+        let mut worked = !orders.is_empty();
+        for order in orders {
+            self.obey(order);
+        }
+        self.env.poll_interrupts();
+        let xccs = self.shared.xccs();
+        for slot in xccs.flat_map(|xcc| GFX9_4_3.slots.all().map(move |slot| slot.on(xcc))) {
+            let Some(role) = self.mec.role(slot) else {
+                continue;
+            };
+            // The first XCC's HIQ takes the packets for all.
+            let follows = role == Role::Hiq && slot.xcc() != 0;
+            worked |= !follows && self.mec.step(slot);
+            if self.shared.regs(slot.xcc()).is_halted(slot) {
+                continue;
+            }
+            worked |= role != Role::User && !follows && self.step_pm4(slot);
+            if !self.bad.stays(&mut self.mec, slot) {
+                worked |= self.mec.step_stop(slot);
+            }
+        }
+        self.read_again();
+        worked | self.step_unmapping() | self.mec.step_turns()
+    }
+
+    fn show_busy(&mut self) {
+        for xcc in self.shared.xccs() {
+            self.shared.regs(xcc).busy = self.mec.is_busy();
+        }
+    }
+
+    fn listens(&self) -> bool {
+        self.mec.hqds.iter().any(Option::is_some)
+    }
+
+    fn reset(&mut self) {
+        self.drop_all();
+        for xcc in self.shared.xccs() {
+            *self.shared.regs(xcc) = super::regs::Regs::new(&self.shared.facts, xcc);
+        }
+    }
+
+    fn end(&mut self) {
+        self.drop_all();
     }
 }

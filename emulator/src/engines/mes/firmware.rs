@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The firmware's thread: it owns the rings, looks at their doorbells, takes frames and writes
-//! their completions, in order.
+//! The firmware: it owns the rings, looks at their doorbells, takes frames and writes their completions,
+//! in order and in rounds ([`runner`]).
 
 use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
 use super::members::Members;
@@ -17,20 +17,12 @@ use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::line::Entry;
 use crate::engines::cp::mec::{Mec, Stop};
+use crate::engines::runner;
 use crate::inject::Fault;
 use crate::memory::{Hub, Space, VmFault};
 use crate::trace::Value;
 use rkfd_hw::mes::{op, FRAME_WORDS};
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Rounds without work before the thread sleeps between looks.
-const SPIN: u32 = 200;
-/// The longest sleep while a ring is connected.
-const LONGEST: Duration = Duration::from_millis(1);
-/// The longest sleep while none is.
-const NO_RING: Duration = Duration::from_millis(100);
 
 /// A connected ring.
 pub(super) struct Connected {
@@ -58,7 +50,7 @@ impl Firmware {
     /// A firmware without rings.
     pub fn new(shared: Arc<Shared>) -> Self {
         let env = shared.env.clone();
-        let units = Units::new(&*env, shared.facts.xccs, GFX12.isa, &shared.wake);
+        let units = Units::new(&*env, shared.facts.xccs, GFX12.isa, &shared.runner.wake);
         Self {
             mec: Mec::new(
                 env,
@@ -74,60 +66,6 @@ impl Firmware {
             members: Members::default(),
             aggregated: Default::default(),
         }
-    }
-
-    /// Runs until the device ends.
-    pub fn run(mut self) {
-        let mut idle = 0u32;
-        while !self.shared.stop.load(Ordering::Acquire) {
-            self.reset_if_asked();
-            if self.step() {
-                idle = 0;
-                continue;
-            }
-            idle = idle.saturating_add(1);
-            self.shared.regs().busy = self.mec.is_busy();
-            if idle == SPIN {
-                self.shared.env.trace().flush();
-            }
-            if idle < SPIN {
-                std::thread::yield_now();
-            } else if self.rings.iter().all(Option::is_none) {
-                self.shared.wake.wait(NO_RING);
-            } else {
-                let longer = Duration::from_micros(20 + u64::from(idle - SPIN) * 2);
-                self.shared.wake.wait(longer.min(LONGEST));
-            }
-        }
-        self.mec.drop_all();
-    }
-
-    /// One round over everything; whether anything happened.
-    fn step(&mut self) -> bool {
-        let orders = std::mem::take(&mut self.shared.regs().orders);
-        let mut worked = !orders.is_empty();
-        for order in orders {
-            self.obey(order);
-        }
-        self.shared.env.poll_interrupts();
-        for pipe in Pipe::ALL {
-            worked |= self.look_at_doorbell(pipe);
-            worked |= self.take_frame(pipe);
-        }
-        for slot in GFX12.slots.all() {
-            if self.mec.role(slot).is_some() {
-                worked |= self.mec.step(slot) | self.mec.step_stop(slot);
-            }
-        }
-        worked |= self.mec.step_copies();
-        if self.mec.turns.waits() {
-            worked |= self.hear_aggregated() | self.mec.step_turns();
-        }
-        self.mec.turns.hears = self.control.hears && self.shared.regs().hears_unmapped();
-        if worked {
-            self.log_changes();
-        }
-        worked
     }
 
     fn obey(&mut self, order: Order) {
@@ -371,22 +309,53 @@ impl Firmware {
     pub fn space(&self) -> Space<'_> {
         self.shared.env.memory().space(Hub::Gfx(0), 0)
     }
+}
 
-    fn reset_if_asked(&mut self) {
-        let shared = self.shared.clone();
-        let asked = {
-            let reset = shared.reset();
-            if reset.done == reset.asked {
-                return;
+impl runner::Firmware for Firmware {
+    fn step(&mut self) -> bool {
+        let orders = std::mem::take(&mut self.shared.regs().orders);
+        let mut worked = !orders.is_empty();
+        for order in orders {
+            self.obey(order);
+        }
+        self.shared.env.poll_interrupts();
+        for pipe in Pipe::ALL {
+            worked |= self.look_at_doorbell(pipe);
+            worked |= self.take_frame(pipe);
+        }
+        for slot in GFX12.slots.all() {
+            if self.mec.role(slot).is_some() {
+                worked |= self.mec.step(slot) | self.mec.step_stop(slot);
             }
-            reset.asked
-        };
+        }
+        worked |= self.mec.step_copies();
+        if self.mec.turns.waits() {
+            worked |= self.hear_aggregated() | self.mec.step_turns();
+        }
+        self.mec.turns.hears = self.control.hears && self.shared.regs().hears_unmapped();
+        if worked {
+            self.log_changes();
+        }
+        worked
+    }
+
+    fn show_busy(&mut self) {
+        self.shared.regs().busy = self.mec.is_busy();
+    }
+
+    fn listens(&self) -> bool {
+        self.rings.iter().any(Option::is_some)
+    }
+
+    fn reset(&mut self) {
         self.rings = Default::default();
         self.control = Control::default();
         self.mec.drop_all();
         self.members = Members::default();
-        *shared.regs() = shared.start_up();
-        shared.reset().done = asked;
-        shared.reset_done.notify_all();
+        *self.shared.regs() = self.shared.start_up();
+    }
+
+    fn end(&mut self) {
+        self.mec.drop_all();
     }
 }

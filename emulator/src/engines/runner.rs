@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The thread that a scheduler's firmware runs on: it goes round and round while there is work, looks
+//! more and more seldom while there is none, and returns to the start when the device is reset.
+
+use super::Wake;
+use crate::device::Env;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Rounds without work before the thread sleeps between looks.
+const SPIN: u32 = 200;
+/// The longest sleep while a queue or ring is connected.
+const LONGEST: Duration = Duration::from_millis(1);
+/// The longest sleep while none is: registers wake the thread.
+const NOTHING: Duration = Duration::from_millis(100);
+/// How often who waits for a reset looks whether the thread is there.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Firmware, in rounds.
+pub(crate) trait Firmware {
+    /// One round over everything; whether anything happened.
+    fn step(&mut self) -> bool;
+
+    /// Shows in the registers whether it is busy, after a round without work.
+    fn show_busy(&mut self);
+
+    /// Whether it has queues or rings whose doorbells may be rung.
+    fn listens(&self) -> bool;
+
+    /// Start-up state.
+    fn reset(&mut self);
+
+    /// Ends what is in progress: the device goes.
+    fn end(&mut self);
+}
+
+/// What the firmware's thread and others share.
+#[derive(Default)]
+pub(crate) struct Runner {
+    /// Wakes the thread.
+    pub wake: Arc<Wake>,
+    stop: AtomicBool,
+    resets: Mutex<Resets>,
+    reset_done: Condvar,
+}
+
+/// Resets asked for and done.
+#[derive(Clone, Copy, Default)]
+struct Resets {
+    asked: u64,
+    done: u64,
+}
+
+impl Runner {
+    /// Runs firmware until the device ends.
+    fn run(&self, env: &dyn Env, mut firmware: impl Firmware) {
+        let mut idle = 0u32;
+        while !self.stop.load(Ordering::Acquire) {
+            self.reset_if_asked(&mut firmware);
+            if firmware.step() {
+                idle = 0;
+                continue;
+            }
+            idle = idle.saturating_add(1);
+            firmware.show_busy();
+            if idle == SPIN {
+                // Who follows the trace sees all that led to the quiet.
+                env.trace().flush();
+            }
+            if idle < SPIN {
+                std::thread::yield_now();
+            } else if !firmware.listens() {
+                self.wake.wait(NOTHING);
+            } else {
+                let longer = Duration::from_micros(20 + u64::from(idle - SPIN) * 2);
+                self.wake.wait(longer.min(LONGEST));
+            }
+        }
+        firmware.end();
+    }
+
+    fn reset_if_asked(&self, firmware: &mut impl Firmware) {
+        let asked = {
+            let resets = self.resets();
+            if resets.done == resets.asked {
+                return;
+            }
+            resets.asked
+        };
+        firmware.reset();
+        self.resets().done = asked;
+        self.reset_done.notify_all();
+    }
+
+    fn resets(&self) -> MutexGuard<'_, Resets> {
+        self.resets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread. It ends with this.
+pub(crate) struct Thread {
+    runner: Arc<Runner>,
+    handle: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Thread {
+    /// Starts the thread, which makes its firmware; a host that refuses it is recorded.
+    pub fn start<F: Firmware>(
+        name: &str,
+        env: &Arc<dyn Env>,
+        runner: Arc<Runner>,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> Self {
+        let (its, its_env) = (runner.clone(), env.clone());
+        let handle = std::thread::Builder::new()
+            .name(name.into())
+            .spawn(move || its.run(&*its_env, make()));
+        if let Err(why) = &handle {
+            env.report()
+                .violation(format_args!("the host refuses a thread: {why}"));
+        }
+        let handle = Mutex::new(handle.ok());
+        Self { runner, handle }
+    }
+
+    /// Resets the firmware, and returns when that is done.
+    pub fn reset(&self) {
+        let runner = &self.runner;
+        let mut resets = runner.resets();
+        resets.asked += 1;
+        let asked = resets.asked;
+        runner.wake.ring();
+        // The thread is gone only if the host refused it or while it ends.
+        while resets.done < asked && !runner.stop.load(Ordering::Acquire) && self.is_alive() {
+            let waited = runner.reset_done.wait_timeout(resets, LOOK);
+            resets = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        handle.as_ref().is_some_and(|handle| !handle.is_finished())
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.runner.stop.store(true, Ordering::Release);
+        self.runner.wake.ring();
+        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = handle.take() {
+            // The firmware may be the last who holds the device, when it accesses a register.
+            if handle.thread().id() != std::thread::current().id() {
+                let _ = handle.join();
+            }
+        }
+    }
+}
