@@ -57,14 +57,20 @@ impl Handle {
 
     /// ENODEV after unbind, or when the device was found not to answer.
     pub(crate) fn alive(&self) -> Result {
-        if self.lost.load(Relaxed) != 0 {
-            return Err(ENODEV);
-        }
+        self.check_lost()?;
         if self.regs.gone() {
             self.set_lost();
             return Err(ENODEV);
         }
         Ok(())
+    }
+
+    /// ENODEV when the device is known to be gone. Looks at no register.
+    pub(crate) fn check_lost(&self) -> Result {
+        match self.lost.load(Relaxed) {
+            0 => Ok(()),
+            _ => Err(ENODEV),
+        }
     }
 
     /// From now on the device counts as gone.

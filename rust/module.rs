@@ -193,6 +193,7 @@ impl Upcalls for Module {
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {
         self.processes.for_each(|process| {
             let concerned = match hang {
+                Hang::Lost => return teardown::device_lost(process, gpu),
                 Hang::Gpu => process.device(gpu.id()).is_ok(),
                 Hang::Queues => process
                     .with_device(gpu.id(), |_, state| Ok(state.lost_a_queue()))

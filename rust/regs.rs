@@ -322,14 +322,19 @@ impl Regs {
         done: impl Fn(T::Value) -> bool,
     ) -> Result<T::Value> {
         let word = self.word(reg, instance).ok_or(ENODEV)?;
+        // All ones is a missing device, unless that says otherwise.
+        let load = || match self.load(word) {
+            u32::MAX if self.gone() => Err(ENODEV),
+            value => Ok(value),
+        };
         read_poll_timeout(
-            || Ok(self.load(word)),
+            load,
             |&word| done(T::value(word)),
             Delta::from_micros(5),
             timeout,
         )
         .map(T::value)
-        .map_err(|_| if self.gone() { ENODEV } else { etime() })
+        .map_err(|error| if error == ENODEV { ENODEV } else { etime() })
     }
 
     /// The device was unbound or doesn't answer: its memory size, never all ones, reads so.

@@ -10,7 +10,6 @@
 
 use crate::{
     doorbell::Doorbells,
-    glue::errno::etime,
     gmc::{
         Gart,
         KernelBuf, //
@@ -157,23 +156,13 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// ETIME after `timeout`, ENODEV when the device is gone.
+    /// ETIME after `timeout` or when the device was reset, ENODEV when it is gone.
     pub(crate) fn wait_fence(&self, value: u32, timeout: Delta) -> Result {
-        let generation = self.gart.dev().generation();
-        let mut poll = Poll::new();
-        loop {
-            if self.buf.read(place::FENCE)? == value {
-                return Ok(());
-            }
-            if self.gart.dev().generation() != generation {
-                return Err(etime());
-            }
-            if poll.elapsed() > timeout {
-                self.gart.dev().alive()?;
-                return Err(etime());
-            }
-            poll.pause();
+        let mut poll = Poll::new(self.gart.dev(), timeout);
+        while self.buf.read(place::FENCE)? != value {
+            poll.pause()?;
         }
+        Ok(())
     }
 }
 

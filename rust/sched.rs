@@ -34,6 +34,7 @@ use crate::{
     sdma,
     types::{
         GpuVa,
+        Hang,
         Pasid, //
     },
     vm::Vm,
@@ -86,6 +87,19 @@ pub(crate) struct Parts {
     pub(crate) hangs: Arc<Hangs>,
     /// The device makes atomic operations on memory.
     pub(crate) atomics: bool,
+}
+
+impl Parts {
+    /// Whether the device is known to be gone. If so, the user half hears of it.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV: nothing runs any more, and nothing is to be waited for.
+    fn check_lost(&self) -> Result {
+        self.dev
+            .check_lost()
+            .inspect_err(|_| self.hangs.report(Hang::Lost))
+    }
 }
 
 /// What a scheduler needs to know of a process.

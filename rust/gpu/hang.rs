@@ -41,6 +41,8 @@ struct News {
     user: Arc<dyn Upcalls>,
     /// The whole GPU hangs.
     whole: Atomic<u32>,
+    /// The device is gone, which is reported once.
+    lost: Atomic<u32>,
     #[pin]
     work: Work<News>,
 }
@@ -53,6 +55,9 @@ impl WorkItem for News {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
+        if this.lost.load(Relaxed) != 0 {
+            return this.user.gpu_hang(&this.gpu, Hang::Lost);
+        }
         let hang = match this.whole.xchg(0, Relaxed) {
             0 => Hang::Queues,
             _ => Hang::Gpu,
@@ -69,8 +74,11 @@ struct Notice {
 
 impl HangSink for Notice {
     fn hang(&self, hang: Hang) {
-        if hang == Hang::Gpu {
-            self.news.whole.store(1, Relaxed);
+        match hang {
+            Hang::Queues => {}
+            Hang::Gpu => self.news.whole.store(1, Relaxed),
+            Hang::Lost if self.news.lost.xchg(1, Relaxed) != 0 => return,
+            Hang::Lost => {}
         }
         // Already queued: once is enough.
         let _ = self.queue.queue().enqueue(self.news.clone());
@@ -93,6 +101,7 @@ impl Watch {
                 gpu,
                 user,
                 whole: Atomic::new(0),
+                lost: Atomic::new(0),
                 work <- new_work!("rkfd hang"),
             }),
             GFP_KERNEL,

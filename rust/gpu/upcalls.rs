@@ -41,6 +41,7 @@ pub(crate) trait Upcalls: Send + Sync {
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool;
 
     /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for
-    /// their processes, or for every process on it.
+    /// their processes, or for every process on it. Or the device was found to be gone: every waiter
+    /// wakes with an error.
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang);
 }

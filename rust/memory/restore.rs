@@ -145,9 +145,7 @@ fn pause(state: &mut DeviceState, gpu: &Gpu) -> bool {
         return false;
     }
     if let Some(sched) = &state.sched {
-        if let Err(e) = gpu.scheduler().evict(sched) {
-            dev_err!(gpu.device(), "evicting queues failed ({:?})\n", e);
-        }
+        report(gpu, "evicting", gpu.scheduler().evict(sched));
     }
     true
 }
@@ -158,11 +156,18 @@ fn resume(state: &mut DeviceState, gpu: &Gpu) -> bool {
         return false;
     }
     if let Some(sched) = &state.sched {
-        if let Err(e) = gpu.scheduler().restore(sched) {
-            dev_err!(gpu.device(), "restoring queues failed ({:?})\n", e);
-        }
+        report(gpu, "restoring", gpu.scheduler().restore(sched));
     }
     true
+}
+
+/// Logs a failure, unless the device is gone: then no queue runs.
+fn report(gpu: &Gpu, what: &str, result: Result) {
+    if let Err(error) = result {
+        if error != ENODEV {
+            dev_err!(gpu.device(), "{} queues failed ({:?})\n", what, error);
+        }
+    }
 }
 
 /// Gives an object what was pinned for it, unless its memory changed again. What is then in

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Looking at a word again and again until firmware has stored it.
+//! Looking at a word again and again until firmware has stored it, or never will.
 
-use kernel::time::{
-    delay::{
-        fsleep,
-        udelay, //
-    },
-    Delta,
-    Instant,
-    Monotonic, //
+use crate::{
+    device::Handle,
+    glue::errno::etime, //
+};
+use kernel::{
+    prelude::*,
+    time::{
+        delay::{
+            fsleep,
+            udelay, //
+        },
+        Delta,
+        Instant,
+        Monotonic, //
+    }, //
 };
 
 /// Firmware answers within microseconds; going to sleep and being woken takes longer than that, in
@@ -22,33 +29,47 @@ const SHORT: Delta = Delta::from_micros(2);
 /// The first and the longest sleep, in microseconds.
 const SLEEP: (i64, i64) = (20, 1000);
 
-/// One wait.
-pub(crate) struct Poll {
+/// One wait for a device.
+pub(crate) struct Poll<'a> {
+    dev: &'a Handle,
+    /// What is waited for belongs to this generation.
+    generation: u32,
+    timeout: Delta,
     start: Instant<Monotonic>,
     sleep: i64,
 }
 
-impl Poll {
-    /// Begins now.
-    pub(crate) fn new() -> Self {
+impl<'a> Poll<'a> {
+    /// Begins now, and lasts no longer than `timeout`.
+    pub(crate) fn new(dev: &'a Handle, timeout: Delta) -> Self {
         Self {
+            dev,
+            generation: dev.generation(),
+            timeout,
             start: Instant::now(),
             sleep: SLEEP.0,
         }
     }
 
-    /// How long it has lasted.
-    pub(crate) fn elapsed(&self) -> Delta {
-        self.start.elapsed()
-    }
-
-    /// Lets time pass until the next look. May sleep.
-    pub(crate) fn pause(&mut self) {
-        if self.elapsed() < AWAKE {
+    /// Lets time pass until the next look. May sleep. Between two sleeps it looks whether the device
+    /// is there: one that was pulled out is noticed within milliseconds, however long the timeout is.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone; ETIME after the timeout, or when the device was reset.
+    pub(crate) fn pause(&mut self) -> Result {
+        self.dev.check_lost()?;
+        let elapsed = self.start.elapsed();
+        if elapsed < AWAKE {
             udelay(SHORT);
-        } else {
-            fsleep(Delta::from_micros(self.sleep));
-            self.sleep = (self.sleep * 2).min(SLEEP.1);
+            return Ok(());
         }
+        self.dev.alive()?;
+        if elapsed > self.timeout || self.dev.generation() != self.generation {
+            return Err(etime());
+        }
+        fsleep(Delta::from_micros(self.sleep));
+        self.sleep = (self.sleep * 2).min(SLEEP.1);
+        Ok(())
     }
 }

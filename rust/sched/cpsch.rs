@@ -116,8 +116,9 @@ impl State {
             .ok_or(EINVAL)
     }
 
-    /// EIO when the firmware is stuck, ENODEV when it isn't there.
-    fn check(&self) -> Result {
+    /// EIO when the firmware is stuck, ENODEV when it or the device isn't there.
+    fn check(&self, parts: &Parts) -> Result {
+        parts.check_lost()?;
         if self.stuck {
             return Err(EIO);
         }
@@ -133,7 +134,7 @@ impl State {
     ///
     /// ETIME when the firmware doesn't answer or a reset fails, EIO when that was before, ENODEV.
     fn unmap_all(&mut self, parts: &Arc<Parts>) -> Result {
-        self.check()?;
+        self.check(parts)?;
         let error = match self.hiq.as_mut().ok_or(ENODEV)?.unmap() {
             Ok(false) => return Ok(()),
             Ok(true) => match self.reset_hung(parts) {
@@ -186,7 +187,7 @@ impl State {
 
     /// Hands the list over.
     fn map_all(&mut self, parts: &Arc<Parts>) -> Result {
-        self.check()?;
+        self.check(parts)?;
         let list = runlist::build(parts, &self.entries)?;
         for entry in self.entries.iter() {
             for queue in entry.queues.iter() {
@@ -220,7 +221,7 @@ impl Cpsch {
     fn count_eviction(&self, find: impl Fn(&Entry) -> bool, change: i32) -> Result {
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.check()?;
+        state.check(&self.parts)?;
         let Some(entry) = state.entries.iter_mut().find(|entry| find(entry)) else {
             return Err(EINVAL);
         };
@@ -267,7 +268,7 @@ impl Scheduler for Cpsch {
     fn add_process(&self, vm: &Arc<Vm>, config: ProcessConfig) -> Result<Arc<SchedProcess>> {
         let process = SchedProcess::new(vm)?;
         let mut state = self.state.lock();
-        state.check()?;
+        state.check(&self.parts)?;
         let entry = Entry {
             process: process.clone(),
             config,
@@ -281,7 +282,7 @@ impl Scheduler for Cpsch {
     fn configure(&self, process: &Arc<SchedProcess>, config: ProcessConfig) -> Result {
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.check()?;
+        state.check(&self.parts)?;
         let entry = state.entry(process)?;
         entry.config = config;
         if entry.active().next().is_some() {
@@ -337,7 +338,7 @@ impl Scheduler for Cpsch {
         self.parts.dev.alive()?;
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.check()?;
+        state.check(&self.parts)?;
         if state
             .entries
             .iter()
@@ -376,7 +377,7 @@ impl Scheduler for Cpsch {
         self.parts.dev.alive()?;
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.check()?;
+        state.check(&self.parts)?;
         let trap = state.entry(queue.process())?.config.tba != 0;
         let ran = queue.state() == QueueState::Mapped;
         if ran {

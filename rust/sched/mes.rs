@@ -181,7 +181,7 @@ impl Scheduler for Mes {
         let process = SchedProcess::new(vm)?;
         let context = Arc::new(KernelBuf::new(&self.parts.gart, CONTEXT_BYTES)?, GFP_KERNEL)?;
         let mut state = self.state.lock();
-        state.engine()?;
+        state.engine(&self.parts)?;
         let entry = Entry {
             process: process.clone(),
             config,
@@ -206,7 +206,7 @@ impl Scheduler for Mes {
     fn configure(&self, process: &Arc<SchedProcess>, config: ProcessConfig) -> Result {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        state.engine()?;
+        state.engine(&self.parts)?;
         let entry = state.entry(process)?;
         // MES learns of a trap handler with the queues that it gets from now on.
         let change = (config.runtime, config.spi_gdbg_per_vmid_cntl)
@@ -233,8 +233,10 @@ impl Scheduler for Mes {
             result = result.and(state.forget(&self.parts, &entry.context));
         }
         drop(guard);
+        // A device that is gone has none of them.
+        let gone = matches!(result, Err(ENODEV));
         for queue in entry.queues.iter() {
-            if matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
+            if !gone && matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
                 self.parts.kept.keep(queue.clone());
             } else {
                 queue.enter(QueueState::Gone)?;
@@ -256,7 +258,7 @@ impl Scheduler for Mes {
         self.parts.dev.alive()?;
         let context = {
             let mut state = self.state.lock();
-            state.engine()?;
+            state.engine(&self.parts)?;
             state.entry(process)?.context.clone()
         };
         let contexts = self.contexts(process, &context, spec.wptr)?;
@@ -291,7 +293,7 @@ impl Scheduler for Mes {
         self.parts.dev.alive()?;
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        state.engine()?;
+        state.engine(&self.parts)?;
         let entry = state.entry(queue.process())?;
         let (trap, evicted) = (entry.config.tba != 0, entry.evicted > 0);
         match queue.state() {

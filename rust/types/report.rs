@@ -42,4 +42,6 @@ pub(crate) enum Hang {
     Queues,
     /// The scheduler, and with it the GPU: every process on it gets a report.
     Gpu,
+    /// The device is gone: whoever waits for it wakes.
+    Lost,
 }

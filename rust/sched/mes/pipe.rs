@@ -248,6 +248,7 @@ impl Pipe {
         mut frame: [u32; FRAME_WORDS],
         status: usize,
     ) -> Result<(), Failure> {
+        self.parts.dev.check_lost()?;
         if self.stuck {
             return Err(Failure::Lost(EIO));
         }
@@ -294,11 +295,13 @@ impl Pipe {
     }
 
     fn wait(&mut self) -> Result {
-        let mut poll = Poll::new();
+        let mut poll = Poll::new(&self.parts.dev, TIMEOUT);
         while self.mem.read(place::FENCE)? != self.seq {
-            if poll.elapsed() > TIMEOUT {
+            if let Err(error) = poll.pause() {
                 self.stuck = true;
-                self.parts.dev.alive()?;
+                if error == ENODEV {
+                    return Err(ENODEV);
+                }
                 dev_err!(
                     self.parts.dev.device(),
                     "pipe {} of the scheduler (MES) doesn't answer; it is stuck\n",
@@ -306,7 +309,6 @@ impl Pipe {
                 );
                 return Err(ETIMEDOUT);
             }
-            poll.pause();
         }
         Ok(())
     }

@@ -76,8 +76,9 @@ impl State {
             .ok_or(EINVAL)
     }
 
-    /// EIO when MES is stuck, ENODEV when it isn't there.
-    pub(super) fn engine(&self) -> Result<Arc<Engine>> {
+    /// EIO when MES is stuck, ENODEV when it or the device isn't there.
+    pub(super) fn engine(&self, parts: &Parts) -> Result<Arc<Engine>> {
+        parts.check_lost()?;
         if self.stuck {
             return Err(EIO);
         }
@@ -96,7 +97,7 @@ impl State {
 
     /// Hands a queue over.
     pub(super) fn add(&mut self, parts: &Arc<Parts>, queue: &Arc<HwQueue>) -> Result {
-        let engine = self.engine()?;
+        let engine = self.engine(parts)?;
         let entry = self.entry(queue.process())?;
         let contexts = queue.contexts().ok_or(EINVAL)?;
         let vm = queue.process().vm();
@@ -147,7 +148,7 @@ impl State {
         how: Taking,
     ) -> Result {
         let it = victim(queue).ok_or(EINVAL)?;
-        let engine = self.engine()?;
+        let engine = self.engine(parts)?;
         let find = |doorbell| self.mapped(doorbell).and_then(|queue| victim(queue));
         let removed = match how {
             Taking::Asked => engine.remove(&it, &find),
@@ -246,7 +247,7 @@ impl State {
         find: impl Fn(&Entry) -> bool,
         change: i32,
     ) -> Result {
-        self.engine()?;
+        self.engine(parts)?;
         let entry = self.entries.iter_mut().find(|entry| find(entry));
         let entry = entry.ok_or(EINVAL)?;
         let before = entry.evicted;
@@ -289,13 +290,13 @@ impl State {
         config: &ProcessConfig,
     ) -> Result {
         let control = config.spi_gdbg_per_vmid_cntl;
-        let done = self.engine()?.set_debugger(context.gpu_addr(), control);
+        let done = self.engine(parts)?.set_debugger(context.gpu_addr(), control);
         self.settle(parts, "SET_SHADER_DEBUGGER", context, done)
     }
 
     /// Has MES forget a process that has no queues there any more. Its context is free then.
     pub(super) fn forget(&mut self, parts: &Arc<Parts>, context: &Arc<KernelBuf>) -> Result {
-        let done = match self.engine() {
+        let done = match self.engine(parts) {
             Ok(engine) => engine.forget_process(context.gpu_addr()),
             Err(error) => Err(Failure::Lost(error)),
         };
