@@ -11,6 +11,7 @@ pub mod budget;
 pub mod device;
 pub mod mi308x;
 pub mod navi48;
+pub mod removal;
 pub mod router;
 pub mod soc;
 

@@ -10,6 +10,9 @@ use clap::ValueEnum;
 pub enum Fault {
     /// The device falls off the bus: after some accesses all register reads give ffffffff.
     DeadReads,
+    /// The device is pulled out of its slot while programs use it: after some interrupts it falls off
+    /// the bus.
+    PulledOut,
     /// The scheduling firmware never reports that queues are off: the command processor does not
     /// complete QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
     NoFence,

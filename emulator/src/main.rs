@@ -7,7 +7,7 @@
 //! and no reason for that.
 
 use clap::Parser;
-use rkfd_emulator::chip::budget;
+use rkfd_emulator::chip::{budget, removal};
 use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::Name;
 use rkfd_emulator::inject::{Fault, Faults};
@@ -88,6 +88,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         trace: trace.clone(),
     })?;
     budget::watch(&device, args.host_memory << 20)?;
+    removal::watch(&device)?;
     let mut transport = Transport::new(device);
     let server = transport.listen(&args.socket)?;
     end_on_signal(args.socket, report.clone(), trace.clone())?;

@@ -23,6 +23,7 @@ use rkfd_hw::regs::typed::Value as Contents;
 use rkfd_hw::value::Bounded;
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ring's registers.
@@ -82,6 +83,7 @@ pub struct Interrupts {
     /// The number of each XCC's die.
     nodes: &'static [u8],
     ring: Mutex<Ring>,
+    raised: AtomicU64,
     /// The event that makes QEMU send the message.
     msi: Mutex<Option<File>>,
 }
@@ -103,6 +105,7 @@ impl Interrupts {
             trace,
             nodes,
             ring,
+            raised: AtomicU64::new(0),
             msi: Mutex::new(None),
         }
     }
@@ -134,10 +137,16 @@ impl Interrupts {
         }
     }
 
+    /// How many interrupts were raised, since the device was made.
+    pub fn raised(&self) -> u64 {
+        self.raised.load(Ordering::Relaxed)
+    }
+
     /// Raises an interrupt. `pasid` is the process of the VMID by the handler's table, `now` the
     /// device's time. While the ring is disabled it is lost.
     pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
         self.trace_entry(what, pasid);
+        self.raised.fetch_add(1, Ordering::Relaxed);
         let mut ring = self.ring();
         self.read_doorbell(&mut ring);
         if !ring.has(IH_RB_CNTL::RB_ENABLE) {

@@ -37,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
             "unsupported chip gfx",
         ),
     ];
-    all.extend([dead_device(), no_fence(), reported(), hang()]);
+    all.extend([dead_device(), pulled_out(), no_fence(), reported(), hang()]);
     all.extend(mutations());
     all
 }
@@ -95,6 +95,49 @@ fn dead_device() -> Scenario {
     .step(Step::sh("not-bound", 10, NOT_BOUND))
     .step(Step::Rmmod("rkfd".into()));
     inject(scenario, "dead-reads")
+}
+
+/// Two programs have waves that never end, two others add vectors again and again, and the device
+/// is pulled out under them. Whoever asks for something afterwards is refused, nobody waits for the
+/// hardware once more for each queue, and when the programs have gone nothing of them is left.
+fn pulled_out() -> Scenario {
+    let started = "for p in 1 2; do endless /kernels/spin-O3.co /tmp/ready$p >/dev/null & done; \
+        for i in $(seq 300); do [ -e /tmp/ready1 -a -e /tmp/ready2 ] && exit 0; \
+        sleep 0.1; done; exit 1";
+    let until_it_goes = "for p in 1 2; do \
+        (while vectoradd /kernels/vadd-O3.co 4096 >/tmp/out$p; do echo >>/tmp/runs; done) & done; \
+        wait; grep -h errno /tmp/out1 /tmp/out2; wc -l </tmp/runs";
+    with_vadd(
+        "pulled-out",
+        "the device goes in the middle of four programs' dispatches: nothing waits for it, nothing stays",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "endless")
+    .kernel("spin", 3)
+    .emulator_arg("--inject")
+    .emulator_arg("pulled-out")
+    // The queues' save areas, of four programs at a time.
+    .emulator_arg("--host-memory")
+    .emulator_arg("6144")
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("waves-without-end", 60, started))
+    .step(Step::sh("until-it-goes", 90, until_it_goes))
+    .step(refuses("the-next-is-refused", 5))
+    .step(Step::sh("the-rest-is-killed", 10, "killall -9 endless"))
+    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh(
+        "no-wait-is-logged",
+        10,
+        "! dmesg | grep -E 'it is stuck|queues failed|acknowledge'",
+    ))
+    .step(Step::Rmmod("rkfd".into()))
+    .check(went_while_it_worked)
+}
+
+/// The device went once, and dispatches came before.
+fn went_while_it_worked(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    trace.only("off_the_bus", |_| true).map(|_| ())
 }
 
 /// A vector addition must fail, within seconds.
