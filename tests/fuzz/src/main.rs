@@ -3,8 +3,11 @@
 //! that are right, nearly right and wrong to the driver, from threads and processes at once, some of
 //! which are killed at any moment.
 //!
-//! Whether the kernel survives is for whoever runs it to see (its log, its counts of what is left). The
-//! program itself fails if a call doesn't come back, if a process dies of something else than a
+//! Whether the kernel survives is for whoever runs it to see (its log, its counts of what is left).
+//!
+//! `rkfd-fuzz --syzkaller` prints the description by which syzkaller does the like.
+//!
+//! The program itself fails if a call doesn't come back, if a process dies of something else than a
 //! kill, or if a request that should work now and then never did: then it tests nothing.
 
 mod act;
@@ -16,12 +19,17 @@ mod request;
 mod rng;
 mod role;
 mod shared;
+mod syzkaller;
 mod table;
 mod value;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("--syzkaller") {
+        print!("{}", syzkaller::description());
+        return ExitCode::SUCCESS;
+    }
     let options = match options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(e) => {
