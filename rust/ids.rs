@@ -2,23 +2,49 @@
 
 //! A table that gives each object the lowest free number, as the kernel's IDR does.
 //!
-//! The kernel crate's `IdPool` has the numbers. Its `XArray` could hold the things, but can neither
-//! find a free number nor be iterated.
+//! The kernel crate's `IdPool` has the numbers, its `RBTree` the things: each is an allocation of its
+//! own, counted to the program that asked for it, so that no array grows with what programs name. The
+//! crate's `XArray` can neither find a free number nor be iterated.
+//!
+//! Whoever shares a table's lock with others gets the memory before taking it: [`Room`].
 
 use kernel::{
-    alloc::KVVec,
-    id_pool::IdPool,
-    prelude::*, //
+    id_pool::{
+        IdPool,
+        PoolResizer,
+        ReallocRequest, //
+    },
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    }, //
 };
 
 /// A table of things by number. Numbers start at `first`.
 pub(crate) struct IdTable<T> {
     first: u32,
-    /// The slots that are in use.
+    /// The numbers that are in use, less `first`.
     used: IdPool,
-    /// None behind the last one in use.
-    slots: KVVec<Option<T>>,
+    things: RBTree<u32, T>,
     len: usize,
+}
+
+/// Memory for one more thing in a table.
+pub(crate) struct Room<T> {
+    node: RBTreeNodeReservation<u32, T>,
+    numbers: Option<PoolResizer>,
+}
+
+impl<T> Room<T> {
+    /// Gets the memory, with what [`IdTable::growth`] answered.
+    pub(crate) fn new(growth: Option<ReallocRequest>) -> Result<Self> {
+        let flags = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+        Ok(Self {
+            node: RBTreeNodeReservation::new(flags)?,
+            numbers: growth.map(|request| request.realloc(flags)).transpose()?,
+        })
+    }
 }
 
 impl<T> IdTable<T> {
@@ -27,13 +53,17 @@ impl<T> IdTable<T> {
         Self {
             first,
             used: IdPool::new(),
-            slots: KVVec::new(),
+            things: RBTree::new(),
             len: 0,
         }
     }
 
-    fn index(&self, id: u32) -> Option<usize> {
-        Some(id.checked_sub(self.first)? as usize)
+    /// What more numbers take, if all there are now are in use.
+    pub(crate) fn growth(&mut self) -> Option<ReallocRequest> {
+        match self.used.find_unused_id(0) {
+            Some(_) => None,
+            None => self.used.grow_request(),
+        }
     }
 
     /// Puts a thing under the lowest free number below `end`.
@@ -42,8 +72,7 @@ impl<T> IdTable<T> {
     ///
     /// ENOSPC when there is none, ENOMEM.
     pub(crate) fn insert(&mut self, end: u32, value: T) -> Result<u32> {
-        let mut value = Some(value);
-        self.insert_with(end, || value.take())
+        self.insert_with(end, || Some(value))
     }
 
     /// Like [`insert`](Self::insert), but asks for the thing only when there is a place for it.
@@ -52,59 +81,64 @@ impl<T> IdTable<T> {
         end: u32,
         value: impl FnOnce() -> Option<T>,
     ) -> Result<u32> {
+        let room = Room::new(self.growth())?;
+        self.insert_in(room, end, value)
+    }
+
+    /// Like [`insert_with`](Self::insert_with), with memory that was got before.
+    ///
+    /// # Errors
+    ///
+    /// ENOSPC when there is no free number, EAGAIN when somebody else took the room's last number
+    /// meanwhile: another room has more.
+    pub(crate) fn insert_in(
+        &mut self,
+        room: Room<T>,
+        end: u32,
+        value: impl FnOnce() -> Option<T>,
+    ) -> Result<u32> {
+        if let Some(numbers) = room.numbers {
+            self.used.grow(numbers);
+        }
         let capacity = self.used.capacity();
         let free = self.used.find_unused_id(0);
-        let index = free.map_or(capacity, |slot| slot.as_usize());
+        let index = free.as_ref().map_or(capacity, |slot| slot.as_usize());
         let id = u32::try_from(index)
             .ok()
             .and_then(|index| self.first.checked_add(index))
             .filter(|id| *id < end)
             .ok_or(ENOSPC)?;
-        self.slots.reserve(1, GFP_KERNEL)?;
-        if index == capacity {
-            let request = self.used.grow_request().ok_or(ENOSPC)?;
-            self.used.grow(request.realloc(GFP_KERNEL)?);
-        }
+        let slot = free.ok_or(EAGAIN)?;
         let value = value().ok_or(EINVAL)?;
-        match self.slots.get_mut(index) {
-            Some(slot) => *slot = Some(value),
-            None => self.slots.push(Some(value), GFP_KERNEL)?,
-        }
-        if let Some(slot) = self.used.find_unused_id(index) {
-            slot.acquire();
-        }
+        slot.acquire();
+        self.things.insert(room.node.into_node(id, value));
         self.len += 1;
         Ok(id)
     }
 
     /// The thing with this number.
     pub(crate) fn get(&self, id: u32) -> Option<&T> {
-        self.slots.get(self.index(id)?)?.as_ref()
+        self.things.get(&id)
     }
 
     /// The thing with this number.
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
-        let index = self.index(id)?;
-        self.slots.get_mut(index)?.as_mut()
+        self.things.get_mut(&id)
     }
 
     /// Takes a thing out; its number is free again.
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
-        let index = self.index(id)?;
-        let value = self.slots.get_mut(index)?.take()?;
-        self.used.release_id(index);
-        self.len -= 1;
-        while let Some(None) = self.slots.last() {
-            self.slots.pop();
+        let value = self.things.remove(&id)?;
+        if let Some(index) = id.checked_sub(self.first) {
+            self.used.release_id(index as usize);
         }
+        self.len -= 1;
         Some(value)
     }
 
     /// The highest number in use.
     pub(crate) fn last_id(&self) -> Option<u32> {
-        // `remove` leaves no free slot at the end.
-        let index = self.slots.len().checked_sub(1)?;
-        self.first.checked_add(u32::try_from(index).ok()?)
+        Some(*self.things.cursor_back()?.current().0)
     }
 
     /// Takes the thing with the highest number out.
@@ -125,22 +159,12 @@ impl<T> IdTable<T> {
 
     /// The numbers in use and their things, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let first = self.first;
-        // CAST: An index of a slot fits, as `insert` sees to.
-        self.slots
-            .iter()
-            .enumerate()
-            .filter_map(move |(i, slot)| Some((first + i as u32, slot.as_ref()?)))
+        self.things.iter().map(|(id, value)| (*id, value))
     }
 
     /// The numbers in use and their things, to be changed, in order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        let first = self.first;
-        // CAST: An index of a slot fits, as `insert` sees to.
-        self.slots
-            .iter_mut()
-            .enumerate()
-            .filter_map(move |(i, slot)| Some((first + i as u32, slot.as_mut()?)))
+        self.things.iter_mut().map(|(id, value)| (*id, value))
     }
 }
 
