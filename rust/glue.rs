@@ -13,6 +13,7 @@ pub(crate) mod dma;
 pub(crate) mod errno;
 pub(crate) mod irq;
 pub(crate) mod pci;
+pub(crate) mod ratelimit;
 pub(crate) mod workqueue;
 
 // Of the user half.

@@ -14,6 +14,7 @@
 use crate::{
     bo::Words,
     device::Handle,
+    glue::ratelimit::ratelimited,
     kept::Kept,
     types::VmFault,
     vram::Vram, //
@@ -50,7 +51,8 @@ const GART_SIZE: u64 = 512 << 20;
 
 /// Logs a page fault, and readies the hub to report the next.
 pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
-    dev_err!(
+    ratelimited!(
+        dev_err,
         dev.device(),
         "page fault of pasid {} at {}: {} of a page that {}\n",
         fault.pasid.get(),

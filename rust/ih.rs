@@ -13,6 +13,7 @@ use crate::{
     bo::Words,
     device::Handle,
     doorbell::Doorbells,
+    glue::ratelimit::ratelimited,
     glue::{
         irq::Msi,
         workqueue::WorkQueue, //
@@ -116,7 +117,8 @@ impl WorkItem for Handler {
     fn run(this: Arc<Self>) {
         if let Err(error) = this.drain() {
             if error != ENODEV {
-                dev_err!(
+                ratelimited!(
+                    dev_err,
                     this.dev.device(),
                     "reading the interrupt ring failed ({:?})\n",
                     error
@@ -313,7 +315,8 @@ impl Handler {
                 wptr = table.wptr_overflow.set(wptr, 0);
                 // The oldest entry that was not overwritten.
                 ring.rptr = after(at_entry(wptr));
-                dev_warn!(
+                ratelimited!(
+                    dev_warn,
                     self.dev.device(),
                     "the interrupt ring overflowed; events were lost\n"
                 );

@@ -7,6 +7,7 @@
 //!
 //! Lock order: the lock is a leaf; nothing is freed under it.
 
+use crate::glue::ratelimit::ratelimited;
 use kernel::{
     device::Device,
     new_mutex,
@@ -58,7 +59,8 @@ impl Kept {
 
     /// Leaks it, since freeing it would hand memory to others that the GPU writes to.
     fn leak<T>(&self, thing: T) {
-        dev_err!(
+        ratelimited!(
+            dev_err,
             self.dev,
             "no memory to keep track of what the GPU doesn't let go of; it is leaked\n"
         );

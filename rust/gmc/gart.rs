@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     device::Handle,
+    glue::ratelimit::ratelimited,
     hw::pte::{
         self,
         ADDRESS, //
@@ -134,7 +135,8 @@ impl Drop for Range {
             // The pages stay taken. Their memory is freed: the firmware that would touch it
             // doesn't answer, and whoever owned it has asked it to stop.
             Err(error) => {
-                dev_err!(
+                ratelimited!(
+                    dev_err,
                     self.gart.dev.device(),
                     "unmapping GART pages failed ({:?})\n",
                     error

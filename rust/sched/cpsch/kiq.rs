@@ -11,6 +11,7 @@
 use crate::{
     device::Handle,
     doorbell,
+    glue::ratelimit::ratelimited,
     gmc::{
         Firmware,
         KernelBuf, //
@@ -213,7 +214,8 @@ impl Firmware for Kiq {
             Err(ENODEV) => {}
             Err(error) => {
                 if self.logged.xchg(1, Relaxed) == 0 {
-                    dev_err!(
+                    ratelimited!(
+                        dev_err,
                         self.dev.device(),
                         "KIQ doesn't acknowledge TLB flushes ({:?})\n",
                         error

@@ -13,6 +13,7 @@
 
 use crate::{
     glue::errno::etime,
+    glue::ratelimit::ratelimited,
     hw::regs::typed::{
         gc_9_4_3::{
             self as gc,
@@ -85,7 +86,8 @@ impl Occupied {
     ///
     /// ENOTRECOVERABLE when it is active after all, ENODEV.
     pub(super) fn end(&self, parts: &Parts) -> Result {
-        dev_err!(
+        ratelimited!(
+            dev_err,
             parts.dev.device(),
             "the queue with doorbell {:#x} hangs on pipe {} queue {} of XCC {}; resetting it\n",
             self.doorbell.get(),
@@ -96,7 +98,8 @@ impl Occupied {
         self.safe_mode(parts, true);
         let mut result = self.wait(parts, true);
         if matches!(result, Err(error) if error == etime()) {
-            dev_err!(
+            ratelimited!(
+                dev_err,
                 parts.dev.device(),
                 "it doesn't end; resetting pipe {}\n",
                 self.slot.pipe().get()

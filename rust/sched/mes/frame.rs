@@ -3,6 +3,7 @@
 //! Frames: how a command is made, run on a pipe, and its failure reported.
 
 use super::pipe::Failure;
+use crate::glue::ratelimit::ratelimited;
 use crate::sched::Parts;
 use kernel::prelude::*;
 
@@ -31,7 +32,8 @@ pub(super) use {
 /// Logs what failed, and returns it as an error.
 pub(super) fn report(parts: &Parts, what: &str, failure: Failure) -> Error {
     if let Failure::Refused(refusal) = &failure {
-        dev_err!(
+        ratelimited!(
+            dev_err,
             parts.dev.device(),
             "the scheduler (MES) refuses {}: {}\n",
             what,

@@ -17,6 +17,7 @@ use super::{
     pipe::Failure, //
 };
 use crate::{
+    glue::ratelimit::ratelimited,
     gmc::KernelBuf,
     sched::{
         queue::{
@@ -182,7 +183,8 @@ impl State {
                 if error == ENODEV || error == EIO {
                     return Err(error);
                 }
-                dev_err!(
+                ratelimited!(
+                    dev_err,
                     parts.dev.device(),
                     "the queue with doorbell {:#x} doesn't let go\n",
                     it.doorbell.get()
@@ -290,7 +292,9 @@ impl State {
         config: &ProcessConfig,
     ) -> Result {
         let control = config.spi_gdbg_per_vmid_cntl;
-        let done = self.engine(parts)?.set_debugger(context.gpu_addr(), control);
+        let done = self
+            .engine(parts)?
+            .set_debugger(context.gpu_addr(), control);
         self.settle(parts, "SET_SHADER_DEBUGGER", context, done)
     }
 
