@@ -16,6 +16,7 @@ use crate::{
         SLICE_SIZE, //
     },
     glue::{
+        bound::WhileBound,
         dma::{
             self,
             PageMapping,
@@ -33,8 +34,6 @@ use crate::{
     }, //
 };
 use kernel::{
-    alloc::flags::GFP_KERNEL_ACCOUNT,
-    devres::Devres,
     page::{
         Page,
         PAGE_SIZE, //
@@ -83,17 +82,17 @@ enum Backing {
     Vram(KVec<VramRange>),
     // The mapping is undone before the pages are freed: fields are dropped in order.
     Gtt {
-        map: Devres<PageMapping>,
+        map: WhileBound<PageMapping>,
         pages: KVVec<Page>,
     },
     Device {
-        map: Devres<ResourceMapping>,
+        map: WhileBound<ResourceMapping>,
         phys: u64,
         _slice: Option<Arc<Slice>>,
     },
     User(Pin<KBox<user::User>>),
     /// Somebody else's memory.
-    Foreign(Devres<Attachment>),
+    Foreign(WhileBound<Attachment>),
 }
 
 /// What buffer objects of a GPU are made from.
@@ -102,6 +101,13 @@ pub(crate) struct Memory {
     pub(crate) vram: Arc<Vram>,
     /// Physical address of BAR 5.
     pub(crate) mmio_phys: u64,
+}
+
+impl Memory {
+    /// Physical address of the page of HDP flush registers.
+    pub(crate) fn flush_page(&self) -> u64 {
+        self.mmio_phys + u64::from(REMAP_OFFSET)
+    }
 }
 
 /// A buffer object.
@@ -130,14 +136,12 @@ impl Bo {
             Placement::Vram => Backing::Vram(VramRange::pieces(&memory.vram, size)?),
             Placement::Gtt => {
                 let count = usize::try_from(size)? / PAGE_SIZE;
-                let mut pages = KVVec::with_capacity(count, GFP_KERNEL)?;
+                let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
                 for _ in 0..count {
                     let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
-                    pages.push(Page::alloc_page(flags)?, GFP_KERNEL)?;
+                    pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
                 }
-                let map = memory
-                    .dev
-                    .while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
+                let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
                 Backing::Gtt { map, pages }
             }
         };
@@ -147,14 +151,13 @@ impl Bo {
                 size,
                 backing,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
     /// The page of HDP flush registers.
     pub(crate) fn mmio_remap(memory: &Arc<Memory>) -> Result<Arc<Self>> {
-        let phys = memory.mmio_phys + u64::from(REMAP_OFFSET);
-        Self::of_device(memory, phys, PAGE_SIZE as u64, None)
+        Self::of_device(memory, memory.flush_page(), PAGE_SIZE as u64, None)
     }
 
     /// A slice of doorbells.
@@ -172,7 +175,7 @@ impl Bo {
         let len = usize::try_from(size)?;
         let map = memory
             .dev
-            .while_bound(|dev| Devres::new(dev, ResourceMapping::new(dev, phys, len)?))?;
+            .hold(|dev| ResourceMapping::new(dev, phys, len))?;
         let backing = Backing::Device {
             map,
             phys,
@@ -184,7 +187,7 @@ impl Bo {
                 size,
                 backing,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
@@ -198,16 +201,14 @@ impl Bo {
         if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {
             return Err(EINVAL);
         }
-        let map = memory
-            .dev
-            .while_bound(|dev| Devres::new(dev, Attachment::new(dmabuf, dev)?))?;
+        let map = memory.dev.hold(|dev| Attachment::new(dmabuf, dev))?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
                 size,
                 backing: Backing::Foreign(map),
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 

@@ -7,7 +7,10 @@
 //! and counts its resets, so that nobody waits for what an earlier life of it was to do.
 
 use crate::{
-    glue::bound::BoundDevice,
+    glue::bound::{
+        BoundDevice,
+        WhileBound, //
+    },
     regs::Regs, //
 };
 use kernel::{
@@ -90,6 +93,18 @@ impl Handle {
     /// ENODEV when it was, and what `f` returns.
     pub(crate) fn while_bound<R>(&self, f: impl FnOnce(&Device<Bound>) -> Result<R>) -> Result<R> {
         self.bound.with(f)
+    }
+
+    /// Makes a thing that is undone at the latest when the device is unbound.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when it was, ENOMEM, and what `make` returns.
+    pub(crate) fn hold<T: Send + Unpin + 'static>(
+        &self,
+        make: impl FnOnce(&Device<Bound>) -> Result<T>,
+    ) -> Result<WhileBound<T>> {
+        self.bound.hold(make)
     }
 
     /// The device is about to be unbound: nothing is added to its resources any more.

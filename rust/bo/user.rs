@@ -17,11 +17,11 @@ use super::{
     MAX_SIZE, //
 };
 use crate::glue::{
+    bound::WhileBound,
     dma::PageMapping,
     user_pages::UserPages, //
 };
 use kernel::{
-    devres::Devres,
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
@@ -34,16 +34,14 @@ use kernel::{
 /// Pages and their bus addresses.
 pub(crate) struct Mapped {
     // The mapping is undone before the pages are let go: fields are dropped in order.
-    map: Devres<PageMapping>,
+    map: WhileBound<PageMapping>,
     _pages: UserPages,
 }
 
 impl Mapped {
     /// Makes pages reachable for the device.
     pub(crate) fn new(memory: &Memory, pages: UserPages) -> Result<Self> {
-        let map = memory
-            .dev
-            .while_bound(|dev| Devres::new(dev, PageMapping::new(dev, pages.iter())?))?;
+        let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
         Ok(Self { map, _pages: pages })
     }
 }
@@ -99,7 +97,7 @@ impl Bo {
         memory.dev.alive()?;
         let user = KBox::pin_init(
             pin_init!(User { mapped <- new_mutex!(None, "rkfd user pages") }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         Ok(Arc::new(
             Self {
@@ -107,7 +105,7 @@ impl Bo {
                 size,
                 backing: Backing::User(user),
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 

@@ -6,10 +6,10 @@
 
 use crate::{
     device::Handle,
+    glue::bound::WhileBound,
     types::BusAddr, //
 };
 use kernel::{
-    devres::Devres,
     dma::Coherent,
     io::{
         io_read,
@@ -20,21 +20,17 @@ use kernel::{
 
 /// Coherent words, by index. Gone with the device.
 pub(crate) struct Words {
-    mem: Devres<Coherent<[u32]>>,
+    mem: WhileBound<Coherent<[u32]>>,
     bus: BusAddr,
 }
 
 impl Words {
     /// Allocates `len` words, all zero.
     pub(crate) fn new(dev: &Handle, len: usize) -> Result<Self> {
-        dev.while_bound(|dev| {
-            let mem = Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL)?;
-            let bus = BusAddr::new(mem.dma_address());
-            Ok(Self {
-                mem: Devres::new(dev, mem)?,
-                bus,
-            })
-        })
+        let mem = dev.hold(|dev| Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL))?;
+        let bus = mem.try_access_with(|mem| BusAddr::new(mem.dma_address()));
+        let bus = bus.ok_or(ENODEV)?;
+        Ok(Self { mem, bus })
     }
 
     /// Bus address.
