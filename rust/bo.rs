@@ -262,16 +262,21 @@ impl Bo {
         }
     }
 
-    /// The page frame at a byte offset, for a user program's page fault.
+    /// Calls `f` with the page frame at a byte offset, for a user program's page fault. Until it has
+    /// returned the device isn't unbound, and no page is inserted afterwards.
     ///
     /// # Errors
     ///
-    /// EINVAL beyond the end, ENODEV when the device is gone.
-    pub(crate) fn pfn(&self, offset: u64) -> Result<usize> {
+    /// EINVAL beyond the end, ENODEV when the device is gone, and what `f` returns.
+    pub(crate) fn with_pfn(&self, offset: u64, f: impl FnOnce(usize) -> Result) -> Result {
         if offset >= self.size {
             return Err(EINVAL);
         }
-        self.memory.dev.while_bound(|_| match &self.backing {
+        self.memory.dev.while_bound(|_| f(self.pfn(offset)?))
+    }
+
+    fn pfn(&self, offset: u64) -> Result<usize> {
+        match &self.backing {
             Backing::Vram(pieces) => {
                 let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
                 Ok((self.memory.vram.phys(piece.at(at)?) >> 12) as usize)
@@ -284,7 +289,7 @@ impl Bo {
             }
             Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
             Backing::User(_) | Backing::Foreign(_) => Err(EPERM),
-        })
+        }
     }
 
     /// Loads the 64-bit word number `index`. The GPU may store to it at any time.

@@ -7,7 +7,6 @@
 //! mutex whether the device is still there.
 
 use crate::{
-    bo::Bo,
     glue::{
         anon_inode::{
             AnonInode,
@@ -181,7 +180,7 @@ impl CharDevice for Kfd {
             KfdFile {
                 process: self.processes.find_or_create()?,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
@@ -253,8 +252,10 @@ impl CharDevice for Kfd {
                 fault.insert(slice.pfn() + page)
             }
             (Kind::Mmio, _) => {
-                let page = Bo::mmio_remap(device.gpu.memory())?;
-                fault.insert(page.pfn(offset.offset)?)
+                if offset.offset >= PAGE_SIZE as u64 {
+                    return Err(EINVAL);
+                }
+                fault.insert((device.gpu.memory().flush_page() >> PAGE_SHIFT) as usize)
             }
             _ => Err(EINVAL),
         }

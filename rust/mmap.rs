@@ -4,13 +4,16 @@
 //! those mappings.
 //!
 //! Each buffer object has a [`Mapping`]: an offset that is never used again. A fault looks an object
-//! up and inserts its page under the mutex of [`Offsets`]. Whoever takes an object away removes it
-//! under that mutex first and takes its pages out of all mappings then: no page stays mapped.
+//! up under the mutex of [`Offsets`], which all programs share and which is held for the look only, and
+//! inserts its page under the object's own. Whoever takes an object away removes it, waits for the
+//! faults of this object that are under way, and takes its pages out of all mappings then: no page
+//! stays mapped.
 //!
 //! A file of the render node is a [`VmFile`]: it owns offsets, and names an address space for
 //! ACQUIRE_VM. The node itself, and what its files answer, is in `render`.
 //!
-//! Lock order: the objects' mutex is a leaf that faults take.
+//! Lock order: an object's mutex, which faults take, -> locks of memory management. The mutex of all
+//! objects is a leaf.
 
 use crate::{
     bo::{
@@ -34,7 +37,10 @@ use kernel::{
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::{
         Arc,
         Mutex, //
@@ -86,6 +92,19 @@ impl Offsets {
         self.objects.lock().gone = true;
         self.inode.revoke_all();
     }
+
+    /// Inserts the page that was touched.
+    fn fault(&self, fault: &Fault<'_>) -> Result {
+        let (object, within) = {
+            let objects = self.objects.lock();
+            if objects.gone {
+                return Err(ENODEV);
+            }
+            let (object, within) = objects.find(fault.offset()).ok_or(EFAULT)?;
+            (object.clone(), within)
+        };
+        object.fault(fault, within)
+    }
 }
 
 /// Buffer objects by their offset.
@@ -93,13 +112,32 @@ struct Objects {
     /// The device went: no page may be mapped any more.
     gone: bool,
     next: u64,
-    by_offset: RBTree<u64, Object>,
+    by_offset: RBTree<u64, Arc<Object>>,
 }
 
+#[pin_data]
 struct Object {
     bo: Arc<Bo>,
     /// The file that may map it, if one may.
     owner: Option<usize>,
+    /// Its pages may be mapped. Held while one is.
+    #[pin]
+    live: Mutex<bool>,
+}
+
+impl Object {
+    /// Inserts the page that was touched, `within` the object.
+    fn fault(&self, fault: &Fault<'_>, within: u64) -> Result {
+        if self.bo.placement().is_none() {
+            // Doorbells and registers are mapped on /dev/kfd.
+            return Err(EFAULT);
+        }
+        let live = self.live.lock();
+        if !*live {
+            return Err(EFAULT);
+        }
+        self.bo.with_pfn(within, |pfn| fault.insert(pfn))
+    }
 }
 
 impl Objects {
@@ -148,21 +186,8 @@ impl Objects {
         area.map(caching)
     }
 
-    /// Inserts the page that was touched.
-    fn fault(&self, fault: &Fault<'_>) -> Result {
-        if self.gone {
-            return Err(ENODEV);
-        }
-        let (object, within) = self.find(fault.offset()).ok_or(EFAULT)?;
-        if object.bo.placement().is_none() {
-            // Doorbells and registers are mapped on /dev/kfd.
-            return Err(EFAULT);
-        }
-        fault.insert(object.bo.pfn(within)?)
-    }
-
     /// The object that an offset lies in, and how far.
-    fn find(&self, offset: u64) -> Option<(&Object, u64)> {
+    fn find(&self, offset: u64) -> Option<(&Arc<Object>, u64)> {
         let (start, object) = match self.by_offset.cursor_lower_bound(&offset) {
             Some(cursor) if *cursor.current().0 == offset => (offset, self.by_offset.get(&offset)?),
             Some(cursor) => {
@@ -201,13 +226,17 @@ impl Mapping {
     fn of(file: &VmFile, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
         let offsets = file.offsets().clone();
         let size = bo.size();
-        let object = Object {
-            bo: bo.clone(),
-            owner,
-        };
+        let object = Arc::pin_init(
+            pin_init!(Object {
+                bo: bo.clone(),
+                owner,
+                live <- new_mutex!(true, "rkfd mmap object"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let reserved = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let offset = {
-            let mut guard = offsets.objects.lock();
-            let objects = &mut *guard;
+            let mut objects = offsets.objects.lock();
             if objects.gone {
                 return Err(ENODEV);
             }
@@ -217,9 +246,7 @@ impl Mapping {
                 .checked_add(PAGE_SIZE as u64)
                 .and_then(|n| offset.checked_add(n));
             let next = next.filter(|next| *next < i64::MAX as u64).ok_or(ENOSPC)?;
-            objects
-                .by_offset
-                .try_create_and_insert(offset, object, GFP_KERNEL)?;
+            objects.by_offset.insert(reserved.into_node(offset, object));
             objects.next = next;
             offset
         };
@@ -245,7 +272,7 @@ impl Mapping {
 
     /// Inserts the page that was touched in such a mapping.
     pub(crate) fn fault(&self, fault: &Fault<'_>) -> Result {
-        self.offsets.objects.lock().fault(fault)
+        self.offsets.fault(fault)
     }
 
     /// Where mappings are found and revoked.
@@ -261,9 +288,16 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // From here on a fault finds nothing; then the pages that are mapped go.
-        let object = self.offsets.objects.lock().by_offset.remove(&self.offset);
+        // From here on a fault finds nothing, and none is under way; then the pages that are mapped go.
+        let removed = self
+            .offsets
+            .objects
+            .lock()
+            .by_offset
+            .remove_node(&self.offset);
+        if let Some(node) = removed {
+            *node.to_key_value().1.live.lock() = false;
+        }
         self.offsets.inode.revoke(self.offset, self.size);
-        drop(object);
     }
 }

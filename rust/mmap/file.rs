@@ -57,7 +57,7 @@ impl VmFile {
             claimed: AtomicFlag::new(false),
             _count: count,
         };
-        Ok(Arc::new(file, GFP_KERNEL)?)
+        Ok(Arc::new(file, GFP_KERNEL_ACCOUNT)?)
     }
 
     /// The GPU.
@@ -89,7 +89,7 @@ impl VmFile {
 
     /// Inserts the page that was touched in such a mapping.
     pub(crate) fn fault(&self, fault: &Fault<'_>) -> Result {
-        self.offsets.objects.lock().fault(fault)
+        self.offsets.fault(fault)
     }
 
     pub(super) fn offsets(&self) -> &Arc<Offsets> {
