@@ -6,9 +6,10 @@
 //! interrupt that carries the event's id; the upcall puts the slot back to "unsignalled", marks
 //! the event and wakes its waiters. Other events report faults and hangs.
 //!
-//! All events of a process are under one mutex that is never held while user memory is touched,
-//! so that the interrupt's work item is never kept waiting by a program. A waiter registers with
-//! every event before it sleeps and sleeps with the mutex given up atomically: no wake-up is lost.
+//! All events of a process are under one mutex that is never held while user memory is touched or
+//! memory is allocated. The interrupts' work item doesn't wait for it all the same: a signal that
+//! finds it taken is delivered by another work item. A waiter registers with every event before it
+//! sleeps and sleeps with the mutex given up atomically: no wake-up is lost.
 //!
 //! What upstream keeps in a waiter's flag is here the event's age: it grows with each signal, so a
 //! waiter that noted the age when it registered knows whether the event was signalled since.
@@ -22,7 +23,10 @@ use crate::{
         Counts,
         Thing, //
     },
-    ids::IdTable,
+    ids::{
+        IdTable,
+        Room, //
+    },
     types::EventId,
     uapi::event as abi, //
 };
@@ -36,9 +40,10 @@ use kernel::{
 };
 
 mod signal;
+mod sleepers;
 mod wait;
 
-use wait::Sleeper;
+use sleepers::Sleepers;
 pub(crate) use wait::{
     Awaited,
     Wait, //
@@ -46,8 +51,11 @@ pub(crate) use wait::{
 
 /// First id of events that aren't signals: the upper half of what an IDR numbers.
 const FIRST_OTHER: u32 = (i32::MAX as u32 >> 1) + 1;
+/// Events of each of the two kinds that a process can have. Upstream has no limit but memory and the
+/// signal page; a program needs a page of signals, 4,096, and few others.
+pub(crate) const MAX_OF_A_KIND: u32 = 1 << 16;
 /// One past the last id.
-const END: u32 = i32::MAX as u32 + 1;
+const END: u32 = FIRST_OTHER + MAX_OF_A_KIND;
 
 /// What an event reports beside that it happened.
 #[derive(Clone, Copy)]
@@ -67,25 +75,16 @@ struct Event {
     /// Distinguishes this event from a later one with the same id.
     serial: u64,
     data: Data,
-    /// Who sleeps on it; one entry for each mention in a wait.
-    sleepers: KVec<Arc<Sleeper>>,
     _count: Count,
 }
 
 impl Event {
     /// Signals it (`set_event`).
-    fn set(&mut self) {
+    fn set(&mut self, sleepers: &mut Sleepers) {
         // With auto reset a signal that wakes somebody is used up.
-        self.signaled = !self.auto_reset || self.sleepers.is_empty();
+        self.signaled = !self.auto_reset || !sleepers.any(self.serial);
         self.age = self.age.checked_add(1).unwrap_or(2);
-        self.wake();
-    }
-
-    /// Makes everyone who waits for it look again.
-    fn wake(&self) {
-        for sleeper in &self.sleepers {
-            sleeper.wake();
-        }
+        sleepers.wake(self.serial);
     }
 }
 
@@ -102,6 +101,8 @@ struct State {
     page: Option<SignalPage>,
     /// Slots that the program can reach.
     slots: u32,
+    sleepers: Sleepers,
+    /// Grows with each event and each wait.
     serial: u64,
     /// The device went: waiting makes no sense any more.
     lost: bool,
@@ -110,12 +111,32 @@ struct State {
 }
 
 impl State {
-    fn get_mut(&mut self, id: u32) -> Option<&mut Event> {
-        if id < FIRST_OTHER {
-            self.signals.get_mut(id)
+    fn table(&mut self, signals: bool) -> &mut IdTable<Event> {
+        if signals {
+            &mut self.signals
         } else {
-            self.others.get_mut(id)
+            &mut self.others
         }
+    }
+
+    fn get_mut(&mut self, id: u32) -> Option<&mut Event> {
+        self.table(id < FIRST_OTHER).get_mut(id)
+    }
+
+    /// An event, and who sleeps on which.
+    fn event(&mut self, id: u32) -> Option<(&mut Event, &mut Sleepers)> {
+        let table = if id < FIRST_OTHER {
+            &mut self.signals
+        } else {
+            &mut self.others
+        };
+        Some((table.get_mut(id)?, &mut self.sleepers))
+    }
+
+    /// A number that no event and no wait had before.
+    fn next_serial(&mut self) -> u64 {
+        self.serial = self.serial.wrapping_add(1);
+        self.serial
     }
 }
 
@@ -145,6 +166,7 @@ impl Events {
                 others: IdTable::new(FIRST_OTHER),
                 page: None,
                 slots: 0,
+                sleepers: Sleepers::new(),
                 serial: 0,
                 lost: false,
                 ended: false,
@@ -170,7 +192,7 @@ impl Events {
         }
         let slots = u32::try_from(bo.size() / 8)
             .unwrap_or(u32::MAX)
-            .min(FIRST_OTHER);
+            .min(MAX_OF_A_KIND);
         clear(&bo)?;
         state.slots = slots;
         state.page = Some(SignalPage { bo, handle });
@@ -195,28 +217,38 @@ impl Events {
     ///
     /// # Errors
     ///
-    /// ENOSPC when the signal page is full; ENOMEM, also for a signal of a process that gave no
-    /// page (`create_signal_event`).
+    /// ENOSPC when the signal page is full, or there are [`MAX_OF_A_KIND`]; ENOMEM, also for a signal
+    /// of a process that gave no page (`create_signal_event`).
     pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<Created> {
+        let signal = matches!(kind, abi::EVENT_SIGNAL | abi::EVENT_DEBUG_EVENT);
+        loop {
+            let growth = self.state.lock().table(signal).growth();
+            let room = Room::new(growth)?;
+            match self.create_in(room, kind, auto_reset) {
+                Err(EAGAIN) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Makes an event with memory that was got without the mutex.
+    fn create_in(&self, room: Room<Event>, kind: u32, auto_reset: bool) -> Result<Created> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         if state.ended {
             return Err(EBADF);
         }
-        let serial = state.serial;
-        state.serial = serial.wrapping_add(1);
         let event = Event {
             kind,
             auto_reset,
             signaled: false,
             age: 1,
-            serial,
+            serial: state.next_serial(),
             data: Data::None,
-            sleepers: KVec::new(),
             _count: self.counts.count(Thing::Event),
         };
         if kind != abi::EVENT_SIGNAL && kind != abi::EVENT_DEBUG_EVENT {
-            let id = state.others.insert(END, event)?;
+            let id = state.others.insert_in(room, END, || Some(event))?;
             return Ok(Created {
                 id: EventId::new(id),
                 slot: None,
@@ -227,7 +259,7 @@ impl Events {
         if state.signals.len() + 1 >= state.slots as usize {
             return Err(ENOSPC);
         }
-        let id = state.signals.insert(state.slots, event)?;
+        let id = state.signals.insert_in(room, state.slots, || Some(event))?;
         if let Err(e) = page.bo.write_u64(id as usize, abi::SLOT_UNSIGNALED) {
             state.signals.remove(id);
             return Err(e);
@@ -240,15 +272,10 @@ impl Events {
 
     /// Destroys an event; who waits for it fails.
     pub(crate) fn destroy(&self, id: EventId) -> Result {
-        let mut guard = self.state.lock();
+        let mut state = self.state.lock();
         let id = id.get();
-        let table = if id < FIRST_OTHER {
-            &mut guard.signals
-        } else {
-            &mut guard.others
-        };
-        let event = table.remove(id).ok_or(EINVAL)?;
-        event.wake();
+        let event = state.table(id < FIRST_OTHER).remove(id).ok_or(EINVAL)?;
+        state.sleepers.wake(event.serial);
         Ok(())
     }
 
@@ -259,16 +286,16 @@ impl Events {
 
     /// Takes an event's signal back.
     pub(crate) fn reset(&self, id: EventId) -> Result {
-        self.with_signal(id, |event| event.signaled = false)
+        self.with_signal(id, |event, _| event.signaled = false)
     }
 
-    fn with_signal(&self, id: EventId, f: impl FnOnce(&mut Event)) -> Result {
+    fn with_signal(&self, id: EventId, f: impl FnOnce(&mut Event, &mut Sleepers)) -> Result {
         let mut state = self.state.lock();
-        let event = state.get_mut(id.get()).ok_or(EINVAL)?;
+        let (event, sleepers) = state.event(id.get()).ok_or(EINVAL)?;
         if event.kind != abi::EVENT_SIGNAL {
             return Err(EINVAL);
         }
-        f(event);
+        f(event, sleepers);
         Ok(())
     }
 
@@ -278,14 +305,12 @@ impl Events {
         let state = &mut *guard;
         state.lost = true;
         state.ended = true;
-        for table in [&mut state.signals, &mut state.others] {
-            while let Some((_, event)) = table.pop() {
-                event.wake();
-            }
-        }
+        let signals = core::mem::replace(&mut state.signals, IdTable::new(1));
+        let others = core::mem::replace(&mut state.others, IdTable::new(FIRST_OTHER));
         let page = state.page.take();
+        state.sleepers.wake_all();
         drop(guard);
-        drop(page);
+        drop((signals, others, page));
     }
 }
 

@@ -40,15 +40,13 @@ fn awaited(id: u32, seen: u64) -> Awaited {
 
 impl State {
     fn add(&mut self, kind: u32, auto_reset: bool) -> Result<u32> {
-        self.serial += 1;
         let event = Event {
             kind,
             auto_reset,
             signaled: false,
             age: 1,
-            serial: self.serial,
+            serial: self.next_serial(),
             data: Data::None,
-            sleepers: KVec::new(),
             _count: Counts::new()?.count(Thing::Event),
         };
         let signal = kind == abi::EVENT_SIGNAL;
@@ -87,7 +85,8 @@ impl Events {
 
     fn sleepers(&self, id: u32) -> Option<usize> {
         let mut state = self.state.lock();
-        state.get_mut(id).map(|event| event.sleepers.len())
+        let (event, sleepers) = state.event(id)?;
+        Some(usize::from(sleepers.any(event.serial)))
     }
 }
 
@@ -263,8 +262,9 @@ mod tests {
             let gone = state.signals.remove(id);
             // Takes the same id.
             let _ = state.add(abi::EVENT_SIGNAL, true);
-            drop(state);
-            gone.iter().for_each(Event::wake);
+            if let Some(gone) = gone {
+                state.sleepers.wake(gone.serial);
+            }
         })?;
         assert_eq!(events.wait_for(&[(id, 0)], false, 60_000), Err(EIO));
         assert_eq!(events.sleepers(id), Some(0));

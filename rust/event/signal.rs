@@ -2,7 +2,8 @@
 
 //! Signals that come from the GPU: ends of work, faults, hangs.
 //!
-//! Called by the interrupt's work item. Takes the events' mutex only.
+//! Called by the interrupts' work item, which doesn't wait for the events' mutex, and by those that
+//! may wait.
 
 use super::{
     abi,
@@ -16,15 +17,7 @@ impl Events {
     /// The GPU raised a signal of which the low `bits` bits of the event's id are known
     /// (`kfd_signal_event_interrupt`).
     pub(crate) fn signal(&self, id: EventId, bits: u32) {
-        let mut state = self.state.lock();
-        if bits != 0 {
-            if let Some(id) = state.signaled_by_partial_id(id.get(), bits) {
-                state.acknowledge_and_set(id);
-                return;
-            }
-        }
-        // The id was none, or its slot wasn't written: look at every slot.
-        state.scan();
+        self.state.lock().signal(id, bits);
     }
 
     /// The GPU faulted in this process.
@@ -38,31 +31,38 @@ impl Events {
     }
 
     fn report(&self, kind: u32, data: Data) {
-        let mut state = self.state.lock();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
         for (_, event) in state
             .others
             .iter_mut()
             .filter(|(_, event)| event.kind == kind)
         {
             event.data = data;
-            event.set();
+            event.set(&mut state.sleepers);
         }
     }
 
     /// The device went: everyone who waits fails, now and later.
     pub(crate) fn device_lost(&self) {
-        let mut guard = self.state.lock();
-        let state = &mut *guard;
+        let mut state = self.state.lock();
         state.lost = true;
-        for table in [&mut state.signals, &mut state.others] {
-            for (_, event) in table.iter_mut() {
-                event.wake();
-            }
-        }
+        state.sleepers.wake_all();
     }
 }
 
 impl State {
+    fn signal(&mut self, id: EventId, bits: u32) {
+        if bits != 0 {
+            if let Some(id) = self.signaled_by_partial_id(id.get(), bits) {
+                self.acknowledge_and_set(id);
+                return;
+            }
+        }
+        // The id was none, or its slot wasn't written: look at every slot.
+        self.scan();
+    }
+
     fn slot(&self, id: u32) -> Option<u64> {
         self.page.as_ref()?.bo.read_u64(id as usize).ok()
     }
@@ -91,7 +91,7 @@ impl State {
                 // Fails only when the device is gone, and its slots with it.
                 let _ = page.bo.write_u64(id as usize, abi::SLOT_UNSIGNALED);
             }
-            event.set();
+            event.set(&mut self.sleepers);
         }
     }
 

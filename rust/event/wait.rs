@@ -4,6 +4,10 @@
 
 use super::{
     abi,
+    sleepers::{
+        Places,
+        Sleeper, //
+    },
     Data,
     EventId,
     Events,
@@ -11,38 +15,14 @@ use super::{
 };
 use crate::glue::user;
 use kernel::{
-    alloc::KVVec,
     current,
-    new_condvar,
     prelude::*,
     sync::{
         Arc,
-        CondVar,
         CondVarTimeoutResult, //
     },
     time::msecs_to_jiffies, //
 };
-
-/// A thread that waits.
-#[pin_data]
-pub(super) struct Sleeper {
-    #[pin]
-    woken: CondVar,
-}
-
-impl Sleeper {
-    fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(
-            pin_init!(Self { woken <- new_condvar!("rkfd waiter") }),
-            GFP_KERNEL,
-        )
-    }
-
-    /// Makes it look again. The events' mutex is held, so it can't miss this.
-    pub(super) fn wake(&self) {
-        self.woken.notify_all();
-    }
-}
 
 /// How long to wait.
 #[derive(Clone, Copy)]
@@ -83,6 +63,14 @@ struct Waiter {
     queued: bool,
     /// The program wants the age.
     wants_age: bool,
+}
+
+/// A wait as the events know it.
+struct Registered {
+    sleeper: Arc<Sleeper>,
+    serial: u64,
+    waiters: KVVec<Waiter>,
+    places: Places,
 }
 
 /// What to write into the program's array for one event.
@@ -146,14 +134,21 @@ impl Events {
         reports: &mut KVVec<Report>,
     ) -> Result<u32> {
         // All memory is had before anything changes.
-        let mut waiters = KVVec::with_capacity(wait.events.len(), GFP_KERNEL)?;
-        reports.reserve(wait.events.len(), GFP_KERNEL)?;
-        let sleeper = Sleeper::new()?;
+        // What is left of it is freed after the mutex was given up.
+        let mut registered = Registered {
+            sleeper: Sleeper::new()?,
+            serial: 0,
+            waiters: KVVec::with_capacity(wait.events.len(), GFP_KERNEL_ACCOUNT)?,
+            places: Places::new(wait.events.len())?,
+        };
+        let sleeper = registered.sleeper.clone();
+        reports.reserve(wait.events.len(), GFP_KERNEL_ACCOUNT)?;
         let mut left = Timeout::from_user(wait.timeout);
 
         let mut guard = self.state.lock();
         let mut first = true;
-        let result = match guard.register(wait, &sleeper, &mut waiters) {
+        registered.serial = guard.next_serial();
+        let result = match guard.register(wait, &mut registered) {
             Err(e) => Err(e),
             Ok(()) => loop {
                 if guard.lost {
@@ -164,7 +159,7 @@ impl Events {
                     *timeout = left.to_user(wait.timeout);
                     break Err(ERESTARTSYS);
                 }
-                match guard.condition(&mut waiters, wait.all) {
+                match guard.condition(&mut registered.waiters, wait.all) {
                     Condition::Met => break Ok(abi::WAIT_RESULT_COMPLETE),
                     Condition::Destroyed => break Err(EIO),
                     Condition::NotYet if core::mem::take(&mut first) => continue,
@@ -191,9 +186,9 @@ impl Events {
             },
         };
         if result == Ok(abi::WAIT_RESULT_COMPLETE) {
-            guard.report(&waiters, reports);
+            guard.report(&registered.waiters, reports);
         }
-        guard.unregister(&waiters, &sleeper, result == Err(ERESTARTSYS));
+        guard.unregister(&mut registered, result == Err(ERESTARTSYS));
         result
     }
 }
@@ -201,19 +196,20 @@ impl Events {
 impl State {
     /// Puts the sleeper on every event that isn't signalled yet. A signal of an auto-reset event
     /// is taken.
-    fn register(
-        &mut self,
-        wait: &Wait<'_>,
-        sleeper: &Arc<Sleeper>,
-        waiters: &mut KVVec<Waiter>,
-    ) -> Result {
+    fn register(&mut self, wait: &Wait<'_>, registered: &mut Registered) -> Result {
+        let Registered {
+            sleeper,
+            serial,
+            waiters,
+            places,
+        } = registered;
         for Awaited { id, seen } in wait.events.iter().copied() {
             let id = id.get();
-            let event = self.get_mut(id).ok_or(EINVAL)?;
+            let (event, sleepers) = self.event(id).ok_or(EINVAL)?;
             let wants_age = event.kind == abi::EVENT_SIGNAL && seen != 0;
             let activated = event.signaled || (wants_age && event.age != seen);
             if !activated {
-                event.sleepers.push(sleeper.clone(), GFP_KERNEL)?;
+                sleepers.add(places, event.serial, *serial, sleeper);
             }
             event.signaled = event.signaled && !event.auto_reset;
             let waiter = Waiter {
@@ -224,7 +220,8 @@ impl State {
                 queued: !activated,
                 wants_age,
             };
-            waiters.push(waiter, GFP_KERNEL)?;
+            // There is room for all.
+            let _ = waiters.push_within_capacity(waiter);
         }
         if wait.unreadable {
             return Err(EFAULT);
@@ -292,21 +289,19 @@ impl State {
     }
 
     /// Takes the sleeper off the events. With `undo`, signals that were taken are given again.
-    fn unregister(&mut self, waiters: &[Waiter], sleeper: &Arc<Sleeper>, undo: bool) {
-        for waiter in waiters {
-            let event = self
-                .get_mut(waiter.id)
-                .filter(|event| event.serial == waiter.serial);
-            let Some(event) = event else {
-                continue;
-            };
+    fn unregister(&mut self, registered: &mut Registered, undo: bool) {
+        for waiter in &registered.waiters {
             if waiter.queued {
-                if let Some(i) = event.sleepers.iter().position(|s| Arc::ptr_eq(s, sleeper)) {
-                    let _ = event.sleepers.remove(i);
-                }
+                let (places, wait) = (&mut registered.places, registered.serial);
+                self.sleepers.remove(places, waiter.serial, wait);
             }
-            if undo && waiter.activated && event.auto_reset {
-                event.set();
+            if !undo || !waiter.activated {
+                continue;
+            }
+            if let Some((event, sleepers)) = self.event(waiter.id) {
+                if event.serial == waiter.serial && event.auto_reset {
+                    event.set(sleepers);
+                }
             }
         }
     }
