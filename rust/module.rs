@@ -167,6 +167,11 @@ impl Upcalls for Module {
         }
     }
 
+    fn try_signal(&self, _gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) -> bool {
+        let process = self.processes.by_pasid(pasid);
+        process.is_none_or(|process| process.events.try_signal(EventId::new(id), bits))
+    }
+
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault) {
         let Some(process) = self.processes.by_pasid(fault.pasid) else {
             return;

@@ -20,6 +20,18 @@ impl Events {
         self.state.lock().signal(id, bits);
     }
 
+    /// As [`signal`](Self::signal), but doesn't wait: false when the program, or another signal, has
+    /// the mutex, and nothing was done.
+    pub(crate) fn try_signal(&self, id: EventId, bits: u32) -> bool {
+        match self.state.try_lock() {
+            Some(mut state) => {
+                state.signal(id, bits);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// The GPU faulted in this process.
     pub(crate) fn memory_exception(&self, data: abi::MemoryExceptionData) {
         self.report(abi::EVENT_MEMORY, Data::Memory(data));

@@ -3,16 +3,25 @@
 //! What follows from what the device reports.
 //!
 //! Signals go to the user half at once, from the work item that walks the interrupt ring: so they
-//! wait for no process, no scheduler and no program. The rest is [`Trouble`], and each has a work item
-//! of its own. What asks something of the scheduler is done in order; what waits for a process or for
-//! its runtime is done side by side, so that no process waits for another.
+//! wait for no process, no scheduler and no program. A signal whose process is busy with its events,
+//! and all the rest, is [`Trouble`], and each has a work item of its own. What asks something of the
+//! scheduler is done in order; what waits for a process or for its runtime is done side by side, so
+//! that no process waits for another.
+//!
+//! Troubles of one kind and queue that nobody has acted on yet are one: their errors are joined. So
+//! nothing is lost, and no more can wait than processes have queues, whatever programs do.
+//!
+//! Lock order: the waiting troubles' mutex is a leaf, held for a look only.
 
 use super::{
     Gpu,
     Upcalls, //
 };
 use crate::{
-    glue::workqueue::WorkQueue,
+    glue::{
+        ratelimit::ratelimited,
+        workqueue::WorkQueue, //
+    },
     gmc,
     ih::{
         self,
@@ -27,14 +36,16 @@ use crate::{
 };
 use kernel::{
     impl_has_work,
+    new_mutex,
     new_work,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
+        Arc,
+        Mutex, //
     },
     workqueue::{
         Work,
@@ -42,28 +53,96 @@ use kernel::{
     }, //
 };
 
-/// Troubles that wait at a time: a bound to the memory that a program with many faults takes.
-const MAX_WAITING: u32 = 4096;
-
 /// What is wrong, and what to do.
+#[derive(Clone, Copy)]
 enum Trouble {
+    /// A signal of which the low bits of the event's id are known; with 0 bits any event may be meant.
+    Signal { pasid: Pasid, id: u32, bits: u32 },
     /// A process is to be taken off the GPU for a page fault.
     Evict(VmFault),
     /// A queue is to be taken off for its packets.
     Stop(QueueError),
     /// An error of a queue, to be reported to its process' runtime.
     Report(QueueError),
-    /// The same, or if there is no runtime, an event is to be signalled with this data.
-    ReportOrSignal(QueueError, u32),
+    /// The same, or if there is no runtime, an event is to be signalled: the low bits of its id.
+    ReportOrSignal(QueueError, u32, u32),
 }
 
-/// A trouble and its work item.
-#[pin_data(PinnedDrop)]
+/// By what troubles are one: the kind, the process, and the queue's doorbell.
+type Key = (u8, Pasid, u32);
+
+impl Trouble {
+    fn key(&self) -> Key {
+        match self {
+            Self::Signal { pasid, .. } => (0, *pasid, 0),
+            Self::Evict(fault) => (1, fault.pasid, 0),
+            Self::Stop(error) => (2, error.pasid, error.doorbell_id),
+            Self::Report(error) => (3, error.pasid, error.doorbell_id),
+            Self::ReportOrSignal(error, ..) => (4, error.pasid, error.doorbell_id),
+        }
+    }
+
+    /// Adds one of the same key.
+    fn join(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Signal { id, bits, .. }, Self::Signal { id: i, bits: b, .. }) => {
+                join_ids(id, bits, i, b);
+            }
+            // The first fault is the one that the process is told of.
+            (Self::Evict(_), _) => {}
+            (Self::Stop(error) | Self::Report(error), Self::Stop(more) | Self::Report(more)) => {
+                error.exceptions |= more.exceptions;
+            }
+            (Self::ReportOrSignal(error, id, bits), Self::ReportOrSignal(more, i, b)) => {
+                error.exceptions |= more.exceptions;
+                join_ids(id, bits, i, b);
+            }
+            // Keys differ.
+            _ => {}
+        }
+    }
+}
+
+/// Two signals in one: of different events any may be meant, and the signal page shows which.
+fn join_ids(id: &mut u32, bits: &mut u32, more: u32, more_bits: u32) {
+    if (*id, *bits) != (more, more_bits) {
+        (*id, *bits) = (0, 0);
+    }
+}
+
+/// The troubles that wait.
+#[pin_data]
+struct Waiting {
+    #[pin]
+    troubles: Mutex<RBTree<Key, Trouble>>,
+}
+
+impl Waiting {
+    /// Joins a trouble with one that waits: false when none does.
+    fn join(&self, trouble: Trouble) -> bool {
+        let mut troubles = self.troubles.lock();
+        match troubles.get_mut(&trouble.key()) {
+            Some(first) => {
+                first.join(trouble);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take(&self, key: &Key) -> Option<Trouble> {
+        let removed = self.troubles.lock().remove_node(key);
+        Some(removed?.to_key_value().1)
+    }
+}
+
+/// The work item of the troubles with a key.
+#[pin_data]
 struct Case {
     gpu: Arc<Gpu>,
     user: Arc<dyn Upcalls>,
-    waiting: Arc<Atomic<u32>>,
-    trouble: Trouble,
+    waiting: Arc<Waiting>,
+    key: Key,
     #[pin]
     work: Work<Case>,
 }
@@ -72,50 +151,52 @@ impl_has_work! {
     impl HasWork<Self> for Case { self.work }
 }
 
-#[pinned_drop]
-impl PinnedDrop for Case {
-    fn drop(self: Pin<&mut Self>) {
-        self.waiting.fetch_sub(1, Relaxed);
-    }
-}
-
 impl WorkItem for Case {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let (gpu, user) = (&this.gpu, &this.user);
-        match &this.trouble {
-            // `kfd_process_vm_fault`: the process' queues are taken off, then it hears of it.
-            Trouble::Evict(fault) => {
-                if let Err(error) = gpu.scheduler().evict_pasid(fault.pasid) {
-                    dev_err!(
-                        gpu.device(),
-                        "stopping a faulting process failed ({:?})\n",
-                        error
-                    );
-                }
-                user.vm_fault(gpu, fault);
+        // What comes from here on makes a case of its own.
+        if let Some(trouble) = this.waiting.take(&this.key) {
+            act(&this.gpu, &*this.user, trouble);
+        }
+    }
+}
+
+fn act(gpu: &Gpu, user: &dyn Upcalls, trouble: Trouble) {
+    match trouble {
+        Trouble::Signal { pasid, id, bits } => user.signal(gpu, pasid, id, bits),
+        // `kfd_process_vm_fault`: the process' queues are taken off, then it hears of it.
+        Trouble::Evict(fault) => {
+            if let Err(error) = gpu.scheduler().evict_pasid(fault.pasid) {
+                ratelimited!(
+                    dev_err,
+                    gpu.device(),
+                    "stopping a faulting process failed ({:?})\n",
+                    error
+                );
             }
-            Trouble::Stop(error) => {
-                let stopped = gpu
-                    .scheduler()
-                    .stop_bad_queue(error.pasid, error.doorbell_id);
-                if let Err(error) = stopped {
-                    dev_err!(
-                        gpu.device(),
-                        "taking off a queue with an error failed ({:?})\n",
-                        error
-                    );
-                }
+            user.vm_fault(gpu, &fault);
+        }
+        Trouble::Stop(error) => {
+            let stopped = gpu
+                .scheduler()
+                .stop_bad_queue(error.pasid, error.doorbell_id);
+            if let Err(error) = stopped {
+                ratelimited!(
+                    dev_err,
+                    gpu.device(),
+                    "taking off a queue with an error failed ({:?})\n",
+                    error
+                );
             }
-            Trouble::Report(error) => {
-                user.queue_error(gpu, error);
-            }
-            // As upstream: whoever hears of the error gets no event as well.
-            Trouble::ReportOrSignal(error, data) => {
-                if !user.queue_error(gpu, error) {
-                    user.signal(gpu, error.pasid, *data, MESSAGE_BITS);
-                }
+        }
+        Trouble::Report(error) => {
+            user.queue_error(gpu, &error);
+        }
+        // As upstream: whoever hears of the error gets no event as well.
+        Trouble::ReportOrSignal(error, id, bits) => {
+            if !user.queue_error(gpu, &error) {
+                user.signal(gpu, error.pasid, id, bits);
             }
         }
     }
@@ -126,51 +207,66 @@ struct Sink {
     gpu: Arc<Gpu>,
     /// The user half.
     user: Arc<dyn Upcalls>,
-    waiting: Arc<Atomic<u32>>,
+    waiting: Arc<Waiting>,
     /// For what asks something of the scheduler.
-    in_order: Arc<WorkQueue>,
+    in_order: WorkQueue,
     /// For what waits for processes.
-    side_by_side: Arc<WorkQueue>,
+    side_by_side: WorkQueue,
+    /// For signals, which wait for their process' events only.
+    signals: WorkQueue,
 }
 
 impl Sink {
     fn open(&self, queue: &WorkQueue, trouble: Trouble) {
-        if self.waiting.fetch_add(1, Relaxed) >= MAX_WAITING {
-            self.waiting.fetch_sub(1, Relaxed);
+        if self.waiting.join(trouble) {
             return;
         }
+        if self.begin(queue, trouble).is_err() {
+            ratelimited!(
+                dev_err,
+                self.gpu.device(),
+                "no memory to act on what PASID {} did\n",
+                trouble.key().1.get()
+            );
+        }
+    }
+
+    /// Begins a case. Only the work item that walks the interrupt ring does, so the key is still free.
+    fn begin(&self, queue: &WorkQueue, trouble: Trouble) -> Result {
+        let key = trouble.key();
         let case = Arc::pin_init(
             pin_init!(Case {
                 gpu: self.gpu.clone(),
                 user: self.user.clone(),
                 waiting: self.waiting.clone(),
-                trouble,
+                key,
                 work <- new_work!("rkfd trouble"),
             }),
             GFP_KERNEL,
-        );
-        match case {
-            Ok(case) => {
-                let _ = queue.queue().enqueue(case);
-            }
-            Err(_) => {
-                self.waiting.fetch_sub(1, Relaxed);
-            }
-        }
+        )?;
+        let node = RBTreeNode::new(key, trouble, GFP_KERNEL)?;
+        let replaced = self.waiting.troubles.lock().insert(node);
+        drop(replaced);
+        let _ = queue.queue().enqueue(case);
+        Ok(())
     }
 }
 
 impl ih::Sink for Sink {
     fn event(&self, pasid: Pasid, event: &Event) {
         match *event {
-            Event::Signal { data, bits } => {
-                self.user.signal(&self.gpu, pasid, data, bits);
+            Event::Signal { data: id, bits } => {
+                if !self.user.try_signal(&self.gpu, pasid, id, bits) {
+                    self.open(&self.signals, Trouble::Signal { pasid, id, bits });
+                }
             }
             Event::WaveError { error, data } => {
-                self.open(&self.side_by_side, Trouble::ReportOrSignal(error, data));
+                let trouble = Trouble::ReportOrSignal(error, data, MESSAGE_BITS);
+                self.open(&self.side_by_side, trouble);
             }
             Event::PacketError(error) => {
-                dev_err!(
+                ratelimited!(
+                    dev_err,
                     self.gpu.device(),
                     "a queue of PASID {} was stopped: errors {:#x}, doorbell {:#x}\n",
                     pasid.get(),
@@ -196,12 +292,18 @@ pub(super) struct Acting {
 impl Acting {
     /// Prepares for the events of a GPU.
     pub(super) fn new(gpu: &Arc<Gpu>, user: &Arc<dyn Upcalls>) -> Result<Self> {
+        let troubles = RBTree::new();
+        let waiting = Arc::pin_init(
+            pin_init!(Waiting { troubles <- new_mutex!(troubles, "rkfd troubles") }),
+            GFP_KERNEL,
+        )?;
         let sink = Sink {
             gpu: gpu.clone(),
             user: user.clone(),
-            waiting: Arc::new(Atomic::new(0), GFP_KERNEL)?,
-            in_order: Arc::new(WorkQueue::new_ordered(c"rkfd-trouble")?, GFP_KERNEL)?,
-            side_by_side: Arc::new(WorkQueue::new_concurrent(c"rkfd-report")?, GFP_KERNEL)?,
+            waiting,
+            in_order: WorkQueue::new_ordered(c"rkfd-trouble")?,
+            side_by_side: WorkQueue::new_concurrent(c"rkfd-report")?,
+            signals: WorkQueue::new_concurrent(c"rkfd-signal")?,
         };
         Ok(Self {
             sink: Arc::new(sink, GFP_KERNEL)?,
@@ -218,5 +320,6 @@ impl Drop for Acting {
     fn drop(&mut self) {
         self.sink.in_order.flush();
         self.sink.side_by_side.flush();
+        self.sink.signals.flush();
     }
 }

@@ -6,8 +6,8 @@
 //! what it reports. All calls come from process context with no lock of the hardware half held, so an
 //! implementation may sleep, but must not wait for the GPU.
 //!
-//! [`Upcalls::signal`] comes from the work item that walks the interrupt ring, and all programs'
-//! signals come by there: it must not take the lock of a process either. The other calls may.
+//! [`Upcalls::try_signal`] comes from the work item that walks the interrupt ring, and all programs'
+//! signals come by there: it waits for no lock that a program can hold. The other calls may.
 
 use super::Gpu;
 use crate::types::{
@@ -31,8 +31,13 @@ pub(crate) trait Upcalls: Send + Sync {
     /// succeeded, before the hardware is stopped.
     fn gpu_removed(&self, gpu: &Arc<Gpu>);
 
-    /// The GPU signalled event `id`, of which only the low `bits` bits are known.
+    /// The GPU signalled event `id`, of which only the low `bits` bits are known; with 0 bits any of
+    /// the process' events may be meant. May wait for the process.
     fn signal(&self, gpu: &Gpu, pasid: Pasid, id: u32, bits: u32);
+
+    /// As [`signal`](Self::signal), but waits for nobody: false when the process is busy with its events,
+    /// and nothing was done.
+    fn try_signal(&self, gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) -> bool;
 
     /// The GPU faulted. The queues of the process are already taken off the GPU.
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault);
