@@ -5,6 +5,9 @@
 //! Each client has a file with a mask of the events it wants, which it writes, and room for some
 //! text, which it reads. What doesn't fit is lost.
 //!
+//! Clients are sorted by who may read what: an event is offered to the files of the program that it is
+//! about and to those of administrators, and nobody walks the files of other programs.
+//!
 //! Source: Linux, `amdkfd/kfd_smi_events.c`. Thermal throttling, resets and
 //! migration never happen here, so no line reports them.
 //!
@@ -20,7 +23,6 @@ use crate::{
         user, //
     },
     gpu::Gpu,
-    types::GpuId,
     uapi::smi as abi, //
 };
 use kernel::{
@@ -29,6 +31,10 @@ use kernel::{
     new_mutex,
     new_poll_condvar,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::{
         atomic::{
             Atomic,
@@ -49,6 +55,10 @@ use kernel::{
 
 /// Bytes of text that a client may leave unread (`KFD_MAX_KFIFO_SIZE`).
 const ROOM: usize = 8192;
+
+/// Files that a program may have open for a GPU at a time, unless it is an administrator's. Upstream's
+/// only limit is the number of descriptors.
+const MAX_FILES: usize = 1024;
 
 /// A program as events name it.
 #[derive(Clone, Copy)]
@@ -72,20 +82,49 @@ const USERPTR: u32 = abi::EVICTION_TRIGGER_USERPTR;
 
 static FOPS: Fops = Fops::new::<Client>();
 
+/// By what events are offered to a client: whose it may read, on which GPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Scope {
+    /// The program's number in the first PID namespace; `None` for all programs.
+    tgid: Option<i32>,
+    gpu_id: u16,
+}
+
+/// The open files, each with a number of its own.
+struct Files {
+    by_scope: RBTree<(Scope, u64), Arc<Client>>,
+    next: u64,
+}
+
+impl Files {
+    /// Calls `f` with each file of a scope.
+    fn each(&mut self, scope: Scope, mut f: impl FnMut(&Client)) {
+        let mut next = self.by_scope.cursor_lower_bound_mut(&(scope, 0));
+        while let Some(at) = next {
+            let (key, client) = at.current();
+            if key.0 != scope {
+                return;
+            }
+            f(client);
+            next = at.move_next();
+        }
+    }
+}
+
 /// The open files of the module.
 #[pin_data]
 pub(crate) struct Clients {
     #[pin]
-    list: Mutex<KVec<Arc<Client>>>,
+    files: Mutex<Files>,
 }
 
 /// An open file.
 #[pin_data]
 struct Client {
     clients: Arc<Clients>,
-    gpu_id: GpuId,
-    tgid: i32,
-    privileged: bool,
+    scope: Scope,
+    /// Its number among the files; 0 until it has one.
+    number: Atomic<u64>,
     mask: Atomic<u64>,
     #[pin]
     text: Mutex<KVec<u8>>,
@@ -96,33 +135,62 @@ struct Client {
 impl Clients {
     /// None yet.
     pub(crate) fn new() -> Result<Arc<Self>> {
+        let files = Files {
+            by_scope: RBTree::new(),
+            next: 1,
+        };
         Arc::pin_init(
-            pin_init!(Self { list <- new_mutex!(KVec::new(), "rkfd event clients") }),
+            pin_init!(Self { files <- new_mutex!(files, "rkfd event clients") }),
             GFP_KERNEL,
         )
     }
 
     /// Opens a file of a GPU's events and returns its descriptor (`kfd_smi_event_open`).
+    ///
+    /// # Errors
+    ///
+    /// EMFILE when the program has [`MAX_FILES`] or no descriptor is left, ENOMEM.
     pub(crate) fn open(self: &Arc<Self>, gpu: &Gpu) -> Result<u32> {
-        let text = KVec::with_capacity(ROOM, GFP_KERNEL)?;
+        let text = KVec::with_capacity(ROOM, GFP_KERNEL_ACCOUNT)?;
+        let scope = Scope {
+            tgid: (!user::is_admin()).then(user::this_tgid),
+            gpu_id: gpu.id().get(),
+        };
         let client = Arc::pin_init(
             pin_init!(Client {
                 clients: self.clone(),
-                gpu_id: gpu.id(),
-                tgid: user::this_tgid(),
-                privileged: user::is_admin(),
+                scope,
+                number: Atomic::new(0),
                 mask: Atomic::new(0),
                 text <- new_mutex!(text, "rkfd events"),
                 news <- new_poll_condvar!("rkfd events"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
-        self.list.lock().push(client.clone(), GFP_KERNEL)?;
+        self.add(&client)?;
         anon_file::open(c"kfd_smi_ev", client.clone()).inspect_err(|_| self.forget(&client))
     }
 
-    fn forget(&self, client: &Arc<Client>) {
-        self.list.lock().retain(|other| !Arc::ptr_eq(other, client));
+    fn add(&self, client: &Arc<Client>) -> Result {
+        let reserved = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let mut files = self.files.lock();
+        let mut open = 0;
+        files.each(client.scope, |_| open += 1);
+        if client.scope.tgid.is_some() && open >= MAX_FILES {
+            return Err(EMFILE);
+        }
+        let number = files.next;
+        files.next = number.wrapping_add(1);
+        client.number.store(number, Relaxed);
+        let node = reserved.into_node((client.scope, number), client.clone());
+        files.by_scope.insert(node);
+        Ok(())
+    }
+
+    fn forget(&self, client: &Client) {
+        let key = (client.scope, client.number.load(Relaxed));
+        let removed = self.files.lock().by_scope.remove_node(&key);
+        drop(removed);
     }
 }
 
@@ -133,7 +201,7 @@ impl AnonFile for Client {
 
     fn read(&self, mut to: UserSliceWriter) -> Result<usize> {
         let size = to.len().min(ROOM);
-        let mut bytes = KVec::with_capacity(size, GFP_KERNEL)?;
+        let mut bytes = KVec::with_capacity(size, GFP_KERNEL_ACCOUNT)?;
         {
             let mut text = self.text.lock();
             let first = text.get(..size.min(text.len())).ok_or(EAGAIN)?;
@@ -166,6 +234,24 @@ impl AnonFile for Client {
     }
 }
 
+impl Client {
+    /// Keeps a line about an event, if it wants such and there is room.
+    fn take(&self, event: u32, line: &[u8]) {
+        if self.mask.load(Relaxed) & abi::event_mask(event) == 0 {
+            return;
+        }
+        {
+            let mut text = self.text.lock();
+            if text.len() + line.len() > ROOM {
+                return;
+            }
+            // There is room.
+            let _ = text.extend_from_slice(line, GFP_KERNEL);
+        }
+        self.news.notify_all();
+    }
+}
+
 /// A line of text.
 struct Line {
     bytes: [u8; abi::SMI_EVENT_MSG_SIZE as usize],
@@ -195,21 +281,10 @@ impl Clients {
         let Some(line) = buffer.bytes.get(..buffer.len) else {
             return;
         };
-        for client in self.list.lock().iter() {
-            let mine = client.tgid == tgid || client.privileged;
-            let wanted = client.mask.load(Relaxed) & abi::event_mask(event) != 0;
-            if client.gpu_id != gpu.id() || !mine || !wanted {
-                continue;
-            }
-            {
-                let mut text = client.text.lock();
-                if text.len() + line.len() > ROOM {
-                    continue;
-                }
-                // There is room.
-                let _ = text.extend_from_slice(line, GFP_KERNEL);
-            }
-            client.news.notify_all();
+        let gpu_id = gpu.id().get();
+        let mut files = self.files.lock();
+        for tgid in [Some(tgid), None] {
+            files.each(Scope { tgid, gpu_id }, |client| client.take(event, line));
         }
     }
 
