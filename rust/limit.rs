@@ -23,7 +23,7 @@ use kernel::{
 
 /// The system memory that buffer objects have.
 pub(crate) struct SystemMemory {
-    used: Atomic<i64>,
+    used: Atomic<u64>,
 }
 
 impl SystemMemory {
@@ -40,7 +40,7 @@ impl SystemMemory {
 
     /// Bytes of it that are taken.
     pub(crate) fn used(&self) -> u64 {
-        u64::try_from(self.used.load(Relaxed)).unwrap_or(0)
+        self.used.load(Relaxed)
     }
 
     /// Takes `size` bytes of the limit.
@@ -49,15 +49,20 @@ impl SystemMemory {
     ///
     /// ENOMEM when that is more than is left.
     pub(crate) fn take(self: &Arc<Self>, size: u64) -> Result<GttShare> {
-        let size = i64::try_from(size).map_err(|_| ENOMEM)?;
-        let used = self.used.fetch_add(size, Relaxed);
-        let share = GttShare {
-            memory: self.clone(),
-            size,
-        };
-        match u64::try_from(used.saturating_add(size)) {
-            Ok(used) if used <= self.limit() => Ok(share),
-            _ => Err(ENOMEM),
+        let limit = self.limit();
+        let mut used = self.used.load(Relaxed);
+        loop {
+            // Compared before it is added: what is refused takes nothing from others meanwhile.
+            let more = used.checked_add(size).filter(|more| *more <= limit);
+            match self.used.cmpxchg(used, more.ok_or(ENOMEM)?, Relaxed) {
+                Ok(_) => {
+                    return Ok(GttShare {
+                        memory: self.clone(),
+                        size,
+                    })
+                }
+                Err(now) => used = now,
+            }
         }
     }
 }
@@ -65,7 +70,7 @@ impl SystemMemory {
 /// A buffer object's part of the limit; given back when dropped.
 pub(crate) struct GttShare {
     memory: Arc<SystemMemory>,
-    size: i64,
+    size: u64,
 }
 
 impl Drop for GttShare {
