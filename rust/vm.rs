@@ -16,6 +16,7 @@ use crate::{
         Bo,
         Memory, //
     },
+    glue::ratelimit::ratelimited,
     gmc::{
         Tlb,
         HEAVY, //
@@ -106,7 +107,7 @@ impl Vm {
         let spaces = spaces.clone();
         Arc::pin_init(
             pin_init!(Self { spaces, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 
@@ -134,7 +135,7 @@ impl Vm {
         size: u64,
         flags: MapFlags,
     ) -> Result {
-        let end = check(va, size)?;
+        let end = check_range(va, size)?;
         if bo_offset % pte::PAGE_SIZE != 0 || !bo.belongs_to(&self.spaces.memory) {
             return Err(EINVAL);
         }
@@ -145,7 +146,7 @@ impl Vm {
             bo: bo.clone(),
             bo_offset,
         };
-        let node = RBTreeNode::new(va, mapped, GFP_KERNEL)?;
+        let node = RBTreeNode::new(va, mapped, GFP_KERNEL_ACCOUNT)?;
         let entry = entry::entry(self.spaces.hal, bo, flags);
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
@@ -217,8 +218,12 @@ impl Vm {
     }
 }
 
-/// Checks a range and returns its end.
-fn check(va: u64, size: u64) -> Result<u64> {
+/// Checks a range of addresses and returns its end.
+///
+/// # Errors
+///
+/// EINVAL when it is empty, not whole pages, or not within the address space.
+pub(crate) fn check_range(va: u64, size: u64) -> Result<u64> {
     if size == 0 || va % pte::PAGE_SIZE != 0 || size % pte::PAGE_SIZE != 0 {
         return Err(EINVAL);
     }
@@ -282,7 +287,8 @@ impl Unmapped {
             // A device that is gone has no TLB.
             Ok(()) | Err(ENODEV) => Ok(()),
             Err(error) => {
-                dev_err!(
+                ratelimited!(
+                    dev_err,
                     self.spaces.memory.dev.device(),
                     "a TLB flush was not acknowledged; its memory is kept\n"
                 );

@@ -15,11 +15,17 @@ use crate::{
         Mem, //
     },
     types::GpuVa,
-    vm::Vm, //
+    vm::{
+        self,
+        Vm, //
+    }, //
 };
 use kernel::{
     prelude::*,
-    rbtree::RBTreeNode,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
     sync::Arc, //
 };
 
@@ -54,16 +60,28 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
 }
 
 fn map_at(state: &mut DeviceState, vm: &Vm, va: GpuVa, mem: &Arc<Mem>) -> Result {
-    if state.by_va.get(&va).is_some() {
+    // Also for memory that the program took away, which is mapped when it is there again: then nobody
+    // hears of an error.
+    let end = GpuVa::new(vm::check_range(va.get(), mem.bo().size())?);
+    if last_below(&state.by_va, end).is_some_and(|last| last > va) {
         return Err(EEXIST);
     }
-    let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL)?;
-    // Memory that the program took away is mapped when it is there again.
+    let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL_ACCOUNT)?;
     if mem.range().is_none_or(UserRange::is_valid) {
         vm.map(va.get(), mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
     }
     state.by_va.insert(node);
     Ok(())
+}
+
+/// The end of the last mapping that starts below an address. Mappings don't overlap, so it reaches
+/// furthest.
+fn last_below(by_va: &RBTree<GpuVa, Arc<Mem>>, end: GpuVa) -> Option<GpuVa> {
+    let va = match by_va.cursor_lower_bound(&end) {
+        Some(cursor) => *cursor.peek_prev()?.0,
+        None => *by_va.cursor_back()?.current().0,
+    };
+    va.checked_add(by_va.get(&va)?.bo().size())
 }
 
 /// Takes an object out of the VM.
