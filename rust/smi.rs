@@ -309,14 +309,15 @@ impl Clients {
         );
     }
 
-    /// They run again.
-    pub(crate) fn restored(&self, gpu: &Gpu, who: &Who) {
+    /// They run again; or, with `later`, couldn't yet.
+    pub(crate) fn restored(&self, gpu: &Gpu, who: &Who, later: bool) {
         let (now, id) = (user::boottime_ns(), gpu.id().get());
+        let how = if later { 'R' } else { '0' };
         self.publish(
             gpu,
             abi::SMI_EVENT_QUEUE_RESTORE,
             who.tgid,
-            fmt!("{} -{} {:x} 0\n", now, who.pid, id),
+            fmt!("{} -{} {:x} {}\n", now, who.pid, id, how),
         );
     }
 

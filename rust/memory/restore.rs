@@ -4,8 +4,9 @@
 //!
 //! *Stop*: the process' queues are evicted, the object is taken out of the VM, the TLB is flushed.
 //! *Restore*: once the change is over, the range is pinned anew and mapped, the old pages are let go,
-//! and the queues run again. Memory that is no longer there stays unmapped: the GPU faults if it
-//! touches it (`update_invalid_user_pages`; amdgpu's debug mode that warns the program before that,
+//! and the queues run again. What fails for want of memory or because pages are busy is tried again
+//! after a while, and the queues stay off until then: no kernel finds memory missing that its program
+//! has. Memory that is no longer there stays unmapped: the GPU faults if it touches it (`update_invalid_user_pages`; amdgpu's debug mode that warns the program before that,
 //! `kfd_signal_vm_fault_event_with_userptr`, isn't there).
 //!
 //! Lock order: process state -> status of a range. Pages are pinned and let go without the process'
@@ -15,6 +16,7 @@ use super::mapping;
 use crate::{
     bo::user::Mapped,
     glue::interval::Sequence,
+    glue::ratelimit::ratelimited,
     gpu::Gpu,
     process::{
         user::{
@@ -26,7 +28,8 @@ use crate::{
         DeviceState,
         Handle,
         Mem,
-        Process, //
+        Process,
+        State, //
     },
     vm::Vm, //
 };
@@ -46,6 +49,9 @@ use kernel::{
     },
     workqueue::WorkItem, //
 };
+
+/// How long to wait before trying again. Upstream waits 1 ms.
+const RETRY: Delta = Delta::from_millis(10);
 
 impl WorkItem<STOP> for Process {
     type Pointer = Arc<Self>;
@@ -88,33 +94,58 @@ fn restore(process: &Arc<Process>) {
     };
     // If it is the last user, the end of the process runs elsewhere.
     let mm: ARef<MmWithUserAsync> = MmWithUser::into_mmput_async(mm);
-    while let Ok(Some((index, mem))) = process.with(|state| {
-        for (index, device) in state.devices.iter_mut().enumerate() {
-            if let Some(mem) = first_stale(device) {
-                return Ok(Some((index, mem)));
-            }
-        }
-        for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
-            if resume(state, &device.gpu) {
-                process.shared().clients.restored(&device.gpu, &process.who);
-            }
-        }
-        Ok(None)
-    }) {
+    while let Ok(Some((index, mem))) = process.with(|state| Ok(next_stale(process, state))) {
         let (Some(device), Some(range)) = (process.devices().get(index), mem.range()) else {
             return;
         };
         let since = range.begin();
-        let mut pages = range.pin(&mm, &device.gpu, mem.bo()).ok();
-        let _ = process.with(|state| {
-            if let Some(state) = state.devices.get_mut(index) {
-                renew(state, &device.gpu, &mem, since, &mut pages);
-            }
-            Ok(())
+        let mut pages = match range.pin(&mm, &device.gpu, mem.bo()) {
+            Ok(pages) => Some(pages),
+            Err(error) if is_final(error) => None,
+            Err(_) => return try_later(process),
+        };
+        let renewed = process.with(|state| {
+            let state = state.devices.get_mut(index).ok_or(EINVAL)?;
+            renew(state, &device.gpu, &mem, since, &mut pages)
         });
         // What it had before, or what came too late.
         drop(pages);
+        if renewed.is_err_and(|error| !is_final(error)) {
+            return try_later(process);
+        }
     }
+}
+
+/// The first object whose memory changed. If there is none, the queues run again.
+fn next_stale(process: &Process, state: &mut State) -> Option<(usize, Arc<Mem>)> {
+    for (index, device) in state.devices.iter_mut().enumerate() {
+        if let Some(mem) = first_stale(device) {
+            return Some((index, mem));
+        }
+    }
+    for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
+        if resume(state, &device.gpu) {
+            let clients = &process.shared().clients;
+            clients.restored(&device.gpu, &process.who, false);
+        }
+    }
+    None
+}
+
+/// Whether trying again is no use: nothing is mapped there, it can't be written, or process or device
+/// are gone. Upstream tries again after all but the first.
+fn is_final(error: Error) -> bool {
+    [EFAULT, EPERM, EBADF, ENODEV].contains(&error)
+}
+
+/// Has *restore* run again after a while. Until then the queues stay off.
+fn try_later(process: &Arc<Process>) {
+    for device in process.devices() {
+        let clients = &process.shared().clients;
+        clients.restored(&device.gpu, &process.who, true);
+    }
+    fsleep(RETRY);
+    process.shared().works.restore(process.clone());
 }
 
 /// The first object whose memory changed.
@@ -165,27 +196,39 @@ fn resume(state: &mut DeviceState, gpu: &Gpu) -> bool {
 fn report(gpu: &Gpu, what: &str, result: Result) {
     if let Err(error) = result {
         if error != ENODEV {
-            dev_err!(gpu.device(), "{} queues failed ({:?})\n", what, error);
+            ratelimited!(
+                dev_err,
+                gpu.device(),
+                "{} queues failed ({:?})\n",
+                what,
+                error
+            );
         }
     }
 }
 
 /// Gives an object what was pinned for it, unless its memory changed again. What is then in
 /// `pages` is to be let go.
+///
+/// # Errors
+///
+/// Those of mapping it: unless they are final, it is stale again.
 fn renew(
     state: &mut DeviceState,
     gpu: &Gpu,
     mem: &Arc<Mem>,
     since: Sequence,
     pages: &mut Option<Mapped>,
-) {
-    let Some(range) = mem.range() else { return };
+) -> Result {
+    let Some(range) = mem.range() else {
+        return Ok(());
+    };
     let vm = state.bound.as_ref().map(|bound| bound.vm.clone());
     let mut handles = state.handles.iter_mut().map(|(_, handle)| handle);
     let (Some(handle), Some(vm)) = (handles.find(|h| Arc::ptr_eq(&h.mem, mem)), vm) else {
         // Freed meanwhile.
         range.settle(since, Status::Missing);
-        return;
+        return Ok(());
     };
     if handle.mapped {
         withdraw(mem, &vm);
@@ -195,17 +238,26 @@ fn renew(
         None => Status::Missing,
     };
     if !range.settle(since, status) {
-        return;
+        return Ok(());
     }
     mem.bo().swap_user(pages);
     if !handle.mapped || status != Status::Valid {
-        return;
+        return Ok(());
     }
-    if let Err(e) = mapping::map_into(mem, &vm) {
-        dev_err!(gpu.device(), "mapping user memory failed ({:?})\n", e);
+    mapping::map_into(mem, &vm).inspect_err(|&error| {
+        ratelimited!(
+            dev_err,
+            gpu.device(),
+            "mapping user memory failed ({:?})\n",
+            error
+        );
         withdraw(mem, &vm);
-        range.settle(since, Status::Missing);
-    }
+        let status = match is_final(error) {
+            true => Status::Missing,
+            false => Status::Stale,
+        };
+        range.settle(since, status);
+    })
 }
 
 fn is_stale(mem: &Mem) -> bool {
