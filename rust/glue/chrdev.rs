@@ -186,32 +186,21 @@ pub(crate) enum Folder {
 }
 
 impl Class {
-    /// A class by this name; its nodes are for everyone.
+    /// A class by this name. Its nodes are root's alone (0600) until udev's rules say otherwise, as
+    /// those of Linux's amdkfd and DRM are.
     pub(crate) const fn new(name: &'static CStr, folder: Folder) -> Self {
         Self(Table(bindings::class {
             name: as_char_ptr_in_const_context(name),
-            devnode: Some(match folder {
-                Folder::Dev => devnode,
-                Folder::Dri => devnode_dri,
-            }),
+            devnode: match folder {
+                Folder::Dev => None,
+                Folder::Dri => Some(devnode_dri),
+            },
             ..pin_init::zeroed()
         }))
     }
 }
 
-extern "C" fn devnode(_: *const bindings::device, mode: *mut bindings::umode_t) -> *mut c_char {
-    if !mode.is_null() {
-        // SAFETY: The driver core passes null or a place for the mode.
-        unsafe { *mode = 0o666 };
-    }
-    core::ptr::null_mut()
-}
-
-extern "C" fn devnode_dri(
-    dev: *const bindings::device,
-    mode: *mut bindings::umode_t,
-) -> *mut c_char {
-    devnode(dev, mode);
+extern "C" fn devnode_dri(dev: *const bindings::device, _: *mut bindings::umode_t) -> *mut c_char {
     // SAFETY: The driver core passes a device that has a name, and frees the result.
     unsafe {
         bindings::kasprintf(
