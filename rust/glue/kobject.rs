@@ -73,8 +73,10 @@ impl Write for Text<'_> {
     fn write_str(&mut self, s: &str) -> core::fmt::Result {
         let room = self.buffer.get_mut(self.len..).ok_or(core::fmt::Error)?;
         let n = room.len().min(s.len());
-        room[..n].copy_from_slice(&s.as_bytes()[..n]);
-        self.len += n;
+        if let (Some(room), Some(bytes)) = (room.get_mut(..n), s.as_bytes().get(..n)) {
+            room.copy_from_slice(bytes);
+            self.len += n;
+        }
         Ok(())
     }
 }
