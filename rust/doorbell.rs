@@ -131,7 +131,7 @@ impl Slice {
                 index,
                 used <- new_mutex!(used, "rkfd doorbells"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
         .inspect_err(|_| doorbells.slices.lock().release(index, 1))
     }

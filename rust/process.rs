@@ -154,18 +154,18 @@ impl Process {
     /// A process of the current address space with these GPUs. Nobody knows it yet.
     fn new(processes: &Arc<Processes>, mm: &Mm, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
         let lead: ARef<Task> = ARef::from(current!().group_leader());
-        let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
-        let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL)?;
+        let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         for gpu in gpus {
-            states.push(DeviceState::new(&gpu), GFP_KERNEL)?;
+            states.push(DeviceState::new(&gpu), GFP_KERNEL_ACCOUNT)?;
             let device = Arc::pin_init(
                 pin_init!(ProcessDevice {
                     gpu,
                     doorbells <- new_mutex!(Doorbells::Unused, "rkfd doorbells"),
                 }),
-                GFP_KERNEL,
+                GFP_KERNEL_ACCOUNT,
             )?;
-            devices.push(device, GFP_KERNEL)?;
+            devices.push(device, GFP_KERNEL_ACCOUNT)?;
         }
         let mm_ref: ARef<Mm> = mm.into();
         let who = Who {
@@ -196,7 +196,7 @@ impl Process {
                 who,
                 _count: counts.count(Thing::Process),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 

@@ -219,7 +219,7 @@ pub(crate) fn stop(
             if gpu.alive().is_ok() {
                 state.has_reset_queue = true;
                 // Without room for it only the pins go: the scheduler keeps the memory.
-                let _ = hung.push(queue, GFP_KERNEL);
+                let _ = hung.push(queue, GFP_KERNEL_ACCOUNT);
             }
             Err(e)
         }

@@ -237,7 +237,7 @@ impl CharDevice for Render {
             vm: VmFile::new(offsets, self.counts.count(Thing::RenderFile))?,
             memory: self.memory.clone(),
         };
-        Ok(Arc::new(file, GFP_KERNEL)?)
+        Ok(Arc::new(file, GFP_KERNEL_ACCOUNT)?)
     }
 
     fn ioctl(file: ArcBorrow<'_, RenderFile>, cmd: u32, arg: usize) -> Result<isize> {

@@ -57,7 +57,7 @@ impl PageMapping {
         let plain: &device::Device = dev;
         let mut this = Self {
             dev: plain.into(),
-            bus: KVVec::with_capacity(pages.len(), GFP_KERNEL)?,
+            bus: KVVec::with_capacity(pages.len(), GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?,
         };
         for page in pages {
             // SAFETY: The device is bound and the page is valid; `Drop` undoes the mapping.
@@ -74,7 +74,7 @@ impl PageMapping {
             if failed(plain, bus) {
                 return Err(ENOMEM);
             }
-            this.bus.push(bus, GFP_KERNEL)?;
+            this.bus.push(bus, GFP_KERNEL_ACCOUNT)?;
         }
         Ok(this)
     }

@@ -234,12 +234,12 @@ fn table(
     dev: *mut bindings::device,
     direction: bindings::dma_data_direction,
 ) -> Result<*mut bindings::sg_table> {
-    let mut raw = KVVec::with_capacity(pages.len(), GFP_KERNEL)?;
+    let mut raw = KVVec::with_capacity(pages.len(), GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
     for page in pages {
-        raw.push(page.as_ptr(), GFP_KERNEL)?;
+        raw.push(page.as_ptr(), GFP_KERNEL_ACCOUNT)?;
     }
     let count = u32::try_from(raw.len())?;
-    let mut table = KBox::new(bindings::sg_table::default(), GFP_KERNEL)?;
+    let mut table = KBox::new(bindings::sg_table::default(), GFP_KERNEL_ACCOUNT)?;
     // SAFETY: There are `count` pointers to pages; the table is ours.
     to_result(unsafe {
         bindings::sg_alloc_table_from_pages_segment(
@@ -337,7 +337,7 @@ impl Attachment {
     fn read_table(&mut self) -> Result {
         const PAGE: u64 = PAGE_SIZE as u64;
         let pages = self.buf.size() / PAGE_SIZE;
-        self.bus.reserve(pages, GFP_KERNEL)?;
+        self.bus.reserve(pages, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
         // SAFETY: The table is valid until it is unmapped.
         let (mut entry, entries) = unsafe { ((*self.table).sgl, (*self.table).nents) };
         for _ in 0..entries {
@@ -356,7 +356,7 @@ impl Attachment {
             }
             for _ in 0..(len / PAGE) {
                 if self.bus.len() < pages {
-                    self.bus.push(at, GFP_KERNEL)?;
+                    self.bus.push(at, GFP_KERNEL_ACCOUNT)?;
                 }
                 at = at.wrapping_add(PAGE);
             }

@@ -107,7 +107,7 @@ impl<T: IntervalTarget> IntervalWatch<T> {
                 notifier: pin_init::zeroed(),
                 target,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         let node = NonNull::from(KBox::leak(node));
         // SAFETY: The node stays where it is until it was removed; `mm` has users. The table is a

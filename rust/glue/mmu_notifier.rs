@@ -91,14 +91,14 @@ impl<T: MmWatcher> Watch<T> {
     pub(crate) fn new(mm: &MmWithUser, watcher: Arc<T>) -> Result<Self> {
         let tie = Arc::pin_init(
             pin_init!(Tie { watcher <- new_mutex!(Some(watcher), "rkfd watcher") }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         let node = KBox::new(
             Node {
                 notifier: pin_init::zeroed(),
                 tie: tie.clone(),
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         let node = NonNull::from(KBox::leak(node));
         let notifier = node.cast::<bindings::mmu_notifier>();

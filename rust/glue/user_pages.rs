@@ -43,7 +43,10 @@ impl UserPages {
     /// ENOMEM; EINTR and the like when the program is being killed.
     pub(crate) fn pin(mm: &MmWithUser, start: usize, count: usize) -> Result<Self> {
         let start = start & !(PAGE_SIZE - 1);
-        let mut this = Self(KVVec::with_capacity(count, GFP_KERNEL)?);
+        let mut this = Self(KVVec::with_capacity(
+            count,
+            GFP_KERNEL_ACCOUNT | __GFP_NOWARN,
+        )?);
         let current = kernel::current!();
         let own = current
             .mm()

@@ -84,7 +84,7 @@ fn wait_inner(process: &Process, args: &mut abi::WaitEventsArgs) -> Result<u32> 
     }
     let count = args.num_events as usize;
     let address = args.events_ptr as usize;
-    let mut events = KVVec::with_capacity(count, GFP_KERNEL)?;
+    let mut events = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
     let mut reader = UserSlice::new(UserPtr::from_addr(address), count * SIZE).reader();
     for _ in 0..count {
         let mut bytes = [0u8; SIZE];
@@ -96,7 +96,7 @@ fn wait_inner(process: &Process, args: &mut abi::WaitEventsArgs) -> Result<u32> 
             id: EventId::new(data.event_id),
             seen: data.signal().last_event_age,
         };
-        events.push(event, GFP_KERNEL)?;
+        events.push(event, GFP_KERNEL_ACCOUNT)?;
     }
     let outcome = process.events.wait(&Wait {
         unreadable: events.len() < count,

@@ -23,7 +23,6 @@ use crate::{
     }, //
 };
 use kernel::{
-    alloc::KVec,
     fs::LocalFile,
     prelude::*,
     sync::Arc,
@@ -141,17 +140,17 @@ pub(super) fn free(process: &Process, args: &mut abi::FreeMemoryOfGpuArgs) -> Re
 }
 
 /// The GPU ids of a call.
-fn read_ids(address: u64, count: u32) -> Result<KVec<u32>> {
-    /// The largest array that one allocation of the kernel holds.
+fn read_ids(address: u64, count: u32) -> Result<KVVec<u32>> {
+    /// The largest array that upstream's allocation holds.
     const MAX: usize = 1 << 20;
     let count = count as usize;
     if count > MAX {
         return Err(ENOMEM);
     }
-    let mut ids = KVec::with_capacity(count, GFP_KERNEL)?;
+    let mut ids = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
     let mut reader = UserSlice::new(UserPtr::from_addr(address as usize), count * 4).reader();
     for _ in 0..count {
-        ids.push(reader.read::<u32>()?, GFP_KERNEL)?;
+        ids.push(reader.read::<u32>()?, GFP_KERNEL_ACCOUNT)?;
     }
     Ok(ids)
 }

@@ -59,11 +59,11 @@ pub(super) fn set_cu_mask(process: &Process, args: &mut abi::SetCuMaskArgs) -> R
         return Err(EINVAL);
     }
     let words = (args.num_cu_mask.min(MAX_BITS) / 32) as usize;
-    let mut mask = KVec::with_capacity(words, GFP_KERNEL)?;
+    let mut mask = KVec::with_capacity(words, GFP_KERNEL_ACCOUNT)?;
     let address = UserPtr::from_addr(args.cu_mask_ptr as usize);
     let mut reader = UserSlice::new(address, words * 4).reader();
     for _ in 0..words {
-        mask.push(reader.read::<u32>()?, GFP_KERNEL)?;
+        mask.push(reader.read::<u32>()?, GFP_KERNEL_ACCOUNT)?;
     }
     queue::set_cu_mask(process, QueueId::new(args.queue_id), mask)
 }

@@ -131,7 +131,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, index: u32) -> Result<Dma
             gpu: device.gpu.clone(),
             _count: process.shared().counts.count(Thing::DmaBuf),
         };
-        let export = Arc::new(export, GFP_KERNEL)?;
+        let export = Arc::new(export, GFP_KERNEL_ACCOUNT)?;
         let inode = export.clone();
         let size = usize::try_from(memory.bo().size())?;
         let dmabuf = DmaBuf::export(export, size, mem.is_writable(), inode.mapping.inode())?;

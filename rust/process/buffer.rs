@@ -56,7 +56,7 @@ impl Memory {
                 _share: share,
                 flags,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
@@ -114,7 +114,7 @@ impl Mem {
                 queues: Atomic::new(0),
                 _count: count,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
@@ -152,12 +152,12 @@ impl Mem {
 
     /// The addresses it is mapped at.
     pub(crate) fn addresses(&self) -> Result<KVec<GpuVa>> {
-        let mut addresses = KVec::with_capacity(2, GFP_KERNEL)?;
-        addresses.push(self.va, GFP_KERNEL)?;
+        let mut addresses = KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?;
+        addresses.push(self.va, GFP_KERNEL_ACCOUNT)?;
         if self.is_double() {
             addresses.push(
                 self.va.checked_add(self.bo().size()).ok_or(EINVAL)?,
-                GFP_KERNEL,
+                GFP_KERNEL_ACCOUNT,
             )?;
         }
         Ok(addresses)

@@ -28,8 +28,9 @@ use kernel::{
     sync::Arc, //
 };
 
-/// One past the last handle.
-const END: u32 = i32::MAX as u32;
+/// Handles that a process can have on a GPU. Upstream has no limit but memory; a program can map 65,530
+/// areas by default.
+const MAX_HANDLES: u32 = 1 << 20;
 
 /// The address space that ACQUIRE_VM took.
 pub(crate) struct Bound {
@@ -130,7 +131,7 @@ impl DeviceState {
     /// Gives an object a handle.
     pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
         self.handles
-            .insert(END, Handle { mem, mapped: false })
+            .insert(MAX_HANDLES, Handle { mem, mapped: false })
             .map_err(|_| EFAULT)
     }
 

@@ -102,7 +102,7 @@ impl Processes {
             return Ok(process);
         }
         let process = Process::new(self, mm, gpus)?;
-        let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL)?;
+        let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL_ACCOUNT)?;
         let replaced = self.tables.lock().by_mm.insert(node);
         drop(replaced);
         match Watch::new(mm, process.clone()) {
@@ -152,7 +152,7 @@ impl Processes {
 
     /// Makes interrupts with this PASID find a process.
     pub(crate) fn register_pasid(&self, process: &Arc<Process>, pasid: Pasid) -> Result {
-        let node = RBTreeNode::new(pasid, process.clone(), GFP_KERNEL)?;
+        let node = RBTreeNode::new(pasid, process.clone(), GFP_KERNEL_ACCOUNT)?;
         let replaced = self.tables.lock().by_pasid.insert(node);
         drop(replaced);
         Ok(())

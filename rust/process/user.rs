@@ -210,7 +210,7 @@ impl UserRange {
                 process,
                 status <- new_mutex!(Status::Missing, "rkfd user range"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         Ok(Self {
             watch: IntervalWatch::new(mm, address, len, target)?,

@@ -129,9 +129,9 @@ impl<P: Page> Table<P> {
         mem.fill(0, ENTRIES as u64, |_| empty)?;
         let mut children = KVec::new();
         if level > 0 {
-            children.reserve(ENTRIES, GFP_KERNEL)?;
+            children.reserve(ENTRIES, GFP_KERNEL_ACCOUNT)?;
             for _ in 0..ENTRIES {
-                children.push(None, GFP_KERNEL)?;
+                children.push(None, GFP_KERNEL_ACCOUNT)?;
             }
         }
         Ok(KBox::new(
@@ -142,7 +142,7 @@ impl<P: Page> Table<P> {
                 below: 0,
                 next: None,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?)
     }
 
