@@ -10,6 +10,7 @@ mod hung;
 mod judge;
 mod lifetime;
 mod mes;
+mod neighbours;
 pub mod rocm;
 mod surroundings;
 mod typed;
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(surroundings::all());
     all.extend(typed::all());
     all.extend(lifetime::all());
+    all.extend(neighbours::all());
     all.extend(faults::all());
     all.extend(hung::all());
     all.extend(mes::all());

@@ -36,6 +36,8 @@ const BAD: &[&str] = &[
     "rust_kernel: panicked",
     "panicked at",
     "Unknown symbol",
+    // Of the whole machine: that of a memory cgroup is a "Memory cgroup out of memory".
+    "Out of memory: ",
     "disagrees about version of symbol",
 ];
 
@@ -52,6 +54,30 @@ const FINE: &[&str] = &[
 pub fn is_splat(message: &str) -> bool {
     message.trim_start().starts_with("not ok ")
         || BAD.iter().any(|b| message.contains(b)) && !FINE.iter().any(|f| message.contains(f))
+}
+
+/// The kernel's messages, in order.
+///
+/// When a program has reached the limit of its memory cgroup the kernel reports who asked for more, with
+/// a call trace. That is no fault of the kernel's.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Messages {
+    /// The next call trace is that of a program at its limit.
+    at_limit: bool,
+}
+
+impl Messages {
+    /// Whether the next message makes a run bad.
+    pub fn is_splat(&mut self, message: &str) -> bool {
+        if message.contains(" invoked oom-killer: ") {
+            self.at_limit = true;
+        }
+        if message.trim() == "Call Trace:" && self.at_limit {
+            self.at_limit = false;
+            return false;
+        }
+        is_splat(message)
+    }
 }
 
 /// The message in a console line, if it is one: `[    1.234567] text` or, with CONFIG_PRINTK_CALLER,
@@ -116,6 +142,18 @@ mod tests {
             None
         );
         assert_eq!(console_message("[ok] WARNING: "), None);
+    }
+
+    #[test]
+    fn a_cgroup_at_its_limit_is_no_splat() {
+        let mut messages = Messages::default();
+        let killed = "hoard invoked oom-killer: gfp_mask=0x400cc0(GFP_KERNEL_ACCOUNT), order=0";
+        let cgroup = "Memory cgroup out of memory: Killed process 80 (hoard) total-vm:2308kB";
+        for message in [killed, "Call Trace:", cgroup] {
+            assert!(!messages.is_splat(message), "{message}");
+        }
+        assert!(messages.is_splat("Call Trace:"));
+        assert!(messages.is_splat("Out of memory: Killed process 80 (sleep) total-vm:2308kB"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub struct Outcome {
     pub took: Duration,
     started: bool,
     end: Option<(u64, u64)>,
+    messages: splat::Messages,
 }
 
 impl Outcome {
@@ -42,6 +43,7 @@ impl Outcome {
             took: Duration::ZERO,
             started: false,
             end: None,
+            messages: splat::Messages::default(),
         }
     }
 
@@ -52,7 +54,8 @@ impl Outcome {
 
     /// A line of the kernel's console.
     pub fn console(&mut self, line: &str) {
-        if let Some(message) = splat::console_message(line).filter(|m| splat::is_splat(m)) {
+        let message = splat::console_message(line);
+        if let Some(message) = message.filter(|m| self.messages.is_splat(m)) {
             self.kernel(message);
         }
     }

@@ -86,18 +86,19 @@ pub fn memory() -> Result<Vec<(&'static str, u64)>, String> {
 }
 
 /// The kernel's log from the boot on, also what the console does not show.
-pub struct KernelLog(Option<File>);
+pub struct KernelLog(Option<File>, splat::Messages);
 
 impl KernelLog {
     /// From its first record.
     pub fn open() -> Self {
         let mut options = OpenOptions::new();
         let log = options.read(true).custom_flags(O_NONBLOCK);
-        KernelLog(log.open("/dev/kmsg").ok())
+        KernelLog(log.open("/dev/kmsg").ok(), splat::Messages::default())
     }
 
     /// Look through what was logged since the last time.
     pub fn check(&mut self, report: &mut Report) {
+        let messages = &mut self.1;
         let Some(log) = &mut self.0 else {
             report.test("kmsg", Err("/dev/kmsg cannot be read".into()));
             return;
@@ -110,7 +111,7 @@ impl KernelLog {
                 Ok(0) => break,
                 Ok(n) => {
                     let text = String::from_utf8_lossy(record.get(..n).unwrap_or_default());
-                    let splat = splat::kmsg_message(&text).filter(|m| splat::is_splat(m));
+                    let splat = splat::kmsg_message(&text).filter(|m| messages.is_splat(m));
                     if let Some(message) = splat {
                         report.send(&Line::Kernel(message.into()));
                     }

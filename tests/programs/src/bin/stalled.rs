@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A program's signals reach it while another program is busy in the driver and its queues send bad
+//! packets.
+//!
+//! The other process allocates system memory, which takes its time, and meanwhile lets one queue after
+//! the other read a packet without dimensions. This process runs kernels and sleeps for their interrupts
+//! only. By order, not by time: waits must begin and end between a bad packet and the end of the
+//! allocation.
+//!
+//! `stalled CODE-OBJECT`
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rkfd::{Gpu, Kernel, Queue, QueueOptions, Signal};
+use rkfd_bare::sys::clock;
+use rkfd_programs::raw::{self, errno};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL};
+use rkfd_uapi::{event, memory};
+
+/// Set in the other process.
+const OTHER: &str = "RKFD_STALLED_OTHER";
+const ELEMENTS: usize = 256;
+const QUEUES: usize = 12;
+/// What the other process allocates at once.
+const BYTES: usize = 384 << 20;
+const VA: u64 = 0x1234_0000_0000;
+
+/// `CLOCK_MONOTONIC`, which both processes have.
+const MONOTONIC: i32 = 1;
+
+/// Nanoseconds.
+fn now() -> u64 {
+    clock(MONOTONIC)
+}
+
+/// A queue whose next packet but one is bad, behind a closed gate.
+struct Trap {
+    gate: Signal,
+    _queue: Queue,
+    _addition: VectorAdd,
+}
+
+impl Trap {
+    fn new(gpu: &Gpu, kernel: &Kernel) -> Result<Self, Failure> {
+        let queue = gpu.queue(QueueOptions::default())?;
+        let gate = gpu.signal(1)?;
+        let _barrier = queue.barrier_and(&[&gate])?;
+        let addition = VectorAdd::new(gpu, ELEMENTS, 0)?;
+        let work = addition.dispatch(&queue, kernel).submit()?;
+        let slot = work.index().ok_or_else(|| Failure::new("no packet"))?;
+        let at = queue.addresses().0 + slot % u64::from(queue.packets()) * 64;
+        // SAFETY: The packet's second half word, its dimensions, inside the queue's ring.
+        unsafe { ((at + 2) as *mut u16).write_volatile(0) };
+        Ok(Self {
+            gate,
+            _queue: queue,
+            _addition: addition,
+        })
+    }
+}
+
+/// Prints when the allocation began and ended, and when each bad packet was sent.
+fn other() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let traps: Result<Vec<_>, _> = (0..QUEUES).map(|_| Trap::new(&gpu, &kernel)).collect();
+    let traps = traps?;
+    println!("ready");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let allocation = scope.spawn(|| {
+            let flags = memory::ALLOC_GTT | memory::ALLOC_WRITABLE;
+            let begin = now();
+            let made = raw::alloc(&kfd, gpu.id(), VA, BYTES, 0, flags);
+            println!("allocated {begin} {}", now());
+            over.store(true, Ordering::Relaxed);
+            made
+        });
+        for trap in &traps {
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+            println!("bad {}", now());
+            trap.gate.set(0);
+        }
+        match allocation.join() {
+            Ok(made) => made.map(|_| ()).map_err(errno("ALLOC_MEMORY_OF_GPU")),
+            Err(_) => Err(Failure::new("the allocation's thread panicked")),
+        }
+    })?;
+    println!("done");
+    Ok(())
+}
+
+/// Runs a kernel, sleeps until its interrupt, and returns when that began and ended.
+fn wait_once(
+    kfd: &File,
+    queue: &Queue,
+    kernel: &Kernel,
+    add: &VectorAdd,
+) -> Result<(u64, u64), Failure> {
+    let begin = now();
+    let work = add.dispatch(queue, kernel).submit()?;
+    let id = work.signal().and_then(Signal::event_id);
+    let id = id.ok_or_else(|| Failure::new("a signal without an event"))?;
+    let slept = raw::wait(kfd, id, event::TIMEOUT_INFINITE).map_err(errno("WAIT_EVENTS"))?;
+    if slept.is_none() {
+        return Err(Failure::new("a wait without end ended"));
+    }
+    work.wait()?;
+    Ok((begin, now()))
+}
+
+fn run() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let queue = gpu.queue(QueueOptions::default())?;
+    let add = VectorAdd::new(&gpu, ELEMENTS, 1)?;
+    wait_once(&kfd, &queue, &kernel, &add)?;
+
+    let program = std::env::current_exe().map_err(Failure::new)?;
+    let mut other = Command::new(program)
+        .args(std::env::args().skip(1))
+        .env(OTHER, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(Failure::new)?;
+    let out = other.stdout.take();
+    let out = out.ok_or_else(|| Failure::new("no output of the other process"))?;
+    let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+    if lines.next().as_deref() != Some("ready") {
+        return Err(Failure::new("the other process isn't ready"));
+    }
+    let rest = thread::spawn(move || lines.collect::<Vec<_>>());
+    let mut waits = Vec::new();
+    while !rest.is_finished() {
+        waits.push(wait_once(&kfd, &queue, &kernel, &add)?);
+    }
+    let lines = rest.join().unwrap_or_default();
+    let ended = other.wait().map_err(Failure::new)?;
+    check("the other process did all it should", ended.success())?;
+
+    let numbers = |word: &str| {
+        let of_word = |line: &String| {
+            let mut words = line.split(' ');
+            (words.next() == Some(word)).then(|| words.flat_map(str::parse::<u64>).collect())
+        };
+        lines.iter().filter_map(of_word).collect::<Vec<Vec<u64>>>()
+    };
+    let (allocated, bad) = (numbers("allocated"), numbers("bad"));
+    let Some(&[begin, end]) = allocated.first().map(Vec::as_slice) else {
+        return Err(Failure::new(format_args!(
+            "no times of the allocation: {lines:?}"
+        )));
+    };
+    let first = bad
+        .iter()
+        .flatten()
+        .filter(|at| (begin..end).contains(*at))
+        .min();
+    let first = *first.ok_or_else(|| Failure::new("no bad packet during the allocation"))?;
+    let meanwhile = waits.iter().filter(|(b, e)| *b > first && *e < end);
+    println!(
+        "of {} waits {} were between the first bad packet and the end of the allocation",
+        waits.len(),
+        meanwhile.clone().count()
+    );
+    check("signals came meanwhile", meanwhile.count() >= 3)?;
+    add.verify()
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(OTHER).is_some() {
+        return match other() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                println!("{failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    report("stalled", run)
+}
