@@ -120,11 +120,11 @@ impl<R: Register> Reg<R> {
 
     /// Fields of the register with their values, together with it.
     pub const fn change(self, settings: &[Setting<R>]) -> Change {
-        let (mut mask, mut bits, mut i) = (0, 0, 0);
-        while i < settings.len() {
-            let (m, b) = settings[i].in_word();
+        let (mut mask, mut bits, mut left) = (0, 0, settings);
+        while let [setting, rest @ ..] = left {
+            let (m, b) = setting.in_word();
             (mask, bits) = (mask | m, bits & !m | b);
-            i += 1;
+            left = rest;
         }
         Change {
             reg: self.any(),

@@ -118,14 +118,10 @@ macro_rules! values {
         ];
         /// The graphics hub's: nor does the GPU stop at a fault.
         const GC_FAULTS: [(Bits, u32); 13] = {
-            let mut all = [(Fault::CRASH_ON_NO_RETRY_FAULT, 0); 13];
-            let mut i = 0;
-            while i < FAULTS.len() {
-                all[i] = FAULTS[i];
-                i += 1;
-            }
-            all[12] = (Fault::CRASH_ON_RETRY_FAULT, 0);
-            all
+            let [a, b, c, d, e, f, g, h, i, j, k] = FAULTS;
+            let no_retry = (Fault::CRASH_ON_NO_RETRY_FAULT, 0);
+            let retry = (Fault::CRASH_ON_RETRY_FAULT, 0);
+            [a, b, c, d, e, f, g, h, i, j, k, no_retry, retry]
         };
         const L1_OFF: Values = &[
             (L1::ENABLE_L1_TLB, 0),
