@@ -7,7 +7,7 @@
 
 use super::super::layout::*;
 
-layout! { loose;
+layout! {
     /// SET_HW_RSRC: what the scheduler may hand out. The first frame of a ring.
     pub struct SetHwResources: [u32; 64] = "union MESAPI_SET_HW_RESOURCES" {
         HEADER_TYPE: 0[3:0] = "header.type";

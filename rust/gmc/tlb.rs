@@ -15,6 +15,7 @@ use super::hub::{
 };
 use crate::{
     device::Handle,
+    hw::value::Bounded,
     types::Pasid,
     vram::Vram, //
 };
@@ -32,14 +33,14 @@ const ENGINE: u32 = 17;
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`, as `gmc_v9_0_flush_gpu_tlb` waits.
 const TIMEOUT: Delta = Delta::from_millis(100);
 /// Type of flush: "legacy", all of the address space.
-const LEGACY: u32 = 0;
+const LEGACY: Bounded<3> = Bounded::new::<0>();
 /// Type of flush: also what caches hold by old translations. Memory may go only after it.
-pub(crate) const HEAVY: u32 = 2;
+pub(crate) const HEAVY: Bounded<3> = Bounded::new::<2>();
 
 /// Firmware that runs small commands for the kernel. The methods sleep.
 pub(crate) trait Firmware: Send + Sync {
     /// Flushes the TLBs of a process' address space in all hubs. `None` when it can't.
-    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result>;
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: Bounded<3>) -> Option<Result>;
 
     /// Stores a register and waits for another. `None` when the caller shall do that.
     fn write_and_wait(&self, _wait: &RegWait) -> Option<Result> {
@@ -110,7 +111,7 @@ impl Tlb {
     /// # Errors
     ///
     /// As [`Tlb::flush_vmid`].
-    pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: u32) -> Result {
+    pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
         self.vram.flush_hdp();
         if let Some(result) = self
@@ -128,7 +129,7 @@ impl Tlb {
         Ok(())
     }
 
-    fn flush(&self, vmid: u32, kind: u32) -> Result {
+    fn flush(&self, vmid: u32, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
         self.vram.flush_hdp();
         let bit = 1u32 << (vmid & 15);
@@ -142,7 +143,7 @@ impl Tlb {
                 });
             let request = table
                 .flush_type
-                .map_or(request, |field| field.set(request, kind));
+                .map_or(request, |field| field.set(request, kind.into()));
             self.by_firmware(hub, request, bit)
                 .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
         }

@@ -57,7 +57,7 @@ fn a_runtime_s_process_keeps_what_was_set_for_it() {
         "the first frame clears it"
     );
     memory.set_u64(p.context + 0x800, 1);
-    let keeps = q.add().with(AddQueue::SKIP_PROCESS_CTX_CLEAR, 1);
+    let keeps = q.add().with(AddQueue::SKIP_PROCESS_CTX_CLEAR, true);
     assert_eq!(rig.submit(0, &keeps.0, 38), 1);
     assert_eq!(memory.u64(p.context + 0x800), 1, "ADD_QUEUE does not");
     // trap_en is off, so TRAP_EN is; the first VMID is 8. It may change while queues run.

@@ -39,7 +39,7 @@ fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
 /// hang_detect_only, as `mes_v12_0_detect_and_reset_hung_queues`.
 fn detect(field: rkfd_hw::layout::Field<Reset, 1>) -> Reset {
     let mut frame = Reset::zeroed()
-        .with(field, 1)
+        .with(field, true)
         .with(Reset::QUEUE_TYPE, 1)
         .with(Reset::DOORBELL_OFFSET_ADDR, mc(BUFFER));
     frame.0[0] = header(op::RESET);

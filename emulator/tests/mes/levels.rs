@@ -80,7 +80,7 @@ fn a_gang_that_rises_does_not_wait_for_quanta() {
     q.push(packet.0);
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(p.value(signal), 1, "it waits for its turn");
-    let rise = |gang: u64, level: u64| {
+    let rise = |gang: u64, level: u32| {
         let mut frame = ChangeGangPriority::zeroed()
             .with(ChangeGangPriority::INPROCESS_GANG_PRIORITY, 1)
             .with(ChangeGangPriority::GANG_GLOBAL_PRIORITY_LEVEL, level)

@@ -36,7 +36,7 @@ fn what_becomes_of_a_gang_is_logged() {
     let (mut rig, memory) = start();
     let log = memory.alloc(SIZE);
     let on = |at: u64| {
-        let resources = Rig::resources(0).with(R::ENABLE_MES_EVENT_INT_LOGGING, 1);
+        let resources = Rig::resources(0).with(R::ENABLE_MES_EVENT_INT_LOGGING, true);
         resources.with(R::EVENT_INTR_HISTORY_GPU_MC_PTR, at).0
     };
     assert_eq!(rig.submit(0, &on(mc(log)), 50), 1);

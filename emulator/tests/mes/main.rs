@@ -153,7 +153,10 @@ fn resources_are_checked() {
             good.with(R::GC_BASE_1, 0xa001),
             "bases of Gc are not the chip's",
         ),
-        (good.with(R::UNMAPPED_DOORBELL_HANDLING, 3), "no mode 3"),
+        (
+            good.having(R::UNMAPPED_DOORBELL_HANDLING.is::<3>()),
+            "no mode 3",
+        ),
     ];
     for (frame, what) in cases {
         let mut rig = Rig::started(&[]);
@@ -161,7 +164,7 @@ fn resources_are_checked() {
         rig.guest.expect_violation(what);
     }
     let mut rig = Rig::started(&[]);
-    let fences = good.with(R::ENABLE_MES_FENCE_INT, 1);
+    let fences = good.with(R::ENABLE_MES_FENCE_INT, true);
     let status = rig.submit(0, &fences.0, 50);
     assert_eq!(status, error(5, op::SET_HW_RSRC, 0, 2));
     let nowhere = good.with(R::G_SCH_CTX_GPU_MC_PTR, 0);

@@ -340,15 +340,15 @@ impl Queue {
             .with(A::GANG_CONTEXT_ADDR, mc(self.gang))
             .with(A::INPROCESS_GANG_PRIORITY, 1)
             .with(A::GANG_GLOBAL_PRIORITY_LEVEL, 1)
-            .with(A::DOORBELL_OFFSET, self.bell.into())
+            .with(A::DOORBELL_OFFSET, self.bell)
             .with(A::MQD_ADDR, mc(self.mqd))
             .with(A::WPTR_ADDR, mc(p.at(self.write_index())))
             .with(A::QUEUE_TYPE, 1)
-            .with(A::KFD_QUEUE_SIZE, self.packets * 16)
-            .with(A::VM_CONTEXT_CNTL, CONTROL.into())
-            .with(A::IS_KFD_PROCESS, 1)
-            .with(A::TRAP_EN, 1)
-            .with(A::IS_AQL_QUEUE, 1);
+            .with(A::KFD_QUEUE_SIZE, self.packets as u32 * 16)
+            .with(A::VM_CONTEXT_CNTL, CONTROL)
+            .with(A::IS_KFD_PROCESS, true)
+            .with(A::TRAP_EN, true)
+            .with(A::IS_AQL_QUEUE, true);
         frame.0[0] = header(op::ADD_QUEUE);
         frame
     }

@@ -28,12 +28,12 @@ fn what_add_queue_must_not_say() {
             "neither computes nor copies",
         ),
         (
-            good.with(A::EXCLUSIVELY_SCHEDULED, 1),
+            good.with(A::EXCLUSIVELY_SCHEDULED, true),
             5,
             "exclusively_scheduled",
         ),
         (good.with(A::QUEUE_TYPE, 2), 5, "copies by AQL"),
-        (good.with(A::IS_AQL_QUEUE, 0), 2, "without is_aql_queue"),
+        (good.with(A::IS_AQL_QUEUE, false), 2, "without is_aql_queue"),
         (good.with(A::PROCESS_ID, 0), 2, "process id 0"),
         (
             good.with(A::PAGE_TABLE_BASE_ADDR, p.root),
@@ -84,7 +84,7 @@ fn what_add_queue_must_not_say() {
             "the MQD is that of another",
         ),
         (
-            good.with(A::DOORBELL_OFFSET, q.bell.into()),
+            good.with(A::DOORBELL_OFFSET, q.bell),
             2,
             "the doorbell is that",
         ),

@@ -191,13 +191,13 @@ impl Rig {
         let mut frame = R::zeroed()
             .with(R::G_SCH_CTX_GPU_MC_PTR, mc(CONTEXT))
             .with(R::QUERY_STATUS_FENCE_GPU_MC_PTR, mc(CONTEXT + 8))
-            .with(R::DISABLE_RESET, 1)
-            .with(R::DISABLE_MES_LOG, 1)
-            .with(R::USE_DIFFERENT_VMID_COMPUTE, 1)
-            .with(R::ENABLE_REG_ACTIVE_POLL, 1)
-            .with(R::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, 1)
+            .with(R::DISABLE_RESET, true)
+            .with(R::DISABLE_MES_LOG, true)
+            .with(R::USE_DIFFERENT_VMID_COMPUTE, true)
+            .with(R::ENABLE_REG_ACTIVE_POLL, true)
+            .with(R::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, true)
             .with(R::OVERSUBSCRIPTION_TIMER, 50)
-            .with(R::UNMAPPED_DOORBELL_HANDLING, 1);
+            .having(R::UNMAPPED_DOORBELL_HANDLING.is::<1>());
         if pipe == 0 {
             frame = frame
                 .with(R::VMID_MASK_MMHUB, 0xff00)
@@ -219,11 +219,11 @@ impl Rig {
 
     pub fn map_scheduler() -> AddQueue {
         let mut frame = AddQueue::zeroed()
-            .with(AddQueue::DOORBELL_OFFSET, DOORBELL[0].into())
+            .with(AddQueue::DOORBELL_OFFSET, DOORBELL[0])
             .with(AddQueue::MQD_ADDR, mc(MQD[0]))
             .with(AddQueue::WPTR_ADDR, mc(WPTR[0]))
             .with(AddQueue::QUEUE_TYPE, 3)
-            .with(AddQueue::MAP_LEGACY_KQ, 1);
+            .with(AddQueue::MAP_LEGACY_KQ, true);
         frame.0[0] = header(op::ADD_QUEUE);
         frame
     }

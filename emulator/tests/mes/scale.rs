@@ -28,7 +28,7 @@ struct Crowd {
 
 impl Crowd {
     /// So many processes with so many queues each; `level` gives each process' priority level.
-    fn new(rig: Rig, processes: u32, queues: u32, level: impl Fn(u32) -> u64) -> Self {
+    fn new(rig: Rig, processes: u32, queues: u32, level: impl Fn(u32) -> u32) -> Self {
         let (rig, memory) = set_up(rig);
         let (begin, none) = (Instant::now(), Vec::new());
         let mut crowd = Self {
@@ -52,7 +52,7 @@ impl Crowd {
                 (0..PACKETS).for_each(|_| {
                     q.write(packet.0);
                 });
-                let frame = q.add().with(AddQueue::IS_GANG_SUSPENDED, 1);
+                let frame = q.add().with(AddQueue::IS_GANG_SUSPENDED, true);
                 let frame = frame.with(AddQueue::GANG_GLOBAL_PRIORITY_LEVEL, level(n));
                 assert_eq!(crowd.rig.submit(0, &frame.0, 38), 1);
                 crowd.queues.push(q);

@@ -37,7 +37,8 @@ use crate::{
             AnyReg,
             Block,
             Value, //
-        }, //
+        },
+        value::Bounded, //
     },
     mqd::v9 as mqd,
     regs::Regs,
@@ -194,14 +195,14 @@ impl Kiq {
 }
 
 impl Firmware for Kiq {
-    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result> {
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: Bounded<3>) -> Option<Result> {
         use pm4::invalidate_tlbs as F;
         let word = F::FLUSH_TYPE.set(
             F::PASID.set(
                 F::ALL_HUB.set(F::DST_SEL.set(0, 1), 1),
                 u32::from(pasid.get()),
             ),
-            kind,
+            kind.into(),
         );
         let packet = [pm4::header(op::INVALIDATE_TLBS, 2), word];
         let result = self

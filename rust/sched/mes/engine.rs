@@ -56,7 +56,8 @@ use crate::{
                 RLC_CP_SCHEDULERS as Schedulers, //
             },
             Value, //
-        }, //
+        },
+        value::Bounded, //
     },
     sched::Parts,
     types::{
@@ -92,9 +93,9 @@ const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 const SLOT_0: HqdSlot = HqdSlot::fixed::<3, 0, 0>();
 const SLOT_1: HqdSlot = HqdSlot::fixed::<3, 1, 0>();
 /// Types of queues (`MES_QUEUE_TYPE_*`).
-pub(super) const TYPE_COMPUTE: u64 = 1;
-pub(super) const TYPE_SDMA: u64 = 2;
-const TYPE_SCHEDULER_RING: u64 = 3;
+pub(super) const TYPE_COMPUTE: u32 = 1;
+pub(super) const TYPE_SDMA: u32 = 2;
+const TYPE_SCHEDULER_RING: u32 = 3;
 /// Firmware from which on a frame or field is known.
 const HAS_REMOVE_AFTER_RESET: u32 = 0x5a;
 const HAS_INV_TLBS: u32 = 0x84;
@@ -115,7 +116,7 @@ pub(super) struct Add {
     pub(super) tba: u64,
     pub(super) tma: u64,
     /// `MES_QUEUE_TYPE_*`.
-    pub(super) kind: u64,
+    pub(super) kind: u32,
     pub(super) aql: bool,
     pub(super) ring_bytes: u64,
 }
@@ -125,7 +126,7 @@ pub(super) struct Victim {
     pub(super) doorbell: DoorbellWord,
     pub(super) gang_context: GpuVa,
     /// `MES_QUEUE_TYPE_*`.
-    pub(super) kind: u64,
+    pub(super) kind: u32,
 }
 
 /// MES, running.
@@ -232,11 +233,11 @@ impl Engine {
         let map = frame!(AddQueue, ADD_QUEUE)
             .with(AddQueue::PIPE_ID, pipe.slot().pipe().into())
             .with(AddQueue::QUEUE_ID, pipe.slot().queue().into())
-            .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
+            .with(AddQueue::DOORBELL_OFFSET, pipe.doorbell().get())
             .with(AddQueue::MQD_ADDR, pipe.mqd_addr().get())
             .with(AddQueue::WPTR_ADDR, pipe.wptr_addr().get())
             .with(AddQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING)
-            .with(AddQueue::MAP_LEGACY_KQ, 1);
+            .with(AddQueue::MAP_LEGACY_KQ, true);
         run!(self.kernel.lock(), AddQueue, map)
             .map_err(|failure| report(&self.parts, "ADD_QUEUE of its own ring", failure))?;
         set_resources(&self.parts, &mut pipe, true, self.log())?;
@@ -267,10 +268,10 @@ impl Engine {
         let pipe = self.scheduler.lock();
         let mut kernel = self.kernel.lock();
         let unmap = frame!(RemoveQueue, REMOVE_QUEUE)
-            .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().get().into())
+            .with(RemoveQueue::DOORBELL_OFFSET, pipe.doorbell().get())
             .with(RemoveQueue::PIPE_ID, pipe.slot().pipe().into())
             .with(RemoveQueue::QUEUE_ID, pipe.slot().queue().into())
-            .with(RemoveQueue::UNMAP_LEGACY_QUEUE, 1)
+            .with(RemoveQueue::UNMAP_LEGACY_QUEUE, true)
             .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
         if self.parts.dev.alive().is_ok() {
             if let Err(failure) = run!(kernel, RemoveQueue, unmap) {
@@ -291,7 +292,7 @@ impl Engine {
         const PROCESS_QUANTUM: u64 = 100_000;
         const GANG_QUANTUM: u64 = 10_000;
         const LAST_PFN: u64 = (1 << 36) - 1;
-        const NORMAL: u64 = 1;
+        const NORMAL: u32 = 1;
         // KFD's priorities that aren't MES's count as normal (`convert_to_mes_priority_level`).
         let priority = match add.priority {
             level @ 0..=4 => level.into(),
@@ -307,20 +308,21 @@ impl Engine {
             .with(AddQueue::GANG_CONTEXT_ADDR, add.gang_context.get())
             .with(AddQueue::INPROCESS_GANG_PRIORITY, priority)
             .with(AddQueue::GANG_GLOBAL_PRIORITY_LEVEL, NORMAL)
-            .with(AddQueue::DOORBELL_OFFSET, add.doorbell.get().into())
+            .with(AddQueue::DOORBELL_OFFSET, add.doorbell.get())
             .with(AddQueue::MQD_ADDR, add.mqd.get())
             .with(AddQueue::WPTR_ADDR, add.wptr.get())
             .with(AddQueue::QUEUE_TYPE, add.kind)
-            .with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
+            .try_with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
+            .ok_or(EINVAL)?
             .with(AddQueue::TRAP_HANDLER_ADDR, add.tba)
             .with(AddQueue::TMA_ADDR, add.tma)
             .with(
                 AddQueue::VM_CONTEXT_CNTL,
-                self.parts.hubs.process_context_control().into(),
+                self.parts.hubs.process_context_control(),
             )
-            .with(AddQueue::IS_KFD_PROCESS, 1)
+            .with(AddQueue::IS_KFD_PROCESS, true)
             .with(AddQueue::SKIP_PROCESS_CTX_CLEAR, add.keep_context.into())
-            .with(AddQueue::TRAP_EN, 1)
+            .with(AddQueue::TRAP_EN, true)
             .with(AddQueue::IS_AQL_QUEUE, add.aql.into());
         run!(self.scheduler.lock(), AddQueue, frame)
     }
@@ -357,10 +359,7 @@ impl Engine {
     /// (`kfd_dbg_set_mes_debug_mode`). The first time clears the context.
     pub(super) fn set_debugger(&self, context: GpuVa, control: u32) -> Result<(), Failure> {
         let frame = shader_debugger(context)
-            .with(
-                Misc::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL,
-                control.into(),
-            )
+            .with(Misc::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL, control)
             .with(Misc::SET_SHADER_DEBUGGER_TRAP_EN, 1);
         run!(self.scheduler.lock(), Misc, frame)
     }
@@ -383,12 +382,12 @@ impl Engine {
         after_reset: bool,
     ) -> Result<(), Failure> {
         let remove = frame!(RemoveQueue, REMOVE_QUEUE)
-            .with(RemoveQueue::DOORBELL_OFFSET, victim.doorbell.get().into())
+            .with(RemoveQueue::DOORBELL_OFFSET, victim.doorbell.get())
             .with(RemoveQueue::GANG_CONTEXT_ADDR, victim.gang_context.get())
             .with(RemoveQueue::QUEUE_TYPE, victim.kind)
             .with(
                 RemoveQueue::REMOVE_QUEUE_AFTER_RESET,
-                u64::from(after_reset && self.version >= HAS_REMOVE_AFTER_RESET),
+                after_reset && self.version >= HAS_REMOVE_AFTER_RESET,
             );
         run!(pipe, RemoveQueue, remove)
     }
@@ -408,7 +407,7 @@ impl Engine {
 
 impl Firmware for Engine {
     /// `mes_v12_0_inv_tlbs_pasid`, for both hubs.
-    fn invalidate_tlbs(&self, pasid: Pasid, kind: u32) -> Option<Result> {
+    fn invalidate_tlbs(&self, pasid: Pasid, kind: Bounded<3>) -> Option<Result> {
         const BY_PASID: u64 = 0;
         let mut pipe = self.kernel.lock();
         if self.version < HAS_INV_TLBS || pipe.is_stuck() {
@@ -416,9 +415,9 @@ impl Firmware for Engine {
         }
         for hub in 0..2 {
             let frame = frame!(InvTlbs, INV_TLBS)
-                .with(InvTlbs::INVALIDATE_TLBS_INV_SEL, BY_PASID)
+                .having(InvTlbs::INVALIDATE_TLBS_INV_SEL.is::<BY_PASID>())
                 .with(InvTlbs::INVALIDATE_TLBS_FLUSH_TYPE, kind.into())
-                .with(InvTlbs::INVALIDATE_TLBS_INV_SEL_ID, pasid.get().into())
+                .with(InvTlbs::INVALIDATE_TLBS_INV_SEL_ID, pasid.get())
                 .with(InvTlbs::INVALIDATE_TLBS_HUB_ID, hub);
             if let Err(failure) = run!(pipe, InvTlbs, frame) {
                 let first = self.logged.xchg(1, Relaxed) == 0;
@@ -435,8 +434,8 @@ impl Firmware for Engine {
 
     /// MISC with WAIT_REG_MEM, as `amdgpu_mes_reg_write_reg_wait`.
     fn write_and_wait(&self, wait: &RegWait) -> Option<Result> {
-        const MISC_WAIT_REG_MEM: u64 = 4;
-        const STORE_THEN_WAIT: u64 = 1;
+        const MISC_WAIT_REG_MEM: u32 = 4;
+        const STORE_THEN_WAIT: u32 = 1;
         let mut pipe = self.kernel.lock();
         if pipe.is_stuck() {
             return None;
@@ -444,17 +443,17 @@ impl Firmware for Engine {
         let frame = frame!(Misc, MISC)
             .with(Misc::OPCODE, MISC_WAIT_REG_MEM)
             .with(Misc::WAIT_REG_MEM_OP, STORE_THEN_WAIT)
-            .with(Misc::WAIT_REG_MEM_REFERENCE, wait.value.into())
-            .with(Misc::WAIT_REG_MEM_MASK, wait.mask.into())
-            .with(Misc::WAIT_REG_MEM_REG_OFFSET1, wait.write.into())
-            .with(Misc::WAIT_REG_MEM_REG_OFFSET2, wait.wait.into());
+            .with(Misc::WAIT_REG_MEM_REFERENCE, wait.value)
+            .with(Misc::WAIT_REG_MEM_MASK, wait.mask)
+            .with(Misc::WAIT_REG_MEM_REG_OFFSET1, wait.write)
+            .with(Misc::WAIT_REG_MEM_REG_OFFSET2, wait.wait);
         Some(run!(pipe, Misc, frame).map_err(Error::from))
     }
 }
 
 /// MISC with SET_SHADER_DEBUGGER.
 fn shader_debugger(context: GpuVa) -> Misc {
-    const SET_SHADER_DEBUGGER: u64 = 5;
+    const SET_SHADER_DEBUGGER: u32 = 5;
     frame!(Misc, MISC)
         .with(Misc::OPCODE, SET_SHADER_DEBUGGER)
         .with(
@@ -465,20 +464,20 @@ fn shader_debugger(context: GpuVa) -> Misc {
 
 /// MISC with WRITE_REG (`amdgpu_mes_wreg`); registers are words of BAR 5.
 fn write_register(pipe: &mut Pipe, word: u32, value: u32) -> Result<(), Failure> {
-    const WRITE_REG: u64 = 0;
+    const WRITE_REG: u32 = 0;
     let frame = frame!(Misc, MISC)
         .with(Misc::OPCODE, WRITE_REG)
-        .with(Misc::WRITE_REG_REG_OFFSET, word.into())
-        .with(Misc::WRITE_REG_REG_VALUE, value.into());
+        .with(Misc::WRITE_REG_REG_OFFSET, word)
+        .with(Misc::WRITE_REG_REG_VALUE, value);
     run!(pipe, Misc, frame)
 }
 
 /// MISC with READ_REG (`amdgpu_mes_rreg`).
 fn read_register(pipe: &mut Pipe, word: u32) -> Result<u32, Failure> {
-    const READ_REG: u64 = 3;
+    const READ_REG: u32 = 3;
     let frame = frame!(Misc, MISC)
         .with(Misc::OPCODE, READ_REG)
-        .with(Misc::READ_REG_REG_OFFSET, word.into())
+        .with(Misc::READ_REG_REG_OFFSET, word)
         .with(Misc::READ_REG_BUFFER_ADDR, pipe.register_addr().get());
     run!(pipe, Misc, frame)?;
     Ok(pipe.register()?)

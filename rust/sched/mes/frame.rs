@@ -11,9 +11,9 @@ use kernel::prelude::*;
 macro_rules! frame {
     ($type:ident, $op:ident) => {
         $type::zeroed()
-            .with($type::HEADER_TYPE, TYPE_SCHEDULER)
-            .with($type::HEADER_OPCODE, op::$op.into())
-            .with($type::HEADER_DWSIZE, FRAME_WORDS as u64)
+            .having($type::HEADER_TYPE.is::<TYPE_SCHEDULER>())
+            .with($type::HEADER_OPCODE, op::$op)
+            .having($type::HEADER_DWSIZE.is::<{ FRAME_WORDS as u64 }>())
     };
 }
 

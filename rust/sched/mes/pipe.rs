@@ -261,12 +261,9 @@ impl Pipe {
             .copy_from_slice(&answer);
         self.seq = self.seq.wrapping_add(1).max(1);
         let query = QueryStatus::zeroed()
-            .with(
-                QueryStatus::HEADER_OPCODE,
-                mes::op::QUERY_SCHEDULER_STATUS.into(),
-            )
-            .with(QueryStatus::HEADER_TYPE, mes::TYPE_SCHEDULER)
-            .with(QueryStatus::HEADER_DWSIZE, FRAME_WORDS as u64)
+            .with(QueryStatus::HEADER_OPCODE, mes::op::QUERY_SCHEDULER_STATUS)
+            .having(QueryStatus::HEADER_TYPE.is::<{ mes::TYPE_SCHEDULER }>())
+            .having(QueryStatus::HEADER_DWSIZE.is::<{ FRAME_WORDS as u64 }>())
             .with(
                 QueryStatus::API_STATUS_API_COMPLETION_FENCE_ADDR,
                 self.addr(place::FENCE).get(),

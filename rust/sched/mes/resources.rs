@@ -96,17 +96,17 @@ pub(super) fn set_resources(
             SetHwResources::QUERY_STATUS_FENCE_GPU_MC_PTR,
             pipe.query_fence_addr().get(),
         )
-        .with(SetHwResources::DISABLE_RESET, 1)
-        .with(SetHwResources::DISABLE_MES_LOG, 1)
-        .with(SetHwResources::USE_DIFFERENT_VMID_COMPUTE, 1)
-        .with(SetHwResources::ENABLE_REG_ACTIVE_POLL, 1)
-        .with(SetHwResources::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, 1)
+        .with(SetHwResources::DISABLE_RESET, true)
+        .with(SetHwResources::DISABLE_MES_LOG, true)
+        .with(SetHwResources::USE_DIFFERENT_VMID_COMPUTE, true)
+        .with(SetHwResources::ENABLE_REG_ACTIVE_POLL, true)
+        .with(SetHwResources::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, true)
         .with(
             SetHwResources::OVERSUBSCRIPTION_TIMER,
             if version < HAS_SDMA_TIMER { 0 } else { 50 },
         )
         // "Basic+": a queue that rings while it is unmapped is scheduled again.
-        .with(SetHwResources::UNMAPPED_DOORBELL_HANDLING, 2);
+        .having(SetHwResources::UNMAPPED_DOORBELL_HANDLING.is::<2>());
     // Consecutive words: five base addresses of each block.
     let first = [
         (SetHwResources::GC_BASE_0.word(), Block::Gc),
@@ -140,7 +140,7 @@ pub(super) fn set_resources(
     }
     if let Some(log) = log {
         frame = frame
-            .with(SetHwResources::ENABLE_MES_EVENT_INT_LOGGING, 1)
+            .with(SetHwResources::ENABLE_MES_EVENT_INT_LOGGING, true)
             .with(
                 SetHwResources::EVENT_INTR_HISTORY_GPU_MC_PTR,
                 log.addr(pipe.slot().pipe()).get(),

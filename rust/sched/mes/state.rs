@@ -332,7 +332,7 @@ impl State {
 }
 
 /// MES' name for a kind of queue.
-fn kind(format: Format) -> u64 {
+fn kind(format: Format) -> u32 {
     match format {
         Format::Aql | Format::Pm4 => TYPE_COMPUTE,
         Format::Sdma => TYPE_SDMA,

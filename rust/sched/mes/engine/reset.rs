@@ -87,14 +87,14 @@ impl Engine {
         if self.version() < HAS_DETECTION {
             return Err(Failure::Lost(ENOTRECOVERABLE));
         }
-        let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, 1);
+        let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, true);
         let result = match run!(pipe, Suspend, suspend) {
             Ok(()) => self.take(pipe, victim, false).map(|()| KVec::new()),
             Err(Failure::Refused(_)) => self.reset_hung(pipe, victim, find),
             Err(lost) => return Err(lost),
         };
         // The others go on, whatever became of this one.
-        let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, 1);
+        let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, true);
         if let Err(failure) = run!(pipe, Resume, resume) {
             report(self.parts(), "RESUME", failure);
         }
@@ -124,7 +124,7 @@ impl Engine {
                 of_pipe,
                 number
             );
-            let compute = info.get(HungQueue::QUEUE_TYPE) == super::TYPE_COMPUTE;
+            let compute = info.get(HungQueue::QUEUE_TYPE) == super::TYPE_COMPUTE.into();
             if !compute || !self.parts().chip.has_hqd(of_pipe, number) {
                 return Err(Failure::Lost(EINVAL));
             }
@@ -160,7 +160,7 @@ impl Engine {
         pipe.clear_hung(2 * length)?;
         let detect = frame!(Reset, RESET)
             .with(Reset::QUEUE_TYPE, victim.kind)
-            .with(Reset::HANG_DETECT_ONLY, 1)
+            .with(Reset::HANG_DETECT_ONLY, true)
             .with(Reset::DOORBELL_OFFSET_ADDR, pipe.hung_addr().get());
         run!(pipe, Reset, detect)?;
         let mut hung = KVec::new();
