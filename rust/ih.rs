@@ -27,7 +27,7 @@ use crate::{
             Entry,
             ENTRY_SIZE, //
         },
-        regs::Bits, //
+        value::Bounded, //
     },
     nbio,
     regs::Regs,
@@ -223,12 +223,13 @@ impl PinnedDrop for Enabled<'_> {
 /// `vega20_ih_toggle_ring_interrupts`.
 fn toggle(regs: &Regs, hal: &dyn Hal, on: bool) {
     let table = hal.registers();
-    let cntl = table.cntl_on.set(regs.read(table.cntl), u32::from(on));
+    let reg = table.cntl.reg();
+    let cntl = table.cntl_on.set(regs.read(reg), on);
     let cntl = hal.toggle(regs, cntl, on);
-    regs.write(table.cntl, table.cntl_interrupt.set(cntl, u32::from(on)));
+    regs.write(reg, table.cntl_interrupt.set(cntl, on));
     if !on {
         regs.write(table.rptr, 0);
-        regs.write(table.wptr, 0);
+        regs.write(table.wptr_overflow.reg(), 0);
     }
 }
 
@@ -242,20 +243,20 @@ fn init(parts: &Parts<'_>, base: u64, wptr_addr: u64) {
 
     regs.write(table.base, (base >> 8) as u32);
     regs.write(table.base_high, (base >> 40) as u32 & 0xff);
-    let size = (RING_BYTES / 4).ilog2();
-    let set = |start: u32, fields: &[(Bits, u32)]| {
-        fields
-            .iter()
-            .fold(start, |value, (field, bits)| field.set(value, *bits))
-    };
-    let cntl = set(regs.read(table.cntl), table.cntl_values);
-    regs.write(table.cntl, table.cntl_size.set(cntl, size));
+    let size = Bounded::new::<{ (RING_BYTES / 4).ilog2() as u64 }>();
+    regs.update(table.cntl.reg(), |old| {
+        table.cntl_size.set(table.cntl.apply(old), size)
+    });
     regs.write(table.wptr_addr_low, wptr_addr as u32);
     regs.write(table.wptr_addr_high, (wptr_addr >> 32) as u32 & 0xffff);
-    regs.write(table.wptr, 0);
+    regs.write(table.wptr_overflow.reg(), 0);
     regs.write(table.rptr, 0);
-    let doorbell = table.doorbell_offset.set(0, hal.doorbell().get());
-    regs.write(table.doorbell, table.doorbell_enable.set(doorbell, 1));
+    let word = Bounded::low_bits_of(hal.doorbell().get().into());
+    let doorbell = table.doorbell_offset.set(0, word);
+    regs.write(
+        table.doorbell_enable.reg(),
+        table.doorbell_enable.set(doorbell, true),
+    );
     nbio.route_interrupts(regs, hal.doorbell());
     hal.after(regs);
 }
@@ -307,12 +308,12 @@ impl Handler {
         // Entries are read after the pointer that covers them.
         barrier::smp_mb(barrier::Read);
         if table.wptr_overflow.get(wptr) == 1 {
-            wptr = regs.read(table.wptr);
+            wptr = regs.read(table.wptr_overflow.reg());
             if wptr == u32::MAX {
                 self.dev.alive()?;
             }
             if table.wptr_overflow.get(wptr) == 1 {
-                wptr = table.wptr_overflow.set(wptr, 0);
+                wptr = table.wptr_overflow.set(wptr, false);
                 // The oldest entry that was not overwritten.
                 ring.rptr = after(at_entry(wptr));
                 ratelimited!(
@@ -320,8 +321,11 @@ impl Handler {
                     self.dev.device(),
                     "the interrupt ring overflowed; events were lost\n"
                 );
-                regs.set(table.cntl, table.cntl_clear, 1);
-                regs.set(table.cntl, table.cntl_clear, 0);
+                for edge in [true, false] {
+                    regs.update(table.cntl_clear.reg(), |old| {
+                        table.cntl_clear.set(old, edge)
+                    });
+                }
             }
         }
         Ok(at_entry(wptr))

@@ -16,15 +16,13 @@ use crate::{
     glue::errno::etime,
     hw::regs::{
         typed::{
-            self,
             AnyReg,
+            Reg,
             Register,
             Table,
             Value, //
         },
-        Bits,
-        Block,
-        Reg, //
+        Block, //
     }, //
 };
 use kernel::{
@@ -94,7 +92,7 @@ pub(crate) trait Target: Copy {
     fn word(value: Self::Value) -> u32;
 }
 
-impl<R: Register> Target for typed::Reg<R> {
+impl<R: Register> Target for Reg<R> {
     type Value = Value<R>;
 
     fn place(self) -> (Block, u8, u32) {
@@ -126,35 +124,19 @@ impl Target for AnyReg {
     }
 }
 
-impl Target for Reg {
-    type Value = u32;
-
-    fn place(self) -> (Block, u8, u32) {
-        (self.block, self.segment, self.offset)
-    }
-
-    fn value(word: u32) -> u32 {
-        word
-    }
-
-    fn word(value: u32) -> u32 {
-        value
-    }
-}
-
 /// What accesses need of the chip's bus side.
 pub(crate) struct Access {
     /// MiB of VRAM; never all ones.
-    pub(crate) memory_size: Reg,
+    pub(crate) memory_size: AnyReg,
     /// The way to registers beyond BAR 5, where there are such.
     pub(crate) window: Option<Window>,
 }
 
 /// A register that takes the address of another, in two halves, and one that is it then.
 pub(crate) struct Window {
-    pub(crate) index: Reg,
-    pub(crate) index_high: Reg,
-    pub(crate) data: Reg,
+    pub(crate) index: AnyReg,
+    pub(crate) index_high: AnyReg,
+    pub(crate) data: AnyReg,
 }
 
 /// All registers.
@@ -279,11 +261,6 @@ impl Regs {
             // Waits until the store has arrived.
             self.mmio.read(data)
         });
-    }
-
-    /// Sets one field of a register of instance 0.
-    pub(crate) fn set(&self, reg: Reg, field: Bits, value: u32) {
-        self.update_at(0, reg, |old| field.set(old, value))
     }
 
     /// Points the window of NBIO at a word and lets `f` use the window's data register.

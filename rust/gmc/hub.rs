@@ -9,9 +9,9 @@
 use super::hal::Hal;
 use crate::{
     bo::Words,
-    hw::regs::{
-        Bits,
-        Reg, //
+    hw::regs::typed::{
+        AnyReg,
+        Change, //
     },
     regs::Regs,
     types::{
@@ -39,22 +39,19 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn write(self, regs: &Regs, reg: Reg, value: u32) {
+    pub(super) fn write(self, regs: &Regs, reg: AnyReg, value: u32) {
         regs.write_at(self.instance, reg, value);
     }
 
     /// Stores a page number in a pair of registers.
-    fn write_pair(self, regs: &Regs, lo: Reg, value: u64) {
+    fn write_pair(self, regs: &Regs, lo: AnyReg, value: u64) {
         self.write(regs, lo, value as u32);
         self.write(regs, lo.at(1, 1), (value >> 32) as u32);
     }
 
-    fn update(self, regs: &Regs, reg: Reg, fields: &[(Bits, u32)]) {
-        regs.update_at(self.instance, reg, |old| {
-            fields
-                .iter()
-                .fold(old, |value, (field, bits)| field.set(value, *bits))
-        });
+    /// Makes a change to a register.
+    pub(super) fn change(self, regs: &Regs, change: Change) {
+        regs.update_at(self.instance, change.reg(), |old| change.apply(old));
     }
 }
 
@@ -108,8 +105,7 @@ impl Hubs {
     /// Sends faulting accesses to the default page instead of stopping the GPU.
     pub(super) fn set_fault_defaults(&self) {
         for hub in self.iter() {
-            let (reg, values) = hub.table.fault_cntl;
-            hub.update(&self.regs, reg, values);
+            hub.change(&self.regs, hub.table.fault_cntl);
         }
     }
 
@@ -121,8 +117,7 @@ impl Hubs {
             system_aperture(regs, hub, layout, strays);
             tlb_and_cache(regs, hub);
             self.hal.prepare_hub(regs, hub.table.block, hub.instance);
-            let (reg, values) = hub.table.context0;
-            hub.update(regs, reg, values);
+            hub.change(regs, hub.table.context0);
             identity_aperture_off(regs, hub);
             process_contexts(regs, hub);
             invalidation_ranges(regs, hub);
@@ -135,10 +130,10 @@ impl Hubs {
         for hub in self.iter() {
             let table = hub.table;
             for i in 0..16 {
-                hub.write(regs, table.context0.0.at(i, 1), 0);
+                hub.write(regs, table.context0.reg().at(i, 1), 0);
             }
-            hub.update(regs, table.l1_tlb.0, table.l1_tlb.2);
-            hub.update(regs, table.l2_cntl.0, table.l2_cntl.2);
+            hub.change(regs, table.l1_tlb_off);
+            hub.change(regs, table.l2_off);
             hub.write(regs, table.l2_cntl3.0, 0);
         }
     }
@@ -146,14 +141,13 @@ impl Hubs {
     /// Lets interrupts report faults, or not.
     pub(super) fn set_fault_interrupts(&self, on: bool) {
         for hub in self.iter() {
+            let change = if on {
+                hub.table.fault_interrupts_on
+            } else {
+                hub.table.fault_interrupts_off
+            };
             for i in 0..16 {
-                self.regs
-                    .update_at(hub.instance, hub.table.context0.0.at(i, 1), |old| {
-                        hub.table
-                            .fault_interrupts
-                            .iter()
-                            .fold(old, |value, field| field.set(value, u32::from(on)))
-                    });
+                hub.change(&self.regs, change.at(i, 1));
             }
         }
     }
@@ -162,7 +156,7 @@ impl Hubs {
     pub(crate) fn process_context_control(&self) -> u32 {
         self.iter().next().map_or(0, |hub| {
             self.regs
-                .read_at(hub.instance, hub.table.context1.0.at(14, 1))
+                .read_at(hub.instance, hub.table.context1.reg().at(14, 1))
         })
     }
 
@@ -171,11 +165,7 @@ impl Hubs {
     pub(crate) fn clear_faults(&self) {
         for hub in self.iter() {
             if self.regs.read_at(hub.instance, hub.table.fault_status) != 0 {
-                hub.update(
-                    &self.regs,
-                    hub.table.fault_cntl.0,
-                    &[(hub.table.fault_clear, 1)],
-                );
+                hub.change(&self.regs, hub.table.fault_clear);
             }
         }
     }
@@ -202,16 +192,14 @@ fn system_aperture(regs: &Regs, hub: Hub, layout: &Layout, strays: &Strays) {
     let scratch = layout.vram_pte(strays.vram);
     hub.write_pair(regs, table.aperture_default, scratch >> 12);
     hub.write_pair(regs, table.fault_default, strays.system.bus().get() >> 12);
-    if let Some((reg, values)) = table.fault_cntl2 {
-        hub.update(regs, reg, values);
-    }
+    hub.change(regs, table.fault_cntl2);
 }
 
 fn tlb_and_cache(regs: &Regs, hub: Hub) {
     let table = hub.table;
-    hub.update(regs, table.l1_tlb.0, table.l1_tlb.1);
-    hub.update(regs, table.l2_cntl.0, table.l2_cntl.1);
-    hub.update(regs, table.l2_cntl2.0, table.l2_cntl2.1);
+    hub.change(regs, table.l1_tlb_on);
+    hub.change(regs, table.l2_on);
+    hub.change(regs, table.l2_invalidate);
     hub.write(regs, table.l2_cntl3.0, table.l2_cntl3.1);
     hub.write(regs, table.l2_cntl4.0, table.l2_cntl4.1);
     if let Some((reg, value)) = table.l2_cntl5 {
@@ -226,9 +214,8 @@ fn identity_aperture_off(regs: &Regs, hub: Hub) {
 }
 
 fn process_contexts(regs: &Regs, hub: Hub) {
-    let (reg, values) = hub.table.context1;
     for i in 0..15 {
-        hub.update(regs, reg.at(i, 1), values);
+        hub.change(regs, hub.table.context1.at(i, 1));
         let start = hub.table.pt_start.at(i + 1, CONTEXT_ADDR_STRIDE);
         let end = hub.table.pt_end.at(i + 1, CONTEXT_ADDR_STRIDE);
         hub.write_pair(regs, start, 0);

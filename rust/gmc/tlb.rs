@@ -132,18 +132,14 @@ impl Tlb {
     fn flush(&self, vmid: u32, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
         self.vram.flush_hdp();
-        let bit = 1u32 << (vmid & 15);
+        let vmids = 1u16 << (vmid & 15);
+        let bit = u32::from(vmids);
         for hub in self.hubs.iter() {
             let table = hub.table;
-            let request = table
-                .flush_what
-                .iter()
-                .fold(table.flush_vmids.set(0, bit), |value, (field, bits)| {
-                    field.set(value, *bits)
-                });
+            let request = table.flush_vmids.set(table.flush_what.apply(0), vmids);
             let request = table
                 .flush_type
-                .map_or(request, |field| field.set(request, kind.into()));
+                .map_or(request, |field| field.set(request, kind));
             self.by_firmware(hub, request, bit)
                 .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
         }
@@ -155,7 +151,7 @@ impl Tlb {
         let firmware = self.firmware()?;
         let regs = self.hubs.regs();
         firmware.write_and_wait(&RegWait {
-            write: regs.word(hub.table.flush_request.at(ENGINE, 1), hub.instance)?,
+            write: regs.word(hub.table.flush_vmids.reg().at(ENGINE, 1), hub.instance)?,
             wait: regs.word(hub.table.flush_ack.at(ENGINE, 1), hub.instance)?,
             value,
             mask,
@@ -170,17 +166,16 @@ impl Tlb {
         if let Some(reg) = semaphore {
             regs.wait_at(hub.instance, reg, TIMEOUT, |value| value & 1 == 1)?;
         }
-        hub.write(regs, table.flush_request.at(ENGINE, 1), request);
+        hub.write(regs, table.flush_vmids.reg().at(ENGINE, 1), request);
         let ack = table.flush_ack.at(ENGINE, 1);
         let result = regs.wait_at(hub.instance, ack, TIMEOUT, |value| value & bit != 0);
         if let Some(reg) = semaphore {
             hub.write(regs, reg, 0);
         }
-        if let Some(reg) = table.flush_private {
-            const INVALIDATE: u32 = 1 << 25;
-            regs.update_at(hub.instance, reg, |old| old | INVALIDATE);
+        if let Some(change) = table.flush_private {
+            hub.change(regs, change);
             // Waits until the store has arrived.
-            regs.read_at(hub.instance, reg);
+            regs.read_at(hub.instance, change.reg());
         }
         result.map(|_| ())
     }

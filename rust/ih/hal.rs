@@ -4,9 +4,10 @@
 
 use crate::{
     chip::Generation,
-    hw::regs::{
-        Bits,
-        Reg, //
+    hw::regs::typed::{
+        AnyField,
+        AnyReg,
+        Change, //
     },
     regs::Regs,
     types::DoorbellWord, //
@@ -22,58 +23,57 @@ pub(super) const DOORBELL_BITS: u32 = 10;
 
 /// The registers of the ring, and the fields that all generations have.
 pub(crate) struct Registers {
-    pub(super) cntl: Reg,
-    /// Fields of IH_RB_CNTL and their values, but for its size.
-    pub(super) cntl_values: &'static [(Bits, u32)],
-    pub(super) cntl_on: Bits,
-    pub(super) cntl_interrupt: Bits,
-    pub(super) cntl_size: Bits,
-    pub(super) cntl_clear: Bits,
-    pub(super) rptr: Reg,
-    pub(super) wptr: Reg,
-    pub(super) wptr_overflow: Bits,
-    pub(super) base: Reg,
-    pub(super) base_high: Reg,
-    pub(super) wptr_addr_low: Reg,
-    pub(super) wptr_addr_high: Reg,
-    /// The register that enables the doorbell, with its fields for that and for the doorbell's word.
-    pub(super) doorbell: Reg,
-    pub(super) doorbell_enable: Bits,
-    pub(super) doorbell_offset: Bits,
+    /// IH_RB_CNTL with all but its size.
+    pub(super) cntl: Change,
+    pub(super) cntl_on: AnyField<1>,
+    pub(super) cntl_interrupt: AnyField<1>,
+    pub(super) cntl_size: AnyField<5>,
+    pub(super) cntl_clear: AnyField<1>,
+    pub(super) rptr: AnyReg,
+    pub(super) wptr_overflow: AnyField<1>,
+    pub(super) base: AnyReg,
+    pub(super) base_high: AnyReg,
+    pub(super) wptr_addr_low: AnyReg,
+    pub(super) wptr_addr_high: AnyReg,
+    /// The doorbell, and its word.
+    pub(super) doorbell_enable: AnyField<1>,
+    pub(super) doorbell_offset: AnyField<26>,
 }
 
 /// The registers in the module `$oss`: `$space` is where the ring's addresses lead.
 macro_rules! registers {
-    ($oss:ident, space: $space:literal) => {
+    ($oss:ident, space: $space:literal) => {{
+        use $oss::{
+            IH_DOORBELL_RPTR as Bell,
+            IH_RB_CNTL as Cntl,
+            IH_RB_WPTR as Wptr, //
+        };
         $crate::ih::hal::Registers {
-            cntl: $oss::IH_RB_CNTL,
-            cntl_values: &[
-                ($oss::IH_RB_CNTL::MC_SPACE, $space),
-                ($oss::IH_RB_CNTL::WPTR_OVERFLOW_CLEAR, 1),
-                ($oss::IH_RB_CNTL::WPTR_OVERFLOW_ENABLE, 1),
-                ($oss::IH_RB_CNTL::WPTR_WRITEBACK_ENABLE, 1),
-                ($oss::IH_RB_CNTL::MC_SNOOP, 1),
-                ($oss::IH_RB_CNTL::MC_RO, 0),
-                ($oss::IH_RB_CNTL::MC_VMID, 0),
+            cntl: Cntl.change(&[
+                Cntl::MC_SPACE.is::<$space>(),
+                Cntl::WPTR_OVERFLOW_CLEAR.is::<1>(),
+                Cntl::WPTR_OVERFLOW_ENABLE.is::<1>(),
+                Cntl::WPTR_WRITEBACK_ENABLE.is::<1>(),
+                Cntl::MC_SNOOP.is::<1>(),
+                Cntl::MC_RO.is::<0>(),
+                Cntl::MC_VMID.is::<0>(),
                 // With MSI.
-                ($oss::IH_RB_CNTL::RPTR_REARM, 1),
-            ],
-            cntl_on: $oss::IH_RB_CNTL::RB_ENABLE,
-            cntl_interrupt: $oss::IH_RB_CNTL::ENABLE_INTR,
-            cntl_size: $oss::IH_RB_CNTL::RB_SIZE,
-            cntl_clear: $oss::IH_RB_CNTL::WPTR_OVERFLOW_CLEAR,
-            rptr: $oss::IH_RB_RPTR,
-            wptr: $oss::IH_RB_WPTR,
-            wptr_overflow: $oss::IH_RB_WPTR::RB_OVERFLOW,
-            base: $oss::IH_RB_BASE,
-            base_high: $oss::IH_RB_BASE_HI,
-            wptr_addr_low: $oss::IH_RB_WPTR_ADDR_LO,
-            wptr_addr_high: $oss::IH_RB_WPTR_ADDR_HI,
-            doorbell: $oss::IH_DOORBELL_RPTR,
-            doorbell_enable: $oss::IH_DOORBELL_RPTR::ENABLE,
-            doorbell_offset: $oss::IH_DOORBELL_RPTR::OFFSET,
+                Cntl::RPTR_REARM.is::<1>(),
+            ]),
+            cntl_on: Cntl.field(Cntl::RB_ENABLE),
+            cntl_interrupt: Cntl.field(Cntl::ENABLE_INTR),
+            cntl_size: Cntl.field(Cntl::RB_SIZE),
+            cntl_clear: Cntl.field(Cntl::WPTR_OVERFLOW_CLEAR),
+            rptr: $oss::IH_RB_RPTR.any(),
+            wptr_overflow: Wptr.field(Wptr::RB_OVERFLOW),
+            base: $oss::IH_RB_BASE.any(),
+            base_high: $oss::IH_RB_BASE_HI.any(),
+            wptr_addr_low: $oss::IH_RB_WPTR_ADDR_LO.any(),
+            wptr_addr_high: $oss::IH_RB_WPTR_ADDR_HI.any(),
+            doorbell_enable: Bell.field(Bell::ENABLE),
+            doorbell_offset: Bell.field(Bell::OFFSET),
         }
-    };
+    }};
 }
 pub(super) use registers;
 

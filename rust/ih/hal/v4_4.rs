@@ -16,10 +16,13 @@ use crate::{
             client,
             source, //
         },
-        regs::osssys_4_4_2::{
-            self as oss,
-            IH_CHICKEN as Chicken,
-            IH_RB_CNTL as Cntl, //
+        regs::typed::{
+            osssys_4_4_2::{
+                self as oss,
+                IH_CHICKEN as Chicken,
+                IH_RB_CNTL as Cntl, //
+            },
+            Value, //
         }, //
     },
     regs::Regs,
@@ -50,20 +53,22 @@ impl super::Hal for Hal {
     }
 
     fn before(&self, regs: &Regs) {
-        regs.set(oss::IH_CHICKEN, Chicken::MC_SPACE_GPA_ENABLE, 1);
+        regs.update(oss::IH_CHICKEN, |old| {
+            old.with(Chicken::MC_SPACE_GPA_ENABLE, true)
+        });
     }
 
     /// The overflow flag is cleared by an edge when the ring is turned on.
     fn toggle(&self, regs: &Regs, cntl: u32, on: bool) -> u32 {
-        let mut cntl = Cntl::RB_GPU_TS_ENABLE.set(cntl, 1);
+        let mut cntl = Value::new(cntl).with(Cntl::RB_GPU_TS_ENABLE, true);
         if on {
-            for edge in [0, 1] {
-                cntl = Cntl::WPTR_OVERFLOW_CLEAR.set(cntl, edge);
+            for edge in [false, true] {
+                cntl = cntl.with(Cntl::WPTR_OVERFLOW_CLEAR, edge);
                 regs.write(oss::IH_RB_CNTL, cntl);
             }
-            cntl = Cntl::WPTR_OVERFLOW_CLEAR.set(cntl, 0);
+            cntl = cntl.with(Cntl::WPTR_OVERFLOW_CLEAR, false);
         }
-        cntl
+        cntl.bits()
     }
 
     fn topic(&self, client: u8, source: u8, data0: u32, data1: u32) -> Option<Topic> {

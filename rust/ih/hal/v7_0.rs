@@ -16,7 +16,7 @@ use crate::{
             client,
             source, //
         },
-        regs::osssys_7_0_0::{
+        regs::typed::osssys_7_0_0::{
             self as oss,
             IH_INT_FLOOD_CNTL as Flood,
             IH_MSI_STORM_CTRL as Storm,
@@ -52,13 +52,15 @@ impl super::Hal for Hal {
     }
 
     fn after(&self, regs: &Regs) {
-        regs.set(
-            oss::IH_STORM_CLIENT_LIST_CNTL,
-            Clients::CLIENT18_IS_STORM_CLIENT,
-            1,
-        );
-        regs.set(oss::IH_INT_FLOOD_CNTL, Flood::FLOOD_CNTL_ENABLE, 1);
-        regs.set(oss::IH_MSI_STORM_CTRL, Storm::DELAY, 3);
+        regs.update(oss::IH_STORM_CLIENT_LIST_CNTL, |old| {
+            old.with(Clients::CLIENT18_IS_STORM_CLIENT, true)
+        });
+        regs.update(oss::IH_INT_FLOOD_CNTL, |old| {
+            old.with(Flood::FLOOD_CNTL_ENABLE, true)
+        });
+        regs.update(oss::IH_MSI_STORM_CTRL, |old| {
+            old.having(Storm::DELAY.is::<3>())
+        });
     }
 
     fn topic(&self, client: u8, source: u8, data0: u32, data1: u32) -> Option<Topic> {

@@ -64,16 +64,20 @@ pub(crate) struct Left {
 impl Left {
     /// Reads them from the selected HQD.
     pub(crate) fn read(regs: &Regs, xcc: u8) -> Self {
-        let read = |reg| regs.read_at(xcc, reg);
+        use crate::hw::regs::typed::{
+            gc_9_4_3 as gc,
+            AnyReg, //
+        };
+        let read = |reg: AnyReg| regs.read_at(xcc, reg);
         Self {
-            eop_control: read(gc::CP_HQD_EOP_CONTROL),
-            doorbell_control: read(gc::CP_HQD_PQ_DOORBELL_CONTROL),
-            mqd_control: read(gc::CP_MQD_CONTROL),
-            pq_control: read(gc::CP_HQD_PQ_CONTROL),
-            rptr: read(gc::CP_HQD_PQ_RPTR),
-            persistent_state: read(gc::CP_HQD_PERSISTENT_STATE),
-            ib_control: read(gc::CP_HQD_IB_CONTROL),
-            quantum: read(gc::CP_HQD_QUANTUM),
+            eop_control: read(gc::CP_HQD_EOP_CONTROL.any()),
+            doorbell_control: read(gc::CP_HQD_PQ_DOORBELL_CONTROL.any()),
+            mqd_control: read(gc::CP_MQD_CONTROL.any()),
+            pq_control: read(gc::CP_HQD_PQ_CONTROL.any()),
+            rptr: read(gc::CP_HQD_PQ_RPTR.any()),
+            persistent_state: read(gc::CP_HQD_PERSISTENT_STATE.any()),
+            ib_control: read(gc::CP_HQD_IB_CONTROL.any()),
+            quantum: read(gc::CP_HQD_QUANTUM.any()),
         }
     }
 }

@@ -4,13 +4,19 @@
 
 use crate::{
     doorbell::SDMA_FIRST,
-    hw::regs::nbif_6_3_1::{
-        self as nbio,
-        BIF_BX0_INTERRUPT_CNTL as Interrupts,
-        GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL as Port,
-        GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL as Copy,
-        RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
-        RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap, //
+    hw::{
+        regs::typed::{
+            nbif_6_3_1::{
+                self as nbio,
+                BIF_BX0_INTERRUPT_CNTL as Interrupts,
+                GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL as Port,
+                GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL as Copy,
+                RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
+                RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap, //
+            },
+            Value, //
+        },
+        value::Bounded, //
     },
     regs::{
         Access,
@@ -23,7 +29,7 @@ use crate::{
 };
 
 /// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
-const SDMA_SIZE: u32 = 20;
+const SDMA_SIZE: u64 = 20;
 
 /// The bus side.
 pub(super) struct Hal;
@@ -31,33 +37,33 @@ pub(super) struct Hal;
 impl super::Hal for Hal {
     fn access(&self) -> Access {
         Access {
-            memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE,
+            memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),
             // All registers lie in BAR 5.
             window: None,
         }
     }
 
     fn revision(&self, regs: &Regs) -> u32 {
-        let strap = regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0);
-        Strap::STRAP_ATI_REV_ID_DEV0_F0.get(strap)
+        regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)
+            .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
     }
 
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
-        regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, offset);
-        regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, offset + 4);
+        let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
+        regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);
+        regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, registers);
     }
 
     /// `nbif_v6_3_1_gc_doorbell_init`.
     fn let_doorbells_pass(&self, regs: &Regs, on: bool) {
         if on {
-            regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL, 0x3000_0007);
-            regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL, 0x3000_000d);
+            let (graphics, compute) = (Value::new(0x3000_0007), Value::new(0x3000_000d));
+            regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL, graphics);
+            regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL, compute);
         }
-        regs.set(
-            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
-            Aperture::BIF_DOORBELL_APER_EN,
-            on.into(),
-        );
+        regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {
+            old.with(Aperture::BIF_DOORBELL_APER_EN, on)
+        });
     }
 
     /// `nbif_v6_3_1_sdma_doorbell_range`: both engines', with the first.
@@ -65,29 +71,33 @@ impl super::Hal for Hal {
         if engines == 0 {
             return;
         }
-        let route = Copy::S2A_DOORBELL_PORT2_ENABLE.set(0, 1);
-        let route = Copy::S2A_DOORBELL_PORT2_AWID.set(route, 0xe);
-        let route = Copy::S2A_DOORBELL_PORT2_RANGE_OFFSET.set(route, SDMA_FIRST * 2);
-        let route = Copy::S2A_DOORBELL_PORT2_RANGE_SIZE.set(route, 2 * SDMA_SIZE);
-        let route = Copy::S2A_DOORBELL_PORT2_AWADDR_31_28_VALUE.set(route, 3);
+        let route = Value::zeroed()
+            .with(Copy::S2A_DOORBELL_PORT2_ENABLE, true)
+            .having(Copy::S2A_DOORBELL_PORT2_AWID.is::<0xe>())
+            .having(Copy::S2A_DOORBELL_PORT2_RANGE_OFFSET.is::<{ SDMA_FIRST as u64 * 2 }>())
+            .having(Copy::S2A_DOORBELL_PORT2_RANGE_SIZE.is::<{ 2 * SDMA_SIZE }>())
+            .having(Copy::S2A_DOORBELL_PORT2_AWADDR_31_28_VALUE.is::<3>());
         regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL, route);
     }
 
     fn prepare_interrupts(&self, regs: &Regs, dummy: BusAddr) {
-        regs.write(nbio::BIF_BX0_INTERRUPT_CNTL2, (dummy.get() >> 8) as u32);
-        for field in [
-            Interrupts::IH_DUMMY_RD_OVERRIDE,
-            Interrupts::IH_REQ_NONSNOOP_EN,
-        ] {
-            regs.set(nbio::BIF_BX0_INTERRUPT_CNTL, field, 0);
-        }
+        let page = Value::new((dummy.get() >> 8) as u32);
+        regs.write(nbio::BIF_BX0_INTERRUPT_CNTL2, page);
+        regs.update(nbio::BIF_BX0_INTERRUPT_CNTL, |old| {
+            old.with(Interrupts::IH_DUMMY_RD_OVERRIDE, false)
+                .with(Interrupts::IH_REQ_NONSNOOP_EN, false)
+        });
     }
 
     /// `nbif_v6_3_1_ih_doorbell_range`.
     fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord) {
-        let route = Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1);
-        let route = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.set(route, doorbell.get());
-        let route = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(route, 2);
+        let route = Value::zeroed()
+            .with(Port::S2A_DOORBELL_PORT1_ENABLE, true)
+            .with(
+                Port::S2A_DOORBELL_PORT1_RANGE_OFFSET,
+                Bounded::low_bits_of(doorbell.get().into()),
+            )
+            .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<2>());
         regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL, route);
     }
 }

@@ -7,16 +7,20 @@ use crate::{
         SDMA_FIRST,
         SDMA_STRIDE, //
     },
-    hw::regs::{
-        nbio_7_9_0::{
-            self as nbio,
-            BIF_BX0_INTERRUPT_CNTL as Interrupts,
-            DOORBELL0_CTRL_ENTRY_0 as Range,
-            RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
-            RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap,
-            S2A_DOORBELL_ENTRY_1_CTRL as Port, //
+    hw::{
+        regs::typed::{
+            nbio_7_9_0::{
+                self as nbio,
+                BIF_BX0_INTERRUPT_CNTL as Interrupts,
+                DOORBELL0_CTRL_ENTRY_0 as Range,
+                RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
+                RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap,
+                S2A_DOORBELL_ENTRY_1_CTRL as Port, //
+            },
+            AnyReg,
+            Value, //
         },
-        Reg, //
+        value::Bounded, //
     },
     regs::{
         Access,
@@ -30,113 +34,125 @@ use crate::{
 };
 
 /// Words of doorbells that go to the interrupt handler.
-const IH_SIZE: u32 = 8;
+const IH_SIZE: u64 = 8;
 
 /// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
-const SDMA_SIZE: u32 = 20;
+const SDMA_SIZE: u64 = 20;
 
-/// For each copy engine of the first AID: which range and which port are its own, its number at the
-/// port, and its address.
-const SDMA_ROUTES: [(Reg, Reg, u32, u32); 4] = [
-    (
-        nbio::DOORBELL0_CTRL_ENTRY_1,
-        nbio::S2A_DOORBELL_ENTRY_1_CTRL,
-        0xe,
-        1,
+/// The doorbells of a copy engine: a range on the BAR, and the port that they go to. Linux has the
+/// fields of the first range and port for all of them.
+#[derive(Clone, Copy)]
+struct Route {
+    range: AnyReg,
+    port: AnyReg,
+    to: Value<Port>,
+}
+
+impl Route {
+    /// To the engine with that number at the port, and that address.
+    const fn new<const ID: u64, const ADDRESS: u64>(range: AnyReg, port: AnyReg) -> Self {
+        let to = Value::zeroed()
+            .having(Port::S2A_DOORBELL_PORT1_ENABLE.is::<1>())
+            .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<SDMA_SIZE>())
+            .having(Port::S2A_DOORBELL_PORT1_AWID.is::<ID>())
+            .having(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.is::<ID>())
+            .having(Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE.is::<ADDRESS>());
+        Self { range, port, to }
+    }
+}
+
+/// Those of the first AID.
+const SDMA_ROUTES: [Route; 4] = [
+    Route::new::<0xe, 1>(
+        nbio::DOORBELL0_CTRL_ENTRY_1.any(),
+        nbio::S2A_DOORBELL_ENTRY_1_CTRL.any(),
     ),
-    (
-        nbio::DOORBELL0_CTRL_ENTRY_2,
-        nbio::S2A_DOORBELL_ENTRY_2_CTRL,
-        8,
-        2,
+    Route::new::<8, 2>(
+        nbio::DOORBELL0_CTRL_ENTRY_2.any(),
+        nbio::S2A_DOORBELL_ENTRY_2_CTRL.any(),
     ),
-    (
-        nbio::DOORBELL0_CTRL_ENTRY_3,
-        nbio::S2A_DOORBELL_ENTRY_5_CTRL,
-        9,
-        8,
+    Route::new::<9, 8>(
+        nbio::DOORBELL0_CTRL_ENTRY_3.any(),
+        nbio::S2A_DOORBELL_ENTRY_5_CTRL.any(),
     ),
-    (
-        nbio::DOORBELL0_CTRL_ENTRY_4,
-        nbio::S2A_DOORBELL_ENTRY_6_CTRL,
-        0xa,
-        9,
+    Route::new::<0xa, 9>(
+        nbio::DOORBELL0_CTRL_ENTRY_4.any(),
+        nbio::S2A_DOORBELL_ENTRY_6_CTRL.any(),
     ),
 ];
-
 /// The bus side.
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
     fn access(&self) -> Access {
         Access {
-            memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE,
+            memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),
             window: Some(Window {
-                index: nbio::BIF_BX0_PCIE_INDEX2,
-                index_high: nbio::BIF_BX0_PCIE_INDEX2_HI,
-                data: nbio::BIF_BX0_PCIE_DATA2,
+                index: nbio::BIF_BX0_PCIE_INDEX2.any(),
+                index_high: nbio::BIF_BX0_PCIE_INDEX2_HI.any(),
+                data: nbio::BIF_BX0_PCIE_DATA2.any(),
             }),
         }
     }
 
     fn revision(&self, regs: &Regs) -> u32 {
-        let strap = regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0);
-        Strap::STRAP_ATI_REV_ID_DEV0_F0.get(strap)
+        regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)
+            .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
     }
 
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
-        regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, offset);
-        regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, offset + 4);
+        let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
+        regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);
+        regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, registers);
     }
 
     fn let_doorbells_pass(&self, regs: &Regs, on: bool) {
         if on {
-            regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, 0xf_ffff);
+            regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, Value::new(0xf_ffff));
         }
-        regs.set(
-            nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN,
-            Aperture::BIF_DOORBELL_APER_EN,
-            on.into(),
-        );
+        regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {
+            old.with(Aperture::BIF_DOORBELL_APER_EN, on)
+        });
     }
 
     /// `nbio_v7_9_sdma_doorbell_range`.
     fn route_sdma(&self, regs: &Regs, engines: u32) {
-        for ((range, port, id, address), engine) in SDMA_ROUTES.into_iter().zip(0..engines) {
+        for (route, engine) in SDMA_ROUTES.into_iter().zip(0..engines) {
             let first = (SDMA_FIRST + engine * SDMA_STRIDE) * 2;
-            let bits = Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, first);
-            let bits = Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.set(bits, SDMA_SIZE);
-            let to = Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1);
-            let to = Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(to, SDMA_SIZE);
-            let to = Port::S2A_DOORBELL_PORT1_AWID.set(to, id);
-            let to = Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.set(to, id);
-            let to = Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE.set(to, address);
-            regs.write(range, bits);
-            regs.write(port, to);
+            let range = Value::zeroed()
+                .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, offset(first))
+                .having(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.is::<SDMA_SIZE>());
+            regs.write(route.range, range.bits());
+            regs.write(route.port, route.to.bits());
         }
     }
 
     fn prepare_interrupts(&self, regs: &Regs, dummy: BusAddr) {
-        regs.write(nbio::BIF_BX0_INTERRUPT_CNTL2, (dummy.get() >> 8) as u32);
-        for field in [
-            Interrupts::IH_DUMMY_RD_OVERRIDE,
-            Interrupts::IH_REQ_NONSNOOP_EN,
-        ] {
-            regs.set(nbio::BIF_BX0_INTERRUPT_CNTL, field, 0);
-        }
+        let page = Value::new((dummy.get() >> 8) as u32);
+        regs.write(nbio::BIF_BX0_INTERRUPT_CNTL2, page);
+        regs.update(nbio::BIF_BX0_INTERRUPT_CNTL, |old| {
+            old.with(Interrupts::IH_DUMMY_RD_OVERRIDE, false)
+                .with(Interrupts::IH_REQ_NONSNOOP_EN, false)
+        });
     }
 
     /// `nbio_v7_9_ih_doorbell_range`.
     fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord) {
-        let bits = Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY.set(0, doorbell.get());
-        regs.write(
-            nbio::DOORBELL0_CTRL_ENTRY_0,
-            Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.set(bits, IH_SIZE),
-        );
-        let to = Port::S2A_DOORBELL_PORT1_ENABLE.set(0, 1);
-        regs.write(
-            nbio::S2A_DOORBELL_ENTRY_3_CTRL,
-            Port::S2A_DOORBELL_PORT1_RANGE_SIZE.set(to, IH_SIZE),
-        );
+        let range = Value::zeroed()
+            .with(
+                Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY,
+                offset(doorbell.get()),
+            )
+            .having(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.is::<IH_SIZE>());
+        regs.write(nbio::DOORBELL0_CTRL_ENTRY_0, range);
+        let to = Value::<Port>::zeroed()
+            .with(Port::S2A_DOORBELL_PORT1_ENABLE, true)
+            .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<IH_SIZE>());
+        regs.write(nbio::S2A_DOORBELL_ENTRY_3_CTRL.any(), to.bits());
     }
+}
+
+/// Where a range begins: the BAR's first 1,024 doorbells are the kernel's.
+fn offset(word: u32) -> Bounded<10> {
+    Bounded::low_bits_of(word.into())
 }

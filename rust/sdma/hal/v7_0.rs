@@ -4,7 +4,7 @@
 //! other in the graphics core's.
 
 use crate::{
-    hw::regs::gc_12_0_0::{
+    hw::regs::typed::gc_12_0_0::{
         self as gc,
         SDMA0_CNTL as Cntl,
         SDMA0_MCU_CNTL as Mcu,
@@ -28,19 +28,20 @@ pub(super) struct Hal;
 impl super::Hal for Hal {
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
         // Its firmware is in place, and is let run here.
-        regs.update_at(0, gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
-            Mcu::HALT.set(old, 0)
+        regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
+            old.with(Mcu::HALT, false)
         });
-        regs.update_at(0, gc::SDMA0_UTCL1_CNTL.at(engine, STRIDE), |old| {
+        regs.update(gc::SDMA0_UTCL1_CNTL.at(engine, STRIDE), |old| {
             // Addresses that aren't copied are answered, too.
-            Utcl1::REDO_DELAY.set(Utcl1::RESP_MODE.set(old, 3), 9)
+            old.having(Utcl1::RESP_MODE.is::<3>())
+                .having(Utcl1::REDO_DELAY.is::<9>())
         });
         Ok(())
     }
 
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {
-        regs.update_at(0, gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
-            Cntl::TRAP_ENABLE.set(old, on.into())
+        regs.update(gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
+            old.with(Cntl::TRAP_ENABLE, on)
         });
     }
 }
