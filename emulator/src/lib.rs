@@ -26,5 +26,6 @@ pub mod engines;
 pub mod inject;
 pub mod memory;
 pub mod report;
+pub mod rules;
 pub mod trace;
 pub mod transport;

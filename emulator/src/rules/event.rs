@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What rules can be about.
+
+/// A kind of event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// The firmware takes a packet of KIQ or HIQ, or a frame of MES.
+    Packet,
+    /// The interrupt handler has an entry for its ring.
+    IhEntry,
+    /// The host reads a register.
+    Read,
+    /// The host writes a register.
+    Write,
+    /// A dispatch is about to be launched.
+    Dispatch,
+    /// A page walk of a process for a write.
+    Walk,
+    /// A wave fetches an instruction word.
+    Fetch,
+    /// The packet processor reads an AQL packet.
+    AqlPacket,
+    /// A user queue is asked to leave its HQD.
+    Stop,
+    /// The discovery binary is made.
+    Probe,
+    /// The device gets power.
+    PowerOn,
+}
+
+/// The words that name a kind, and the kinds that they name.
+pub(super) const KINDS: &[(&str, &[Kind])] = &[
+    ("IH entry", &[Kind::IhEntry]),
+    ("any register access", &[Kind::Read, Kind::Write]),
+    ("any register read", &[Kind::Read]),
+    ("any register write", &[Kind::Write]),
+    ("dispatch", &[Kind::Dispatch]),
+    ("page walk", &[Kind::Walk]),
+    ("instruction fetch", &[Kind::Fetch]),
+    ("AQL packet", &[Kind::AqlPacket]),
+    ("queue stop", &[Kind::Stop]),
+    ("probe", &[Kind::Probe]),
+    ("power-on", &[Kind::PowerOn]),
+];
+
+/// Names of packets. `LEGACY` frames are those of the kernel's own queues.
+pub(super) const PACKETS: &[&str] = &[
+    // KIQ and HIQ.
+    "SET_RESOURCES",
+    "MAP_QUEUES",
+    "UNMAP_QUEUES",
+    "QUERY_STATUS",
+    "RUN_LIST",
+    "WRITE_DATA",
+    "RELEASE_MEM",
+    "INVALIDATE_TLBS",
+    // MES.
+    "SET_HW_RSRC",
+    "SET_HW_RSRC_1",
+    "SET_SCHEDULING_CONFIG",
+    "ADD_QUEUE",
+    "ADD_LEGACY_QUEUE",
+    "REMOVE_QUEUE",
+    "REMOVE_LEGACY_QUEUE",
+    "CHANGE_GANG_PRIORITY",
+    "SUSPEND",
+    "RESUME",
+    "RESET",
+    "QUERY_SCHEDULER_STATUS",
+    "MISC",
+    "UPDATE_ROOT_PAGE_TABLE",
+    "INV_TLBS",
+];
+
+/// Rings that packets are taken from.
+pub(super) const RINGS: &[&str] = &["KIQ", "HIQ", "MES"];
+
+/// What an event may say about itself.
+pub(super) const KEYS: &[&str] = &[
+    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe",
+];
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// What.
+    pub kind: Kind,
+    /// A packet's ring.
+    pub ring: &'a str,
+    /// The name of the packet or of the register.
+    pub name: &'a str,
+    /// What else is known about it.
+    pub keys: &'a [(&'static str, u64)],
+}
+
+impl<'a> Event<'a> {
+    /// An event that says nothing about itself.
+    pub fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            ring: "",
+            name: "",
+            keys: &[],
+        }
+    }
+
+    /// A register access.
+    pub fn named(kind: Kind, name: &'a str) -> Self {
+        Self {
+            name,
+            ..Self::of(kind)
+        }
+    }
+
+    /// The same with something said about it.
+    pub fn with(self, keys: &'a [(&'static str, u64)]) -> Self {
+        Self { keys, ..self }
+    }
+}
