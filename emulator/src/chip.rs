@@ -11,7 +11,6 @@ pub mod budget;
 pub mod device;
 pub mod mi308x;
 pub mod navi48;
-pub mod removal;
 pub mod router;
 pub mod soc;
 
@@ -20,9 +19,9 @@ use crate::blocks::{discovery, nbio};
 use crate::device::facts::{Facts, GcShape, Ip, RegisterBlock};
 use crate::device::{Env, IpBlock};
 use crate::engines::sdma;
-use crate::inject::Faults;
 use crate::memory::generation::Generation;
 use crate::memory::Layout;
+use crate::rules::Rules;
 use clap::ValueEnum;
 use rkfd_hw::regs::typed::Block;
 use std::sync::Arc;
@@ -133,8 +132,8 @@ impl Chip {
     }
 
     /// Its discovery binary.
-    pub fn discovery(&self, faults: &Faults) -> Vec<u8> {
-        discovery::build(self.ips, &(self.gc_table)(&self.gc), faults)
+    pub fn discovery(&self, rules: &Rules) -> Vec<u8> {
+        discovery::build(self.ips, &(self.gc_table)(&self.gc), rules)
     }
 
     /// What decides about its north bridge.

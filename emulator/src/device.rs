@@ -11,9 +11,9 @@ pub mod facts;
 pub mod interrupt;
 pub mod pasids;
 
-use crate::inject::Faults;
 use crate::memory::{Memory, VmFault};
 use crate::report::Report;
+use crate::rules::Rules;
 use crate::trace::Trace;
 use clock::Clock;
 use doorbell::Doorbells;
@@ -36,8 +36,8 @@ pub trait Services: Send + Sync {
     fn report(&self) -> &Report;
     /// Records what the device sees and does.
     fn trace(&self) -> &Trace;
-    /// The faults that are injected.
-    fn faults(&self) -> &Faults;
+    /// The rules by which it misbehaves.
+    fn rules(&self) -> &Rules;
 }
 
 /// What a block may reach of the device: what all share, and what another block does for it.

@@ -23,7 +23,6 @@ pub mod blocks;
 pub mod chip;
 pub mod device;
 pub mod engines;
-pub mod inject;
 pub mod memory;
 pub mod report;
 pub mod rules;

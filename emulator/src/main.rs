@@ -7,13 +7,13 @@
 //! and no reason for that.
 
 use clap::Parser;
-use rkfd_emulator::chip::{budget, removal};
+use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::Name;
-use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::report::Report;
+use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
-use rkfd_emulator::transport::Transport;
+use rkfd_emulator::transport::{control, Transport};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
@@ -25,7 +25,7 @@ use std::{io, thread};
 
 /// An emulated AMD GPU for QEMU's vfio-user-pci.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, after_help = RULES)]
 struct Args {
     /// Where to listen: a path that does not exist yet.
     #[arg(long)]
@@ -47,13 +47,35 @@ struct Args {
     /// Where to write what the device sees and does, one JSON object a line.
     #[arg(long)]
     trace: Option<PathBuf>,
-    /// Break the device in a way; can be given several times.
-    #[arg(long = "inject", value_name = "NAME")]
-    faults: Vec<Fault>,
+    /// Misbehave by a rule, such as `at the 3rd ADD_QUEUE: no answer`; can be given several times.
+    #[arg(long = "rule", value_name = "RULE")]
+    rules: Vec<String>,
+    /// Where to listen for commands that install and remove rules: `add RULE`, `remove NUMBER`, `remove
+    /// all`, `list`, one on a line. The last line of an answer begins with `ok` or `error`.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
     /// Start without running firmware, as before PSP load.
     #[arg(long)]
     cold: bool,
 }
+
+/// The language of rules, in short.
+const RULES: &str = "\
+Rules: WHEN EVENT [of KEY NUMBER ...]: EFFECT [from now on]
+  WHEN    on, at, every, at the 3rd, from the 3rd, every 100th
+  EVENT   ADD_QUEUE, UNMAP_QUEUES and other packets and frames, KIQ packet, HIQ packet, MES frame,
+          IH entry, register NAME, read of NAME, write of NAME, any register access, dispatch,
+          page walk, instruction fetch, AQL packet, queue stop, probe, power-on
+  KEY     doorbell, queue, pasid, vmid, client, source, pipe
+  EFFECT  no answer, hang, late 5 s, twice, wrong sequence, garbage, drop, fail, storm of 100,
+          overflow, read ffffffff, wedge, fault flood of 100, bad checksum, impossible counts,
+          surprise removal, death, ...
+Examples:
+  --rule 'at the 3rd ADD_QUEUE: no answer'
+  --rule 'on UNMAP_QUEUES of doorbell 0x1000: late 5 s'
+  --rule 'every 100th IH entry: drop'
+  --rule 'at register GRBM_STATUS: read ffffffff from now on'
+docs/misbehaviour.md explains each word; a rule that is none is refused with what was expected.";
 
 /// How often the trace is written out, so that others can follow it.
 const FLUSH: Duration = Duration::from_millis(100);
@@ -70,9 +92,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let mut faults = args.faults;
+    let rules = Rules::of(&args.rules)?;
     if args.cold {
-        faults.push(Fault::Cold);
+        rules.add("at power-on: cold")?;
     }
     let report = Report::new(args.report);
     let trace = match &args.trace {
@@ -83,12 +105,14 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let device = Device::new(Config {
         chip,
         vram_size: args.vram_mib.map_or(chip.vram_size, |mib| mib << 20),
-        faults: Faults::new(&faults),
+        rules: rules.clone(),
         report: report.clone(),
         trace: trace.clone(),
     })?;
     budget::watch(&device, args.host_memory << 20)?;
-    removal::watch(&device)?;
+    if let Some(path) = &args.control {
+        control::listen(path, rules)?;
+    }
     let mut transport = Transport::new(device);
     let server = transport.listen(&args.socket)?;
     end_on_signal(args.socket, report.clone(), trace.clone())?;

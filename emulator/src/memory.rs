@@ -22,8 +22,8 @@ pub mod space;
 pub mod tlb;
 pub mod walk;
 
-use crate::inject::Faults;
 use crate::report::Report;
+use crate::rules::Rules;
 use bus::Bus;
 use generation::Generation;
 use host::Mapping;
@@ -81,6 +81,7 @@ pub struct Memory {
     gfx: Vec<VmHub>,
     mm: VmHub,
     generation: &'static Generation,
+    rules: Arc<Rules>,
     report: Arc<Report>,
 }
 
@@ -89,15 +90,16 @@ impl Memory {
     ///
     /// # Errors
     /// The host has no memory file for the VRAM.
-    pub fn new(layout: &Layout, faults: &Faults, report: Arc<Report>) -> io::Result<Arc<Self>> {
+    pub fn new(layout: &Layout, rules: Arc<Rules>, report: Arc<Report>) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             vram: Mapping::anonymous("rkfd-vram", layout.vram_size)?,
             bus: Bus::new(report.clone()),
             gfx: (0..layout.xccs)
-                .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout, faults))
+                .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout))
                 .collect(),
-            mm: VmHub::new(Hub::Mm, layout, faults),
+            mm: VmHub::new(Hub::Mm, layout),
             generation: layout.generation,
+            rules,
             report,
         }))
     }
@@ -137,6 +139,11 @@ impl Memory {
     /// The address does not translate or does not allow the access.
     pub fn page(&self, hub: Hub, vmid: u8, va: u64, access: Access) -> Result<HostPage, VmFault> {
         self.space(hub, vmid).page(va, access)
+    }
+
+    /// The rules by which the device misbehaves.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Where violations of the guest are recorded.

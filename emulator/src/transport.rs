@@ -15,6 +15,7 @@
 //! with an explicit area to map, so both BARs have one.
 
 pub mod config;
+pub mod control;
 
 use crate::chip::device::Device;
 use crate::memory::host::Mapping;

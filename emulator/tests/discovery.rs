@@ -4,7 +4,7 @@
 //! of `include/discovery.h`, repeated here on purpose.
 
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
-use rkfd_emulator::inject::{Fault, Faults};
+use rkfd_emulator::rules::Rules;
 use rkfd_emulator_testkit::{Guest, VRAM};
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ fn the_binary_in_vram_parses_with_correct_checksums() {
 
 #[test]
 fn the_graphics_core_is_one_xcc_of_an_mi308x() {
-    let binary = CHIP.discovery(&Faults::default());
+    let binary = CHIP.discovery(&Rules::none());
     let gc = table(&binary, 1);
     assert_eq!(
         (u32_at(gc, 0), u16_at(gc, 4), u16_at(gc, 6)),
@@ -126,16 +126,21 @@ fn the_graphics_core_is_one_xcc_of_an_mi308x() {
 }
 
 #[test]
-fn each_injected_fault_breaks_one_thing() {
-    let good = CHIP.discovery(&Faults::default());
-    let with = |fault| CHIP.discovery(&Faults::new(&[fault]));
-    let bad = with(Fault::BadDiscoverySignature);
+fn each_rule_breaks_one_thing() {
+    let good = CHIP.discovery(&Rules::none());
+    let with = |rule: &str| CHIP.discovery(&Rules::of(&[rule]).unwrap());
+    let bad = with("at probe: bad signature");
     assert_ne!(u32_at(&bad, 0), 0x2821_1407);
     assert_eq!(bad[4..], good[4..]);
-    let bad = with(Fault::BadDiscoveryChecksum);
+    let bad = with("at probe: bad checksum");
     assert_ne!(sum(&bad[10..]), u16_at(&bad, 8));
     assert_eq!((&bad[..8], &bad[10..]), (&good[..8], &good[10..]));
-    let bad = with(Fault::UnknownGcVersion);
+    let bad = with("at probe: unknown core");
     assert_eq!(ips(&bad)[&(11, 0)].0, (99, 4, 3));
+    assert_eq!(sum(&bad[10..]), u16_at(&bad, 8));
+    // A sound checksum over a count that nothing has room for.
+    let bad = with("at probe: impossible counts");
+    assert_ne!(bad, good);
+    assert_eq!(bad.len(), good.len());
     assert_eq!(sum(&bad[10..]), u16_at(&bad, 8));
 }

@@ -3,7 +3,6 @@
 //! Address spaces: page tables are built by hand, entry by entry, from Linux's definitions
 //! (`amdgpu/amdgpu_vm.h`; the numbers are repeated here on purpose).
 
-use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory};
 use rkfd_emulator_testkit::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
@@ -421,8 +420,8 @@ fn one_file_is_mapped_once() {
 }
 
 #[test]
-fn the_injected_stale_pte_hits_once() {
-    let (memory, _, _) = memory(&[Fault::StalePte]);
+fn a_rules_stale_pte_hits_once() {
+    let (memory, _, _) = memory(&["at the 1st page walk: stale page"]);
     map(&memory, 0x80_0000 | V | R | W);
     mark(memory.vram, 0x80_0000);
     mark(memory.vram, 0x80_1000);

@@ -6,9 +6,9 @@
 use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
-use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
+use rkfd_emulator::rules::Rules;
 use rkfd_emulator_testkit::{get_words, memory_of, put, Guest, RAM, VRAM};
 use rkfd_hw::regs::typed::Block;
 
@@ -18,7 +18,7 @@ fn u32_at(b: &[u8], at: usize) -> u32 {
 
 #[test]
 fn discovery_tells_gfx1201_and_64_compute_units() {
-    let binary = CHIP.discovery(&Faults::default());
+    let binary = CHIP.discovery(&Rules::none());
     // The IP table: 12 bytes of header, then table_list[0].offset.
     let ip = usize::from(u16::from_le_bytes([binary[12], binary[13]]));
     let mut at = usize::from(u16::from_le_bytes([binary[ip + 16], binary[ip + 17]]));
@@ -74,8 +74,8 @@ fn registers_lie_where_linux_reads_them_before_discovery() {
 
 #[test]
 fn a_cold_chip_has_no_firmware() {
-    for (faults, alive) in [(&[][..], true), (&[Fault::Cold][..], false)] {
-        let guest = Guest::of(&CHIP, faults);
+    for (rules, alive) in [(&[][..], true), (&["at power-on: cold"][..], false)] {
+        let guest = Guest::of(&CHIP, rules);
         assert_eq!(guest.read(Block::Mp0, "MPASP_SMN_C2PMSG_81") != 0, alive);
         let status = guest.read(Block::Gc, "RLC_RLCS_BOOTLOAD_STATUS");
         assert_eq!(status >> 31 == 1, alive);

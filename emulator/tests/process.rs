@@ -5,8 +5,9 @@
 use rkfd_emulator::memory::host::Mapping;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -271,7 +272,7 @@ fn reset_and_flr_restore_the_start() {
 
 #[test]
 fn sigterm_ends_it_with_a_report() {
-    let run = Run::start(&["--inject", "unknown-gc-version"]);
+    let run = Run::start(&["--rule", "at probe: unknown core"]);
     let mut client = run.connect();
     read(&mut client, BAR5, 0x7fff0);
     read(&mut client, BAR5, 0xde3 * 4);
@@ -291,6 +292,77 @@ fn sigterm_ends_it_with_a_report() {
     let register = "\"reg\":\"RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE\",\"value\":\"0x100\"}";
     assert!(text.contains(register), "{text}");
     assert!(run.end().1.ends_with("end violations=1 faults=0\n"));
+}
+
+/// Sends commands to a control socket; the last lines of the answers.
+fn control(dir: &std::path::Path, commands: &[&str]) -> Vec<String> {
+    let mut stream = UnixStream::connect(dir.join("control")).unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut answer = |command: &&str| {
+        writeln!(stream, "{command}").unwrap();
+        let last = |line: &String| line.starts_with("ok") || line.starts_with("error");
+        lines.by_ref().map_while(Result::ok).find(last).unwrap()
+    };
+    commands.iter().map(&mut answer).collect()
+}
+
+#[test]
+fn rules_come_and_go_by_the_control_socket() {
+    let path = std::env::temp_dir().join(format!("rkfd-control-{}", std::process::id()));
+    fs::create_dir(&path).unwrap();
+    let socket = path.join("control");
+    let run = Run::start(&["--control", socket.to_str().unwrap()]);
+    let mut client = run.connect();
+    let memsize = 0xde3 * 4;
+    assert_eq!(read(&mut client, BAR5, memsize), VRAM_MIB as u32);
+    let name = "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE";
+    let rule = format!("add at the 2nd read of {name}: read 12345678");
+    assert_eq!(control(&path, &[&rule, "add nonsense"])[0], "ok 1");
+    let wrong = control(&path, &["add nonsense"]);
+    assert!(wrong[0].starts_with("error: expected ':'"), "{wrong:?}");
+    let read3 = |client: &mut Client| [(); 3].map(|()| read(client, BAR5, memsize));
+    assert_eq!(
+        read3(&mut client),
+        [VRAM_MIB as u32, 0x1234_5678, VRAM_MIB as u32]
+    );
+    assert_eq!(control(&path, &["list", "remove 1"]), ["ok 1", "ok 1"]);
+    assert_eq!(read3(&mut client), [VRAM_MIB as u32; 3]);
+    // Off the bus: every read gives all ones, and nothing of that is the driver's doing.
+    let rule = format!("add on write of {name}: surprise removal");
+    control(&path, &[&rule]);
+    write(&mut client, BAR5, memsize, 0);
+    assert_eq!(read3(&mut client), [u32::MAX; 3]);
+    client.shutdown().unwrap();
+    assert_eq!(run.end(), (Some(0), "end violations=0 faults=0\n".into()));
+    fs::remove_dir_all(path).unwrap();
+}
+
+#[test]
+fn a_rule_may_end_the_process() {
+    let name = "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE";
+    let mut run = Run::start(&["--rule", &format!("at the 2nd read of {name}: death")]);
+    let mut client = run.connect();
+    assert_eq!(read(&mut client, BAR5, 0xde3 * 4), VRAM_MIB as u32);
+    let mut lost = [0; 4];
+    assert!(client.region_read(BAR5, 0xde3 * 4, &mut lost).is_err());
+    assert_eq!(run.child.wait().unwrap().code(), Some(9));
+}
+
+#[test]
+fn a_rule_that_is_none_is_refused_with_what_was_expected() {
+    let out = Command::new(env!("CARGO_BIN_EXE_rkfd-emulator"))
+        .args([
+            "--socket",
+            "/nowhere",
+            "--rule",
+            "at the 3rd ADD_QUEUE: sing",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let text = String::from_utf8(out.stderr).unwrap();
+    let expected = "rule 'at the 3rd ADD_QUEUE: sing': expected 'no answer', 'hang', 'late T'";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -5,7 +5,6 @@
 use rkfd_emulator::blocks::vmhub::owns;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::device::Env as _;
-use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_emulator_testkit::{put, Guest, VRAM};
 use rkfd_hw::regs::typed::Block;
@@ -312,7 +311,7 @@ fn pasids_bind_vmids() {
 
 #[test]
 fn a_cold_device_has_no_firmware() {
-    let cold = Guest::new(&[Fault::Cold]);
+    let cold = Guest::new(&["at power-on: cold"]);
     assert_eq!(cold.read(Block::Mp0, "MP0_SMN_C2PMSG_81"), 0);
     assert_eq!(cold.read(Block::Mp0, "MP0_SMN_C2PMSG_33"), 1 << 31);
     let warm = Guest::new(&[]);
@@ -325,7 +324,7 @@ fn a_cold_device_has_no_firmware() {
 
 #[test]
 fn a_dead_device_reads_all_ones() {
-    let guest = Guest::new(&[Fault::DeadReads]);
+    let guest = Guest::new(&["at the 2000th any register access: surprise removal"]);
     let mut last = 0;
     for _ in 0..3000 {
         last = guest.read(Block::Mp0, "MP0_SMN_C2PMSG_33");

@@ -10,7 +10,7 @@ pub mod gc;
 
 use crate::device::facts::Ip;
 use crate::device::Env;
-use crate::inject::{Fault, Faults};
+use crate::rules::{Effect, Event, Kind, Rules};
 use rkfd_hw::discovery::{
     checksum, BinaryHeader, DieHeader, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
     HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
@@ -20,7 +20,7 @@ use rkfd_hw::regs::typed::Block;
 
 /// Entries of the harvest table.
 const HARVEST_ENTRIES: usize = 32;
-/// The version of GC that no driver knows, for the injected fault.
+/// The version of GC that no driver knows, for the rule.
 const UNKNOWN_GC: (u8, u8, u8) = (99, 4, 3);
 
 /// Puts the binary into VRAM.
@@ -39,16 +39,17 @@ pub fn install(env: &dyn Env, binary: &[u8]) {
 }
 
 /// The binary of a chip with these IP blocks and this GC table.
-pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
+pub fn build(ips: &[Ip], gc_table: &[u32], rules: &Rules) -> Vec<u8> {
+    let effect = rules.ask(&Event::of(Kind::Probe));
     let header_size = BinaryHeader::WORDS * 4;
-    let ip_table = ip_table(ips, faults, header_size);
+    let ip_table = ip_table(ips, effect, header_size);
     let gc_table = bytes(gc_table);
     let harvest = harvest_table();
     let ip_at = header_size;
     let gc_at = ip_at + ip_table.len();
     let harvest_at = gc_at + gc_table.len();
     let size = harvest_at + harvest.len();
-    let signature = if faults.has(Fault::BadDiscoverySignature) {
+    let signature = if effect == Some(Effect::BadSignature) {
         !BINARY_SIGNATURE
     } else {
         BINARY_SIGNATURE
@@ -70,7 +71,7 @@ pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
     // The sum covers what follows the checksum: the header from its size on, and the tables.
     let from_size = bytes(&header.0);
     let sum = checksum(from_size.get(10..).unwrap_or_default()).wrapping_add(checksum(&rest));
-    let sum = if faults.has(Fault::BadDiscoveryChecksum) {
+    let sum = if effect == Some(Effect::BadChecksum) {
         !sum
     } else {
         sum
@@ -79,15 +80,15 @@ pub fn build(ips: &[Ip], gc_table: &[u32], faults: &Faults) -> Vec<u8> {
     [bytes(&header.0), rest].concat()
 }
 
-fn ip_table(ips: &[Ip], faults: &Faults, at: usize) -> Vec<u8> {
+fn ip_table(ips: &[Ip], effect: Option<Effect>, at: usize) -> Vec<u8> {
     let die_at = at + IpHeader::WORDS * 4;
-    let mut die = bytes(
-        &DieHeader::zeroed()
-            .with(DieHeader::NUM_IPS, ips.len() as u16)
-            .0,
-    );
+    let count = match effect {
+        Some(Effect::ImpossibleCounts) => u16::MAX,
+        _ => ips.len() as u16,
+    };
+    let mut die = bytes(&DieHeader::zeroed().with(DieHeader::NUM_IPS, count).0);
     for ip in ips {
-        let version = match faults.has(Fault::UnknownGcVersion) && ip.hw_id == Block::Gc as u16 {
+        let version = match effect == Some(Effect::UnknownCore) && ip.hw_id == Block::Gc as u16 {
             true => UNKNOWN_GC,
             false => ip.version,
         };

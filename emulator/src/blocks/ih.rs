@@ -15,6 +15,7 @@ use crate::device::interrupt::Interrupt;
 use crate::memory::walk::Access;
 use crate::memory::{Hub, Memory, Space};
 use crate::report::Report;
+use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
 use rkfd_hw::ih::{Entry, ENTRY_SIZE};
 use rkfd_hw::layout::Field;
@@ -23,7 +24,6 @@ use rkfd_hw::regs::typed::Value as Contents;
 use rkfd_hw::value::Bounded;
 use std::fs::File;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ring's registers.
@@ -80,10 +80,10 @@ pub struct Interrupts {
     doorbells: Arc<Doorbells>,
     report: Arc<Report>,
     trace: Arc<Trace>,
+    rules: Arc<Rules>,
     /// The number of each XCC's die.
     nodes: &'static [u8],
     ring: Mutex<Ring>,
-    raised: AtomicU64,
     /// The event that makes QEMU send the message.
     msi: Mutex<Option<File>>,
 }
@@ -95,6 +95,7 @@ impl Interrupts {
         doorbells: Arc<Doorbells>,
         report: Arc<Report>,
         trace: Arc<Trace>,
+        rules: Arc<Rules>,
         nodes: &'static [u8],
     ) -> Self {
         let ring = Mutex::default();
@@ -103,9 +104,9 @@ impl Interrupts {
             doorbells,
             report,
             trace,
+            rules,
             nodes,
             ring,
-            raised: AtomicU64::new(0),
             msi: Mutex::new(None),
         }
     }
@@ -137,16 +138,10 @@ impl Interrupts {
         }
     }
 
-    /// How many interrupts were raised, since the device was made.
-    pub fn raised(&self) -> u64 {
-        self.raised.load(Ordering::Relaxed)
-    }
-
     /// Raises an interrupt. `pasid` is the process of the VMID by the handler's table, `now` the
     /// device's time. While the ring is disabled it is lost.
     pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
         self.trace_entry(what, pasid);
-        self.raised.fetch_add(1, Ordering::Relaxed);
         let mut ring = self.ring();
         self.read_doorbell(&mut ring);
         if !ring.has(IH_RB_CNTL::RB_ENABLE) {
@@ -171,26 +166,49 @@ impl Interrupts {
         for (word, data) in words.iter_mut().skip(4).zip(what.data) {
             *word = data;
         }
+        let keys = [
+            ("client", what.client.into()),
+            ("source", what.source.into()),
+            ("vmid", what.vmid.into()),
+            ("pasid", pasid.into()),
+        ];
+        let count = match self.rules.ask(&Event::of(Kind::IhEntry).with(&keys)) {
+            Some(Effect::Drop) => 0,
+            Some(Effect::Twice) => 2,
+            Some(Effect::Storm(count)) => count,
+            Some(Effect::Overflow) => size / ENTRY_SIZE as u32 + 1,
+            Some(Effect::Garbage) => {
+                words = words.map(|word| !word);
+                1
+            }
+            _ => 1,
+        };
+        (0..count).all(|_| self.put(&mut ring, size, &words));
+    }
+
+    /// Puts an entry into the ring; `false` if nothing more can be.
+    fn put(&self, ring: &mut Ring, size: u32, words: &[u32]) -> bool {
         let at = ring.offset() % size;
         let next = (at + ENTRY_SIZE as u32) % size;
         let full = next == ring.rptr % size;
         if full && !ring.has(IH_RB_CNTL::WPTR_OVERFLOW_ENABLE) {
             self.trace.event("ih_full", &[]);
-            return;
+            return false;
         }
-        if !self.store(&ring, ring.address() + u64::from(at), &words) {
-            return;
+        if !self.store(ring, ring.address() + u64::from(at), words) {
+            return false;
         }
         let overflow = ring.wptr & 1 | u32::from(full);
         ring.wptr = next | overflow;
         if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE) {
             let [lo, hi] = ring.wptr_addr;
             let address = u64::from(lo & !3) | (u64::from(hi & 0xffff) << 32);
-            if !self.store(&ring, address, &[ring.wptr]) {
-                return;
+            if !self.store(ring, address, &[ring.wptr]) {
+                return false;
             }
         }
-        self.message(&mut ring);
+        self.message(ring);
+        true
     }
 
     /// Looks at the read pointer's doorbell: call it as often as other doorbells are looked at.

@@ -10,7 +10,7 @@
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use crate::inject::Fault;
+use crate::rules::is_cold;
 use rkfd_hw::regs::typed::RegInfo;
 
 /// The mailboxes.
@@ -21,7 +21,7 @@ pub struct Mp0 {
 impl Mp0 {
     /// Firmware that runs, or, for a cold device, none.
     pub fn new(env: &dyn Env) -> Self {
-        let alive = !env.faults().has(Fault::Cold);
+        let alive = !is_cold(env.rules());
         // A cold device has finished its boot firmware (discovery can be read), but has no sOS.
         let sos = if alive { 0x0038_0000 } else { 0 };
         Self {

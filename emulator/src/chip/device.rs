@@ -16,12 +16,12 @@ use super::Chip;
 use crate::blocks::discovery;
 use crate::device::{Refused, Registers};
 use crate::engines::sdma::Engines;
-use crate::inject::{Fault, Faults};
 use crate::report::Report;
+use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::typed::RegInfo;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 /// How a device is made.
@@ -30,8 +30,8 @@ pub struct Config {
     pub chip: &'static Chip,
     /// Bytes of VRAM.
     pub vram_size: u64,
-    /// Injected faults.
-    pub faults: Faults,
+    /// The rules by which it misbehaves.
+    pub rules: Arc<Rules>,
     /// Where violations and faults go.
     pub report: Arc<Report>,
     /// Where events go.
@@ -46,12 +46,11 @@ pub struct Device {
     pub sdma: Arc<Engines>,
     router: Router,
     blocks: Blocks,
-    accesses: AtomicU64,
     off_the_bus: AtomicBool,
 }
 
-/// Accesses after which an injected dead bus sets in.
-const DEAD_AFTER: u64 = 2000;
+/// The exit status of a process that a rule ends.
+const DEATH: i32 = 9;
 
 impl Device {
     /// A device in its start-up state.
@@ -62,11 +61,11 @@ impl Device {
         let Config {
             chip,
             vram_size,
-            faults,
+            rules,
             report,
             trace,
         } = config;
-        let soc = Soc::new(chip, vram_size, faults, report, trace)?;
+        let soc = Soc::new(chip, vram_size, rules, report, trace)?;
         let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
         let cores = (chip.scheduler)(soc.clone(), chip.facts(), sdma.clone());
         let device = Arc::new(Self {
@@ -74,18 +73,23 @@ impl Device {
             blocks: Blocks::new(&soc, cores, &sdma),
             soc,
             sdma,
-            accesses: AtomicU64::new(0),
             off_the_bus: AtomicBool::new(false),
         });
         device.start_up();
         let registers: Arc<dyn Registers> = device.clone();
         device.soc.connect(&registers);
+        let weak = Arc::downgrade(&device);
+        device.soc.rules.set_sink(move |effect| {
+            if let Some(device) = weak.upgrade() {
+                device.suffer(effect);
+            }
+        });
         Ok(device)
     }
 
     /// Reads the register at a byte offset in BAR5.
     pub fn read(&self, offset: u64) -> u32 {
-        if self.is_dead() {
+        if self.is_off_the_bus() {
             return u32::MAX;
         }
         match self.router.resolve(offset) {
@@ -104,7 +108,7 @@ impl Device {
 
     /// Writes the register at a byte offset in BAR5.
     pub fn write(&self, offset: u64, value: u32) {
-        if self.is_dead() {
+        if self.is_off_the_bus() {
             return;
         }
         match self.router.resolve(offset) {
@@ -145,12 +149,16 @@ impl Device {
     /// What firmware does before the host may use the device: it puts the discovery binary
     /// into VRAM.
     fn start_up(&self) {
-        let binary = self.soc.chip.discovery(&self.soc.faults);
+        let binary = self.soc.chip.discovery(&self.soc.rules);
         discovery::install(&*self.soc, &binary);
     }
 
     fn read_register(&self, at: Place) -> u32 {
         let reg = at.reg;
+        let effect = self.ask(Kind::Read, reg);
+        if self.is_off_the_bus() {
+            return u32::MAX;
+        }
         let block = self.blocks.get(at).ok_or(Refused::NotModelled);
         let value = block
             .and_then(|block| block.read(reg))
@@ -158,17 +166,32 @@ impl Device {
                 self.refused("read", reg, None, &why);
                 0
             });
+        let value = match effect {
+            Some(Effect::Read(value)) => value,
+            // Every bit is wrong, so nothing that checks one may believe it.
+            Some(Effect::Garbage) => !value,
+            _ => value,
+        };
         self.trace_register("reg_read", reg, value);
         value
     }
 
     fn write_register(&self, at: Place, value: u32) {
         let reg = at.reg;
+        let effect = self.ask(Kind::Write, reg);
+        if effect == Some(Effect::Drop) || self.is_off_the_bus() {
+            return;
+        }
         self.trace_register("reg_write", reg, value);
         let block = self.blocks.get(at).ok_or(Refused::NotModelled);
         if let Err(why) = block.and_then(|block| block.write(reg, value)) {
             self.refused("write", reg, Some(value), &why);
         }
+    }
+
+    /// What the rules make of an access to a register.
+    fn ask(&self, kind: Kind, reg: &RegInfo) -> Option<Effect> {
+        self.soc.rules.ask(&Event::named(kind, reg.reg.name))
     }
 
     fn trace_register(&self, what: &str, reg: &RegInfo, value: u32) {
@@ -230,17 +253,29 @@ impl Device {
         self.reset();
     }
 
+    /// What a rule does to the whole device. Who asks the rules may be a thread that a reset waits for,
+    /// so the end comes on another one; nothing is answered from now on.
+    fn suffer(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::Death => std::process::exit(DEATH),
+            _ if self.off_the_bus.swap(true, Ordering::AcqRel) => {}
+            _ => {
+                let device = self.clone();
+                let end = move || device.fall_off_the_bus();
+                let thread = std::thread::Builder::new()
+                    .name("removal".into())
+                    .spawn(end);
+                if let Err(why) = thread {
+                    let report = &self.soc.report;
+                    report.violation(format_args!("the host refuses a thread: {why}"));
+                }
+            }
+        }
+    }
+
     /// Whether the device answers no access any more.
     pub fn is_off_the_bus(&self) -> bool {
         self.off_the_bus.load(Ordering::Acquire)
-    }
-
-    fn is_dead(&self) -> bool {
-        if self.is_off_the_bus() {
-            return true;
-        }
-        self.soc.faults.has(Fault::DeadReads)
-            && self.accesses.fetch_add(1, Ordering::Relaxed) >= DEAD_AFTER
     }
 }
 

@@ -10,9 +10,9 @@ use crate::device::doorbell::Doorbells;
 use crate::device::interrupt::Interrupt;
 use crate::device::pasids::Pasids;
 use crate::device::{Env, Registers, Services};
-use crate::inject::Faults;
 use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
+use crate::rules::Rules;
 use crate::trace::Trace;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
@@ -31,8 +31,8 @@ pub struct Soc {
     pub pasids: Pasids,
     /// The device's clock.
     pub clock: Clock,
-    /// Injected faults.
-    pub faults: Faults,
+    /// The rules by which the device misbehaves.
+    pub rules: Arc<Rules>,
     /// Where violations and faults go.
     pub report: Arc<Report>,
     /// Where events go.
@@ -49,18 +49,19 @@ impl Soc {
     pub fn new(
         chip: &'static Chip,
         vram_size: u64,
-        faults: Faults,
+        rules: Arc<Rules>,
         report: Arc<Report>,
         trace: Arc<Trace>,
     ) -> io::Result<Arc<Self>> {
         report.show_in(&trace);
-        let memory = Memory::new(&chip.layout(vram_size), &faults, report.clone())?;
+        let memory = Memory::new(&chip.layout(vram_size), rules.clone(), report.clone())?;
         let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
         let interrupts = Arc::new(Interrupts::new(
             memory.clone(),
             doorbells.clone(),
             report.clone(),
             trace.clone(),
+            rules.clone(),
             chip.xcc_nodes,
         ));
         Ok(Arc::new(Self {
@@ -70,7 +71,7 @@ impl Soc {
             interrupts,
             pasids: Pasids::default(),
             clock: Clock::new(chip.clock_hz),
-            faults,
+            rules,
             report,
             trace,
             registers: OnceLock::new(),
@@ -108,8 +109,8 @@ impl Services for Soc {
         &self.trace
     }
 
-    fn faults(&self) -> &Faults {
-        &self.faults
+    fn rules(&self) -> &Rules {
+        &self.rules
     }
 }
 

@@ -42,7 +42,7 @@ use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::runner::{Runner, Thread};
-use crate::inject::Fault;
+use crate::rules::is_cold;
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::typed::RegInfo;
@@ -109,7 +109,7 @@ impl Registers for Shared {
 }
 
 fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
-    Regs::new(facts, !env.faults().has(Fault::Cold))
+    Regs::new(facts, !is_cold(env.rules()))
 }
 
 /// MES as a block of the device.

@@ -12,10 +12,8 @@ use super::generation::ContextFields;
 use super::tlb::Tlb;
 use super::walk::{Context, FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory};
-use crate::inject::{Fault, Faults};
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;
 use rkfd_hw::regs::typed::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// VMIDs of a hub.
@@ -55,12 +53,11 @@ pub struct VmHub {
     power_on: Registers,
     tlbs: [Tlb; VMIDS],
     fields: ContextFields,
-    stale_pte: AtomicBool,
 }
 
 impl VmHub {
     /// A hub as the chip's firmware leaves it: it has placed the frame buffer, nothing else.
-    pub fn new(hub: Hub, layout: &Layout, faults: &Faults) -> Self {
+    pub fn new(hub: Hub, layout: &Layout) -> Self {
         let base = (layout.fb_base >> 24) as u32;
         let top = ((layout.fb_base + layout.vram_size.max(1) - 1) >> 24) as u32;
         let power_on = Registers {
@@ -73,7 +70,6 @@ impl VmHub {
             power_on,
             tlbs: Default::default(),
             fields: layout.generation.context,
-            stale_pte: AtomicBool::new(faults.has(Fault::StalePte)),
         }
     }
 
@@ -179,10 +175,5 @@ impl VmHub {
             )));
         }
         Err(FaultReason::NoMemory)
-    }
-
-    /// Takes the injected fault of a wrong page address, once.
-    pub(super) fn take_stale_pte(&self) -> bool {
-        self.stale_pte.load(Ordering::Relaxed) && self.stale_pte.swap(false, Ordering::Relaxed)
     }
 }

@@ -5,6 +5,7 @@
 use super::host::Mapping;
 use super::walk::{walk, Access, FaultReason, Place, Rights, Translation, VmFault};
 use super::{HostPage, Hub, Memory, PAGE};
+use crate::rules::{Effect, Event, Kind};
 use std::sync::atomic::Ordering;
 
 /// One VMID of one hub.
@@ -88,8 +89,12 @@ impl<'a> Space<'a> {
             &hub.context(self.vmid),
             va,
         )?;
-        if self.vmid != 0 && access == Access::Write && hub.take_stale_pte() {
-            found.place = found.place.plus(PAGE);
+        if self.vmid != 0 && access == Access::Write {
+            let keys = [("vmid", self.vmid.into())];
+            let walk = Event::of(Kind::Walk).with(&keys);
+            if self.memory.rules().ask(&walk) == Some(Effect::StalePage) {
+                found.place = found.place.plus(PAGE);
+            }
         }
         tlb.put(found, epoch);
         Ok(found)

@@ -10,10 +10,10 @@ use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::chip::router::Router;
 use rkfd_emulator::chip::Chip;
-use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Hub, Memory};
 use rkfd_emulator::report::Report;
+use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::regs::typed::Block;
 use std::sync::Arc;
@@ -31,19 +31,19 @@ pub struct Guest {
 }
 
 impl Guest {
-    pub fn new(faults: &[Fault]) -> Self {
-        Self::of(&CHIP, faults)
+    pub fn new(rules: &[&str]) -> Self {
+        Self::of(&CHIP, rules)
     }
 
-    pub fn of(chip: &'static Chip, faults: &[Fault]) -> Self {
-        Self::traced(chip, faults, Trace::off())
+    pub fn of(chip: &'static Chip, rules: &[&str]) -> Self {
+        Self::traced(chip, rules, Trace::off())
     }
 
-    pub fn traced(chip: &'static Chip, faults: &[Fault], trace: Arc<Trace>) -> Self {
+    pub fn traced(chip: &'static Chip, rules: &[&str], trace: Arc<Trace>) -> Self {
         let device = Device::new(Config {
             chip,
             vram_size: VRAM,
-            faults: Faults::new(faults),
+            rules: Rules::of(rules).unwrap(),
             report: Report::new(None),
             trace,
         })
@@ -132,13 +132,18 @@ pub fn ram(memory: &Memory) -> Mapping {
 }
 
 /// Memory alone, with guest RAM at [`RAM`].
-pub fn memory(faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
-    memory_of(&CHIP, faults)
+pub fn memory(rules: &[&str]) -> (Arc<Memory>, Mapping, Arc<Report>) {
+    memory_of(&CHIP, rules)
 }
 
-pub fn memory_of(chip: &'static Chip, faults: &[Fault]) -> (Arc<Memory>, Mapping, Arc<Report>) {
+pub fn memory_of(chip: &'static Chip, rules: &[&str]) -> (Arc<Memory>, Mapping, Arc<Report>) {
     let report = Report::new(None);
-    let memory = Memory::new(&chip.layout(VRAM), &Faults::new(faults), report.clone()).unwrap();
+    let memory = Memory::new(
+        &chip.layout(VRAM),
+        Rules::of(rules).unwrap(),
+        report.clone(),
+    )
+    .unwrap();
     let ram = ram(&memory);
     (memory, ram, report)
 }

@@ -6,7 +6,6 @@ use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
 use crate::queues::*;
 use crate::rig::{unmap, Rig};
-use rkfd_emulator::inject::Fault;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
@@ -178,8 +177,8 @@ fn reset_by_registers(rig: &Rig, slot: (u32, u32, u32)) {
 
 /// The first queue doesn't leave with waves; the other one, on the next pipe, does. Then `end` must
 /// end it, and no queue hangs any more.
-fn hangs_until(fault: Fault, end: impl FnOnce(&Rig, (u32, u32, u32))) {
-    let rig = Rig::with(&[fault], 0xfff8, 0xffff);
+fn hangs_until(rule: &str, end: impl FnOnce(&Rig, (u32, u32, u32))) {
+    let rig = Rig::with(&[rule], 0xfff8, 0xffff);
     let p = Process::new(&rig, 0x8001);
     let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     run(&rig, &[(&p, &[&q])]);
@@ -213,13 +212,13 @@ fn hangs_until(fault: Fault, end: impl FnOnce(&Rig, (u32, u32, u32))) {
 }
 
 #[test]
-fn an_injected_hang_ends_with_a_reset() {
-    hangs_until(Fault::HangQueue, reset_by_registers);
+fn a_rules_hang_ends_with_a_reset() {
+    hangs_until("at the 1st queue stop of queue 1: hang", reset_by_registers);
 }
 
 #[test]
 fn a_wedged_queue_ends_with_its_pipe() {
-    hangs_until(Fault::WedgeQueue, |rig, slot| {
+    hangs_until("at the 1st queue stop of queue 1: wedge", |rig, slot| {
         reset_by_registers(rig, slot);
         assert!(rig.is_active(slot), "its reset does nothing");
         let bit = u32::from(gc::CP_MEC_CNTL::MEC_ME1_PIPE0_RESET.bit()) + slot.1;

@@ -4,9 +4,9 @@
 
 use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::{Chip, Name};
-use rkfd_emulator::inject::{Fault, Faults};
 use rkfd_emulator::memory::PAGE;
 use rkfd_emulator::report::{Report, Whose};
+use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
@@ -57,26 +57,26 @@ pub struct Rig {
 
 impl Rig {
     /// A device with memory and interrupts set up, and no queue.
-    pub fn bare(faults: &[Fault]) -> Self {
+    pub fn bare(rules: &[&str]) -> Self {
         let trace = match std::env::var_os("RKFD_TRACE") {
             Some(path) => Trace::to_file(path.as_ref()).unwrap(),
             None => Trace::off(),
         };
-        Self::traced(faults, trace)
+        Self::traced(rules, trace)
     }
 
     /// The same with a trace.
-    pub fn traced(faults: &[Fault], trace: Arc<Trace>) -> Self {
-        Self::reporting(Name::Mi308xCpx, faults, trace, Report::new(None))
+    pub fn traced(rules: &[&str], trace: Arc<Trace>) -> Self {
+        Self::reporting(Name::Mi308xCpx, rules, trace, Report::new(None))
     }
 
     /// Of a chip.
-    fn reporting(name: Name, faults: &[Fault], trace: Arc<Trace>, report: Arc<Report>) -> Self {
+    fn reporting(name: Name, rules: &[&str], trace: Arc<Trace>, report: Arc<Report>) -> Self {
         let chip = name.chip();
         let config = Config {
             chip,
             vram_size: VRAM,
-            faults: Faults::new(faults),
+            rules: Rules::of(rules).unwrap(),
             report: report.clone(),
             trace,
         };
@@ -119,8 +119,8 @@ impl Rig {
         Self::with(&[], 0xfff8, 0xffff_ffff)
     }
 
-    pub fn with(faults: &[Fault], vmids: u32, queues: u64) -> Self {
-        Self::bare(faults).scheduling(vmids, queues)
+    pub fn with(rules: &[&str], vmids: u32, queues: u64) -> Self {
+        Self::bare(rules).scheduling(vmids, queues)
     }
 
     /// A chip of four XCCs, without queues and with scheduling.

@@ -5,7 +5,6 @@
 use crate::dispatches::vadd;
 use crate::queues::*;
 use crate::rig::{unmap, Rig, RIGHTS};
-use rkfd_emulator::inject::Fault;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
@@ -518,13 +517,13 @@ fn undefined_requests_are_recorded() {
 }
 
 #[test]
-fn injected_faults_are_seen() {
-    let rig = Rig::with(&[Fault::NoFence], 0xfff8, 0xff);
+fn rules_spoil_fences_and_packets() {
+    let rig = Rig::with(&["on QUERY_STATUS: no answer"], 0xfff8, 0xff);
     let value = rig.send_fence();
     rig.wait("the packet", || rig.words(rig.hiq.rptr, 1)[0] == 15);
     assert_ne!(rig.u64(rig.fence), value);
     rig.clean();
-    let rig = Rig::with(&[Fault::DropRelease], 0xfff8, 0xff);
+    let rig = Rig::with(&["on AQL packet: hide a word"], 0xfff8, 0xff);
     let p = Process::new(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let packet = vadd(&p, 256, 1, p.signal(0)).0;

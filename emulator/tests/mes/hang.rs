@@ -5,7 +5,6 @@
 use crate::process::{Memory, Process, Queue};
 use crate::queues::{start, start_with, HQDS};
 use crate::rig::*;
-use rkfd_emulator::inject::Fault;
 use rkfd_hw::mes::v12::{Reset, SetHwResources1};
 use rkfd_hw::mes::{header, op};
 use std::rc::Rc;
@@ -138,8 +137,8 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
 }
 
 #[test]
-fn an_injected_hang_ends_with_a_reset() {
-    let (mut rig, memory) = start_with(&[Fault::HangQueue]);
+fn a_rules_hang_ends_with_a_reset() {
+    let (mut rig, memory) = start_with(&["at the 1st queue stop of queue 1: hang"]);
     let p = Process::new(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
@@ -160,7 +159,7 @@ fn an_injected_hang_ends_with_a_reset() {
 
 #[test]
 fn a_wedged_queue_ends_with_its_pipe() {
-    let (mut rig, memory) = start_with(&[Fault::WedgeQueue]);
+    let (mut rig, memory) = start_with(&["at the 1st queue stop of queue 1: wedge"]);
     let p = Process::new(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
@@ -194,8 +193,8 @@ fn a_wedged_queue_ends_with_its_pipe() {
 }
 
 #[test]
-fn the_first_queue_is_refused_on_request() {
-    let (mut rig, memory) = start_with(&[Fault::MesRefuseAdd]);
+fn the_first_queue_is_refused_by_a_rule() {
+    let (mut rig, memory) = start_with(&["at the 1st ADD_QUEUE: fail"]);
     let p = Process::new(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     assert_eq!(

@@ -16,7 +16,6 @@ mod scale;
 mod user;
 
 use rig::*;
-use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::Hub;
 use rkfd_hw::mes::v12::SetHwResources;
 use rkfd_hw::mes::{header, op};
@@ -46,7 +45,7 @@ fn a_pipe_that_does_not_run_connects_no_ring() {
     rig.guest
         .expect_violation("CP_MES_CNTL does not run the queue's pipe");
     // Without firmware, activating a pipe does not make it run.
-    let rig = Rig::new(&[Fault::Cold]);
+    let rig = Rig::new(&["at power-on: cold"]);
     rig.enable();
     rig.gc("GRBM_GFX_CNTL", SELECT[1]);
     assert_eq!(rig.read("CP_MES_GP3_LO"), 0);
@@ -358,8 +357,8 @@ fn translations_go_by_process_or_vmid() {
 }
 
 #[test]
-fn injected_faults_are_what_they_say() {
-    let mut rig = Rig::started(&[Fault::MesRefuseRemove]);
+fn rules_are_what_they_say() {
+    let mut rig = Rig::started(&["on REMOVE_LEGACY_QUEUE: fail"]);
     let remove = frame(op::REMOVE_QUEUE, &[(1, DOORBELL[0]), (4, 1 << 3), (15, 3)]);
     assert_eq!(
         rig.submit(1, &remove, 6),
@@ -367,7 +366,7 @@ fn injected_faults_are_what_they_say() {
     );
     assert_eq!(rig.submit(0, &frame(op::RESUME, &[(1, 1)]), 4), 1);
 
-    let mut rig = Rig::new(&[Fault::MesFailFrame]);
+    let mut rig = Rig::new(&["on SET_HW_RSRC: fail"]);
     rig.enable();
     rig.kernel_ring();
     assert_eq!(
@@ -375,7 +374,7 @@ fn injected_faults_are_what_they_say() {
         error(0xff, op::SET_HW_RSRC, 0, 2)
     );
 
-    let mut rig = Rig::new(&[Fault::MesNoFence]);
+    let mut rig = Rig::new(&["on MES frame: no answer"]);
     rig.enable();
     rig.kernel_ring();
     rig.append(1, &query(FENCE, 1).0);

@@ -5,7 +5,6 @@
 use crate::process::{Memory, Queue};
 use crate::rig::*;
 use rkfd_emulator::chip::device::Device;
-use rkfd_emulator::inject::Fault;
 use rkfd_hw::mes::op;
 use rkfd_hw::regs::typed::{osssys_7_0_0::IH_RB_CNTL, Value};
 use std::rc::Rc;
@@ -18,8 +17,8 @@ pub fn start() -> (Rig, Rc<Memory>) {
     start_with(&[])
 }
 
-pub fn start_with(faults: &[Fault]) -> (Rig, Rc<Memory>) {
-    set_up(Rig::started(faults))
+pub fn start_with(rules: &[&str]) -> (Rig, Rc<Memory>) {
+    set_up(Rig::started(rules))
 }
 
 /// The same of a rig that has started.

@@ -4,7 +4,6 @@
 //! of the scheduler by a frame.
 
 use rkfd_emulator::chip::navi48::CHIP;
-use rkfd_emulator::inject::Fault;
 use rkfd_emulator::memory::Hub;
 use rkfd_emulator::trace::Trace;
 use rkfd_emulator_testkit::{get, kernel_context, put, Guest};
@@ -44,8 +43,8 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(faults: &[Fault]) -> Self {
-        Self::of(Guest::of(&CHIP, faults))
+    pub fn new(rules: &[&str]) -> Self {
+        Self::of(Guest::of(&CHIP, rules))
     }
 
     fn of(guest: Guest) -> Self {
@@ -229,8 +228,8 @@ impl Rig {
     }
 
     /// All of the start: both rings, resources of both pipes.
-    pub fn started(faults: &[Fault]) -> Self {
-        Self::new(faults).start()
+    pub fn started(rules: &[&str]) -> Self {
+        Self::new(rules).start()
     }
 
     /// The same with a trace.

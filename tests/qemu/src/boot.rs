@@ -66,6 +66,7 @@ fn machine_of(scenario: &Scenario) -> String {
         trace,
         emulator_args,
         programs_fault,
+        control,
         machine,
         qemu_args,
         kernel_args,
@@ -78,7 +79,15 @@ fn machine_of(scenario: &Scenario) -> String {
     if !shares || *expect != Expect::Pass {
         return (*name).into();
     }
-    let flags = (module, device, trace, cpus, memory_mib, programs_fault);
+    let flags = (
+        module,
+        device,
+        trace,
+        cpus,
+        memory_mib,
+        programs_fault,
+        control,
+    );
     format!("a machine: {flags:?} {machine:?} {emulator_args:?} {qemu_args:?} {kernel_args:?}")
 }
 

@@ -16,6 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const READY: Duration = Duration::from_secs(30);
+/// The control socket, in the folder of a run.
+pub const CONTROL: &str = "control.sock";
 const GOODBYE: Duration = Duration::from_secs(20);
 
 /// The running emulator. It is killed if it is dropped before [`Emulator::finish`].
@@ -66,6 +68,9 @@ impl Emulator {
             .arg(&socket)
             .arg("--report")
             .arg(&report);
+        if scenario.control {
+            command.arg("--control").arg(dir.file(CONTROL));
+        }
         if scenario.trace {
             command.arg("--trace").arg(dir.file("trace.jsonl"));
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's command line, and the choice of its accelerator.
 
+use crate::emulator::CONTROL;
 use crate::host::{self, Host, RunDir, QEMU};
 use crate::run::{self, Show};
 use crate::scenario::Scenario;
@@ -150,6 +151,9 @@ pub fn command(
             results(&mut qemu, socket);
         }
     }
+    if scenario.control {
+        port(&mut qemu, "control", &dir.file(CONTROL));
+    }
     qemu.arg("-kernel").arg(&host.kernel);
     qemu.arg("-initrd").arg(dir.file("initramfs"));
     // rkfd-init raises the log level once it runs; before that only trouble is worth the time.
@@ -179,9 +183,14 @@ pub fn command(
 
 /// The second serial port is a socket on which we listen.
 fn results(qemu: &mut Command, socket: &Path) {
+    port(qemu, "results", socket);
+}
+
+/// The next serial port is a socket that is there.
+fn port(qemu: &mut Command, id: &str, socket: &Path) {
     qemu.arg("-chardev")
-        .arg(format!("socket,id=results,path={}", escaped(socket)));
-    qemu.args(["-serial", "chardev:results"]);
+        .arg(format!("socket,id={id},path={}", escaped(socket)));
+    qemu.args(["-serial", &format!("chardev:{id}")]);
 }
 
 /// A comma ends an option's value in QEMU, unless it is doubled.

@@ -91,8 +91,11 @@ pub struct Scenario {
     pub shaped: bool,
     /// It leaves the machine as it found it, so others may run in the same one.
     pub shares: bool,
-    /// Further arguments for the emulator, such as `--inject NAME`.
+    /// Further arguments for the emulator, such as `--rule RULE`.
     pub emulator_args: Vec<String>,
+    /// The guest's third serial port leads to the emulator's control socket: it installs rules by which
+    /// the device misbehaves, and removes them.
+    pub control: bool,
     /// Its programs do what the GPU reports as a program's fault; the driver's violations fail it
     /// nevertheless.
     pub programs_fault: bool,
@@ -159,6 +162,7 @@ impl Scenario {
             shaped: false,
             shares: false,
             emulator_args: Vec::new(),
+            control: false,
             programs_fault: false,
             machine: Machine::PciExpress,
             qemu_args: Vec::new(),
@@ -278,6 +282,17 @@ impl Scenario {
     /// Append an argument for the emulator.
     pub fn emulator_arg(mut self, arg: &str) -> Self {
         self.emulator_args.push(arg.into());
+        self
+    }
+
+    /// The device misbehaves by a rule from the start (`docs/misbehaviour.md`).
+    pub fn rule(self, rule: &str) -> Self {
+        self.emulator_arg("--rule").emulator_arg(rule)
+    }
+
+    /// The guest installs rules.
+    pub fn controlled(mut self) -> Self {
+        self.control = true;
         self
     }
 

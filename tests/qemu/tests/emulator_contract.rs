@@ -33,9 +33,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         chip: &rkfd_vm::chip::ALL[0],
         slow: 1,
     };
-    let scenario = Scenario::new("x", "y")
-        .emulator_arg("--inject")
-        .emulator_arg("fault");
+    let scenario = Scenario::new("x", "y").rule("on dispatch: hang");
     let emulator = Emulator::start(&host, &dir, &scenario).map_err(|e| format!("{e:#}"));
     (dir, emulator)
 }
@@ -60,7 +58,7 @@ fn a_good_one_gets_all_options_and_is_found_good() {
         log.starts_with(&format!("--chip mi308x --socket {socket} --report ")),
         "{log}"
     );
-    assert!(log.contains(" --inject fault"), "{log}");
+    assert!(log.contains(" --rule on dispatch: hang"), "{log}");
 }
 
 #[test]

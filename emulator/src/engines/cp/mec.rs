@@ -30,6 +30,7 @@ use crate::engines::cp::front::registers::Registers;
 use crate::engines::sdma::Engines;
 use crate::memory::Hub;
 use crate::memory::Space;
+use crate::rules::Holds;
 use rkfd_isa::ComputeUnit;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -123,6 +124,8 @@ pub(crate) struct Mec {
     pub copies: Vec<Copying>,
     /// Names of processes for the interpreter: one per PASID that has waves, or has its turn.
     pub tags: HashMap<u16, u8>,
+    /// Dispatches that rules hold up.
+    pub holds: Holds,
     /// For kernel descriptors and trial launches.
     pub cu: ComputeUnit,
 }
@@ -152,6 +155,7 @@ impl Mec {
             turns: Turns::default(),
             copies: Vec::new(),
             tags: HashMap::new(),
+            holds: Holds::default(),
             cu: ComputeUnit::for_target(generation.isa),
         }
     }

@@ -4,7 +4,7 @@
 //! ([`runner`]).
 
 use super::regs::Order;
-use super::stuck::BadQueue;
+use super::stuck::BadQueues;
 use super::Shared;
 use crate::device::Env;
 use crate::engines::cp::front::generation::GFX9_4_3;
@@ -14,7 +14,9 @@ use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::loads::Loads;
 use crate::engines::cp::mec::{Mec, Owner, Stop};
 use crate::engines::runner;
+use crate::rules::{Effect, Holds};
 use rkfd_hw::pm4::RunList;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,8 +47,12 @@ pub struct Firmware {
     pub(crate) next_list: Option<RunList>,
     /// The run list that is read for ever.
     pub(crate) chain: Option<Chain>,
-    /// A queue that doesn't leave, on request.
-    bad: BadQueue,
+    /// Queues that don't leave, by the rules.
+    bad: BadQueues,
+    /// Packets that the rules hold up.
+    pub(crate) holds: Holds,
+    /// What the rules do to the next fence of an XCC's kernel queues.
+    pub(crate) spoilt: HashMap<u8, Effect>,
 }
 
 impl Firmware {
@@ -70,7 +76,9 @@ impl Firmware {
             unmapping: None,
             next_list: None,
             chain: None,
-            bad: BadQueue::default(),
+            bad: BadQueues::default(),
+            holds: Holds::default(),
+            spoilt: HashMap::new(),
         }
     }
 
@@ -116,6 +124,9 @@ impl Firmware {
         self.next_list = None;
         self.chain = None;
         self.resources_set = false;
+        self.bad = BadQueues::default();
+        self.holds = Holds::default();
+        self.spoilt.clear();
     }
 
     pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {

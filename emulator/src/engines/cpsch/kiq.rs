@@ -15,8 +15,8 @@ use crate::engines::cp::front::hqd::Role;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::{Owner, Stop};
 use crate::engines::cp::packet::pm4::{self, Bad, Packet};
-use crate::inject::Fault;
 use crate::memory::{Hub, VmFault};
+use crate::rules::{Effect, Event, Go, Kind};
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::{invalidate_tlbs, kiq_map, *};
@@ -52,13 +52,28 @@ impl Firmware {
             if h.q.rptr >= h.q.wptr {
                 break;
             }
-            worked = true;
             let role = h.role;
             match self.fetch(slot) {
                 Ok(words) => {
+                    let effect = match self.ask_rules(slot, role, &words) {
+                        Go::Wait => break,
+                        Go::First(effect) => Some(effect),
+                        Go::On(_) => None,
+                    };
+                    worked = true;
+                    if matches!(effect, Some(Effect::Drop | Effect::Fail(_))) {
+                        self.advance(slot, words.len() as u64);
+                        continue;
+                    }
+                    if let Some(effect) = effect {
+                        self.spoilt.insert(slot.xcc(), effect);
+                    }
                     let done = pm4::parse(&words, role != Role::Hiq).and_then(|packet| {
                         self.trace_pm4(role, &words, &packet);
                         self.advance(slot, words.len() as u64);
+                        if effect == Some(Effect::Twice) {
+                            self.execute(slot, role, packet.clone())?;
+                        }
                         self.execute(slot, role, packet)
                     });
                     if let Err(bad) = done {
@@ -66,13 +81,56 @@ impl Firmware {
                     }
                 }
                 Err(Ok(fault)) => {
+                    worked = true;
                     self.env.vm_fault(&fault);
                     self.mec.hqd(slot).into_iter().for_each(|h| h.broken = true);
                 }
-                Err(Err(bad)) => self.bad_pm4(slot, role, &bad),
+                Err(Err(bad)) => {
+                    worked = true;
+                    self.bad_pm4(slot, role, &bad);
+                }
             }
         }
         worked
+    }
+
+    /// What the rules make of a packet.
+    fn ask_rules(&mut self, slot: Slot, role: Role, words: &[u32]) -> Go {
+        let env = self.env.clone();
+        let (rules, header) = (env.rules(), words.first().copied().unwrap_or(0));
+        if !rules.is_about(Kind::Packet) || header == FILLER {
+            return Go::On(None);
+        }
+        let Ok((opcode, _)) = pm4::size(header) else {
+            return Go::On(None);
+        };
+        let mut keys = Vec::new();
+        if let (op::UNMAP_QUEUES, Some(words)) = (opcode, words.first_chunk()) {
+            let all = doorbells(&UnmapQueues(*words)).into_iter();
+            keys.extend(all.map(|bell| ("doorbell", u64::from(bell))));
+        }
+        let ring = match role {
+            Role::Hiq => "HIQ",
+            _ => "KIQ",
+        };
+        let event = Event {
+            kind: Kind::Packet,
+            ring,
+            name: pm4::name(opcode),
+            keys: &keys,
+        };
+        let rptr = self.mec.hqd(slot).map_or(0, |h| h.q.rptr);
+        let place = slot.place() as u64;
+        self.holds.ask(rules, place, rptr, &event)
+    }
+
+    /// The value of a fence that an XCC's queue writes: the rules may have spoilt it, or that of the
+    /// packets that it stands for; `None` if it is not written.
+    fn fence_of(&mut self, slot: Slot, value: u64) -> Option<u64> {
+        match self.spoilt.remove(&slot.xcc()) {
+            Some(effect) => effect.answer(value),
+            None => Some(value),
+        }
     }
 
     /// Whether an XCC's HIQ or a kernel's queue there was asked to stop and has not yet.
@@ -329,9 +387,9 @@ impl Firmware {
                 "QUERY_STATUS: fence address {address:#x} is misaligned"
             ));
         }
-        if self.env.faults().has(Fault::NoFence) {
+        let Some(data) = self.fence_of(slot, data) else {
             return;
-        }
+        };
         self.env.trace().event(
             "fence",
             &[
@@ -346,6 +404,10 @@ impl Firmware {
 
     fn write_memory(&mut self, slot: Slot, address: u64, same: bool, data: &[u32]) {
         for (i, &word) in data.iter().enumerate() {
+            let Some(word) = self.fence_of(slot, word.into()) else {
+                return;
+            };
+            let word = word as u32;
             let at = if same {
                 address
             } else {

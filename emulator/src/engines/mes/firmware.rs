@@ -3,7 +3,7 @@
 //! The firmware: it owns the rings, looks at their doorbells, takes frames and writes their completions,
 //! in order and in rounds ([`runner`]).
 
-use super::frame::{self, ErrorWord, Status, Words, CATEGORY_API};
+use super::frame::{self, ErrorWord, Frame, Status, Words, CATEGORY_API};
 use super::members::Members;
 use super::regs::Order;
 use super::ring::Ring;
@@ -18,10 +18,11 @@ use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::line::Entry;
 use crate::engines::cp::mec::{Mec, Stop};
 use crate::engines::runner;
-use crate::inject::Fault;
 use crate::memory::{Hub, Space, VmFault};
+use crate::rules::{Effect, Event, Go, Holds, Kind};
 use crate::trace::Value;
-use rkfd_hw::mes::{op, FRAME_WORDS};
+use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
+use rkfd_hw::mes::FRAME_WORDS;
 use std::sync::Arc;
 
 /// A connected ring.
@@ -44,6 +45,8 @@ pub(super) struct Firmware {
     pub members: Members,
     /// The aggregated doorbells' values when they were last looked at.
     aggregated: [u64; 5],
+    /// Frames that the rules hold up.
+    holds: Holds,
 }
 
 impl Firmware {
@@ -65,6 +68,7 @@ impl Firmware {
             control: Control::default(),
             members: Members::default(),
             aggregated: Default::default(),
+            holds: Holds::default(),
         }
     }
 
@@ -251,36 +255,80 @@ impl Firmware {
                 return true;
             }
         };
-        let refused =
-            self.shared.env.faults().has(Fault::MesRefuseRemove) && opcode == op::REMOVE_QUEUE;
-        let fails = self.shared.env.faults().has(Fault::MesFailFrame)
-            && opcode != op::QUERY_SCHEDULER_STATUS;
-        let outcome = if refused || fails {
-            Outcome::Failed(ErrorWord {
-                code: 0xff,
+        let effect = match self.ask_rules(pipe, &parsed, opcode) {
+            Go::Wait => return false,
+            Go::First(effect) | Go::On(Some(effect)) => Some(effect),
+            Go::On(None) => None,
+        };
+        let outcome = match effect {
+            Some(Effect::Drop) => {
+                self.trace(pipe, words, "dropped");
+                return true;
+            }
+            Some(Effect::Fail(code)) => Outcome::Failed(ErrorWord {
+                code,
                 opcode,
                 misc: 0,
                 category: frame::CATEGORY_SCHEDULING,
-            })
-        } else {
-            self.execute(pipe, &parsed)
+            }),
+            _ => self.execute(pipe, &parsed),
         };
-        match outcome {
+        let (text, value) = match outcome {
             Outcome::Wait => return false,
-            Outcome::Done => {
-                self.trace(pipe, words, "done");
-                self.complete(status, status.value);
-            }
-            Outcome::Failed(error) => {
-                self.trace(pipe, words, "failed");
-                self.complete(status, error.status());
-            }
+            Outcome::Done => ("done", status.value),
+            Outcome::Failed(error) => ("failed", error.status()),
+        };
+        if effect == Some(Effect::Twice) {
+            // Nobody hears how it went.
+            self.execute(pipe, &parsed);
+        }
+        self.trace(pipe, words, text);
+        let answer = effect.map_or(Some(value), |effect| effect.answer(value));
+        if let Some(value) = answer {
+            self.complete(status, value);
         }
         true
     }
 
+    /// What the rules make of a frame. Those of kernel queues have names of their own.
+    fn ask_rules(&mut self, pipe: Pipe, frame: &Frame, opcode: u8) -> Go {
+        let env = self.shared.env.clone();
+        if !env.rules().is_about(Kind::Packet) {
+            return Go::On(None);
+        }
+        let mut keys = vec![("pipe", pipe.index() as u64)];
+        let name = match frame {
+            Frame::AddQueue(p) => {
+                keys.push(("doorbell", p.get(AddQueue::DOORBELL_OFFSET)));
+                keys.push(("pasid", p.get(AddQueue::PROCESS_ID)));
+                match p.get(AddQueue::MAP_LEGACY_KQ) {
+                    0 => "ADD_QUEUE",
+                    _ => "ADD_LEGACY_QUEUE",
+                }
+            }
+            Frame::RemoveQueue(p) => {
+                keys.push(("doorbell", p.get(RemoveQueue::DOORBELL_OFFSET)));
+                match p.get(RemoveQueue::UNMAP_LEGACY_QUEUE) {
+                    0 => "REMOVE_QUEUE",
+                    _ => "REMOVE_LEGACY_QUEUE",
+                }
+            }
+            _ => frame::name(opcode),
+        };
+        let event = Event {
+            kind: Kind::Packet,
+            ring: "MES",
+            name,
+            keys: &keys,
+        };
+        let ring = self.rings.get(pipe.index()).and_then(Option::as_ref);
+        let rptr = ring.map_or(0, |connected| connected.ring.rptr);
+        self.holds
+            .ask(env.rules(), pipe.index() as u64, rptr, &event)
+    }
+
     fn complete(&self, status: Status, value: u64) {
-        if status.address == 0 || self.shared.env.faults().has(Fault::MesNoFence) {
+        if status.address == 0 {
             return;
         }
         if let Err(fault) = self.space().store_u64(status.address, value) {
@@ -349,6 +397,7 @@ impl runner::Firmware for Firmware {
 
     fn reset(&mut self) {
         self.rings = Default::default();
+        self.holds = Holds::default();
         self.control = Control::default();
         self.mec.drop_all();
         self.members = Members::default();

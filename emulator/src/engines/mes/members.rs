@@ -2,7 +2,7 @@
 
 //! Processes and queues that were added.
 
-use crate::inject::{Fault, Faults};
+use crate::rules::Effect;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
 use rkfd_hw::regs::typed::Value;
@@ -29,8 +29,10 @@ pub(super) struct Member {
     pub kind: u64,
     /// It did not leave its HQD when it was asked to.
     pub hung: bool,
-    /// It never does, by an injected fault: until a reset, or not even then.
-    pub fault: Option<Fault>,
+    /// Which queue that MES was asked to add it is, from 1.
+    pub number: u64,
+    /// It never does, by a rule: until a reset, or not even then.
+    pub fault: Option<Effect>,
 }
 
 /// Processes and queues that were added.
@@ -40,26 +42,19 @@ pub(super) struct Members {
     pub queues: Vec<Member>,
     /// What was set for processes, which may have no queue.
     pub debuggers: Vec<Debugger>,
-    /// How many queues MES was ever asked to add, and how many it did.
+    /// How many queues MES was ever asked to add.
     pub asked: u64,
-    pub added: u64,
 }
 
 impl Members {
-    /// The fault of the queue that is added next.
-    pub fn next_fault(&self, faults: &Faults) -> Option<Fault> {
-        let mut hangs = [Fault::HangQueue, Fault::WedgeQueue].into_iter();
-        hangs.find(|fault| self.added == 0 && faults.has(*fault))
-    }
-
-    pub fn fault(&self, mqd: u64) -> Option<Fault> {
+    pub fn fault(&self, mqd: u64) -> Option<Effect> {
         let mut queues = self.queues.iter();
         queues.find(|q| q.mqd == mqd).and_then(|q| q.fault)
     }
 
     /// Whether resets of a queue do not end it.
     pub fn is_wedged(&self, mqd: u64) -> bool {
-        self.fault(mqd) == Some(Fault::WedgeQueue)
+        self.fault(mqd) == Some(Effect::Wedge)
     }
 }
 

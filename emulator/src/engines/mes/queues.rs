@@ -21,8 +21,8 @@ use crate::engines::cp::mec::line::{Entry, Pointer, QueueMap};
 use crate::engines::cp::mec::process::{Bank, Listed};
 use crate::engines::cp::mec::{Mec, Owner, Stop};
 use crate::engines::cp::sched::fetch::BadQueue;
-use crate::inject::Fault;
 use crate::report::Whose;
+use crate::rules::{Event, Kind};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
 use rkfd_hw::regs::typed::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
@@ -92,13 +92,11 @@ impl Firmware {
             mqd: p.get(A::MQD_ADDR),
             kind,
             hung: false,
-            fault: self.members.next_fault(self.shared.env.faults()),
+            number: self.members.asked + 1,
+            fault: None,
         };
         self.check_member(&member)?;
         self.members.asked += 1;
-        if self.members.asked == 1 && self.shared.env.faults().has(Fault::MesRefuseAdd) {
-            return refused(0xff, CATEGORY_SCHEDULING, "an injected fault");
-        }
         let map = QueueMap {
             by: "ADD_QUEUE",
             engine: match kind {
@@ -134,7 +132,6 @@ impl Firmware {
             self.members.processes.push(process);
         }
         self.members.queues.push(member);
-        self.members.added += 1;
         // What was rung before is in the write pointer's memory.
         let doorbells = &self.shared.env.doorbells();
         doorbells.store(member.doorbell, NOT_RUNG);
@@ -320,9 +317,6 @@ impl Firmware {
         if p.get(R::QUEUE_TYPE) != kind {
             return api(code::VALUE, "the queue has another type");
         }
-        if self.shared.env.faults().has(Fault::NoFence) {
-            return Ok(false);
-        }
         if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
             if self.is_connected(mqd) {
                 return api(code::ORDER, "the queue was not reset");
@@ -338,6 +332,17 @@ impl Firmware {
         queues.retain(|q| q.mqd != mqd);
         processes.retain(|p| queues.iter().any(|q| q.process == p.context));
         Ok(true)
+    }
+
+    /// What the rules make of a queue that is asked to leave its HQD.
+    fn ask_of_stop(&mut self, mqd: u64) {
+        let rules = self.shared.env.rules();
+        let mut queues = self.members.queues.iter_mut();
+        let Some(queue) = queues.find(|q| q.mqd == mqd && q.fault.is_none()) else {
+            return;
+        };
+        let keys = [("queue", queue.number), ("doorbell", queue.doorbell.into())];
+        queue.fault = rules.ask(&Event::of(Kind::Stop).with(&keys));
     }
 
     /// Whether a queue is on an HQD or an SDMA engine.
@@ -372,6 +377,9 @@ impl Firmware {
         let copying = self.mec.copies.iter().any(copies);
         if first {
             self.mec.stop_copies(Stop::Save, copies);
+        }
+        for &(_, mqd, _) in left.iter().filter(|_| first) {
+            self.ask_of_stop(mqd);
         }
         if left.is_empty() && !copying {
             for queue in &mut self.members.queues {

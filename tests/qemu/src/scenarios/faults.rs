@@ -21,19 +21,19 @@ pub fn all() -> Vec<Scenario> {
         refused(
             "bad-discovery-signature",
             "a discovery table that is none is refused",
-            "bad-discovery-signature",
+            "at probe: bad signature",
             "the discovery table .* is unusable",
         ),
         refused(
             "bad-discovery-checksum",
             "a damaged discovery table is refused",
-            "bad-discovery-checksum",
+            "at probe: bad checksum",
             "the discovery table .* is unusable",
         ),
         refused(
             "unknown-gc",
             "a GPU of another kind is refused",
-            "unknown-gc-version",
+            "at probe: unknown core",
             "unsupported chip gfx",
         ),
     ];
@@ -43,17 +43,12 @@ pub fn all() -> Vec<Scenario> {
 }
 
 /// The driver refuses the device with a message that has the reason, keeps nothing, and unloads.
-fn refused(
-    name: &'static str,
-    about: &'static str,
-    fault: &'static str,
-    message: &str,
-) -> Scenario {
+fn refused(name: &'static str, about: &'static str, rule: &'static str, message: &str) -> Scenario {
     let logged = format!("dmesg | grep -q 'rkfd .*: {message}' || {{ dmesg | tail; exit 1; }}");
     let scenario = Scenario::new(name, about);
-    let scenario = match fault {
+    let scenario = match rule {
         "cold" => scenario.emulator_arg("--cold"),
-        fault => inject(scenario, fault),
+        rule => scenario.rule(rule),
     };
     scenario
         .step(Step::insmod(MODULE))
@@ -67,10 +62,6 @@ fn refused(
 /// No device has the driver, and no GPU is in the topology.
 pub(super) const NOT_BOUND: &str = "! ls /sys/bus/pci/drivers/rkfd | grep : && \
     ! grep -qs '^gfx_target_version [1-9]' /sys/devices/virtual/kfd/kfd/topology/nodes/*/properties";
-
-pub(super) fn inject(scenario: Scenario, fault: &str) -> Scenario {
-    scenario.emulator_arg("--inject").emulator_arg(fault)
-}
 
 /// Requests of a program must fail from some run on, and then always, and nothing may hang: each
 /// step's time is bounded. Then the module unloads.
@@ -94,7 +85,7 @@ fn dead_device() -> Scenario {
     ))
     .step(Step::sh("not-bound", 10, NOT_BOUND))
     .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, "dead-reads")
+    scenario.rule("at the 2000th any register access: surprise removal")
 }
 
 /// Two programs have waves that never end, two others add vectors again and again, and the device
@@ -114,8 +105,7 @@ fn pulled_out() -> Scenario {
     )
     .bin("rkfd-programs", "endless")
     .kernel("spin", 3)
-    .emulator_arg("--inject")
-    .emulator_arg("pulled-out")
+    .rule("at the 100th IH entry: surprise removal")
     // The queues' save areas, of four programs at a time.
     .emulator_arg("--host-memory")
     .emulator_arg("6144")
@@ -168,7 +158,15 @@ fn no_fence() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()))
     .check(gives_up_as_upstream);
-    inject(scenario, "no-fence")
+    never_acknowledges(scenario)
+}
+
+/// The scheduling firmware never reports that queues are off: the command processor does not complete
+/// QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
+fn never_acknowledges(scenario: Scenario) -> Scenario {
+    scenario
+        .rule("on QUERY_STATUS: no answer")
+        .rule("on REMOVE_QUEUE: hang")
 }
 
 /// The errno is that of the chip's scheduler.
@@ -242,7 +240,7 @@ fn hang() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::run("hang", 90, &["/bin/faults", VADD, "hang"]))
     .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, "no-fence")
+    never_acknowledges(scenario)
 }
 
 /// Each breaks one thing that a correct result depends on. A suite that passes with one of them
@@ -251,28 +249,31 @@ fn mutations() -> [Scenario; 3] {
     [
         (
             "stale-pte",
+            "at the 1st page walk: stale page",
             "a wrong page table entry is noticed",
             "vectoradd: ",
         ),
         (
             "flip-instruction-bit",
+            "at the 1st instruction fetch: flip a bit",
             "one wrong bit of code is noticed",
             "vectoradd: ",
         ),
         (
             "drop-release",
+            "on AQL packet: hide a word",
             "a packet that is seen before it is whole is noticed",
             "vectoradd: ",
         ),
     ]
-    .map(|(fault, about, reason)| {
-        let scenario = with_vadd(fault, about, "vectoradd")
+    .map(|(name, rule, about, reason)| {
+        let scenario = with_vadd(name, about, "vectoradd")
             .step(Step::insmod(MODULE))
             .step(Step::run(
                 "vectoradd",
                 20,
                 &["/bin/vectoradd", VADD, "65536"],
             ));
-        inject(scenario, fault).fails_with(reason)
+        scenario.rule(rule).fails_with(reason)
     })
 }

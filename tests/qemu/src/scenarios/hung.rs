@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues that don't let go of the hardware: each is reset alone.
 
-use super::faults::inject;
 use super::lifetime::NOTHING_LEFT;
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
@@ -15,11 +14,13 @@ pub fn all() -> [Scenario; 2] {
     [
         reset(
             "hang-queue",
+            "hang",
             "a queue that hangs is reset, which its program learns; other queues and programs go on",
             "! dmesg | grep -q 'resetting pipe'",
         ),
         reset(
             "wedge-queue",
+            "wedge",
             "a queue that hangs in spite of its reset ends with its pipe; others go on",
             "dmesg | grep -q \"it doesn't end; resetting pipe\"",
         ),
@@ -28,7 +29,7 @@ pub fn all() -> [Scenario; 2] {
 
 /// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
 /// checks which programs get an exception and which go on.
-fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
+fn reset(name: &'static str, effect: &str, about: &'static str, pipe: &str) -> Scenario {
     let scenario = with_vadd(name, about, "vectoradd")
         .bin("rkfd-programs", "hung")
         .kernel("spin", 3)
@@ -47,7 +48,10 @@ fn reset(name: &'static str, about: &'static str, pipe: &str) -> Scenario {
         ))
         .step(Step::sh("the-pipe", 10, pipe))
         .step(Step::Rmmod("rkfd".into()));
-    inject(scenario, name).check(recovered).on_all_shapes()
+    scenario
+        .rule(&format!("at the 1st queue stop of queue 1: {effect}"))
+        .check(recovered)
+        .on_all_shapes()
 }
 
 /// One queue was found to hang, and what the scheduler was asked for is as upstream.

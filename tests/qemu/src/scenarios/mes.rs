@@ -2,7 +2,7 @@
 //! A micro engine scheduler that fails: clear errors in bounded time, and a driver that stays
 //! usable.
 
-use super::faults::{inject, NOT_BOUND};
+use super::faults::NOT_BOUND;
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
@@ -13,11 +13,13 @@ pub fn all() -> Vec<Scenario> {
     vec![
         does_not_start(
             "mes-fail-frame",
+            "on SET_HW_RSRC: fail",
             "a scheduler that refuses its first frame: the reason is logged, the module unloads",
             "refuses SET_HW_RSRC: error 255 of command 0",
         ),
         does_not_start(
             "mes-no-fence",
+            "on MES frame: no answer",
             "a scheduler that never completes a frame costs one time-out, the module unloads",
             "pipe 1 of the scheduler (MES) doesn.t answer; it is stuck",
         ),
@@ -28,12 +30,12 @@ pub fn all() -> Vec<Scenario> {
 }
 
 /// What only MES has.
-fn of_mes(scenario: Scenario, fault: &str) -> Scenario {
-    inject(scenario, fault).scheduled_by(Scheduler::Mes)
+fn of_mes(scenario: Scenario, rule: &str) -> Scenario {
+    scenario.rule(rule).scheduled_by(Scheduler::Mes)
 }
 
 /// The driver doesn't bind the device, and logs the reason; again after a reload.
-fn does_not_start(name: &'static str, about: &'static str, message: &str) -> Scenario {
+fn does_not_start(name: &'static str, rule: &str, about: &'static str, message: &str) -> Scenario {
     let logged = format!("dmesg | grep -q '{message}' || {{ dmesg | tail; exit 1; }}");
     let scenario = Scenario::new(name, about)
         .step(Step::insmod(MODULE))
@@ -42,7 +44,7 @@ fn does_not_start(name: &'static str, about: &'static str, message: &str) -> Sce
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
         .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, name)
+    of_mes(scenario, rule)
 }
 
 /// DESTROY_QUEUE fails with upstream's ETIMEDOUT or ENOTRECOVERABLE, and the queue is kept; other
@@ -67,7 +69,7 @@ fn refuse_remove() -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
     .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, "mes-refuse-remove")
+    of_mes(scenario, "on REMOVE_QUEUE: fail")
 }
 
 /// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is logged; the next program runs.
@@ -93,7 +95,7 @@ fn refuse_add() -> Scenario {
         "dmesg | grep -q 'refuses ADD_QUEUE: error 255 of command 2'",
     ))
     .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, "mes-refuse-add")
+    of_mes(scenario, "at the 1st ADD_QUEUE: fail")
 }
 
 /// The firmware's log: words that it writes while a queue runs, and none without the parameter.

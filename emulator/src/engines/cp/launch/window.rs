@@ -4,11 +4,11 @@
 
 use super::gws::Gws;
 use crate::device::Env;
-use crate::inject;
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
+use crate::rules::{Effect, Event, Kind};
 use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// What a wave reports besides its results.
 pub enum Notice {
@@ -37,9 +37,6 @@ pub struct Window<'a> {
     /// What shaders sent or met that the packet processor passes on.
     pub notices: Vec<Notice>,
 }
-
-/// Whether the injected flip of an instruction's bit has happened.
-static FLIPPED: AtomicBool = AtomicBool::new(false);
 
 impl rkfd_isa::Env for Window<'_> {
     fn epoch(&self) -> u64 {
@@ -71,9 +68,8 @@ impl rkfd_isa::Env for Window<'_> {
                     _ => Reason::NotPresent,
                 }
             })?;
-        let flip =
-            access == Access::Execute && self.env.faults().has(inject::Fault::FlipInstructionBit);
-        if flip && !FLIPPED.swap(true, Ordering::AcqRel) {
+        let fetch = || self.env.rules().ask(&Event::of(Kind::Fetch));
+        if access == Access::Execute && fetch() == Some(Effect::FlipBit) {
             return flipped(page, va).ok_or(Reason::NoMemory);
         }
         page.slice()

@@ -24,7 +24,8 @@ use crate::engines::cp::packet::aql::{
 };
 use crate::engines::cp::packet::error::{code, PacketError};
 use crate::engines::cp::run::waves::End;
-use crate::inject::Fault;
+use crate::memory::{Access, FaultReason, Hub, VmFault, PAGE};
+use crate::rules::{Effect, Event, Go, Kind};
 use rkfd_hw::aql::{self, Barrier, BarrierValue, Header, KernelDispatch, Pm4Ib, Vendor};
 use std::sync::atomic::{fence, Ordering};
 
@@ -165,7 +166,8 @@ impl Mec {
         }
         let mut words = [0; AQL_WORDS as usize];
         self.space(vmid).read_words(address, &mut words)?;
-        if self.env.faults().has(Fault::DropRelease) {
+        let read = self.env.rules().ask(&Event::of(Kind::AqlPacket));
+        if read == Some(Effect::HideWord) {
             // The last word of the body has not arrived yet.
             if let Some(word) = words.last_mut() {
                 *word = 0;
@@ -177,6 +179,9 @@ impl Mec {
             && !h.loads.have_room(most_of(&KernelDispatch(words)))
         {
             // Not more is begun than can be saved.
+            return Ok(false);
+        }
+        if is_dispatch && self.env.rules().is_about(Kind::Dispatch) && !self.may_launch(h, at)? {
             return Ok(false);
         }
         if !again {
@@ -247,6 +252,38 @@ impl Mec {
             started: self.env.clock().now(),
             done: false,
         });
+        Ok(true)
+    }
+
+    /// Whether a dispatch may be launched now, by the rules; it may be refused, or the queue's process
+    /// has page faults that it did not make.
+    fn may_launch(&mut self, h: &Hqd, at: u64) -> Result<bool, PacketError> {
+        let keys = [
+            ("doorbell", h.q.doorbell.into()),
+            ("pasid", h.owner.pasid.into()),
+            ("vmid", h.owner.vmid.into()),
+        ];
+        let event = Event::of(Kind::Dispatch).with(&keys);
+        let env = self.env.clone();
+        match self.holds.ask(env.rules(), h.q.mqd, at, &event) {
+            Go::Wait => return Ok(false),
+            Go::First(Effect::Fail(_)) => {
+                let what = "AQL dispatch: refused by a rule";
+                return Err(PacketError::bad(code::CODE, what));
+            }
+            Go::First(Effect::FaultFlood(count)) => {
+                for page in 0..u64::from(count) {
+                    env.vm_fault(&VmFault {
+                        hub: Hub::Gfx(h.slot.xcc()),
+                        vmid: h.owner.vmid,
+                        va: (page + 1) * PAGE,
+                        access: Access::Read,
+                        reason: FaultReason::Invalid(0),
+                    });
+                }
+            }
+            Go::First(_) | Go::On(_) => {}
+        }
         Ok(true)
     }
 

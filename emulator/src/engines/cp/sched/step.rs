@@ -9,6 +9,7 @@ use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::mec::line::Turns;
 use crate::engines::cp::mec::{Mec, Stop};
 use crate::report::Whose;
+use crate::rules::Holds;
 use crate::trace::Value;
 use std::time::Instant;
 
@@ -137,6 +138,7 @@ impl Mec {
             }
         }
         self.tags.clear();
+        self.holds = Holds::default();
         // The engines forget theirs by themselves.
         self.copies.clear();
         self.processes.clear();
