@@ -87,7 +87,7 @@ fn a_write_pointer_in_memory_is_no_reason_to_refuse_a_copy_queue() {
     memory.put(bad.mqd + 512, &[0; 2048 - 512]);
     p.put(bad.write_index(), &0x1234_5678_9abcu64.to_le_bytes());
     let frame = bad.add().with(AddQueue::QUEUE_TYPE, 2);
-    let frame = frame.with(AddQueue::IS_AQL_QUEUE, 0);
+    let frame = frame.with(AddQueue::IS_AQL_QUEUE, false);
     let frame = frame.with(AddQueue::KFD_QUEUE_SIZE, 1024);
     assert_eq!(rig.submit(0, &frame.0, 38), 1, "{:?}", rig.lines());
     rig.guest.expect_fault(
