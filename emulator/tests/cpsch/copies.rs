@@ -2,8 +2,9 @@
 
 //! Copy queues in run lists: mapped beside compute queues, taken off with them, in turns.
 
+use crate::packets::unmap;
 use crate::queues::{list, Process, Queue};
-use crate::rig::{unmap, Rig};
+use crate::rig::Rig;
 use rkfd_hw::mqd::v9::SdmaMqd as Mqd;
 use rkfd_hw::pm4::*;
 use std::cell::Cell;

@@ -4,8 +4,9 @@
 
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
+use crate::packets::unmap;
 use crate::queues::*;
-use crate::rig::{unmap, Rig};
+use crate::rig::Rig;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::pm4::*;
 use std::collections::BTreeSet;

@@ -4,8 +4,9 @@
 
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
+use crate::packets::unmap;
 use crate::queues::*;
-use crate::rig::{unmap, Rig};
+use crate::rig::Rig;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;

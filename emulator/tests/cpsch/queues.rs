@@ -2,7 +2,8 @@
 
 //! Processes and user queues of the rig: page tables, MQDs, packets, signals.
 
-use crate::rig::{base_mqd, Rig, MC, RIGHTS};
+use crate::packets::{base_mqd, RIGHTS};
+use crate::rig::{Rig, MC};
 use rkfd_emulator::memory::PAGE;
 use rkfd_emulator_testkit::packets::{self, map_page, Tables};
 pub use rkfd_emulator_testkit::packets::{dispatch, header_of, in_order};

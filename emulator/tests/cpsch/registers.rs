@@ -2,7 +2,8 @@
 
 //! Registers, and the KIQ that is set up by them.
 
-use crate::rig::{nop, unmap, Rig, HIQ, HIQ_BELL, KIQ};
+use crate::packets::{nop, unmap};
+use crate::rig::{Rig, HIQ, HIQ_BELL, KIQ};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, write_data, SELECT_DOORBELL, UNMAP_RESET};
 use rkfd_hw::regs::typed::gc_9_4_3 as gc;

@@ -2,6 +2,7 @@
 
 //! The rig: a device, its memory, the KIQ and HIQ as Linux sets them up.
 
+use crate::packets::{base_mqd, run_list, unmap};
 use rkfd_emulator::chip::device::{Config, Device};
 use rkfd_emulator::chip::{Chip, Name};
 use rkfd_emulator::memory::PAGE;
@@ -9,8 +10,7 @@ use rkfd_emulator::report::{Report, Whose};
 use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
-use rkfd_hw::pm4::{self, *};
-use rkfd_hw::pte;
+use rkfd_hw::pm4::*;
 use rkfd_hw::regs::typed::{
     gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value,
 };
@@ -592,53 +592,4 @@ impl Rig {
         });
         assert_eq!(found.map(|f| f.whose), Some(whose), "{text}");
     }
-}
-
-/// What `init_mqd` of `kfd_mqd_manager_v9.c` gives every queue.
-pub fn base_mqd(at: u64) -> Mqd {
-    let mut m = Mqd::zeroed();
-    m.0[0] = 0xc031_0800;
-    m.0[11] = 1;
-    for se in [23, 24, 26, 27, 39, 40, 41, 42] {
-        m.0[se] = u32::MAX;
-    }
-    m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8));
-    m.set(Mqd::CP_MQD_CONTROL, 1 << 8);
-    m.set(Mqd::CP_MQD_BASE_ADDR, at);
-    m.set(Mqd::CP_HQD_QUANTUM, 0x111);
-    m.set(Mqd::CP_HQD_HQ_STATUS0, 1 << 14);
-    m.set(Mqd::CP_HQD_IB_CONTROL, (3 << 20) | (1 << 23));
-    m
-}
-
-pub fn unmap(select: u64, action: u64, operand: u32) -> [u32; 6] {
-    let p = UnmapQueues::zeroed()
-        .with(UnmapQueues::HEADER, header(op::UNMAP_QUEUES, 6).into())
-        .with(UnmapQueues::ACTION, action)
-        .with(UnmapQueues::QUEUE_SEL, select)
-        .with(
-            UnmapQueues::NUM_QUEUES,
-            u64::from(select == SELECT_DOORBELL),
-        );
-    let mut words = p.0;
-    words[2] |= operand;
-    words
-}
-
-pub fn nop() -> u32 {
-    pm4::FILLER
-}
-
-/// Rights of an ordinary page.
-pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
-
-/// A RUN_LIST of so many words at `ib`.
-fn run_list(ib: u64, words: usize, processes: u64) -> RunList {
-    RunList::zeroed()
-        .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
-        .with(RunList::IB_BASE_LO, (ib >> 2) & 0x3fff_ffff)
-        .with(RunList::IB_BASE_HI, ib >> 32)
-        .with(RunList::IB_SIZE, words as u64)
-        .with(RunList::VALID, 1)
-        .with(RunList::PROCESS_CNT, processes)
 }

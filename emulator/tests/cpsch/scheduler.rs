@@ -3,8 +3,9 @@
 //! Run lists: VMIDs, HQDs, isolation, translation flushes, and what is refused.
 
 use crate::dispatches::vadd;
+use crate::packets::{unmap, RIGHTS};
 use crate::queues::*;
-use crate::rig::{unmap, Rig, RIGHTS};
+use crate::rig::Rig;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;

@@ -4,9 +4,10 @@
 
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load, pointers};
+use crate::packets::unmap;
 use crate::preemption::spin;
 use crate::queues::*;
-use crate::rig::{unmap, Rig};
+use crate::rig::Rig;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
