@@ -20,6 +20,7 @@ pub(crate) mod workqueue;
 pub(crate) mod anon_file;
 pub(crate) mod anon_inode;
 pub(crate) mod chrdev;
+pub(crate) mod devcgroup;
 pub(crate) mod dma_buf;
 pub(crate) mod interval;
 pub(crate) mod kobject;

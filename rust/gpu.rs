@@ -23,7 +23,13 @@ use crate::{
         Gfx,
         PipeInterrupts, //
     },
-    glue::pci::Master,
+    glue::{
+        devcgroup::{
+            self,
+            DeviceNumber, //
+        },
+        pci::Master, //
+    },
     gmc::{
         self,
         FaultInterrupts,
@@ -66,7 +72,8 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        SetOnce, //
     }, //
 };
 
@@ -92,6 +99,8 @@ pub(crate) struct Gpu {
     sdma: Arc<sdma::Queues>,
     spaces: Arc<Spaces>,
     scheduler: Arc<dyn Scheduler>,
+    /// Its render node: who may use that may use the GPU.
+    node: SetOnce<DeviceNumber>,
     /// Bytes by which the programs' buffer objects fall short of [`VRAM_STEP`]s.
     vram_rounding: Atomic<i64>,
 }
@@ -124,6 +133,16 @@ impl Gpu {
     /// ENODEV after unbind, or when the device doesn't answer.
     pub(crate) fn alive(&self) -> Result {
         self.dev.alive()
+    }
+
+    /// The number of its render node, once it has one.
+    pub(crate) fn set_node(&self, number: DeviceNumber) {
+        self.node.populate(number);
+    }
+
+    /// Whether the caller's cgroup lets it use the GPU; nobody may before it has a node.
+    pub(crate) fn is_permitted(&self) -> bool {
+        self.node.copy().is_some_and(devcgroup::may_use)
     }
 
     /// The clock counter; 0 when the device is gone.
@@ -302,6 +321,7 @@ impl<'bound> Running<'bound> {
             doorbells,
             spaces,
             scheduler,
+            node: SetOnce::new(),
             vram_rounding: Atomic::new(0),
         };
         let gpu = Arc::new(gpu, GFP_KERNEL)?;

@@ -247,9 +247,10 @@ impl Process {
         self.devices.get(self.device_index(gpu_id)?).ok_or(EINVAL)
     }
 
-    /// Fails with ENODEV when none of the GPUs is left.
+    /// Fails with ENODEV when none of the GPUs is left. A process that its cgroup permitted none has lost
+    /// none.
     pub(crate) fn alive(&self) -> Result {
-        if self.devices.iter().any(|device| device.gpu.alive().is_ok()) {
+        if self.devices.is_empty() || self.devices.iter().any(|device| device.gpu.alive().is_ok()) {
             Ok(())
         } else {
             Err(ENODEV)

@@ -181,6 +181,7 @@ impl RenderNodes {
         let device = self.region.node(minor, name, Some(gpu.device()))?;
         let folder = Dir::of_device(gpu.device(), c"drm", Empty)?;
         folder.link(&device, name)?;
+        gpu.set_node(device.number());
         Ok(Listed {
             gpu: gpu.clone(),
             minor,

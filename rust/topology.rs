@@ -41,6 +41,7 @@ use kernel::{
 mod caches;
 mod links;
 mod node;
+mod permitted;
 
 /// A GPU, and the minor of its render node.
 pub(crate) struct Member {

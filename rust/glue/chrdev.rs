@@ -13,6 +13,7 @@
 
 use super::{
     anon_inode::AnonInode,
+    devcgroup::DeviceNumber,
     table::Table,
     vma::{
         outcome,
@@ -348,6 +349,14 @@ unsafe impl Send for Node {}
 unsafe impl Sync for Node {}
 
 impl Node {
+    /// The device's number.
+    pub(crate) fn number(&self) -> DeviceNumber {
+        DeviceNumber {
+            major: self.devt >> bindings::MINORBITS,
+            minor: self.devt & ((1 << bindings::MINORBITS) - 1),
+        }
+    }
+
     /// The device's object in sysfs.
     pub(super) fn kobject(&self) -> *mut bindings::kobject {
         // SAFETY: The device lives until `drop`.

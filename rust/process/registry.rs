@@ -89,18 +89,21 @@ impl Processes {
     /// # Errors
     ///
     /// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`.
+    ///
+    /// A new process has the GPUs that its cgroup permits now (`kfd_init_apertures`).
     pub(crate) fn find_or_create(self: &Arc<Self>) -> Result<Arc<Process>> {
         let task = current!();
         let mm = task.mm().ok_or(EINVAL)?;
         let key = mm.as_raw() as usize;
         let _opening = self.opening.lock();
-        let gpus = self.shared.gpus.all()?;
+        let mut gpus = self.shared.gpus.all()?;
         if gpus.is_empty() {
             return Err(EINVAL);
         }
         if let Some(process) = self.find(key) {
             return Ok(process);
         }
+        gpus.retain(|gpu| gpu.is_permitted());
         let process = Process::new(self, mm, gpus)?;
         let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL_ACCOUNT)?;
         let replaced = self.tables.lock().by_mm.insert(node);

@@ -11,6 +11,7 @@ use super::{
         self,
         Link, //
     },
+    permitted::Permitted,
     Member, //
 };
 use crate::{
@@ -299,49 +300,72 @@ impl MemBank {
     }
 }
 
+fn permitted<T: Show>(gpu: Option<&Arc<Gpu>>, data: T) -> Permitted<T> {
+    Permitted {
+        gpu: gpu.cloned(),
+        data,
+    }
+}
+
 impl NodeDir {
     /// The processors.
     pub(super) fn cpu(parent: &Dir, gpus: &[Member]) -> Result<Self> {
         let links = links::from_cpu(gpus)?;
         let properties = Properties(Kind::Cpu { links: links.len() });
-        Self::new(parent, 0, properties, MemBank::cpu(), KVec::new(), links)
+        let links = links
+            .into_iter()
+            .zip(gpus)
+            .map(|(link, to)| (link, &to.gpu));
+        Self::new(
+            parent,
+            0,
+            None,
+            properties,
+            MemBank::cpu(),
+            KVec::new(),
+            links,
+        )
     }
 
     /// A GPU.
     pub(super) fn gpu(parent: &Dir, member: &Member, number: u32, first_simd: u32) -> Result<Self> {
         let gpu = &member.gpu;
         let caches = caches::of(gpu.chip(), first_simd)?;
-        let mut links = KVec::new();
-        links.push(Link::gpu_to_cpu(gpu, number), GFP_KERNEL)?;
+        let links = [(Link::gpu_to_cpu(gpu, number), gpu)];
         let properties = Properties(Kind::Gpu {
             gpu: gpu.clone(),
             caches: caches.len(),
             first_simd,
             minor: member.minor,
         });
-        Self::new(parent, number, properties, MemBank::gpu(gpu), caches, links)
+        let bank = MemBank::gpu(gpu);
+        Self::new(parent, number, Some(gpu), properties, bank, caches, links)
     }
 
-    fn new(
+    fn new<'a>(
         parent: &Dir,
         number: u32,
+        gpu: Option<&Arc<Gpu>>,
         properties: Properties,
         bank: MemBank,
         caches: KVec<Cache>,
-        links: KVec<Link>,
+        links: impl IntoIterator<Item = (Link, &'a Arc<Gpu>)>,
     ) -> Result<Self> {
-        let node = parent.subdir(&CString::try_from_fmt(fmt!("{number}"))?, properties)?;
+        let name = CString::try_from_fmt(fmt!("{number}"))?;
+        let node = parent.subdir(&name, permitted(gpu, properties))?;
         let mem_banks = node.subdir(c"mem_banks", Empty)?;
         let cache_dir = node.subdir(c"caches", Empty)?;
         let io_links = node.subdir(c"io_links", Empty)?;
         let mut leaves = KVec::new();
-        leaves.push(mem_banks.subdir(c"0", bank)?, GFP_KERNEL)?;
+        leaves.push(mem_banks.subdir(c"0", permitted(gpu, bank))?, GFP_KERNEL)?;
         for (i, cache) in caches.into_iter().enumerate() {
             let name = CString::try_from_fmt(fmt!("{i}"))?;
+            let cache = permitted(gpu, cache);
             leaves.push(cache_dir.subdir(&name, cache)?, GFP_KERNEL)?;
         }
-        for (i, link) in links.into_iter().enumerate() {
+        for (i, (link, to)) in links.into_iter().enumerate() {
             let name = CString::try_from_fmt(fmt!("{i}"))?;
+            let link = permitted(Some(to), link);
             leaves.push(io_links.subdir(&name, link)?, GFP_KERNEL)?;
         }
         let mut folders = KVec::new();

@@ -523,3 +523,48 @@ pub fn udmabuf(len: u64) -> Result<OwnedFd, String> {
         .map(own)
         .map_err(|_| format!("UDMABUF_CREATE: errno {}", last_errno()))
 }
+
+/// Has a cgroup of version 2, whose folder is open, forbid all devices with this minor number to those
+/// in it (a BPF program of the type CGROUP_DEVICE).
+pub fn forbid_minor(group: &OwnedFd, minor: u32) -> Result<(), i32> {
+    const PROG_LOAD: i32 = 5;
+    const PROG_ATTACH: i32 = 8;
+    const TYPE_CGROUP_DEVICE: u32 = 15;
+    const CGROUP_DEVICE: u32 = 6;
+    let insn = |op: u8, registers: u8, offset: i16, imm: u32| {
+        u64::from(op)
+            | u64::from(registers) << 8
+            | u64::from(offset as u16) << 16
+            | u64::from(imm) << 32
+    };
+    // r0 = 1; r2 = the context's minor; if it is the one: r0 = 0; return r0.
+    let program = [
+        insn(0xb7, 0, 0, 1),
+        insn(0x61, 0x12, 8, 0),
+        insn(0x55, 0x02, 1, minor),
+        insn(0xb7, 0, 0, 0),
+        insn(0x95, 0, 0, 0),
+    ];
+    let call = |command: i32, words: [u64; 4]| {
+        // The kernel takes a shorter structure for one that ends with zeros.
+        let size = std::mem::size_of_val(&words);
+        // SAFETY: the structure, the program and the text outlive the call.
+        match unsafe { libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size) } {
+            -1 => Err(last_errno()),
+            result => Ok(result as u32),
+        }
+    };
+    let license = c"GPL";
+    let loaded = call(
+        PROG_LOAD,
+        [
+            u64::from(TYPE_CGROUP_DEVICE) | (program.len() as u64) << 32,
+            program.as_ptr() as u64,
+            license.as_ptr() as u64,
+            0,
+        ],
+    )?;
+    let loaded = own(loaded);
+    let target = group.as_raw_fd() as u64 | (loaded.as_raw_fd() as u64) << 32;
+    call(PROG_ATTACH, [target, u64::from(CGROUP_DEVICE), 0, 0]).map(|_| ())
+}

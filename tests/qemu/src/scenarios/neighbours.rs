@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 
 /// A folder for memory cgroups.
 const GROUPS: &str = "mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && \
-    echo +memory > /tmp/groups/cgroup.subtree_control && mkdir /tmp/groups/charged /tmp/groups/hoard";
+    echo +memory > /tmp/groups/cgroup.subtree_control && cd /tmp/groups && mkdir charged hoard permitted";
 
 /// A program makes objects until the limit of its group ends it (SIGKILL, 128 + 9). Another program, and
 /// that outside of the group, lives on.
@@ -40,6 +40,7 @@ fn neighbours() -> Scenario {
     .bin("rkfd-programs", "neighbours")
     .bin("rkfd-programs", "stalled")
     .bin("rkfd-programs", "restored")
+    .bin("rkfd-programs", "permitted")
     // Little VRAM, so that it can be filled.
     .emulator_arg("--vram-mib")
     .emulator_arg("512")
@@ -70,6 +71,11 @@ fn neighbours() -> Scenario {
         &["charged", "objects", "/tmp/groups/charged"],
     ))
     .step(Step::sh("hoard", 120, HOARD))
+    .step(Step::run(
+        "permitted",
+        30,
+        &["/bin/permitted", "/tmp/groups/permitted"],
+    ))
     .step(Step::Rmmod("rkfd".into()))
     .timeout(600)
 }
