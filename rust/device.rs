@@ -34,7 +34,10 @@ pub(crate) struct Handle {
     dev: ARef<Device>,
     regs: Arc<Regs>,
     bound: Arc<BoundDevice>,
+    /// It was found not to answer.
     lost: Atomic<u32>,
+    /// It is about to be unbound, or was.
+    closed: Atomic<u32>,
     /// Resets the device went through: a fence of an earlier one never completes.
     generation: Atomic<u32>,
 }
@@ -48,6 +51,7 @@ impl Handle {
             regs: regs.clone(),
             bound: BoundDevice::new(dev)?,
             lost: Atomic::new(0),
+            closed: Atomic::new(0),
             generation: Atomic::new(0),
         };
         Ok(Arc::new(this, GFP_KERNEL)?)
@@ -58,8 +62,17 @@ impl Handle {
         &self.dev
     }
 
-    /// ENODEV after unbind, or when the device was found not to answer.
+    /// ENODEV from when the device is being unbound, or when it was found not to answer.
     pub(crate) fn alive(&self) -> Result {
+        match self.closed.load(Relaxed) {
+            0 => self.check_there(),
+            _ => Err(ENODEV),
+        }
+    }
+
+    /// ENODEV when the device doesn't answer. One that is being unbound does: what is taken from it then
+    /// is taken with its acknowledgement.
+    pub(crate) fn check_there(&self) -> Result {
         self.check_lost()?;
         if self.regs.gone() {
             self.set_lost();
@@ -68,7 +81,7 @@ impl Handle {
         Ok(())
     }
 
-    /// ENODEV when the device is known to be gone. Looks at no register.
+    /// ENODEV when the device was found not to answer. Looks at no register.
     pub(crate) fn check_lost(&self) -> Result {
         match self.lost.load(Relaxed) {
             0 => Ok(()),
@@ -77,7 +90,7 @@ impl Handle {
     }
 
     /// From now on the device counts as gone.
-    pub(crate) fn set_lost(&self) {
+    fn set_lost(&self) {
         self.lost.store(1, Relaxed);
     }
 
@@ -109,7 +122,7 @@ impl Handle {
 
     /// The device is about to be unbound: nothing is added to its resources any more.
     pub(crate) fn unbind(&self) {
-        self.set_lost();
+        self.closed.store(1, Relaxed);
         self.bound.revoke();
     }
 }

@@ -120,7 +120,7 @@ impl Tlb {
         {
             return result;
         }
-        self.dev.alive()?;
+        self.dev.check_there()?;
         for vmid in 1..16 {
             if self.hubs.pasid_of(vmid) == Some(u32::from(pasid.get())) {
                 self.flush(vmid, kind)?;

@@ -64,7 +64,7 @@ impl<'a> Poll<'a> {
             udelay(SHORT);
             return Ok(());
         }
-        self.dev.alive()?;
+        self.dev.check_there()?;
         if elapsed > self.timeout || self.dev.generation() != self.generation {
             return Err(etime());
         }

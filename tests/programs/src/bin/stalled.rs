@@ -26,7 +26,8 @@ use rkfd_uapi::{event, memory};
 /// Set in the other process.
 const OTHER: &str = "RKFD_STALLED_OTHER";
 const ELEMENTS: usize = 256;
-const QUEUES: usize = 12;
+/// Few, since each has a save area of 49 MB.
+const QUEUES: usize = 6;
 /// What the other process allocates at once.
 const BYTES: usize = 384 << 20;
 const VA: u64 = 0x1234_0000_0000;
