@@ -8,6 +8,7 @@
 
 use crate::{
     chip::ChipInfo,
+    hw::value::Bounded,
     types::{
         GpuVa,
         QueueSpec, //
@@ -64,8 +65,9 @@ fn sdma_image(words: &[u32; 128]) -> Image {
 }
 
 /// log2 of a size in words, less one: the form in which MQDs have the sizes of rings and EOP buffers.
-fn words_log2(bytes: u64) -> u32 {
-    (bytes / 4).max(2).ilog2() - 1
+fn words_log2(bytes: u64) -> Bounded<6> {
+    // Less than 64.
+    Bounded::low_bits_of(u64::from((bytes / 4).max(2).ilog2() - 1))
 }
 
 /// `eop_control`: at most 0xff entries, since the count of an engine has 8 bits.

@@ -9,6 +9,8 @@
 //!
 //! A user program stores to the byte [`DoorbellIndex::byte`] of its slice.
 
+use crate::hw::value::Bounded;
+
 /// Index of a doorbell in a process' slice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(transparent)]
@@ -45,5 +47,10 @@ impl DoorbellWord {
     /// The number.
     pub(crate) const fn get(self) -> u32 {
         self.0
+    }
+
+    /// The number as registers have it: a BAR has fewer words.
+    pub(crate) fn in_register(self) -> Bounded<26> {
+        Bounded::low_bits_of(self.0.into())
     }
 }

@@ -13,16 +13,20 @@ use crate::{
             },
             COMPUTE_HEADER, //
         },
-        regs::gc_12_0_0::{
-            CP_HQD_AQL_CONTROL as Aql,
-            CP_HQD_IB_CONTROL as Ib,
-            CP_HQD_PERSISTENT_STATE as State,
-            CP_HQD_PQ_CONTROL as Pq,
-            CP_HQD_PQ_DOORBELL_CONTROL as Bell,
-            CP_HQD_QUANTUM as Quantum,
-            CP_MQD_CONTROL as Control,
-            SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
-            SDMA0_QUEUE0_RB_CNTL as Rb, //
+        regs::typed::{
+            gc_12_0_0::{
+                CP_HQD_AQL_CONTROL as Aql,
+                CP_HQD_EOP_CONTROL as Eop,
+                CP_HQD_IB_CONTROL as Ib,
+                CP_HQD_PERSISTENT_STATE as State,
+                CP_HQD_PQ_CONTROL as Pq,
+                CP_HQD_PQ_DOORBELL_CONTROL as Bell,
+                CP_HQD_QUANTUM as Quantum,
+                CP_MQD_CONTROL as Control,
+                SDMA0_QUEUE0_DOORBELL_OFFSET as Offset,
+                SDMA0_QUEUE0_RB_CNTL as Rb, //
+            },
+            Value, //
         }, //
     },
     mqd::{
@@ -68,19 +72,22 @@ impl KernelRing {
         const PQ_CONTROL: u32 = 0x0030_8509;
         const PERSISTENT_STATE: u32 = 0x0be0_5501;
         const IB_CONTROL: u64 = 0x0030_0000;
-        let eop = words_log2(self.eop_bytes.into());
-        let pq = [
-            (Pq::QUEUE_SIZE, words_log2(self.bytes.into())),
+        let eop =
+            Value::<Eop>::new(EOP_CONTROL).with(Eop::EOP_SIZE, words_log2(self.eop_bytes.into()));
+        let pq = Value::<Pq>::new(PQ_CONTROL)
+            .with(Pq::QUEUE_SIZE, words_log2(self.bytes.into()))
             // Linux shifts the value out of the field.
-            (Pq::RPTR_BLOCK_SIZE, 0),
-            (Pq::UNORD_DISPATCH, 1),
-            (Pq::TUNNEL_DISPATCH, 0),
-            (Pq::PRIV_STATE, 1),
-            (Pq::KMD_QUEUE, 1),
-            (Pq::NO_UPDATE_RPTR, 1),
-        ]
-        .iter()
-        .fold(PQ_CONTROL, |value, (field, bits)| field.set(value, *bits));
+            .having(Pq::RPTR_BLOCK_SIZE.is::<0>())
+            .with(Pq::UNORD_DISPATCH, true)
+            .with(Pq::TUNNEL_DISPATCH, false)
+            .with(Pq::PRIV_STATE, true)
+            .with(Pq::KMD_QUEUE, true)
+            .with(Pq::NO_UPDATE_RPTR, true);
+        let bell = Value::<Bell>::zeroed()
+            .with(Bell::DOORBELL_OFFSET, self.doorbell.in_register())
+            .with(Bell::DOORBELL_EN, true);
+        let control = Value::<Control>::new(MQD_CONTROL).having(Control::VMID.is::<0>());
+        let state = Value::<State>::new(PERSISTENT_STATE).having(State::PRELOAD_SIZE.is::<0x55>());
         let mut image = M::zeroed()
             .with(M::HEADER, COMPUTE_HEADER.into())
             .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
@@ -90,27 +97,16 @@ impl KernelRing {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
             .with(M::COMPUTE_MISC_RESERVED, 7)
             .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.get() >> 8)
-            .with(
-                M::CP_HQD_EOP_CONTROL,
-                (EOP_CONTROL & !0x3f | eop & 0x3f).into(),
-            )
+            .with(M::CP_HQD_EOP_CONTROL, eop.bits().into())
             .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
-            .with(M::CP_MQD_CONTROL, Control::VMID.set(MQD_CONTROL, 0).into())
+            .with(M::CP_MQD_CONTROL, control.bits().into())
             .with(M::CP_HQD_PQ_BASE, self.ring.get() >> 8)
             .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
             .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
-            .with(M::CP_HQD_PQ_CONTROL, pq.into())
-            .with(
-                M::CP_HQD_PQ_DOORBELL_CONTROL,
-                Bell::DOORBELL_EN
-                    .set(Bell::DOORBELL_OFFSET.set(0, self.doorbell.get()), 1)
-                    .into(),
-            )
+            .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
+            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
             .with(M::CP_HQD_ACTIVE, 1)
-            .with(
-                M::CP_HQD_PERSISTENT_STATE,
-                State::PRELOAD_SIZE.set(PERSISTENT_STATE, 0x55).into(),
-            )
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
             .with(M::CP_HQD_IB_CONTROL, IB_CONTROL);
         /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
         const GFX_CONTROL_WORD: usize = 184;
@@ -199,24 +195,22 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         ..
     } = *queue.spec;
     let place = queue.spec.sdma.ok_or(EINVAL)?;
-    let control = [
-        (Rb::RB_SIZE, words_log2(ring_size) + 1),
-        (Rb::RPTR_WRITEBACK_ENABLE, 1),
-        (Rb::RPTR_WRITEBACK_TIMER, 6),
-        (Rb::MCU_WPTR_POLL_ENABLE, 1),
-    ]
-    .iter()
-    .fold(0, |value, (field, bits)| field.set(value, *bits));
+    let size = u64::from(words_log2(ring_size)) + 1;
+    let control = Value::<Rb>::zeroed()
+        .try_with(Rb::RB_SIZE, size)
+        .ok_or(EINVAL)?
+        .with(Rb::RPTR_WRITEBACK_ENABLE, true)
+        .having(Rb::RPTR_WRITEBACK_TIMER.is::<6>())
+        .with(Rb::MCU_WPTR_POLL_ENABLE, true);
+    let doorbell = queue.spec.doorbell.in_register();
+    let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
     Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.into())
+        .with(S::SDMAX_RLCX_RB_CNTL, control.bits().into())
         .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
         .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR, rptr)
         .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, wptr)
-        .with(
-            S::SDMAX_RLCX_DOORBELL_OFFSET,
-            Offset::OFFSET.set(0, queue.spec.doorbell.get()).into(),
-        )
+        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits().into())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
@@ -228,21 +222,30 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 fn build(queue: &UserQueue<'_>) -> M {
     let spec = queue.spec;
     let aql = spec.format == Format::Aql;
-    let pq = [
-        (Pq::RPTR_BLOCK_SIZE, 5),
-        (Pq::UNORD_DISPATCH, 1),
-        (Pq::QUEUE_SIZE, words_log2(spec.ring_size)),
-        (Pq::NO_UPDATE_RPTR, u32::from(aql)),
-        (Pq::SLOT_BASED_WPTR, if aql { 2 } else { 0 }),
-        (Pq::QUEUE_FULL_EN, u32::from(aql)),
-    ]
-    .iter()
-    .fold(0, |value, (field, bits)| field.set(value, *bits));
-    let bell = Bell::DOORBELL_BIF_DROP.set(
-        Bell::DOORBELL_OFFSET.set(0, queue.spec.doorbell.get()),
-        u32::from(aql),
-    );
-    let state = State::PRELOAD_SIZE.set(State::PRELOAD_REQ.mask(), 0x55);
+    let pq = Value::<Pq>::zeroed()
+        .having(Pq::RPTR_BLOCK_SIZE.is::<5>())
+        .with(Pq::UNORD_DISPATCH, true)
+        .with(Pq::QUEUE_SIZE, words_log2(spec.ring_size))
+        .with(Pq::NO_UPDATE_RPTR, aql)
+        .with(Pq::QUEUE_FULL_EN, aql);
+    let pq = if aql {
+        pq.having(Pq::SLOT_BASED_WPTR.is::<2>())
+    } else {
+        pq
+    };
+    let bell = Value::<Bell>::zeroed()
+        .with(Bell::DOORBELL_OFFSET, spec.doorbell.in_register())
+        .with(Bell::DOORBELL_BIF_DROP, aql);
+    let state = Value::<State>::zeroed()
+        .with(State::PRELOAD_REQ, true)
+        .having(State::PRELOAD_SIZE.is::<0x55>());
+    let control = Value::<Control>::zeroed().with(Control::PRIV_STATE, true);
+    let quantum = Value::<Quantum>::zeroed()
+        .with(Quantum::QUANTUM_EN, true)
+        .with(Quantum::QUANTUM_SCALE, true)
+        .having(Quantum::QUANTUM_DURATION.is::<1>());
+    let ib = Value::<Ib>::zeroed().having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
+    let packets = Value::<Aql>::zeroed().with(Aql::CONTROL0, aql.into());
     let [se0, se1, se2, se3] = queue.cu_mask.map_or([ALL; 4], |mask| mask.map(u64::from));
     let image = M::zeroed()
         .with(M::HEADER, COMPUTE_HEADER.into())
@@ -255,30 +258,22 @@ fn build(queue: &UserQueue<'_>) -> M {
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-        .with(M::CP_HQD_PERSISTENT_STATE, state.into())
-        .with(M::CP_HQD_PQ_CONTROL, pq.into())
-        .with(M::CP_MQD_CONTROL, Control::PRIV_STATE.mask().into())
+        .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
+        .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
+        .with(M::CP_MQD_CONTROL, control.bits().into())
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(
-            M::CP_HQD_QUANTUM,
-            Quantum::QUANTUM_DURATION
-                .set(Quantum::QUANTUM_SCALE.set(Quantum::QUANTUM_EN.mask(), 1), 1)
-                .into(),
-        )
+        .with(M::CP_HQD_QUANTUM, quantum.bits().into())
         // CP sets up DISPATCH_PTR, for debuggers; and whether atomic operations reach memory.
         .with(
             M::CP_HQD_HQ_STATUS0,
             1 << 14 | u64::from(queue.atomics) << 29,
         )
-        .with(
-            M::CP_HQD_AQL_CONTROL,
-            Aql::CONTROL0.set(0, u32::from(aql)).into(),
-        )
+        .with(M::CP_HQD_AQL_CONTROL, packets.bits().into())
         .with(M::CP_HQD_PQ_BASE, spec.ring >> 8)
         .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr)
         .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr)
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.into())
-        .with(M::CP_HQD_IB_CONTROL, Ib::MIN_IB_AVAIL_SIZE.set(0, 3).into())
+        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
+        .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
         .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop_size))
         .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop >> 8)
         .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.priority));
@@ -288,7 +283,7 @@ fn build(queue: &UserQueue<'_>) -> M {
     image
         .with(
             M::CP_HQD_PERSISTENT_STATE,
-            State::QSWITCH_MODE.set(state, 1).into(),
+            state.with(State::QSWITCH_MODE, true).bits().into(),
         )
         .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, spec.cwsr)
         .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())

@@ -16,12 +16,23 @@ use crate::{
             },
             COMPUTE_HEADER, //
         },
-        regs::{
-            gc_9_4_3 as gc,
+        regs::typed::{
+            gc_9_4_3::{
+                self as gc,
+                CP_HQD_EOP_CONTROL as Eop,
+                CP_HQD_IB_CONTROL as Ib,
+                CP_HQD_PERSISTENT_STATE as State,
+                CP_HQD_PQ_CONTROL as Pq,
+                CP_HQD_PQ_DOORBELL_CONTROL as Bell,
+                CP_HQD_PQ_RPTR as Rptr,
+                CP_HQD_QUANTUM as Quantum,
+                CP_MQD_CONTROL as Control, //
+            },
             sdma_4_4_2::{
                 SDMA_RLC0_DOORBELL_OFFSET as Offset,
                 SDMA_RLC0_RB_CNTL as Rb, //
-            }, //
+            },
+            Value, //
         }, //
     },
     mqd::{
@@ -37,6 +48,7 @@ use crate::{
     regs::Regs,
     ring::Ring,
     types::{
+        DoorbellWord,
         Format,
         GpuVa,
         QueueSpec, //
@@ -51,33 +63,28 @@ pub(crate) const DYNAMIC_CU_MASK_OFFSET: u64 = 2048 + 8;
 
 /// The HQD registers that KIQ's MQD keeps: what firmware left there, but for some fields.
 pub(crate) struct Left {
-    eop_control: u32,
-    doorbell_control: u32,
-    mqd_control: u32,
-    pq_control: u32,
-    rptr: u32,
-    persistent_state: u32,
-    ib_control: u32,
-    quantum: u32,
+    eop_control: Value<Eop>,
+    doorbell_control: Value<Bell>,
+    mqd_control: Value<Control>,
+    pq_control: Value<Pq>,
+    rptr: Value<Rptr>,
+    persistent_state: Value<State>,
+    ib_control: Value<Ib>,
+    quantum: Value<Quantum>,
 }
 
 impl Left {
     /// Reads them from the selected HQD.
     pub(crate) fn read(regs: &Regs, xcc: u8) -> Self {
-        use crate::hw::regs::typed::{
-            gc_9_4_3 as gc,
-            AnyReg, //
-        };
-        let read = |reg: AnyReg| regs.read_at(xcc, reg);
         Self {
-            eop_control: read(gc::CP_HQD_EOP_CONTROL.any()),
-            doorbell_control: read(gc::CP_HQD_PQ_DOORBELL_CONTROL.any()),
-            mqd_control: read(gc::CP_MQD_CONTROL.any()),
-            pq_control: read(gc::CP_HQD_PQ_CONTROL.any()),
-            rptr: read(gc::CP_HQD_PQ_RPTR.any()),
-            persistent_state: read(gc::CP_HQD_PERSISTENT_STATE.any()),
-            ib_control: read(gc::CP_HQD_IB_CONTROL.any()),
-            quantum: read(gc::CP_HQD_QUANTUM.any()),
+            eop_control: regs.read_at(xcc, gc::CP_HQD_EOP_CONTROL),
+            doorbell_control: regs.read_at(xcc, gc::CP_HQD_PQ_DOORBELL_CONTROL),
+            mqd_control: regs.read_at(xcc, gc::CP_MQD_CONTROL),
+            pq_control: regs.read_at(xcc, gc::CP_HQD_PQ_CONTROL),
+            rptr: regs.read_at(xcc, gc::CP_HQD_PQ_RPTR),
+            persistent_state: regs.read_at(xcc, gc::CP_HQD_PERSISTENT_STATE),
+            ib_control: regs.read_at(xcc, gc::CP_HQD_IB_CONTROL),
+            quantum: regs.read_at(xcc, gc::CP_HQD_QUANTUM),
         }
     }
 }
@@ -92,23 +99,30 @@ pub(crate) struct KernelQueue<'a> {
 
 /// KIQ's MQD.
 pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
-    use gc::{
-        CP_HQD_EOP_CONTROL as Eop,
-        CP_HQD_IB_CONTROL as Ib,
-        CP_HQD_PERSISTENT_STATE as State,
-        CP_HQD_PQ_CONTROL as Pq,
-        CP_HQD_PQ_DOORBELL_CONTROL as Bell,
-        CP_HQD_QUANTUM as Quantum,
-        CP_MQD_CONTROL as Control, //
-    };
     let ring = queue.ring;
-    let set = |start: u32, fields: &[(crate::hw::regs::Bits, u32)]| {
-        u64::from(
-            fields
-                .iter()
-                .fold(start, |value, (field, bits)| field.set(value, *bits)),
-        )
-    };
+    let eop = left
+        .eop_control
+        .with(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()));
+    let bell = left
+        .doorbell_control
+        .with(Bell::DOORBELL_OFFSET, ring.doorbell().in_register())
+        .with(Bell::DOORBELL_EN, true)
+        .with(Bell::DOORBELL_SOURCE, false)
+        .with(Bell::DOORBELL_HIT, false);
+    let pq = left
+        .pq_control
+        .with(Pq::QUEUE_SIZE, words_log2(ring.bytes() as u64))
+        // Linux shifts the value out of the field.
+        .having(Pq::RPTR_BLOCK_SIZE.is::<0>())
+        .with(Pq::UNORD_DISPATCH, false)
+        .with(Pq::ROQ_PQ_IB_FLIP, false)
+        .with(Pq::PRIV_STATE, true)
+        .with(Pq::KMD_QUEUE, true);
+    let control = left.mqd_control.having(Control::VMID.is::<0>());
+    let state = left
+        .persistent_state
+        .having(State::PRELOAD_SIZE.is::<0x53>());
+    let ib = left.ib_control.having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
     M::zeroed()
         .with(M::HEADER, u64::from(COMPUTE_HEADER))
         .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
@@ -122,69 +136,26 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
             queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
         )
         .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr.get() >> 8)
-        .with(
-            M::CP_HQD_EOP_CONTROL,
-            set(
-                left.eop_control,
-                &[(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()))],
-            ),
-        )
-        .with(
-            M::CP_HQD_PQ_DOORBELL_CONTROL,
-            set(
-                left.doorbell_control,
-                &[
-                    (Bell::DOORBELL_OFFSET, ring.doorbell().get()),
-                    (Bell::DOORBELL_EN, 1),
-                    (Bell::DOORBELL_SOURCE, 0),
-                    (Bell::DOORBELL_HIT, 0),
-                ],
-            ),
-        )
+        .with(M::CP_HQD_EOP_CONTROL, eop.bits().into())
+        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(
-            M::CP_MQD_CONTROL,
-            set(left.mqd_control, &[(Control::VMID, 0)]),
-        )
+        .with(M::CP_MQD_CONTROL, control.bits().into())
         .with(M::CP_HQD_PQ_BASE, ring.ring_addr().get() >> 8)
-        .with(
-            M::CP_HQD_PQ_CONTROL,
-            set(
-                left.pq_control,
-                &[
-                    (Pq::QUEUE_SIZE, words_log2(ring.bytes() as u64)),
-                    // Linux shifts the value out of the field.
-                    (Pq::RPTR_BLOCK_SIZE, 0),
-                    (Pq::UNORD_DISPATCH, 0),
-                    (Pq::ROQ_PQ_IB_FLIP, 0),
-                    (Pq::PRIV_STATE, 1),
-                    (Pq::KMD_QUEUE, 1),
-                ],
-            ),
-        )
+        .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
         .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr().get())
         .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr().get())
-        .with(M::CP_HQD_PQ_RPTR, left.rptr.into())
-        .with(
-            M::CP_HQD_PERSISTENT_STATE,
-            set(left.persistent_state, &[(State::PRELOAD_SIZE, 0x53)]),
-        )
-        .with(
-            M::CP_HQD_IB_CONTROL,
-            set(left.ib_control, &[(Ib::MIN_IB_AVAIL_SIZE, 3)]),
-        )
-        .with(
-            M::CP_HQD_QUANTUM,
-            set(
-                left.quantum,
-                &[
-                    (Quantum::QUANTUM_EN, 1),
-                    (Quantum::QUANTUM_SCALE, 1),
-                    (Quantum::QUANTUM_DURATION, 1),
-                ],
-            ),
-        )
+        .with(M::CP_HQD_PQ_RPTR, left.rptr.bits().into())
+        .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
+        .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
+        .with(M::CP_HQD_QUANTUM, quantum(left.quantum).bits().into())
         .with(M::CP_HQD_ACTIVE, 1)
+}
+
+/// The shortest time slice.
+fn quantum(old: Value<Quantum>) -> Value<Quantum> {
+    old.with(Quantum::QUANTUM_EN, true)
+        .with(Quantum::QUANTUM_SCALE, true)
+        .having(Quantum::QUANTUM_DURATION.is::<1>())
 }
 
 /// Words that user queues and HIQ have in common (`init_mqd` and `update_mqd`).
@@ -196,19 +167,25 @@ struct Common {
     wptr: u64,
     eop: u64,
     eop_bytes: u32,
-    doorbell: u32,
+    doorbell: DoorbellWord,
     priority: u8,
 }
 
 impl Common {
     fn build(&self) -> M {
-        use gc::{
-            CP_HQD_IB_CONTROL as Ib,
-            CP_HQD_PERSISTENT_STATE as State,
-            CP_HQD_PQ_CONTROL as Pq,
-            CP_HQD_QUANTUM as Quantum,
-            CP_MQD_CONTROL as Control, //
-        };
+        let state = Value::<State>::zeroed()
+            .with(State::PRELOAD_REQ, true)
+            .having(State::PRELOAD_SIZE.is::<0x53>());
+        let pq = Value::<Pq>::zeroed()
+            .with(Pq::UNORD_DISPATCH, true)
+            .having(Pq::RPTR_BLOCK_SIZE.is::<5>())
+            .with(Pq::QUEUE_SIZE, words_log2(self.pq_bytes));
+        let control = Value::<Control>::zeroed().with(Control::PRIV_STATE, true);
+        let bell = Value::<Bell>::zeroed().with(Bell::DOORBELL_OFFSET, self.doorbell.in_register());
+        let ib = Value::<Ib>::zeroed()
+            .with(Ib::IB_EXE_DISABLE, true)
+            .having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
+        let quantum = quantum(Value::zeroed());
         M::zeroed()
             .with(M::HEADER, u64::from(COMPUTE_HEADER))
             .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
@@ -221,46 +198,18 @@ impl Common {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-            .with(
-                M::CP_HQD_PERSISTENT_STATE,
-                State::PRELOAD_SIZE
-                    .set(State::PRELOAD_REQ.mask(), 0x53)
-                    .into(),
-            )
-            .with(
-                M::CP_HQD_PQ_CONTROL,
-                Pq::QUEUE_SIZE
-                    .set(
-                        Pq::RPTR_BLOCK_SIZE.set(Pq::UNORD_DISPATCH.mask(), 5),
-                        words_log2(self.pq_bytes),
-                    )
-                    .into(),
-            )
-            .with(M::CP_MQD_CONTROL, Control::PRIV_STATE.mask().into())
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
+            .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
+            .with(M::CP_MQD_CONTROL, control.bits().into())
             .with(M::CP_MQD_BASE_ADDR, self.mqd_addr)
-            .with(
-                M::CP_HQD_QUANTUM,
-                Quantum::QUANTUM_DURATION
-                    .set(Quantum::QUANTUM_SCALE.set(Quantum::QUANTUM_EN.mask(), 1), 1)
-                    .into(),
-            )
+            .with(M::CP_HQD_QUANTUM, quantum.bits().into())
             // CP sets up DISPATCH_PTR, for debuggers.
             .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
             .with(M::CP_HQD_PQ_BASE, self.pq_base >> 8)
             .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr)
             .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
-            .with(
-                M::CP_HQD_PQ_DOORBELL_CONTROL,
-                gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET
-                    .set(0, self.doorbell)
-                    .into(),
-            )
-            .with(
-                M::CP_HQD_IB_CONTROL,
-                Ib::MIN_IB_AVAIL_SIZE
-                    .set(Ib::IB_EXE_DISABLE.mask(), 3)
-                    .into(),
-            )
+            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
+            .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
             .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop_bytes))
             .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
             .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(self.priority))
@@ -269,7 +218,6 @@ impl Common {
 
 /// HIQ's MQD of the XCC with that index (`init_mqd_hiq_v9_4_3`).
 pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
-    use gc::CP_HQD_PQ_CONTROL as Pq;
     let ring = queue.ring;
     let image = Common {
         mqd_addr: queue.mqd_addr.get(),
@@ -279,20 +227,16 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
         wptr: ring.wptr_addr().get(),
         eop: queue.eop_addr.get(),
         eop_bytes: queue.eop_bytes,
-        doorbell: ring.doorbell().get(),
+        doorbell: ring.doorbell(),
         priority: 1,
     }
     .build();
-    let control = image.get(M::CP_HQD_PQ_CONTROL) as u32;
-    let control = [
-        (Pq::NO_UPDATE_RPTR, u32::from(xcc_index != 0)),
-        (Pq::PRIV_STATE, 1),
-        (Pq::KMD_QUEUE, 1),
-    ]
-    .iter()
-    .fold(control, |value, (field, bits)| field.set(value, *bits));
+    let control = Value::<Pq>::new(image.get(M::CP_HQD_PQ_CONTROL) as u32)
+        .with(Pq::NO_UPDATE_RPTR, xcc_index != 0)
+        .with(Pq::PRIV_STATE, true)
+        .with(Pq::KMD_QUEUE, true);
     image
-        .with(M::CP_HQD_PQ_CONTROL, control.into())
+        .with(M::CP_HQD_PQ_CONTROL, control.bits().into())
         .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
 }
 
@@ -378,23 +322,21 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         ..
     } = *queue.spec;
     let place = queue.spec.sdma.ok_or(EINVAL)?;
-    let control = [
-        (Rb::RB_SIZE, words_log2(ring_size) + 1),
-        (Rb::RPTR_WRITEBACK_ENABLE, 1),
-        (Rb::RPTR_WRITEBACK_TIMER, 6),
-    ]
-    .iter()
-    .fold(0, |value, (field, bits)| field.set(value, *bits));
+    let size = u64::from(words_log2(ring_size)) + 1;
+    let control = Value::<Rb>::zeroed()
+        .try_with(Rb::RB_SIZE, size)
+        .ok_or(EINVAL)?
+        .with(Rb::RPTR_WRITEBACK_ENABLE, true)
+        .having(Rb::RPTR_WRITEBACK_TIMER.is::<6>());
+    let doorbell = queue.spec.doorbell.in_register();
+    let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
     Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.into())
+        .with(S::SDMAX_RLCX_RB_CNTL, control.bits().into())
         .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
         .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr & 0xffff_ffff)
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr >> 32)
-        .with(
-            S::SDMAX_RLCX_DOORBELL_OFFSET,
-            Offset::OFFSET.set(0, queue.spec.doorbell.get()).into(),
-        )
+        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits().into())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
         .with(S::SDMA_ENGINE_ID, place.engine.into())
@@ -403,10 +345,6 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
 fn build(queue: &UserQueue<'_>) -> Result<M> {
-    use gc::{
-        CP_HQD_PERSISTENT_STATE as State,
-        CP_HQD_PQ_CONTROL as Pq, //
-    };
     const TRAP_PRESENT: u64 = 1 << 6;
     let spec = queue.spec;
     let mut image = Common {
@@ -417,7 +355,7 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         wptr: spec.wptr,
         eop: spec.eop,
         eop_bytes: spec.eop_size,
-        doorbell: queue.spec.doorbell.get(),
+        doorbell: queue.spec.doorbell,
         priority: spec.priority,
     }
     .build()
@@ -427,12 +365,10 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
     }
     if spec.cwsr != 0 {
         let area = u64::from(queue.xcc_index) * u64::from(spec.cwsr_size);
-        let state = image.get(M::CP_HQD_PERSISTENT_STATE) as u32;
+        let state = Value::<State>::new(image.get(M::CP_HQD_PERSISTENT_STATE) as u32)
+            .with(State::QSWITCH_MODE, true);
         image = image
-            .with(
-                M::CP_HQD_PERSISTENT_STATE,
-                State::QSWITCH_MODE.set(state, 1).into(),
-            )
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
             .with(
                 M::CP_HQD_CTX_SAVE_BASE_ADDR,
                 spec.cwsr.checked_add(area).ok_or(EINVAL)?,
@@ -452,22 +388,18 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
     }
     Ok(match spec.format {
         Format::Aql => {
-            let control = image.get(M::CP_HQD_PQ_CONTROL) as u32;
-            let control = [
+            let control = Value::<Pq>::new(image.get(M::CP_HQD_PQ_CONTROL) as u32)
                 // XCC 0 reports the read pointer for all.
-                (Pq::NO_UPDATE_RPTR, u32::from(queue.xcc_index != 0)),
-                (Pq::SLOT_BASED_WPTR, 2),
-                (Pq::QUEUE_FULL_EN, 1),
-                (Pq::WPP_CLAMP_EN, 1),
-            ]
-            .iter()
-            .fold(control, |value, (field, bits)| field.set(value, *bits));
-            let bell = image.get(M::CP_HQD_PQ_DOORBELL_CONTROL) as u32;
-            let bell = gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_BIF_DROP.set(bell, 1);
+                .with(Pq::NO_UPDATE_RPTR, queue.xcc_index != 0)
+                .having(Pq::SLOT_BASED_WPTR.is::<2>())
+                .with(Pq::QUEUE_FULL_EN, true)
+                .with(Pq::WPP_CLAMP_EN, true);
+            let bell = Value::<Bell>::new(image.get(M::CP_HQD_PQ_DOORBELL_CONTROL) as u32)
+                .with(Bell::DOORBELL_BIF_DROP, true);
             image
                 .with(M::CP_HQD_AQL_CONTROL, 1)
-                .with(M::CP_HQD_PQ_CONTROL, control.into())
-                .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.into())
+                .with(M::CP_HQD_PQ_CONTROL, control.bits().into())
+                .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
                 .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
                 .with(
                     M::COMPUTE_CURRENT_LOGIC_XCC_ID,
