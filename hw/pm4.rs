@@ -245,35 +245,18 @@ pub mod kiq_map {
     pub const ALLOC_FORMAT: Field<MapQueues, 2> = Field::new(1, 24);
 }
 
-/// INVALIDATE_TLBS (2 words): the fields of word 1 (`soc15d.h`, `PACKET3_INVALIDATE_TLBS_*`).
-pub mod invalidate_tlbs {
-    use super::super::regs::Bits;
-    /// 1: by PASID (`gfx_v9_4_3_kiq_invalidate_tlbs`, the only value Linux writes).
-    pub const DST_SEL: Bits = Bits { hi: 3, lo: 0 };
-    /// Both hubs, not only the graphics one.
-    pub const ALL_HUB: Bits = Bits { hi: 4, lo: 4 };
-    /// The PASID.
-    pub const PASID: Bits = Bits { hi: 20, lo: 5 };
-    /// Flush type: 0 legacy, 1 light, 2 heavy.
-    pub const FLUSH_TYPE: Bits = Bits { hi: 31, lo: 29 };
-}
-
-/// WRITE_DATA (4 words and the data): the fields of word 1 (`soc15d.h`, `PACKET3_WRITE_DATA__*`).
-/// Words 2 and 3 are the address: a register offset in words, or a memory address.
-pub mod write_data {
-    use super::super::regs::Bits;
-    /// Destination: [`DST_REG`] or [`DST_MEM`].
-    pub const DST_SEL: Bits = Bits { hi: 11, lo: 8 };
-    /// Write all data to one address.
-    pub const ADDR_INCR: Bits = Bits { hi: 16, lo: 16 };
-    /// Wait until the write has arrived.
-    pub const WR_CONFIRM: Bits = Bits { hi: 20, lo: 20 };
-    /// Cache policy.
-    pub const CACHE_POLICY: Bits = Bits { hi: 26, lo: 25 };
-    /// A register.
-    pub const DST_REG: u32 = 0;
-    /// Memory.
-    pub const DST_MEM: u32 = 5;
+layout! {
+    /// INVALIDATE_TLBS: forget a process' translations.
+    pub struct InvalidateTlbs: [u32; 2] = "PACKET3_INVALIDATE_TLBS" {
+        HEADER: 0[31:0] = "";
+        /// 1: by PASID (`gfx_v9_4_3_kiq_invalidate_tlbs`, the only value Linux writes).
+        DST_SEL: 1[3:0] = "PACKET3_INVALIDATE_TLBS_DST_SEL";
+        /// Both hubs, not only the graphics one.
+        ALL_HUB: 1[4:4] = "PACKET3_INVALIDATE_TLBS_ALL_HUB";
+        PASID: 1[20:5] = "PACKET3_INVALIDATE_TLBS_PASID";
+        /// Flush type: 0 legacy, 1 light, 2 heavy.
+        FLUSH_TYPE: 1[31:29] = "PACKET3_INVALIDATE_TLBS_FLUSH_TYPE";
+    }
 }
 
 /// The layouts of this file.

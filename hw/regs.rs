@@ -5,10 +5,10 @@
 //! A register's place is a segment of its IP block plus an offset, both in 32-bit words; where
 //! the segment lies is in the chip's discovery table ([`super::discovery`]), so no absolute
 //! address stands here. Names keep the vendor's capitals: each register is a constant of type
-//! [`typed::Reg`], and a type of the same name, which its fields and its values belong to.
+//! [`Reg`], and a type of the same name, which its fields and its values belong to.
 //!
 //! ```
-//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! use rkfd_hw::regs::{gc_9_4_3 as gc, Value};
 //! use gc::CP_HQD_PQ_CONTROL as Pq;
 //!
 //! let value = Value::<Pq>::zeroed()
@@ -22,20 +22,20 @@
 //! read-modify-write in one call.
 //!
 //! ```compile_fail
-//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! use rkfd_hw::regs::{gc_9_4_3 as gc, Value};
 //! // A field of another register.
 //! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed().with(gc::CP_HQD_ACTIVE::ACTIVE, true);
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! use rkfd_hw::regs::{gc_9_4_3 as gc, Value};
 //! // 64 has seven bits, the field six.
 //! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed()
 //!     .having(gc::CP_HQD_PQ_CONTROL::QUEUE_SIZE.is::<64>());
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Value};
+//! use rkfd_hw::regs::{gc_9_4_3 as gc, Value};
 //! // A number that may have 32 bits, for a field of six.
 //! let size: u32 = 9;
 //! let _ = Value::<gc::CP_HQD_PQ_CONTROL>::zeroed()
@@ -43,7 +43,7 @@
 //! ```
 //!
 //! ```compile_fail
-//! use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Reg, Register, Value};
+//! use rkfd_hw::regs::{gc_9_4_3 as gc, Reg, Register, Value};
 //! fn write<R: Register>(_: Reg<R>, _: Value<R>) {}
 //! // Another register's value.
 //! write(gc::CP_HQD_ACTIVE, Value::<gc::CP_HQD_VMID>::zeroed());
@@ -84,7 +84,9 @@ pub mod osssys_7_0_0;
 #[rustfmt::skip]
 pub mod sdma_4_4_2;
 
-pub mod typed;
+mod register;
+
+pub use register::{AnyField, AnyReg, Change, Reg, RegInfo, Register, Table, Value};
 
 /// The IP blocks whose registers are described here, by their discovery hardware id.
 ///
@@ -110,124 +112,41 @@ pub enum Block {
     Mp0 = 255,
 }
 
-/// A register: where it lies in its IP block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reg {
-    /// The vendor's name.
-    pub name: &'static str,
-    /// The IP block.
-    pub block: Block,
-    /// Index into the block's base addresses.
-    pub segment: u8,
-    /// Offset from that base, in 32-bit words.
-    pub offset: u32,
-}
-
-impl Reg {
-    /// The register `index * stride` words further on, for arrays of registers.
-    pub const fn at(self, index: u32, stride: u32) -> Self {
-        Self {
-            offset: self.offset + index * stride,
-            ..self
-        }
-    }
-}
-
-/// A field of a register: bits `hi..=lo`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bits {
-    /// Highest bit.
-    pub hi: u8,
-    /// Lowest bit.
-    pub lo: u8,
-}
-
-impl Bits {
-    /// The field's mask, in place.
-    pub const fn mask(self) -> u32 {
-        (u32::MAX >> (31 - (self.hi - self.lo) as u32)) << self.lo
-    }
-
-    /// The field's value in the register value `reg`.
-    pub const fn get(self, reg: u32) -> u32 {
-        (reg & self.mask()) >> self.lo
-    }
-
-    /// The register value `reg` with the field set to `value`, whose high bits are dropped.
-    pub const fn set(self, reg: u32, value: u32) -> u32 {
-        (reg & !self.mask()) | ((value << self.lo) & self.mask())
-    }
-}
-
-/// A register with its fields: one line of a table.
-pub struct RegInfo {
-    /// The register.
-    pub reg: Reg,
-    /// Its fields by name.
-    pub fields: &'static [(&'static str, Bits)],
-}
-
-/// A table: the registers of an IP block of one version.
-pub struct Table {
-    /// The header it was read from: `asic_reg/{header}_offset.h` and `_sh_mask.h`.
-    pub header: &'static str,
-    /// The registers, by segment and offset.
-    pub regs: &'static [RegInfo],
-}
-
 macro_rules! regs {
     ($header:literal $block:ident $( $reg:ident $seg:literal $offset:literal { $( $f:ident $hi:literal $lo:literal ; )* } )*) => {
         $(
-            #[allow(missing_docs)] // not in every expansion
-            pub const $reg: Reg = Reg { name: stringify!($reg), block: Block::$block, segment: $seg, offset: $offset };
-            #[allow(missing_docs, non_snake_case, non_upper_case_globals, unused_imports)] // not in every expansion
-            pub mod $reg {
-                use super::Bits;
-                $( pub const $f: Bits = Bits { hi: $hi, lo: $lo }; )*
+            #[doc = stringify!($reg)]
+            pub enum $reg {}
+            impl $reg {
+                $(
+                    #[doc = stringify!($f)]
+                    pub const $f: super::super::layout::Field<Self, { $hi - $lo + 1 }> =
+                        super::super::layout::Field::new(0, $lo);
+                )*
             }
+            impl Register for $reg {
+                const INFO: RegInfo = RegInfo {
+                    reg: AnyReg {
+                        name: stringify!($reg),
+                        block: Block::$block,
+                        segment: $seg,
+                        offset: $offset,
+                    },
+                    fields: &[ $( super::super::layout::FieldInfo {
+                        name: stringify!($f),
+                        bit: $lo,
+                        width: $hi - $lo + 1,
+                        c: "",
+                    }, )* ],
+                };
+            }
+            #[doc = stringify!($reg)]
+            pub const $reg: Reg<$reg> = Reg::new();
         )*
-        /// The registers, each with a type of its own.
-        pub mod typed {
-            use super::super::typed::{AnyReg, Reg, RegInfo, Register, Table};
-            $(
-                #[doc = stringify!($reg)]
-                pub enum $reg {}
-                impl $reg {
-                    $(
-                        #[doc = stringify!($f)]
-                        pub const $f: super::super::super::layout::Field<Self, { $hi - $lo + 1 }> =
-                            super::super::super::layout::Field::new(0, $lo);
-                    )*
-                }
-                impl Register for $reg {
-                    const INFO: RegInfo = RegInfo {
-                        reg: AnyReg {
-                            name: stringify!($reg),
-                            block: super::Block::$block,
-                            segment: $seg,
-                            offset: $offset,
-                        },
-                        fields: &[ $( super::super::super::layout::FieldInfo {
-                            name: stringify!($f),
-                            bit: $lo,
-                            width: $hi - $lo + 1,
-                            c: "",
-                        }, )* ],
-                    };
-                }
-                #[doc = stringify!($reg)]
-                pub const $reg: Reg<$reg> = Reg::new();
-            )*
-            /// All registers of this table.
-            pub const TABLE: Table = Table {
-                header: $header,
-                regs: &[ $( <$reg as Register>::INFO, )* ],
-            };
-        }
         /// All registers of this table.
         pub const TABLE: Table = Table {
             header: $header,
-            regs: &[ $( RegInfo { reg: $reg, fields: &[ $( (stringify!($f), $reg::$f), )* ] }, )* ],
+            regs: &[ $( <$reg as Register>::INFO, )* ],
         };
     };
 }

@@ -14,7 +14,7 @@
 use crate::{
     discovery::Cache,
     hw::{
-        regs::typed::Table,
+        regs::Table,
         value::Bounded, //
     },
     types::IpVersion, //

@@ -15,14 +15,12 @@ use crate::{
     discovery::Discovery,
     glue::errno::etime,
     hw::regs::{
-        typed::{
-            AnyReg,
-            Reg,
-            Register,
-            Table,
-            Value, //
-        },
-        Block, //
+        AnyReg,
+        Block,
+        Reg,
+        Register,
+        Table,
+        Value, //
     }, //
 };
 use kernel::{

@@ -23,7 +23,7 @@ use crate::memory::generation::Generation;
 use crate::memory::Layout;
 use crate::rules::Rules;
 use clap::ValueEnum;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 /// The chips that can be emulated.

@@ -19,7 +19,7 @@ use clock::Clock;
 use doorbell::Doorbells;
 use interrupt::Interrupt;
 use pasids::Pasids;
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 use std::sync::Arc;
 
 /// What all parts of the device share and no block owns.

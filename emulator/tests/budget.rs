@@ -5,7 +5,7 @@
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator_testkit::{Guest, VRAM};
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::time::Duration;
 
 const LIMIT: u64 = 32 << 20;

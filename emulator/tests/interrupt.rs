@@ -6,7 +6,7 @@ use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_emulator_testkit::{get_words, put, Guest, RAM};
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::File;
 use std::io::Read;

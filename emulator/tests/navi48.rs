@@ -10,7 +10,7 @@ use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use rkfd_emulator::rules::Rules;
 use rkfd_emulator_testkit::{get_words, memory_of, put, Guest, RAM, VRAM};
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 
 fn u32_at(b: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(b[at..at + 4].try_into().unwrap())

@@ -7,7 +7,7 @@ use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_emulator_testkit::{put, Guest, VRAM};
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 
 /// Known by the tables and not modelled: a driver that needs one fails its run.
 const SILENT: &[&str] = &[

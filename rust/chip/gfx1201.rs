@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hw::{
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 SH_MEM_BASES as Bases,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hw::{
-        regs::typed::{
+        regs::{
             athub_1_8_0,
             gc_9_4_3::{
                 self as gc,

@@ -5,7 +5,7 @@
 use crate::{
     chip::Generation,
     hw::{
-        regs::typed::{
+        regs::{
             AnyField,
             AnyReg, //
         },

@@ -9,7 +9,7 @@
 use super::hal::Hal;
 use crate::{
     bo::Words,
-    hw::regs::typed::{
+    hw::regs::{
         AnyReg,
         Change, //
     },

@@ -4,7 +4,7 @@
 
 use crate::{
     chip::Generation,
-    hw::regs::typed::{
+    hw::regs::{
         AnyField,
         AnyReg,
         Change, //

@@ -8,8 +8,8 @@
 
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use rkfd_hw::regs::typed::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
+use rkfd_hw::regs::RegInfo;
 use std::sync::Arc;
 
 /// The registers.

@@ -16,7 +16,7 @@ use rkfd_hw::discovery::{
     HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
 };
 use rkfd_hw::layout::Layout;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 
 /// Entries of the harvest table.
 const HARVEST_ENTRIES: usize = 32;

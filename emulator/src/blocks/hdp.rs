@@ -7,7 +7,7 @@
 
 use super::store::Store;
 use crate::device::{IpBlock, Refused};
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 
 /// The block.
 pub struct Hdp {

@@ -11,7 +11,7 @@ use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::rules::is_cold;
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 
 /// The mailboxes.
 pub struct Mp0 {

@@ -14,9 +14,9 @@ use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::memory::PAGE;
-use rkfd_hw::regs::typed::nbio_7_9_0 as nbio;
-use rkfd_hw::regs::typed::Value;
-use rkfd_hw::regs::typed::{RegInfo, Table};
+use rkfd_hw::regs::nbio_7_9_0 as nbio;
+use rkfd_hw::regs::Value;
+use rkfd_hw::regs::{RegInfo, Table};
 use rkfd_hw::value::Bounded;
 use std::sync::Arc;
 

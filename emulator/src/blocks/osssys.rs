@@ -11,9 +11,9 @@ use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 // The fields used here are the same in both versions.
-use rkfd_hw::regs::typed::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
-use rkfd_hw::regs::typed::RegInfo;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::Value;
 use std::sync::Arc;
 
 const STORED: &[&str] = &[

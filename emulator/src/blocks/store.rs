@@ -3,7 +3,7 @@
 //! Registers that are plain storage: what is written is what is read.
 
 use crate::device::Refused;
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 

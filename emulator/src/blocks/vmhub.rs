@@ -17,9 +17,9 @@ use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use crate::trace::Value;
 use rkfd_hw::ih;
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value as Contents;
-use rkfd_hw::regs::typed::{AnyField, RegInfo};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value as Contents;
+use rkfd_hw::regs::{AnyField, RegInfo};
 use rkfd_hw::value::Bounded;
 use std::sync::{Arc, Mutex, PoisonError};
 

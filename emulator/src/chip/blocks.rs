@@ -9,7 +9,7 @@ use crate::device::IpBlock;
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
 use crate::memory::Hub;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 /// All blocks of the device.

@@ -19,7 +19,7 @@ use crate::engines::sdma::Engines;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;

@@ -168,35 +168,35 @@ pub const CPX: Chip = Chip {
     blocks: &[
         RegisterBlock {
             block: Block::Gc,
-            table: &regs::typed::gc_9_4_3::TABLE,
+            table: &regs::gc_9_4_3::TABLE,
         },
         RegisterBlock {
             block: Block::Mmhub,
-            table: &regs::typed::mmhub_1_8_0::TABLE,
+            table: &regs::mmhub_1_8_0::TABLE,
         },
         RegisterBlock {
             block: Block::Athub,
-            table: &regs::typed::athub_1_8_0::TABLE,
+            table: &regs::athub_1_8_0::TABLE,
         },
         RegisterBlock {
             block: Block::Osssys,
-            table: &regs::typed::osssys_4_4_2::TABLE,
+            table: &regs::osssys_4_4_2::TABLE,
         },
         RegisterBlock {
             block: Block::Sdma,
-            table: &regs::typed::sdma_4_4_2::TABLE,
+            table: &regs::sdma_4_4_2::TABLE,
         },
         RegisterBlock {
             block: Block::Hdp,
-            table: &regs::typed::hdp_4_4_2::TABLE,
+            table: &regs::hdp_4_4_2::TABLE,
         },
         RegisterBlock {
             block: Block::Nbio,
-            table: &regs::typed::nbio_7_9_0::TABLE,
+            table: &regs::nbio_7_9_0::TABLE,
         },
         RegisterBlock {
             block: Block::Mp0,
-            table: &regs::typed::mp_13_0_6::TABLE,
+            table: &regs::mp_13_0_6::TABLE,
         },
     ],
     // Four engines of one array with ten compute units each, of which half are fused off: which

@@ -12,8 +12,8 @@ use crate::engines::mes::Mes;
 use crate::engines::sdma::generation::V7_0;
 use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX12;
-use rkfd_hw::regs::typed::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
+use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
@@ -90,27 +90,27 @@ pub const CHIP: Chip = Chip {
     blocks: &[
         RegisterBlock {
             block: Block::Gc,
-            table: &regs::typed::gc_12_0_0::TABLE,
+            table: &regs::gc_12_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Mmhub,
-            table: &regs::typed::mmhub_4_1_0::TABLE,
+            table: &regs::mmhub_4_1_0::TABLE,
         },
         RegisterBlock {
             block: Block::Osssys,
-            table: &regs::typed::osssys_7_0_0::TABLE,
+            table: &regs::osssys_7_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Hdp,
-            table: &regs::typed::hdp_7_0_0::TABLE,
+            table: &regs::hdp_7_0_0::TABLE,
         },
         RegisterBlock {
             block: Block::Nbio,
-            table: &regs::typed::nbif_6_3_1::TABLE,
+            table: &regs::nbif_6_3_1::TABLE,
         },
         RegisterBlock {
             block: Block::Mp0,
-            table: &regs::typed::mp_14_0_2::TABLE,
+            table: &regs::mp_14_0_2::TABLE,
         },
     ],
     // Four engines of two arrays with four work-group processors each: 64 compute units.

@@ -8,7 +8,7 @@
 //! (Linux, `amdgpu_device_indirect_wreg`).
 
 use super::Chip;
-use rkfd_hw::regs::typed::{Block, RegInfo};
+use rkfd_hw::regs::{Block, RegInfo};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -2,7 +2,7 @@
 
 //! Facts about a chip that more than one block needs, as data.
 
-use rkfd_hw::regs::typed::{Block, Table};
+use rkfd_hw::regs::{Block, Table};
 
 /// An IP block as the discovery table lists it.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 //! Which process (PASID) each VMID serves: what the address translation hub and the interrupt handler
 //! look up. Their registers show it; the scheduler's firmware changes it.
 
-use rkfd_hw::regs::typed::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
+use rkfd_hw::regs::Value;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The mappings, and the interrupt handler's tables for both hubs.

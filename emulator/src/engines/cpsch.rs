@@ -35,7 +35,7 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use firmware::Firmware;
 use regs::{Order, Regs};
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

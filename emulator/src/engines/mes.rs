@@ -45,7 +45,7 @@ use crate::engines::runner::{Runner, Thread};
 use crate::rules::is_cold;
 use firmware::Firmware;
 use regs::{Order, Regs};
-use rkfd_hw::regs::typed::RegInfo;
+use rkfd_hw::regs::RegInfo;
 use slot::Bank;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

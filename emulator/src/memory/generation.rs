@@ -5,7 +5,7 @@
 
 use super::Hub;
 use rkfd_hw::pte::{self, Mtype};
-use rkfd_hw::regs::typed::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, AnyField, Value};
+use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, AnyField, Value};
 
 /// A generation of GPUVM.
 pub struct Generation {

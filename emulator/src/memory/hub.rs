@@ -12,8 +12,8 @@ use super::generation::ContextFields;
 use super::tlb::Tlb;
 use super::walk::{Context, FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory};
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// VMIDs of a hub.

@@ -15,7 +15,7 @@ use rkfd_emulator::memory::{Hub, Memory};
 use rkfd_emulator::report::Report;
 use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 pub const VRAM: u64 = 256 << 20;

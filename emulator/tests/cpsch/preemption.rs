@@ -10,8 +10,8 @@ use crate::rig::Rig;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 
 /// A dispatch of spin: packet, and where its flag is.
 pub fn spin(p: &Process<'_>, signal: u64) -> (KernelDispatch, u64) {

@@ -11,8 +11,8 @@ use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};
 use rkfd_hw::pte;
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 use std::cell::Cell;
 use std::collections::HashMap;
 

@@ -5,8 +5,9 @@
 use crate::packets::{nop, unmap};
 use crate::rig::{Rig, HIQ, HIQ_BELL, KIQ};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
-use rkfd_hw::pm4::{header, op, write_data, SELECT_DOORBELL, UNMAP_RESET};
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::pm4::commands::DST_MEMORY;
+use rkfd_hw::pm4::{header, op, SELECT_DOORBELL, UNMAP_RESET};
+use rkfd_hw::regs::gc_9_4_3 as gc;
 
 #[test]
 fn banks_follow_grbm_gfx_cntl() {
@@ -142,7 +143,7 @@ fn write_data_reaches_memory_and_the_cps_registers() {
     let rig = Rig::bare(&[]);
     rig.start_kiq();
     let to = rig.fence;
-    let memory = (write_data::DST_MEM << 8) | (1 << 20);
+    let memory = ((DST_MEMORY as u32) << 8) | (1 << 20);
     rig.kiq(&[
         header(op::WRITE_DATA, 6),
         memory,

@@ -11,9 +11,7 @@ use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::typed::{
-    gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value,
-};
+use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value};
 use rkfd_hw::value::Bounded;
 use std::cell::Cell;
 use std::sync::Arc;

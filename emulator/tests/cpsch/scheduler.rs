@@ -100,7 +100,7 @@ fn stale_translations_stay_until_the_pasid_is_flushed() {
     let test = [0xc001_7900, 0x40, 0x77];
     rig.kiq(&test);
     rig.wait("the flush", || {
-        rig.read(rkfd_hw::regs::typed::gc_9_4_3::SCRATCH_REG0) == 0x77
+        rig.read(rkfd_hw::regs::gc_9_4_3::SCRATCH_REG0) == 0x77
     });
     once();
     assert_eq!(rig.words(new, 256), expected);

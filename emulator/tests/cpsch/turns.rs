@@ -11,8 +11,8 @@ use crate::rig::Rig;
 use rkfd_emulator::trace::Trace;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 use std::time::{Duration, Instant};
 
 const ALL_VMIDS: u32 = 0xfff8;

@@ -10,9 +10,9 @@ use crate::rig::{Rig, HIQ};
 use rkfd_emulator::memory::Hub;
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
-use rkfd_hw::pm4::{header, invalidate_tlbs, op};
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::pm4::{header, op, InvalidateTlbs};
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 
 /// A dispatch of so many workgroups, each of which stores its XCC, and the address of what they store.
 fn place(p: &Process<'_>, groups: u32, signal: u64) -> (KernelDispatch, u64) {
@@ -147,9 +147,11 @@ fn a_kiq_invalidates_its_own_xccs_translations() {
     p.wait(signal);
     let kept = |xcc| rig.device.soc.memory.hub(Hub::Gfx(xcc)).tlb(3).len();
     assert!((0..4).all(|xcc| kept(xcc) > 0), "each has some");
-    let select = invalidate_tlbs::DST_SEL.set(0, 1);
-    let word = invalidate_tlbs::PASID.set(select, 0x8001);
-    rig.submit(rig.kiq_of(2), &[header(op::INVALIDATE_TLBS, 2), word]);
+    let packet = InvalidateTlbs::zeroed()
+        .with(InvalidateTlbs::HEADER, header(op::INVALIDATE_TLBS, 2))
+        .having(InvalidateTlbs::DST_SEL.is::<1>())
+        .with(InvalidateTlbs::PASID, 0x8001);
+    rig.submit(rig.kiq_of(2), &packet.0);
     rig.wait("the invalidation", || kept(2) == 0);
     assert!([0, 1, 3].into_iter().all(|xcc| kept(xcc) > 0));
     rig.clean();

@@ -20,7 +20,7 @@ use rkfd_emulator::memory::Hub;
 use rkfd_hw::mes::v12::SetHwResources;
 use rkfd_hw::mes::{header, op};
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::time::{Duration, Instant};
 
 #[test]

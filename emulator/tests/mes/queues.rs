@@ -6,7 +6,7 @@ use crate::process::{Memory, Queue};
 use crate::rig::*;
 use rkfd_emulator::chip::device::Device;
 use rkfd_hw::mes::op;
-use rkfd_hw::regs::typed::{osssys_7_0_0::IH_RB_CNTL, Value};
+use rkfd_hw::regs::{osssys_7_0_0::IH_RB_CNTL, Value};
 use std::rc::Rc;
 
 pub const IH: u64 = 0x30_0000;

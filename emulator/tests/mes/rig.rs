@@ -10,7 +10,7 @@ use rkfd_emulator_testkit::{get, kernel_context, put, Guest};
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mes::{header, op};
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -8,8 +8,8 @@ use crate::rig::*;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
-use rkfd_hw::regs::typed::gc_12_0_0::CP_HQD_PERSISTENT_STATE as STATE;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::Value;
 use std::time::Duration;
 
 #[test]

@@ -362,8 +362,8 @@ fn faults_halt_the_queue_and_name_the_engine() {
             let hub = soc.memory.hub(rig.chip.sdma.generation.hub);
             rig.wait(|| hub.registers().fault_status != 0);
             let status = Value::<S>::new(hub.registers().fault_status);
-            use rkfd_hw::regs::typed::gc_9_4_3::VM_L2_PROTECTION_FAULT_STATUS as S;
-            use rkfd_hw::regs::typed::Value;
+            use rkfd_hw::regs::gc_9_4_3::VM_L2_PROTECTION_FAULT_STATUS as S;
+            use rkfd_hw::regs::Value;
             // `mmhub_client_ids_aldebaran` [256 + 1], `gfxhub_client_ids` of gfx12 [14].
             assert_eq!(status.get(S::CID), if gfx9 { 257 } else { 14 });
             assert_eq!((status.get(S::RW), status.get(S::VMID)), (write.into(), 9));

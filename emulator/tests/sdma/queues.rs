@@ -7,7 +7,7 @@ use crate::{copy, fence, A, B};
 use rkfd_emulator::engines::sdma::Stop;
 use rkfd_emulator::report::Whose;
 use rkfd_hw::mqd::{v12, v9};
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 
 fn each(test: impl Fn(Rig)) {
     CHIPS.into_iter().map(Rig::new).for_each(test);

@@ -9,7 +9,7 @@ use rkfd_emulator::memory::{Access, Hub, PAGE};
 use rkfd_emulator_testkit::{self as testkit, Guest};
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::pte;
-use rkfd_hw::regs::typed::{nbio_7_9_0, Block, Value};
+use rkfd_hw::regs::{nbio_7_9_0, Block, Value};
 use rkfd_hw::value::Bounded;
 use std::time::{Duration, Instant};
 

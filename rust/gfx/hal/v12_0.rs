@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     hw::{
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 CC_GC_SHADER_ARRAY_CONFIG as Config,

@@ -23,7 +23,7 @@ use crate::{
             VALID,
             WRITEABLE, //
         },
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 GCVM_INVALIDATE_ENG0_REQ as Request, //

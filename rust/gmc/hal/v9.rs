@@ -25,7 +25,7 @@ use crate::{
             VALID,
             WRITEABLE, //
         },
-        regs::typed::{
+        regs::{
             athub_1_8_0::{
                 self as athub,
                 ATC_VMID0_PASID_MAPPING as Mapping, //

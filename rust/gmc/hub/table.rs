@@ -6,7 +6,7 @@
 //! few chips lack; so the order of bring-up is code ([`super`]) and the rest is one [`Table`] for
 //! each kind of hub. Most values are the same for all hubs: [`table`] has those.
 
-use crate::hw::regs::typed::{
+use crate::hw::regs::{
     AnyField,
     AnyReg,
     Block,
@@ -83,7 +83,7 @@ macro_rules! table {
         { $($field:ident: $value:expr),* $(,)? }
     ) => {
         ::kernel::macros::paste! {{
-            use $crate::hw::regs::typed::{
+            use $crate::hw::regs::{
                 Block,
                 Value, //
             };

@@ -16,7 +16,7 @@ use crate::{
             client,
             source, //
         },
-        regs::typed::{
+        regs::{
             osssys_4_4_2::{
                 self as oss,
                 IH_CHICKEN as Chicken,

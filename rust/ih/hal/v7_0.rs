@@ -16,7 +16,7 @@ use crate::{
             client,
             source, //
         },
-        regs::typed::osssys_7_0_0::{
+        regs::osssys_7_0_0::{
             self as oss,
             IH_INT_FLOOD_CNTL as Flood,
             IH_MSI_STORM_CTRL as Storm,

@@ -13,7 +13,7 @@ use crate::{
             },
             COMPUTE_HEADER, //
         },
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 CP_HQD_AQL_CONTROL as Aql,
                 CP_HQD_EOP_CONTROL as Eop,

@@ -16,7 +16,7 @@ use crate::{
             },
             COMPUTE_HEADER, //
         },
-        regs::typed::{
+        regs::{
             gc_9_4_3::{
                 self as gc,
                 CP_HQD_EOP_CONTROL as Eop,

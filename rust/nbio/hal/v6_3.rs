@@ -5,7 +5,7 @@
 use crate::{
     doorbell::SDMA_FIRST,
     hw::{
-        regs::typed::{
+        regs::{
             nbif_6_3_1::{
                 self as nbio,
                 BIF_BX0_INTERRUPT_CNTL as Interrupts,

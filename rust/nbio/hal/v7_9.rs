@@ -8,7 +8,7 @@ use crate::{
         SDMA_STRIDE, //
     },
     hw::{
-        regs::typed::{
+        regs::{
             nbio_7_9_0::{
                 self as nbio,
                 BIF_BX0_INTERRUPT_CNTL as Interrupts,

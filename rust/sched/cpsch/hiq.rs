@@ -13,13 +13,17 @@ use crate::{
         mqd::v9::ComputeMqd,
         pm4::{
             self,
+            commands::{
+                WriteData,
+                SEL_REGISTER, //
+            },
             op,
             QueryStatus,
             RunList,
             SetResources,
             UnmapQueues, //
         },
-        regs::typed::{
+        regs::{
             gc_9_4_3::{
                 self as gc,
                 CP_IQ_WAIT_TIME2 as Wait, //
@@ -131,13 +135,13 @@ impl Hiq {
             .regs()
             .word(gc::CP_IQ_WAIT_TIME2, 0)
             .ok_or(ENODEV)?;
-        let write = [
-            pm4::header(op::WRITE_DATA, 5),
-            pm4::write_data::DST_SEL.set(0, pm4::write_data::DST_REG),
-            reg,
-            0,
-            wait.having(Wait::QUE_SLEEP.is::<1>()).bits(),
-        ];
+        let write = WriteData::zeroed()
+            .with(WriteData::HEADER, pm4::header(op::WRITE_DATA, 5))
+            .having(WriteData::DST_SEL.is::<SEL_REGISTER>())
+            .with(WriteData::ADDR, reg.into());
+        let [header, control, low, high] = write.0;
+        let wait = wait.having(Wait::QUE_SLEEP.is::<1>());
+        let write = [header, control, low, high, wait.bits()];
         self.ring.submit(&[&resources.0, &write])
     }
 

@@ -20,13 +20,18 @@ use crate::{
         mqd::v9::ComputeMqd,
         pm4::{
             self,
+            commands::{
+                WriteData,
+                DST_MEMORY, //
+            },
             kiq_map,
             op,
+            InvalidateTlbs,
             MapQueues,
             SetResources,
             UnmapQueues, //
         },
-        regs::typed::{
+        regs::{
             gc_9_4_3::{
                 self as gc,
                 CP_HQD_ACTIVE as Active,
@@ -196,20 +201,17 @@ impl Kiq {
 
 impl Firmware for Kiq {
     fn invalidate_tlbs(&self, pasid: Pasid, kind: Bounded<3>) -> Option<Result> {
-        use pm4::invalidate_tlbs as F;
-        let word = F::FLUSH_TYPE.set(
-            F::PASID.set(
-                F::ALL_HUB.set(F::DST_SEL.set(0, 1), 1),
-                u32::from(pasid.get()),
-            ),
-            kind.into(),
-        );
-        let packet = [pm4::header(op::INVALIDATE_TLBS, 2), word];
+        let packet = InvalidateTlbs::zeroed()
+            .with(InvalidateTlbs::HEADER, pm4::header(op::INVALIDATE_TLBS, 2))
+            .having(InvalidateTlbs::DST_SEL.is::<1>())
+            .with(InvalidateTlbs::ALL_HUB, true)
+            .with(InvalidateTlbs::PASID, pasid.get())
+            .with(InvalidateTlbs::FLUSH_TYPE, kind);
         let result = self
             .queues
             .lock()
             .iter_mut()
-            .try_for_each(|queue| queue.run(&[&packet]));
+            .try_for_each(|queue| queue.run(&[&packet.0]));
         match result {
             Ok(()) => self.logged.store(0, Relaxed),
             Err(ENODEV) => {}
@@ -270,16 +272,14 @@ impl Queue {
 
     /// Runs packets and waits until they are done.
     fn run(&mut self, packets: &[&[u32]]) -> Result {
-        use pm4::write_data as F;
         self.seq = self.seq.wrapping_add(1).max(1);
-        let addr = self.ring.fence_addr().get();
-        let fence = [
-            pm4::header(op::WRITE_DATA, 5),
-            F::WR_CONFIRM.set(F::DST_SEL.set(0, F::DST_MEM), 1),
-            addr as u32,
-            (addr >> 32) as u32,
-            self.seq,
-        ];
+        let fence = WriteData::zeroed()
+            .with(WriteData::HEADER, pm4::header(op::WRITE_DATA, 5))
+            .having(WriteData::DST_SEL.is::<DST_MEMORY>())
+            .with(WriteData::WR_CONFIRM, true)
+            .with(WriteData::ADDR, self.ring.fence_addr().get());
+        let [header, control, low, high] = fence.0;
+        let fence = [header, control, low, high, self.seq];
         for packet in packets {
             self.ring.submit(&[packet])?;
         }

@@ -14,7 +14,7 @@
 use crate::{
     glue::errno::etime,
     glue::ratelimit::ratelimited,
-    hw::regs::typed::{
+    hw::regs::{
         gc_9_4_3::{
             self as gc,
             CP_HQD_ACTIVE,

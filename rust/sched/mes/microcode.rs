@@ -12,7 +12,7 @@ use super::log::EventLog;
 use crate::{
     hw::{
         layout::Field,
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 CP_MEC_RS64_CNTL as Mec,

@@ -18,7 +18,7 @@ use crate::{
             FRAME_WORDS, //
         },
         mqd::v12::ComputeMqd as M,
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 CP_HQD_PQ_DOORBELL_CONTROL as Bell, //

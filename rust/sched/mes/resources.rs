@@ -25,7 +25,7 @@ use crate::{
             FRAME_WORDS,
             TYPE_SCHEDULER, //
         },
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 SPI_GDBG_PER_VMID_CNTL as Debug, //

@@ -4,7 +4,7 @@
 //! other in the graphics core's.
 
 use crate::{
-    hw::regs::typed::gc_12_0_0::{
+    hw::regs::gc_12_0_0::{
         self as gc,
         SDMA0_CNTL as Cntl,
         SDMA0_MCU_CNTL as Mcu,

@@ -19,9 +19,9 @@ use crate::memory::{Hub, VmFault};
 use crate::rules::{Effect, Event, Go, Kind};
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
-use rkfd_hw::pm4::{invalidate_tlbs, kiq_map, *};
-use rkfd_hw::regs::typed::Value as Contents;
-use rkfd_hw::regs::typed::{gc_9_4_3 as gc, Block};
+use rkfd_hw::pm4::{kiq_map, *};
+use rkfd_hw::regs::Value as Contents;
+use rkfd_hw::regs::{gc_9_4_3 as gc, Block};
 
 /// Packets of a kernel queue in a round.
 const ROUND: u32 = 64;
@@ -474,19 +474,18 @@ impl Firmware {
     }
 
     /// INVALIDATE_TLBS: forgets an XCC's translations of a process's VMIDs.
-    fn invalidate_tlbs(&mut self, xcc: u8, control: u32) {
-        use invalidate_tlbs::*;
+    fn invalidate_tlbs(&mut self, xcc: u8, p: InvalidateTlbs) {
         // Linux selects a PASID by 1 (`gfx_v9_4_3_kiq_invalidate_tlbs`).
-        if DST_SEL.get(control) != 1 {
-            let dst = DST_SEL.get(control);
+        let dst = p.get(InvalidateTlbs::DST_SEL);
+        if dst != 1 {
             return self.violation(format_args!(
                 "INVALIDATE_TLBS: destination {dst} is not modelled"
             ));
         }
-        let pasid = PASID.get(control) as u16;
+        let pasid = p.get(InvalidateTlbs::PASID) as u16;
         let vmids = self.env.pasids().vmids_of(pasid);
         self.env.memory().hub(Hub::Gfx(xcc)).invalidate(vmids);
-        if ALL_HUB.get(control) == 1 {
+        if p.is_set(InvalidateTlbs::ALL_HUB) {
             self.env.memory().hub(Hub::Mm).invalidate(vmids);
         }
         let members = [

@@ -21,8 +21,8 @@ use crate::engines::cp::front::hqd::{Image, Queue, Role};
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::{Slot, SLOTS};
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::regs::typed::Value;
-use rkfd_hw::regs::typed::{gc_9_4_3 as gc, RegInfo};
+use rkfd_hw::regs::Value;
+use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
 use rkfd_hw::value::Bounded;
 use std::time::Duration;
 

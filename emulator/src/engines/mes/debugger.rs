@@ -17,8 +17,8 @@ use super::queues::CONTEXT_SIZE;
 use super::slot::Pipe;
 use crate::engines::cp::mec::process::Bank;
 use rkfd_hw::mes::v12::Misc;
-use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::Value;
 
 /// `process_ctx_flush`.
 const FLUSH: u32 = 1 << 31;

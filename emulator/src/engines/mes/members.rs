@@ -4,8 +4,8 @@
 
 use crate::rules::Effect;
 use rkfd_hw::mes::v12::AddQueue;
-use rkfd_hw::regs::typed::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::Value;
 
 /// A process with queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -25,8 +25,8 @@ use crate::report::Whose;
 use crate::rules::{Event, Kind};
 use rkfd_hw::mes::v12::{AddQueue, RemoveQueue};
 use rkfd_hw::pte;
-use rkfd_hw::regs::typed::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::GCVM_CONTEXT0_CNTL as CONTEXT;
+use rkfd_hw::regs::Value;
 use rkfd_isa::Handler;
 use std::time::{Duration, Instant};
 

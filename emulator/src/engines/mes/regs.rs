@@ -19,8 +19,8 @@ use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::Slot;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::typed::Value;
-use rkfd_hw::regs::typed::{gc_12_0_0 as gc, RegInfo};
+use rkfd_hw::regs::Value;
+use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
 
 /// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
 /// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).

@@ -10,7 +10,7 @@ use super::slot::Pipe;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::mec::line::Turns;
 use rkfd_hw::mes::v12::SetHwResources;
-use rkfd_hw::regs::typed::Block;
+use rkfd_hw::regs::Block;
 
 impl Firmware {
     pub(super) fn set_resources(&mut self, pipe: Pipe, p: &SetHwResources) -> Result<(), Failure> {

@@ -6,8 +6,8 @@
 //! registers are the words of an MQD from `FIRST_HQD_WORD` on, so both are read from such words.
 
 use crate::engines::cp::front::hqd::Image as Mqd;
-use rkfd_hw::regs::typed::gc_12_0_0 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0 as gc;
+use rkfd_hw::regs::Value;
 
 /// A connected ring. Pointers count words since it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,8 +8,8 @@
 
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::slot::{Slot, SLOTS};
-use rkfd_hw::regs::typed::gc_12_0_0::GRBM_GFX_CNTL;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_12_0_0::GRBM_GFX_CNTL;
+use rkfd_hw::regs::Value;
 
 /// Pipes of MES.
 pub const PIPES: usize = 2;

@@ -8,8 +8,8 @@ use super::queue::{Ib, Loaded};
 use super::Engines;
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Space, VmFault};
-use rkfd_hw::regs::typed::sdma_4_4_2::SDMA_CNTL;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL;
+use rkfd_hw::regs::Value;
 use rkfd_hw::sdma::{atomic, func};
 use std::sync::atomic::AtomicBool;
 

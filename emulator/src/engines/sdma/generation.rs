@@ -101,7 +101,7 @@ pub const V4_4_2: Generation = Generation {
     },
     reserved: |words| v9::SdmaMqd(words).reserved_word(),
     rb_cntl: {
-        use rkfd_hw::regs::typed::sdma_4_4_2::SDMA_RLC0_RB_CNTL as RB;
+        use rkfd_hw::regs::sdma_4_4_2::SDMA_RLC0_RB_CNTL as RB;
         RB::RB_ENABLE.mask()
             | RB::RB_SIZE.mask()
             | RB::RPTR_WRITEBACK_ENABLE.mask()
@@ -155,7 +155,7 @@ pub const V7_0: Generation = Generation {
     },
     reserved: |words| v12::SdmaMqd(words).reserved_word(),
     rb_cntl: {
-        use rkfd_hw::regs::typed::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;
+        use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;
         RB::RB_ENABLE.mask()
             | RB::RB_SIZE.mask()
             | RB::RPTR_WRITEBACK_ENABLE.mask()

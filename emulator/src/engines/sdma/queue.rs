@@ -11,10 +11,8 @@ use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault, PAGE};
 use crate::report::Wrong;
-use rkfd_hw::regs::typed::sdma_4_4_2::{
-    SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB,
-};
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
+use rkfd_hw::regs::Value;
 
 /// IB_CNTL: IB_ENABLE and SWITCH_INSIDE_IB, in both generations.
 const IB_CNTL: u32 = 1 | (1 << 8);

@@ -12,9 +12,9 @@ use super::generation::Names;
 use super::{Engines, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::{IpBlock, Refused};
-use rkfd_hw::regs::typed::sdma_4_4_2::SDMA_F32_CNTL;
-use rkfd_hw::regs::typed::RegInfo;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
+use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::Value;
 use std::sync::Arc;
 
 /// Registers that are storage, without what stands in front of the name, and their values at

@@ -28,7 +28,7 @@ use crate::{
             FRAME_WORDS,
             TYPE_SCHEDULER, //
         },
-        regs::typed::{
+        regs::{
             gc_12_0_0::{
                 self as gc,
                 CP_HQD_ACTIVE,

@@ -3,8 +3,8 @@
 //! The indirect buffer that a queue is in, as the HQD registers CP_HQD_IB_* keep it.
 
 use super::hqd::Image;
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
-use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_IB_CONTROL as CONTROL;
+use rkfd_hw::regs::Value as Contents;
 use rkfd_hw::value::Bounded;
 
 /// An indirect buffer that a queue is in.

@@ -15,7 +15,7 @@ use super::slot::Slots;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
 use rkfd_hw::mqd::{Common as Image, FIRST_HQD_WORD};
-use rkfd_hw::regs::typed::AnyField;
+use rkfd_hw::regs::AnyField;
 use rkfd_isa::{FaultKind, Target};
 
 /// A generation.
@@ -139,7 +139,7 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
-    use rkfd_hw::regs::typed::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Table};
+    use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Table};
 
     /// The fields that shared code takes from one generation's registers.
     #[test]

@@ -9,8 +9,8 @@
 use super::generation::Format;
 use crate::report::Wrong;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+use rkfd_hw::regs::Value;
 
 /// The words of an MQD, or of the HQD registers.
 pub use rkfd_hw::mqd::Common as Image;

@@ -6,8 +6,8 @@
 //! `amdgpu_queue_mask_bit_to_set_resource_bit`): `mec * 32 + pipe * 8 + queue`. Which ones there are
 //! is the generation's. Every XCC has the same ones.
 
-use rkfd_hw::regs::typed::gc_9_4_3::GRBM_GFX_CNTL;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_CNTL;
+use rkfd_hw::regs::Value;
 use std::fmt;
 
 /// Numbers that a slot may have.

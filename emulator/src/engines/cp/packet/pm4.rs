@@ -5,6 +5,7 @@
 //! Sources: [`rkfd_hw::pm4`] and Linux, `amdgpu/soc15d.h`, `amdgpu/gfx_v9_4_3.c`
 //! (`gfx_v9_4_3_kiq_*`, `_ring_test_ring`, `_ring_emit_fence_kiq`).
 
+use rkfd_hw::pm4::commands::{WriteData, DST_MEMORY, SEL_REGISTER};
 use rkfd_hw::pm4::{self, *};
 use std::fmt;
 
@@ -31,7 +32,7 @@ pub enum Packet {
     /// A fence.
     QueryStatus(QueryStatus),
     /// Translations to forget: word 1.
-    InvalidateTlbs(u32),
+    InvalidateTlbs(InvalidateTlbs),
     /// Words for memory of VMID 0.
     WriteMemory {
         /// Where.
@@ -62,13 +63,13 @@ impl fmt::Debug for Packet {
             Self::MapQueues(p) => p.fmt(f),
             Self::UnmapQueues(p) => p.fmt(f),
             Self::QueryStatus(p) => p.fmt(f),
-            Self::InvalidateTlbs(w) => write!(
+            Self::InvalidateTlbs(p) => write!(
                 f,
                 "InvalidateTlbs DST_SEL={:#x} ALL_HUB={:#x} PASID={:#x} FLUSH_TYPE={:#x}",
-                invalidate_tlbs::DST_SEL.get(*w),
-                invalidate_tlbs::ALL_HUB.get(*w),
-                invalidate_tlbs::PASID.get(*w),
-                invalidate_tlbs::FLUSH_TYPE.get(*w)
+                p.get(InvalidateTlbs::DST_SEL),
+                p.get(InvalidateTlbs::ALL_HUB),
+                p.get(InvalidateTlbs::PASID),
+                p.get(InvalidateTlbs::FLUSH_TYPE)
             ),
             Self::WriteMemory { address, data, .. } => {
                 write!(f, "WriteData MEMORY={address:#x} DATA={data:x?}")
@@ -181,15 +182,11 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             reserved(p.reserved_word())?;
             Packet::QueryStatus(p)
         }
-        op::INVALIDATE_TLBS => match *words {
-            [_, control] => {
-                use invalidate_tlbs::*;
-                let known = DST_SEL.mask() | ALL_HUB.mask() | PASID.mask() | FLUSH_TYPE.mask();
-                reserved((control & !known != 0).then_some(1))?;
-                Packet::InvalidateTlbs(control)
-            }
-            _ => return Err(Bad::Content(format!("{name} of {len} words"))),
-        },
+        op::INVALIDATE_TLBS => {
+            let p = layout!(InvalidateTlbs);
+            reserved(p.reserved_word())?;
+            Packet::InvalidateTlbs(p)
+        }
         op::WRITE_DATA => return write(words, name),
         SET_UCONFIG_REG => match words {
             [_, offset, data @ ..] if !data.is_empty() && *offset < 0x400 => {
@@ -210,12 +207,19 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
 }
 
 fn write(words: &[u32], name: &str) -> Result<Packet, Bad> {
-    use write_data::*;
     let bad = |what: String| Err(Bad::Content(format!("{name}: {what}")));
     let [_, control, low, high, data @ ..] = words else {
         return bad(format!("{} words", words.len()));
     };
-    let known = DST_SEL.mask() | ADDR_INCR.mask() | WR_CONFIRM.mask() | CACHE_POLICY.mask();
+    let known = [
+        WriteData::DST_SEL.mask(),
+        WriteData::ADDR_INCR.mask(),
+        WriteData::WR_CONFIRM.mask(),
+        WriteData::CACHE_POLICY.mask(),
+    ]
+    .iter()
+    .fold(0, |known, mask| known | mask);
+    let packet = WriteData([0, *control, *low, *high]);
     if data.is_empty() {
         return bad("no data".into());
     }
@@ -225,21 +229,21 @@ fn write(words: &[u32], name: &str) -> Result<Packet, Bad> {
             control & !known
         ));
     }
-    let (same, data) = (ADDR_INCR.get(*control) == 1, data.to_vec());
-    match DST_SEL.get(*control) {
+    let (same, data) = (packet.is_set(WriteData::ADDR_INCR), data.to_vec());
+    match packet.get(WriteData::DST_SEL) {
         // 18 bits of register offset (`kfd_pm4_headers_ai.h`, dst_mmreg_addr).
-        DST_REG if *low < 1 << 18 && *high == 0 => Ok(Packet::WriteRegister {
+        SEL_REGISTER if *low < 1 << 18 && *high == 0 => Ok(Packet::WriteRegister {
             register: *low,
             same,
             data,
         }),
-        DST_REG => bad(format!("register offset {high:#x}:{low:#x}")),
-        DST_MEM if low % 4 == 0 && *high <= 0xffff => Ok(Packet::WriteMemory {
+        SEL_REGISTER => bad(format!("register offset {high:#x}:{low:#x}")),
+        DST_MEMORY if low % 4 == 0 && *high <= 0xffff => Ok(Packet::WriteMemory {
             address: (u64::from(*high) << 32) | u64::from(*low),
             same,
             data,
         }),
-        DST_MEM => bad(format!(
+        DST_MEMORY => bad(format!(
             "misaligned or too large address {high:#x}:{low:#x}"
         )),
         dst => bad(format!("destination {dst} not modelled")),

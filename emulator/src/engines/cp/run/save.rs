@@ -28,8 +28,8 @@ use crate::engines::cp::packet::command::Release;
 use crate::memory::VmFault;
 use crate::report::Whose;
 use rkfd_hw::aql::{Header, KernelDispatch};
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::Value;
 use std::fmt;
 use std::sync::Arc;
 

@@ -13,8 +13,8 @@ use crate::engines::cp::mec::{Hqd, Mec};
 use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
-use rkfd_hw::regs::typed::gc_9_4_3::CPC_INT_CNTL as INT;
-use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
+use rkfd_hw::regs::Value as Contents;
 use rkfd_isa::{Fault, FaultKind};
 
 /// How a dispatch stands.

@@ -17,8 +17,8 @@ use crate::memory::VmFault;
 use crate::report::Whose;
 use crate::trace::Value;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
-use rkfd_hw::regs::typed::Value as Contents;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
+use rkfd_hw::regs::Value as Contents;
 use std::time::{Duration, Instant};
 
 /// Words from CP_MQD_BASE_ADDR on that are written back.

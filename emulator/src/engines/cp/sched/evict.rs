@@ -18,8 +18,8 @@
 use crate::engines::cp::front::hqd::{Image, Role};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::{Hqd, Mec, Stop};
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
-use rkfd_hw::regs::typed::Value;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_QUANTUM as QUANTUM;
+use rkfd_hw::regs::Value;
 use std::time::{Duration, Instant};
 
 /// Places that will be free soon.

@@ -14,7 +14,7 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::typed::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
+use rkfd_hw::regs::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
 use rkfd_isa::{FaultKind, GFX1201};
 
 /// The generation of Navi 4x.

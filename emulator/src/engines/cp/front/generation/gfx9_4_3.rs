@@ -15,7 +15,7 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::typed::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
 use rkfd_isa::{FaultKind, GFX942};
 
 /// Word of COMPUTE_PGM_RSRC3.

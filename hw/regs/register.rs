@@ -4,18 +4,9 @@
 
 use super::super::layout::{Field, FieldInfo, Fit};
 use super::super::value::{Bits, Setting, Width};
-pub use super::Block;
+use super::Block;
 use core::fmt;
 use core::marker::PhantomData;
-
-pub use super::{
-    athub_1_8_0::typed as athub_1_8_0, gc_12_0_0::typed as gc_12_0_0, gc_9_4_3::typed as gc_9_4_3,
-    hdp_4_4_2::typed as hdp_4_4_2, hdp_7_0_0::typed as hdp_7_0_0,
-    mmhub_1_8_0::typed as mmhub_1_8_0, mmhub_4_1_0::typed as mmhub_4_1_0,
-    mp_13_0_6::typed as mp_13_0_6, mp_14_0_2::typed as mp_14_0_2, nbif_6_3_1::typed as nbif_6_3_1,
-    nbio_7_9_0::typed as nbio_7_9_0, osssys_4_4_2::typed as osssys_4_4_2,
-    osssys_7_0_0::typed as osssys_7_0_0, sdma_4_4_2::typed as sdma_4_4_2,
-};
 
 /// The type of a register: it has no values of its own, [`Value`] has.
 pub trait Register: 'static {
@@ -48,24 +39,6 @@ pub struct Table {
     /// The registers, by segment and offset.
     pub regs: &'static [RegInfo],
 }
-
-/// All tables.
-pub const TABLES: &[&Table] = &[
-    &athub_1_8_0::TABLE,
-    &gc_12_0_0::TABLE,
-    &gc_9_4_3::TABLE,
-    &hdp_4_4_2::TABLE,
-    &hdp_7_0_0::TABLE,
-    &mmhub_1_8_0::TABLE,
-    &mmhub_4_1_0::TABLE,
-    &mp_13_0_6::TABLE,
-    &mp_14_0_2::TABLE,
-    &nbif_6_3_1::TABLE,
-    &nbio_7_9_0::TABLE,
-    &osssys_4_4_2::TABLE,
-    &osssys_7_0_0::TABLE,
-    &sdma_4_4_2::TABLE,
-];
 
 /// The bits of a field, in place.
 const fn mask_of(lo: u8, width: u8) -> u32 {
@@ -344,7 +317,8 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use super::super::typed::gc_9_4_3::{self as gc, CP_HQD_PQ_CONTROL as Pq};
+    use super::super::gc_9_4_3::{self as gc, CP_HQD_PQ_CONTROL as Pq};
+    use super::super::TABLES;
     use super::*;
 
     #[test]
