@@ -26,11 +26,13 @@ def hub(prefix):
     return re.sub(r"\b(VM_|MC_VM_)", prefix + r"\1", VM) + f" {prefix}VM_L2_*"
 
 
-# An SDMA engine: what drivers program, and its queues. gfx12 names engines apart.
-def sdma(prefix, queue):
+# An SDMA engine: what drivers program, its queues, and that of the kernel. gfx12 names engines apart.
+def sdma(prefix, queue, kernel):
     own = "CNTL STATUS_REG UTCL1_TIMEOUT UTCL1_CNTL UTCL1_PAGE WATCHDOG_CNTL PHASE0_QUANTUM PHASE1_QUANTUM PHASE2_QUANTUM SEM_WAIT_FAIL_TIMER_CNTL GB_ADDR_CONFIG GB_ADDR_CONFIG_READ F32_CNTL MCU_CNTL"
     each = "RB_CNTL RB_BASE RB_BASE_HI RB_RPTR RB_RPTR_HI RB_WPTR RB_WPTR_HI DOORBELL DOORBELL_OFFSET CONTEXT_STATUS"
-    return " ".join([f"{prefix}_{n}" for n in own.split()] + [f"{prefix}_{queue}{{8}}_{n}" for n in each.split()])
+    ring = "RB_WPTR_POLL_CNTL RB_RPTR_ADDR_HI RB_RPTR_ADDR_LO RB_WPTR_POLL_ADDR_HI RB_WPTR_POLL_ADDR_LO IB_CNTL MINOR_PTR_UPDATE"
+    return " ".join([f"{prefix}_{n}" for n in own.split()] + [f"{prefix}_{queue}{{8}}_{n}" for n in each.split()]
+                    + [f"{prefix}_{kernel}_{n}" for n in (each + " " + ring).split()])
 
 
 BLOCKS = {
@@ -87,9 +89,9 @@ BLOCKS = {
               "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
               "CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG CC_GC_SA_UNIT_DISABLE GC_USER_SA_UNIT_DISABLE "
               "SPI_GDBG_PER_VMID_CNTL SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ "
-              + sdma("SDMA0", "QUEUE") + " " + sdma("SDMA1", "QUEUE")),
+              + sdma("SDMA0", "QUEUE", "QUEUE0") + " " + sdma("SDMA1", "QUEUE", "QUEUE0")),
     "sdma_4_4_2": dict(header="sdma/sdma_4_4_2", block="Sdma", doc="An SDMA engine of gfx942.",
-        users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC")),
+        users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC", "GFX")),
     "mmhub_4_1_0": dict(header="mmhub/mmhub_4_1_0", block="Mmhub", doc="Multimedia hub of gfx1201.",
         users=["amdgpu/mmhub_v4_1_0.c", "amdgpu/gmc_v12_0.c"], names=hub("MM")),
     "osssys_7_0_0": dict(header="oss/osssys_7_0_0", block="Osssys", doc="Interrupt handler (IH) of gfx1201.",
@@ -123,7 +125,10 @@ WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1"
           "IH_RETRY_INT_CAM_CNTL": {"ENABLE"}, "BIF_BX0_BIF_DOORBELL_INT_CNTL": {"DOORBELL_INTERRUPT_DISABLE"},
           "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0": {"STRAP_ATI_REV_ID_DEV0_F0"}, "ATC_VMID0_PASID_MAPPING": None,
           "SDMA_RLC0_RB_CNTL": None, "SDMA_RLC0_DOORBELL_OFFSET": None, "SDMA0_QUEUE0_RB_CNTL": None, "SDMA0_QUEUE0_DOORBELL_OFFSET": None, "SDMA0_QUEUE0_SCHEDULE_CNTL": None,
-          "SDMA_CNTL": None, "SDMA0_CNTL": None, "SDMA0_QUEUE0_IB_CNTL": None,
+          "SDMA_CNTL": None, "SDMA0_CNTL": None, "SDMA0_QUEUE0_IB_CNTL": None, "SDMA_GFX_RB_CNTL": None, "SDMA_GFX_IB_CNTL": None,
+          "SDMA_GFX_DOORBELL": None, "SDMA_GFX_DOORBELL_OFFSET": None, "SDMA_GFX_RB_WPTR_POLL_CNTL": None, "SDMA0_QUEUE0_DOORBELL": None,
+          "SDMA_GFX_CONTEXT_STATUS": None, "SDMA0_QUEUE0_CONTEXT_STATUS": None, "SDMA_GFX_MINOR_PTR_UPDATE": None,
+          "SDMA0_QUEUE0_MINOR_PTR_UPDATE": None,
           "VM_L2_PROTECTION_FAULT_CNTL2": {"ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY"},
           "VM_L2_BANK_SELECT_RESERVED_CID2": {"RESERVED_CACHE_PRIVATE_INVALIDATION"},
           "BIF_BX0_INTERRUPT_CNTL": None, "CP_IQ_WAIT_TIME2": None, "GB_ADDR_CONFIG": None, "CPC_INT_CNTL": None, "CPC_INT_STATUS": None, "RLC_SAFE_MODE": None, "SPI_GDBG_PER_VMID_CNTL": None}

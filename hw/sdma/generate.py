@@ -31,7 +31,8 @@ PACKETS = [
     ("SRBM_WRITE", "SrbmWrite", "Writes a register."),
     ("GCR_REQ", "GcrReq", "Writes back and invalidates the graphics caches."),
 ]
-# What is not as the header has it: (table, packet) -> {field: (word, hi, lo)}, and the source.
+# What is not as the header has it: (table, packet) -> {field: (word, hi, lo)}, and the source. A field
+# that the header lacks comes last.
 COUNT_30 = "30 bits: `sdma_v4_4_2_buffer_funcs` copies and fills up to `1 << 30` bytes at once."
 GFX12_RECT = ("gfx12 has wider fields than SDMA 6.0, whose header Linux uses for 7.0 too: "
               "ROCr, `core/inc/sdma_registers.h`, `SDMA_PKT_COPY_LINEAR_RECT_GFX12`.")
@@ -39,10 +40,13 @@ RECT = dict(src_x=(3, 15, 0), src_y=(3, 31, 16), src_z=(4, 13, 0), src_pitch=(4,
             dst_x=(8, 15, 0), dst_y=(8, 31, 16), dst_z=(9, 13, 0), dst_pitch=(9, 31, 16), dst_slice_pitch=(10, 31, 0),
             rect_x=(11, 15, 0), rect_y=(11, 31, 16), rect_z=(12, 13, 0), dst_sw=None, src_sw=None,
             dst_cache_policy=(12, 22, 20), src_cache_policy=(12, 30, 28))
+COMPRESS = ("SDMA 7.0 has a bit for compressed memory where the header has the low bit of `sw`: Linux, "
+            "`sdma_v7_0.c`, `SDMA_PKT_CONSTANT_FILL_HEADER_COMPRESS`.")
 OTHER = {("v4_4", "COPY_LINEAR"): (COUNT_30, dict(count=(1, 29, 0))),
          ("v4_4", "COPY_BROADCAST_LINEAR"): (COUNT_30, dict(count=(1, 29, 0))),
          ("v4_4", "CONSTANT_FILL"): (COUNT_30, dict(count=(4, 29, 0))),
-         ("v7_0", "COPY_LINEAR_SUBWIN"): (GFX12_RECT, RECT)}
+         ("v7_0", "COPY_LINEAR_SUBWIN"): (GFX12_RECT, RECT),
+         ("v7_0", "CONSTANT_FILL"): (COMPRESS, dict(sw=None, compress=(0, 16, 16)))}
 TABLES = [("v4_4", "vega10_sdma_pkt_open.h"), ("v7_0", "sdma_v6_0_0_pkt_open.h")]
 
 
@@ -64,7 +68,7 @@ def packet(table, header, name):
     sections = {s.split()[0]: s for s in (AMDGPU / header).read_text().split("** Definitions for ")[1:]}
     if f"SDMA_PKT_{name}" not in sections:
         return None
-    pieces, words = [], 0
+    pieces, words, seen = [], 0, set()
     _, other = OTHER.get((table, name), (None, {}))
     for m in re.finditer(r"#define SDMA_PKT_%s_(\w+)_offset (\d+)\n#define \S+_mask\s+(0x\w+)\n#define \S+_shift\s+(\d+)" % name,
                          sections[f"SDMA_PKT_{name}"]):
@@ -73,11 +77,13 @@ def packet(table, header, name):
         if field == "data0":
             continue
         words = max(words, word + 1)
+        seen.add(field)
         if field in other:
             if other[field]:
                 pieces.append((*other[field], field, ""))
         else:
             pieces.append((word, lo + mask.bit_length() - 1, lo, field, c))
+    pieces += [(*place, field, "") for field, place in other.items() if place and field not in seen]
     return words, [f'        {field.upper()}: {word}[{hi}:{lo}] = "{c}";' for word, hi, lo, field, c in merged(pieces)]
 
 

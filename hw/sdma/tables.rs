@@ -230,18 +230,19 @@ packets! {
     pub struct ConstantFill = "SDMA_PKT_CONSTANT_FILL" {
         OP: 0[7:0] = "HEADER_op";
         SUB_OP: 0[15:8] = "HEADER_sub_op";
-        SW: 0[17:16] = "HEADER_sw";
         FILLSIZE: 0[31:30] = "HEADER_fillsize";
         DST_ADDR: 1[63:0] = "DST_ADDR_LO_dst_addr_31_0+DST_ADDR_HI_dst_addr_63_32";
         SRC_DATA: 3[31:0] = "DATA_src_data_31_0";
     }
     v4_4 [5, "30 bits: `sdma_v4_4_2_buffer_funcs` copies and fills up to `1 << 30` bytes at once."] {
+        SW: 0[17:16] = "HEADER_sw";
         COUNT: 4[29:0] = "";
     }
-    v7_0 [5] {
+    v7_0 [5, "SDMA 7.0 has a bit for compressed memory where the header has the low bit of `sw`: Linux, `sdma_v7_0.c`, `SDMA_PKT_CONSTANT_FILL_HEADER_COMPRESS`."] {
         CACHE_POLICY: 0[26:24] = "HEADER_cache_policy";
         CPV: 0[28:28] = "HEADER_cpv";
         COUNT: 4[29:0] = "COUNT_count";
+        COMPRESS: 0[16:16] = "";
     }
 
     /// Writes the device's clock.

@@ -408,7 +408,10 @@ fn undefined_packets_halt_the_queue() {
             &[11 | (2 << 30), low + 1, high, 1, 3],
             "CONST_FILL: the address",
         ),
-        (&[8, low, high, 0, 0, 0], "a process waits for a register"),
+        (
+            &[8, low, high, 0, 0, 0],
+            "a wait for a register is not modelled",
+        ),
         (&[8 | (1 << 31) | (7 << 28), low, high, 0, 0, 0], "FUNC 7"),
         (&[10 | (0x47 << 25), low + 4, high, 0, 0, 0, 0, 0], ""),
         (

@@ -145,7 +145,7 @@ pub const WRITE_HEAD: usize = 4;
 
 /// Makes a module that reads one generation's packets.
 macro_rules! parser {
-    ($generation:ident, gcr: $gcr:expr) => {
+    ($generation:ident, gcr: $gcr:expr, plain_fill: [$($fill:ident)*]) => {
         /// One generation's packets.
         pub mod $generation {
             use super::*;
@@ -252,7 +252,7 @@ macro_rules! parser {
                     }
                     op::CONST_FILL => {
                         type F = ConstantFill;
-                        let p = read!(ConstantFill [F::SW.is::<0>()]);
+                        let p = read!(ConstantFill [$(F::$fill.is::<0>())*]);
                         let (dst, data) = (p.get(F::DST_ADDR), p.get(F::SRC_DATA) as u32);
                         match p.get(F::FILLSIZE) {
                             // The count is of bytes here, too; a started word is written whole.
@@ -293,7 +293,7 @@ macro_rules! parser {
                         type P = PollRegmem;
                         let p = read!(PollRegmem [P::HDP_FLUSH.is::<0>()]);
                         if p.get(P::MEM_POLL) != 1 {
-                            return bad("a process waits for a register");
+                            return bad("a wait for a register is not modelled");
                         }
                         if p.get(P::ADDR) % 4 != 0 {
                             return bad("the address is not a word's");
@@ -356,7 +356,8 @@ macro_rules! parser {
     };
 }
 
-parser!(v4_4, gcr: |_: &[u32]| Err(Bad("no GCR_REQ".into())));
+parser!(v4_4, gcr: |_: &[u32]| Err(Bad("no GCR_REQ".into())), plain_fill: [SW]);
+// COMPRESS makes no difference to what is read, which is all that memory without compression has.
 parser!(v7_0, gcr: |words: &[u32]| {
     let packet = GcrReq::read(words).ok_or_else(|| Bad("GCR_REQ: too few words".into()))?;
     match packet.reserved_word() {
@@ -364,4 +365,4 @@ parser!(v7_0, gcr: |words: &[u32]| {
         None => Err(Bad("GCR_REQ: a process names a VMID".into())),
         Some(word) => Err(Bad(format!("GCR_REQ: reserved bits of word {word} are set"))),
     }
-});
+}, plain_fill: []);
