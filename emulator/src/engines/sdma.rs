@@ -21,13 +21,17 @@
 //! scheduler's thread and the transport's leave orders and look at views, and never wait. A queue
 //! that waits for memory (POLL_REGMEM) is looked at as seldom as an idle one.
 //!
-//! Not modelled: rings of the kernel (GFX, PAGE), AQL mode, encrypted and compressed memory,
-//! tiled images. A preempted queue stops between packets; what the chip keeps of a packet that was
+//! The kernel's driver has a queue of each engine, too, in VMID 0, which it sets up by registers
+//! ([`kernel`]). It executes the same packets.
+//!
+//! Not modelled: the kernel's second ring (PAGE), waits for registers and writes to them, AQL mode,
+//! encrypted and compressed memory, tiled images. A preempted queue stops between packets; what the chip keeps of a packet that was
 //! interrupted (MIDCMD) is not needed then, and stays zero.
 
 mod engine;
 mod execute;
 pub mod generation;
+mod kernel;
 mod memory;
 mod packet;
 mod queue;
@@ -46,8 +50,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Queues of an engine.
+/// Queues of an engine that processes may have.
 pub const QUEUES: usize = 8;
+/// Their places, and one that is the kernel's where it has none of them.
+const PLACES: usize = QUEUES + 1;
 /// Words of an MQD.
 const MQD_WORDS: usize = SdmaMqd::zeroed().0.len();
 
@@ -124,7 +130,9 @@ enum Order {
 /// What others see of a queue.
 #[derive(Clone, Debug)]
 struct View {
-    mqd: u64,
+    serial: u64,
+    /// None of the kernel's.
+    mqd: Option<u64>,
     doorbell: u32,
     state: State,
     /// The MQD's words, for the registers.
@@ -134,10 +142,32 @@ struct View {
 #[derive(Default)]
 struct Shared {
     orders: Vec<Order>,
-    views: [Option<View>; QUEUES],
+    views: [Option<View>; PLACES],
+    /// Queues that were added so far.
+    added: u64,
     /// Resets asked for and done.
     asked: u64,
     done: u64,
+}
+
+impl Shared {
+    /// Shows a new queue at its place.
+    fn add(&mut self, queue: &mut Queue) {
+        self.added += 1;
+        queue.serial = self.added;
+        if let Some(view) = self.views.get_mut(usize::from(queue.slot.queue)) {
+            *view = Some(queue.view());
+        }
+    }
+
+    /// The view of a queue, if no later one is at its place.
+    fn view_of(&mut self, queue: &Queue) -> Option<&mut Option<View>> {
+        let view = self.views.get_mut(usize::from(queue.slot.queue))?;
+        let own = view
+            .as_ref()
+            .is_some_and(|view| view.serial == queue.serial);
+        own.then_some(view)
+    }
 }
 
 /// An engine as others see it.
@@ -149,6 +179,7 @@ struct Engine {
     /// A packet in progress ends at once.
     abort: AtomicBool,
     regs: regs::Regs,
+    kernel: kernel::Regs,
 }
 
 impl Engine {
@@ -186,7 +217,7 @@ impl Engines {
     /// # Errors
     /// What is wrong with the MQD or the mapping; a fault was reported besides.
     pub fn map(&self, mapping: &Mapping) -> Result<Slot, Wrong> {
-        let queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
+        let mut queue = Queue::load(&*self.env, self.shape.generation, mapping)?;
         let slot = queue.slot;
         let engine = self
             .engines
@@ -199,13 +230,11 @@ impl Engines {
             }
         }
         let mut shared = engine.shared();
-        let Some(view) = shared.views.get_mut(usize::from(slot.queue)) else {
-            return Err(format!("{slot} is not there").into());
-        };
-        if view.is_some() {
-            return Err(format!("{slot} is taken").into());
+        match shared.views.get(usize::from(slot.queue)) {
+            None => return Err(format!("{slot} is not there").into()),
+            Some(Some(_)) => return Err(format!("{slot} is taken").into()),
+            Some(None) => shared.add(&mut queue),
         }
-        *view = Some(queue.view());
         // What is rung from now on is for the queue; what was before is in memory.
         self.env.doorbells().store(queue.doorbell, engine::NOT_RUNG);
         shared.orders.push(Order::Connect(Box::new(queue)));
@@ -286,6 +315,7 @@ impl Sdma {
         let step = Duration::from_millis(100);
         for engine in &self.all.engines {
             engine.regs.reset();
+            engine.kernel.reset();
             engine.abort.store(true, Ordering::Release);
             let mut shared = engine.shared();
             shared.asked += 1;

@@ -63,12 +63,12 @@ const TABLE: &[Row] = &[
     (
         "hang",
         |_| Effect::Hang,
-        &[Kind::Packet, Kind::Dispatch, Kind::Stop],
+        &[Kind::Packet, Kind::Dispatch, Kind::Fill, Kind::Stop],
     ),
     (
         "late T",
         |g| Effect::Late(g.time),
-        &[Kind::Packet, Kind::Dispatch],
+        &[Kind::Packet, Kind::Dispatch, Kind::Fill],
     ),
     ("twice", |_| Effect::Twice, &[Kind::Packet, Kind::IhEntry]),
     ("wrong sequence", |_| Effect::WrongSequence, &[Kind::Packet]),
@@ -119,6 +119,7 @@ const ANY: &[Kind] = &[
     Kind::Read,
     Kind::Write,
     Kind::Dispatch,
+    Kind::Fill,
     Kind::Walk,
     Kind::Fetch,
     Kind::AqlPacket,

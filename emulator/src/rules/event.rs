@@ -16,6 +16,8 @@ pub enum Kind {
     Write,
     /// A dispatch is about to be launched.
     Dispatch,
+    /// The kernel's queue of a copy engine has a fill.
+    Fill,
     /// A page walk of a process for a write.
     Walk,
     /// A wave fetches an instruction word.
@@ -37,6 +39,7 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("any register read", &[Kind::Read]),
     ("any register write", &[Kind::Write]),
     ("dispatch", &[Kind::Dispatch]),
+    ("kernel fill", &[Kind::Fill]),
     ("page walk", &[Kind::Walk]),
     ("instruction fetch", &[Kind::Fetch]),
     ("AQL packet", &[Kind::AqlPacket]),
@@ -79,7 +82,7 @@ pub(super) const RINGS: &[&str] = &["KIQ", "HIQ", "MES"];
 
 /// What an event may say about itself.
 pub(super) const KEYS: &[&str] = &[
-    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe",
+    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine",
 ];
 
 /// Something that happens.

@@ -6,9 +6,10 @@
 use super::execute::{execute, Done, Halt};
 use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
-use super::{Engine, Engines, Order, State, Stop, QUEUES};
+use super::{Engine, Engines, Order, State, Stop, PLACES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault};
+use crate::rules::{Event, Go, Holds, Kind};
 use crate::trace::Value;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct Worker {
     env: Arc<dyn Env>,
     all: Arc<Engines>,
     number: u8,
-    queues: [Option<Loaded>; QUEUES],
+    queues: [Option<Loaded>; PLACES],
 }
 
 impl Worker {
@@ -74,7 +75,7 @@ impl Worker {
     /// One round over the queues; whether anything happened.
     fn step(&mut self, engine: &Engine) -> bool {
         let mut worked = self.obey(engine);
-        for n in 0..QUEUES {
+        for n in 0..PLACES {
             let Some(mut h) = self.queues.get_mut(n).and_then(Option::take) else {
                 continue;
             };
@@ -118,8 +119,13 @@ impl Worker {
         for order in orders {
             match order {
                 Order::Connect(q) => {
+                    let place = usize::from(q.slot.queue);
+                    // The kernel's, taken off and set up again meanwhile.
+                    if let Some(old) = self.queues.get_mut(place).and_then(Option::take) {
+                        self.disconnect(engine, old, Stop::Preempt);
+                    }
                     self.trace_queue("queue_connect", &q);
-                    if let Some(place) = self.queues.get_mut(usize::from(q.slot.queue)) {
+                    if let Some(place) = self.queues.get_mut(place) {
                         *place = Some(Loaded {
                             q: *q,
                             tried: 0,
@@ -127,6 +133,7 @@ impl Worker {
                             halted: false,
                             stop: None,
                             worked: false,
+                            holds: Holds::default(),
                         });
                     }
                 }
@@ -163,7 +170,7 @@ impl Worker {
             return false;
         }
         h.rung = value;
-        let name = h.q.slot.to_string();
+        let name = h.q.name();
         self.env.trace().event(
             "doorbell",
             &[
@@ -178,11 +185,20 @@ impl Worker {
                 h.q.doorbell, self.number
             ));
         } else if !h.q.advance(value) {
-            self.env.report().fault(format_args!(
-                "SDMA: a doorbell has a write pointer inside a word, or more than a ring ahead"
-            ));
+            let what = "a doorbell has a write pointer inside a word, or more than a ring ahead";
+            self.wrong(&h.q, what);
         }
         true
+    }
+
+    /// Records what is wrong: of a process' queue it is the program's fault, of the kernel's the
+    /// driver's.
+    fn wrong(&self, q: &Queue, what: impl std::fmt::Display) {
+        let report = self.env.report();
+        match q.is_kernels() {
+            true => report.violation(format_args!("SDMA, the kernel's queue: {what}")),
+            false => report.fault(format_args!("SDMA: {what}")),
+        }
     }
 
     /// Executes packets of a queue; whether there were any.
@@ -196,7 +212,13 @@ impl Worker {
                 if h.tried == 0 {
                     self.trace_packet(h, &words);
                 }
-                let done = execute(&self.all, h, &packet, &engine.abort)?;
+                let done = match self.waits(h, &packet) {
+                    true => {
+                        h.tried += 1;
+                        Done::Waits
+                    }
+                    false => execute(&self.all, h, &packet, &engine.abort)?,
+                };
                 Ok((words.len() as u64, done))
             });
             match done {
@@ -218,6 +240,17 @@ impl Worker {
             }
         }
         any
+    }
+
+    /// Whether a packet doesn't go on now, by the rules.
+    fn waits(&self, h: &mut Loaded, packet: &Packet) -> bool {
+        let fill = matches!(packet, Packet::FillWords { .. } | Packet::FillBytes { .. });
+        if !fill || !h.q.is_kernels() || !self.env.rules().is_about(Kind::Fill) {
+            return false;
+        }
+        let keys = [("engine", self.number.into())];
+        let event = Event::of(Kind::Fill).with(&keys);
+        h.holds.ask(self.env.rules(), 0, h.q.rptr, &event) == Go::Wait
     }
 
     /// The packet that comes next.
@@ -289,52 +322,53 @@ impl Worker {
     /// Halts a queue. The engine raises no interrupt for a packet that it does not know: Linux's
     /// lists of its interrupts (`sdma_v4_4_2_sw_init`, `sdma_v7_0_sw_init`) have none.
     fn halt(&self, h: &mut Loaded, why: Halt) {
-        let name = h.q.slot.to_string();
+        let name = h.q.name();
         h.halted = true;
         match why {
             Halt::Aborted => {}
             Halt::Bad(Bad(what)) => {
-                self.env.report().fault(format_args!("SDMA: {what}"));
+                self.wrong(&h.q, &what);
                 let members = [("queue", Value::Text(&name)), ("error", Value::Text(&what))];
                 self.env.trace().event("packet_error", &members);
             }
             Halt::Fault(fault) => {
-                self.env.report().fault(format_args!("SDMA: {fault}"));
+                self.wrong(&h.q, &fault);
                 let cid = self.all.shape.generation.first_cid + u32::from(self.number);
                 self.env.vm_fault_of(&fault, cid);
             }
         }
     }
 
-    /// Takes a queue off and writes its MQD back.
+    /// Takes a queue off and writes its MQD back, if it has one.
     fn disconnect(&self, engine: &Engine, mut h: Loaded, stop: Stop) {
         let runs = h.q.save(self.all.shape.generation);
         let space = self.env.memory().space(Hub::Gfx(0), 0);
-        let mut write = runs.iter().map(|(first, words)| {
-            let at = h.q.mqd.wrapping_add(*first as u64 * 4);
-            space.write_words(at, words)
+        let mut write = runs.iter().filter_map(|(first, words)| {
+            let at = h.q.mqd?.wrapping_add(*first as u64 * 4);
+            space.write_words(at, words).err()
         });
-        if let Some(Err(fault)) = write.find(Result::is_err) {
+        if let Some(fault) = write.next() {
             self.env.vm_fault(&fault);
         }
         drop(write);
         self.trace_queue("queue_disconnect", &h.q);
         if stop == Stop::Reset && h.q.has_work() {
-            let name = h.q.slot.to_string();
+            let name = h.q.name();
             let members = [("queue", Value::Text(&name))];
             self.env.trace().event("queue_reset", &members);
         }
-        self.env.doorbells().store(h.q.doorbell, 0);
-        if let Some(view) = engine.shared().views.get_mut(usize::from(h.q.slot.queue)) {
+        let mut shared = engine.shared();
+        // The next at this place has the doorbell already.
+        if let Some(view) = shared.view_of(&h.q) {
             *view = None;
+            self.env.doorbells().store(h.q.doorbell, 0);
         }
     }
 
     /// Lets others see what became of a queue.
     fn show(&self, engine: &Engine, h: &Loaded) {
         let mut shared = engine.shared();
-        let views = shared.views.get_mut(usize::from(h.q.slot.queue));
-        if let Some(view) = views.and_then(Option::as_mut) {
+        if let Some(view) = shared.view_of(&h.q).and_then(Option::as_mut) {
             view.state = State {
                 busy: !h.halted && h.q.has_work(),
                 worked: h.worked,
@@ -350,15 +384,16 @@ impl Worker {
     }
 
     fn trace_queue(&self, event: &str, q: &Queue) {
-        let name = q.slot.to_string();
+        let name = q.name();
+        let role = if q.is_kernels() { "Kernel" } else { "Sdma" };
         self.env.trace().event(
             event,
             &[
                 ("queue", Value::Text(&name)),
-                ("role", Value::Text("Sdma")),
+                ("role", Value::Text(role)),
                 ("vmid", Value::Num(q.vmid.into())),
                 ("pasid", Value::Num(q.pasid.into())),
-                ("mqd", Value::Hex(q.mqd)),
+                ("mqd", Value::Hex(q.mqd.unwrap_or(0))),
                 ("ring", Value::Hex(q.ring)),
                 ("words", Value::Num(q.size / 4)),
                 ("doorbell", Value::Num(q.doorbell.into())),
@@ -372,7 +407,7 @@ impl Worker {
         if !self.env.trace().is_on() {
             return;
         }
-        let name = h.q.slot.to_string();
+        let name = h.q.name();
         let header = words.first().copied().unwrap_or(0);
         // A packet's data may be long, so only its first words are shown.
         let head = words.get(..words.len().min(16)).unwrap_or_default();

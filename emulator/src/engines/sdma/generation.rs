@@ -3,10 +3,13 @@
 //! What differs between generations of the engine: places in the MQD, packets, interrupts.
 
 use super::packet::{self, Bad, Dialect, Packet};
-use super::MQD_WORDS;
+use super::{MQD_WORDS, QUEUES};
 use crate::memory::Hub;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::mqd::{v12, v9};
+
+/// The place of a kernel's queue that is none of those that processes get.
+const OWN: u8 = QUEUES as u8;
 
 /// A generation of SDMA.
 pub struct Generation {
@@ -18,6 +21,8 @@ pub struct Generation {
     pub(super) reserved: fn([u32; MQD_WORDS]) -> Option<usize>,
     /// Bits that RB_CNTL may have: size, and write-back of the read pointer.
     pub(super) rb_cntl: u32,
+    /// The queue that the kernel's driver sets up by registers.
+    pub(super) kernel: Kernel,
     /// Takes the packet at the start of some words apart; its size comes from [`packet::size`].
     pub(super) parse: fn(&[u32]) -> Result<Packet, Bad>,
     /// What its packets differ in.
@@ -53,6 +58,17 @@ pub(super) struct MqdWords {
     pub queue: usize,
 }
 
+/// The kernel's own queue of an engine.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    /// Its place among the engine's queues.
+    pub queue: u8,
+    /// Further bits that its RB_CNTL may have.
+    pub rb_cntl: u32,
+    /// The register and the bits of it by which the engine looks for the write pointer in memory.
+    pub polls: (&'static str, u32),
+}
+
 /// Interrupts of the engines.
 #[derive(Clone, Copy)]
 pub(super) struct Interrupts {
@@ -72,11 +88,14 @@ pub(super) struct Names {
     pub numbered: bool,
     /// What a queue is called.
     pub queue: &'static str,
+    /// What the kernel's queue is called.
+    pub kernel: &'static str,
 }
 
 /// SDMA 4.4.2 (gfx942). Behind the multimedia hub (`ring->vm_hub = AMDGPU_MMHUB0` in
-/// `sdma_v4_4_2_sw_init`); each engine is a client of its own. Ring ids 0 and 1 are the kernel's
-/// rings (`sdma_v4_4_2_process_trap_irq`); that processes' follow is this model's own.
+/// `sdma_v4_4_2_sw_init`); each engine is a client of its own. The kernel's queue (GFX) is one more
+/// than those of processes (RLC). Ring ids 0 and 1 are the kernel's rings
+/// (`sdma_v4_4_2_process_trap_irq`); that processes' follow is this model's own.
 pub const V4_4_2: Generation = Generation {
     hub: Hub::Mm,
     mqd: MqdWords {
@@ -107,6 +126,19 @@ pub const V4_4_2: Generation = Generation {
             | RB::RPTR_WRITEBACK_ENABLE.mask()
             | RB::RPTR_WRITEBACK_TIMER.mask()
     },
+    kernel: {
+        use rkfd_hw::regs::sdma_4_4_2::{
+            SDMA_GFX_RB_CNTL as RB, SDMA_GFX_RB_WPTR_POLL_CNTL as Poll,
+        };
+        Kernel {
+            queue: OWN,
+            rb_cntl: RB::RB_PRIV.mask(),
+            polls: (
+                "RB_WPTR_POLL_CNTL",
+                Poll::ENABLE.mask() | Poll::F32_POLL_ENABLE.mask(),
+            ),
+        }
+    },
     parse: packet::v4_4::parse,
     packets: Dialect {
         long_copies: false,
@@ -117,17 +149,19 @@ pub const V4_4_2: Generation = Generation {
         trap: source::SDMA_TRAP,
         srbm_write: source::SDMA_SRBM_WRITE,
         poll_timeout: source::SDMA_POLL_TIMEOUT,
-        ring_id: |_, queue| queue + 2,
+        ring_id: |_, queue| if queue == OWN { 0 } else { queue + 2 },
     },
     names: Names {
         numbered: false,
         queue: "RLC",
+        kernel: "GFX",
     },
     first_cid: 256,
 };
 
 /// SDMA 7.0 (gfx12). Behind the graphics hub (`AMDGPU_GFXHUB(0)` in `sdma_v7_0_sw_init`); the
-/// ring id of its interrupts names engine and queue (`sdma_v7_0_process_trap_irq`).
+/// ring id of its interrupts names engine and queue (`sdma_v7_0_process_trap_irq`). The kernel's queue
+/// is the first of them (`sdma_v7_0_gfx_resume_instance`).
 pub const V7_0: Generation = Generation {
     hub: Hub::Gfx(0),
     mqd: MqdWords {
@@ -162,6 +196,17 @@ pub const V7_0: Generation = Generation {
             | RB::RPTR_WRITEBACK_TIMER.mask()
             | RB::MCU_WPTR_POLL_ENABLE.mask()
     },
+    kernel: {
+        use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;
+        Kernel {
+            queue: 0,
+            rb_cntl: RB::RB_PRIV.mask() | RB::WPTR_POLL_ENABLE.mask(),
+            polls: (
+                "RB_CNTL",
+                RB::WPTR_POLL_ENABLE.mask() | RB::MCU_WPTR_POLL_ENABLE.mask(),
+            ),
+        }
+    },
     parse: packet::v7_0::parse,
     packets: Dialect {
         long_copies: true,
@@ -177,6 +222,7 @@ pub const V7_0: Generation = Generation {
     names: Names {
         numbered: true,
         queue: "QUEUE",
+        kernel: "QUEUE0",
     },
     first_cid: 13,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A queue of an engine: loaded from an MQD, saved to it.
+//! A queue of an engine: loaded from an MQD and saved to it, or set up by registers.
 //!
 //! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` and `_v12.c` (`update_mqd_sdma`),
 //! `amdgpu/amdgpu_amdkfd_arcturus.c` (`kgd_arcturus_hqd_sdma_load`, which does by registers what a
@@ -11,13 +11,16 @@ use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault, PAGE};
 use crate::report::Wrong;
+use crate::rules::Holds;
 use rkfd_hw::regs::sdma_4_4_2::{SDMA_RLC0_DOORBELL_OFFSET as BELL, SDMA_RLC0_RB_CNTL as RB};
 use rkfd_hw::regs::Value;
 
 /// IB_CNTL: IB_ENABLE and SWITCH_INSIDE_IB, in both generations.
 const IB_CNTL: u32 = 1 | (1 << 8);
+/// DOORBELL: ENABLE.
+pub(super) const DOORBELL_ENABLE: u32 = 1 << 28;
 /// DOORBELL: ENABLE and CAPTURED.
-const DOORBELL: u32 = (1 << 28) | (1 << 30);
+const DOORBELL: u32 = DOORBELL_ENABLE | (1 << 30);
 /// RB_AQL_CNTL: AQL_ENABLE.
 const AQL_ENABLE: u32 = 1;
 
@@ -34,7 +37,10 @@ pub(super) struct Ib {
 #[derive(Clone)]
 pub(super) struct Queue {
     pub slot: Slot,
-    pub mqd: u64,
+    /// Which of those that were at its place one after the other.
+    pub serial: u64,
+    /// Where it came from and goes to; the kernel's has none.
+    pub mqd: Option<u64>,
     pub image: Box<[u32; MQD_WORDS]>,
     pub vmid: u8,
     pub pasid: u16,
@@ -57,34 +63,20 @@ impl Queue {
     /// What is wrong; faults were reported besides.
     pub fn load(env: &dyn Env, generation: &Generation, m: &Mapping) -> Result<Self, Wrong> {
         let mut image = Box::new([0; MQD_WORDS]);
-        let fault = |fault: VmFault| {
-            env.vm_fault(&fault);
-            match fault.vmid {
-                0 => fault.to_string().into(),
-                _ => Wrong::of_program(fault.to_string()),
-            }
-        };
         if m.mqd % 4 != 0 {
             return Err(format!("MQD address {:#x} is misaligned", m.mqd).into());
         }
         env.memory()
             .space(Hub::Gfx(0), 0)
             .read_words(m.mqd, &mut *image)
-            .map_err(fault)?;
-        let mut queue = Self::from_mqd(generation, m, image)?;
-        if queue.doorbell >= env.doorbells().words() {
-            return Err(format!("doorbell {:#x} is beyond the BAR", queue.doorbell).into());
+            .map_err(|fault| refused(env, fault))?;
+        let queue = Self::from_image(generation, m, image, generation.rb_cntl)?;
+        if usize::from(queue.slot.queue) >= QUEUES {
+            return Err(format!("an engine has no queue {}", queue.slot.queue).into());
         }
-        if m.wptr == 0 {
-            return Err("no address of a write pointer".into());
-        }
-        if m.wptr % 8 != 0 {
-            return Err(Wrong::of_program("a misaligned write pointer"));
-        }
-        // What was rung before is in the write pointer's memory.
-        let space = env.memory().space(generation.hub, m.wptr_vmid);
-        let wptr = space.load_u64(m.wptr).map_err(fault)?;
-        if !queue.advance(wptr) {
+        let mut queue = queue.with_doorbell_of(env)?;
+        queue.mqd = Some(m.mqd);
+        if !queue.look_for_wptr(env, generation, m)? {
             env.report().fault(format_args!(
                 "SDMA: a write pointer in memory is inside a word, or more than a ring ahead"
             ));
@@ -92,11 +84,48 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Checks an MQD's words.
-    fn from_mqd(
+    /// # Errors
+    /// Its doorbell is beyond the BAR.
+    pub fn with_doorbell_of(self, env: &dyn Env) -> Result<Self, Wrong> {
+        if self.doorbell >= env.doorbells().words() {
+            return Err(format!("doorbell {:#x} is beyond the BAR", self.doorbell).into());
+        }
+        Ok(self)
+    }
+
+    /// Takes the write pointer from memory, where what was rung before is. Returns `false` if it is no
+    /// pointer into the ring, and leaves the one that the queue has.
+    ///
+    /// # Errors
+    /// It can't be read; a fault was reported besides.
+    pub fn look_for_wptr(
+        &mut self,
+        env: &dyn Env,
+        generation: &Generation,
+        m: &Mapping,
+    ) -> Result<bool, Wrong> {
+        if m.wptr == 0 {
+            return Err("no address of a write pointer".into());
+        }
+        if m.wptr % 8 != 0 {
+            return Err(Wrong::of_program("a misaligned write pointer"));
+        }
+        let space = env.memory().space(generation.hub, m.wptr_vmid);
+        let wptr = space
+            .load_u64(m.wptr)
+            .map_err(|fault| refused(env, fault))?;
+        Ok(self.advance(wptr))
+    }
+
+    /// Checks the words of an MQD, of which RB_CNTL `may` have some bits.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn from_image(
         generation: &Generation,
         m: &Mapping,
         image: Box<[u32; MQD_WORDS]>,
+        may: u32,
     ) -> Result<Self, Wrong> {
         let at = generation.mqd;
         let word = |n: usize| image.get(n).copied().unwrap_or(0);
@@ -108,11 +137,11 @@ impl Queue {
             return Err(format!("reserved word {word} is set").into());
         }
         let control = word(at.rb_cntl);
-        if control & !generation.rb_cntl != 0 {
+        if control & !may != 0 {
             return Err(format!(
-                "RB_CNTL has bits {:#x}: a VMID, privilege, byte swaps or polling, which are not a \
+                "RB_CNTL has bits {:#x}: a VMID, byte swaps, or privilege and polling, which are not a \
                  process's",
-                control & !generation.rb_cntl
+                control & !may
             )
             .into());
         }
@@ -163,9 +192,6 @@ impl Queue {
         if m.engine.is_some_and(|named| u32::from(named) != engine) {
             return Err(format!("the engine is not that of the MQD, {engine}").into());
         }
-        if queue >= QUEUES as u32 {
-            return Err(format!("an engine has no queue {queue}").into());
-        }
         let (rptr, wptr) = (wide(at.rptr, at.rptr + 1), wide(at.wptr, at.wptr + 1));
         let size = 4u64 << log2;
         if (rptr | wptr) % 4 != 0 || rptr > wptr || wptr - rptr > size || wptr >> 60 != 0 {
@@ -179,9 +205,10 @@ impl Queue {
         Ok(Self {
             slot: Slot {
                 engine: u8::try_from(engine).unwrap_or(u8::MAX),
-                queue: queue as u8,
+                queue: u8::try_from(queue).unwrap_or(u8::MAX),
             },
-            mqd: m.mqd,
+            serial: 0,
+            mqd: None,
             vmid: m.vmid,
             pasid: m.pasid,
             ring,
@@ -246,9 +273,23 @@ impl Queue {
         runs
     }
 
+    /// Whether it is the kernel's.
+    pub fn is_kernels(&self) -> bool {
+        self.mqd.is_none()
+    }
+
+    /// What traces and reports call it.
+    pub fn name(&self) -> String {
+        match self.is_kernels() {
+            true => format!("sdma{} kernel", self.slot.engine),
+            false => self.slot.to_string(),
+        }
+    }
+
     /// What others see of it.
     pub fn view(&self) -> View {
         View {
+            serial: self.serial,
             mqd: self.mqd,
             doorbell: self.doorbell,
             state: State {
@@ -257,6 +298,15 @@ impl Queue {
             },
             image: self.image.clone(),
         }
+    }
+}
+
+/// Reports a fault; in the kernel's address space it is the driver's doing.
+fn refused(env: &dyn Env, fault: VmFault) -> Wrong {
+    env.vm_fault(&fault);
+    match fault.vmid {
+        0 => fault.to_string().into(),
+        _ => Wrong::of_program(fault.to_string()),
     }
 }
 
@@ -271,4 +321,6 @@ pub(super) struct Loaded {
     pub halted: bool,
     pub stop: Option<Stop>,
     pub worked: bool,
+    /// What the rules decided about its packets.
+    pub holds: Holds,
 }

@@ -5,11 +5,11 @@
 //! Sources: Linux, `amdgpu/sdma_v4_4_2.c` (`sdma_v4_4_2_inst_start`), `amdgpu/sdma_v7_0.c`
 //! (`sdma_v7_0_gfx_resume_instance`); start-up values: `sdma0/sdma0_4_0_default.h`, the engine's
 //! nearest kin whose values are public. Processes' queues are the scheduler's: the host reads
-//! their registers and does not write them. The engine runs from the start, since firmware was
-//! loaded (PSP) before the host may use the device.
+//! their registers and does not write them. The kernel's queue is the host's ([`kernel`]). The engine
+//! runs from the start, since firmware was loaded (PSP) before the host may use the device.
 
 use super::generation::Names;
-use super::{Engines, QUEUES};
+use super::{kernel, Engines, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
@@ -77,6 +77,12 @@ impl Names {
         }
     }
 
+    /// What the register of the kernel's queue is.
+    fn of_kernel(self, rest: &str) -> Option<&str> {
+        let what = rest.strip_prefix(self.kernel)?.strip_prefix('_')?;
+        kernel::is_one(what).then_some(what)
+    }
+
     /// Splits the rest of a queue's register: the queue and what it is.
     fn of_queue(self, rest: &str) -> Option<(usize, &str)> {
         let (number, what) = rest.strip_prefix(self.queue)?.split_once('_')?;
@@ -99,6 +105,7 @@ impl Engines {
         names.numbered
             && split.is_some_and(|(_, rest)| {
                 names.of_queue(rest).is_some()
+                    || names.of_kernel(rest).is_some()
                     || rest == "STATUS_REG"
                     || STORED.iter().any(|(name, _)| *name == rest)
             })
@@ -118,11 +125,22 @@ impl Registers {
         Self { all, engine }
     }
 
-    fn find<'a>(&'a self, reg: &RegInfo) -> Option<(&'a super::Engine, &'static str)> {
+    /// The engine, its number, and what the register is.
+    fn find(&self, reg: &RegInfo) -> Option<(&super::Engine, u8, &'static str)> {
         let names = self.all.shape.generation.names;
         let (number, rest) = names.split(reg.reg.name)?;
-        let number = usize::from(number.unwrap_or(self.engine));
-        Some((self.all.engines.get(number)?, rest))
+        let number = number.unwrap_or(self.engine);
+        Some((self.all.engines.get(usize::from(number))?, number, rest))
+    }
+
+    /// A register of the kernel's queue. Its pointers are those of the queue while that runs.
+    fn of_kernel(&self, engine: &super::Engine, what: &str) -> Option<u32> {
+        let pointer = matches!(what, "RB_RPTR" | "RB_RPTR_HI" | "RB_WPTR" | "RB_WPTR_HI");
+        if pointer && engine.kernel.runs() || what == "CONTEXT_STATUS" {
+            let queue = self.all.shape.generation.kernel.queue;
+            return self.of_queue(engine, queue.into(), what);
+        }
+        engine.kernel.get(what)
     }
 
     /// A queue's register, from its MQD; zero while none is mapped there.
@@ -159,7 +177,10 @@ impl Registers {
 
 impl IpBlock for Registers {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        let (engine, _, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        if let Some(what) = self.all.shape.generation.names.of_kernel(rest) {
+            return self.of_kernel(engine, what).ok_or(Refused::NotModelled);
+        }
         if let Some((queue, what)) = self.all.shape.generation.names.of_queue(rest) {
             return self
                 .of_queue(engine, queue, what)
@@ -176,7 +197,10 @@ impl IpBlock for Registers {
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        let (engine, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        let (engine, number, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        if let Some(what) = self.all.shape.generation.names.of_kernel(rest) {
+            return self.all.write_kernel(engine, number, what, value);
+        }
         if self.all.shape.generation.names.of_queue(rest).is_some() {
             return Err(Refused::Undefined(
                 "the queue is the scheduler's, not the host's".into(),
