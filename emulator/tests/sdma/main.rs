@@ -3,6 +3,7 @@
 //! The SDMA engines of both chips: what each packet does, computed by the test itself; rings,
 //! indirect buffers, preemption, faults, and what is refused.
 
+mod kernel;
 mod queues;
 mod rig;
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub const VMID: u8 = 9;
 pub const VA: u64 = 0x10_0000_0000;
 /// First address of VRAM in VMID 0.
-const MC: u64 = 0x80_0000_0000;
+pub const MC: u64 = 0x80_0000_0000;
 /// Bytes of the process' memory, of which the start is not for buffers.
 pub const SPACE: u64 = 192 << 20;
 /// Where page tables, MQDs and the interrupt ring lie in VRAM: not mapped for the process.
@@ -57,7 +57,11 @@ pub fn byte(at: u64, seed: u64) -> u8 {
 
 impl Rig {
     pub fn new(chip: &'static Chip) -> Self {
-        let guest = Guest::of(chip, &[]);
+        Self::with(chip, &[])
+    }
+
+    pub fn with(chip: &'static Chip, rules: &[&str]) -> Self {
+        let guest = Guest::of(chip, rules);
         let rig = Self {
             guest,
             chip,

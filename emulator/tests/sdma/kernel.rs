@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The queue that the kernel's driver sets up by registers, in VMID 0, as Linux does in
+//! `sdma_v4_4_2_gfx_resume` and `sdma_v7_0_gfx_resume_instance`.
+
+use crate::rig::{byte, halves, Rig, CHIPS, MC, RING};
+use crate::{copy, fence};
+use rkfd_emulator::chip::budget;
+use rkfd_emulator::chip::router::Router;
+use rkfd_hw::regs::Block;
+use std::time::Duration;
+
+/// Where ring and pointers lie in VRAM, and what is copied and filled.
+const PLACE: u64 = 2 << 20;
+const A: u64 = 16 << 20;
+const B: u64 = 64 << 20;
+/// The engine that it is of.
+const ENGINE: u8 = 1;
+
+/// The kernel's queue, and the driver's side of it.
+struct Kernel {
+    rig: Rig,
+    written: u64,
+}
+
+impl Kernel {
+    fn new(rig: Rig) -> Self {
+        let mut kernel = Self { rig, written: 0 };
+        kernel.start();
+        kernel
+    }
+
+    fn each(test: impl Fn(Self)) {
+        CHIPS
+            .into_iter()
+            .map(|chip| Self::new(Rig::new(chip)))
+            .for_each(test);
+    }
+
+    fn address(&self, what: &str) -> u64 {
+        let (rig, engine) = (&self.rig, ENGINE);
+        let address = if rig.is_gfx9() {
+            let name = format!("SDMA_GFX_{what}");
+            Router::new(rig.chip).address_in(Block::Sdma, engine, &name)
+        } else {
+            let name = format!("SDMA{engine}_QUEUE0_{what}");
+            rig.guest.find(Block::Gc, &name)
+        };
+        address.expect("the chip has the register")
+    }
+
+    fn reg(&self, what: &str) -> u32 {
+        self.rig.guest.device.read(self.address(what))
+    }
+
+    fn set(&self, what: &str, value: u32) {
+        self.rig.guest.device.write(self.address(what), value);
+    }
+
+    fn wide(&self, low: &str, high: &str, value: u64) {
+        let [l, h] = halves(value);
+        self.set(high, h);
+        self.set(low, l);
+    }
+
+    fn bell(&self) -> u32 {
+        0x200 + 20 * u32::from(ENGINE)
+    }
+
+    /// Everything but RB_ENABLE; what RB_CNTL gets with it.
+    fn prepare(&self) -> u32 {
+        let control = self.reg("RB_CNTL") & !0x3f | ((RING / 4).ilog2() << 1);
+        let control = if self.rig.is_gfx9() {
+            control
+        } else {
+            control | (1 << 23)
+        };
+        self.set("RB_CNTL", control);
+        let pointers = MC + PLACE + RING;
+        self.wide("RB_RPTR_ADDR_LO", "RB_RPTR_ADDR_HI", pointers);
+        self.set("RB_BASE", ((MC + PLACE) >> 8) as u32);
+        self.set("RB_BASE_HI", ((MC + PLACE) >> 40) as u32);
+        self.set("MINOR_PTR_UPDATE", 1);
+        self.wide("RB_RPTR", "RB_RPTR_HI", 0);
+        self.wide("RB_WPTR", "RB_WPTR_HI", 0);
+        self.set("DOORBELL", 1 << 28);
+        self.set("DOORBELL_OFFSET", self.bell() << 2);
+        self.set("MINOR_PTR_UPDATE", 0);
+        self.wide("RB_WPTR_POLL_ADDR_LO", "RB_WPTR_POLL_ADDR_HI", pointers + 8);
+        // RPTR_WRITEBACK_ENABLE; gfx12: MCU_WPTR_POLL_ENABLE, too.
+        control | (1 << 12) | if self.rig.is_gfx9() { 0 } else { 1 << 11 }
+    }
+
+    fn start(&mut self) {
+        self.put(PLACE + RING, &[0; 16]);
+        self.written = 0;
+        let control = self.prepare();
+        self.set("RB_CNTL", control | 1);
+        self.set("IB_CNTL", 0x101);
+    }
+
+    fn stop(&self) {
+        self.set("RB_CNTL", self.reg("RB_CNTL") & !1);
+        self.rig.wait(|| self.reg("CONTEXT_STATUS") & 4 != 0);
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        let vram = self.rig.guest.device.soc.memory.vram;
+        assert!(vram.part(at, bytes.len()).unwrap().write(0, bytes));
+    }
+
+    fn get(&self, at: u64, bytes: usize) -> Vec<u8> {
+        let mut out = vec![0; bytes];
+        let vram = self.rig.guest.device.soc.memory.vram;
+        assert!(vram.part(at, bytes).unwrap().read(0, &mut out));
+        out
+    }
+
+    fn word(&self, at: u64) -> u32 {
+        u32::from_le_bytes(self.get(at, 4).try_into().unwrap())
+    }
+
+    fn rptr(&self) -> u64 {
+        u64::from_le_bytes(self.get(PLACE + RING, 8).try_into().unwrap())
+    }
+
+    /// Puts packets into the ring and the write pointer into memory; rings no doorbell.
+    fn write(&mut self, words: &[u32]) {
+        for word in words {
+            self.put(PLACE + self.written % RING, &word.to_le_bytes());
+            self.written += 4;
+        }
+        self.put(PLACE + RING + 8, &self.written.to_le_bytes());
+    }
+
+    fn ring(&self) {
+        self.rig
+            .guest
+            .device
+            .soc
+            .doorbells
+            .store(self.bell(), self.written);
+    }
+
+    fn run(&mut self, words: &[u32]) {
+        self.write(words);
+        self.ring();
+        self.rig.wait(|| self.rptr() == self.written);
+    }
+
+    /// CONST_FILL as Linux clears VRAM with (`sdma_v4_4_2_emit_fill_buffer`, `sdma_v7_0_...`).
+    fn fill(&self, at: u64, bytes: u64) -> Vec<u32> {
+        let [low, high] = halves(MC + at);
+        let compress = if self.rig.is_gfx9() { 0 } else { 1 << 16 };
+        vec![11 | compress, low, high, 0, (bytes - 1) as u32]
+    }
+
+    fn pattern(&self, at: u64, bytes: u64) {
+        let all: Vec<u8> = (0..bytes).map(|n| byte(n, at)).collect();
+        self.put(at, &all);
+    }
+
+    fn held(&self) -> u64 {
+        self.rig.guest.device.soc.memory.vram.held()
+    }
+}
+
+#[test]
+fn it_copies_fills_and_reports_as_linux_uses_it() {
+    Kernel::each(|mut kernel| {
+        kernel.pattern(A, 10_000);
+        kernel.pattern(B, 20_000);
+        let mut packets = kernel.fill(B + 4096, 8192);
+        packets.extend(copy(MC + A, MC + B + 12_288, 5000));
+        packets.extend(fence(MC + B, 77));
+        packets.extend([6, 0, 0]);
+        kernel.run(&packets);
+        assert_eq!(kernel.word(B), 77);
+        assert!(kernel.get(B + 4096, 8192).iter().all(|&b| b == 0));
+        assert_eq!(kernel.get(B + 12_288, 5000), kernel.get(A, 5000));
+        assert_eq!(kernel.get(B + 4095, 1), [byte(4095, B)]);
+        // The trap is of nobody's address space, and of the ring that Linux knows as this one.
+        let entry = kernel.rig.interrupt().unwrap();
+        let (client, source) = if kernel.rig.is_gfx9() {
+            (9, 224)
+        } else {
+            (10, 49)
+        };
+        let ring_id = if kernel.rig.is_gfx9() { 0 } else { 0x10 };
+        assert_eq!([entry[0] & 0xff, (entry[0] >> 8) & 0xff], [client, source]);
+        assert_eq!((entry[0] >> 16) & 0xff, ring_id);
+        assert_eq!(((entry[0] >> 24) & 0xf, entry[3] & 0xffff), (0, 0));
+        kernel.rig.control(ENGINE, 2);
+        kernel.run(&[6, 0]);
+        assert_eq!(kernel.rig.interrupt(), None);
+        // Pointers go round the ring, and registers show them.
+        for n in 0..400 {
+            kernel.run(&fence(MC + B, n));
+        }
+        assert!(kernel.written > RING);
+        let shown = (kernel.reg("RB_RPTR"), kernel.reg("RB_WPTR"));
+        assert_eq!(shown, (kernel.written as u32, kernel.written as u32));
+        kernel.rig.expect(&[]);
+    });
+}
+
+#[test]
+fn far_more_than_the_host_gives_can_be_cleared() {
+    Kernel::each(|mut kernel| {
+        const LIMIT: u64 = 24 << 20;
+        const PIECE: u64 = 12 << 20;
+        budget::watch(&kernel.rig.guest.device, LIMIT).unwrap();
+        // What nobody wrote costs nothing to clear.
+        let before = kernel.held();
+        let packet = kernel.fill(B, 96 << 20);
+        kernel.run(&packet);
+        // But for the pages of the ring.
+        assert!(kernel.held() <= before + (1 << 16));
+        // What was written is given back: here eight times the limit in all.
+        for n in 0..16 {
+            let at = A + n % 8 * PIECE;
+            kernel.pattern(at, PIECE);
+            let packet = kernel.fill(at, PIECE);
+            kernel.run(&packet);
+            assert!(kernel.held() < before + (1 << 20));
+            // A look takes the page from the host again.
+            for byte in [0, PIECE / 2 + 5, PIECE - 1] {
+                assert_eq!(kernel.get(at + byte, 1), [0]);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!kernel.rig.guest.device.is_off_the_bus());
+        kernel.rig.expect(&[]);
+    });
+}
+
+#[test]
+fn it_stops_and_starts_anew() {
+    Kernel::each(|mut kernel| {
+        kernel.run(&fence(MC + B, 1));
+        kernel.rig.wait(|| kernel.reg("RB_RPTR") == 16);
+        kernel.stop();
+        assert_eq!(kernel.reg("RB_RPTR"), 16, "where it was");
+        kernel.write(&fence(MC + B, 2));
+        kernel.ring();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(kernel.word(B), 1);
+        // From the start of its ring again, at once and while it runs.
+        kernel.start();
+        kernel.run(&fence(MC + B, 3));
+        assert_eq!(kernel.word(B), 3);
+        let off = kernel.reg("RB_CNTL") & !1;
+        kernel.set("RB_CNTL", off);
+        kernel.start();
+        kernel.run(&fence(MC + B, 4));
+        assert_eq!(kernel.word(B), 4);
+        // Without MINOR_PTR_UPDATE the write pointer doesn't go back: old packets run again.
+        kernel.put(B, &[9; 4]);
+        kernel.stop();
+        kernel.put(PLACE + RING, &[0; 16]);
+        kernel.set("RB_RPTR", 0);
+        kernel.set("RB_WPTR", 0);
+        assert_eq!(kernel.reg("RB_WPTR"), 16);
+        kernel.set("RB_CNTL", off | 1);
+        kernel.rig.wait(|| kernel.word(B) == 4);
+        kernel.rig.expect(&[]);
+        // A reset leaves none.
+        kernel.rig.guest.device.reset();
+        assert_eq!(kernel.reg("RB_CNTL") & 1, 0);
+    });
+}
+
+#[test]
+fn the_write_pointer_in_memory_is_found_when_it_begins() {
+    for chip in CHIPS {
+        let mut kernel = Kernel::new(Rig::new(chip));
+        kernel.stop();
+        kernel.start();
+        kernel.stop();
+        kernel.written = 0;
+        kernel.put(PLACE + RING, &[0; 8]);
+        kernel.write(&fence(MC + B, 5));
+        // Linux turns this on for guests of a hypervisor (`amdgpu_sriov_vf`), on gfx12 always.
+        if kernel.rig.is_gfx9() {
+            kernel.set("RB_WPTR_POLL_CNTL", kernel.reg("RB_WPTR_POLL_CNTL") | 4);
+        }
+        let control = kernel.prepare();
+        kernel.set("RB_CNTL", control | 1);
+        kernel.rig.wait(|| kernel.word(B) == 5);
+        kernel.rig.expect(&[]);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for chip in CHIPS {
+        let mut kernel = Kernel::new(Rig::new(chip));
+        kernel.stop();
+        let cases: [(&str, u32, &str); 5] = [
+            ("RB_BASE", 0, "RB_BASE is 0"),
+            ("DOORBELL", 0, "without a doorbell"),
+            ("DOORBELL_OFFSET", 0x205 << 2, "64-bit boundary"),
+            ("RB_RPTR_ADDR_LO", 4, "RB_RPTR_ADDR"),
+            ("RB_RPTR", 64, "RB_RPTR and RB_WPTR"),
+        ];
+        for (n, (what, value, why)) in cases.into_iter().enumerate() {
+            let control = kernel.prepare();
+            kernel.set(what, value);
+            if what == "RB_BASE" {
+                kernel.set("RB_BASE_HI", 0);
+            }
+            kernel.set("RB_CNTL", control | 1);
+            let all = kernel.rig.guest.findings();
+            assert!(
+                all.len() == n + 1 && all[n].contains(why),
+                "{all:?}, not {why}"
+            );
+            assert_eq!(kernel.reg("RB_CNTL") & 1, 0);
+        }
+        let control = kernel.prepare();
+        kernel.set("RB_CNTL", (control & !0x3e) | 1);
+        kernel.set("RB_CNTL", control | (1 << 24) | 1);
+        // While it runs its registers are not written.
+        kernel.start();
+        kernel.set("RB_BASE", 1);
+        kernel.set("RB_CNTL", control | (1 << 16) | 1);
+        let all = kernel.rig.guest.findings().split_off(cases.len());
+        let why = [
+            "RB_SIZE 0",
+            "RB_CNTL has bits 0x1000000",
+            "RB_ENABLE",
+            "RB_ENABLE",
+        ];
+        let fits = all.len() == why.len() && all.iter().zip(why).all(|(v, w)| v.contains(w));
+        assert!(fits, "{all:?} instead of {why:?}");
+        kernel.run(&fence(MC + B, 6));
+        assert_eq!(kernel.word(B), 6);
+    }
+}
+
+#[test]
+fn what_it_does_wrong_is_the_drivers_fault_and_processes_go_on() {
+    for chip in CHIPS {
+        // An address of nothing, an unknown packet.
+        for (packet, why) in [
+            (fence(1 << 46, 1), "violation: SDMA, the kernel's queue: "),
+            (
+                vec![99],
+                "violation: SDMA, the kernel's queue: unknown packet",
+            ),
+        ] {
+            let mut kernel = Kernel::new(Rig::new(chip));
+            let mut ring = kernel.rig.mapped(ENGINE, 2);
+            kernel.write(&packet);
+            kernel.ring();
+            kernel.rig.wait(|| !kernel.rig.guest.findings().is_empty());
+            assert!(kernel.rig.guest.findings()[0].contains(why));
+            kernel.rig.run(&mut ring, &fence(crate::A, 8));
+            assert_eq!(kernel.rig.word(crate::A), 8);
+            assert_eq!(kernel.rptr(), 0, "it halted");
+        }
+    }
+}
+
+#[test]
+fn one_that_sticks_at_a_fill_can_be_taken_off() {
+    for chip in CHIPS {
+        let mut kernel = Kernel::new(Rig::with(chip, &["on kernel fill: hang"]));
+        let mut ring = kernel.rig.mapped(ENGINE, 2);
+        kernel.run(&fence(MC + B, 1));
+        const FAR: u64 = A + (1 << 20);
+        kernel.pattern(FAR, 4096);
+        let mut packets = kernel.fill(FAR, 4096);
+        packets.extend(fence(MC + B, 2));
+        kernel.write(&packets);
+        kernel.ring();
+        // A process' queue of the same engine fills and goes on.
+        kernel.rig.run(
+            &mut ring,
+            &[
+                11 | (2 << 30),
+                crate::A as u32,
+                (crate::A >> 32) as u32,
+                7,
+                3,
+            ],
+        );
+        assert_eq!(kernel.rig.word(crate::A), 7);
+        assert_eq!(kernel.word(B), 1);
+        assert_eq!(kernel.reg("CONTEXT_STATUS") & 4, 0, "not idle");
+        kernel.stop();
+        assert_eq!(kernel.get(FAR, 1), [byte(0, FAR)]);
+        kernel.rig.expect(&[]);
+    }
+}
