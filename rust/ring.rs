@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rings of packets for the scheduling firmware.
+//! Rings of packets for the scheduling firmware and for the copy engines.
 //!
 //! A kernel ring is a row of words in system memory, a write pointer that the firmware polls or that
 //! comes by a doorbell, and a read pointer that it reports. Schedulers ([`crate::sched`]) give such
-//! rings to their firmware.
+//! rings to their firmware, and [`crate::sdma`] one to a copy engine.
 //!
 //! Lock order: a ring's lock is below all others but the leaves.
 
@@ -14,7 +14,10 @@ use crate::{
         Gart,
         KernelBuf, //
     },
-    hw::pm4,
+    hw::{
+        pm4,
+        sdma, //
+    },
     types::{
         DoorbellWord,
         GpuVa, //
@@ -45,13 +48,46 @@ mod place {
 /// Longest packet that is written at once.
 const MAX_PACKET: usize = 32;
 
+/// What rings differ in.
+#[derive(Clone, Copy)]
+pub(crate) struct Format {
+    /// Bytes that a pointer counts in, as a power of two.
+    unit: u32,
+    /// A packet of one word that is skipped.
+    filler: u32,
+}
+
+impl Format {
+    /// Of the command processor: pointers count words.
+    pub(crate) const PM4: Self = Self {
+        unit: 2,
+        filler: pm4::FILLER,
+    };
+    /// Of the copy engines: pointers count bytes.
+    pub(crate) const SDMA: Self = Self {
+        unit: 0,
+        filler: sdma::op::NOP as u32,
+    };
+
+    /// The pointer that a count of words is.
+    fn pointer(self, words: u64) -> u64 {
+        words << 2 >> self.unit
+    }
+
+    /// The words that a pointer counts.
+    fn words(self, pointer: u32) -> usize {
+        pointer as usize >> (2 - self.unit)
+    }
+}
+
 /// A ring of packets.
 pub(crate) struct Ring {
     gart: Arc<Gart>,
     doorbells: Arc<Doorbells>,
     buf: KernelBuf,
+    format: Format,
     words: usize,
-    /// In words, never wrapping: what the doorbell takes.
+    /// In words, never wrapping.
     wptr: u64,
     doorbell: DoorbellWord,
 }
@@ -61,6 +97,7 @@ impl Ring {
     pub(crate) fn new(
         gart: &Arc<Gart>,
         doorbells: &Arc<Doorbells>,
+        format: Format,
         bytes: usize,
         doorbell: DoorbellWord,
     ) -> Result<Self> {
@@ -72,6 +109,7 @@ impl Ring {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             buf,
+            format,
             words: bytes / 4,
             wptr: 0,
             doorbell,
@@ -126,10 +164,10 @@ impl Ring {
             }
             let at = (wptr % self.words as u64) as usize;
             // Reported modulo the size; the device's word, so taken modulo once more.
-            let rptr = self.buf.read(place::RPTR)? as usize % self.words;
+            let rptr = self.format.words(self.buf.read(place::RPTR)?) % self.words;
             let filler = filler(self.words, at, rptr, packet.len())?;
             for i in 0..filler {
-                self.buf.write(place::RING + at + i, pm4::FILLER)?;
+                self.buf.write(place::RING + at + i, self.format.filler)?;
             }
             wptr += filler as u64;
             let at = (wptr % self.words as u64) as usize;
@@ -139,9 +177,10 @@ impl Ring {
         self.wptr = wptr;
         // The packets are there before the pointer that covers them, and that before the ring.
         barrier::smp_mb(barrier::Write);
-        self.buf.write64(place::WPTR, wptr)?;
+        let pointer = self.format.pointer(wptr);
+        self.buf.write64(place::WPTR, pointer)?;
         barrier::smp_mb(barrier::Full);
-        self.doorbells.ring64(self.doorbell, wptr);
+        self.doorbells.ring64(self.doorbell, pointer);
         Ok(())
     }
 
@@ -152,6 +191,11 @@ impl Ring {
         Ok(())
     }
 
+    /// The fence's value.
+    pub(crate) fn fence(&self) -> Result<u32> {
+        self.buf.read(place::FENCE)
+    }
+
     /// Waits until the fence has a value.
     ///
     /// # Errors
@@ -159,7 +203,7 @@ impl Ring {
     /// ETIME after `timeout` or when the device was reset, ENODEV when it is gone.
     pub(crate) fn wait_fence(&self, value: u32, timeout: Delta) -> Result {
         let mut poll = Poll::new(self.gart.dev(), timeout);
-        while self.buf.read(place::FENCE)? != value {
+        while self.fence()? != value {
             poll.pause()?;
         }
         Ok(())

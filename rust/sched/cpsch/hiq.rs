@@ -32,7 +32,10 @@ use crate::{
         }, //
     },
     mqd::v9 as mqd,
-    ring::Ring,
+    ring::{
+        Format,
+        Ring, //
+    },
     sched::Parts,
     types::HqdSlot, //
 };
@@ -79,7 +82,13 @@ impl Hiq {
     }
 
     fn map(parts: &Arc<Parts>, kiq: &Arc<Kiq>) -> Result<Self> {
-        let ring = Ring::new(&parts.gart, &parts.doorbells, RING_BYTES, doorbell::HIQ)?;
+        let ring = Ring::new(
+            &parts.gart,
+            &parts.doorbells,
+            Format::PM4,
+            RING_BYTES,
+            doorbell::HIQ,
+        )?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let xccs = parts.chip.num_xcc as usize;
         let mqd = KernelBuf::new(&parts.gart, xccs * mqd::ALLOCATION as usize)?;

@@ -47,7 +47,10 @@ use crate::{
     },
     mqd::v9 as mqd,
     regs::Regs,
-    ring::Ring,
+    ring::{
+        Format,
+        Ring, //
+    },
     sched::Parts,
     types::{
         DoorbellWord,
@@ -233,7 +236,7 @@ impl Firmware for Kiq {
 impl Queue {
     fn new(parts: &Arc<Parts>, xcc: u8, index: u32) -> Result<Self> {
         let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2);
-        let ring = Ring::new(&parts.gart, &parts.doorbells, RING_BYTES, bell)?;
+        let ring = Ring::new(&parts.gart, &parts.doorbells, Format::PM4, RING_BYTES, bell)?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let memory = VramRange::new(&parts.vram, mqd::ALLOCATION)?;
         let addr = memory.gpu_addr();
