@@ -28,6 +28,7 @@ use crate::{
         }, //
     },
     vram::{
+        Cleared,
         Vram,
         VramRange,
         REMAP_OFFSET, //
@@ -118,13 +119,30 @@ pub(crate) struct Bo {
 }
 
 impl Bo {
-    /// Allocates memory, cleared.
+    /// VRAM.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM.
+    pub(crate) fn of_vram(memory: &Arc<Memory>, vram: Cleared) -> Result<Arc<Self>> {
+        let pieces = vram.into_pieces();
+        Ok(Arc::new(
+            Self {
+                memory: memory.clone(),
+                size: pieces.iter().map(VramRange::len).sum(),
+                backing: Backing::Vram(pieces),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// Allocates system memory, cleared.
     ///
     /// # Errors
     ///
     /// EINVAL when `size` is 0 or not whole pages, ENOMEM when there is no such memory, ENODEV
     /// when the device is gone.
-    pub(crate) fn new(memory: &Arc<Memory>, placement: Placement, size: u64) -> Result<Arc<Self>> {
+    pub(crate) fn gtt(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
         if size == 0 || size % PAGE_SIZE as u64 != 0 {
             return Err(EINVAL);
         }
@@ -132,24 +150,18 @@ impl Bo {
             return Err(ENOMEM);
         }
         memory.dev.alive()?;
-        let backing = match placement {
-            Placement::Vram => Backing::Vram(VramRange::pieces(&memory.vram, size)?),
-            Placement::Gtt => {
-                let count = usize::try_from(size)? / PAGE_SIZE;
-                let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
-                for _ in 0..count {
-                    let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
-                    pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
-                }
-                let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
-                Backing::Gtt { map, pages }
-            }
-        };
+        let count = usize::try_from(size)? / PAGE_SIZE;
+        let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
+        for _ in 0..count {
+            let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+            pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
+        }
+        let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
                 size,
-                backing,
+                backing: Backing::Gtt { map, pages },
             },
             GFP_KERNEL_ACCOUNT,
         )?)

@@ -47,7 +47,10 @@ use crate::{
         Hangs,
         Scheduler, //
     },
-    sdma,
+    sdma::{
+        self,
+        Copier, //
+    },
     types::{
         GpuId,
         PciInfo, //
@@ -97,6 +100,7 @@ pub(crate) struct Gpu {
     hubs: Hubs,
     doorbells: Arc<Doorbells>,
     sdma: Arc<sdma::Queues>,
+    copier: Arc<Copier>,
     spaces: Arc<Spaces>,
     scheduler: Arc<dyn Scheduler>,
     /// Its render node: who may use that may use the GPU.
@@ -173,6 +177,11 @@ impl Gpu {
     /// The queues of the copy engines.
     pub(crate) fn sdma_queues(&self) -> &Arc<sdma::Queues> {
         &self.sdma
+    }
+
+    /// Who clears VRAM.
+    pub(crate) fn copier(&self) -> &Arc<Copier> {
+        &self.copier
     }
 
     /// What the device lists of its graphics core.
@@ -285,6 +294,15 @@ impl<'bound> Running<'bound> {
             vram: vram.clone(),
             mmio_phys,
         };
+        let copier = Copier::new(sdma::Parts {
+            dev: dev.clone(),
+            regs: regs.clone(),
+            vram: vram.clone(),
+            gart: gart.clone(),
+            doorbells: doorbells.clone(),
+            kept: kept.clone(),
+            hal: sdma::hal(generation),
+        })?;
         let spaces = Spaces {
             memory: Arc::new(memory, GFP_KERNEL)?,
             tlb: tlb.clone(),
@@ -313,6 +331,7 @@ impl<'bound> Running<'bound> {
             id: gpus.unique(hash::gpu_id(&pci, &chip)),
             pci,
             sdma: sdma::Queues::new(&chip)?,
+            copier,
             chip,
             dev,
             regs,
@@ -345,13 +364,7 @@ impl<'bound> Running<'bound> {
             )?,
             _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
             _pipe_interrupts: PipeInterrupts::new(&gpu.gfx, &gpu.chip),
-            _sdma: sdma::Enabled::new(
-                &gpu.dev,
-                &gpu.regs,
-                sdma::hal(generation),
-                nbio_hal,
-                gpu.chip.sdma_counts.engines(),
-            )?,
+            _sdma: sdma::Enabled::new(&gpu.copier, nbio_hal, gpu.chip.sdma_counts.engines())?,
             _watch: hang::Watch::new(&gpu, &sink, &hangs)?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
             _listed: Listed::new(&gpu, &gpus, sink)?,

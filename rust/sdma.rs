@@ -10,6 +10,8 @@
 //! The doorbell of such a queue follows from engine and queue ([`Slot::doorbell`]): the device
 //! routes doorbells to engines by their place in the page.
 //!
+//! One queue of the first engine is the driver's own ([`Copier`]): it clears VRAM.
+//!
 //! Source: Linux, `allocate_sdma_queue`, `allocate_doorbell` and `init_sdma_bitmaps` of
 //! `kfd_device_queue_manager.c`, `kfd_get_num_sdma_engines` of `kfd_device.c`.
 //!
@@ -39,9 +41,15 @@ use kernel::{
     }, //
 };
 
+mod clear;
+mod copier;
 mod engine;
 mod hal;
 
+pub(crate) use copier::{
+    Copier,
+    Parts, //
+};
 pub(crate) use engine::Enabled;
 pub(crate) use hal::{
     hal,

@@ -2,8 +2,9 @@
 
 //! VRAM: which pages are in use, and access through BAR 0.
 //!
-//! The driver needs to reach all memory that it gives out (page tables, MQDs, clearing), so only
-//! the part behind BAR 0 is used, less what firmware keeps at the end.
+//! The driver needs to reach the memory that it uses itself (page tables, MQDs), so only the part
+//! behind BAR 0 is used, less what firmware keeps at the end. That memory it clears through BAR 0;
+//! what programs get a copy engine clears ([`crate::sdma`]).
 
 use crate::{
     glue::aperture::Aperture,
@@ -17,6 +18,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::flags::GFP_KERNEL_ACCOUNT,
     devres::Devres,
     new_mutex,
     prelude::*,
@@ -158,6 +160,7 @@ impl VramRange {
         Ok(range)
     }
 
+    /// Takes `len` bytes, rounded up to pages, with whatever is in them.
     fn uncleared(vram: &Arc<Vram>, len: u64) -> Result<Self> {
         let pages = usize::try_from(len.div_ceil(PAGE))?;
         let align = if pages >= 512 { 512 } else { 1 };
@@ -167,28 +170,6 @@ impl VramRange {
             start: first as u64 * PAGE,
             len: pages as u64 * PAGE,
         })
-    }
-
-    /// Takes `len` bytes in as few pieces as there are, cleared.
-    pub(crate) fn pieces(vram: &Arc<Vram>, len: u64) -> Result<KVec<Self>> {
-        let mut pieces = KVec::new();
-        let mut left = len.checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
-        if left > vram.free() {
-            return Err(ENOMEM);
-        }
-        let mut want = left;
-        while left > 0 {
-            match Self::uncleared(vram, want.min(left)) {
-                Ok(piece) => {
-                    left -= piece.len;
-                    vram.zero(piece.start, piece.len)?;
-                    pieces.push(piece, GFP_KERNEL)?;
-                }
-                Err(_) if want > PAGE => want = (want / 2).next_multiple_of(PAGE),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(pieces)
     }
 
     /// Byte offset in VRAM.
@@ -261,6 +242,57 @@ impl VramRange {
             Some(end) if end <= self.len => Ok(self.start + at),
             _ => Err(EINVAL),
         }
+    }
+}
+
+/// Pieces of VRAM with whatever their last owner left in them. Nobody but the driver may see them
+/// before they are [`Cleared`].
+pub(crate) struct Uncleared(KVec<VramRange>);
+
+impl Uncleared {
+    /// Takes `len` bytes in as few pieces as there are.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when there is not so much.
+    pub(crate) fn take(vram: &Arc<Vram>, len: u64) -> Result<Self> {
+        let mut pieces = KVec::new();
+        let mut left = len.checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
+        if left > vram.free() {
+            return Err(ENOMEM);
+        }
+        let mut want = left;
+        while left > 0 {
+            match VramRange::uncleared(vram, want.min(left)) {
+                Ok(piece) => {
+                    left -= piece.len;
+                    pieces.push(piece, GFP_KERNEL_ACCOUNT)?;
+                }
+                Err(_) if want > PAGE => want = (want / 2).next_multiple_of(PAGE),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self(pieces))
+    }
+
+    /// The pieces.
+    pub(crate) fn pieces(&self) -> &[VramRange] {
+        &self.0
+    }
+
+    /// For who has seen every byte of the pieces become zero.
+    pub(crate) fn into_cleared(self) -> Cleared {
+        Cleared(self.0)
+    }
+}
+
+/// Pieces of VRAM that are zero: fit to be given out.
+pub(crate) struct Cleared(KVec<VramRange>);
+
+impl Cleared {
+    /// The pieces.
+    pub(crate) fn into_pieces(self) -> KVec<VramRange> {
+        self.0
     }
 }
 

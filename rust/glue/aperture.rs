@@ -3,7 +3,7 @@
 //! A memory BAR mapped write-combined.
 //!
 //! The kernel crate of 7.3 has no write-combined BARs: it maps them uncached only, which makes clearing
-//! VRAM through BAR 0 slow.
+//! and writing page tables through BAR 0 slow.
 //! Stores reach the device in any order until [`Aperture::flush`]; loads see earlier stores.
 
 use kernel::{

@@ -59,6 +59,20 @@ pub(crate) fn is_admin() -> bool {
     unsafe { bindings::capable(bindings::CAP_SYS_ADMIN as c_int) }
 }
 
+/// Whether the caller was killed, and is only to come to its end (`fatal_signal_pending`).
+pub(crate) fn is_killed() -> bool {
+    if !kernel::current!().signal_pending() {
+        return false;
+    }
+    // SAFETY: A task may read its own pending signals; others set bits meanwhile, one word at a time.
+    let signals = unsafe {
+        (&raw const (*Task::current_raw()).pending.signal.sig)
+            .cast::<c_ulong>()
+            .read_volatile()
+    };
+    signals >> (bindings::SIGKILL - 1) & 1 == 1
+}
+
 /// The caller's number in the first PID namespace.
 pub(crate) fn this_tgid() -> i32 {
     // SAFETY: A task's own `tgid` never changes.

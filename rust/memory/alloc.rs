@@ -4,16 +4,15 @@
 //! program's own memory.
 
 use crate::{
-    bo::{
-        Bo,
-        Placement, //
-    },
+    bo::Bo,
     counts::Thing,
     doorbell::{
         Slice,
         SLICE_SIZE, //
     },
+    gpu::Gpu,
     limit::{
+        GttShare,
         Share,
         VramShare, //
     },
@@ -34,7 +33,8 @@ use crate::{
         GpuId,
         GpuVa, //
     },
-    uapi::memory as abi, //
+    uapi::memory as abi,
+    vram::Uncleared, //
 };
 use kernel::{
     current,
@@ -86,19 +86,17 @@ fn page_align(size: u64) -> Option<u64> {
 /// # Errors
 ///
 /// EINVAL when there is no such GPU or the request makes no sense, ENODEV before ACQUIRE_VM, ENOMEM
-/// when a limit is reached; for the program's memory, those of `init_user_pages`.
+/// when a limit is reached; for VRAM, those of [`Copier::clear`](crate::sdma::Copier::clear); for the
+/// program's memory, those of `init_user_pages`.
 pub(crate) fn alloc(
     process: &Arc<Process>,
     gpu_id: GpuId,
     request: &AllocRequest,
 ) -> Result<Allocated> {
-    if request.is_user() {
-        return alloc_user(process, gpu_id, request);
+    match request.is_user() {
+        true => alloc_user(process, gpu_id, request),
+        false => alloc_own(process, gpu_id, request),
     }
-    let shared = process.shared();
-    process.with_device(gpu_id, |device, state| {
-        alloc_own(shared, device, state, request)
-    })
 }
 
 /// What is checked whatever kind of memory it then is. Gives the doorbells, if they are asked
@@ -129,43 +127,76 @@ fn check(
     Ok(slice)
 }
 
-/// Makes a buffer object that is not of the program's memory.
-fn alloc_own(
-    shared: &Shared,
-    device: &ProcessDevice,
-    state: &mut DeviceState,
-    r: &AllocRequest,
-) -> Result<Allocated> {
-    let has = |flag| r.flags & flag != 0;
-    let gpu = &device.gpu;
-    let slice = check(device, state, r)?;
-    let (bo, share) = if has(abi::ALLOC_VRAM) {
-        let size = r.bo_size()?;
-        if size > gpu.vram_available() {
-            return Err(ENOMEM);
+/// What a buffer object is to be made of.
+enum Material {
+    Vram { size: u64 },
+    Gtt { size: u64, share: GttShare },
+    Doorbells(Arc<Slice>),
+    Registers,
+}
+
+impl Material {
+    /// Checks the request, and takes what counts against limits.
+    fn find(
+        shared: &Shared,
+        device: &ProcessDevice,
+        state: &DeviceState,
+        r: &AllocRequest,
+    ) -> Result<Self> {
+        let has = |flag| r.flags & flag != 0;
+        let slice = check(device, state, r)?;
+        if has(abi::ALLOC_VRAM) {
+            let size = r.bo_size()?;
+            if size > device.gpu.vram_available() {
+                return Err(ENOMEM);
+            }
+            Ok(Self::Vram { size })
+        } else if has(abi::ALLOC_GTT) {
+            let size = r.bo_size()?;
+            let share = shared.memory.take(size)?;
+            Ok(Self::Gtt { size, share })
+        } else if let Some(slice) = slice {
+            Ok(Self::Doorbells(slice))
+        } else if has(abi::ALLOC_MMIO_REMAP) {
+            Ok(Self::Registers)
+        } else {
+            Err(EINVAL)
         }
-        let bo = Bo::new(gpu.memory(), Placement::Vram, size)?;
-        (bo, Some(Share::from(VramShare::new(gpu, size))))
-    } else if has(abi::ALLOC_GTT) {
-        let size = r.bo_size()?;
-        let share = shared.memory.take(size)?;
-        (
-            Bo::new(gpu.memory(), Placement::Gtt, size)?,
-            Some(share.into()),
-        )
-    } else if let Some(slice) = slice {
-        (Bo::of_doorbells(gpu.memory(), slice.clone())?, None)
-    } else if has(abi::ALLOC_MMIO_REMAP) {
-        (Bo::mmio_remap(gpu.memory()).map_err(|_| ENOMEM)?, None)
-    } else {
-        return Err(EINVAL);
-    };
-    let mapping = Mapping::new(&state.bound()?.file, &bo)?;
+    }
+
+    /// Makes the object. Clearing may take long: no lock is held.
+    fn make(self, gpu: &Arc<Gpu>) -> Result<(Arc<Bo>, Option<Share>)> {
+        let memory = gpu.memory();
+        Ok(match self {
+            Self::Vram { size } => {
+                gpu.alive()?;
+                let vram = gpu.copier().clear(Uncleared::take(&memory.vram, size)?)?;
+                let bo = Bo::of_vram(memory, vram)?;
+                (bo, Some(VramShare::new(gpu, size).into()))
+            }
+            Self::Gtt { size, share } => (Bo::gtt(memory, size)?, Some(share.into())),
+            Self::Doorbells(slice) => (Bo::of_doorbells(memory, slice)?, None),
+            Self::Registers => (Bo::mmio_remap(memory).map_err(|_| ENOMEM)?, None),
+        })
+    }
+}
+
+/// Makes a buffer object that is not of the program's memory.
+fn alloc_own(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result<Allocated> {
+    let shared = process.shared();
+    let (gpu, file, material) = process.with_device(gpu_id, |device, state| {
+        let material = Material::find(shared, device, state, r)?;
+        let file = state.bound()?.file.clone();
+        Ok((device.gpu.clone(), file, material))
+    })?;
+    let (bo, share) = material.make(&gpu)?;
+    let mapping = Mapping::new(&file, &bo)?;
     let mmap_offset = mapping.offset();
+    // Kept here, so that on an error it isn't dropped with the process' state.
     let memory = Memory::new(bo, share, r.flags)?;
     let count = shared.counts.count(Thing::Buffer);
     let mem = Mem::new(Some(mapping), memory, None, r.va, r.flags, count)?;
-    let index = state.insert(mem)?;
+    let index = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
     Ok(Allocated { index, mmap_offset })
 }
 

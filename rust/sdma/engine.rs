@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The engines themselves: what is set before any queue is on them. Their firmware is loaded
-//! already.
+//! The engines themselves: what is set before any queue is on them, and the driver's own queue of one.
+//! Their firmware is loaded already.
 
-use super::Hal;
-use crate::{
-    device::Handle,
-    nbio,
-    regs::Regs, //
-};
+use super::Copier;
+use crate::nbio;
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
-/// The engines take queues; dropped, they don't.
+/// The engines take queues, and the driver has its own; dropped, they don't.
 pub(crate) struct Enabled {
-    regs: Arc<Regs>,
-    hal: &'static dyn Hal,
+    copier: Arc<Copier>,
     engines: u32,
 }
 
@@ -26,32 +21,30 @@ impl Enabled {
     ///
     /// # Errors
     ///
-    /// ENODEV when one doesn't run.
-    pub(crate) fn new(
-        dev: &Handle,
-        regs: &Arc<Regs>,
-        hal: &'static dyn Hal,
-        nbio: &dyn nbio::Hal,
-        engines: u32,
-    ) -> Result<Self> {
+    /// ENODEV when one doesn't run or the device is gone, EIO when the one of the driver's queue doesn't
+    /// answer, ENOMEM.
+    pub(crate) fn new(copier: &Arc<Copier>, nbio: &dyn nbio::Hal, engines: u32) -> Result<Self> {
         let enabled = Self {
-            regs: regs.clone(),
-            hal,
+            copier: copier.clone(),
             engines,
         };
+        let parts = &copier.parts;
         for engine in 0..engines {
-            hal.prepare(dev.device(), regs, engine)?;
-            hal.enable(regs, engine, true);
+            parts.hal.prepare(parts.dev.device(), &parts.regs, engine)?;
+            parts.hal.enable(&parts.regs, engine, true);
         }
-        nbio.route_sdma(regs, engines);
+        nbio.route_sdma(&parts.regs, engines);
+        copier.start()?;
         Ok(enabled)
     }
 }
 
 impl Drop for Enabled {
     fn drop(&mut self) {
+        let parts = &self.copier.parts;
+        self.copier.stop();
         for engine in 0..self.engines {
-            self.hal.enable(&self.regs, engine, false);
+            parts.hal.enable(&parts.regs, engine, false);
         }
     }
 }

@@ -4,15 +4,26 @@
 
 use crate::{
     chip::Generation,
-    regs::Regs, //
+    regs::Regs,
+    ring::Ring,
+    types::GpuVa, //
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    time::Delta, //
 };
 
 mod v4_4;
 mod v7_0;
+
+/// How long a queue that is turned off may go on: as long as a packet.
+const IDLE: Delta = Delta::from_secs(2);
+
+/// The halves of an address, the low one first, for two registers.
+fn halves(address: u64) -> [u32; 2] {
+    [address as u32, (address >> 32) as u32]
+}
 
 /// The copy engines of a generation.
 pub(crate) trait Hal: Sync {
@@ -25,6 +36,22 @@ pub(crate) trait Hal: Sync {
 
     /// Turns on what an engine has as long as the driver has the engine, or off.
     fn enable(&self, regs: &Regs, engine: u32, on: bool);
+
+    /// Sets the kernel's queue of an engine up, whose ring is empty, and turns it on.
+    fn start_queue(&self, regs: &Regs, engine: u32, ring: &Ring);
+
+    /// Turns the kernel's queue of an engine off, and waits until nothing of it is in progress.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when that doesn't come, ENODEV when the device is gone.
+    fn stop_queue(&self, regs: &Regs, engine: u32) -> Result;
+
+    /// A packet that fills `bytes` (at most 1 GiB) from an address of VRAM on with zeroes.
+    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5];
+
+    /// A packet that stores a word after all that is before it.
+    fn fence(&self, at: GpuVa, value: u32) -> [u32; 4];
 }
 
 /// The one of a generation.

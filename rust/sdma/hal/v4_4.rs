@@ -15,12 +15,16 @@ use crate::{
         AnyReg,
         Value, //
     },
-    regs::Regs, //
+    regs::Regs,
+    ring::Ring,
+    types::GpuVa, //
 };
 use kernel::{
     device::Device,
     prelude::*, //
 };
+
+mod queue;
 
 /// `amdgpu_sdma_phase_quantum`, in units of 1024 clocks.
 const PHASE_QUANTUM: u32 = Value::<Quantum>::zeroed()
@@ -74,6 +78,22 @@ impl super::Hal for Hal {
             old.with(Cntl::AUTO_CTXSW_ENABLE, on)
                 .with(Cntl::TRAP_ENABLE, on)
         });
+    }
+
+    fn start_queue(&self, regs: &Regs, engine: u32, ring: &Ring) {
+        queue::start(regs, engine, ring);
+    }
+
+    fn stop_queue(&self, regs: &Regs, engine: u32) -> Result {
+        queue::stop(regs, engine)
+    }
+
+    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5] {
+        queue::fill(at, bytes)
+    }
+
+    fn fence(&self, at: GpuVa, value: u32) -> [u32; 4] {
+        queue::fence(at, value)
     }
 }
 

@@ -10,12 +10,16 @@ use crate::{
         SDMA0_MCU_CNTL as Mcu,
         SDMA0_UTCL1_CNTL as Utcl1, //
     },
-    regs::Regs, //
+    regs::Regs,
+    ring::Ring,
+    types::GpuVa, //
 };
 use kernel::{
     device::Device,
     prelude::*, //
 };
+
+mod queue;
 
 /// Words from one engine's registers to the next's (`SDMA1_REG_OFFSET`).
 const STRIDE: u32 = 0x600;
@@ -43,5 +47,21 @@ impl super::Hal for Hal {
         regs.update(gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
             old.with(Cntl::TRAP_ENABLE, on)
         });
+    }
+
+    fn start_queue(&self, regs: &Regs, engine: u32, ring: &Ring) {
+        queue::start(regs, engine, ring);
+    }
+
+    fn stop_queue(&self, regs: &Regs, engine: u32) -> Result {
+        queue::stop(regs, engine)
+    }
+
+    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5] {
+        queue::fill(at, bytes)
+    }
+
+    fn fence(&self, at: GpuVa, value: u32) -> [u32; 4] {
+        queue::fence(at, value)
     }
 }

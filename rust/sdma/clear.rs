@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Clearing VRAM before a program gets it, by the copy engine (`amdgpu_ttm_clear_buffer`).
+//!
+//! A program has one piece of at most [`CHUNK`] bytes in the ring at a time, so those that allocate at
+//! once take turns. The wait ends when the caller is killed. The memory then stays with the driver
+//! until the engine is done with the piece that it had begun; a work item waits for that.
+
+use super::{
+    copier::{
+        Killable,
+        Progress,
+        Ticket, //
+    },
+    Copier, //
+};
+use crate::vram::{
+    Cleared,
+    Uncleared, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Bytes that are cleared at once. Linux: "Never fill more than 256MiB at once to avoid timeouts"; less,
+/// because others wait for their turn meanwhile.
+const CHUNK: u64 = 64 << 20;
+
+impl Copier {
+    /// Clears VRAM. No lock may be held: it takes as long as the engine, and those before in its ring.
+    ///
+    /// Nothing that the CPU has cached is stale afterwards: the HDP of these generations has no cache
+    /// for loads that would have to be invalidated (`hdp_v4_0_invalidate_hdp` does nothing for 4.4.2,
+    /// `hdp_v7_0_funcs` has no such function).
+    ///
+    /// # Errors
+    ///
+    /// EINTR when the caller is killed, EIO when the engine doesn't answer, ENODEV when the device is
+    /// gone.
+    pub(crate) fn clear(self: &Arc<Self>, memory: Uncleared) -> Result<Cleared> {
+        // Stores of the last owner's processor that are still on their way must not come after.
+        self.parts.vram.flush_hdp();
+        let mut work = Work {
+            copier: self.clone(),
+            memory: Some(memory),
+            ticket: None,
+        };
+        match work.run() {
+            Ok(cleared) => Ok(cleared),
+            Err(error) => {
+                if error == EINTR {
+                    work.finish_late();
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Memory that is being cleared. It is given back or, if the engine may still write it, kept.
+struct Work {
+    copier: Arc<Copier>,
+    memory: Option<Uncleared>,
+    /// The piece that the engine may have begun.
+    ticket: Option<Ticket>,
+}
+
+impl Work {
+    fn run(&mut self) -> Result<Cleared> {
+        let copier = &self.copier;
+        let memory = self.memory.take().ok_or(EINVAL)?;
+        let result = memory.pieces().iter().try_for_each(|piece| {
+            let mut done = 0;
+            while done < piece.len() {
+                let bytes = CHUNK.min(piece.len() - done);
+                let at = piece.gpu_addr().checked_add(done).ok_or(EINVAL)?;
+                // CAST: Not more than a chunk.
+                let packet = copier.parts.hal.fill(at, bytes as u32);
+                let ticket = copier.submit(&packet, Killable::Yes)?;
+                self.ticket = Some(ticket);
+                copier.wait(ticket, Killable::Yes)?;
+                done += bytes;
+            }
+            Ok(())
+        });
+        match result {
+            Ok(()) => Ok(memory.into_cleared()),
+            Err(error) => {
+                self.memory = Some(memory);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets a work item wait for what the engine has begun.
+    fn finish_late(self) {
+        let Some(late) = self.copier.late() else {
+            return;
+        };
+        // Without memory for the work item the closure is dropped, and with it this.
+        let _ = late.queue().try_spawn(GFP_KERNEL, move || {
+            if let Some(ticket) = self.ticket {
+                // Dropping it looks at what became of the ticket.
+                let _ = self.copier.wait(ticket, Killable::No);
+            }
+        });
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let Some(memory) = self.memory.take() else {
+            return;
+        };
+        let done = |ticket| self.copier.progress(ticket) == Progress::Done;
+        if !self.ticket.is_none_or(done) {
+            self.copier.parts.kept.keep(memory);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The driver's own queue of a copy engine: its ring, and how far the engine got.
+//!
+//! Whoever submits gets a [`Ticket`], waits with no lock held ([`Copier::wait`]), and shares the ring
+//! fairly by what it submits at once. An engine that gets no further for [`PATIENCE`] is given up: what
+//! was submitted is lost then, and memory that it names is kept until the GPU was stopped.
+//!
+//! Source: Linux, `sdma_v4_4_2.c` and `sdma_v7_0.c`, where the queue is `adev->sdma.instance[i].ring`.
+//!
+//! Lock order: the lock of the state is a leaf. It is held while packets are written and while the queue
+//! is turned on, never while the engine works.
+
+use super::Hal;
+use crate::{
+    device::Handle,
+    doorbell::{
+        Doorbells,
+        SDMA_FIRST, //
+    },
+    glue::{
+        errno::etime,
+        user as caller,
+        workqueue::WorkQueue, //
+    },
+    gmc::Gart,
+    kept::Kept,
+    regs::Regs,
+    ring::{
+        Format,
+        Poll,
+        Ring, //
+    },
+    types::DoorbellWord,
+    vram::Vram, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::Delta, //
+};
+
+/// The engine whose queue it is.
+const ENGINE: u32 = 0;
+/// Its doorbell: the first that is routed to the engine, in the kernel's page
+/// (`adev->doorbell_index.sdma_engine[0] << 1`).
+const DOORBELL: DoorbellWord = DoorbellWord::new(SDMA_FIRST * 2);
+/// Bytes of the ring: room for more than a hundred programs at once.
+const RING_BYTES: usize = 4096;
+/// How long the engine may take for one submission. The largest takes hardware milliseconds.
+const PATIENCE: Delta = Delta::from_secs(10);
+
+/// The ring while the engine takes packets from it.
+struct Line {
+    ring: Ring,
+    /// The fence of the last submission.
+    last: u32,
+}
+
+/// The queue's state.
+enum Queue {
+    Off,
+    On(Line),
+    /// The engine doesn't answer, and may still use the ring.
+    Lost(Line),
+}
+
+struct State {
+    queue: Queue,
+    /// How often it was turned on.
+    life: u64,
+    /// What goes on after the programs that it was for. There while the queue is on.
+    late: Option<Arc<WorkQueue>>,
+}
+
+/// A submission.
+#[derive(Clone, Copy)]
+pub(super) struct Ticket {
+    life: u64,
+    fence: u32,
+}
+
+/// What became of a submission.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It is done.
+    Done,
+    /// It is not; this is the fence of what is.
+    Since(u32),
+    /// It was not when the queue was turned off or given up.
+    Lost,
+}
+
+/// Whether a wait ends when the caller is killed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Killable {
+    Yes,
+    No,
+}
+
+impl Killable {
+    /// EINTR when the wait is to end.
+    fn look(self) -> Result {
+        match self {
+            Self::Yes if caller::is_killed() => Err(EINTR),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a wait that came to its end reports to programs.
+fn reported(error: Error) -> Error {
+    if error == etime() {
+        EIO
+    } else {
+        error
+    }
+}
+
+/// What a copier is made of.
+pub(crate) struct Parts {
+    pub(crate) dev: Arc<Handle>,
+    pub(crate) regs: Arc<Regs>,
+    pub(crate) vram: Arc<Vram>,
+    pub(crate) gart: Arc<Gart>,
+    pub(crate) doorbells: Arc<Doorbells>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) hal: &'static dyn Hal,
+}
+
+/// The queue.
+#[pin_data]
+pub(crate) struct Copier {
+    pub(super) parts: Parts,
+    #[pin]
+    state: Mutex<State>,
+}
+
+impl Copier {
+    /// A queue that is off.
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
+        let state = State {
+            queue: Queue::Off,
+            life: 0,
+            late: None,
+        };
+        Arc::pin_init(
+            pin_init!(Self { parts, state <- new_mutex!(state, "rkfd copier") }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Turns it on, with an empty ring, and sees that the engine answers (`amdgpu_ring_test_helper`).
+    /// Also after an engine was reset: [`stop`](Self::stop) comes before.
+    ///
+    /// # Errors
+    ///
+    /// EIO when it doesn't, ENODEV when the device is gone, ENOMEM.
+    pub(crate) fn start(&self) -> Result {
+        let parts = &self.parts;
+        let ring = Ring::new(
+            &parts.gart,
+            &parts.doorbells,
+            Format::SDMA,
+            RING_BYTES,
+            DOORBELL,
+        )?;
+        let late = Arc::new(WorkQueue::new_ordered(c"rkfd-copier")?, GFP_KERNEL)?;
+        let mut state = self.state.lock();
+        parts.hal.start_queue(&parts.regs, ENGINE, &ring);
+        let old = core::mem::replace(&mut state.queue, Queue::On(Line { ring, last: 0 }));
+        state.life += 1;
+        state.late = Some(late);
+        drop(state);
+        // Not under the lock: its memory is unmapped, and that flushes.
+        drop(old);
+        let answer = self.submit(&[], Killable::No);
+        let answer = answer.and_then(|ticket| self.wait(ticket, Killable::No));
+        answer.inspect_err(|_| {
+            dev_err!(
+                parts.dev.device(),
+                "copy engine {} doesn't answer\n",
+                ENGINE
+            );
+            self.stop();
+        })
+    }
+
+    /// Turns it off. What was submitted and isn't done is lost.
+    pub(crate) fn stop(&self) {
+        let parts = &self.parts;
+        let mut state = self.state.lock();
+        let old = core::mem::replace(&mut state.queue, Queue::Off);
+        let late = state.late.take();
+        drop(state);
+        let idle = parts.hal.stop_queue(&parts.regs, ENGINE);
+        // What waits finds that it is lost.
+        drop(late);
+        match (old, idle) {
+            (Queue::On(line) | Queue::Lost(line), Err(error)) if error != ENODEV => {
+                dev_err!(parts.dev.device(), "copy engine {} doesn't stop\n", ENGINE);
+                parts.kept.keep(line.ring);
+            }
+            _ => {}
+        }
+    }
+
+    /// Submits a packet, or none, and a fence.
+    ///
+    /// # Errors
+    ///
+    /// EIO when the engine was given up, ENODEV when the device is gone, EINTR when the caller is killed
+    /// while the ring is full.
+    pub(super) fn submit(&self, packet: &[u32], killable: Killable) -> Result<Ticket> {
+        let mut poll = Poll::new(&self.parts.dev, PATIENCE);
+        loop {
+            match self.try_submit(packet) {
+                Err(error) if error == ENOMEM => {}
+                result => return result,
+            }
+            killable.look()?;
+            poll.pause().map_err(reported)?;
+        }
+    }
+
+    fn try_submit(&self, packet: &[u32]) -> Result<Ticket> {
+        let mut state = self.state.lock();
+        let life = state.life;
+        let Queue::On(line) = &mut state.queue else {
+            drop(state);
+            self.parts.dev.alive()?;
+            return Err(EIO);
+        };
+        let next = line.last.wrapping_add(1);
+        let fence = self.parts.hal.fence(line.ring.fence_addr(), next);
+        match packet {
+            [] => line.ring.submit(&[&fence])?,
+            packet => line.ring.submit(&[packet, &fence])?,
+        }
+        line.last = next;
+        Ok(Ticket { life, fence: next })
+    }
+
+    /// What became of a submission.
+    pub(super) fn progress(&self, ticket: Ticket) -> Progress {
+        let state = self.state.lock();
+        match &state.queue {
+            Queue::On(line) if state.life == ticket.life => match line.ring.fence() {
+                // CAST: Fences go round; those of a ring are less than half of them apart.
+                Ok(fence) if fence.wrapping_sub(ticket.fence) as i32 >= 0 => Progress::Done,
+                Ok(fence) => Progress::Since(fence),
+                Err(_) => Progress::Lost,
+            },
+            _ => Progress::Lost,
+        }
+    }
+
+    /// Waits for a submission.
+    ///
+    /// # Errors
+    ///
+    /// EINTR when the caller is killed, if the wait is to end then; EIO when the engine gets no
+    /// further, or the queue was turned off; ENODEV when the device is gone.
+    pub(super) fn wait(&self, ticket: Ticket, killable: Killable) -> Result {
+        let dev = &*self.parts.dev;
+        let mut poll = Poll::new(dev, PATIENCE);
+        let mut seen = None;
+        loop {
+            let now = self.progress(ticket);
+            match now {
+                Progress::Done => return Ok(()),
+                Progress::Lost => {
+                    dev.alive()?;
+                    return Err(EIO);
+                }
+                // Others' work counts as progress: it is before this one's.
+                now if seen != Some(now) => (seen, poll) = (Some(now), Poll::new(dev, PATIENCE)),
+                _ => {}
+            }
+            killable.look()?;
+            if let Err(error) = poll.pause() {
+                if error == etime() {
+                    self.give_up(ticket);
+                }
+                return Err(reported(error));
+            }
+        }
+    }
+
+    /// The engine gets no further: nothing more is submitted.
+    fn give_up(&self, ticket: Ticket) {
+        let mut state = self.state.lock();
+        if state.life != ticket.life {
+            return;
+        }
+        match core::mem::replace(&mut state.queue, Queue::Off) {
+            Queue::On(line) => {
+                state.queue = Queue::Lost(line);
+                dev_err!(
+                    self.parts.dev.device(),
+                    "copy engine {} hangs; no more VRAM is given out\n",
+                    ENGINE
+                );
+            }
+            other => state.queue = other,
+        }
+    }
+
+    /// What runs things after the programs that they were for; none while the queue is off.
+    pub(super) fn late(&self) -> Option<Arc<WorkQueue>> {
+        self.state.lock().late.clone()
+    }
+}
