@@ -89,8 +89,10 @@ impl Flow {
             }
         }
         let mut sdma = Counts::new();
+        let of_programs = |e: &&Event| !e.text("queue").ends_with(" kernel");
         trace
             .all("sdma")
+            .filter(of_programs)
             .for_each(|e| count(&mut sdma, e.text("op")));
         let end = trace.only("dispatch_end", |e| e.num("workgroups") == Ok(workgroups))?;
         let kernel = Kernel::of(&trace, end, &queues)?;

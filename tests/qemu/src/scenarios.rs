@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios, in the order in which they run.
 
+mod clearing;
 mod conformance;
 pub mod debug;
 mod dispatch;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(judge::all());
     all.push(load());
     all.extend(dispatch::all());
+    all.extend(clearing::all());
     all.extend(conformance::all());
     all.extend(surroundings::all());
     all.extend(typed::all());

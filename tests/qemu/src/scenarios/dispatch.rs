@@ -225,7 +225,8 @@ fn copies() -> Scenario {
 
 fn two_engines(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
-    for engine in ["sdma0 ", "sdma1 "] {
+    // Queues of programs; the driver's is `sdma0 kernel`.
+    for engine in ["sdma0 queue", "sdma1 queue"] {
         for op in ["COPY", "CONST_FILL", "ATOMIC", "FENCE", "TRAP"] {
             let mut all = trace.all("sdma");
             if !all.any(|e| e.text("queue").starts_with(engine) && e.text("op") == op) {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! VRAM is zero when a program gets it, and clearing it disturbs nobody.
+//!
+//! `clearing CASE`:
+//!
+//! * `owners`: what a process wrote is not there for the next owner of the memory;
+//! * `meanwhile`: while a thread's VRAM is cleared, requests of another and of another process go on;
+//! * `killed`: a process is killed while its VRAM is cleared, before that is done, and the memory comes back;
+//! * `more`: more VRAM is given out than the emulator may take of the host's memory;
+//! * `stuck`: the engine that clears hangs: allocations fail.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rkfd::{Gpu, Memory};
+use rkfd_programs::{check, raw, report, Failure, PATIENCE};
+use rkfd_uapi::{event, memory};
+use rustix::io::Errno;
+
+/// A program that comes too late to see the clearing tries again, so often.
+const TRIES: usize = 8;
+/// Sizes of buffers that change their owner: a page, pages that fill no large page, more than the
+/// driver clears at once.
+const SIZES: [usize; 3] = [4096, (2 << 20) + 4096, 80 << 20];
+
+/// The largest buffer that is tried: seven eighths of what there is, in whole large pages.
+fn most(gpu: &Gpu) -> Result<usize, Failure> {
+    Ok((gpu.available_memory()? / 8 * 7 >> 21 << 21) as usize)
+}
+
+/// Waits until so much VRAM is left that `enough` says so.
+fn wait_for(gpu: &Gpu, what: &str, enough: impl Fn(u64) -> bool) -> Result<(), Failure> {
+    let start = Instant::now();
+    while !enough(gpu.available_memory()?) {
+        if start.elapsed() > PATIENCE {
+            return Err(Failure::new(format_args!("{what}: it doesn't come")));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Ok(())
+}
+
+/// This program again, in another role, which prints lines.
+fn start(role: &str) -> Result<Child, Failure> {
+    let program = std::env::current_exe().map_err(Failure::new)?;
+    let mut command = Command::new(program);
+    command
+        .arg(role)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    command.spawn().map_err(Failure::new)
+}
+
+/// The lines that it printed, all of them.
+fn printed(child: &mut Child) -> Vec<String> {
+    let output = child.stdout.take();
+    let lines = output.map(|output| BufReader::new(output).lines().map_while(Result::ok));
+    lines.into_iter().flatten().collect()
+}
+
+fn writer() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    for size in SIZES {
+        let buffer = gpu.alloc_in::<u8>(Memory::Vram, size)?;
+        buffer.fill(0xa5)?;
+        println!("{} bytes written", buffer.bytes());
+        // It goes with the process.
+        std::mem::forget(buffer);
+    }
+    Ok(())
+}
+
+fn owners() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let before = gpu.available_memory()?;
+    let mut child = start("writer")?;
+    let written = printed(&mut child).len();
+    let status = child.wait().map_err(Failure::new)?;
+    check(
+        "a process writes its VRAM",
+        status.success() && written == SIZES.len(),
+    )?;
+    wait_for(&gpu, "the memory comes back", |left| left >= before)?;
+    for size in SIZES {
+        let bytes = gpu.alloc_in::<u8>(Memory::Vram, size)?.to_vec()?;
+        let used = bytes.iter().filter(|&&byte| byte != 0).count();
+        println!("{used} of {size} bytes are not zero");
+        check("the next owner finds zeroes", used == 0)?;
+    }
+    Ok(())
+}
+
+/// Requests of all kinds, among them one for VRAM.
+fn requests(gpu: &Gpu, kfd: &File) -> Result<(), Failure> {
+    for _ in 0..8 {
+        let small = gpu.alloc_in::<u32>(Memory::Vram, 1024)?;
+        if small.get(1023) != Some(0) {
+            return Err(Failure::new("the small buffer is not zero"));
+        }
+        gpu.alloc_in::<u32>(Memory::Gtt, 1024)?.set(0, 1);
+        raw::event(kfd, event::EVENT_MEMORY).map_err(raw::errno("CREATE_EVENT"))?;
+    }
+    Ok(())
+}
+
+fn neighbour() -> Result<(), Failure> {
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    requests(&Gpu::open()?, &kfd)
+}
+
+fn meanwhile() -> Result<(), Failure> {
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let gpu = Gpu::open()?;
+    for n in 1..=TRIES {
+        let (before, size) = (gpu.available_memory()?, most(&gpu)?);
+        let done = Arc::new(AtomicBool::new(false));
+        let (its, flag) = (gpu.clone(), done.clone());
+        let large = std::thread::spawn(move || {
+            let large = its.alloc_in::<u8>(Memory::Vram, size);
+            flag.store(true, Ordering::Release);
+            large
+        });
+        wait_for(&gpu, "the large buffer", |left| left < before / 2)?;
+        requests(&gpu, &kfd)?;
+        let own = !done.load(Ordering::Acquire);
+        let mut child = start("neighbour")?;
+        let status = child.wait().map_err(Failure::new)?;
+        let others = !done.load(Ordering::Acquire);
+        check("another process' requests succeed", status.success())?;
+        let large = large
+            .join()
+            .map_err(|_| Failure::new("the thread panicked"))??;
+        println!("try {n}: own {own}, other's {others}");
+        check("the large buffer is zero", large.get(size / 2) == Some(0))?;
+        drop(large);
+        if own && others {
+            return check("requests went on while the large buffer was cleared", true);
+        }
+        wait_for(&gpu, "the memory comes back", |left| left >= before)?;
+    }
+    check("requests went on while the large buffer was cleared", false)
+}
+
+fn large() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let size = most(&gpu)?;
+    println!("asked for {size} bytes");
+    std::io::stdout().flush().map_err(Failure::new)?;
+    let _buffer = gpu.alloc_in::<u8>(Memory::Vram, size)?;
+    println!("got them");
+    Ok(())
+}
+
+fn killed() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    for _ in 0..TRIES {
+        let before = gpu.available_memory()?;
+        let mut child = start("large")?;
+        wait_for(&gpu, "the large buffer", |left| left < before / 2)?;
+        child.kill().map_err(Failure::new)?;
+        let lines = printed(&mut child);
+        lines.iter().for_each(|line| println!("{line}"));
+        let status = child.wait().map_err(Failure::new)?;
+        wait_for(&gpu, "the memory comes back", |left| left >= before)?;
+        let whole = lines.iter().any(|line| line == "got them");
+        if !whole {
+            return check(
+                "it is killed before it has its memory",
+                status.signal() == Some(9),
+            );
+        }
+    }
+    check("it is killed before it has its memory", false)
+}
+
+fn more() -> Result<(), Failure> {
+    const SIZE: usize = 4 << 30;
+    let gpu = Gpu::open()?;
+    for _ in 0..2 {
+        let buffer = gpu.alloc_in::<u8>(Memory::Vram, SIZE)?;
+        // Some of it is used, and given back.
+        let part = buffer.slice(1 << 30..(1 << 30) + (32 << 20))?;
+        check("it is zero", part.to_vec()?.iter().all(|&byte| byte == 0))?;
+        part.fill(7)?;
+    }
+    check("4 GiB of VRAM are given out twice", true)
+}
+
+fn stuck() -> Result<(), Failure> {
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let gpu = Gpu::open()?;
+    let before = gpu.available_memory()?;
+    let flags = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE;
+    for what in ["an allocation fails", "the next one does, too"] {
+        let result = raw::alloc(&kfd, gpu.id(), 0x7000_0000_0000, 1 << 20, 0, flags);
+        println!("ALLOC_MEMORY_OF_GPU: {result:?}");
+        check(what, result == Err(Errno::IO))?;
+    }
+    let left = gpu.available_memory()?;
+    check(
+        "what the engine may still write is kept",
+        left + (1 << 20) <= before,
+    )?;
+    let gtt = gpu.alloc_in::<u32>(Memory::Gtt, 1024)?;
+    check("system memory is given out", gtt.get(0) == Some(0))
+}
+
+fn main() -> ExitCode {
+    let quiet = |run: fn() -> Result<(), Failure>| match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("{failure}");
+            ExitCode::FAILURE
+        }
+    };
+    match std::env::args().nth(1).as_deref() {
+        Some("owners") => report("owners", owners),
+        Some("meanwhile") => report("meanwhile", meanwhile),
+        Some("killed") => report("killed", killed),
+        Some("more") => report("more", more),
+        Some("stuck") => report("stuck", stuck),
+        Some("writer") => quiet(writer),
+        Some("neighbour") => quiet(neighbour),
+        Some("large") => quiet(large),
+        _ => report("clearing", || Err(Failure::new("usage: clearing CASE"))),
+    }
+}
