@@ -67,7 +67,7 @@ pub const fn parse_header(word: u32) -> Option<(u8, u32)> {
     Some(((word >> 8) as u8, words))
 }
 
-layout! { loose;
+layout! {
     /// SET_RESOURCES: what a scheduler may hand out. The first packet of KIQ and of HIQ.
     pub struct SetResources: [u32; 8] = "struct pm4_mes_set_resources" {
         HEADER: 0[31:0] = "header.u32All";

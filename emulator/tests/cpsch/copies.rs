@@ -71,12 +71,15 @@ impl<'a> Copies<'a> {
             n => (1, n),
         };
         let p = MapQueues::zeroed()
-            .with(MapQueues::HEADER, header(op::MAP_QUEUES, 7).into())
-            .with(MapQueues::QUEUE_SEL, 1)
-            .with(MapQueues::EXTENDED_ENGINE_SEL, extended)
-            .with(MapQueues::ENGINE_SEL, select.into())
-            .with(MapQueues::NUM_QUEUES, 1)
-            .with(MapQueues::DOORBELL_OFFSET, self.bell.into())
+            .with(MapQueues::HEADER, header(op::MAP_QUEUES, 7))
+            .having(MapQueues::QUEUE_SEL.is::<1>())
+            .try_with(MapQueues::EXTENDED_ENGINE_SEL, extended)
+            .unwrap()
+            .try_with(MapQueues::ENGINE_SEL, select.into())
+            .unwrap()
+            .having(MapQueues::NUM_QUEUES.is::<1>())
+            .try_with(MapQueues::DOORBELL_OFFSET, self.bell.into())
+            .unwrap()
             .with(MapQueues::MQD_ADDR, self.mqd)
             .with(MapQueues::WPTR_ADDR, self.wptr());
         p.0.to_vec()

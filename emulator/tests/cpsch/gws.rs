@@ -17,9 +17,9 @@ fn listed(jobs: &[(&Process<'_>, &Queue<'_>)], count: u64) -> Vec<u32> {
     let mut words = Vec::new();
     for (process, queue) in jobs {
         let mut map = MapProcess::read(&process.map(1)).unwrap();
-        map.set(MapProcess::NUM_GWS, count);
+        map = map.try_with(MapProcess::NUM_GWS, count).unwrap();
         let mut queue = MapQueues::read(&queue.map()).unwrap();
-        queue.set(MapQueues::GWS_CONTROL_QUEUE, 1);
+        queue.set(MapQueues::GWS_CONTROL_QUEUE, true);
         words.extend(map.0.iter().chain(&queue.0));
     }
     words
@@ -200,11 +200,11 @@ fn refusal(count: Option<u64>, resource: u32) -> Option<String> {
     assert_eq!((data[0] >> 26, data[1]), (2, 2 << 4));
     assert_eq!(p.value(signal), 1);
     let lines = rig.report.findings();
-    let line = lines
+    
+    lines
         .into_iter()
         .map(|f| f.text)
-        .find(|line| line.contains("shader"));
-    line
+        .find(|line| line.contains("shader"))
 }
 
 #[test]

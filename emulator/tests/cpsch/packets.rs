@@ -5,6 +5,7 @@
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{self, *};
 use rkfd_hw::pte;
+use rkfd_hw::value::Bounded;
 
 /// What `init_mqd` of `kfd_mqd_manager_v9.c` gives every queue.
 pub fn base_mqd(at: u64) -> Mqd {
@@ -25,13 +26,12 @@ pub fn base_mqd(at: u64) -> Mqd {
 
 pub fn unmap(select: u64, action: u64, operand: u32) -> [u32; 6] {
     let p = UnmapQueues::zeroed()
-        .with(UnmapQueues::HEADER, header(op::UNMAP_QUEUES, 6).into())
-        .with(UnmapQueues::ACTION, action)
-        .with(UnmapQueues::QUEUE_SEL, select)
-        .with(
-            UnmapQueues::NUM_QUEUES,
-            u64::from(select == SELECT_DOORBELL),
-        );
+        .with(UnmapQueues::HEADER, header(op::UNMAP_QUEUES, 6))
+        .try_with(UnmapQueues::ACTION, action)
+        .unwrap()
+        .try_with(UnmapQueues::QUEUE_SEL, select)
+        .unwrap()
+        .with(UnmapQueues::NUM_QUEUES, (select == SELECT_DOORBELL).into());
     let mut words = p.0;
     words[2] |= operand;
     words
@@ -47,10 +47,12 @@ pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRIT
 /// A RUN_LIST of so many words at `ib`.
 pub fn run_list(ib: u64, words: usize, processes: u64) -> RunList {
     RunList::zeroed()
-        .with(RunList::HEADER, header(op::RUN_LIST, 4).into())
-        .with(RunList::IB_BASE_LO, (ib >> 2) & 0x3fff_ffff)
-        .with(RunList::IB_BASE_HI, ib >> 32)
-        .with(RunList::IB_SIZE, words as u64)
-        .with(RunList::VALID, 1)
-        .with(RunList::PROCESS_CNT, processes)
+        .with(RunList::HEADER, header(op::RUN_LIST, 4))
+        .with(RunList::IB_BASE_LO, Bounded::low_bits_of(ib >> 2))
+        .with(RunList::IB_BASE_HI, (ib >> 32) as u32)
+        .try_with(RunList::IB_SIZE, words as u64)
+        .unwrap()
+        .with(RunList::VALID, true)
+        .try_with(RunList::PROCESS_CNT, processes)
+        .unwrap()
 }

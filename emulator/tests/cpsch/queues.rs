@@ -125,11 +125,12 @@ impl<'a> Process<'a> {
     /// MAP_PROCESS (`pm_map_process_aldebaran`).
     pub fn map(&self, queues: usize) -> Vec<u32> {
         let p = MapProcess::zeroed()
-            .with(MapProcess::HEADER, header(op::MAP_PROCESS, 21).into())
-            .with(MapProcess::PASID, self.pasid.into())
-            .with(MapProcess::PROCESS_QUANTUM, 10)
-            .with(MapProcess::SDMA_ENABLE, 1)
-            .with(MapProcess::NUM_QUEUES, queues as u64)
+            .with(MapProcess::HEADER, header(op::MAP_PROCESS, 21))
+            .with(MapProcess::PASID, self.pasid)
+            .having(MapProcess::PROCESS_QUANTUM.is::<10>())
+            .with(MapProcess::SDMA_ENABLE, true)
+            .try_with(MapProcess::NUM_QUEUES, queues as u64)
+            .unwrap()
             .with(MapProcess::SH_MEM_BASES, 0x0001_0002)
             .with(MapProcess::SQ_SHADER_TBA, self.handler.get().0 >> 8)
             .with(MapProcess::SQ_SHADER_TMA, self.handler.get().1 >> 8)
@@ -280,10 +281,11 @@ impl<'a> Queue<'a> {
     /// MAP_QUEUES (`pm_map_queues_v9`).
     pub fn map(&self) -> Vec<u32> {
         let p = MapQueues::zeroed()
-            .with(MapQueues::HEADER, header(op::MAP_QUEUES, 7).into())
-            .with(MapQueues::QUEUE_SEL, 1)
-            .with(MapQueues::NUM_QUEUES, 1)
-            .with(MapQueues::DOORBELL_OFFSET, self.bell.into())
+            .with(MapQueues::HEADER, header(op::MAP_QUEUES, 7))
+            .having(MapQueues::QUEUE_SEL.is::<1>())
+            .having(MapQueues::NUM_QUEUES.is::<1>())
+            .try_with(MapQueues::DOORBELL_OFFSET, self.bell.into())
+            .unwrap()
             .with(MapQueues::MQD_ADDR, self.mqd)
             .with(MapQueues::WPTR_ADDR, self.write_index());
         p.0.to_vec()

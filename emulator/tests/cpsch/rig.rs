@@ -149,10 +149,11 @@ impl Rig {
         rig.start_kiq();
         rig.start_hiq();
         let resources = SetResources::zeroed()
-            .with(SetResources::HEADER, header(op::SET_RESOURCES, 8).into())
-            .with(SetResources::VMID_MASK, vmids.into())
+            .with(SetResources::HEADER, header(op::SET_RESOURCES, 8))
+            .try_with(SetResources::VMID_MASK, vmids.into())
+            .unwrap()
             .with(SetResources::UNMAP_LATENCY, 5)
-            .with(SetResources::QUEUE_TYPE, RESOURCES_HIQ)
+            .having(SetResources::QUEUE_TYPE.is::<RESOURCES_HIQ>())
             .with(SetResources::QUEUE_MASK, queues)
             .with(SetResources::GWS_MASK, u64::MAX);
         rig.hiq(&resources.0);
@@ -497,8 +498,8 @@ impl Rig {
     pub fn send_fence(&self) -> u64 {
         self.fences.set(self.fences.get() + 1);
         let query = QueryStatus::zeroed()
-            .with(QueryStatus::HEADER, header(op::QUERY_STATUS, 7).into())
-            .with(QueryStatus::COMMAND, QUERY_FENCE_AFTER_ACK)
+            .with(QueryStatus::HEADER, header(op::QUERY_STATUS, 7))
+            .having(QueryStatus::COMMAND.is::<QUERY_FENCE_AFTER_ACK>())
             .with(QueryStatus::ADDR, self.fence)
             .with(QueryStatus::DATA, self.fences.get());
         self.hiq(&query.0);
@@ -522,7 +523,7 @@ impl Rig {
         let words = packets.len() + 4;
         let ib = self.alloc(words as u64 * 4);
         let run = run_list(ib, words, processes);
-        let chain = run.with(RunList::CHAIN, 1);
+        let chain = run.with(RunList::CHAIN, true);
         self.put_words(ib, &[packets, &chain.0].concat());
         self.hiq(&run.0);
     }

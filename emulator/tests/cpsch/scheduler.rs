@@ -190,9 +190,9 @@ fn with_gws(jobs: &[(&Process<'_>, &Queue<'_>)]) -> Vec<u32> {
     let mut words = Vec::new();
     for (process, queue) in jobs {
         let mut map = MapProcess::read(&process.map(1)).unwrap();
-        map.set(MapProcess::NUM_GWS, 64);
+        map.put(MapProcess::NUM_GWS.is::<64>());
         let mut queue = MapQueues::read(&queue.map()).unwrap();
-        queue.set(MapQueues::GWS_CONTROL_QUEUE, 1);
+        queue.set(MapQueues::GWS_CONTROL_QUEUE, true);
         words.extend(map.0.iter().chain(&queue.0));
     }
     words

@@ -19,7 +19,6 @@ use crate::{
             },
             op,
             QueryStatus,
-            RunList,
             SetResources,
             UnmapQueues, //
         },
@@ -125,13 +124,10 @@ impl Hiq {
         let family = self.parts.chip.family;
         let queues = family.mec_pipes * family.mec_queues_per_pipe;
         let resources = SetResources::zeroed()
-            .with(
-                SetResources::HEADER,
-                u64::from(pm4::header(op::SET_RESOURCES, 8)),
-            )
-            .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_HIQ)
-            .with(SetResources::VMID_MASK, family.vmids.mask().into())
-            .with(SetResources::UNMAP_LATENCY, UNMAP_LATENCY)
+            .with(SetResources::HEADER, pm4::header(op::SET_RESOURCES, 8))
+            .having(SetResources::QUEUE_TYPE.is::<{ pm4::RESOURCES_HIQ }>())
+            .with(SetResources::VMID_MASK, family.vmids.mask())
+            .having(SetResources::UNMAP_LATENCY.is::<UNMAP_LATENCY>())
             .with(
                 SetResources::QUEUE_MASK,
                 u64::MAX >> (64 - queues.clamp(1, 64)),
@@ -157,11 +153,8 @@ impl Hiq {
     /// Submits packets, then QUERY_STATUS, and waits for its fence.
     fn query(&mut self, packets: &[&[u32]]) -> Result {
         let status = QueryStatus::zeroed()
-            .with(
-                QueryStatus::HEADER,
-                u64::from(pm4::header(op::QUERY_STATUS, 7)),
-            )
-            .with(QueryStatus::COMMAND, pm4::QUERY_FENCE_AFTER_ACK)
+            .with(QueryStatus::HEADER, pm4::header(op::QUERY_STATUS, 7))
+            .having(QueryStatus::COMMAND.is::<{ pm4::QUERY_FENCE_AFTER_ACK }>())
             .with(QueryStatus::ADDR, self.ring.fence_addr().get())
             .with(QueryStatus::DATA, u64::from(FENCE_DONE));
         self.ring.submit(packets)?;
@@ -180,12 +173,9 @@ impl Hiq {
             return Ok(false);
         }
         let unmap = UnmapQueues::zeroed()
-            .with(
-                UnmapQueues::HEADER,
-                u64::from(pm4::header(op::UNMAP_QUEUES, 6)),
-            )
-            .with(UnmapQueues::ACTION, pm4::UNMAP_PREEMPT)
-            .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_ALL_NON_STATIC);
+            .with(UnmapQueues::HEADER, pm4::header(op::UNMAP_QUEUES, 6))
+            .having(UnmapQueues::ACTION.is::<{ pm4::UNMAP_PREEMPT }>())
+            .having(UnmapQueues::QUEUE_SEL.is::<{ pm4::SELECT_ALL_NON_STATIC }>());
         self.query(&[&unmap.0])?;
         self.list = None;
         self.preemption_failed()
@@ -207,9 +197,7 @@ impl Hiq {
 
     /// Runs a list.
     pub(super) fn run(&mut self, list: List) -> Result {
-        let packet = list.packet();
-        self.ring
-            .submit(&[&RunList::read(&packet.0).ok_or(EINVAL)?.0])?;
+        self.ring.submit(&[&list.packet()?.0])?;
         self.list = Some(list);
         Ok(())
     }

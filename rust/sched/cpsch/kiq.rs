@@ -153,11 +153,8 @@ impl Kiq {
     /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself.
     fn announce(&self) -> Result {
         let packet = SetResources::zeroed()
-            .with(
-                SetResources::HEADER,
-                u64::from(pm4::header(op::SET_RESOURCES, 8)),
-            )
-            .with(SetResources::QUEUE_TYPE, pm4::RESOURCES_KIQ);
+            .with(SetResources::HEADER, pm4::header(op::SET_RESOURCES, 8))
+            .having(SetResources::QUEUE_TYPE.is::<{ pm4::RESOURCES_KIQ }>());
         for queue in self.queues.lock().iter_mut() {
             queue.run(&[&packet.0])?;
         }
@@ -175,13 +172,14 @@ impl Kiq {
     ) -> Result {
         const ENGINE_HIQ: u64 = 1;
         let packet = MapQueues::zeroed()
-            .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
-            .with(kiq_map::QUEUE, slot.queue().get())
-            .with(kiq_map::PIPE, slot.pipe().get())
-            .with(kiq_map::ME, slot.me().get().saturating_sub(1))
-            .with(MapQueues::ENGINE_SEL, ENGINE_HIQ)
-            .with(MapQueues::NUM_QUEUES, 1)
-            .with(MapQueues::DOORBELL_OFFSET, doorbell.get().into())
+            .with(MapQueues::HEADER, pm4::header(op::MAP_QUEUES, 7))
+            .with(kiq_map::QUEUE, slot.queue())
+            .with(kiq_map::PIPE, slot.pipe())
+            .try_with(kiq_map::ME, slot.me().get().saturating_sub(1))
+            .ok_or(EINVAL)?
+            .having(MapQueues::ENGINE_SEL.is::<ENGINE_HIQ>())
+            .having(MapQueues::NUM_QUEUES.is::<1>())
+            .with(MapQueues::DOORBELL_OFFSET, doorbell.in_register())
             .with(MapQueues::MQD_ADDR, mqd_addr.get())
             .with(MapQueues::WPTR_ADDR, wptr_addr.get());
         self.run(xcc, &packet.0)
@@ -190,14 +188,11 @@ impl Kiq {
     /// Takes a kernel queue off an XCC (`amdgpu_amdkfd_unmap_hiq`).
     pub(crate) fn unmap_hiq(&self, xcc: u8, doorbell: DoorbellWord) -> Result {
         let packet = UnmapQueues::zeroed()
-            .with(
-                UnmapQueues::HEADER,
-                u64::from(pm4::header(op::UNMAP_QUEUES, 6)),
-            )
-            .with(UnmapQueues::ACTION, pm4::UNMAP_RESET)
-            .with(UnmapQueues::QUEUE_SEL, pm4::SELECT_DOORBELL)
-            .with(UnmapQueues::NUM_QUEUES, 1)
-            .with(UnmapQueues::DOORBELL_OFFSET0, doorbell.get().into());
+            .with(UnmapQueues::HEADER, pm4::header(op::UNMAP_QUEUES, 6))
+            .having(UnmapQueues::ACTION.is::<{ pm4::UNMAP_RESET }>())
+            .having(UnmapQueues::QUEUE_SEL.is::<{ pm4::SELECT_DOORBELL }>())
+            .having(UnmapQueues::NUM_QUEUES.is::<1>())
+            .with(UnmapQueues::DOORBELL_OFFSET0, doorbell.in_register());
         self.run(xcc, &packet.0)
     }
 }

@@ -11,12 +11,15 @@ use super::Entry;
 use crate::{
     chip::ChipInfo,
     gmc::KernelBuf,
-    hw::pm4::{
-        self,
-        op,
-        MapProcess,
-        MapQueues,
-        RunList, //
+    hw::{
+        pm4::{
+            self,
+            op,
+            MapProcess,
+            MapQueues,
+            RunList, //
+        },
+        value::Bounded, //
     },
     sched::{
         Format,
@@ -43,26 +46,28 @@ const FIRMWARE_CHOOSES: u64 = 1;
 pub(super) struct List {
     buf: KernelBuf,
     words: usize,
-    processes: u64,
+    processes: Bounded<4>,
 }
 
 impl List {
     /// The packet that runs it.
-    pub(super) fn packet(&self) -> RunList {
+    pub(super) fn packet(&self) -> Result<RunList> {
         run_list(self.buf.gpu_addr(), self.words, self.processes, false)
     }
 }
 
-fn run_list(addr: GpuVa, words: usize, processes: u64, chain: bool) -> RunList {
-    RunList::zeroed()
-        .with(RunList::HEADER, u64::from(pm4::header(op::RUN_LIST, 4)))
-        .with(RunList::IB_BASE_LO, addr.get() >> 2 & 0x3fff_ffff)
-        .with(RunList::IB_BASE_HI, addr.get() >> 32)
-        .with(RunList::IB_SIZE, words as u64)
-        .with(RunList::CHAIN, chain.into())
-        .with(RunList::CHAINED_RUNLIST_IDLE_DISABLE, chain.into())
-        .with(RunList::VALID, 1)
-        .with(RunList::PROCESS_CNT, processes)
+fn run_list(addr: GpuVa, words: usize, processes: Bounded<4>, chain: bool) -> Result<RunList> {
+    Ok(RunList::zeroed()
+        .with(RunList::HEADER, pm4::header(op::RUN_LIST, 4))
+        .with(RunList::IB_BASE_LO, Bounded::low_bits_of(addr.get() >> 2))
+        // CAST: The high word.
+        .with(RunList::IB_BASE_HI, (addr.get() >> 32) as u32)
+        .try_with(RunList::IB_SIZE, words as u64)
+        .ok_or(EINVAL)?
+        .with(RunList::CHAIN, chain)
+        .with(RunList::CHAINED_RUNLIST_IDLE_DISABLE, chain)
+        .with(RunList::VALID, true)
+        .with(RunList::PROCESS_CNT, processes))
 }
 
 /// Builds the list of what should run; `None` when that is nothing.
@@ -98,15 +103,15 @@ pub(super) fn build(parts: &Arc<Parts>, entries: &[Entry]) -> Result<Option<List
         result
     };
     for entry in running() {
-        write(&map_process(entry, &parts.chip).0)?;
+        write(&map_process(entry, &parts.chip)?.0)?;
         for queue in entry.active() {
             let mqd = queue.mqd_addr();
-            write(&queue.with_spec(|spec| map_queue(spec, mqd, &parts.chip)).0)?;
+            write(&queue.with_spec(|spec| map_queue(spec, mqd, &parts.chip))?.0)?;
         }
     }
-    let count = processes.min(vmids) as u64;
+    let count = Bounded::try_new(processes.min(vmids) as u64).ok_or(EINVAL)?;
     if over {
-        write(&run_list(buf.gpu_addr(), words, count, true).0)?;
+        write(&run_list(buf.gpu_addr(), words, count, true)?.0)?;
     }
     Ok(Some(List {
         buf,
@@ -116,18 +121,20 @@ pub(super) fn build(parts: &Arc<Parts>, entries: &[Entry]) -> Result<Option<List
 }
 
 /// `pm_map_queues_v9`.
-fn map_queue(spec: &QueueSpec, mqd_addr: GpuVa, chip: &ChipInfo) -> MapQueues {
+fn map_queue(spec: &QueueSpec, mqd_addr: GpuVa, chip: &ChipInfo) -> Result<MapQueues> {
     let (extended, engine) = spec.sdma.map_or((0, 0), |place| engine(place, chip));
-    MapQueues::zeroed()
-        .with(MapQueues::HEADER, u64::from(pm4::header(op::MAP_QUEUES, 7)))
-        .with(MapQueues::QUEUE_SEL, FIRMWARE_CHOOSES)
-        .with(MapQueues::NUM_QUEUES, 1)
-        .with(MapQueues::EXTENDED_ENGINE_SEL, extended)
-        .with(MapQueues::ENGINE_SEL, engine)
-        .with(MapQueues::GWS_CONTROL_QUEUE, spec.gws.into())
-        .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.get().into())
+    Ok(MapQueues::zeroed()
+        .with(MapQueues::HEADER, pm4::header(op::MAP_QUEUES, 7))
+        .having(MapQueues::QUEUE_SEL.is::<FIRMWARE_CHOOSES>())
+        .having(MapQueues::NUM_QUEUES.is::<1>())
+        .try_with(MapQueues::EXTENDED_ENGINE_SEL, extended)
+        .ok_or(EINVAL)?
+        .try_with(MapQueues::ENGINE_SEL, engine)
+        .ok_or(EINVAL)?
+        .with(MapQueues::GWS_CONTROL_QUEUE, spec.gws)
+        .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.in_register())
         .with(MapQueues::MQD_ADDR, mqd_addr.get())
-        .with(MapQueues::WPTR_ADDR, spec.wptr)
+        .with(MapQueues::WPTR_ADDR, spec.wptr))
 }
 
 /// EXTENDED_ENGINE_SEL and ENGINE_SEL of a copy engine: the first two have numbers among the other
@@ -144,28 +151,27 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
 }
 
 /// `pm_map_process_aldebaran`.
-fn map_process(entry: &Entry, chip: &ChipInfo) -> MapProcess {
+fn map_process(entry: &Entry, chip: &ChipInfo) -> Result<MapProcess> {
     let config = &entry.config;
     let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
-    MapProcess::zeroed()
-        .with(
-            MapProcess::HEADER,
-            u64::from(pm4::header(op::MAP_PROCESS, 21)),
-        )
-        .with(MapProcess::PROCESS_QUANTUM, PROCESS_QUANTUM)
-        .with(MapProcess::PASID, entry.process.pasid().get().into())
-        .with(MapProcess::SDMA_ENABLE, 1)
-        .with(
+    Ok(MapProcess::zeroed()
+        .with(MapProcess::HEADER, pm4::header(op::MAP_PROCESS, 21))
+        .having(MapProcess::PROCESS_QUANTUM.is::<PROCESS_QUANTUM>())
+        .with(MapProcess::PASID, entry.process.pasid().get())
+        .with(MapProcess::SDMA_ENABLE, true)
+        .try_with(
             MapProcess::NUM_GWS,
             if gws { chip.family.gws.into() } else { 0 },
         )
+        .ok_or(EINVAL)?
         .with(
             MapProcess::SPI_GDBG_PER_VMID_CNTL,
-            config.spi_gdbg_per_vmid_cntl.into(),
+            config.spi_gdbg_per_vmid_cntl,
         )
-        .with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
-        .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config.into())
-        .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases.into())
+        .try_with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
+        .ok_or(EINVAL)?
+        .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config)
+        .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases)
         .with(MapProcess::SQ_SHADER_TBA, config.tba >> 8)
         .with(
             MapProcess::SQ_SHADER_TMA,
@@ -174,7 +180,7 @@ fn map_process(entry: &Entry, chip: &ChipInfo) -> MapProcess {
         .with(
             MapProcess::PAGE_TABLE_BASE,
             entry.process.vm().page_table_base(),
-        )
+        ))
 }
 
 #[cfg(CONFIG_KUNIT = "y")]

@@ -321,9 +321,9 @@ impl Engine {
                 self.parts.hubs.process_context_control(),
             )
             .with(AddQueue::IS_KFD_PROCESS, true)
-            .with(AddQueue::SKIP_PROCESS_CTX_CLEAR, add.keep_context.into())
+            .with(AddQueue::SKIP_PROCESS_CTX_CLEAR, add.keep_context)
             .with(AddQueue::TRAP_EN, true)
-            .with(AddQueue::IS_AQL_QUEUE, add.aql.into());
+            .with(AddQueue::IS_AQL_QUEUE, add.aql);
         run!(self.scheduler.lock(), AddQueue, frame)
     }
 

@@ -248,9 +248,8 @@ fn opcodes_and_packet_words_are_linux_s() {
         u64::from(one.expect("1 fits every field").0[1])
     }
     fn map<const W: u32>(f: Field<pm4::MapQueues, W>, word: usize) -> u64 {
-        let mut packet = pm4::MapQueues::zeroed();
-        packet.set(f, 1);
-        u64::from(packet.0[word])
+        let packet = pm4::MapQueues::zeroed().try_with(f, 1);
+        u64::from(packet.expect("1 fits every field").0[word])
     }
     use pm4::{kiq_map, op, InvalidateTlbs as Tlb};
     let cases = [

@@ -156,11 +156,11 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             let p = layout!(MapQueues);
             let mut rest = p;
             if kiq {
-                rest.set(kiq_map::VMID, 0);
-                rest.set(kiq_map::QUEUE, 0);
-                rest.set(kiq_map::PIPE, 0);
-                rest.set(kiq_map::ME, 0);
-                rest.set(kiq_map::ALLOC_FORMAT, 0);
+                rest.put(kiq_map::VMID.is::<0>());
+                rest.put(kiq_map::QUEUE.is::<0>());
+                rest.put(kiq_map::PIPE.is::<0>());
+                rest.put(kiq_map::ME.is::<0>());
+                rest.put(kiq_map::ALLOC_FORMAT.is::<0>());
             }
             reserved(rest.reserved_word())?;
             Packet::MapQueues(p)
