@@ -41,6 +41,7 @@ fn neighbours() -> Scenario {
     .bin("rkfd-programs", "stalled")
     .bin("rkfd-programs", "restored")
     .bin("rkfd-programs", "permitted")
+    .programs_fault()
     // Little VRAM, so that it can be filled.
     .emulator_arg("--vram-mib")
     .emulator_arg("512")
