@@ -150,6 +150,17 @@ fn later(s: &Setup) -> Result<(), Failure> {
     put(3 * BYTES)?;
     let handle = s.register(PLACE, VA, 3 * BYTES)?;
     raw::map(&s.kfd, s.gpu.id(), handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+    let va = |i: usize| Address(VA + (i * BYTES) as u64);
+    let submit = || {
+        let dispatch = queue
+            .dispatch(&kernel)
+            .blocks(N as u32 / BLOCK)
+            .block(BLOCK);
+        let dispatch = dispatch.arg(va(0)).arg(va(1)).arg(va(2)).arg(N as u32);
+        dispatch.submit()
+    };
+    // What the library needs for a dispatch is there from now on: no VRAM will be left for its tables.
+    submit()?.wait_timeout(PATIENCE)?;
     // Its tables go with the memory.
     take_away(3 * BYTES)?;
     while !next_restores(&mut events)?.contains(&'0') {}
@@ -165,13 +176,7 @@ fn later(s: &Setup) -> Result<(), Failure> {
         // SAFETY: In the mapping, and no work of the GPU runs.
         unsafe { at(i).write_volatile(i as f32) };
     }
-    let va = |i: usize| Address(VA + (i * BYTES) as u64);
-    let dispatch = queue
-        .dispatch(&kernel)
-        .blocks(N as u32 / BLOCK)
-        .block(BLOCK);
-    let dispatch = dispatch.arg(va(0)).arg(va(1)).arg(va(2)).arg(N as u32);
-    let work = dispatch.submit()?;
+    let work = submit()?;
     let mut tried = 0;
     while tried < TRIES {
         let restores = next_restores(&mut events)?;
