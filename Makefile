@@ -13,6 +13,7 @@ help:
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
+	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
@@ -78,6 +79,9 @@ fuzz:
 	@RKFD_FUZZ_TIME='$(TIME)' RKFD_FUZZ_ARGS='$(ARGS)' \
 		$(if $(filter debug,$(KERNEL)),tests/run-debug,tests/vm test) --long fuzz
 
+guards:
+	@tests/guards/run $(ARGS)
+
 test-noisy:
 	@tests/noisy $(ARGS)
 
@@ -119,4 +123,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean

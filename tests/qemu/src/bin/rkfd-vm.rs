@@ -71,6 +71,9 @@ enum What {
     Test {
         /// Parts of names.
         filter: Vec<String>,
+        /// FILTERs are whole names.
+        #[arg(long)]
+        exact: bool,
         /// Run what takes too long for every change, instead of the others.
         #[arg(long)]
         long: bool,
@@ -213,7 +216,12 @@ fn real_main(args: Args) -> Result<bool> {
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
             return gdb::run(&host, accel, scenario, &further);
         }
-        What::Test { filter, list, long } => {
+        What::Test {
+            filter,
+            exact,
+            list,
+            long,
+        } => {
             let mut suite = if long {
                 scenarios::long()
             } else {
@@ -221,6 +229,9 @@ fn real_main(args: Args) -> Result<bool> {
             };
             if let Some(leaking) = &args.kmemleak {
                 scenarios::debug::adapt(&mut suite, leaking);
+            }
+            if exact {
+                suite.retain(|s| filter.iter().any(|name| name == s.name));
             }
             choose(&mut suite, &filter)?;
             if list {

@@ -24,8 +24,13 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
+/// Groups of the suite, with commas between them: only these are run. For `tests/guards`.
+const GROUPS: &str = "RKFD_GROUPS";
+
 fn scenario(name: &'static str, about: &'static str, command: &str) -> Scenario {
-    let argv: Vec<_> = command.split(' ').collect();
+    let groups = std::env::var(GROUPS).unwrap_or_default();
+    let mut argv: Vec<_> = command.split(' ').collect();
+    argv.extend(groups.split(',').filter(|group| !group.is_empty()));
     Scenario::new(name, about)
         .bin("rkfd-conformance", "rkfd-conformance")
         .without_trace()
