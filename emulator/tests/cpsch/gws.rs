@@ -200,7 +200,7 @@ fn refusal(count: Option<u64>, resource: u32) -> Option<String> {
     assert_eq!((data[0] >> 26, data[1]), (2, 2 << 4));
     assert_eq!(p.value(signal), 1);
     let lines = rig.report.findings();
-    
+
     lines
         .into_iter()
         .map(|f| f.text)
