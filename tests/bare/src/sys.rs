@@ -533,9 +533,9 @@ pub fn forbid_minor(group: &OwnedFd, minor: u32) -> Result<(), i32> {
     const CGROUP_DEVICE: u32 = 6;
     let insn = |op: u8, registers: u8, offset: i16, imm: u32| {
         u64::from(op)
-            | u64::from(registers) << 8
-            | u64::from(offset as u16) << 16
-            | u64::from(imm) << 32
+            | (u64::from(registers) << 8)
+            | (u64::from(offset as u16) << 16)
+            | (u64::from(imm) << 32)
     };
     // r0 = 1; r2 = the context's minor; if it is the one: r0 = 0; return r0.
     let program = [
@@ -558,13 +558,13 @@ pub fn forbid_minor(group: &OwnedFd, minor: u32) -> Result<(), i32> {
     let loaded = call(
         PROG_LOAD,
         [
-            u64::from(TYPE_CGROUP_DEVICE) | (program.len() as u64) << 32,
+            u64::from(TYPE_CGROUP_DEVICE) | ((program.len() as u64) << 32),
             program.as_ptr() as u64,
             license.as_ptr() as u64,
             0,
         ],
     )?;
     let loaded = own(loaded);
-    let target = group.as_raw_fd() as u64 | (loaded.as_raw_fd() as u64) << 32;
+    let target = group.as_raw_fd() as u64 | ((loaded.as_raw_fd() as u64) << 32);
     call(PROG_ATTACH, [target, u64::from(CGROUP_DEVICE), 0, 0]).map(|_| ())
 }

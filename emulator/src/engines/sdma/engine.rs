@@ -332,7 +332,7 @@ impl Worker {
                 self.env.trace().event("packet_error", &members);
             }
             Halt::Fault(fault) => {
-                self.wrong(&h.q, &fault);
+                self.wrong(&h.q, fault);
                 let cid = self.all.shape.generation.first_cid + u32::from(self.number);
                 self.env.vm_fault_of(&fault, cid);
             }

@@ -33,7 +33,7 @@ const SIZES: [usize; 3] = [4096, (2 << 20) + 4096, 80 << 20];
 
 /// The largest buffer that is tried: seven eighths of what there is, in whole large pages.
 fn most(gpu: &Gpu) -> Result<usize, Failure> {
-    Ok((gpu.available_memory()? / 8 * 7 >> 21 << 21) as usize)
+    Ok((((gpu.available_memory()? / 8 * 7) >> 21) << 21) as usize)
 }
 
 /// Waits until so much VRAM is left that `enough` says so.
