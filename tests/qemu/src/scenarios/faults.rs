@@ -107,13 +107,13 @@ fn pulled_out() -> Scenario {
     )
     .bin("rkfd-programs", "endless")
     .kernel("spin", 3)
-    .rule("at the 100th IH entry: surprise removal")
+    .rule("at the 20th IH entry: surprise removal")
     // The queues' save areas, of four programs at a time.
     .emulator_arg("--host-memory")
     .emulator_arg("6144")
     .step(Step::insmod(MODULE))
     .step(Step::sh("waves-without-end", 60, started))
-    .step(Step::sh("until-it-goes", 90, until_it_goes))
+    .step(Step::sh("until-it-goes", 300, until_it_goes))
     .step(refuses("the-next-is-refused", 5))
     .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
     .step(Step::sh(
