@@ -551,9 +551,11 @@ fn sdma_packets_are_linux_s() {
     unnamed.sort_unstable();
     unnamed.dedup();
     let counts = ["CopyLinear", "CopyBroadcast", "ConstantFill"].map(|p| format!("{p}.COUNT"));
-    let (counted, rect): (Vec<&String>, Vec<&String>) =
-        unnamed.iter().partition(|name| counts.contains(name));
-    assert_eq!(counted.len(), counts.len());
+    let compress = "ConstantFill.COMPRESS";
+    let (others, rect): (Vec<&String>, Vec<&String>) = unnamed
+        .iter()
+        .partition(|name| counts.contains(name) || *name == compress);
+    assert_eq!(others.len(), counts.len() + 1);
     assert!(rect.iter().all(|name| name.starts_with("CopyRect.")) && rect.len() == 15);
     // The count that SDMA 4.4.2 takes is not in its header: Linux's own copies rely on it.
     let source = linux().join(AMD).join("amdgpu/sdma_v4_4_2.c");
@@ -562,6 +564,29 @@ fn sdma_packets_are_linux_s() {
         assert!(source.contains(limit), "{limit}");
     }
     assert_eq!(sdma::MAX_BYTES, 1 << 30);
+    // The bit for compressed memory of SDMA 7.0 is defined by Linux's driver, not by the header.
+    let source = linux().join(AMD).join("amdgpu/sdma_v7_0.c");
+    let source = std::fs::read_to_string(source).expect("sdma_v7_0.c");
+    let defined = |name: &str| -> u32 {
+        let begin = format!("#define SDMA_PKT_CONSTANT_FILL_HEADER_compress_{name} ");
+        let value = source.lines().find_map(|line| line.strip_prefix(&begin));
+        let value = value.expect(name).trim();
+        value.strip_prefix("0x").map_or_else(
+            || value.parse().expect(value),
+            |hex| u32::from_str_radix(hex, 16).expect(value),
+        )
+    };
+    let field = sdma::LAYOUTS
+        .iter()
+        .flat_map(|(_, layouts)| layouts.iter())
+        .filter(|layout| layout.name == "ConstantFill")
+        .find_map(|layout| layout.fields.iter().find(|field| field.name == "COMPRESS"))
+        .expect(compress);
+    let bit = defined("offset") * 32 + defined("shift");
+    assert_eq!(
+        (u32::from(field.bit), u32::from(field.width)),
+        (bit, defined("mask").count_ones())
+    );
     assert!(fields >= 200, "only {fields} fields");
     report(&format!(
         "{fields} fields of SDMA packets compared, {} operations",
