@@ -166,7 +166,13 @@ impl IpBlock for Cp {
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        self.partition.shared.write(self.xcc, reg, value)
+        let Partition { shared, thread } = &*self.partition;
+        let resets = reg.reg.name == "GRBM_SOFT_RESET" && !thread.is_this();
+        if resets && shared.regs(self.xcc).resets(value)? {
+            thread.soft_reset(self.xcc, value);
+            return Ok(());
+        }
+        shared.write(self.xcc, reg, value)
     }
 
     /// Resets the partition: what runs on one XCC runs on all.

@@ -142,6 +142,9 @@ impl IpBlock for Mes {
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        if reg.reg.name == "GRBM_SOFT_RESET" && !self.thread.is_this() {
+            return self.soft_reset(value);
+        }
         let mut regs = self.shared.regs();
         let before = regs.orders.len();
         regs.write(reg, value, || self.shared.env.clock().now())?;
@@ -161,5 +164,19 @@ impl IpBlock for Mes {
 
     fn reset(&self) {
         self.thread.reset();
+    }
+}
+
+impl Mes {
+    fn soft_reset(&self, value: u32) -> Result<(), Refused> {
+        let resets = self.shared.regs().resets(value)?;
+        for (engine, _) in (0..).zip(resets.sdma).filter(|(_, reset)| *reset) {
+            self.shared.sdma.soft_reset(engine);
+        }
+        if resets.cp {
+            self.thread.soft_reset(0, value);
+        }
+        self.shared.regs().hold(value);
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The thread that a scheduler's firmware runs on: it goes round and round while there is work, looks
-//! more and more seldom while there is none, and returns to the start when the device is reset.
+//! more and more seldom while there is none, and returns to the start when the device or its engine is
+//! reset.
 
 use super::Wake;
 use crate::device::Env;
@@ -33,6 +34,9 @@ pub(crate) trait Firmware {
     /// Start-up state.
     fn reset(&mut self);
 
+    /// GRBM_SOFT_RESET of an XCC gets a value that puts its command processor into reset.
+    fn soft_reset(&mut self, xcc: u8, value: u32);
+
     /// Ends what is in progress: the device goes.
     fn end(&mut self);
 }
@@ -52,6 +56,10 @@ pub(crate) struct Runner {
 struct Resets {
     asked: u64,
     done: u64,
+    /// The device is reset, and not only a command processor.
+    whole: bool,
+    /// The XCC whose command processor is, and the value of GRBM_SOFT_RESET.
+    soft: Option<(u8, u32)>,
 }
 
 impl Runner {
@@ -83,15 +91,22 @@ impl Runner {
     }
 
     fn reset_if_asked(&self, firmware: &mut impl Firmware) {
-        let asked = {
-            let resets = self.resets();
+        let now = {
+            let mut resets = self.resets();
             if resets.done == resets.asked {
                 return;
             }
-            resets.asked
+            let now = *resets;
+            (resets.whole, resets.soft) = (false, None);
+            now
         };
-        firmware.reset();
-        self.resets().done = asked;
+        if let Some((xcc, value)) = now.soft {
+            firmware.soft_reset(xcc, value);
+        }
+        if now.whole {
+            firmware.reset();
+        }
+        self.resets().done = now.asked;
         self.reset_done.notify_all();
     }
 
@@ -128,8 +143,29 @@ impl Thread {
 
     /// Resets the firmware, and returns when that is done.
     pub fn reset(&self) {
+        self.have(|resets| resets.whole = true);
+    }
+
+    /// Resets the command processor of an XCC by a value of GRBM_SOFT_RESET, and returns when it does
+    /// nothing any more. The firmware itself must not call it.
+    pub fn soft_reset(&self, xcc: u8, value: u32) {
+        self.have(|resets| resets.soft = Some((xcc, value)));
+    }
+
+    /// Whether the firmware itself is here.
+    pub fn is_this(&self) -> bool {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let this = std::thread::current().id();
+        handle
+            .as_ref()
+            .is_some_and(|handle| handle.thread().id() == this)
+    }
+
+    /// Has the thread reset something, and waits until it has.
+    fn have(&self, what: impl FnOnce(&mut Resets)) {
         let runner = &self.runner;
         let mut resets = runner.resets();
+        what(&mut resets);
         resets.asked += 1;
         let asked = resets.asked;
         runner.wake.ring();

@@ -121,6 +121,8 @@ pub struct State {
 
 /// What an engine's thread is asked for.
 enum Order {
+    /// The engine was reset: its queues are dropped as they are.
+    DropAll,
     Connect(Box<Queue>),
     Stop(u8, Stop),
     /// A stop is taken back.
@@ -267,6 +269,20 @@ impl Engines {
         if let Some(engine) = self.engines.get(usize::from(slot.engine)) {
             engine.order(Order::GoOn(slot.queue));
         }
+    }
+
+    /// Resets an engine: its queues are dropped as they are, and none is mapped any more.
+    pub fn soft_reset(&self, engine: u8) {
+        let Some(engine) = self.engines.get(usize::from(engine)) else {
+            return;
+        };
+        engine.abort.store(true, Ordering::Release);
+        let mut shared = engine.shared();
+        shared.orders.clear();
+        shared.orders.push(Order::DropAll);
+        shared.views = Default::default();
+        drop(shared);
+        engine.wake.ring();
     }
 
     /// What a mapped queue does; `None` when none is there.

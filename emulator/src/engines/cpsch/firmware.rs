@@ -15,6 +15,7 @@ use crate::engines::cp::mec::loads::Loads;
 use crate::engines::cp::mec::{Mec, Owner, Stop};
 use crate::engines::runner;
 use crate::rules::{Effect, Holds};
+use crate::trace::Value;
 use rkfd_hw::pm4::RunList;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -120,6 +121,11 @@ impl Firmware {
 
     fn drop_all(&mut self) {
         self.mec.drop_all();
+        self.forget_lists();
+    }
+
+    /// Run lists and their resources are lost.
+    fn forget_lists(&mut self) {
         self.unmapping = None;
         self.next_list = None;
         self.chain = None;
@@ -171,6 +177,25 @@ impl runner::Firmware for Firmware {
 
     fn listens(&self) -> bool {
         self.mec.hqds.iter().any(Option::is_some)
+    }
+
+    /// The XCC's queues are dropped as they are, with their waves. What the partition's scheduler knows
+    /// is the first XCC's.
+    fn soft_reset(&mut self, xcc: u8, value: u32) {
+        for slot in GFX9_4_3.slots.all().map(|slot| slot.on(xcc)) {
+            let at = self.mec.loaded_at(slot);
+            self.bad.ends(&mut self.mec, at);
+            self.mec.drop_queue(at);
+        }
+        if xcc == 0 {
+            self.mec.forget_all();
+            self.forget_lists();
+            self.holds = Holds::default();
+        }
+        self.spoilt.remove(&xcc);
+        self.shared.regs(xcc).soft_reset(value);
+        let members = [("xcc", Value::Num(xcc.into()))];
+        self.env.trace().event("soft_reset", &members);
     }
 
     fn reset(&mut self) {

@@ -76,6 +76,8 @@ pub struct Regs {
     stored: Store,
     select: u32,
     mec_cntl: u32,
+    /// GRBM_SOFT_RESET: what is held in reset.
+    soft_reset: u32,
     safe_mode: u32,
     captured: u64,
     int_cntl: [[u32; 4]; 2],
@@ -123,6 +125,7 @@ impl Regs {
             stored: Store::new(&stored),
             select: 0,
             mec_cntl: 0,
+            soft_reset: 0,
             safe_mode: 0,
             captured: 0,
             int_cntl: [[0; 4]; 2],
@@ -161,7 +164,8 @@ impl Regs {
             }
             "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" if self.busy => 1 << 31,
             "GRBM_STATUS" | "GRBM_STATUS2" | "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" => 0,
-            "RLC_GPM_STAT" | "GRBM_SOFT_RESET" | "CPC_INT_STATUS" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "GRBM_SOFT_RESET" => self.soft_reset,
+            "RLC_GPM_STAT" | "CPC_INT_STATUS" | "SPI_COMPUTE_QUEUE_RESET" => 0,
             "CP_PQ_WPTR_POLL_CNTL1" | "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
             _ => match self.interrupts_of(reg) {
                 Some((me, pipe)) => self.int_cntl(me, pipe),
@@ -220,8 +224,8 @@ impl Regs {
             "CP_PQ_WPTR_POLL_CNTL" if Value::new(value).get(gc::CP_PQ_WPTR_POLL_CNTL::EN) == 1 => {
                 return undefined("polling of the write pointer is not modelled");
             }
-            "GRBM_SOFT_RESET" if value == 0 => {}
-            "GRBM_SOFT_RESET" => return undefined("soft reset is not modelled"),
+            "GRBM_SOFT_RESET" if value == 0 => self.soft_reset = 0,
+            "GRBM_SOFT_RESET" => return undefined("a packet resets what executes it"),
             "CPC_INT_STATUS" => return undefined("only a packet raises interrupts"),
             "GRBM_STATUS"
             | "GRBM_STATUS2"
@@ -248,6 +252,42 @@ impl Regs {
         Ok(())
     }
 
+    /// What a store to GRBM_SOFT_RESET puts into reset: whether that is the command processor with all
+    /// shaders, or nothing more than before.
+    ///
+    /// # Errors
+    /// Other blocks, and the command processor without the waves that it launched, are not modelled.
+    pub fn resets(&self, value: u32) -> Result<bool, Refused> {
+        use gc::GRBM_SOFT_RESET as reset;
+        let both = reset::SOFT_RESET_CP.mask() | reset::SOFT_RESET_GFX.mask();
+        let parts = [
+            reset::SOFT_RESET_CPF,
+            reset::SOFT_RESET_CPC,
+            reset::SOFT_RESET_CPG,
+        ];
+        let known = parts.iter().fold(both, |bits, part| bits | part.mask());
+        if value & !known != 0 || value != 0 && value & both != both {
+            return undefined("only a reset of CP with GFX is modelled");
+        }
+        Ok(value & both != 0 && self.soft_reset == 0)
+    }
+
+    /// The command processor and the shaders are held in reset: registers of the command processor have
+    /// their start-up values but for what the security processor set, and what others own stays.
+    pub fn soft_reset(&mut self, value: u32) {
+        let new = Self::new(&self.facts, self.xcc);
+        for (name, start) in STORED.iter().filter(|(name, _)| is_reset(name)) {
+            let start = self.facts.start_up(name).unwrap_or(*start);
+            // It is one of the stored ones.
+            let _ = self.stored.put(name, start);
+        }
+        self.hqd = new.hqd;
+        self.int_cntl = new.int_cntl;
+        self.vmid = new.vmid;
+        self.orders.clear();
+        self.soft_reset = value;
+    }
+
     fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
         use gc::CP_MEC_CNTL as mec;
         if value & (mec::MEC_ME1_STEP.mask() | mec::MEC_ME2_STEP.mask()) != 0 {
@@ -272,6 +312,9 @@ impl Regs {
                 "bits {:#x}, which the register lacks",
                 value & !(GFX9_4_3.mqd.mask)(word)
             ));
+        }
+        if self.soft_reset != 0 {
+            return undefined("the command processor is held in reset");
         }
         let active = self.is_active(slot);
         let is = |at: usize| at == word;
@@ -445,6 +488,12 @@ impl Regs {
             *cell = bank;
         }
     }
+}
+
+/// Whether a stored register loses its value with the command processor.
+fn is_reset(name: &str) -> bool {
+    let by_others = ["CP_HYP_XCP_CTL", "CP_PSP_XCP_CTL", "CP_MEC_ME1_UCODE_ADDR"];
+    name.starts_with("CP_") && !by_others.contains(&name)
 }
 
 /// The word of an MQD that an HQD register is.

@@ -72,6 +72,15 @@ impl Firmware {
         }
     }
 
+    /// Everything is lost: rings, queues and what frames have set up.
+    fn drop_all(&mut self) {
+        self.rings = Default::default();
+        self.holds = Holds::default();
+        self.control = Control::default();
+        self.mec.drop_all();
+        self.members = Members::default();
+    }
+
     fn obey(&mut self, order: Order) {
         match order {
             Order::Connect(pipe, ring) => self.connect(pipe, *ring),
@@ -396,12 +405,14 @@ impl runner::Firmware for Firmware {
     }
 
     fn reset(&mut self) {
-        self.rings = Default::default();
-        self.holds = Holds::default();
-        self.control = Control::default();
-        self.mec.drop_all();
-        self.members = Members::default();
+        self.drop_all();
         *self.shared.regs() = self.shared.start_up();
+    }
+
+    fn soft_reset(&mut self, _: u8, _: u32) {
+        self.drop_all();
+        self.shared.regs().lose_cp(&self.shared.facts);
+        self.shared.env.trace().event("soft_reset", &[]);
     }
 
     fn end(&mut self) {

@@ -85,6 +85,14 @@ const READ_ONLY: &[&str] = &[
     "RLC_RLCS_BOOTLOAD_STATUS",
 ];
 
+/// What a store to GRBM_SOFT_RESET resets.
+pub struct Resets {
+    /// The command processor, with MES and all waves.
+    pub cp: bool,
+    /// Each of the copy engines.
+    pub sdma: [bool; 2],
+}
+
 /// A pipe's own registers.
 #[derive(Clone, Copy, Default, Debug)]
 struct PipeRegs {
@@ -102,6 +110,8 @@ pub struct Regs {
     select: u32,
     mes_cntl: u32,
     mec_cntl: u32,
+    /// GRBM_SOFT_RESET: what is held in reset.
+    soft_reset: u32,
     /// CP_ME1_PIPEn_INT_CNTL, of which CPC_INT_CNTL is the selected pipe's.
     int_cntl: [u32; 2],
     safe_mode: u32,
@@ -130,6 +140,7 @@ impl Regs {
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
             mec_cntl: 0,
+            soft_reset: 0,
             int_cntl: [0; 2],
             safe_mode: 0,
             captured: 0,
@@ -185,6 +196,7 @@ impl Regs {
             "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
             "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" | "SPI_COMPUTE_QUEUE_RESET" => 0,
             "CP_MEC_RS64_CNTL" => self.mec_cntl,
+            "GRBM_SOFT_RESET" => self.soft_reset,
             _ => match self.interrupts_of(reg) {
                 Some(pipe) => self.int_cntl.get(pipe).copied().unwrap_or(0),
                 None => return self.stored.read(reg),
@@ -235,6 +247,8 @@ impl Regs {
             "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
             "CP_MEC_RS64_CNTL" => self.write_mec_cntl(value),
+            "GRBM_SOFT_RESET" if value & self.soft_reset == value => self.soft_reset = value,
+            "GRBM_SOFT_RESET" => return undefined("a frame resets what carries it out"),
             "SPI_COMPUTE_QUEUE_RESET" => match Bank::selected(self.select) {
                 Some(Bank::Compute(slot)) if value == 1 => self.orders.push(Order::Kill(slot)),
                 Some(Bank::Compute(_)) if value == 0 => {}
@@ -249,6 +263,50 @@ impl Regs {
             },
         }
         Ok(())
+    }
+
+    /// What a store to GRBM_SOFT_RESET puts into reset that wasn't: the command processor with MES and
+    /// all shaders, and copy engines.
+    ///
+    /// # Errors
+    /// Other blocks, and the command processor without the waves that it launched, are not modelled.
+    pub fn resets(&self, value: u32) -> Result<Resets, Refused> {
+        use gc::GRBM_SOFT_RESET as reset;
+        let all = [
+            reset::SOFT_RESET_CP,
+            reset::SOFT_RESET_GFX,
+            reset::SOFT_RESET_CPF,
+            reset::SOFT_RESET_CPC,
+            reset::SOFT_RESET_CPG,
+        ];
+        let cp = all.iter().fold(0, |bits, part| bits | part.mask());
+        let sdma = [reset::SOFT_RESET_SDMA0, reset::SOFT_RESET_SDMA1].map(|field| field.mask());
+        if value & !(cp | sdma[0] | sdma[1]) != 0 || ![0, cp].contains(&(value & cp)) {
+            return undefined("only a reset of all of CP with GFX, and of SDMA, is modelled");
+        }
+        let new = value & !self.soft_reset;
+        Ok(Resets {
+            cp: new & cp != 0,
+            sdma: sdma.map(|mask| new & mask != 0),
+        })
+    }
+
+    /// What GRBM_SOFT_RESET holds in reset.
+    pub fn hold(&mut self, value: u32) {
+        self.soft_reset = value;
+    }
+
+    /// The command processor's registers lose their values; what halts the micro engines stays.
+    pub fn lose_cp(&mut self, facts: &Facts) {
+        for (name, start) in STORED.iter().filter(|(name, _)| name.starts_with("CP_")) {
+            let start = facts.start_up(name).unwrap_or(*start);
+            // It is one of the stored ones.
+            let _ = self.stored.put(name, start);
+        }
+        self.hqd = vec![Mqd::zeroed(); BANKS];
+        self.vmid = Default::default();
+        self.int_cntl = [0; 2];
+        self.orders.clear();
     }
 
     fn pipe_regs(&mut self) -> Result<&mut PipeRegs, Refused> {
@@ -304,6 +362,9 @@ impl Regs {
     }
 
     fn write_hqd(&mut self, bank: Bank, word: usize, value: u32) -> Result<(), Refused> {
+        if self.soft_reset & gc::GRBM_SOFT_RESET::SOFT_RESET_CP.mask() != 0 {
+            return undefined("the command processor is held in reset");
+        }
         let active = self.is_active(bank);
         let is = |at: usize| at == word;
         if is(Mqd::CP_HQD_ACTIVE.word()) {

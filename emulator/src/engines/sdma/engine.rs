@@ -103,9 +103,7 @@ impl Worker {
         let mut shared = engine.shared();
         if shared.done < shared.asked {
             // Reset: everything is dropped as it is.
-            for q in self.queues.iter_mut().filter_map(Option::take) {
-                self.env.doorbells().store(q.q.doorbell, 0);
-            }
+            drop_all(&*self.env, &mut self.queues);
             shared.orders.clear();
             shared.views = Default::default();
             engine.abort.store(false, Ordering::Release);
@@ -118,6 +116,14 @@ impl Worker {
         let any = !orders.is_empty();
         for order in orders {
             match order {
+                Order::DropAll => {
+                    drop_all(&*self.env, &mut self.queues);
+                    self.env.trace().event(
+                        "sdma_reset",
+                        &[("engine", Value::Num(self.number.into()))],
+                    );
+                    engine.abort.store(false, Ordering::Release);
+                }
                 Order::Connect(q) => {
                     let place = usize::from(q.slot.queue);
                     // The kernel's, taken off and set up again meanwhile.
@@ -420,5 +426,12 @@ impl Worker {
                 ("words", Value::Words(head)),
             ],
         );
+    }
+}
+
+/// Drops queues as they are, writing nothing back.
+fn drop_all(env: &dyn Env, queues: &mut [Option<Loaded>]) {
+    for loaded in queues.iter_mut().filter_map(Option::take) {
+        env.doorbells().store(loaded.q.doorbell, 0);
     }
 }

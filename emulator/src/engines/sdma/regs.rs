@@ -5,13 +5,15 @@
 //! Sources: Linux, `amdgpu/sdma_v4_4_2.c` (`sdma_v4_4_2_inst_start`), `amdgpu/sdma_v7_0.c`
 //! (`sdma_v7_0_gfx_resume_instance`); start-up values: `sdma0/sdma0_4_0_default.h`, the engine's
 //! nearest kin whose values are public. Processes' queues are the scheduler's: the host reads
-//! their registers and does not write them. The kernel's queue is the host's ([`kernel`]). The engine
-//! runs from the start, since firmware was loaded (PSP) before the host may use the device.
+//! their registers, and writes only what takes a queue off (`kgd_gfx_v9_4_3_hqd_sdma_destroy`). The
+//! kernel's queue is the host's ([`kernel`]). The engine runs from the start, since firmware was
+//! loaded (PSP) before the host may use the device.
 
 use super::generation::Names;
-use super::{kernel, Engines, QUEUES};
+use super::{kernel, Engines, Order, Stop, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::{IpBlock, Refused};
+use rkfd_hw::regs::gc_12_0_0::SDMA0_MCU_CNTL;
 use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::regs::Value;
@@ -56,7 +58,8 @@ impl Regs {
     /// Whether the engine runs: HALT is the same bit of both generations' registers.
     pub fn runs(&self) -> bool {
         let halt = |name| Value::new(self.0.get(name).unwrap_or(0)).get(SDMA_F32_CNTL::HALT);
-        halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0
+        let reset = Value::new(self.0.get("MCU_CNTL").unwrap_or(0)).get(SDMA0_MCU_CNTL::RESET);
+        halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0 && reset == 0
     }
 
     /// Start-up values.
@@ -143,6 +146,27 @@ impl Registers {
         engine.kernel.get(what)
     }
 
+    /// What the host may write of a queue: RB_ENABLE off, and then the doorbell.
+    fn take_off(
+        &self,
+        engine: &super::Engine,
+        queue: usize,
+        what: &str,
+        value: u32,
+    ) -> Result<(), Refused> {
+        let mapped = engine.shared().views.get(queue).is_some_and(Option::is_some);
+        match (what, value & 1) {
+            ("RB_CNTL", 0) if mapped => engine.order(Order::Stop(queue as u8, Stop::Preempt)),
+            ("RB_CNTL", 0) => {}
+            ("DOORBELL", _) if value == 0 && !mapped => {}
+            _ => {
+                let why = "the queue is the scheduler's, not the host's";
+                return Err(Refused::Undefined(why.into()));
+            }
+        }
+        Ok(())
+    }
+
     /// A queue's register, from its MQD; zero while none is mapped there.
     fn of_queue(&self, engine: &super::Engine, queue: usize, what: &str) -> Option<u32> {
         let at = self.all.shape.generation.mqd;
@@ -150,7 +174,10 @@ impl Registers {
         let view = shared.views.get(queue)?.as_ref();
         let word = match what {
             "CONTEXT_STATUS" => {
-                let busy = view.is_some_and(|view| view.state.busy);
+                // One that is to leave is not idle before it has left.
+                let leaves = |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
+                let busy = view.is_some_and(|view| view.state.busy)
+                    || view.is_some() && shared.orders.iter().any(leaves);
                 return Some(if busy { 0 } else { IDLE });
             }
             "RB_CNTL" => at.rb_cntl,
@@ -201,10 +228,8 @@ impl IpBlock for Registers {
         if let Some(what) = self.all.shape.generation.names.of_kernel(rest) {
             return self.all.write_kernel(engine, number, what, value);
         }
-        if self.all.shape.generation.names.of_queue(rest).is_some() {
-            return Err(Refused::Undefined(
-                "the queue is the scheduler's, not the host's".into(),
-            ));
+        if let Some((queue, what)) = self.all.shape.generation.names.of_queue(rest) {
+            return self.take_off(engine, queue, what, value);
         }
         if rest == "CNTL" && value & !known(reg) != 0 {
             return Err(Refused::Undefined(format!(

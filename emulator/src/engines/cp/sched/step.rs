@@ -137,6 +137,12 @@ impl Mec {
                 self.drop_queue(slot.on(xcc));
             }
         }
+        self.forget_all();
+    }
+
+    /// Forgets the scheduler's queues and resources. None of the queues is on an HQD any more.
+    pub fn forget_all(&mut self) {
+        self.turns = Turns::default();
         self.tags.clear();
         self.holds = Holds::default();
         // The engines forget theirs by themselves.
