@@ -99,6 +99,12 @@ impl Handle {
         self.generation.load(Relaxed)
     }
 
+    /// The device is about to be reset: nobody goes on waiting for what it was to do. Returns the
+    /// generation that begins, which is also how many resets there were.
+    pub(crate) fn next_generation(&self) -> u32 {
+        self.generation.fetch_add(1, Relaxed).wrapping_add(1)
+    }
+
     /// Runs `f` while the device can't be unbound.
     ///
     /// # Errors

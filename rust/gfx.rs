@@ -88,6 +88,13 @@ impl Gfx {
         result
     }
 
+    /// Resets the command processor with everything that it runs, by registers (a soft reset), and lets
+    /// its firmware go on: afterwards no queue is on the hardware, and no wave.
+    pub(crate) fn soft_reset(&self) {
+        let _lock = self.selected.lock();
+        self.hal.soft_reset(&self.regs);
+    }
+
     /// The GPU's clock counter; 0 when the device is gone.
     pub(crate) fn clock(&self) -> u64 {
         let its = self.hal.registers();
@@ -123,6 +130,11 @@ impl PipeInterrupts {
         };
         on.set(true);
         on
+    }
+
+    /// Turns them on again, after a reset turned them off.
+    pub(crate) fn renew(&self) {
+        self.set(true);
     }
 
     fn set(&self, on: bool) {

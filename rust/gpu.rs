@@ -84,6 +84,7 @@ mod events;
 mod hang;
 mod hash;
 mod registry;
+mod reset;
 mod upcalls;
 
 pub(crate) use registry::Gpus;
@@ -246,14 +247,17 @@ pub(crate) struct Found {
 #[pin_data]
 pub(crate) struct Running<'bound> {
     _listed: Listed,
-    _scheduler: sched::Started,
+    // Before the scheduler stops, so that no reset starts it again.
     _watch: hang::Watch,
-    _sdma: sdma::Enabled,
-    _pipe_interrupts: PipeInterrupts,
+    _scheduler: sched::Started,
+    _sdma: Arc<sdma::Enabled>,
+    _pipe_interrupts: Arc<PipeInterrupts>,
     _fault_interrupts: FaultInterrupts,
     #[pin]
     _ih: ih::Enabled<'bound>,
     _acting: events::Acting,
+    // If this is the last reference, its parts take their memory from the GART and flush TLBs, which
+    // needs the hubs. The guards below hold what they undo, and need nothing of it.
     gpu: Arc<Gpu>,
     _gmc: gmc::Enabled,
     _nbio: nbio::Enabled,
@@ -363,10 +367,23 @@ impl<'bound> Running<'bound> {
                 _acting.sink(),
             )?,
             _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
-            _pipe_interrupts: PipeInterrupts::new(&gpu.gfx, &gpu.chip),
-            _sdma: sdma::Enabled::new(&gpu.copier, nbio_hal, gpu.chip.sdma_counts.engines())?,
-            _watch: hang::Watch::new(&gpu, &sink, &hangs)?,
+            _pipe_interrupts: Arc::new(PipeInterrupts::new(&gpu.gfx, &gpu.chip), GFP_KERNEL)?,
+            _sdma: Arc::new(
+                sdma::Enabled::new(&gpu.copier, nbio_hal, gpu.chip.sdma_counts.engines())?,
+                GFP_KERNEL,
+            )?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
+            _watch: hang::Watch::new(
+                &hangs,
+                reset::Engines {
+                    gpu: gpu.clone(),
+                    user: sink.clone(),
+                    sdma: _sdma.clone(),
+                    pipe_interrupts: _pipe_interrupts.clone(),
+                    tlb: tlb.clone(),
+                    kept: kept.clone(),
+                },
+            )?,
             _listed: Listed::new(&gpu, &gpus, sink)?,
             _: {
                 dev_info!(

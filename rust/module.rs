@@ -195,6 +195,11 @@ impl Upcalls for Module {
         process.is_some_and(|process| process.queue_error(gpu, error))
     }
 
+    fn gpu_reset(&self, gpu: &Gpu, number: u32, done: bool) {
+        let clients = &self.processes.shared().clients;
+        clients.gpu_reset(gpu, number, done);
+    }
+
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {
         self.processes.for_each(|process| {
             let concerned = match hang {

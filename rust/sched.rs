@@ -170,6 +170,8 @@ pub(crate) struct SchedProcess {
     vm: Arc<Vm>,
     /// One of its queues had to be reset, or hangs.
     reset: Atomic<u32>,
+    /// The GPU was reset under it.
+    lost: Atomic<u32>,
 }
 
 impl SchedProcess {
@@ -177,12 +179,22 @@ impl SchedProcess {
         let process = Self {
             vm: vm.clone(),
             reset: Atomic::new(0),
+            lost: Atomic::new(0),
         };
         Ok(Arc::new(process, GFP_KERNEL)?)
     }
 
     fn note_reset(&self) {
         self.reset.store(1, Relaxed);
+    }
+
+    /// The GPU was reset under it: nothing of it runs any more.
+    fn note_lost(&self) {
+        self.lost.store(1, Relaxed);
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost.load(Relaxed) != 0
     }
 
     /// Whether a queue of it had to be reset, or hangs (`has_reset_queue`).
@@ -260,6 +272,22 @@ pub(crate) trait Scheduler: Send + Sync {
 
     /// As [`Scheduler::evict`], of whoever has that number; for good, after a page fault.
     fn evict_pasid(&self, pasid: Pasid) -> Result;
+
+    /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
+    fn hang_name(&self) -> &'static str;
+
+    /// The engines are about to be reset: lets no firmware take commands any more. Until
+    /// [`Scheduler::restart`] requests get EIO. Returns whether it is stuck, and a reset is due.
+    fn halt(&self) -> bool;
+
+    /// The engines were reset, and nothing runs any more: the queues that there are, are gone, whatever
+    /// their states were, and the firmware starts anew. As upstream, their processes stay evicted for
+    /// good: what they create from now on doesn't run.
+    ///
+    /// # Errors
+    ///
+    /// What the start of the firmware returns; the scheduler is stuck as before.
+    fn restart(&self) -> Result;
 
     /// The firmware refuses to go on with a queue, which interrupts name by the number of its doorbell
     /// in the process' slice. With MES it is taken off; run lists keep it, as upstream.

@@ -6,10 +6,11 @@
 //! text, which it reads. What doesn't fit is lost.
 //!
 //! Clients are sorted by who may read what: an event is offered to the files of the program that it is
-//! about and to those of administrators, and nobody walks the files of other programs.
+//! about and to those of administrators, and nobody walks the files of other programs. Only a reset of
+//! the GPU is everybody's.
 //!
-//! Source: Linux, `amdkfd/kfd_smi_events.c`. Thermal throttling, resets and
-//! migration never happen here, so no line reports them.
+//! Source: Linux, `amdkfd/kfd_smi_events.c`. Thermal throttling and migration never happen here, so no
+//! line reports them.
 //!
 //! Lock order: clients -> a client's text, both leaves.
 
@@ -108,6 +109,13 @@ impl Files {
             f(client);
             next = at.move_next();
         }
+    }
+
+    /// Calls `f` with each file of a GPU.
+    fn each_of(&self, gpu_id: u16, f: impl Fn(&Client)) {
+        let all = self.by_scope.iter();
+        all.filter(|((scope, _), _)| scope.gpu_id == gpu_id)
+            .for_each(|(_, client)| f(client));
     }
 }
 
@@ -270,7 +278,7 @@ impl fmt::Write for Line {
 
 impl Clients {
     /// Gives a line to every client that wants such events. `tgid` is the program that it is
-    /// about: other programs may not read it.
+    /// about: other programs may not read it. 0 is the GPU, of which every program may read.
     fn publish(&self, gpu: &Gpu, event: u32, tgid: i32, line: fmt::Arguments<'_>) {
         let mut buffer = Line {
             bytes: [0; abi::SMI_EVENT_MSG_SIZE as usize],
@@ -283,6 +291,10 @@ impl Clients {
         };
         let gpu_id = gpu.id().get();
         let mut files = self.files.lock();
+        if tgid == 0 {
+            files.each_of(gpu_id, |client| client.take(event, line));
+            return;
+        }
         for tgid in [Some(tgid), None] {
             files.each(Scope { tgid, gpu_id }, |client| client.take(event, line));
         }
@@ -296,6 +308,16 @@ impl Clients {
             who.tgid,
             fmt!("{:x}:{}\n", who.pid, who.name()),
         );
+    }
+
+    /// The GPU is about to be reset for the `number`th time, or `done`: it was
+    /// (`kfd_smi_event_update_gpu_reset`, which names no cause afterwards).
+    pub(crate) fn gpu_reset(&self, gpu: &Gpu, number: u32, done: bool) {
+        let (event, cause) = match done {
+            false => (abi::SMI_EVENT_GPU_PRE_RESET, gpu.scheduler().hang_name()),
+            true => (abi::SMI_EVENT_GPU_POST_RESET, ""),
+        };
+        self.publish(gpu, event, 0, fmt!("{:x} {}\n", number, cause));
     }
 
     /// Queues were evicted because memory of the program's changes.

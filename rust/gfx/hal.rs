@@ -83,6 +83,10 @@ pub(crate) trait Hal: Sync {
     /// Points GRBM_GFX_INDEX at all arrays of an XCC, as usual.
     fn see_all_arrays(&self, regs: &Regs, xcc: u8);
 
+    /// Halts the micro engines, resets the command processor and all shaders, and lets the engine that
+    /// executes queues run again. The firmware stays loaded.
+    fn soft_reset(&self, regs: &Regs);
+
     /// Version of the compute firmware, or 0.
     fn mec_fw_version(&self, regs: &Regs) -> u32;
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reports to the user half that the GPU hangs.
+//! What follows when a scheduler finds that something hangs: reports to the user half, and a reset.
 //!
-//! Whoever finds out holds locks, and maybe a process' locks too; so the news go by way of a
-//! work item.
+//! Whoever finds out holds locks, and maybe a process' locks too; so it goes by way of a work item,
+//! which holds none.
 
-use super::{
-    Gpu,
-    Upcalls, //
-};
+use super::reset::Engines;
 use crate::{
     glue::workqueue::WorkQueue,
     sched::{
@@ -37,8 +34,7 @@ use kernel::{
 /// The work item.
 #[pin_data]
 struct News {
-    gpu: Arc<Gpu>,
-    user: Arc<dyn Upcalls>,
+    engines: Engines,
     /// The whole GPU hangs.
     whole: Atomic<u32>,
     /// The device is gone, which is reported once.
@@ -55,14 +51,14 @@ impl WorkItem for News {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
+        let Engines { gpu, user, .. } = &this.engines;
         if this.lost.load(Relaxed) != 0 {
-            return this.user.gpu_hang(&this.gpu, Hang::Lost);
+            user.gpu_hang(gpu, Hang::Lost);
+        } else if this.whole.xchg(0, Relaxed) != 0 {
+            this.engines.recover();
+        } else {
+            user.gpu_hang(gpu, Hang::Queues);
         }
-        let hang = match this.whole.xchg(0, Relaxed) {
-            0 => Hang::Queues,
-            _ => Hang::Gpu,
-        };
-        this.user.gpu_hang(&this.gpu, hang);
     }
 }
 
@@ -85,21 +81,19 @@ impl HangSink for Notice {
     }
 }
 
-/// Hangs are reported; dropped, they aren't any more, and no work item runs.
+/// Hangs are acted on; dropped, they aren't any more, and no reset is on its way.
 pub(super) struct Watch {
     hangs: Arc<Hangs>,
     queue: Arc<WorkQueue>,
 }
 
 impl Watch {
-    /// Reports the hangs of a GPU's scheduler.
-    pub(super) fn new(gpu: &Arc<Gpu>, user: &Arc<dyn Upcalls>, hangs: &Arc<Hangs>) -> Result<Self> {
+    /// Acts on the hangs that a GPU's scheduler finds.
+    pub(super) fn new(hangs: &Arc<Hangs>, engines: Engines) -> Result<Self> {
         let queue = Arc::new(WorkQueue::new_ordered(c"rkfd-hang")?, GFP_KERNEL)?;
-        let (gpu, user) = (gpu.clone(), user.clone());
         let news = Arc::pin_init(
             pin_init!(News {
-                gpu,
-                user,
+                engines,
                 whole: Atomic::new(0),
                 lost: Atomic::new(0),
                 work <- new_work!("rkfd hang"),

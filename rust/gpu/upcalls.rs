@@ -45,6 +45,9 @@ pub(crate) trait Upcalls: Send + Sync {
     /// Reports an error of a queue to its process' runtime. Returns whether there is one.
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool;
 
+    /// The GPU is about to be reset for the `number`th time, or `done`: it was, and works again.
+    fn gpu_reset(&self, gpu: &Gpu, number: u32, done: bool);
+
     /// Queues of the GPU had to be reset or hang, or the GPU itself does: a hardware exception for
     /// their processes, or for every process on it. Or the device was found to be gone: every waiter
     /// wakes with an error.

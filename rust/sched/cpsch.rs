@@ -432,6 +432,38 @@ impl Scheduler for Cpsch {
         self.count_eviction(|entry| Arc::ptr_eq(&entry.process, process), -1)
     }
 
+    fn hang_name(&self) -> &'static str {
+        "HWS hang"
+    }
+
+    fn halt(&self) -> bool {
+        let state = self.state.lock();
+        let due = state.stuck && state.hiq.is_some();
+        if due {
+            self.parts.tlb.set_firmware(None);
+        }
+        due
+    }
+
+    fn restart(&self) -> Result {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if let Some(hiq) = state.hiq.take() {
+            hiq.abandon();
+        }
+        for entry in state.entries.iter_mut() {
+            entry.evicted = entry.evicted.saturating_add(1);
+            entry.process.note_lost();
+            for queue in entry.queues.iter() {
+                // One that was reset before is gone already.
+                let _ = queue.enter(QueueState::Gone);
+            }
+        }
+        state.hiq = Some(Hiq::start(&self.parts)?);
+        state.stuck = false;
+        Ok(())
+    }
+
     fn evict_pasid(&self, pasid: Pasid) -> Result {
         match self.count_eviction(|entry| entry.process.pasid() == pasid, 1) {
             // A late fault of a process that is gone.

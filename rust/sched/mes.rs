@@ -303,7 +303,7 @@ impl Scheduler for Mes {
             QueueState::Hung => return Err(ETIMEDOUT),
             _ => {}
         }
-        if queue.state() == QueueState::Gone {
+        if queue.state() == QueueState::Gone && !queue.process().is_lost() {
             // It had to be reset.
             return Err(EACCES);
         }
@@ -352,6 +352,38 @@ impl Scheduler for Mes {
     fn restore(&self, process: &Arc<SchedProcess>) -> Result {
         let find = |entry: &Entry| Arc::ptr_eq(&entry.process, process);
         self.state.lock().count_eviction(&self.parts, find, -1)
+    }
+
+    fn hang_name(&self) -> &'static str {
+        "MES hang"
+    }
+
+    fn halt(&self) -> bool {
+        let state = self.state.lock();
+        let Some(engine) = state.engine.as_ref().filter(|_| state.stuck) else {
+            return false;
+        };
+        engine.halt();
+        true
+    }
+
+    fn restart(&self) -> Result {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        drop(state.engine.take());
+        for entry in state.entries.iter_mut() {
+            entry.evicted = entry.evicted.saturating_add(1);
+            // A MES that starts anew doesn't know the process.
+            entry.held = true;
+            entry.process.note_lost();
+            for queue in entry.queues.iter() {
+                // One that was reset before is gone already.
+                let _ = queue.enter(QueueState::Gone);
+            }
+        }
+        state.engine = Some(Engine::start(&self.parts)?);
+        state.stuck = false;
+        Ok(())
     }
 
     fn evict_pasid(&self, pasid: Pasid) -> Result {

@@ -28,14 +28,36 @@ impl Enabled {
             copier: copier.clone(),
             engines,
         };
-        let parts = &copier.parts;
-        for engine in 0..engines {
+        enabled.set_up()?;
+        nbio.route_sdma(&copier.parts.regs, engines);
+        copier.start()?;
+        Ok(enabled)
+    }
+
+    fn set_up(&self) -> Result {
+        let parts = &self.copier.parts;
+        for engine in 0..self.engines {
             parts.hal.prepare(parts.dev.device(), &parts.regs, engine)?;
             parts.hal.enable(&parts.regs, engine, true);
         }
-        nbio.route_sdma(&parts.regs, engines);
-        copier.start()?;
-        Ok(enabled)
+        Ok(())
+    }
+
+    /// Resets the engines: no queue of before is on them afterwards. What was submitted to the driver's
+    /// own queue is lost, and the queue begins anew.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when an engine goes on with a queue, EIO when the one of the driver's queue doesn't answer,
+    /// ENODEV, ENOMEM.
+    pub(crate) fn reset(&self) -> Result {
+        let parts = &self.copier.parts;
+        self.copier.stop();
+        for engine in 0..self.engines {
+            parts.hal.reset(&parts.regs, engine)?;
+        }
+        self.set_up()?;
+        self.copier.start()
     }
 }
 

@@ -34,6 +34,14 @@ pub(crate) trait Hal: Sync {
     /// ENODEV when it doesn't run and the driver can't start it.
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result;
 
+    /// Takes every queue off an engine whose scheduler doesn't answer, and resets the engine if registers
+    /// can. It is to be prepared and enabled again.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the engine goes on with a queue, ENODEV.
+    fn reset(&self, regs: &Regs, engine: u32) -> Result;
+
     /// Turns on what an engine has as long as the driver has the engine, or off.
     fn enable(&self, regs: &Regs, engine: u32, on: bool);
 

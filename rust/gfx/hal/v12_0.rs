@@ -12,8 +12,10 @@ use crate::{
             gc_12_0_0::{
                 self as gc,
                 CC_GC_SHADER_ARRAY_CONFIG as Config,
+                CP_MEC_RS64_CNTL as Mec,
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
                 GRBM_GFX_INDEX as Index,
+                GRBM_SOFT_RESET as Reset,
                 RLC_RLCS_BOOTLOAD_STATUS as Boot, //
             },
             Value, //
@@ -24,10 +26,16 @@ use crate::{
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 static REGISTERS: Registers = registers!(gc);
+/// TIMEOUT: until a halt or a reset has taken effect, as for the graphics cores before.
+const SETTLE: Delta = Delta::from_micros(50);
 
 /// The graphics core.
 pub(super) struct Hal;
@@ -76,6 +84,29 @@ impl super::Hal for Hal {
             .with(Index::SA_BROADCAST_WRITES, true)
             .with(Index::INSTANCE_BROADCAST_WRITES, true);
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
+    }
+
+    /// As `gfx_v11_0_soft_reset`; for this generation Linux has none, and resets the whole device. MES is
+    /// halted by the scheduler, which also starts it again.
+    fn soft_reset(&self, regs: &Regs) {
+        regs.update(gc::CP_MEC_RS64_CNTL, |old| {
+            old.with(Mec::MEC_HALT, true)
+                .with(Mec::MEC_PIPE0_ACTIVE, false)
+                .with(Mec::MEC_PIPE1_ACTIVE, false)
+        });
+        fsleep(SETTLE);
+        for on in [true, false] {
+            regs.update(gc::GRBM_SOFT_RESET, |old| {
+                old.with(Reset::SOFT_RESET_CP, on)
+                    .with(Reset::SOFT_RESET_GFX, on)
+                    .with(Reset::SOFT_RESET_CPF, on)
+                    .with(Reset::SOFT_RESET_CPC, on)
+                    .with(Reset::SOFT_RESET_CPG, on)
+            });
+            // Waits until the store has arrived.
+            regs.read(gc::GRBM_SOFT_RESET);
+            fsleep(SETTLE);
+        }
     }
 
     /// Only the firmware's file has it.

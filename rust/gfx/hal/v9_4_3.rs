@@ -15,7 +15,8 @@ use crate::{
                 CP_HYP_XCP_CTL as Partition,
                 CP_MEC_CNTL as Mec,
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
-                GRBM_GFX_INDEX as Index, //
+                GRBM_GFX_INDEX as Index,
+                GRBM_SOFT_RESET as Reset, //
             },
             Block,
             Value, //
@@ -26,10 +27,16 @@ use crate::{
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 static REGISTERS: Registers = registers!(gc);
+/// TIMEOUT: until a halt or a reset has taken effect (`gfx_v9_4_3_soft_reset`).
+const SETTLE: Delta = Delta::from_micros(50);
 
 /// The graphics core.
 pub(super) struct Hal;
@@ -72,6 +79,41 @@ impl super::Hal for Hal {
             .with(Index::SH_BROADCAST_WRITES, true)
             .with(Index::INSTANCE_BROADCAST_WRITES, true);
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
+    }
+
+    /// `gfx_v9_4_3_soft_reset`, and `gfx_v9_4_3_xcc_cp_compute_enable` before and after. All XCCs are
+    /// held before the first goes on, since a queue is on each of them. RLC isn't reset: its firmware
+    /// couldn't be loaded again here.
+    fn soft_reset(&self, regs: &Regs) {
+        let halted = Value::zeroed()
+            .with(Mec::MEC_INVALIDATE_ICACHE, true)
+            .with(Mec::MEC_ME1_PIPE0_RESET, true)
+            .with(Mec::MEC_ME1_PIPE1_RESET, true)
+            .with(Mec::MEC_ME1_PIPE2_RESET, true)
+            .with(Mec::MEC_ME1_PIPE3_RESET, true)
+            .with(Mec::MEC_ME2_PIPE0_RESET, true)
+            .with(Mec::MEC_ME2_PIPE1_RESET, true)
+            .with(Mec::MEC_ME1_HALT, true)
+            .with(Mec::MEC_ME2_HALT, true);
+        for xcc in regs.instances(Block::Gc) {
+            regs.write_at(xcc, gc::CP_MEC_CNTL, halted);
+        }
+        fsleep(SETTLE);
+        for on in [true, false] {
+            for xcc in regs.instances(Block::Gc) {
+                regs.update_at(xcc, gc::GRBM_SOFT_RESET, |old| {
+                    old.with(Reset::SOFT_RESET_CP, on)
+                        .with(Reset::SOFT_RESET_GFX, on)
+                });
+                // Waits until the store has arrived.
+                regs.read_at(xcc, gc::GRBM_SOFT_RESET);
+            }
+            fsleep(SETTLE);
+        }
+        for xcc in regs.instances(Block::Gc) {
+            regs.write_at(xcc, gc::CP_MEC_CNTL, Value::zeroed());
+        }
+        fsleep(SETTLE);
     }
 
     /// The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).

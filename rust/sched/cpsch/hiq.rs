@@ -211,6 +211,11 @@ impl Hiq {
         kiq.stop(parts);
     }
 
+    /// The engines were reset: gives everything up without asking them.
+    pub(super) fn abandon(self) {
+        self.kiq.abandon();
+    }
+
     fn unmap_queue(&self, parts: &Parts) {
         for xcc in parts.gfx.regs().instances(Block::Gc) {
             if let Err(error) = self.kiq.unmap_hiq(xcc, doorbell::HIQ) {

@@ -140,6 +140,13 @@ impl Kiq {
         }
     }
 
+    /// The engines were reset: gives the queues up without asking them. Who still has a reference finds
+    /// none, and so can't ring a doorbell that another queue has by then.
+    pub(super) fn abandon(&self) {
+        let queues = core::mem::replace(&mut *self.queues.lock(), KVec::new());
+        drop(queues);
+    }
+
     /// Runs a packet on the queue of an XCC.
     fn run(&self, xcc: u8, packet: &[u32]) -> Result {
         self.queues

@@ -286,6 +286,15 @@ impl Engine {
         *self.running.lock() = None;
     }
 
+    /// Halts MES, which doesn't answer, without asking it. Who still has a reference finds pipes that
+    /// take no commands, and so can't ring a doorbell that another ring has by then.
+    pub(super) fn halt(&self) {
+        self.parts.tlb.set_firmware(None);
+        *self.running.lock() = None;
+        self.scheduler.lock().give_up();
+        self.kernel.lock().give_up();
+    }
+
     /// Hands a queue over (`add_queue_mes`).
     pub(super) fn add(&self, add: &Add) -> Result<(), Failure> {
         /// In units of 100 ns: 10 ms and 1 ms.

@@ -229,6 +229,11 @@ impl Pipe {
         self.cleaner.gpu_addr()
     }
 
+    /// It takes no more commands.
+    pub(super) fn give_up(&mut self) {
+        self.stuck = true;
+    }
+
     /// Whether it takes no more commands.
     pub(super) fn is_stuck(&self) -> bool {
         self.stuck

@@ -10,7 +10,9 @@ use crate::{
             SDMA_F32_CNTL as F32,
             SDMA_GB_ADDR_CONFIG as Addresses,
             SDMA_GB_ADDR_CONFIG_READ as ReadAddresses,
-            SDMA_PHASE0_QUANTUM as Quantum, //
+            SDMA_PHASE0_QUANTUM as Quantum,
+            SDMA_RLC0_CONTEXT_STATUS as ContextStatus,
+            SDMA_RLC0_RB_CNTL as RingControl, //
         },
         AnyReg,
         Value, //
@@ -21,7 +23,8 @@ use crate::{
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    time::Delta, //
 };
 
 mod queue;
@@ -39,6 +42,13 @@ const STORES: [(AnyReg, u32); 5] = [
     (sdma::SDMA_UTCL1_TIMEOUT.any(), 0x0080_0080),
     (sdma::SDMA_SEM_WAIT_FAIL_TIMER_CNTL.any(), 0),
 ];
+
+/// Queues of processes that an engine has, and words from one's registers to the next's
+/// (`get_sdma_rlc_reg_offset`).
+const QUEUES: u32 = 8;
+const QUEUE_STRIDE: u32 = 0x58;
+/// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
+const TIMEOUT: Delta = Delta::from_millis(4000);
 
 /// The copy engines.
 pub(super) struct Hal;
@@ -70,6 +80,26 @@ impl super::Hal for Hal {
         regs.update_at(instance, sdma::SDMA_CNTL, |old| {
             old.with(Cntl::UTC_L1_ENABLE, true)
         });
+        Ok(())
+    }
+
+    /// As `kgd_gfx_v9_4_3_hqd_sdma_destroy` of each queue. The engine itself only the power management's
+    /// firmware resets (`sdma_v4_4_2_soft_reset_engine`).
+    fn reset(&self, regs: &Regs, engine: u32) -> Result {
+        let instance = instance(engine);
+        for queue in 0..QUEUES {
+            regs.update_at(
+                instance,
+                sdma::SDMA_RLC0_RB_CNTL.at(queue, QUEUE_STRIDE),
+                |old| old.with(RingControl::RB_ENABLE, false),
+            );
+            let status = sdma::SDMA_RLC0_CONTEXT_STATUS.at(queue, QUEUE_STRIDE);
+            regs.wait_at(instance, status, TIMEOUT, |value| {
+                value.is_set(ContextStatus::IDLE)
+            })?;
+            let doorbell = sdma::SDMA_RLC0_DOORBELL.at(queue, QUEUE_STRIDE);
+            regs.write_at(instance, doorbell, Value::zeroed());
+        }
         Ok(())
     }
 

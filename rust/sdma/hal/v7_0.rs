@@ -6,6 +6,7 @@
 use crate::{
     hw::regs::gc_12_0_0::{
         self as gc,
+        GRBM_SOFT_RESET as Reset,
         SDMA0_CNTL as Cntl,
         SDMA0_MCU_CNTL as Mcu,
         SDMA0_UTCL1_CNTL as Utcl1, //
@@ -16,7 +17,11 @@ use crate::{
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 mod queue;
@@ -25,6 +30,9 @@ mod queue;
 const STRIDE: u32 = 0x600;
 /// The same of those that only the driver of the host may reach (`SDMA1_HYP_DEC_REG_OFFSET`).
 const HOST_STRIDE: u32 = 0x20;
+
+/// TIMEOUT: until a reset has taken effect.
+const SETTLE: Delta = Delta::from_micros(100);
 
 /// The copy engines.
 pub(super) struct Hal;
@@ -40,6 +48,29 @@ impl super::Hal for Hal {
             old.having(Utcl1::RESP_MODE.is::<3>())
                 .having(Utcl1::REDO_DELAY.is::<9>())
         });
+        Ok(())
+    }
+
+    /// `sdma_v7_0_soft_reset`.
+    fn reset(&self, regs: &Regs, engine: u32) -> Result {
+        let bit = match engine {
+            0 => Reset::SOFT_RESET_SDMA0,
+            1 => Reset::SOFT_RESET_SDMA1,
+            _ => return Err(EINVAL),
+        };
+        let control = gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE);
+        regs.update(control, |old| {
+            old.with(Mcu::HALT, true)
+                .with(Mcu::RESET, true)
+        });
+        fsleep(SETTLE);
+        for on in [true, false] {
+            regs.update(gc::GRBM_SOFT_RESET, |old| old.with(bit, on));
+            // Waits until the store has arrived.
+            regs.read(gc::GRBM_SOFT_RESET);
+            fsleep(SETTLE);
+        }
+        regs.update(control, |old| old.with(Mcu::RESET, false));
         Ok(())
     }
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Resetting the GPU's engines when their scheduler doesn't answer.
+//!
+//! The scheduler lets no firmware take commands any more, every process on the GPU gets a hardware
+//! exception, the engines are reset, what was kept for want of an acknowledgement is freed, and the
+//! firmware starts anew. VRAM, page tables and the interrupt ring stay as they are. As upstream,
+//! processes that used the GPU keep their memory and their queues never run again; new ones start
+//! afresh.
+//!
+//! Linux resets the whole device by way of the power management's firmware (mode 1) where it can, and
+//! its single engines (soft reset) where it can't. Here is the latter; [`methods`] is the place for the
+//! former.
+//!
+//! Sources: `kgd2kfd_pre_reset`, `kgd2kfd_post_reset`, `amdgpu_device_ip_soft_reset`.
+//!
+//! Called from a work item of its own that holds no lock: the scheduler's is taken while the firmware is
+//! halted, and again while it starts. Every wait has a limit.
+
+use super::{
+    Gpu,
+    Upcalls, //
+};
+use crate::{
+    chip::Generation,
+    gfx::PipeInterrupts,
+    gmc::Tlb,
+    kept::Kept,
+    sdma,
+    types::Hang, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A way to stop all that runs on a GPU.
+trait Method: Sync {
+    /// How the log calls it.
+    fn name(&self) -> &'static str;
+
+    /// Resets the engines. Afterwards none of them touches memory.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when an engine goes on, ENODEV.
+    fn reset(&self, engines: &Engines) -> Result;
+}
+
+/// The methods of a generation, in the order in which they are tried.
+fn methods(generation: Generation) -> &'static [&'static dyn Method] {
+    match generation {
+        Generation::Gfx942 | Generation::Gfx1201 => &[&Soft],
+        #[cfg(rkfd_stub_chip)]
+        Generation::Stub => &[&Soft],
+    }
+}
+
+/// The command processor with all shaders, and the copy engines, by their own registers.
+struct Soft;
+
+impl Method for Soft {
+    fn name(&self) -> &'static str {
+        "soft reset"
+    }
+
+    fn reset(&self, engines: &Engines) -> Result {
+        engines.gpu.gfx.soft_reset();
+        engines.gpu.alive()?;
+        engines.sdma.reset()
+    }
+}
+
+/// What a reset is made with.
+pub(super) struct Engines {
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) user: Arc<dyn Upcalls>,
+    pub(super) sdma: Arc<sdma::Enabled>,
+    pub(super) pipe_interrupts: Arc<PipeInterrupts>,
+    pub(super) tlb: Arc<Tlb>,
+    pub(super) kept: Arc<Kept>,
+}
+
+impl Engines {
+    /// Resets the GPU if its scheduler is stuck. If that fails, it stays so.
+    pub(super) fn recover(&self) {
+        let (gpu, user) = (&self.gpu, &self.user);
+        if !gpu.scheduler().halt() {
+            // An earlier run has seen to it.
+            return;
+        }
+        let number = gpu.dev.next_generation();
+        user.gpu_reset(gpu, number, false);
+        user.gpu_hang(gpu, Hang::Gpu);
+        match self
+            .stop_all()
+            .and_then(|()| gpu.scheduler().restart().map_err(Some))
+        {
+            Ok(()) => {
+                dev_info!(
+                    gpu.device(),
+                    "the GPU works again; programs that used it have lost their queues\n"
+                );
+                user.gpu_reset(gpu, number, true);
+            }
+            Err(Some(ENODEV)) => {}
+            Err(_) => {
+                dev_err!(
+                    gpu.device(),
+                    "the GPU can't be reset; it is of no use until the module is loaded again\n"
+                );
+            }
+        }
+    }
+
+    /// Stops everything by the first method that works, and frees what was kept until then.
+    ///
+    /// # Errors
+    ///
+    /// That of the last method; `None` when there is no method.
+    fn stop_all(&self) -> Result<(), Option<Error>> {
+        let mut result = Err(None);
+        for method in methods(self.gpu.chip.family.generation) {
+            dev_err!(
+                self.gpu.device(),
+                "{}: resetting the GPU ({})\n",
+                self.gpu.scheduler().hang_name(),
+                method.name()
+            );
+            result = method.reset(self).map_err(Some);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result?;
+        self.pipe_interrupts.renew();
+        // No engine has an old translation any more once all address spaces were flushed.
+        (0..16).try_for_each(|vmid| self.tlb.flush_vmid(vmid))?;
+        self.kept.release();
+        Ok(())
+    }
+}
