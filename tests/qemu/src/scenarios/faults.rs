@@ -37,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
             "unsupported chip gfx",
         ),
     ];
-    all.extend([dead_device(), pulled_out(), no_fence(), reported(), hang()]);
+    all.extend([dead_device(), pulled_out(), no_fence(), gpu_reset(), reported(), hang()]);
     all.extend(mutations());
     all
 }
@@ -139,19 +139,20 @@ fn refuses(name: &str, seconds: u64) -> Step {
 }
 
 /// DESTROY_QUEUE gives up with upstream's errno: after 9 seconds (`queue_preemption_timeout_ms`) with
-/// ETIME, or, with MES, after 2.1 with ETIMEDOUT. From then on the scheduler is known to be stuck and
-/// requests fail at once.
+/// ETIME, or, with MES, after 2.1 with ETIMEDOUT. The GPU is reset then, and other programs run.
 fn no_fence() -> Scenario {
     let destroy = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; grep errno /tmp/out; \
         grep -Eq 'DESTROY_QUEUE .* failed, errno (62|110)' /tmp/out && grep -q 'verified 4096/4096' /tmp/out";
     let scenario = with_vadd(
         "no-fence",
-        "a scheduler that never acknowledges costs errors in bounded time, and the module unloads",
+        "a scheduler that doesn't acknowledge costs an error in bounded time; the next program runs",
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
     .step(Step::sh("destroy-gives-up", 20, destroy))
-    .step(refuses("the-next-is-refused", 5))
+    .step(Step::sh("works-again", 20, WORKS_AGAIN))
+    .step(Step::run("the-next", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
     .step(Step::sh(
         "reason-logged",
         10,
@@ -168,6 +169,48 @@ fn never_acknowledges(scenario: Scenario) -> Scenario {
     scenario
         .rule("on QUERY_STATUS: no answer")
         .rule("on REMOVE_QUEUE: hang")
+}
+
+/// The reset is over.
+const WORKS_AGAIN: &str = "for i in $(seq 100); do \
+    dmesg | grep -q 'the GPU works again' && exit 0; sleep 0.1; done; dmesg | tail; exit 1";
+
+/// What becomes of the programs that use a GPU while it is reset.
+fn gpu_reset() -> Scenario {
+    let scenario = with_vadd(
+        "gpu-reset",
+        "a scheduler that hangs is reset with the GPU under two programs, and new ones run",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "reset")
+    .step(Step::insmod(MODULE))
+    .step(Step::run("reset", 120, &["/bin/reset", VADD]))
+    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh(
+        "reason-logged",
+        10,
+        "dmesg | grep -Eq '(HWS|MES) hang: resetting the GPU .soft reset.'",
+    ))
+    .step(Step::Rmmod("rkfd".into()))
+    .check(engines_were_reset);
+    inject(scenario, "no-fence")
+}
+
+/// The device saw each command processor reset once, and where registers can do that, each copy engine.
+fn engines_were_reset(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    let count = |kind: &str| trace.all(kind).count();
+    let wanted = match outcome.chip.scheduler {
+        Scheduler::Cpsch => (outcome.chip.xccs as usize, 0),
+        Scheduler::Mes => (1, 2),
+    };
+    match (count("soft_reset"), count("sdma_reset")) {
+        found if found == wanted => Ok(()),
+        found => Err(format!(
+            "command processors and copy engines were reset {found:?} times, not {wanted:?}"
+        )),
+    }
 }
 
 /// The errno is that of the chip's scheduler.

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The scheduler doesn't answer, and the GPU is reset under two programs.
+//!
+//! `reset CODE-OBJECT`: runs on a GPU whose scheduler hangs once a queue is taken off. Both programs get
+//! a hardware exception, management events report the reset, memory keeps its content, and queues are
+//! gone: new ones of these programs can be made and never run, as upstream's ("Fix me. KFD won't be able
+//! to resume existing process for now", `kgd2kfd_post_reset`). Programs that start afterwards run.
+//!
+//! `reset CODE-OBJECT bystander`: the other program. It prints a line when its queue has run.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::FromRawFd;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rkfd::{Gpu, Kernel, Queue, QueueOptions};
+use rkfd_programs::raw::{self, call, errno};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_uapi::{event, ioctl, smi};
+use rustix::io::Errno;
+
+const ELEMENTS: usize = 4096;
+const RUNNING: &str = "bystander: its queue has run";
+const CONTENT: [u32; 4] = [0xfeed_0001, 0xfeed_0002, 0xfeed_0003, 0xfeed_0004];
+
+struct Setup {
+    kfd: File,
+    gpu: Gpu,
+    kernel: Kernel,
+    /// The event of hardware exceptions.
+    exceptions: u32,
+}
+
+impl Setup {
+    fn new() -> Result<Self, Failure> {
+        let gpu = Gpu::open()?;
+        let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
+        let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+        let exceptions = raw::event(&kfd, event::EVENT_HW_EXCEPTION);
+        Ok(Self {
+            exceptions: exceptions.map_err(errno("CREATE_EVENT"))?,
+            kfd,
+            gpu,
+            kernel,
+        })
+    }
+
+    /// A queue that has run.
+    fn used_queue(&self, seed: usize) -> Result<Queue, Failure> {
+        let queue = self.gpu.queue(QueueOptions::default())?;
+        let add = VectorAdd::new(&self.gpu, ELEMENTS, seed)?;
+        let work = add.dispatch(&queue, &self.kernel).submit()?;
+        work.wait_timeout(PATIENCE)?;
+        add.verify()?;
+        Ok(queue)
+    }
+
+    fn hears_of_the_reset(&self) -> Result<(), Failure> {
+        let data = raw::wait(&self.kfd, self.exceptions, 60_000).map_err(errno("WAIT_EVENTS"))?;
+        let data = data.map(|data| data.hw_exception());
+        println!("the exception: {data:x?}");
+        check(
+            "the whole GPU is reset, and memory is lost",
+            data.is_some_and(|d| {
+                (d.reset_type, d.reset_cause) == (event::RESET_WHOLE_GPU, event::CAUSE_GPU_HANG)
+                    && (d.memory_lost, d.gpu_id) == (1, self.gpu.id())
+            }),
+        )
+    }
+
+    /// The GPU's management events about resets.
+    fn events(&self) -> Result<File, Failure> {
+        let mut args = smi::SmiEventsArgs {
+            gpuid: self.gpu.id(),
+            anon_fd: 0,
+        };
+        call(&self.kfd, &ioctl::SMI_EVENTS, &mut args).map_err(errno("SMI_EVENTS"))?;
+        // SAFETY: The request has just made the descriptor for us.
+        let mut file = unsafe { File::from_raw_fd(args.anon_fd as i32) };
+        let mask = smi::event_mask(smi::SMI_EVENT_GPU_PRE_RESET)
+            | smi::event_mask(smi::SMI_EVENT_GPU_POST_RESET);
+        file.write_all(&mask.to_ne_bytes()).map_err(Failure::new)?;
+        Ok(file)
+    }
+}
+
+/// Waits until the events report that the reset is over, and checks their text.
+fn see_the_end(mut events: File) -> Result<(), Failure> {
+    let (start, mut text) = (Instant::now(), String::new());
+    while !text.lines().any(|line| line.starts_with("4 ")) {
+        let mut bytes = [0; 256];
+        match events.read(&mut bytes) {
+            Ok(len) => text += &String::from_utf8_lossy(&bytes[..len]),
+            Err(_) if start.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(Failure::new(error)),
+        }
+    }
+    println!("management events: {text:?}");
+    check(
+        "they report the first reset, its cause, and its end",
+        ["3 1 HWS hang\n4 1 \n", "3 1 MES hang\n4 1 \n"].contains(&text.as_str()),
+    )
+}
+
+fn bystander() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let memory = s.gpu.upload(&CONTENT)?;
+    let _queue = s.used_queue(2)?;
+    println!("{RUNNING}");
+    s.hears_of_the_reset()?;
+    check(
+        "bystander: its memory is as it was",
+        memory.get(3) == Some(CONTENT[3]),
+    )
+}
+
+/// Starts the bystander, and waits until its queue has run.
+fn start_bystander() -> Result<Child, Failure> {
+    let program = std::env::current_exe().map_err(Failure::new)?;
+    let mut child = Command::new(program)
+        .args(std::env::args().skip(1))
+        .arg("bystander")
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(Failure::new)?;
+    let output = child.stdout.take();
+    let mut lines = BufReader::new(output.ok_or_else(|| Failure::new("no pipe"))?).lines();
+    let first = lines.next().and_then(Result::ok).unwrap_or_default();
+    // A thread passes on what the bystander prints later.
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|l| println!("{l}")));
+    match first == RUNNING {
+        true => Ok(child),
+        false => Err(Failure::new(format_args!(
+            "the bystander printed '{first}'"
+        ))),
+    }
+}
+
+/// Another program adds vectors.
+fn new_program() -> Result<(), Failure> {
+    let status = Command::new("/bin/vectoradd")
+        .args(std::env::args().nth(1))
+        .arg(ELEMENTS.to_string())
+        .status()
+        .map_err(Failure::new)?;
+    check("a program that starts afterwards runs", status.success())
+}
+
+fn victim() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let events = s.events()?;
+    let memory = s.gpu.upload(&CONTENT)?;
+    let (first, second) = (s.used_queue(0)?, s.used_queue(1)?);
+    let mut bystander = start_bystander()?;
+
+    let refused = raw::destroy_queue(&s.kfd, &first);
+    println!("DESTROY_QUEUE: {refused:?}");
+    check(
+        "the scheduler doesn't take a queue off",
+        [Err(Errno::TIME), Err(Errno::TIMEDOUT)].contains(&refused),
+    )?;
+    s.hears_of_the_reset()?;
+    see_the_end(events)?;
+    let status = bystander.wait().map_err(Failure::new)?;
+    check("the other program hears of it", status.success())?;
+
+    check("memory is as it was", memory.get(0) == Some(CONTENT[0]))?;
+    let more = s.gpu.upload(&CONTENT)?;
+    check("there is more memory", more.get(1) == Some(CONTENT[1]))?;
+    check(
+        "a queue from before can be destroyed",
+        raw::destroy_queue(&s.kfd, &second) == Ok(()),
+    )?;
+    let late = s.gpu.queue(QueueOptions::default())?;
+    let add = VectorAdd::new(&s.gpu, ELEMENTS, 3)?;
+    let work = add.dispatch(&late, &s.kernel).submit()?;
+    new_program()?;
+    new_program()?;
+    check("this program's new queue doesn't run", !work.is_done())?;
+    check(
+        "and can be destroyed",
+        raw::destroy_queue(&s.kfd, &late) == Ok(()),
+    )
+}
+
+fn main() -> ExitCode {
+    match std::env::args().nth(2).as_deref() {
+        Some("bystander") => report("bystander", bystander),
+        _ => report("reset", victim),
+    }
+}
