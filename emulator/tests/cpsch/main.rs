@@ -14,6 +14,7 @@ mod preemption;
 mod programs;
 mod queues;
 mod registers;
+mod reset;
 mod rig;
 mod scale;
 mod scheduler;

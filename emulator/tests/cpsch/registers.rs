@@ -86,7 +86,7 @@ fn undefined_accesses_are_recorded_by_name() {
     rig.write(gc::CP_PQ_WPTR_POLL_CNTL, 1 << 31);
     rig.violated("polling of the write pointer is not modelled");
     rig.write(gc::GRBM_SOFT_RESET, 1);
-    rig.violated("soft reset is not modelled");
+    rig.violated("only a reset of CP with GFX is modelled");
     rig.write(gc::CP_MEC_CNTL, 1 << 31);
     rig.violated("single stepping is not modelled");
 }

@@ -107,6 +107,24 @@ fn a_hung_queue_is_reset_by_registers() {
     resume_all(&mut rig, &other);
 }
 
+/// As `gfx_v11_0_soft_reset`.
+#[test]
+fn a_soft_reset_ends_a_hung_queue_with_mes() {
+    const CP: u32 = 1 | (0xf << 16);
+    let (rig, _memory, _q, _other) = hung();
+    rig.gc("GRBM_SOFT_RESET", CP);
+    assert_eq!(rig.read("GRBM_SOFT_RESET"), CP);
+    assert!(!rig.is_active(HQDS[1]));
+    rig.gc("GRBM_SOFT_RESET", 0);
+    // MES has forgotten its rings, and takes new ones.
+    rig.enable();
+    rig.kernel_ring();
+    rig.clean();
+    rig.gc("GRBM_SOFT_RESET", 1);
+    rig.guest
+        .expect_violation("only a reset of all of CP with GFX, and of SDMA, is modelled");
+}
+
 #[test]
 fn a_queue_that_was_not_reset_is_not_forgotten() {
     let (mut rig, memory) = start();

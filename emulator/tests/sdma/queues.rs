@@ -43,6 +43,26 @@ fn packets_go_round_the_ring() {
 }
 
 #[test]
+fn registers_take_a_queue_off() {
+    each(|rig| {
+        let mut ring = rig.mapped(1, 3);
+        rig.run(&mut ring, &fence(B, 1));
+        rig.take_off(ring.slot);
+        rig.wait(|| rig.guest.device.sdma.state(ring.slot).is_none());
+        // What is rung now nobody hears, and the place is free.
+        rig.put(&mut ring, &fence(B, 2));
+        rig.ring_bell(&ring);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(rig.word(B), 1);
+        let mut next = rig.mapped(1, 3);
+        rig.put(&mut next, &fence(B, 3));
+        rig.ring_bell(&next);
+        rig.wait(|| rig.word(B) == 3);
+        rig.expect(&[]);
+    });
+}
+
+#[test]
 fn indirect_buffers_run_in_their_place() {
     each(|rig| {
         let mut ring = rig.mapped(0, 2);

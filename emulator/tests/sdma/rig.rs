@@ -122,11 +122,32 @@ impl Rig {
         bits.with(Port::S2A_DOORBELL_PORT1_RANGE_SIZE, size).bits()
     }
 
+    /// Where a register of an engine of gfx9 is.
+    fn of_engine(&self, engine: u8, name: &str) -> Option<u64> {
+        let router = rkfd_emulator::chip::router::Router::new(self.chip);
+        router.address_in(Block::Sdma, engine, name)
+    }
+
+    /// Takes a queue off by registers: that of gfx9 as `kgd_gfx_v9_4_3_hqd_sdma_destroy` does, the other
+    /// by a reset of its engine as `sdma_v7_0_soft_reset`.
+    pub fn take_off(&self, Slot { engine, queue }: Slot) {
+        let device = &self.guest.device;
+        if self.is_gfx9() {
+            let at = |what: &str| self.of_engine(engine, &format!("SDMA_RLC{queue}_{what}"));
+            device.write(at("RB_CNTL").unwrap(), 0);
+            self.wait(|| device.read(at("CONTEXT_STATUS").unwrap()) & 4 != 0);
+            device.write(at("DOORBELL").unwrap(), 0);
+        } else {
+            let bit = 1 << (23 + engine);
+            self.guest.write(Block::Gc, "GRBM_SOFT_RESET", bit);
+            self.guest.write(Block::Gc, "GRBM_SOFT_RESET", 0);
+        }
+    }
+
     /// Writes `CNTL` of an engine. Bit 0 is TRAP_ENABLE; bit 1 is there on gfx9 only.
     pub fn control(&self, engine: u8, value: u32) {
         let address = if self.is_gfx9() {
-            let router = rkfd_emulator::chip::router::Router::new(self.chip);
-            router.address_in(Block::Sdma, engine, "SDMA_CNTL")
+            self.of_engine(engine, "SDMA_CNTL")
         } else {
             self.guest.find(Block::Gc, &format!("SDMA{engine}_CNTL"))
         };

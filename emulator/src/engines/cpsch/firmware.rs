@@ -190,7 +190,6 @@ impl runner::Firmware for Firmware {
         if xcc == 0 {
             self.mec.forget_all();
             self.forget_lists();
-            self.holds = Holds::default();
         }
         self.spoilt.remove(&xcc);
         self.shared.regs(xcc).soft_reset(value);
