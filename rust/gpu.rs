@@ -81,6 +81,7 @@ use kernel::{
 };
 
 mod events;
+mod hal;
 mod hang;
 mod hash;
 mod registry;
@@ -376,6 +377,7 @@ impl<'bound> Running<'bound> {
             _watch: hang::Watch::new(
                 &hangs,
                 reset::Engines {
+                    methods: hal::reset_methods(generation),
                     gpu: gpu.clone(),
                     user: sink.clone(),
                     sdma: _sdma.clone(),

@@ -9,7 +9,7 @@
 //! afresh.
 //!
 //! Linux resets the whole device by way of the power management's firmware (mode 1) where it can, and
-//! its single engines (soft reset) where it can't. Here is the latter; [`methods`] is the place for the
+//! its single engines (soft reset) where it can't. Here is the latter; `gpu/hal.rs` is the place for the
 //! former.
 //!
 //! Sources: `kgd2kfd_pre_reset`, `kgd2kfd_post_reset`, `amdgpu_device_ip_soft_reset`.
@@ -22,7 +22,6 @@ use super::{
     Upcalls, //
 };
 use crate::{
-    chip::Generation,
     gfx::PipeInterrupts,
     gmc::Tlb,
     kept::Kept,
@@ -34,8 +33,8 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A way to stop all that runs on a GPU.
-trait Method: Sync {
+/// A way to stop all that runs on a GPU. `hal.rs` has those of each generation.
+pub(super) trait Method: Sync {
     /// How the log calls it.
     fn name(&self) -> &'static str;
 
@@ -47,17 +46,8 @@ trait Method: Sync {
     fn reset(&self, engines: &Engines) -> Result;
 }
 
-/// The methods of a generation, in the order in which they are tried.
-fn methods(generation: Generation) -> &'static [&'static dyn Method] {
-    match generation {
-        Generation::Gfx942 | Generation::Gfx1201 => &[&Soft],
-        #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &[&Soft],
-    }
-}
-
 /// The command processor with all shaders, and the copy engines, by their own registers.
-struct Soft;
+pub(super) struct Soft;
 
 impl Method for Soft {
     fn name(&self) -> &'static str {
@@ -66,13 +56,15 @@ impl Method for Soft {
 
     fn reset(&self, engines: &Engines) -> Result {
         engines.gpu.gfx.soft_reset();
-        engines.gpu.alive()?;
+        engines.gpu.dev.check_there()?;
         engines.sdma.reset()
     }
 }
 
 /// What a reset is made with.
 pub(super) struct Engines {
+    /// The ways to reset them, in the order in which they are tried.
+    pub(super) methods: &'static [&'static dyn Method],
     pub(super) gpu: Arc<Gpu>,
     pub(super) user: Arc<dyn Upcalls>,
     pub(super) sdma: Arc<sdma::Enabled>,
@@ -120,7 +112,7 @@ impl Engines {
     /// That of the last method; `None` when there is no method.
     fn stop_all(&self) -> Result<(), Option<Error>> {
         let mut result = Err(None);
-        for method in methods(self.gpu.chip.family.generation) {
+        for method in self.methods {
             dev_err!(
                 self.gpu.device(),
                 "{}: resetting the GPU ({})\n",

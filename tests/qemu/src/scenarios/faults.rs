@@ -163,12 +163,12 @@ fn no_fence() -> Scenario {
     never_acknowledges(scenario)
 }
 
-/// The scheduling firmware never reports that queues are off: the command processor does not complete
-/// QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
+/// The scheduling firmware doesn't report that queues are off, until it is reset: the command processor
+/// does not complete QUERY_STATUS, MES does not get beyond a user queue's REMOVE_QUEUE.
 fn never_acknowledges(scenario: Scenario) -> Scenario {
     scenario
-        .rule("on QUERY_STATUS: no answer")
-        .rule("on REMOVE_QUEUE: hang")
+        .rule("at the 1st QUERY_STATUS: no answer")
+        .rule("at the 1st REMOVE_QUEUE: hang")
 }
 
 /// The reset is over.
@@ -194,7 +194,11 @@ fn gpu_reset() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()))
     .check(engines_were_reset);
-    inject(scenario, "no-fence")
+    // The third time that queues are taken off: for the second queue of the first program, for that of
+    // the other, and to destroy one.
+    scenario
+        .rule("at the 3rd QUERY_STATUS: no answer")
+        .rule("at the 1st REMOVE_QUEUE: hang")
 }
 
 /// The device saw each command processor reset once, and where registers can do that, each copy engine.
