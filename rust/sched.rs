@@ -193,7 +193,8 @@ impl SchedProcess {
         self.lost.store(1, Relaxed);
     }
 
-    fn is_lost(&self) -> bool {
+    /// Whether the GPU was reset under it: whatever becomes of its queues, none of it runs again.
+    pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Relaxed) != 0
     }
 

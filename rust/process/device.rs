@@ -53,6 +53,8 @@ pub(crate) struct DeviceState {
     pub(crate) has_reset_queue: bool,
     /// A queue of this process has the global wave sync resources.
     pub(crate) gws: bool,
+    /// The GPU was reset under it: its queues never run again.
+    pub(crate) lost: bool,
     /// Queues are evicted, because memory of the program's changes.
     pub(crate) paused: bool,
     pub(crate) config: ProcessConfig,
@@ -68,6 +70,7 @@ impl DeviceState {
             queue_count: 0,
             has_reset_queue: false,
             gws: false,
+            lost: false,
             paused: false,
             config: ProcessConfig::for_chip(gpu.chip()),
         }
@@ -89,7 +92,8 @@ impl DeviceState {
         }
         let vm = &self.bound()?.vm;
         let sched = gpu.scheduler().add_process(vm, self.config)?;
-        if self.paused {
+        let evictions = usize::from(self.paused) + usize::from(self.lost);
+        for _ in 0..evictions {
             if let Err(e) = gpu.scheduler().evict(&sched) {
                 let _ = gpu.scheduler().remove_process(&sched);
                 return Err(e);
@@ -106,6 +110,7 @@ impl DeviceState {
         }
         if let Some(sched) = self.sched.take() {
             self.has_reset_queue |= sched.has_reset_queue();
+            self.lost |= sched.is_lost();
             // It has no queues, so the hardware has nothing of it that must not be freed.
             let _ = gpu.scheduler().remove_process(&sched);
         }
