@@ -54,6 +54,7 @@ fn registers_take_a_queue_off() {
         rig.ring_bell(&ring);
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(rig.word(B), 1);
+        rig.write(ring.wptr, &[0; 8]);
         let mut next = rig.mapped(1, 3);
         rig.put(&mut next, &fence(B, 3));
         rig.ring_bell(&next);
