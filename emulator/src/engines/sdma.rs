@@ -271,12 +271,14 @@ impl Engines {
         }
     }
 
-    /// Resets an engine: its queues are dropped as they are, and none is mapped any more.
+    /// Resets an engine: its queues are dropped as they are, none is mapped any more, and that of the
+    /// kernel's driver is to be set up again.
     pub fn soft_reset(&self, engine: u8) {
         let Some(engine) = self.engines.get(usize::from(engine)) else {
             return;
         };
         engine.abort.store(true, Ordering::Release);
+        engine.kernel.reset();
         let mut shared = engine.shared();
         shared.orders.clear();
         shared.orders.push(Order::DropAll);
