@@ -3,8 +3,8 @@
 //!
 //! Sums of floats ignore MODE: they round to nearest even, and keep denormals.
 
+use super::exact::{from_bf16, to_bf16};
 use super::float::{from_f16, to_f16};
-use super::vpacked::{from_bf16, to_bf16};
 use crate::decode::atomic::Atomic;
 
 /// Add both halves.

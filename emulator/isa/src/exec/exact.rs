@@ -278,6 +278,16 @@ fn sticky(m: u128, by: u32) -> u128 {
     }
 }
 
+/// A value as bf16, to nearest even; a NaN stays one.
+pub fn to_bf16(x: f64) -> u16 {
+    Exact::of(x).round(&Format::BF16, Round::Nearest) as u16
+}
+
+/// bf16 to single precision, exact.
+pub fn from_bf16(x: u16) -> u32 {
+    u32::from(x) << 16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

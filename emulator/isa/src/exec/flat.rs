@@ -6,9 +6,10 @@
 //! lane by lane, from the wave's base on (the swizzle of ADD_TID_ENABLE with 4-byte elements).
 
 use super::atomics::{apply32, apply64};
+use super::context::Context;
+use super::lanes::active;
 use super::lds;
 use super::lds::lds_address;
-use super::Context;
 use crate::decode::atomic::Atomic;
 use crate::decode::kind::Kind;
 use crate::decode::Op;
@@ -80,19 +81,6 @@ fn private<const L: usize>(w: &Wave<L>, lane: usize, offset: u64) -> Result<u64,
         return Err(FaultKind::Scratch(offset));
     }
     Ok(base.wrapping_add(at))
-}
-
-/// The active lanes.
-pub fn active<const L: usize>(w: &Wave<L>) -> impl Iterator<Item = usize> {
-    let mut left = w.exec() & Wave::<L>::FULL;
-    std::iter::from_fn(move || {
-        if left == 0 {
-            return None;
-        }
-        let lane = left.trailing_zeros() as usize;
-        left &= left - 1;
-        Some(lane)
-    })
 }
 
 /// FLAT, GLOBAL and SCRATCH.

@@ -3,10 +3,10 @@
 //! ones, whose descriptor does (CDNA3 ISA, section 9.1.4; RDNA4 ISA, section 9.3). An element is
 //! inside of its buffer as a whole or not at all.
 
-use super::buffer::Descriptor;
+use super::context::Context;
+use super::descriptor::Descriptor;
 use super::flat;
 use super::format::Format;
-use super::Context;
 use crate::decode::formatted::{Data, Part};
 use crate::decode::table::Family;
 use crate::decode::Inst;

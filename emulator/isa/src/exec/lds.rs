@@ -5,7 +5,8 @@
 //! writes: either the kernel is wrong, or the allocation that it got.
 
 use super::atomics::{apply32, apply64};
-use super::{Context, Next};
+use super::context::{Context, Next};
+use super::lanes::active;
 use crate::decode::kind::Kind;
 use crate::decode::Op;
 use crate::decode::{code, Inst};
@@ -135,7 +136,7 @@ pub fn execute<const L: usize>(
         DsAppend => count(w, i, c, u32::wrapping_add)?,
         DsConsume => count(w, i, c, u32::wrapping_sub)?,
         DsReadAddtidB32 | DsLoadAddtidB32 | DsWriteAddtidB32 | DsStoreAddtidB32 => {
-            for l in super::flat::active(w) {
+            for l in active(w) {
                 let base = u64::from(w.s[code::M0 as usize] & 0xffff);
                 let at = base + u64::from(i.imm) + 4 * l as u64;
                 if matches!(i.op, DsReadAddtidB32 | DsLoadAddtidB32) {
@@ -281,7 +282,7 @@ fn synchronise<const L: usize>(
 ) -> Result<Next, FaultKind> {
     let resource = ((w.s[code::M0 as usize] >> 16) + i.imm) & 0x3f;
     // The first active lane's value.
-    let lane = super::flat::active(w).next().unwrap_or(0);
+    let lane = active(w).next().unwrap_or(0);
     let value = w.v[w.slot(i.gws_data())][lane];
     let request = GwsRequest {
         operation,

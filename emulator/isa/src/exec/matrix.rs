@@ -7,10 +7,9 @@
 //! in single precision (double for f64), each step fused; results of 16 bits round once at the end.
 //! How silicon rounds between is not documented.
 
-use super::exact::{Exact, Format};
+use super::exact::{from_bf16, to_bf16, Exact, Format};
 use super::float::{from_f16, to_f16, Round};
-use super::vclamp::limit;
-use super::vpacked::{from_bf16, to_bf16};
+use super::integer::limit;
 use crate::decode::matrix::{Element, Matrix};
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalar arithmetic, comparison and moves (SOP1, SOP2, SOPC).
 
+use super::context::{Context, Step};
+use super::sfloat;
 use super::sopp::{barrier_state, set_index, signal, signal_first};
-use super::{sfloat, Context, Step};
 use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;

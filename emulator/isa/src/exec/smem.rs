@@ -2,9 +2,9 @@
 //! Scalar memory: loads through the constant cache, stores and atomics, and the clock.
 
 use super::atomics::{apply32, apply64};
-use super::buffer::Descriptor;
+use super::context::Context;
+use super::descriptor::Descriptor;
 use super::lds::narrow;
-use super::Context;
 use crate::decode::kind::Kind;
 use crate::decode::Op;
 use crate::decode::{code, Inst};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalar operations on a 16-bit constant, and hardware registers (SOPK).
 
-use super::{Context, Step};
+use super::context::{Context, Step};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::Inst;
 use crate::decode::Op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches, barriers and program control (SOPP).
 
-use super::{Context, Next, Step};
+use super::context::{Context, Next, Step};
 use crate::decode::kind::Kind;
 use crate::decode::Op;
 use crate::decode::{code, Inst};

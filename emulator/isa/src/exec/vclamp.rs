@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integer operations with clamp: the exact result, limited to what the destination can hold.
 
-use super::valu::{half_of, put16};
-use super::vint::{borrow, i24, sad, u24};
+use super::integer::{borrow, i24, limit, sad, u24};
+use super::lanes::{self, half_of, put16};
+
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::fault::FaultKind;
@@ -67,15 +68,6 @@ fn half(x: u16, signed: bool) -> i128 {
     }
 }
 
-/// The nearest value that `bits` can hold.
-pub fn limit(x: i128, bits: u32, signed: bool) -> u64 {
-    if signed {
-        x.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) as u64
-    } else {
-        x.clamp(0, (1 << bits) - 1) as u64
-    }
-}
-
 /// Additions and subtractions with a carry: the carry is as without clamp.
 fn carry<const L: usize>(
     w: &mut Wave<L>,
@@ -84,7 +76,7 @@ fn carry<const L: usize>(
     limited: u32,
     f: impl Fn(u32, u32, u32) -> (u32, bool),
 ) {
-    super::valu::carry(w, i, carry_in, |a, b, c| match f(a, b, c) {
+    lanes::carry(w, i, carry_in, |a, b, c| match f(a, b, c) {
         (_, true) => (limited, true),
         exact => exact,
     });

@@ -2,9 +2,9 @@
 //! Vector comparisons: a lane mask in VCC or a scalar pair, and in EXEC for v_cmpx.
 
 use super::arith::Mode16;
+use super::context::Step;
 use super::float::{flush32, from_f16};
-use super::valu::half_of;
-use super::Step;
+use super::lanes::half_of;
 use crate::decode::kind::Type;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 /// What turns a signed comparison into an unsigned one.
 const SIGN: u32 = 1 << 31;
 
+/// The bit of `when` that an order has; 8 for unordered.
 pub fn bit(order: Option<Ordering>) -> u8 {
     match order {
         Some(Ordering::Less) => 1,

@@ -8,7 +8,7 @@
 use super::arith::{self, Mode16};
 use super::exact::{Exact, Format};
 use super::float::{from_f16, to_f16, Odd, Round};
-use super::valu::{half_of, put16};
+use super::lanes::{half_of, put16};
 use super::vdouble::{finish64, source64};
 use super::vfloat::{finish, source};
 use super::vhalf;

@@ -6,14 +6,14 @@
 //! formulas read; how silicon rounds inside is not documented.
 
 use super::arith::{self, Mode16};
-use super::exact::Format;
+use super::exact::{from_bf16, to_bf16, Format};
 use super::float::{from_f16, Odd};
-use super::valu::{half_of, put16};
-use super::vclamp::limit;
+use super::integer::limit;
+use super::lanes::{half_of, put16};
 use super::vconvert::from_small;
 use super::vfloat::clamp32;
 use super::vhalf;
-use super::vpacked::{from_bf16, pick, to_bf16};
+use super::vpacked::pick;
 use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;

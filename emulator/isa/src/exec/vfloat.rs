@@ -6,9 +6,9 @@
 //! rounded (or its best) results; silicon's are within about 1 ULP and not documented bit by bit.
 
 use super::arith;
+use super::context::Step;
 use super::float::{extreme32, Odd, Round};
 use super::vhalf::Rule;
-use super::Step;
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::kernel::mode;

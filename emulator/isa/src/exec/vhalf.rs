@@ -6,7 +6,7 @@
 
 use super::arith::Mode16;
 use super::float::{extreme32, from_f16, Odd};
-use super::valu::{half_of, put16};
+use super::lanes::{half_of, put16};
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::fault::FaultKind;

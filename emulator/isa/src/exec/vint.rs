@@ -1,76 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vector integer and bit operations.
 
-use super::valu::{
+use super::context::Step;
+use super::integer::{borrow, field_i32, field_u32, i24, median, permute, sad, u24};
+use super::lanes::{
     carry, half_of, one, plain, shift_left, shift_right, three, three16, two, two16,
 };
-use super::{vclamp, Step};
+use super::vclamp;
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::fault::FaultKind;
 use crate::wave::{gather, Halves, Wave, Wide};
-
-/// 24-bit sources, sign-extended and not.
-pub fn i24(x: u32) -> i64 {
-    i64::from((x << 8) as i32 >> 8)
-}
-pub fn u24(x: u32) -> u64 {
-    u64::from(x & 0xff_ffff)
-}
-
-fn median<T: Ord>(a: T, b: T, c: T) -> T {
-    let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if c < low {
-        low
-    } else if c > high {
-        high
-    } else {
-        c
-    }
-}
-
-/// Sum of absolute differences of elements of `bits` bits; masked ones count only where b is not
-/// zero.
-pub fn sad(a: u32, b: u32, bits: u32, masked: bool) -> u32 {
-    let element = |x: u32, n: u32| (x >> (n * bits)) & ((1 << bits) - 1);
-    (0..32 / bits)
-        .filter(|n| !masked || element(b, *n) != 0)
-        .map(|n| element(a, n).abs_diff(element(b, n)))
-        .sum()
-}
-
-/// v_perm_b32: bytes 0-3 of b, 4-7 of a, signs, and constants.
-fn permute(a: u32, b: u32, selector: u32) -> u32 {
-    let data = (u64::from(a) << 32) | u64::from(b);
-    (0..4).fold(0, |r, n| {
-        let byte = match (selector >> (8 * n)) & 0xff {
-            s @ 0..=7 => (data >> (8 * s)) as u8,
-            s @ 8..=11 => {
-                if (data >> (16 * (s - 8) + 15)) & 1 == 1 {
-                    0xff
-                } else {
-                    0
-                }
-            }
-            12 => 0,
-            _ => 0xff,
-        };
-        r | (u32::from(byte) << (8 * n))
-    })
-}
-
-fn field_u32(a: u32, b: u32, c: u32) -> u32 {
-    (a >> (b & 31)) & ((1 << (c & 31)) - 1)
-}
-
-fn field_i32(a: u32, b: u32, c: u32) -> u32 {
-    let (at, width) = (b & 31, c & 31);
-    if width == 0 {
-        return 0;
-    }
-    let up = 32 - width.min(32 - at);
-    (((a >> at) << up) as i32 >> up) as u32
-}
 
 /// True if the operation is one of these.
 #[inline]
@@ -348,11 +288,6 @@ fn sliding<const L: usize>(w: &mut Wave<L>, i: &Inst, masked: bool) {
         })
     });
     w.put64(i.dst, &r);
-}
-
-pub fn borrow(a: u32, b: u32, c: u32) -> (u32, bool) {
-    let (from, take) = (u64::from(a), u64::from(b) + u64::from(c));
-    (from.wrapping_sub(take) as u32, take > from)
 }
 
 /// Operations of 16 bits that choose halves by op_sel.

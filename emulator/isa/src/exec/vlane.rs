@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations between lanes, or between lanes and scalars.
 
-use super::valu::{half_of, plain, put16};
+use super::lanes::{half_of, plain, put16};
 use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;

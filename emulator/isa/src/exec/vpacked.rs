@@ -5,10 +5,9 @@
 //! upper one; neg and neg_hi (kept where VOP3 has abs) negate them.
 
 use super::arith::{self, Mode16};
-use super::exact::{Exact, Format};
 use super::float::{from_f16, Odd};
-use super::valu::one;
-use super::vclamp::limit;
+use super::integer::limit;
+use super::lanes::one;
 use super::vfloat::clamp32;
 use super::vhalf::{self, Rule};
 use crate::decode::Op;
@@ -228,14 +227,4 @@ fn mixed_half<const L: usize>(w: &mut Wave<L>, i: &Inst) {
         }
     });
     w.put(i.dst, &r);
-}
-
-/// A value as bf16, to nearest even; a NaN stays one.
-pub fn to_bf16(x: f64) -> u16 {
-    Exact::of(x).round(&Format::BF16, super::float::Round::Nearest) as u16
-}
-
-/// bf16 to single precision, exact.
-pub fn from_bf16(x: u16) -> u32 {
-    u32::from(x) << 16
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What every operation takes and answers: the wave's surroundings, and what the wave does next.
+
+use crate::decode::Inst;
+use crate::fault::{Access, FaultKind, MemoryFault, Reason};
+use crate::memory::{Env, Tlb, PAGE};
+use crate::wave::Wave;
+
+/// What an instruction can reach besides its wave.
+pub struct Context<'a> {
+    /// The rest of the GPU.
+    pub env: &'a mut dyn Env,
+    /// Translations.
+    pub tlb: &'a mut Tlb,
+    /// The workgroup's LDS.
+    pub lds: &'a mut [u8],
+    /// The process.
+    pub vmid: u8,
+    /// The workgroup's other waves.
+    pub others: Others,
+}
+
+/// What a wave can learn of the others in its workgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Those that have not ended.
+    pub going: u32,
+    /// Those that have arrived at the barrier.
+    pub signalled: u32,
+}
+
+/// What the wave does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Goes on.
+    Go,
+    /// Lets others run first (s_sleep).
+    Yield,
+    /// Waits at a barrier.
+    Barrier,
+    /// Runs no more until somebody outside resumes it.
+    Halt,
+    /// Has ended.
+    End,
+}
+
+/// An operation of a wave on its own registers that nothing can refuse, as its decoding finds it.
+pub type Step<const L: usize> = fn(&mut Wave<L>, &Inst);
+
+macro_rules! scalar {
+    ($load:ident, $store:ident, $update:ident, $int:ty) => {
+        /// Load from memory, split into bytes where it crosses a page.
+        #[inline]
+        pub fn $load(&mut self, va: u64) -> Result<$int, FaultKind> {
+            let at = va as usize % PAGE;
+            if at + size_of::<$int>() <= PAGE {
+                return Ok(self
+                    .tlb
+                    .page(self.env, self.vmid, va, Access::Read)?
+                    .$load(at));
+            }
+            let mut bytes = [0; size_of::<$int>()];
+            for (n, byte) in bytes.iter_mut().enumerate() {
+                let va = va.wrapping_add(n as u64);
+                *byte = self
+                    .tlb
+                    .page(self.env, self.vmid, va, Access::Read)?
+                    .load_u8(va as usize % PAGE);
+            }
+            Ok(<$int>::from_le_bytes(bytes))
+        }
+
+        /// Store to memory, split into bytes where it crosses a page.
+        #[inline]
+        pub fn $store(&mut self, va: u64, value: $int) -> Result<(), FaultKind> {
+            let at = va as usize % PAGE;
+            if at + size_of::<$int>() <= PAGE {
+                self.tlb
+                    .page(self.env, self.vmid, va, Access::Write)?
+                    .$store(at, value);
+                return Ok(());
+            }
+            for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+                let va = va.wrapping_add(n as u64);
+                self.tlb
+                    .page(self.env, self.vmid, va, Access::Write)?
+                    .store_u8(va as usize % PAGE, byte);
+            }
+            Ok(())
+        }
+
+        /// Read, modify and write memory atomically; the old value.
+        pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
+            let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
+            page.$update(va as usize % PAGE, f)
+                .ok_or(FaultKind::Memory(MemoryFault {
+                    va,
+                    access: Access::Atomic,
+                    reason: Reason::Unaligned,
+                }))
+        }
+    };
+}
+
+impl Context<'_> {
+    scalar!(load_u8, store_u8, update_u8, u8);
+    scalar!(load_u16, store_u16, update_u16, u16);
+    scalar!(load_u32, store_u32, update_u32, u32);
+    scalar!(load_u64, store_u64, update_u64, u64);
+}
