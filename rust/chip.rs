@@ -2,10 +2,10 @@
 
 //! What a chip is: a table by GC version, completed by what the device itself reports.
 //!
-//! Data only. The GC version of the IP discovery table chooses the [`Generation`] and with it the
-//! [`Family`]: the constants that no register holds. What a generation does differently is code, and
-//! stands in the `hal.rs` of the block that does it: one arm of a `match` over [`Generation`] there.
-//! So a further chip is one file here and one arm in each of those.
+//! Data only. The GC version of the IP discovery table chooses the [`Family`]: the constants that no
+//! register holds. What a block does otherwise is code, and stands in the block's `hal.rs`: one arm
+//! for each version of that block ([`Versions`]). So a further chip is one file here, and one arm for
+//! each of its blocks whose version is new.
 //!
 //! Counts of shader engines, compute units and XCCs come from discovery and from the harvest
 //! registers ([`crate::gfx`] reads them). From both come the sizes that user programs must allocate
@@ -17,7 +17,10 @@ use crate::{
         regs::Table,
         value::Bounded, //
     },
-    types::IpVersion, //
+    types::{
+        GcVersion,
+        Versions, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -38,20 +41,7 @@ pub(crate) enum Generation {
     Stub,
 }
 
-impl Generation {
-    /// That of a GC version, or `None` when the chip isn't supported.
-    pub(crate) fn of(gc: IpVersion) -> Option<Self> {
-        match (gc.major, gc.minor, gc.revision) {
-            (9, 4, 3) => Some(Self::Gfx942),
-            (12, 0, 1) => Some(Self::Gfx1201),
-            #[cfg(rkfd_stub_chip)]
-            (0xff, 0, 0) => Some(Self::Stub),
-            _ => None,
-        }
-    }
-}
-
-/// What the render node reports of a generation.
+/// What the render node reports of a chip.
 pub(crate) struct Drm {
     /// One of amdgpu's `AMDGPU_FAMILY_`.
     pub(crate) family: u32,
@@ -64,7 +54,7 @@ pub(crate) struct Drm {
     pub(crate) always_on: bool,
 }
 
-/// Copy engines of a generation, and their queues.
+/// Copy engines of a chip, and their queues.
 pub(crate) struct SdmaShape {
     /// Engines for the bus, if there are as many; the others are for links.
     pub(crate) bus_engines: u32,
@@ -103,7 +93,7 @@ impl Vmids {
     }
 }
 
-/// Constants of a generation.
+/// Constants of a chip and its kin.
 pub(crate) struct Family {
     pub(crate) generation: Generation,
     /// `gfx_target_version` of the topology: 90402 is gfx942.
@@ -194,9 +184,8 @@ impl SdmaCounts {
 /// A chip: its family, and what the device reports about itself.
 pub(crate) struct ChipInfo {
     pub(crate) family: &'static Family,
-    /// GC version, such as 9.4.3.
-    pub(crate) gc: IpVersion,
-    pub(crate) sdma: IpVersion,
+    /// Of its blocks.
+    pub(crate) versions: Versions,
     pub(crate) sdma_counts: SdmaCounts,
     /// Accelerator dies; each has its own command processor.
     pub(crate) num_xcc: u32,
@@ -244,14 +233,14 @@ impl ChipInfo {
     }
 }
 
-/// The family of a GC version, or `None` when the chip isn't supported.
-pub(crate) fn family(gc: IpVersion) -> Option<&'static Family> {
-    Some(match Generation::of(gc)? {
-        Generation::Gfx942 => &gfx942::FAMILY,
-        Generation::Gfx1201 => &gfx1201::FAMILY,
+/// The family of a GC version.
+pub(crate) fn family(gc: GcVersion) -> &'static Family {
+    match gc {
+        GcVersion::V9_4_3 => &gfx942::FAMILY,
+        GcVersion::V12_0_1 => &gfx1201::FAMILY,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &stub::FAMILY,
-    })
+        GcVersion::Stub => &stub::FAMILY,
+    }
 }
 
 /// Sizes for saving waves of an XCC of `cu_count` compute units.

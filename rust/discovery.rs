@@ -30,7 +30,12 @@ use crate::{
         },
         regs::Block, //
     },
-    types::IpVersion, //
+    types::{
+        BlockVersion,
+        IpVersion,
+        UnknownBlock,
+        Versions, //
+    }, //
 };
 use kernel::{
     device,
@@ -143,9 +148,27 @@ impl Discovery {
             .map(|ip| ip.version)
     }
 
-    /// GC version of the first graphics core.
-    pub(crate) fn gc_version(&self) -> Option<IpVersion> {
-        self.version(Block::Gc as u16)
+    /// Versions of the blocks that the module has code for.
+    ///
+    /// # Errors
+    ///
+    /// The first block that the device lacks, or has in another version.
+    pub(crate) fn versions(&self) -> Result<Versions, UnknownBlock> {
+        Ok(Versions {
+            gc: self.known()?,
+            osssys: self.known()?,
+            nbio: self.known()?,
+            sdma: self.known()?,
+        })
+    }
+
+    /// The version of one kind of block.
+    fn known<V: BlockVersion>(&self) -> Result<V, UnknownBlock> {
+        let found = self.version(V::BLOCK as u16);
+        found.and_then(V::of).ok_or(UnknownBlock {
+            name: V::NAME,
+            found,
+        })
     }
 
     /// Base address of a segment of an instance, in words.

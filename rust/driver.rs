@@ -131,14 +131,11 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     }
     let aperture = Aperture::map(pdev, 0, visible, c"rkfd VRAM")?;
     let discovery = Discovery::read(pdev.as_ref(), &aperture, vram_size)?;
-    let Some(gc_version) = discovery.gc_version() else {
-        dev_err!(pdev, "the discovery table lists no graphics core\n");
-        return Err(ENODEV);
-    };
-    let Some(family) = chip::family(gc_version) else {
-        dev_err!(pdev, "unsupported chip gfx {}\n", gc_version);
-        return Err(ENODEV);
-    };
+    let versions = discovery.versions().map_err(|block| {
+        dev_err!(pdev, "this GPU isn't supported: {}\n", block);
+        ENODEV
+    })?;
+    let family = chip::family(versions.gc);
 
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_mask_and_coherent(kernel::dma::DmaMask::try_new(family.dma_bits)?)? };
@@ -146,7 +143,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
-    let (gfx, nbio) = (gfx::hal(family.generation), nbio::hal(family.generation));
+    let (gfx, nbio) = (gfx::hal(family.generation), nbio::hal(versions.nbio));
     let regs = Regs::new(dev, family.tables, nbio.access(), mmio, discovery)?;
     gfx.check_firmware(dev, &regs)?;
 
@@ -157,7 +154,8 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
                 "the memory controller places VRAM where no room is left for the GART\n"
             )
         })?;
-    let chip = gfx::read_chip(family, gfx, &regs, nbio.revision(&regs), vram_size, visible)?;
+    let rev_id = nbio.revision(&regs);
+    let chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
     let pci = pci_info(pdev);
     if !pci.requests_atomics {
         dev_info!(

@@ -286,7 +286,7 @@ impl<'bound> Running<'bound> {
         let chip = Arc::new(chip, GFP_KERNEL)?;
         let generation = chip.family.generation;
         let gmc_hal = gmc::hal(generation);
-        let nbio_hal = nbio::hal(generation);
+        let nbio_hal = nbio::hal(chip.versions.nbio);
         let hubs = Hubs::new(&regs, gmc_hal);
         let tlb = Tlb::new(&dev, &vram, hubs.clone())?;
         let gart = Gart::new(&dev, &vram, &tlb, gmc_hal.gart_flags())?;
@@ -306,7 +306,7 @@ impl<'bound> Running<'bound> {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             kept: kept.clone(),
-            hal: sdma::hal(generation),
+            hal: sdma::hal(chip.versions.sdma),
         })?;
         let spaces = Spaces {
             memory: Arc::new(memory, GFP_KERNEL)?,
@@ -361,7 +361,7 @@ impl<'bound> Running<'bound> {
                     regs: &gpu.regs,
                     gart: &gart,
                     doorbells: &gpu.doorbells,
-                    hal: ih::hal(generation),
+                    hal: ih::hal(gpu.chip.versions.osssys),
                     nbio: nbio_hal,
                     stray_page: _gmc.stray_page(),
                 },

@@ -8,6 +8,7 @@
 //! program).
 
 mod addr;
+mod block_version;
 mod doorbell;
 mod event_id;
 mod gpu_id;
@@ -25,6 +26,15 @@ pub(crate) use addr::{
     BusAddr,
     GpuVa,
     VramOffset, //
+};
+pub(crate) use block_version::{
+    BlockVersion,
+    GcVersion,
+    NbioVersion,
+    OsssysVersion,
+    SdmaVersion,
+    UnknownBlock,
+    Versions, //
 };
 pub(crate) use doorbell::{
     DoorbellIndex,

@@ -6,8 +6,8 @@ use super::Hal;
 use crate::{
     chip::{
         cwsr_sizes,
+        family,
         ChipInfo,
-        Family,
         SdmaCounts, //
     },
     hw::{
@@ -15,7 +15,7 @@ use crate::{
         value::Bounded, //
     },
     regs::Regs,
-    types::IpVersion, //
+    types::Versions, //
 };
 use kernel::prelude::*;
 
@@ -29,13 +29,14 @@ const SDMA_HW_IDS: [u16; 4] = [42, 43, 68, 69];
 ///
 /// ENODEV when there is no XCC or no compute unit, EOVERFLOW when the counts are absurd.
 pub(crate) fn read_chip(
-    family: &'static Family,
+    versions: Versions,
     hal: &dyn Hal,
     regs: &Regs,
     rev_id: u32,
     vram_size: u64,
     visible_vram_size: u64,
 ) -> Result<ChipInfo> {
+    let family = family(versions.gc);
     let discovery = regs.discovery();
     let shape = *discovery.gc();
     let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
@@ -69,11 +70,9 @@ pub(crate) fn read_chip(
         .iter()
         .map(|&id| discovery.instances(id).count() as u32)
         .sum::<u32>();
-    let version = |hw_id| discovery.version(hw_id).unwrap_or(IpVersion::new(0, 0, 0));
     Ok(ChipInfo {
         family,
-        gc: version(Block::Gc as u16),
-        sdma: version(SDMA_HW_IDS[0]),
+        versions,
         sdma_counts: SdmaCounts::new(&family.sdma, sdma_engines),
         num_xcc,
         shader_engines,

@@ -3,14 +3,16 @@
 //! What differs between interrupt handlers.
 
 use crate::{
-    chip::Generation,
     hw::regs::{
         AnyField,
         AnyReg,
         Change, //
     },
     regs::Regs,
-    types::DoorbellWord, //
+    types::{
+        DoorbellWord,
+        OsssysVersion, //
+    }, //
 };
 
 mod v4_4;
@@ -21,7 +23,7 @@ pub(super) const ENCODING_WAVE: u32 = 1;
 /// Bits of a message or of an error that have a queue's doorbell; behind them lies what is wrong.
 pub(super) const DOORBELL_BITS: u32 = 10;
 
-/// The registers of the ring, and the fields that all generations have.
+/// The registers of the ring, and the fields that all versions have.
 pub(crate) struct Registers {
     /// IH_RB_CNTL with all but its size.
     pub(super) cntl: Change,
@@ -99,7 +101,7 @@ pub(crate) enum Topic {
     Processor,
 }
 
-/// The interrupt handler of a generation.
+/// The interrupt handler of a version.
 pub(crate) trait Hal: Sync {
     /// The ring's registers.
     fn registers(&self) -> &'static Registers;
@@ -127,12 +129,12 @@ pub(crate) trait Hal: Sync {
     fn topic(&self, client: u8, source: u8, data0: u32, data1: u32) -> Option<Topic>;
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v4_4::Hal,
-        Generation::Gfx1201 => &v7_0::Hal,
+/// The one of a version (`amdgpu_discovery_set_ih_ip_blocks`).
+pub(crate) fn hal(osssys: OsssysVersion) -> &'static dyn Hal {
+    match osssys {
+        OsssysVersion::V4_4_2 => &v4_4::Hal,
+        OsssysVersion::V7_0_0 => &v7_0::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v7_0::Hal,
+        OsssysVersion::Stub => &v7_0::Hal,
     }
 }

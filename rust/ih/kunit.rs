@@ -14,10 +14,10 @@ use super::{
     RING_BYTES, //
 };
 use crate::{
-    chip::Generation,
     hw::ih::Entry,
     types::{
         GpuVa,
+        OsssysVersion,
         Pasid,
         QueueError,
         VmFault, //
@@ -61,11 +61,11 @@ fn entry(client: u32, source: u32, ring: u32, data0: u32, data1: u32) -> Entry {
 }
 
 fn v9() -> &'static dyn Hal {
-    hal(Generation::Gfx942)
+    hal(OsssysVersion::V4_4_2)
 }
 
 fn v12() -> &'static dyn Hal {
-    hal(Generation::Gfx1201)
+    hal(OsssysVersion::V7_0_0)
 }
 
 fn event(hal: &dyn Hal, entry: &Entry) -> Option<Event> {

@@ -3,21 +3,21 @@
 //! What differs between bus sides.
 
 use crate::{
-    chip::Generation,
     regs::{
         Access,
         Regs, //
     },
     types::{
         BusAddr,
-        DoorbellWord, //
+        DoorbellWord,
+        NbioVersion, //
     }, //
 };
 
 mod v6_3;
 mod v7_9;
 
-/// The bus side of a generation.
+/// The bus side of a version.
 pub(crate) trait Hal: Sync {
     /// What accesses to registers need of this block.
     fn access(&self) -> Access;
@@ -42,12 +42,12 @@ pub(crate) trait Hal: Sync {
     fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord);
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v7_9::Hal,
-        Generation::Gfx1201 => &v6_3::Hal,
+/// The one of a version (`adev->nbio.funcs`).
+pub(crate) fn hal(nbio: NbioVersion) -> &'static dyn Hal {
+    match nbio {
+        NbioVersion::V7_9_0 => &v7_9::Hal,
+        NbioVersion::V6_3_1 => &v6_3::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v6_3::Hal,
+        NbioVersion::Stub => &v6_3::Hal,
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     glue::user,
     gpu::Gpu,
     limit::SystemMemory,
+    types::BlockVersion,
     uapi::{
         abi::Abi,
         amdgpu as abi, //
@@ -117,8 +118,8 @@ fn hw_ip(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoHwIp> {
         return Err(EINVAL);
     }
     let (version, start_alignment, size_alignment) = match kind {
-        abi::HW_IP_GFX | abi::HW_IP_COMPUTE => (gpu.chip().gc, 32, 32),
-        abi::HW_IP_DMA => (gpu.chip().sdma, 256, 4),
+        abi::HW_IP_GFX | abi::HW_IP_COMPUTE => (gpu.chip().versions.gc.ip(), 32, 32),
+        abi::HW_IP_DMA => (gpu.chip().versions.sdma.ip(), 256, 4),
         _ => return Ok(abi::InfoHwIp::default()),
     };
     Ok(abi::InfoHwIp {

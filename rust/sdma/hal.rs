@@ -3,10 +3,12 @@
 //! What differs between copy engines.
 
 use crate::{
-    chip::Generation,
     regs::Regs,
     ring::Ring,
-    types::GpuVa, //
+    types::{
+        GpuVa,
+        SdmaVersion, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -25,7 +27,7 @@ fn halves(address: u64) -> [u32; 2] {
     [address as u32, (address >> 32) as u32]
 }
 
-/// The copy engines of a generation.
+/// The copy engines of a version.
 pub(crate) trait Hal: Sync {
     /// Sees that an engine's firmware runs, and sets what must be before any queue is on it.
     ///
@@ -62,12 +64,12 @@ pub(crate) trait Hal: Sync {
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4];
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v4_4::Hal,
-        Generation::Gfx1201 => &v7_0::Hal,
+/// The one of a version (`amdgpu_discovery_set_sdma_ip_blocks`).
+pub(crate) fn hal(sdma: SdmaVersion) -> &'static dyn Hal {
+    match sdma {
+        SdmaVersion::V4_4_2 => &v4_4::Hal,
+        SdmaVersion::V7_0_1 => &v7_0::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v7_0::Hal,
+        SdmaVersion::Stub => &v7_0::Hal,
     }
 }

@@ -27,6 +27,7 @@ use crate::{
         QueueSpec, //
     },
     types::{
+        BlockVersion,
         GpuVa,
         IpVersion,
         SdmaPlace, //
@@ -142,7 +143,7 @@ fn map_queue(spec: &QueueSpec, mqd_addr: GpuVa, chip: &ChipInfo) -> Result<MapQu
 fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
     let engine = u64::from(place.engine);
     match engine {
-        0 | 1 if chip.sdma < IpVersion::new(5, 2, 0) => {
+        0 | 1 if chip.versions.sdma.ip() < IpVersion::new(5, 2, 0) => {
             (pm4::EXTENDED_NONE, pm4::ENGINE_SDMA0 + engine)
         }
         0..=7 => (pm4::EXTENDED_SDMA0_TO_7, engine),

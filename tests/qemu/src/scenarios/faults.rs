@@ -34,7 +34,7 @@ pub fn all() -> Vec<Scenario> {
             "unknown-gc",
             "a GPU of another kind is refused",
             "at probe: unknown core",
-            "unsupported chip gfx",
+            "this GPU isn.t supported: GC 99.4.3 is unknown",
         ),
     ];
     all.extend([dead_device(), pulled_out(), no_fence(), gpu_reset(), reported(), hang()]);
