@@ -29,18 +29,6 @@ mod gfx942;
 #[cfg(rkfd_stub_chip)]
 mod stub;
 
-/// The generations that are supported: what each block chooses its code by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Generation {
-    /// MI300X, MI308X and their kin.
-    Gfx942,
-    /// Navi 48.
-    Gfx1201,
-    /// No chip: shows at compile time what a further one takes (`setup/stub-chip`).
-    #[cfg(rkfd_stub_chip)]
-    Stub,
-}
-
 /// What the render node reports of a chip.
 pub(crate) struct Drm {
     /// One of amdgpu's `AMDGPU_FAMILY_`.
@@ -95,7 +83,6 @@ impl Vmids {
 
 /// Constants of a chip and its kin.
 pub(crate) struct Family {
-    pub(crate) generation: Generation,
     /// `gfx_target_version` of the topology: 90402 is gfx942.
     pub(crate) gfx_target_version: u32,
     /// The name user programs know, such as "gfx942".

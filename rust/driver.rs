@@ -143,17 +143,16 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     // SAFETY: No DMA mapping exists yet.
     unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
-    let (gfx, nbio) = (gfx::hal(family.generation), nbio::hal(versions.nbio));
+    let (gfx, nbio) = (gfx::hal(versions.gc), nbio::hal(versions.nbio));
     let regs = Regs::new(dev, family.tables, nbio.access(), mmio, discovery)?;
     gfx.check_firmware(dev, &regs)?;
 
-    let layout =
-        gmc::read_layout(gmc::hal(family.generation), &regs, vram_size).inspect_err(|_| {
-            dev_err!(
-                pdev,
-                "the memory controller places VRAM where no room is left for the GART\n"
-            )
-        })?;
+    let layout = gmc::read_layout(gmc::hal(versions.gc), &regs, vram_size).inspect_err(|_| {
+        dev_err!(
+            pdev,
+            "the memory controller places VRAM where no room is left for the GART\n"
+        )
+    })?;
     let rev_id = nbio.revision(&regs);
     let chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
     let pci = pci_info(pdev);

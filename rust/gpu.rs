@@ -284,13 +284,13 @@ impl<'bound> Running<'bound> {
         } = found;
         let gpus = gpus.clone();
         let chip = Arc::new(chip, GFP_KERNEL)?;
-        let generation = chip.family.generation;
-        let gmc_hal = gmc::hal(generation);
-        let nbio_hal = nbio::hal(chip.versions.nbio);
+        let versions = chip.versions;
+        let gmc_hal = gmc::hal(versions.gc);
+        let nbio_hal = nbio::hal(versions.nbio);
         let hubs = Hubs::new(&regs, gmc_hal);
         let tlb = Tlb::new(&dev, &vram, hubs.clone())?;
         let gart = Gart::new(&dev, &vram, &tlb, gmc_hal.gart_flags())?;
-        let gfx = Gfx::new(&regs, crate::gfx::hal(generation))?;
+        let gfx = Gfx::new(&regs, crate::gfx::hal(versions.gc))?;
         let doorbells = Doorbells::new(pdev, &dev, chip.family.non_cp_doorbells)?;
         let kept = Kept::new(dev.device())?;
         let hangs = Hangs::new()?;
@@ -306,17 +306,17 @@ impl<'bound> Running<'bound> {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             kept: kept.clone(),
-            hal: sdma::hal(chip.versions.sdma),
+            hal: sdma::hal(versions.sdma),
         })?;
         let spaces = Spaces {
             memory: Arc::new(memory, GFP_KERNEL)?,
             tlb: tlb.clone(),
-            hal: vm::hal(generation),
+            hal: vm::hal(versions.gc),
             kept: kept.clone(),
         };
         let spaces = Arc::new(spaces, GFP_KERNEL)?;
         let scheduler = sched::new(
-            generation,
+            versions.gc,
             sched::Parts {
                 dev: dev.clone(),
                 chip: chip.clone(),
@@ -326,7 +326,7 @@ impl<'bound> Running<'bound> {
                 gart: gart.clone(),
                 tlb: tlb.clone(),
                 doorbells: doorbells.clone(),
-                mqd: mqd::hal(generation),
+                mqd: mqd::hal(versions.gc),
                 kept: kept.clone(),
                 hangs: hangs.clone(),
                 atomics: pci.requests_atomics,
@@ -361,7 +361,7 @@ impl<'bound> Running<'bound> {
                     regs: &gpu.regs,
                     gart: &gart,
                     doorbells: &gpu.doorbells,
-                    hal: ih::hal(gpu.chip.versions.osssys),
+                    hal: ih::hal(versions.osssys),
                     nbio: nbio_hal,
                     stray_page: _gmc.stray_page(),
                 },
@@ -377,7 +377,7 @@ impl<'bound> Running<'bound> {
             _watch: hang::Watch::new(
                 &hangs,
                 reset::Engines {
-                    methods: hal::reset_methods(generation),
+                    methods: hal::reset_methods(versions.gc),
                     gpu: gpu.clone(),
                     user: sink.clone(),
                     sdma: _sdma.clone(),

@@ -3,7 +3,7 @@
 //! MQDs: the image of a queue that the firmware loads into a hardware queue.
 //!
 //! Each is built by one expression that names every word that isn't zero; which words there are
-//! differs between generations, so each has a file and a [`Hal`]. A user queue has one MQD for
+//! differs between versions, so each has a file and a [`Hal`]. A user queue has one MQD for
 //! each XCC, in VRAM, a [`Hal::stride`] apart.
 
 use crate::{

@@ -8,7 +8,6 @@
 use super::{
     Drm,
     Family,
-    Generation,
     SdmaShape,
     Vmids, //
 };
@@ -37,7 +36,6 @@ use crate::{
 const UNALIGNED: u64 = 3;
 
 pub(super) const FAMILY: Family = Family {
-    generation: Generation::Gfx1201,
     gfx_target_version: 120001,
     name: c"gfx1201",
     // `soc24_common_early_init`; the kind of VRAM stands in the BIOS.

@@ -8,7 +8,6 @@
 use super::{
     Drm,
     Family,
-    Generation,
     SdmaShape,
     Vmids, //
 };
@@ -42,7 +41,6 @@ use crate::{
 const UNALIGNED: u64 = 3;
 
 pub(super) const FAMILY: Family = Family {
-    generation: Generation::Gfx942,
     gfx_target_version: 90402,
     name: c"gfx942",
     // `soc15_common_early_init`, `gmc_v9_4_3_init_vram_info`.

@@ -7,12 +7,22 @@ use super::{
     parse,
     Discovery,
     GcInfo,
-    Reason, //
+    Ip,
+    Reason,
+    SEGMENTS, //
 };
 use crate::{
     hw::regs::Block,
     kunit::Random,
-    types::IpVersion, //
+    types::{
+        GcVersion,
+        IpVersion,
+        NbioVersion,
+        OsssysVersion,
+        SdmaVersion,
+        UnknownBlock,
+        Versions, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -25,6 +35,14 @@ const GC: usize = 0xe0;
 const GC_SIZE: usize = 108;
 const HARVEST: usize = 0x150;
 const HARVEST_SIZE: usize = 8 + 32 * 4;
+
+/// Numbers (`soc15_hw_ip.h`), names and versions of an MI308X's blocks.
+const MI308X: [(u16, &str, [u8; 3]); 4] = [
+    (11, "GC", [9, 4, 3]),
+    (40, "OSSSYS", [4, 4, 2]),
+    (108, "NBIO", [7, 9, 0]),
+    (42, "SDMA", [4, 4, 2]),
+];
 
 /// `GC_HWID`, and of another block that is there twice.
 const GC_ID: u16 = 11;
@@ -122,6 +140,22 @@ fn read(bytes: &[u8]) -> Result<Result<Discovery, Reason>> {
     Ok(parse(bytes, &mut ips)?.map(|gc| Discovery { ips, gc }))
 }
 
+/// A device with these blocks.
+fn made_of(blocks: impl Iterator<Item = (u16, [u8; 3])>) -> Result<Discovery> {
+    let mut found = read(&image())?.map_err(|_| EINVAL)?;
+    found.ips = KVec::new();
+    for (hw_id, [major, minor, revision]) in blocks {
+        let ip = Ip {
+            hw_id,
+            instance: 0,
+            version: IpVersion::new(major, minor, revision),
+            bases: [None; SEGMENTS],
+        };
+        found.ips.push(ip, GFP_KERNEL)?;
+    }
+    Ok(found)
+}
+
 fn is_sane(gc: &GcInfo) -> bool {
     gc.shader_engines <= 8
         && gc.shader_arrays_per_engine <= 4
@@ -207,6 +241,47 @@ mod tests {
             // The checksums are right: the table is refused for its contents.
             assert!(check(&image).is_ok() || sum(&image, 4, 2) == 3);
             assert!(read(&image)?.is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn each_block_has_a_version_of_its_own() -> Result {
+        let known = Versions {
+            gc: GcVersion::V9_4_3,
+            osssys: OsssysVersion::V4_4_2,
+            nbio: NbioVersion::V7_9_0,
+            sdma: SdmaVersion::V4_4_2,
+        };
+        let blocks = || MI308X.into_iter().map(|(id, _, version)| (id, version));
+        assert_eq!(made_of(blocks())?.versions(), Ok(known));
+        // Navi 48's copy engines beside the other blocks of an MI308X.
+        let other = blocks().map(|(id, version)| (id, if id == 42 { [7, 0, 1] } else { version }));
+        let sdma = SdmaVersion::V7_0_1;
+        assert_eq!(made_of(other)?.versions(), Ok(Versions { sdma, ..known }));
+        Ok(())
+    }
+
+    #[test]
+    fn an_unknown_block_is_named() -> Result {
+        for (id, name, [major, minor, revision]) in MI308X {
+            let others = || MI308X.into_iter().filter(|block| block.0 != id);
+            let others = || others().map(|(id, _, version)| (id, version));
+            let missing = UnknownBlock { name, found: None };
+            assert_eq!(made_of(others())?.versions(), Err(missing));
+            for version in [
+                [major + 1, minor, revision],
+                [major, minor + 1, revision],
+                [major, minor, revision + 1],
+            ] {
+                let found = made_of(Iterator::chain(others(), [(id, version)]))?.versions();
+                let [major, minor, revision] = version;
+                let unknown = UnknownBlock {
+                    name,
+                    found: Some(IpVersion::new(major, minor, revision)),
+                };
+                assert_eq!(found, Err(unknown));
+            }
         }
         Ok(())
     }

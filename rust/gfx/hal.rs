@@ -3,7 +3,6 @@
 //! What differs between graphics cores.
 
 use crate::{
-    chip::Generation,
     hw::{
         regs::{
             AnyField,
@@ -11,7 +10,8 @@ use crate::{
         },
         value::Bounded, //
     },
-    regs::Regs, //
+    regs::Regs,
+    types::GcVersion, //
 };
 use kernel::{
     device::Device,
@@ -64,7 +64,7 @@ macro_rules! registers {
 }
 use registers;
 
-/// The graphics core of a generation.
+/// The graphics core of a version.
 pub(crate) trait Hal: Sync {
     /// Checks that the command processors run; logs what doesn't.
     ///
@@ -91,12 +91,12 @@ pub(crate) trait Hal: Sync {
     fn mec_fw_version(&self, regs: &Regs) -> u32;
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v9_4_3::Hal,
-        Generation::Gfx1201 => &v12_0::Hal,
+/// The one of a version (`amdgpu_discovery_set_gc_ip_blocks`).
+pub(crate) fn hal(gc: GcVersion) -> &'static dyn Hal {
+    match gc {
+        GcVersion::V9_4_3 => &v9_4_3::Hal,
+        GcVersion::V12_0_1 => &v12_0::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v12_0::Hal,
+        GcVersion::Stub => &v12_0::Hal,
     }
 }

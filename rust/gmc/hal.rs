@@ -4,9 +4,9 @@
 
 use super::hub::table::Table;
 use crate::{
-    chip::Generation,
     hw::regs::Block,
-    regs::Regs, //
+    regs::Regs,
+    types::GcVersion, //
 };
 
 mod v12;
@@ -21,7 +21,7 @@ pub(crate) enum Placement {
     Low,
 }
 
-/// The memory controller of a generation.
+/// The memory controller of a version.
 pub(crate) trait Hal: Sync {
     /// The kinds of hubs: the graphics ones first.
     fn hubs(&self) -> &'static [&'static Table];
@@ -45,12 +45,12 @@ pub(crate) trait Hal: Sync {
     fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32>;
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v9::Hal,
-        Generation::Gfx1201 => &v12::Hal,
+/// The one of a version (`amdgpu_discovery_set_gmc_ip_blocks`).
+pub(crate) fn hal(gc: GcVersion) -> &'static dyn Hal {
+    match gc {
+        GcVersion::V9_4_3 => &v9::Hal,
+        GcVersion::V12_0_1 => &v12::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v12::Hal,
+        GcVersion::Stub => &v12::Hal,
     }
 }

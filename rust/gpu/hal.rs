@@ -6,14 +6,15 @@ use super::reset::{
     Method,
     Soft, //
 };
-use crate::chip::Generation;
+use crate::types::GcVersion;
 
-/// The ways to reset a GPU of a generation, in the order in which they are tried.
-pub(super) fn reset_methods(generation: Generation) -> &'static [&'static dyn Method] {
-    match generation {
-        Generation::Gfx942 => &[&Soft],
-        Generation::Gfx1201 => &[&Soft],
+/// The ways to reset a GPU, in the order in which they are tried. Linux chooses them by the graphics
+/// core, too (`amdgpu_discovery_set_common_ip_blocks`).
+pub(super) fn reset_methods(gc: GcVersion) -> &'static [&'static dyn Method] {
+    match gc {
+        GcVersion::V9_4_3 => &[&Soft],
+        GcVersion::V12_0_1 => &[&Soft],
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &[&Soft],
+        GcVersion::Stub => &[&Soft],
     }
 }

@@ -33,7 +33,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A way to stop all that runs on a GPU. `hal.rs` has those of each generation.
+/// A way to stop all that runs on a GPU. `hal.rs` has those of each version.
 pub(super) trait Method: Sync {
     /// How the log calls it.
     fn name(&self) -> &'static str;

@@ -6,9 +6,9 @@ use super::{
     Image,
     UserQueue, //
 };
-use crate::{
-    chip::Generation,
-    types::Format, //
+use crate::types::{
+    Format,
+    GcVersion, //
 };
 use kernel::prelude::*;
 
@@ -27,7 +27,7 @@ pub(crate) struct SavedWords {
     pub(crate) stack_at: Option<u64>,
 }
 
-/// MQDs of user queues of a generation.
+/// MQDs of user queues of a version.
 pub(crate) trait Hal: Sync {
     /// Bytes from one XCC's MQD to the next's, with what firmware keeps between them.
     fn stride(&self, ctl_stack_size: u32) -> Result<u64>;
@@ -42,12 +42,12 @@ pub(crate) trait Hal: Sync {
     fn saved(&self) -> SavedWords;
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &v9::Hal,
-        Generation::Gfx1201 => &v12::Hal,
+/// The one of a version (`device_queue_manager_init`).
+pub(crate) fn hal(gc: GcVersion) -> &'static dyn Hal {
+    match gc {
+        GcVersion::V9_4_3 => &v9::Hal,
+        GcVersion::V12_0_1 => &v12::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &v12::Hal,
+        GcVersion::Stub => &v12::Hal,
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which scheduler a generation has. [`Scheduler`] is what they have in common.
+//! Which scheduler a graphics core has. [`Scheduler`] is what they have in common.
 
 use super::{
     cpsch,
@@ -8,19 +8,20 @@ use super::{
     Parts,
     Scheduler, //
 };
-use crate::chip::Generation;
+use crate::types::GcVersion;
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
-/// Makes the one of a generation: run lists through HIQ, or queues handed to MES one by one.
-pub(crate) fn new(generation: Generation, parts: Parts) -> Result<Arc<dyn Scheduler>> {
+/// Makes the one of a version: run lists through HIQ, or queues handed to MES one by one
+/// (`amdgpu_discovery_set_mes_ip_blocks`).
+pub(crate) fn new(gc: GcVersion, parts: Parts) -> Result<Arc<dyn Scheduler>> {
     let parts = Arc::new(parts, GFP_KERNEL)?;
-    match generation {
-        Generation::Gfx942 => cpsch::new(&parts),
-        Generation::Gfx1201 => mes::new(&parts),
+    match gc {
+        GcVersion::V9_4_3 => cpsch::new(&parts),
+        GcVersion::V12_0_1 => mes::new(&parts),
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => mes::new(&parts),
+        GcVersion::Stub => mes::new(&parts),
     }
 }

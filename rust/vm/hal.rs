@@ -4,7 +4,7 @@
 //! count from 0, the table of 4 KiB pages, to 3, the root.
 
 use super::flags::MapFlags;
-use crate::chip::Generation;
+use crate::types::GcVersion;
 
 mod gfx12;
 mod gfx9;
@@ -12,7 +12,7 @@ mod gfx9;
 /// Marks of a level's entries: one for each level.
 pub(crate) type Marks = [u64; 4];
 
-/// The page tables of a generation.
+/// The page tables of a version.
 pub(crate) trait Hal: Sync {
     /// What entries of a level have that lead to a table.
     fn directory(&self) -> &'static Marks;
@@ -27,12 +27,12 @@ pub(crate) trait Hal: Sync {
     fn caching(&self, local: bool, flags: MapFlags) -> u64;
 }
 
-/// The one of a generation.
-pub(crate) fn hal(generation: Generation) -> &'static dyn Hal {
-    match generation {
-        Generation::Gfx942 => &gfx9::Hal,
-        Generation::Gfx1201 => &gfx12::Hal,
+/// The one of a version (`gmc_v9_0_set_gmc_funcs`, `gmc_v12_0_set_gmc_funcs`).
+pub(crate) fn hal(gc: GcVersion) -> &'static dyn Hal {
+    match gc {
+        GcVersion::V9_4_3 => &gfx9::Hal,
+        GcVersion::V12_0_1 => &gfx12::Hal,
         #[cfg(rkfd_stub_chip)]
-        Generation::Stub => &gfx12::Hal,
+        GcVersion::Stub => &gfx12::Hal,
     }
 }

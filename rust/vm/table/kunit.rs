@@ -11,8 +11,8 @@ use super::{
     Tables, //
 };
 use crate::{
-    chip::Generation,
     kunit::Random,
+    types::GcVersion,
     vm::{
         hal,
         Hal, //
@@ -182,8 +182,8 @@ impl Memory {
 
 fn both() -> [(&'static dyn Hal, bool); 2] {
     [
-        (hal(Generation::Gfx942), false),
-        (hal(Generation::Gfx1201), true),
+        (hal(GcVersion::V9_4_3), false),
+        (hal(GcVersion::V12_0_1), true),
     ]
 }
 
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn dead_tables_live_as_long_as_their_token() -> Result {
         let store = store()?;
-        let mut tables = Tables::<Fake>::new(&store, hal(Generation::Gfx942))?;
+        let mut tables = Tables::<Fake>::new(&store, hal(GcVersion::V9_4_3))?;
         tables.map(0, 0, 4 * PAGE, FLAGS)?;
         tables.map(4 * PAGE, 0, PAGE, FLAGS)?;
         // The table is in use by the other range.
