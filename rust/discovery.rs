@@ -156,6 +156,7 @@ impl Discovery {
     pub(crate) fn versions(&self) -> Result<Versions, UnknownBlock> {
         Ok(Versions {
             gc: self.known()?,
+            mmhub: self.known()?,
             osssys: self.known()?,
             nbio: self.known()?,
             sdma: self.known()?,

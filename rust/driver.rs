@@ -147,7 +147,8 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     let regs = Regs::new(dev, family.tables, nbio.access(), mmio, discovery)?;
     gfx.check_firmware(dev, &regs)?;
 
-    let layout = gmc::read_layout(gmc::hal(versions.gc), &regs, vram_size).inspect_err(|_| {
+    let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
+    let layout = gmc::read_layout(gmc_hal, mmhub, &regs, vram_size).inspect_err(|_| {
         dev_err!(
             pdev,
             "the memory controller places VRAM where no room is left for the GART\n"

@@ -34,7 +34,9 @@ mod tlb;
 pub(crate) use gart::Gart;
 pub(crate) use hal::{
     hal,
-    Hal, //
+    mmhub,
+    Hal,
+    Mmhub, //
 };
 pub(crate) use hub::Hubs;
 pub(crate) use kernel_buf::KernelBuf;

@@ -287,7 +287,7 @@ impl<'bound> Running<'bound> {
         let versions = chip.versions;
         let gmc_hal = gmc::hal(versions.gc);
         let nbio_hal = nbio::hal(versions.nbio);
-        let hubs = Hubs::new(&regs, gmc_hal);
+        let hubs = Hubs::new(&regs, gmc_hal, gmc::mmhub(versions.mmhub));
         let tlb = Tlb::new(&dev, &vram, hubs.clone())?;
         let gart = Gart::new(&dev, &vram, &tlb, gmc_hal.gart_flags())?;
         let gfx = Gfx::new(&regs, crate::gfx::hal(versions.gc))?;

@@ -30,6 +30,7 @@ pub(crate) use addr::{
 pub(crate) use block_version::{
     BlockVersion,
     GcVersion,
+    MmhubVersion,
     NbioVersion,
     OsssysVersion,
     SdmaVersion,

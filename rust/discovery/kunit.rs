@@ -17,6 +17,7 @@ use crate::{
     types::{
         GcVersion,
         IpVersion,
+        MmhubVersion,
         NbioVersion,
         OsssysVersion,
         SdmaVersion,
@@ -37,8 +38,9 @@ const HARVEST: usize = 0x150;
 const HARVEST_SIZE: usize = 8 + 32 * 4;
 
 /// Numbers (`soc15_hw_ip.h`), names and versions of an MI308X's blocks.
-const MI308X: [(u16, &str, [u8; 3]); 4] = [
+const MI308X: [(u16, &str, [u8; 3]); 5] = [
     (11, "GC", [9, 4, 3]),
+    (34, "MMHUB", [1, 8, 0]),
     (40, "OSSSYS", [4, 4, 2]),
     (108, "NBIO", [7, 9, 0]),
     (42, "SDMA", [4, 4, 2]),
@@ -249,6 +251,7 @@ mod tests {
     fn each_block_has_a_version_of_its_own() -> Result {
         let known = Versions {
             gc: GcVersion::V9_4_3,
+            mmhub: MmhubVersion::V1_8_0,
             osssys: OsssysVersion::V4_4_2,
             nbio: NbioVersion::V7_9_0,
             sdma: SdmaVersion::V4_4_2,

@@ -4,11 +4,15 @@
 
 use super::hub::table::Table;
 use crate::{
-    hw::regs::Block,
     regs::Regs,
-    types::GcVersion, //
+    types::{
+        GcVersion,
+        MmhubVersion, //
+    }, //
 };
 
+mod mmhub_v1_8;
+mod mmhub_v4_1;
 mod v12;
 mod v9;
 
@@ -23,11 +27,11 @@ pub(crate) enum Placement {
 
 /// The memory controller of a version.
 pub(crate) trait Hal: Sync {
-    /// The kinds of hubs: the graphics ones first.
-    fn hubs(&self) -> &'static [&'static Table];
+    /// The graphics hubs.
+    fn hub(&self) -> &'static Table;
 
-    /// Where VRAM begins in address space 0, and what page table entries add to an offset in it.
-    fn vram_base(&self, regs: &Regs) -> (u64, u64);
+    /// What page table entries add to an offset in VRAM, from the hub that has it.
+    fn vram_offset(&self, regs: &Regs, mmhub: &dyn Mmhub) -> u64;
 
     /// Where the GART goes.
     fn gart(&self) -> Placement;
@@ -38,11 +42,26 @@ pub(crate) trait Hal: Sync {
     /// Sets up what must be before the hubs are, with VRAM from `vram_start` on.
     fn prepare(&self, _regs: &Regs, _vram_start: u64) {}
 
-    /// Sets up what only some hubs have, after their caches.
-    fn prepare_hub(&self, _regs: &Regs, _block: Block, _instance: u8) {}
+    /// Sets up what only this graphics hub has, after its caches.
+    fn prepare_hub(&self, _regs: &Regs, _instance: u8) {}
 
     /// The process that has an address space now.
     fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32>;
+}
+
+/// The multimedia hub of a version.
+pub(crate) trait Mmhub: Sync {
+    /// Its registers.
+    fn hub(&self) -> &'static Table;
+
+    /// Where VRAM begins in address space 0.
+    fn vram_start(&self, regs: &Regs) -> u64;
+
+    /// What page table entries add to an offset in VRAM.
+    fn vram_offset(&self, regs: &Regs) -> u64;
+
+    /// Sets up what only this hub has, after its caches.
+    fn prepare(&self, _regs: &Regs, _instance: u8) {}
 }
 
 /// The one of a version (`amdgpu_discovery_set_gmc_ip_blocks`).
@@ -52,5 +71,15 @@ pub(crate) fn hal(gc: GcVersion) -> &'static dyn Hal {
         GcVersion::V12_0_1 => &v12::Hal,
         #[cfg(rkfd_stub_chip)]
         GcVersion::Stub => &v12::Hal,
+    }
+}
+
+/// The multimedia hub of a version (`gmc_v9_0_set_mmhub_funcs`, `gmc_v12_0_set_mmhub_funcs`).
+pub(crate) fn mmhub(mmhub: MmhubVersion) -> &'static dyn Mmhub {
+    match mmhub {
+        MmhubVersion::V1_8_0 => &mmhub_v1_8::Mmhub,
+        MmhubVersion::V4_1_0 => &mmhub_v4_1::Mmhub,
+        #[cfg(rkfd_stub_chip)]
+        MmhubVersion::Stub => &mmhub_v4_1::Mmhub,
     }
 }

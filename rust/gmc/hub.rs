@@ -6,11 +6,15 @@
 //! chip have other names and some other fields: what they are is in a [`table::Table`]. The order
 //! is that of `gart_enable` in Linux, which is the same for all chips.
 
-use super::hal::Hal;
+use super::hal::{
+    Hal,
+    Mmhub, //
+};
 use crate::{
     bo::Words,
     hw::regs::{
         AnyReg,
+        Block,
         Change, //
     },
     regs::Regs,
@@ -68,14 +72,16 @@ pub(super) struct Strays {
 pub(crate) struct Hubs {
     regs: Arc<Regs>,
     hal: &'static dyn Hal,
+    mmhub: &'static dyn Mmhub,
 }
 
 impl Hubs {
     /// Those of a device with these registers.
-    pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal) -> Self {
+    pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal, mmhub: &'static dyn Mmhub) -> Self {
         Self {
             regs: regs.clone(),
             hal,
+            mmhub,
         }
     }
 
@@ -85,7 +91,8 @@ impl Hubs {
 
     /// Each of them: the graphics ones first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Hub> + '_ {
-        self.hal.hubs().iter().flat_map(move |&table| {
+        let tables = [self.hal.hub(), self.mmhub.hub()];
+        tables.into_iter().flat_map(move |table| {
             self.regs
                 .instances(table.block)
                 .map(move |instance| Hub { table, instance })
@@ -116,7 +123,10 @@ impl Hubs {
             set_gart(regs, hub, layout, gart);
             system_aperture(regs, hub, layout, strays);
             tlb_and_cache(regs, hub);
-            self.hal.prepare_hub(regs, hub.table.block, hub.instance);
+            match hub.table.block {
+                Block::Gc => self.hal.prepare_hub(regs, hub.instance),
+                _ => self.mmhub.prepare(regs, hub.instance),
+            }
             hub.change(regs, hub.table.context0);
             identity_aperture_off(regs, hub);
             process_contexts(regs, hub);

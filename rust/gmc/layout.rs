@@ -5,6 +5,7 @@
 use super::{
     hal::Placement,
     Hal,
+    Mmhub,
     GART_SIZE, //
 };
 use crate::{
@@ -22,8 +23,13 @@ const FOUR_GIB: u64 = 4 << 30;
 /// # Errors
 ///
 /// EINVAL when no room is left for the GART.
-pub(crate) fn read_layout(hal: &dyn Hal, regs: &Regs, vram_size: u64) -> Result<Layout> {
-    let (fb_start, vram_base) = hal.vram_base(regs);
+pub(crate) fn read_layout(
+    hal: &dyn Hal,
+    mmhub: &dyn Mmhub,
+    regs: &Regs,
+    vram_size: u64,
+) -> Result<Layout> {
+    let (fb_start, vram_base) = (mmhub.vram_start(regs), hal.vram_offset(regs, mmhub));
     let fb_end = fb_start
         .checked_add(vram_size)
         .ok_or(EINVAL)?

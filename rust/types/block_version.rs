@@ -71,6 +71,13 @@ versions! {
         #[cfg(rkfd_stub_chip)]
         Stub = 0xff 0 0,
     }
+    /// Multimedia hub: translates for SDMA and the interrupt handler.
+    MmhubVersion "MMHUB" Mmhub {
+        V1_8_0 = 1 8 0,
+        V4_1_0 = 4 1 0,
+        #[cfg(rkfd_stub_chip)]
+        Stub = 0xff 0 0,
+    }
     /// Interrupt handler.
     OsssysVersion "OSSSYS" Osssys {
         V4_4_2 = 4 4 2,
@@ -116,6 +123,7 @@ impl fmt::Display for UnknownBlock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Versions {
     pub(crate) gc: GcVersion,
+    pub(crate) mmhub: MmhubVersion,
     pub(crate) osssys: OsssysVersion,
     pub(crate) nbio: NbioVersion,
     pub(crate) sdma: SdmaVersion,

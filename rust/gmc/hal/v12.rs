@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory controller of gfx1201: graphics hub 12.0, multimedia hub 4.1.
+//! Memory controller of GC 12.0: graphics hub 12.0.
 //!
-//! Source: Linux, `gmc_v12_0.c`, `gfxhub_v12_0.c`, `mmhub_v4_1_0.c`.
+//! Source: Linux, `gmc_v12_0.c`, `gfxhub_v12_0.c`.
 //!
 //! Processes have four plain levels of page tables of 512 entries.
 
-use super::Placement;
+use super::{
+    Mmhub,
+    Placement, //
+};
 use crate::{
     gmc::hub::table::{
         table,
@@ -28,13 +31,7 @@ use crate::{
                 self as gc,
                 GCVM_INVALIDATE_ENG0_REQ as Request, //
             },
-            mmhub_4_1_0::{
-                self as mm,
-                MMMC_VM_FB_LOCATION_BASE as Location,
-                MMVM_L2_BANK_SELECT_RESERVED_CID2 as Reserved, //
-            },
-            osssys_7_0_0 as oss,
-            Block, //
+            osssys_7_0_0 as oss, //
         }, //
     },
     regs::Regs, //
@@ -73,40 +70,27 @@ macro_rules! hub {
         }}
     };
 }
+pub(super) use hub;
 
 /// The GPU doesn't stop at a fault.
-static GFXHUB: Table = hub! {
+static HUB: Table = hub! {
     gc, Gc, GC,
     { CRASH_ON_NO_RETRY_FAULT: 0, CRASH_ON_RETRY_FAULT: 0 },
     None,
     Some(gc::GCVM_INVALIDATE_ENG0_REQ.field(Request::FLUSH_TYPE)),
     None,
 };
-static MMHUB: Table = hub! {
-    mm, Mmhub, MM,
-    {},
-    Some(mm::MMVM_INVALIDATE_ENG0_SEM.any()),
-    None,
-    Some(mm::MMVM_L2_BANK_SELECT_RESERVED_CID2.change(&[
-        Reserved::RESERVED_CACHE_PRIVATE_INVALIDATION.is::<1>(),
-    ])),
-};
-
 /// The memory controller.
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
-    fn hubs(&self) -> &'static [&'static Table] {
-        const HUBS: &[&Table] = &[&GFXHUB, &MMHUB];
-        HUBS
+    fn hub(&self) -> &'static Table {
+        &HUB
     }
 
-    fn vram_base(&self, regs: &Regs) -> (u64, u64) {
-        let base = regs
-            .read(mm::MMMC_VM_FB_LOCATION_BASE)
-            .get(Location::FB_BASE);
-        let offset = regs.read(mm::MMMC_VM_FB_OFFSET).bits();
-        (u64::from(base) << 24, u64::from(offset) << 24)
+    /// The multimedia hub's.
+    fn vram_offset(&self, regs: &Regs, mmhub: &dyn Mmhub) -> u64 {
+        mmhub.vram_offset(regs)
     }
 
     fn gart(&self) -> Placement {
@@ -125,10 +109,8 @@ impl super::Hal for Hal {
             | gfx12::mtype(Mtype::Uc)
     }
 
-    fn prepare_hub(&self, regs: &Regs, block: Block, instance: u8) {
-        if block == Block::Gc {
-            dont_halt(regs, instance);
-        }
+    fn prepare_hub(&self, regs: &Regs, instance: u8) {
+        dont_halt(regs, instance);
     }
 
     /// From the interrupt handler's table.

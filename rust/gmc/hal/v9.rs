@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory controller of gfx942: graphics hub 1.2, multimedia hub 1.8.
+//! Memory controller of GC 9.4.3: graphics hub 1.2.
 //!
-//! Source: Linux, `gmc_v9_0.c`, `gfxhub_v1_2.c`, `mmhub_v1_8.c`.
+//! Source: Linux, `gmc_v9_0.c`, `gfxhub_v1_2.c`.
 //!
 //! Processes have four levels of page tables of 512 entries with "translate further": the walker
 //! is given three levels whose last has 2 MiB pages, and an entry there with TF leads on to a
 //! table of 4 KiB pages.
 
-use super::Placement;
+use super::{
+    Mmhub,
+    Placement, //
+};
 use crate::{
     gmc::hub::table::{
         table,
@@ -32,12 +35,6 @@ use crate::{
             },
             gc_9_4_3 as gc,
             hdp_4_4_2 as hdp,
-            mmhub_1_8_0::{
-                self as mm,
-                MC_VM_FB_LOCATION_BASE as Location, //
-            },
-            AnyReg,
-            Block,
             Value, //
         }, //
     },
@@ -67,10 +64,10 @@ macro_rules! hub {
         }
     };
 }
+pub(super) use hub;
 
 /// The GPU doesn't stop at a fault.
-static GFXHUB: Table = hub! { gc, Gc, { CRASH_ON_NO_RETRY_FAULT: 0, CRASH_ON_RETRY_FAULT: 0 } };
-static MMHUB: Table = hub! { mm, Mmhub, {} };
+static HUB: Table = hub! { gc, Gc, { CRASH_ON_NO_RETRY_FAULT: 0, CRASH_ON_RETRY_FAULT: 0 } };
 
 /// Bit of HDP_MISC_CNTL (`hdp_4_0_sh_mask.h`; the header of 4.4.2 has no fields of it).
 const HDP_FLUSH_INVALIDATE_CACHE: u32 = 1;
@@ -79,15 +76,13 @@ const HDP_FLUSH_INVALIDATE_CACHE: u32 = 1;
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
-    fn hubs(&self) -> &'static [&'static Table] {
-        const HUBS: &[&Table] = &[&GFXHUB, &MMHUB];
-        HUBS
+    fn hub(&self) -> &'static Table {
+        &HUB
     }
 
-    fn vram_base(&self, regs: &Regs) -> (u64, u64) {
-        let base = regs.read(mm::MC_VM_FB_LOCATION_BASE).get(Location::FB_BASE);
-        let offset = regs.read(gc::MC_VM_FB_OFFSET).bits();
-        (u64::from(base) << 24, u64::from(offset) << 24)
+    /// The graphics hub's.
+    fn vram_offset(&self, regs: &Regs, _mmhub: &dyn Mmhub) -> u64 {
+        u64::from(regs.read(gc::MC_VM_FB_OFFSET).bits()) << 24
     }
 
     fn gart(&self) -> Placement {
@@ -108,32 +103,10 @@ impl super::Hal for Hal {
         regs.write(hdp::HDP_NONSURFACE_BASE_HI, Value::new(high));
     }
 
-    fn prepare_hub(&self, regs: &Regs, block: Block, instance: u8) {
-        if block == Block::Mmhub {
-            snoop_override(regs, instance);
-        }
-    }
-
     /// From ATHUB.
     fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32> {
         let mapping = regs.read(athub::ATC_VMID0_PASID_MAPPING.at(vmid, 1));
         let valid = mapping.bits() != u32::MAX && mapping.is_set(Mapping::VALID);
         valid.then(|| mapping.get(Mapping::PASID))
-    }
-}
-
-/// Lets writes of SDMA invalidate lines that others have cached.
-fn snoop_override(regs: &Regs, instance: u8) {
-    const SDMA_CLIENT: u32 = 1 << 15;
-    let offset = |reg: AnyReg| reg.offset;
-    let stride = offset(mm::DAGB1_WRCLI_GPU_SNOOP_OVERRIDE.any())
-        - offset(mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.any());
-    for dagb in 0..5 {
-        for reg in [
-            mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.any(),
-            mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE_VALUE.any(),
-        ] {
-            regs.update_at(instance, reg.at(dagb, stride), |old| old | SDMA_CLIENT);
-        }
     }
 }
