@@ -362,6 +362,7 @@ impl<'bound> Running<'bound> {
                     gart: &gart,
                     doorbells: &gpu.doorbells,
                     hal: ih::hal(versions.osssys),
+                    clients: ih::clients(versions.gc),
                     nbio: nbio_hal,
                     stray_page: _gmc.stray_page(),
                 },

@@ -7,7 +7,7 @@
 //! hard handler only queues a work item; that walks the ring up to the write pointer, publishes what
 //! it decoded ([`Event`]) to a [`Sink`], and hands the room back by ringing IH's doorbell. What
 //! follows from an event is decided above. Set-up follows `vega20_ih.c` and `ih_v7_0.c`; what
-//! differs between them is in [`Hal`].
+//! differs between them is in [`Hal`], and what entries mean in [`Clients`].
 
 use crate::{
     bo::Words,
@@ -67,7 +67,9 @@ pub(crate) use decode::{
     MESSAGE_BITS, //
 };
 pub(crate) use hal::{
+    clients,
     hal,
+    Clients,
     Hal, //
 };
 
@@ -100,6 +102,7 @@ struct Handler {
     regs: Arc<Regs>,
     doorbells: Arc<Doorbells>,
     hal: &'static dyn Hal,
+    clients: &'static dyn Clients,
     sink: Arc<dyn Sink>,
     #[pin]
     ring: Mutex<Ring>,
@@ -149,6 +152,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) gart: &'a Arc<Gart>,
     pub(crate) doorbells: &'a Arc<Doorbells>,
     pub(crate) hal: &'static dyn Hal,
+    pub(crate) clients: &'static dyn Clients,
     pub(crate) nbio: &'static dyn nbio::Hal,
     /// Where dummy loads go.
     pub(crate) stray_page: &'a Words,
@@ -190,6 +194,7 @@ impl<'bound> Enabled<'bound> {
                 regs: parts.regs.clone(),
                 doorbells: parts.doorbells.clone(),
                 hal: parts.hal,
+                clients: parts.clients,
                 sink,
                 ring <- new_mutex!(ring, "rkfd IH"),
                 work <- new_work!("rkfd IH"),
@@ -272,7 +277,7 @@ impl Handler {
             }
             // Outside of the ring's lock: the sink takes its own.
             for entry in batch.iter().take(count) {
-                if let Some((pasid, event)) = decode::decode(self.hal, entry) {
+                if let Some((pasid, event)) = decode::decode(self.clients, entry) {
                     self.sink.event(pasid, &event);
                 }
             }

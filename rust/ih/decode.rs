@@ -4,7 +4,7 @@
 //! are the device's: everything in them is checked before use.
 
 use super::hal::{
-    Hal,
+    Clients,
     Topic,
     DOORBELL_BITS, //
 };
@@ -51,7 +51,7 @@ pub(crate) enum Event {
 }
 
 /// Decodes an entry; those that mean nothing to KFD are `None`.
-pub(super) fn decode(hal: &dyn Hal, entry: &Entry) -> Option<(Pasid, Event)> {
+pub(super) fn decode(clients: &dyn Clients, entry: &Entry) -> Option<(Pasid, Event)> {
     let client_id = entry.get(Entry::CLIENT_ID) as u32 as u8;
     let source_id = entry.get(Entry::SOURCE_ID) as u32 as u8;
     let pasid = Pasid::new(NonZeroU16::new(entry.get(Entry::PASID) as u32 as u16)?);
@@ -64,7 +64,7 @@ pub(super) fn decode(hal: &dyn Hal, entry: &Entry) -> Option<(Pasid, Event)> {
         doorbell_id: data & ((1 << DOORBELL_BITS) - 1),
         exceptions,
     };
-    let event = match hal.topic(client_id, source_id, data0, data1)? {
+    let event = match clients.topic(client_id, source_id, data0, data1)? {
         Topic::Fault => {
             let ring_id = entry.get(Entry::RING_ID) as u32;
             Event::Fault(VmFault {

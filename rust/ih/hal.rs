@@ -11,10 +11,13 @@ use crate::{
     regs::Regs,
     types::{
         DoorbellWord,
+        GcVersion,
         OsssysVersion, //
     }, //
 };
 
+mod gfx12;
+mod gfx9;
 mod v4_4;
 mod v7_0;
 
@@ -123,9 +126,12 @@ pub(crate) trait Hal: Sync {
     fn toggle(&self, _regs: &Regs, cntl: u32, _on: bool) -> u32 {
         cntl
     }
+}
 
-    /// What an entry of a client and source with two words of data is about: clients number things in
-    /// their own way. `None` when it means nothing to KFD.
+/// Those who put entries into the ring: each numbers its entries in its own way.
+pub(crate) trait Clients: Sync {
+    /// What an entry of a client and source with two words of data is about. `None` when it means
+    /// nothing to KFD.
     fn topic(&self, client: u8, source: u8, data0: u32, data1: u32) -> Option<Topic>;
 }
 
@@ -136,5 +142,15 @@ pub(crate) fn hal(osssys: OsssysVersion) -> &'static dyn Hal {
         OsssysVersion::V7_0_0 => &v7_0::Hal,
         #[cfg(rkfd_stub_chip)]
         OsssysVersion::Stub => &v7_0::Hal,
+    }
+}
+
+/// Those of a GPU with this graphics core (`kfd_device_info_set_event_interrupt_class`).
+pub(crate) fn clients(gc: GcVersion) -> &'static dyn Clients {
+    match gc {
+        GcVersion::V9_4_3 => &gfx9::Clients,
+        GcVersion::V12_0_1 => &gfx12::Clients,
+        #[cfg(rkfd_stub_chip)]
+        GcVersion::Stub => &gfx12::Clients,
     }
 }

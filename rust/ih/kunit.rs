@@ -6,18 +6,18 @@
 use super::{
     after,
     at_entry,
+    clients,
     decode::decode,
-    hal,
+    Clients,
     Event,
-    Hal,
     BATCH,
     RING_BYTES, //
 };
 use crate::{
     hw::ih::Entry,
     types::{
+        GcVersion,
         GpuVa,
-        OsssysVersion,
         Pasid,
         QueueError,
         VmFault, //
@@ -60,16 +60,16 @@ fn entry(client: u32, source: u32, ring: u32, data0: u32, data1: u32) -> Entry {
     ])
 }
 
-fn v9() -> &'static dyn Hal {
-    hal(OsssysVersion::V4_4_2)
+fn v9() -> &'static dyn Clients {
+    clients(GcVersion::V9_4_3)
 }
 
-fn v12() -> &'static dyn Hal {
-    hal(OsssysVersion::V7_0_0)
+fn v12() -> &'static dyn Clients {
+    clients(GcVersion::V12_0_1)
 }
 
-fn event(hal: &dyn Hal, entry: &Entry) -> Option<Event> {
-    let (pasid, event) = decode(hal, entry)?;
+fn event(clients: &dyn Clients, entry: &Entry) -> Option<Event> {
+    let (pasid, event) = decode(clients, entry)?;
     (pasid.get() == PASID).then_some(event)
 }
 
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_fault_names_its_page() -> Result {
         let pasid = Pasid::new(NonZeroU16::new(PASID).ok_or(EINVAL)?);
-        for (hal, client) in [(v9(), VMC), (v9(), UTCL2), (v12(), VMC)] {
+        for (clients, client) in [(v9(), VMC), (v9(), UTCL2), (v12(), VMC)] {
             for (ring, not_present, write) in
                 [(0, false, false), (8, true, false), (0x28, true, true)]
             {
@@ -141,7 +141,7 @@ mod tests {
                 };
                 // The upper bits of the second word are others'.
                 let entry = entry(client, 0, ring, 0x1234_5678, 0xffff_ff7f);
-                assert_eq!(event(hal, &entry), Some(Event::Fault(wanted)));
+                assert_eq!(event(clients, &entry), Some(Event::Fault(wanted)));
             }
         }
         Ok(())
@@ -229,13 +229,13 @@ mod tests {
     /// all of VMC, a fault of the graphics core; and of it and of GRBM message, trap and end of a pipe.
     #[test]
     fn other_entries_mean_nothing() {
-        for (hal, wanted) in [(v9(), 3 + 4 + 4 + 1), (v12(), 256 + 1 + 2 * 3)] {
+        for (clients, wanted) in [(v9(), 3 + 4 + 4 + 1), (v12(), 256 + 1 + 2 * 3)] {
             let mut known = 0;
             for head in 0..=0xffff_u32 {
                 let mut entry = entry(head & 0xff, head >> 8, 0, 0, 0);
-                known += usize::from(decode(hal, &entry).is_some());
+                known += usize::from(decode(clients, &entry).is_some());
                 entry.0[3] &= 0xffff_0000;
-                assert!(decode(hal, &entry).is_none());
+                assert!(decode(clients, &entry).is_none());
             }
             assert_eq!(known, wanted);
         }
