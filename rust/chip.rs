@@ -13,10 +13,7 @@
 
 use crate::{
     discovery::Cache,
-    hw::{
-        regs::Table,
-        value::Bounded, //
-    },
+    hw::value::Bounded,
     types::{
         GcVersion,
         Versions, //
@@ -90,8 +87,6 @@ pub(crate) struct Family {
     pub(crate) drm: Drm,
     /// Further capabilities of the topology that only some chips have.
     pub(crate) capabilities: u32,
-    /// Registers; the device must have each of their blocks.
-    pub(crate) tables: &'static [&'static Table],
     pub(crate) sdma: SdmaShape,
     /// SH_MEM_BASES and SH_MEM_CONFIG of processes: where local and scratch memory appear, in
     /// units of 2^48 bytes, and how memory is accessed.

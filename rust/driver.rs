@@ -22,12 +22,14 @@ use crate::{
         Found,
         Running, //
     },
+    ih,
     module,
     nbio,
     regs::{
         Mmio,
         Regs, //
     },
+    sdma,
     types::PciInfo,
     vram::Vram, //
 };
@@ -144,10 +146,19 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
     let (gfx, nbio) = (gfx::hal(versions.gc), nbio::hal(versions.nbio));
-    let regs = Regs::new(dev, family.tables, nbio.access(), mmio, discovery)?;
+    let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
+    let tables = [
+        gfx.tables(),
+        gmc_hal.tables(),
+        mmhub.tables(),
+        nbio.tables(),
+        ih::hal(versions.osssys).tables(),
+        sdma::hal(versions.sdma).tables(),
+    ];
+    let used = tables.into_iter().flatten().copied();
+    let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_firmware(dev, &regs)?;
 
-    let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
     let layout = gmc::read_layout(gmc_hal, mmhub, &regs, vram_size).inspect_err(|_| {
         dev_err!(
             pdev,

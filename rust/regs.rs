@@ -137,6 +137,9 @@ pub(crate) struct Window {
     pub(crate) data: AnyReg,
 }
 
+/// Tables of registers: those that a version of a block uses.
+pub(crate) type Tables = &'static [&'static Table];
+
 /// All registers.
 #[pin_data]
 pub(crate) struct Regs {
@@ -149,15 +152,15 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// Checks that the device lists every block and segment that the chip's tables name.
+    /// Checks that the device lists every block and segment that the tables in use name.
     pub(crate) fn new(
         dev: &device::Device,
-        tables: &[&'static Table],
+        tables: impl Iterator<Item = &'static Table>,
         access: Access,
         mmio: Mmio,
         discovery: Discovery,
     ) -> Result<Arc<Self>> {
-        let mut registers = tables.iter().flat_map(|table| table.regs);
+        let mut registers = tables.flat_map(|table| table.regs);
         let missing = registers.find(|info| {
             discovery
                 .base(info.reg.block, 0, info.reg.segment)

@@ -15,16 +15,10 @@ use crate::{
     hw::{
         regs::{
             gc_12_0_0::{
-                self as gc,
                 SH_MEM_BASES as Bases,
                 SH_MEM_CONFIG as Config,
                 SPI_GDBG_PER_VMID_CNTL as Debug, //
             },
-            hdp_7_0_0,
-            mmhub_4_1_0,
-            mp_14_0_2,
-            nbif_6_3_1,
-            osssys_7_0_0,
             Value, //
         },
         value::Bounded, //
@@ -47,14 +41,6 @@ pub(super) const FAMILY: Family = Family {
         always_on: false,
     },
     capabilities: 0,
-    tables: &[
-        &gc::TABLE,
-        &hdp_7_0_0::TABLE,
-        &mmhub_4_1_0::TABLE,
-        &mp_14_0_2::TABLE,
-        &nbif_6_3_1::TABLE,
-        &osssys_7_0_0::TABLE,
-    ],
     sdma: SdmaShape {
         // No links.
         bus_engines: u32::MAX,

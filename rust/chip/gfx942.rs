@@ -14,19 +14,11 @@ use super::{
 use crate::{
     hw::{
         regs::{
-            athub_1_8_0,
             gc_9_4_3::{
-                self as gc,
                 SH_MEM_BASES as Bases,
                 SH_MEM_CONFIG as Config,
                 SPI_GDBG_PER_VMID_CNTL as Debug, //
             },
-            hdp_4_4_2,
-            mmhub_1_8_0,
-            mp_13_0_6,
-            nbio_7_9_0,
-            osssys_4_4_2,
-            sdma_4_4_2,
             Value, //
         },
         value::Bounded, //
@@ -53,16 +45,6 @@ pub(super) const FAMILY: Family = Family {
     },
     // The BIOS, which isn't read, has this bit; every MI300 has the feature.
     capabilities: topology::CAP_SRAM_ECC,
-    tables: &[
-        &athub_1_8_0::TABLE,
-        &gc::TABLE,
-        &hdp_4_4_2::TABLE,
-        &mmhub_1_8_0::TABLE,
-        &mp_13_0_6::TABLE,
-        &nbio_7_9_0::TABLE,
-        &osssys_4_4_2::TABLE,
-        &sdma_4_4_2::TABLE,
-    ],
     sdma: SdmaShape {
         bus_engines: 2,
         // Those of the first AID; doorbells of the other AIDs' engines are routed by registers that

@@ -10,7 +10,10 @@ use crate::{
         },
         value::Bounded, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     types::GcVersion, //
 };
 use kernel::{
@@ -66,6 +69,9 @@ use registers;
 
 /// The graphics core of a version.
 pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// Checks that the command processors run; logs what doesn't.
     ///
     /// # Errors

@@ -4,7 +4,10 @@
 
 use super::hub::table::Table;
 use crate::{
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     types::{
         GcVersion,
         MmhubVersion, //
@@ -27,6 +30,9 @@ pub(crate) enum Placement {
 
 /// The memory controller of a version.
 pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// The graphics hubs.
     fn hub(&self) -> &'static Table;
 
@@ -51,6 +57,9 @@ pub(crate) trait Hal: Sync {
 
 /// The multimedia hub of a version.
 pub(crate) trait Mmhub: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// Its registers.
     fn hub(&self) -> &'static Table;
 

@@ -8,7 +8,10 @@ use crate::{
         AnyReg,
         Change, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     types::{
         DoorbellWord,
         GcVersion,
@@ -106,6 +109,9 @@ pub(crate) enum Topic {
 
 /// The interrupt handler of a version.
 pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// The ring's registers.
     fn registers(&self) -> &'static Registers;
 

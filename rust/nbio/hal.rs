@@ -5,7 +5,8 @@
 use crate::{
     regs::{
         Access,
-        Regs, //
+        Regs,
+        Tables, //
     },
     types::{
         BusAddr,
@@ -19,6 +20,9 @@ mod v7_9;
 
 /// The bus side of a version.
 pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// What accesses to registers need of this block.
     fn access(&self) -> Access;
 

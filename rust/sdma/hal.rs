@@ -3,7 +3,10 @@
 //! What differs between copy engines.
 
 use crate::{
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     ring::Ring,
     types::{
         GpuVa,
@@ -29,6 +32,9 @@ fn halves(address: u64) -> [u32; 2] {
 
 /// The copy engines of a version.
 pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
     /// Sees that an engine's firmware runs, and sets what must be before any queue is on it.
     ///
     /// # Errors

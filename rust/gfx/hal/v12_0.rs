@@ -22,7 +22,10 @@ use crate::{
         },
         value::Bounded, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -41,6 +44,10 @@ const SETTLE: Delta = Delta::from_micros(50);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&gc::TABLE]
+    }
+
     /// RLC loads the firmware of all engines by itself; the scheduler lets them run.
     fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result {
         let boot = regs.read(gc::RLC_RLCS_BOOTLOAD_STATUS);

@@ -23,7 +23,10 @@ use crate::{
         },
         value::Bounded, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -42,6 +45,10 @@ const SETTLE: Delta = Delta::from_micros(50);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&gc::TABLE]
+    }
+
     fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result {
         for xcc in regs.instances(Block::Gc) {
             let cntl = regs.read_at(xcc, gc::CP_MEC_CNTL);

@@ -15,7 +15,10 @@ use crate::{
         },
         AnyReg, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 
 static HUB: Table = hub! { mm, Mmhub, {} };
@@ -24,6 +27,10 @@ static HUB: Table = hub! { mm, Mmhub, {} };
 pub(super) struct Mmhub;
 
 impl super::Mmhub for Mmhub {
+    fn tables(&self) -> Tables {
+        &[&mm::TABLE]
+    }
+
     fn hub(&self) -> &'static Table {
         &HUB
     }

@@ -13,7 +13,10 @@ use crate::{
         MMMC_VM_FB_LOCATION_BASE as Location,
         MMVM_L2_BANK_SELECT_RESERVED_CID2 as Reserved, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 
 static HUB: Table = hub! {
@@ -30,6 +33,10 @@ static HUB: Table = hub! {
 pub(super) struct Mmhub;
 
 impl super::Mmhub for Mmhub {
+    fn tables(&self) -> Tables {
+        &[&mm::TABLE]
+    }
+
     fn hub(&self) -> &'static Table {
         &HUB
     }

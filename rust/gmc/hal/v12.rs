@@ -34,7 +34,10 @@ use crate::{
             osssys_7_0_0 as oss, //
         }, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 
 /// A hub's table: there is no XNACK, so a fault is final. The start-up values are
@@ -84,6 +87,10 @@ static HUB: Table = hub! {
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&gc::TABLE, &oss::TABLE]
+    }
+
     fn hub(&self) -> &'static Table {
         &HUB
     }

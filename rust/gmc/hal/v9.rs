@@ -38,7 +38,10 @@ use crate::{
             Value, //
         }, //
     },
-    regs::Regs, //
+    regs::{
+        Regs,
+        Tables, //
+    }, //
 };
 
 /// A hub's table: the walker is given two levels, see the module's documentation, and XNACK may be
@@ -76,6 +79,10 @@ const HDP_FLUSH_INVALIDATE_CACHE: u32 = 1;
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&athub::TABLE, &gc::TABLE, &hdp::TABLE]
+    }
+
     fn hub(&self) -> &'static Table {
         &HUB
     }

@@ -15,7 +15,10 @@ use crate::{
         },
         Value, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     types::DoorbellWord, //
 };
 
@@ -26,6 +29,10 @@ static REGISTERS: Registers = registers!(oss, space: 1);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&oss::TABLE]
+    }
+
     fn registers(&self) -> &'static Registers {
         &REGISTERS
     }

@@ -13,7 +13,10 @@ use crate::{
         IH_MSI_STORM_CTRL as Storm,
         IH_STORM_CLIENT_LIST_CNTL as Clients, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     types::DoorbellWord, //
 };
 
@@ -24,6 +27,10 @@ static REGISTERS: Registers = registers!(oss, space: 4);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&oss::TABLE]
+    }
+
     fn registers(&self) -> &'static Registers {
         &REGISTERS
     }

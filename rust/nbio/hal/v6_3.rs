@@ -20,7 +20,8 @@ use crate::{
     },
     regs::{
         Access,
-        Regs, //
+        Regs,
+        Tables, //
     },
     types::{
         BusAddr,
@@ -35,6 +36,10 @@ const SDMA_SIZE: u64 = 20;
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&nbio::TABLE]
+    }
+
     fn access(&self) -> Access {
         Access {
             memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),

@@ -25,6 +25,7 @@ use crate::{
     regs::{
         Access,
         Regs,
+        Tables,
         Window, //
     },
     types::{
@@ -84,6 +85,10 @@ const SDMA_ROUTES: [Route; 4] = [
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&nbio::TABLE]
+    }
+
     fn access(&self) -> Access {
         Access {
             memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),

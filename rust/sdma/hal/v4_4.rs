@@ -17,7 +17,10 @@ use crate::{
         AnyReg,
         Value, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     ring::Ring,
     types::GpuVa, //
 };
@@ -54,6 +57,10 @@ const TIMEOUT: Delta = Delta::from_millis(4000);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&sdma::TABLE]
+    }
+
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result {
         let instance = instance(engine);
         let cntl = regs.read_at(instance, sdma::SDMA_F32_CNTL);

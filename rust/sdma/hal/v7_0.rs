@@ -11,7 +11,10 @@ use crate::{
         SDMA0_MCU_CNTL as Mcu,
         SDMA0_UTCL1_CNTL as Utcl1, //
     },
-    regs::Regs,
+    regs::{
+        Regs,
+        Tables, //
+    },
     ring::Ring,
     types::GpuVa, //
 };
@@ -38,6 +41,10 @@ const SETTLE: Delta = Delta::from_micros(100);
 pub(super) struct Hal;
 
 impl super::Hal for Hal {
+    fn tables(&self) -> Tables {
+        &[&gc::TABLE]
+    }
+
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
         // Its firmware is in place, and is let run here.
         regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
@@ -60,8 +67,7 @@ impl super::Hal for Hal {
         };
         let control = gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE);
         regs.update(control, |old| {
-            old.with(Mcu::HALT, true)
-                .with(Mcu::RESET, true)
+            old.with(Mcu::HALT, true).with(Mcu::RESET, true)
         });
         fsleep(SETTLE);
         for on in [true, false] {
