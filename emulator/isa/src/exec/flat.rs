@@ -407,8 +407,9 @@ pub fn atomic<const L: usize>(
         let old = match at {
             Place::Memory(va) => c.update_u64(va, f)?,
             Place::Lds(at) => lds::update64(c.lds, at, f)?,
-            // No other lane can see it.
-            Place::Private(offset) => c.update_u64(private(w, l, offset)?, f)?,
+            // The two dwords lie apart, with other lanes' between them: a violation of memory (RDNA4
+            // ISA, chapter 11: in scratch atomics have 4 bytes).
+            Place::Private(offset) => return Err(FaultKind::ScratchAtomic(offset)),
         };
         if returns {
             put(w, i.dst, l, old as u32);

@@ -103,15 +103,17 @@ pub fn put16<const L: usize>(w: &mut Wave<L>, i: &Inst, clear: bool, r: [u16; L]
     w.put(i.dst, &r);
 }
 
-/// d = f(a, b) of 16 bits.
+/// d = f(a, b) of integers of 16 bits. A constant is the lower half of what it is in 32 bits, also a
+/// floating one (LLVM, SIInstrInfo::isInlineConstant, on OPERAND_REG_IMM_INT16).
 #[inline]
 pub fn two16<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
-    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+    let (mut s, mut t) = (None, None);
+    let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
     let r = std::array::from_fn(|l| f(half_of(i, 0, a[l]), half_of(i, 1, b[l])));
     put16(w, i, !i.keep, r);
 }
 
-/// d = f(a, b, c) of 16 bits. On chips where it makes a difference (LLVM's
+/// d = f(a, b, c) of integers of 16 bits. On chips where it makes a difference (LLVM's
 /// zeroesHigh16BitsOfDest), `legacy` forms clear the other half of d.
 #[inline]
 pub fn three16<const L: usize>(
@@ -120,7 +122,12 @@ pub fn three16<const L: usize>(
     legacy: bool,
     f: impl Fn(u16, u16, u16) -> u16,
 ) {
-    let (a, b, c) = (w.lanes16(i, 0), w.lanes16(i, 1), w.lanes16(i, 2));
+    let (mut s, mut t, mut u) = (None, None, None);
+    let (a, b, c) = (
+        w.lanes(i, 0, &mut s),
+        w.lanes(i, 1, &mut t),
+        w.lanes(i, 2, &mut u),
+    );
     let r = std::array::from_fn(|l| {
         f(
             half_of(i, 0, a[l]),
@@ -137,14 +144,15 @@ pub fn three16<const L: usize>(
 pub fn shift_right<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
+    source: Wide,
     f: impl Fn(u32, u32) -> u32,
     wide: impl Fn(u64, u32) -> u64,
 ) {
     let mut t = None;
     let Some(by) = w.uniform(i, 0).map(|by| by & 63) else {
-        return shift_each(w, i, wide);
+        return shift_each(w, i, source, wide);
     };
-    let Halves { low, high } = w.halves(i, 1, Wide::Unsigned, &mut t);
+    let Halves { low, high } = w.halves(i, 1, source, &mut t);
     // Of zeroes, or of the sign.
     let fill = |high| f(f(high, 31), 1);
     let (low, high): ([u32; L], [u32; L]) = if by < 32 {
@@ -168,7 +176,7 @@ pub fn shift_right<const L: usize>(
 pub fn shift_left<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let mut t = None;
     let Some(by) = w.uniform(i, 0).map(|by| by & 63) else {
-        return shift_each(w, i, |b, by| b << by);
+        return shift_each(w, i, Wide::Unsigned, |b, by| b << by);
     };
     let Halves { low, high } = w.halves(i, 1, Wide::Unsigned, &mut t);
     let (low, high): ([u32; L], [u32; L]) = if by < 32 {
@@ -185,9 +193,14 @@ pub fn shift_left<const L: usize>(w: &mut Wave<L>, i: &Inst) {
 }
 
 /// d = f(b, shift), each lane by its own.
-fn shift_each<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u64, u32) -> u64) {
+fn shift_each<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    source: Wide,
+    f: impl Fn(u64, u32) -> u64,
+) {
     let (mut s, mut t) = (None, None);
-    let b = w.halves(i, 1, Wide::Unsigned, &mut t);
+    let b = w.halves(i, 1, source, &mut t);
     let a = w.lanes(i, 0, &mut s);
     let r = std::array::from_fn(|l| f(b.lane(l), a[l] & 63));
     w.put64(i.dst, &r);

@@ -143,7 +143,12 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst, m: Matrix) -> Result<(
     };
     let (a, b) = (source(0, m.a), source(1, m.b));
     // Elements of the inner dimension in one lane.
-    let groups = L / rows / blocks;
+    let mut groups = L / rows / blocks;
+    if m.wave {
+        // A lane has a dword at least: of 4-bit elements 16 columns fill 32 lanes, and the others are not
+        // read (RDNA4 ISA, section 7.12: V_WMMA_I32_16X16X16_IU4 in waves of 64).
+        groups = groups.min(inner * m.b.bits() / 32);
+    }
     let in_lane = inner / groups;
     let mut left = vec![0.0; blocks * rows * inner];
     let mut right = vec![0.0; blocks * inner * columns];

@@ -29,6 +29,12 @@ impl<const L: usize> Operands<'_, L> {
     fn wide(&self, n: usize) -> u64 {
         self.w.scalar64(self.i.src[n], self.i.imm, Wide::Unsigned)
     }
+
+    /// A literal of 32 bits is sign-extended.
+    #[inline]
+    fn signed(&self, n: usize) -> u64 {
+        self.w.scalar64(self.i.src[n], self.i.imm, Wide::Signed)
+    }
 }
 
 /// d = f, 32 bits.
@@ -128,25 +134,25 @@ pub fn execute<const L: usize>(
     let wa = |w: &Wave<L>| w.scalar64(i.src[0], i.imm, Wide::Unsigned);
     match i.op {
         SMovrelsB32 => {
-            let from = relative(w, i.src[0], 1)?;
+            let from = relative(w, i, i.src[0], 1)?;
             {
                 let value = w.scalar(from, 0);
                 w.set(i.dst, value)
             }
         }
         SMovrelsB64 => {
-            let from = relative(w, i.src[0], 2)?;
+            let from = relative(w, i, i.src[0], 2)?;
             {
                 let value = w.pair(from);
                 w.set_pair(i.dst, value)
             }
         }
         SMovreldB32 => {
-            let (to, x) = (relative(w, i.dst, 1)?, a(w));
+            let (to, x) = (relative(w, i, i.dst, 1)?, a(w));
             w.set(to, x)
         }
         SMovreldB64 => {
-            let (to, x) = (relative(w, i.dst, 2)?, wa(w));
+            let (to, x) = (relative(w, i, i.dst, 2)?, wa(w));
             w.set_pair(to, x)
         }
         SBarrierSignal => signal(w, i)?,
@@ -169,8 +175,8 @@ pub fn execute<const L: usize>(
         }
         SMovrelsd2B32 => {
             let m0 = w.s[code::M0 as usize];
-            let from = indexed(i.src[0], m0 & 0x3ff)?;
-            let to = indexed(i.dst, (m0 >> 16) & 0x3ff)?;
+            let from = indexed(i, i.src[0], m0 & 0x3ff)?;
+            let to = indexed(i, i.dst, (m0 >> 16) & 0x3ff)?;
             let value = w.scalar(from, 0);
             w.set(to, value)
         }
@@ -189,11 +195,12 @@ pub fn execute<const L: usize>(
         // Other waves get their turns anyway.
         SSleepVar => {}
         SGetpcB64 => w.set_pair(i.dst, w.pc),
-        SSetpcB64 => w.pc = wa(w),
+        // Instructions are whole dwords: the program counter has no lower bits (RDNA4 ISA, section 3.1).
+        SSetpcB64 => w.pc = wa(w) & !3,
         SSwappcB64 => {
             let (to, back) = (wa(w), w.pc);
             w.set_pair(i.dst, back);
-            w.pc = to
+            w.pc = to & !3
         }
         _ if sfloat::execute(w, i)? => {}
         _ => return Err(FaultKind::Illegal),
@@ -281,12 +288,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         SLshrB32 => |w, i| flag(w, i, |o| o.word(0) >> (o.word(1) & 31)),
         SLshrB64 => |w, i| flag64(w, i, |o| o.wide(0) >> (o.word(1) & 63)),
         SAshrI32 => |w, i| flag(w, i, |o| (o.word(0) as i32 >> (o.word(1) & 31)) as u32),
-        SAshrI64 => |w, i| {
-            flag64(w, i, |o| {
-                let x = o.w.scalar64(o.i.src[0], o.i.imm, Wide::Signed) as i64;
-                (x >> (o.word(1) & 63)) as u64
-            })
-        },
+        SAshrI64 => |w, i| flag64(w, i, |o| (o.signed(0) as i64 >> (o.word(1) & 63)) as u64),
         SBfmB32 => |w, i| {
             set(w, i, |o| {
                 ((1u32 << (o.word(0) & 31)) - 1) << (o.word(1) & 31)
@@ -332,7 +334,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         SBfeI64 => |w, i| {
             flag64(w, i, |o| {
                 let (at, n) = field(o.word(1), 63);
-                signed_field(o.wide(0), at, n.min(64 - at))
+                signed_field(o.signed(0), at, n.min(64 - at))
             })
         },
         SAbsdiffI32 => |w, i| {
@@ -393,7 +395,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         },
         SFlbitI32I64 => |w, i| {
             set(w, i, |o| {
-                let x = o.wide(0);
+                let x = o.signed(0);
                 let y = x ^ (x as i64 >> 63) as u64;
                 if y == 0 {
                     u32::MAX
@@ -539,19 +541,34 @@ fn quad_mask(value: u64) -> u64 {
     (0..16).fold(0, |r, q| r | (u64::from((value >> (4 * q)) & 15 != 0) << q))
 }
 
+/// How many s registers a program has: gfx9 has s0 to s101, gfx12 s0 to s105 (LLVM, SGPR_32's
+/// addressable registers).
+fn count(i: &Inst) -> u32 {
+    if i.ocp {
+        106
+    } else {
+        102
+    }
+}
+
 /// An s register indexed by M0.
-fn relative<const L: usize>(w: &Wave<L>, base: u16, width: u32) -> Result<u16, FaultKind> {
+fn relative<const L: usize>(
+    w: &Wave<L>,
+    i: &Inst,
+    base: u16,
+    width: u32,
+) -> Result<u16, FaultKind> {
     let at = u32::from(base).saturating_add(w.s[code::M0 as usize]);
-    if base > 101 || at + width > 102 {
+    if u32::from(base) >= count(i) || at.saturating_add(width) > count(i) {
         Err(FaultKind::Register)
     } else {
         Ok(at as u16)
     }
 }
 
-fn indexed(base: u16, by: u32) -> Result<u16, FaultKind> {
+fn indexed(i: &Inst, base: u16, by: u32) -> Result<u16, FaultKind> {
     match u32::from(base) + by {
-        at @ 0..=101 => Ok(at as u16),
+        at if at < count(i) => Ok(at as u16),
         _ => Err(FaultKind::Register),
     }
 }

@@ -41,14 +41,20 @@ fn halves<const L: usize>(
     signed: bool,
     f: impl Fn(i128, i128, i128) -> i128,
 ) {
-    let [a, b, c] = [0, 1, 2].map(|n| w.lanes16(i, n).map(|x| half(half_of(i, n, x), signed)));
+    let [a, b, c] = [0, 1, 2].map(|n| {
+        w.lanes(i, n, &mut None)
+            .map(|x| half(half_of(i, n, x), signed))
+    });
     let r = std::array::from_fn(|l| limit(f(a[l], b[l], c[l]), 16, signed) as u16);
     put16(w, i, clear && !i.keep, r);
 }
 
 /// d = a * b + c: halves by halves plus a whole register.
 fn mixed<const L: usize>(w: &mut Wave<L>, i: &Inst, signed: bool) {
-    let [a, b] = [0, 1].map(|n| w.lanes16(i, n).map(|x| half(half_of(i, n, x), signed)));
+    let [a, b] = [0, 1].map(|n| {
+        w.lanes(i, n, &mut None)
+            .map(|x| half(half_of(i, n, x), signed))
+    });
     let c = w.lanes(i, 2, &mut None).map(|x| {
         if signed {
             i128::from(x as i32)
@@ -99,7 +105,8 @@ fn long<const L: usize>(w: &mut Wave<L>, i: &Inst, signed: bool) {
         } else {
             i128::from(r[l]) == exact
         };
-        mask |= u64::from(!fits) << l;
+        // Bit 64 of the sum: for signed ones, its sign.
+        mask |= u64::from(if signed { exact < 0 } else { !fits }) << l;
     }
     w.put64(i.dst, &r);
     w.put_mask(i.sdst, mask);

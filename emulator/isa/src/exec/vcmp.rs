@@ -166,7 +166,7 @@ pub fn compare<const L: usize>(
         Type::U64 => long(w, i, when, 0),
         Type::I64 => long(w, i, when, SIGN),
         Type::U16 | Type::I16 => {
-            let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
+            let (a, b) = (w.lanes(i, 0, &mut s), w.lanes(i, 1, &mut t));
             let flip = if ty == Type::I16 { 1 << 15 } else { 0 };
             let value = |n, x| half_of(i, n, x) ^ flip;
             ordered::<u16, L>(|l| value(0, a[l]), |l| value(1, b[l]), when)

@@ -82,7 +82,7 @@ fn from_half<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(f64) -> u16) 
 fn to_half<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16) -> f64) {
     let rules = Mode16::of(w.mode);
     let r = w
-        .lanes16(i, 0)
+        .lanes(i, 0, &mut None)
         .map(|x| vhalf::finish(rules, i, rules.round(Odd(f(half_of(i, 0, x))))));
     put16(w, i, !i.keep, r);
 }
@@ -228,11 +228,13 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VCvtPkI16F32 => pack_singles(w, i, |x| x as i16 as u16),
         VCvtPkU16F32 => pack_singles(w, i, |x| x as u16),
         VCvtI32I16 => {
-            let r = w.lanes16(i, 0).map(|x| half_of(i, 0, x) as i16 as u32);
+            let r = w
+                .lanes(i, 0, &mut None)
+                .map(|x| half_of(i, 0, x) as i16 as u32);
             w.put(i.dst, &r);
         }
         VCvtU32U16 => {
-            let r = w.lanes16(i, 0).map(|x| half_of(i, 0, x).into());
+            let r = w.lanes(i, 0, &mut None).map(|x| half_of(i, 0, x).into());
             w.put(i.dst, &r);
         }
         // Sixteenths from -8 to 7.

@@ -14,8 +14,8 @@ use super::vconvert::from_small;
 use super::vfloat::clamp32;
 use super::vhalf;
 use super::vpacked::pick;
+use crate::decode::Inst;
 use crate::decode::Op;
-use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::kernel::mode;
 use crate::wave::Wave;
@@ -89,18 +89,42 @@ fn singles<const L: usize, const N: usize>(
     w.put(i.dst, &arith::output(w.mode, sum));
 }
 
+/// Bits of an element of 16 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    F16,
+    Bf16,
+}
+
+/// A source of two halves. An inline constant is one of the elements' format, and gfx12 has it in both
+/// halves of the first two sources (RDNA4 ISA, section 7.2.2); LLVM, whose constants are those of packed
+/// operations (AMDGPU::getInlineEncodingV216), expects 0 in the upper half, as gfx942 has it here.
+fn whole<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, half: Half) -> [u32; L] {
+    let operand = i.src[n];
+    if !matches!(operand, 128..=208 | 240..=248) {
+        return *w.lanes(i, n, &mut None);
+    }
+    let value = match half {
+        Half::Bf16 if operand >= 240 => w.scalar(operand, 0) >> 16,
+        _ => w.scalar16(operand, 0),
+    };
+    let both = i.ocp && n < 2;
+    [if both {
+        (value & 0xffff) * 0x1_0001
+    } else {
+        value
+    }; L]
+}
+
 /// Both halves of a source with their signs, as single precision.
 fn pairs<const L: usize>(
     w: &Wave<L>,
     i: &Inst,
     n: usize,
+    half: Half,
     widen: impl Fn(u16) -> u32,
 ) -> [[u32; L]; 2] {
-    let whole = if i.src[n] >= code::VGPR {
-        *w.lanes(i, n, &mut None)
-    } else {
-        w.lanes16(i, n)
-    };
+    let whole = whole(w, i, n, half);
     [0, 1].map(|h| {
         let sign = u32::from(([i.neg, i.abs][h] >> n) & 1) << 31;
         whole.map(|x| widen(pick(i, n, x)[h]) ^ sign)
@@ -113,7 +137,12 @@ fn small<const L: usize>(w: &Wave<L>, i: &Inst, n: usize, format: &Format) -> [[
 }
 
 /// d = c + a0 * b0 + a1 * b1 of 16 bits throughout; `step` rounds x * y + z.
-fn sixteen<const L: usize>(w: &mut Wave<L>, i: &Inst, step: impl Fn(u16, u16, u16) -> u16) {
+fn sixteen<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    half: Half,
+    step: impl Fn(u16, u16, u16) -> u16,
+) {
     // VOP3's modifiers are of both halves.
     let signed = |n: usize, x: u16| {
         let x = if (i.abs >> n) & 1 == 1 { x & 0x7fff } else { x };
@@ -123,7 +152,7 @@ fn sixteen<const L: usize>(w: &mut Wave<L>, i: &Inst, step: impl Fn(u16, u16, u1
             x
         }
     };
-    let [a, b, c] = [0, 1, 2].map(|n| w.lanes16(i, n));
+    let [a, b, c] = [0, 1, 2].map(|n| whole(w, i, n, half));
     let r = std::array::from_fn(|l| {
         let start = signed(2, half_of(i, 2, c[l]));
         [0, 1].into_iter().fold(start, |sum, h| {
@@ -151,14 +180,17 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VDot8I32Iu4 => integers(w, i, 4, signs, true),
         VDot2F32F16 | VDot2cF32F16 => {
             let widen = |x: u16| from_f16(rules.input(x)).to_bits();
-            let (a, b) = (pairs(w, i, 0, widen), pairs(w, i, 1, widen));
+            let (a, b) = (
+                pairs(w, i, 0, Half::F16, widen),
+                pairs(w, i, 1, Half::F16, widen),
+            );
             singles(w, i, a, b);
         }
         VDot2F32Bf16 => {
-            let (a, b) = (pairs(w, i, 0, from_bf16), pairs(w, i, 1, from_bf16));
+            let [a, b] = [0, 1].map(|n| pairs(w, i, n, Half::Bf16, from_bf16));
             singles(w, i, a, b);
         }
-        VDot2F16F16 => sixteen(w, i, |a, b, c| {
+        VDot2F16F16 => sixteen(w, i, Half::F16, |a, b, c| {
             let x = [a, b, c].map(|x| rules.input(x));
             let [a, b, c] = x.map(|x| f64::from(from_f16(x)));
             let r = Odd::sum(a * b, c);
@@ -168,7 +200,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 rules.round(r)
             })
         }),
-        VDot2Bf16Bf16 => sixteen(w, i, |a, b, c| {
+        VDot2Bf16Bf16 => sixteen(w, i, Half::Bf16, |a, b, c| {
             let [x, y, z] = [a, b, c].map(|x| f64::from(f32::from_bits(from_bf16(x))));
             to_bf16(Odd::sum(x * y, z).0)
         }),

@@ -152,6 +152,16 @@ fn number(a: u64, b: u64, max: bool) -> u64 {
     }
 }
 
+/// a - floor(a), below one whatever rounding does; NaN of what is no number.
+fn fraction(a: f64) -> f64 {
+    let (r, below_one) = (a - a.floor(), 1.0 - f64::EPSILON / 2.0);
+    if r > below_one {
+        below_one
+    } else {
+        r
+    }
+}
+
 /// The exponent for a mantissa between a half and one.
 fn exponent(x: f64) -> i32 {
     if x == 0.0 || !x.is_finite() {
@@ -236,7 +246,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         VCeilF64 => one(w, i, f64::ceil),
         VTruncF64 => one(w, i, f64::trunc),
         VRndneF64 => one(w, i, f64::round_ties_even),
-        VFractF64 => one(w, i, |a| (a - a.floor()).min(1.0 - f64::EPSILON / 2.0)),
+        VFractF64 => one(w, i, fraction),
         VRcpF64 => one(w, i, |a| 1.0 / a),
         VRsqF64 => one(w, i, |a| 1.0 / a.sqrt()),
         VSqrtF64 => one(w, i, f64::sqrt),

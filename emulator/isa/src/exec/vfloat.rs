@@ -167,7 +167,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         VCeilF32 => |w, i| one(w, i, f32::ceil),
         VTruncF32 => |w, i| one(w, i, f32::trunc),
         VRndneF32 => |w, i| one(w, i, f32::round_ties_even),
-        VFractF32 => |w, i| one(w, i, |a| (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))),
+        VFractF32 => |w, i| one(w, i, fraction),
         VRcpF32 | VRcpIflagF32 => |w, i| one(w, i, |a| 1.0 / a),
         VRsqF32 => |w, i| one(w, i, |a| (1.0 / wide(a).sqrt()) as f32),
         VSqrtF32 => |w, i| one(w, i, f32::sqrt),
@@ -288,6 +288,18 @@ fn cube(x: u32, y: u32, z: u32) -> [f32; 4] {
         ]
     } else {
         [signed(x, 1.0), if x < 0.0 { z } else { -z }, -y, 2.0 * x]
+    }
+}
+
+/// a - floor(a), below one whatever rounding does; NaN of what is no number (RDNA4 ISA, V_FRACT_F32).
+fn fraction(a: f32) -> f32 {
+    const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
+    let r = a - a.floor();
+    // A comparison, and no minimum: Rust's drops a NaN.
+    if r > BELOW_ONE {
+        BELOW_ONE
+    } else {
+        r
     }
 }
 

@@ -131,9 +131,14 @@ fn median(rule: Rule, a: u16, b: u16, c: u16) -> u16 {
     pick(low, pick(high, c, false), true)
 }
 
-/// The fraction part, below one whatever rounding does.
+/// The fraction part, below one whatever rounding does; NaN of what is no number.
 fn fraction(a: f64) -> f64 {
-    (a - a.floor()).min(1.0 - 2f64.powi(-11))
+    let (r, below_one) = (a - a.floor(), 1.0 - 2f64.powi(-11));
+    if r > below_one {
+        below_one
+    } else {
+        r
+    }
 }
 
 /// A double's mantissa between a half and one.

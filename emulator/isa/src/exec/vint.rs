@@ -138,13 +138,13 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
         VSadU32 => |w, i| three(w, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
         VSadU8 => |w, i| three(w, i, |a, b, c| sad(a, b, 8, false).wrapping_add(c)),
         VLshlrevB64 => shift_left,
-        VLshrrevB64 => |w, i| shift_right(w, i, |x, by| x >> by, |x, by| x >> by),
+        VLshrrevB64 => |w, i| shift_right(w, i, Wide::Unsigned, |x, by| x >> by, |x, by| x >> by),
         VAshrrevI64 => |w, i| {
             let (f, wide) = (
                 |x, by| (x as i32 >> by) as u32,
                 |x, by| (x as i64 >> by) as u64,
             );
-            shift_right(w, i, f, wide)
+            shift_right(w, i, Wide::Signed, f, wide)
         },
         VLshlAddU64 => |w, i| {
             let (mut s, mut t, mut u) = (None, None, None);
@@ -268,8 +268,7 @@ pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
 
 /// d = f(a, b) + c: halves to a whole register.
 fn wider<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
-    let (a, b) = (w.lanes16(i, 0), w.lanes16(i, 1));
-    let c = *w.lanes(i, 2, &mut None);
+    let [a, b, c] = [0, 1, 2].map(|n| *w.lanes(i, n, &mut None));
     let r = std::array::from_fn(|l| f(half_of(i, 0, a[l]), half_of(i, 1, b[l])).wrapping_add(c[l]));
     w.put(i.dst, &r);
 }
@@ -373,6 +372,8 @@ fn add_product<const L: usize>(
     (sum, upper, carries)
 }
 
+/// d, mask = a * b + c: the mask is bit 64 of the sum of 65 bits, its sign (RDNA4 ISA,
+/// V_MAD_CO_I64_I32: { D1.i1, D0.i64 } = 65'B(..)).
 fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let c = w.lanes64(i, 2, Wide::Signed);
     let (mut s, mut t) = (None, None);
@@ -380,10 +381,10 @@ fn wide_mad_signed<const L: usize>(w: &mut Wave<L>, i: &Inst) {
     let mut mask = 0;
     let mut r = [0; L];
     for l in 0..L {
-        let (sum, overflow) =
-            (i64::from(a[l] as i32) * i64::from(b[l] as i32)).overflowing_add(c[l] as i64);
+        let product = i64::from(a[l] as i32) * i64::from(b[l] as i32);
+        let sum = i128::from(product) + i128::from(c[l] as i64);
         r[l] = sum as u64;
-        mask |= u64::from(overflow) << l;
+        mask |= u64::from(sum < 0) << l;
     }
     w.put64(i.dst, &r);
     w.put_mask(i.sdst, mask);

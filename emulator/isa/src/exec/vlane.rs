@@ -62,7 +62,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
                 let x = if (i.abs >> n) & 1 == 1 { x & 0x7fff } else { x };
                 x ^ (u16::from((i.neg >> n) & 1) << 15)
             };
-            let [a, b] = [0, 1].map(|n| w.lanes16(i, n).map(|x| sign(n, half_of(i, n, x))));
+            let [a, b] =
+                [0, 1].map(|n| w.lanes(i, n, &mut None).map(|x| sign(n, half_of(i, n, x))));
             let r = std::array::from_fn(|l| if (mask >> l) & 1 == 1 { b[l] } else { a[l] });
             put16(w, i, false, r);
         }

@@ -119,7 +119,13 @@ fn both<const L: usize>(w: &mut Wave<L>, i: &Inst, f: impl Fn([u16; 3]) -> u16, 
                 0
             }
         });
-        w.lanes16(i, n).map(|x| {
+        // A floating constant is one of 32 bits where the halves are integers (LLVM,
+        // AMDGPU::getInlineEncodingV216).
+        let halves = match float {
+            true => w.lanes16(i, n),
+            false => *w.lanes(i, n, &mut None),
+        };
+        halves.map(|x| {
             let [low, high] = pick(i, n, x);
             [low ^ signs[0], high ^ signs[1]]
         })
