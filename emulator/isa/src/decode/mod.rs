@@ -8,6 +8,7 @@ pub mod atomic;
 pub mod buffer;
 pub mod families;
 pub mod formatted;
+pub mod halves;
 pub mod kind;
 pub mod matrix;
 pub mod ops;

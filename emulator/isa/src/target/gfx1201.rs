@@ -2,8 +2,8 @@
 //! gfx1201 (Navi 48): RDNA4, waves of 32 lanes or 64, pairs of vector operations.
 //!
 //! From AMD's RDNA4 ISA, sections 3 and 15, and LLVM's SMInstructions.td, FLATInstructions.td and
-//! VOPDInstructions.td. Registers of 16 bits are named as LLVM's "fake16" does: the lower half of
-//! a register, and VOP3 chooses the upper one by op_sel.
+//! VOPDInstructions.td. Operands of 16 bits are a register's lower half, or its upper one: by op_sel in
+//! VOP3, by a register's highest bit in VOP1, VOP2 and VOPC.
 
 #[rustfmt::skip]
 mod layouts;
@@ -18,7 +18,7 @@ use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
-use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
+use crate::decode::{bits, code, halves, select, vgpr, DecodeError, Inst};
 use crate::kernel::mode;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::TrapLayout;
@@ -79,6 +79,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     i.src = i.src.map(source);
     i.dst = destination(i.dst);
     i.sdst = destination(i.sdst);
+    halves::choose(&mut i);
     special(&mut i);
     i.family = row.family.executed(i.family);
     match (i.op, i.kind) {

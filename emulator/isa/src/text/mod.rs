@@ -156,6 +156,8 @@ pub struct Names {
     pub share: &'static str,
     /// DPP rotates whole waves and broadcasts rows, or exchanges lanes by a mask.
     pub whole_waves: bool,
+    /// Registers above v127 are upper halves where operands have 16 bits.
+    pub halves: bool,
     /// Typed buffers have one number for their format.
     pub unified_formats: bool,
 }

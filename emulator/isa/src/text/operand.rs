@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers and constants (AMDGPUDisassembler::decodeSrcOp, AMDGPUInstPrinter::printRegularOperand).
 
-use super::{Number, Piece, Text};
+use super::{Bits, Number, Piece, Text};
+use crate::decode::halves;
+use crate::decode::table::Family;
 use std::fmt;
 
 /// Inline constants 240 to 248 in half, single and double precision; their texts.
@@ -72,10 +74,16 @@ impl Text {
         match *piece {
             Piece::Vector(count, bits) => {
                 let value = self.value(bits);
+                if self.is_upper(bits, value) {
+                    return write!(f, "v{}.h", value & 0x7f);
+                }
                 let kind = if value & ACCUMULATION == 0 { "v" } else { "a" };
                 several(f, kind, value & 0xff, count)
             }
             Piece::Accumulation(count, bits) => several(f, "a", self.value(bits) & 0xff, count),
+            Piece::Source(_, _, bits) if self.is_upper(bits, self.value(bits)) => {
+                write!(f, "v{}.h", self.value(bits) & 0x7f)
+            }
             Piece::Source(count, number, bits) => self.source(f, self.value(bits), count, number),
             Piece::Accumulated(count, number, bits) => {
                 self.source(f, self.value(bits) | ACCUMULATION, count, number)
@@ -118,6 +126,28 @@ impl Text {
         self.operand(f, source)?;
         f.write_str(bar)?;
         f.write_str(if around { ")" } else { "" })
+    }
+
+    /// Whether an operand's code, from those bits of the words, is a register's upper half.
+    fn is_upper(&self, bits: Bits, code: u32) -> bool {
+        let Some(&(at, ..)) = bits.first() else {
+            return false;
+        };
+        // DPP's first source is in the second word. A scalar has no bit 8, where there is one.
+        let (which, is_vector) = match at {
+            17 => (0, true),
+            0 => (1, code & VGPR != 0),
+            32 => (1, true),
+            9 => (2, true),
+            _ => return false,
+        };
+        let small = match self.row.family {
+            Family::Vop1 | Family::Vop2 | Family::Vopc => true,
+            Family::Dpp => self.row.size == 8,
+            _ => false,
+        };
+        let upper = small && self.names().halves && is_vector && code & 0x80 != 0;
+        upper && halves::operands(self.row.mnemonic)[which]
     }
 
     fn is_constant(&self, source: &Piece) -> bool {

@@ -4,6 +4,7 @@
 
 mod constants;
 mod floats;
+mod halves;
 mod integers;
 mod layouts;
 

@@ -56,5 +56,6 @@ pub static NAMES: Names = Names {
     streams: false,
     share: "row_share",
     whole_waves: false,
+    halves: true,
     unified_formats: true,
 };

@@ -54,5 +54,6 @@ pub static NAMES: Names = Names {
     streams: true,
     share: "row_newbcast",
     whole_waves: true,
+    halves: false,
     unified_formats: false,
 };
