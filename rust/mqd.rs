@@ -11,6 +11,7 @@ use crate::{
     hw::value::Bounded,
     types::{
         GpuVa,
+        Priority,
         QueueSpec, //
     }, //
 };
@@ -79,8 +80,8 @@ fn eop_control(bytes: u32) -> u64 {
 }
 
 /// `pipe_priority_map`: low, medium or high.
-fn pipe_priority(priority: u8) -> u64 {
-    match priority {
+fn pipe_priority(priority: Priority) -> u64 {
+    match priority.get() {
         0..=6 => 0,
         7..=10 => 1,
         _ => 2,

@@ -65,10 +65,6 @@ pub(crate) use device::{
 };
 pub(crate) use queue::{
     Buffers,
-    Percentage,
-    Priority,
-    RingParams,
-    RingSize,
     UserQueue, //
 };
 pub(crate) use registry::{

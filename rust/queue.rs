@@ -17,7 +17,6 @@ use crate::{
         DeviceState,
         Process,
         ProcessDevice,
-        RingParams,
         State,
         UserQueue, //
     },
@@ -35,7 +34,8 @@ use crate::{
     },
     types::{
         GpuId,
-        QueueId, //
+        QueueId,
+        RingParams, //
     }, //
 };
 use kernel::{
@@ -113,7 +113,7 @@ pub(crate) fn create(
             metadata_size: params.metadata_size,
             ring: params.ring,
             doorbell: number,
-            save_area: params.cwsr,
+            save_area: params.save.at,
             gws: false,
             buffers,
             _count: process.shared().counts.count(Thing::Queue),
@@ -129,18 +129,11 @@ pub(crate) fn create(
 fn spec(params: &QueueParams, hold: &QueueHold) -> QueueSpec {
     QueueSpec {
         format: params.kind.format(),
-        ring: params.ring.address.get(),
-        ring_size: params.ring.size.bytes(),
-        rptr: params.rptr.get(),
-        wptr: params.wptr.get(),
-        eop: params.eop.get(),
-        eop_size: params.eop_size,
-        cwsr: params.cwsr.get(),
-        cwsr_size: params.cwsr_size,
-        ctl_stack_size: params.ctl_stack_size,
-        priority: params.ring.priority.get(),
-        percent: params.ring.percent.get(),
-        pm4_target_xcc: params.ring.pm4_target_xcc,
+        ring: params.ring,
+        rptr: params.rptr,
+        wptr: params.wptr,
+        eop: params.eop,
+        save: params.save,
         gws: false,
         doorbell: hold.doorbell.word(),
         doorbell_index: hold.doorbell.index(),
@@ -238,7 +231,7 @@ pub(crate) fn update(process: &Process, id: QueueId, ring: &RingParams) -> Resul
         let queue = state.queues.get_mut(id.get()).ok_or(EFAULT)?;
         let device = process.devices().get(queue.device).ok_or(ENODEV)?;
         let device_state = state.devices.get(queue.device).ok_or(ENODEV)?;
-        if ring.address.get() != 0 {
+        if !ring.address.is_null() {
             let size = ring
                 .size
                 .bytes()
@@ -325,11 +318,7 @@ fn submit(
         return Err(EACCES);
     }
     let change = QueueUpdate {
-        ring: queue.ring.address.get(),
-        ring_size: queue.ring.size.bytes(),
-        percent: queue.ring.percent.get(),
-        priority: queue.ring.priority.get(),
-        pm4_target_xcc: queue.ring.pm4_target_xcc,
+        ring: queue.ring,
         gws: queue.gws,
         cu_mask,
         pins: Some(queue.buffers.bos()?),

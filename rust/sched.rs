@@ -35,7 +35,8 @@ use crate::{
     types::{
         GpuVa,
         Hang,
-        Pasid, //
+        Pasid,
+        RingParams, //
     },
     vm::Vm,
     vram::Vram, //
@@ -108,8 +109,8 @@ pub(crate) struct ProcessConfig {
     /// Whether the program has declared a runtime, which a debugger may query (RUNTIME_ENABLE).
     pub(crate) runtime: bool,
     /// Address of the trap handler, 0 for none, and of its memory.
-    pub(crate) tba: u64,
-    pub(crate) tma: u64,
+    pub(crate) tba: GpuVa,
+    pub(crate) tma: GpuVa,
     /// SH_MEM_BASES: where local and scratch memory appear, in units of 2^48 bytes.
     pub(crate) sh_mem_bases: u32,
     pub(crate) sh_mem_config: u32,
@@ -118,12 +119,17 @@ pub(crate) struct ProcessConfig {
 }
 
 impl ProcessConfig {
+    /// Whether there is a trap handler.
+    fn has_trap(&self) -> bool {
+        !self.tba.is_null()
+    }
+
     /// Without a trap handler, memory as KFD places it (`update_qpd` upstream).
     pub(crate) fn for_chip(chip: &ChipInfo) -> Self {
         Self {
             runtime: false,
-            tba: 0,
-            tma: 0,
+            tba: GpuVa::NULL,
+            tma: GpuVa::NULL,
             sh_mem_bases: chip.family.sh_mem_bases,
             sh_mem_config: chip.family.sh_mem_config,
             spi_gdbg_per_vmid_cntl: chip.family.trap_setup,
@@ -153,11 +159,7 @@ pub(crate) struct Contexts {
 
 /// A change of a queue.
 pub(crate) struct QueueUpdate {
-    pub(crate) ring: u64,
-    pub(crate) ring_size: u64,
-    pub(crate) percent: u8,
-    pub(crate) priority: u8,
-    pub(crate) pm4_target_xcc: u8,
+    pub(crate) ring: RingParams,
     pub(crate) gws: bool,
     /// Bits of compute units as user programs give them; `None` leaves them.
     pub(crate) cu_mask: Option<KVec<u32>>,

@@ -20,6 +20,7 @@ mod pci_info;
 mod queue_id;
 mod queue_spec;
 mod report;
+mod ring;
 mod sdma_place;
 
 pub(crate) use addr::{
@@ -53,12 +54,20 @@ pub(crate) use pci_info::{
 };
 pub(crate) use queue_id::QueueId;
 pub(crate) use queue_spec::{
+    Buffer,
     Format,
-    QueueSpec, //
+    QueueSpec,
+    SaveArea, //
 };
 pub(crate) use report::{
     Hang,
     QueueError,
     VmFault, //
+};
+pub(crate) use ring::{
+    Percentage,
+    Priority,
+    RingParams,
+    RingSize, //
 };
 pub(crate) use sdma_place::SdmaPlace;

@@ -9,7 +9,10 @@ use crate::{
         self,
         QueueParams, //
     },
-    types::QueueId,
+    types::{
+        GpuVa,
+        QueueId, //
+    },
     uapi::{
         device,
         mmap,
@@ -107,8 +110,8 @@ pub(super) fn set_trap_handler(process: &Process, args: &mut device::SetTrapHand
     process.with_device(gpu_id(args.gpu_id)?, |device, state| {
         state.bound().map_err(|_| ESRCH)?;
         let mut config = state.config;
-        config.tba = args.tba_addr;
-        config.tma = args.tma_addr;
+        config.tba = GpuVa::new(args.tba_addr);
+        config.tma = GpuVa::new(args.tma_addr);
         state.configure(&device.gpu, config)
     })
 }

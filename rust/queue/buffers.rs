@@ -52,22 +52,23 @@ pub(super) fn acquire(
     if matches!(params.kind, Kind::Sdma(_)) {
         return Ok(Buffers { ring, others });
     }
-    if params.eop.get() != 0 {
-        if params.eop_size < chip.family.eop_buffer_size {
+    let (eop, save) = (params.eop, params.save);
+    if !eop.at.is_null() {
+        if eop.bytes < chip.family.eop_buffer_size {
             return Err(EINVAL);
         }
-        let size = page_align(params.eop_size.into())?;
-        others.push(state.pin_exact(params.eop, size)?, GFP_KERNEL)?;
+        let size = page_align(eop.bytes.into())?;
+        others.push(state.pin_exact(eop.at, size)?, GFP_KERNEL)?;
     }
     let sizes = &chip.cwsr;
-    if params.ctl_stack_size != sizes.ctl_stack_size || params.cwsr_size < sizes.cwsr_size {
+    if save.stack_bytes != sizes.ctl_stack_size || save.bytes < sizes.cwsr_size {
         return Err(EINVAL);
     }
     // Areas of all XCCs, one after the other.
-    let area = u64::from(params.cwsr_size)
+    let area = u64::from(save.bytes)
         .checked_add(sizes.debug_memory_size.into())
         .and_then(|area| area.checked_mul(chip.num_xcc.into()))
         .ok_or(EINVAL)?;
-    others.push(state.pin_exact(params.cwsr, page_align(area)?)?, GFP_KERNEL)?;
+    others.push(state.pin_exact(save.at, page_align(area)?)?, GFP_KERNEL)?;
     Ok(Buffers { ring, others })
 }

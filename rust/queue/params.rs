@@ -5,15 +5,17 @@
 
 use crate::{
     glue::user::access_ok,
-    process::{
+    sched::Format,
+    sdma::Wanted,
+    types::{
+        Buffer,
+        GpuVa,
         Percentage,
         Priority,
         RingParams,
-        RingSize, //
+        RingSize,
+        SaveArea, //
     },
-    sched::Format,
-    sdma::Wanted,
-    types::GpuVa,
     uapi::queue as abi, //
 };
 use kernel::prelude::*;
@@ -72,12 +74,8 @@ pub(crate) struct QueueParams {
     pub(crate) metadata_size: u64,
     pub(crate) rptr: GpuVa,
     pub(crate) wptr: GpuVa,
-    /// 0 for none.
-    pub(crate) eop: GpuVa,
-    pub(crate) eop_size: u32,
-    pub(crate) cwsr: GpuVa,
-    pub(crate) cwsr_size: u32,
-    pub(crate) ctl_stack_size: u32,
+    pub(crate) eop: Buffer,
+    pub(crate) save: SaveArea,
 }
 
 impl QueueParams {
@@ -126,12 +124,16 @@ impl QueueParams {
             },
             rptr: GpuVa::new(args.read_pointer_address),
             wptr: GpuVa::new(args.write_pointer_address),
-            eop: GpuVa::new(args.eop_buffer_address),
-            // CAST: Upstream keeps the low half too.
-            eop_size: args.eop_buffer_size as u32,
-            cwsr: GpuVa::new(args.ctx_save_restore_address),
-            cwsr_size: args.ctx_save_restore_size,
-            ctl_stack_size: args.ctl_stack_size,
+            eop: Buffer {
+                at: GpuVa::new(args.eop_buffer_address),
+                // CAST: Upstream keeps the low half too.
+                bytes: args.eop_buffer_size as u32,
+            },
+            save: SaveArea {
+                at: GpuVa::new(args.ctx_save_restore_address),
+                bytes: args.ctx_save_restore_size,
+                stack_bytes: args.ctl_stack_size,
+            },
         })
     }
 }

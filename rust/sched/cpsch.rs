@@ -352,7 +352,7 @@ impl Scheduler for Cpsch {
         state.next_xcc = first_xcc.wrapping_add(1);
         let entry = state.entry(process)?;
         let queue = HwQueue::new(&self.parts, process, spec, hold, first_xcc, None)?;
-        queue.write_mqd(entry.config.tba != 0, true)?;
+        queue.write_mqd(entry.config.has_trap(), true)?;
         entry.queues.push(queue.clone(), GFP_KERNEL)?;
         if queue.wants_to_run() && entry.evicted == 0 {
             if let Err(error) = state.refresh(&self.parts) {
@@ -378,7 +378,7 @@ impl Scheduler for Cpsch {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.check(&self.parts)?;
-        let trap = state.entry(queue.process())?.config.tba != 0;
+        let trap = state.entry(queue.process())?.config.has_trap();
         let ran = queue.state() == QueueState::Mapped;
         if ran {
             state.unmap_all(&self.parts)?;

@@ -38,6 +38,7 @@ use crate::{
     },
     types::{
         BusAddr,
+        GpuVa,
         Pasid,
         VramOffset, //
     },
@@ -102,8 +103,9 @@ impl Mes {
         &self,
         process: &SchedProcess,
         context: &Arc<KernelBuf>,
-        wptr: u64,
+        wptr: GpuVa,
     ) -> Result<Contexts> {
+        let wptr = wptr.get();
         let mapped = process.vm().lookup(wptr)?;
         // MES would go on reading it after its pages went back to the program: upstream can't pin
         // such memory either (`amdgpu_bo_pin`).
@@ -270,7 +272,7 @@ impl Scheduler for Mes {
             return Err(EPERM);
         }
         let entry = state.entry(process)?;
-        queue.write_mqd(entry.config.tba != 0, true)?;
+        queue.write_mqd(entry.config.has_trap(), true)?;
         entry.queues.push(queue.clone(), GFP_KERNEL)?;
         if entry.evicted > 0 {
             queue.enter(QueueState::Evicted)?;
@@ -295,7 +297,7 @@ impl Scheduler for Mes {
         let state = &mut *guard;
         state.engine(&self.parts)?;
         let entry = state.entry(queue.process())?;
-        let (trap, evicted) = (entry.config.tba != 0, entry.evicted > 0);
+        let (trap, evicted) = (entry.config.has_trap(), entry.evicted > 0);
         match queue.state() {
             QueueState::Mapped => {
                 state.remove(&self.parts, queue, QueueState::Disabled, Taking::Asked)?

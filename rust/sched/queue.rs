@@ -109,7 +109,7 @@ impl HwQueue {
         first_xcc: u32,
         contexts: Option<Contexts>,
     ) -> Result<Arc<Self>> {
-        let stride = parts.mqd.stride(spec.ctl_stack_size)?;
+        let stride = parts.mqd.stride(spec.save.stack_bytes)?;
         let copies = match spec.format {
             Format::Aql | Format::Pm4 => parts.chip.num_xcc,
             Format::Sdma => 1,
@@ -157,7 +157,7 @@ impl HwQueue {
     /// Whether it should run when its process may.
     pub(super) fn wants_to_run(&self) -> bool {
         let inner = self.inner.lock();
-        !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.is_active()
+        !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.ring.is_active()
     }
 
     /// Its doorbell.
@@ -184,10 +184,6 @@ impl HwQueue {
     pub(super) fn change(&self, update: QueueUpdate) {
         let mut inner = self.inner.lock();
         inner.spec.ring = update.ring;
-        inner.spec.ring_size = update.ring_size;
-        inner.spec.percent = update.percent;
-        inner.spec.priority = update.priority;
-        inner.spec.pm4_target_xcc = update.pm4_target_xcc;
         inner.spec.gws = update.gws;
         if let Some(pins) = update.pins {
             inner.hold.pins = pins;

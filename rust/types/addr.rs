@@ -38,6 +38,14 @@ address! {
 }
 
 impl GpuVa {
+    /// Address 0, which programs give where they mean none.
+    pub(crate) const NULL: Self = Self(0);
+
+    /// Whether it is [`Self::NULL`].
+    pub(crate) const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
     /// The address `bytes` further on, `None` when there is none.
     pub(crate) fn checked_add(self, bytes: u64) -> Option<Self> {
         self.0.checked_add(bytes).map(Self)

@@ -5,6 +5,8 @@
 use super::{
     DoorbellIndex,
     DoorbellWord,
+    GpuVa,
+    RingParams,
     SdmaPlace, //
 };
 
@@ -19,26 +21,32 @@ pub(crate) enum Format {
     Sdma,
 }
 
+/// Memory that a queue uses besides its ring; at address 0 there is none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) at: GpuVa,
+    pub(crate) bytes: u32,
+}
+
+/// Area for saving waves; at address 0 there is none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SaveArea {
+    pub(crate) at: GpuVa,
+    /// Bytes of one XCC's part, and of the control stack within.
+    pub(crate) bytes: u32,
+    pub(crate) stack_bytes: u32,
+}
+
 /// What a queue is made of. Addresses are of the process' address space.
 pub(crate) struct QueueSpec {
     pub(crate) format: Format,
-    pub(crate) ring: u64,
-    /// Bytes, a power of two; 0 disables the queue.
-    pub(crate) ring_size: u64,
-    pub(crate) rptr: u64,
-    pub(crate) wptr: u64,
-    pub(crate) eop: u64,
-    pub(crate) eop_size: u32,
-    /// Area for saving waves, 0 for none; bytes of one XCC's part.
-    pub(crate) cwsr: u64,
-    pub(crate) cwsr_size: u32,
-    pub(crate) ctl_stack_size: u32,
-    /// 0 to 15.
-    pub(crate) priority: u8,
-    /// 0 to 100; 0 disables the queue.
-    pub(crate) percent: u8,
-    /// The XCC that runs PM4 packets.
-    pub(crate) pm4_target_xcc: u8,
+    pub(crate) ring: RingParams,
+    /// Where the read and the write pointer are in memory.
+    pub(crate) rptr: GpuVa,
+    pub(crate) wptr: GpuVa,
+    /// Where the end of a pipe reports.
+    pub(crate) eop: Buffer,
+    pub(crate) save: SaveArea,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
     /// Its doorbell on the BAR, and in the process' slice.
@@ -46,11 +54,4 @@ pub(crate) struct QueueSpec {
     pub(crate) doorbell_index: DoorbellIndex,
     /// Where it is, if it is of a copy engine.
     pub(crate) sdma: Option<SdmaPlace>,
-}
-
-impl QueueSpec {
-    /// Whether the queue should run (`QUEUE_IS_ACTIVE`).
-    pub(crate) fn is_active(&self) -> bool {
-        self.ring != 0 && self.ring_size != 0 && self.percent != 0
-    }
 }

@@ -42,8 +42,7 @@ use crate::{
     types::{
         DoorbellWord,
         Format,
-        GpuVa,
-        QueueSpec, //
+        GpuVa, //
     }, //
 };
 use kernel::prelude::*;
@@ -187,15 +186,10 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     const SWITCH_INSIDE_IB: u64 = 1 << 8;
     /// `amdgpu_sdma_phase_quantum` in CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
     const QUANTUM: u64 = 32 << 8;
-    let QueueSpec {
-        ring,
-        ring_size,
-        rptr,
-        wptr,
-        ..
-    } = *queue.spec;
+    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr.get());
+    let wptr = queue.spec.wptr.get();
     let place = queue.spec.sdma.ok_or(EINVAL)?;
-    let size = u64::from(words_log2(ring_size)) + 1;
+    let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
         .ok_or(EINVAL)?
@@ -225,7 +219,7 @@ fn build(queue: &UserQueue<'_>) -> M {
     let pq = Value::<Pq>::zeroed()
         .having(Pq::RPTR_BLOCK_SIZE.is::<5>())
         .with(Pq::UNORD_DISPATCH, true)
-        .with(Pq::QUEUE_SIZE, words_log2(spec.ring_size))
+        .with(Pq::QUEUE_SIZE, words_log2(spec.ring.size.bytes()))
         .with(Pq::NO_UPDATE_RPTR, aql)
         .with(Pq::QUEUE_FULL_EN, aql);
     let pq = if aql {
@@ -269,15 +263,16 @@ fn build(queue: &UserQueue<'_>) -> M {
             1 << 14 | u64::from(queue.atomics) << 29,
         )
         .with(M::CP_HQD_AQL_CONTROL, packets.bits().into())
-        .with(M::CP_HQD_PQ_BASE, spec.ring >> 8)
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr)
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr)
+        .with(M::CP_HQD_PQ_BASE, spec.ring.address.get() >> 8)
+        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr.get())
+        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr.get())
         .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
         .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
-        .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop_size))
-        .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop >> 8)
-        .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.priority));
-    if spec.cwsr == 0 {
+        .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop.bytes))
+        .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop.at.get() >> 8)
+        .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
+    let save = &spec.save;
+    if save.at.is_null() {
         return image;
     }
     image
@@ -285,9 +280,9 @@ fn build(queue: &UserQueue<'_>) -> M {
             M::CP_HQD_PERSISTENT_STATE,
             state.with(State::QSWITCH_MODE, true).bits().into(),
         )
-        .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, spec.cwsr)
-        .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())
-        .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
-        .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())
-        .with(M::CP_HQD_WG_STATE_OFFSET, spec.ctl_stack_size.into())
+        .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, save.at.get())
+        .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes.into())
+        .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes.into())
+        .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes.into())
+        .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes.into())
 }

@@ -48,10 +48,10 @@ use crate::{
     regs::Regs,
     ring::Ring,
     types::{
+        Buffer,
         DoorbellWord,
         Format,
-        GpuVa,
-        QueueSpec, //
+        GpuVa, //
     }, //
 };
 use kernel::prelude::*;
@@ -93,8 +93,7 @@ impl Left {
 pub(crate) struct KernelQueue<'a> {
     pub(crate) mqd_addr: GpuVa,
     pub(crate) ring: &'a Ring,
-    pub(crate) eop_addr: GpuVa,
-    pub(crate) eop_bytes: u32,
+    pub(crate) eop: Buffer,
 }
 
 /// KIQ's MQD.
@@ -102,7 +101,7 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
     let ring = queue.ring;
     let eop = left
         .eop_control
-        .with(Eop::EOP_SIZE, words_log2(queue.eop_bytes.into()));
+        .with(Eop::EOP_SIZE, words_log2(queue.eop.bytes.into()));
     let bell = left
         .doorbell_control
         .with(Bell::DOORBELL_OFFSET, ring.doorbell().in_register())
@@ -135,7 +134,7 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
             M::DYNAMIC_CU_MASK_ADDR,
             queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
         )
-        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop_addr.get() >> 8)
+        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop.at.get() >> 8)
         .with(M::CP_HQD_EOP_CONTROL, eop.bits().into())
         .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
@@ -160,15 +159,14 @@ fn quantum(old: Value<Quantum>) -> Value<Quantum> {
 
 /// Words that user queues and HIQ have in common (`init_mqd` and `update_mqd`).
 struct Common {
-    mqd_addr: u64,
-    pq_base: u64,
+    mqd_addr: GpuVa,
+    pq_base: GpuVa,
     pq_bytes: u64,
-    rptr: u64,
-    wptr: u64,
-    eop: u64,
-    eop_bytes: u32,
+    rptr: GpuVa,
+    wptr: GpuVa,
+    eop: Buffer,
     doorbell: DoorbellWord,
-    priority: u8,
+    pipe_priority: u64,
 }
 
 impl Common {
@@ -201,18 +199,18 @@ impl Common {
             .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
             .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
             .with(M::CP_MQD_CONTROL, control.bits().into())
-            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr)
+            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
             .with(M::CP_HQD_QUANTUM, quantum.bits().into())
             // CP sets up DISPATCH_PTR, for debuggers.
             .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
-            .with(M::CP_HQD_PQ_BASE, self.pq_base >> 8)
-            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr)
-            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr)
+            .with(M::CP_HQD_PQ_BASE, self.pq_base.get() >> 8)
+            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
+            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
             .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
             .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
-            .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop_bytes))
-            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop >> 8)
-            .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(self.priority))
+            .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop.bytes))
+            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.at.get() >> 8)
+            .with(M::CP_HQD_PIPE_PRIORITY, self.pipe_priority)
     }
 }
 
@@ -220,15 +218,14 @@ impl Common {
 pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
     let ring = queue.ring;
     let image = Common {
-        mqd_addr: queue.mqd_addr.get(),
-        pq_base: ring.ring_addr().get(),
+        mqd_addr: queue.mqd_addr,
+        pq_base: ring.ring_addr(),
         pq_bytes: ring.bytes() as u64,
-        rptr: ring.rptr_addr().get(),
-        wptr: ring.wptr_addr().get(),
-        eop: queue.eop_addr.get(),
-        eop_bytes: queue.eop_bytes,
+        rptr: ring.rptr_addr(),
+        wptr: ring.wptr_addr(),
+        eop: queue.eop,
         doorbell: ring.doorbell(),
-        priority: 1,
+        pipe_priority: 0,
     }
     .build();
     let control = Value::<Pq>::new(image.get(M::CP_HQD_PQ_CONTROL) as u32)
@@ -315,14 +312,9 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     const DUMMY: u64 = 0xf;
     /// `SDMA0_GFX_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
     const SWITCH_INSIDE_IB: u64 = 1 << 8;
-    let QueueSpec {
-        ring,
-        ring_size,
-        rptr,
-        ..
-    } = *queue.spec;
+    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr.get());
     let place = queue.spec.sdma.ok_or(EINVAL)?;
-    let size = u64::from(words_log2(ring_size)) + 1;
+    let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
         .ok_or(EINVAL)?
@@ -348,35 +340,35 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
     const TRAP_PRESENT: u64 = 1 << 6;
     let spec = queue.spec;
     let mut image = Common {
-        mqd_addr: queue.mqd_addr.get(),
-        pq_base: spec.ring,
-        pq_bytes: spec.ring_size,
+        mqd_addr: queue.mqd_addr,
+        pq_base: spec.ring.address,
+        pq_bytes: spec.ring.size.bytes(),
         rptr: spec.rptr,
         wptr: spec.wptr,
         eop: spec.eop,
-        eop_bytes: spec.eop_size,
-        doorbell: queue.spec.doorbell,
-        priority: spec.priority,
+        doorbell: spec.doorbell,
+        pipe_priority: pipe_priority(spec.ring.priority),
     }
     .build()
-    .with(M::CP_MQD_STRIDE_SIZE, stride(spec.ctl_stack_size)?);
+    .with(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
     if queue.trap {
         image.set(M::COMPUTE_PGM_RSRC2, TRAP_PRESENT);
     }
-    if spec.cwsr != 0 {
-        let area = u64::from(queue.xcc_index) * u64::from(spec.cwsr_size);
+    let save = &spec.save;
+    if !save.at.is_null() {
+        let area = u64::from(queue.xcc_index) * u64::from(save.bytes);
         let state = Value::<State>::new(image.get(M::CP_HQD_PERSISTENT_STATE) as u32)
             .with(State::QSWITCH_MODE, true);
         image = image
             .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
             .with(
                 M::CP_HQD_CTX_SAVE_BASE_ADDR,
-                spec.cwsr.checked_add(area).ok_or(EINVAL)?,
+                save.at.checked_add(area).ok_or(EINVAL)?.get(),
             )
-            .with(M::CP_HQD_CTX_SAVE_SIZE, spec.cwsr_size.into())
-            .with(M::CP_HQD_CNTL_STACK_SIZE, spec.ctl_stack_size.into())
-            .with(M::CP_HQD_CNTL_STACK_OFFSET, spec.ctl_stack_size.into())
-            .with(M::CP_HQD_WG_STATE_OFFSET, spec.ctl_stack_size.into());
+            .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes.into())
+            .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes.into())
+            .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes.into())
+            .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes.into());
     }
     if let Some(mask) = queue.cu_mask {
         let [se0, se1, se2, se3] = mask.map(u64::from);
@@ -410,6 +402,6 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         Format::Pm4 | Format::Sdma => image
             .with(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0)
             .with(M::COMPUTE_TG_CHUNK_SIZE, 0)
-            .with(M::PM4_TARGET_XCC_IN_XCP, spec.pm4_target_xcc.into()),
+            .with(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into()),
     })
 }

@@ -5,12 +5,16 @@
 
 use super::{
     ring_params,
-    Percentage,
-    Priority,
-    QueueParams,
-    RingSize, //
+    QueueParams, //
 };
-use crate::uapi::queue as abi;
+use crate::{
+    types::{
+        Percentage,
+        Priority,
+        RingSize, //
+    },
+    uapi::queue as abi, //
+};
 use kernel::prelude::*;
 
 /// No user memory, whoever asks.

@@ -36,7 +36,10 @@ use crate::{
         Ring, //
     },
     sched::Parts,
-    types::HqdSlot, //
+    types::{
+        Buffer,
+        HqdSlot, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -103,8 +106,10 @@ impl Hiq {
             let queue = mqd::KernelQueue {
                 mqd_addr: hiq.mqd.gpu_addr().byte(u64::from(i) * mqd::ALLOCATION),
                 ring: &hiq.ring,
-                eop_addr: hiq._eop.gpu_addr(),
-                eop_bytes: EOP_BYTES as u32,
+                eop: Buffer {
+                    at: hiq._eop.gpu_addr(),
+                    bytes: EOP_BYTES as u32,
+                },
             };
             let image = mqd::hiq(&queue, i);
             hiq.mqd

@@ -53,6 +53,7 @@ use crate::{
     },
     sched::Parts,
     types::{
+        Buffer,
         DoorbellWord,
         GpuVa,
         HqdSlot,
@@ -248,8 +249,10 @@ impl Queue {
         let queue = mqd::KernelQueue {
             mqd_addr: addr,
             ring: &ring,
-            eop_addr: eop.gpu_addr(),
-            eop_bytes: EOP_BYTES as u32,
+            eop: Buffer {
+                at: eop.gpu_addr(),
+                bytes: EOP_BYTES as u32,
+            },
         };
         let image = mqd::kiq(&queue, &left);
         memory.write_words(0, &image.0)?;

@@ -135,7 +135,7 @@ fn map_queue(spec: &QueueSpec, mqd_addr: GpuVa, chip: &ChipInfo) -> Result<MapQu
         .with(MapQueues::GWS_CONTROL_QUEUE, spec.gws)
         .with(MapQueues::DOORBELL_OFFSET, spec.doorbell.in_register())
         .with(MapQueues::MQD_ADDR, mqd_addr.get())
-        .with(MapQueues::WPTR_ADDR, spec.wptr))
+        .with(MapQueues::WPTR_ADDR, spec.wptr.get()))
 }
 
 /// EXTENDED_ENGINE_SEL and ENGINE_SEL of a copy engine: the first two have numbers among the other
@@ -173,10 +173,14 @@ fn map_process(entry: &Entry, chip: &ChipInfo) -> Result<MapProcess> {
         .ok_or(EINVAL)?
         .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config)
         .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases)
-        .with(MapProcess::SQ_SHADER_TBA, config.tba >> 8)
+        .with(MapProcess::SQ_SHADER_TBA, config.tba.get() >> 8)
         .with(
             MapProcess::SQ_SHADER_TMA,
-            if config.tba == 0 { 0 } else { config.tma >> 8 },
+            if config.has_trap() {
+                config.tma.get() >> 8
+            } else {
+                0
+            },
         )
         .with(
             MapProcess::PAGE_TABLE_BASE,

@@ -64,7 +64,9 @@ use crate::{
         DoorbellWord,
         GpuVa,
         HqdSlot,
-        Pasid, //
+        Pasid,
+        Priority,
+        RingSize, //
     }, //
 };
 use kernel::{
@@ -106,19 +108,19 @@ pub(super) struct Add {
     pub(super) page_table_base: u64,
     pub(super) process_context: GpuVa,
     pub(super) gang_context: GpuVa,
-    pub(super) priority: u8,
+    pub(super) priority: Priority,
     pub(super) doorbell: DoorbellWord,
     pub(super) mqd: GpuVa,
     /// In address space 0.
     pub(super) wptr: GpuVa,
     /// The process' context is set up already ([`Engine::set_debugger`]).
     pub(super) keep_context: bool,
-    pub(super) tba: u64,
-    pub(super) tma: u64,
+    pub(super) tba: GpuVa,
+    pub(super) tma: GpuVa,
     /// `MES_QUEUE_TYPE_*`.
     pub(super) kind: u32,
     pub(super) aql: bool,
-    pub(super) ring_bytes: u64,
+    pub(super) ring_size: RingSize,
 }
 
 /// A queue to take back.
@@ -303,7 +305,7 @@ impl Engine {
         const LAST_PFN: u64 = (1 << 36) - 1;
         const NORMAL: u32 = 1;
         // KFD's priorities that aren't MES's count as normal (`convert_to_mes_priority_level`).
-        let priority = match add.priority {
+        let priority = match add.priority.get() {
             level @ 0..=4 => level.into(),
             _ => NORMAL,
         };
@@ -321,10 +323,10 @@ impl Engine {
             .with(AddQueue::MQD_ADDR, add.mqd.get())
             .with(AddQueue::WPTR_ADDR, add.wptr.get())
             .with(AddQueue::QUEUE_TYPE, add.kind)
-            .try_with(AddQueue::KFD_QUEUE_SIZE, add.ring_bytes >> 2)
+            .try_with(AddQueue::KFD_QUEUE_SIZE, add.ring_size.bytes() >> 2)
             .ok_or(EINVAL)?
-            .with(AddQueue::TRAP_HANDLER_ADDR, add.tba)
-            .with(AddQueue::TMA_ADDR, add.tma)
+            .with(AddQueue::TRAP_HANDLER_ADDR, add.tba.get())
+            .with(AddQueue::TMA_ADDR, add.tma.get())
             .with(
                 AddQueue::VM_CONTEXT_CNTL,
                 self.parts.hubs.process_context_control(),

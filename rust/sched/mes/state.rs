@@ -107,7 +107,7 @@ impl State {
             page_table_base: vm.page_table_base(),
             process_context: contexts.process.gpu_addr(),
             gang_context: contexts.gang.gpu_addr(),
-            priority: spec.priority,
+            priority: spec.ring.priority,
             doorbell: spec.doorbell,
             mqd: queue.mqd_addr(),
             wptr: contexts.wptr,
@@ -116,7 +116,7 @@ impl State {
             tma: entry.config.tma,
             kind: kind(spec.format),
             aql: spec.format == Format::Aql,
-            ring_bytes: spec.ring_size,
+            ring_size: spec.ring.size,
         });
         match engine.add(&add) {
             Ok(()) => queue.enter(QueueState::Mapped),

@@ -48,8 +48,8 @@ impl HwQueue {
         let mut areas = KVec::new();
         for xcc in 0..u64::from(self.copies) {
             let mqd = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
-            let offset = u64::from(spec.cwsr_size) * xcc;
-            areas.push(self.saved(mqd, offset, spec.ctl_stack_size)?, GFP_KERNEL)?;
+            let offset = u64::from(spec.save.bytes) * xcc;
+            areas.push(self.saved(mqd, offset, spec.save.stack_bytes)?, GFP_KERNEL)?;
         }
         Ok(areas)
     }
