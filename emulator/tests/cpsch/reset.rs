@@ -5,7 +5,7 @@
 use crate::preemption::{begun, spin};
 use crate::queues::{run, Process, Queue};
 use crate::rig::{Rig, HIQ, KIQ};
-use rkfd_hw::regs::typed::gc_9_4_3 as gc;
+use rkfd_hw::regs::gc_9_4_3 as gc;
 
 #[test]
 fn a_soft_reset_ends_every_queue_with_its_waves() {
