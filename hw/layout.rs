@@ -127,11 +127,6 @@ impl<T: ?Sized, const W: u32> Field<T, W> {
     {
         write(self.bit, W as u8, words, value.into())
     }
-
-    /// Writes the field. Bits of `value` above the field's width are dropped.
-    pub fn set(self, words: &mut [u32], value: u64) {
-        write(self.bit, W as u8, words, value)
-    }
 }
 
 /// Reads `width` bits from bit `bit` on.
@@ -218,7 +213,7 @@ impl LayoutInfo {
 /// `use super::layout::*;`. Fields may stand in several blocks: those that all generations of a
 /// layout have in common, and a generation's own.
 macro_rules! layout {
-    (@ $mode:ident $( $(#[$m:meta])* pub struct $name:ident : [u32; $n:literal] = $c:literal $( {
+    ($( $(#[$m:meta])* pub struct $name:ident : [u32; $n:literal] = $c:literal $( {
         $( $(#[$fm:meta])* $f:ident : $word:literal [ $hi:literal : $lo:literal ] = $fc:literal ; )*
     } )+ )*) => { $(
         $(#[$m])*
@@ -261,53 +256,6 @@ macro_rules! layout {
                 setting.is_in(&self.0)
             }
 
-            /// The first word that has bits set which no field of the table covers.
-            ///
-            /// A strict reader refuses such a word: hardware reserves those bits.
-            pub fn reserved_word(&self) -> Option<usize> {
-                let mut rest = *self;
-                for field in Self::FIELDS {
-                    field.clear(&mut rest.0);
-                }
-                rest.0.iter().position(|&word| word != 0)
-            }
-        }
-
-        layout_setters! { $mode $name }
-
-        impl Layout for $name {
-            const NAME: &'static str = stringify!($name);
-            const C: &'static str = $c;
-            const WORDS: usize = $n;
-            const FIELDS: &'static [FieldInfo] = &[ $( $( FieldInfo {
-                name: stringify!($f),
-                bit: Self::$f.bit(),
-                width: Self::$f.width(),
-                c: $fc,
-            }, )* )+ ];
-        }
-
-        impl core::fmt::Debug for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                write!(f, "{}", Self::NAME)?;
-                for field in Self::FIELDS {
-                    let value = field.get(&self.0);
-                    if value != 0 {
-                        write!(f, " {}={:#x}", field.name, value)?;
-                    }
-                }
-                Ok(())
-            }
-        }
-    )* };
-    (loose; $($rest:tt)*) => { layout! { @ loose $($rest)* } };
-    ($($rest:tt)*) => { layout! { @ strict $($rest)* } };
-}
-
-macro_rules! layout_setters {
-    (strict $name:ident) => {
-        #[allow(dead_code)] // not in every expansion
-        impl $name {
             /// Sets a field.
             pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: Fit<W>)
             where
@@ -340,23 +288,44 @@ macro_rules! layout_setters {
             pub fn put(&mut self, setting: Setting<Self>) {
                 setting.store(&mut self.0)
             }
-        }
-    };
-    (loose $name:ident) => {
-        #[allow(dead_code)] // not in every expansion
-        impl $name {
-            /// Sets a field.
-            pub fn set<const W: u32>(&mut self, field: Field<Self, W>, value: u64) {
-                field.set(&mut self.0, value)
-            }
 
-            /// The layout with a field set: for building one in an expression.
-            pub fn with<const W: u32>(mut self, field: Field<Self, W>, value: u64) -> Self {
-                self.set(field, value);
-                self
+            /// The first word that has bits set which no field of the table covers.
+            ///
+            /// A strict reader refuses such a word: hardware reserves those bits.
+            pub fn reserved_word(&self) -> Option<usize> {
+                let mut rest = *self;
+                for field in Self::FIELDS {
+                    field.clear(&mut rest.0);
+                }
+                rest.0.iter().position(|&word| word != 0)
             }
         }
-    };
+
+        impl Layout for $name {
+            const NAME: &'static str = stringify!($name);
+            const C: &'static str = $c;
+            const WORDS: usize = $n;
+            const FIELDS: &'static [FieldInfo] = &[ $( $( FieldInfo {
+                name: stringify!($f),
+                bit: Self::$f.bit(),
+                width: Self::$f.width(),
+                c: $fc,
+            }, )* )+ ];
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "{}", Self::NAME)?;
+                for field in Self::FIELDS {
+                    let value = field.get(&self.0);
+                    if value != 0 {
+                        write!(f, " {}={:#x}", field.name, value)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    )* };
 }
 
 #[cfg(test)]

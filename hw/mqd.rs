@@ -17,17 +17,17 @@ macro_rules! mqds {
         /// What all generations have at the same place: above all the HQD registers' words.
         pub mod common {
             use super::super::super::layout::*;
-            layout! { loose; $( $(#[$m])* pub struct $name: [u32; $words] = "" $common )* }
+            layout! { $( $(#[$m])* pub struct $name: [u32; $words] = "" $common )* }
         }
         /// Memory queue descriptors of gfx9.
         pub mod v9 {
             use super::super::super::layout::*;
-            layout! { loose; $( $(#[$m])* pub struct $name: [u32; $words] = $c9 $common $only9 )* }
+            layout! { $( $(#[$m])* pub struct $name: [u32; $words] = $c9 $common $only9 )* }
         }
         /// Memory queue descriptors of gfx12.
         pub mod v12 {
             use super::super::super::layout::*;
-            layout! { loose; $( $(#[$m])* pub struct $name: [u32; $words] = $c12 $common $only12 )* }
+            layout! { $( $(#[$m])* pub struct $name: [u32; $words] = $c12 $common $only12 )* }
         }
     };
 }

@@ -38,7 +38,7 @@ use words;
 pub(crate) type Image = [u32; 512];
 
 /// All compute units.
-const ALL: u64 = 0xffff_ffff;
+const ALL: u32 = 0xffff_ffff;
 
 /// A user queue on one XCC.
 pub(crate) struct UserQueue<'a> {
@@ -72,15 +72,15 @@ fn words_log2(bytes: u64) -> Bounded<6> {
 }
 
 /// `eop_control`: at most 0xff entries, since the count of an engine has 8 bits.
-fn eop_control(bytes: u32) -> u64 {
+fn eop_control(bytes: u32) -> u32 {
     match bytes {
         0..=7 => 0,
-        _ => u64::from((bytes / 8).next_power_of_two().ilog2().min(0xa)),
+        _ => (bytes / 8).next_power_of_two().ilog2().min(0xa),
     }
 }
 
 /// `pipe_priority_map`: low, medium or high.
-fn pipe_priority(priority: Priority) -> u64 {
+fn pipe_priority(priority: Priority) -> u32 {
     match priority.get() {
         0..=6 => 0,
         7..=10 => 1,

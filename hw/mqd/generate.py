@@ -4,8 +4,8 @@
 
 usage: generate.py LINUX-SOURCE-TREE
 
-Facts only: member names and places. What generations have at the same place is written once. A pair X_lo, X_hi becomes one field of 64 bits; members named
-reserved are left out, so that a strict reader finds bits set there.
+Facts only: member names and places. What generations have at the same place is written once. A pair X_lo, X_hi or X, X_hi becomes one
+field of 64 bits; members named reserved are left out, so that a strict reader finds bits set there.
 """
 import pathlib, re, sys
 
@@ -46,12 +46,19 @@ def fields(c, generation):
     body = re.search(r"^struct %s \{(.*?)^\};" % c, (INCLUDE / f"{generation}_structs.h").read_text(), re.S | re.M)[1]
     found, words = members(body)
     names = dict((n, w) for w, n in found)
-    out = []
+
+    def high(n, word):
+        """Whether a member's high half follows it: its name."""
+        hi = re.sub("_lo$", "", n) + "_hi"
+        return hi if names.get(hi) == word + 1 else None
+
+    out, taken = [], set()
     for word, n in found:
-        if n.startswith("reserved") or n.endswith("_hi") and names.get(n[:-3] + "_lo") == word - 1:
+        if n.startswith("reserved") or n in taken:
             continue
-        if n.endswith("_lo") and names.get(n[:-3] + "_hi") == word + 1:
-            out.append((n[:-3].upper(), f'{word}[63:0] = "{n}+{n[:-3]}_hi";'))
+        if hi := high(n, word):
+            taken.add(hi)
+            out.append((hi[:-3].upper(), f'{word}[63:0] = "{n}+{hi}";'))
         else:
             out.append((n.upper(), f'{word}[31:0] = "{n}";'))
     return out, words

@@ -299,12 +299,9 @@ mqds! {
     /// An SDMA queue's MQD.
     pub struct SdmaMqd: [u32; 128] {
         SDMAX_RLCX_RB_CNTL: 0[31:0] = "sdmax_rlcx_rb_cntl";
-        SDMAX_RLCX_RB_BASE: 1[31:0] = "sdmax_rlcx_rb_base";
-        SDMAX_RLCX_RB_BASE_HI: 2[31:0] = "sdmax_rlcx_rb_base_hi";
-        SDMAX_RLCX_RB_RPTR: 3[31:0] = "sdmax_rlcx_rb_rptr";
-        SDMAX_RLCX_RB_RPTR_HI: 4[31:0] = "sdmax_rlcx_rb_rptr_hi";
-        SDMAX_RLCX_RB_WPTR: 5[31:0] = "sdmax_rlcx_rb_wptr";
-        SDMAX_RLCX_RB_WPTR_HI: 6[31:0] = "sdmax_rlcx_rb_wptr_hi";
+        SDMAX_RLCX_RB_BASE: 1[63:0] = "sdmax_rlcx_rb_base+sdmax_rlcx_rb_base_hi";
+        SDMAX_RLCX_RB_RPTR: 3[63:0] = "sdmax_rlcx_rb_rptr+sdmax_rlcx_rb_rptr_hi";
+        SDMAX_RLCX_RB_WPTR: 5[63:0] = "sdmax_rlcx_rb_wptr+sdmax_rlcx_rb_wptr_hi";
         SDMAX_RLCX_MIDCMD_DATA0: 32[31:0] = "sdmax_rlcx_midcmd_data0";
         SDMAX_RLCX_MIDCMD_DATA1: 33[31:0] = "sdmax_rlcx_midcmd_data1";
         SDMAX_RLCX_MIDCMD_DATA2: 34[31:0] = "sdmax_rlcx_midcmd_data2";

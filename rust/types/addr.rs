@@ -56,6 +56,16 @@ impl GpuVa {
         Self(self.0.wrapping_add(bytes))
     }
 
+    /// Bits 31:0.
+    pub(crate) const fn low(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Bits 63:32.
+    pub(crate) const fn high(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
     /// The address `words` words of 32 bits further on, in memory that reaches so far.
     pub(crate) const fn word(self, words: usize) -> Self {
         Self(self.0.wrapping_add(words as u64 * 4))

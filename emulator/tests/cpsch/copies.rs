@@ -37,18 +37,16 @@ impl<'a> Copies<'a> {
             bell,
             written: Cell::new(0),
         };
-        let mut m = Mqd::zeroed();
+        let mut m = Mqd::zeroed().with(Mqd::SDMAX_RLCX_RB_BASE, ring >> 8);
         for (field, value) in [
             (Mqd::SDMAX_RLCX_RB_CNTL, (10 << 1) | (1 << 12) | (6 << 16)),
-            (Mqd::SDMAX_RLCX_RB_BASE, (ring >> 8) & 0xffff_ffff),
-            (Mqd::SDMAX_RLCX_RB_BASE_HI, ring >> 40),
-            (Mqd::SDMAX_RLCX_RB_RPTR_ADDR_LO, q.rptr() & 0xffff_ffff),
-            (Mqd::SDMAX_RLCX_RB_RPTR_ADDR_HI, q.rptr() >> 32),
-            (Mqd::SDMAX_RLCX_DOORBELL_OFFSET, u64::from(bell) << 2),
+            (Mqd::SDMAX_RLCX_RB_RPTR_ADDR_LO, q.rptr() as u32),
+            (Mqd::SDMAX_RLCX_RB_RPTR_ADDR_HI, (q.rptr() >> 32) as u32),
+            (Mqd::SDMAX_RLCX_DOORBELL_OFFSET, bell << 2),
             (Mqd::SDMAX_RLCX_DUMMY_REG, 0xf),
             (Mqd::SDMAX_RLCX_IB_CNTL, 0x100),
-            (Mqd::SDMA_ENGINE_ID, engine.into()),
-            (Mqd::SDMA_QUEUE_ID, queue.into()),
+            (Mqd::SDMA_ENGINE_ID, engine),
+            (Mqd::SDMA_QUEUE_ID, queue),
         ] {
             m.set(field, value);
         }
@@ -117,8 +115,10 @@ impl<'a> Copies<'a> {
         self.process.u64(self.rptr()) == self.written.get()
     }
 
-    fn word(&self, field: rkfd_hw::layout::Field<Mqd, 32>) -> u32 {
-        self.process.rig.words(self.mqd, 128)[field.word()]
+    /// The read pointer that its MQD has.
+    fn saved_rptr(&self) -> u64 {
+        let words = self.process.rig.words(self.mqd, 128);
+        Mqd::SDMAX_RLCX_RB_RPTR.get(&words)
     }
 }
 
@@ -156,7 +156,7 @@ fn a_run_list_maps_copy_queues_beside_others() {
     // All queues leave by the UNMAP_QUEUES that Linux sends.
     rig.unmap();
     rig.fence();
-    assert_eq!(copies[1].word(Mqd::SDMAX_RLCX_RB_RPTR), 16);
+    assert_eq!(copies[1].saved_rptr(), 16);
     let soc = &rig.device.soc;
     assert_eq!(soc.pasids.vmids_of(0x8001), 0);
     rig.clean();
@@ -177,7 +177,7 @@ fn a_preempted_copy_queue_goes_on_by_the_next_list() {
         let pasid = if select == SELECT_PASID { 0x8001 } else { 0 };
         rig.hiq(&unmap(select, UNMAP_PREEMPT, pasid));
         rig.fence();
-        assert_eq!(q.word(Mqd::SDMAX_RLCX_RB_RPTR), 0);
+        assert_eq!(q.saved_rptr(), 0);
         assert_eq!(p.words(out, 1), [0]);
         rig.run_list(&words, 15);
         rig.fence();

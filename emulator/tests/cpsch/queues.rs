@@ -198,21 +198,21 @@ impl<'a> Queue<'a> {
                 .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, xcc > 0)
                 .bits();
             let logical = (u64::from(xcc) + FIRST) % u64::from(xccs);
-            m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+            m.set(Mqd::CP_HQD_PQ_CONTROL, control);
             m.set(Mqd::CP_HQD_AQL_CONTROL, 1);
             m.set(Mqd::CP_HQD_PQ_BASE, ring >> 8);
             m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, queue.read_index());
             m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, queue.write_index());
-            m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from((bell << 2) | 2));
+            m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, (bell << 2) | 2);
             m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
-            m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, logical);
-            m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE + STACK);
+            m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, logical as u32);
+            m.set(Mqd::CP_MQD_STRIDE_SIZE, (PAGE + STACK) as u32);
             m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
             m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
-            m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes);
-            m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK);
-            m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK);
-            m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK);
+            m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes as u32);
+            m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK as u32);
+            m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK as u32);
+            m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK as u32);
             rig.put_words(at, &m.0);
         }
         queue
@@ -229,7 +229,7 @@ impl<'a> Queue<'a> {
         process.rig.put_words(process.at(queue.page + 0x88), &[0]);
         queue.change(|m| {
             let control = (1 << 28) | (5 << 8) | (words.ilog2() - 1);
-            m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+            m.set(Mqd::CP_HQD_PQ_CONTROL, control);
             m.set(Mqd::CP_HQD_AQL_CONTROL, 0);
             m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 0);
             m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);

@@ -312,12 +312,12 @@ impl Rig {
         let mut m = base_mqd(q.mqd);
         m.set(
             Mqd::CP_HQD_PQ_CONTROL,
-            u64::from(0xc000_0000 | (1 << 28) | (5 << 8) | (q.words.ilog2() - 1)),
+            0xc000_0000 | (1 << 28) | (5 << 8) | (q.words.ilog2() - 1),
         );
         m.set(Mqd::CP_HQD_PQ_BASE, q.ring >> 8);
         m.set(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, q.rptr);
         m.set(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, q.wptr);
-        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, u64::from(q.bell) << 2);
+        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, q.bell << 2);
         m
     }
 
@@ -425,13 +425,13 @@ impl Rig {
         let mqd = self.hiq.mqd + PAGE * u64::from(xcc);
         let mut m = self.kernel_mqd(&self.hiq);
         m.set(Mqd::CP_MQD_BASE_ADDR, mqd);
-        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE);
+        m.set(Mqd::CP_MQD_STRIDE_SIZE, PAGE as u32);
         if xcc > 0 {
             let control = Value::<gc::CP_HQD_PQ_CONTROL>::new(m.get(Mqd::CP_HQD_PQ_CONTROL) as u32);
             let muted = control
                 .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, true)
                 .bits();
-            m.set(Mqd::CP_HQD_PQ_CONTROL, muted.into());
+            m.set(Mqd::CP_HQD_PQ_CONTROL, muted);
         }
         self.put_words(mqd, &m.0);
         for pipe in 0..4 {

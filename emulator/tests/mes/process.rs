@@ -289,12 +289,9 @@ impl Queue {
             .with(Mqd::CP_HQD_PQ_BASE, self.ring >> 8)
             .with(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, self.read_index())
             .with(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, self.write_index())
-            .with(
-                Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
-                u64::from((self.bell << 2) | 2),
-            )
+            .with(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, (self.bell << 2) | 2)
             .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, self.area.0)
-            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, self.area.1)
+            .with(Mqd::CP_HQD_CTX_SAVE_SIZE, self.area.1 as u32)
             .with(Mqd::CP_HQD_CNTL_STACK_SIZE, 0x2000)
             .with(Mqd::CP_HQD_CNTL_STACK_OFFSET, 0x2000)
             .with(Mqd::CP_HQD_WG_STATE_OFFSET, 0x2000);

@@ -66,7 +66,7 @@ fn a_write_pointer_in_memory_is_no_reason_to_refuse_a_copy_queue() {
     for (word, value) in [
         (M::SDMAX_RLCX_RB_CNTL.word(), control),
         (M::SDMAX_RLCX_RB_BASE.word(), ring as u32),
-        (M::SDMAX_RLCX_RB_BASE_HI.word(), (ring >> 32) as u32),
+        (M::SDMAX_RLCX_RB_BASE.word() + 1, (ring >> 32) as u32),
         (
             M::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word(),
             bad.write_index() as u32,

@@ -92,7 +92,7 @@ impl Rig {
             .with(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, mc(WPTR[pipe]))
             .with(
                 Mqd::CP_HQD_PQ_DOORBELL_CONTROL,
-                (u64::from(DOORBELL[pipe]) << 2) | (1 << 30),
+                (DOORBELL[pipe] << 2) | (1 << 30),
             )
             .with(Mqd::CP_HQD_PERSISTENT_STATE, 0x55 << 8)
             .with(Mqd::CP_HQD_ACTIVE, 1)

@@ -253,7 +253,7 @@ impl Rig {
                 (size << 1) | (1 << 12) | (6 << 16),
             );
             put(M::SDMAX_RLCX_RB_BASE.word(), base as u32);
-            put(M::SDMAX_RLCX_RB_BASE_HI.word(), (base >> 32) as u32);
+            put(M::SDMAX_RLCX_RB_BASE.word() + 1, (base >> 32) as u32);
             put(M::SDMAX_RLCX_RB_RPTR_ADDR_LO.word(), r.rptr as u32);
             put(M::SDMAX_RLCX_RB_RPTR_ADDR_HI.word(), (r.rptr >> 32) as u32);
             put(M::SDMAX_RLCX_DOORBELL_OFFSET.word(), r.bell << 2);
@@ -264,7 +264,7 @@ impl Rig {
             let control = (size << 1) | (1 << 12) | (6 << 16) | (1 << 11);
             put(M::SDMAX_RLCX_RB_CNTL.word(), control);
             put(M::SDMAX_RLCX_RB_BASE.word(), base as u32);
-            put(M::SDMAX_RLCX_RB_BASE_HI.word(), (base >> 32) as u32);
+            put(M::SDMAX_RLCX_RB_BASE.word() + 1, (base >> 32) as u32);
             put(M::SDMAX_RLCX_RB_RPTR_ADDR.word(), r.rptr as u32);
             put(M::SDMAX_RLCX_RB_RPTR_ADDR.word() + 1, (r.rptr >> 32) as u32);
             put(M::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word(), r.wptr as u32);

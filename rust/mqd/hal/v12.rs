@@ -70,7 +70,7 @@ impl KernelRing {
         const MQD_CONTROL: u32 = 0x100;
         const PQ_CONTROL: u32 = 0x0030_8509;
         const PERSISTENT_STATE: u32 = 0x0be0_5501;
-        const IB_CONTROL: u64 = 0x0030_0000;
+        const IB_CONTROL: u32 = 0x0030_0000;
         let eop =
             Value::<Eop>::new(EOP_CONTROL).with(Eop::EOP_SIZE, words_log2(self.eop_bytes.into()));
         let pq = Value::<Pq>::new(PQ_CONTROL)
@@ -88,7 +88,7 @@ impl KernelRing {
         let control = Value::<Control>::new(MQD_CONTROL).having(Control::VMID.is::<0>());
         let state = Value::<State>::new(PERSISTENT_STATE).having(State::PRELOAD_SIZE.is::<0x55>());
         let mut image = M::zeroed()
-            .with(M::HEADER, COMPUTE_HEADER.into())
+            .with(M::HEADER, COMPUTE_HEADER)
             .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
@@ -96,16 +96,16 @@ impl KernelRing {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
             .with(M::COMPUTE_MISC_RESERVED, 7)
             .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.get() >> 8)
-            .with(M::CP_HQD_EOP_CONTROL, eop.bits().into())
+            .with(M::CP_HQD_EOP_CONTROL, eop.bits())
             .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
-            .with(M::CP_MQD_CONTROL, control.bits().into())
+            .with(M::CP_MQD_CONTROL, control.bits())
             .with(M::CP_HQD_PQ_BASE, self.ring.get() >> 8)
             .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
             .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
-            .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
-            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
+            .with(M::CP_HQD_PQ_CONTROL, pq.bits())
+            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
             .with(M::CP_HQD_ACTIVE, 1)
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
             .with(M::CP_HQD_IB_CONTROL, IB_CONTROL);
         /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
         const GFX_CONTROL_WORD: usize = 184;
@@ -147,7 +147,6 @@ impl super::Hal for Hal {
         const SDMA: &[(usize, u8)] = words!(S:
             SDMAX_RLCX_RB_CNTL,
             SDMAX_RLCX_RB_BASE,
-            SDMAX_RLCX_RB_BASE_HI,
             SDMAX_RLCX_RB_RPTR_ADDR,
             SDMAX_RLCX_RB_WPTR_POLL_ADDR,
             SDMAX_RLCX_DOORBELL_OFFSET,
@@ -181,11 +180,11 @@ impl super::Hal for Hal {
 /// A copy queue's MQD (`update_mqd_sdma`).
 fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     /// `SDMA_RLC_DUMMY_DEFAULT`.
-    const DUMMY: u64 = 0xf;
+    const DUMMY: u32 = 0xf;
     /// `SDMA0_QUEUE0_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
-    const SWITCH_INSIDE_IB: u64 = 1 << 8;
+    const SWITCH_INSIDE_IB: u32 = 1 << 8;
     /// `amdgpu_sdma_phase_quantum` in CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
-    const QUANTUM: u64 = 32 << 8;
+    const QUANTUM: u32 = 32 << 8;
     let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr.get());
     let wptr = queue.spec.wptr.get();
     let place = queue.spec.sdma.ok_or(EINVAL)?;
@@ -199,12 +198,11 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
     Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.bits().into())
-        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
-        .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
+        .with(S::SDMAX_RLCX_RB_CNTL, control.bits())
+        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8)
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR, rptr)
         .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, wptr)
-        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits().into())
+        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
@@ -240,9 +238,9 @@ fn build(queue: &UserQueue<'_>) -> M {
         .having(Quantum::QUANTUM_DURATION.is::<1>());
     let ib = Value::<Ib>::zeroed().having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
     let packets = Value::<Aql>::zeroed().with(Aql::CONTROL0, aql.into());
-    let [se0, se1, se2, se3] = queue.cu_mask.map_or([ALL; 4], |mask| mask.map(u64::from));
+    let [se0, se1, se2, se3] = queue.cu_mask.unwrap_or([ALL; 4]);
     let image = M::zeroed()
-        .with(M::HEADER, COMPUTE_HEADER.into())
+        .with(M::HEADER, COMPUTE_HEADER)
         .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
@@ -252,22 +250,22 @@ fn build(queue: &UserQueue<'_>) -> M {
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-        .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
-        .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
-        .with(M::CP_MQD_CONTROL, control.bits().into())
+        .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
+        .with(M::CP_HQD_PQ_CONTROL, pq.bits())
+        .with(M::CP_MQD_CONTROL, control.bits())
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(M::CP_HQD_QUANTUM, quantum.bits().into())
+        .with(M::CP_HQD_QUANTUM, quantum.bits())
         // CP sets up DISPATCH_PTR, for debuggers; and whether atomic operations reach memory.
         .with(
             M::CP_HQD_HQ_STATUS0,
-            1 << 14 | u64::from(queue.atomics) << 29,
+            1 << 14 | u32::from(queue.atomics) << 29,
         )
-        .with(M::CP_HQD_AQL_CONTROL, packets.bits().into())
+        .with(M::CP_HQD_AQL_CONTROL, packets.bits())
         .with(M::CP_HQD_PQ_BASE, spec.ring.address.get() >> 8)
         .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr.get())
         .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr.get())
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
-        .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
+        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
+        .with(M::CP_HQD_IB_CONTROL, ib.bits())
         .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop.bytes))
         .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop.at.get() >> 8)
         .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
@@ -278,11 +276,11 @@ fn build(queue: &UserQueue<'_>) -> M {
     image
         .with(
             M::CP_HQD_PERSISTENT_STATE,
-            state.with(State::QSWITCH_MODE, true).bits().into(),
+            state.with(State::QSWITCH_MODE, true).bits(),
         )
         .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, save.at.get())
-        .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes.into())
-        .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes.into())
-        .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes.into())
-        .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes.into())
+        .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes)
+        .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes)
+        .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes)
+        .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes)
 }

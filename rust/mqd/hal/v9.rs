@@ -57,7 +57,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// Bytes of an MQD with what follows it (`struct v9_mqd_allocation`), a page.
-pub(crate) const ALLOCATION: u64 = 4096;
+pub(crate) const ALLOCATION: u32 = 4096;
 /// Byte offset of the words with the dynamic CU and RB masks there.
 pub(crate) const DYNAMIC_CU_MASK_OFFSET: u64 = 2048 + 8;
 
@@ -123,7 +123,7 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         .having(State::PRELOAD_SIZE.is::<0x53>());
     let ib = left.ib_control.having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
     M::zeroed()
-        .with(M::HEADER, u64::from(COMPUTE_HEADER))
+        .with(M::HEADER, COMPUTE_HEADER)
         .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
@@ -135,18 +135,18 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
             queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
         )
         .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop.at.get() >> 8)
-        .with(M::CP_HQD_EOP_CONTROL, eop.bits().into())
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
+        .with(M::CP_HQD_EOP_CONTROL, eop.bits())
+        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
         .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(M::CP_MQD_CONTROL, control.bits().into())
+        .with(M::CP_MQD_CONTROL, control.bits())
         .with(M::CP_HQD_PQ_BASE, ring.ring_addr().get() >> 8)
-        .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
+        .with(M::CP_HQD_PQ_CONTROL, pq.bits())
         .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr().get())
         .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr().get())
-        .with(M::CP_HQD_PQ_RPTR, left.rptr.bits().into())
-        .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
-        .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
-        .with(M::CP_HQD_QUANTUM, quantum(left.quantum).bits().into())
+        .with(M::CP_HQD_PQ_RPTR, left.rptr.bits())
+        .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
+        .with(M::CP_HQD_IB_CONTROL, ib.bits())
+        .with(M::CP_HQD_QUANTUM, quantum(left.quantum).bits())
         .with(M::CP_HQD_ACTIVE, 1)
 }
 
@@ -166,7 +166,7 @@ struct Common {
     wptr: GpuVa,
     eop: Buffer,
     doorbell: DoorbellWord,
-    pipe_priority: u64,
+    pipe_priority: u32,
 }
 
 impl Common {
@@ -185,7 +185,7 @@ impl Common {
             .having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
         let quantum = quantum(Value::zeroed());
         M::zeroed()
-            .with(M::HEADER, u64::from(COMPUTE_HEADER))
+            .with(M::HEADER, COMPUTE_HEADER)
             .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
@@ -196,18 +196,18 @@ impl Common {
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
-            .with(M::CP_HQD_PQ_CONTROL, pq.bits().into())
-            .with(M::CP_MQD_CONTROL, control.bits().into())
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
+            .with(M::CP_HQD_PQ_CONTROL, pq.bits())
+            .with(M::CP_MQD_CONTROL, control.bits())
             .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
-            .with(M::CP_HQD_QUANTUM, quantum.bits().into())
+            .with(M::CP_HQD_QUANTUM, quantum.bits())
             // CP sets up DISPATCH_PTR, for debuggers.
             .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
             .with(M::CP_HQD_PQ_BASE, self.pq_base.get() >> 8)
             .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
             .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
-            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
-            .with(M::CP_HQD_IB_CONTROL, ib.bits().into())
+            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
+            .with(M::CP_HQD_IB_CONTROL, ib.bits())
             .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop.bytes))
             .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.at.get() >> 8)
             .with(M::CP_HQD_PIPE_PRIORITY, self.pipe_priority)
@@ -233,16 +233,16 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
         .with(Pq::PRIV_STATE, true)
         .with(Pq::KMD_QUEUE, true);
     image
-        .with(M::CP_HQD_PQ_CONTROL, control.bits().into())
+        .with(M::CP_HQD_PQ_CONTROL, control.bits())
         .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
 }
 
 /// Bytes from one XCC's MQD of a user queue to the next's: the MQD's page, then its control
 /// stack (`mqd_stride_v9`).
-fn stride(ctl_stack_size: u32) -> Result<u64> {
-    u64::from(ctl_stack_size)
+fn stride(ctl_stack_size: u32) -> Result<u32> {
+    ctl_stack_size
         .checked_next_multiple_of(4096)
-        .map(|size| size + 4096)
+        .and_then(|size| size.checked_add(4096))
         .ok_or(EINVAL)
 }
 
@@ -251,7 +251,7 @@ pub(crate) struct Hal;
 
 impl super::Hal for Hal {
     fn stride(&self, ctl_stack_size: u32) -> Result<u64> {
-        stride(ctl_stack_size)
+        stride(ctl_stack_size).map(u64::from)
     }
 
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
@@ -266,7 +266,7 @@ impl super::Hal for Hal {
             stack_size: M::CP_HQD_CNTL_STACK_SIZE.word(),
             stack_offset: M::CP_HQD_CNTL_STACK_OFFSET.word(),
             waves_end: M::CP_HQD_WG_STATE_OFFSET.word(),
-            stack_at: Some(ALLOCATION),
+            stack_at: Some(ALLOCATION.into()),
         }
     }
 
@@ -275,7 +275,6 @@ impl super::Hal for Hal {
         const SDMA: &[(usize, u8)] = words!(S:
             SDMAX_RLCX_RB_CNTL,
             SDMAX_RLCX_RB_BASE,
-            SDMAX_RLCX_RB_BASE_HI,
             SDMAX_RLCX_RB_RPTR_ADDR_LO,
             SDMAX_RLCX_RB_RPTR_ADDR_HI,
             SDMAX_RLCX_DOORBELL_OFFSET,
@@ -309,10 +308,10 @@ impl super::Hal for Hal {
 /// A copy queue's MQD (`update_mqd_sdma`). Its write pointer comes with MAP_QUEUES.
 fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     /// `SDMA_RLC_DUMMY_DEFAULT`.
-    const DUMMY: u64 = 0xf;
+    const DUMMY: u32 = 0xf;
     /// `SDMA0_GFX_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
-    const SWITCH_INSIDE_IB: u64 = 1 << 8;
-    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr.get());
+    const SWITCH_INSIDE_IB: u32 = 1 << 8;
+    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr);
     let place = queue.spec.sdma.ok_or(EINVAL)?;
     let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
     let control = Value::<Rb>::zeroed()
@@ -323,12 +322,11 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
     Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.bits().into())
-        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8 & 0xffff_ffff)
-        .with(S::SDMAX_RLCX_RB_BASE_HI, ring >> 40)
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr & 0xffff_ffff)
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr >> 32)
-        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits().into())
+        .with(S::SDMAX_RLCX_RB_CNTL, control.bits())
+        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8)
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr.low())
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr.high())
+        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
         .with(S::SDMA_ENGINE_ID, place.engine.into())
@@ -337,7 +335,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
 fn build(queue: &UserQueue<'_>) -> Result<M> {
-    const TRAP_PRESENT: u64 = 1 << 6;
+    const TRAP_PRESENT: u32 = 1 << 6;
     let spec = queue.spec;
     let mut image = Common {
         mqd_addr: queue.mqd_addr,
@@ -360,18 +358,18 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         let state = Value::<State>::new(image.get(M::CP_HQD_PERSISTENT_STATE) as u32)
             .with(State::QSWITCH_MODE, true);
         image = image
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits().into())
+            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
             .with(
                 M::CP_HQD_CTX_SAVE_BASE_ADDR,
                 save.at.checked_add(area).ok_or(EINVAL)?.get(),
             )
-            .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes.into())
-            .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes.into())
-            .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes.into())
-            .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes.into());
+            .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes)
+            .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes)
+            .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes)
+            .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes);
     }
     if let Some(mask) = queue.cu_mask {
-        let [se0, se1, se2, se3] = mask.map(u64::from);
+        let [se0, se1, se2, se3] = mask;
         image = image
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
             .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
@@ -390,12 +388,12 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
                 .with(Bell::DOORBELL_BIF_DROP, true);
             image
                 .with(M::CP_HQD_AQL_CONTROL, 1)
-                .with(M::CP_HQD_PQ_CONTROL, control.bits().into())
-                .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits().into())
+                .with(M::CP_HQD_PQ_CONTROL, control.bits())
+                .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
                 .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
                 .with(
                     M::COMPUTE_CURRENT_LOGIC_XCC_ID,
-                    u64::from(queue.logical_xcc % queue.chip.num_xcc.max(1)),
+                    queue.logical_xcc % queue.chip.num_xcc.max(1),
                 )
         }
         // A queue of a copy engine has an MQD of another kind.

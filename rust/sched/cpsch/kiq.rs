@@ -241,7 +241,7 @@ impl Queue {
         let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2);
         let ring = Ring::new(&parts.gart, &parts.doorbells, Format::PM4, RING_BYTES, bell)?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
-        let memory = VramRange::new(&parts.vram, mqd::ALLOCATION)?;
+        let memory = VramRange::new(&parts.vram, mqd::ALLOCATION.into())?;
         let addr = memory.gpu_addr();
         let left = parts
             .gfx

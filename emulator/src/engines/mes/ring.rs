@@ -112,7 +112,8 @@ impl Ring {
 
     /// Writes the pointers into an image.
     pub fn save_pointers(&self, image: &mut Mqd) {
-        image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
+        // A ring has at most 2^28 words.
+        image.set(Mqd::CP_HQD_PQ_RPTR, (self.rptr & (self.size - 1)) as u32);
         image.set(Mqd::CP_HQD_PQ_WPTR, self.wptr);
     }
 }

@@ -325,7 +325,8 @@ impl Queue {
     /// Writes the pointers into an image. A full ring is written as one that lacks a packet, since
     /// the register has the same value for full and empty; connecting reads the write pointer from memory.
     pub fn save_pointers(&self, image: &mut Mqd) {
-        image.set(Mqd::CP_HQD_PQ_RPTR, self.rptr & (self.size - 1));
+        // A ring has at most 2^29 words.
+        image.set(Mqd::CP_HQD_PQ_RPTR, (self.rptr & (self.size - 1)) as u32);
         image.set(
             Mqd::CP_HQD_PQ_WPTR,
             self.wptr.min(self.rptr + self.size - self.unit()),

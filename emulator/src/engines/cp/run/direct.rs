@@ -100,12 +100,12 @@ impl Mec {
         let mut registers = Box::new([0; REGISTERS]);
         let words = registers.iter_mut().zip(h.loads.lead.image.0);
         words.for_each(|(to, from)| *to = from);
-        let [x, y, z] = launch.dimensions.map(u64::from);
+        let [x, y, z] = launch.dimensions;
         let words = &mut registers[..];
-        Image::COMPUTE_DIM_X.set(words, x);
-        Image::COMPUTE_DIM_Y.set(words, y);
-        Image::COMPUTE_DIM_Z.set(words, z);
-        Image::COMPUTE_DISPATCH_INITIATOR.set(words, launch.initiator.into());
+        Image::COMPUTE_DIM_X.put(words, x);
+        Image::COMPUTE_DIM_Y.put(words, y);
+        Image::COMPUTE_DIM_Z.put(words, z);
+        Image::COMPUTE_DISPATCH_INITIATOR.put(words, launch.initiator);
         registers
     }
 

@@ -186,8 +186,9 @@ impl Mec {
             .map(|(n, load)| self.save_share(h, n, load))
             .collect::<Result<_, _>>()?;
         for (load, (end, top)) in h.loads.iter_mut().zip(ends) {
-            load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, top);
-            load.image.set(Image::CP_HQD_WG_STATE_OFFSET, end);
+            // Both lie in the area, the size of which has 32 bits.
+            load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, top as u32);
+            load.image.set(Image::CP_HQD_WG_STATE_OFFSET, end as u32);
         }
         Ok(())
     }
@@ -263,7 +264,7 @@ impl Mec {
             h.launched.items.push_back(item);
         }
         for load in h.loads.iter_mut() {
-            let size = load.image.get(Image::CP_HQD_CNTL_STACK_SIZE);
+            let size = load.image.get(Image::CP_HQD_CNTL_STACK_SIZE) as u32;
             load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, size);
             load.image.set(Image::CP_HQD_WG_STATE_OFFSET, size);
         }
