@@ -118,10 +118,9 @@ impl Worker {
             match order {
                 Order::DropAll => {
                     drop_all(&*self.env, &mut self.queues);
-                    self.env.trace().event(
-                        "sdma_reset",
-                        &[("engine", Value::Num(self.number.into()))],
-                    );
+                    self.env
+                        .trace()
+                        .event("sdma_reset", &[("engine", Value::Num(self.number.into()))]);
                     engine.abort.store(false, Ordering::Release);
                 }
                 Order::Connect(q) => {

@@ -154,7 +154,11 @@ impl Registers {
         what: &str,
         value: u32,
     ) -> Result<(), Refused> {
-        let mapped = engine.shared().views.get(queue).is_some_and(Option::is_some);
+        let mapped = engine
+            .shared()
+            .views
+            .get(queue)
+            .is_some_and(Option::is_some);
         match (what, value & 1) {
             ("RB_CNTL", 0) if mapped => engine.order(Order::Stop(queue as u8, Stop::Preempt)),
             ("RB_CNTL", 0) => {}
@@ -175,7 +179,8 @@ impl Registers {
         let word = match what {
             "CONTEXT_STATUS" => {
                 // One that is to leave is not idle before it has left.
-                let leaves = |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
+                let leaves =
+                    |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
                 let busy = view.is_some_and(|view| view.state.busy)
                     || view.is_some() && shared.orders.iter().any(leaves);
                 return Some(if busy { 0 } else { IDLE });

@@ -37,7 +37,14 @@ pub fn all() -> Vec<Scenario> {
             "this GPU isn.t supported: GC 99.4.3 is unknown",
         ),
     ];
-    all.extend([dead_device(), pulled_out(), no_fence(), gpu_reset(), reported(), hang()]);
+    all.extend([
+        dead_device(),
+        pulled_out(),
+        no_fence(),
+        gpu_reset(),
+        reported(),
+        hang(),
+    ]);
     all.extend(mutations());
     all
 }

@@ -78,7 +78,10 @@ fn mask(word: usize) -> u32 {
 fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
     let memory = matches!(
         kind,
-        FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::ScratchAtomic(_)
+        FaultKind::Memory(_)
+            | FaultKind::Lds(_)
+            | FaultKind::Scratch(_)
+            | FaultKind::ScratchAtomic(_)
     );
     let kind = if memory { 2 } else { 1 };
     [(kind << 21) | ((wave & 0x1f) << 27), 2 << 6, 0, 0]

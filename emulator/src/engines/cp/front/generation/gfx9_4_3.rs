@@ -164,7 +164,11 @@ fn check(image: &Image, aql: bool) -> Result<(), String> {
 fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
     let memory = matches!(
         kind,
-        FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::ScratchAtomic(_) | FaultKind::Gws(_)
+        FaultKind::Memory(_)
+            | FaultKind::Lds(_)
+            | FaultKind::Scratch(_)
+            | FaultKind::ScratchAtomic(_)
+            | FaultKind::Gws(_)
     );
     let kind = if memory { 2 } else { 1 };
     [(2 << 26) | ((wave & 0xf) << 14), kind << 4, 0, 0]
