@@ -37,7 +37,7 @@ mod tables;
 
 use super::layout::*;
 
-pub use tables::common::ComputeMqd as Common;
+pub use tables::common::{ComputeMqd as Common, SdmaMqd as CommonSdma};
 pub use tables::{v12, v9};
 
 /// The first word of a compute MQD (PM4 type 3, opcode 0x10, 51 words).

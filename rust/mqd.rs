@@ -16,6 +16,7 @@ use crate::{
     }, //
 };
 
+mod common;
 mod hal;
 
 pub(crate) use hal::{

@@ -35,8 +35,9 @@ pub(crate) trait Hal: Sync {
     /// The MQD of one XCC.
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
 
-    /// What may change when a queue that has run is updated: first words and widths in bits.
-    fn updated(&self, format: Format) -> &'static [(usize, u8)];
+    /// What may change when a queue that has run is updated: first words and widths in bits, in
+    /// two lists.
+    fn updated(&self, format: Format) -> [&'static [(usize, u8)]; 2];
 
     /// Where the firmware notes how much it saved of a compute queue.
     fn saved(&self) -> SavedWords;

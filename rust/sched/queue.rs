@@ -225,7 +225,7 @@ impl HwQueue {
 
     /// Writes what an update may change.
     fn write_updated(&self, offset: u64, format: Format, image: &mqd::Image) -> Result {
-        for &(first, width) in self.parts.mqd.updated(format) {
+        for &(first, width) in self.parts.mqd.updated(format).into_iter().flatten() {
             let words = image
                 .get(first..first + usize::from(width).div_ceil(32))
                 .ok_or(EINVAL)?;

@@ -6,12 +6,9 @@
 use super::SavedWords;
 use crate::{
     hw::{
-        mqd::{
-            v12::{
-                ComputeMqd as M,
-                SdmaMqd as S, //
-            },
-            COMPUTE_HEADER, //
+        mqd::v12::{
+            ComputeMqd as M,
+            SdmaMqd as S, //
         },
         regs::{
             gc_12_0_0::{
@@ -30,8 +27,12 @@ use crate::{
         }, //
     },
     mqd::{
+        common::{
+            self,
+            Controls,
+            Places, //
+        },
         eop_control,
-        pipe_priority,
         sdma_image,
         words,
         words_log2,
@@ -87,26 +88,24 @@ impl KernelRing {
             .with(Bell::DOORBELL_EN, true);
         let control = Value::<Control>::new(MQD_CONTROL).having(Control::VMID.is::<0>());
         let state = Value::<State>::new(PERSISTENT_STATE).having(State::PRELOAD_SIZE.is::<0x55>());
-        let mut image = M::zeroed()
-            .with(M::HEADER, COMPUTE_HEADER)
-            .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
+        let at = Places {
+            mqd: self.mqd_addr,
+            ring: self.ring,
+            rptr: self.rptr,
+            wptr: self.wptr,
+            eop: self.eop,
+        };
+        let controls = Controls {
+            persistent_state: state.bits(),
+            pq: pq.bits(),
+            doorbell: bell.bits(),
+            mqd: control.bits(),
+            ib: IB_CONTROL,
+            eop: eop.bits(),
+        };
+        let mut image = M(common::compute(&at, &controls).0)
             .with(M::COMPUTE_MISC_RESERVED, 7)
-            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.get() >> 8)
-            .with(M::CP_HQD_EOP_CONTROL, eop.bits())
-            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
-            .with(M::CP_MQD_CONTROL, control.bits())
-            .with(M::CP_HQD_PQ_BASE, self.ring.get() >> 8)
-            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
-            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
-            .with(M::CP_HQD_PQ_CONTROL, pq.bits())
-            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
-            .with(M::CP_HQD_ACTIVE, 1)
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
-            .with(M::CP_HQD_IB_CONTROL, IB_CONTROL);
+            .with(M::CP_HQD_ACTIVE, 1);
         /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
         const GFX_CONTROL_WORD: usize = 184;
         if let Some(word) = image.0.get_mut(GFX_CONTROL_WORD) {
@@ -127,52 +126,27 @@ impl super::Hal for Hal {
 
     fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
         match queue.spec.format {
-            Format::Aql | Format::Pm4 => Ok(build(queue).0),
+            Format::Aql | Format::Pm4 => Ok(build(queue)?.0),
             Format::Sdma => sdma(queue).map(|mqd| sdma_image(&mqd.0)),
         }
     }
 
     fn saved(&self) -> SavedWords {
-        SavedWords {
-            stack_size: M::CP_HQD_CNTL_STACK_SIZE.word(),
-            stack_offset: M::CP_HQD_CNTL_STACK_OFFSET.word(),
-            waves_end: M::CP_HQD_WG_STATE_OFFSET.word(),
-            // In the area.
-            stack_at: None,
-        }
+        // The control stack is in the area.
+        common::saved(None)
     }
 
     /// The words that `update_mqd` and `update_mqd_sdma` of v12 write.
-    fn updated(&self, format: Format) -> &'static [(usize, u8)] {
+    fn updated(&self, format: Format) -> [&'static [(usize, u8)]; 2] {
         const SDMA: &[(usize, u8)] = words!(S:
-            SDMAX_RLCX_RB_CNTL,
-            SDMAX_RLCX_RB_BASE,
             SDMAX_RLCX_RB_RPTR_ADDR,
             SDMAX_RLCX_RB_WPTR_POLL_ADDR,
             SDMAX_RLCX_DOORBELL_OFFSET,
         );
-        const F: &[(usize, u8)] = words!(M:
-            COMPUTE_STATIC_THREAD_MGMT_SE0,
-            COMPUTE_STATIC_THREAD_MGMT_SE1,
-            COMPUTE_STATIC_THREAD_MGMT_SE2,
-            COMPUTE_STATIC_THREAD_MGMT_SE3,
-            CP_HQD_PIPE_PRIORITY,
-            CP_HQD_QUEUE_PRIORITY,
-            CP_HQD_PQ_BASE,
-            CP_HQD_PQ_RPTR_REPORT_ADDR,
-            CP_HQD_PQ_WPTR_POLL_ADDR,
-            CP_HQD_PQ_DOORBELL_CONTROL,
-            CP_HQD_PQ_CONTROL,
-            CP_HQD_IB_CONTROL,
-            CP_HQD_IQ_TIMER,
-            CP_HQD_VMID,
-            CP_HQD_EOP_BASE_ADDR,
-            CP_HQD_EOP_CONTROL,
-            CP_HQD_CTX_SAVE_CONTROL,
-        );
+        const COMPUTE: &[(usize, u8)] = words!(M: CP_HQD_QUEUE_PRIORITY);
         match format {
-            Format::Aql | Format::Pm4 => F,
-            Format::Sdma => SDMA,
+            Format::Aql | Format::Pm4 => [common::UPDATED, COMPUTE],
+            Format::Sdma => [common::UPDATED_SDMA, SDMA],
         }
     }
 }
@@ -185,9 +159,6 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     const SWITCH_INSIDE_IB: u32 = 1 << 8;
     /// `amdgpu_sdma_phase_quantum` in CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
     const QUANTUM: u32 = 32 << 8;
-    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr.get());
-    let wptr = queue.spec.wptr.get();
-    let place = queue.spec.sdma.ok_or(EINVAL)?;
     let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
@@ -197,21 +168,17 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .with(Rb::MCU_WPTR_POLL_ENABLE, true);
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
-    Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.bits())
-        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8)
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR, rptr)
-        .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, wptr)
+    Ok(S(common::sdma(queue, control.bits())?.0)
+        .with(S::SDMAX_RLCX_RB_RPTR_ADDR, queue.spec.rptr.get())
+        .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, queue.spec.wptr.get())
         .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
         .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
-        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
-        .with(S::SDMA_ENGINE_ID, place.engine.into())
-        .with(S::SDMA_QUEUE_ID, place.queue.into()))
+        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY))
 }
 
 /// `init_mqd`, `update_mqd` and `set_priority`.
-fn build(queue: &UserQueue<'_>) -> M {
+fn build(queue: &UserQueue<'_>) -> Result<M> {
     let spec = queue.spec;
     let aql = spec.format == Format::Aql;
     let pq = Value::<Pq>::zeroed()
@@ -230,7 +197,8 @@ fn build(queue: &UserQueue<'_>) -> M {
         .with(Bell::DOORBELL_BIF_DROP, aql);
     let state = Value::<State>::zeroed()
         .with(State::PRELOAD_REQ, true)
-        .having(State::PRELOAD_SIZE.is::<0x55>());
+        .having(State::PRELOAD_SIZE.is::<0x55>())
+        .with(State::QSWITCH_MODE, !spec.save.at.is_null());
     let control = Value::<Control>::zeroed().with(Control::PRIV_STATE, true);
     let quantum = Value::<Quantum>::zeroed()
         .with(Quantum::QUANTUM_EN, true)
@@ -238,49 +206,22 @@ fn build(queue: &UserQueue<'_>) -> M {
         .having(Quantum::QUANTUM_DURATION.is::<1>());
     let ib = Value::<Ib>::zeroed().having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
     let packets = Value::<Aql>::zeroed().with(Aql::CONTROL0, aql.into());
-    let [se0, se1, se2, se3] = queue.cu_mask.unwrap_or([ALL; 4]);
-    let image = M::zeroed()
-        .with(M::HEADER, COMPUTE_HEADER)
-        .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3)
+    let controls = Controls {
+        persistent_state: state.bits(),
+        pq: pq.bits(),
+        doorbell: bell.bits(),
+        mqd: control.bits(),
+        ib: ib.bits(),
+        eop: eop_control(spec.eop.bytes),
+    };
+    let image = M(common::user(queue, &controls, quantum.bits())?.0);
+    // Whether atomic operations reach memory.
+    let status = image.get(M::CP_HQD_HQ_STATUS0) as u32 | u32::from(queue.atomics) << 29;
+    Ok(image
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
         .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-        .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
-        .with(M::CP_HQD_PQ_CONTROL, pq.bits())
-        .with(M::CP_MQD_CONTROL, control.bits())
-        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(M::CP_HQD_QUANTUM, quantum.bits())
-        // CP sets up DISPATCH_PTR, for debuggers; and whether atomic operations reach memory.
-        .with(
-            M::CP_HQD_HQ_STATUS0,
-            1 << 14 | u32::from(queue.atomics) << 29,
-        )
-        .with(M::CP_HQD_AQL_CONTROL, packets.bits())
-        .with(M::CP_HQD_PQ_BASE, spec.ring.address.get() >> 8)
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, spec.rptr.get())
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, spec.wptr.get())
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
-        .with(M::CP_HQD_IB_CONTROL, ib.bits())
-        .with(M::CP_HQD_EOP_CONTROL, eop_control(spec.eop.bytes))
-        .with(M::CP_HQD_EOP_BASE_ADDR, spec.eop.at.get() >> 8)
-        .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
-    let save = &spec.save;
-    if save.at.is_null() {
-        return image;
-    }
-    image
-        .with(
-            M::CP_HQD_PERSISTENT_STATE,
-            state.with(State::QSWITCH_MODE, true).bits(),
-        )
-        .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, save.at.get())
-        .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes)
-        .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes)
-        .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes)
-        .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes)
+        .with(M::CP_HQD_HQ_STATUS0, status)
+        .with(M::CP_HQD_AQL_CONTROL, packets.bits()))
 }

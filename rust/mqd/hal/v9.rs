@@ -14,7 +14,7 @@ use crate::{
                 ComputeMqd as M,
                 SdmaMqd as S, //
             },
-            COMPUTE_HEADER, //
+            Common, //
         },
         regs::{
             gc_9_4_3::{
@@ -36,8 +36,12 @@ use crate::{
         }, //
     },
     mqd::{
+        common::{
+            self,
+            Controls,
+            Places, //
+        },
         eop_control,
-        pipe_priority,
         sdma_image,
         words,
         words_log2,
@@ -122,30 +126,28 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         .persistent_state
         .having(State::PRELOAD_SIZE.is::<0x53>());
     let ib = left.ib_control.having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
-    M::zeroed()
-        .with(M::HEADER, COMPUTE_HEADER)
-        .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
+    let at = Places {
+        mqd: queue.mqd_addr,
+        ring: ring.ring_addr(),
+        rptr: ring.rptr_addr(),
+        wptr: ring.wptr_addr(),
+        eop: queue.eop.at,
+    };
+    let controls = Controls {
+        persistent_state: state.bits(),
+        pq: pq.bits(),
+        doorbell: bell.bits(),
+        mqd: control.bits(),
+        ib: ib.bits(),
+        eop: eop.bits(),
+    };
+    M(common::compute(&at, &controls).0)
         .with(M::COMPUTE_MISC_RESERVED, 3)
         .with(
             M::DYNAMIC_CU_MASK_ADDR,
             queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
         )
-        .with(M::CP_HQD_EOP_BASE_ADDR, queue.eop.at.get() >> 8)
-        .with(M::CP_HQD_EOP_CONTROL, eop.bits())
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
-        .with(M::CP_MQD_BASE_ADDR, queue.mqd_addr.get())
-        .with(M::CP_MQD_CONTROL, control.bits())
-        .with(M::CP_HQD_PQ_BASE, ring.ring_addr().get() >> 8)
-        .with(M::CP_HQD_PQ_CONTROL, pq.bits())
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, ring.rptr_addr().get())
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, ring.wptr_addr().get())
         .with(M::CP_HQD_PQ_RPTR, left.rptr.bits())
-        .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
-        .with(M::CP_HQD_IB_CONTROL, ib.bits())
         .with(M::CP_HQD_QUANTUM, quantum(left.quantum).bits())
         .with(M::CP_HQD_ACTIVE, 1)
 }
@@ -157,83 +159,72 @@ fn quantum(old: Value<Quantum>) -> Value<Quantum> {
         .having(Quantum::QUANTUM_DURATION.is::<1>())
 }
 
-/// Words that user queues and HIQ have in common (`init_mqd` and `update_mqd`).
-struct Common {
-    mqd_addr: GpuVa,
-    pq_base: GpuVa,
-    pq_bytes: u64,
-    rptr: GpuVa,
-    wptr: GpuVa,
-    eop: Buffer,
-    doorbell: DoorbellWord,
-    pipe_priority: u32,
+/// Words of user queues and HIQ (`init_mqd` and `update_mqd`), which the caller changes.
+struct Scheduled {
+    persistent_state: Value<State>,
+    pq: Value<Pq>,
+    doorbell: Value<Bell>,
 }
 
-impl Common {
-    fn build(&self) -> M {
-        let state = Value::<State>::zeroed()
-            .with(State::PRELOAD_REQ, true)
-            .having(State::PRELOAD_SIZE.is::<0x53>());
-        let pq = Value::<Pq>::zeroed()
-            .with(Pq::UNORD_DISPATCH, true)
-            .having(Pq::RPTR_BLOCK_SIZE.is::<5>())
-            .with(Pq::QUEUE_SIZE, words_log2(self.pq_bytes));
-        let control = Value::<Control>::zeroed().with(Control::PRIV_STATE, true);
-        let bell = Value::<Bell>::zeroed().with(Bell::DOORBELL_OFFSET, self.doorbell.in_register());
+impl Scheduled {
+    fn new(ring_bytes: u64, doorbell: DoorbellWord) -> Self {
+        Self {
+            persistent_state: Value::zeroed()
+                .with(State::PRELOAD_REQ, true)
+                .having(State::PRELOAD_SIZE.is::<0x53>()),
+            pq: Value::zeroed()
+                .with(Pq::UNORD_DISPATCH, true)
+                .having(Pq::RPTR_BLOCK_SIZE.is::<5>())
+                .with(Pq::QUEUE_SIZE, words_log2(ring_bytes)),
+            doorbell: Value::zeroed().with(Bell::DOORBELL_OFFSET, doorbell.in_register()),
+        }
+    }
+
+    fn controls(&self, eop: Buffer) -> Controls {
         let ib = Value::<Ib>::zeroed()
             .with(Ib::IB_EXE_DISABLE, true)
             .having(Ib::MIN_IB_AVAIL_SIZE.is::<3>());
-        let quantum = quantum(Value::zeroed());
-        M::zeroed()
-            .with(M::HEADER, COMPUTE_HEADER)
-            .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
-            // On gfx942 these four words have other meanings for AQL queues; see `user`.
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
-            .with(M::CP_HQD_PQ_CONTROL, pq.bits())
-            .with(M::CP_MQD_CONTROL, control.bits())
-            .with(M::CP_MQD_BASE_ADDR, self.mqd_addr.get())
-            .with(M::CP_HQD_QUANTUM, quantum.bits())
-            // CP sets up DISPATCH_PTR, for debuggers.
-            .with(M::CP_HQD_HQ_STATUS0, 1 << 14)
-            .with(M::CP_HQD_PQ_BASE, self.pq_base.get() >> 8)
-            .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, self.rptr.get())
-            .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, self.wptr.get())
-            .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
-            .with(M::CP_HQD_IB_CONTROL, ib.bits())
-            .with(M::CP_HQD_EOP_CONTROL, eop_control(self.eop.bytes))
-            .with(M::CP_HQD_EOP_BASE_ADDR, self.eop.at.get() >> 8)
-            .with(M::CP_HQD_PIPE_PRIORITY, self.pipe_priority)
+        Controls {
+            persistent_state: self.persistent_state.bits(),
+            pq: self.pq.bits(),
+            doorbell: self.doorbell.bits(),
+            mqd: Value::<Control>::zeroed()
+                .with(Control::PRIV_STATE, true)
+                .bits(),
+            ib: ib.bits(),
+            eop: eop_control(eop.bytes),
+        }
     }
+}
+
+/// The words of further shader engines. In queues of gfx942's users these words have other meanings, too;
+/// see [`build`].
+fn further_engines(image: Common) -> M {
+    M(image.0)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
+        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
 }
 
 /// HIQ's MQD of the XCC with that index (`init_mqd_hiq_v9_4_3`).
 pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
     let ring = queue.ring;
-    let image = Common {
-        mqd_addr: queue.mqd_addr,
-        pq_base: ring.ring_addr(),
-        pq_bytes: ring.bytes() as u64,
+    let at = Places {
+        mqd: queue.mqd_addr,
+        ring: ring.ring_addr(),
         rptr: ring.rptr_addr(),
         wptr: ring.wptr_addr(),
-        eop: queue.eop,
-        doorbell: ring.doorbell(),
-        pipe_priority: 0,
-    }
-    .build();
-    let control = Value::<Pq>::new(image.get(M::CP_HQD_PQ_CONTROL) as u32)
+        eop: queue.eop.at,
+    };
+    let mut words = Scheduled::new(ring.bytes() as u64, ring.doorbell());
+    words.pq = words
+        .pq
         .with(Pq::NO_UPDATE_RPTR, xcc_index != 0)
         .with(Pq::PRIV_STATE, true)
         .with(Pq::KMD_QUEUE, true);
-    image
-        .with(M::CP_HQD_PQ_CONTROL, control.bits())
+    let image = common::compute(&at, &words.controls(queue.eop));
+    further_engines(common::scheduled(image, quantum(Value::zeroed()).bits()))
         .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
 }
 
@@ -262,45 +253,20 @@ impl super::Hal for Hal {
     }
 
     fn saved(&self) -> SavedWords {
-        SavedWords {
-            stack_size: M::CP_HQD_CNTL_STACK_SIZE.word(),
-            stack_offset: M::CP_HQD_CNTL_STACK_OFFSET.word(),
-            waves_end: M::CP_HQD_WG_STATE_OFFSET.word(),
-            stack_at: Some(ALLOCATION.into()),
-        }
+        common::saved(Some(ALLOCATION.into()))
     }
 
     /// The words that `update_mqd_v9_4_3` and `update_mqd_sdma` write.
-    fn updated(&self, format: Format) -> &'static [(usize, u8)] {
+    fn updated(&self, format: Format) -> [&'static [(usize, u8)]; 2] {
         const SDMA: &[(usize, u8)] = words!(S:
-            SDMAX_RLCX_RB_CNTL,
-            SDMAX_RLCX_RB_BASE,
             SDMAX_RLCX_RB_RPTR_ADDR_LO,
             SDMAX_RLCX_RB_RPTR_ADDR_HI,
             SDMAX_RLCX_DOORBELL_OFFSET,
         );
-        const F: &[(usize, u8)] = words!(M:
-            PM4_TARGET_XCC_IN_XCP,
-            COMPUTE_STATIC_THREAD_MGMT_SE0,
-            COMPUTE_STATIC_THREAD_MGMT_SE1,
-            COMPUTE_STATIC_THREAD_MGMT_SE2,
-            COMPUTE_STATIC_THREAD_MGMT_SE3,
-            CP_HQD_PIPE_PRIORITY,
-            CP_HQD_PQ_BASE,
-            CP_HQD_PQ_RPTR_REPORT_ADDR,
-            CP_HQD_PQ_WPTR_POLL_ADDR,
-            CP_HQD_PQ_DOORBELL_CONTROL,
-            CP_HQD_PQ_CONTROL,
-            CP_HQD_IB_CONTROL,
-            CP_HQD_IQ_TIMER,
-            CP_HQD_VMID,
-            CP_HQD_EOP_BASE_ADDR,
-            CP_HQD_EOP_CONTROL,
-            CP_HQD_CTX_SAVE_CONTROL,
-        );
+        const COMPUTE: &[(usize, u8)] = words!(M: PM4_TARGET_XCC_IN_XCP);
         match format {
-            Format::Aql | Format::Pm4 => F,
-            Format::Sdma => SDMA,
+            Format::Aql | Format::Pm4 => [common::UPDATED, COMPUTE],
+            Format::Sdma => [common::UPDATED_SDMA, SDMA],
         }
     }
 }
@@ -311,8 +277,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     const DUMMY: u32 = 0xf;
     /// `SDMA0_GFX_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
     const SWITCH_INSIDE_IB: u32 = 1 << 8;
-    let (ring, rptr) = (queue.spec.ring.address.get(), queue.spec.rptr);
-    let place = queue.spec.sdma.ok_or(EINVAL)?;
+    let rptr = queue.spec.rptr;
     let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
@@ -321,85 +286,51 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .having(Rb::RPTR_WRITEBACK_TIMER.is::<6>());
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
-    Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control.bits())
-        .with(S::SDMAX_RLCX_RB_BASE, ring >> 8)
+    Ok(S(common::sdma(queue, control.bits())?.0)
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr.low())
         .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr.high())
         .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
         .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
-        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY)
-        .with(S::SDMA_ENGINE_ID, place.engine.into())
-        .with(S::SDMA_QUEUE_ID, place.queue.into()))
+        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY))
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
 fn build(queue: &UserQueue<'_>) -> Result<M> {
     const TRAP_PRESENT: u32 = 1 << 6;
     let spec = queue.spec;
-    let mut image = Common {
-        mqd_addr: queue.mqd_addr,
-        pq_base: spec.ring.address,
-        pq_bytes: spec.ring.size.bytes(),
-        rptr: spec.rptr,
-        wptr: spec.wptr,
-        eop: spec.eop,
-        doorbell: spec.doorbell,
-        pipe_priority: pipe_priority(spec.ring.priority),
+    let aql = spec.format == Format::Aql;
+    let mut words = Scheduled::new(spec.ring.size.bytes(), spec.doorbell);
+    words.persistent_state = words
+        .persistent_state
+        .with(State::QSWITCH_MODE, !spec.save.at.is_null());
+    if aql {
+        words.pq = words
+            .pq
+            // XCC 0 reports the read pointer for all.
+            .with(Pq::NO_UPDATE_RPTR, queue.xcc_index != 0)
+            .having(Pq::SLOT_BASED_WPTR.is::<2>())
+            .with(Pq::QUEUE_FULL_EN, true)
+            .with(Pq::WPP_CLAMP_EN, true);
+        words.doorbell = words.doorbell.with(Bell::DOORBELL_BIF_DROP, true);
     }
-    .build()
-    .with(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
+    let slice = quantum(Value::zeroed()).bits();
+    let mut image = further_engines(common::user(queue, &words.controls(spec.eop), slice)?)
+        .with(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
     if queue.trap {
         image.set(M::COMPUTE_PGM_RSRC2, TRAP_PRESENT);
     }
-    let save = &spec.save;
-    if !save.at.is_null() {
-        let area = u64::from(queue.xcc_index) * u64::from(save.bytes);
-        let state = Value::<State>::new(image.get(M::CP_HQD_PERSISTENT_STATE) as u32)
-            .with(State::QSWITCH_MODE, true);
-        image = image
-            .with(M::CP_HQD_PERSISTENT_STATE, state.bits())
+    Ok(if aql {
+        image
+            .with(M::CP_HQD_AQL_CONTROL, 1)
+            .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
             .with(
-                M::CP_HQD_CTX_SAVE_BASE_ADDR,
-                save.at.checked_add(area).ok_or(EINVAL)?.get(),
+                M::COMPUTE_CURRENT_LOGIC_XCC_ID,
+                queue.logical_xcc % queue.chip.num_xcc.max(1),
             )
-            .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes)
-            .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes)
-            .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes)
-            .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes);
-    }
-    if let Some(mask) = queue.cu_mask {
-        let [se0, se1, se2, se3] = mask;
-        image = image
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2)
-            .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3);
-    }
-    Ok(match spec.format {
-        Format::Aql => {
-            let control = Value::<Pq>::new(image.get(M::CP_HQD_PQ_CONTROL) as u32)
-                // XCC 0 reports the read pointer for all.
-                .with(Pq::NO_UPDATE_RPTR, queue.xcc_index != 0)
-                .having(Pq::SLOT_BASED_WPTR.is::<2>())
-                .with(Pq::QUEUE_FULL_EN, true)
-                .with(Pq::WPP_CLAMP_EN, true);
-            let bell = Value::<Bell>::new(image.get(M::CP_HQD_PQ_DOORBELL_CONTROL) as u32)
-                .with(Bell::DOORBELL_BIF_DROP, true);
-            image
-                .with(M::CP_HQD_AQL_CONTROL, 1)
-                .with(M::CP_HQD_PQ_CONTROL, control.bits())
-                .with(M::CP_HQD_PQ_DOORBELL_CONTROL, bell.bits())
-                .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
-                .with(
-                    M::COMPUTE_CURRENT_LOGIC_XCC_ID,
-                    queue.logical_xcc % queue.chip.num_xcc.max(1),
-                )
-        }
-        // A queue of a copy engine has an MQD of another kind.
-        Format::Pm4 | Format::Sdma => image
+    } else {
+        image
             .with(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0)
             .with(M::COMPUTE_TG_CHUNK_SIZE, 0)
-            .with(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into()),
+            .with(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into())
     })
 }
