@@ -3,6 +3,7 @@
 //!
 //! Within a block the host needs no result of an instruction to find the next one.
 
+use crate::decode::confine;
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
 use crate::decode::Op;
@@ -28,6 +29,21 @@ impl Decoded {
     fn new(inst: Inst, pc: u64) -> Self {
         Self {
             next: pc.wrapping_add(u64::from(inst.size)),
+            steps: (exec::step(&inst), exec::step(&inst)),
+            inst,
+        }
+    }
+
+    /// The same for a wave that lacks some of its vector registers.
+    #[cold]
+    pub(crate) fn confined(&self, vgprs: u16, agprs: u16) -> Self {
+        let inst = confine::confine(&self.inst, vgprs, agprs).unwrap_or(Inst {
+            family: Family::Sopp,
+            kind: Kind::Hint,
+            ..self.inst
+        });
+        Self {
+            next: self.next,
             steps: (exec::step(&inst), exec::step(&inst)),
             inst,
         }

@@ -60,8 +60,8 @@ pub enum FaultKind {
     Lds(u64),
     /// A scratch access beyond what the wave was given.
     Scratch(u64),
-    /// An atomic of 64 bits in scratch, whose dwords lie apart.
-    ScratchAtomic(u64),
+    /// An access to memory that the chip refuses, whatever the address.
+    Violation(&'static str),
     /// A global semaphore or barrier that the wave's queue was not given.
     Gws(u32),
     /// s_trap.
@@ -115,7 +115,7 @@ impl fmt::Display for FaultKind {
             Self::Scratch(at) => {
                 write!(f, "scratch access beyond the wave's allocation at {at:#x}")
             }
-            Self::ScratchAtomic(at) => write!(f, "64-bit atomic in scratch at {at:#x}"),
+            Self::Violation(what) => write!(f, "memory violation: {what}"),
             Self::Gws(resource) => write!(
                 f,
                 "global wave sync: resource {resource} is beyond what the queue was given"

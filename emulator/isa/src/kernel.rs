@@ -259,6 +259,8 @@ pub mod mode {
     pub const DENORM: u32 = 4;
     /// dx10_clamp: clamp NaN to zero.
     pub const DX10_CLAMP: u32 = 1 << 8;
+    /// fp16_ovfl: half precision overflows to the largest number.
+    pub const FP16_OVFL: u32 = 1 << 23;
     /// gpr_idx_en: M0 indexes vector registers.
     pub const GPR_INDEX: u32 = 1 << 27;
     /// ieee: quiet signalling NaNs in min, max and others.

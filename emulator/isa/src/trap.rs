@@ -33,6 +33,14 @@ pub(crate) fn restrict(i: &mut Inst) {
     if is_source {
         return;
     }
+    // Such a scalar operation leaves SCC alone, too (RDNA4 ISA, section 3.3.2.1): it does nothing. Those with
+    // other effects keep them.
+    let also = ["exec", "pc_b64", "call", "barrier", "sendmsg"];
+    let plain = !also.iter().any(|part| i.op.name().contains(part));
+    let scalar = matches!(i.family, Family::Sop1 | Family::Sop2 | Family::Sopk);
+    if scalar && plain && TTMP.contains(&i.dst) {
+        (i.family, i.kind) = (Family::Sopp, Kind::Hint);
+    }
     for to in [&mut i.dst, &mut i.sdst] {
         if TTMP.contains(to) {
             *to = code::NOWHERE;
@@ -72,7 +80,8 @@ impl<const L: usize> Wave<L> {
         let t = &self.trap;
         Some(match register {
             Register::TrapStatus(_) => t.flags,
-            Register::StatePrivate if t.privileged => {
+            // Programs may read it, and not write it.
+            Register::StatePrivate => {
                 (u32::from(self.barrier == Barrier::Complete) << 2)
                     | (u32::from(self.scc) << 9)
                     | (u32::from(t.halt) << 14)
@@ -117,6 +126,10 @@ impl<const L: usize> Wave<L> {
     /// The answer to a message about traps (s_sendmsg_rtn).
     pub(crate) fn trap_reply(&self, message: u16) -> Option<u64> {
         const DOORBELL: u16 = 128;
+        const DISPATCH: u16 = 129;
+        const SAVE: u16 = 132;
+        const ENGINE: u16 = 135;
+        const ILLEGAL: u16 = 255;
         const MEMORY: u16 = 130;
         const ENTRY: u16 = 133;
         let t = &self.trap;
@@ -124,6 +137,10 @@ impl<const L: usize> Wave<L> {
         match message {
             DOORBELL => Some(t.doorbell.into()),
             MEMORY if t.privileged => Some(shifted(t.handler.memory)),
+            // The device has said nothing: the draw's number and the engine's are 0. So is what an illegal
+            // message returns, of which the manual has no value.
+            DISPATCH | ENGINE | ILLEGAL => Some(0),
+            SAVE if !t.privileged => Some(0),
             // With TRAP_EN.
             ENTRY if t.privileged => Some(shifted(t.handler.entry) | (1 << 63)),
             _ => None,

@@ -77,7 +77,6 @@ const TURN: u64 = 2048;
 
 /// LDS of a compute unit.
 pub const LDS_SIZE: u32 = 64 * 1024;
-const LDS_GRANULE: u32 = 512;
 
 /// A workgroup of waves of `L` lanes.
 pub struct Workgroup<const L: usize = 64> {
@@ -215,7 +214,11 @@ impl<const L: usize> Workgroup<L> {
         }
         cu.waves += u64::from(count);
         cu.workgroups += 1;
-        let lds = vec![0; d.group_segment_size.next_multiple_of(LDS_GRANULE) as usize];
+        let lds = vec![
+            0;
+            d.group_segment_size
+                .next_multiple_of(cu.target().lds_granule) as usize
+        ];
         Ok(Self {
             id,
             vmid: d.vmid,
@@ -351,7 +354,7 @@ impl<const L: usize> Workgroup<L> {
                 Ok(block) => block,
                 Err(kind) => return (used, Err(kind)),
             };
-            // As far as the wave has registers, and the slice time.
+            // As far as the wave has registers, and the slice time; the first without is executed by itself.
             let whole = block.instructions.len();
             let fitting = if block.vgprs <= vgprs && block.agprs <= agprs {
                 whole
@@ -360,8 +363,15 @@ impl<const L: usize> Workgroup<L> {
                 block.instructions.iter().position(beyond).unwrap_or(whole)
             };
             let time = usize::try_from(slice - used).unwrap_or(whole);
-            let first = used;
-            for decoded in &block.instructions[..fitting.min(time)] {
+            let confined = match fitting {
+                0 => Some(block.instructions[0].confined(vgprs, agprs)),
+                _ => None,
+            };
+            let run = match &confined {
+                Some(one) => std::slice::from_ref(one),
+                None => &block.instructions[..fitting.min(time)],
+            };
+            for decoded in run {
                 wave.pc = decoded.next;
                 match Wave::step(decoded) {
                     Some(step) if !indexed => step(wave, &decoded.inst),
@@ -383,9 +393,6 @@ impl<const L: usize> Workgroup<L> {
                     },
                 }
                 used += 1;
-            }
-            if fitting < whole && used - first == fitting as u64 {
-                return (used, Err(FaultKind::Register));
             }
         }
         (slice, Ok(()))

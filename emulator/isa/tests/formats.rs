@@ -197,7 +197,9 @@ fn wave<const L: usize>(format: u32) -> wave::Wave<L> {
     wave.s[4] = BASE as u32;
     wave.s[5] = (BASE >> 32) as u32 | (RECORD as u32) << 16;
     wave.s[6] = L as u32;
-    wave.s[7] = format;
+    // A buffer without a data format is none.
+    let other = if format >> 12 & 0x7f == 0 { 4 << 15 } else { 0 };
+    wave.s[7] = format | other;
     wave.v[0] = std::array::from_fn(|l| l as u32);
     for n in 4..9 {
         wave.v[n] = [0xdead_beef; L];
@@ -538,7 +540,7 @@ fn large_elements_and_scaled_strides() {
     }
     for (scale, factor) in [(0, 1), (1, 4), (2, 8), (3, 32)] {
         wave.s[5] = (BASE >> 32) as u32 | 64 << 16;
-        wave.s[7] = scale << 18;
+        wave.s[7] = scale << 18 | 4 << 15;
         step(&GFX1201, &mut wave, code, &mut memory, &mut []).expect("runs");
         for l in 0..32 {
             assert_eq!(wave.v[4][l] as usize, (l * 64 * factor + 36) / 4);

@@ -32,7 +32,9 @@ fn descriptor<const L: usize>(w: &mut wave::Wave<L>, stride: u32, records: u32, 
     w.s[4] = BASE as u32;
     w.s[5] = (BASE >> 32) as u32 | (stride << 16);
     w.s[6] = records;
-    w.s[7] = last;
+    // A buffer without a data format is none.
+    let format = if last >> 12 & 0x7f == 0 { 4 << 15 } else { 0 };
+    w.s[7] = last | format;
 }
 
 fn numbered(bytes: usize) -> Flat {
@@ -203,6 +205,7 @@ fn scalar_scratch() {
         s_scratch_store_dwordx2 s[12:13], s[4:5], s7";
     let w = run::<64>(&GFX942, text, &mut memory, &mut [], |w| {
         descriptor(w, 0, 3, 20);
+        w.s[7] = 20;
     });
     assert_eq!(w.s[8], 3 * 16);
     assert_eq!(w.s[10..12], [9, 10]);

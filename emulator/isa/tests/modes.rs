@@ -164,20 +164,18 @@ fn registers_relative_to_m0() {
         [w.v[5][0], w.v[9][0], w.v[2][0], w.v[20][0]],
         [40, 80, 20, 10]
     );
-    // Beyond the allocation is a fault, not another register.
-    let code = assemble_each(
-        &GFX942,
-        64,
-        "s_set_gpr_idx_on s4, gpr_idx(DST)\nv_mov_b32 v2, v1",
-    );
+    // Beyond the allocation nothing is written, and v0 is read.
+    let text = "s_set_gpr_idx_on s4, gpr_idx(DST)\nv_mov_b32 v2, v1\ns_set_gpr_idx_on s4, gpr_idx(SRC0)\nv_mov_b32 v2, v1";
     let mut wave = blank::<64>(32);
-    wave.s[4] = 62;
+    wave.s[4] = 63;
+    (wave.v[0], wave.v[1]) = ([5; 64], [6; 64]);
     let (mut memory, lds) = (Flat::new(4096), &mut []);
-    step(&GFX942, &mut wave, &code[0], &mut memory, lds).expect("runs");
-    assert_eq!(
-        step(&GFX942, &mut wave, &code[1], &mut memory, lds),
-        Err(FaultKind::Register)
-    );
+    let mut written = Vec::new();
+    for code in assemble_each(&GFX942, 64, text) {
+        step(&GFX942, &mut wave, &code, &mut memory, lds).expect("runs");
+        written.push(wave.v.iter().filter(|v| **v != [0; 64]).count());
+    }
+    assert_eq!((written, wave.v[2]), (vec![2, 2, 2, 3], [5; 64]));
 }
 
 #[test]

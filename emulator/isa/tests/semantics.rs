@@ -185,7 +185,7 @@ fn vector_floats() {
     for (text, [a, b, c], want) in [
         ("v_add_f32 v0, v1, -v2", [f(1.5), f(0.25), 0], f(1.25)),
         (
-            "v_mul_f32 v0, |v1|, v2 mul:4",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 6), 0x10\nv_mul_f32 v0, |v1|, v2 mul:4",
             [f(-1.5), f(2.0), 0],
             f(12.0),
         ),

@@ -61,8 +61,15 @@ fn compare<const L: usize>(target: &'static Target) -> BTreeSet<&'static str> {
             let seed = random.u64() | 1;
             // Each source that may be a vector register, in turns.
             // Matrices are in vector registers only; lanes' numbers and scalar floats in scalar
-            // ones; DPP and SDWA select from vector ones.
-            let scalar = ["v_readlane", "v_writelane", "v_permlane", "v_s_"];
+            // ones; DPP and SDWA select from vector ones, and relative moves name them.
+            let scalar = [
+                "v_readlane",
+                "v_writelane",
+                "v_permlane",
+                "v_s_",
+                "v_movrel",
+                "v_swaprel",
+            ];
             if matches!(inst.kind, Kind::Matrix(_))
                 || scalar.iter().any(|start| inst.name().starts_with(start))
                 || !matches!(inst.select, Select::None)

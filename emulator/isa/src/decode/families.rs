@@ -181,9 +181,19 @@ pub fn special(i: &mut Inst) {
     }
 }
 
+/// Registers spanned by destination, three sources and scalar destination, where `special` left them.
+pub(crate) fn spans(i: &Inst) -> [u8; 5] {
+    let mut widths = i.row.widths;
+    if matches!(i.op, Op::VFmamkF16 | Op::VMadmkF16) {
+        // The literal came between.
+        widths = [widths[0], widths[1], 0, 1, 0];
+    }
+    widths
+}
+
 /// Note the highest registers, and refuse codes that mean nothing.
 pub fn ranges(i: &mut Inst, reserved: impl Fn(u16) -> bool) -> Result<(), DecodeError> {
-    let widths = i.row.widths;
+    let widths = spans(i);
     let operands = [
         (i.dst, widths[0]),
         (i.src[0], widths[1]),

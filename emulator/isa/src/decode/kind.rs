@@ -79,8 +79,8 @@ pub enum Kind {
 pub enum Register {
     /// One that is not emulated.
     Unknown,
-    /// MODE, and how many of its bits the chip has.
-    Mode(u8),
+    /// MODE, and which of its bits the chip has.
+    Mode(u32),
     /// STATUS, with SCC in it or not.
     Status {
         /// SCC is bit 0.
@@ -100,6 +100,8 @@ pub enum Register {
     },
     /// Where the wave runs.
     HardwareId,
+    /// Instruction scheduling, which has no effect here.
+    Scheduling,
     /// The workgroup's LDS: size in blocks of 128 dwords.
     LdsAlloc,
     /// Counters of outstanding operations, and exceptions of arithmetic: always 0 here.

@@ -6,6 +6,7 @@
 
 pub mod atomic;
 pub mod buffer;
+pub(crate) mod confine;
 pub mod families;
 pub mod formatted;
 pub mod halves;
@@ -134,6 +135,9 @@ impl Inst {
         if pairs::bank_conflict(self) {
             return Some("a pair whose sources lie in one register bank");
         }
+        if let Some(what) = self.forbidden() {
+            return Some(what);
+        }
         let sources = self.src.iter().filter(|_| {
             !matches!(
                 self.family,
@@ -145,6 +149,30 @@ impl Inst {
             254 => Some("src_lds_direct"),
             _ => None,
         })
+    }
+
+    /// A form that the manuals forbid and whose result they do not define (RDNA4 ISA, chapters 6 and 7).
+    fn forbidden(&self) -> Option<&'static str> {
+        if !matches!(self.family, Family::Sop1 | Family::Sop2 | Family::Sopc) {
+            return None;
+        }
+        let [to, first, second, ..] = self.row.widths;
+        let odd =
+            |(operand, width): (u16, u8)| width >= 2 && operand < code::VCC && operand % 2 == 1;
+        if [(self.dst, to), (self.src[0], first), (self.src[1], second)]
+            .into_iter()
+            .any(odd)
+        {
+            return Some("a pair of scalar registers that begins at an odd one");
+        }
+        if matches!(self.op, Op::SSetpcB64 | Op::SSwappcB64) && self.src[0] == code::LITERAL {
+            return Some("a jump to a literal");
+        }
+        let exec = code::EXEC..code::EXEC + 2;
+        if self.op.name().contains("wrexec") && exec.contains(&self.dst) {
+            return Some("EXEC as the destination of an operation that writes EXEC as well");
+        }
+        None
     }
 
     /// The two operations of a pair, each as an instruction of its own.

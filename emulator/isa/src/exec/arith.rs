@@ -10,8 +10,12 @@ use crate::kernel::mode;
 pub struct Mode16 {
     round: Round,
     denormals: u32,
+    /// What overflows is the largest number.
+    largest: bool,
     /// A clamped NaN is zero.
     pub nan_to_zero: bool,
+    /// Output modifiers multiply.
+    pub multiplies: bool,
 }
 
 impl Mode16 {
@@ -20,7 +24,9 @@ impl Mode16 {
         Self {
             round: Round::from_bits(mode >> (mode::ROUND + 2)),
             denormals: mode >> (mode::DENORM + 2),
+            largest: mode & mode::FP16_OVFL != 0,
             nan_to_zero: mode & mode::DX10_CLAMP != 0,
+            multiplies: multiplies(mode, false),
         }
     }
 
@@ -55,11 +61,22 @@ impl Mode16 {
     /// Rounded in MODE's direction. Not for NaN.
     #[inline]
     pub fn round(self, x: Odd) -> u16 {
-        match self.round {
+        let r = match self.round {
             Round::Nearest => to_f16(x.0),
             round => Exact::of(x.0).round(&Format::F16, round) as u16,
-        }
+        };
+        // Infinities of infinite sources, and of divisions by zero, stay.
+        let overflows = self.largest && r & 0x7fff == 0x7c00 && x.0.is_finite();
+        r - u16::from(overflows)
     }
+}
+
+/// Whether output modifiers multiply, in single precision or in half and double: neither where denormal
+/// results are kept nor in IEEE mode (LLVM, SIFoldOperands::tryFoldOMod: the hardware ignores them).
+#[inline]
+pub fn multiplies(mode: u32, single: bool) -> bool {
+    let results = mode::DENORM + if single { 1 } else { 3 };
+    (mode >> results) & 1 == 0 && mode & mode::IEEE == 0
 }
 
 /// A NaN that the host's way with NaNs cannot change: the first NaN source, quiet.

@@ -28,7 +28,10 @@ pub fn execute<const L: usize>(
         Kind::Plain => return Err(FaultKind::Illegal),
         _ => {}
     }
-    let descriptor = Descriptor::read(w, i.sdst, i)?;
+    let descriptor = Descriptor::read(w, i.sdst, i);
+    if descriptor.is_other() {
+        return Ok(());
+    }
     let scalar = match i.src[2] {
         code::NONE => 0,
         operand => u64::from(w.scalar(operand, 0)),

@@ -4,7 +4,6 @@
 
 use super::format::Format;
 use crate::decode::{bits, Inst};
-use crate::fault::FaultKind;
 use crate::wave::Wave;
 
 /// A buffer descriptor.
@@ -27,14 +26,9 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// From four scalar registers.
-    pub fn read<const L: usize>(w: &Wave<L>, at: u16, i: &Inst) -> Result<Self, FaultKind> {
+    pub fn read<const L: usize>(w: &Wave<L>, at: u16, i: &Inst) -> Self {
         let word = |n: u16| w.scalar((at + n) & 127, 0);
         let [low, high, records, format] = [0, 1, 2, 3].map(word);
-        if bits(format, 30, 2) != 0 {
-            return Err(FaultKind::Unsupported(
-                "a descriptor of something other than a buffer",
-            ));
-        }
         // The chips keep the swizzle where gfx9 has two bits and gfx12 one field of two.
         let swizzle = bits(high, 30, 2);
         let swizzled = if i.ocp {
@@ -55,7 +49,7 @@ impl Descriptor {
         } else {
             0
         };
-        Ok(Self {
+        Self {
             base: u64::from(low) | (u64::from(high & 0xffff) << 32),
             stride: u64::from(bits(high, 16, 14) | wide) * scale,
             records: records.into(),
@@ -68,7 +62,23 @@ impl Descriptor {
             add_lane,
             last: format,
             select: i.ocp.then(|| bits(format, 28, 2)),
-        })
+        }
+    }
+
+    /// Whether it describes something other than a buffer: an instruction that uses it is ignored (RDNA4 ISA,
+    /// section 9.6; CDNA3 ISA, chapter 9).
+    pub fn is_other(&self) -> bool {
+        bits(self.last, 30, 2) != 0
+    }
+
+    /// Whether no buffer is bound: its data format is 0 and no lane is added. Loads are zero, and nothing is
+    /// stored.
+    fn is_unbound(&self) -> bool {
+        let format = match self.select {
+            Some(_) => bits(self.last, 12, 6),
+            None => bits(self.last, 15, 4),
+        };
+        format == 0 && !self.add_lane
     }
 
     /// Where `bytes` at an item's offset lie, if they lie inside.
@@ -85,7 +95,7 @@ impl Descriptor {
             Some(2) => self.records != 0,
             _ => offset + bytes <= self.records,
         };
-        if !inside {
+        if !inside || self.is_unbound() {
             return None;
         }
         let at = if self.interleave == 0 {

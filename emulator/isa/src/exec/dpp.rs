@@ -37,9 +37,16 @@ fn source(control: u32, lane: usize, lanes: usize) -> Option<usize> {
     })
 }
 
-fn known(control: u32) -> bool {
-    matches!(control, 0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f)
-        || matches!(control, 0x130 | 0x134 | 0x138 | 0x13c | 0x140..=0x143 | 0x150..=0x16f)
+/// Whether the chip has a control: gfx9's move whole waves and broadcast rows' ends, gfx12's exchange lanes by
+/// a mask (RDNA4 ISA, section 7.9.1; LLVM, SIDefines.h, DppCtrl).
+fn known(control: u32, is_gfx12: bool) -> bool {
+    match control {
+        0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f => true,
+        0x140 | 0x141 | 0x150..=0x15f => true,
+        0x160..=0x16f => is_gfx12,
+        0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143 => !is_gfx12,
+        _ => false,
+    }
 }
 
 /// A DPP instruction.
@@ -58,7 +65,7 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
         Select::Rows(family, word) => {
             base.family = family;
             let control = bits(word, 8, 9);
-            if !known(control) {
+            if !known(control, i.ocp) {
                 return Err(FaultKind::Unsupported("this DPP control"));
             }
             let (fetch, zero) = (bits(word, 18, 1) == 1, bits(word, 19, 1) == 1);

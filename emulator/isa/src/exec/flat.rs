@@ -61,7 +61,27 @@ fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
         return std::array::from_fn(|l| base.wrapping_add(u64::from(v[l])));
     }
     let (low, high) = (&w.v[at], &w.v[at + 1]);
-    std::array::from_fn(|l| (u64::from(low[l]) | (u64::from(high[l]) << 32)).wrapping_add(offset))
+    let base = |l: usize| u64::from(low[l]) | (u64::from(high[l]) << 32);
+    if i.op_sel == FLAT {
+        return std::array::from_fn(|l| displaced(w, base(l), offset));
+    }
+    std::array::from_fn(|l| base(l).wrapping_add(offset))
+}
+
+/// A flat address and its offset: the aperture is the address's, without the offset, and LDS has 17 bits of
+/// their sum (RDNA4 ISA, section 11.2).
+fn displaced<const L: usize>(w: &Wave<L>, base: u64, offset: u64) -> u64 {
+    let at = base.wrapping_add(offset);
+    let aperture = |of: u64, bits: u64| of >> 32 << 32 | at & bits;
+    match place(w, FLAT, base) {
+        // Where the sum would be in an aperture it is not: it stays in the hole beside it.
+        Place::Memory(_) => match place(w, FLAT, at) {
+            Place::Memory(_) => at,
+            _ => base >> 32 << 32 | at & 0xffff_ffff,
+        },
+        Place::Lds(_) => aperture(w.apertures.shared, 0x1_ffff),
+        Place::Private(_) => aperture(w.apertures.private, 0xffff_ffff),
+    }
 }
 
 fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
@@ -171,16 +191,17 @@ fn block<const L: usize>(
 ) -> Result<(), FaultKind> {
     let mask = w.s[code::M0 as usize];
     let first = w.slot(if is_store { i.src[1] } else { i.dst });
-    let highest = 32 - mask.leading_zeros() as usize;
-    if first + highest > usize::from(w.registers()) {
-        return Err(FaultKind::Register);
-    }
+    let registers = usize::from(w.registers());
     for n in (0..32).filter(|n| (mask >> n) & 1 == 1) {
         for l in active(w) {
             let address = a[l].wrapping_add(4 * n as u64);
+            // Dword by dword: beyond the allocation v0 is stored, and nothing is loaded (RDNA4 ISA,
+            // section 11.5.1).
+            let there = first + n < registers;
             if is_store {
-                store(w, i.op_sel, l, address, w.v[first + n][l], 4, c)?;
-            } else {
+                let from = if there { first + n } else { 0 };
+                store(w, i.op_sel, l, address, w.v[from][l], 4, c)?;
+            } else if there {
                 w.v[first + n][l] = load(w, i.op_sel, l, address, 4, c)?;
             }
         }
@@ -409,7 +430,10 @@ pub fn atomic<const L: usize>(
             Place::Lds(at) => lds::update64(c.lds, at, f)?,
             // The two dwords lie apart, with other lanes' between them: a violation of memory (RDNA4
             // ISA, chapter 11: in scratch atomics have 4 bytes).
-            Place::Private(offset) => return Err(FaultKind::ScratchAtomic(offset)),
+            Place::Private(offset) => {
+                private(w, l, offset)?;
+                return Err(FaultKind::Violation("a 64-bit atomic in scratch"));
+            }
         };
         if returns {
             put(w, i.dst, l, old as u32);

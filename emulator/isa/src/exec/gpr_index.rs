@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gfx9's relative addressing of vector registers: while MODE.gpr_idx_en is set, M0 has an index and
-//! a mask of the operands to which it is added (CDNA3 ISA, section 6.6.3, and S_SET_GPR_IDX_ON).
+//! a mask of the operands to which it is added (CDNA3 ISA, section 6.6.3, and S_SET_GPR_IDX_ON). A source
+//! beyond the allocation is v0, and with such a destination nothing happens.
 
 use super::valu;
 use crate::decode::{code, Inst};
@@ -16,18 +17,18 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     let moved = |operand: u16, bit: u32, width: u8| {
         let is_register = (code::VGPR..code::AGPR).contains(&operand);
         if (which >> bit) & 1 == 0 || !is_register {
-            return Ok(operand);
+            return Some(operand);
         }
         let to = operand + index;
-        if to - code::VGPR + u16::from(width.max(1)) > registers {
-            return Err(FaultKind::Register);
-        }
-        Ok(to)
+        (to - code::VGPR + u16::from(width.max(1)) <= registers).then_some(to)
     };
     let mut relative = *i;
     for n in 0..3 {
-        relative.src[n] = moved(i.src[n], n as u32, i.row.widths[n + 1])?;
+        relative.src[n] = moved(i.src[n], n as u32, i.row.widths[n + 1]).unwrap_or(code::VGPR);
     }
-    relative.dst = moved(i.dst, 3, i.row.widths[0])?;
+    let Some(to) = moved(i.dst, 3, i.row.widths[0]) else {
+        return Ok(());
+    };
+    relative.dst = to;
     valu::execute(w, &relative)
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The local data share: loads, stores, atomics and lane permutations.
 //!
-//! An access beyond the workgroup's allocation is a fault here, while hardware reads zero and drops
-//! writes: either the kernel is wrong, or the allocation that it got.
+//! Beyond the workgroup's allocation a load is zero, dword by dword, and of a store the bytes inside are
+//! written (RDNA4 ISA, section 3.3.3; CDNA3 ISA, chapter 11); an atomic there is a violation of memory.
 
-use super::atomics::{apply32, apply64};
+use super::atomics::{apply32_by_mode, apply64_by_mode};
 use super::context::{Context, Next};
 use super::lanes::active;
 use crate::decode::kind::Kind;
@@ -21,20 +21,34 @@ fn range(lds: &[u8], at: u64, bytes: u64) -> Result<std::ops::Range<usize>, Faul
     }
 }
 
+/// What a load finds: 0 if any of it lies outside.
+#[inline]
+pub fn find(lds: &[u8], at: u64, bytes: u8) -> u32 {
+    load(lds, at, bytes).unwrap_or(0)
+}
+
+/// Store those bytes that lie inside.
+#[inline]
+pub fn put(lds: &mut [u8], at: u64, value: u32, bytes: u8) {
+    if store(lds, at, value, bytes).is_err() {
+        for (n, byte) in value.to_le_bytes()[..bytes as usize].iter().enumerate() {
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            if let Some(to) = lds.get_mut(at.saturating_add(n)) {
+                *to = *byte;
+            }
+        }
+    }
+}
+
 /// A dword of each active lane's address plus `offset`; 0 for the others.
-fn gather<const L: usize>(
-    lds: &[u8],
-    exec: u64,
-    base: &[u32; L],
-    offset: u64,
-) -> Result<[u32; L], FaultKind> {
+fn gather<const L: usize>(lds: &[u8], exec: u64, base: &[u32; L], offset: u64) -> [u32; L] {
     let mut r = [0; L];
     for (l, (r, base)) in r.iter_mut().zip(base).enumerate() {
         if (exec >> l) & 1 == 1 {
-            *r = load(lds, u64::from(*base) + offset, 4)?;
+            *r = find(lds, u64::from(*base) + offset, 4);
         }
     }
-    Ok(r)
+    r
 }
 
 /// Store a dword of each active lane.
@@ -44,13 +58,12 @@ fn scatter<const L: usize>(
     base: &[u32; L],
     offset: u64,
     values: &[u32; L],
-) -> Result<(), FaultKind> {
+) {
     for (l, (value, base)) in values.iter().zip(base).enumerate() {
         if (exec >> l) & 1 == 1 {
-            store(lds, u64::from(*base) + offset, *value, 4)?;
+            put(lds, u64::from(*base) + offset, *value, 4);
         }
     }
-    Ok(())
 }
 
 /// Load 1, 2 or 4 bytes.
@@ -141,9 +154,9 @@ pub fn execute<const L: usize>(
                 let at = base + u64::from(i.imm) + 4 * l as u64;
                 if matches!(i.op, DsReadAddtidB32 | DsLoadAddtidB32) {
                     let to = w.slot(i.dst);
-                    w.v[to][l] = load(c.lds, at, 4)?;
+                    w.v[to][l] = find(c.lds, at, 4);
                 } else {
-                    store(c.lds, at, w.v[w.slot(i.src[1])][l], 4)?;
+                    put(c.lds, at, w.v[w.slot(i.src[1])][l], 4);
                 }
             }
         }
@@ -163,7 +176,7 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
         Kind::Load(count) => {
             for n in 0..u16::from(count) {
                 let offset = u64::from(i.imm) + 4 * u64::from(n);
-                let value = gather(c.lds, exec, &base, offset)?;
+                let value = gather(c.lds, exec, &base, offset);
                 w.put(i.dst + n, &value);
             }
             return Ok(());
@@ -172,7 +185,7 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
             for n in 0..u16::from(count) {
                 let offset = u64::from(i.imm) + 4 * u64::from(n);
                 let value = &w.v[w.slot(i.src[1] + n)];
-                scatter(c.lds, exec, &base, offset, value)?;
+                scatter(c.lds, exec, &base, offset, value);
             }
             return Ok(());
         }
@@ -188,11 +201,11 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
                 half,
             } => {
                 let to = w.slot(i.dst);
-                w.v[to][l] = narrow(load(c.lds, at, bytes)?, bytes, signed, half, w.v[to][l]);
+                w.v[to][l] = narrow(find(c.lds, at, bytes), bytes, signed, half, w.v[to][l]);
             }
             Kind::StoreSmall(bytes, high) => {
                 let value = w.v[w.slot(i.src[1])][l] >> if high { 16 } else { 0 };
-                store(c.lds, at, value, bytes)?;
+                put(c.lds, at, value, bytes);
             }
             Kind::Atomic(op, false) => {
                 let (first, second) = (w.v[w.slot(i.src[1])][l], second(w, i, l));
@@ -202,7 +215,9 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
                 } else {
                     (first, second)
                 };
-                let old = update32(c.lds, at, |old| apply32(op, old, data, compare))?;
+                let old = update32(c.lds, at, |old| {
+                    apply32_by_mode(w.mode, op, old, data, compare)
+                })?;
                 if returns {
                     let to = w.slot(i.dst);
                     w.v[to][l] = old;
@@ -220,7 +235,9 @@ fn each<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &mut Context<'_>) -> Resul
                 } else {
                     (first, second)
                 };
-                let old = update64(c.lds, at, |old| apply64(op, old, data, compare))?;
+                let old = update64(c.lds, at, |old| {
+                    apply64_by_mode(w.mode, op, old, data, compare)
+                })?;
                 if returns {
                     let to = w.slot(i.dst);
                     w.v[to][l] = old as u32;
@@ -336,11 +353,11 @@ fn two<const L: usize>(
             for n in 0..dwords {
                 let offset = offset + 4 * u64::from(n);
                 if way == Way::Read {
-                    let value = gather(c.lds, exec, &base, offset)?;
+                    let value = gather(c.lds, exec, &base, offset);
                     w.put(i.dst + which * dwords + n, &value);
                 } else {
                     let value = &w.v[w.slot(i.src[1 + usize::from(which)] + n)];
-                    scatter(c.lds, exec, &base, offset, value)?;
+                    scatter(c.lds, exec, &base, offset, value);
                 }
             }
         }

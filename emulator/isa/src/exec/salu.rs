@@ -155,7 +155,7 @@ pub fn execute<const L: usize>(
             let (to, x) = (relative(w, i, i.dst, 2)?, wa(w));
             w.set_pair(to, x)
         }
-        SBarrierSignal => signal(w, i)?,
+        SBarrierSignal => signal(w, i, c)?,
         SBarrierSignalIsfirst => signal_first(w, i, c)?,
         SGetBarrierState => barrier_state(w, i, c)?,
         SRfeB64 | SRfeRestoreB64 if w.trap.privileged => return Err(FaultKind::Return(wa(w))),

@@ -41,7 +41,7 @@ pub fn execute<const L: usize>(
     };
     // A buffer's descriptor, or an address.
     let buffer = if i.op.name().starts_with("s_buffer_") {
-        Some(Descriptor::read(w, i.src[0], i)?)
+        Some(Descriptor::read(w, i.src[0], i))
     } else {
         None
     };
@@ -49,30 +49,40 @@ pub fn execute<const L: usize>(
         Some(buffer) => buffer.base(),
         None => w.scalar64(i.src[0], 0, Wide::Unsigned),
     };
+    // Lower bits of each part are ignored: two of them for dwords, one for shorts (RDNA4 ISA, section 8.1.1;
+    // CDNA3 ISA, section 8.1.2: "all components of the address").
+    let low: u64 = match i.kind {
+        Kind::LoadSmall { bytes: 1, .. } => 0,
+        Kind::LoadSmall { .. } => 1,
+        _ => 3,
+    };
+    if buffer.is_some() && offset < 0 {
+        return Err(FaultKind::Violation("a buffer's negative offset"));
+    }
+    let base = base & !low;
     let va = base
-        .wrapping_add_signed(offset)
-        .wrapping_add(u64::from(register) * unit);
-    let inside = |va: u64, bytes: u64| {
-        let end = va.wrapping_sub(base).saturating_add(bytes);
-        buffer.as_ref().is_none_or(|b| end <= b.size())
+        .wrapping_add(offset as u64 & !low)
+        .wrapping_add((u64::from(register) * unit) & !low);
+    // A dword is inside if its offset is (RDNA4 ISA, section 8.4.1).
+    let inside = |va: u64| {
+        let at = va.wrapping_sub(base);
+        buffer.as_ref().is_none_or(|b| at < b.size())
     };
     match i.kind {
         Kind::LoadSmall { bytes, signed, .. } => {
             let value = match bytes {
-                _ if !inside(va, bytes.into()) => 0,
+                _ if !inside(va) => 0,
                 1 => c.load_u8(va)?.into(),
-                _ => c.load_u16(va & !1)?.into(),
+                _ => c.load_u16(va)?.into(),
             };
             w.set(i.dst, narrow(value, bytes, signed, 0, 0));
         }
         Kind::Load(dwords) => {
-            // The two low address bits are ignored (CDNA3 ISA, section 8.1.2).
-            let va = va & !3;
             // All of it before any of it: the base may be among the destinations.
             let mut loaded = [0; 16];
             for (n, to) in loaded.iter_mut().take(dwords.into()).enumerate() {
                 let va = va.wrapping_add(4 * n as u64);
-                *to = if inside(va, 4) { c.load_u32(va)? } else { 0 };
+                *to = if inside(va) { c.load_u32(va)? } else { 0 };
             }
             for (n, &value) in loaded.iter().take(dwords.into()).enumerate() {
                 w.set(i.dst + n as u16, value);
@@ -80,8 +90,8 @@ pub fn execute<const L: usize>(
         }
         Kind::Store(dwords) => {
             for n in 0..u16::from(dwords) {
-                let va = (va & !3).wrapping_add(4 * u64::from(n));
-                if inside(va, 4) {
+                let va = va.wrapping_add(4 * u64::from(n));
+                if inside(va) {
                     c.store_u32(va, w.scalar((i.dst + n) & 127, 0))?;
                 }
             }
@@ -92,15 +102,15 @@ pub fn execute<const L: usize>(
             let old = if wide {
                 let long = |n: u16| u64::from(word(n)) | (u64::from(word(n + 1)) << 32);
                 let (data, compare) = (long(0), long(2));
-                match inside(va & !7, 8) {
+                match inside(va & !7) {
                     true => c.update_u64(va & !7, |old| apply64(op, old, data, compare))?,
                     false => 0,
                 }
             } else {
                 let (data, compare) = (word(0), word(1));
-                match inside(va & !3, 4) {
+                match inside(va) {
                     true => c
-                        .update_u32(va & !3, |old| apply32(op, old, data, compare))?
+                        .update_u32(va, |old| apply32(op, old, data, compare))?
                         .into(),
                     false => 0,
                 }

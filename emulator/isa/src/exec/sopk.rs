@@ -33,9 +33,9 @@ pub fn execute<const L: usize>(
         SGetregB32 => {
             let (at, mask) = hardware_field(unsigned);
             let value = match i.kind {
-                Kind::Hardware(Register::Mode(bits)) => w.mode & mask_of(bits),
+                Kind::Hardware(Register::Mode(own)) => w.mode & own,
                 Kind::Hardware(Register::XccId) => c.env.xcc() & 15,
-                Kind::Hardware(Register::Nothing) => 0,
+                Kind::Hardware(Register::Nothing | Register::Scheduling) => 0,
                 Kind::Hardware(Register::Status { scc }) => {
                     // EXECZ, VCCZ and VALID; PRIV, TRAP_EN and HALT.
                     u32::from(w.scc && scc)
@@ -127,10 +127,6 @@ fn hardware_field(simm: u32) -> (u32, u32) {
     )
 }
 
-fn mask_of(bits: u8) -> u32 {
-    u32::MAX >> (32 - u32::from(bits.clamp(1, 32)))
-}
-
 fn set_hardware<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
@@ -139,8 +135,9 @@ fn set_hardware<const L: usize>(
 ) -> Result<(), FaultKind> {
     let (at, mask) = hardware_field(simm);
     let (field, new) = (mask << at, (value & mask) << at);
-    let bits = match i.kind {
-        Kind::Hardware(Register::Mode(bits)) => bits,
+    let own = match i.kind {
+        Kind::Hardware(Register::Mode(own)) => own,
+        Kind::Hardware(Register::Scheduling) => return Ok(()),
         Kind::Hardware(register) if w.set_trap_register(register, field, new) => return Ok(()),
         // No exception of arithmetic is ever flagged: clearing the flags, as set_fpenv does, changes
         // nothing.
@@ -148,10 +145,10 @@ fn set_hardware<const L: usize>(
         Kind::Hardware(Register::TrapStatus(own)) if new == 0 && field & !own == 0 => return Ok(()),
         _ => return Err(FaultKind::Unsupported("this hardware register")),
     };
-    if new & !mask_of(bits) != 0 {
+    if new & !own != 0 {
         return Err(FaultKind::Unsupported("these bits of MODE"));
     }
-    let field = field & mask_of(bits);
+    let field = field & own;
     w.mode = w.mode & !field | new;
     Ok(())
 }

@@ -11,6 +11,8 @@ use crate::wave::{Barrier, Wave};
 
 /// The inline constant -1, which numbers the workgroup's barrier.
 const WORKGROUP_BARRIER: u16 = 193;
+/// The inline constant -2: the barrier of trap handlers.
+const TRAP_BARRIER: u16 = 194;
 
 /// Change the fields of M0 that index registers.
 pub fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
@@ -19,7 +21,15 @@ pub fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
 }
 
 /// s_barrier_signal: the workgroup's barrier is number -1.
-pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
+pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Result<(), FaultKind> {
+    // A program's operations on the barrier of trap handlers are ignored, and a wave that is alone has no
+    // barrier: its operations are s_nop (RDNA4 ISA, section 5.3).
+    if i.src[0] == TRAP_BARRIER && !w.trap.privileged {
+        return Ok(());
+    }
+    if i.src[0] == WORKGROUP_BARRIER && w.barrier != Barrier::Idle && c.others.going == 0 {
+        return Ok(());
+    }
     if i.src[0] != WORKGROUP_BARRIER {
         return Err(FaultKind::Unsupported(
             "a barrier other than the workgroup's",
@@ -40,7 +50,7 @@ pub fn signal_first<const L: usize>(
     i: &Inst,
     c: &Context<'_>,
 ) -> Result<(), FaultKind> {
-    signal(w, i)?;
+    signal(w, i, c)?;
     w.scc = c.others.signalled == 0;
     Ok(())
 }
@@ -66,13 +76,17 @@ pub fn barrier_state<const L: usize>(
     Ok(())
 }
 
-fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<Next, FaultKind> {
+fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Result<Next, FaultKind> {
+    if i.imm == 0xfffe && !w.trap.privileged {
+        return Ok(Next::Go);
+    }
     if i.imm != 0xffff {
         return Err(FaultKind::Unsupported(
             "a barrier other than the workgroup's",
         ));
     }
     match w.barrier {
+        Barrier::Idle if c.others.going == 0 => Ok(Next::Go),
         // The wave would wait for ever.
         Barrier::Idle => Err(FaultKind::Unsupported(
             "s_barrier_wait without s_barrier_signal",
@@ -121,7 +135,7 @@ pub fn execute<const L: usize>(
             w.barrier = Barrier::Signalled;
             return Ok(Next::Barrier);
         }
-        SBarrierWait => return wait(w, i),
+        SBarrierWait => return wait(w, i, c),
         SSleep => return Ok(Next::Yield),
         SSendmsg if i.kind == Kind::Doorbell => {
             w.set(code::EXEC, w.trap.doorbell);

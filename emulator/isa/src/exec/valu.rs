@@ -42,7 +42,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
 
 /// VOPD: both operations read their sources before either writes.
 pub fn pair<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
-    let Some([first, second]) = i.halves() else {
+    // Waves of 64 lanes have no pairs (RDNA4 ISA, section 7.8).
+    let Some([first, second]) = i.halves().filter(|_| L == 32) else {
         return Err(FaultKind::Illegal);
     };
     let at = w.slot(first.dst);

@@ -5,6 +5,7 @@
 //! rounded. rcp, rsq and sqrt are the host's results whatever MODE is: silicon ignores MODE, too, and
 //! its last bits are not documented.
 
+use super::arith;
 use super::exact::{Exact, Format};
 use super::float::{extreme64, Round, NAN64};
 use crate::decode::Inst;
@@ -42,7 +43,7 @@ pub fn source64<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u64; L] {
 
 /// Output modifier, clamp and denormals of a result, then write it.
 pub fn finish64<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u64; L]) {
-    if i.omod != 0 {
+    if i.omod != 0 && arith::multiplies(w.mode, false) {
         let factor = [1.0, 2.0, 4.0, 0.5][(i.omod & 3) as usize];
         r = r.map(|x| (f64::from_bits(x) * factor).to_bits());
     }

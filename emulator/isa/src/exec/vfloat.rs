@@ -27,7 +27,7 @@ pub fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u32; L] {
 /// Output modifier, clamp and denormals of a 32-bit result, then write it.
 #[inline]
 pub fn finish<const L: usize>(w: &mut Wave<L>, i: &Inst, mut r: [u32; L]) {
-    if i.omod != 0 {
+    if i.omod != 0 && arith::multiplies(w.mode, true) {
         let factor = [1.0, 2.0, 4.0, 0.5][(i.omod & 3) as usize];
         r = r.map(|x| (f32::from_bits(x) * factor).to_bits());
     }

@@ -28,7 +28,7 @@ pub fn source<const L: usize>(w: &Wave<L>, i: &Inst, n: usize) -> [u16; L] {
 pub fn finish(rules: Mode16, i: &Inst, r: u16) -> u16 {
     let mut r = r;
     let nan = r & 0x7fff > 0x7c00;
-    if i.omod != 0 && !nan {
+    if i.omod != 0 && !nan && rules.multiplies {
         let factor = [1.0, 2.0, 4.0, 0.5][(i.omod & 3) as usize];
         r = rules.round(Odd(f64::from(from_f16(r)) * factor));
     }

@@ -48,13 +48,14 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
             w.put(i.src[0], &b);
         }
         Op::VMovrelsB32 => {
-            let from = relative(w, i.src[0])?;
-            let value = w.v[from];
+            let value = w.v[source(w, i.src[0], w.s[code::M0 as usize])];
             w.put(i.dst, &value);
         }
         Op::VMovreldB32 => {
-            let (to, value) = (relative(w, i.dst)?, *w.lanes(i, 0, &mut None));
-            w.put(code::VGPR + to as u16, &value);
+            let value = *w.lanes(i, 0, &mut None);
+            if let Some(to) = indexed(w, i.dst, w.s[code::M0 as usize]) {
+                w.put(code::VGPR + to as u16, &value);
+            }
         }
         Op::VCndmaskB16 => {
             let mask = w.mask(i.src[2]);
@@ -85,24 +86,28 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
         }
         Op::VMovrelsdB32 => {
             let by = w.s[code::M0 as usize];
-            let value = w.v[indexed(w, i.src[0], by)?];
-            let to = indexed(w, i.dst, by)?;
-            w.put(code::VGPR + to as u16, &value);
+            let value = w.v[source(w, i.src[0], by)];
+            if let Some(to) = indexed(w, i.dst, by) {
+                w.put(code::VGPR + to as u16, &value);
+            }
         }
         // M0 has an offset for each.
         Op::VMovrelsd2B32 => {
             let m0 = w.s[code::M0 as usize];
-            let value = w.v[indexed(w, i.src[0], m0 & 0x3ff)?];
-            let to = indexed(w, i.dst, (m0 >> 16) & 0x3ff)?;
-            w.put(code::VGPR + to as u16, &value);
+            let value = w.v[source(w, i.src[0], m0 & 0x3ff)];
+            if let Some(to) = indexed(w, i.dst, (m0 >> 16) & 0x3ff) {
+                w.put(code::VGPR + to as u16, &value);
+            }
         }
+        // Both are destinations.
         Op::VSwaprelB32 => {
             let m0 = w.s[code::M0 as usize];
-            let from = indexed(w, i.src[0], m0 & 0x3ff)?;
-            let to = indexed(w, i.dst, (m0 >> 16) & 0x3ff)?;
-            let (a, b) = (w.v[from], w.v[to]);
-            w.put(code::VGPR + to as u16, &a);
-            w.put(code::VGPR + from as u16, &b);
+            let (from, to) = (m0 & 0x3ff, (m0 >> 16) & 0x3ff);
+            if let (Some(from), Some(to)) = (indexed(w, i.src[0], from), indexed(w, i.dst, to)) {
+                let (a, b) = (w.v[from], w.v[to]);
+                w.put(code::VGPR + to as u16, &a);
+                w.put(code::VGPR + from as u16, &b);
+            }
         }
         _ => return Ok(false),
     }
@@ -139,17 +144,16 @@ fn permute_rows<const L: usize>(w: &mut Wave<L>, i: &Inst, across: usize, variab
     w.put(i.dst, &r);
 }
 
-/// A v register indexed by M0.
-fn relative<const L: usize>(w: &Wave<L>, base: u16) -> Result<usize, FaultKind> {
-    indexed(w, base, w.s[code::M0 as usize])
+/// A v register `by` registers behind another, if the wave has it. Without it as a destination an
+/// instruction does nothing (RDNA4 ISA, sections 7.11 and 3.3.2.2).
+fn indexed<const L: usize>(w: &Wave<L>, base: u16, by: u32) -> Option<usize> {
+    let at = u64::from(base.checked_sub(code::VGPR)?) + u64::from(by);
+    (at < u64::from(w.registers().min(256))).then_some(at as usize)
 }
 
-fn indexed<const L: usize>(w: &Wave<L>, base: u16, by: u32) -> Result<usize, FaultKind> {
-    let at = usize::from(base - code::VGPR.min(base)) + by as usize;
-    if base < code::VGPR || at >= usize::from(w.registers().min(256)) {
-        return Err(FaultKind::Register);
-    }
-    Ok(at)
+/// The same as a source: v0 if the wave has it not.
+fn source<const L: usize>(w: &Wave<L>, base: u16, by: u32) -> usize {
+    indexed(w, base, by).unwrap_or(0)
 }
 
 fn select<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {

@@ -34,7 +34,10 @@ pub static GFX1201: Target = Target {
         layouts: &layouts::LAYOUTS,
         names: &names::NAMES,
     },
+    ignored,
     operands: decode,
+    // RDNA4 ISA, section 3.3.3.
+    lds_granule: 1024,
     registers,
     // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, ILLEGAL_INST 6.
     traps: TrapLayout {
@@ -48,6 +51,28 @@ pub static GFX1201: Target = Target {
 /// NULL and M0 as this chip numbers them.
 const NULL: u16 = 124;
 const M0: u16 = 125;
+
+/// LDS operations that return nothing have a destination's field, and a pair's move a second source's (RDNA4
+/// ISA, section 7.8: "ignored"; cards of the generation before execute both).
+fn ignored([low, mut high, third]: [u32; 3]) -> [u32; 3] {
+    const VDS: u32 = 0x36;
+    const PAIR: u32 = 0x32;
+    const MOVE: u32 = 8;
+    let mut first = low;
+    match low >> 26 {
+        VDS => high &= 0x00ff_ffff,
+        PAIR => {
+            if bits(low, 22, 4) == MOVE {
+                first &= !(0xff << 9);
+            }
+            if bits(low, 17, 5) == MOVE {
+                high &= !(0xff << 9);
+            }
+        }
+        _ => {}
+    }
+    [first, high, third]
+}
 
 fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     let mut i = Inst::new(row);
@@ -85,6 +110,10 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     match (i.op, i.kind) {
         // v_cmpx writes EXEC alone.
         (_, Kind::Compare { exec: true, .. } | Kind::Class(_, true)) => i.sdst = code::EXEC,
+        // The manual reserves these numbers, which LLVM still has.
+        (Op::STtracedata | Op::STtracedataImm | Op::SAtcProbe | Op::SAtcProbeBuffer, _) => {
+            i.kind = Kind::Plain;
+        }
         // MSG_DEALLOC_VGPRS: the wave's registers may go to others, which is nothing to see.
         (Op::SSendmsg, _) if i.imm == 3 => i.kind = Kind::Hint,
         (Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32, _) => {
@@ -119,7 +148,8 @@ fn destination(operand: u16) -> u16 {
 /// hwreg: no dx10_clamp and ieee in MODE.
 fn hardware_register(number: u32) -> Register {
     match number {
-        1 => Register::Mode(8),
+        // Rounding, denormals and FP16_OVFL.
+        1 => Register::Mode(0xff | mode::FP16_OVFL),
         2 => Register::Status { scc: false },
         4 => Register::StatePrivate,
         6 => Register::LdsAlloc,
@@ -129,6 +159,7 @@ fn hardware_register(number: u32) -> Register {
         20 => Register::ScratchBase { high: false },
         21 => Register::ScratchBase { high: true },
         23 => Register::HardwareId,
+        26 => Register::Scheduling,
         29 => Register::CyclesLow,
         30 => Register::CyclesHigh,
         _ => Register::Unknown,
@@ -189,9 +220,6 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
     r.zero(r.rsrc1, 20, 1, "compute_pgm_rsrc1.PRIV")?;
     r.zero(r.rsrc1, 22, 1, "compute_pgm_rsrc1.DEBUG_MODE")?;
     r.zero(r.rsrc1, 24, 2, "compute_pgm_rsrc1.BULKY or CDBG_USER")?;
-    if bits(r.rsrc1, 26, 1) == 1 {
-        return Err(Unsupported("FP16_OVFL"));
-    }
     r.zero(r.rsrc1, 27, 2, "compute_pgm_rsrc1 bits 28:27")?;
     // INST_PREF_SIZE 11:4, GLG_EN 13, IMAGE_OP 31.
     r.zero(r.rsrc3, 0, 4, "compute_pgm_rsrc3")?;
@@ -212,7 +240,7 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
         vgprs: (bits(r.rsrc1, 0, 6) as u16 + 1) * granule,
         accum_offset: 0,
         // No dx10_clamp and ieee: a clamped NaN is always zero.
-        mode: bits(r.rsrc1, 12, 8) | mode::DX10_CLAMP,
+        mode: bits(r.rsrc1, 12, 8) | mode::DX10_CLAMP | (bits(r.rsrc1, 26, 1) * mode::FP16_OVFL),
     })
 }
 
@@ -222,5 +250,9 @@ fn start(s: &mut Scalars, start: &Start<'_>) {
     const TTMP: usize = 108;
     s[TTMP + 9] = start.id[0];
     s[TTMP + 7] = start.id[1] & 0xffff | (start.id[2] << 16);
-    s[TTMP + 8] = (start.wave & 31) << 25;
+    // Bit 30: the kernel asked for y or z, so that TTMP7 is valid; 24:0 the packet's number (RDNA4 ISA,
+    // section 3.5).
+    let [_, y, z] = start.kernel.workgroup_id;
+    let number = start.dispatch.dispatch_id as u32 & 0x1ff_ffff;
+    s[TTMP + 8] = (u32::from(y || z) << 30) | ((start.wave & 31) << 25) | number;
 }

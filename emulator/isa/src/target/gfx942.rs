@@ -16,6 +16,7 @@ use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
 use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
+use crate::kernel::mode;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::TrapLayout;
 use crate::text::Syntax;
@@ -30,7 +31,10 @@ pub static GFX942: Target = Target {
         layouts: &layouts::LAYOUTS,
         names: &names::NAMES,
     },
+    ignored: |words| words,
     operands: decode,
+    // 128 dwords: CDNA3 ISA, chapter 3.
+    lds_granule: 512,
     registers,
     // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, ILLEGAL_INST 11.
     traps: TrapLayout {
@@ -92,7 +96,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         }
         Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32 => {
             i.kind = Kind::Hardware(match low & 63 {
-                1 => Register::Mode(32),
+                1 => Register::Mode(u32::MAX),
                 2 => Register::Status { scc: true },
                 // EXCP without ADDR_WATCH0 and MEM_VIOL.
                 3 => Register::TrapStatus(0x7f),
@@ -196,9 +200,6 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
     r.zero(r.rsrc1, 20, 1, "compute_pgm_rsrc1.PRIV")?;
     r.zero(r.rsrc1, 22, 1, "compute_pgm_rsrc1.DEBUG_MODE")?;
     r.zero(r.rsrc1, 24, 2, "compute_pgm_rsrc1.BULKY or CDBG_USER")?;
-    if bits(r.rsrc1, 26, 1) == 1 {
-        return Err(Unsupported("FP16_OVFL"));
-    }
     r.zero(r.rsrc1, 27, 5, "compute_pgm_rsrc1 bits 31:27")?;
     // ACCUM_OFFSET 5:0, TG_SPLIT 16.
     r.zero(r.rsrc3, 6, 10, "compute_pgm_rsrc3")?;
@@ -213,8 +214,11 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
         lanes: super::GFX942_LANES as u32,
         vgprs: (bits(r.rsrc1, 0, 6) as u16 + 1) * 8,
         accum_offset: (bits(r.rsrc3, 0, 6) as u16 + 1) * 4,
-        // float mode, dx10_clamp and ieee are MODE's bits 7:0, 8 and 9.
-        mode: bits(r.rsrc1, 12, 8) | (bits(r.rsrc1, 21, 1) << 8) | (bits(r.rsrc1, 23, 1) << 9),
+        // float mode, dx10_clamp, ieee and fp16_ovfl are MODE's bits 7:0, 8, 9 and 23.
+        mode: bits(r.rsrc1, 12, 8)
+            | (bits(r.rsrc1, 21, 1) << 8)
+            | (bits(r.rsrc1, 23, 1) << 9)
+            | (bits(r.rsrc1, 26, 1) * mode::FP16_OVFL),
     })
 }
 

@@ -62,10 +62,14 @@ pub struct Target {
     pub(crate) index: Index,
     /// How its instructions are written.
     pub(crate) syntax: Syntax,
+    /// Clear the fields that an instruction's hardware ignores, where no encoding has them set.
+    pub(crate) ignored: fn([u32; 3]) -> [u32; 3],
     /// Take the operands apart.
     pub(crate) operands: fn(&'static Row, [u32; 3]) -> Result<Inst, DecodeError>,
     /// Check a descriptor's program resource registers.
     pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
+    /// Bytes of LDS that are allocated at once.
+    pub(crate) lds_granule: u32,
     /// How it reports the reason of a trap to its handler.
     pub(crate) traps: TrapLayout,
     /// Set the scalar registers that follow the user SGPRs or that are always there.
@@ -78,16 +82,25 @@ impl Target {
         self.index.find(self.rows, words[0], words[1])
     }
 
+    /// The first encoding that matches, and the words without the fields that it ignores.
+    fn look(&self, words: [u32; 3]) -> Option<(&'static Row, [u32; 3])> {
+        let known = self.find(words).map(|row| (row, words));
+        known.or_else(|| {
+            let words = (self.ignored)(words);
+            self.find(words).map(|row| (row, words))
+        })
+    }
+
     /// Decode one instruction. `words` are the next three; those past the end of code may be
     /// anything.
     pub fn decode(&self, words: [u32; 3]) -> Result<Inst, DecodeError> {
-        let row = self.find(words).ok_or(DecodeError::Undecodable)?;
+        let (row, words) = self.look(words).ok_or(DecodeError::Undecodable)?;
         (self.operands)(row, words)
     }
 
     /// The text of one instruction of a wave with 32 lanes or 64; nothing if no encoding matches.
     pub fn text(&'static self, words: [u32; 3], lanes: u32) -> Option<Text> {
-        let row = self.find(words)?;
+        let (row, words) = self.look(words)?;
         Some(Text::new(&self.syntax, row, words, lanes))
     }
 }

@@ -16,10 +16,9 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         | FaultKind::Unsupported(_)
         | FaultKind::Undecodable
         | FaultKind::Register => Some(layout.illegal_instruction),
-        FaultKind::Lds(_)
-        | FaultKind::Scratch(_)
-        | FaultKind::ScratchAtomic(_)
-        | FaultKind::Gws(_) => Some(layout.memory_violation),
+        FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Violation(_) | FaultKind::Gws(_) => {
+            Some(layout.memory_violation)
+        }
         FaultKind::Memory(fault) => {
             (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
         }

@@ -4,9 +4,12 @@
 
 mod constants;
 mod floats;
+mod forbidden;
 mod halves;
 mod integers;
 mod layouts;
+mod memory;
+mod registers;
 
 use rkfd_isa::wave::Wave;
 use rkfd_isa::*;

@@ -16,7 +16,7 @@ pub struct Chip {
     pub id: u32,
     pub illegal: u32,
     pub violation: u32,
-    /// Instructions whose words differ: a load of LDS, and of scratch with its size.
+    /// Instructions whose words differ: an atomic of LDS, and a load of scratch with its size.
     pub lds: &'static str,
     pub scratch: (&'static str, u64),
 }
@@ -31,7 +31,7 @@ pub static CHIPS: [Chip; 2] = [
         id: 16,
         illegal: 11,
         violation: 8,
-        lds: "ds_read_b32 v1, v0",
+        lds: "ds_add_u32 v0, v1",
         scratch: ("scratch_load_dword v1, v0, off", 8),
     },
     Chip {
@@ -43,7 +43,7 @@ pub static CHIPS: [Chip; 2] = [
         id: 28,
         illegal: 6,
         violation: 4,
-        lds: "ds_load_b32 v1, v0",
+        lds: "ds_add_u32 v0, v1",
         scratch: ("scratch_load_b32 v1, v0, off", 12),
     },
 ];

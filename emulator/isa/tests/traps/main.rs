@@ -46,7 +46,6 @@ fn an_exception_tells_which_and_traps_until_it_is_cleared() {
         let (name, flags) = (chip.target.name, chip.flags);
         let cases = [
             (ILLEGAL, chip.illegal, 4, FaultKind::Undecodable),
-            ("v_mov_b32 v200, 0", chip.illegal, 4, FaultKind::Register),
             (chip.lds, chip.violation, 8, FaultKind::Lds(0x4000)),
             (
                 chip.scratch.0,
@@ -292,7 +291,6 @@ fn a_program_learns_nothing_of_its_handler() {
     let cases = [
         (gfx9, "s_getreg_b32 s4, hwreg(HW_REG_TBA_LO)"),
         (gfx9, "s_getreg_b32 s4, hwreg(HW_REG_TMA_LO)"),
-        (gfx12, "s_getreg_b32 s4, hwreg(4)"),
         (gfx12, "s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_TBA)"),
         (gfx12, "s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_TMA)"),
     ];

@@ -81,7 +81,7 @@ fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
         FaultKind::Memory(_)
             | FaultKind::Lds(_)
             | FaultKind::Scratch(_)
-            | FaultKind::ScratchAtomic(_)
+            | FaultKind::Violation(_)
     );
     let kind = if memory { 2 } else { 1 };
     [(kind << 21) | ((wave & 0x1f) << 27), 2 << 6, 0, 0]

@@ -167,7 +167,7 @@ fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
         FaultKind::Memory(_)
             | FaultKind::Lds(_)
             | FaultKind::Scratch(_)
-            | FaultKind::ScratchAtomic(_)
+            | FaultKind::Violation(_)
             | FaultKind::Gws(_)
     );
     let kind = if memory { 2 } else { 1 };
