@@ -36,6 +36,12 @@ impl<const W: u32> Bounded<W> {
         Self(value & Self::MAX.0)
     }
 
+    /// The same number, where it may have more bits.
+    pub const fn widened<const V: u32>(self) -> Bounded<V> {
+        const { assert!(V >= W, "fewer bits could not hold it") };
+        Bounded(self.0)
+    }
+
     /// The number.
     pub const fn get(self) -> u64 {
         self.0

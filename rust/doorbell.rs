@@ -39,9 +39,9 @@ pub(crate) const SLICE_DOORBELLS: usize = 1024;
 pub(crate) const PAGE_DOORBELLS: u32 = 512;
 
 /// Word on the BAR of the first XCC's KIQ doorbell (`AMDGPU_DOORBELL_LAYOUT1_KIQ_START`).
-pub(crate) const KIQ: DoorbellWord = DoorbellWord::new(0);
+pub(crate) const KIQ: DoorbellWord = DoorbellWord::fixed::<0>();
 /// Word of HIQ's: the first of the kernel's second page, where KFD's own kernel page lies.
-pub(crate) const HIQ: DoorbellWord = DoorbellWord::new(1024);
+pub(crate) const HIQ: DoorbellWord = DoorbellWord::fixed::<1024>();
 /// 64-bit doorbells from one XCC's kernel queues to the next's (`..._LAYOUT1_XCC_RANGE`).
 pub(crate) const XCC_RANGE: u32 = 0x20;
 /// Last 64-bit doorbell of the user queues of a page (`..._LAYOUT1_USERQUEUE_END`).
@@ -223,9 +223,13 @@ impl Doorbell {
     }
 
     /// Index in 32-bit words on the BAR.
-    pub(crate) fn word(&self) -> DoorbellWord {
-        let first = (self.slice.index * SLICE_SIZE / 4) as u32;
-        DoorbellWord::new(first + self.index.get() * 2)
+    ///
+    /// # Errors
+    ///
+    /// EINVAL: the BAR is so large that registers can't name the word.
+    pub(crate) fn word(&self) -> Result<DoorbellWord> {
+        let word = self.slice.index * (SLICE_SIZE / 4) + self.index.get() as usize * 2;
+        DoorbellWord::new(word.try_into()?)
     }
 }
 

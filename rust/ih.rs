@@ -256,8 +256,7 @@ fn init(parts: &Parts<'_>, base: u64, wptr_addr: u64) {
     regs.write(table.wptr_addr_high, (wptr_addr >> 32) as u32 & 0xffff);
     regs.write(table.wptr_overflow.reg(), 0);
     regs.write(table.rptr, 0);
-    let word = Bounded::low_bits_of(hal.doorbell().get().into());
-    let doorbell = table.doorbell_offset.set(0, word);
+    let doorbell = table.doorbell_offset.set(0, hal.doorbell().widened());
     regs.write(
         table.doorbell_enable.reg(),
         table.doorbell_enable.set(doorbell, true),
@@ -301,7 +300,7 @@ impl Handler {
             count += 1;
         }
         if count > 0 {
-            self.doorbells.ring32(self.hal.doorbell(), ring.rptr as u32);
+            self.doorbells.ring32(self.hal.doorbell().into(), ring.rptr as u32);
         }
         Ok(count)
     }

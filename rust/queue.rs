@@ -106,7 +106,7 @@ pub(crate) fn create(
             sdma: slot,
             pins: buffers.bos()?,
         };
-        let hw = create_on(device, device_state, spec(params, &hold), hold)?;
+        let hw = create_on(device, device_state, spec(params, &hold)?, hold)?;
         let queue = UserQueue {
             hw,
             device: index,
@@ -126,8 +126,8 @@ pub(crate) fn create(
     })
 }
 
-fn spec(params: &QueueParams, hold: &QueueHold) -> QueueSpec {
-    QueueSpec {
+fn spec(params: &QueueParams, hold: &QueueHold) -> Result<QueueSpec> {
+    Ok(QueueSpec {
         format: params.kind.format(),
         ring: params.ring,
         rptr: params.rptr,
@@ -135,10 +135,10 @@ fn spec(params: &QueueParams, hold: &QueueHold) -> QueueSpec {
         eop: params.eop,
         save: params.save,
         gws: false,
-        doorbell: hold.doorbell.word(),
+        doorbell: hold.doorbell.word()?,
         doorbell_index: hold.doorbell.index(),
         sdma: hold.sdma.as_ref().map(sdma::Slot::place),
-    }
+    })
 }
 
 fn create_on(

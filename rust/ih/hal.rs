@@ -3,17 +3,19 @@
 //! What differs between interrupt handlers.
 
 use crate::{
-    hw::regs::{
-        AnyField,
-        AnyReg,
-        Change, //
+    hw::{
+        regs::{
+            AnyField,
+            AnyReg,
+            Change, //
+        },
+        value::Bounded, //
     },
     regs::{
         Regs,
         Tables, //
     },
     types::{
-        DoorbellWord,
         GcVersion,
         OsssysVersion, //
     }, //
@@ -115,8 +117,8 @@ pub(crate) trait Hal: Sync {
     /// The ring's registers.
     fn registers(&self) -> &'static Registers;
 
-    /// The ring's doorbell.
-    fn doorbell(&self) -> DoorbellWord;
+    /// The ring's doorbell: its word on the BAR, among the first 1,024 as routes of doorbells count.
+    fn doorbell(&self) -> Bounded<10>;
 
     /// Whether the ring is given by bus addresses, and not by those of the GART.
     fn bus_addresses(&self) -> bool;

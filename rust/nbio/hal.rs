@@ -3,6 +3,7 @@
 //! What differs between bus sides.
 
 use crate::{
+    hw::value::Bounded,
     regs::{
         Access,
         Regs,
@@ -10,7 +11,6 @@ use crate::{
     },
     types::{
         BusAddr,
-        DoorbellWord,
         NbioVersion, //
     }, //
 };
@@ -42,8 +42,8 @@ pub(crate) trait Hal: Sync {
     /// Sets up the bus side of interrupts, whose dummy loads go to the page `dummy` (`ih_control`).
     fn prepare_interrupts(&self, regs: &Regs, dummy: BusAddr);
 
-    /// Routes the doorbell of the interrupt ring to the interrupt handler.
-    fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord);
+    /// Routes the doorbell of the interrupt ring, a word of the BAR, to the interrupt handler.
+    fn route_interrupts(&self, regs: &Regs, doorbell: Bounded<10>);
 }
 
 /// The one of a version (`adev->nbio.funcs`).

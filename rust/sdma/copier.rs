@@ -48,7 +48,7 @@ use kernel::{
 const ENGINE: u32 = 0;
 /// Its doorbell: the first that is routed to the engine, in the kernel's page
 /// (`adev->doorbell_index.sdma_engine[0] << 1`).
-const DOORBELL: DoorbellWord = DoorbellWord::new(SDMA_FIRST * 2);
+const DOORBELL: DoorbellWord = DoorbellWord::fixed::<{ SDMA_FIRST as u64 * 2 }>();
 /// Bytes of the ring: room for more than a hundred programs at once.
 const RING_BYTES: usize = 4096;
 /// How long the engine may take for one submission. The largest takes hardware milliseconds.

@@ -10,6 +10,7 @@
 //! A user program stores to the byte [`DoorbellIndex::byte`] of its slice.
 
 use crate::hw::value::Bounded;
+use kernel::prelude::*;
 
 /// Index of a doorbell in a process' slice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,21 +37,37 @@ impl DoorbellIndex {
 /// Index of a doorbell in 32-bit words on the whole BAR.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(transparent)]
-pub(crate) struct DoorbellWord(u32);
+pub(crate) struct DoorbellWord(Bounded<26>);
 
 impl DoorbellWord {
+    /// The word `WORD`, which is checked when the module is compiled.
+    pub(crate) const fn fixed<const WORD: u64>() -> Self {
+        Self(Bounded::new::<WORD>())
+    }
+
     /// From the number.
-    pub(crate) const fn new(word: u32) -> Self {
-        Self(word)
+    ///
+    /// # Errors
+    ///
+    /// EINVAL: it is beyond what registers can name.
+    pub(crate) fn new(word: u32) -> Result<Self> {
+        Bounded::try_new(word.into()).map(Self).ok_or(EINVAL)
     }
 
     /// The number.
-    pub(crate) const fn get(self) -> u32 {
-        self.0
+    pub(crate) fn get(self) -> u32 {
+        self.0.into()
     }
 
-    /// The number as registers have it: a BAR has fewer words.
-    pub(crate) fn in_register(self) -> Bounded<26> {
-        Bounded::low_bits_of(self.0.into())
+    /// The number as registers and packets have it.
+    pub(crate) const fn in_register(self) -> Bounded<26> {
+        self.0
+    }
+}
+
+/// One of the first 1,024 words, which are the kernel's.
+impl From<Bounded<10>> for DoorbellWord {
+    fn from(word: Bounded<10>) -> Self {
+        Self(word.widened())
     }
 }

@@ -7,19 +7,21 @@ use super::{
     Registers, //
 };
 use crate::{
-    hw::regs::{
-        osssys_4_4_2::{
-            self as oss,
-            IH_CHICKEN as Chicken,
-            IH_RB_CNTL as Cntl, //
+    hw::{
+        regs::{
+            osssys_4_4_2::{
+                self as oss,
+                IH_CHICKEN as Chicken,
+                IH_RB_CNTL as Cntl, //
+            },
+            Value, //
         },
-        Value, //
+        value::Bounded, //
     },
     regs::{
         Regs,
         Tables, //
-    },
-    types::DoorbellWord, //
+    }, //
 };
 
 /// Bus addresses.
@@ -38,8 +40,8 @@ impl super::Hal for Hal {
     }
 
     /// `AMDGPU_DOORBELL_LAYOUT1_IH`.
-    fn doorbell(&self) -> DoorbellWord {
-        DoorbellWord::new(0x1a0 << 1)
+    fn doorbell(&self) -> Bounded<10> {
+        Bounded::new::<{ 0x1a0 << 1 }>()
     }
 
     fn bus_addresses(&self) -> bool {

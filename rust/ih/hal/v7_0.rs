@@ -7,17 +7,19 @@ use super::{
     Registers, //
 };
 use crate::{
-    hw::regs::osssys_7_0_0::{
-        self as oss,
-        IH_INT_FLOOD_CNTL as Flood,
-        IH_MSI_STORM_CTRL as Storm,
-        IH_STORM_CLIENT_LIST_CNTL as Clients, //
+    hw::{
+        regs::osssys_7_0_0::{
+            self as oss,
+            IH_INT_FLOOD_CNTL as Flood,
+            IH_MSI_STORM_CTRL as Storm,
+            IH_STORM_CLIENT_LIST_CNTL as Clients, //
+        },
+        value::Bounded, //
     },
     regs::{
         Regs,
         Tables, //
-    },
-    types::DoorbellWord, //
+    }, //
 };
 
 /// Address space 0.
@@ -36,8 +38,8 @@ impl super::Hal for Hal {
     }
 
     /// `AMDGPU_NAVI10_DOORBELL_IH`.
-    fn doorbell(&self) -> DoorbellWord {
-        DoorbellWord::new(0x178 << 1)
+    fn doorbell(&self) -> Bounded<10> {
+        Bounded::new::<{ 0x178 << 1 }>()
     }
 
     /// PSP's boot loader doesn't let this block use any (`ih_v7_0_sw_init`).

@@ -23,10 +23,7 @@ use crate::{
         Regs,
         Tables, //
     },
-    types::{
-        BusAddr,
-        DoorbellWord, //
-    }, //
+    types::BusAddr, //
 };
 
 /// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
@@ -95,13 +92,10 @@ impl super::Hal for Hal {
     }
 
     /// `nbif_v6_3_1_ih_doorbell_range`.
-    fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord) {
+    fn route_interrupts(&self, regs: &Regs, doorbell: Bounded<10>) {
         let route = Value::zeroed()
             .with(Port::S2A_DOORBELL_PORT1_ENABLE, true)
-            .with(
-                Port::S2A_DOORBELL_PORT1_RANGE_OFFSET,
-                Bounded::low_bits_of(doorbell.get().into()),
-            )
+            .with(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET, doorbell)
             .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<2>());
         regs.write(nbio::GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL, route);
     }

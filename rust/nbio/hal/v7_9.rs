@@ -28,10 +28,7 @@ use crate::{
         Tables,
         Window, //
     },
-    types::{
-        BusAddr,
-        DoorbellWord, //
-    }, //
+    types::BusAddr, //
 };
 
 /// Words of doorbells that go to the interrupt handler.
@@ -44,6 +41,8 @@ const SDMA_SIZE: u64 = 20;
 /// fields of the first range and port for all of them.
 #[derive(Clone, Copy)]
 struct Route {
+    /// The first word of its engine's doorbells.
+    first: Bounded<10>,
     range: AnyReg,
     port: AnyReg,
     to: Value<Port>,
@@ -51,32 +50,45 @@ struct Route {
 
 impl Route {
     /// To the engine with that number at the port, and that address.
-    const fn new<const ID: u64, const ADDRESS: u64>(range: AnyReg, port: AnyReg) -> Self {
+    const fn new<const ID: u64, const ADDRESS: u64>(
+        first: Bounded<10>,
+        range: AnyReg,
+        port: AnyReg,
+    ) -> Self {
         let to = Value::zeroed()
             .having(Port::S2A_DOORBELL_PORT1_ENABLE.is::<1>())
             .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<SDMA_SIZE>())
             .having(Port::S2A_DOORBELL_PORT1_AWID.is::<ID>())
             .having(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.is::<ID>())
             .having(Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE.is::<ADDRESS>());
-        Self { range, port, to }
+        Self {
+            first,
+            range,
+            port,
+            to,
+        }
     }
 }
 
 /// Those of the first AID.
 const SDMA_ROUTES: [Route; 4] = [
     Route::new::<0xe, 1>(
+        Bounded::new::<{ sdma_first(0) }>(),
         nbio::DOORBELL0_CTRL_ENTRY_1.any(),
         nbio::S2A_DOORBELL_ENTRY_1_CTRL.any(),
     ),
     Route::new::<8, 2>(
+        Bounded::new::<{ sdma_first(1) }>(),
         nbio::DOORBELL0_CTRL_ENTRY_2.any(),
         nbio::S2A_DOORBELL_ENTRY_2_CTRL.any(),
     ),
     Route::new::<9, 8>(
+        Bounded::new::<{ sdma_first(2) }>(),
         nbio::DOORBELL0_CTRL_ENTRY_3.any(),
         nbio::S2A_DOORBELL_ENTRY_5_CTRL.any(),
     ),
     Route::new::<0xa, 9>(
+        Bounded::new::<{ sdma_first(3) }>(),
         nbio::DOORBELL0_CTRL_ENTRY_4.any(),
         nbio::S2A_DOORBELL_ENTRY_6_CTRL.any(),
     ),
@@ -122,10 +134,9 @@ impl super::Hal for Hal {
 
     /// `nbio_v7_9_sdma_doorbell_range`.
     fn route_sdma(&self, regs: &Regs, engines: u32) {
-        for (route, engine) in SDMA_ROUTES.into_iter().zip(0..engines) {
-            let first = (SDMA_FIRST + engine * SDMA_STRIDE) * 2;
+        for (route, _) in SDMA_ROUTES.into_iter().zip(0..engines) {
             let range = Value::zeroed()
-                .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, offset(first))
+                .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, route.first)
                 .having(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.is::<SDMA_SIZE>());
             regs.write(route.range, range.bits());
             regs.write(route.port, route.to.bits());
@@ -142,12 +153,9 @@ impl super::Hal for Hal {
     }
 
     /// `nbio_v7_9_ih_doorbell_range`.
-    fn route_interrupts(&self, regs: &Regs, doorbell: DoorbellWord) {
+    fn route_interrupts(&self, regs: &Regs, doorbell: Bounded<10>) {
         let range = Value::zeroed()
-            .with(
-                Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY,
-                offset(doorbell.get()),
-            )
+            .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, doorbell)
             .having(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.is::<IH_SIZE>());
         regs.write(nbio::DOORBELL0_CTRL_ENTRY_0, range);
         let to = Value::<Port>::zeroed()
@@ -157,7 +165,7 @@ impl super::Hal for Hal {
     }
 }
 
-/// Where a range begins: the BAR's first 1,024 doorbells are the kernel's.
-fn offset(word: u32) -> Bounded<10> {
-    Bounded::low_bits_of(word.into())
+/// The first word of an engine's range.
+const fn sdma_first(engine: u32) -> u64 {
+    ((SDMA_FIRST + engine * SDMA_STRIDE) * 2) as u64
 }

@@ -238,7 +238,7 @@ impl Firmware for Kiq {
 
 impl Queue {
     fn new(parts: &Arc<Parts>, xcc: u8, index: u32) -> Result<Self> {
-        let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2);
+        let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2)?;
         let ring = Ring::new(&parts.gart, &parts.doorbells, Format::PM4, RING_BYTES, bell)?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let memory = VramRange::new(&parts.vram, mqd::ALLOCATION.into())?;

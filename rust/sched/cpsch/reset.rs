@@ -64,7 +64,7 @@ pub(super) fn occupied(parts: &Parts) -> Result<KVec<Occupied>> {
                         .then(|| regs.read_at(xcc, gc::CP_HQD_PQ_DOORBELL_CONTROL))
                 });
                 if let Some(control) = control {
-                    let doorbell = DoorbellWord::new(control.get(Bell::DOORBELL_OFFSET));
+                    let doorbell = DoorbellWord::new(control.get(Bell::DOORBELL_OFFSET))?;
                     let it = Occupied {
                         xcc,
                         slot,

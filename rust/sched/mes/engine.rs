@@ -87,8 +87,8 @@ mod reset;
 use reset::WereReset;
 
 /// Words of the rings' doorbells on the BAR (`AMDGPU_NAVI10_DOORBELL_MES_RING0` and `1`).
-const DOORBELL_0: DoorbellWord = DoorbellWord::new(0xb << 1);
-const DOORBELL_1: DoorbellWord = DoorbellWord::new(0xc << 1);
+const DOORBELL_0: DoorbellWord = DoorbellWord::fixed::<{ 0xb << 1 }>();
+const DOORBELL_1: DoorbellWord = DoorbellWord::fixed::<{ 0xc << 1 }>();
 /// 64-bit doorbells that the compute micro engine takes (`..._KIQ` to `..._USERQUEUE_END`).
 const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 /// Places of the rings: the queue 0 of each pipe.
@@ -244,7 +244,7 @@ impl Engine {
             .map_err(|failure| report(&self.parts, "ADD_QUEUE of its own ring", failure))?;
         set_resources(&self.parts, &mut pipe, true, self.log())?;
         for level in 0..5 {
-            let doorbell = aggregated_doorbell(level).get().into();
+            let doorbell = aggregated_doorbell(level).into();
             let doorbell = Aggregated::DOORBELL_OFFSET.try_to(doorbell).ok_or(EINVAL)?;
             regs.update(gc::CP_MES_DOORBELL_CONTROL1.at(level, 1), |old| {
                 old.with(Aggregated::DOORBELL_HIT, false)

@@ -33,8 +33,7 @@ use crate::{
             Block, //
         }, //
     },
-    sched::Parts,
-    types::DoorbellWord, //
+    sched::Parts, //
 };
 use kernel::prelude::*;
 
@@ -45,8 +44,8 @@ const HAS_RESOURCES_1: u32 = 0x4b;
 const HAS_SDMA_TIMER: u32 = 0x8b;
 
 /// Word of the doorbell that announces work of a priority level.
-pub(super) fn aggregated_doorbell(level: u32) -> DoorbellWord {
-    DoorbellWord::new(AGGREGATED + level * 2)
+pub(super) fn aggregated_doorbell(level: u32) -> u32 {
+    AGGREGATED + level * 2
 }
 
 /// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
@@ -135,7 +134,7 @@ pub(super) fn set_resources(
         }
         let bells = SetHwResources::AGGREGATED_DOORBELLS_0.word();
         for (level, slot) in (0..5).zip(frame.0.iter_mut().skip(bells)) {
-            *slot = aggregated_doorbell(level).get();
+            *slot = aggregated_doorbell(level);
         }
     }
     if let Some(log) = log {

@@ -168,7 +168,7 @@ impl Engine {
             let doorbell = pipe.hung(index)?;
             if doorbell != NO_DOORBELL {
                 let info = HungQueue([pipe.hung(length + index)?]);
-                hung.push((DoorbellWord::new(doorbell), info), GFP_KERNEL)
+                hung.push((DoorbellWord::new(doorbell)?, info), GFP_KERNEL)
                     .map_err(Error::from)?;
             }
         }

@@ -67,7 +67,7 @@ pub(super) fn start(regs: &Regs, engine: u32, ring: &Ring) {
     regs.update_at(n, sdma::SDMA_GFX_DOORBELL, |v| {
         v.with(Doorbell::ENABLE, true)
     });
-    let word = Bounded::low_bits_of(ring.doorbell().get().into());
+    let word = ring.doorbell().in_register();
     regs.update_at(n, sdma::SDMA_GFX_DOORBELL_OFFSET, |v| {
         v.with(Offset::OFFSET, word)
     });

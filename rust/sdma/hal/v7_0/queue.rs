@@ -80,7 +80,7 @@ pub(super) fn start(regs: &Regs, engine: u32, ring: &Ring) {
     regs.update(gc::SDMA0_QUEUE0_DOORBELL.at(engine, STRIDE), |v| {
         v.with(Doorbell::ENABLE, true)
     });
-    let word = Bounded::low_bits_of(ring.doorbell().get().into());
+    let word = ring.doorbell().in_register();
     regs.update(gc::SDMA0_QUEUE0_DOORBELL_OFFSET.at(engine, STRIDE), |v| {
         v.with(Offset::OFFSET, word)
     });
