@@ -16,6 +16,7 @@ help:
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
+	@echo 'make faults    a GPU that misbehaves by rules: late, lost, repeated, wrong; each chip, many rules in a machine'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module'
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
@@ -79,6 +80,9 @@ fuzz:
 	@RKFD_FUZZ_TIME='$(TIME)' RKFD_FUZZ_ARGS='$(ARGS)' \
 		$(if $(filter debug,$(KERNEL)),tests/run-debug,tests/vm test) --long fuzz
 
+faults:
+	@tests/vm test --long $(if $(ARGS),$(ARGS),rules)
+
 guards:
 	@tests/guards/run $(ARGS)
 
@@ -123,4 +127,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean

@@ -13,6 +13,7 @@ mod lifetime;
 mod mes;
 mod neighbours;
 pub mod rocm;
+mod rules;
 mod surroundings;
 mod typed;
 
@@ -46,9 +47,11 @@ pub fn all() -> Vec<Scenario> {
     all
 }
 
-/// What `rkfd-vm test --long` runs: endurance.
+/// What `rkfd-vm test --long` runs: endurance, and a device that misbehaves in many ways.
 pub fn long() -> Vec<Scenario> {
-    vec![lifetime::long(), fuzz::long()]
+    let mut long = vec![lifetime::long(), fuzz::long()];
+    long.extend(rules::all());
+    long
 }
 
 /// What `rkfd-vm demo` runs.
