@@ -12,26 +12,39 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::rules::is_cold;
 use rkfd_hw::regs::RegInfo;
+use std::sync::Arc;
+
+/// C2PMSG_81 while sOS runs.
+const SOS: u32 = 0x0038_0000;
 
 /// The mailboxes.
 pub struct Mp0 {
+    env: Arc<dyn Env>,
     store: Store,
 }
 
 impl Mp0 {
     /// Firmware that runs, or, for a cold device, none.
-    pub fn new(env: &dyn Env) -> Self {
-        let alive = !is_cold(env.rules());
-        // A cold device has finished its boot firmware (discovery can be read), but has no sOS.
-        let sos = if alive { 0x0038_0000 } else { 0 };
-        Self {
+    pub fn new(env: Arc<dyn Env>) -> Self {
+        let mp0 = Self {
+            env,
             store: Store::new(&[
                 ("MP0_SMN_C2PMSG_33", 1 << 31),
-                ("MP0_SMN_C2PMSG_81", sos),
+                ("MP0_SMN_C2PMSG_81", 0),
                 ("MPASP_SMN_C2PMSG_33", 1 << 31),
                 ("MPASP_SMN_C2PMSG_35", 1 << 31),
-                ("MPASP_SMN_C2PMSG_81", sos),
+                ("MPASP_SMN_C2PMSG_81", 0),
             ]),
+        };
+        mp0.start();
+        mp0
+    }
+
+    /// A cold device has finished its boot firmware (discovery can be read), but has no sOS.
+    fn start(&self) {
+        if !is_cold(self.env.rules()) {
+            self.store.set("MP0_SMN_C2PMSG_81", SOS);
+            self.store.set("MPASP_SMN_C2PMSG_81", SOS);
         }
     }
 }
@@ -50,5 +63,6 @@ impl IpBlock for Mp0 {
 
     fn reset(&self) {
         self.store.reset();
+        self.start();
     }
 }

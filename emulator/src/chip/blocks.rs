@@ -37,7 +37,7 @@ impl Blocks {
     pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>, sdma: &Arc<Engines>) -> Self {
         Self {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
-            mp0: mp0::Mp0::new(&**soc),
+            mp0: mp0::Mp0::new(soc.clone()),
             hdp: hdp::Hdp::new(),
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(soc.clone(), soc.interrupts.clone()),
