@@ -65,7 +65,7 @@ fn machine_of(scenario: &Scenario) -> String {
         device,
         trace,
         emulator_args,
-        programs_fault,
+        meant,
         control,
         machine,
         qemu_args,
@@ -79,16 +79,8 @@ fn machine_of(scenario: &Scenario) -> String {
     if !shares || *expect != Expect::Pass {
         return (*name).into();
     }
-    let flags = (
-        module,
-        device,
-        trace,
-        cpus,
-        memory_mib,
-        programs_fault,
-        control,
-    );
-    format!("a machine: {flags:?} {machine:?} {emulator_args:?} {qemu_args:?} {kernel_args:?}")
+    let flags = (module, device, trace, cpus, memory_mib, control);
+    format!("a machine: {flags:?} {meant:?} {machine:?} {emulator_args:?} {qemu_args:?} {kernel_args:?}")
 }
 
 /// Writes the part of a machine's trace that belongs to its scenario number `n`, from 0.

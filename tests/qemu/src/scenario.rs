@@ -68,6 +68,17 @@ pub enum Expect {
 /// test lines and everything that was printed.
 pub type Check = fn(&Outcome) -> Result<(), String>;
 
+/// What a device may report without failing the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meant {
+    /// Faults of programs: some do what the GPU reports as a program's fault.
+    pub faults: bool,
+    /// Violations of the driver, which a rule brings about, by a part of each.
+    pub violations: &'static [&'static str],
+    /// A rule ends the emulator's process, which leaves no report then.
+    pub death: bool,
+}
+
 /// One boot.
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -96,9 +107,8 @@ pub struct Scenario {
     /// The guest's third serial port leads to the emulator's control socket: it installs rules by which
     /// the device misbehaves, and removes them.
     pub control: bool,
-    /// Its programs do what the GPU reports as a program's fault; the driver's violations fail it
-    /// nevertheless.
-    pub programs_fault: bool,
+    /// What the device may report.
+    pub meant: Meant,
     /// The guest's board.
     pub machine: Machine,
     /// Further arguments for QEMU.
@@ -163,7 +173,7 @@ impl Scenario {
             shares: false,
             emulator_args: Vec::new(),
             control: false,
-            programs_fault: false,
+            meant: Meant::default(),
             machine: Machine::PciExpress,
             qemu_args: Vec::new(),
             kernel_args: Vec::new(),
@@ -298,7 +308,19 @@ impl Scenario {
 
     /// Its programs do what the GPU reports as a program's fault.
     pub fn programs_fault(mut self) -> Self {
-        self.programs_fault = true;
+        self.meant.faults = true;
+        self
+    }
+
+    /// The device reports these violations since a rule brings them about: a part of each.
+    pub fn violates(mut self, parts: &'static [&'static str]) -> Self {
+        self.meant.violations = parts;
+        self
+    }
+
+    /// A rule of it ends the emulator's process.
+    pub fn device_dies(mut self) -> Self {
+        self.meant.death = true;
         self
     }
 
