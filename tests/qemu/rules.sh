@@ -2,7 +2,7 @@
 # One row of tests/qemu/src/scenarios/rules.rs, in the guest:
 #   . /rules.sh; row KIND 'RULE|RULE' 'PROGRAM' 'EXPECTED' 'LOGGED'
 # KIND: live    the module is loaded, and goes on afterwards
-#       reload  the module is loaded; what the rules did ends only when it is loaded anew
+#       reload  the module is loaded, and loaded anew afterwards
 #       load    the rules are there while the module is loaded
 #       probe   the same, and the device is reset before
 # EXPECTED is looked for in the program's output and in its last line, `status N`; LOGGED in the kernel's log.
@@ -62,7 +62,7 @@ row() {
         live) ;;
         *)
             rmmod rkfd || { bad "the module does not unload"; exit 1; }
-            [ $kind = reload ] && [ -z "$RESET" ] || echo 1 >$GPU/reset
+            echo 1 >$GPU/reset
             insmod /rkfd.ko || exit 1
             ;;
     esac
