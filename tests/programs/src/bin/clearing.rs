@@ -31,6 +31,9 @@ const LEFT: u64 = 256 << 20;
 /// driver clears at once.
 const SIZES: [usize; 3] = [4096, (2 << 20) + 4096, 80 << 20];
 
+/// A buffer that takes the engine longer to clear than others' requests take.
+const LARGE: usize = 8 << 30;
+
 /// The largest buffer that is tried: seven eighths of what there is, in whole large pages.
 fn most(gpu: &Gpu) -> Result<usize, Failure> {
     Ok((((gpu.available_memory()? / 8 * 7) >> 21) << 21) as usize)
@@ -126,7 +129,7 @@ fn meanwhile() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let gpu = Gpu::open()?;
     for n in 1..=TRIES {
-        let (before, size) = (gpu.available_memory()?, most(&gpu)?);
+        let (before, size) = (gpu.available_memory()?, most(&gpu)?.min(LARGE));
         let done = Arc::new(AtomicBool::new(false));
         let (its, flag) = (gpu.clone(), done.clone());
         let large = std::thread::spawn(move || {
@@ -134,7 +137,9 @@ fn meanwhile() -> Result<(), Failure> {
             flag.store(true, Ordering::Release);
             large
         });
-        wait_for(&gpu, "the large buffer", |left| left < before / 2)?;
+        wait_for(&gpu, "the large buffer", |left| {
+            left < before - size as u64 / 2
+        })?;
         requests(&gpu, &kfd)?;
         let own = !done.load(Ordering::Acquire);
         let mut child = start("neighbour")?;

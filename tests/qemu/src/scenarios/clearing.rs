@@ -42,7 +42,7 @@ fn meanwhile() -> Scenario {
         &["meanwhile"],
     )
     .emulator_arg("--rule")
-    .emulator_arg("on kernel fill: late 40 ms")
+    .emulator_arg("on kernel fill: late 100 ms")
     .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }

@@ -109,19 +109,26 @@ const NO_GPU: &str = "status 1";
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![
+    let mut all = vec![
         table(
             "rules",
             "interrupts, registers, dispatches and the discovery table that misbehave",
             table::both(),
         ),
-        table("rules-lost", "register writes that are lost", table::lost()).violates(&[""]),
+        table(
+            "rules-lost",
+            "register accesses that are lost or wrong",
+            table::lost(),
+        )
+        .violates(&[""]),
         table(
             "rules-cpsch",
             "packets of KIQ and HIQ that are late, lost, repeated or answered wrongly",
             table::cpsch(),
         )
-        .scheduled_by(Scheduler::Cpsch),
+        .scheduled_by(Scheduler::Cpsch)
+        // The scheduler's own queue, whose mapping was lost.
+        .violates(&["UNMAP_QUEUES: doorbell 0x400 is of no connected queue"]),
         table(
             "rules-mes",
             "frames of MES that are late, lost, repeated, refused or answered wrongly",
@@ -135,9 +142,13 @@ pub fn all() -> Vec<Scenario> {
             "MES: REMOVE_QUEUE: no queue of the gang has the doorbell",
             "MES: REMOVE_QUEUE: no ring has the doorbell",
         ]),
-        gone("rules-removed", "surprise removal"),
-        gone("rules-died", "death"),
-    ]
+    ];
+    for (name, when) in GONE {
+        let [removed, died] = name;
+        all.push(gone(removed, when, "surprise removal"));
+        all.push(gone(died, when, "death").device_dies());
+    }
+    all
 }
 
 fn table(name: &'static str, about: &'static str, rows: Vec<Row>) -> Scenario {
@@ -161,27 +172,67 @@ fn controlled(name: &'static str, about: &'static str) -> Scenario {
     scenario
 }
 
-/// The device goes in the middle of a program's work: errors, no hang, and the module unloads.
-fn gone(name: &'static str, effect: &str) -> Scenario {
-    let removed = format!(
-        ". /rules.sh; rule add \"at the 1st dispatch: {effect}\" || exit 1; $VADD >/tmp/out && exit 1; \
-         timeout 150 $VADD >/tmp/out; [ $? = 1 ] && timeout 60 $VADD >/tmp/out; [ $? = 1 ] || exit 2"
-    );
+/// When the device goes, and the names of the machines where it falls off the bus and where its process
+/// dies.
+const GONE: [([&str; 2], &[&str]); 7] = [
+    (["rules-removed", "rules-died"], &["1st dispatch"]),
+    (
+        ["rules-removed-fill", "rules-died-fill"],
+        &["1st kernel fill"],
+    ),
+    (
+        ["rules-removed-walk", "rules-died-walk"],
+        &["1st page walk"],
+    ),
+    (["rules-removed-irq", "rules-died-irq"], &["1st IH entry"]),
+    // Of either scheduler.
+    (
+        ["rules-removed-add", "rules-died-add"],
+        &["1st RUN_LIST", "1st ADD_QUEUE"],
+    ),
+    (
+        ["rules-removed-stop", "rules-died-stop"],
+        &["1st UNMAP_QUEUES", "1st REMOVE_QUEUE"],
+    ),
+    (
+        ["rules-removed-probe", "rules-died-probe"],
+        &["300th any register access"],
+    ),
+];
+
+/// The device goes in the middle of a program's work, or of the probe: errors, no hang, and the module
+/// unloads.
+fn gone(name: &'static str, when: &[&str], effect: &str) -> Scenario {
     let about = match effect {
-        "death" => {
-            "the device's process dies under a dispatch: errors, no hang, and the module unloads"
-        }
-        _ => {
-            "the device falls off the bus under a dispatch: errors, no hang, and the module unloads"
-        }
+        "death" => "the device's process dies in the midst of work: errors, no hang, and the module unloads",
+        _ => "the device falls off the bus in the midst of work: errors, no hang, and the module unloads",
     };
-    let scenario = match effect {
-        "death" => controlled(name, about).device_dies(),
-        _ => controlled(name, about),
-    };
+    let rules = when
+        .iter()
+        .map(|when| format!("rule add \"at the {when}: {effect}\" || exit 1; "));
+    let add = format!(". /rules.sh; {}", rules.collect::<String>());
+    let scenario = controlled(name, about);
+    if name.ends_with("probe") {
+        return scenario
+            .step(Step::sh(
+                "gone",
+                120,
+                &format!("{add} insmod {MODULE}; $VADD; [ $? = 1 ]"),
+            ))
+            .step(Step::Rmmod("rkfd".into()));
+    }
     scenario
         .step(Step::insmod(MODULE))
         .step(Step::sh("works", 60, ". /rules.sh; $VADD >/tmp/out"))
-        .step(Step::sh("gone", 240, &removed))
+        .step(Step::sh(
+            "goes",
+            240,
+            &format!("{add} timeout 150 $VADD; [ $? -le 1 ]"),
+        ))
+        .step(Step::sh(
+            "gone",
+            120,
+            ". /rules.sh; timeout 60 $VADD; [ $? = 1 ]",
+        ))
         .step(Step::Rmmod("rkfd".into()))
 }

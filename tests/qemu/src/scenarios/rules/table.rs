@@ -60,11 +60,30 @@ pub(super) fn both() -> Vec<Row> {
             "on any register read: read ffffffff",
             NO_GPU,
         ),
+        live("ih-drop-once", "at the 1st IH entry: drop", "status [01]"),
+        live(
+            "ih-garbage-once",
+            "at the 1st IH entry: garbage",
+            "status [01]",
+        ),
+        live("ih-twice-2nd", "every 2nd IH entry: twice", RIGHT),
+        live("ih-overflow-all", "on IH entry: overflow", "status [01]"),
+        live("dispatch-later", "at the 1st dispatch: late 6 s", RIGHT),
+        live("dispatch-fail-7", "at the 1st dispatch: fail 7", "status 1"),
+        live(
+            "fault-flood-2nd",
+            "every 2nd dispatch: fault flood of 10",
+            RIGHT,
+        )
+        .running("$VADD; $VADD >/dev/null; $VADD"),
+        live("fill-late", "on kernel fill: late 500 ms", RIGHT),
+        reload("fill-hang", "at the 1st kernel fill: hang", "status 1")
+            .logging("copy engine 0 hangs; no more VRAM is given out"),
     ]
 }
 
-/// What a driver's orders turn into without some of its words nobody can tell, so the device's reports do
-/// not count.
+/// What a driver's orders turn into without some of their words, or from wrong ones, nobody can tell, so
+/// the device's reports do not count.
 pub(super) fn lost() -> Vec<Row> {
     vec![
         load(
@@ -93,20 +112,20 @@ pub(super) fn cpsch() -> Vec<Row> {
         live("status-late", "on QUERY_STATUS: late 2 s", RIGHT),
         live("status-twice", "on QUERY_STATUS: twice", RIGHT),
         live("run-list-late", "on RUN_LIST: late 2 s", RIGHT),
-        reload("status-drop", "on QUERY_STATUS: drop", "failed, errno 62").logging("it is stuck"),
+        live("status-drop", "on QUERY_STATUS: drop", "failed, errno 62").logging("it is stuck"),
         live(
             "status-no-answer",
             "at the 1st QUERY_STATUS: no answer",
             "failed, errno 62",
         )
         .logging("it is stuck"),
-        reload(
+        live(
             "status-wrong",
             "on QUERY_STATUS: wrong sequence",
             "failed, errno 62",
         )
         .logging("it is stuck"),
-        reload(
+        live(
             "status-garbage",
             "on QUERY_STATUS: garbage",
             "failed, errno 62",
@@ -114,17 +133,17 @@ pub(super) fn cpsch() -> Vec<Row> {
         .logging("it is stuck"),
         live(
             "unmap-no-answer",
-            "at the 2nd UNMAP_QUEUES: no answer",
+            "at the 1st UNMAP_QUEUES: no answer",
             "failed, errno 62",
         )
         .logging("it is stuck"),
-        reload(
+        live(
             "unmap-wrong",
             "on HIQ UNMAP_QUEUES: wrong sequence",
             "failed, errno 62",
         )
         .logging("it is stuck"),
-        reload(
+        live(
             "unmap-hang",
             "on HIQ UNMAP_QUEUES: hang",
             "failed, errno 62",
@@ -133,16 +152,33 @@ pub(super) fn cpsch() -> Vec<Row> {
         live(
             "run-list-hang",
             "at the 1st RUN_LIST: hang",
-            "failed, errno 62",
+            "status (124|143)",
         )
+        .running("timeout 10 $VADD")
         .logging("it is stuck"),
-        live("run-list-drop", "at the 1st RUN_LIST: drop", "status").running("timeout 10 $VADD"),
-        reload("hiq-hang", "on HIQ packet: hang", "failed, errno 62").logging("it is stuck"),
-        load("set-resources-drop", "on HIQ SET_RESOURCES: drop", "status")
-            .running("timeout 10 $VADD"),
-        load("hiq-map-drop", "on KIQ MAP_QUEUES: drop", "status 1"),
+        live(
+            "run-list-drop",
+            "at the 1st RUN_LIST: drop",
+            "status (124|143)",
+        )
+        .running("timeout 10 $VADD"),
+        live("hiq-hang", "on HIQ packet: hang", "status (124|143)")
+            .running("timeout 10 $VADD")
+            .logging("it is stuck"),
+        load(
+            "set-resources-drop",
+            "on KIQ SET_RESOURCES: drop",
+            "status (1|124|143)",
+        )
+        .running("timeout 10 $VADD"),
+        load(
+            "hiq-map-drop",
+            "on KIQ MAP_QUEUES: drop",
+            "status (1|124|143)",
+        )
+        .running("timeout 10 $VADD"),
         load("kiq-hang", "on KIQ packet: hang", NO_GPU),
-        load("kiq-late", "on KIQ packet: late 1 s", RIGHT),
+        load("kiq-late", "on KIQ packet: late 20 ms", RIGHT),
         load("kiq-twice", "on KIQ WRITE_DATA: twice", RIGHT),
     ]
 }
@@ -171,15 +207,19 @@ pub(super) fn mes() -> Vec<Row> {
         live(
             "add-wrong",
             "at the 1st ADD_QUEUE: wrong sequence",
-            "status",
+            "status [01]",
         ),
-        live("add-garbage", "at the 1st ADD_QUEUE: garbage", "status"),
+        live(
+            "add-garbage",
+            "at the 1st ADD_QUEUE: garbage",
+            "status [01]",
+        ),
         live(
             "add-drop",
             "at the 1st ADD_QUEUE: drop",
             "CREATE_QUEUE .* failed, errno",
         ),
-        live("add-twice", "at the 1st ADD_QUEUE: twice", "status"),
+        live("add-twice", "at the 1st ADD_QUEUE: twice", "status [01]"),
         live(
             "add-hang",
             "at the 1st ADD_QUEUE: hang",
@@ -192,15 +232,23 @@ pub(super) fn mes() -> Vec<Row> {
         live(
             "remove-no-answer",
             "at the 1st REMOVE_QUEUE: no answer",
-            "status",
+            "status [01]",
         ),
         live(
             "remove-wrong",
             "at the 1st REMOVE_QUEUE: wrong sequence",
-            "status",
+            "status [01]",
         ),
-        live("remove-drop", "at the 1st REMOVE_QUEUE: drop", "status"),
-        live("remove-twice", "at the 1st REMOVE_QUEUE: twice", "status"),
+        live(
+            "remove-drop",
+            "at the 1st REMOVE_QUEUE: drop",
+            "status [01]",
+        ),
+        live(
+            "remove-twice",
+            "at the 1st REMOVE_QUEUE: twice",
+            "status [01]",
+        ),
         live(
             "remove-hang",
             "at the 1st REMOVE_QUEUE: hang",
@@ -221,7 +269,7 @@ pub(super) fn mes() -> Vec<Row> {
         reload(
             "status-wrong",
             "at the 1st QUERY_SCHEDULER_STATUS: wrong sequence",
-            "status",
+            "status [01]",
         ),
         reload(
             "status-hang",
@@ -237,6 +285,6 @@ pub(super) fn mes() -> Vec<Row> {
         load("scheduler-refused", "on ADD_LEGACY_QUEUE: fail", NO_GPU).logging("refuses ADD_QUEUE"),
         load("all-silent", "on MES frame: no answer", NO_GPU).logging("it is stuck"),
         load("all-late", "on MES frame: late 50 ms", RIGHT),
-        live("legacy-stays", "on MISC: late 200 ms", "status"),
+        live("legacy-stays", "on MISC: late 200 ms", "status [01]"),
     ]
 }
