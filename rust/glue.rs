@@ -14,6 +14,7 @@ pub(crate) mod errno;
 pub(crate) mod irq;
 pub(crate) mod pci;
 pub(crate) mod ratelimit;
+pub(crate) mod sleep;
 pub(crate) mod workqueue;
 
 // Of the user half.

@@ -28,7 +28,8 @@ use crate::{
             self,
             DeviceNumber, //
         },
-        pci::Master, //
+        pci::Master,
+        sleep::SleepWatch, //
     },
     gmc::{
         self,
@@ -80,6 +81,7 @@ use kernel::{
     }, //
 };
 
+mod awake;
 mod events;
 mod hal;
 mod hang;
@@ -247,6 +249,7 @@ pub(crate) struct Found {
 /// [`Running::new`], which makes them in the reverse order.
 #[pin_data]
 pub(crate) struct Running<'bound> {
+    _awake: SleepWatch<awake::Awake>,
     _listed: Listed,
     // Before the scheduler stops, so that no reset starts it again.
     _watch: hang::Watch,
@@ -388,6 +391,7 @@ impl<'bound> Running<'bound> {
                 },
             )?,
             _listed: Listed::new(&gpu, &gpus, sink)?,
+            _awake: awake::Awake::new(&gpu.dev)?,
             _: {
                 dev_info!(
                     pdev,

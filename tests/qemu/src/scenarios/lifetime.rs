@@ -17,6 +17,7 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     let mut all = Vec::from([process_death(), sharing(), unbind()].map(Scenario::shares_a_machine));
+    all.push(sleep());
     all.push(cycles());
     all
 }
@@ -102,6 +103,37 @@ fn unbind() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/dev/kfd".into()))
+}
+
+/// The machine doesn't sleep while the module has the GPU, and whoever asks learns why. Without the module
+/// it would: the kernel tests its way to sleep as far as the tasks (`Documentation/power/basic-pm-debugging.rst`).
+fn sleep() -> Scenario {
+    let way = "cd /sys/power && echo freezer > pm_test && \
+        echo 1 > /sys/module/suspend/parameters/pm_test_delay";
+    let refused = format!(
+        "{way}; n=0; for how in $(cat state); do \
+         echo $how > state && {{ echo \"$how: it sleeps\"; exit 1; }}; n=$((n+1)); done 2>&1 | tee /tmp/said; \
+         [ $(grep -c 'Resource busy' /tmp/said) = $(wc -w < state) ] && \
+         dmesg | grep -q 'the GPU can.t sleep: its firmware would be lost'"
+    );
+    // The kernel leaves a device awake whose driver knows nothing of sleep.
+    let awake = "cd /sys/bus/pci/devices/0000:00:01.0/power && echo auto > control && sleep 1 && \
+        [ $(cat runtime_status) = active ]";
+    with_vadd(
+        "sleep",
+        "the machine doesn't sleep while the module has the GPU, and goes on",
+        "vectoradd",
+    )
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("refused", 30, &refused))
+    .step(Step::sh("awake", 10, awake))
+    .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::sh(
+        "sleeps",
+        30,
+        &format!("{way}; echo freeze > state"),
+    ))
 }
 
 /// Loads the module, runs, and unloads it, `n` times.
