@@ -36,6 +36,8 @@ pub struct Report {
 
 #[derive(Default)]
 struct Inner {
+    /// Nothing is judged any more.
+    closed: bool,
     findings: Vec<Finding>,
     index: HashMap<(Whose, String), usize>,
     /// How many further ones there were, of both kinds.
@@ -87,6 +89,9 @@ impl Report {
     pub fn record(&self, whose: Whose, what: fmt::Arguments<'_>) {
         let text = what.to_string().replace('\n', " ");
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.closed {
+            return;
+        }
         let key = (whose, text);
         if let Some(&i) = inner.index.get(&key) {
             if let Some(finding) = inner.findings.get_mut(i) {
@@ -107,6 +112,13 @@ impl Report {
         eprintln!("{finding}");
         inner.index.insert(key, i);
         inner.findings.push(finding);
+    }
+
+    /// The device is off the bus: it can't reach what its engines still look for before they stop, so
+    /// nothing of that is anybody's doing.
+    pub fn close(&self) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.closed = true;
     }
 
     /// How many violations there were, repetitions included.
@@ -177,6 +189,16 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         text
+    }
+
+    #[test]
+    fn a_device_off_the_bus_judges_nobody() {
+        let text = written("closed", |report| {
+            report.violation(format_args!("before"));
+            report.close();
+            report.violation(format_args!("after"));
+        });
+        assert_eq!(text, "violation 1 before\nend violations=1 faults=0\n");
     }
 
     #[test]

@@ -249,6 +249,7 @@ impl Device {
     /// Ends what is in progress, and answers no access any more.
     pub fn fall_off_the_bus(&self) {
         self.off_the_bus.store(true, Ordering::Release);
+        self.soc.report.close();
         self.soc.trace.event("off_the_bus", &[]);
         self.reset();
     }
@@ -260,14 +261,14 @@ impl Device {
             Effect::Death => std::process::exit(DEATH),
             _ if self.off_the_bus.swap(true, Ordering::AcqRel) => {}
             _ => {
+                self.soc.report.close();
                 let device = self.clone();
                 let end = move || device.fall_off_the_bus();
                 let thread = std::thread::Builder::new()
                     .name("removal".into())
                     .spawn(end);
                 if let Err(why) = thread {
-                    let report = &self.soc.report;
-                    report.violation(format_args!("the host refuses a thread: {why}"));
+                    eprintln!("the host refuses a thread: {why}");
                 }
             }
         }
