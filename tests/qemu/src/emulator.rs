@@ -132,12 +132,6 @@ impl Emulator {
             }
         };
         match status {
-            Some(s) if self.meant.death => {
-                if s.code() != Some(DIED) {
-                    wrong.push(format!("emulator: {s}, but a rule was to end it"));
-                }
-                return wrong;
-            }
             Some(s) if s.success() => {}
             Some(s) if s.code() == Some(VIOLATED) && !self.meant.violations.is_empty() => {}
             Some(s) => wrong.push(format!("emulator: {s}\n{}", tail(&self.log, 5))),
@@ -204,8 +198,6 @@ fn counts(text: &str) -> Option<(u64, u64)> {
 
 /// The exit status of an emulator that reports violations.
 const VIOLATED: i32 = 1;
-/// The exit status of an emulator that the effect `death` of a rule ended (`docs/misbehaviour.md`).
-const DIED: i32 = 9;
 
 /// Wait for a child, but not for ever.
 pub fn wait(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
@@ -247,7 +239,6 @@ mod tests {
     const FAULTS: Meant = Meant {
         faults: true,
         violations: &[],
-        death: false,
     };
 
     fn findings_of(report: &str) -> Vec<String> {

@@ -75,8 +75,6 @@ pub struct Meant {
     pub faults: bool,
     /// Violations of the driver, which a rule brings about, by a part of each.
     pub violations: &'static [&'static str],
-    /// A rule ends the emulator's process, which leaves no report then.
-    pub death: bool,
 }
 
 /// One boot.
@@ -315,12 +313,6 @@ impl Scenario {
     /// The device reports these violations since a rule brings them about: a part of each.
     pub fn violates(mut self, parts: &'static [&'static str]) -> Self {
         self.meant.violations = parts;
-        self
-    }
-
-    /// A rule of it ends the emulator's process.
-    pub fn device_dies(mut self) -> Self {
-        self.meant.death = true;
         self
     }
 

@@ -35,7 +35,8 @@ pub(super) fn both() -> Vec<Row> {
             .logging("the discovery table .* is unusable"),
         probe("bad-checksum", "at probe: bad checksum", NO_GPU)
             .logging("the discovery table .* is unusable"),
-        probe("unknown-core", "at probe: unknown core", NO_GPU).logging("unsupported chip gfx"),
+        probe("unknown-core", "at probe: unknown core", NO_GPU)
+            .logging("isn.t supported: GC 99[.]"),
         probe("impossible-counts", "at probe: impossible counts", NO_GPU)
             .logging("the discovery table .* is unusable"),
         probe("cold", "at power-on: cold", NO_GPU).logging("the GPU is cold"),
@@ -66,10 +67,9 @@ pub(super) fn both() -> Vec<Row> {
             "at the 1st IH entry: garbage",
             "status [01]",
         ),
-        live("ih-twice-2nd", "every 2nd IH entry: twice", RIGHT),
+        live("ih-twice-2nd", "every 2nd IH entry: twice", RIGHT).running("$VADD >/dev/null; $VADD"),
         live("ih-overflow-all", "on IH entry: overflow", "status [01]"),
         live("dispatch-later", "at the 1st dispatch: late 6 s", RIGHT),
-        live("dispatch-fail-7", "at the 1st dispatch: fail 7", "status 1"),
         live(
             "fault-flood-2nd",
             "every 2nd dispatch: fault flood of 10",
@@ -99,6 +99,36 @@ pub(super) fn lost() -> Vec<Row> {
         load(
             "every-100th",
             "every 100th any register write: drop",
+            "status [01]",
+        ),
+        load(
+            "zero-50th",
+            "every 50th any register read: read 0",
+            "status [01]",
+        ),
+        load(
+            "ones-50th",
+            "every 50th any register read: read ffffffff",
+            "status [01]",
+        ),
+        load(
+            "garbage-20th",
+            "every 20th any register read: garbage",
+            "status [01]",
+        ),
+        reload(
+            "used-lost-10th",
+            "every 10th any register write: drop",
+            "status [01]",
+        ),
+        reload(
+            "used-garbage-10th",
+            "every 10th any register read: garbage",
+            "status [01]",
+        ),
+        reload(
+            "used-ones-10th",
+            "every 10th any register read: read ffffffff",
             "status [01]",
         ),
     ]
