@@ -17,11 +17,17 @@ use crate::error::{Error, Result};
 /// The page size of the GPU and of this architecture.
 pub(crate) const PAGE: usize = 4096;
 
+/// Bytes behind a reserved range that hold nothing, so that a kernel that goes past its end meets a fault
+/// instead of the next range's memory.
+pub(crate) const GUARD: usize = 64 << 10;
+
 /// A range of the address space: reserved, or with memory in it. Unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     len: usize,
+    /// Bytes behind it that are reserved with it.
+    guard: usize,
     accessible: bool,
 }
 
@@ -33,7 +39,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Reserves `len` bytes (a multiple of the page size) at a multiple of `align` (a power of
-    /// two). Nothing is accessible.
+    /// two), and [`GUARD`] bytes behind them. Nothing is accessible.
     pub(crate) fn reserve(len: usize, align: usize) -> Result<Self> {
         let align = align.max(PAGE);
         let failed = |errno| Error::Map {
@@ -41,8 +47,9 @@ impl Mapping {
             size: len,
             errno,
         };
-        let padded = len
-            .checked_add(align - PAGE)
+        let all = len.checked_add(GUARD);
+        let padded = all
+            .and_then(|all| all.checked_add(align - PAGE))
             .ok_or(failed(rustix::io::Errno::NOMEM))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let (anywhere, none) = (std::ptr::null_mut(), ProtFlags::empty());
@@ -50,20 +57,22 @@ impl Mapping {
         let raw = unsafe { mmap_anonymous(anywhere, padded, none, flags) };
         let raw = raw.map_err(failed)?.cast::<u8>();
         let head = raw.align_offset(align);
-        let tail = padded - head - len;
-        // SAFETY: head + len + tail = padded, so all three parts lie within the new mapping, which
+        let kept = len + GUARD;
+        let tail = padded - head - kept;
+        // SAFETY: head + kept + tail = padded, so all three parts lie within the new mapping, which
         // nobody else knows of.
         unsafe {
             if head != 0 {
                 let _ = munmap(raw.cast(), head);
             }
             if tail != 0 {
-                let _ = munmap(raw.add(head + len).cast(), tail);
+                let _ = munmap(raw.add(head + kept).cast(), tail);
             }
             let base = NonNull::new(raw.add(head)).ok_or(Error::NotHostVisible)?;
             Ok(Self {
                 base,
                 len,
+                guard: GUARD,
                 accessible: false,
             })
         }
@@ -117,6 +126,7 @@ impl Mapping {
         Ok(Self {
             base,
             len,
+            guard: 0,
             accessible: true,
         })
     }
@@ -276,7 +286,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range is this mapping's own, and accessors borrow from `self`, so none is
         // left. A failure leaves the range mapped, which is harmless.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len + self.guard) };
     }
 }
 
@@ -298,6 +308,17 @@ mod tests {
         let map = Mapping::reserve(3 * PAGE, 1 << 21).unwrap();
         assert_eq!(map.address() % (1 << 21), 0);
         assert!(map.word64(0).is_none() && map.read(0, &mut [0; 4]).is_none());
+    }
+
+    #[test]
+    fn the_guard_behind_a_reservation_is_its_own() {
+        let map = Mapping::reserve(PAGE, PAGE).unwrap();
+        let others: Vec<Mapping> = (0..64)
+            .map(|_| Mapping::reserve(PAGE, PAGE).unwrap())
+            .collect();
+        let guarded = map.address()..map.address() + (PAGE + GUARD) as u64;
+        let within = |other: &&Mapping| guarded.contains(&other.address());
+        assert_eq!(others.iter().filter(within).count(), 0);
     }
 
     #[test]
