@@ -5,6 +5,9 @@
 //! `faults CODE-OBJECT memory`: a kernel writes where nothing is mapped. The wait for it fails with
 //! the address. KFD takes all queues of such a process off the GPU, so only another process goes on.
 //!
+//! `faults CODE-OBJECT beyond`: a kernel writes past the end of its buffer, which lies between others. It
+//! meets a fault, and the others are as they were.
+//!
 //! `faults CODE-OBJECT packet`: an AQL packet without dimensions. The packet processor stops the
 //! queue and stores why in the queue's inactive signal. The program has declared a runtime
 //! (RUNTIME_ENABLE), so the driver also adds the error to the word that the save area's header names,
@@ -186,6 +189,35 @@ fn memory() -> Result<(), Failure> {
                 && range.contains(&d.va)
         }),
     )?;
+    other_process()
+}
+
+fn beyond() -> Result<(), Failure> {
+    /// A page of floats.
+    const PAGE: usize = 1024;
+    let s = Setup::new()?;
+    let queue = s.queue()?;
+    let a = VectorAdd::new(&s.gpu, ELEMENTS, 2)?;
+    let mut pages = Vec::new();
+    for _ in 0..9 {
+        pages.push(s.gpu.upload(&[1.5f32; PAGE])?);
+    }
+    let target = &pages[4];
+    let dispatch = queue.dispatch(&s.kernel).blocks(ELEMENTS as u32 / BLOCK);
+    let dispatch = dispatch.block(BLOCK).arg(&a.a).arg(&a.b);
+    let work = dispatch.arg(target).arg(ELEMENTS as u32).submit()?;
+    let result = work.wait_timeout(PATIENCE);
+    println!("the wait: {result:?}");
+    let end = target.address() + (PAGE * 4) as u64;
+    let past = end..target.address() + (ELEMENTS * 4) as u64;
+    check(
+        "the wait fails with an address past the buffer",
+        matches!(result, Err(Error::MemoryFault { address, .. }) if past.contains(&address)),
+    )?;
+    for (n, page) in pages.iter().enumerate().filter(|(n, _)| *n != 4) {
+        let same = page.to_vec()?.iter().all(|&value| value == 1.5);
+        check(&format!("buffer {n} is as it was"), same)?;
+    }
     other_process()
 }
 
@@ -378,13 +410,14 @@ fn hang() -> Result<(), Failure> {
 fn run() -> Result<(), Failure> {
     match std::env::args().nth(2).as_deref() {
         Some("memory") => memory(),
+        Some("beyond") => beyond(),
         Some("packet") => packet(),
         Some("instruction") => instruction(),
         Some("trap") => trap(),
         Some("exception") => exception(),
         Some("hang") => hang(),
         _ => Err(Failure::new(
-            "the second argument must be memory, packet, instruction, trap, exception or hang",
+            "the second argument must be memory, beyond, packet, instruction, trap, exception or hang",
         )),
     }
 }

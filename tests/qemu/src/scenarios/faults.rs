@@ -250,7 +250,14 @@ fn reported() -> Scenario {
     .kernel("illegal", 3)
     .programs_fault()
     .step(Step::insmod(MODULE));
-    for case in ["memory", "packet", "instruction", "trap", "exception"] {
+    for case in [
+        "memory",
+        "beyond",
+        "packet",
+        "instruction",
+        "trap",
+        "exception",
+    ] {
         let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];
         scenario = scenario.step(Step::run(case, 90, &argv)).step(Step::sh(
             &format!("after-{case}"),
