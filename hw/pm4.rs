@@ -233,15 +233,15 @@ pub const QUERY_FENCE_AFTER_ACK: u64 = 2;
 /// these fields of word 1 have macros only (`soc15d.h`, `PACKET3_MAP_QUEUES_*`).
 pub mod kiq_map {
     use super::{Field, MapQueues};
-    /// VMID of the queue.
+    /// `PACKET3_MAP_QUEUES_VMID`: VMID of the queue.
     pub const VMID: Field<MapQueues, 4> = Field::new(1, 8);
-    /// Queue number in the pipe.
+    /// `PACKET3_MAP_QUEUES_QUEUE`: queue number in the pipe.
     pub const QUEUE: Field<MapQueues, 3> = Field::new(1, 13);
-    /// Pipe number.
+    /// `PACKET3_MAP_QUEUES_PIPE`: pipe number.
     pub const PIPE: Field<MapQueues, 2> = Field::new(1, 16);
-    /// Micro engine: 0 is MEC1, 1 is MEC2.
+    /// `PACKET3_MAP_QUEUES_ME`: micro engine: 0 is MEC1, 1 is MEC2.
     pub const ME: Field<MapQueues, 2> = Field::new(1, 18);
-    /// Allocation format.
+    /// `PACKET3_MAP_QUEUES_ALLOC_FORMAT`: allocation format.
     pub const ALLOC_FORMAT: Field<MapQueues, 2> = Field::new(1, 24);
 }
 

@@ -178,6 +178,7 @@ impl Kiq {
         mqd_addr: GpuVa,
         wptr_addr: GpuVa,
     ) -> Result {
+        /// `PACKET3_MAP_QUEUES_ENGINE_SEL(1)`, there named "engine_sel: hiq".
         const ENGINE_HIQ: u64 = 1;
         let packet = MapQueues::zeroed()
             .with(MapQueues::HEADER, pm4::header(op::MAP_QUEUES, 7))
