@@ -98,11 +98,14 @@ fn errno(result: Result<(), i32>) -> Got {
     Got::Errno(result.err().unwrap_or(0))
 }
 
+/// Seconds after which a process that stands still is ended: no verdict on speed.
+const STALLED: u32 = 300;
+
 /// Runs `f` in a forked child of the row's process; returns the errno that `f` returned.
 fn forked(f: impl FnOnce() -> i32) -> i32 {
     match sys::fork() {
         None => {
-            sys::alarm(5);
+            sys::alarm(STALLED);
             sys::exit(f())
         }
         Some(pid) => match sys::wait(pid) {

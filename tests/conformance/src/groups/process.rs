@@ -69,7 +69,7 @@ fn heir(c: &Ctx) -> Answer {
             return 254;
         };
         let Some(pid) = sys::fork() else {
-            sys::alarm(5);
+            sys::alarm(STALLED);
             loop {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }

@@ -47,7 +47,7 @@ fn other_resumed(c: &mut Ctx) -> Answer {
     let mut ready = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
     let pid = match sys::fork() {
         None => {
-            sys::alarm(5);
+            sys::alarm(STALLED);
             let _other = Ctx::new(&node, crate::row::Needs::Vm);
             let _ = std::io::Write::write_all(&mut ready.1, b"x");
             loop {
