@@ -15,6 +15,7 @@ mod gpu_id;
 mod hqd_slot;
 mod ip_version;
 mod layout;
+mod page_range;
 mod pasid;
 mod pci_info;
 mod queue_id;
@@ -47,6 +48,7 @@ pub(crate) use gpu_id::GpuId;
 pub(crate) use hqd_slot::HqdSlot;
 pub(crate) use ip_version::IpVersion;
 pub(crate) use layout::Layout;
+pub(crate) use page_range::PageRange;
 pub(crate) use pasid::Pasid;
 pub(crate) use pci_info::{
     PciInfo,

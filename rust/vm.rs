@@ -21,9 +21,12 @@ use crate::{
         Tlb,
         HEAVY, //
     },
-    hw::pte,
     kept::Kept,
-    types::Pasid, //
+    types::{
+        GpuVa,
+        PageRange,
+        Pasid, //
+    }, //
 };
 use kernel::{
     new_mutex,
@@ -58,9 +61,6 @@ use table::{
     Tables, //
 };
 
-/// End of the 48-bit address space.
-const VA_END: u64 = 1 << 48;
-
 /// What address spaces of a GPU are made from.
 pub(crate) struct Spaces {
     pub(crate) memory: Arc<Memory>,
@@ -69,18 +69,16 @@ pub(crate) struct Spaces {
     pub(crate) kept: Arc<Kept>,
 }
 
-/// What is mapped somewhere.
+/// What is mapped somewhere: an object from its first byte on.
 #[derive(Clone)]
 pub(crate) struct Mapped {
-    pub(crate) va: u64,
-    pub(crate) size: u64,
+    pub(crate) at: PageRange,
     pub(crate) bo: Arc<Bo>,
-    pub(crate) bo_offset: u64,
 }
 
 struct Inner {
     tables: Tables,
-    mappings: RBTree<u64, Mapped>,
+    mappings: RBTree<GpuVa, Mapped>,
 }
 
 /// An address space.
@@ -121,53 +119,37 @@ impl Vm {
         self.base
     }
 
-    /// Maps `size` bytes of a buffer object from `bo_offset` on at `va`.
+    /// Maps the first bytes of a buffer object, as many as there is room for.
     ///
     /// # Errors
     ///
-    /// EINVAL when something isn't page-aligned or lies outside of the address space or the
-    /// object, EEXIST when something is mapped there, ENOMEM, ENODEV.
-    pub(crate) fn map(
-        &self,
-        va: u64,
-        bo: &Arc<Bo>,
-        bo_offset: u64,
-        size: u64,
-        flags: MapFlags,
-    ) -> Result {
-        let end = check_range(va, size)?;
-        if bo_offset % pte::PAGE_SIZE != 0 || !bo.belongs_to(&self.spaces.memory) {
+    /// EINVAL when the object is another GPU's or ends before, EEXIST when something is mapped there,
+    /// ENOMEM, ENODEV.
+    pub(crate) fn map(&self, at: PageRange, bo: &Arc<Bo>, flags: MapFlags) -> Result {
+        if !bo.belongs_to(&self.spaces.memory) {
             return Err(EINVAL);
         }
         self.spaces.memory.dev.alive()?;
-        let mapped = Mapped {
-            va,
-            size,
-            bo: bo.clone(),
-            bo_offset,
-        };
-        let node = RBTreeNode::new(va, mapped, GFP_KERNEL_ACCOUNT)?;
+        let mapped = Mapped { at, bo: bo.clone() };
+        let node = RBTreeNode::new(at.start(), mapped, GFP_KERNEL_ACCOUNT)?;
         let entry = entry::entry(self.spaces.hal, bo, flags);
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
-        if overlaps(&inner.mappings, va, end) {
+        if overlaps(&inner.mappings, at) {
             return Err(EEXIST);
         }
         let layout = self.spaces.memory.vram.layout();
-        let mut at = va;
-        let result = bo.segments(bo_offset, size, |segment| {
-            inner.tables.map(
-                at,
-                entry::address(layout, bo, segment.addr),
-                segment.len,
-                entry,
-            )?;
-            at += segment.len;
+        let mut next = at.start();
+        let result = bo.segments(0, at.bytes(), |segment| {
+            let here = PageRange::new(next, segment.len)?;
+            let address = entry::address(layout, bo, segment.addr);
+            inner.tables.map(here, address, entry)?;
+            next = here.end();
             Ok(())
         });
         if let Err(error) = result {
             // No user program knows of the mapping, but one could guess: flush as well.
-            let dead = inner.tables.unmap(va, size);
+            let dead = inner.tables.unmap(at);
             drop(Unmapped::new(&self.spaces, self.pasid(), None, dead));
             return Err(error);
         }
@@ -184,18 +166,15 @@ impl Vm {
     /// # Errors
     ///
     /// EINVAL when there is no such mapping.
-    pub(crate) fn unmap(&self, va: u64, size: u64) -> Result<Unmapped> {
+    pub(crate) fn unmap(&self, at: PageRange) -> Result<Unmapped> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        if inner
-            .mappings
-            .get(&va)
-            .is_none_or(|mapped| mapped.size != size)
-        {
+        let mapped = inner.mappings.get(&at.start());
+        if mapped.is_none_or(|mapped| mapped.at != at) {
             return Err(EINVAL);
         }
-        let bo = inner.mappings.remove(&va).map(|mapped| mapped.bo);
-        let dead = inner.tables.unmap(va, size);
+        let bo = inner.mappings.remove(&at.start()).map(|mapped| mapped.bo);
+        let dead = inner.tables.unmap(at);
         Ok(Unmapped::new(&self.spaces, self.pasid(), bo, dead))
     }
 
@@ -204,10 +183,10 @@ impl Vm {
     /// # Errors
     ///
     /// EINVAL when there is none.
-    pub(crate) fn lookup(&self, va: u64) -> Result<Mapped> {
+    pub(crate) fn lookup(&self, va: GpuVa) -> Result<Mapped> {
         let inner = self.inner.lock();
         below(&inner.mappings, va)
-            .filter(|mapped| va - mapped.va < mapped.size)
+            .filter(|mapped| mapped.at.offset_of(va).is_some())
             .cloned()
             .ok_or(EINVAL)
     }
@@ -218,23 +197,8 @@ impl Vm {
     }
 }
 
-/// Checks a range of addresses and returns its end.
-///
-/// # Errors
-///
-/// EINVAL when it is empty, not whole pages, or not within the address space.
-pub(crate) fn check_range(va: u64, size: u64) -> Result<u64> {
-    if size == 0 || va % pte::PAGE_SIZE != 0 || size % pte::PAGE_SIZE != 0 {
-        return Err(EINVAL);
-    }
-    match va.checked_add(size) {
-        Some(end) if end <= VA_END => Ok(end),
-        _ => Err(EINVAL),
-    }
-}
-
 /// The last mapping that starts at `va` or below.
-fn below(mappings: &RBTree<u64, Mapped>, va: u64) -> Option<&Mapped> {
+fn below(mappings: &RBTree<GpuVa, Mapped>, va: GpuVa) -> Option<&Mapped> {
     match mappings.cursor_lower_bound(&va) {
         Some(cursor) if *cursor.current().0 == va => mappings.get(&va),
         Some(cursor) => {
@@ -248,9 +212,9 @@ fn below(mappings: &RBTree<u64, Mapped>, va: u64) -> Option<&Mapped> {
     }
 }
 
-fn overlaps(mappings: &RBTree<u64, Mapped>, va: u64, end: u64) -> bool {
+fn overlaps(mappings: &RBTree<GpuVa, Mapped>, at: PageRange) -> bool {
     // Mappings don't overlap each other: the last one that starts below the end reaches furthest.
-    below(mappings, end - 1).is_some_and(|mapped| mapped.va + mapped.size > va)
+    below(mappings, at.last()).is_some_and(|mapped| mapped.at.end() > at.start())
 }
 
 /// Memory that the GPU can't find any more, but may still have in a TLB.

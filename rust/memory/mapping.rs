@@ -14,11 +14,11 @@ use crate::{
         DeviceState,
         Mem, //
     },
-    types::GpuVa,
-    vm::{
-        self,
-        Vm, //
-    }, //
+    types::{
+        GpuVa,
+        PageRange, //
+    },
+    vm::Vm, //
 };
 use kernel::{
     prelude::*,
@@ -37,17 +37,15 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
         return Ok(());
     }
     let mem = handle.mem.clone();
-    if mem.va().get() == 0 {
+    if mem.va().is_null() {
         return Err(EINVAL);
     }
-    let addresses = mem.addresses()?;
-    for (done, va) in addresses.iter().enumerate() {
-        if let Err(e) = map_at(state, &vm, *va, &mem) {
-            for va in addresses.iter().take(done) {
-                let _ = vm
-                    .unmap(va.get(), mem.bo().size())
-                    .and_then(|unmapped| unmapped.flush());
-                state.by_va.remove(va);
+    let places = mem.places()?;
+    for (done, at) in places.iter().enumerate() {
+        if let Err(e) = map_at(state, &vm, *at, &mem) {
+            for at in places.iter().take(done) {
+                let _ = vm.unmap(*at).and_then(|unmapped| unmapped.flush());
+                state.by_va.remove(&at.start());
             }
             // Upstream has one errno for addresses that are taken or make no sense.
             return Err(if e == EEXIST { EINVAL } else { e });
@@ -59,16 +57,15 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
     Ok(())
 }
 
-fn map_at(state: &mut DeviceState, vm: &Vm, va: GpuVa, mem: &Arc<Mem>) -> Result {
+fn map_at(state: &mut DeviceState, vm: &Vm, at: PageRange, mem: &Arc<Mem>) -> Result {
     // Also for memory that the program took away, which is mapped when it is there again: then nobody
     // hears of an error.
-    let end = GpuVa::new(vm::check_range(va.get(), mem.bo().size())?);
-    if last_below(&state.by_va, end).is_some_and(|last| last > va) {
+    if last_below(&state.by_va, at.end()).is_some_and(|last| last > at.start()) {
         return Err(EEXIST);
     }
-    let node = RBTreeNode::new(va, mem.clone(), GFP_KERNEL_ACCOUNT)?;
+    let node = RBTreeNode::new(at.start(), mem.clone(), GFP_KERNEL_ACCOUNT)?;
     if mem.range().is_none_or(UserRange::is_valid) {
-        vm.map(va.get(), mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+        vm.map(at, mem.bo(), mem.map_flags())?;
     }
     state.by_va.insert(node);
     Ok(())
@@ -106,8 +103,8 @@ fn unmap_now(state: &mut DeviceState, index: u32) -> Result {
     let handle = state.handles.get_mut(index).ok_or(ENOMEM)?;
     let mem = handle.mem.clone();
     handle.mapped = false;
-    for va in &mem.addresses()? {
-        state.by_va.remove(va);
+    for at in &mem.places()? {
+        state.by_va.remove(&at.start());
     }
     // The flush keeps the memory if the hardware doesn't answer.
     unmap_from(&mem, &vm)
@@ -127,8 +124,8 @@ pub(crate) fn unmap_all(state: &mut DeviceState) {
 
 /// Maps it at all of its addresses. On an error some may be mapped.
 pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
-    for va in &mem.addresses()? {
-        vm.map(va.get(), mem.bo(), 0, mem.bo().size(), mem.map_flags())?;
+    for at in &mem.places()? {
+        vm.map(*at, mem.bo(), mem.map_flags())?;
     }
     Ok(())
 }
@@ -136,10 +133,8 @@ pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
 /// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
 pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
     let mut result = Ok(());
-    for va in &mem.addresses()? {
-        let unmapped = vm
-            .unmap(va.get(), mem.bo().size())
-            .and_then(|unmapped| unmapped.flush());
+    for at in &mem.places()? {
+        let unmapped = vm.unmap(*at).and_then(|unmapped| unmapped.flush());
         match unmapped {
             Ok(()) => {}
             // The program took it away, and so it isn't in the VM.

@@ -18,7 +18,10 @@ use crate::{
     glue::dma_buf::DmaBuf,
     limit::Share,
     mmap::Mapping,
-    types::GpuVa,
+    types::{
+        GpuVa,
+        PageRange, //
+    },
     uapi::memory as abi,
     vm::MapFlags, //
 };
@@ -150,17 +153,20 @@ impl Mem {
         self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0
     }
 
-    /// The addresses it is mapped at.
-    pub(crate) fn addresses(&self) -> Result<KVec<GpuVa>> {
-        let mut addresses = KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?;
-        addresses.push(self.va, GFP_KERNEL_ACCOUNT)?;
+    /// Where it is mapped: once, or twice back to back.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when that is no place in an address space, ENOMEM.
+    pub(crate) fn places(&self) -> Result<KVec<PageRange>> {
+        let mut places = KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?;
+        let first = PageRange::new(self.va, self.bo().size())?;
+        places.push(first, GFP_KERNEL_ACCOUNT)?;
         if self.is_double() {
-            addresses.push(
-                self.va.checked_add(self.bo().size()).ok_or(EINVAL)?,
-                GFP_KERNEL_ACCOUNT,
-            )?;
+            let second = PageRange::new(first.end(), first.bytes())?;
+            places.push(second, GFP_KERNEL_ACCOUNT)?;
         }
-        Ok(addresses)
+        Ok(places)
     }
 
     pub(crate) fn map_flags(&self) -> MapFlags {

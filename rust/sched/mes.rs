@@ -39,6 +39,7 @@ use crate::{
     types::{
         BusAddr,
         GpuVa,
+        PageRange,
         Pasid,
         VramOffset, //
     },
@@ -72,7 +73,6 @@ use state::{
 const MAX_QUEUES: usize = 4096;
 /// `AMDGPU_MES_PROC_CTX_SIZE` and `AMDGPU_MES_GANG_CTX_SIZE`.
 const CONTEXT_BYTES: usize = 4096;
-const PAGE: u64 = 4096;
 
 /// The scheduler.
 #[pin_data]
@@ -105,24 +105,20 @@ impl Mes {
         context: &Arc<KernelBuf>,
         wptr: GpuVa,
     ) -> Result<Contexts> {
-        let wptr = wptr.get();
         let mapped = process.vm().lookup(wptr)?;
         // MES would go on reading it after its pages went back to the program: upstream can't pin
         // such memory either (`amdgpu_bo_pin`).
         if mapped.bo.is_user_memory() {
             return Err(EPERM);
         }
-        let page = wptr / PAGE * PAGE;
-        let offset = mapped
-            .bo_offset
-            .checked_add(page.checked_sub(mapped.va).ok_or(EINVAL)?)
-            .ok_or(EINVAL)?;
+        let page = PageRange::page_of(wptr)?;
+        let offset = mapped.at.offset_of(page.start()).ok_or(EINVAL)?;
         let mut found = Err(EINVAL);
-        mapped.bo.segments(offset, PAGE, |segment| {
+        mapped.bo.segments(offset, page.bytes(), |segment| {
             found = Ok(segment.addr);
             Ok(())
         })?;
-        let (base, page) = if mapped.bo.placement() == Some(Placement::Vram) {
+        let (base, gart_page) = if mapped.bo.placement() == Some(Placement::Vram) {
             let offset = VramOffset::new(found?);
             (self.parts.vram.layout().vram_addr(offset), None)
         } else {
@@ -132,8 +128,8 @@ impl Mes {
         Ok(Contexts {
             gang: KernelBuf::new(&self.parts.gart, CONTEXT_BYTES)?,
             process: context.clone(),
-            wptr: base.byte(wptr % PAGE),
-            _wptr_page: page,
+            wptr: base.byte(page.offset_of(wptr).ok_or(EINVAL)?),
+            _wptr_page: gart_page,
             _wptr_bo: mapped.bo,
         })
     }

@@ -25,8 +25,16 @@ use crate::{
     }, //
 };
 
+/// The bits of an entry that say how its memory may be used.
+#[derive(Clone, Copy)]
+pub(super) struct EntryFlags(pub(super) u64);
+
+/// The bits of an entry that say where its memory is: a bus address, or one of VRAM.
+#[derive(Clone, Copy)]
+pub(super) struct EntryAddr(pub(super) u64);
+
 /// Everything of an entry but its address and what its level adds.
-pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> u64 {
+pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
     let local = bo.placement() == Some(Placement::Vram);
     let mut entry = VALID | READABLE | hal.caching(local, flags);
     if !local {
@@ -38,14 +46,14 @@ pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> u64 {
     if flags.executable {
         entry |= EXECUTABLE;
     }
-    entry
+    EntryFlags(entry)
 }
 
 /// The address of an entry for an address of a buffer object's segment.
-pub(super) fn address(layout: &Layout, bo: &Bo, addr: u64) -> u64 {
+pub(super) fn address(layout: &Layout, bo: &Bo, addr: u64) -> EntryAddr {
     let address = match bo.placement() {
         Some(Placement::Vram) => layout.vram_pte(VramOffset::new(addr)),
         _ => addr,
     };
-    address & ADDRESS
+    EntryAddr(address & ADDRESS)
 }

@@ -13,9 +13,15 @@
 //!
 //! Where a table's words are kept is a [`Page`]: VRAM, but for the tests.
 
-use super::hal::{
-    Hal,
-    Marks, //
+use super::{
+    entry::{
+        EntryAddr,
+        EntryFlags, //
+    },
+    hal::{
+        Hal,
+        Marks, //
+    }, //
 };
 use crate::{
     hw::pte::{
@@ -26,6 +32,7 @@ use crate::{
         PAGE_SIZE,
         VALID, //
     },
+    types::PageRange,
     vram::{
         Vram,
         VramRange, //
@@ -188,10 +195,10 @@ impl<P: Page> Tables<P> {
         self.root.mem.address(&self.store) | VALID
     }
 
-    /// Maps `len` bytes of consecutive addresses. Whoever calls checked that nothing is mapped
-    /// there. On an error a part may be mapped: unmap it.
-    pub(super) fn map(&mut self, va: u64, addr: u64, len: u64, flags: u64) -> Result {
-        let (mut va, mut addr, mut left) = (va, addr, len);
+    /// Maps memory of consecutive addresses. Whoever calls checked that nothing is mapped there. On an
+    /// error a part may be mapped: unmap it.
+    pub(super) fn map(&mut self, at: PageRange, addr: EntryAddr, flags: EntryFlags) -> Result {
+        let (mut va, mut addr, mut left) = (at.start().get(), addr.0, at.bytes());
         while left > 0 {
             // The smallest fragments come first and last; a run of equal ones is written at once.
             let log2 = fragment_of(va, addr, left);
@@ -199,7 +206,7 @@ impl<P: Page> Tables<P> {
             let bytes = PAGE_SIZE << log2;
             let leaf = Leaf {
                 level,
-                entry: flags | fragment(log2 as u8) | of(self.format.leaf(), level),
+                entry: flags.0 | fragment(log2 as u8) | of(self.format.leaf(), level),
             };
             let root = &mut *self.root;
             map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
@@ -211,11 +218,10 @@ impl<P: Page> Tables<P> {
     }
 
     /// Empties the entries of a range; returns tables that became empty.
-    pub(super) fn unmap(&mut self, va: u64, len: u64) -> Dead<P> {
+    pub(super) fn unmap(&mut self, at: PageRange) -> Dead<P> {
         let mut dead = Dead(None);
-        if len > 0 {
-            unmap_range(self.format, &mut self.root, ROOT, va, len, &mut dead);
-        }
+        let (va, len) = (at.start().get(), at.bytes());
+        unmap_range(self.format, &mut self.root, ROOT, va, len, &mut dead);
         dead
     }
 }

@@ -7,12 +7,18 @@
 
 use super::{
     Dead,
+    EntryAddr,
+    EntryFlags,
     Page,
     Tables, //
 };
 use crate::{
     kunit::Random,
-    types::GcVersion,
+    types::{
+        GcVersion,
+        GpuVa,
+        PageRange, //
+    },
     vm::{
         hal,
         Hal, //
@@ -180,6 +186,15 @@ impl Memory {
     }
 }
 
+fn map(tables: &mut Tables<Fake>, va: u64, addr: u64, len: u64) -> Result {
+    let at = PageRange::new(GpuVa::new(va), len)?;
+    tables.map(at, EntryAddr(addr), EntryFlags(FLAGS))
+}
+
+fn unmap(tables: &mut Tables<Fake>, va: u64, len: u64) -> Result<Dead<Fake>> {
+    Ok(tables.unmap(PageRange::new(GpuVa::new(va), len)?))
+}
+
 fn both() -> [(&'static dyn Hal, bool); 2] {
     [
         (hal(GcVersion::V9_4_3), false),
@@ -240,7 +255,7 @@ mod tests {
             let root = tables.root_entry();
             assert_eq!(root, PAGE | VALID);
             let (va, addr) = (0x7fff_dead_b000, 0x12_3456_7000);
-            tables.map(va, addr, PAGE, FLAGS)?;
+            map(&mut tables, va, addr, PAGE)?;
             {
                 let memory = store.lock();
                 assert_eq!(memory.translate(root, va, gfx12)?, Some((addr, 0)));
@@ -249,7 +264,7 @@ mod tests {
                 }
                 assert_eq!(memory.live(), 4);
             }
-            drop(tables.unmap(va, PAGE));
+            drop(unmap(&mut tables, va, PAGE)?);
             let memory = store.lock();
             assert_eq!(memory.walk(root, va, gfx12)?, None);
             assert_eq!(memory.live(), 1);
@@ -268,7 +283,7 @@ mod tests {
         for ((format, _), wanted) in both().into_iter().zip(wanted) {
             let store = store()?;
             let mut tables = Tables::<Fake>::new(&store, format)?;
-            tables.map(0, 0, PAGE, FLAGS)?;
+            map(&mut tables, 0, 0, PAGE)?;
             let memory = store.lock();
             // Tables are made from the root down, and only the first entry is in use.
             for (table, level) in (0..4).zip([3, 2, 1, 0]) {
@@ -287,7 +302,7 @@ mod tests {
                 let store = store()?;
                 let mut tables = Tables::<Fake>::new(&store, format)?;
                 let root = tables.root_entry();
-                tables.map(5 * GIB, 3 * GIB, len, FLAGS)?;
+                map(&mut tables, 5 * GIB, 3 * GIB, len)?;
                 let memory = store.lock();
                 let last = 5 * GIB + len - PAGE;
                 assert!(memory
@@ -310,7 +325,7 @@ mod tests {
             let mut tables = Tables::<Fake>::new(&store, format)?;
             let root = tables.root_entry();
             let range = (1024 * GIB, 2048 * GIB, 1024 * GIB);
-            tables.map(range.0, range.1, range.2, FLAGS)?;
+            map(&mut tables, range.0, range.1, range.2)?;
             {
                 let memory = store.lock();
                 assert!(is_mapped(&memory, root, gfx12, range)?);
@@ -318,7 +333,7 @@ mod tests {
                 assert!(is_empty(&memory, root, gfx12, range.0 - PAGE, PAGE)?);
                 assert_eq!(memory.live(), 3);
             }
-            drop(tables.unmap(range.0, range.2));
+            drop(unmap(&mut tables, range.0, range.2)?);
             assert_eq!(store.lock().live(), 1);
         }
         Ok(())
@@ -338,14 +353,14 @@ mod tests {
                 let store = store()?;
                 let mut tables = Tables::<Fake>::new(&store, format)?;
                 let root = tables.root_entry();
-                tables.map(va, addr, len, FLAGS)?;
+                map(&mut tables, va, addr, len)?;
                 {
                     let memory = store.lock();
                     assert!(is_mapped(&memory, root, gfx12, (va, addr, len))?);
                     assert!(is_empty(&memory, root, gfx12, va - PAGE, PAGE)?);
                     assert!(is_empty(&memory, root, gfx12, va + len, PAGE)?);
                 }
-                drop(tables.unmap(va, len));
+                drop(unmap(&mut tables, va, len)?);
                 let memory = store.lock();
                 assert!(is_empty(&memory, root, gfx12, va, len)?);
                 assert_eq!(memory.live(), 1);
@@ -359,13 +374,13 @@ mod tests {
     fn dead_tables_live_as_long_as_their_token() -> Result {
         let store = store()?;
         let mut tables = Tables::<Fake>::new(&store, hal(GcVersion::V9_4_3))?;
-        tables.map(0, 0, 4 * PAGE, FLAGS)?;
-        tables.map(4 * PAGE, 0, PAGE, FLAGS)?;
+        map(&mut tables, 0, 0, 4 * PAGE)?;
+        map(&mut tables, 4 * PAGE, 0, PAGE)?;
         // The table is in use by the other range.
-        let first: Dead<Fake> = tables.unmap(0, 4 * PAGE);
+        let first: Dead<Fake> = unmap(&mut tables, 0, 4 * PAGE)?;
         drop(first);
         assert_eq!(store.lock().live(), 4);
-        let second = tables.unmap(4 * PAGE, PAGE);
+        let second = unmap(&mut tables, 4 * PAGE, PAGE)?;
         assert_eq!(store.lock().live(), 4);
         drop(second);
         assert_eq!(store.lock().live(), 1);
@@ -384,11 +399,11 @@ mod tests {
                 let store = store()?;
                 let mut tables = Tables::<Fake>::new(&store, format)?;
                 let root = tables.root_entry();
-                tables.map(other.0, other.1, other.2, FLAGS)?;
+                map(&mut tables, other.0, other.1, other.2)?;
                 store.lock().limit = 4 + more;
-                let result = tables.map(va, 0, len, FLAGS);
+                let result = map(&mut tables, va, 0, len);
                 assert_eq!(result, if more < 3 { Err(ENOMEM) } else { Ok(()) });
-                drop(tables.unmap(va, len));
+                drop(unmap(&mut tables, va, len)?);
                 let memory = store.lock();
                 assert!(is_empty(&memory, root, gfx12, va, len)?);
                 assert!(is_mapped(&memory, root, gfx12, other)?);
@@ -414,7 +429,7 @@ mod tests {
                 let place = random.below(PLACES);
                 let slot = ranges.get_mut(place as usize).ok_or(EINVAL)?;
                 match slot.take() {
-                    Some((va, _, len)) => drop(tables.unmap(va, len)),
+                    Some((va, _, len)) => drop(unmap(&mut tables, va, len)?),
                     // Only as many tables as there are pages for.
                     None if store.lock().words.len() / WORDS + 4 > MOST => {}
                     None => {
@@ -422,7 +437,7 @@ mod tests {
                         let va = base + place * 4 * MIB + offset;
                         let len = (1 + random.below(1024 - offset / PAGE)) * PAGE;
                         let addr = random.below(1 << 20) * PAGE;
-                        tables.map(va, addr, len, FLAGS)?;
+                        map(&mut tables, va, addr, len)?;
                         *slot = Some((va, addr, len));
                     }
                 }
@@ -438,7 +453,7 @@ mod tests {
                 }
             }
             for (va, _, len) in ranges.into_iter().flatten() {
-                drop(tables.unmap(va, len));
+                drop(unmap(&mut tables, va, len)?);
             }
             assert_eq!(store.lock().live(), 1);
         }
