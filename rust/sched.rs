@@ -2,8 +2,9 @@
 
 //! Schedulers: who gets which hardware queue, and when.
 //!
-//! A scheduler speaks of processes and queues, not of packets. There is one trait and, for each
-//! way of scheduling, an implementor below this folder that nothing else names: [`cpsch`] for run
+//! A scheduler speaks of processes and queues, not of packets. What all of them have in common is
+//! in [`common`]: who has which queues, and what state each is in. For each way of scheduling there is
+//! an implementor of [`state::Firmware`] below this folder that nothing else names: [`cpsch`] for run
 //! lists through HIQ, [`mes`] for the micro engine scheduler.
 //!
 //! Proof before freeing. A queue holds references to everything the hardware touches for it: MQD,
@@ -52,11 +53,13 @@ use kernel::{
     }, //
 };
 
+mod common;
 mod cpsch;
 mod hal;
 mod hangs;
 mod mes;
 mod queue;
+mod state;
 
 pub(crate) use crate::types::{
     Format,

@@ -14,7 +14,8 @@ use super::{
         TYPE_SDMA, //
     },
     frame::report,
-    pipe::Failure, //
+    pipe::Failure,
+    Mes, //
 };
 use crate::{
     glue::ratelimit::ratelimited,
@@ -24,9 +25,12 @@ use crate::{
             HwQueue,
             QueueState, //
         },
+        state::{
+            note_reset,
+            State, //
+        },
         Format,
         Parts,
-        ProcessConfig,
         SchedProcess, //
     },
     types::{
@@ -49,51 +53,10 @@ pub(super) enum Taking {
     Bad,
 }
 
-/// A process.
-pub(super) struct Entry {
-    pub(super) process: Arc<SchedProcess>,
-    pub(super) config: ProcessConfig,
-    pub(super) context: Arc<KernelBuf>,
-    pub(super) queues: KVec<Arc<HwQueue>>,
-    /// Times it was evicted and not restored.
-    pub(super) evicted: u32,
-    /// MES has not given back a queue, and so neither the process.
-    pub(super) held: bool,
-}
-
-/// What the lock guards.
-pub(super) struct State {
-    pub(super) engine: Option<Arc<Engine>>,
-    /// MES doesn't answer.
-    pub(super) stuck: bool,
-    pub(super) entries: KVec<Entry>,
-}
-
-impl State {
-    pub(super) fn entry(&mut self, process: &Arc<SchedProcess>) -> Result<&mut Entry> {
-        self.entries
-            .iter_mut()
-            .find(|entry| Arc::ptr_eq(&entry.process, process))
-            .ok_or(EINVAL)
-    }
-
-    /// EIO when MES is stuck, ENODEV when it or the device isn't there.
-    pub(super) fn engine(&self, parts: &Parts) -> Result<Arc<Engine>> {
-        parts.check_lost()?;
-        if self.stuck {
-            return Err(EIO);
-        }
-        self.engine.clone().ok_or(ENODEV)
-    }
-
-    /// MES doesn't answer: whatever it had, it may still run.
-    fn lose(&mut self, parts: &Arc<Parts>) {
-        self.stuck = true;
-        let queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
-        for queue in queues.filter(|queue| queue.state() == QueueState::Mapped) {
-            let _ = queue.enter(QueueState::Hung);
-        }
-        parts.hangs.report(Hang::Gpu);
+impl State<Mes> {
+    /// MES, if it works. Errors as [`State::check`].
+    fn engine(&mut self, parts: &Parts) -> Result<Arc<Engine>> {
+        Ok(self.firmware(parts)?.0.clone())
     }
 
     /// Hands a queue over.
@@ -159,8 +122,7 @@ impl State {
             Ok(reset) => {
                 for doorbell in &reset {
                     if let Some(other) = self.mapped(*doorbell) {
-                        other.process().note_reset();
-                        other.enter(QueueState::Gone)?;
+                        note_reset(other)?;
                     }
                 }
                 if !reset.is_empty() {
@@ -178,7 +140,7 @@ impl State {
                 );
                 let error = report(parts, "to give a queue back", failure);
                 if let Ok(entry) = self.entry(queue.process()) {
-                    entry.held = true;
+                    entry.known.held = true;
                 }
                 if error == ENODEV || error == EIO {
                     return Err(error);
@@ -203,12 +165,12 @@ impl State {
 
     /// The queue that MES has by that doorbell.
     fn mapped(&self, doorbell: DoorbellWord) -> Option<&Arc<HwQueue>> {
-        let mut queues = self.entries.iter().flat_map(|entry| entry.queues.iter());
+        let mut queues = self.queues();
         queues.find(|q| q.state() == QueueState::Mapped && q.doorbell() == doorbell)
     }
 
     /// The queues of a process that pass a test.
-    pub(super) fn queues(
+    fn queues_of(
         &mut self,
         process: &Arc<SchedProcess>,
         test: impl Fn(&HwQueue) -> bool,
@@ -231,35 +193,16 @@ impl State {
         if on {
             let wanted =
                 |queue: &HwQueue| queue.wants_to_run() && queue.state() != QueueState::Mapped;
-            for queue in self.queues(process, wanted)? {
+            for queue in self.queues_of(process, wanted)? {
                 result = result.and(self.add(parts, &queue));
             }
         } else {
             let mapped = |queue: &HwQueue| queue.state() == QueueState::Mapped;
-            for queue in self.queues(process, mapped)? {
+            for queue in self.queues_of(process, mapped)? {
                 result = result.and(self.remove(parts, &queue, QueueState::Evicted, Taking::Asked));
             }
         }
         result
-    }
-
-    pub(super) fn count_eviction(
-        &mut self,
-        parts: &Arc<Parts>,
-        find: impl Fn(&Entry) -> bool,
-        change: i32,
-    ) -> Result {
-        self.engine(parts)?;
-        let entry = self.entries.iter_mut().find(|entry| find(entry));
-        let entry = entry.ok_or(EINVAL)?;
-        let before = entry.evicted;
-        entry.evicted = before.checked_add_signed(change).ok_or(EINVAL)?;
-        let after = entry.evicted;
-        let process = entry.process.clone();
-        if (before == 0) == (after == 0) {
-            return Ok(());
-        }
-        self.switch(parts, &process, after == 0)
     }
 
     /// Takes a queue off whose packets are bad: until its process is restored, as upstream.
@@ -288,14 +231,15 @@ impl State {
     pub(super) fn set_debugger(
         &mut self,
         parts: &Arc<Parts>,
-        context: &Arc<KernelBuf>,
-        config: &ProcessConfig,
+        process: &Arc<SchedProcess>,
     ) -> Result {
-        let control = config.spi_gdbg_per_vmid_cntl;
+        let entry = self.entry(process)?;
+        let control = entry.config.spi_gdbg_per_vmid_cntl;
+        let context = entry.known.context.clone();
         let done = self
             .engine(parts)?
             .set_debugger(context.gpu_addr(), control);
-        self.settle(parts, "SET_SHADER_DEBUGGER", context, done)
+        self.settle(parts, "SET_SHADER_DEBUGGER", &context, done)
     }
 
     /// Has MES forget a process that has no queues there any more. Its context is free then.
