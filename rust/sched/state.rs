@@ -155,6 +155,14 @@ pub(super) struct Entry<F: Firmware> {
 }
 
 impl<F: Firmware> Entry<F> {
+    /// The queues that should be on the hardware.
+    pub(super) fn active(&self) -> impl Iterator<Item = &Arc<HwQueue>> {
+        let runs = self.evicted == 0;
+        self.queues
+            .iter()
+            .filter(move |queue| runs && queue.wants_to_run())
+    }
+
     /// Forgets a queue.
     pub(super) fn remove(&mut self, queue: &Arc<HwQueue>) {
         self.queues.retain(|other| !Arc::ptr_eq(other, queue));

@@ -7,7 +7,6 @@
 //! hardware queues or more than one queue with global wave sync, a RUN_LIST at the end leads back
 //! to the start (`pm_calc_rlib_size`). SDMA queues own theirs, so they don't count.
 
-use super::Entry;
 use crate::{
     chip::ChipInfo,
     gmc::KernelBuf,
@@ -22,6 +21,10 @@ use crate::{
         value::Bounded, //
     },
     sched::{
+        state::{
+            Entry,
+            Firmware, //
+        },
         Format,
         Parts,
         QueueSpec, //
@@ -72,7 +75,7 @@ fn run_list(addr: GpuVa, words: usize, processes: Bounded<4>, chain: bool) -> Re
 }
 
 /// Builds the list of what should run; `None` when that is nothing.
-pub(super) fn build(parts: &Arc<Parts>, entries: &[Entry]) -> Result<Option<List>> {
+pub(super) fn build<F: Firmware>(parts: &Arc<Parts>, entries: &[Entry<F>]) -> Result<Option<List>> {
     const SIZE: usize = 4;
     let running = || {
         entries
@@ -152,7 +155,7 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
 }
 
 /// `pm_map_process_aldebaran`.
-fn map_process(entry: &Entry, chip: &ChipInfo) -> Result<MapProcess> {
+fn map_process<F: Firmware>(entry: &Entry<F>, chip: &ChipInfo) -> Result<MapProcess> {
     let config = &entry.config;
     let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
     Ok(MapProcess::zeroed()
