@@ -8,7 +8,9 @@
 //! program).
 
 mod addr;
+mod alloc_flags;
 mod block_version;
+mod buffer_id;
 mod doorbell;
 mod event_id;
 mod gpu_id;
@@ -29,6 +31,7 @@ pub(crate) use addr::{
     GpuVa,
     VramOffset, //
 };
+pub(crate) use alloc_flags::AllocFlags;
 pub(crate) use block_version::{
     BlockVersion,
     GcVersion,
@@ -39,6 +42,7 @@ pub(crate) use block_version::{
     UnknownBlock,
     Versions, //
 };
+pub(crate) use buffer_id::BufferId;
 pub(crate) use doorbell::{
     DoorbellIndex,
     DoorbellWord, //

@@ -23,7 +23,7 @@ pub(super) fn info(process: &Process, args: &mut abi::GetDmabufInfoArgs) -> Resu
     let info = memory::info(&DmaBuf::get(args.dmabuf_fd)?)?;
     args.size = info.size;
     args.metadata_size = 0;
-    args.flags = info.flags;
+    args.flags = info.flags.get();
     args.gpu_id = info.gpu_id.get().into();
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(super) fn info(process: &Process, args: &mut abi::GetDmabufInfoArgs) -> Resu
 /// EXPORT_DMABUF.
 pub(super) fn export(process: &Process, args: &mut abi::ExportDmabufArgs) -> Result {
     let handle = Handle::parse(args.handle)?;
-    let dmabuf = memory::export(process, handle.gpu_id, handle.index)?;
+    let dmabuf = memory::export(process, handle.gpu_id, handle.id)?;
     args.dmabuf_fd = dmabuf.fd(args.flags)?;
     Ok(())
 }
@@ -41,7 +41,7 @@ pub(super) fn import(process: &Process, args: &mut abi::ImportDmabufArgs) -> Res
     let gpu_id = gpu_id(args.gpu_id)?;
     process.with_device(gpu_id, |_, state| state.bound().map(|_| ()))?;
     let dmabuf = DmaBuf::get(args.dmabuf_fd)?;
-    let index = memory::import(process, gpu_id, dmabuf, GpuVa::new(args.va_addr))?;
-    args.handle = Handle { gpu_id, index }.bits();
+    let id = memory::import(process, gpu_id, dmabuf, GpuVa::new(args.va_addr))?;
+    args.handle = Handle { gpu_id, id }.bits();
     Ok(())
 }

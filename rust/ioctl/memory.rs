@@ -13,6 +13,8 @@ use crate::{
     process::Process,
     render::Render,
     types::{
+        AllocFlags,
+        BufferId,
         GpuId,
         GpuVa, //
     },
@@ -35,7 +37,7 @@ use kernel::{
 /// A handle of ALLOC_MEMORY_OF_GPU taken apart.
 pub(super) struct Handle {
     pub(super) gpu_id: GpuId,
-    pub(super) index: u32,
+    pub(super) id: BufferId,
 }
 
 impl Handle {
@@ -46,13 +48,13 @@ impl Handle {
         // CAST: The halves.
         Ok(Self {
             gpu_id: gpu_id((handle >> 32) as u32)?,
-            index: handle as u32,
+            id: BufferId::new(handle as u32),
         })
     }
 
     /// As the program gets it.
     pub(super) fn bits(&self) -> u64 {
-        u64::from(self.gpu_id.get()) << 32 | u64::from(self.index)
+        u64::from(self.gpu_id.get()) << 32 | u64::from(self.id.get())
     }
 }
 
@@ -108,14 +110,14 @@ pub(super) fn alloc(process: &Arc<Process>, args: &mut abi::AllocMemoryOfGpuArgs
     let request = AllocRequest {
         va: GpuVa::new(args.va_addr),
         size: args.size,
-        flags: args.flags,
+        flags: AllocFlags::new(args.flags),
         user_address: args.mmap_offset,
     };
     let gpu_id = gpu_id(args.gpu_id)?;
     let allocated = memory::alloc(process, gpu_id, &request)?;
-    let index = allocated.index;
-    args.handle = Handle { gpu_id, index }.bits();
-    args.mmap_offset = if args.flags & abi::ALLOC_MMIO_REMAP != 0 {
+    let id = allocated.id;
+    args.handle = Handle { gpu_id, id }.bits();
+    args.mmap_offset = if request.flags.registers() {
         mmap::Offset {
             kind: mmap::Kind::Mmio,
             gpu_id: gpu_id.get(),
@@ -134,7 +136,7 @@ pub(super) fn free(process: &Process, args: &mut abi::FreeMemoryOfGpuArgs) -> Re
         return Err(EPERM);
     }
     let handle = Handle::parse(args.handle)?;
-    let freed = process.with_device(handle.gpu_id, |_, state| state.free(handle.index))?;
+    let freed = process.with_device(handle.gpu_id, |_, state| state.free(handle.id))?;
     drop(freed);
     Ok(())
 }
@@ -184,7 +186,7 @@ pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Resu
     process.with(|state| {
         let device = state.devices.get(owner).ok_or(EINVAL)?;
         device.bound()?;
-        if device.mem(handle.index).is_none() {
+        if device.mem(handle.id).is_none() {
             return Err(ENOMEM);
         }
         for_each_gpu(&ids, &mut args.n_success, |id| {
@@ -195,7 +197,7 @@ pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Resu
                 // No way from one GPU to another's memory.
                 return Err(EINVAL);
             }
-            memory::map(device, handle.index)
+            memory::map(device, handle.id)
         })
     })
 }
@@ -208,7 +210,7 @@ pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -
     let owner = process.device_index(handle.gpu_id)?;
     process.with(|state| {
         let device = state.devices.get_mut(owner).ok_or(EINVAL)?;
-        if device.mem(handle.index).is_none() {
+        if device.mem(handle.id).is_none() {
             return Err(ENOMEM);
         }
         for_each_gpu(&ids, &mut args.n_success, |id| {
@@ -216,7 +218,7 @@ pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -
                 // Never mapped there.
                 return Err(EINVAL);
             }
-            memory::unmap(device, handle.index)
+            memory::unmap(device, handle.id)
         })
     })
 }
@@ -229,7 +231,7 @@ pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
     let parts = Handle::parse(handle)?;
     process.with_device(parts.gpu_id, |_, state| {
         state.bound()?;
-        let bo = state.mem(parts.index).ok_or(EINVAL)?.bo();
+        let bo = state.mem(parts.id).ok_or(EINVAL)?.bo();
         if !bo.has_words() {
             // Neither VRAM nor pages of ours: nothing the kernel could map.
             return Err(EINVAL);

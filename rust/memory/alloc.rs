@@ -30,10 +30,11 @@ use crate::{
         Shared, //
     },
     types::{
+        AllocFlags,
+        BufferId,
         GpuId,
         GpuVa, //
     },
-    uapi::memory as abi,
     vram::Uncleared, //
 };
 use kernel::{
@@ -47,7 +48,7 @@ use kernel::{
 pub(crate) struct AllocRequest {
     pub(crate) va: GpuVa,
     pub(crate) size: u64,
-    pub(crate) flags: u32,
+    pub(crate) flags: AllocFlags,
     /// CPU address of USERPTR memory.
     pub(crate) user_address: u64,
 }
@@ -55,7 +56,7 @@ pub(crate) struct AllocRequest {
 impl AllocRequest {
     /// Whether the program's memory is meant: other kinds go first.
     pub(crate) fn is_user(&self) -> bool {
-        self.flags & (abi::ALLOC_VRAM | abi::ALLOC_GTT) == 0 && self.flags & abi::ALLOC_USERPTR != 0
+        !self.flags.vram() && !self.flags.gtt() && self.flags.user()
     }
 
     /// Bytes of the object: half of what was asked for when it is to be mapped twice.
@@ -64,16 +65,18 @@ impl AllocRequest {
     ///
     /// EINVAL when nothing is left of it.
     fn bo_size(&self) -> Result<u64> {
-        let double = self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0;
-        let size = if double { self.size >> 1 } else { self.size };
+        let size = if self.flags.double() {
+            self.size >> 1
+        } else {
+            self.size
+        };
         page_align(size).filter(|size| *size > 0).ok_or(EINVAL)
     }
 }
 
 /// What it gives.
 pub(crate) struct Allocated {
-    /// The lower half of the handle.
-    pub(crate) index: u32,
+    pub(crate) id: BufferId,
     pub(crate) mmap_offset: u64,
 }
 
@@ -106,14 +109,14 @@ fn check(
     state: &DeviceState,
     r: &AllocRequest,
 ) -> Result<Option<Arc<Slice>>> {
-    let has = |flag| r.flags & flag != 0;
+    let flags = r.flags;
     let chip = device.gpu.chip();
     let large_bar = chip.visible_vram_size >= chip.vram_size;
-    if has(abi::ALLOC_PUBLIC) && has(abi::ALLOC_VRAM) && !large_bar {
+    if flags.public() && flags.vram() && !large_bar {
         return Err(EINVAL);
     }
     state.bound()?;
-    let slice = if has(abi::ALLOC_DOORBELL) {
+    let slice = if flags.doorbell() {
         if r.size != SLICE_SIZE as u64 {
             return Err(EINVAL);
         }
@@ -121,7 +124,7 @@ fn check(
     } else {
         None
     };
-    if slice.is_none() && has(abi::ALLOC_MMIO_REMAP) && r.size != PAGE_SIZE as u64 {
+    if slice.is_none() && flags.registers() && r.size != PAGE_SIZE as u64 {
         return Err(EINVAL);
     }
     Ok(slice)
@@ -143,21 +146,20 @@ impl Material {
         state: &DeviceState,
         r: &AllocRequest,
     ) -> Result<Self> {
-        let has = |flag| r.flags & flag != 0;
         let slice = check(device, state, r)?;
-        if has(abi::ALLOC_VRAM) {
+        if r.flags.vram() {
             let size = r.bo_size()?;
             if size > device.gpu.vram_available() {
                 return Err(ENOMEM);
             }
             Ok(Self::Vram { size })
-        } else if has(abi::ALLOC_GTT) {
+        } else if r.flags.gtt() {
             let size = r.bo_size()?;
             let share = shared.memory.take(size)?;
             Ok(Self::Gtt { size, share })
         } else if let Some(slice) = slice {
             Ok(Self::Doorbells(slice))
-        } else if has(abi::ALLOC_MMIO_REMAP) {
+        } else if r.flags.registers() {
             Ok(Self::Registers)
         } else {
             Err(EINVAL)
@@ -196,8 +198,8 @@ fn alloc_own(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result<
     let memory = Memory::new(bo, share, r.flags)?;
     let count = shared.counts.count(Thing::Buffer);
     let mem = Mem::new(Some(mapping), memory, None, r.va, r.flags, count)?;
-    let index = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
-    Ok(Allocated { index, mmap_offset })
+    let id = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
+    Ok(Allocated { id, mmap_offset })
 }
 
 /// Makes a buffer object of the caller's memory.
@@ -235,13 +237,13 @@ fn alloc_user(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result
     let memory = Memory::new(bo, Some(share.into()), r.flags)?;
     let count = shared.counts.count(Thing::Buffer);
     let mem = Mem::new(Some(mapping), memory, Some(range), r.va, r.flags, count)?;
-    let index = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
+    let id = process.with_device(gpu_id, |_, state| state.insert(mem.clone()))?;
     if mem.range().is_some_and(|range| !range.is_valid()) {
         // It changed before *stop* could find it.
         process.ask_stop();
     }
     Ok(Allocated {
-        index,
+        id,
         mmap_offset: offset,
     })
 }

@@ -36,10 +36,11 @@ use crate::{
         Process, //
     },
     types::{
+        AllocFlags,
+        BufferId,
         GpuId,
         GpuVa, //
-    },
-    uapi::memory as abi, //
+    }, //
 };
 use kernel::{
     page::Page,
@@ -85,8 +86,7 @@ impl Exporter for Export {
 pub(crate) struct Info {
     /// Bytes.
     pub(crate) size: u64,
-    /// `ALLOC_` bits.
-    pub(crate) flags: u32,
+    pub(crate) flags: AllocFlags,
     pub(crate) gpu_id: GpuId,
 }
 
@@ -98,14 +98,12 @@ pub(crate) struct Info {
 pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
     let export = dmabuf.exporter::<Export>().ok_or(EINVAL)?;
     let memory = &export.memory;
-    let public = if memory.is_public() {
-        abi::ALLOC_PUBLIC
-    } else {
-        0
-    };
     Ok(Info {
         size: memory.bo().size(),
-        flags: memory.kind() | public,
+        flags: match memory.is_public() {
+            true => memory.kind().and(AllocFlags::PUBLIC),
+            false => memory.kind(),
+        },
         gpu_id: export.gpu.id(),
     })
 }
@@ -115,9 +113,9 @@ pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
 /// # Errors
 ///
 /// EINVAL when there is no such handle, EPERM for memory of a program's own, ENOMEM.
-pub(crate) fn export(process: &Process, gpu_id: GpuId, index: u32) -> Result<DmaBuf> {
+pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<DmaBuf> {
     process.with_device(gpu_id, |device, state| {
-        let mem = state.mem(index).ok_or(EINVAL)?;
+        let mem = state.mem(id).ok_or(EINVAL)?;
         if let Some(dmabuf) = mem.dmabuf.as_ref() {
             return Ok(dmabuf.clone());
         }
@@ -141,13 +139,18 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, index: u32) -> Result<Dma
     })
 }
 
-/// Gives a DMA-buf a handle on a GPU, to be mapped at `va`: the lower half of the handle.
+/// Gives a DMA-buf a handle on a GPU, to be mapped at `va`.
 ///
 /// # Errors
 ///
 /// EINVAL when there is no such GPU or the DMA-buf's memory can't be reached, ENODEV before
 /// ACQUIRE_VM, ENOMEM, and the exporter's errors.
-pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: GpuVa) -> Result<u32> {
+pub(crate) fn import(
+    process: &Process,
+    gpu_id: GpuId,
+    dmabuf: DmaBuf,
+    va: GpuVa,
+) -> Result<BufferId> {
     // Without the process' state: the exporter may be anybody.
     let gpu = process.with_device(gpu_id, |device, _| Ok(device.gpu.clone()))?;
     let own = dmabuf
@@ -158,10 +161,11 @@ pub(crate) fn import(process: &Process, gpu_id: GpuId, dmabuf: DmaBuf, va: GpuVa
         Some(memory) => memory,
         None => {
             let bo = Bo::foreign(gpu.memory(), dmabuf.clone())?;
-            Memory::new(bo, None, abi::ALLOC_GTT)?
+            Memory::new(bo, None, AllocFlags::GTT)?
         }
     };
-    let flags = memory.kind() | abi::ALLOC_WRITABLE | abi::ALLOC_EXECUTABLE;
+    let access = AllocFlags::WRITABLE.and(AllocFlags::EXECUTABLE);
+    let flags = memory.kind().and(access);
     let count = process.shared().counts.count(Thing::Buffer);
     let mem = Mem::new(None, memory, None, va, flags, count)?;
     mem.dmabuf.populate(dmabuf);

@@ -15,6 +15,7 @@ use crate::{
         Mem, //
     },
     types::{
+        BufferId,
         GpuVa,
         PageRange, //
     },
@@ -30,9 +31,9 @@ use kernel::{
 };
 
 /// Maps an object into the VM; does nothing if it is.
-pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
+pub(crate) fn map(state: &mut DeviceState, id: BufferId) -> Result {
     let vm = state.bound()?.vm.clone();
-    let handle = state.handles.get_mut(index).ok_or(ENOMEM)?;
+    let handle = state.handles.get_mut(id.get()).ok_or(ENOMEM)?;
     if handle.mapped {
         return Ok(());
     }
@@ -51,7 +52,7 @@ pub(crate) fn map(state: &mut DeviceState, index: u32) -> Result {
             return Err(if e == EEXIST { EINVAL } else { e });
         }
     }
-    if let Some(handle) = state.handles.get_mut(index) {
+    if let Some(handle) = state.handles.get_mut(id.get()) {
         handle.mapped = true;
     }
     Ok(())
@@ -86,21 +87,21 @@ fn last_below(by_va: &RBTree<GpuVa, Arc<Mem>>, end: GpuVa) -> Option<GpuVa> {
 /// # Errors
 ///
 /// ENOMEM when there is none, EINVAL when it isn't mapped, EBUSY when a queue uses it.
-pub(crate) fn unmap(state: &mut DeviceState, index: u32) -> Result {
-    let handle = state.handles.get(index).ok_or(ENOMEM)?;
+pub(crate) fn unmap(state: &mut DeviceState, id: BufferId) -> Result {
+    let handle = state.handles.get(id.get()).ok_or(ENOMEM)?;
     if !handle.mapped {
         return Err(EINVAL);
     }
     if handle.mem.is_pinned() {
         return Err(EBUSY);
     }
-    unmap_now(state, index)
+    unmap_now(state, id)
 }
 
 /// Takes an object out of the VM, whoever uses it.
-fn unmap_now(state: &mut DeviceState, index: u32) -> Result {
+fn unmap_now(state: &mut DeviceState, id: BufferId) -> Result {
     let vm = state.bound()?.vm.clone();
-    let handle = state.handles.get_mut(index).ok_or(ENOMEM)?;
+    let handle = state.handles.get_mut(id.get()).ok_or(ENOMEM)?;
     let mem = handle.mem.clone();
     handle.mapped = false;
     for at in &mem.places()? {
@@ -116,7 +117,7 @@ pub(crate) fn unmap_all(state: &mut DeviceState) {
     while let Some(index) = next {
         if state.handles.get(index).is_some_and(|handle| handle.mapped) {
             // If the hardware doesn't answer, the flush keeps the memory.
-            let _ = unmap_now(state, index);
+            let _ = unmap_now(state, BufferId::new(index));
         }
         next = index.checked_sub(1);
     }

@@ -19,10 +19,10 @@ use crate::{
     limit::Share,
     mmap::Mapping,
     types::{
+        AllocFlags,
         GpuVa,
         PageRange, //
     },
-    uapi::memory as abi,
     vm::MapFlags, //
 };
 use kernel::{
@@ -48,11 +48,11 @@ pub(crate) struct Memory {
     bo: Arc<Bo>,
     _share: Option<Share>,
     /// As ALLOC_MEMORY_OF_GPU asked for it.
-    flags: u32,
+    flags: AllocFlags,
 }
 
 impl Memory {
-    pub(crate) fn new(bo: Arc<Bo>, share: Option<Share>, flags: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(bo: Arc<Bo>, share: Option<Share>, flags: AllocFlags) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 bo,
@@ -67,17 +67,17 @@ impl Memory {
         &self.bo
     }
 
-    /// The `ALLOC_` bits of the kind of memory, as a DMA-buf reports it.
-    pub(crate) fn kind(&self) -> u32 {
+    /// The kind of memory, as a DMA-buf reports it.
+    pub(crate) fn kind(&self) -> AllocFlags {
         match self.bo.placement() {
-            Some(Placement::Vram) => abi::ALLOC_VRAM,
-            _ => abi::ALLOC_GTT,
+            Some(Placement::Vram) => AllocFlags::VRAM,
+            _ => AllocFlags::GTT,
         }
     }
 
     /// Whether VRAM was asked for that programs can map.
     pub(crate) fn is_public(&self) -> bool {
-        self.flags & abi::ALLOC_VRAM != 0 && self.flags & abi::ALLOC_PUBLIC != 0
+        self.flags.vram() && self.flags.public()
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Mem {
     /// The DMA-buf that it was imported from, or exported as the first time.
     pub(crate) dmabuf: SetOnce<DmaBuf>,
     va: GpuVa,
-    flags: u32,
+    flags: AllocFlags,
     /// Queues that use it.
     queues: Atomic<i32>,
     _count: Count,
@@ -103,7 +103,7 @@ impl Mem {
         memory: Arc<Memory>,
         range: Option<UserRange>,
         va: GpuVa,
-        flags: u32,
+        flags: AllocFlags,
         count: Count,
     ) -> Result<Arc<Self>> {
         Ok(Arc::new(
@@ -136,7 +136,7 @@ impl Mem {
 
     /// Whether the GPU may write it through this handle.
     pub(crate) fn is_writable(&self) -> bool {
-        self.flags & abi::ALLOC_WRITABLE != 0
+        self.flags.writable()
     }
 
     /// Where the program wants it; 0 when it can't be mapped.
@@ -150,7 +150,7 @@ impl Mem {
     }
 
     fn is_double(&self) -> bool {
-        self.flags & abi::ALLOC_AQL_QUEUE_MEM != 0
+        self.flags.double()
     }
 
     /// Where it is mapped: once, or twice back to back.
@@ -171,13 +171,13 @@ impl Mem {
 
     pub(crate) fn map_flags(&self) -> MapFlags {
         // Access is the handle's, caching the memory's: all who share it see it in one way.
-        let has = |flag| self.memory.flags & flag != 0;
+        let memory = self.memory.flags;
         MapFlags {
             writable: self.is_writable(),
-            executable: self.flags & abi::ALLOC_EXECUTABLE != 0,
-            coherent: has(abi::ALLOC_COHERENT),
-            uncached: has(abi::ALLOC_UNCACHED),
-            ext_coherent: has(abi::ALLOC_EXT_COHERENT),
+            executable: self.flags.executable(),
+            coherent: memory.coherent(),
+            uncached: memory.uncached(),
+            ext_coherent: memory.ext_coherent(),
         }
     }
 }

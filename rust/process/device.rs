@@ -15,7 +15,10 @@ use crate::{
         ProcessConfig,
         SchedProcess, //
     },
-    types::GpuVa,
+    types::{
+        BufferId,
+        GpuVa, //
+    },
     vm::Vm, //
 };
 use kernel::{
@@ -134,15 +137,16 @@ impl DeviceState {
 
 impl DeviceState {
     /// Gives an object a handle.
-    pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<u32> {
+    pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<BufferId> {
         self.handles
             .insert(MAX_HANDLES, Handle { mem, mapped: false })
+            .map(BufferId::new)
             .map_err(|_| EFAULT)
     }
 
     /// The object with this handle.
-    pub(crate) fn mem(&self, index: u32) -> Option<&Arc<Mem>> {
-        Some(&self.handles.get(index)?.mem)
+    pub(crate) fn mem(&self, id: BufferId) -> Option<&Arc<Mem>> {
+        Some(&self.handles.get(id.get())?.mem)
     }
 
     /// Takes an object's handle. What is returned is to be dropped without the process' state.
@@ -150,12 +154,12 @@ impl DeviceState {
     /// # Errors
     ///
     /// EINVAL when there is none, EBUSY when it is mapped.
-    pub(crate) fn free(&mut self, index: u32) -> Result<Handle> {
-        let handle = self.handles.get(index).ok_or(EINVAL)?;
+    pub(crate) fn free(&mut self, id: BufferId) -> Result<Handle> {
+        let handle = self.handles.get(id.get()).ok_or(EINVAL)?;
         if handle.mapped {
             return Err(EBUSY);
         }
-        self.handles.remove(index).ok_or(EINVAL)
+        self.handles.remove(id.get()).ok_or(EINVAL)
     }
 
     /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages

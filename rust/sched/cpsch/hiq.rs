@@ -104,7 +104,10 @@ impl Hiq {
         };
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             let queue = mqd::KernelQueue {
-                mqd_addr: hiq.mqd.gpu_addr().byte(u64::from(i) * u64::from(mqd::ALLOCATION)),
+                mqd_addr: hiq
+                    .mqd
+                    .gpu_addr()
+                    .byte(u64::from(i) * u64::from(mqd::ALLOCATION)),
                 ring: &hiq.ring,
                 eop: Buffer {
                     at: hiq._eop.gpu_addr(),
