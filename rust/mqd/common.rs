@@ -110,8 +110,8 @@ pub(super) fn sdma(queue: &UserQueue<'_>, control: u32) -> Result<S> {
     Ok(S::zeroed()
         .with(S::SDMAX_RLCX_RB_CNTL, control)
         .with(S::SDMAX_RLCX_RB_BASE, queue.spec.ring.address.get() >> 8)
-        .with(S::SDMA_ENGINE_ID, place.engine.into())
-        .with(S::SDMA_QUEUE_ID, place.queue.into()))
+        .with(S::SDMA_ENGINE_ID, place.engine)
+        .with(S::SDMA_QUEUE_ID, place.queue))
 }
 
 /// Where the firmware notes how much it saved; `stack_at` is as in [`SavedWords`].
