@@ -31,6 +31,7 @@ help:
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
+	@echo 'make isa-conformance whether instructions compute what LLVM computes (seconds; ARGS=--plant exchanges them)'
 	@echo 'make setup     only the set-up: Debian root, kernel tree, crates ('"$$(bash -c '. setup/common.sh; echo "$$SETUP_COST"')"')'
 	@echo 'make clean     remove what was built from this checkout'
 	@echo 'make distclean remove the Debian root and kernel trees as well'
@@ -121,10 +122,13 @@ isa-coverage: setup
 	@suite=$$(setup/llvm-suite.sh) && RKFD_LLVM_SUITE=/cache/$$(basename "$$suite") \
 		setup/in-root cargo run --quiet --release -p rkfd-isa --example coverage -- $(ARGS)
 
+isa-conformance: setup
+	@setup/in-root cargo run --quiet -p rkfd-isa --example conformance -- $(ARGS)
+
 clean:
 	@setup/clean.sh
 
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
