@@ -68,3 +68,6 @@ impl PageRange {
         (offset < self.bytes).then_some(offset)
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
