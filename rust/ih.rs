@@ -300,7 +300,8 @@ impl Handler {
             count += 1;
         }
         if count > 0 {
-            self.doorbells.ring32(self.hal.doorbell().into(), ring.rptr as u32);
+            self.doorbells
+                .ring32(self.hal.doorbell().into(), ring.rptr as u32);
         }
         Ok(count)
     }
