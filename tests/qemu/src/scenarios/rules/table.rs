@@ -195,7 +195,7 @@ pub(super) fn cpsch() -> Vec<Row> {
         live("hiq-hang", "on HIQ packet: hang", "status (124|143)")
             .running("timeout 10 $VADD")
             .logging("it is stuck"),
-        load(
+        probe(
             "set-resources-drop",
             "on KIQ SET_RESOURCES: drop",
             "status (1|124|143)",
