@@ -4,7 +4,7 @@
 
 use crate::pool::Mapping;
 use crate::process::Process;
-use crate::rng::Rng;
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::memory;
 

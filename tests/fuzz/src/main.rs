@@ -16,7 +16,6 @@ mod parent;
 mod pool;
 mod process;
 mod request;
-mod rng;
 mod role;
 mod shared;
 mod syzkaller;

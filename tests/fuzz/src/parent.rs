@@ -3,10 +3,10 @@
 
 use crate::options::{Options, Until};
 use crate::process::Process;
-use crate::rng::Rng;
 use crate::shared::{Shared, REQUESTS};
 use crate::table;
 use rkfd_bare::node::Node;
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
 use rkfd_uapi::ioctl::nr;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a process has made: what is live, and what was and is gone.
 
-use crate::rng::Rng;
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::Map;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;

@@ -4,11 +4,11 @@
 use crate::act::Acts;
 use crate::pool::{Bo, Mapping, Pool};
 use crate::request::Sender;
-use crate::rng::Rng;
 use crate::shared::Shared;
 use crate::table::{self, Entry};
 use crate::value;
 use rkfd_bare::node::Node;
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::{event, memory};

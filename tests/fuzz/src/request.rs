@@ -3,10 +3,10 @@
 
 use crate::pool::{Bo, Queue};
 use crate::process::Process;
-use crate::rng::Rng;
 use crate::role::{self, Role};
 use crate::table::Entry;
 use crate::value::{self, Scratch};
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self, nr};

@@ -3,8 +3,8 @@
 
 use crate::pool::Pool;
 use crate::process::Process;
-use crate::rng::Rng;
 use crate::role::Role;
+use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::Map;
 use std::os::fd::AsRawFd;
 
