@@ -14,6 +14,7 @@ mod mes;
 mod neighbours;
 pub mod rocm;
 mod rules;
+mod storm;
 mod surroundings;
 mod typed;
 
@@ -41,6 +42,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(typed::all());
     all.extend(lifetime::all());
     all.extend(neighbours::all());
+    all.extend(storm::all());
     all.extend(faults::all());
     all.extend(hung::all());
     all.extend(mes::all());
@@ -51,6 +53,7 @@ pub fn all() -> Vec<Scenario> {
 pub fn long() -> Vec<Scenario> {
     let mut long = vec![lifetime::long(), fuzz::long()];
     long.extend(rules::all());
+    long.extend(storm::long());
     long
 }
 
