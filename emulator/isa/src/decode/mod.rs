@@ -93,7 +93,7 @@ pub struct Inst {
     pub omod: u8,
     /// Clamp the result.
     pub clamp: bool,
-    /// op_sel: which halves.
+    /// op_sel: which halves; of ds_bpermute_b32, whether it reads inactive lanes.
     pub op_sel: u8,
     /// VOP3P's op_sel_hi; a typed buffer's format.
     pub op_sel_hi: u8,

@@ -388,7 +388,7 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
         Op::DsBpermuteB32 => {
             let data = w.v[w.slot(i.src[1])];
             for (l, r) in r.iter_mut().enumerate() {
-                if valid(lane(l)) {
+                if valid(lane(l)) || i.op_sel != 0 {
                     *r = data[lane(l)];
                 }
             }
@@ -402,11 +402,13 @@ fn permute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKind> {
         }
         _ => {
             let pattern = i.imm as usize;
-            if pattern >= 0xe000 {
-                return Err(FaultKind::Unsupported("the swizzle of a Fourier transform"));
-            }
             for (l, r) in r.iter_mut().enumerate() {
-                let from = if pattern >= 0xc000 {
+                let from = if pattern >= 0xe000 {
+                    // The order of a Fourier transform: bits the other way round above those of the mask.
+                    let mask = pattern & 0x1f;
+                    let reversed = (l as u8 & 0x1f).reverse_bits() as usize >> 3;
+                    (reversed >> mask.count_ones()) | l & mask | l & 0x20
+                } else if pattern >= 0xc000 {
                     // Rotate within groups of lanes that the mask keeps apart.
                     let (mask, by) = (pattern & 0x1f, (pattern >> 5) & 0x1f);
                     let turned = if pattern & 0x400 != 0 {

@@ -28,6 +28,7 @@ use crate::text::Syntax;
 pub static GFX1201: Target = Target {
     name: "gfx1201",
     rows: &table::ROWS,
+    later: &LATER,
     index: Index::new(),
     syntax: Syntax {
         chip: "gfx1201",
@@ -47,6 +48,20 @@ pub static GFX1201: Target = Target {
     },
     start,
 };
+
+/// ds_bpermute_fi_b32, opcode 205 (RDNA4 ISA, chapter 16): ds_bpermute_b32 that reads lanes which are not active,
+/// too. Its text has the layout of that one.
+static LATER: [Row; 1] = [Row::new(
+    0x00ff_0000_fffe_0000,
+    0xdb34_0000,
+    8,
+    Family::Ds,
+    FETCH_INACTIVE,
+    Op::DsBpermuteB32,
+    [1, 1, 1, 0, 0],
+    459,
+)];
+const FETCH_INACTIVE: &str = "ds_bpermute_fi_b32";
 
 /// NULL and M0 as this chip numbers them.
 const NULL: u16 = 124;
@@ -85,7 +100,10 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
     }
     match i.family {
         Family::Smem => smem(&mut i, low, high),
-        Family::Ds => ds(&mut i, low, high, code::VGPR),
+        Family::Ds => {
+            ds(&mut i, low, high, code::VGPR);
+            i.op_sel = u8::from(row.mnemonic == FETCH_INACTIVE);
+        }
         Family::Flat => flat(&mut i, low, high, third),
         Family::Mubuf => buffer(&mut i, low, high, third),
         Family::Mtbuf => {

@@ -25,6 +25,7 @@ use crate::text::Syntax;
 pub static GFX942: Target = Target {
     name: "gfx942",
     rows: &table::ROWS,
+    later: &[],
     index: Index::new(),
     syntax: Syntax {
         chip: "gfx942",

@@ -62,6 +62,8 @@ pub struct Target {
     pub(crate) index: Index,
     /// How its instructions are written.
     pub(crate) syntax: Syntax,
+    /// Encodings that the manual has and LLVM 19's records lack, tried last.
+    pub(crate) later: &'static [Row],
     /// Clear the fields that an instruction's hardware ignores, where no encoding has them set.
     pub(crate) ignored: fn([u32; 3]) -> [u32; 3],
     /// Take the operands apart.
@@ -79,7 +81,10 @@ pub struct Target {
 impl Target {
     /// The first encoding that matches.
     pub fn find(&self, words: [u32; 3]) -> Option<&'static Row> {
-        self.index.find(self.rows, words[0], words[1])
+        let known = self.index.find(self.rows, words[0], words[1]);
+        let word = u64::from(words[0]) | (u64::from(words[1]) << 32);
+        let later = || self.later.iter().find(|row| word & row.mask == row.value);
+        known.or_else(later)
     }
 
     /// The first encoding that matches, and the words without the fields that it ignores.
