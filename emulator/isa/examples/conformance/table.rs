@@ -65,7 +65,7 @@ impl Type {
             unit,
             infinity - 1,
             infinity,
-            infinity | unit >> 1,
+            infinity | (unit >> 1),
             sign,
             sign | one,
             sign | (one + unit / 2),

@@ -40,7 +40,7 @@ pub(crate) fn choose(i: &mut Inst) {
         // The third source is the destination's old value.
         Op::VFmacF16 => i.op_sel |= (i.op_sel & 8) >> 1,
         // The second field is the third source: the literal is the second.
-        Op::VFmamkF16 => i.op_sel = i.op_sel & !2 | (i.op_sel & 2) << 1,
+        Op::VFmamkF16 => i.op_sel = i.op_sel & !2 | ((i.op_sel & 2) << 1),
         _ => {}
     }
 }

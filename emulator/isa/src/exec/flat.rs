@@ -72,12 +72,12 @@ fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
 /// their sum (RDNA4 ISA, section 11.2).
 fn displaced<const L: usize>(w: &Wave<L>, base: u64, offset: u64) -> u64 {
     let at = base.wrapping_add(offset);
-    let aperture = |of: u64, bits: u64| of >> 32 << 32 | at & bits;
+    let aperture = |of: u64, bits: u64| (of >> 32 << 32) | at & bits;
     match place(w, FLAT, base) {
         // Where the sum would be in an aperture it is not: it stays in the hole beside it.
         Place::Memory(_) => match place(w, FLAT, at) {
             Place::Memory(_) => at,
-            _ => base >> 32 << 32 | at & 0xffff_ffff,
+            _ => (base >> 32 << 32) | at & 0xffff_ffff,
         },
         Place::Lds(_) => aperture(w.apertures.shared, 0x1_ffff),
         Place::Private(_) => aperture(w.apertures.private, 0xffff_ffff),

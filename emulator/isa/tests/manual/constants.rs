@@ -60,12 +60,7 @@ fn integers_of_16_bits_have_the_lower_half_of_a_constant() {
         &[
             ("v_add_nc_u16 v2, v0, 1.0", 7, 0, 7),
             ("v_mad_u16 v2, v0, v1, 4.0", 3, 5, 15),
-            (
-                "v_sat_pk_u8_i16 v2, 1.0",
-                0,
-                0,
-                0x3f00 << 8 & 0xff00 | 0xff00,
-            ),
+            ("v_sat_pk_u8_i16 v2, 1.0", 0, 0, 0xff00),
             ("v_cvt_f16_u16 v2, 1.0", 0, 0, 0),
         ],
     );

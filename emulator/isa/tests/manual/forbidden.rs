@@ -29,8 +29,8 @@ fn reserved_forms_are_refused() {
         assert!(!refused::<32>(&GFX1201, &bytes), "{text}");
         // DPP_CTRL is bits 16:8 of the second word: row_share 0x151 becomes wave_shl-like 0x13_, row_bcast 0x14_.
         let control = u16::from_le_bytes([bytes[5], bytes[6]]);
-        assert_eq!(control >> 4 & 0x1f, from, "{text}");
-        let control = control & !0x1ff | to << 4 | if to == 0x13 { 0 } else { 2 };
+        assert_eq!((control >> 4) & 0x1f, from, "{text}");
+        let control = control & !0x1ff | (to << 4) | if to == 0x13 { 0 } else { 2 };
         bytes[5..7].copy_from_slice(&control.to_le_bytes());
         assert!(refused::<32>(&GFX1201, &bytes), "{text}");
     }

@@ -123,9 +123,9 @@ fn waves_start_with_their_dispatch() {
             Workgroup::<32>::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[]);
         group.expect("launch").waves()[1].s[116]
     };
-    assert_eq!(ttmp8(1), 1 << 25 | 5);
-    assert_eq!(ttmp8(3), 1 << 30 | 1 << 25 | 5);
-    assert_eq!(ttmp8(5), 1 << 30 | 1 << 25 | 5);
+    assert_eq!(ttmp8(1), (1 << 25) | 5);
+    assert_eq!(ttmp8(3), (1 << 30) | (1 << 25) | 5);
+    assert_eq!(ttmp8(5), (1 << 30) | (1 << 25) | 5);
 }
 
 /// Programs may read what handlers change, and messages have values (LLVM, SIDefines.h: 129 the draw's number, 135
