@@ -33,7 +33,7 @@ mod execute;
 pub mod generation;
 mod kernel;
 mod memory;
-mod packet;
+pub mod packet;
 mod queue;
 pub mod regs;
 

@@ -38,6 +38,7 @@ pub struct Image {
 
 /// A packet without anything undefined in it. Counts are what they are, not one less.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names are the packets'")]
 pub enum Packet {
     /// Skipped.
     Nop,

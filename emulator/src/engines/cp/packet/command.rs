@@ -180,9 +180,12 @@ pub fn size(header: u32) -> Result<usize, Bad> {
 pub fn parse(words: &[u32], dialect: &Dialect) -> Result<Command, Bad> {
     let header = words.first().copied().unwrap_or(0) & !commands::SHADER_TYPE;
     let (opcode, len) = super::pm4::size(header)?;
+    if opcode == common::NOP {
+        return Ok(Command::Nop);
+    }
+    let words = super::pm4::whole(words, len)?;
     let packet = Packet { words, len };
     match opcode {
-        common::NOP => Ok(Command::Nop),
         common::WRITE_DATA => packet.write(),
         op::COPY_DATA => packet.copy(),
         op::WAIT_REG_MEM => packet.wait(),

@@ -114,12 +114,25 @@ pub fn size(header: u32) -> Result<(u8, usize), Bad> {
     Ok((opcode, words as usize))
 }
 
+/// The words of a packet: those that follow are another's.
+///
+/// # Errors
+/// There are fewer than its header counts.
+pub(super) fn whole(words: &[u32], len: usize) -> Result<&[u32], Bad> {
+    let all = words.get(..len);
+    all.ok_or_else(|| Bad::Content(format!("{} words of a packet of {len}", words.len())))
+}
+
 /// Takes a whole packet apart. In a queue of the kernel interface (`kiq`), MAP_QUEUES names its slot.
 ///
 /// # Errors
 /// What is undefined about it.
 pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
     let (opcode, len) = size(words.first().copied().unwrap_or(0))?;
+    if opcode == op::NOP {
+        return Ok(Packet::Nop);
+    }
+    let words = whole(words, len)?;
     let name = name(opcode);
     let reserved = |word: Option<usize>| match word {
         Some(word) => Err(Bad::Content(format!(
@@ -136,7 +149,6 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
         }};
     }
     Ok(match opcode {
-        op::NOP => Packet::Nop,
         op::SET_RESOURCES => {
             let p = layout!(SetResources);
             reserved(p.reserved_word())?;
