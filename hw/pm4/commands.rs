@@ -121,11 +121,11 @@ layout! {
     /// DISPATCH_DIRECT: start the compute shader that the registers describe.
     pub struct DispatchDirect: [u32; 5] = "PACKET3_DISPATCH_DIRECT" {
         HEADER: 0[31:0] = "";
-        /// Workgroups in x, or work-items with [`initiator::USE_THREAD_DIMENSIONS`].
+        /// Workgroups in x, or work-items with USE_THREAD_DIMENSIONS.
         DIM_X: 1[31:0] = "";
         DIM_Y: 2[31:0] = "";
         DIM_Z: 3[31:0] = "";
-        /// COMPUTE_DISPATCH_INITIATOR ([`initiator`]).
+        /// COMPUTE_DISPATCH_INITIATOR.
         DISPATCH_INITIATOR: 4[31:0] = "";
     }
 

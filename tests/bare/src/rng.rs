@@ -11,7 +11,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ impl Rng {
 
     /// A number below `end`; 0 if that is 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.next().checked_rem(end).unwrap_or(0)
+        self.bits().checked_rem(end).unwrap_or(0)
     }
 
     /// True in `n` of `of` cases.
@@ -48,7 +48,7 @@ mod tests {
     fn the_first_numbers_are_splitmix64_s() {
         // From the reference implementation, https://prng.di.unimi.it/splitmix64.c, seed 1234567.
         let mut rng = Rng::new(1_234_567);
-        let first: [u64; 3] = [rng.next(), rng.next(), rng.next()];
+        let first: [u64; 3] = [rng.bits(), rng.bits(), rng.bits()];
         assert_eq!(
             first,
             [

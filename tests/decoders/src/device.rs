@@ -41,7 +41,7 @@ impl Numbers<'_> {
         let (now, rest) = self.0.split_at(bytes.min(self.0.len()));
         self.0 = rest;
         let all = now.iter().rev();
-        all.fold(0, |number, byte| number << 8 | u64::from(*byte))
+        all.fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 }
 
@@ -52,7 +52,7 @@ pub fn device(bytes: &[u8]) {
         let mut numbers = Numbers(bytes);
         while !numbers.0.is_empty() {
             let message = numbers.next(1);
-            let (region, width) = (numbers.next(1) as u32 % 10, 1 << (message >> 4 & 3));
+            let (region, width) = (numbers.next(1) as u32 % 10, 1 << ((message >> 4) & 3));
             let offset = match message >> 6 {
                 // Near the beginning, or the end, of what there is.
                 0 => numbers.next(1),

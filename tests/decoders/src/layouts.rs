@@ -24,7 +24,7 @@ fn bits(field: &FieldInfo, words: &[u32]) -> u64 {
     let bit = |n: u8| {
         let at = usize::from(field.bit) + usize::from(n);
         let word = words.get(at / 32).copied().unwrap_or(0);
-        u64::from(word >> (at % 32) & 1) << n
+        u64::from((word >> (at % 32)) & 1) << n
     };
     (0..field.width).map(bit).sum()
 }

@@ -37,7 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 fn words(bytes: &[u8]) -> Vec<u32> {
     let word = |bytes: &[u8]| {
         let all = bytes.iter().rev();
-        all.fold(0, |word, byte| word << 8 | u32::from(*byte))
+        all.fold(0, |word, byte| (word << 8) | u32::from(*byte))
     };
     bytes.chunks_exact(4).map(word).collect()
 }

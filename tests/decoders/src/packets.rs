@@ -116,7 +116,10 @@ pub fn frames(bytes: &[u8]) {
 /// Headers of AQL packets: one that is taken apart and put together is the same.
 pub fn aql(bytes: &[u8]) {
     for pair in bytes.chunks_exact(2) {
-        let bits = pair.iter().rev().fold(0, |all, b| all << 8 | u16::from(*b));
+        let bits = pair
+            .iter()
+            .rev()
+            .fold(0, |all, b| (all << 8) | u16::from(*b));
         if let Some(header) = Header::parse(bits) {
             assert_eq!(header.bits(), bits);
         }

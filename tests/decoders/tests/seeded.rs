@@ -34,7 +34,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 
 /// Mostly empty words, as packets have them.
 fn sparse() -> impl Strategy<Value = u32> {
-    let bits = (0u32..32, 0u32..32).prop_map(|(a, b)| 1 << a | 1 << b);
+    let bits = (0u32..32, 0u32..32).prop_map(|(a, b)| (1 << a) | (1 << b));
     prop_oneof![4 => Just(0), 2 => bits, 1 => any::<u32>()]
 }
 
@@ -72,7 +72,7 @@ fn commands_of_programs() {
 #[test]
 fn packets_of_copy_engines() {
     let opcodes = (0..=u8::MAX).filter(|op| rkfd_hw::sdma::name(*op).is_some());
-    let headers = opcodes.flat_map(|op| (0..8).map(move |sub| u32::from(op) | sub << 8));
+    let headers = opcodes.flat_map(|op| (0..8).map(move |sub| u32::from(op) | (sub << 8)));
     let headers = headers.chain([u32::from(sdma::WRITE)]);
     run(rkfd_decoders::sdma, 40_000, packets(headers.collect()));
 }

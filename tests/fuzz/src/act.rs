@@ -68,7 +68,7 @@ impl<'a> Acts<'a> {
         let (mut offset, mut len) = match (rng.below(3), bo, queue) {
             (0, _, Some(queue)) => (queue.doorbell & !0x1fff, 8192),
             (_, Some(bo), _) => (bo.offset, bo.size.min(1 << 22)),
-            _ => (rng.next() & !0xfff, 4096),
+            _ => (rng.bits() & !0xfff, 4096),
         };
         if rng.chance(1, 12) {
             offset = offset.wrapping_add(rng.pick(&[4096, 8192, 1 << 20, 1 << 46]));
@@ -143,7 +143,7 @@ impl<'a> Acts<'a> {
             let at = rng.below(mapping.len.min(8192) as u64 / 8) as usize * 8;
             let word = match rng.below(8) {
                 0 => 0,
-                1 => rng.next(),
+                1 => rng.bits(),
                 2 => rng.below(64),
                 // Headers of AQL packets: invalid, barrier, dispatch, vendor specific.
                 3 => rng.pick(&[0x1501, 0x1503, 0x1502, 0x1500, 0x1505]),
@@ -215,7 +215,7 @@ impl<'a> Acts<'a> {
 
     /// A child with the parent's files: it makes requests by them and ends without cleaning up.
     fn fork(&self, rng: &mut Rng) {
-        let requests = [rng.next(), rng.next(), rng.next()];
+        let requests = [rng.bits(), rng.bits(), rng.bits()];
         let mut argument = [0u64; 64];
         match sys::fork() {
             None => {

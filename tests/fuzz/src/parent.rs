@@ -83,7 +83,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     loop {
         for slot in 0..run.children.len() {
             if run.children[slot].is_none() {
-                let seed = seeds.next().unwrap_or_else(|| rng.next());
+                let seed = seeds.next().unwrap_or_else(|| rng.bits());
                 let kill = rng.chance(1, 2).then(|| 1 + rng.below(STEPS));
                 run.start(slot, seed, kill);
             }

@@ -142,7 +142,7 @@ impl<'a> Sender<'a> {
                     offset: field("mmap_offset"),
                     flags: field("flags") as u32,
                 };
-                process.shared.publish(rng.next(), bo.handle);
+                process.shared.publish(rng.bits(), bo.handle);
                 process.pool().bos.add(bo);
             }
             nr::IMPORT_DMABUF => {
@@ -165,7 +165,7 @@ impl<'a> Sender<'a> {
                 let ring = field("ring_base_address");
                 let kit = process.kits.iter().position(|kit| kit.ring.va == ring);
                 let doorbell = field("doorbell_offset");
-                process.shared.publish(rng.next(), u64::from(id));
+                process.shared.publish(rng.bits(), u64::from(id));
                 process.pool().queues.add(Queue {
                     id,
                     doorbell,
@@ -178,7 +178,7 @@ impl<'a> Sender<'a> {
             }
             nr::CREATE_EVENT => {
                 let id = field("event_id") as u32;
-                process.shared.publish(rng.next(), u64::from(id));
+                process.shared.publish(rng.bits(), u64::from(id));
                 process.pool().events.add(id);
             }
             nr::DESTROY_EVENT => {

@@ -72,7 +72,7 @@ impl Scratch {
                     self.map.write(at + element * 48 + 40, id);
                 }
             }
-            _ => self.map.write(at, rng.next()),
+            _ => self.map.write(at, rng.bits()),
         }
         self.map.address + at as u64
     }
@@ -84,7 +84,7 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
         return rng.pick(&EXTREME);
     }
     if rng.chance(1, 64) {
-        return rng.next();
+        return rng.bits();
     }
     match role {
         Role::Gpu => u64::from(process.node.gpu),
@@ -92,11 +92,11 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
         Role::Va => va(rng, pool),
         Role::Size => rng.pick(&SIZES),
         Role::Event => match rng.chance(1, 8) {
-            true => process.shared.foreign(rng.next()) & 0xffff_ffff,
+            true => process.shared.foreign(rng.bits()) & 0xffff_ffff,
             false => pool.events.any(rng).map_or(rng.below(20), u64::from),
         },
         Role::Queue => match rng.chance(1, 8) {
-            true => process.shared.foreign(rng.next()) & 0xffff_ffff,
+            true => process.shared.foreign(rng.bits()) & 0xffff_ffff,
             false => pool
                 .queues
                 .any(rng)
@@ -127,7 +127,7 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
 
 fn handle(rng: &mut Rng, process: &Process, pool: &Pool) -> u64 {
     match rng.chance(1, 10) {
-        true => process.shared.foreign(rng.next()),
+        true => process.shared.foreign(rng.bits()),
         false => pool.bos.any(rng).map_or(0, |bo| bo.handle),
     }
 }

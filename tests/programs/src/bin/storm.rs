@@ -29,6 +29,8 @@ use rustix::io::Errno;
 /// Processes that are killed at the same time.
 const AT_ONCE: u64 = 8;
 const ELEMENTS: usize = BLOCK as usize;
+/// Milliseconds after which a thread no longer waits for its event.
+const LONG: u32 = 120_000;
 /// Queues of one process (`KFD_MAX_NUM_OF_QUEUES_PER_PROCESS` is more).
 const QUEUES_EACH: usize = 64;
 
@@ -256,7 +258,7 @@ fn events() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     // The process is known to the driver.
     let _gpu = Gpu::open()?;
-    let made = (0..all).map(|_| raw::event(&kfd, event::EVENT_MEMORY));
+    let made = (0..all).map(|_| raw::event(&kfd, event::EVENT_SIGNAL));
     let ids: Vec<u32> = made
         .collect::<Result<_, _>>()
         .map_err(errno("CREATE_EVENT"))?;
@@ -266,7 +268,7 @@ fn events() -> Result<(), Failure> {
     std::thread::scope(|scope| {
         for &id in ids.iter().cycle().step_by(3).take(waiting) {
             let wait = move || {
-                if let Ok(Some(_)) = raw::wait(kfd, id, u32::MAX - 1) {
+                if let Ok(Some(_)) = raw::wait(kfd, id, LONG) {
                     counted.fetch_add(1, Ordering::Relaxed);
                 }
             };

@@ -47,8 +47,8 @@ impl Buffer {
         let control = control
             .with(CONTROL::PROCESSING_IB, buffer.is_some())
             .bits();
-        image.set(Image::CP_HQD_IB_CONTROL, control.into());
+        image.set(Image::CP_HQD_IB_CONTROL, control);
         image.set(Image::CP_HQD_IB_BASE_ADDR, address);
-        image.set(Image::CP_HQD_IB_RPTR, done.into());
+        image.set(Image::CP_HQD_IB_RPTR, done);
     }
 }

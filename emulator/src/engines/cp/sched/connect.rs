@@ -90,7 +90,7 @@ impl Mec {
                 .with(STATE::RESTORE_ACTIVE, false)
                 .with(STATE::RELAUNCH_WAVES, false)
                 .bits();
-            load.image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+            load.image.set(Image::CP_HQD_PERSISTENT_STATE, state);
         }
         if let Some((vmid, at)) = wptr.filter(|(_, at)| *at != 0) {
             match self.space_on(slot.xcc(), vmid).load_u64(at) {
@@ -166,7 +166,7 @@ impl Mec {
             let state = Contents::<STATE>::new(image.get(Image::CP_HQD_PERSISTENT_STATE) as u32);
             let state = state.with(STATE::RESTORE_ACTIVE, saved || h.broken);
             let state = state.with(STATE::RELAUNCH_WAVES, saved).bits();
-            image.set(Image::CP_HQD_PERSISTENT_STATE, state.into());
+            image.set(Image::CP_HQD_PERSISTENT_STATE, state);
             image.set(Image::CP_HQD_ACTIVE, 0);
             image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
             image.set(Image::CP_MQD_READINDEX, read_index);

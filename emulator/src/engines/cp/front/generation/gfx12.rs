@@ -78,10 +78,7 @@ fn mask(word: usize) -> u32 {
 fn wave_error(kind: &FaultKind, wave: u32) -> [u32; 4] {
     let memory = matches!(
         kind,
-        FaultKind::Memory(_)
-            | FaultKind::Lds(_)
-            | FaultKind::Scratch(_)
-            | FaultKind::Violation(_)
+        FaultKind::Memory(_) | FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Violation(_)
     );
     let kind = if memory { 2 } else { 1 };
     [(kind << 21) | ((wave & 0x1f) << 27), 2 << 6, 0, 0]
