@@ -280,7 +280,7 @@ fn a_new_queue_in_an_old_mqds_place_gets_none_of_its_waves() {
         let state = state
             .with(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES, true)
             .bits();
-        m.set(Mqd::CP_HQD_PERSISTENT_STATE, state.into());
+        m.set(Mqd::CP_HQD_PERSISTENT_STATE, state);
     });
     run(&rig, &[(&p, &[&q])]);
     rig.violated("MQD asks to restore waves that were not saved");

@@ -197,7 +197,7 @@ fn mqds_that_do_not_fit_each_other_are_refused() {
                 let control = control
                     .with(gc::CP_HQD_PQ_CONTROL::NO_UPDATE_RPTR, false)
                     .bits();
-                m.set(Mqd::CP_HQD_PQ_CONTROL, control.into());
+                m.set(Mqd::CP_HQD_PQ_CONTROL, control);
             },
             "XCC 2 reports the read pointer, too",
         ),
