@@ -285,7 +285,7 @@ impl Queue {
             .with(Mqd::CP_HQD_HQ_STATUS0, 1 << 14)
             .with(Mqd::CP_HQD_AQL_CONTROL, 1)
             .with(Mqd::CP_HQD_IB_CONTROL, 3 << 20)
-            .with(Mqd::CP_HQD_PQ_CONTROL, control.into())
+            .with(Mqd::CP_HQD_PQ_CONTROL, control)
             .with(Mqd::CP_HQD_PQ_BASE, self.ring >> 8)
             .with(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR, self.read_index())
             .with(Mqd::CP_HQD_PQ_WPTR_POLL_ADDR, self.write_index())
