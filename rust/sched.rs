@@ -186,7 +186,7 @@ impl SchedProcess {
             reset: Atomic::new(0),
             lost: Atomic::new(0),
         };
-        Ok(Arc::new(process, GFP_KERNEL)?)
+        Ok(Arc::new(process, GFP_KERNEL_ACCOUNT)?)
     }
 
     fn note_reset(&self) {

@@ -39,9 +39,9 @@ pub(super) fn acquire(
     params: &QueueParams,
 ) -> Result<Buffers> {
     const PAGE: u64 = PAGE_SIZE as u64;
-    let mut others = KVec::with_capacity(4, GFP_KERNEL)?;
-    others.push(state.pin_exact(params.wptr, PAGE)?, GFP_KERNEL)?;
-    others.push(state.pin_exact(params.rptr, PAGE)?, GFP_KERNEL)?;
+    let mut others = KVec::with_capacity(4, GFP_KERNEL_ACCOUNT)?;
+    others.push(state.pin_exact(params.wptr, PAGE)?, GFP_KERNEL_ACCOUNT)?;
+    others.push(state.pin_exact(params.rptr, PAGE)?, GFP_KERNEL_ACCOUNT)?;
     let ring_size = params
         .ring
         .size
@@ -58,7 +58,7 @@ pub(super) fn acquire(
             return Err(EINVAL);
         }
         let size = page_align(eop.bytes.into())?;
-        others.push(state.pin_exact(eop.at, size)?, GFP_KERNEL)?;
+        others.push(state.pin_exact(eop.at, size)?, GFP_KERNEL_ACCOUNT)?;
     }
     let sizes = &chip.cwsr;
     if save.stack_bytes != sizes.ctl_stack_size || save.bytes < sizes.cwsr_size {
@@ -69,6 +69,6 @@ pub(super) fn acquire(
         .checked_add(sizes.debug_memory_size.into())
         .and_then(|area| area.checked_mul(chip.num_xcc.into()))
         .ok_or(EINVAL)?;
-    others.push(state.pin_exact(save.at, page_align(area)?)?, GFP_KERNEL)?;
+    others.push(state.pin_exact(save.at, page_align(area)?)?, GFP_KERNEL_ACCOUNT)?;
     Ok(Buffers { ring, others })
 }

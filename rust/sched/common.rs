@@ -77,7 +77,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let (result, firmware, entries) = {
             let mut state = self.state.lock();
             let result = F::take_all_off(&mut state, &self.parts);
-            let entries = core::mem::replace(&mut state.entries, KVec::new());
+            let entries = core::mem::replace(&mut state.entries, KVVec::new());
             (result, state.firmware.take(), entries)
         };
         if let Err(error) = result {
@@ -112,7 +112,7 @@ impl<F: Firmware> Scheduler for Common<F> {
             evicted: 0,
             known,
         };
-        state.entries.push(entry, GFP_KERNEL)?;
+        state.entries.push(entry, GFP_KERNEL_ACCOUNT)?;
         if let Err(error) = F::add_process(state, &self.parts, &process) {
             let others = |entry: &mut Entry<F>| !Arc::ptr_eq(&entry.process, &process);
             state.entries.retain(others);
@@ -190,7 +190,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
         let entry = state.entry(process)?;
         queue.write_mqd(entry.config.has_trap(), true)?;
-        entry.queues.push(queue.clone(), GFP_KERNEL)?;
+        entry.queues.push(queue.clone(), GFP_KERNEL_ACCOUNT)?;
         if entry.evicted > 0 {
             queue.enter(QueueState::Evicted)?;
         } else if !queue.wants_to_run() {

@@ -134,7 +134,7 @@ impl HwQueue {
                 contexts,
                 inner <- new_mutex!(inner, "rkfd queue"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 

@@ -174,7 +174,7 @@ pub(super) struct State<F: Firmware> {
     pub(super) firmware: Option<F>,
     /// The firmware doesn't answer.
     pub(super) stuck: bool,
-    pub(super) entries: KVec<Entry<F>>,
+    pub(super) entries: KVVec<Entry<F>>,
     /// The XCC that is the first one of the next queue.
     next_xcc: u32,
 }
@@ -185,7 +185,7 @@ impl<F: Firmware> State<F> {
         Self {
             firmware: None,
             stuck: false,
-            entries: KVec::new(),
+            entries: KVVec::new(),
             next_xcc: 0,
         }
     }

@@ -49,7 +49,7 @@ impl HwQueue {
         for xcc in 0..u64::from(self.copies) {
             let mqd = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
             let offset = u64::from(spec.save.bytes) * xcc;
-            areas.push(self.saved(mqd, offset, spec.save.stack_bytes)?, GFP_KERNEL)?;
+            areas.push(self.saved(mqd, offset, spec.save.stack_bytes)?, GFP_KERNEL_ACCOUNT)?;
         }
         Ok(areas)
     }
@@ -83,7 +83,7 @@ impl HwQueue {
             for i in 0..u64::from(area.stack_used) / 4 {
                 let word = mqd + behind + u64::from(area.stack_offset) + i * 4;
                 let bytes = self.mqd.read32(word)?.to_le_bytes();
-                area.stack.extend_from_slice(&bytes, GFP_KERNEL)?;
+                area.stack.extend_from_slice(&bytes, GFP_KERNEL_ACCOUNT)?;
             }
         }
         Ok(area)
