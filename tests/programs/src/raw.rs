@@ -94,7 +94,7 @@ pub fn share(kfd: &File, queue: &Queue, percent: u32) -> Result<(), Errno> {
     call(kfd, &ioctl::UPDATE_QUEUE, &mut args)
 }
 
-/// CREATE_EVENT for an event of any type; returns its id. A slot of the page of signals is not mapped.
+/// CREATE_EVENT for an event of any type but a signal; returns its id.
 pub fn event(kfd: &File, event_type: u32) -> Result<u32, Errno> {
     let mut args = event::CreateEventArgs {
         event_type,

@@ -19,7 +19,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rkfd::{Error, Gpu, Kernel, Memory, Queue, QueueOptions};
+use rkfd::{Error, Gpu, Kernel, Memory, Queue, QueueOptions, Signal};
 use rkfd_bare::rng::Rng;
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
@@ -256,12 +256,11 @@ fn queues() -> Result<(), Failure> {
 fn events() -> Result<(), Failure> {
     let (all, waiting) = (number(3)? as usize, number(4)? as usize);
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
-    // The process is known to the driver.
-    let _gpu = Gpu::open()?;
-    let made = (0..all).map(|_| raw::event(&kfd, event::EVENT_SIGNAL));
-    let ids: Vec<u32> = made
-        .collect::<Result<_, _>>()
-        .map_err(errno("CREATE_EVENT"))?;
+    let gpu = Gpu::open()?;
+    let made = (0..all).map(|_| gpu.signal(1));
+    let signals: Vec<Signal> = made.collect::<Result<_, _>>()?;
+    let ids: Vec<u32> = signals.iter().filter_map(Signal::event_id).collect();
+    check("each signal has an event", ids.len() == all)?;
     println!("{} events", ids.len());
     let woken = AtomicU64::new(0);
     let (kfd, counted) = (&kfd, &woken);

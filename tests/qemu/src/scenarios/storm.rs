@@ -40,7 +40,7 @@ const LARGE: Size = Size {
     processes: "512",
     working: "32",
     queues: "4096",
-    events: "4090",
+    events: "4000",
     waiters: "1000",
     vram: "20",
     bindings: 1000,
