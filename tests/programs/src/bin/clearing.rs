@@ -32,7 +32,7 @@ const LEFT: u64 = 256 << 20;
 const SIZES: [usize; 3] = [4096, (2 << 20) + 4096, 80 << 20];
 
 /// A buffer that takes the engine longer to clear than others' requests take.
-const LARGE: usize = 8 << 30;
+const LARGE: usize = 4 << 30;
 
 /// The largest buffer that is tried: seven eighths of what there is, in whole large pages.
 fn most(gpu: &Gpu) -> Result<usize, Failure> {

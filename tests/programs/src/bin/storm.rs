@@ -32,7 +32,7 @@ const ELEMENTS: usize = BLOCK as usize;
 /// Milliseconds after which a thread no longer waits for its event.
 const LONG: u32 = 120_000;
 /// Queues of one process (`KFD_MAX_NUM_OF_QUEUES_PER_PROCESS` is more).
-const QUEUES_EACH: usize = 64;
+const QUEUES_EACH: usize = 32;
 
 fn number(n: usize) -> Result<u64, Failure> {
     let text = std::env::args().nth(n);

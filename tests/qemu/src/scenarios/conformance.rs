@@ -2,13 +2,14 @@
 //! The driver's answers against Linux's KFD, row by row; and that no row can pass by accident.
 
 use super::MODULE;
+use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
 /// The name of what shows that every row can fail.
 pub const SELF_TEST: &str = "conformance-self-test";
 
-/// The suite, then the suite against wrong expectations.
+/// The suite, then the suite against wrong expectations: on one chip, since what it tries is the suite.
 pub fn all() -> Vec<Scenario> {
     vec![
         scenario(
@@ -16,12 +17,21 @@ pub fn all() -> Vec<Scenario> {
             "every request answers as Linux's KFD does",
             "/bin/rkfd-conformance",
         ),
-        scenario(
-            SELF_TEST,
-            "no row passes against a wrong expectation",
-            "/bin/rkfd-conformance --self-test",
-        ),
+        self_test(SELF_TEST).scheduled_by(Scheduler::Mes),
     ]
+}
+
+/// The suite against wrong expectations on the other chip.
+pub fn long() -> Scenario {
+    self_test("conformance-self-test-cpsch").scheduled_by(Scheduler::Cpsch)
+}
+
+fn self_test(name: &'static str) -> Scenario {
+    scenario(
+        name,
+        "no row passes against a wrong expectation",
+        "/bin/rkfd-conformance --self-test",
+    )
 }
 
 /// Groups of the suite, with commas between them: only these are run. For `tests/guards`.

@@ -24,9 +24,9 @@ struct Size {
 
 const SMALL: Size = Size {
     kills: "100",
-    processes: "32",
+    processes: "24",
     working: "8",
-    queues: "256",
+    queues: "128",
     events: "512",
     waiters: "128",
     vram: "2",
