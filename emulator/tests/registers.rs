@@ -203,6 +203,11 @@ fn an_invalidation_is_acknowledged_and_works() {
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request & !(1 << 22));
     assert!(space.load_u32(0).is_ok());
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
+    assert!(space.load_u32(0).is_ok(), "the entry was in L2");
+    // FLUSH_TYPE 2 makes L2 drop it; what went on meanwhile has put it back into the TLB.
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request | (2 << 16));
+    assert!(space.load_u32(0).is_ok());
+    guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);
     assert_eq!(guest.read(Block::Gc, "VM_INVALIDATE_ENG17_ACK"), 1 << 2);
     assert_eq!(
         space.load_u32(0).unwrap_err().reason,

@@ -14,6 +14,7 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
+use crate::memory::tlb::Flush;
 use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use crate::trace::Value;
 use rkfd_hw::ih;
@@ -159,7 +160,7 @@ impl VmHubBlock {
         let whole = req.l1_ptes.get(request) != 0 && req.l2_ptes.get(request) != 0;
         let hub = self.env.memory().hub(self.hub);
         if whole {
-            hub.invalidate(vmids);
+            hub.flush(vmids, Flush::of((req.flush_type)(request)));
         }
         if req.clear_fault.get(request) != 0 {
             clear_fault(&mut hub.registers());

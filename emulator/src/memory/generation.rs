@@ -21,6 +21,8 @@ pub struct Generation {
     pub request: RequestFields,
     /// Bits of entries.
     pub entry: EntryBits,
+    /// Whether the graphics core's data cache keeps page table entries, so that only a heavy flush drops them all.
+    pub entries_in_data_cache: bool,
     /// The clients that fault interrupts of the graphics and the multimedia hub name.
     pub faults: [u8; 2],
 }
@@ -182,6 +184,8 @@ pub const GFX9: Generation = Generation {
         caching: pte::mtype(Mtype::Uc),
         not_modelled: 0,
     },
+    // `gmc_v9_0_hw_init`: "GC 9.4.3 ... hit a similar race" as chips that cache entries so.
+    entries_in_data_cache: true,
     faults: [rkfd_hw::ih::client::UTCL2, rkfd_hw::ih::client::VMC],
 };
 
@@ -254,5 +258,6 @@ pub const GFX12: Generation = Generation {
         caching: pte::gfx12::mtype(Mtype::Uc) | pte::gfx12::BUS_ATOMICS,
         not_modelled: pte::gfx12::DCC,
     },
+    entries_in_data_cache: false,
     faults: [rkfd_hw::ih::client::SE0SH, rkfd_hw::ih::client::VMC],
 };

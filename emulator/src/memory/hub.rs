@@ -9,7 +9,7 @@
 //! side effects are in [`crate::blocks::vmhub`]; here is what translation needs of them.
 
 use super::generation::ContextFields;
-use super::tlb::Tlb;
+use super::tlb::{Flush, Tlb};
 use super::walk::{Context, FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory};
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -60,6 +60,8 @@ impl VmHub {
     pub fn new(hub: Hub, layout: &Layout) -> Self {
         let base = (layout.fb_base >> 24) as u32;
         let top = ((layout.fb_base + layout.vram_size.max(1) - 1) >> 24) as u32;
+        // That cache is the graphics core's: others' walks do not go through it.
+        let lines = hub != Hub::Mm && layout.generation.entries_in_data_cache;
         let power_on = Registers {
             fb: [base, top, (layout.fb_offset >> 24) as u32],
             ..Registers::default()
@@ -68,7 +70,7 @@ impl VmHub {
             hub,
             registers: Mutex::new(power_on.clone()),
             power_on,
-            tlbs: Default::default(),
+            tlbs: std::array::from_fn(|_| Tlb::new(lines)),
             fields: layout.generation.context,
         }
     }
@@ -116,6 +118,15 @@ impl VmHub {
             *slot = [base as u32, (base >> 32) as u32];
         }
         self.invalidate(1 << (vmid & 0xf));
+    }
+
+    /// Flushes the translations of the VMIDs in a mask.
+    pub fn flush(&self, vmids: u16, kind: Flush) {
+        for (n, tlb) in self.tlbs.iter().enumerate() {
+            if vmids & (1 << n) != 0 {
+                tlb.flush(kind);
+            }
+        }
     }
 
     /// Forgets the translations of the VMIDs in a mask.

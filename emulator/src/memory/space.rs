@@ -78,7 +78,7 @@ impl<'a> Space<'a> {
             }
         }
         let tlb = hub.tlb(self.vmid);
-        if let Some(kept) = tlb.get(va) {
+        if let Some(kept) = tlb.get(va).or_else(|| tlb.refill(va)) {
             return Ok(kept);
         }
         let epoch = tlb.epoch();

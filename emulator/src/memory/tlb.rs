@@ -5,25 +5,103 @@
 //! It keeps valid translations until they are invalidated, however stale they become: a driver
 //! that forgets a flush gets the old page, as it does on silicon. It never keeps an invalid one.
 //! A kept translation covers the fragment that its entry promised.
+//!
+//! Where the data cache keeps page table entries, too, a translation that is gone comes back from
+//! there, and only a heavy flush makes the data cache drop them. An access that runs meanwhile may
+//! put into the TLB what is just dropped, so a second flush has to follow
+//! ([`Tlb::flush`]; Linux, `gmc_v9_0_hw_init`: `flush_tlb_needs_extra_type_2`). Here it always does.
 
 use super::walk::Translation;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+/// Kinds of flush (`FLUSH_TYPE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flush {
+    /// Legacy (0) and light (1): what the TLB holds.
+    Light,
+    /// Heavy (2): also the entries that the data cache holds.
+    Heavy,
+}
+
+impl Flush {
+    /// The kind that a number of registers and packets means.
+    pub fn of(number: u32) -> Self {
+        match number {
+            2 => Self::Heavy,
+            _ => Self::Light,
+        }
+    }
+}
+
 /// Translations by first virtual address; they do not overlap.
 #[derive(Default)]
+struct Kept(BTreeMap<u64, Translation>);
+
+impl Kept {
+    fn get(&self, va: u64) -> Option<Translation> {
+        let (_, found) = self.0.range(..=va).next_back()?;
+        (va - found.start < found.len).then_some(*found)
+    }
+
+    /// Keeps a translation in the place of those that it overlaps.
+    fn put(&mut self, new: Translation) {
+        let last = new.start.saturating_add(new.len - 1);
+        if let Some((&at, before)) = self.0.range(..new.start).next_back() {
+            if new.start - before.start < before.len {
+                self.0.remove(&at);
+            }
+        }
+        let inside: Vec<u64> = self.0.range(new.start..=last).map(|(&at, _)| at).collect();
+        for at in inside {
+            self.0.remove(&at);
+        }
+        self.0.insert(new.start, new);
+    }
+}
+
+/// What is kept of an address space.
+#[derive(Default)]
+struct Both {
+    tlb: Kept,
+    /// By page table entries in the data cache; empty where it keeps none.
+    lines: Kept,
+}
+
+/// The cache.
+#[derive(Default)]
 pub struct Tlb {
-    kept: RwLock<BTreeMap<u64, Translation>>,
+    kept: RwLock<Both>,
     epoch: AtomicU64,
+    /// Whether the data cache keeps page table entries.
+    lines: bool,
 }
 
 impl Tlb {
+    /// An empty one; `lines` says whether the data cache keeps page table entries.
+    pub fn new(lines: bool) -> Self {
+        Self {
+            lines,
+            ..Self::default()
+        }
+    }
+
     /// The kept translation of an address.
     pub fn get(&self, va: u64) -> Option<Translation> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let (_, found) = kept.range(..=va).next_back()?;
-        (va - found.start < found.len).then_some(*found)
+        kept.tlb.get(va)
+    }
+
+    /// The translation of an address by an entry in the data cache; the TLB keeps it from now on.
+    pub fn refill(&self, va: u64) -> Option<Translation> {
+        if !self.lines {
+            return None;
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.lines.get(va)?;
+        kept.tlb.put(found);
+        Some(found)
     }
 
     /// Keeps a translation in the place of those that it overlaps, unless the cache was
@@ -33,24 +111,32 @@ impl Tlb {
         if self.epoch.load(Ordering::Acquire) != epoch {
             return;
         }
-        let last = new.start.saturating_add(new.len - 1);
-        if let Some((&at, before)) = kept.range(..new.start).next_back() {
-            if new.start - before.start < before.len {
-                kept.remove(&at);
+        kept.tlb.put(new);
+        if self.lines {
+            kept.lines.put(new);
+        }
+    }
+
+    /// Forgets what a flush of a kind makes it forget.
+    pub fn flush(&self, kind: Flush) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let Both { tlb, lines } = &mut *kept;
+        match kind {
+            // What comes from the lines that go now may be back before they are gone.
+            Flush::Heavy => {
+                let held = std::mem::take(lines);
+                tlb.0.retain(|at, _| held.0.contains_key(at));
             }
+            Flush::Light => tlb.0.clear(),
         }
-        let inside: Vec<u64> = kept.range(new.start..=last).map(|(&at, _)| at).collect();
-        for at in inside {
-            kept.remove(&at);
-        }
-        kept.insert(new.start, new);
     }
 
     /// Forgets everything.
     pub fn invalidate(&self) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        kept.clear();
+        *kept = Both::default();
     }
 
     /// How often it was invalidated.
@@ -60,10 +146,8 @@ impl Tlb {
 
     /// How many translations are kept.
     pub fn len(&self) -> usize {
-        self.kept
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        kept.tlb.0.len()
     }
 
     /// Whether nothing is kept.

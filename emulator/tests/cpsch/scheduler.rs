@@ -96,12 +96,22 @@ fn stale_translations_stay_until_the_pasid_is_flushed() {
         "the old page, from the cache"
     );
     assert_eq!(rig.words(new, 256), [0; 256]);
-    rig.kiq(&[header(op::INVALIDATE_TLBS, 2), 1 | (1 << 4) | (0x8001 << 5)]);
-    let test = [0xc001_7900, 0x40, 0x77];
-    rig.kiq(&test);
-    rig.wait("the flush", || {
-        rig.read(rkfd_hw::regs::gc_9_4_3::SCRATCH_REG0) == 0x77
-    });
+    // FLUSH_TYPE, then a word that shows that the packet was executed.
+    let flush = |kind: u32, mark| {
+        let what = 1 | (1 << 4) | (0x8001 << 5) | (kind << 29);
+        rig.kiq(&[header(op::INVALIDATE_TLBS, 2), what]);
+        rig.kiq(&[0xc001_7900, 0x40, mark]);
+        rig.wait("the flush", || {
+            rig.read(rkfd_hw::regs::gc_9_4_3::SCRATCH_REG0) == mark
+        });
+    };
+    flush(0, 0x77);
+    once();
+    assert_eq!(rig.words(new, 256), [0; 256], "the entry was in L2");
+    flush(2, 0x78);
+    once();
+    assert_eq!(rig.words(new, 256), [0; 256], "the TLB had it back");
+    flush(0, 0x79);
     once();
     assert_eq!(rig.words(new, 256), expected);
     rig.clean();

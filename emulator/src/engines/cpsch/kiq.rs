@@ -15,6 +15,7 @@ use crate::engines::cp::front::hqd::Role;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::{Owner, Stop};
 use crate::engines::cp::packet::pm4::{self, Bad, Packet};
+use crate::memory::tlb::Flush;
 use crate::memory::{Hub, VmFault};
 use crate::rules::{Effect, Event, Go, Kind};
 use crate::trace::Value;
@@ -484,9 +485,15 @@ impl Firmware {
         }
         let pasid = p.get(InvalidateTlbs::PASID) as u16;
         let vmids = self.env.pasids().vmids_of(pasid);
-        self.env.memory().hub(Hub::Gfx(xcc)).invalidate(vmids);
+        let kind = match p.get(InvalidateTlbs::FLUSH_TYPE) as u32 {
+            kind @ 0..=2 => Flush::of(kind),
+            kind => {
+                return self.violation(format_args!("INVALIDATE_TLBS: flush type {kind}"));
+            }
+        };
+        self.env.memory().hub(Hub::Gfx(xcc)).flush(vmids, kind);
         if p.is_set(InvalidateTlbs::ALL_HUB) {
-            self.env.memory().hub(Hub::Mm).invalidate(vmids);
+            self.env.memory().hub(Hub::Mm).flush(vmids, kind);
         }
         let members = [
             ("pasid", Value::Num(pasid.into())),

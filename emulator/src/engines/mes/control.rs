@@ -16,6 +16,7 @@ use super::state::Begun;
 use super::state::Outcome;
 use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::registers::NOT_RUNG;
+use crate::memory::tlb::Flush;
 use crate::memory::Hub;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::*;
@@ -188,10 +189,11 @@ impl Firmware {
             1 if id < 16 => 1 << id,
             _ => return api(code::VALUE, "neither a process nor a VMID"),
         };
-        if p.get(I::INVALIDATE_TLBS_FLUSH_TYPE) > 3 {
+        let kind = p.get(I::INVALIDATE_TLBS_FLUSH_TYPE);
+        if kind > 3 {
             return api(code::VALUE, "flush type beyond 3");
         }
-        env.memory().hub(hub).invalidate(vmids);
+        env.memory().hub(hub).flush(vmids, Flush::of(kind as u32));
         Ok(())
     }
 }
