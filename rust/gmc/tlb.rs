@@ -136,12 +136,14 @@ impl Tlb {
         let bit = u32::from(vmids);
         for hub in self.hubs.iter() {
             let table = hub.table;
-            let request = table.flush_vmids.set(table.flush_what.apply(0), vmids);
-            let request = table
-                .flush_type
-                .map_or(request, |field| field.set(request, kind));
-            self.by_firmware(hub, request, bit)
-                .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
+            let light = table.flush_vmids.set(table.flush_what.apply(0), vmids);
+            let heavy = table.flush_heavy.map_or(light, |heavy| heavy.apply(light));
+            let first = table.flush_heavy_first.then_some(heavy);
+            let last = if kind == HEAVY { heavy } else { light };
+            for request in [first, Some(last)].into_iter().flatten() {
+                self.by_firmware(hub, request, bit)
+                    .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
+            }
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ use crate::{
 macro_rules! hub {
     (
         $m:ident, $block:ident, $p:ident,
-        { $($fault:ident: $fault_value:literal),* }, $semaphore:expr, $type:expr, $private:expr,
+        { $($fault:ident: $fault_value:literal),* }, $semaphore:expr, $heavy:expr, $private:expr,
     ) => {
         ::kernel::macros::paste! { table! {
             $m, $block, [$p], status: VM_L2_PROTECTION_FAULT_STATUS_LO32,
@@ -67,7 +67,8 @@ macro_rules! hub {
                         .bits(),
                 )),
                 flush_semaphore: $semaphore,
-                flush_type: $type,
+                flush_heavy: $heavy,
+                flush_heavy_first: false,
                 flush_private: $private,
             }
         }}
@@ -80,7 +81,7 @@ static HUB: Table = hub! {
     gc, Gc, GC,
     { CRASH_ON_NO_RETRY_FAULT: 0, CRASH_ON_RETRY_FAULT: 0 },
     None,
-    Some(gc::GCVM_INVALIDATE_ENG0_REQ.field(Request::FLUSH_TYPE)),
+    Some(gc::GCVM_INVALIDATE_ENG0_REQ.change(&[Request::FLUSH_TYPE.is::<2>()])),
     None,
 };
 /// The memory controller.

@@ -61,7 +61,10 @@ macro_rules! hub {
             {
                 l2_cntl5: None,
                 flush_semaphore: None,
-                flush_type: None,
+                flush_heavy: Some($m::VM_INVALIDATE_ENG0_REQ.change(&[
+                    $m::VM_INVALIDATE_ENG0_REQ::FLUSH_TYPE.is::<2>(),
+                ])),
+                flush_heavy_first: true,
                 flush_private: None,
             }
         }

@@ -60,8 +60,11 @@ pub(crate) struct Table {
     /// The request: what to flush, and in which address spaces.
     pub(crate) flush_what: Change,
     pub(crate) flush_vmids: AnyField<16>,
-    /// Where the type of flush goes; `None` on hubs that only know the type 0.
-    pub(crate) flush_type: Option<AnyField<3>>,
+    /// Makes the request a heavy one; `None` on hubs that only know the type 0.
+    pub(crate) flush_heavy: Option<Change>,
+    /// Each flush needs a heavy one before it (`flush_tlb_needs_extra_type_2`): the data cache keeps
+    /// page table entries, and an access meanwhile may bring back what it drops.
+    pub(crate) flush_heavy_first: bool,
     /// Drops a cache of the hub's own after a flush.
     pub(crate) flush_private: Option<Change>,
 }

@@ -14,7 +14,8 @@ use crate::{
     glue::ratelimit::ratelimited,
     gmc::{
         Firmware,
-        KernelBuf, //
+        KernelBuf,
+        HEAVY, //
     },
     hw::{
         mqd::v9::ComputeMqd,
@@ -212,13 +213,17 @@ impl Firmware for Kiq {
             .with(InvalidateTlbs::HEADER, pm4::header(op::INVALIDATE_TLBS, 2))
             .having(InvalidateTlbs::DST_SEL.is::<1>())
             .with(InvalidateTlbs::ALL_HUB, true)
-            .with(InvalidateTlbs::PASID, pasid.get())
-            .with(InvalidateTlbs::FLUSH_TYPE, kind);
+            .with(InvalidateTlbs::PASID, pasid.get());
+        // On GC 9.4.3, the only one with a KIQ here, the data cache keeps page table entries, and
+        // an access meanwhile may bring back what a heavy flush drops: each flush needs a heavy one
+        // before it (`amdgpu_gmc_flush_gpu_tlb_pasid`).
+        let heavy = packet.with(InvalidateTlbs::FLUSH_TYPE, HEAVY);
+        let packet = packet.with(InvalidateTlbs::FLUSH_TYPE, kind);
         let result = self
             .queues
             .lock()
             .iter_mut()
-            .try_for_each(|queue| queue.run(&[&packet.0]));
+            .try_for_each(|queue| queue.run(&[&heavy.0, &packet.0]));
         match result {
             Ok(()) => self.logged.store(0, Relaxed),
             Err(ENODEV) => {}
