@@ -190,7 +190,7 @@ pub(crate) struct ChipInfo {
     /// How much of the VRAM the CPU reaches through BAR 0.
     pub(crate) visible_vram_size: u64,
     pub(crate) rev_id: u32,
-    /// Version of the compute firmware and of SDMA's, as topology reports them.
+    /// Version of the compute firmware and of SDMA's, as topology reports them; 0 is unknown.
     pub(crate) mec_fw_version: u32,
     pub(crate) sdma_fw_version: u32,
     /// GB_ADDR_CONFIG.

@@ -92,9 +92,6 @@ pub(crate) trait Hal: Sync {
     /// Halts the micro engines, resets the command processor and all shaders, and lets the engine that
     /// executes queues run again. The firmware stays loaded.
     fn soft_reset(&self, regs: &Regs);
-
-    /// Version of the compute firmware, or 0.
-    fn mec_fw_version(&self, regs: &Regs) -> u32;
 }
 
 /// The one of a version (`amdgpu_discovery_set_gc_ip_blocks`).

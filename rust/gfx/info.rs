@@ -89,7 +89,8 @@ pub(crate) fn read_chip(
         vram_size,
         visible_vram_size,
         rev_id,
-        mec_fw_version: hal.mec_fw_version(regs),
+        // Only the firmware's files have them, which whoever loaded the firmware has read.
+        mec_fw_version: 0,
         sdma_fw_version: 0,
         gb_addr_config: regs.read(hal.registers().addresses),
         cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,

@@ -115,9 +115,4 @@ impl super::Hal for Hal {
             fsleep(SETTLE);
         }
     }
-
-    /// Only the firmware's file has it.
-    fn mec_fw_version(&self, _: &Regs) -> u32 {
-        0
-    }
 }

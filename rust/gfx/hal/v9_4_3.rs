@@ -122,11 +122,6 @@ impl super::Hal for Hal {
         }
         fsleep(SETTLE);
     }
-
-    /// The loader of the firmware leaves its version there (`gfx_v9_4_3.c`).
-    fn mec_fw_version(&self, regs: &Regs) -> u32 {
-        regs.read(gc::CP_MEC_ME1_UCODE_ADDR).bits()
-    }
 }
 
 /// Several partitions would be several GPUs (`gfx_v9_4_3_get_xccs_per_xcp`): not supported.
