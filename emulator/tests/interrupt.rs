@@ -5,7 +5,7 @@
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_emulator_testkit::{get_words, put, Guest, RAM};
+use rkfd_emulator_testkit::{get_words, put, Guest, FAULT_DEFAULTS, RAM};
 use rkfd_hw::regs::Block;
 use rustix::event::{eventfd, EventfdFlags};
 use std::fs::File;
@@ -330,11 +330,15 @@ fn a_vm_fault_interrupts_if_its_context_says_so() {
         access: Access::Read,
         reason: FaultReason::Invalid(0),
     };
+    let hub = h.guest.device.soc.memory.hub(Hub::Gfx(0));
+    rkfd_emulator_testkit::hub_set_up(&mut hub.registers());
+    h.guest.write(Block::Gc, "VM_CONTEXT8_CNTL", FAULT_DEFAULTS);
     h.guest.device.soc.vm_fault(&fault);
     assert_eq!(h.messages(), 0);
     h.guest.device.soc.pasids.bind(8, Some(0x8004));
     // VALID_PROTECTION_FAULT_ENABLE_INTERRUPT.
-    h.guest.write(Block::Gc, "VM_CONTEXT8_CNTL", 1 << 15);
+    let control = FAULT_DEFAULTS | (1 << 15);
+    h.guest.write(Block::Gc, "VM_CONTEXT8_CNTL", control);
     h.guest.device.soc.vm_fault(&fault);
     let e = h.entry(0);
     assert_eq!(

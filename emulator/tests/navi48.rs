@@ -6,10 +6,11 @@
 use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
+use rkfd_emulator::memory::hub::Registers;
 use rkfd_emulator::memory::walk::{walk, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use rkfd_emulator::rules::Rules;
-use rkfd_emulator_testkit::{get_words, memory_of, put, Guest, RAM, VRAM};
+use rkfd_emulator_testkit::{get_words, hub_set_up, memory_of, put, Guest, RAM, VRAM};
 use rkfd_hw::regs::Block;
 
 fn u32_at(b: &[u8], at: usize) -> u32 {
@@ -87,7 +88,12 @@ fn hubs_keep_their_contexts_and_invalidate() {
     let guest = Guest::of(&CHIP, &[]);
     for (block, prefix) in [(Block::Gc, "GC"), (Block::Mmhub, "MM")] {
         let name = |rest: &str| format!("{prefix}{rest}");
-        // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, block size 9 - 9, all faults to the default page.
+        let hub = match block {
+            Block::Gc => Hub::Gfx(0),
+            _ => Hub::Mm,
+        };
+        plain_levels(&mut guest.device.soc.memory.hub(hub).registers());
+        // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, block size 9 - 9.
         let cntl = 1 | (3 << 1);
         guest.write(block, &name("VM_CONTEXT1_CNTL"), cntl);
         guest.write(
@@ -95,11 +101,7 @@ fn hubs_keep_their_contexts_and_invalidate() {
             &name("VM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32"),
             0x5001,
         );
-        let context = guest.device.soc.memory.hub(match block {
-            Block::Gc => Hub::Gfx(0),
-            _ => Hub::Mm,
-        });
-        let context = context.context(1);
+        let context = guest.device.soc.memory.hub(hub).context(1);
         assert!(context.enabled);
         assert_eq!((context.depth, context.block_size), (3, 0));
         assert_eq!(context.base, 0x5001);
@@ -129,6 +131,13 @@ fn hubs_keep_their_contexts_and_invalidate() {
     guest.expect_violation("GCVM_INVALIDATE_ENG17_REQ = 0x8000000: reserved bits or flush type");
     guest.write(Block::Gc, "GCMC_VM_FB_LOCATION_BASE", 0);
     guest.expect_violation("GCMC_VM_FB_LOCATION_BASE = 0x0: read-only");
+}
+
+/// A hub set up for page tables that do not translate further: BANK_SELECT 9,
+/// L2_CACHE_BIGK_FRAGMENT_SIZE 6.
+fn plain_levels(r: &mut Registers) {
+    hub_set_up(r);
+    r.l2_cntl3[0] = 0x8013_0009;
 }
 
 const ROOT: u64 = 0x10_0000;
@@ -224,10 +233,11 @@ fn entries_of_gfx9_are_not_those_of_gfx12() {
 fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     let guest = Guest::of(&CHIP, &[]);
     ih_ring(&guest);
-    // VMID 3, VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
-    guest.write(Block::Gc, "GCVM_CONTEXT3_CNTL", 1 | (3 << 1) | (1 << 16));
     four_levels(&guest.device.soc.memory, 0);
-    guest.device.soc.memory.hub(Hub::Gfx(0)).registers().cntl[3] |= 1 << 16;
+    plain_levels(&mut guest.device.soc.memory.hub(Hub::Gfx(0)).registers());
+    // VMID 3: faults to the default page; VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
+    let control = 1 | (3 << 1) | (1 << 16) | 0x00aa_a800;
+    guest.write(Block::Gc, "GCVM_CONTEXT3_CNTL", control);
     let fault = fault(&guest.device.soc.memory, Access::Write);
     guest.device.soc.vm_fault(&fault);
     let entry: [u32; 8] = get_words(guest.ram, 0x1000);

@@ -6,7 +6,7 @@ use rkfd_emulator::blocks::vmhub::owns;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_emulator_testkit::{put, Guest, VRAM};
+use rkfd_emulator_testkit::{hub_set_up, put, Guest, FAULT_DEFAULTS, VRAM};
 use rkfd_hw::regs::Block;
 
 /// Known by the tables and not modelled: a driver that needs one fails its run.
@@ -150,6 +150,13 @@ fn both_hubs_keep_their_own_contexts() {
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32", 0x12);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_LO32", 0xffff_ffff);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_END_ADDR_HI32", 0xf);
+        hub_set_up(&mut guest.device.soc.memory.hub(hub).registers());
+        for n in (0..5).filter(|_| block == Block::Mmhub) {
+            for value in ["", "_VALUE"] {
+                let name = format!("DAGB{n}_WRCLI_GPU_SNOOP_OVERRIDE{value}");
+                guest.write(block, &name, 1 << 15);
+            }
+        }
         guest.write(block, "VM_CONTEXT3_CNTL", 1 | (2 << 1) | (9 << 3));
         let context = guest.device.soc.memory.hub(hub).context(3);
         assert_eq!(
@@ -224,6 +231,9 @@ fn an_invalidation_is_acknowledged_and_works() {
 #[test]
 fn the_first_fault_is_captured_until_it_is_cleared() {
     let guest = Guest::new(&[]);
+    let hub = guest.device.soc.memory.hub(Hub::Gfx(0));
+    hub_set_up(&mut hub.registers());
+    guest.write(Block::Gc, "VM_CONTEXT9_CNTL", FAULT_DEFAULTS);
     let va = 0x7fff_1234_5000;
     let fault = |va, access, reason| VmFault {
         hub: Hub::Gfx(0),
@@ -262,7 +272,7 @@ fn the_first_fault_is_captured_until_it_is_cleared() {
         guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_ADDR_LO32"),
         (va >> 12) as u32
     );
-    guest.write(Block::Gc, "VM_L2_PROTECTION_FAULT_CNTL", 1);
+    guest.write(Block::Gc, "VM_L2_PROTECTION_FAULT_CNTL", 1 | 0x1ffc);
     assert_eq!(guest.read(Block::Gc, "VM_L2_PROTECTION_FAULT_STATUS"), 0);
     guest
         .device

@@ -8,6 +8,8 @@
 //! needs is kept in [`crate::memory::hub`]; [`crate::memory::generation`] has what differs between
 //! generations. An invalidation is done when its request register is written.
 
+mod setup;
+
 use super::store::Store;
 use crate::device::interrupt::Interrupt;
 use crate::device::Env;
@@ -56,8 +58,11 @@ pub struct VmHubBlock {
 impl VmHubBlock {
     /// Start-up state.
     pub fn new(env: Arc<dyn Env>, hub: Hub) -> Self {
+        let generation = env.memory().generation();
+        let mut stored = generation.stored.to_vec();
+        stored.extend(generation.snoop_override.0);
         Self {
-            store: Store::zeroed(env.memory().generation().stored),
+            store: Store::zeroed(&stored),
             env,
             hub,
             engines: Mutex::default(),
@@ -89,6 +94,10 @@ impl VmHubBlock {
         let [fb_base, fb_top, fb_offset] = &mut r.fb;
         let [agp_base, agp_bot, agp_top] = &mut r.agp;
         let [low, high] = &mut r.system;
+        let [[identity_low, identity_low_hi], [identity_high, identity_high_hi]] = &mut r.identity;
+        let [aperture_default, aperture_default_hi] = &mut r.aperture_default;
+        let [fault_default, fault_default_hi] = &mut r.fault_default;
+        let [l2_cntl3, l2_cntl4] = &mut r.l2_cntl3;
         let [address_lo, address_hi] = &mut r.fault_address;
         if name == self.env.memory().generation().fault_status {
             return Some(&mut r.fault_status);
@@ -102,7 +111,18 @@ impl VmHubBlock {
             "MC_VM_AGP_TOP" => agp_top,
             "MC_VM_SYSTEM_APERTURE_LOW_ADDR" => low,
             "MC_VM_SYSTEM_APERTURE_HIGH_ADDR" => high,
+            "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB" => aperture_default,
+            "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB" => aperture_default_hi,
+            "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32" => identity_low,
+            "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32" => identity_low_hi,
+            "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32" => identity_high,
+            "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32" => identity_high_hi,
             "MC_VM_MX_L1_TLB_CNTL" => &mut r.l1_cntl,
+            "VM_L2_CNTL" => &mut r.l2_cntl,
+            "VM_L2_CNTL3" => l2_cntl3,
+            "VM_L2_CNTL4" => l2_cntl4,
+            "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32" => fault_default,
+            "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32" => fault_default_hi,
             "VM_L2_PROTECTION_FAULT_CNTL" => &mut r.fault_cntl,
             "VM_L2_PROTECTION_FAULT_ADDR_LO32" => address_lo,
             "VM_L2_PROTECTION_FAULT_ADDR_HI32" => address_hi,
@@ -183,7 +203,26 @@ impl VmHubBlock {
                 "page table blocks above 2^18 pages".into(),
             ));
         }
-        Ok(())
+        let memory = self.env.memory();
+        let registers = memory.hub(self.hub).registers();
+        let fields = &memory.generation().context;
+        let before = registers.cntl.get(vmid).copied().unwrap_or(0);
+        if fields.enable.get(value) == 0 || fields.enable.get(before) == 1 {
+            return Ok(());
+        }
+        setup::ready(&registers, memory.generation(), vmid, value)
+            .and_then(|()| self.snoops())
+            .map_err(|what| Refused::Undefined(format!("the context is enabled {what}")))
+    }
+
+    /// Whether the clients of the multimedia hub that must snoop do.
+    fn snoops(&self) -> Result<(), String> {
+        let (registers, client) = self.env.memory().generation().snoop_override;
+        let set = |name: &&str| self.store.get(name).is_some_and(|bits| bits & client != 0);
+        match registers.iter().find(|name| !set(name)) {
+            Some(name) if self.hub == Hub::Mm => Err(format!("before {name} has SDMA's bit")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -231,6 +270,8 @@ impl IpBlock for VmHubBlock {
                     | gc::VM_L2_CNTL2::INVALIDATE_L2_CACHE.mask();
                 if value & all == all {
                     hub.invalidate(u16::MAX);
+                    let mut r = hub.registers();
+                    r.caches_valid = setup::caches_on(&r);
                 }
                 return Ok(());
             }
@@ -252,10 +293,14 @@ impl IpBlock for VmHubBlock {
         if let Some((vmid, "CNTL")) = numbered(name, "VM_CONTEXT") {
             self.write_context(reg, vmid, value)?;
         }
-        if let Some(slot) = self.slot(&mut hub.registers(), name) {
+        let mut registers = hub.registers();
+        if let Some(slot) = self.slot(&mut registers, name) {
             *slot = value;
+            // What a cache holds when it is turned on is anything.
+            registers.caches_valid &= setup::caches_on(&registers);
             return Ok(());
         }
+        drop(registers);
         self.store.put(name, value)
     }
 
@@ -281,6 +326,8 @@ fn clear_fault(registers: &mut Registers) {
 struct Kind {
     /// The context's bit that enables the interrupt.
     enable: AnyField<1>,
+    /// The context's bit that sends the access to the default page, and the hub's.
+    default: (AnyField<1>, u32),
     /// `WALKER_ERROR`.
     walker: u32,
     /// `PERMISSION_FAULTS`: valid, read, write, execute.
@@ -288,26 +335,41 @@ struct Kind {
 }
 
 fn kind(cntl: &ContextFields, fault: &VmFault) -> Kind {
+    // The same fields in all generations.
+    use gc::VM_L2_PROTECTION_FAULT_CNTL as Hub;
+    let read = Hub::READ_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
+    let write = Hub::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
+    let execute = Hub::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
+    let valid = Hub::VALID_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
+    let range = Hub::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
+    let pde0 = Hub::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT.mask();
     let of_access = match fault.access {
-        Access::Read => (cntl.read_interrupt, 1 << 1),
-        Access::Write | Access::Atomic => (cntl.write_interrupt, 1 << 2),
-        Access::Execute => (cntl.execute_interrupt, 1 << 3),
-    };
-    let valid = (cntl.valid_interrupt, 1);
-    let (walker, (enable, permission)) = match fault.reason {
-        FaultReason::Disabled | FaultReason::Range | FaultReason::Mode => {
-            (1, (cntl.range_interrupt, 1))
+        Access::Read => (cntl.read_interrupt, (cntl.read_default, read), 1 << 1),
+        Access::Write | Access::Atomic => {
+            (cntl.write_interrupt, (cntl.write_default, write), 1 << 2)
         }
+        Access::Execute => (
+            cntl.execute_interrupt,
+            (cntl.execute_default, execute),
+            1 << 3,
+        ),
+    };
+    let valid = (cntl.valid_interrupt, (cntl.valid_default, valid), 1);
+    let range = (cntl.range_interrupt, (cntl.range_default, range), 1);
+    let pde0 = (cntl.pde0_interrupt, (cntl.pde0_default, pde0), 1);
+    let (walker, (enable, default, permission)) = match fault.reason {
+        FaultReason::Disabled | FaultReason::Range | FaultReason::Mode => (1, range),
         FaultReason::Invalid(level) | FaultReason::Malformed(level) if level > 0 => {
-            (1 + u32::from(level.min(3)), (cntl.pde0_interrupt, 1))
+            (1 + u32::from(level.min(3)), pde0)
         }
         FaultReason::Invalid(_) | FaultReason::Malformed(_) | FaultReason::NoMemory => (0, valid),
         FaultReason::Permission => (0, of_access),
     };
     Kind {
         enable,
+        default,
         walker,
-        permission: permission | of_access.1,
+        permission: permission | of_access.2,
     }
 }
 
@@ -323,7 +385,7 @@ pub fn capture(env: &dyn Env, fault: &VmFault, cid: u32) {
     let generation = env.memory().generation();
     let kind = kind(&generation.context, fault);
     let write = matches!(fault.access, Access::Write | Access::Atomic);
-    let enabled = {
+    let (enabled, lost) = {
         let mut r = env.memory().hub(fault.hub).registers();
         let replace = Contents::new(r.fault_cntl)
             .get(Cntl::ALLOW_SUBSEQUENT_PROTECTION_FAULT_STATUS_ADDR_UPDATES)
@@ -350,10 +412,16 @@ pub fn capture(env: &dyn Env, fault: &VmFault, cid: u32) {
             r.fault_address = [page as u32, (page >> 32) as u32 & 0xf];
         }
         let cntl = r.cntl.get(usize::from(fault.vmid)).copied().unwrap_or(0);
-        kind.enable.get(cntl) != 0
+        (
+            kind.enable.get(cntl) != 0,
+            setup::lost(&r, cntl, kind.default),
+        )
     };
     if fault.vmid == 0 {
         env.report().violation(format_args!("{fault}"));
+    } else if let Some(why) = lost {
+        env.report()
+            .violation(format_args!("{fault}: the access goes nowhere: {why}"));
     }
     let text = fault.to_string();
     env.trace().event(

@@ -15,6 +15,10 @@ pub struct Generation {
     pub fault_status: &'static str,
     /// Registers that are storage, without the prefix; a hub answers for those that it has.
     pub stored: &'static [&'static str],
+    /// `VM_L2_CNTL3` and `VM_L2_CNTL4` at start-up.
+    pub l2_cntl3: [u32; 2],
+    /// Registers of the multimedia hub, and a bit of each, that make SDMA's writes snoop.
+    pub snoop_override: (&'static [&'static str], u32),
     /// Fields of `VM_CONTEXTn_CNTL`.
     pub context: ContextFields,
     /// Fields of `VM_INVALIDATE_ENGn_REQ`.
@@ -63,6 +67,12 @@ pub struct ContextFields {
     pub read_interrupt: AnyField<1>,
     pub write_interrupt: AnyField<1>,
     pub execute_interrupt: AnyField<1>,
+    pub range_default: AnyField<1>,
+    pub pde0_default: AnyField<1>,
+    pub valid_default: AnyField<1>,
+    pub read_default: AnyField<1>,
+    pub write_default: AnyField<1>,
+    pub execute_default: AnyField<1>,
 }
 
 /// Fields of `VM_INVALIDATE_ENGn_REQ`.
@@ -112,40 +122,37 @@ impl EntryBits {
     }
 }
 
+/// What makes writes of MMHUB 1.8's clients snoop (`mmhub_v1_8_init_snoop_override_regs`).
+const SNOOP_OVERRIDE: &[&str] = &[
+    "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE",
+    "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+    "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE",
+    "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+    "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE",
+    "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+    "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE",
+    "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+    "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE",
+    "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
+];
+
 /// gfx9.4.3 (`amdgpu/gmc_v9_0.c`, `gfxhub_v1_2.c`, `mmhub_v1_8.c`).
 pub const GFX9: Generation = Generation {
     prefixes: ["", ""],
     fault_status: "VM_L2_PROTECTION_FAULT_STATUS",
     stored: &[
-        "VM_L2_CNTL",
-        "VM_L2_CNTL3",
-        "VM_L2_CNTL4",
         "VM_L2_CNTL5",
         "VM_L2_CGTT_CLK_CTRL",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
         "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
         "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
         "VM_L2_PROTECTION_FAULT_CNTL2",
         "VM_L2_PROTECTION_FAULT_MM_CNTL3",
         "VM_L2_PROTECTION_FAULT_MM_CNTL4",
-        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
-        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
-        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
-        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
-        "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE",
-        "DAGB0_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-        "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE",
-        "DAGB1_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-        "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE",
-        "DAGB2_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-        "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE",
-        "DAGB3_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
-        "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE",
-        "DAGB4_WRCLI_GPU_SNOOP_OVERRIDE_VALUE",
     ],
+    // `regVM_L2_CNTL3_DEFAULT` and `regVM_L2_CNTL4_DEFAULT` of `gfxhub_v1_2.c`.
+    l2_cntl3: [0x8010_0007, 0xc1],
+    // SDMA is client 15.
+    snoop_override: (SNOOP_OVERRIDE, 1 << 15),
     context: ContextFields {
         enable: gc9::VM_CONTEXT0_CNTL.field(gc9::VM_CONTEXT0_CNTL::ENABLE_CONTEXT),
         depth: gc9::VM_CONTEXT0_CNTL.field(gc9::VM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH),
@@ -162,6 +169,18 @@ pub const GFX9: Generation = Generation {
             .field(gc9::VM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT),
         execute_interrupt: gc9::VM_CONTEXT0_CNTL
             .field(gc9::VM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        range_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT),
+        pde0_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT),
+        valid_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_DEFAULT),
+        read_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_DEFAULT),
+        write_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT),
+        execute_default: gc9::VM_CONTEXT0_CNTL
+            .field(gc9::VM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT),
     },
     request: RequestFields {
         known: u32::MAX >> 7,
@@ -197,28 +216,20 @@ pub const GFX12: Generation = Generation {
     prefixes: ["GC", "MM"],
     fault_status: "VM_L2_PROTECTION_FAULT_STATUS_LO32",
     stored: &[
-        "VM_L2_CNTL",
-        "VM_L2_CNTL3",
-        "VM_L2_CNTL4",
         "VM_L2_CNTL5",
         "VM_L2_CGTT_CLK_CTRL",
         "VM_L2_CGTT_BUSY_CTRL",
         // Linux sets RESERVED_CACHE_PRIVATE_INVALIDATION after a flush; no cache here outlives one.
         "VM_L2_BANK_SELECT_RESERVED_CID2",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_LO32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_LO32",
-        "VM_L2_CONTEXT1_IDENTITY_APERTURE_HIGH_ADDR_HI32",
         "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",
         "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_HI32",
         "VM_L2_PROTECTION_FAULT_CNTL2",
         "VM_L2_PROTECTION_FAULT_MM_CNTL3",
         "VM_L2_PROTECTION_FAULT_MM_CNTL4",
-        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32",
-        "VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32",
-        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB",
-        "MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB",
     ],
+    // `regGCVM_L2_CNTL3_DEFAULT` and `regGCVM_L2_CNTL4_DEFAULT` of `gfxhub_v12_0.c`.
+    l2_cntl3: [0x8012_0007, 0xc1],
+    snoop_override: (&[], 0),
     context: ContextFields {
         enable: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::ENABLE_CONTEXT),
         depth: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::PAGE_TABLE_DEPTH),
@@ -235,6 +246,18 @@ pub const GFX12: Generation = Generation {
             .field(gc12::GCVM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_INTERRUPT),
         execute_interrupt: gc12::GCVM_CONTEXT0_CNTL
             .field(gc12::GCVM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_INTERRUPT),
+        range_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::RANGE_PROTECTION_FAULT_ENABLE_DEFAULT),
+        pde0_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::PDE0_PROTECTION_FAULT_ENABLE_DEFAULT),
+        valid_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::VALID_PROTECTION_FAULT_ENABLE_DEFAULT),
+        read_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::READ_PROTECTION_FAULT_ENABLE_DEFAULT),
+        write_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::WRITE_PROTECTION_FAULT_ENABLE_DEFAULT),
+        execute_default: gc12::GCVM_CONTEXT0_CNTL
+            .field(gc12::GCVM_CONTEXT0_CNTL::EXECUTE_PROTECTION_FAULT_ENABLE_DEFAULT),
     },
     request: RequestFields {
         known: u32::MAX >> 5,

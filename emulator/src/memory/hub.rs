@@ -36,8 +36,20 @@ pub struct Registers {
     pub agp: [u32; 3],
     /// `MC_VM_SYSTEM_APERTURE_{LOW,HIGH}_ADDR`, in units of 256 KiB.
     pub system: [u32; 2],
+    /// `MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_{LSB,MSB}`, a page number.
+    pub aperture_default: [u32; 2],
+    /// `VM_L2_CONTEXT1_IDENTITY_APERTURE_{LOW,HIGH}_ADDR_{LO32,HI32}`, page numbers.
+    pub identity: [[u32; 2]; 2],
     /// `MC_VM_MX_L1_TLB_CNTL`.
     pub l1_cntl: u32,
+    /// `VM_L2_CNTL`.
+    pub l2_cntl: u32,
+    /// `VM_L2_CNTL3` and `VM_L2_CNTL4`.
+    pub l2_cntl3: [u32; 2],
+    /// Both caches were invalidated (`VM_L2_CNTL2`) since they were turned on.
+    pub caches_valid: bool,
+    /// `VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_{LO32,HI32}`, a page number.
+    pub fault_default: [u32; 2],
     /// `VM_L2_PROTECTION_FAULT_CNTL`.
     pub fault_cntl: u32,
     /// `VM_L2_PROTECTION_FAULT_STATUS`: zero while no fault is captured.
@@ -64,6 +76,7 @@ impl VmHub {
         let lines = hub != Hub::Mm && layout.generation.entries_in_data_cache;
         let power_on = Registers {
             fb: [base, top, (layout.fb_offset >> 24) as u32],
+            l2_cntl3: layout.generation.l2_cntl3,
             ..Registers::default()
         };
         Self {
@@ -107,6 +120,7 @@ impl VmHub {
             base: at(&r.base),
             start: at(&r.start) & 0xf_ffff_ffff,
             end: at(&r.end) & 0xf_ffff_ffff,
+            identity: (n != 0).then(|| r.identity.map(join)),
         }
     }
 

@@ -42,6 +42,9 @@ pub struct Context {
     pub start: u64,
     /// Last page's number.
     pub end: u64,
+    /// First and last page's number of the identity aperture, whose addresses are not translated;
+    /// it is off where the first is behind the last. Address space 0 has none.
+    pub identity: Option<[u64; 2]>,
 }
 
 /// What an access does.
@@ -196,6 +199,12 @@ pub fn walk(
         ));
         FaultReason::Malformed(level)
     };
+    if context
+        .identity
+        .is_some_and(|[low, high]| (low..=high).contains(&pfn))
+    {
+        return Err(FaultReason::Mode);
+    }
     let page = pfn - context.start;
     let block_bits = 9 + context.block_size;
     // Points at the next table. The base register has the form of a directory entry, too.

@@ -11,6 +11,7 @@ use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::chip::router::Router;
 use rkfd_emulator::chip::Chip;
 use rkfd_emulator::memory::host::Mapping;
+use rkfd_emulator::memory::hub::Registers;
 use rkfd_emulator::memory::{Hub, Memory};
 use rkfd_emulator::report::Report;
 use rkfd_emulator::rules::Rules;
@@ -169,13 +170,33 @@ pub fn get_words<const N: usize>(mapping: Mapping, at: u64) -> [u32; N] {
     })
 }
 
+/// Sets a hub up as Linux does before it enables a context: caches on and empty, no identity
+/// aperture, default pages for accesses that lead nowhere (page 1 of VRAM, and of guest RAM).
+pub fn hub_set_up(r: &mut Registers) {
+    // ENABLE_L1_TLB, SYSTEM_ACCESS_MODE 3, ENABLE_ADVANCED_DRIVER_MODEL, MTYPE UC.
+    r.l1_cntl = 1 | (3 << 3) | (1 << 6) | (3 << 11);
+    r.l2_cntl = 1;
+    // BANK_SELECT 12, L2_CACHE_BIGK_FRAGMENT_SIZE 9.
+    r.l2_cntl3 = [0x8014_800c, 1];
+    r.caches_valid = true;
+    r.aperture_default = [1, 0];
+    r.fault_default = [(RAM >> 12) as u32 + 1, 0];
+    r.identity = [[u32::MAX, 0xf], [0, 0]];
+    // All bits of *_PROTECTION_FAULT_ENABLE_DEFAULT.
+    r.fault_cntl |= 0x1ffc;
+}
+
+/// The bits of `VM_CONTEXTn_CNTL` of gfx9 that send faulting accesses to the default page.
+pub const FAULT_DEFAULTS: u32 = 0x0055_5400;
+
 /// Programs a user VMID as Linux does with `translate_further`: two directories, then blocks of
 /// 2^18 pages.
 pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
     let mut r = memory.hub(hub).registers();
     let n = usize::from(vmid);
+    hub_set_up(&mut r);
     // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 2, PAGE_TABLE_BLOCK_SIZE 9.
-    r.cntl[n] = 1 | (2 << 1) | (9 << 3);
+    r.cntl[n] = 1 | (2 << 1) | (9 << 3) | FAULT_DEFAULTS;
     r.base[n] = [root as u32 | 1, (root >> 32) as u32];
     r.start[n] = [0, 0];
     r.end[n] = [0xffff_ffff, 0xf];
@@ -185,8 +206,7 @@ pub fn user_context(memory: &Memory, hub: Hub, vmid: u8, root: u64) {
 /// GART table at `table` (VRAM) for `pages` pages from address 0.
 pub fn kernel_context(memory: &Memory, hub: Hub, table: u64, pages: u32) {
     let mut r = memory.hub(hub).registers();
-    // ENABLE_L1_TLB, SYSTEM_ACCESS_MODE 3, ENABLE_ADVANCED_DRIVER_MODEL, MTYPE UC.
-    r.l1_cntl = 1 | (3 << 3) | (1 << 6) | (3 << 11);
+    hub_set_up(&mut r);
     let [fb_base, fb_top, _] = r.fb;
     r.agp = [0, 0xff_ffff, 0];
     r.system = [fb_base << 6, (fb_top << 6) | 0x3f];

@@ -9,6 +9,7 @@ use rkfd_emulator::memory::PAGE;
 use rkfd_emulator::report::{Report, Whose};
 use rkfd_emulator::rules::Rules;
 use rkfd_emulator::trace::Trace;
+use rkfd_emulator_testkit::{hub_set_up, FAULT_DEFAULTS};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
 use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value};
@@ -166,13 +167,10 @@ impl Rig {
         for hub in soc.memory.hubs() {
             let mut r = soc.memory.hub(hub).registers();
             r.system = [(MC >> 18) as u32, ((MC + VRAM - 1) >> 18) as u32];
-            r.l1_cntl = Value::zeroed()
-                .having(gc::MC_VM_MX_L1_TLB_CNTL::SYSTEM_ACCESS_MODE.is::<3>())
-                .with(gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_ADVANCED_DRIVER_MODEL, true)
-                .bits();
+            hub_set_up(&mut r);
             for vmid in 1..16 {
                 // Four plain levels, all fault interrupts.
-                r.cntl[vmid] = 1 | (3 << 1) | 0x00aa_aa00;
+                r.cntl[vmid] = 1 | (3 << 1) | 0x00aa_aa00 | FAULT_DEFAULTS;
                 r.end[vmid] = [u32::MAX, 0xf];
             }
         }

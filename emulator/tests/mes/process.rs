@@ -23,9 +23,9 @@ const PAGE: u64 = 4096;
 const AREA: u64 = 0x10_0000;
 /// First place in VRAM that is free.
 const FREE: u64 = 0x100_0000;
-/// `GCVM_CONTEXT1_CNTL` as `gfxhub_v12_0_setup_vmid_config` has it: enabled, depth 3, fault
-/// interrupts.
-pub const CONTROL: u32 = 1 | (3 << 1) | (0x55 << 10);
+/// `GCVM_CONTEXT1_CNTL` as `gfxhub_v12_0_setup_vmid_config` has it: enabled, depth 3, faults
+/// to the default page and with interrupts.
+pub const CONTROL: u32 = 1 | (3 << 1) | (0x3fff << 10);
 
 /// VRAM, given out page by page.
 pub struct Memory {

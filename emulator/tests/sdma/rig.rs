@@ -201,8 +201,8 @@ impl Rig {
             }
             let mut r = soc.memory.hub(hub).registers();
             let n = usize::from(VMID);
-            // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3.
-            r.cntl[n] = 1 | (3 << 1);
+            // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, faults to the default page.
+            r.cntl[n] = 1 | (3 << 1) | 0x00aa_a800;
             r.base[n] = [root as u32 | 1, (root >> 32) as u32];
             r.start[n] = [0, 0];
             r.end[n] = [0xffff_ffff, 0xf];
