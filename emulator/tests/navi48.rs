@@ -229,10 +229,52 @@ fn entries_of_gfx9_are_not_those_of_gfx12() {
     }
 }
 
+/// `ih_v7_0_irq_init` sends faults of the graphics hub to ring 1, and no unload takes that back.
+#[test]
+fn a_route_that_another_driver_left_loses_interrupts() {
+    for (rules, left) in [(&[][..], 0x1_000a), (&["at power-on: cold"][..], 0)] {
+        let guest = Guest::of(&CHIP, rules);
+        let read = || guest.read(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA");
+        assert_eq!(read(), left);
+        guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_INDEX", 3);
+        assert_eq!(read(), 0);
+        // Client 0x14, any source.
+        guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0x14);
+        guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_INDEX", 0);
+        assert_eq!(read(), left);
+        ih_ring(&guest);
+        let raise = |client, source| {
+            guest.device.soc.interrupt(&Interrupt {
+                client,
+                source,
+                ring_id: 0,
+                vmid: 0,
+                hub: Hub::Gfx(0),
+                data: [7; 4],
+            });
+            get_words::<1>(guest.ram, 0x1000)[0] & 0xffff
+        };
+        assert_eq!(raise(0x14, 181), 0, "routed");
+        guest.expect_violation("client 0x14, source 0xb5 is routed to ring 1");
+        let faults = raise(0x0a, 0);
+        assert_eq!(faults == 0, left != 0);
+        assert_eq!(guest.findings().len(), 1 + usize::from(left != 0));
+        if left != 0 {
+            assert_eq!(raise(0x0a, 1), 0x010a, "another source");
+        }
+        guest.device.reset();
+        assert_eq!(read(), left);
+    }
+    let guest = Guest::of(&CHIP, &[]);
+    guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 1 << 17);
+    guest.expect_violation("reserved bits");
+}
+
 #[test]
 fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     let guest = Guest::of(&CHIP, &[]);
     ih_ring(&guest);
+    guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0);
     four_levels(&guest.device.soc.memory, 0);
     plain_levels(&mut guest.device.soc.memory.hub(Hub::Gfx(0)).registers());
     // VMID 3: faults to the default page; VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.

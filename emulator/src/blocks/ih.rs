@@ -20,6 +20,7 @@ use crate::trace::{Trace, Value};
 use rkfd_hw::ih::{Entry, ENTRY_SIZE};
 use rkfd_hw::layout::Field;
 use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
+use rkfd_hw::regs::osssys_7_0_0::IH_RING1_CLIENT_CFG_DATA as Route;
 use rkfd_hw::regs::Value as Contents;
 use rkfd_hw::value::Bounded;
 use std::fs::File;
@@ -50,6 +51,9 @@ pub struct Ring {
     /// A message was sent, and the read pointer has not moved since.
     sent: bool,
 }
+
+/// Routes to ring 1: their index has 3 bits.
+const ROUTES: usize = 8;
 
 /// The largest ring: its write pointer has 18 bits.
 const MAX_SIZE_FIELD: u32 = 16;
@@ -84,6 +88,8 @@ pub struct Interrupts {
     /// The number of each XCC's die.
     nodes: &'static [u8],
     ring: Mutex<Ring>,
+    /// Which interrupts go to ring 1 (`IH_RING1_CLIENT_CFG_DATA`, by its index); 0 is none.
+    routes: Mutex<[u32; ROUTES]>,
     /// The event that makes QEMU send the message.
     msi: Mutex<Option<File>>,
 }
@@ -107,6 +113,7 @@ impl Interrupts {
             rules,
             nodes,
             ring,
+            routes: Mutex::default(),
             msi: Mutex::new(None),
         }
     }
@@ -114,6 +121,39 @@ impl Interrupts {
     /// The ring's registers, locked. Call [`Interrupts::settle`] after a change.
     pub fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A route to ring 1.
+    pub fn route(&self, n: usize) -> u32 {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.get(n).copied().unwrap_or(0)
+    }
+
+    /// Sets a route to ring 1.
+    pub fn set_route(&self, n: usize, value: u32) {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(route) = routes.get_mut(n) {
+            *route = value;
+        }
+    }
+
+    /// Sets the routes to ring 1 that there are at start-up: the first, or none.
+    pub fn start_routes(&self, first: u32) {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        *routes = Default::default();
+        let [route, ..] = &mut *routes;
+        *route = first;
+    }
+
+    /// Whether an interrupt goes to ring 1.
+    fn goes_to_ring_1(&self, what: &Interrupt) -> bool {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.iter().filter(|route| **route != 0).any(|&route| {
+            let route = Contents::new(route);
+            let any_source = route.get(Route::SOURCE_ID_MATCH_ENABLE) == 0;
+            route.get(Route::CLIENT_ID) == u32::from(what.client)
+                && (any_source || route.get(Route::SOURCE_ID) == u32::from(what.source))
+        })
     }
 
     /// Connects the event that sends the message, or disconnects it.
@@ -142,6 +182,14 @@ impl Interrupts {
     /// device's time. While the ring is disabled it is lost.
     pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
         self.trace_entry(what, pasid);
+        if self.goes_to_ring_1(what) {
+            self.report.violation(format_args!(
+                "interrupt of client {:#x}, source {:#x} is routed to ring 1, which is not enabled: \
+                 it is lost",
+                what.client, what.source
+            ));
+            return;
+        }
         let mut ring = self.ring();
         self.read_doorbell(&mut ring);
         if !ring.has(IH_RB_CNTL::RB_ENABLE) {
@@ -226,7 +274,7 @@ impl Interrupts {
         }
     }
 
-    /// Start-up state. The connection to the host stays.
+    /// Start-up state of the ring. The connection to the host stays.
     pub fn reset(&self) {
         *self.ring() = Ring::default();
     }

@@ -2,14 +2,17 @@
 
 //! Registers of the interrupt handler; what it does is in [`crate::blocks::ih`].
 //!
-//! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled. Rings 1 and 2 hold retry faults, which
-//! this device never raises: their registers, and those of the retry filter (CAM), of storms and
-//! floods, are storage; enabling a ring is not modelled.
+//! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled, and
+//! in 7.0 which clients' interrupts go to ring 1 instead. Enabling ring 1 is not modelled, so those
+//! interrupts are lost. The registers of the retry filter (CAM), of storms and floods, are storage.
+//!
+//! A driver that was there before leaves its routes: a warm device starts with them.
 
 use super::ih::Interrupts;
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
+use crate::rules::is_cold;
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::RegInfo;
@@ -31,7 +34,6 @@ const STORED: &[&str] = &[
     "IH_CNTL2",
     "IH_MSI_STORM_CTRL",
     "IH_RING1_CLIENT_CFG_INDEX",
-    "IH_RING1_CLIENT_CFG_DATA",
 ];
 
 /// Fields of IH_RB_CNTL that are not modelled.
@@ -47,16 +49,35 @@ pub struct Osssys {
     env: Arc<dyn Env>,
     interrupts: Arc<Interrupts>,
     store: Store,
+    /// The first route to ring 1 of a warm device.
+    left: u32,
 }
 
 impl Osssys {
-    /// Start-up state.
-    pub fn new(env: Arc<dyn Env>, interrupts: Arc<Interrupts>) -> Self {
-        Self {
+    /// Start-up state; `left` is the route to ring 1 that another driver has left on a warm device
+    /// (`IH_RING1_CLIENT_CFG_DATA` 0).
+    pub fn new(env: Arc<dyn Env>, interrupts: Arc<Interrupts>, left: u32) -> Self {
+        let block = Self {
             env,
             interrupts,
             store: Store::zeroed(STORED),
-        }
+            left,
+        };
+        block.start();
+        block
+    }
+
+    fn start(&self) {
+        let first = match is_cold(self.env.rules()) {
+            true => 0,
+            false => self.left,
+        };
+        self.interrupts.start_routes(first);
+    }
+
+    /// Which route `IH_RING1_CLIENT_CFG_DATA` is.
+    fn route(&self) -> usize {
+        self.store.get("IH_RING1_CLIENT_CFG_INDEX").unwrap_or(0) as usize
     }
 
     /// A register of the VMID tables: VMID, and whether it is the multimedia hub's.
@@ -106,6 +127,9 @@ impl IpBlock for Osssys {
         if let Some((vmid, mm)) = Self::table(name) {
             return Ok(self.env.pasids().of_interrupt(vmid, mm).into());
         }
+        if name == "IH_RING1_CLIENT_CFG_DATA" {
+            return Ok(self.interrupts.route(self.route()));
+        }
         self.interrupts.poll();
         let ring = self.interrupts.ring();
         Ok(match name {
@@ -147,6 +171,12 @@ impl IpBlock for Osssys {
             }
             "IH_DOORBELL_RPTR" => interrupts.set_doorbell(value),
             "IH_CHICKEN" => interrupts.ring().chicken = value,
+            "IH_RING1_CLIENT_CFG_INDEX" | "IH_RING1_CLIENT_CFG_DATA"
+                if value & !reg.known_bits() != 0 =>
+            {
+                return Err(Refused::Undefined("reserved bits".into()));
+            }
+            "IH_RING1_CLIENT_CFG_DATA" => interrupts.set_route(self.route(), value),
             "IH_STATUS" | "IH_INT_FLOOD_STATUS" => return Err(Refused::ReadOnly),
             "IH_RB_CNTL_RING1" if Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0 => {
                 return Err(Refused::Undefined("ring 1 is not modelled".into()));
@@ -159,5 +189,6 @@ impl IpBlock for Osssys {
     fn reset(&self) {
         self.store.reset();
         self.interrupts.reset();
+        self.start();
     }
 }

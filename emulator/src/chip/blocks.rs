@@ -40,7 +40,11 @@ impl Blocks {
             mp0: mp0::Mp0::new(soc.clone()),
             hdp: hdp::Hdp::new(),
             athub: athub::Athub::new(soc.clone()),
-            osssys: osssys::Osssys::new(soc.clone(), soc.interrupts.clone()),
+            osssys: osssys::Osssys::new(
+                soc.clone(),
+                soc.interrupts.clone(),
+                (soc.chip.facts().start_up("IH_RING1_CLIENT_CFG_DATA")).unwrap_or(0),
+            ),
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
             gfxhubs: (soc.memory.graphics_hubs())
                 .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))

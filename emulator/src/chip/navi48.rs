@@ -125,7 +125,12 @@ pub const CHIP: Chip = Chip {
         simds_per_cu: 2,
         lds_size: 64 << 10,
     },
-    start_up: &[("GB_ADDR_CONFIG", GB_ADDR_CONFIG)],
+    start_up: &[
+        ("GB_ADDR_CONFIG", GB_ADDR_CONFIG),
+        // Client 0xa, source 0 and no other: what Linux's driver sets and leaves
+        // (`ih_v7_0_irq_init`).
+        ("IH_RING1_CLIENT_CFG_DATA", 0x1_000a),
+    ],
     vm: &GFX12,
     ih_route: Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
     sdma: Shape {

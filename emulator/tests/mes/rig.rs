@@ -51,6 +51,8 @@ impl Rig {
         for hub in [Hub::Gfx(0), Hub::Mm] {
             kernel_context(&guest.device.soc.memory, hub, TABLE, 16);
         }
+        // What another driver left there would lose page faults.
+        guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0);
         guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
         Self {
             guest,

@@ -8,11 +8,15 @@ use super::{
 };
 use crate::{
     hw::{
-        regs::osssys_7_0_0::{
-            self as oss,
-            IH_INT_FLOOD_CNTL as Flood,
-            IH_MSI_STORM_CTRL as Storm,
-            IH_STORM_CLIENT_LIST_CNTL as Clients, //
+        regs::{
+            osssys_7_0_0::{
+                self as oss,
+                IH_INT_FLOOD_CNTL as Flood,
+                IH_MSI_STORM_CTRL as Storm,
+                IH_RING1_CLIENT_CFG_INDEX as Index,
+                IH_STORM_CLIENT_LIST_CNTL as Clients, //
+            },
+            Value, //
         },
         value::Bounded, //
     },
@@ -48,6 +52,12 @@ impl super::Hal for Hal {
     }
 
     fn after(&self, regs: &Regs) {
+        // Another driver may have sent page faults to ring 1 and left them there; this one has no
+        // such ring (`ih_v7_0_irq_init`: the first route).
+        regs.update(oss::IH_RING1_CLIENT_CFG_INDEX, |old| {
+            old.having(Index::INDEX.is::<0>())
+        });
+        regs.write(oss::IH_RING1_CLIENT_CFG_DATA, Value::zeroed());
         regs.update(oss::IH_STORM_CLIENT_LIST_CNTL, |old| {
             old.with(Clients::CLIENT18_IS_STORM_CLIENT, true)
         });
