@@ -20,11 +20,14 @@ use crate::device::facts::{Facts, GcShape, Ip, RegisterBlock};
 use crate::device::{Env, IpBlock};
 use crate::engines::sdma;
 use crate::memory::generation::Generation;
-use crate::memory::Layout;
-use crate::rules::Rules;
+use crate::memory::{Layout, Node};
+use crate::rules::{node, Rules};
 use clap::ValueEnum;
 use rkfd_hw::regs::Block;
 use std::sync::Arc;
+
+/// Devices of a hive: those of an MI300X board.
+const HIVE: u8 = 8;
 
 /// The chips that can be emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -120,10 +123,19 @@ impl Chip {
         }
     }
 
-    /// How its memory is laid out, with so much of it on the chip.
-    pub fn layout(&self, vram_size: u64) -> Layout {
+    /// How its memory is laid out, with so much of it on the chip, under these rules.
+    pub fn layout(&self, vram_size: u64, rules: &Rules) -> Layout {
+        let node = match node(rules) {
+            Some(id) => Node {
+                id: id.min(HIVE - 1),
+                count: HIVE,
+                segment: self.vram_size,
+            },
+            None => Node::default(),
+        };
         Layout {
             vram_size,
+            node,
             fb_base: self.fb_base,
             fb_offset: self.fb_offset,
             xccs: self.xccs(),

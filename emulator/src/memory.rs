@@ -57,6 +57,24 @@ impl fmt::Display for Hub {
     }
 }
 
+/// A node of a hive: devices that see each other's memory by XGMI, as parts of one frame buffer.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// Its number, from 0.
+    pub id: u8,
+    /// How many there are; 0 for a device that is in none.
+    pub count: u8,
+    /// Bytes of the frame buffer that are a node's.
+    pub segment: u64,
+}
+
+impl Node {
+    /// Where the node's part begins.
+    pub fn offset(&self) -> u64 {
+        u64::from(self.id) * self.segment
+    }
+}
+
 /// Where memory lies, and which hubs there are.
 #[derive(Clone, Copy)]
 pub struct Layout {
@@ -66,6 +84,8 @@ pub struct Layout {
     pub fb_base: u64,
     /// Its physical address as page tables name it.
     pub fb_offset: u64,
+    /// Its place in a hive.
+    pub node: Node,
     /// XCCs, each with a graphics hub.
     pub xccs: u8,
     /// What hubs and page tables look like.

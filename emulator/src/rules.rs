@@ -172,6 +172,14 @@ pub fn is_cold(rules: &Rules) -> bool {
     rules.ask(&Event::of(Kind::PowerOn)) == Some(Effect::Cold)
 }
 
+/// Which node of a hive the device is, if it is in one.
+pub fn node(rules: &Rules) -> Option<u8> {
+    match rules.ask(&Event::of(Kind::PowerOn)) {
+        Some(Effect::Node(id)) => Some(id as u8),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@
 use rkfd_emulator::chip::{mi308x, navi48, Chip};
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_emulator_testkit::{put, user_context, Guest};
+use rkfd_emulator_testkit::{kernel_context, put, user_context, Guest, VRAM};
 use rkfd_hw::regs::Block;
 
 /// A hub of a chip: its block, what stands before its registers' names, the context's control, and
@@ -189,4 +189,38 @@ fn a_fault_of_a_process_needs_a_default_page() {
     guest.write(Block::Gc, "VM_L2_PROTECTION_FAULT_CNTL", old | (1 << 30));
     guest.device.soc.vm_fault(&fault);
     guest.expect_violation("the access goes nowhere: the hub stops at faults");
+}
+
+/// Node 3 of a hive of eight, in each of which a node has 192 GiB: the frame buffer is the hive's,
+/// and this device's memory is the fourth part of it (`gfxhub_v1_2_get_xgmi_info`).
+#[test]
+fn a_node_of_a_hive_has_its_own_part_of_the_frame_buffer() {
+    const SEGMENT: u64 = 192 << 30;
+    let guest = Guest::new(&["at power-on: node 3"]);
+    let memory = &guest.device.soc.memory;
+    assert_eq!(guest.read(Block::Gc, "MC_VM_XGMI_LFB_CNTL"), 3 | (7 << 4));
+    let segment = guest.read(Block::Gc, "MC_VM_XGMI_LFB_SIZE");
+    assert_eq!(u64::from(segment) << 24, SEGMENT);
+    let base = u64::from(guest.read(Block::Mmhub, "MC_VM_FB_LOCATION_BASE")) << 24;
+    let top = u64::from(guest.read(Block::Mmhub, "MC_VM_FB_LOCATION_TOP")) << 24;
+    assert_eq!(top + (1 << 24) - base, 8 * SEGMENT);
+
+    // Address space 0, without translation: the others' memory is not this device's.
+    kernel_context(memory, Hub::Mm, 3 * SEGMENT + 0x30_0000, 512);
+    let kernel = memory.space(Hub::Mm, 0);
+    put(memory.vram, 0x50_0000, 0x77);
+    let own = base + 3 * SEGMENT;
+    assert_eq!(kernel.load_u64(own + 0x50_0000), Ok(0x77));
+    for other in [base, own - 0x1000, own + VRAM, own + SEGMENT] {
+        let what = kernel.load_u64(other).map_err(|fault| fault.reason);
+        assert_eq!(what, Err(FaultReason::NoMemory), "{other:#x}");
+    }
+    // By page tables, which lie in VRAM themselves: GART's first entry is valid, writable, readable.
+    put(memory.vram, 0x30_0000, (3 * SEGMENT + 0x50_0000) | 0x61);
+    assert_eq!(kernel.load_u64(0), Ok(0x77));
+    put(memory.vram, 0x30_0008, 0x50_0061);
+    assert!(kernel.load_u64(0x1000).is_err());
+    guest.expect_violation("access beyond VRAM");
+    let alone = Guest::new(&[]);
+    assert_eq!(alone.read(Block::Gc, "MC_VM_XGMI_LFB_CNTL"), 0);
 }

@@ -13,6 +13,7 @@ use crate::{
         MmhubVersion, //
     }, //
 };
+use kernel::prelude::*;
 
 mod mmhub_v1_8;
 mod mmhub_v4_1;
@@ -28,6 +29,15 @@ pub(crate) enum Placement {
     Low,
 }
 
+/// A device's place in a hive, whose nodes see each other's memory as parts of one frame buffer.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Hive {
+    /// How many nodes there are; 0 when the device is in none.
+    pub(crate) nodes: u32,
+    /// Where the device's part begins in the frame buffer.
+    pub(crate) offset: u64,
+}
+
 /// The memory controller of a version.
 pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
@@ -38,6 +48,15 @@ pub(crate) trait Hal: Sync {
 
     /// What page table entries add to an offset in VRAM, from the hub that has it.
     fn vram_offset(&self, regs: &Regs, mmhub: &dyn Mmhub) -> u64;
+
+    /// The device's place in a hive.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when it is none that the chip can have.
+    fn hive(&self, _regs: &Regs) -> Result<Hive> {
+        Ok(Hive::default())
+    }
 
     /// Where the GART goes.
     fn gart(&self) -> Placement;
@@ -63,8 +82,14 @@ pub(crate) trait Mmhub: Sync {
     /// Its registers.
     fn hub(&self) -> &'static Table;
 
-    /// Where VRAM begins in address space 0.
-    fn vram_start(&self, regs: &Regs) -> u64;
+    /// Where the frame buffer begins in address space 0.
+    fn fb_start(&self, regs: &Regs) -> u64;
+
+    /// The last byte of a hive's frame buffer there. Only those have one whose devices may be in a
+    /// hive.
+    fn hive_end(&self, regs: &Regs) -> u64 {
+        self.fb_start(regs)
+    }
 
     /// What page table entries add to an offset in VRAM.
     fn vram_offset(&self, regs: &Regs) -> u64;

@@ -106,7 +106,7 @@ impl Hubs {
 
     /// Sets up what must be before translation is.
     pub(super) fn prepare(&self, layout: &Layout) {
-        self.hal.prepare(&self.regs, layout.fb_start);
+        self.hal.prepare(&self.regs, layout.vram_start);
     }
 
     /// Sends faulting accesses to the default page instead of stopping the GPU.

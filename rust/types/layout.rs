@@ -10,7 +10,10 @@ use super::{
 /// Addresses in address space 0, and of VRAM in page tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// First and last byte of VRAM in address space 0.
+    /// VRAM's first byte in address space 0.
+    pub(crate) vram_start: u64,
+    /// First and last byte of the frame buffer in address space 0: VRAM's, and those of the other
+    /// nodes of a hive.
     pub(crate) fb_start: u64,
     pub(crate) fb_end: u64,
     /// What page table entries add to an offset in VRAM.
@@ -22,7 +25,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// Address in address space 0 of an offset in VRAM.
     pub(crate) fn vram_addr(&self, offset: VramOffset) -> GpuVa {
-        GpuVa::new(self.fb_start.wrapping_add(offset.get()))
+        GpuVa::new(self.vram_start.wrapping_add(offset.get()))
     }
 
     /// Address in page table entries of an offset in VRAM.

@@ -240,7 +240,12 @@ impl IpBlock for VmHubBlock {
         if let Some(slot) = self.slot(&mut self.env.memory().hub(self.hub).registers(), name) {
             return Ok(*slot);
         }
+        let node = self.env.memory().hub(self.hub).node();
         match name {
+            "MC_VM_XGMI_LFB_CNTL" => {
+                Ok(u32::from(node.id) | (u32::from(node.count.saturating_sub(1)) << 4))
+            }
+            "MC_VM_XGMI_LFB_SIZE" => Ok((node.segment >> 24) as u32),
             // Idle; requests to invalidate are done at once.
             "VM_L2_STATUS" | "VM_L2_CNTL2" | "VM_CONTEXTS_DISABLE" => Ok(0),
             "VM_L2_PROTECTION_FAULT_STATUS_HI32" | PRIVATE_CACHES => Ok(0),
@@ -259,7 +264,9 @@ impl IpBlock for VmHubBlock {
             "MC_VM_FB_LOCATION_BASE" | "MC_VM_FB_LOCATION_TOP" | "MC_VM_FB_OFFSET" => {
                 return Err(Refused::ReadOnly)
             }
-            "VM_L2_PROTECTION_FAULT_STATUS"
+            "MC_VM_XGMI_LFB_CNTL"
+            | "MC_VM_XGMI_LFB_SIZE"
+            | "VM_L2_PROTECTION_FAULT_STATUS"
             | "VM_L2_PROTECTION_FAULT_STATUS_LO32"
             | "VM_L2_PROTECTION_FAULT_STATUS_HI32"
             | "VM_L2_PROTECTION_FAULT_ADDR_LO32"

@@ -54,7 +54,11 @@ impl Soc {
         trace: Arc<Trace>,
     ) -> io::Result<Arc<Self>> {
         report.show_in(&trace);
-        let memory = Memory::new(&chip.layout(vram_size), rules.clone(), report.clone())?;
+        let memory = Memory::new(
+            &chip.layout(vram_size, &rules),
+            rules.clone(),
+            report.clone(),
+        )?;
         let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
         let interrupts = Arc::new(Interrupts::new(
             memory.clone(),

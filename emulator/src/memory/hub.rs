@@ -11,7 +11,7 @@
 use super::generation::ContextFields;
 use super::tlb::{Flush, Tlb};
 use super::walk::{Context, FaultReason, Place, Translation};
-use super::{Hub, Layout, Memory};
+use super::{Hub, Layout, Memory, Node};
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -65,13 +65,19 @@ pub struct VmHub {
     power_on: Registers,
     tlbs: [Tlb; VMIDS],
     fields: ContextFields,
+    node: Node,
+    vram_size: u64,
 }
 
 impl VmHub {
     /// A hub as the chip's firmware leaves it: it has placed the frame buffer, nothing else.
     pub fn new(hub: Hub, layout: &Layout) -> Self {
         let base = (layout.fb_base >> 24) as u32;
-        let top = ((layout.fb_base + layout.vram_size.max(1) - 1) >> 24) as u32;
+        let size = match layout.node {
+            Node { count: 0, .. } => layout.vram_size.max(1),
+            hive => u64::from(hive.count) * hive.segment,
+        };
+        let top = ((layout.fb_base + size - 1) >> 24) as u32;
         // That cache is the graphics core's: others' walks do not go through it.
         let lines = hub != Hub::Mm && layout.generation.entries_in_data_cache;
         let power_on = Registers {
@@ -85,6 +91,8 @@ impl VmHub {
             power_on,
             tlbs: std::array::from_fn(|_| Tlb::new(lines)),
             fields: layout.generation.context,
+            node: layout.node,
+            vram_size: layout.vram_size,
         }
     }
 
@@ -161,7 +169,12 @@ impl VmHub {
     /// Physical address of VRAM's first byte, as page tables name it.
     pub fn fb_offset(&self) -> u64 {
         let [_, _, offset] = self.registers().fb;
-        u64::from(offset) << 24
+        (u64::from(offset) << 24) + self.node.offset()
+    }
+
+    /// The device's place in a hive.
+    pub fn node(&self) -> Node {
+        self.node
     }
 
     /// The direct translation of an address of VMID 0 in the system aperture, or `None` when its
@@ -189,7 +202,15 @@ impl VmHub {
         }
         let [base, top, _] = r.fb;
         if let Some((first, len)) = window(base, top, 24) {
-            return Ok(Some(Memory::direct(first, len, Place::Vram(0))));
+            if self.node.count == 0 {
+                return Ok(Some(Memory::direct(first, len, Place::Vram(0))));
+            }
+            // The others' memory is theirs.
+            let own = first + self.node.offset();
+            if !(own..own + self.vram_size).contains(&va) {
+                return Err(FaultReason::NoMemory);
+            }
+            return Ok(Some(Memory::direct(own, self.vram_size, Place::Vram(0))));
         }
         let [bus, bottom, top] = r.agp;
         if let Some((first, len)) = window(bottom, top, 24) {

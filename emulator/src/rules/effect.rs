@@ -48,6 +48,8 @@ pub enum Effect {
     ImpossibleCounts,
     /// The firmware does not run, as before PSP load.
     Cold,
+    /// The device is this node of a hive.
+    Node(u32),
     /// So many page faults of the queue's process, each of another page.
     FaultFlood(u32),
     /// The device falls off the bus: it answers no access any more, and all reads give ffffffff.
@@ -104,6 +106,7 @@ const TABLE: &[Row] = &[
         &[Kind::Probe],
     ),
     ("cold", |_| Effect::Cold, &[Kind::PowerOn]),
+    ("node N", |g| Effect::Node(g.number), &[Kind::PowerOn]),
     (
         "fault flood of N",
         |g| Effect::FaultFlood(g.number),

@@ -139,12 +139,8 @@ pub fn memory(rules: &[&str]) -> (Arc<Memory>, Mapping, Arc<Report>) {
 
 pub fn memory_of(chip: &'static Chip, rules: &[&str]) -> (Arc<Memory>, Mapping, Arc<Report>) {
     let report = Report::new(None);
-    let memory = Memory::new(
-        &chip.layout(VRAM),
-        Rules::of(rules).unwrap(),
-        report.clone(),
-    )
-    .unwrap();
+    let rules = Rules::of(rules).unwrap();
+    let memory = Memory::new(&chip.layout(VRAM, &rules), rules, report.clone()).unwrap();
     let ram = ram(&memory);
     (memory, ram, report)
 }

@@ -11,7 +11,8 @@ use crate::{
     hw::regs::{
         mmhub_1_8_0::{
             self as mm,
-            MC_VM_FB_LOCATION_BASE as Location, //
+            MC_VM_FB_LOCATION_BASE as Location,
+            MC_VM_FB_LOCATION_TOP as Top, //
         },
         AnyReg, //
     },
@@ -35,9 +36,14 @@ impl super::Mmhub for Mmhub {
         &HUB
     }
 
-    fn vram_start(&self, regs: &Regs) -> u64 {
+    fn fb_start(&self, regs: &Regs) -> u64 {
         let base = regs.read(mm::MC_VM_FB_LOCATION_BASE);
         u64::from(base.get(Location::FB_BASE)) << 24
+    }
+
+    fn hive_end(&self, regs: &Regs) -> u64 {
+        let top = regs.read(mm::MC_VM_FB_LOCATION_TOP);
+        (u64::from(top.get(Top::FB_TOP)) << 24) | 0xff_ffff
     }
 
     fn vram_offset(&self, regs: &Regs) -> u64 {

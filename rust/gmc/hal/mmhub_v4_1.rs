@@ -41,7 +41,7 @@ impl super::Mmhub for Mmhub {
         &HUB
     }
 
-    fn vram_start(&self, regs: &Regs) -> u64 {
+    fn fb_start(&self, regs: &Regs) -> u64 {
         let base = regs.read(mm::MMMC_VM_FB_LOCATION_BASE);
         u64::from(base.get(Location::FB_BASE)) << 24
     }

@@ -9,6 +9,7 @@
 //! table of 4 KiB pages.
 
 use super::{
+    Hive,
     Mmhub,
     Placement, //
 };
@@ -33,7 +34,11 @@ use crate::{
                 self as athub,
                 ATC_VMID0_PASID_MAPPING as Mapping, //
             },
-            gc_9_4_3 as gc,
+            gc_9_4_3::{
+                self as gc,
+                MC_VM_XGMI_LFB_CNTL as Place,
+                MC_VM_XGMI_LFB_SIZE as Size, //
+            },
             hdp_4_4_2 as hdp,
             Value, //
         }, //
@@ -43,6 +48,7 @@ use crate::{
         Tables, //
     }, //
 };
+use kernel::prelude::*;
 
 /// A hub's table: the walker is given two levels, see the module's documentation, and XNACK may be
 /// on in a process, so faults are retried. The start-up values are `regVM_L2_CNTL3_DEFAULT` and
@@ -93,6 +99,24 @@ impl super::Hal for Hal {
     /// The graphics hub's.
     fn vram_offset(&self, regs: &Regs, _mmhub: &dyn Mmhub) -> u64 {
         u64::from(regs.read(gc::MC_VM_FB_OFFSET).bits()) << 24
+    }
+
+    /// `gfxhub_v1_2_get_xgmi_info`.
+    fn hive(&self, regs: &Regs) -> Result<Hive> {
+        let place = regs.read(gc::MC_VM_XGMI_LFB_CNTL);
+        let last = place.get(Place::PF_MAX_REGION);
+        if last == 0 {
+            return Ok(Hive::default());
+        }
+        let id = place.get(Place::PF_LFB_REGION);
+        if last > 7 || id > 7 {
+            return Err(EINVAL);
+        }
+        let segment = regs.read(gc::MC_VM_XGMI_LFB_SIZE).get(Size::PF_LFB_SIZE);
+        Ok(Hive {
+            nodes: last + 1,
+            offset: u64::from(id) * (u64::from(segment) << 24),
+        })
     }
 
     fn gart(&self) -> Placement {

@@ -21,6 +21,7 @@ pub fn all() -> Vec<Scenario> {
     let both_sides = demo().check(crate::demo::check).on_all_shapes();
     let all = [
         vectoradd(),
+        hive(),
         both_sides,
         kernels(),
         programs(),
@@ -67,6 +68,25 @@ fn vectoradd() -> Scenario {
     .check(all_verified)
     .check(one_dispatch)
     .on_all_shapes()
+}
+
+/// The GPU is not the first of its hive: VRAM, page tables and the GART lie in its part of the frame
+/// buffer.
+fn hive() -> Scenario {
+    with_vadd(
+        "hive",
+        "node 3 of a hive of eight computes 1,048,576 sums in its own memory",
+        "vectoradd",
+    )
+    .rule("at power-on: node 3")
+    .scheduled_by(Scheduler::Cpsch)
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ])
+    .check(all_verified)
+    .check(one_dispatch)
 }
 
 fn all_verified(outcome: &Outcome) -> Result<(), String> {
