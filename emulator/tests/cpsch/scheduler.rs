@@ -542,3 +542,25 @@ fn rules_spoil_fences_and_packets() {
     q.push(packet.with(KernelDispatch::HEADER, header_of(2)).0);
     rig.faulted("packet processor: Gfx hub VMID 3: Read of");
 }
+
+/// Aligned accesses, retried faults and other formats of 8 bits are not modelled.
+#[test]
+fn a_process_needs_its_shader_memory_set_up() {
+    let good = (3 << 3) | (1 << 8) | (1 << 12);
+    for (config, name) in [
+        (good | 1, "ADDRESS_MODE"),
+        (good & !(1 << 4), "ALIGNMENT_MODE"),
+        (good & !(1 << 8), "F8_MODE"),
+        (good & !(1 << 12), "RETRY_DISABLE"),
+    ] {
+        let rig = Rig::new();
+        let p = Process::new(&rig, 0x8001);
+        let q = Queue::new(&p, 0x800, 16);
+        let process = MapProcess(p.map(1).try_into().unwrap());
+        let mut packets = process.with(MapProcess::SH_MEM_CONFIG, config).0.to_vec();
+        packets.extend(q.map());
+        rig.run_list(&packets, 1);
+        rig.fence();
+        rig.violated(&format!("SH_MEM_CONFIG: that {name} is not modelled"));
+    }
+}

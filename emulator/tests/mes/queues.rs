@@ -42,6 +42,8 @@ pub fn set_up(rig: Rig) -> (Rig, Rc<Memory>) {
     for vmid in 8..16 {
         rig.gc("GRBM_GFX_CNTL", vmid << 4);
         rig.gc("SH_MEM_BASES", (2 << 16) | 1);
+        // SH_MEM_ALIGNMENT_MODE_UNALIGNED, INITIAL_INST_PREFETCH 3.
+        rig.gc("SH_MEM_CONFIG", (3 << 2) | (3 << 14));
     }
     rig.gc("GRBM_GFX_CNTL", 0);
     let hub = rkfd_emulator::memory::Hub::Gfx(0);

@@ -28,6 +28,9 @@ pub struct Generation {
     pub mqd: Format,
     /// Bytes from a queue's MQD to its control stack, if that is not in the save area.
     pub stack_behind_mqd: Option<u64>,
+    /// What a process' SH_MEM_CONFIG must have: the part of it, its bits, and their value. What
+    /// other values mean is not modelled.
+    pub shader_memory: &'static [(&'static str, u32, u32)],
     /// Packets of PM4 that processes write.
     pub commands: &'static Dialect,
     /// The fields of a queue's COMPUTE_TMPRING_SIZE.

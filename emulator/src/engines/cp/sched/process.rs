@@ -46,6 +46,14 @@ impl Mec {
             ..bank
         };
         self.regs.set_vmid(vmid, bank);
+        for &(name, bits, wanted) in self.generation.shader_memory {
+            if bank.sh_mem_config & bits != wanted {
+                self.env.report().violation(format_args!(
+                    "a process runs with {:#x} in SH_MEM_CONFIG: that {name} is not modelled",
+                    bank.sh_mem_config
+                ));
+            }
+        }
         let bases = bank.sh_mem_bases;
         self.env.trace().event(
             "vmid_assign",

@@ -14,7 +14,7 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq};
+use rkfd_hw::regs::gc_12_0_0::{self as gc, CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH};
 use rkfd_isa::{FaultKind, GFX1201};
 
 /// The generation of Navi 4x.
@@ -25,6 +25,15 @@ pub static GFX12: Generation = Generation {
         pipes: [2, 0],
         queues: 4,
     },
+    shader_memory: &[
+        ("ADDRESS_MODE", SH::ADDRESS_MODE.mask(), 0),
+        // SH_MEM_ALIGNMENT_MODE_UNALIGNED.
+        (
+            "ALIGNMENT_MODE",
+            SH::ALIGNMENT_MODE.mask(),
+            SH::ALIGNMENT_MODE.mask(),
+        ),
+    ],
     commands: &GFX10,
     mqd: Format {
         fields: Mqd::FIELDS,

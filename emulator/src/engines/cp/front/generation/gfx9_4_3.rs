@@ -15,7 +15,7 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_9_4_3::CP_HQD_PQ_CONTROL as pq;
+use rkfd_hw::regs::gc_9_4_3::{CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH};
 use rkfd_isa::{FaultKind, GFX942};
 
 /// Word of COMPUTE_PGM_RSRC3.
@@ -31,6 +31,23 @@ pub static GFX9_4_3: Generation = Generation {
         pipes: [4, 2],
         queues: 8,
     },
+    shader_memory: &[
+        ("ADDRESS_MODE", SH::ADDRESS_MODE.mask(), 0),
+        // SH_MEM_ALIGNMENT_MODE_UNALIGNED.
+        (
+            "ALIGNMENT_MODE",
+            SH::ALIGNMENT_MODE.mask(),
+            SH::ALIGNMENT_MODE.mask(),
+        ),
+        // `set_cache_memory_policy_v9`, of 9.4.3.
+        ("F8_MODE", SH::F8_MODE.mask(), SH::F8_MODE.mask()),
+        // Without XNACK.
+        (
+            "RETRY_DISABLE",
+            SH::RETRY_DISABLE.mask(),
+            SH::RETRY_DISABLE.mask(),
+        ),
+    ],
     commands: &GFX9,
     mqd: Format {
         fields: Mqd::FIELDS,
