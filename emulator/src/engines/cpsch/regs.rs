@@ -52,7 +52,6 @@ const STORED: &[(&str, u32)] = &[
     ("CP_IQ_WAIT_TIME2", 0x4040_4040),
     ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
     ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
-    ("CP_MEC_ME1_UCODE_ADDR", 0),
     ("CP_PQ_STATUS", 0),
     ("CP_PQ_WPTR_POLL_CNTL", 1),
     ("CP_PSP_XCP_CTL", 0),
@@ -492,7 +491,7 @@ impl Regs {
 
 /// Whether a stored register loses its value with the command processor.
 fn is_reset(name: &str) -> bool {
-    let by_others = ["CP_HYP_XCP_CTL", "CP_PSP_XCP_CTL", "CP_MEC_ME1_UCODE_ADDR"];
+    let by_others = ["CP_HYP_XCP_CTL", "CP_PSP_XCP_CTL"];
     name.starts_with("CP_") && !by_others.contains(&name)
 }
 
