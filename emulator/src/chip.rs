@@ -93,6 +93,11 @@ pub struct Chip {
     pub start_up: &'static [(&'static str, u32)],
     /// What its VM hubs and page tables look like.
     pub vm: &'static Generation,
+    /// The value of XCC_DOORBELL_FENCE and the like, before doorbells may come: what is fenced are
+    /// the XCCs that the chip lacks.
+    pub before_doorbells: fn(xccs: u8) -> Vec<(&'static str, u32)>,
+    /// Which bits of which registers let doorbells through to the graphics core.
+    pub graphics_routes: &'static [(&'static str, u32)],
     /// How doorbells get to the interrupt handler.
     pub ih_route: Route,
     /// The SDMA engines.
@@ -155,6 +160,8 @@ impl Chip {
             tables: tables.map(|b| b.table).collect(),
             rev_id: self.rev_id,
             mmio_size: self.mmio_size,
+            before_doorbells: (self.before_doorbells)(self.xccs()),
+            graphics: self.graphics_routes,
             ih_route: self.ih_route,
             sdma_routes: self.sdma_routes,
         }

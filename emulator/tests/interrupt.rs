@@ -172,8 +172,7 @@ fn an_overflow_is_told_and_cleared() {
 fn the_read_pointer_comes_by_doorbell() {
     let h = Handler::new();
     let index = 0x1a0 << 1;
-    h.guest
-        .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    h.guest.open_doorbells();
     h.guest
         .write(Block::Osssys, "IH_DOORBELL_RPTR", index | (1 << 28));
     h.raise(1);
@@ -208,8 +207,7 @@ fn a_doorbell_of_an_earlier_driver_is_forgotten() {
     let soc = &h.guest.device.soc;
     let (index, bar) = (0x1a0 << 1, soc.doorbells.file());
     let connect = |h: &Handler| {
-        h.guest
-            .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+        h.guest.open_doorbells();
         h.guest
             .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | (8 << 10));
         h.guest

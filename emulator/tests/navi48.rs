@@ -311,7 +311,7 @@ fn ih_ring(guest: &Guest) {
 fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
     let guest = Guest::of(&CHIP, &[]);
     ih_ring(&guest);
-    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.open_doorbells();
     // AMDGPU_NAVI10_DOORBELL_IH 0x178, doubled; nbif_v6_3_1_ih_doorbell_range: enable, offset, 2.
     let port = 1 | (0x2f0 << 7) | (2 << 17);
     guest.write(Block::Nbio, "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL", port);
@@ -344,7 +344,7 @@ fn ih_7_0_fills_its_ring_and_takes_the_read_pointer_by_doorbell() {
 fn a_doorbell_outside_the_port_s_range_does_not_reach_ih() {
     let guest = Guest::of(&CHIP, &[]);
     ih_ring(&guest);
-    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.open_doorbells();
     guest.write(
         Block::Nbio,
         "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL",

@@ -119,13 +119,13 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
     let bar = doorbells.file();
     put(bar, 0x40 * 4, 9);
     assert_eq!(doorbells.load(0x40), 0);
-    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.open_doorbells();
     guest.expect_violation("doorbell 0x40 rung while the aperture was disabled");
     assert_eq!(doorbells.load(0x40), 0, "it was dropped");
     // Pages behind the first may be a program's.
     guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 0);
     put(bar, 0x800 * 4, 9);
-    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    guest.open_doorbells();
     guest.expect_fault("doorbell 0x800 rung while the aperture was disabled");
     assert_eq!(doorbells.load(0x800), 0, "it was dropped");
     put(bar, 0x40 * 4, 10);
@@ -375,4 +375,43 @@ fn every_known_register_answers_but_these() {
     silent.sort_unstable();
     silent.dedup();
     assert_eq!(silent, SILENT);
+}
+
+/// What is not let through to the graphics core is lost, and no aperture opens before the XCCs that
+/// the chip lacks are fenced (`nbio_v7_9_init_registers`).
+#[test]
+fn doorbells_reach_the_graphics_core_only_by_its_ways() {
+    let guest = Guest::new(&[]);
+    let nbio = |name, value| guest.write_indirect(Block::Nbio, name, value);
+    let aperture = "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN";
+    let doorbells = &guest.device.soc.doorbells;
+    for (name, value) in [
+        ("XCC_DOORBELL_FENCE", 0xfe),
+        ("BIFC_GFX_INT_MONITOR_MASK", 0x7ff),
+    ] {
+        nbio(aperture, 1);
+        guest.expect_violation(&format!("the aperture is enabled before {name} has"));
+        assert!(!doorbells.is_enabled());
+        nbio(name, value);
+    }
+    nbio(aperture, 1);
+    assert!(doorbells.is_enabled());
+    assert!(!doorbells.reaches_graphics());
+    nbio("BIFC_DOORBELL_ACCESS_EN_PF", 0x7_ffff);
+    assert!(!doorbells.reaches_graphics());
+    nbio("BIFC_DOORBELL_ACCESS_EN_PF", 0xf_ffff);
+    assert!(doorbells.reaches_graphics());
+    guest.device.reset();
+    assert!(!doorbells.reaches_graphics());
+
+    let guest = Guest::of(&rkfd_emulator::chip::navi48::CHIP, &[]);
+    let entry = |n| format!("GDC_S2A0_S2A_DOORBELL_ENTRY_{n}_CTRL");
+    let reaches = || guest.device.soc.doorbells.reaches_graphics();
+    guest.write(Block::Nbio, &entry(0), 0x3000_0007);
+    assert!(!reaches());
+    guest.write(Block::Nbio, &entry(3), 0x3000_000d);
+    assert!(reaches());
+    // The port's enable.
+    guest.write(Block::Nbio, &entry(3), 0x3000_000c);
+    assert!(!reaches());
 }

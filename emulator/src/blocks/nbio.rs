@@ -8,7 +8,8 @@
 //! A doorbell reaches a client other than the command processor if it lies in that client's range
 //! and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). In NBIO 7.9 the range is in a
 //! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. Which are the
-//! interrupt handler's and the SDMA engines', depends on the chip ([`Route`]).
+//! interrupt handler's and the SDMA engines', depends on the chip ([`Route`]). The command processor
+//! gets the others, once the ways to the graphics core are open ([`Wiring::graphics`]).
 
 use super::store::Store;
 use crate::device::Env;
@@ -81,6 +82,10 @@ pub struct Wiring {
     pub rev_id: u32,
     /// Size of the register BAR in bytes.
     pub mmio_size: u64,
+    /// What must be in which registers before the aperture is enabled.
+    pub before_doorbells: Vec<(&'static str, u32)>,
+    /// Which bits of which registers let doorbells through to the graphics core.
+    pub graphics: &'static [(&'static str, u32)],
     /// How doorbells get to the interrupt handler.
     pub ih_route: Route,
     /// How doorbells get to each SDMA engine.
@@ -138,6 +143,12 @@ impl Nbio {
 
     /// Sets in the doorbell BAR which of its words reach the interrupt handler and the SDMA engines.
     fn route(&self) {
+        let set = |&(name, bits): &(&str, u32)| {
+            let value = self.store.get(name).unwrap_or(0);
+            value & bits == bits
+        };
+        let open = self.wiring.graphics.iter().all(set);
+        self.env.doorbells().route_graphics(open);
         let (first, size) = self.range(self.wiring.ih_route);
         self.env.doorbells().route_ih(first, size);
         for (engine, &route) in self.wiring.sdma_routes.iter().enumerate() {
@@ -178,6 +189,13 @@ impl Nbio {
     /// Whether a register decides where doorbells go.
     fn routes(&self, name: &str) -> bool {
         let wiring = &self.wiring;
+        if wiring
+            .graphics
+            .iter()
+            .any(|(register, _)| *register == name)
+        {
+            return true;
+        }
         let mut all = std::iter::once(&wiring.ih_route).chain(wiring.sdma_routes);
         all.any(|route| match *route {
             Route::RangeAndPort { range, port } => name == range || name == port,
@@ -228,6 +246,14 @@ impl IpBlock for Nbio {
         }
         if name == "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" && value > 1 {
             return Err(Refused::Undefined("reserved bits".into()));
+        }
+        if name == "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" && value == 1 {
+            let mut wanted = self.wiring.before_doorbells.iter();
+            let missing = wanted.find(|(name, value)| self.store.get(name) != Some(*value));
+            if let Some((name, value)) = missing {
+                let what = format!("the aperture is enabled before {name} has {value:#x}");
+                return Err(Refused::Undefined(what));
+            }
         }
         self.store.write(reg, value)?;
         match name {

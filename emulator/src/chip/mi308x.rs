@@ -215,6 +215,16 @@ pub const CPX: Chip = Chip {
     // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
     start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
     vm: &GFX9,
+    // `nbio_v7_9_init_registers`.
+    before_doorbells: |xccs| {
+        let fence = 0xff & !((1u32 << xccs) - 1);
+        vec![
+            ("XCC_DOORBELL_FENCE", fence),
+            ("BIFC_GFX_INT_MONITOR_MASK", 0x7ff),
+        ]
+    },
+    // `nbio_v7_9_enable_doorbell_aperture`.
+    graphics_routes: &[("BIFC_DOORBELL_ACCESS_EN_PF", 0xf_ffff)],
     ih_route: route("DOORBELL0_CTRL_ENTRY_0", "S2A_DOORBELL_ENTRY_3_CTRL"),
     // A base die (AID) has four engines, and the chip's four base dies sixteen. In CPX mode with
     // its four XCCs a partition gets 16 / 4 (`__aqua_vanjaram_get_xcp_ip_info`: num_sdma / num_xcp;

@@ -132,6 +132,12 @@ pub const CHIP: Chip = Chip {
         ("IH_RING1_CLIENT_CFG_DATA", 0x1_000a),
     ],
     vm: &GFX12,
+    before_doorbells: |_| Vec::new(),
+    // `nbif_v6_3_1_gc_doorbell_init`.
+    graphics_routes: &[
+        ("GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL", 0x3000_0007),
+        ("GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL", 0x3000_000d),
+    ],
     ih_route: Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
     sdma: Shape {
         engines: 2,

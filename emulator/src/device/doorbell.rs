@@ -22,6 +22,8 @@ pub struct Doorbells {
     file: Mapping,
     all: HostPage,
     enabled: AtomicBool,
+    /// Whether any word reaches the graphics core.
+    graphics: AtomicBool,
     /// Words that reach the interrupt handler: first, and how many in the high half.
     ih: AtomicU64,
     /// Words that reach each SDMA engine, in the same way.
@@ -43,6 +45,7 @@ impl Doorbells {
             file,
             all,
             enabled: AtomicBool::new(false),
+            graphics: AtomicBool::new(false),
             ih: AtomicU64::new(0),
             sdma: Default::default(),
             report,
@@ -140,6 +143,16 @@ impl Doorbells {
         }
     }
 
+    /// Opens or closes the way to the graphics core.
+    pub fn route_graphics(&self, open: bool) {
+        self.graphics.store(open, Ordering::Release);
+    }
+
+    /// Whether words reach the graphics core. One that does not is lost.
+    pub fn reaches_graphics(&self) -> bool {
+        self.graphics.load(Ordering::Acquire)
+    }
+
     /// Sets which words reach the interrupt handler.
     pub fn route_ih(&self, first: u32, count: u32) {
         self.ih.store(
@@ -180,6 +193,7 @@ impl Doorbells {
     /// Start-up state: disabled and zero.
     pub fn reset(&self) {
         self.enabled.store(false, Ordering::Release);
+        self.route_graphics(false);
         self.route_ih(0, 0);
         (0..SDMA_ENGINES).for_each(|engine| self.route_sdma(engine, 0, 0));
         for (_, word) in self.rung() {

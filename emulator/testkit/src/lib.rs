@@ -75,6 +75,25 @@ impl Guest {
         self.device.write(self.address(block, name), value);
     }
 
+    /// Enables the doorbell aperture as Linux does (`nbio_v7_9_init_registers`, of one XCC; and
+    /// `nbif_v6_3_1_gc_doorbell_init`), with ways to the graphics core.
+    pub fn open_doorbells(&self) {
+        for (name, value) in [
+            ("XCC_DOORBELL_FENCE", 0xfe),
+            ("BIFC_GFX_INT_MONITOR_MASK", 0x7ff),
+            ("BIFC_DOORBELL_ACCESS_EN_PF", 0xf_ffff),
+            ("GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL", 0x3000_0007),
+            ("GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL", 0x3000_000d),
+        ] {
+            match self.find(Block::Nbio, name) {
+                Some(at) if at >= 512 << 10 => self.write_indirect(Block::Nbio, name, value),
+                Some(_) => self.write(Block::Nbio, name, value),
+                None => {}
+            }
+        }
+        self.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    }
+
     /// Through PCIE_INDEX2 and PCIE_DATA2, as for registers beyond BAR5.
     pub fn write_indirect(&self, block: Block, name: &str, value: u32) {
         self.write(

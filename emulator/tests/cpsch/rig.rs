@@ -185,6 +185,7 @@ impl Rig {
             .with(c::WPTR_OVERFLOW_ENABLE, true)
             .bits();
         drop(ring);
+        soc.doorbells.route_graphics(true);
         soc.doorbells.enable(true);
     }
 

@@ -53,7 +53,7 @@ impl Rig {
         }
         // What another driver left there would lose page faults.
         guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0);
-        guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+        guest.open_doorbells();
         Self {
             guest,
             wptr: [0, 0],

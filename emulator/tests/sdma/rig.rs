@@ -74,8 +74,7 @@ impl Rig {
         rig.map_space();
         soc.pasids.bind(VMID, Some(0x8001));
         // Doorbells: the aperture, and the ways to the engines as Linux sets them.
-        rig.guest
-            .write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+        rig.guest.open_doorbells();
         for engine in 0..u32::from(chip.sdma.engines) {
             let (first, size) = (0x200 + 20 * engine, 20);
             if rig.is_gfx9() {

@@ -18,6 +18,7 @@ use crate::{
                 S2A_DOORBELL_ENTRY_1_CTRL as Port, //
             },
             AnyReg,
+            Block,
             Value, //
         },
         value::Bounded, //
@@ -125,6 +126,12 @@ impl super::Hal for Hal {
 
     fn let_doorbells_pass(&self, regs: &Regs, on: bool) {
         if on {
+            // `nbio_v7_9_init_registers`: the XCCs that aren't there get no doorbells.
+            let xccs = regs
+                .instances(Block::Gc)
+                .fold(0u32, |mask, xcc| mask | 1u32.checked_shl(xcc.into()).unwrap_or(0));
+            regs.write(nbio::XCC_DOORBELL_FENCE, Value::new(0xff & !xccs));
+            regs.write(nbio::BIFC_GFX_INT_MONITOR_MASK, Value::new(0x7ff));
             regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, Value::new(0xf_ffff));
         }
         regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {

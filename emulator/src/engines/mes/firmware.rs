@@ -189,7 +189,12 @@ impl Firmware {
             ("pipe", Value::Num(pipe.index() as u64)),
         ];
         env.trace().event("doorbell", &members);
-        if !connected.ring.advance(value) {
+        if !env.doorbells().reaches_graphics() {
+            env.report().violation(format_args!(
+                "doorbell {:#x} of MES is not routed to the graphics core",
+                connected.ring.doorbell
+            ));
+        } else if !connected.ring.advance(value) {
             env.report().violation(format_args!(
                 "doorbell {:#x} of MES has {value:#x}, which is not within a ring of the read pointer",
                 connected.ring.doorbell

@@ -47,6 +47,13 @@ impl Mec {
                 ("queue", Value::Text(&name)),
             ],
         );
+        if !env.doorbells().reaches_graphics() {
+            env.report().violation(format_args!(
+                "doorbell {:#x} is not routed to the graphics core",
+                h.q.doorbell
+            ));
+            return true;
+        }
         // AQL: the index of the last packet written; PM4: the write pointer.
         let units = if h.q.aql {
             value.checked_add(1)
