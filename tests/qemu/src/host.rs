@@ -2,6 +2,7 @@
 //! What the host must have, found before anything is started.
 
 use crate::chip::Chip;
+use crate::image;
 use crate::shown::shown;
 use anyhow::{bail, ensure, Context, Result};
 use std::env;
@@ -24,6 +25,8 @@ pub struct Host {
     pub target: PathBuf,
     /// The kernel image.
     pub kernel: PathBuf,
+    /// What of it QEMU starts.
+    pub image: PathBuf,
     /// The module.
     pub module: PathBuf,
     /// The folder of the modules that are loaded beside it.
@@ -69,6 +72,7 @@ impl Host {
             "there is no kernel image {}",
             shown(&kernel)
         );
+        let image = image::to_start(&kernel, &cache)?;
         let module = module.unwrap_or_else(|| build.join("rkfd.ko"));
         let test_modules =
             var("RKFD_TEST_MODULES").unwrap_or_else(|_| build.join("test-modules-stock"));
@@ -77,6 +81,7 @@ impl Host {
             cache,
             target,
             kernel,
+            image,
             module,
             test_modules,
             emulator,

@@ -21,6 +21,7 @@ pub mod flow;
 pub mod gdb;
 pub mod guest;
 pub mod host;
+pub mod image;
 pub mod interactive;
 pub mod kernel;
 pub mod kmemleak;

@@ -27,6 +27,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         target: build.clone(),
         build,
         kernel: PathBuf::new(),
+        image: PathBuf::new(),
         module: PathBuf::new(),
         test_modules: PathBuf::new(),
         emulator: Some(binary),
