@@ -14,6 +14,8 @@ help:
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
+	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
+	@echo '               ARGS="--sample 40 --seed 7", or parts of files or texts'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make faults    a GPU that misbehaves by rules: late, lost, repeated, wrong; each chip, many rules in a machine'
@@ -87,6 +89,9 @@ faults:
 guards:
 	@tests/guards/run $(ARGS)
 
+mutants:
+	@tests/mutants/run $(ARGS)
+
 test-noisy:
 	@tests/noisy $(ARGS)
 
@@ -131,4 +136,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards mutants test-noisy conformance test-debug rocm rocm-trace shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

@@ -26,6 +26,7 @@ pub mod interactive;
 pub mod kernel;
 pub mod kmemleak;
 pub mod kunit;
+pub mod mutants;
 mod parts;
 pub mod plan;
 pub mod protocol;

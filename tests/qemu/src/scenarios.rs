@@ -23,7 +23,7 @@ use crate::scenario::{Include, Scenario};
 use std::path::Path;
 
 /// The module, in the guest.
-const MODULE: &str = "/rkfd.ko";
+pub(crate) const MODULE: &str = "/rkfd.ko";
 /// A code object with the kernel `vadd`.
 const VADD: &str = "/kernels/vadd-O3.co";
 

@@ -16,7 +16,9 @@ use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
 use rkfd_vm::shown::shown;
 use rkfd_vm::suite::{self, Options};
 use rkfd_vm::terminal;
-use rkfd_vm::{emulator, gdb, guest, interactive, scenarios, Include, Outcome, Scenario, Step};
+use rkfd_vm::{
+    emulator, gdb, guest, interactive, mutants, scenarios, Include, Outcome, Scenario, Step,
+};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -80,6 +82,23 @@ enum What {
         /// Only list them.
         #[arg(long)]
         list: bool,
+    },
+    /// Run mutants of the module, and count which ones a scenario notices.
+    Mutants {
+        /// Parts of files or texts; all mutants with one are run, in place of a sample.
+        filter: Vec<String>,
+        /// What the planter listed.
+        #[arg(long, env = "RKFD_MUTANTS")]
+        list: PathBuf,
+        /// Those that no test can notice.
+        #[arg(long, default_value = "tests/mutants/equivalent.txt")]
+        equivalents: PathBuf,
+        /// How many are drawn.
+        #[arg(long, default_value_t = 160)]
+        sample: usize,
+        /// What decides which ones are drawn.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
     /// Run programs of Debian's ROCm; ends with `N passed, N failed` for each chip.
     Rocm {
@@ -156,6 +175,20 @@ fn real_main(args: Args) -> Result<bool> {
             return each(&host, chips, |host| {
                 bench(host, &args.accel, show(Show::Nothing))
             })
+        }
+        What::Mutants {
+            filter,
+            list,
+            equivalents,
+            sample,
+            seed,
+        } => {
+            let suite = scenarios::all();
+            let accel = prepare(&host, &args.accel, &suite)?;
+            let jobs = args.jobs.unwrap_or_else(suite::processors);
+            let which = (sample, seed, filter.as_slice());
+            let lists = (list.as_path(), equivalents.as_path());
+            return mutants::run(&host, (chips, accel, jobs), lists, &suite, which);
         }
         What::Rocm {
             filter,

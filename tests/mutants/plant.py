@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Plants mutants into a copy of the module's sources: tests/mutants/plant.py COPY
+
+All of them go into one build. Each is a place where the module does one thing less if its number
+is the module's parameter `mutant`, and all else is as it was. So one module holds all mutants, and
+no list of them is written by hand: they come from the sources' own text, by four rules.
+
+  field      a field of a register, packet, MQD or frame keeps its zero
+  statement  a statement of a function is left out
+  guard      a condition that ends a function or a turn of a loop is never true
+  flag       a flag of a page-table entry or a word is left out
+
+The copy holds Kbuild, hw/, uapi/ and rust/. Lines stay where they are. COPY/mutants.tsv gets a line
+for each: number, rule, file, line, text. COPY/drop.txt, if it is there, has numbers that are not
+planted, because the compiler refuses them.
+"""
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# What only describes (types, chip data, contracts), what tests, and what is the kernel's side.
+LEFT_OUT = re.compile(r"rust/(glue|types|chip)(/|\.rs)|kunit|rust/rkfd_main\.rs|/microcode_stub")
+KEYWORDS = re.compile(
+    r"(let|return|use|break|continue|pub|mod|const|static|type|if|match|for|while|loop|unsafe|fn|impl"
+    r"|where|else|struct|enum|trait|extern|assert\w*!|build_assert!|static_assert!|pr_\w+!|dev_\w+!|macro_rules!|stack_\w+!)\b|#|//|\$"
+)
+ROOT = """
+/// Which mutant is on, and which places of mutants were met.
+pub(crate) mod mutant {
+    use kernel::{prelude::*, sync::atomic::{Atomic, Relaxed}};
+    const MOST: usize = 8192;
+    /// The parameter's value that reports what was met, at the module's end.
+    const REPORT: u32 = u32::MAX;
+    static MET: [Atomic<u32>; MOST] = [const { Atomic::new(0) }; MOST];
+    fn chosen() -> u32 {
+        crate::module_parameters::mutant.value()
+    }
+    pub(crate) fn on(n: u32) -> bool {
+        if let Some(met) = MET.get(n as usize) {
+            met.store(1, Relaxed);
+        }
+        chosen() == n
+    }
+    pub(crate) fn but<T: Default>(n: u32, value: T) -> T {
+        if on(n) { T::default() } else { value }
+    }
+    /// `self`, or what `f` makes of it.
+    pub(crate) trait Unless: Sized {
+        fn unless(self, on: bool, f: impl FnOnce(Self) -> Self) -> Self {
+            if on { self } else { f(self) }
+        }
+    }
+    impl<T> Unless for T {}
+    pub(crate) struct Report;
+    impl Drop for Report {
+        fn drop(&mut self) {
+            if chosen() != REPORT {
+                return;
+            }
+            for (at, part) in MET.chunks(32).enumerate() {
+                let met = part.iter().rev().fold(0u32, |bits, met| bits << 1 | met.load(Relaxed));
+                if met != 0 {
+                    pr_info!("mutants met {at} {met:08x}\\n");
+                }
+            }
+        }
+    }
+}
+"""
+
+
+def close(text, at):
+    """The index of the bracket that closes the one at `at`; None if it is not found."""
+    depth = 0
+    while at < len(text):
+        c = text[at]
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+            if depth == 0:
+                return at
+        elif c == '"':
+            at = text.find('"', at + 1)
+            if at < 0:
+                return None
+        at += 1
+    return None
+
+
+class Planter:
+    def __init__(self, dropped):
+        self.dropped, self.rows = dropped, []
+
+    def number(self, rule, name, line, text):
+        """The number of a mutant, or None if the compiler has refused it."""
+        n = len(self.rows) + 1
+        text = re.sub(r"\s+", " ", text).strip()
+        self.rows.append((n, rule, name, line, text))
+        return None if n in self.dropped else n
+
+    def fields(self, name, text):
+        """`.with(X::FIELD, value)` and `.having(X::FIELD.is::<1>())`."""
+        out, done = [], 0
+        for m in re.finditer(r"\.(with|having)\(", text):
+            if m.start() < done:
+                continue
+            end = close(text, m.end() - 1)
+            inner = text[m.end() : end] if end else ""
+            if not re.match(r"\s*[A-Za-z$]\w*(::\w+)+\s*[,.]", inner) or "?" in inner or "$" in inner:
+                continue
+            n = self.number("field", name, text.count("\n", 0, m.start()) + 1, text[m.start() : end + 1])
+            out.append(text[done : m.start()])
+            call = text[m.start() : end + 1]
+            out.append(f".unless(crate::mutant::on({n}), |it| it{call})" if n else call)
+            done = end + 1
+        return "".join(out) + text[done:]
+
+    def flags(self, name, text):
+        """`| FLAG` of page-table entries."""
+        lines = text.split("\n")
+        for i, line in enumerate(lines):
+            if "=>" in line or "const" in line or "matches!" in line or line.strip().startswith("//"):
+                continue
+
+            def but(m):
+                n = self.number("flag", name, i + 1, line.strip() + "  -- " + m[1])
+                return f"| crate::mutant::but({n}, {m[1]})" if n else m[0]
+
+            lines[i] = re.sub(r"\| ((?:\w+::)*[A-Z][A-Z0-9_]{2,}\b(?!::)|mtype\([\w:]+\))", but, line)
+        return "\n".join(lines)
+
+    def statements(self, name, text, original):
+        """Whole statements, and conditions that end something."""
+        lines, was = text.split("\n"), original.split("\n")
+        depth_of_macro, before, i = None, "{", 0
+        while i < len(lines):
+            line, start = lines[i], i
+            code = line.strip()
+            indent = len(line) - len(line.lstrip())
+            i += 1
+            if re.match(r"(macro_rules!|module!|kernel::\w+! \{)", code):
+                depth_of_macro = indent
+            if depth_of_macro is not None:
+                if code.startswith("}") and indent == depth_of_macro:
+                    depth_of_macro, before = None, "}"
+                continue
+            if not code or code.startswith("//"):
+                continue
+            begins, before = before[-1] in ";{}", code
+            guard = re.fullmatch(r"(?P<a>(\} else )?if )(?P<cond>.*) \{", code)
+            if guard and " let " not in " " + code and re.match(r"\s*(return|break|continue)\b", lines[i]):
+                n = self.number("guard", name, start + 1, was[start])
+                if n:
+                    lines[start] = " " * indent + f"{guard['a']}!crate::mutant::on({n}) && ({guard['cond']}) {{"
+                continue
+            if not begins or indent < 8 or KEYWORDS.match(code):
+                continue
+            if not re.match(r"(\*?[a-z_][\w.]*(\[[^\]]*\])? [|&+-]?= |[a-zA-Z_][\w:.]*[(.])", code):
+                continue
+            # The statement's end: `;` at no depth, or another statement's line.
+            depth, end = 0, None
+            for j in range(start, min(start + 14, len(lines))):
+                depth += sum(lines[j].count(c) for c in "([{") - sum(lines[j].count(c) for c in ")]}")
+                if depth < 0:
+                    break
+                if depth == 0 and lines[j].rstrip().endswith(";"):
+                    end = j
+                    break
+            if end is None:
+                continue
+            n = self.number("statement", name, start + 1, " ".join(was[start : end + 1]))
+            if n:
+                lines[start] = " " * indent + f"if !crate::mutant::on({n}) {{ " + lines[start].lstrip()
+                lines[end] = lines[end].rstrip() + " }"
+            i, before = end + 1, ";"
+        return "\n".join(lines)
+
+
+def main():
+    copy = pathlib.Path(sys.argv[1])
+    dropped = copy / "drop.txt"
+    dropped = {int(n) for n in dropped.read_text().split()} if dropped.exists() else set()
+    planter = Planter(dropped)
+    for path in [TOP / "Kbuild", *sorted(p for d in ("hw", "uapi", "rust") for p in (TOP / d).rglob("*.rs"))]:
+        name = str(path.relative_to(TOP))
+        text = original = path.read_text()
+        if name.startswith("rust/") and not LEFT_OUT.search(name):
+            text = planter.fields(name, text)
+            if re.match(r"rust/(gmc|vm|bo)", name):
+                text = planter.flags(name, text)
+            text = planter.statements(name, text, original)
+            if ".unless(" in text:
+                text = re.sub(r"^use ", "use crate::mutant::Unless as _; use ", text, count=1, flags=re.M)
+        elif name == "rust/rkfd_main.rs":
+            for old, new in (
+                ("    owner: module::Owner,\n}", "    owner: module::Owner,\n    report: mutant::Report,\n}"),
+                ("                owner,\n", "                owner,\n                report: mutant::Report,\n"),
+                ("    params: {\n", '    params: {\n        mutant: u32 { default: 0, description: "Which mutant", },\n'),
+            ):
+                assert text.count(old) == 1, old
+                text = text.replace(old, new)
+            text += ROOT
+        to = copy / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        # A file that stays as it was is not built anew.
+        if not to.exists() or to.read_text() != text:
+            to.write_text(text)
+    rows = ["\t".join(map(str, row)) for row in planter.rows if row[0] not in dropped]
+    (copy / "mutants.tsv").write_text("\n".join(rows) + "\n")
+    print(f"{len(rows)} mutants are planted, {len(dropped)} more don't compile")
+
+
+if __name__ == "__main__":
+    main()
