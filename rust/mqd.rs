@@ -2,9 +2,9 @@
 
 //! MQDs: the image of a queue that the firmware loads into a hardware queue.
 //!
-//! Each is built by one expression that names every word that isn't zero; which words there are
-//! differs between versions, so each has a file and a [`Hal`]. A user queue has one MQD for
-//! each XCC, in VRAM, a [`Hal::stride`] apart.
+//! Each is built by one function that sets every word that isn't zero, in place: an MQD is an eighth
+//! of a kernel stack. Which words there are differs between versions, so each has a file and a [`Hal`].
+//! A user queue has one MQD for each XCC, in VRAM, a [`Hal::stride`] apart.
 
 use crate::{
     chip::ChipInfo,

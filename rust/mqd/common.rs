@@ -44,31 +44,31 @@ pub(super) struct Controls {
 
 /// The words that every compute queue's MQD has, the driver's own queues' too.
 pub(super) fn compute(at: &Places, controls: &Controls) -> M {
-    M::zeroed()
-        .with(M::HEADER, COMPUTE_HEADER)
-        .with(M::COMPUTE_PIPELINESTAT_ENABLE, 1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL)
-        .with(M::CP_MQD_BASE_ADDR, at.mqd.get())
-        .with(M::CP_MQD_CONTROL, controls.mqd)
-        .with(M::CP_HQD_PERSISTENT_STATE, controls.persistent_state)
-        .with(M::CP_HQD_PQ_BASE, at.ring.get() >> 8)
-        .with(M::CP_HQD_PQ_RPTR_REPORT_ADDR, at.rptr.get())
-        .with(M::CP_HQD_PQ_WPTR_POLL_ADDR, at.wptr.get())
-        .with(M::CP_HQD_PQ_DOORBELL_CONTROL, controls.doorbell)
-        .with(M::CP_HQD_PQ_CONTROL, controls.pq)
-        .with(M::CP_HQD_IB_CONTROL, controls.ib)
-        .with(M::CP_HQD_EOP_BASE_ADDR, at.eop.get() >> 8)
-        .with(M::CP_HQD_EOP_CONTROL, controls.eop)
+    let mut image = M::zeroed();
+    image.set(M::HEADER, COMPUTE_HEADER);
+    image.set(M::COMPUTE_PIPELINESTAT_ENABLE, 1);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE1, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE2, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE3, ALL);
+    image.set(M::CP_MQD_BASE_ADDR, at.mqd.get());
+    image.set(M::CP_MQD_CONTROL, controls.mqd);
+    image.set(M::CP_HQD_PERSISTENT_STATE, controls.persistent_state);
+    image.set(M::CP_HQD_PQ_BASE, at.ring.get() >> 8);
+    image.set(M::CP_HQD_PQ_RPTR_REPORT_ADDR, at.rptr.get());
+    image.set(M::CP_HQD_PQ_WPTR_POLL_ADDR, at.wptr.get());
+    image.set(M::CP_HQD_PQ_DOORBELL_CONTROL, controls.doorbell);
+    image.set(M::CP_HQD_PQ_CONTROL, controls.pq);
+    image.set(M::CP_HQD_IB_CONTROL, controls.ib);
+    image.set(M::CP_HQD_EOP_BASE_ADDR, at.eop.get() >> 8);
+    image.set(M::CP_HQD_EOP_CONTROL, controls.eop);
+    image
 }
 
 /// What `init_mqd` of both versions adds, for users' queues and HIQ.
-pub(super) fn scheduled(image: M, quantum: u32) -> M {
-    image
-        .with(M::CP_HQD_QUANTUM, quantum)
-        .with(M::CP_HQD_HQ_STATUS0, DISPATCH_PTR)
+pub(super) fn scheduled(image: &mut M, quantum: u32) {
+    image.set(M::CP_HQD_QUANTUM, quantum);
+    image.set(M::CP_HQD_HQ_STATUS0, DISPATCH_PTR);
 }
 
 /// What `init_mqd`, `update_mqd` and `set_priority` of both versions add for a user's queue. `controls`
@@ -83,12 +83,13 @@ pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> 
         eop: spec.eop.at,
     };
     let [se0, se1, se2, se3] = queue.cu_mask.unwrap_or([ALL; 4]);
-    let image = scheduled(compute(&at, controls), quantum)
-        .with(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority))
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3);
+    let mut image = compute(&at, controls);
+    scheduled(&mut image, quantum);
+    image.set(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE2, se2);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3);
     let save = &spec.save;
     if save.at.is_null() {
         return Ok(image);
@@ -96,22 +97,23 @@ pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> 
     // Each XCC has its own.
     let area = u64::from(queue.xcc_index) * u64::from(save.bytes);
     let area = save.at.checked_add(area).ok_or(EINVAL)?;
-    Ok(image
-        .with(M::CP_HQD_CTX_SAVE_BASE_ADDR, area.get())
-        .with(M::CP_HQD_CTX_SAVE_SIZE, save.bytes)
-        .with(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes)
-        .with(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes)
-        .with(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes))
+    image.set(M::CP_HQD_CTX_SAVE_BASE_ADDR, area.get());
+    image.set(M::CP_HQD_CTX_SAVE_SIZE, save.bytes);
+    image.set(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes);
+    image.set(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes);
+    image.set(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes);
+    Ok(image)
 }
 
 /// A copy queue's; `control` is its SDMA_RB_CNTL.
 pub(super) fn sdma(queue: &UserQueue<'_>, control: u32) -> Result<S> {
     let place = queue.spec.sdma.ok_or(EINVAL)?;
-    Ok(S::zeroed()
-        .with(S::SDMAX_RLCX_RB_CNTL, control)
-        .with(S::SDMAX_RLCX_RB_BASE, queue.spec.ring.address.get() >> 8)
-        .with(S::SDMA_ENGINE_ID, place.engine)
-        .with(S::SDMA_QUEUE_ID, place.queue))
+    let mut image = S::zeroed();
+    image.set(S::SDMAX_RLCX_RB_CNTL, control);
+    image.set(S::SDMAX_RLCX_RB_BASE, queue.spec.ring.address.get() >> 8);
+    image.set(S::SDMA_ENGINE_ID, place.engine);
+    image.set(S::SDMA_QUEUE_ID, place.queue);
+    Ok(image)
 }
 
 /// Where the firmware notes how much it saved; `stack_at` is as in [`SavedWords`].

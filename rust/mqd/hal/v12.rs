@@ -103,9 +103,9 @@ impl KernelRing {
             ib: IB_CONTROL,
             eop: eop.bits(),
         };
-        let mut image = M(common::compute(&at, &controls).0)
-            .with(M::COMPUTE_MISC_RESERVED, 7)
-            .with(M::CP_HQD_ACTIVE, 1);
+        let mut image = M(common::compute(&at, &controls).0);
+        image.set(M::COMPUTE_MISC_RESERVED, 7);
+        image.set(M::CP_HQD_ACTIVE, 1);
         /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
         const GFX_CONTROL_WORD: usize = 184;
         if let Some(word) = image.0.get_mut(GFX_CONTROL_WORD) {
@@ -168,13 +168,14 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .with(Rb::MCU_WPTR_POLL_ENABLE, true);
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
-    Ok(S(common::sdma(queue, control.bits())?.0)
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR, queue.spec.rptr.get())
-        .with(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, queue.spec.wptr.get())
-        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
-        .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
-        .with(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM)
-        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY))
+    let mut image = S(common::sdma(queue, control.bits())?.0);
+    image.set(S::SDMAX_RLCX_RB_RPTR_ADDR, queue.spec.rptr.get());
+    image.set(S::SDMAX_RLCX_RB_WPTR_POLL_ADDR, queue.spec.wptr.get());
+    image.set(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits());
+    image.set(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB);
+    image.set(S::SDMAX_RLCX_SCHED_CNTL, QUANTUM);
+    image.set(S::SDMAX_RLCX_DUMMY_REG, DUMMY);
+    Ok(image)
 }
 
 /// `init_mqd`, `update_mqd` and `set_priority`.
@@ -214,14 +215,14 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         ib: ib.bits(),
         eop: eop_control(spec.eop.bytes),
     };
-    let image = M(common::user(queue, &controls, quantum.bits())?.0);
+    let mut image = M(common::user(queue, &controls, quantum.bits())?.0);
     // Whether atomic operations reach memory.
     let status = image.get(M::CP_HQD_HQ_STATUS0) as u32 | u32::from(queue.atomics) << 29;
-    Ok(image
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
-        .with(M::CP_HQD_HQ_STATUS0, status)
-        .with(M::CP_HQD_AQL_CONTROL, packets.bits()))
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL);
+    image.set(M::CP_HQD_HQ_STATUS0, status);
+    image.set(M::CP_HQD_AQL_CONTROL, packets.bits());
+    Ok(image)
 }

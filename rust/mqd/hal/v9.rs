@@ -9,12 +9,9 @@
 use super::SavedWords;
 use crate::{
     hw::{
-        mqd::{
-            v9::{
-                ComputeMqd as M,
-                SdmaMqd as S, //
-            },
-            Common, //
+        mqd::v9::{
+            ComputeMqd as M,
+            SdmaMqd as S, //
         },
         regs::{
             gc_9_4_3::{
@@ -141,15 +138,13 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         ib: ib.bits(),
         eop: eop.bits(),
     };
-    M(common::compute(&at, &controls).0)
-        .with(M::COMPUTE_MISC_RESERVED, 3)
-        .with(
-            M::DYNAMIC_CU_MASK_ADDR,
-            queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
-        )
-        .with(M::CP_HQD_PQ_RPTR, left.rptr.bits())
-        .with(M::CP_HQD_QUANTUM, quantum(left.quantum).bits())
-        .with(M::CP_HQD_ACTIVE, 1)
+    let mut image = M(common::compute(&at, &controls).0);
+    image.set(M::COMPUTE_MISC_RESERVED, 3);
+    image.set(M::DYNAMIC_CU_MASK_ADDR, queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET);
+    image.set(M::CP_HQD_PQ_RPTR, left.rptr.bits());
+    image.set(M::CP_HQD_QUANTUM, quantum(left.quantum).bits());
+    image.set(M::CP_HQD_ACTIVE, 1);
+    image
 }
 
 /// The shortest time slice.
@@ -199,12 +194,11 @@ impl Scheduled {
 
 /// The words of further shader engines. In queues of gfx942's users these words have other meanings, too;
 /// see [`build`].
-fn further_engines(image: Common) -> M {
-    M(image.0)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL)
-        .with(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL)
+fn further_engines(image: &mut M) {
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE5, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE6, ALL);
+    image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL);
 }
 
 /// HIQ's MQD of the XCC with that index (`init_mqd_hiq_v9_4_3`).
@@ -223,9 +217,12 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
         .with(Pq::NO_UPDATE_RPTR, xcc_index != 0)
         .with(Pq::PRIV_STATE, true)
         .with(Pq::KMD_QUEUE, true);
-    let image = common::compute(&at, &words.controls(queue.eop));
-    further_engines(common::scheduled(image, quantum(Value::zeroed()).bits()))
-        .with(M::CP_MQD_STRIDE_SIZE, ALLOCATION)
+    let mut image = common::compute(&at, &words.controls(queue.eop));
+    common::scheduled(&mut image, quantum(Value::zeroed()).bits());
+    let mut image = M(image.0);
+    further_engines(&mut image);
+    image.set(M::CP_MQD_STRIDE_SIZE, ALLOCATION);
+    image
 }
 
 /// Bytes from one XCC's MQD of a user queue to the next's: the MQD's page, then its control
@@ -286,12 +283,13 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
         .having(Rb::RPTR_WRITEBACK_TIMER.is::<6>());
     let doorbell = queue.spec.doorbell.in_register();
     let doorbell = Value::<Offset>::zeroed().with(Offset::OFFSET, doorbell);
-    Ok(S(common::sdma(queue, control.bits())?.0)
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr.low())
-        .with(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr.high())
-        .with(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits())
-        .with(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB)
-        .with(S::SDMAX_RLCX_DUMMY_REG, DUMMY))
+    let mut image = S(common::sdma(queue, control.bits())?.0);
+    image.set(S::SDMAX_RLCX_RB_RPTR_ADDR_LO, rptr.low());
+    image.set(S::SDMAX_RLCX_RB_RPTR_ADDR_HI, rptr.high());
+    image.set(S::SDMAX_RLCX_DOORBELL_OFFSET, doorbell.bits());
+    image.set(S::SDMAX_RLCX_IB_CNTL, SWITCH_INSIDE_IB);
+    image.set(S::SDMAX_RLCX_DUMMY_REG, DUMMY);
+    Ok(image)
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
@@ -314,23 +312,21 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         words.doorbell = words.doorbell.with(Bell::DOORBELL_BIF_DROP, true);
     }
     let slice = quantum(Value::zeroed()).bits();
-    let mut image = further_engines(common::user(queue, &words.controls(spec.eop), slice)?)
-        .with(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
+    let mut image = M(common::user(queue, &words.controls(spec.eop), slice)?.0);
+    further_engines(&mut image);
+    image.set(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
     if queue.trap {
         image.set(M::COMPUTE_PGM_RSRC2, TRAP_PRESENT);
     }
-    Ok(if aql {
-        image
-            .with(M::CP_HQD_AQL_CONTROL, 1)
-            .with(M::COMPUTE_TG_CHUNK_SIZE, 1)
-            .with(
-                M::COMPUTE_CURRENT_LOGIC_XCC_ID,
-                queue.logical_xcc % queue.chip.num_xcc.max(1),
-            )
+    if aql {
+        image.set(M::CP_HQD_AQL_CONTROL, 1);
+        image.set(M::COMPUTE_TG_CHUNK_SIZE, 1);
+        let logical = queue.logical_xcc % queue.chip.num_xcc.max(1);
+        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, logical);
     } else {
-        image
-            .with(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0)
-            .with(M::COMPUTE_TG_CHUNK_SIZE, 0)
-            .with(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into())
-    })
+        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
+        image.set(M::COMPUTE_TG_CHUNK_SIZE, 0);
+        image.set(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into());
+    }
+    Ok(image)
 }
