@@ -6,7 +6,7 @@ All of them go into one build. Each is a place where the module does one thing l
 is the module's parameter `mutant`, and all else is as it was. So one module holds all mutants, and
 no list of them is written by hand: they come from the sources' own text, by four rules.
 
-  field      a field of a register, packet, MQD or frame keeps its zero
+  field      a field of a register, packet, MQD or frame is zero
   statement  a statement of a function is left out
   guard      a condition that ends a function or a turn of a loop is never true
   flag       a flag of a page-table entry or a word is left out
@@ -34,20 +34,28 @@ pub(crate) mod mutant {
     /// The parameter's value that reports what was met, at the module's end.
     const REPORT: u32 = u32::MAX;
     static MET: [Atomic<u32>; MOST] = [const { Atomic::new(0) }; MOST];
-    fn chosen() -> u32 {
-        crate::module_parameters::mutant.value()
+    static CHOSEN: Atomic<u32> = Atomic::new(0);
+    /// Before anything else: places are met at once.
+    pub(crate) fn begin() {
+        CHOSEN.store(crate::module_parameters::mutant.value(), Relaxed);
     }
+    #[inline(never)]
     pub(crate) fn on(n: u32) -> bool {
-        if let Some(met) = MET.get(n as usize) {
-            met.store(1, Relaxed);
-        }
-        chosen() == n
+        but(n, true) == false
     }
-    pub(crate) fn but<T: Default>(n: u32, value: T) -> T {
-        if on(n) { T::default() } else { value }
+    /// Another zero would be the same, so that is no place of a mutant. Without a call or a branch: in a chain
+    /// that moves a whole MQD from call to call, these would cost stack.
+    #[inline(always)]
+    pub(crate) fn but<T: Default + PartialEq>(n: u32, value: T) -> T {
+        let differs = value != T::default();
+        if let Some(met) = MET.get(n as usize) {
+            met.store(met.load(Relaxed) | u32::from(differs), Relaxed);
+        }
+        if CHOSEN.load(Relaxed) == n { T::default() } else { value }
     }
     /// `self`, or what `f` makes of it.
     pub(crate) trait Unless: Sized {
+        #[inline(always)]
         fn unless(self, on: bool, f: impl FnOnce(Self) -> Self) -> Self {
             if on { self } else { f(self) }
         }
@@ -56,7 +64,7 @@ pub(crate) mod mutant {
     pub(crate) struct Report;
     impl Drop for Report {
         fn drop(&mut self) {
-            if chosen() != REPORT {
+            if CHOSEN.load(Relaxed) != REPORT {
                 return;
             }
             for (at, part) in MET.chunks(32).enumerate() {
@@ -114,7 +122,13 @@ class Planter:
             n = self.number("field", name, text.count("\n", 0, m.start()) + 1, text[m.start() : end + 1])
             out.append(text[done : m.start()])
             call = text[m.start() : end + 1]
-            out.append(f".unless(crate::mutant::on({n}), |it| it{call})" if n else call)
+            if n and m[1] == "with":
+                # The value's copy is changed, not the whole: these can be large, and stacks are not.
+                field, value = re.fullmatch(r"(\s*[\w:]+,)(.*?)(,?\s*)", inner, re.S).group(1, 2)
+                call = f".with({field} crate::mutant::but({n}, {value}))"
+            elif n:
+                call = f".unless(crate::mutant::on({n}), |it| it{call})"
+            out.append(call)
             done = end + 1
         return "".join(out) + text[done:]
 
@@ -156,7 +170,7 @@ class Planter:
                 if n:
                     lines[start] = " " * indent + f"{guard['a']}!crate::mutant::on({n}) && ({guard['cond']}) {{"
                 continue
-            if not begins or indent < 8 or KEYWORDS.match(code):
+            if not begins or indent < 4 or KEYWORDS.match(code):
                 continue
             if not re.match(r"(\*?[a-z_][\w.]*(\[[^\]]*\])? [|&+-]?= |[a-zA-Z_][\w:.]*[(.])", code):
                 continue
@@ -198,6 +212,7 @@ def main():
             for old, new in (
                 ("    owner: module::Owner,\n}", "    owner: module::Owner,\n    report: mutant::Report,\n}"),
                 ("                owner,\n", "                owner,\n                report: mutant::Report,\n"),
+                ("            // Before any probe", "            mutant::begin();\n            // Before any probe"),
                 ("    params: {\n", '    params: {\n        mutant: u32 { default: 0, description: "Which mutant", },\n'),
             ):
                 assert text.count(old) == 1, old
