@@ -82,7 +82,7 @@ fn vop3(i: &mut Inst, low: u32, high: u32) {
 }
 
 /// VOP3b or VOP3SD: the operations with a scalar destination of their own.
-fn has_sdst(op: Op) -> bool {
+pub(crate) fn has_sdst(op: Op) -> bool {
     use Op::*;
     matches!(
         op,
@@ -100,7 +100,7 @@ fn has_sdst(op: Op) -> bool {
 }
 
 /// Operations whose third source is a lane mask.
-fn has_mask_source(op: Op) -> bool {
+pub(crate) fn has_mask_source(op: Op) -> bool {
     use Op::*;
     matches!(
         op,

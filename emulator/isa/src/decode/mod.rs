@@ -7,6 +7,7 @@
 pub mod atomic;
 pub mod buffer;
 pub(crate) mod confine;
+pub mod counters;
 pub mod families;
 pub mod formatted;
 pub mod halves;
@@ -16,6 +17,7 @@ pub mod ops;
 pub mod pairs;
 pub mod select;
 pub mod table;
+pub(crate) mod uses;
 
 pub use ops::Op;
 use table::{Family, Row};
@@ -41,6 +43,24 @@ pub mod code {
     pub const AGPR: u16 = 512;
     /// No register here.
     pub const NONE: u16 = 0xffff;
+}
+
+/// The name of a register that a memory operation may write.
+pub struct Register(pub u16);
+
+impl std::fmt::Display for Register {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            code::VCC => f.write_str("vcc_lo"),
+            n if n == code::VCC + 1 => f.write_str("vcc_hi"),
+            n @ 0..code::VCC => write!(f, "s{n}"),
+            n @ 108..code::M0 => write!(f, "ttmp{}", n - 108),
+            code::M0 => f.write_str("m0"),
+            n @ 125..code::VGPR => write!(f, "scalar register {n}"),
+            n @ code::VGPR..code::AGPR => write!(f, "v{}", n - code::VGPR),
+            n => write!(f, "a{}", n - code::AGPR),
+        }
+    }
 }
 
 /// Why words are no instruction.

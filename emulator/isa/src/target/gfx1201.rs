@@ -14,6 +14,7 @@ mod table;
 
 use super::{Scalars, Start, Target};
 use crate::decode::buffer::form;
+use crate::decode::counters;
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
@@ -46,6 +47,7 @@ pub static GFX1201: Target = Target {
         memory_violation: 1 << 4,
         illegal_instruction: 1 << 6,
     },
+    counters: counters::gfx12,
     start,
 };
 

@@ -11,6 +11,7 @@ mod table;
 
 use super::{Scalars, Start, Target};
 use crate::decode::buffer::form;
+use crate::decode::counters;
 use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
@@ -43,6 +44,7 @@ pub static GFX942: Target = Target {
         memory_violation: 1 << 8,
         illegal_instruction: 1 << 11,
     },
+    counters: counters::gfx9,
     start,
 };
 

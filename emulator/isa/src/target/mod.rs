@@ -13,6 +13,7 @@ pub use crate::decode::Op;
 pub use gfx1201::GFX1201;
 pub use gfx942::GFX942;
 
+use crate::decode::counters::{Counted, Waits};
 use crate::decode::table::{Index, Row};
 use crate::decode::{DecodeError, Inst};
 use crate::dispatch::Dispatch;
@@ -74,6 +75,8 @@ pub struct Target {
     pub(crate) lds_granule: u32,
     /// How it reports the reason of a trap to its handler.
     pub(crate) traps: TrapLayout,
+    /// Which counters an instruction waits for, and which count it.
+    pub(crate) counters: fn(&Inst) -> (Option<Waits>, Counted),
     /// Set the scalar registers that follow the user SGPRs or that are always there.
     pub(crate) start: fn(&mut Scalars, &Start<'_>),
 }
