@@ -3,9 +3,11 @@
 //!
 //! Within a block the host needs no result of an instruction to find the next one.
 
+use crate::checks::Checks;
 use crate::decode::confine;
 use crate::decode::kind::Kind;
 use crate::decode::table::Family;
+use crate::decode::uses::Uses;
 use crate::decode::Op;
 use crate::decode::{DecodeError, Inst};
 use crate::exec::{self, Step};
@@ -89,6 +91,8 @@ impl Steps<64> for Wave<64> {
 /// Instructions that follow one another. Only the last one may branch.
 pub(crate) struct Block {
     pub(crate) instructions: Box<[Decoded]>,
+    /// What each of them uses, if that is checked.
+    pub(crate) uses: Box<[Uses]>,
     /// One past the highest v register that any of them names.
     pub(crate) vgprs: u16,
     /// One past the highest a register.
@@ -102,6 +106,7 @@ impl From<Vec<Decoded>> for Block {
             vgprs: most(|i| i.vgprs).unwrap_or(0),
             agprs: most(|i| i.agprs).unwrap_or(0),
             instructions: instructions.into(),
+            uses: Box::default(),
         }
     }
 }
@@ -184,6 +189,7 @@ impl Code {
 /// What reads code.
 pub(crate) struct Decoder<'a> {
     pub(crate) target: &'static Target,
+    pub(crate) checks: Checks,
     pub(crate) tlb: &'a mut Tlb,
     pub(crate) env: &'a mut dyn Env,
     pub(crate) vmid: u8,
@@ -207,7 +213,12 @@ impl Decoder<'_> {
                 Err(_) => break,
             }
         }
-        Ok(block.into())
+        let mut block = Block::from(block);
+        if self.checks.waits {
+            let uses = |d: &Decoded| Uses::new(&d.inst, self.target.counters);
+            block.uses = block.instructions.iter().map(uses).collect();
+        }
+        Ok(block)
     }
 
     fn instruction(&mut self, pc: u64) -> Result<Inst, FaultKind> {

@@ -2,6 +2,7 @@
 //! A compute unit: the caches that its workgroups share.
 
 use crate::blocks::Code;
+use crate::checks::Checks;
 use crate::fault::Access;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::memory::{Env, Tlb, PAGE};
@@ -25,6 +26,7 @@ pub struct Statistics {
 /// Translation and instruction caches, for one host thread.
 pub struct ComputeUnit {
     pub(crate) target: &'static Target,
+    pub(crate) checks: Checks,
     pub(crate) tlb: Tlb,
     pub(crate) code: Code,
     pub(crate) instructions: u64,
@@ -45,10 +47,16 @@ impl ComputeUnit {
         Self::for_target(&GFX942)
     }
 
-    /// An idle compute unit of a chip, with empty caches.
+    /// An idle compute unit of a chip, with empty caches, that checks what is checked by default.
     pub fn for_target(target: &'static Target) -> Self {
+        Self::with_checks(target, Checks::default())
+    }
+
+    /// An idle compute unit of a chip, with empty caches.
+    pub fn with_checks(target: &'static Target, checks: Checks) -> Self {
         Self {
             target,
+            checks,
             tlb: Tlb::default(),
             code: Code::default(),
             instructions: 0,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a wave stopped before it reached s_endpgm.
 
+use crate::decode::counters::Counter;
+use crate::decode::Register;
 use crate::text::Text;
 use std::fmt;
 
@@ -64,6 +66,15 @@ pub enum FaultKind {
     Violation(&'static str),
     /// A global semaphore or barrier that the wave's queue was not given.
     Gws(u32),
+    /// A register that an operation of memory has yet to write, or to read: the program has not waited for it.
+    Unwaited {
+        /// The register's operand code.
+        register: u16,
+        /// The counter that shows when the operation has.
+        counter: Counter,
+        /// The operation's address.
+        pc: u64,
+    },
     /// s_trap.
     Trap(u8),
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
@@ -81,6 +92,8 @@ pub struct Fault {
     pub words: [u32; 2],
     /// The same as text, if they are an instruction of the chip.
     pub text: Option<Text>,
+    /// The other instruction that has to do with it, if there is one: its address and its text.
+    pub other: Option<(u64, Text)>,
     /// The wave in its workgroup.
     pub wave: u32,
     /// The workgroup in its grid.
@@ -120,8 +133,33 @@ impl fmt::Display for FaultKind {
                 f,
                 "global wave sync: resource {resource} is beyond what the queue was given"
             ),
+            Self::Unwaited {
+                register,
+                counter,
+                pc,
+            } => {
+                let register = Register(*register);
+                write!(
+                    f,
+                    "{register} is used before a wait for {counter}, which counts "
+                )?;
+                write!(
+                    f,
+                    "the instruction at {pc:#x} until it is done with {register}"
+                )
+            }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
+        }
+    }
+}
+
+impl FaultKind {
+    /// The address of the other instruction that has to do with it, if there is one.
+    pub(crate) fn other(&self) -> Option<u64> {
+        match self {
+            Self::Unwaited { pc, .. } => Some(*pc),
+            _ => None,
         }
     }
 }
@@ -141,7 +179,11 @@ impl fmt::Display for Fault {
             Some(text) => write!(f, "{text}")?,
             None => write!(f, "words {:#010x} {:#010x}", self.words[0], self.words[1])?,
         }
-        write!(f, ", wave {} of workgroup {x},{y},{z})", self.wave)
+        write!(f, ", wave {} of workgroup {x},{y},{z}", self.wave)?;
+        if let Some((pc, text)) = &self.other {
+            write!(f, "; at {pc:#x}: {text}")?;
+        }
+        f.write_str(")")
     }
 }
 

@@ -10,6 +10,7 @@
 #![deny(unreachable_patterns, unused_variables, bindings_with_variant_name)]
 
 mod blocks;
+pub mod checks;
 pub mod cu;
 pub mod decode;
 pub mod dispatch;
@@ -18,17 +19,21 @@ pub mod fault;
 pub mod kernel;
 pub mod memory;
 pub mod save;
+pub mod schedule;
 pub mod target;
 pub mod text;
 pub mod trap;
+mod waits;
 pub mod wave;
 pub mod workgroup;
 
+pub use checks::Checks;
 pub use cu::{ComputeUnit, Statistics};
 pub use dispatch::{Apertures, Dispatch, Handler};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, GwsRequest, HostPage, MemoryFault, Reason};
+pub use schedule::Schedule;
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
 pub use wave::Trap;

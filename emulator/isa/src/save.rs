@@ -203,6 +203,8 @@ impl<const L: usize> Workgroup<L> {
             lds,
             waves,
             turn,
+            pending: Vec::new(),
+            schedule: None,
         })
     }
 }
@@ -248,6 +250,8 @@ mod tests {
             lds: (0..512u32).map(|n| n as u8).collect(),
             waves: (0..3).map(wave).collect(),
             turn: 2,
+            pending: Vec::new(),
+            schedule: None,
         }
     }
 

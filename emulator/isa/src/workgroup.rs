@@ -6,13 +6,16 @@ mod trap;
 use crate::blocks::{words, Decoded, Decoder, Steps};
 use crate::cu::ComputeUnit;
 use crate::decode::code;
+use crate::decode::uses::Uses;
 use crate::dispatch::Dispatch;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
 use crate::kernel::mode;
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
+use crate::schedule::Schedule;
 use crate::target::Start;
+use crate::waits::Pending;
 use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
 use std::fmt;
@@ -72,7 +75,7 @@ pub enum Outcome {
     Fault(Fault),
 }
 
-// A wave runs this long before the next one's turn, unless it waits.
+// A wave runs this long before the next one's turn, unless it waits or a seed draws how long.
 const TURN: u64 = 2048;
 
 /// LDS of a compute unit.
@@ -85,6 +88,11 @@ pub struct Workgroup<const L: usize = 64> {
     pub(crate) lds: Vec<u8>,
     pub(crate) waves: Vec<Wave<L>>,
     pub(crate) turn: usize,
+    /// What each wave's memory operations have yet to do, if that is checked. It is not saved: who saves a
+    /// wave waits for them.
+    pub(crate) pending: Vec<Pending>,
+    /// Whose turn it is, if a seed draws it. One that was restored begins anew.
+    pub(crate) schedule: Option<Schedule>,
 }
 
 /// Execution of workgroups, for the lengths of waves that hardware has.
@@ -225,6 +233,8 @@ impl<const L: usize> Workgroup<L> {
             lds,
             waves,
             turn: 0,
+            pending: Vec::new(),
+            schedule: schedule(cu, id, d.dispatch_id),
         })
     }
 
@@ -233,6 +243,12 @@ impl<const L: usize> Workgroup<L> {
         Wave<L>: Steps<L>,
     {
         let mut left = budget;
+        if cu.checks.waits {
+            self.pending.resize_with(self.waves.len(), Pending::default);
+        }
+        if self.schedule.is_none() {
+            self.schedule = schedule(cu, self.id, 0);
+        }
         // Turns in a row that ended at a global semaphore or barrier.
         let mut vain = 0;
         loop {
@@ -248,12 +264,11 @@ impl<const L: usize> Workgroup<L> {
             if self.waves.iter().all(|w| w.state != State::Running) {
                 return Outcome::Budget;
             }
-            let turn = self.turn;
-            self.turn = (turn + 1) % self.waves.len();
+            let (turn, length) = self.next_turn();
             if self.waves[turn].state != State::Running {
                 continue;
             }
-            let slice = left.min(TURN);
+            let slice = left.min(length);
             let (used, result) = self.run_wave(cu, env, turn, slice);
             left -= used;
             cu.instructions += used;
@@ -269,11 +284,27 @@ impl<const L: usize> Workgroup<L> {
                 None => 0,
             };
             // All of them wait for waves of other workgroups, which may need this thread.
-            let running = |w: &&Wave<L>| w.state == State::Running;
-            if vain > 0 && vain >= self.waves.iter().filter(running).count() {
+            let running = || self.waves.iter().filter(|w| w.state == State::Running);
+            let each_waits = running().all(|w| w.ticket.is_some());
+            if vain > 0 && vain >= running().count() && each_waits {
                 return Outcome::Budget;
             }
         }
+    }
+
+    /// The wave whose turn it is, which may not be running, and how long the turn is.
+    fn next_turn(&mut self) -> (usize, u64) {
+        let Some(schedule) = &mut self.schedule else {
+            let turn = self.turn;
+            self.turn = (turn + 1) % self.waves.len();
+            return (turn, TURN);
+        };
+        let running = |w: &&(usize, &Wave<L>)| w.1.state == State::Running;
+        let waves = || self.waves.iter().enumerate();
+        let count = waves().filter(|w| running(&w)).count();
+        let nth = schedule.below(count as u64) as usize;
+        let turn = waves().filter(|w| running(&w)).nth(nth);
+        (turn.map_or(0, |(turn, _)| turn), schedule.length())
     }
 
     /// When every wave that has not ended has arrived, all go on.
@@ -317,6 +348,7 @@ impl<const L: usize> Workgroup<L> {
     {
         let others = self.others(turn);
         let wave = &mut self.waves[turn];
+        let mut pending = self.pending.get_mut(turn);
         let registers = wave.registers();
         let (vgprs, agprs) = (registers.min(256), registers.saturating_sub(wave.acc_base));
         let mut context = Context {
@@ -341,6 +373,7 @@ impl<const L: usize> Workgroup<L> {
             let decode = || {
                 let mut decoder = Decoder {
                     target: cu.target,
+                    checks: cu.checks,
                     tlb: context.tlb,
                     env: context.env,
                     vmid: context.vmid,
@@ -371,7 +404,16 @@ impl<const L: usize> Workgroup<L> {
                 Some(one) => std::slice::from_ref(one),
                 None => &block.instructions[..fitting.min(time)],
             };
-            for decoded in run {
+            for (n, decoded) in run.iter().enumerate() {
+                if let Some(pending) = &mut pending {
+                    let uses = match &confined {
+                        Some(one) => &Uses::new(&one.inst, cu.target.counters),
+                        None => &block.uses[n],
+                    };
+                    if let Err(kind) = pending.check(wave, &decoded.inst, uses) {
+                        return (used, Err(kind));
+                    }
+                }
                 wave.pc = decoded.next;
                 match Wave::step(decoded) {
                     Some(step) if !indexed => step(wave, &decoded.inst),
@@ -388,6 +430,10 @@ impl<const L: usize> Workgroup<L> {
                         }
                         Err(kind) => {
                             wave.pc = decoded.pc();
+                            if let Some(pending) = pending {
+                                // A trap handler may execute it again, or never.
+                                pending.clear();
+                            }
                             return (used, Err(kind));
                         }
                     },
@@ -407,11 +453,16 @@ impl<const L: usize> Workgroup<L> {
     ) -> Fault {
         let pc = self.waves[turn].pc;
         let words = words(&mut cu.tlb, env, self.vmid, pc).unwrap_or([0; 3]);
+        let other = kind.other().and_then(|pc| {
+            let words = self::words(&mut cu.tlb, env, self.vmid, pc).ok()?;
+            Some((pc, cu.target().text(words, L as u32)?))
+        });
         Fault {
             kind,
             pc,
             words: [words[0], words[1]],
             text: cu.target().text(words, L as u32),
+            other,
             wave: turn as u32,
             workgroup: self.id,
         }
@@ -436,6 +487,13 @@ impl<const L: usize> Workgroup<L> {
     pub fn lds(&self) -> &[u8] {
         &self.lds
     }
+}
+
+/// A schedule, if the compute unit draws one.
+fn schedule(cu: &ComputeUnit, id: [u32; 3], dispatch: u64) -> Option<Schedule> {
+    let [x, y, z] = id.map(u64::from);
+    let seed = cu.checks.seed?;
+    Some(Schedule::new(seed, &[x, y, z, dispatch]))
 }
 
 /// Step to the work item after `item`: x first, then y.

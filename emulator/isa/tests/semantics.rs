@@ -332,7 +332,7 @@ fn lane_permutations() {
 fn memory_of_every_width() {
     let text = "v_mov_b32 v10, 0\nglobal_load_dwordx4 v[12:15], v10, s[0:1]\nglobal_load_dwordx3 v[16:18], v10, s[0:1] offset:5\n\
         global_load_sbyte v20, v10, s[0:1] offset:7\nglobal_load_short_d16_hi v21, v10, s[0:1]\nglobal_atomic_inc v22, v10, v11, s[0:1] offset:32 sc0\n\
-        global_store_byte v10, v12, s[0:1] offset:64\ns_waitcnt vmcnt(0)\ns_memtime s[6:7]\ns_sendmsg 1";
+        s_waitcnt vmcnt(0)\nglobal_store_byte v10, v12, s[0:1] offset:64\ns_waitcnt vmcnt(0)\ns_memtime s[6:7]\ns_sendmsg 1";
     let mut m = machine(text);
     let base = u64::from(m.group.waves()[0].s[0]) | (u64::from(m.group.waves()[0].s[1]) << 32);
     let bytes: Vec<u8> = (0..32u8).map(|b| b.wrapping_mul(16) + b % 16).collect();

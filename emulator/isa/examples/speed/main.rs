@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast the compute unit runs, in wave instructions a second of processor time: other work on
-//! the machine does not count. make bench-emulator; ARGS=NAME runs the kernels of that name only.
+//! the machine does not count. make bench-emulator; ARGS=NAME runs the kernels of that name only, ARGS=--checked
+//! with the checks of programs.
 mod per_lane;
-use rkfd_isa::{ComputeUnit, Target, GFX942};
+use rkfd_isa::{Checks, ComputeUnit, Target, GFX942};
 use rkfd_isa_testkit::*;
 
 fn time(
@@ -13,11 +14,12 @@ fn time(
     group: [u16; 3],
     setup: impl Fn(&mut Flat) -> Args,
 ) {
-    if std::env::args().nth(1).is_some_and(|name| name != kernel) {
+    let mut names = std::env::args().skip(1).filter(|name| name != CHECKED);
+    if names.next().is_some_and(|name| name != kernel) {
         return;
     }
     let mut memory = Flat::new(64 << 20);
-    let mut cu = ComputeUnit::for_target(target);
+    let mut cu = ComputeUnit::with_checks(target, checks());
     let code = load(&mut memory, &compile(target, file, 3));
     let args = setup(&mut memory);
     let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
@@ -33,6 +35,17 @@ fn time(
         s.waves,
         s.translations
     );
+}
+
+/// The argument that turns the checks of programs on.
+const CHECKED: &str = "--checked";
+
+fn checks() -> Checks {
+    if std::env::args().any(|argument| argument == CHECKED) {
+        Checks::default()
+    } else {
+        Checks::NONE
+    }
 }
 
 /// Seconds that this thread has run, as the scheduler counts them.
@@ -91,7 +104,7 @@ fn compare(
     let mut results = Vec::new();
     for n in (0..2).cycle().take(2 * ROUNDS) {
         let mut memory = Flat::new(16 << 20);
-        let mut cu = ComputeUnit::for_target(&GFX942);
+        let mut cu = ComputeUnit::with_checks(&GFX942, checks());
         let code = load(&mut memory, &elf);
         let (args, to) = setup(&mut memory);
         let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);

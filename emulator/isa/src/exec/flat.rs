@@ -84,6 +84,17 @@ fn displaced<const L: usize>(w: &Wave<L>, base: u64, offset: u64) -> u64 {
     }
 }
 
+/// Whether any active lane of a flat access goes to memory, and whether any goes to LDS.
+pub(crate) fn places<const L: usize>(w: &Wave<L>, i: &Inst) -> (bool, bool) {
+    let a = addresses(w, i);
+    active(w).fold((false, false), |(memory, lds), l| {
+        match place(w, FLAT, a[l]) {
+            Place::Lds(_) => (memory, true),
+            _ => (true, lds),
+        }
+    })
+}
+
 fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
     match segment {
         SCRATCH => Place::Private(address & 0xffff_ffff),

@@ -22,7 +22,8 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         FaultKind::Memory(fault) => {
             (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
         }
-        FaultKind::Trap(_) | FaultKind::Return(_) => None,
+        // The emulator finds it, and no hardware.
+        FaultKind::Trap(_) | FaultKind::Return(_) | FaultKind::Unwaited { .. } => None,
     }
 }
 

@@ -3,10 +3,12 @@
 //! dispatcher.
 
 mod compare;
+mod hand;
 mod single;
 pub mod suite;
 
 pub use compare::*;
+pub use hand::*;
 use rkfd_isa::*;
 pub use single::*;
 use std::collections::HashMap;
