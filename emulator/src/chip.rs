@@ -24,6 +24,7 @@ use crate::memory::{Layout, Node};
 use crate::rules::{node, Rules};
 use clap::ValueEnum;
 use rkfd_hw::regs::Block;
+use rkfd_isa::Checks;
 use std::sync::Arc;
 
 /// Devices of a hive: those of an MI300X board.
@@ -125,6 +126,7 @@ impl Chip {
             xccs: self.xccs(),
             gc: self.gc,
             start_up: self.start_up,
+            checks: Checks::default(),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use clap::Parser;
 use rkfd_emulator::chip::budget;
-use rkfd_emulator::chip::device::{Config, Device};
+use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::Name;
 use rkfd_emulator::report::Report;
 use rkfd_emulator::rules::Rules;
@@ -57,6 +57,10 @@ struct Args {
     /// Start without running firmware, as before PSP load.
     #[arg(long)]
     cold: bool,
+    /// Leave out what only finds mistakes of programs: registers that they use before they have waited for the
+    /// memory operation that writes them.
+    #[arg(long)]
+    fast: bool,
 }
 
 /// The language of rules, in short.
@@ -108,6 +112,11 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         rules: rules.clone(),
         report: report.clone(),
         trace: trace.clone(),
+        checks: if args.fast {
+            Checks::NONE
+        } else {
+            Checks::default()
+        },
     })?;
     budget::watch(&device, args.host_memory << 20)?;
     if let Some(path) = &args.control {

@@ -14,12 +14,14 @@ use super::router::{Place, Router, Target};
 use super::soc::Soc;
 use super::Chip;
 use crate::blocks::discovery;
+use crate::device::facts::Facts;
 use crate::device::{Refused, Registers};
 use crate::engines::sdma::Engines;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::RegInfo;
+pub use rkfd_isa::Checks;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -36,6 +38,8 @@ pub struct Config {
     pub report: Arc<Report>,
     /// Where events go.
     pub trace: Arc<Trace>,
+    /// What its compute units look for in programs.
+    pub checks: Checks,
 }
 
 /// The assembled device.
@@ -64,10 +68,15 @@ impl Device {
             rules,
             report,
             trace,
+            checks,
         } = config;
         let soc = Soc::new(chip, vram_size, rules, report, trace)?;
         let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
-        let cores = (chip.scheduler)(soc.clone(), chip.facts(), sdma.clone());
+        let facts = Facts {
+            checks,
+            ..chip.facts()
+        };
+        let cores = (chip.scheduler)(soc.clone(), facts, sdma.clone());
         let device = Arc::new(Self {
             router: Router::new(chip),
             blocks: Blocks::new(&soc, cores, &sdma),

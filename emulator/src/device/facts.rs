@@ -3,6 +3,7 @@
 //! Facts about a chip that more than one block needs, as data.
 
 use rkfd_hw::regs::{Block, Table};
+use rkfd_isa::Checks;
 
 /// An IP block as the discovery table lists it.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct Facts {
     pub gc: GcShape,
     /// Registers that hold a constant of the chip at start-up: name and value.
     pub start_up: &'static [(&'static str, u32)],
+    /// What its compute units look for in programs.
+    pub checks: Checks,
 }
 
 impl Facts {

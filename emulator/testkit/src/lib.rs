@@ -6,7 +6,7 @@ pub mod code;
 pub mod fairness;
 pub mod packets;
 
-use rkfd_emulator::chip::device::{Config, Device};
+use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::chip::router::Router;
 use rkfd_emulator::chip::Chip;
@@ -47,6 +47,7 @@ impl Guest {
             rules: Rules::of(rules).unwrap(),
             report: Report::new(None),
             trace,
+            checks: Checks::default(),
         })
         .unwrap();
         let ram = ram(&device.soc.memory);

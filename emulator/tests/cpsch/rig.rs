@@ -3,7 +3,7 @@
 //! The rig: a device, its memory, the KIQ and HIQ as Linux sets them up.
 
 use crate::packets::{base_mqd, run_list, unmap};
-use rkfd_emulator::chip::device::{Config, Device};
+use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::{Chip, Name};
 use rkfd_emulator::memory::PAGE;
 use rkfd_emulator::report::{Report, Whose};
@@ -78,6 +78,7 @@ impl Rig {
             rules: Rules::of(rules).unwrap(),
             report: report.clone(),
             trace,
+            checks: Checks::default(),
         };
         let device = Device::new(config).unwrap();
         let next = Cell::new(1 << 20);

@@ -3,7 +3,7 @@
 //! The messages of vfio-user, behind the socket: accesses to regions, and what of the guest's memory
 //! the device may reach.
 
-use rkfd_emulator::chip::device::{Config, Device};
+use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::mi308x::CPX;
 use rkfd_emulator::report::Report;
 use rkfd_emulator::rules::Rules;
@@ -29,6 +29,7 @@ fn transport() -> Option<Transport> {
         rules: Rules::none(),
         report: Report::new(None),
         trace: Trace::off(),
+        checks: Checks::default(),
     });
     Some(Transport::new(device.ok()?))
 }

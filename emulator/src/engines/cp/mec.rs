@@ -156,7 +156,7 @@ impl Mec {
             copies: Vec::new(),
             tags: HashMap::new(),
             holds: Holds::default(),
-            cu: ComputeUnit::for_target(generation.isa),
+            cu: ComputeUnit::with_checks(generation.isa, facts.checks),
         }
     }
 

@@ -60,7 +60,7 @@ impl Firmware {
     /// A firmware without queues.
     pub fn new(shared: Arc<Shared>) -> Self {
         let env = shared.env.clone();
-        let units = Units::new(&*env, shared.facts.xccs, GFX9_4_3.isa, &shared.runner.wake);
+        let units = Units::new(&*env, &shared.facts, GFX9_4_3.isa, &shared.runner.wake);
         Self {
             mec: Mec::new(
                 env.clone(),

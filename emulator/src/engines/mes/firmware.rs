@@ -53,7 +53,7 @@ impl Firmware {
     /// A firmware without rings.
     pub fn new(shared: Arc<Shared>) -> Self {
         let env = shared.env.clone();
-        let units = Units::new(&*env, shared.facts.xccs, GFX12.isa, &shared.runner.wake);
+        let units = Units::new(&*env, &shared.facts, GFX12.isa, &shared.runner.wake);
         Self {
             mec: Mec::new(
                 env,

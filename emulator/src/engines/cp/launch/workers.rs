@@ -8,8 +8,10 @@
 //! gets is the model's own.
 
 use super::dispatch::Dispatch;
+use crate::device::facts::Facts;
 use crate::device::Env;
 use crate::engines::Wake;
+use rkfd_isa::Checks;
 use rkfd_isa::ComputeUnit;
 use rkfd_isa::Target;
 use std::cmp::Reverse;
@@ -58,16 +60,16 @@ impl Waiting {
 
 impl Units {
     /// One worker for each host processor but one, at least one.
-    pub fn new(env: &dyn Env, xccs: u8, isa: &'static Target, wake: &Arc<Wake>) -> Self {
+    pub fn new(env: &dyn Env, facts: &Facts, isa: &'static Target, wake: &Arc<Wake>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let line = Arc::new(Line::default());
-        let xccs = usize::from(xccs);
+        let (xccs, checks) = (usize::from(facts.xccs), facts.checks);
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, wake) = (line.clone(), wake.clone());
             let name = format!("rkfd-cu{n}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || line.work(isa, xccs, &wake))
+                .spawn(move || line.work(isa, checks, xccs, &wake))
                 .ok()
         });
         let threads: Vec<_> = threads.collect();
@@ -114,9 +116,11 @@ impl Drop for Units {
 }
 
 impl Line {
-    fn work(&self, isa: &'static Target, xccs: usize, wake: &Wake) {
+    fn work(&self, isa: &'static Target, checks: Checks, xccs: usize, wake: &Wake) {
         // Caches are an XCC's own: one's translations are not the other's.
-        let mut units: Vec<_> = (0..xccs).map(|_| ComputeUnit::for_target(isa)).collect();
+        let mut units: Vec<_> = (0..xccs)
+            .map(|_| ComputeUnit::with_checks(isa, checks))
+            .collect();
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);

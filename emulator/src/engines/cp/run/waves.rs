@@ -58,10 +58,13 @@ impl Mec {
             "wave_fault",
             &[("queue", Value::Text(&name)), ("fault", Value::Text(&text))],
         );
-        // A program's mistake, in a text without numbers that change.
-        self.env
-            .report()
-            .fault(format_args!("shader: {}", failure.fault.kind));
+        // A program's mistake, in a text without numbers that change. What the checks find is about two
+        // instructions, which it names.
+        let report = self.env.report();
+        match failure.fault.other {
+            Some(_) => report.fault(format_args!("shader: {text}")),
+            None => report.fault(format_args!("shader: {}", failure.fault.kind)),
+        }
         if let (FaultKind::Memory(_), Some(vm)) = (&failure.fault.kind, &failure.vm) {
             self.env.vm_fault(vm);
             return;
