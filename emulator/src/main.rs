@@ -58,7 +58,7 @@ struct Args {
     #[arg(long)]
     cold: bool,
     /// Leave out what only finds mistakes of programs: registers that they use before they have waited for the
-    /// memory operation that writes them.
+    /// memory operation that writes them, and an order of waves that a seed draws.
     #[arg(long)]
     fast: bool,
 }

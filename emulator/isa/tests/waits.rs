@@ -186,9 +186,8 @@ fn gfx1201() {
 /// More loads than the counter has room for: the first ones have completed when the last is issued.
 #[test]
 fn a_full_counter_shows_something() {
-    let loads: String = (0..15)
-        .map(|n| format!("ds_read_b32 v{}, v1\n", n + 3))
-        .collect();
+    let loads: Vec<_> = (3..18).map(|n| format!("ds_read_b32 v{n}, v1\n")).collect();
+    let loads = loads.concat();
     let text =
         |more: &str| format!("v_mov_b32 v1, 0\nds_read_b32 v2, v1\n{loads}{more}v_mov_b32 v20, v2");
     let early = ran(&GFX942, &text(""), Checks::default()).outcome;
