@@ -6,6 +6,9 @@
 pub struct Checks {
     /// Registers that are used before the program has waited for the memory operation that writes them.
     pub waits: bool,
+    /// Races of waves for LDS. They are found only where waits are checked, too. Not by default: what a program does
+    /// with plain loads of a flag is one for this check, and right on hardware.
+    pub races: bool,
     /// Waves take turns in an order and of lengths that this seed draws, else one after the other.
     pub seed: Option<u64>,
 }
@@ -14,6 +17,7 @@ impl Default for Checks {
     fn default() -> Self {
         Self {
             waits: true,
+            races: false,
             seed: Some(Self::SEED),
         }
     }
@@ -23,6 +27,7 @@ impl Checks {
     /// None: the fastest.
     pub const NONE: Self = Self {
         waits: false,
+        races: false,
         seed: None,
     };
 

@@ -75,6 +75,19 @@ pub enum FaultKind {
         /// The operation's address.
         pc: u64,
     },
+    /// Two waves of a workgroup access a dword of LDS, at least one writes, and nothing orders them.
+    Race {
+        /// The byte's address in LDS.
+        at: u32,
+        /// The address of the other wave's instruction.
+        pc: u64,
+        /// The other wave.
+        wave: u8,
+        /// The other one has written.
+        wrote: bool,
+        /// This one writes.
+        writes: bool,
+    },
     /// s_trap.
     Trap(u8),
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
@@ -148,6 +161,23 @@ impl fmt::Display for FaultKind {
                     "the instruction at {pc:#x} until it is done with {register}"
                 )
             }
+            Self::Race {
+                at,
+                pc,
+                wave,
+                wrote,
+                writes,
+            } => {
+                let (now, before) = (
+                    ["read", "write"][usize::from(*writes)],
+                    ["read", "write"][usize::from(*wrote)],
+                );
+                write!(f, "race for LDS at {at:#x}: nothing orders this {now} and ")?;
+                write!(
+                    f,
+                    "the {before} of wave {wave} by the instruction at {pc:#x}"
+                )
+            }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }
@@ -158,7 +188,7 @@ impl FaultKind {
     /// The address of the other instruction that has to do with it, if there is one.
     pub(crate) fn other(&self) -> Option<u64> {
         match self {
-            Self::Unwaited { pc, .. } => Some(*pc),
+            Self::Unwaited { pc, .. } | Self::Race { pc, .. } => Some(*pc),
             _ => None,
         }
     }

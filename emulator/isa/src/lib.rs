@@ -18,6 +18,7 @@ pub mod exec;
 pub mod fault;
 pub mod kernel;
 pub mod memory;
+mod races;
 pub mod save;
 pub mod schedule;
 pub mod target;

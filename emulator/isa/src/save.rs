@@ -204,6 +204,7 @@ impl<const L: usize> Workgroup<L> {
             waves,
             turn,
             pending: Vec::new(),
+            races: None,
             schedule: None,
         })
     }
@@ -251,6 +252,7 @@ mod tests {
             waves: (0..3).map(wave).collect(),
             turn: 2,
             pending: Vec::new(),
+            races: None,
             schedule: None,
         }
     }

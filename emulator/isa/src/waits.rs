@@ -75,6 +75,8 @@ pub(crate) struct Pending {
     written: [u64; REGISTERS / 64],
     /// How many operations have registers.
     busy: u32,
+    /// Operations of LDS that were ever issued.
+    lds: u32,
 }
 
 impl Default for Pending {
@@ -83,6 +85,7 @@ impl Default for Pending {
             lines: Default::default(),
             written: [0; REGISTERS / 64],
             busy: 0,
+            lds: 0,
         }
     }
 }
@@ -143,7 +146,24 @@ impl Pending {
 
     /// Everything has completed.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        let lds = self.lds;
+        *self = Self {
+            lds,
+            ..Self::default()
+        };
+    }
+
+    /// How many operations of LDS were ever issued.
+    pub fn lds_issued(&self) -> u32 {
+        self.lds
+    }
+
+    /// How many of them, the last ones, may not have completed.
+    pub fn lds_outstanding(&self) -> u32 {
+        let counters = [Counter::Lgkmcnt, Counter::Dscnt];
+        let lines = counters.map(|counter| &self.lines[counter as usize]);
+        let all = lines.into_iter().flatten();
+        all.filter(|o| o.class == Class::Lds).count() as u32
     }
 
     fn is_busy(&self, slots: Slots) -> bool {
@@ -220,6 +240,7 @@ impl Pending {
     }
 
     fn add(&mut self, pc: u64, counter: Counter, class: Class, registers: Slots) {
+        self.lds = self.lds.wrapping_add((class == Class::Lds).into());
         let line = &mut self.lines[counter as usize];
         line.push_back(Operation {
             pc,

@@ -13,6 +13,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::kernel::mode;
 use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
+use crate::races::Races;
 use crate::schedule::Schedule;
 use crate::target::Start;
 use crate::waits::Pending;
@@ -91,6 +92,8 @@ pub struct Workgroup<const L: usize = 64> {
     /// What each wave's memory operations have yet to do, if that is checked. It is not saved: who saves a
     /// wave waits for them.
     pub(crate) pending: Vec<Pending>,
+    /// Who accessed LDS, if that is checked; not saved either.
+    pub(crate) races: Option<Races>,
     /// Whose turn it is, if a seed draws it. One that was restored begins anew.
     pub(crate) schedule: Option<Schedule>,
 }
@@ -234,6 +237,7 @@ impl<const L: usize> Workgroup<L> {
             waves,
             turn: 0,
             pending: Vec::new(),
+            races: None,
             schedule: schedule(cu, id, d.dispatch_id),
         })
     }
@@ -245,6 +249,9 @@ impl<const L: usize> Workgroup<L> {
         let mut left = budget;
         if cu.checks.waits {
             self.pending.resize_with(self.waves.len(), Pending::default);
+        }
+        if cu.checks.waits && cu.checks.races && self.races.is_none() {
+            self.races = Some(Races::new(self.lds.len(), self.waves.len()));
         }
         if self.schedule.is_none() {
             self.schedule = schedule(cu, self.id, 0);
@@ -313,6 +320,11 @@ impl<const L: usize> Workgroup<L> {
         let arrived = |w: &Wave<L>| w.barrier == Barrier::Signalled;
         if !self.waves.iter_mut().filter(going).all(|w| arrived(w)) {
             return;
+        }
+        if let Some(races) = &mut self.races {
+            let waves = self.waves.iter().enumerate();
+            let waiting = waves.filter(|(_, wave)| wave.state == State::Barrier);
+            races.release(waiting.map(|(n, _)| n));
         }
         for wave in self.waves.iter_mut().filter(going) {
             if wave.state == State::Barrier {
@@ -410,7 +422,12 @@ impl<const L: usize> Workgroup<L> {
                         Some(one) => &Uses::new(&one.inst, cu.target.counters),
                         None => &block.uses[n],
                     };
-                    if let Err(kind) = pending.check(wave, &decoded.inst, uses) {
+                    let inst = &decoded.inst;
+                    let mut checked = pending.check(wave, inst, uses);
+                    if let (Ok(()), Some(races)) = (checked, &mut self.races) {
+                        checked = races.check(wave, turn, inst, uses.counted, pending);
+                    }
+                    if let Err(kind) = checked {
                         return (used, Err(kind));
                     }
                 }

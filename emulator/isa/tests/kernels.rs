@@ -19,7 +19,12 @@ fn check(
     for (target, level) in everywhere() {
         let what = format!("{kernel} for {} at -O{level}", target.name);
         let mut memory = Flat::new(32 << 20);
-        let mut cu = ComputeUnit::for_target(target);
+        // None of these kernels has a race.
+        let checks = Checks {
+            races: true,
+            ..Checks::default()
+        };
+        let mut cu = ComputeUnit::with_checks(target, checks);
         // Data first, so that it lies at the same addresses whatever the code's size.
         let data = memory.next;
         let (args, out, expected) = setup(&mut memory);

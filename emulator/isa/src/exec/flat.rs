@@ -84,14 +84,18 @@ fn displaced<const L: usize>(w: &Wave<L>, base: u64, offset: u64) -> u64 {
     }
 }
 
+/// Where the active lanes of a flat access go.
+pub(crate) fn each_place<const L: usize>(w: &Wave<L>, i: &Inst) -> impl Iterator<Item = Place> {
+    let a = addresses(w, i);
+    let places: [Place; L] = std::array::from_fn(|l| place(w, i.op_sel, a[l]));
+    active(w).map(move |l| places[l])
+}
+
 /// Whether any active lane of a flat access goes to memory, and whether any goes to LDS.
 pub(crate) fn places<const L: usize>(w: &Wave<L>, i: &Inst) -> (bool, bool) {
-    let a = addresses(w, i);
-    active(w).fold((false, false), |(memory, lds), l| {
-        match place(w, FLAT, a[l]) {
-            Place::Lds(_) => (memory, true),
-            _ => (true, lds),
-        }
+    each_place(w, i).fold((false, false), |(memory, lds), place| match place {
+        Place::Lds(_) => (memory, true),
+        _ => (true, lds),
     })
 }
 

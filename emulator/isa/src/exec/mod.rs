@@ -27,6 +27,7 @@ mod sfloat;
 pub mod smem;
 pub mod sopk;
 pub mod sopp;
+pub(crate) mod touched;
 pub mod valu;
 mod vclamp;
 mod vcmp;

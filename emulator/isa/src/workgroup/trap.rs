@@ -23,7 +23,10 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
             (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
         }
         // The emulator finds it, and no hardware.
-        FaultKind::Trap(_) | FaultKind::Return(_) | FaultKind::Unwaited { .. } => None,
+        FaultKind::Trap(_)
+        | FaultKind::Return(_)
+        | FaultKind::Unwaited { .. }
+        | FaultKind::Race { .. } => None,
     }
 }
 
