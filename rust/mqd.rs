@@ -58,12 +58,11 @@ pub(crate) struct UserQueue<'a> {
 }
 
 /// A copy queue's MQD is smaller than a compute queue's.
-fn sdma_image(words: &[u32; 128]) -> Image {
-    let mut image = [0; 512];
+fn sdma_image(words: &[u32; 128], image: &mut Image) {
+    *image = [0; 512];
     for (to, from) in image.iter_mut().zip(words) {
         *to = *from;
     }
-    image
 }
 
 /// log2 of a size in words, less one: the form in which MQDs have the sizes of rings and EOP buffers.

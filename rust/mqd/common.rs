@@ -43,8 +43,7 @@ pub(super) struct Controls {
 }
 
 /// The words that every compute queue's MQD has, the driver's own queues' too.
-pub(super) fn compute(at: &Places, controls: &Controls) -> M {
-    let mut image = M::zeroed();
+pub(super) fn compute(image: &mut M, at: &Places, controls: &Controls) {
     image.set(M::HEADER, COMPUTE_HEADER);
     image.set(M::COMPUTE_PIPELINESTAT_ENABLE, 1);
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE0, ALL);
@@ -62,7 +61,6 @@ pub(super) fn compute(at: &Places, controls: &Controls) -> M {
     image.set(M::CP_HQD_IB_CONTROL, controls.ib);
     image.set(M::CP_HQD_EOP_BASE_ADDR, at.eop.get() >> 8);
     image.set(M::CP_HQD_EOP_CONTROL, controls.eop);
-    image
 }
 
 /// What `init_mqd` of both versions adds, for users' queues and HIQ.
@@ -73,7 +71,12 @@ pub(super) fn scheduled(image: &mut M, quantum: u32) {
 
 /// What `init_mqd`, `update_mqd` and `set_priority` of both versions add for a user's queue. `controls`
 /// and `quantum` are the version's.
-pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> Result<M> {
+pub(super) fn user(
+    image: &mut M,
+    queue: &UserQueue<'_>,
+    controls: &Controls,
+    quantum: u32,
+) -> Result {
     let spec = queue.spec;
     let at = Places {
         mqd: queue.mqd_addr,
@@ -83,8 +86,8 @@ pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> 
         eop: spec.eop.at,
     };
     let [se0, se1, se2, se3] = queue.cu_mask.unwrap_or([ALL; 4]);
-    let mut image = compute(&at, controls);
-    scheduled(&mut image, quantum);
+    compute(image, &at, controls);
+    scheduled(image, quantum);
     image.set(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0);
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1);
@@ -92,7 +95,7 @@ pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> 
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE3, se3);
     let save = &spec.save;
     if save.at.is_null() {
-        return Ok(image);
+        return Ok(());
     }
     // Each XCC has its own.
     let area = u64::from(queue.xcc_index) * u64::from(save.bytes);
@@ -102,7 +105,7 @@ pub(super) fn user(queue: &UserQueue<'_>, controls: &Controls, quantum: u32) -> 
     image.set(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes);
     image.set(M::CP_HQD_CNTL_STACK_OFFSET, save.stack_bytes);
     image.set(M::CP_HQD_WG_STATE_OFFSET, save.stack_bytes);
-    Ok(image)
+    Ok(())
 }
 
 /// A copy queue's; `control` is its SDMA_RB_CNTL.

@@ -32,8 +32,8 @@ pub(crate) trait Hal: Sync {
     /// Bytes from one XCC's MQD to the next's, with what firmware keeps between them.
     fn stride(&self, ctl_stack_size: u32) -> Result<u64>;
 
-    /// The MQD of one XCC.
-    fn build(&self, queue: &UserQueue<'_>) -> Result<Image>;
+    /// The MQD of one XCC, into `image`.
+    fn build(&self, queue: &UserQueue<'_>, image: &mut Image) -> Result;
 
     /// What may change when a queue that has run is updated: first words and widths in bits, in
     /// two lists.

@@ -196,6 +196,7 @@ impl HwQueue {
     /// Writes the MQDs. Those of a queue that has run hold its saved state, so only what an update may
     /// change is written, unless `fresh` is set: then there is no such state.
     pub(super) fn write_mqd(&self, trap: bool, fresh: bool) -> Result {
+        let mut image = [0; 512];
         let inner = self.inner.lock();
         for xcc_index in 0..self.copies {
             let offset = self.stride.checked_mul(xcc_index.into()).ok_or(EINVAL)?;
@@ -212,7 +213,7 @@ impl HwQueue {
                     .as_ref()
                     .map(|bits| self.cu_mask(bits, xcc_index)),
             };
-            let image = self.parts.mqd.build(&queue)?;
+            self.parts.mqd.build(&queue, &mut image)?;
             if fresh {
                 self.mqd.write_words(offset, &image)?;
             } else {

@@ -6,9 +6,12 @@
 use super::SavedWords;
 use crate::{
     hw::{
-        mqd::v12::{
-            ComputeMqd as M,
-            SdmaMqd as S, //
+        mqd::{
+            v12::{
+                ComputeMqd as M,
+                SdmaMqd as S, //
+            },
+            Common, //
         },
         regs::{
             gc_12_0_0::{
@@ -103,7 +106,9 @@ impl KernelRing {
             ib: IB_CONTROL,
             eop: eop.bits(),
         };
-        let mut image = M(common::compute(&at, &controls).0);
+        let mut image = Common::zeroed();
+        common::compute(&mut image, &at, &controls);
+        let mut image = M(image.0);
         image.set(M::COMPUTE_MISC_RESERVED, 7);
         image.set(M::CP_HQD_ACTIVE, 1);
         /// CP_HQD_GFX_CONTROL.DB_UPDATED_MSG_EN: doorbells of queues that aren't mapped are reported.
@@ -124,10 +129,13 @@ impl super::Hal for Hal {
         Ok(ALLOCATION)
     }
 
-    fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
+    fn build(&self, queue: &UserQueue<'_>, image: &mut Image) -> Result {
         match queue.spec.format {
-            Format::Aql | Format::Pm4 => Ok(build(queue)?.0),
-            Format::Sdma => sdma(queue).map(|mqd| sdma_image(&mqd.0)),
+            Format::Aql | Format::Pm4 => build(queue, image),
+            Format::Sdma => {
+                sdma_image(&sdma(queue)?.0, image);
+                Ok(())
+            }
         }
     }
 
@@ -179,7 +187,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 }
 
 /// `init_mqd`, `update_mqd` and `set_priority`.
-fn build(queue: &UserQueue<'_>) -> Result<M> {
+fn build(queue: &UserQueue<'_>, to: &mut Image) -> Result {
     let spec = queue.spec;
     let aql = spec.format == Format::Aql;
     let pq = Value::<Pq>::zeroed()
@@ -215,7 +223,9 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         ib: ib.bits(),
         eop: eop_control(spec.eop.bytes),
     };
-    let mut image = M(common::user(queue, &controls, quantum.bits())?.0);
+    let mut image = Common::zeroed();
+    common::user(&mut image, queue, &controls, quantum.bits())?;
+    let mut image = M(image.0);
     // Whether atomic operations reach memory.
     let status = image.get(M::CP_HQD_HQ_STATUS0) as u32 | u32::from(queue.atomics) << 29;
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE4, ALL);
@@ -224,5 +234,6 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE7, ALL);
     image.set(M::CP_HQD_HQ_STATUS0, status);
     image.set(M::CP_HQD_AQL_CONTROL, packets.bits());
-    Ok(image)
+    *to = image.0;
+    Ok(())
 }

@@ -9,9 +9,12 @@
 use super::SavedWords;
 use crate::{
     hw::{
-        mqd::v9::{
-            ComputeMqd as M,
-            SdmaMqd as S, //
+        mqd::{
+            v9::{
+                ComputeMqd as M,
+                SdmaMqd as S, //
+            },
+            Common, //
         },
         regs::{
             gc_9_4_3::{
@@ -138,7 +141,9 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
         ib: ib.bits(),
         eop: eop.bits(),
     };
-    let mut image = M(common::compute(&at, &controls).0);
+    let mut image = Common::zeroed();
+    common::compute(&mut image, &at, &controls);
+    let mut image = M(image.0);
     image.set(M::COMPUTE_MISC_RESERVED, 3);
     image.set(M::DYNAMIC_CU_MASK_ADDR, queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET);
     image.set(M::CP_HQD_PQ_RPTR, left.rptr.bits());
@@ -217,7 +222,8 @@ pub(crate) fn hiq(queue: &KernelQueue<'_>, xcc_index: u32) -> M {
         .with(Pq::NO_UPDATE_RPTR, xcc_index != 0)
         .with(Pq::PRIV_STATE, true)
         .with(Pq::KMD_QUEUE, true);
-    let mut image = common::compute(&at, &words.controls(queue.eop));
+    let mut image = Common::zeroed();
+    common::compute(&mut image, &at, &words.controls(queue.eop));
     common::scheduled(&mut image, quantum(Value::zeroed()).bits());
     let mut image = M(image.0);
     further_engines(&mut image);
@@ -242,10 +248,13 @@ impl super::Hal for Hal {
         stride(ctl_stack_size).map(u64::from)
     }
 
-    fn build(&self, queue: &UserQueue<'_>) -> Result<Image> {
+    fn build(&self, queue: &UserQueue<'_>, image: &mut Image) -> Result {
         match queue.spec.format {
-            Format::Aql | Format::Pm4 => Ok(build(queue)?.0),
-            Format::Sdma => sdma(queue).map(|mqd| sdma_image(&mqd.0)),
+            Format::Aql | Format::Pm4 => build(queue, image),
+            Format::Sdma => {
+                sdma_image(&sdma(queue)?.0, image);
+                Ok(())
+            }
         }
     }
 
@@ -293,7 +302,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
 }
 
 /// A user queue's MQD for one XCC (`init_mqd_v9_4_3`).
-fn build(queue: &UserQueue<'_>) -> Result<M> {
+fn build(queue: &UserQueue<'_>, to: &mut Image) -> Result {
     const TRAP_PRESENT: u32 = 1 << 6;
     let spec = queue.spec;
     let aql = spec.format == Format::Aql;
@@ -312,7 +321,9 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         words.doorbell = words.doorbell.with(Bell::DOORBELL_BIF_DROP, true);
     }
     let slice = quantum(Value::zeroed()).bits();
-    let mut image = M(common::user(queue, &words.controls(spec.eop), slice)?.0);
+    let mut image = Common::zeroed();
+    common::user(&mut image, queue, &words.controls(spec.eop), slice)?;
+    let mut image = M(image.0);
     further_engines(&mut image);
     image.set(M::CP_MQD_STRIDE_SIZE, stride(spec.save.stack_bytes)?);
     if queue.trap {
@@ -328,5 +339,6 @@ fn build(queue: &UserQueue<'_>) -> Result<M> {
         image.set(M::COMPUTE_TG_CHUNK_SIZE, 0);
         image.set(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into());
     }
-    Ok(image)
+    *to = image.0;
+    Ok(())
 }
