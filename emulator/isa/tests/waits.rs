@@ -133,10 +133,17 @@ fn gfx1201() {
     const USE: &str = "\nv_mov_b32 v4, v2";
     let used = |rest: &str| -> &'static str { format!("{LOAD}{rest}{USE}").leak() };
     let early = |at| Some(("v2", Loadcnt, 1, at));
+    const LOAD_V0_THEN_MOVES: &str = "v_mov_b32 v1, 0\nglobal_load_b32 v0, v1, s[0:1]\n\
+        v_dual_mov_b32 v4, s0 :: v_dual_mov_b32 v5, s1";
+    const LOAD_V0_THEN_ADDS: &str = "v_mov_b32 v1, 0\nglobal_load_b32 v0, v1, s[0:1]\n\
+        v_dual_add_f32 v4, s0, v0 :: v_dual_mov_b32 v5, s1";
     hold(
         &GFX1201,
         &[
             (used("s_nop 0"), early(3)),
+            // The bits of a move's second source are those of v0.
+            (LOAD_V0_THEN_MOVES, None),
+            (LOAD_V0_THEN_ADDS, Some(("v0", Loadcnt, 1, 2))),
             (used("s_wait_loadcnt 0x0"), None),
             (used("s_wait_idle"), None),
             (used("s_wait_loadcnt_dscnt 0x3f"), None),

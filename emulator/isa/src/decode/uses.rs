@@ -82,11 +82,9 @@ fn spans(i: &Inst) -> Vec<Span> {
             }
         }
         Family::Vopd => {
-            let sources = i.src.iter().chain(i.half.iter().flat_map(|half| &half.src));
-            sources.for_each(|source| to.read(*source, 1));
-            to.write(i.dst, 1);
+            pair_half(&mut to, i.op, &i.src, i.dst);
             if let Some(half) = &i.half {
-                to.write(half.dst, 1);
+                pair_half(&mut to, half.op, &half.src, half.dst);
             }
         }
         _ if i.op.name().contains("movrel") => {}
@@ -106,6 +104,15 @@ fn spans(i: &Inst) -> Vec<Span> {
         }
     }
     to.0
+}
+
+/// One of the operations of a pair. A move has no second source, though its encoding has the bits.
+fn pair_half(to: &mut Spans, op: Op, src: &[u16], dst: u16) {
+    let count = if op == Op::VMovB32 { 1 } else { src.len() };
+    src.iter()
+        .take(count)
+        .for_each(|source| to.read(*source, 1));
+    to.write(dst, 1);
 }
 
 fn scalar_memory(to: &mut Spans, i: &Inst) {
