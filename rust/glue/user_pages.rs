@@ -23,8 +23,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// Pages that are pinned at once.
-const CHUNK: usize = 512;
+/// Pages that are pinned at once. Their addresses are on the stack, of which this is a sixteenth.
+const CHUNK: usize = 128;
 
 /// Pinned pages, in order. Dropped, they are marked dirty and let go.
 pub(crate) struct UserPages(KVVec<BorrowedPage<'static>>);
