@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes, and what is added, on a kernel that checks memory, locks and leaks.
 
-use super::{conformance, lifetime, with_vadd, MODULE, VADD};
+use super::{lifetime, with_vadd, MODULE, VADD};
 use crate::kunit;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -10,8 +10,6 @@ use std::path::Path;
 /// Adapts scenarios and adds those that only such a kernel can run. `leaking` is a module that
 /// leaks.
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
-    // It is about the suite's rows and not about the module, and as slow here as the suite is.
-    suite.retain(|scenario| scenario.name != conformance::SELF_TEST);
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.
         scenario.shaped = false;
