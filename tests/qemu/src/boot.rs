@@ -6,7 +6,8 @@
 //! is reset, the kernel's log is emptied for who reads it, and no module may be left. Each scenario
 //! has its own verdict, its own folder of logs and its own part of the device's trace, which begins
 //! with that reset. What ends the machine fails the scenario that ran; those that had not begun run
-//! in another machine.
+//! in another machine. Where the device misbehaves, process 1 gives it each scenario's rules by its
+//! control socket before it is reset.
 
 use crate::plan::Step;
 use crate::scenario::{Expect, Scenario};
@@ -30,7 +31,10 @@ impl<'a> Boot<'a> {
         machine.plan.clear();
         for scenario in scenarios {
             if machine.shares {
-                machine.plan.push(Step::Scenario(scenario.name.into()));
+                machine.plan.push(Step::Scenario {
+                    name: scenario.name.into(),
+                    rules: machine.control.then(|| scenario.rules.clone()),
+                });
             }
             machine.plan.extend(scenario.plan.iter().cloned());
             for include in &scenario.includes {
@@ -132,7 +136,10 @@ mod tests {
         let (a, b) = (one("a"), one("b"));
         let boot = Boot::new(&[&a, &b]).unwrap();
         assert_eq!(boot.machine.includes.len(), 3);
-        let begin = |name: &str| Step::Scenario(name.into());
+        let begin = |name: &str| Step::Scenario {
+            name: name.into(),
+            rules: None,
+        };
         let wanted = [begin("a"), Step::insmod("a"), begin("b"), Step::insmod("b")];
         assert_eq!(boot.machine.plan, wanted);
         assert!(Boot::new(&[]).is_none());

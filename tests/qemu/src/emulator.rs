@@ -78,6 +78,7 @@ impl Emulator {
         let mut child = command
             .process_group(0)
             .args(&scenario.emulator_args)
+            .args(rules(scenario))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log_file.try_clone()?)
@@ -150,6 +151,14 @@ impl Drop for Emulator {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The rules that the device has from its start: in a machine with several scenarios process 1 gives
+/// it those of each.
+fn rules(machine: &Scenario) -> impl Iterator<Item = &str> {
+    let rules = (!machine.shares).then_some(&machine.rules);
+    let rules = rules.into_iter().flatten();
+    rules.flat_map(|rule| ["--rule", rule.as_str()])
 }
 
 /// Read a report: `violation COUNT TEXT` lines (the driver's), `fault COUNT TEXT` lines (programs'),

@@ -9,8 +9,12 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "a variant's text explains its fields")]
 pub enum Step {
-    /// A scenario begins: what was before it is over, and the machine is as after its boot.
-    Scenario(String),
+    /// A scenario begins: what was before it is over, and the machine is as after its boot. The device
+    /// misbehaves by these rules and no others; `None`: it can't be given any.
+    Scenario {
+        name: String,
+        rules: Option<Vec<String>>,
+    },
     /// Load the module in this file with these parameters.
     Insmod { path: String, params: Vec<String> },
     /// Unload a module.
@@ -79,7 +83,13 @@ impl Step {
     fn words(&self) -> Vec<String> {
         let mut w: Vec<String> = Vec::new();
         match self {
-            Step::Scenario(name) => w.extend(["scenario".into(), name.clone()]),
+            Step::Scenario { name, rules } => {
+                w.extend(["scenario".into(), name.clone()]);
+                if let Some(rules) = rules {
+                    w.push("rules".into());
+                    w.extend(rules.iter().cloned());
+                }
+            }
             Step::Insmod { path, params } => {
                 w.extend(["insmod".into(), path.clone()]);
                 w.extend(params.iter().cloned());
@@ -115,7 +125,14 @@ impl Step {
         let verb = words.next().context("an empty step")?;
         let mut next = |what: &str| words.next().with_context(|| format!("{verb} needs {what}"));
         let step = match verb.as_str() {
-            "scenario" => Step::Scenario(next("a name")?),
+            "scenario" => Step::Scenario {
+                name: next("a name")?,
+                rules: match words.next().as_deref() {
+                    None => None,
+                    Some("rules") => Some(words.by_ref().collect()),
+                    Some(other) => bail!("a scenario has rules, not '{other}'"),
+                },
+            },
             "insmod" => Step::Insmod {
                 path: next("a file")?,
                 params: words.by_ref().collect(),
@@ -218,7 +235,14 @@ mod tests {
     #[test]
     fn every_step_survives_the_trip_to_the_guest() {
         let plan = [
-            Step::Scenario("demo".into()),
+            Step::Scenario {
+                name: "demo".into(),
+                rules: None,
+            },
+            Step::Scenario {
+                name: "hang".into(),
+                rules: Some(vec!["on MES frame: hang".into()]),
+            },
             Step::Insmod {
                 path: "/rkfd.ko".into(),
                 params: vec!["verbose=1".into()],

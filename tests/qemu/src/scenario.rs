@@ -100,8 +100,10 @@ pub struct Scenario {
     pub shaped: bool,
     /// It leaves the machine as it found it, so others may run in the same one.
     pub shares: bool,
-    /// Further arguments for the emulator, such as `--rule RULE`.
+    /// Further arguments for the emulator.
     pub emulator_args: Vec<String>,
+    /// By what the device misbehaves from the start (`docs/misbehaviour.md`).
+    pub rules: Vec<String>,
     /// The guest's third serial port leads to the emulator's control socket: it installs rules by which
     /// the device misbehaves, and removes them.
     pub control: bool,
@@ -170,6 +172,7 @@ impl Scenario {
             shaped: false,
             shares: false,
             emulator_args: Vec::new(),
+            rules: Vec::new(),
             control: false,
             meant: Meant::default(),
             machine: Machine::PciExpress,
@@ -294,14 +297,21 @@ impl Scenario {
     }
 
     /// The device misbehaves by a rule from the start (`docs/misbehaviour.md`).
-    pub fn rule(self, rule: &str) -> Self {
-        self.emulator_arg("--rule").emulator_arg(rule)
+    pub fn rule(mut self, rule: &str) -> Self {
+        self.rules.push(rule.into());
+        self
     }
 
-    /// The guest installs rules.
+    /// The guest installs rules: each step its own, or process 1 those of the scenarios that share the
+    /// machine.
     pub fn controlled(mut self) -> Self {
         self.control = true;
         self
+    }
+
+    /// As [`Self::shares_a_machine`], with scenarios for which the device misbehaves: each brings its rules.
+    pub fn misbehaves_by_turns(self) -> Self {
+        self.controlled().shares_a_machine()
     }
 
     /// Its programs do what the GPU reports as a program's fault.

@@ -52,9 +52,11 @@ impl Count {
     }
 }
 
-/// As many machines as there are processors.
-pub fn processors() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+/// One machine more than there are processors: one of them usually waits, for a time-out of the
+/// driver or for its boot's timers.
+pub fn usual_jobs() -> NonZeroUsize {
+    let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    processors.saturating_add(1)
 }
 
 /// Scenarios that share a machine, with one chip or none.

@@ -43,8 +43,8 @@ struct Args {
     /// auto, kvm or tcg.
     #[arg(long, env = "RKFD_ACCEL", default_value = "auto", global = true)]
     accel: String,
-    /// How many machines run at the same time; default: as many as there are processors. With one,
-    /// what is shown of a run is shown while it runs, else when it ends.
+    /// How many machines run at the same time; default: one more than there are processors. With
+    /// one, what is shown of a run is shown while it runs, else when it ends.
     #[arg(short, long, env = "RKFD_JOBS", global = true)]
     jobs: Option<NonZeroUsize>,
     /// Stretch every timeout by this factor: for a slow host, or a debug kernel.
@@ -185,7 +185,7 @@ fn real_main(args: Args) -> Result<bool> {
         } => {
             let suite = scenarios::all();
             let accel = prepare(&host, &args.accel, &suite)?;
-            let jobs = args.jobs.unwrap_or_else(suite::processors);
+            let jobs = args.jobs.unwrap_or_else(suite::usual_jobs);
             let which = (sample, seed, filter.as_slice());
             let lists = (list.as_path(), equivalents.as_path());
             return mutants::run(&host, (chips, accel, jobs), lists, &suite, which);
@@ -425,7 +425,7 @@ fn test(
     let options = Options {
         accel: prepare(host, accel, suite)?,
         show,
-        jobs: jobs.unwrap_or_else(suite::processors),
+        jobs: jobs.unwrap_or_else(suite::usual_jobs),
     };
     let count = suite::run(host, chips, suite, options);
     // A filter that leaves nothing for the chip is a mistake, not a success.

@@ -19,6 +19,7 @@ fn of(name: &'static str, about: &'static str, cases: &[&'static str]) -> Scenar
         .map(|case| Step::run(case, 180, &["/bin/clearing", case]));
     Scenario::new(name, about)
         .bin("rkfd-programs", "clearing")
+        .misbehaves_by_turns()
         .step(Step::insmod(MODULE))
         .steps(runs)
 }
@@ -41,8 +42,7 @@ fn meanwhile() -> Scenario {
         "while VRAM is cleared, requests of others go on",
         &["meanwhile"],
     )
-    .emulator_arg("--rule")
-    .emulator_arg("on kernel fill: late 100 ms")
+    .rule("on kernel fill: late 100 ms")
     .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }

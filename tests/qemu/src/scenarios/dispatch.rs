@@ -79,6 +79,7 @@ fn hive() -> Scenario {
         "vectoradd",
     )
     .rule("at power-on: node 3")
+    .misbehaves_by_turns()
     .scheduled_by(Scheduler::Cpsch)
     .steps([
         Step::insmod(MODULE),

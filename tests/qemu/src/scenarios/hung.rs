@@ -52,6 +52,7 @@ fn reset(name: &'static str, effect: &str, about: &'static str, pipe: &str) -> S
         .rule(&format!("at the 1st queue stop of queue 1: {effect}"))
         .check(recovered)
         .on_all_shapes()
+        .misbehaves_by_turns()
 }
 
 /// One queue was found to hang, and what the scheduler was asked for is as upstream.

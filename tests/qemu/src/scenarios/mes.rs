@@ -31,7 +31,10 @@ pub fn all() -> Vec<Scenario> {
 
 /// What only MES has.
 fn of_mes(scenario: Scenario, rule: &str) -> Scenario {
-    scenario.rule(rule).scheduled_by(Scheduler::Mes)
+    scenario
+        .rule(rule)
+        .scheduled_by(Scheduler::Mes)
+        .misbehaves_by_turns()
 }
 
 /// The driver doesn't bind the device, and logs the reason; again after a reload.

@@ -2,6 +2,7 @@
 //! Makes the machine for the next scenario what it was after its boot.
 
 use crate::report::Outcome;
+use crate::rules;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,8 +11,9 @@ use std::process::{Command, Stdio};
 /// AMD, as a PCI device's `vendor` has it.
 const AMD: &str = "0x1002";
 
-/// No module is left, the log for `dmesg` is empty, so is `/tmp`, and each GPU is as after power-on.
-pub fn begin() -> Outcome {
+/// No module is left, the log for `dmesg` is empty, so is `/tmp`, and each GPU is as after power-on, and
+/// misbehaves by these rules if it can be given any.
+pub fn begin(rules: Option<&[String]>) -> Outcome {
     for module in ["rkfd", "amdgpu"] {
         if Path::new("/sys/module").join(module).exists() {
             return Err(format!("{module} was left loaded"));
@@ -26,6 +28,9 @@ pub fn begin() -> Outcome {
     match cleared {
         Ok(status) if status.success() => {}
         other => return Err(format!("dmesg -c: {other:?}")),
+    }
+    if let Some(rules) = rules {
+        rules::replace(rules).map_err(|e| format!("the device's rules: {e}"))?;
     }
     reset_gpus().map_err(|e| format!("resetting the GPU: {e}"))
 }

@@ -6,6 +6,7 @@ mod kmemleak;
 mod kunit;
 mod program;
 mod report;
+mod rules;
 mod shell;
 mod system;
 
@@ -88,13 +89,13 @@ fn end(log: &mut KernelLog, report: &mut Report) {
 
 fn step(line: &str, log: &mut KernelLog, report: &mut Report) {
     match Step::parse(line) {
-        Ok(Step::Scenario(name)) => {
+        Ok(Step::Scenario { name, rules }) => {
             // The first begins with the machine.
             if report.scenario.replace(name.clone()).is_some() {
                 end(log, report);
             }
             report.send(&Line::Scenario(name));
-            report.test("begin-anew", anew::begin());
+            report.test("begin-anew", anew::begin(rules.as_deref()));
         }
         Err(e) => report.test("plan", Err(format!("{e:#}"))),
         Ok(Step::Insmod { path, params }) => {
