@@ -30,7 +30,7 @@ fn owners() -> Scenario {
         "the next owner of VRAM finds zeroes",
         &["owners"],
     )
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
 
@@ -43,7 +43,7 @@ fn meanwhile() -> Scenario {
         &["meanwhile"],
     )
     .rule("on kernel fill: late 100 ms")
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
 
@@ -53,7 +53,7 @@ fn killed() -> Scenario {
         "a program that is killed while its VRAM is cleared doesn't wait for that, and the memory comes back",
         &["killed"],
     )
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
     .check(not_to_the_end)
 }
@@ -114,7 +114,7 @@ fn stuck() -> Scenario {
     )
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -q 'copy engine 0 hangs'",
     ))
     .step(Step::Rmmod("rkfd".into()))

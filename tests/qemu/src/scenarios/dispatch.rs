@@ -179,7 +179,7 @@ fn programs() -> Scenario {
     }
     scenario
         .step(Step::run("threads", 120, &["/bin/threads", VADD]))
-        .step(Step::sh("cli", 30, script))
+        .step(Step::sh("cli", 60, script))
         .step(Step::sh("cli-copies", 60, CLI_COPIES))
         .step(Step::sh("cli-json", 60, CLI_JSON))
         .step(Step::Rmmod("rkfd".into()))

@@ -56,8 +56,8 @@ fn refused(name: &'static str, about: &'static str, rule: &'static str, message:
         .rule(rule)
         .misbehaves_by_turns()
         .step(Step::insmod(MODULE))
-        .step(Step::sh("reason-logged", 10, &logged))
-        .step(Step::sh("not-bound", 10, NOT_BOUND))
+        .step(Step::sh("reason-logged", 60, &logged))
+        .step(Step::sh("not-bound", 60, NOT_BOUND))
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
         .step(Step::Rmmod("rkfd".into()))
@@ -79,15 +79,15 @@ fn dead_device() -> Scenario {
     )
     .step(Step::insmod(MODULE))
     .step(Step::sh("until-it-dies", 90, until_it_dies))
-    .step(refuses("dead-stays-dead", 15))
+    .step(refuses("dead-stays-dead", 60))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -q \"the device doesn't answer\"",
     ))
-    .step(Step::sh("not-bound", 10, NOT_BOUND))
+    .step(Step::sh("not-bound", 60, NOT_BOUND))
     .step(Step::Rmmod("rkfd".into()));
     scenario.rule("at the 2000th any register access: surprise removal")
 }
@@ -118,11 +118,11 @@ fn pulled_out() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::sh("waves-without-end", 60, started))
     .step(Step::sh("until-it-goes", 300, until_it_goes))
-    .step(refuses("the-next-is-refused", 5))
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(refuses("the-next-is-refused", 60))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::sh(
         "no-wait-is-logged",
-        10,
+        60,
         "! dmesg | grep -E 'it is stuck|queues failed|acknowledge'",
     ))
     .step(Step::Rmmod("rkfd".into()))
@@ -153,13 +153,13 @@ fn no_fence() -> Scenario {
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::sh("destroy-gives-up", 20, destroy))
-    .step(Step::sh("works-again", 20, WORKS_AGAIN))
+    .step(Step::sh("destroy-gives-up", 60, destroy))
+    .step(Step::sh("works-again", 60, WORKS_AGAIN))
     .step(Step::run("the-next", 60, &["/bin/vectoradd", VADD, "65536"]))
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -q 'it is stuck'",
     ))
     .step(Step::Rmmod("rkfd".into()))
@@ -190,11 +190,11 @@ fn gpu_reset() -> Scenario {
     .bin("rkfd-programs", "reset")
     .step(Step::insmod(MODULE))
     .step(Step::run("reset", 120, &["/bin/reset", VADD]))
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -Eq '(HWS|MES) hang: resetting the GPU .soft reset.'",
     ))
     .step(Step::Rmmod("rkfd".into()))
@@ -260,7 +260,7 @@ fn reported() -> Scenario {
         let argv = ["/bin/faults", VADD, case, "/kernels/illegal-O3.co"];
         scenario = scenario.step(Step::run(case, 90, &argv)).step(Step::sh(
             &format!("after-{case}"),
-            20,
+            60,
             NOTHING_LEFT,
         ));
     }
@@ -333,8 +333,8 @@ fn mutations() -> [Scenario; 3] {
             .programs_fault()
             .misbehaves_by_turns()
             .step(Step::insmod(MODULE))
-            .step(Step::sh("noticed", 20, NOTICED))
-            .step(Step::run("right", 20, &["/bin/vectoradd", VADD, "65536"]))
+            .step(Step::sh("noticed", 60, NOTICED))
+            .step(Step::run("right", 60, &["/bin/vectoradd", VADD, "65536"]))
             .step(Step::Rmmod("rkfd".into()))
     })
 }

@@ -39,14 +39,14 @@ fn reset(name: &'static str, effect: &str, about: &'static str, pipe: &str) -> S
             90,
             &["/bin/hung", VADD, "/kernels/spin-O3.co"],
         ))
-        .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(Step::sh(
             "queue-named",
-            10,
+            60,
             "dmesg | grep -q 'the queue with doorbell .* hangs on pipe'",
         ))
-        .step(Step::sh("the-pipe", 10, pipe))
+        .step(Step::sh("the-pipe", 60, pipe))
         .step(Step::Rmmod("rkfd".into()));
     scenario
         .rule(&format!("at the 1st queue stop of queue 1: {effect}"))

@@ -17,7 +17,7 @@ fn notices_a_panic() -> Scenario {
     Scenario::new("notices-a-panic", "a kernel panic makes the run bad")
         .without_device()
         .without_module()
-        .step(Step::sh("crash", 20, "echo c > /proc/sysrq-trigger"))
+        .step(Step::sh("crash", 60, "echo c > /proc/sysrq-trigger"))
         .fails_with("Kernel panic")
 }
 
@@ -28,7 +28,7 @@ fn notices_a_failing_program() -> Scenario {
     )
     .without_device()
     .without_module()
-    .step(Step::sh("wrong-status", 20, "exit 3"))
+    .step(Step::sh("wrong-status", 60, "exit 3"))
     .fails_with("wrong-status: exit status 3, wanted 0")
 }
 

@@ -42,14 +42,14 @@ fn process_death() -> Scenario {
     .kernel("spin", 3)
     .step(Step::insmod(MODULE))
     .step(Step::sh("killed-while-running", 60, kill))
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::run(
         "another-process",
         60,
         &["/bin/vectoradd", VADD, "65536"],
     ))
     .step(Step::sh("killed-again", 60, kill))
-    .step(Step::sh("nothing-is-left-again", 20, NOTHING_LEFT))
+    .step(Step::sh("nothing-is-left-again", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
 
@@ -67,7 +67,7 @@ fn sharing() -> Scenario {
     for case in ["vram", "gtt", "foreign"] {
         scenario = scenario
             .step(Step::run(case, 90, &["/bin/dmabuf", VADD, case]))
-            .step(Step::sh(&format!("after-{case}"), 20, NOTHING_LEFT));
+            .step(Step::sh(&format!("after-{case}"), 60, NOTHING_LEFT));
     }
     scenario
         .step(Step::run("userptr", 90, &["/bin/userptr", VADD]))
@@ -76,7 +76,7 @@ fn sharing() -> Scenario {
             90,
             &["/bin/userptr", VADD, "gone"],
         ))
-        .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::Rmmod("rkfd".into()))
 }
 
@@ -91,11 +91,11 @@ fn unbind() -> Scenario {
     .bin("rkfd-programs", "vectoradd")
     .step(Step::insmod(MODULE))
     .step(Step::run("orphans", 60, &["/bin/orphans"]))
-    .step(Step::sh("no-orphan-is-left", 20, NOTHING_LEFT))
-    .step(Step::sh("bind-anew", 30, bind))
+    .step(Step::sh("no-orphan-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh("bind-anew", 60, bind))
     .step(Step::run("removed", 120, &["/bin/removed", VADD]))
-    .step(Step::sh("nothing-is-left", 20, NOTHING_LEFT))
-    .step(Step::sh("bind", 30, bind))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh("bind", 60, bind))
     .step(Step::run(
         "after-bind",
         60,
@@ -124,8 +124,8 @@ fn sleep() -> Scenario {
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::sh("refused", 30, &refused))
-    .step(Step::sh("awake", 10, awake))
+    .step(Step::sh("refused", 60, &refused))
+    .step(Step::sh("awake", 60, awake))
     .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::sh(

@@ -42,8 +42,8 @@ fn does_not_start(name: &'static str, rule: &str, about: &'static str, message: 
     let logged = format!("dmesg | grep -q '{message}' || {{ dmesg | tail; exit 1; }}");
     let scenario = Scenario::new(name, about)
         .step(Step::insmod(MODULE))
-        .step(Step::sh("reason-logged", 10, &logged))
-        .step(Step::sh("not-bound", 10, NOT_BOUND))
+        .step(Step::sh("reason-logged", 60, &logged))
+        .step(Step::sh("not-bound", 60, NOT_BOUND))
         .step(Step::Rmmod("rkfd".into()))
         .step(Step::insmod(MODULE))
         .step(Step::Rmmod("rkfd".into()));
@@ -62,11 +62,11 @@ fn refuse_remove() -> Scenario {
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::sh("destroy-fails", 30, destroy))
-    .step(Step::sh("the-next-runs", 30, destroy))
+    .step(Step::sh("destroy-fails", 60, destroy))
+    .step(Step::sh("the-next-runs", 60, destroy))
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -q 'refuses REMOVE_QUEUE: error 255 of command 3'",
     ))
     .step(Step::Rmmod("rkfd".into()))
@@ -85,16 +85,16 @@ fn refuse_add() -> Scenario {
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::sh("create-fails", 30, create))
+    .step(Step::sh("create-fails", 60, create))
     .step(Step::sh(
         "nothing-is-left",
-        20,
+        60,
         super::lifetime::NOTHING_LEFT,
     ))
     .step(Step::run("the-next", 60, &["/bin/vectoradd", VADD, "4096"]))
     .step(Step::sh(
         "reason-logged",
-        10,
+        60,
         "dmesg | grep -q 'refuses ADD_QUEUE: error 255 of command 2'",
     ))
     .step(Step::Rmmod("rkfd".into()));

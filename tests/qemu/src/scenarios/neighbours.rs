@@ -58,9 +58,9 @@ fn neighbours() -> Scenario {
         &["/bin/restored", VADD, "addresses"],
     ))
     .step(Step::run("later", 120, &["/bin/restored", VADD, "later"]))
-    .step(Step::sh("log", 10, LOG))
+    .step(Step::sh("log", 60, LOG))
     .step(Step::run("stalled", 120, &["/bin/stalled", VADD]))
-    .step(Step::sh("groups", 10, GROUPS))
+    .step(Step::sh("groups", 60, GROUPS))
     .step(program(
         "charged-events",
         60,

@@ -146,7 +146,7 @@ impl Rocm {
         );
         self.scenario("rocm-tools", "rocminfo, and a program of HSA")
             .step(run("rocminfo", &agent, &["rocminfo"]))
-            .step(Step::sh("rocminfo-compute-units", 10, &units))
+            .step(Step::sh("rocminfo-compute-units", 60, &units))
             .step(program("hsa", &[], chip))
             .step(program("hsa", &[NO_INTERRUPTS], chip))
     }

@@ -34,10 +34,10 @@ pub fn all() -> Vec<Scenario> {
         "has no driver: insmod rkfd.ko",
     ))
     .step(Step::insmod(MODULE))
-    .step(Step::sh("info", 20, "rkfd info"))
+    .step(Step::sh("info", 60, "rkfd info"))
     .step(forbidden("kfd", "/dev/kfd"))
     .step(forbidden("render", "/dev/dri/renderD255"))
-    .step(Step::sh("unbind", 20, unbind))
+    .step(Step::sh("unbind", 60, unbind))
     .step(advises(
         "no-driver",
         "the KFD driver has no GPU",
@@ -64,13 +64,13 @@ fn other_driver() -> Scenario {
     .step(Step::insmod(&format!("/{OTHER}.ko")))
     .step(Step::run_status(
         "refused",
-        10,
+        60,
         EBUSY,
         &["/bin/busybox", "insmod", MODULE],
     ))
     .step(Step::sh(
         "message",
-        10,
+        60,
         &format!(
             "dmesg | grep -q \"rkfd: class kfd belongs to the module {OTHER}: 'rmmod {OTHER}'\""
         ),
@@ -78,7 +78,7 @@ fn other_driver() -> Scenario {
     .step(Step::Absent("/sys/module/rkfd".into()))
     .step(Step::Rmmod(OTHER.into()))
     .step(Step::insmod(MODULE))
-    .step(Step::sh("info", 20, "rkfd info"))
+    .step(Step::sh("info", 60, "rkfd info"))
     .step(Step::Rmmod("rkfd".into()));
     scenario.includes.push(Include::TestModule { name: OTHER });
     scenario
@@ -96,7 +96,7 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
         "if rkfd info 2>/tmp/message; then exit 2; fi; cat /tmp/message; \
          grep -q '{wrong}' /tmp/message && grep -q '{advice}' /tmp/message"
     );
-    Step::sh(name, 20, &script)
+    Step::sh(name, 60, &script)
 }
 
 /// The command does not take just any file for the driver's, and its exit status means that there is
@@ -104,7 +104,7 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
 fn not_kfd() -> Step {
     let script = "mknod /dev/kfd c 1 3; rkfd info >/tmp/message 2>&1; status=$?; rm /dev/kfd; \
          cat /tmp/message; [ $status = 3 ] && grep -q 'does not answer as a KFD driver' /tmp/message";
-    Step::sh("not-kfd", 20, script)
+    Step::sh("not-kfd", 60, script)
 }
 
 /// The command, as a user who may not open a node, names it. Nodes are root's alone until a rule of udev's,
@@ -116,5 +116,5 @@ fn forbidden(name: &str, node: &str) -> Step {
          then exit 2; fi; chmod 666 {node}; cat /tmp/message; \
          grep -q 'no permission to open {node}' /tmp/message"
     );
-    Step::sh(&format!("forbidden-{name}"), 20, &script)
+    Step::sh(&format!("forbidden-{name}"), 60, &script)
 }
