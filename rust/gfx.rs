@@ -88,6 +88,11 @@ impl Gfx {
         result
     }
 
+    /// Sets what has other values after a reset of the graphics core than the chip should run with.
+    pub(crate) fn set_golden(&self) {
+        self.hal.set_golden(&self.regs);
+    }
+
     /// Resets the command processor with everything that it runs, by registers (a soft reset), and lets
     /// its firmware go on: afterwards no queue is on the hardware, and no wave.
     pub(crate) fn soft_reset(&self) {

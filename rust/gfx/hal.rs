@@ -86,6 +86,9 @@ pub(crate) trait Hal: Sync {
     /// array until [`Hal::see_all_arrays`].
     fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32;
 
+    /// Sets what has other values after a reset of the graphics core than the chip should run with.
+    fn set_golden(&self, _regs: &Regs) {}
+
     /// Points GRBM_GFX_INDEX at all arrays of an XCC, as usual.
     fn see_all_arrays(&self, regs: &Regs, xcc: u8);
 

@@ -266,3 +266,21 @@ fn the_kiq_goes_on_only_when_what_it_unmaps_is_off() {
         rig.clean();
     }
 }
+
+/// `gfx_v9_4_3_init_golden_registers`.
+#[test]
+fn the_first_queue_needs_golden_registers() {
+    let rig = Rig::bare(&[]);
+    rig.golden.set(0);
+    rig.start_kiq();
+    rig.violated("TCP_UTCL1_CNTL2.SPARE is not 1");
+    assert!(!rig.is_active(KIQ));
+    let rig = Rig::bare(&[]);
+    let golden = rig.read(gc::GB_ADDR_CONFIG);
+    rig.write(gc::GB_ADDR_CONFIG, 0);
+    rig.start_kiq();
+    rig.violated("GB_ADDR_CONFIG is not the chip's golden value");
+    rig.write(gc::GB_ADDR_CONFIG, golden);
+    rig.start_kiq();
+    assert!(rig.is_active(KIQ));
+}

@@ -27,6 +27,8 @@ fn a_soft_reset_ends_every_queue_with_its_waves() {
     assert_eq!(rig.read(gc::GRBM_SOFT_RESET), both);
     assert!(!rig.is_active(KIQ) && !rig.is_active(HIQ));
     assert_eq!(rig.read(gc::CP_PQ_STATUS), 0);
+    // Golden once more, before there are queues.
+    assert_eq!(rig.read(gc::TCP_UTCL1_CNTL2), 0);
     // RLC's, which isn't reset.
     assert_eq!(rig.read(gc::RLC_CP_SCHEDULERS), schedulers);
     rig.write(gc::GRBM_SOFT_RESET, 0);

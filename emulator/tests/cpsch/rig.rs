@@ -48,6 +48,8 @@ pub struct Rig {
     pub hiq: KernelQueue,
     /// The XCC whose registers are accessed.
     pub xcc: Cell<u8>,
+    /// TCP_UTCL1_CNTL2 when a KIQ is started.
+    pub golden: Cell<u32>,
     pub fence: u64,
     ih: u64,
     ih_rptr: Cell<u64>,
@@ -105,6 +107,7 @@ impl Rig {
             kiqs,
             hiq,
             xcc: Cell::new(0),
+            golden: Cell::new(1),
             fence,
             ih,
             ih_rptr: Cell::new(0),
@@ -337,6 +340,8 @@ impl Rig {
     fn start_kiq_of(&self, kiq: &KernelQueue) {
         let (me, pipe, queue) = KIQ;
         self.write(gc::CP_MEC_CNTL, 0);
+        // `gfx_v9_4_3_init_golden_registers`.
+        self.write(gc::TCP_UTCL1_CNTL2, self.golden.get());
         let schedulers = self.read(gc::RLC_CP_SCHEDULERS) & !0xff;
         self.write(
             gc::RLC_CP_SCHEDULERS,

@@ -398,6 +398,21 @@ fn malformed_mqds_are_not_mapped() {
         ("CP_HQD_PQ_WPTR of an AQL queue is inside a packet", |m| {
             m.0[182] = 8
         }),
+        ("CP_HQD_PERSISTENT_STATE.PRELOAD_REQ has 0x0", |m| {
+            m.0[132] &= !1
+        }),
+        ("CP_MQD_CONTROL.PRIV_STATE has 0x0", |m| m.0[162] &= !0x100),
+        ("CP_HQD_QUANTUM.QUANTUM_EN has 0x0", |m| m.0[135] &= !1),
+        ("CP_HQD_HQ_STATUS0 for DISPATCH_PTR has 0x0", |m| {
+            m.0[160] = 0
+        }),
+        ("CP_HQD_PQ_CONTROL.UNORD_DISPATCH has 0x0", |m| {
+            m.0[145] &= !(1 << 28)
+        }),
+        ("RPTR_BLOCK_SIZE has 0x400, not 0x500", |m| {
+            m.0[145] ^= 1 << 8
+        }),
+        ("DOORBELL_BIF_DROP has 0x0, not 0x2", |m| m.0[143] &= !2),
     ];
     let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
@@ -563,4 +578,30 @@ fn a_process_needs_its_shader_memory_set_up() {
         rig.fence();
         rig.violated(&format!("SH_MEM_CONFIG: that {name} is not modelled"));
     }
+}
+
+/// Linux sets SQ_CONFIG1 and the packet's bit both or none (`AMDGPU_GMC_XNACK_FLAG_CHAIN`).
+#[test]
+fn the_xnack_chain_is_on_at_both_ends() {
+    let resources = |chained| {
+        SetResources::zeroed()
+            .with(SetResources::HEADER, header(op::SET_RESOURCES, 8))
+            .with(SetResources::VMID_MASK, 0xff00)
+            .having(SetResources::QUEUE_TYPE.is::<RESOURCES_HIQ>())
+            .with(SetResources::ENB_XNACK_RETRY_DISABLE_CHECK, chained)
+    };
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.start_hiq();
+    rig.hiq(&resources(true).0);
+    rig.violated("SET_RESOURCES: the XNACK check is not the one of SQ_CONFIG1");
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.start_hiq();
+    // DISABLE_XNACK_CHECK_IN_RETRY_DISABLE.
+    rig.write(rkfd_hw::regs::gc_9_4_3::SQ_CONFIG1, 1 << 12);
+    rig.hiq(&resources(true).0);
+    rig.unmap();
+    rig.fence();
+    rig.clean();
 }

@@ -16,7 +16,8 @@ use crate::{
                 CP_MEC_CNTL as Mec,
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
                 GRBM_GFX_INDEX as Index,
-                GRBM_SOFT_RESET as Reset, //
+                GRBM_SOFT_RESET as Reset,
+                TCP_UTCL1_CNTL2 as Tlb, //
             },
             Block,
             Value, //
@@ -38,6 +39,8 @@ use kernel::{
 };
 
 static REGISTERS: Registers = registers!(gc);
+/// `GOLDEN_GB_ADDR_CONFIG`.
+const GOLDEN_ADDRESSES: u32 = 0x2a11_4042;
 /// TIMEOUT: until a halt or a reset has taken effect (`gfx_v9_4_3_soft_reset`).
 const SETTLE: Delta = Delta::from_micros(50);
 
@@ -86,6 +89,16 @@ impl super::Hal for Hal {
             .with(Index::SH_BROADCAST_WRITES, true)
             .with(Index::INSTANCE_BROADCAST_WRITES, true);
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
+    }
+
+    /// `gfx_v9_4_3_init_golden_registers`.
+    fn set_golden(&self, regs: &Regs) {
+        for xcc in regs.instances(Block::Gc) {
+            regs.write_at(xcc, gc::GB_ADDR_CONFIG, Value::new(GOLDEN_ADDRESSES));
+            regs.update_at(xcc, gc::TCP_UTCL1_CNTL2, |old| {
+                old.having(Tlb::SPARE.is::<1>())
+            });
+        }
     }
 
     /// `gfx_v9_4_3_soft_reset`, and `gfx_v9_4_3_xcc_cp_compute_enable` before and after. All XCCs are

@@ -109,6 +109,8 @@ pub(crate) struct Kiq {
 impl Kiq {
     /// Starts KIQ on every XCC and lets each run one packet.
     pub(crate) fn start(parts: &Arc<Parts>) -> Result<Arc<Self>> {
+        // Here, since a reset of the engines takes them away, and queues start anew after it.
+        parts.gfx.set_golden();
         let mut queues = KVec::new();
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             queues.push(Queue::new(parts, xcc, i)?, GFP_KERNEL)?;
@@ -411,6 +413,8 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
     );
     write(gc::CP_HQD_PQ_DOORBELL_CONTROL.any(), doorbell_control);
     write_pair(gc::CP_HQD_PQ_WPTR_LO.any(), 0);
+    // Linux trusts that whoever took a queue off has cleared this one.
+    write(gc::CP_HQD_PQ_RPTR.any(), 0);
     write(gc::CP_HQD_VMID.any(), 0);
     write(
         gc::CP_HQD_PERSISTENT_STATE.any(),

@@ -3,8 +3,10 @@
 //! What a queue runs by: its place, its registers, and what a generation has in them.
 
 pub(crate) mod buffer;
+mod fixed;
 pub mod generation;
 pub mod hqd;
+pub mod left;
 pub(crate) mod registers;
 pub(crate) mod shader;
 pub mod slot;

@@ -39,6 +39,13 @@ impl Firmware {
             Role::Hiq if kind == RESOURCES_HIQ => {}
             _ => return bad("the queue type is not that of the queue"),
         }
+        // Linux sets both or none (`gfx_v9_4_3_xcc_init_sq`, `pm_set_resources_v9`).
+        let chained = p.is_set(SetResources::ENB_XNACK_RETRY_DISABLE_CHECK);
+        let xccs = 0..self.env.memory().graphics_hubs().count() as u8;
+        let mut checks = xccs.map(|xcc| self.shared.regs(xcc).checks_xnack());
+        if checks.any(|checks| checks == chained) {
+            return bad("the XNACK check is not the one of SQ_CONFIG1");
+        }
         let vmids = p.get(SetResources::VMID_MASK);
         if vmids & 1 == 1 || vmids == 0 {
             return bad("the VMID mask is empty, or has the kernel's VMID 0");

@@ -18,6 +18,7 @@ use crate::device::facts::Facts;
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
+use crate::engines::cp::front::left::leave_queue;
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::{Slot, SLOTS};
 use rkfd_hw::mqd::FIRST_HQD_WORD;
@@ -134,6 +135,11 @@ impl Regs {
             busy: false,
             orders: Vec::new(),
         }
+    }
+
+    /// Another driver's queues were on the HQDs.
+    pub fn leave_queues(&mut self) {
+        self.hqd.iter_mut().for_each(leave_queue);
     }
 
     /// Reads a register.
@@ -326,6 +332,7 @@ impl Regs {
                 };
                 let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
                     .map_err(|wrong| Refused::Undefined(wrong.what))?;
+                self.golden()?;
                 self.orders
                     .push(Order::Connect(slot, Box::new(queue), role));
             } else if active && value & 1 == 0 {
@@ -351,6 +358,26 @@ impl Regs {
         }
         self.set_hqd_word(slot, word, value);
         Ok(())
+    }
+
+    /// That the graphics core has its golden registers, before its first queue
+    /// (`gfx_v9_4_3_init_golden_registers`).
+    fn golden(&self) -> Result<(), Refused> {
+        let get = |name| self.stored.get(name).unwrap_or(0);
+        let addresses = self.facts.start_up("GB_ADDR_CONFIG");
+        if addresses.is_some_and(|golden| golden != get("GB_ADDR_CONFIG")) {
+            return undefined("GB_ADDR_CONFIG is not the chip's golden value");
+        }
+        if Value::new(get("TCP_UTCL1_CNTL2")).get(gc::TCP_UTCL1_CNTL2::SPARE) != 1 {
+            return undefined("TCP_UTCL1_CNTL2.SPARE is not 1, its golden value");
+        }
+        Ok(())
+    }
+
+    /// Whether waves whose process has retries off check XNACK all the same (`SQ_CONFIG1`).
+    pub fn checks_xnack(&self) -> bool {
+        let config = Value::new(self.stored.get("SQ_CONFIG1").unwrap_or(0));
+        config.get(gc::SQ_CONFIG1::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE) == 0
     }
 
     /// Which pipe's interrupts a register enables: CPC_INT_CNTL is the selected pipe's.
@@ -492,7 +519,9 @@ impl Regs {
 /// Whether a stored register loses its value with the command processor.
 fn is_reset(name: &str) -> bool {
     let by_others = ["CP_HYP_XCP_CTL", "CP_PSP_XCP_CTL"];
+    let shaders = ["TCP_", "SQ_"];
     name.starts_with("CP_") && !by_others.contains(&name)
+        || shaders.iter().any(|block| name.starts_with(block))
 }
 
 /// The word of an MQD that an HQD register is.

@@ -6,6 +6,7 @@
 //! firmware copies them there and back ([`FIRST_HQD_WORD`]). What all generations have at the same
 //! place is read here; the rest is in their descriptions ([`super::generation`]), with the sources.
 
+use super::fixed;
 use super::generation::Format;
 use crate::report::Wrong;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
@@ -110,6 +111,9 @@ impl Queue {
             }
         }
         (format.check)(mqd, queue.aql)?;
+        if role == Role::User {
+            fixed::check(mqd, queue.aql)?;
+        }
         Ok(queue)
     }
 
