@@ -172,6 +172,12 @@ pub fn is_cold(rules: &Rules) -> bool {
     rules.ask(&Event::of(Kind::PowerOn)) == Some(Effect::Cold)
 }
 
+/// Whether another driver has used the device: then registers that are a driver's to set hold what that
+/// one left.
+pub fn was_used(rules: &Rules) -> bool {
+    rules.ask(&Event::of(Kind::PowerOn)) == Some(Effect::Used)
+}
+
 /// Which node of a hive the device is, if it is in one.
 pub fn node(rules: &Rules) -> Option<u8> {
     match rules.ask(&Event::of(Kind::PowerOn)) {

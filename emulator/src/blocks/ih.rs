@@ -279,6 +279,14 @@ impl Interrupts {
         *self.ring() = Ring::default();
     }
 
+    /// Another driver's ring was here, and is off.
+    pub fn leave_ring(&self) {
+        let mut ring = self.ring();
+        ring.base = 0x0123_4000;
+        (ring.rptr, ring.wptr) = (0x340, 0x340);
+        ring.wptr_addr = [0x5678_9000, 1];
+    }
+
     /// Sends the message, if the ring may.
     fn message(&self, ring: &mut Ring) {
         if !ring.has(IH_RB_CNTL::ENABLE_INTR) || (ring.has(IH_RB_CNTL::RPTR_REARM) && ring.sent) {

@@ -12,7 +12,7 @@ use super::ih::Interrupts;
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use crate::rules::is_cold;
+use crate::rules::{is_cold, was_used};
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::RegInfo;
@@ -73,6 +73,9 @@ impl Osssys {
             false => self.left,
         };
         self.interrupts.start_routes(first);
+        if was_used(self.env.rules()) {
+            self.interrupts.leave_ring();
+        }
     }
 
     /// Which route `IH_RING1_CLIENT_CFG_DATA` is.

@@ -18,6 +18,7 @@ use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::tlb::Flush;
 use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
+use crate::rules::was_used;
 use crate::trace::Value;
 use rkfd_hw::ih;
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -61,11 +62,19 @@ impl VmHubBlock {
         let generation = env.memory().generation();
         let mut stored = generation.stored.to_vec();
         stored.extend(generation.snoop_override.0);
-        Self {
+        let block = Self {
             store: Store::zeroed(&stored),
             env,
             hub,
             engines: Mutex::default(),
+        };
+        block.start();
+        block
+    }
+
+    fn start(&self) {
+        if was_used(self.env.rules()) {
+            self.env.memory().hub(self.hub).leave_contexts();
         }
     }
 
@@ -315,6 +324,7 @@ impl IpBlock for VmHubBlock {
         self.store.reset();
         *self.engines.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
         self.env.memory().hub(self.hub).reset();
+        self.start();
     }
 }
 

@@ -33,6 +33,7 @@ use super::sdma::Engines;
 use crate::device::facts::Facts;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
+use crate::rules::was_used;
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
@@ -123,6 +124,15 @@ impl Registers for Shared {
     }
 }
 
+/// An XCC's registers as its firmware finds them.
+fn start_up(env: &dyn Env, facts: &Facts, xcc: u8) -> Regs {
+    let mut regs = Regs::new(facts, xcc);
+    if was_used(env.rules()) {
+        regs.leave_queues();
+    }
+    regs
+}
+
 /// An XCC's command processor as a block of the device.
 pub struct Cp {
     partition: Arc<Partition>,
@@ -138,7 +148,7 @@ struct Partition {
 impl Cp {
     /// The command processors of a chip, in one partition, whose firmware runs and has no queue.
     pub fn partition(env: Arc<dyn Env>, facts: Facts, sdma: Arc<Engines>) -> Vec<Arc<dyn IpBlock>> {
-        let regs = |xcc| Mutex::new(Regs::new(&facts, xcc));
+        let regs = |xcc| Mutex::new(start_up(&*env, &facts, xcc));
         let shared = Arc::new(Shared {
             regs: (0..facts.xccs).map(regs).collect(),
             env,

@@ -42,7 +42,7 @@ use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::runner::{Runner, Thread};
-use crate::rules::is_cold;
+use crate::rules::{is_cold, was_used};
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
@@ -109,7 +109,11 @@ impl Registers for Shared {
 }
 
 fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
-    Regs::new(facts, !is_cold(env.rules()))
+    let mut regs = Regs::new(facts, !is_cold(env.rules()));
+    if was_used(env.rules()) {
+        regs.leave_queues();
+    }
+    regs
 }
 
 /// MES as a block of the device.

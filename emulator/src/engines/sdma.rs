@@ -40,6 +40,7 @@ pub mod regs;
 use crate::device::Env;
 use crate::engines::Wake;
 use crate::report::Wrong;
+use crate::rules::was_used;
 use engine::Worker;
 pub use generation::Generation;
 use queue::Queue;
@@ -325,6 +326,11 @@ impl Sdma {
             }
         });
         let threads = threads.collect();
+        if was_used(all.env.rules()) {
+            all.engines
+                .iter()
+                .for_each(|engine| engine.kernel.leave_queue());
+        }
         Self { all, threads }
     }
 
@@ -334,6 +340,9 @@ impl Sdma {
         for engine in &self.all.engines {
             engine.regs.reset();
             engine.kernel.reset();
+            if was_used(self.all.env.rules()) {
+                engine.kernel.leave_queue();
+            }
             engine.abort.store(true, Ordering::Release);
             let mut shared = engine.shared();
             shared.asked += 1;

@@ -114,6 +114,14 @@ impl VmHub {
         self.invalidate(u16::MAX);
     }
 
+    /// Another driver's page tables were here, of all contexts; none is enabled any more.
+    pub fn leave_contexts(&self) {
+        let mut r = self.registers();
+        r.base = [[0x1234_5001, 1]; VMIDS];
+        r.start = [[0x40, 0]; VMIDS];
+        r.end = [[0x80, 0]; VMIDS];
+    }
+
     /// A VMID's context.
     pub fn context(&self, vmid: u8) -> Context {
         let n = usize::from(vmid & 0xf);

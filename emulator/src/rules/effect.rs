@@ -48,6 +48,8 @@ pub enum Effect {
     ImpossibleCounts,
     /// The firmware does not run, as before PSP load.
     Cold,
+    /// Another driver has used the device: registers of queues and contexts hold what it left there.
+    Used,
     /// The device is this node of a hive.
     Node(u32),
     /// So many page faults of the queue's process, each of another page.
@@ -106,6 +108,7 @@ const TABLE: &[Row] = &[
         &[Kind::Probe],
     ),
     ("cold", |_| Effect::Cold, &[Kind::PowerOn]),
+    ("used", |_| Effect::Used, &[Kind::PowerOn]),
     ("node N", |g| Effect::Node(g.number), &[Kind::PowerOn]),
     (
         "fault flood of N",

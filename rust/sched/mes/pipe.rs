@@ -352,6 +352,9 @@ impl Pipe {
                 gc::CP_HQD_PERSISTENT_STATE.any(),
                 image.get(M::CP_HQD_PERSISTENT_STATE),
             );
+            // Linux trusts that whoever took a queue off has cleared them.
+            pair(gc::CP_HQD_PQ_WPTR_LO.any(), 0);
+            one(gc::CP_HQD_PQ_RPTR.any(), 0);
             one(gc::CP_HQD_ACTIVE.any(), 1);
             Ok(())
         })

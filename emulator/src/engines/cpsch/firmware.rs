@@ -200,7 +200,7 @@ impl runner::Firmware for Firmware {
     fn reset(&mut self) {
         self.drop_all();
         for xcc in self.shared.xccs() {
-            *self.shared.regs(xcc) = super::regs::Regs::new(&self.shared.facts, xcc);
+            *self.shared.regs(xcc) = super::start_up(&*self.env, &self.shared.facts, xcc);
         }
     }
 

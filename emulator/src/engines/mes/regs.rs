@@ -16,6 +16,7 @@ use crate::device::facts::Facts;
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::hqd::Image as Mqd;
+use crate::engines::cp::front::left::leave_queue;
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::Slot;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
@@ -150,6 +151,11 @@ impl Regs {
             busy: false,
             orders: Vec::new(),
         }
+    }
+
+    /// Another driver's queues were on the HQDs.
+    pub fn leave_queues(&mut self) {
+        self.hqd.iter_mut().for_each(leave_queue);
     }
 
     /// Reads a register.

@@ -92,6 +92,25 @@ impl Regs {
         self.0.reset();
     }
 
+    /// Another driver's queue was here: its ring is gone, its pointers are those of the last packet.
+    pub fn leave_queue(&self) {
+        for (name, value) in [
+            ("RB_BASE", 0x0123_4000),
+            ("RB_BASE_HI", 1),
+            ("RB_RPTR", 0x340),
+            ("RB_RPTR_HI", 2),
+            ("RB_WPTR", 0x340),
+            ("RB_WPTR_HI", 2),
+            ("RB_WPTR_POLL_ADDR_LO", 0x5678_9000),
+            ("RB_WPTR_POLL_ADDR_HI", 1),
+            ("RB_RPTR_ADDR_LO", 0x5678_a000),
+            ("RB_RPTR_ADDR_HI", 1),
+            ("DOORBELL_OFFSET", 0x40),
+        ] {
+            self.0.set(name, value);
+        }
+    }
+
     /// Writes a half of the write pointer. "before programing wptr to a less value, need set
     /// minor_ptr_update first": without that the engine keeps the greater one.
     fn set_wptr(&self, what: &str, value: u32) -> Result<(), Refused> {

@@ -21,6 +21,7 @@ pub fn all() -> Vec<Scenario> {
     let both_sides = demo().check(crate::demo::check).on_all_shapes();
     let all = [
         vectoradd(),
+        used(),
         hive(),
         both_sides,
         kernels(),
@@ -68,6 +69,26 @@ fn vectoradd() -> Scenario {
     .check(all_verified)
     .check(one_dispatch)
     .on_all_shapes()
+}
+
+/// Another driver has left its values in the registers of queues, contexts and rings.
+fn used() -> Scenario {
+    let load = || Step::insmod(MODULE);
+    let unload = || Step::Rmmod("rkfd".into());
+    with_vadd(
+        "used",
+        "a GPU that another driver has used before computes 1,048,576 sums",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "copies")
+    .rule("at power-on: used")
+    .misbehaves_by_turns()
+    .step(load())
+    .step(Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]))
+    .step(unload())
+    .step(load())
+    .step(Step::run("copies", 180, &["/bin/copies"]))
+    .step(unload())
 }
 
 /// The GPU is not the first of its hive: VRAM, page tables and the GART lie in its part of the frame
