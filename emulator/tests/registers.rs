@@ -415,3 +415,14 @@ fn doorbells_reach_the_graphics_core_only_by_its_ways() {
     guest.write(Block::Nbio, &entry(3), 0x3000_000c);
     assert!(!reaches());
 }
+
+/// `nbio_v7_9_ih_control` sets the page before the rest.
+#[test]
+fn interrupts_need_a_page_for_their_dummy_reads() {
+    let guest = Guest::new(&[]);
+    guest.write(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL", 0);
+    guest.expect_violation("INTERRUPT_CNTL2 has no page");
+    guest.write(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL2", 0x1234);
+    guest.write(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL", 0);
+    assert_eq!(guest.findings().len(), 1);
+}

@@ -54,9 +54,13 @@ pub fn build(ips: &[Ip], gc_table: &[u32], rules: &Rules) -> Vec<u8> {
     } else {
         BINARY_SIGNATURE
     };
+    let version = match effect {
+        Some(Effect::FutureVersion) => 3,
+        _ => 1,
+    };
     let header = BinaryHeader::zeroed()
         .with(BinaryHeader::SIGNATURE, signature)
-        .with(BinaryHeader::VERSION_MAJOR, 1)
+        .with(BinaryHeader::VERSION_MAJOR, version)
         .with(BinaryHeader::SIZE, size as u16)
         .with(BinaryHeader::IP_OFFSET, ip_at as u16)
         .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table))

@@ -255,6 +255,11 @@ impl IpBlock for Nbio {
                 return Err(Refused::Undefined(what));
             }
         }
+        if name == "BIF_BX0_INTERRUPT_CNTL" && self.store.get("BIF_BX0_INTERRUPT_CNTL2") == Some(0)
+        {
+            let what = "INTERRUPT_CNTL2 has no page for the interrupts' dummy reads";
+            return Err(Refused::Undefined(what.into()));
+        }
         self.store.write(reg, value)?;
         match name {
             "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.env.doorbells().enable(value != 0),

@@ -42,6 +42,8 @@ pub enum Effect {
     BadSignature,
     /// The discovery binary has a wrong checksum.
     BadChecksum,
+    /// The discovery binary has a version that nobody knows yet.
+    FutureVersion,
     /// The discovery binary lists a graphics core of an unknown version.
     UnknownCore,
     /// The discovery binary counts more IP blocks than it has room for.
@@ -101,6 +103,7 @@ const TABLE: &[Row] = &[
     ("hide a word", |_| Effect::HideWord, &[Kind::AqlPacket]),
     ("bad signature", |_| Effect::BadSignature, &[Kind::Probe]),
     ("bad checksum", |_| Effect::BadChecksum, &[Kind::Probe]),
+    ("future version", |_| Effect::FutureVersion, &[Kind::Probe]),
     ("unknown core", |_| Effect::UnknownCore, &[Kind::Probe]),
     (
         "impossible counts",

@@ -284,3 +284,12 @@ fn the_first_queue_needs_golden_registers() {
     rig.start_kiq();
     assert!(rig.is_active(KIQ));
 }
+
+/// `gfx_v9_0_ring_set_wptr_compute` stores the pointer, then rings.
+#[test]
+fn a_kernel_queues_pointer_is_in_memory_before_its_doorbell() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.ring_early(&rig.kiq, 8);
+    rig.violated("which its write pointer in memory has not reached");
+}

@@ -494,6 +494,11 @@ impl Rig {
         self.ring_bell(q.bell, q.written.get());
     }
 
+    /// Rings without a pointer in memory that has come so far.
+    pub fn ring_early(&self, q: &KernelQueue, words: u64) {
+        self.ring_bell(q.bell, q.written.get() + words);
+    }
+
     /// QUERY_STATUS on the HIQ and the wait for its fence.
     pub fn fence(&self) {
         let value = self.send_fence();

@@ -199,6 +199,14 @@ impl Firmware {
                 "doorbell {:#x} of MES has {value:#x}, which is not within a ring of the read pointer",
                 connected.ring.doorbell
             ));
+        } else {
+            let poll = connected.ring.poll;
+            let stored = env.memory().space(Hub::Gfx(0), 0).load_u64(poll);
+            if stored.is_ok_and(|stored| stored < value) {
+                env.report().violation(format_args!(
+                    "the doorbell of MES has {value:#x}, which its write pointer in memory has not reached"
+                ));
+            }
         }
         true
     }

@@ -31,6 +31,12 @@ pub fn all() -> Vec<Scenario> {
             "the discovery table .* is unusable",
         ),
         refused(
+            "bad-discovery-version",
+            "a discovery table of a later version is refused",
+            "at probe: future version",
+            "the discovery table .*unknown version of the binary",
+        ),
+        refused(
             "unknown-gc",
             "a GPU of another kind is refused",
             "at probe: unknown core",

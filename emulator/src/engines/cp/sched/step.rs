@@ -2,12 +2,14 @@
 
 //! One round over a queue: its doorbell, its packets, and its leaving when it was asked to.
 
+use crate::device::Env;
 use crate::engines::cp::front::hqd::Role;
 use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::{Pool, Slot};
 use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::mec::line::Turns;
-use crate::engines::cp::mec::{Mec, Stop};
+use crate::engines::cp::mec::{Hqd, Mec, Stop};
+use crate::memory::Hub;
 use crate::report::Whose;
 use crate::rules::Holds;
 use crate::trace::Value;
@@ -75,6 +77,9 @@ impl Mec {
                 ),
             );
             return true;
+        }
+        if h.role != Role::User {
+            check_stored(&*env, h, slot.xcc(), value);
         }
         if let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_ref) {
             self.show_pointers(h);
@@ -169,5 +174,17 @@ impl Mec {
             }
             self.release(slot, false);
         }
+    }
+}
+
+/// A kernel queue's write pointer is in memory before its doorbell has it: from there firmware reads it
+/// when the queue is mapped anew (Linux, `gfx_v9_0_ring_set_wptr_compute`, `kq_submit_packet`).
+fn check_stored(env: &dyn Env, h: &Hqd, xcc: u8, rung: u64) {
+    let stored = env.memory().space(Hub::Gfx(xcc), 0).load_u64(h.q.poll);
+    if stored.is_ok_and(|stored| stored < rung) {
+        env.report().violation(format_args!(
+            "doorbell {:#x} of a kernel's queue has {rung:#x}, which its write pointer in memory has not reached",
+            h.q.doorbell
+        ));
     }
 }
