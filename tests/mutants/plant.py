@@ -124,8 +124,8 @@ class Planter:
             call = text[m.start() : end + 1]
             if n and m[1] == "with":
                 # The value's copy is changed, not the whole: these can be large, and stacks are not.
-                field, value = re.fullmatch(r"(\s*[\w:]+,)(.*?)(,?\s*)", inner, re.S).group(1, 2)
-                call = f".with({field} crate::mutant::but({n}, {value}))"
+                field, value, rest = re.fullmatch(r"(\s*[\w:]+,)(.*?)(,?\s*)", inner, re.S).groups()
+                call = f".with({field} crate::mutant::but({n}, {value}){rest})"
             elif n:
                 call = f".unless(crate::mutant::on({n}), |it| it{call})"
             out.append(call)
@@ -171,6 +171,9 @@ class Planter:
                     lines[start] = " " * indent + f"{guard['a']}!crate::mutant::on({n}) && ({guard['cond']}) {{"
                 continue
             if not begins or indent < 4 or KEYWORDS.match(code):
+                continue
+            # What is dropped is dropped a little later all the same.
+            if re.fullmatch(r"drop\(\w+\);", code):
                 continue
             if not re.match(r"(\*?[a-z_][\w.]*(\[[^\]]*\])? [|&+-]?= |[a-zA-Z_][\w:.]*[(.])", code):
                 continue

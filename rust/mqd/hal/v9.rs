@@ -335,8 +335,6 @@ fn build(queue: &UserQueue<'_>, to: &mut Image) -> Result {
         let logical = queue.logical_xcc % queue.chip.num_xcc.max(1);
         image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, logical);
     } else {
-        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
-        image.set(M::COMPUTE_TG_CHUNK_SIZE, 0);
         image.set(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into());
     }
     *to = image.0;

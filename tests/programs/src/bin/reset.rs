@@ -70,8 +70,8 @@ impl Setup {
         )
     }
 
-    /// The GPU's management events about resets.
-    fn events(&self) -> Result<File, Failure> {
+    /// The GPU's management events of these kinds.
+    fn events(&self, kinds: &[u32]) -> Result<File, Failure> {
         let mut args = smi::SmiEventsArgs {
             gpuid: self.gpu.id(),
             anon_fd: 0,
@@ -79,11 +79,30 @@ impl Setup {
         call(&self.kfd, &ioctl::SMI_EVENTS, &mut args).map_err(errno("SMI_EVENTS"))?;
         // SAFETY: The request has just made the descriptor for us.
         let mut file = unsafe { File::from_raw_fd(args.anon_fd as i32) };
-        let mask = smi::event_mask(smi::SMI_EVENT_GPU_PRE_RESET)
-            | smi::event_mask(smi::SMI_EVENT_GPU_POST_RESET);
+        let masks = kinds.iter().map(|kind| smi::event_mask(*kind));
+        let mask = masks.fold(0, |all, mask| all | mask);
         file.write_all(&mask.to_ne_bytes()).map_err(Failure::new)?;
         Ok(file)
     }
+}
+
+/// Waits until the events report a line.
+fn see(events: &mut File, line: &str) -> Result<(), Failure> {
+    let (start, mut text) = (Instant::now(), String::new());
+    while !text.lines().any(|l| l == line) {
+        let mut bytes = [0; 256];
+        match events.read(&mut bytes) {
+            Ok(len) => text += &String::from_utf8_lossy(&bytes[..len]),
+            Err(_) if start.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => {
+                println!("management events: {text:?}, without {line:?}");
+                return Err(Failure::new(error));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Waits until the events report that the reset is over, and checks their text.
@@ -152,10 +171,16 @@ fn new_program() -> Result<(), Failure> {
 
 fn victim() -> Result<(), Failure> {
     let s = Setup::new()?;
-    let events = s.events()?;
+    let events = s.events(&[smi::SMI_EVENT_GPU_PRE_RESET, smi::SMI_EVENT_GPU_POST_RESET])?;
+    let mut processes = s.events(&[
+        smi::SMI_EVENT_PROCESS_START,
+        smi::SMI_EVENT_PROCESS_END,
+        smi::SMI_EVENT_ALL_PROCESS,
+    ])?;
     let memory = s.gpu.upload(&CONTENT)?;
     let (first, second) = (s.used_queue(0)?, s.used_queue(1)?);
     let mut bystander = start_bystander()?;
+    see(&mut processes, &format!("c {:x} reset", bystander.id()))?;
 
     let refused = raw::destroy_queue(&s.kfd, &first);
     println!("DESTROY_QUEUE: {refused:?}");
@@ -167,6 +192,7 @@ fn victim() -> Result<(), Failure> {
     see_the_end(events)?;
     let status = bystander.wait().map_err(Failure::new)?;
     check("the other program hears of it", status.success())?;
+    see(&mut processes, &format!("d {:x} reset", bystander.id()))?;
 
     check("memory is as it was", memory.get(0) == Some(CONTENT[0]))?;
     let more = s.gpu.upload(&CONTENT)?;
