@@ -5,13 +5,14 @@
 mod link;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rkfd_uapi::device::ProcessDeviceApertures;
 use rkfd_uapi::VERSION_MAJOR;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::sync::{Mutex, MutexGuard};
 use crate::sys::kfd::Kfd;
 
 pub(crate) use link::Link;

@@ -105,6 +105,7 @@ mod module;
 mod queue;
 pub mod raw;
 mod signal;
+mod sync;
 mod sys;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ mod future;
 #[cfg(feature = "async")]
 mod reactor;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use rkfd_hw::aql::{self, SIGNAL_KIND_USER};
 use crate::driver::Link;
 use crate::error::{Error, Result};
 use crate::memory::{Piece, Pool};
+use crate::sync::{AtomicU64, SPINS};
 
 use events::Event;
 pub(crate) use events::Events;
@@ -39,8 +40,6 @@ const TIMES: [usize; 2] = [
 ];
 /// Bytes of a signal.
 pub(crate) const SIZE: usize = 64;
-/// Looks at the value before sleeping.
-const SPINS: u32 = 2000;
 /// Longest sleep at a time, in milliseconds.
 const SLEEP: u32 = 1000;
 

@@ -5,11 +5,12 @@
 //! Pieces of one size are cut from objects of 64 KiB. Taking and returning one makes no system
 //! call as long as there is a spare one. Objects are kept until the GPU's last user is gone.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::{flags, Bo};
 use crate::driver::{lock, Link};
 use crate::error::{Error, Result};
+use crate::sync::Mutex;
 use crate::sys::map::Mapping;
 
 const CHUNK: usize = 1 << 16;

@@ -11,9 +11,11 @@
 //!
 //! Source: HSA Platform System Architecture 1.2, section 2.8 and 2.9.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use rkfd_hw::aql::TYPE_INVALID;
+
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// Words of a packet.
 pub(crate) const WORDS: usize = 16;

@@ -5,7 +5,7 @@
 //!
 //! A process hands one page over to the driver, so all GPUs' signals share it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rkfd_uapi::event::{
     EventData, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, SIGNAL_PAGE_SIZE,
@@ -17,6 +17,7 @@ use super::reactor::Reactor;
 use crate::driver::{lock, Driver, Link};
 use crate::error::Result;
 use crate::memory::{flags, Bo};
+use crate::sync::Mutex;
 
 /// Events kept for the next signals.
 const SPARE: usize = 256;

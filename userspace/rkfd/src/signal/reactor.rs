@@ -2,8 +2,8 @@
 
 //! The thread that sleeps for all futures of a process.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use rkfd_uapi::event::{EventData, EVENT_SIGNAL};
@@ -13,6 +13,7 @@ use super::{SLEEP, VALUE};
 use crate::driver::{lock, Driver};
 use crate::error::{Error, Result};
 use crate::memory::{Piece, Watch};
+use crate::sync::{thread, Condvar, Mutex};
 
 /// Starts the thread with the first future that waits, and ends it when dropped.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: HashMap<Key, Waiting>,
+    waiting: BTreeMap<Key, Waiting>,
     next: Key,
     /// Counts changes of `waiting`, whose events may then be gone.
     changes: u64,
@@ -139,7 +140,7 @@ impl Reactor {
         if state.alarm.is_none() {
             let made = self.shared.driver.kfd.create_event(EVENT_SIGNAL, true, 0)?;
             let shared = self.shared.clone();
-            let thread = std::thread::Builder::new().name("rkfd-events".into());
+            let thread = thread::Builder::new().name("rkfd-events".into());
             let thread = thread.spawn(move || shared.run(made.event_id));
             thread.map_err(|error| Error::Thread { error })?;
             state.alarm = Some(made.event_id);
