@@ -16,6 +16,7 @@
 
 pub mod bus;
 pub mod generation;
+pub mod hdp;
 pub mod host;
 pub mod hub;
 pub mod space;
@@ -26,6 +27,7 @@ use crate::report::Report;
 use crate::rules::Rules;
 use bus::Bus;
 use generation::Generation;
+use hdp::HostPath;
 use host::Mapping;
 use hub::VmHub;
 use std::sync::Arc;
@@ -98,6 +100,7 @@ pub struct Memory {
     pub vram: Mapping,
     /// Guest RAM by bus address.
     pub bus: Bus,
+    host_path: HostPath,
     gfx: Vec<VmHub>,
     mm: VmHub,
     generation: &'static Generation,
@@ -114,6 +117,7 @@ impl Memory {
         Ok(Arc::new(Self {
             vram: Mapping::anonymous("rkfd-vram", layout.vram_size)?,
             bus: Bus::new(report.clone()),
+            host_path: HostPath::default(),
             gfx: (0..layout.xccs)
                 .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout))
                 .collect(),
@@ -159,6 +163,22 @@ impl Memory {
     /// The address does not translate or does not allow the access.
     pub fn page(&self, hub: Hub, vmid: u8, va: u64, access: Access) -> Result<HostPage, VmFault> {
         self.space(hub, vmid).page(va, access)
+    }
+
+    /// Lets what the host has stored to VRAM through to the GPU: a flush of HDP.
+    pub fn flush_hdp(&self) {
+        self.host_path.flush(self.vram);
+    }
+
+    /// Lets an engine store to `bytes` bytes of VRAM from `offset` on, past HDP.
+    pub fn engine_stores(&self, offset: u64, bytes: u64, store: impl FnOnce()) {
+        self.host_path
+            .engine_stores(self.vram, offset, bytes, store);
+    }
+
+    /// Start-up state: HDP holds nothing back.
+    pub fn reset_hdp(&self) {
+        self.host_path.reset();
     }
 
     /// The rules by which the device misbehaves.

@@ -219,6 +219,7 @@ fn a_node_of_a_hive_has_its_own_part_of_the_frame_buffer() {
     put(memory.vram, 0x30_0000, (3 * SEGMENT + 0x50_0000) | 0x61);
     assert_eq!(kernel.load_u64(0), Ok(0x77));
     put(memory.vram, 0x30_0008, 0x50_0061);
+    memory.flush_hdp();
     assert!(kernel.load_u64(0x1000).is_err());
     guest.expect_violation("access beyond VRAM");
     let alone = Guest::new(&[]);

@@ -26,6 +26,12 @@ const VMID: u8 = 8;
 /// An address with another index at every level: PDB2 3, PDB1 5, PDB0 7, PTB 9.
 const VA: u64 = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
 
+/// Writes an entry as the host does, and flushes HDP.
+fn put_entry(memory: &Memory, at: u64, entry: u64) {
+    put(memory.vram, at, entry);
+    memory.flush_hdp();
+}
+
 /// Tables that map VA's page by `pte`.
 fn map(memory: &Memory, pte: u64) {
     user_context(memory, Hub::Gfx(0), VMID, PDB2);
@@ -33,6 +39,7 @@ fn map(memory: &Memory, pte: u64) {
     put(memory.vram, PDB1 + 5 * 8, PDB0 | V | BFS_9);
     put(memory.vram, PDB0 + 7 * 8, PTB | V | TF);
     put(memory.vram, PTB + 9 * 8, pte);
+    memory.flush_hdp();
 }
 
 fn read(memory: &Memory, va: u64) -> Result<u64, FaultReason> {
@@ -59,7 +66,7 @@ fn four_levels_reach_vram_and_system_memory() {
     assert_eq!(get(memory.vram, 0x80_0000), 77 << 32);
     // The next page is not mapped, and system memory is by bus address.
     assert_eq!(read(&memory, VA + 0x1000), Err(FaultReason::Invalid(0)));
-    put(memory.vram, PTB + 10 * 8, (RAM + 0x5000) | V | S | R);
+    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | R);
     mark(ram, 0x5008);
     assert_eq!(read(&memory, VA + 0x1008), Ok(0xfeed_0000_0000_5008));
     assert_eq!(report.findings(), []);
@@ -69,7 +76,7 @@ fn four_levels_reach_vram_and_system_memory() {
 fn a_copy_crosses_pages_that_are_not_neighbours() {
     let (memory, ram, report) = memory(&[]);
     map(&memory, 0x80_0000 | V | R | W);
-    put(memory.vram, PTB + 10 * 8, (RAM + 0x5000) | V | S | R | W);
+    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | R | W);
     let bytes: Vec<u8> = (0..64).collect();
     let space = memory.space(Hub::Gfx(0), VMID);
     space.write(VA + 0xfe0, &bytes).unwrap();
@@ -103,7 +110,7 @@ fn every_level_can_be_invalid() {
         (PTB + 9 * 8, 0),
     ] {
         map(&memory, 0x80_0000 | V | R);
-        put(memory.vram, at, 0);
+        put_entry(&memory, at, 0);
         assert_eq!(
             read(&memory, VA),
             Err(FaultReason::Invalid(level)),
@@ -127,7 +134,7 @@ fn large_pages_at_every_directory() {
     let (memory, _, report) = memory(&[]);
     // 2 MiB: PDB0's entry without TF.
     map(&memory, 0);
-    put(memory.vram, PDB0 + 7 * 8, 0x80_0000 | V | R | (9 << 7));
+    put_entry(&memory, PDB0 + 7 * 8, 0x80_0000 | V | R | (9 << 7));
     mark(memory.vram, 0x80_0000 + 0x12_3450);
     assert_eq!(
         read(&memory, (3 << 39) | (5 << 30) | (7 << 21) | 0x12_3450),
@@ -135,7 +142,7 @@ fn large_pages_at_every_directory() {
     );
     // 1 GiB: PDB1's entry with PDE_PTE. VRAM is smaller than that: its end is recorded.
     memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
-    put(memory.vram, PDB1 + 5 * 8, PDE_PTE | V | R | (18 << 7));
+    put_entry(&memory, PDB1 + 5 * 8, PDE_PTE | V | R | (18 << 7));
     mark(memory.vram, VRAM - 8);
     assert_eq!(
         read(&memory, (3 << 39) | (5 << 30) | (VRAM - 8)),
@@ -191,7 +198,7 @@ fn malformed_entries_are_recorded() {
     for (at, entry, level) in bad {
         let (memory, _, report) = memory(&[]);
         map(&memory, 0x80_0000 | V | R);
-        put(memory.vram, at, entry);
+        put_entry(&memory, at, entry);
         assert_eq!(
             read(&memory, VA),
             Err(FaultReason::Malformed(level)),
@@ -268,7 +275,7 @@ fn a_fragment_is_kept_as_a_whole() {
     assert_eq!(read(&memory, first + 0x2000), Ok(0xfeed_0000_0080_3000));
     assert_eq!(memory.hub(Hub::Gfx(0)).tlb(VMID).len(), 1);
     // The entry of its neighbour changes, but the fragment promised that it would not.
-    put(memory.vram, PTB + 8 * 8, 0);
+    put_entry(&memory, PTB + 8 * 8, 0);
     assert_eq!(read(&memory, first), Ok(0xfeed_0000_0080_1000));
     assert_eq!(memory.hub(Hub::Gfx(0)).tlb(VMID).len(), 1);
     assert_eq!(report.findings(), []);
@@ -308,7 +315,7 @@ fn vmid_0_has_frame_buffer_and_gart() {
         FaultReason::Range
     );
     // The frame buffer needs no table and is not kept; GART is, until it is invalidated.
-    put(memory.vram, table + 3 * 8, 0);
+    put_entry(&memory, table + 3 * 8, 0);
     assert!(space.load_u64(0x3010).is_ok());
     memory.hub(Hub::Mm).invalidate(1);
     assert!(space.load_u64(0x3010).is_err());
@@ -330,7 +337,7 @@ fn gart_can_start_above_zero() {
     kernel_context(&memory, Hub::Gfx(0), 0x20_0000, 512);
     memory.hub(Hub::Gfx(0)).registers().start[0] = [0x10_0000, 0];
     memory.hub(Hub::Gfx(0)).registers().end[0] = [0x10_01ff, 0];
-    put(memory.vram, 0x20_0000 + 8, (RAM + 0x7000) | V | S | R);
+    put_entry(&memory, 0x20_0000 + 8, (RAM + 0x7000) | V | S | R);
     mark(ram, 0x7000);
     assert_eq!(
         memory.space(Hub::Gfx(0), 0).load_u64(0x1_0000_1000),

@@ -159,6 +159,7 @@ fn four_levels(memory: &Memory, leaf: u64) {
         };
         put(memory.vram, table + ((VA >> shift) & 0x1ff) * 8, entry);
     }
+    memory.flush_hdp();
 }
 
 fn translate(memory: &Memory, va: u64) -> Result<Translation, FaultReason> {
@@ -197,6 +198,7 @@ fn a_directory_entry_maps_its_range_by_bit_63() {
     // PDB0 is the third table: 2 MiB of guest RAM by AMDGPU_PDE_PTE_GFX12, SYSTEM, SNOOPED.
     let at = ROOT + 0x2000 + ((VA >> 21) & 0x1ff) * 8;
     put(memory.vram, at, RAM | RW | (1 << 63) | 2 | 4);
+    memory.flush_hdp();
     let found = translate(&memory, VA).unwrap();
     assert_eq!(found.len, 2 << 20);
     assert_eq!(found.start, VA & !0x1f_ffff);
@@ -220,6 +222,7 @@ fn entries_of_gfx9_are_not_those_of_gfx12() {
         let shift = if level == 2 { 21 } else { 12 };
         let at = ROOT + level * 0x1000 + ((VA >> shift) & 0x1ff) * 8;
         put(memory.vram, at, entry);
+        memory.flush_hdp();
         let reason = translate(&memory, VA).unwrap_err();
         assert_eq!(reason, expected, "{entry:#x}");
         assert_eq!(

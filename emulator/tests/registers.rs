@@ -195,6 +195,7 @@ fn an_invalidation_is_acknowledged_and_works() {
     let space = memory.space(Hub::Gfx(0), 2);
     assert!(space.load_u32(0).is_ok());
     put(memory.vram, 0x10_2000, 0);
+    memory.flush_hdp();
     // Per VMID, L2 PTEs, L2 PDE0-2, L1 PTEs.
     let request = (1 << 2) | (0x1f << 18);
     guest.write(Block::Gc, "VM_INVALIDATE_ENG17_REQ", request);

@@ -2,8 +2,9 @@
 
 //! The host data path: the CPU's way to VRAM.
 //!
-//! The CPU's stores to VRAM arrive at once here, so a flush has nothing to do; its registers are
-//! storage. Sources: Linux, `amdgpu/hdp_v4_0.c`, `amdgpu/hdp_v7_0.c`.
+//! Its registers are storage. What it holds back of the CPU's stores is in [`crate::memory::hdp`], and
+//! the registers that flush it are the north bridge's ([`super::nbio`]). Sources: Linux,
+//! `amdgpu/hdp_v4_0.c`, `amdgpu/hdp_v7_0.c`.
 
 use super::store::Store;
 use crate::device::{IpBlock, Refused};

@@ -121,7 +121,7 @@ impl Nbio {
     }
 
     /// Whether a byte offset of BAR5 is one of the two words that the driver chose for HDP
-    /// flushes. They do nothing more: stores to VRAM arrive at once here.
+    /// flushes.
     pub fn is_hdp_flush(&self, offset: u64) -> bool {
         self.hdp_flushes().any(|at| at == offset)
     }
@@ -238,6 +238,7 @@ impl IpBlock for Nbio {
             name,
             "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL"
         ) {
+            self.env.memory().flush_hdp();
             return Ok(());
         }
         let remap = name.starts_with("BIF_BX0_REMAP_HDP_");

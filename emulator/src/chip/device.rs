@@ -130,7 +130,7 @@ impl Device {
                     self.unknown("indirect write", self.router.indirect_address());
                 }
             },
-            Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => {}
+            Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => self.soc.memory.flush_hdp(),
             Target::Unknown if self.is_programs(offset) => {
                 self.strayed("write");
             }
@@ -145,6 +145,7 @@ impl Device {
     pub fn reset(&self) {
         self.soc.trace.event("reset", &[]);
         self.blocks.reset();
+        self.soc.memory.reset_hdp();
         for hub in self.soc.memory.hubs() {
             self.soc.memory.hub(hub).reset();
         }

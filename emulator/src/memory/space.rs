@@ -2,9 +2,11 @@
 
 //! Access through an address space: translation by page, and copies across pages.
 
+use super::hdp::Word;
 use super::host::Mapping;
 use super::walk::{walk, Access, FaultReason, Place, Rights, Translation, VmFault};
 use super::{HostPage, Hub, Memory, PAGE};
+use crate::report::Whose;
 use crate::rules::{Effect, Event, Kind};
 use std::sync::atomic::Ordering;
 
@@ -111,7 +113,10 @@ impl<'a> Space<'a> {
                 self.piece(va.wrapping_add(done as u64), rest.len(), Access::Read)?;
             if let Some(part) = rest.get_mut(..n) {
                 // Always inside: `piece` ends at the page's end.
-                let _ = page.read(at, part);
+                match self.kernels(&page) {
+                    Some(offset) => self.read_kernels(offset + at as u64, part),
+                    None => _ = page.read(at, part),
+                }
             }
             done += n;
         }
@@ -127,7 +132,8 @@ impl<'a> Space<'a> {
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let (page, at, n) =
                 self.piece(va.wrapping_add(done as u64), rest.len(), Access::Write)?;
-            let _ = page.write(at, rest.get(..n).unwrap_or_default());
+            let part = rest.get(..n).unwrap_or_default();
+            self.store(&page, at, n, || _ = page.write(at, part));
             done += n;
         }
         Ok(())
@@ -155,6 +161,44 @@ impl<'a> Space<'a> {
         self.write(va, &bytes)
     }
 
+    /// Lets `store` store to `len` bytes from byte `at` of a page on. Who writes to a page got from
+    /// [`Space::page`] does it by this, so that the host data path ([`super::hdp`]) knows.
+    pub fn store(&self, page: &HostPage, at: usize, len: usize, store: impl FnOnce()) {
+        match self.kernels(page) {
+            Some(offset) => self
+                .memory
+                .engine_stores(offset + at as u64, len as u64, store),
+            None => store(),
+        }
+    }
+
+    /// As [`Space::store`], to bytes of VRAM that several pages of it hold.
+    pub fn store_vram(&self, offset: u64, bytes: u64, store: impl FnOnce()) {
+        match self.vmid {
+            0 => self.memory.engine_stores(offset, bytes, store),
+            _ => store(),
+        }
+    }
+
+    /// The offset in VRAM of a page that is reached by the kernel's address space.
+    fn kernels(&self, page: &HostPage) -> Option<u64> {
+        match self.vmid {
+            0 => self.memory.vram.offset_of(page),
+            _ => None,
+        }
+    }
+
+    /// Reads bytes of a page of VRAM as the host data path lets them be seen. That the host has
+    /// changed them without a flush is recorded, but not for a single word: that is how an engine
+    /// polls, and who polls may see the old value for a while.
+    fn read_kernels(&self, offset: u64, out: &mut [u8]) {
+        let memory = self.memory;
+        let stale = memory.host_path.bytes(memory.vram, offset, out);
+        if let Some(word) = stale.filter(|_| out.len() > 8) {
+            memory.record_stale(Whose::Driver, self.hub, self.vmid, "read", word);
+        }
+    }
+
     /// Loads an aligned 32-bit word at once, with acquire order.
     ///
     /// # Errors
@@ -164,6 +208,11 @@ impl<'a> Space<'a> {
         let word = page
             .u32((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Read))?;
+        if let Some(offset) = self.kernels(&page) {
+            let mut seen = [0; 4];
+            self.read_kernels(offset + va % PAGE, &mut seen);
+            return Ok(u32::from_le_bytes(seen));
+        }
         Ok(word.load(Ordering::Acquire))
     }
 
@@ -176,6 +225,11 @@ impl<'a> Space<'a> {
         let word = page
             .u64((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Read))?;
+        if let Some(offset) = self.kernels(&page) {
+            let mut seen = [0; 8];
+            self.read_kernels(offset + va % PAGE, &mut seen);
+            return Ok(u64::from_le_bytes(seen));
+        }
         Ok(word.load(Ordering::Acquire))
     }
 
@@ -188,7 +242,9 @@ impl<'a> Space<'a> {
         let word = page
             .u32((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Write))?;
-        word.store(value, Ordering::Release);
+        self.store(&page, (va % PAGE) as usize, 4, || {
+            word.store(value, Ordering::Release);
+        });
         Ok(())
     }
 
@@ -201,7 +257,9 @@ impl<'a> Space<'a> {
         let word = page
             .u64((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Write))?;
-        word.store(value, Ordering::Release);
+        self.store(&page, (va % PAGE) as usize, 8, || {
+            word.store(value, Ordering::Release);
+        });
         Ok(())
     }
 
@@ -215,11 +273,13 @@ impl<'a> Space<'a> {
             .u64((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Atomic))?;
         let mut old = word.load(Ordering::Acquire);
-        while let Err(now) =
-            word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
-        {
-            old = now;
-        }
+        self.store(&page, (va % PAGE) as usize, 8, || {
+            while let Err(now) =
+                word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
+            {
+                old = now;
+            }
+        });
         Ok(old)
     }
 
@@ -233,11 +293,13 @@ impl<'a> Space<'a> {
             .u32((va % PAGE) as usize)
             .ok_or(self.misaligned(va, Access::Atomic))?;
         let mut old = word.load(Ordering::Acquire);
-        while let Err(now) =
-            word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
-        {
-            old = now;
-        }
+        self.store(&page, (va % PAGE) as usize, 4, || {
+            while let Err(now) =
+                word.compare_exchange_weak(old, f(old), Ordering::AcqRel, Ordering::Acquire)
+            {
+                old = now;
+            }
+        });
         Ok(old)
     }
 
@@ -281,12 +343,33 @@ impl Memory {
         }
     }
 
-    /// Entry `index` of a page table.
-    pub(super) fn entry(&self, table: Place, index: u64) -> Option<u64> {
+    /// Entry `index` of a page table, as the GPU sees it.
+    pub(super) fn entry(&self, table: Place, index: u64) -> Option<Word> {
         let place = table.plus(index.wrapping_mul(8));
-        let (Place::Bus(at) | Place::Vram(at)) = place;
         let page = self.at(place)?;
-        Some(page.u64((at % PAGE) as usize)?.load(Ordering::Acquire))
+        match place {
+            Place::Vram(offset) => self.host_path.word(self.vram, offset),
+            Place::Bus(offset) => {
+                let now = page.u64((offset % PAGE) as usize)?.load(Ordering::Acquire);
+                Some(Word::current(offset, now))
+            }
+        }
+    }
+
+    /// Records that the GPU met a word whose new value HDP holds back.
+    pub(super) fn record_stale(&self, whose: Whose, hub: Hub, vmid: u8, what: &str, word: Word) {
+        let Word {
+            offset,
+            seen,
+            stored,
+        } = word;
+        self.report().record(
+            whose,
+            format_args!(
+                "{hub} hub VMID {vmid}: {what}: VRAM at {offset:#x} was written by the host and not \
+                 flushed from HDP: it is {seen:#x} for the GPU, the host wrote {stored:#x}"
+            ),
+        );
     }
 
     /// A direct translation: `len` bytes at `start` that lie at `place`.

@@ -23,7 +23,9 @@
 //! ```
 
 use super::generation::EntryBits;
+use super::hdp::Word;
 use super::{Hub, Memory, PAGE};
+use crate::report::Whose;
 use rkfd_hw::pte;
 use std::fmt;
 
@@ -227,10 +229,12 @@ pub fn walk(
         } else {
             (page >> shift) & 0x1ff
         };
-        let entry = memory
+        let word = memory
             .entry(table(pde, memory, hub), index)
             .ok_or(FaultReason::NoMemory)?;
+        let entry = word.seen;
         if entry & pte::VALID == 0 {
+            tell_of_stale(memory, hub, vmid, va, word);
             return Err(FaultReason::Invalid(level));
         }
         if entry & bits.pde_pte != 0 {
@@ -256,21 +260,24 @@ pub fn walk(
     } else {
         index
     };
-    let mut entry = memory
+    let mut word = memory
         .entry(table(pde, memory, hub), index)
         .ok_or(FaultReason::NoMemory)?;
+    let mut entry = word.seen;
     let mut shift = bfs;
     if entry & pte::VALID != 0 && entry & bits.further != 0 {
         if bfs == 0 || entry & !(PDE_BITS | bits.further) != 0 {
             return Err(bad(0, entry, "reserved bits in further-translating entry"));
         }
         let further = table(entry, memory, hub);
-        entry = memory
+        word = memory
             .entry(further, page & ((1 << bfs) - 1))
             .ok_or(FaultReason::NoMemory)?;
+        entry = word.seen;
         shift = 0;
     }
     if entry & pte::VALID == 0 {
+        tell_of_stale(memory, hub, vmid, va, word);
         if entry & bits.prt != 0 {
             return Err(bad(
                 0,
@@ -289,6 +296,21 @@ pub fn walk(
         Some(what) => bad(0, entry, what),
         None => FaultReason::Invalid(0),
     })
+}
+
+/// Records that a walk met an entry which is invalid only because HDP holds back what the host has
+/// stored. For the kernel's own address space it is a violation. In a process' it is recorded as a
+/// fault of the program, which may have used the address while the driver was still mapping it.
+fn tell_of_stale(memory: &Memory, hub: Hub, vmid: u8, va: u64, word: Word) {
+    if !word.is_stale() {
+        return;
+    }
+    let whose = if vmid == 0 {
+        Whose::Driver
+    } else {
+        Whose::Program
+    };
+    memory.record_stale(whose, hub, vmid, &format!("walk for {va:#x}"), word);
 }
 
 /// Where the table lies that an entry points at.

@@ -251,6 +251,7 @@ impl Rig {
             .part(at - MC, bytes.len())
             .unwrap();
         assert!(part.write(0, bytes));
+        self.device.soc.memory.flush_hdp();
     }
 
     pub fn get(&self, at: u64, len: usize) -> Vec<u8> {
@@ -295,6 +296,7 @@ impl Rig {
         part.u64(0)
             .unwrap()
             .store(value, std::sync::atomic::Ordering::Release);
+        self.device.soc.memory.flush_hdp();
     }
 
     pub fn ring_bell(&self, word: u32, value: u64) {

@@ -67,6 +67,7 @@ impl Memory {
 
     pub fn set_u64(&self, at: u64, value: u64) {
         put(self.device.soc.memory.vram, at, value);
+        self.device.soc.memory.flush_hdp();
     }
 
     pub fn wait(&self, what: &str, mut done: impl FnMut() -> bool) {

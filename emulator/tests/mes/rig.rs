@@ -138,6 +138,7 @@ impl Rig {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let vram = self.guest.device.soc.memory.vram;
         assert!(vram.part(at, bytes.len()).unwrap().write(0, &bytes));
+        self.guest.device.soc.memory.flush_hdp();
     }
 
     pub fn value(&self, at: u64) -> u64 {
@@ -146,6 +147,7 @@ impl Rig {
 
     pub fn set(&self, at: u64, value: u64) {
         put(self.guest.device.soc.memory.vram, at, value);
+        self.guest.device.soc.memory.flush_hdp();
     }
 
     pub fn append(&mut self, pipe: usize, frame: &[u32; 64]) {

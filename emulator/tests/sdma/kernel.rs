@@ -105,8 +105,9 @@ impl Kernel {
     }
 
     fn put(&self, at: u64, bytes: &[u8]) {
-        let vram = self.rig.guest.device.soc.memory.vram;
-        assert!(vram.part(at, bytes.len()).unwrap().write(0, bytes));
+        let memory = &self.rig.guest.device.soc.memory;
+        assert!(memory.vram.part(at, bytes.len()).unwrap().write(0, bytes));
+        memory.flush_hdp();
     }
 
     fn get(&self, at: u64, bytes: usize) -> Vec<u8> {

@@ -206,6 +206,7 @@ impl Rig {
             r.start[n] = [0, 0];
             r.end[n] = [0xffff_ffff, 0xf];
         }
+        soc.memory.flush_hdp();
     }
 
     fn space(&self) -> rkfd_emulator::memory::Space<'_> {
@@ -299,6 +300,7 @@ impl Rig {
             let at = r.mqd - MC + 4 * i as u64;
             assert!(vram.part(at, 4).unwrap().write(0, &word.to_le_bytes()));
         }
+        self.guest.device.soc.memory.flush_hdp();
     }
 
     pub fn mqd_word(&self, r: &Ring, word: usize) -> u32 {

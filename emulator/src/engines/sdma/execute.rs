@@ -64,8 +64,9 @@ pub(super) fn execute(
 ) -> Result<Done, Halt> {
     let space = all.env.memory().space(all.shape.generation.hub, h.q.vmid);
     match packet {
-        // Nothing is cached: HDP writes and all memory are coherent here.
-        Packet::Nop | Packet::HdpFlush | Packet::Gcr => {}
+        // No cache of the graphics core is modelled that GCR would write back or invalidate.
+        Packet::Nop | Packet::Gcr => {}
+        Packet::HdpFlush => all.env.memory().flush_hdp(),
         Packet::Copy { src, dst, bytes } => {
             for &dst in dst.iter().flatten() {
                 let apart = dst.wrapping_sub(*src).min(src.wrapping_sub(dst));

@@ -52,13 +52,15 @@ pub(super) fn copy(
             space.page(from, Access::Read)?,
             space.page(to, Access::Write)?,
         );
-        let piece = |page: crate::memory::HostPage, va: u64| {
+        let piece = |page: HostPage, va: u64| {
             page.part((va % PAGE) as usize, n as usize)
                 .and_then(|part| part.slice())
         };
         // Both are always there: a piece ends at the page's end.
-        if let (Some(read), Some(write)) = (piece(read, from), piece(write, to)) {
-            read.copy_to_volatile_slice(write);
+        if let (Some(read), Some(part)) = (piece(read, from), piece(write, to)) {
+            space.store(&write, (to % PAGE) as usize, n as usize, || {
+                read.copy_to_volatile_slice(part);
+            });
         }
         done += n;
     }
@@ -130,15 +132,21 @@ impl<'a> Zero<'a> {
     }
 
     fn give_back(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        if bytes == 0 || self.space.vram().give_back(self.start, bytes) {
+        let (start, bytes) = (self.start, std::mem::take(&mut self.bytes));
+        if bytes == 0 {
             return;
         }
-        // A host that takes nothing back.
-        let part = self.space.vram().part(self.start, bytes as usize);
-        if let Some(slice) = part.and_then(|part| part.slice()) {
-            slice.copy_from(&vec![0u8; bytes as usize]);
-        }
+        let vram = self.space.vram();
+        self.space.store_vram(start, bytes, || {
+            if vram.give_back(start, bytes) {
+                return;
+            }
+            // A host that takes nothing back.
+            let part = vram.part(start, bytes as usize);
+            if let Some(slice) = part.and_then(|part| part.slice()) {
+                slice.copy_from(&vec![0u8; bytes as usize]);
+            }
+        });
     }
 }
 

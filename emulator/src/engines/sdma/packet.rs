@@ -76,7 +76,7 @@ pub enum Packet {
         /// How often it looks; `None` is for ever.
         tries: Option<u64>,
     },
-    /// Flushes HDP, through which nothing is cached here.
+    /// Flushes HDP.
     HdpFlush,
     /// Skips words unless memory has a value.
     CondExe { addr: u64, value: u32, words: u64 },
