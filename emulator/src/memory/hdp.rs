@@ -24,17 +24,18 @@
 use super::host::Mapping;
 use super::PAGE;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// How many pages are kept at most.
-const CAPACITY: usize = 1024;
+const CAPACITY: usize = 512;
 
-/// Aligned words of 64 bits in a page.
-const WORDS: usize = PAGE as usize / 8;
+/// Bytes of a page as the GPU sees them.
+type Kept = Box<[u8; PAGE as usize]>;
 
-/// Pages as the GPU sees them, by their number in VRAM.
-type Pages = HashMap<u64, Box<[u64; WORDS]>>;
+/// Pages by their number in VRAM.
+type Pages = HashMap<u64, Kept>;
 
 /// A word of VRAM as the GPU sees it, and as the host has left it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,12 +75,13 @@ impl HostPath {
     pub fn word(&self, vram: Mapping, offset: u64) -> Option<Word> {
         let part = vram.part(offset, 8)?;
         let word = part.u64(0)?;
-        let (page, index) = (offset / PAGE, (offset % PAGE / 8) as usize);
+        let (page, at) = (offset / PAGE, (offset % PAGE) as usize);
         self.keep(vram, page);
         let pages = self.read();
         // Under the lock: a flush in between would make values of two times.
         let stored = word.load(Ordering::Acquire);
-        let seen = pages.get(&page).and_then(|words| words.get(index)).copied();
+        let kept = pages.get(&page).and_then(|kept| kept.get(at..at + 8));
+        let seen = kept.and_then(|bytes| bytes.try_into().ok().map(u64::from_le_bytes));
         Some(Word {
             offset,
             seen: seen.unwrap_or(stored),
@@ -109,8 +111,8 @@ impl HostPath {
 
     /// Lets everything that the host has stored through to memory.
     pub fn flush(&self, vram: Mapping) {
-        for (&page, words) in self.write().iter_mut() {
-            Self::update(vram, page, 0..WORDS, words);
+        for (&page, kept) in self.write().iter_mut() {
+            Self::update(vram, page, 0..PAGE, kept);
         }
     }
 
@@ -127,12 +129,11 @@ impl HostPath {
         drop(pages);
         let mut pages = self.write();
         store();
-        for (&page, words) in pages.iter_mut() {
+        for (&page, kept) in pages.iter_mut() {
             if touched.contains(&page) {
                 let start = page * PAGE;
-                let first = offset.saturating_sub(start) / 8;
-                let last = end.saturating_sub(start).div_ceil(8).min(WORDS as u64);
-                Self::update(vram, page, first as usize..last as usize, words);
+                let bytes = offset.saturating_sub(start)..end.saturating_sub(start).min(PAGE);
+                Self::update(vram, page, bytes, kept);
             }
         }
     }
@@ -142,7 +143,7 @@ impl HostPath {
         self.write().clear();
     }
 
-    fn keeps_any(pages: &Pages, touched: std::ops::Range<u64>) -> bool {
+    fn keeps_any(pages: &Pages, touched: Range<u64>) -> bool {
         match touched.end - touched.start {
             1 => pages.contains_key(&touched.start),
             _ => pages.keys().any(|page| touched.contains(page)),
@@ -158,19 +159,19 @@ impl HostPath {
             pages.clear();
         }
         pages.entry(page).or_insert_with(|| {
-            let mut words = Box::new([0; WORDS]);
-            Self::update(vram, page, 0..WORDS, &mut words);
-            words
+            let mut kept = Box::new([0; PAGE as usize]);
+            Self::update(vram, page, 0..PAGE, &mut kept);
+            kept
         });
     }
 
-    /// Takes some words of a page over as they are in memory.
-    fn update(vram: Mapping, page: u64, which: std::ops::Range<usize>, words: &mut [u64; WORDS]) {
+    /// Takes some bytes of a page over as they are in memory.
+    fn update(vram: Mapping, page: u64, which: Range<u64>, kept: &mut Kept) {
         let part = vram.part(page * PAGE, PAGE as usize);
-        let now = |n: usize| part.and_then(|part| part.u64(8 * n));
-        let first = which.start;
-        for (n, word) in words.get_mut(which).into_iter().flatten().enumerate() {
-            *word = now(first + n).map_or(0, |word| word.load(Ordering::Acquire));
+        let to = kept.get_mut(which.start as usize..which.end as usize);
+        if let (Some(part), Some(to)) = (part, to) {
+            // Always inside: the range is one of the page.
+            let _ = part.read(which.start as usize, to);
         }
     }
 
