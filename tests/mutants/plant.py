@@ -119,10 +119,14 @@ class Planter:
             inner = text[m.end() : end] if end else ""
             if not re.match(r"\s*[A-Za-z$]\w*(::\w+)+\s*[,.]", inner) or "?" in inner or "$" in inner:
                 continue
+            # Nothing changes where 0 is written into zeroes; elsewhere the old value stays.
+            nothing = re.search(r",\s*(false|0),?\s*$|\.is::<0>\(\)\s*$", inner)
+            if nothing and text.rfind("zeroed()", 0, m.start()) > text.rfind("old", 0, m.start()):
+                continue
             n = self.number("field", name, text.count("\n", 0, m.start()) + 1, text[m.start() : end + 1])
             out.append(text[done : m.start()])
             call = text[m.start() : end + 1]
-            if n and m[1] == "with":
+            if n and m[1] == "with" and not nothing:
                 # The value's copy is changed, not the whole: these can be large, and stacks are not.
                 field, value, rest = re.fullmatch(r"(\s*[\w:]+,)(.*?)(,?\s*)", inner, re.S).groups()
                 call = f".with({field} crate::mutant::but({n}, {value}){rest})"

@@ -173,7 +173,6 @@ fn a_queue_that_cannot_save_its_waves_hangs_the_unmap_and_is_logged() {
 fn reset_by_registers(rig: &Rig, slot: (u32, u32, u32)) {
     rig.select(slot);
     rig.write(gc::SPI_COMPUTE_QUEUE_RESET, 1);
-    std::thread::sleep(std::time::Duration::from_millis(50));
 }
 
 /// The first queue doesn't leave with waves; the other one, on the next pipe, does. Then `end` must
@@ -214,13 +213,18 @@ fn hangs_until(rule: &str, end: impl FnOnce(&Rig, (u32, u32, u32))) {
 
 #[test]
 fn a_rules_hang_ends_with_a_reset() {
-    hangs_until("at the 1st queue stop of queue 1: hang", reset_by_registers);
+    hangs_until("at the 1st queue stop of queue 1: hang", |rig, slot| {
+        reset_by_registers(rig, slot);
+        rig.wait("the queue is off", || !rig.is_active(slot));
+    });
 }
 
 #[test]
 fn a_wedged_queue_ends_with_its_pipe() {
     hangs_until("at the 1st queue stop of queue 1: wedge", |rig, slot| {
         reset_by_registers(rig, slot);
+        // Time for a reset, which does nothing.
+        std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(rig.is_active(slot), "its reset does nothing");
         let bit = u32::from(gc::CP_MEC_CNTL::MEC_ME1_PIPE0_RESET.bit()) + slot.1;
         rig.write(gc::CP_MEC_CNTL, 1 << bit);

@@ -18,7 +18,7 @@ const VALUES: [(&str, Spoil); 6] = [
         [23, 24, 26, 27].iter().for_each(|&w| m.0[w] = 0)
     }),
     (
-        "CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR",
+        "CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR: one without the other",
         |m| m.0[167] = 9,
     ),
     (

@@ -160,15 +160,16 @@ fn endless_kernels_starve_neither_queues_nor_processes() {
 
 #[test]
 fn a_queue_of_high_priority_is_done_first() {
-    const PACKETS: u64 = 8;
+    const PACKETS: u64 = 6;
     let path = std::env::temp_dir().join(format!("rkfd-priority-{}", std::process::id()));
     let trace = Trace::to_file(&path).unwrap();
     let rig = Rig::traced(&[], trace.clone()).scheduling(ALL_VMIDS, 0xffff_ffff);
     let p = Process::new(&rig, 0x8001);
     let all = queues(&p, 0x800, 2);
     let [low, high] = [&all[0], &all[1]];
-    // More workgroups than a host has threads; the device's trace names the queues by their number.
-    let groups = [(low, 0, 64u32), (high, 2, 63)];
+    // So many workgroups that the time between two packets, in which the other queue gets on, is short
+    // beside a packet's; the device's trace names the queues by their number.
+    let groups = [(low, 0, 256u32), (high, 2, 255)];
     for (q, priority, groups) in groups {
         q.change(|m| m.set(Mqd::CP_HQD_PIPE_PRIORITY, priority));
         let items = groups * 64;
@@ -201,9 +202,10 @@ fn a_queue_of_high_priority_is_done_first() {
         .collect();
     assert_eq!(ends.len() as u64, 2 * PACKETS);
     // The order in which the device ended them, whoever of us looked when.
-    let last = ends.iter().rposition(|groups| *groups == 63).unwrap();
+    let last = ends.iter().rposition(|groups| *groups == 255).unwrap();
     let left = ends[last..].len() as u64 - 1;
-    assert!(left >= PACKETS / 2, "{left} of {PACKETS} are left");
+    // None or one would be where they share alike.
+    assert!(left >= 2, "{left} of {PACKETS} are left");
     rig.clean();
 }
 

@@ -22,9 +22,10 @@ fn a_programs_value_in_an_mqd_costs_it_that_queue() {
         ("COMPUTE_STATIC_THREAD_MGMT allows no compute unit", |m| {
             [23, 24, 26, 27].iter().for_each(|&w| m.0[w] = 0)
         }),
-        ("EOP_SIZE without CP_HQD_EOP_BASE_ADDR", |m| {
-            m.set(M::CP_HQD_EOP_CONTROL, 9)
-        }),
+        (
+            "EOP_SIZE and CP_HQD_EOP_BASE_ADDR: one without the other",
+            |m| m.set(M::CP_HQD_EOP_CONTROL, 9),
+        ),
         ("RPTR_REPORT_ADDR of an AQL queue is not a multiple", |m| {
             m.set(
                 M::CP_HQD_PQ_RPTR_REPORT_ADDR,

@@ -10,7 +10,7 @@
 use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::Common as Mqd;
 use rkfd_hw::regs::gc_9_4_3::{
-    CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as control,
+    CP_HQD_IB_CONTROL as ib, CP_HQD_PERSISTENT_STATE as state, CP_HQD_PQ_CONTROL as control,
     CP_HQD_PQ_DOORBELL_CONTROL as bell, CP_HQD_QUANTUM as quantum, CP_MQD_CONTROL as mqd,
 };
 
@@ -77,6 +77,22 @@ const FIXED: &[Fixed] = &[
         control::RPTR_BLOCK_SIZE.mask(),
         BLOCK,
     ),
+    all(
+        "CP_HQD_IB_CONTROL.MIN_IB_AVAIL_SIZE",
+        Mqd::CP_HQD_IB_CONTROL,
+        ib::MIN_IB_AVAIL_SIZE.mask(),
+        3 << ib::MIN_IB_AVAIL_SIZE.bit(),
+    ),
+    // A PM4 queue's packets may change it.
+    Fixed {
+        aql: true,
+        ..all(
+            "COMPUTE_PIPELINESTAT_ENABLE",
+            Mqd::COMPUTE_PIPELINESTAT_ENABLE,
+            u32::MAX,
+            1,
+        )
+    },
     Fixed {
         aql: true,
         ..set(

@@ -231,11 +231,16 @@ impl Queue {
             // error. The ring itself is the chip's alone, so it is not modelled.
             let eop = Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
                 .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE);
-            if image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0 && eop != 0 {
-                return its("CP_HQD_EOP_CONTROL.EOP_SIZE without CP_HQD_EOP_BASE_ADDR");
+            if (image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0) != (eop == 0) {
+                return its(
+                    "CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR: one without the other",
+                );
             }
         }
         let report = image.get(Mqd::CP_HQD_PQ_RPTR_REPORT_ADDR);
+        if aql && report == 0 {
+            return its("an AQL queue has no CP_HQD_PQ_RPTR_REPORT_ADDR");
+        }
         if aql && report % 8 != 0 {
             return its("CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8");
         }

@@ -15,7 +15,9 @@ use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
-use rkfd_hw::regs::gc_9_4_3::{CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH};
+use rkfd_hw::regs::gc_9_4_3::{
+    CP_HQD_IB_CONTROL as ib, CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH,
+};
 use rkfd_isa::{FaultKind, GFX942};
 
 /// Word of COMPUTE_PGM_RSRC3.
@@ -170,6 +172,9 @@ fn check(image: &Image, aql: bool) -> Result<(), String> {
     let mqd = Mqd(image.0);
     if aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
         return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
+    }
+    if aql && mqd.get(Mqd::CP_HQD_IB_CONTROL) as u32 & ib::IB_EXE_DISABLE.mask() == 0 {
+        return Err("CP_HQD_IB_CONTROL.IB_EXE_DISABLE of an AQL queue is 0".into());
     }
     if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {
         return Err("CP_MQD_STRIDE_SIZE is not a multiple of 4096".into());
