@@ -61,6 +61,10 @@ struct Args {
     /// memory operation that writes them, and an order of waves that a seed draws.
     #[arg(long)]
     fast: bool,
+    /// The driver maps the memory that it shares with the device write-combined, as amdgpu does for some: then page
+    /// table entries without SNOOPED and an interrupt ring without MC_SNOOP are right.
+    #[arg(long)]
+    write_combined: bool,
 }
 
 /// The language of rules, in short.
@@ -118,6 +122,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             Checks::default()
         },
     })?;
+    device.soc.memory.bus.set_cached(!args.write_combined);
     budget::watch(&device, args.host_memory << 20)?;
     if let Some(path) = &args.control {
         control::listen(path, rules)?;

@@ -23,9 +23,10 @@ const OVERFLOW_ENABLE: u32 = 1 << 16;
 const ENABLE_INTR: u32 = 1 << 17;
 const REARM: u32 = 1 << 21;
 const BUS: u32 = 1 << 28;
+const SNOOP: u32 = 1 << 20;
 const OVERFLOW_CLEAR: u32 = 1 << 31;
 const CNTL: u32 =
-    ENABLE | (SIZE_FIELD << 1) | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | REARM | BUS;
+    ENABLE | (SIZE_FIELD << 1) | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | SNOOP | REARM | BUS;
 
 struct Handler {
     guest: Guest,
@@ -266,9 +267,9 @@ fn the_ring_can_lie_in_the_kernels_address_space() {
     let h = Handler::new();
     let memory = &h.guest.device.soc.memory;
     rkfd_emulator_testkit::kernel_context(memory, Hub::Mm, 0x20_0000, 512);
-    // GART pages 1 and 2: ring and write pointer. Valid, system, readable, writeable.
-    put(memory.vram, 0x20_0008, (RAM + RING) | 0x63);
-    put(memory.vram, 0x20_0010, (RAM + WPTR) | 0x63);
+    // GART pages 1 and 2: ring and write pointer. Valid, system, snooped, readable, writeable.
+    put(memory.vram, 0x20_0008, (RAM + RING) | 0x67);
+    put(memory.vram, 0x20_0010, (RAM + WPTR) | 0x67);
     h.guest.write(Block::Osssys, "IH_RB_CNTL", 0);
     h.guest.write(Block::Osssys, "IH_RB_BASE", 0x1000 >> 8);
     h.guest.write(Block::Osssys, "IH_RB_BASE_HI", 0);
@@ -353,4 +354,16 @@ fn a_vm_fault_interrupts_if_its_context_says_so() {
     assert_eq!(e[5] >> 4, 0x4, "read");
     assert_eq!(h.messages(), 1);
     assert_eq!(h.guest.findings(), Vec::<String>::new());
+}
+
+#[test]
+fn a_ring_that_the_processors_cache_is_written_with_snooping() {
+    let h = Handler::new();
+    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !SNOOP);
+    h.raise(1);
+    h.guest.expect_violation("IH_RB_CNTL.MC_SNOOP is 0");
+    let before = h.guest.device.soc.report.violations();
+    h.guest.device.soc.memory.bus.set_cached(false);
+    h.raise(2);
+    assert_eq!(h.guest.device.soc.report.violations(), before);
 }

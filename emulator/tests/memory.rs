@@ -8,7 +8,9 @@ use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory};
 use rkfd_emulator_testkit::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
 
 const V: u64 = 1 << 0;
-const S: u64 = 1 << 1;
+/// System memory, snooped.
+const S: u64 = (1 << 1) | SNOOPED;
+const SNOOPED: u64 = 1 << 2;
 const X: u64 = 1 << 4;
 const R: u64 = 1 << 5;
 const W: u64 = 1 << 6;
@@ -535,4 +537,41 @@ fn an_engine_reads_what_the_host_stored_before_hdp_was_flushed() {
     memory.flush_hdp();
     assert_eq!(words(), [8, 3]);
     assert_eq!(report.findings().len(), 1);
+}
+
+#[test]
+fn system_memory_that_processors_cache_is_reached_with_snooping() {
+    // A directory entry, whose table is in system memory; a page; a page of 2 MiB.
+    let cases = [
+        (PDB0 + 7 * 8, (RAM + 0x1000) | V | S | TF, 0),
+        (PTB + 9 * 8, (RAM + 0x5000) | V | S | R, 0),
+        (PDB0 + 7 * 8, RAM | V | S | R | (9 << 7), 0),
+        (PDB1 + 5 * 8, (RAM + 0x2000) | V | S | BFS_9, 1),
+    ];
+    for (at, entry, level) in cases {
+        for (entry, cached, wrong) in [
+            (entry, true, false),
+            (entry & !SNOOPED, true, true),
+            (entry & !SNOOPED, false, false),
+        ] {
+            let (memory, ram, report) = memory(&[]);
+            map(&memory, 0x80_0000 | V | R);
+            put_entry(&memory, at, entry);
+            // The tables in RAM lead to VRAM.
+            put(ram, 0x1000 + 9 * 8, 0x80_0000 | V | R);
+            put(ram, 0x2000 + 7 * 8, PTB | V | TF);
+            memory.bus.set_cached(cached);
+            assert!(read(&memory, VA).is_ok(), "{entry:#x}");
+            let all: Vec<String> = report.findings().iter().map(|f| f.to_string()).collect();
+            assert_eq!(all.len(), usize::from(wrong), "{entry:#x}: {all:?}");
+            let told = format!(
+                "VMID 8: walk for {VA:#x}: entry {entry:#018x} at level {level} leads to system memory \
+                 without SNOOPED"
+            );
+            assert!(
+                all.iter().all(|one| one.contains(&told)),
+                "{all:?}, not {told}"
+            );
+        }
+    }
 }

@@ -352,6 +352,12 @@ impl Interrupts {
             // Bus address. The chip takes it for one only if IH_CHICKEN allows it.
             1 if Contents::new(ring.chicken).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                if !ring.has(IH_RB_CNTL::MC_SNOOP) && self.memory.bus.needs_snoop(address) {
+                    self.report.violation(format_args!(
+                        "IH_RB_CNTL.MC_SNOOP is 0: the host's processors may still have old entries of \
+                         the ring in system memory in their caches"
+                    ));
+                }
                 let page = self.memory.bus.page(address);
                 page.is_some_and(|page| {
                     page.write((address % crate::memory::PAGE) as usize, &bytes)

@@ -32,6 +32,8 @@ pub struct Bus {
     epoch: AtomicU64,
     /// Whether the guest lets the device master the bus.
     master: AtomicBool,
+    /// Whether the guest's processors cache what the device reaches.
+    cached: AtomicBool,
     report: Arc<Report>,
 }
 
@@ -43,6 +45,7 @@ impl Bus {
             files: Mutex::default(),
             epoch: AtomicU64::new(0),
             master: AtomicBool::new(true),
+            cached: AtomicBool::new(true),
             report,
         }
     }
@@ -141,6 +144,18 @@ impl Bus {
     /// Switches bus mastering (the command register's bit).
     pub fn set_master(&self, on: bool) {
         self.master.store(on, Ordering::Release);
+    }
+
+    /// Says whether the guest's processors cache what the device reaches. They do until this says
+    /// otherwise: a driver that maps all of it write-combined needs no snooping.
+    pub fn set_cached(&self, cached: bool) {
+        self.cached.store(cached, Ordering::Release);
+    }
+
+    /// Whether an access that doesn't snoop may miss what the guest's processors have stored at a bus
+    /// address: there is RAM, and they cache it.
+    pub fn needs_snoop(&self, address: u64) -> bool {
+        self.cached.load(Ordering::Acquire) && self.peek(address).is_some()
     }
 
     /// How often ranges were taken back: with it a kept [`HostPage`] is known to be current.

@@ -207,6 +207,17 @@ pub fn walk(
     {
         return Err(FaultReason::Mode);
     }
+    // What the entry points at is about to be read, or may be from now on.
+    let see = |level: u8, entry: u64, address: u64| {
+        let unseen = pte::VALID | pte::SYSTEM;
+        if entry & (unseen | pte::SNOOPED) == unseen && memory.bus.needs_snoop(entry & address) {
+            memory.report().violation(format_args!(
+                "{hub} hub VMID {vmid}: walk for {va:#x}: entry {entry:#018x} at level {level} leads to \
+                 system memory without SNOOPED: what the host's processors have stored there may \
+                 still be in their caches"
+            ));
+        }
+    };
     let page = pfn - context.start;
     let block_bits = 9 + context.block_size;
     // Points at the next table. The base register has the form of a directory entry, too.
@@ -221,6 +232,7 @@ pub fn walk(
             "reserved bits in page table base",
         ));
     }
+    see(context.depth + 1, pde, PDE_ADDRESS);
     for level in (1..=context.depth).rev() {
         let shift = block_bits + 9 * (u32::from(level) - 1);
         // The root has as many entries as the range needs, the others 512.
@@ -238,6 +250,7 @@ pub fn walk(
             return Err(FaultReason::Invalid(level));
         }
         if entry & bits.pde_pte != 0 {
+            see(level, entry, pte::ADDRESS);
             return leaf(memory, hub, entry & !bits.pde_pte, va, shift).map_err(
                 |what| match what {
                     Some(what) => bad(level, entry, what),
@@ -248,6 +261,7 @@ pub fn walk(
         if entry & !pde_bits != 0 {
             return Err(bad(level, entry, "reserved bits in directory entry"));
         }
+        see(level, entry, PDE_ADDRESS);
         pde = entry;
     }
     let bfs = bits.bfs(pde);
@@ -269,6 +283,7 @@ pub fn walk(
         if bfs == 0 || entry & !(PDE_BITS | bits.further) != 0 {
             return Err(bad(0, entry, "reserved bits in further-translating entry"));
         }
+        see(0, entry, PDE_ADDRESS);
         let further = table(entry, memory, hub);
         word = memory
             .entry(further, page & ((1 << bfs) - 1))
@@ -287,6 +302,7 @@ pub fn walk(
         }
         return Err(FaultReason::Invalid(0));
     }
+    see(0, entry, pte::ADDRESS);
     let own = if bits.leaf_marked {
         entry & !bits.pde_pte
     } else {
