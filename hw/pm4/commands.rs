@@ -213,6 +213,8 @@ layout! {
         HEADER: 0[31:0] = "";
         COHER_SIZE: 2[31:0] = "PACKET3_ACQUIRE_MEM__COHER_SIZE";
         COHER_SIZE_HI: 3[7:0] = "PACKET3_ACQUIRE_MEM__COHER_SIZE_HI";
+        /// What an address has above: `gfx_v12_0_emit_mem_sync` sets it, to mean all memory.
+        COHER_SIZE_ABOVE: 3[23:8] = "";
         COHER_BASE_LO: 4[31:0] = "PACKET3_ACQUIRE_MEM__COHER_BASE_LO";
         COHER_BASE_HI: 5[23:0] = "PACKET3_ACQUIRE_MEM__COHER_BASE_HI";
         POLL_INTERVAL: 6[15:0] = "PACKET3_ACQUIRE_MEM__POLL_INTERVAL";
@@ -292,6 +294,8 @@ pub const INT_NONE: u64 = 0;
 pub const INT_ONLY: u64 = 1;
 /// `INT_SEL`: an interrupt after the write.
 pub const INT_AFTER_WRITE: u64 = 2;
+/// `INT_SEL`: none, but the write is confirmed, as it is with [`INT_AFTER_WRITE`].
+pub const INT_DATA_AFTER_WRITE: u64 = 3;
 
 /// `WaitRegMem::MEM_SPACE`: memory.
 pub const SPACE_MEMORY: u64 = 1;

@@ -150,6 +150,34 @@ fn commands_write_copy_wait_and_release_in_order() {
     rig.clean();
 }
 
+/// `mec_release_mem_int_sel_enum` of Linux's `kfd_pm4_headers_ai.h`: what each of the first four does.
+#[test]
+fn a_release_interrupts_as_it_says() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    let at = p.alloc(4096);
+    for (select, [data, interrupt]) in [
+        (0, [true, false]),
+        (1, [false, true]),
+        (2, [true, true]),
+        // send_data_after_write_confirm.
+        (3, [true, false]),
+    ] {
+        let place = at + u64::from(select) * 8;
+        let mut commands = release(place, 5, 40 + select);
+        commands[2] = (select << 24) | if data { 2 << 29 } else { 0 };
+        let signal = p.signal(0);
+        push(&q, &commands, signal);
+        p.wait(signal);
+        assert_eq!(p.u64(place), if data { 5 } else { 0 }, "{select}");
+        let context = rig.interrupt().map(|(.., data)| data[0]);
+        assert_eq!(context, interrupt.then_some(40 + select));
+    }
+    rig.clean();
+}
+
 #[test]
 fn a_release_waits_for_kernels_that_were_launched_before() {
     let rig = Rig::new();

@@ -254,6 +254,9 @@ fn commands_in_an_aql_packet_are_gfx12_s() {
     let gcr = 1 | (1 << 7) | (1 << 8) | (1 << 9) | (1 << 14);
     push(&[0xc006_5800, 0, u32::MAX, 0xff, 0, 0, 0, gcr]);
     memory.wait("the read index", || p.u64(q.read_index()) == 1);
+    // `gfx_v12_0_emit_mem_sync`: more of COHER_SIZE_HI than the header's macro has.
+    push(&[0xc006_5800, 0, u32::MAX, 0xff_ffff, 0, 0, 10, gcr]);
+    memory.wait("the read index", || p.u64(q.read_index()) == 2);
     // `gfx_v12_0_ring_emit_fence`: 64 bits, with an interrupt.
     let at = p.alloc(4096);
     let (low, high) = (at as u32, (at >> 32) as u32);

@@ -403,7 +403,7 @@ impl Packet<'_> {
             let (kind, index) = release.event;
             return bad(format!("RELEASE_MEM: event {kind:#x} of index {index}"));
         }
-        if destination > 1 || interrupt > INT_AFTER_WRITE || data > DATA_CLOCK {
+        if destination > 1 || interrupt > INT_DATA_AFTER_WRITE || data > DATA_CLOCK {
             return bad(format!(
                 "RELEASE_MEM: destination {destination}, interrupt {interrupt}, data {data}"
             ));

@@ -271,7 +271,7 @@ impl Mec {
             DATA_64 => space.store_u64(release.address, release.data)?,
             _ => space.store_u64(release.address, self.env.clock().now())?,
         }
-        if interrupt != INT_NONE {
+        if matches!(interrupt, INT_ONLY | INT_AFTER_WRITE) {
             let data = [release.context, 0, 0, 0];
             self.interrupt(h, client::GRBM_CP, source::CP_EOP, data);
         }
