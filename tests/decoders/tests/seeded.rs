@@ -163,12 +163,70 @@ fn messages_of_vfio_user() {
     run(rkfd_decoders::device, 4000, vec(any::<u8>(), 0..200));
 }
 
+/// Bits of a section that holds instructions (`SHF_EXECINSTR`).
+const EXECUTED: u64 = 4;
+
+/// A number of an ELF file, of `N` bytes.
+fn number<const N: usize>(elf: &[u8], at: usize) -> usize {
+    let bytes = elf[at..at + N].iter().rev();
+    bytes.fold(0, |number, byte| (number << 8) | usize::from(*byte))
+}
+
+/// The words of an ELF file by which it is read (`Elf64_Ehdr`, `Elf64_Phdr`, `Elf64_Shdr`, and what
+/// sections hold but instructions). Most bytes of a file are none of them.
+fn words_of_tables(elf: &[u8]) -> Vec<usize> {
+    let (segments, sections) = (number::<8>(elf, 0x20), number::<8>(elf, 0x28));
+    let (segment, count) = (number::<2>(elf, 0x36), number::<2>(elf, 0x38));
+    let mut tables = vec![(0, 0x40), (segments, segment * count)];
+    let (section, count) = (number::<2>(elf, 0x3a), number::<2>(elf, 0x3c));
+    tables.push((sections, section * count));
+    for at in (0..count).map(|n| sections + n * section) {
+        /// `SHT_NOBITS`: nothing of it is in the file.
+        const NOBITS: usize = 8;
+        let executed = number::<8>(elf, at + 8) as u64 & EXECUTED != 0;
+        if !executed && number::<4>(elf, at + 4) != NOBITS {
+            tables.push((number::<8>(elf, at + 0x18), number::<8>(elf, at + 0x20)));
+        }
+    }
+    let words = tables.into_iter();
+    let words = words.flat_map(|(at, bytes)| (at..at + bytes).step_by(4));
+    words.filter(|at| at + 8 <= elf.len()).collect()
+}
+
+/// Numbers at which sums and comparisons go wrong, in a file of `len` bytes.
+fn extremes(len: usize) -> Vec<u64> {
+    let near = [0, 1, 63, 64, 0x1000, len as u64, 1 << 31, 1 << 32, 1 << 63];
+    let around = near.into_iter().flat_map(|n| [n.wrapping_sub(1), n, n + 1]);
+    around.chain([u64::MAX - 63, u64::MAX - 0xfff]).collect()
+}
+
+/// Damage where the file is read: one or two words of its tables become numbers of the extreme kind, some by
+/// sums with what is there; and any bytes.
 #[test]
 fn code_objects() {
     let object = rkfd_emulator_testkit::code::elf(CODE, "gfx942");
-    let changes = vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
-    let damaged = (changes, any::<prop::sample::Index>()).prop_map(move |(changes, cut)| {
+    let (words, numbers) = (words_of_tables(&object), extremes(object.len()));
+    assert!(words.len() > 100, "the code object has tables");
+    let number = (prop::sample::select(numbers), any::<bool>());
+    let change = (prop::sample::select(words), number, any::<bool>());
+    let tables = vec(change, 0..3);
+    let bytes = vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
+    let cut = any::<prop::sample::Index>();
+    let damaged = (tables, bytes, cut).prop_map(move |(tables, changes, cut)| {
         let mut bytes = object.clone();
+        for (at, (number, add), wide) in tables {
+            let field = &mut bytes[at..at + if wide { 8 } else { 4 }];
+            let old = field
+                .iter()
+                .rev()
+                .fold(0, |old, byte| (old << 8) | u64::from(*byte));
+            let new = if add {
+                old.wrapping_add(number)
+            } else {
+                number
+            };
+            field.copy_from_slice(&new.to_le_bytes()[..field.len()]);
+        }
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             if let Some(old) = bytes.get_mut(at) {
