@@ -42,10 +42,10 @@ pub(crate) fn map(state: &mut DeviceState, id: BufferId) -> Result {
         return Err(EINVAL);
     }
     let places = mem.places()?;
-    for (done, at) in places.iter().enumerate() {
-        if let Err(e) = map_at(state, &vm, *at, &mem) {
-            for at in places.iter().take(done) {
-                let _ = vm.unmap(*at).and_then(|unmapped| unmapped.flush());
+    for (done, at) in places.clone().enumerate() {
+        if let Err(e) = map_at(state, &vm, at, &mem) {
+            for at in places.take(done) {
+                let _ = vm.unmap(at).and_then(|unmapped| unmapped.flush());
                 state.by_va.remove(&at.start());
             }
             // Upstream has one errno for addresses that are taken or make no sense.
@@ -104,7 +104,7 @@ fn unmap_now(state: &mut DeviceState, id: BufferId) -> Result {
     let handle = state.handles.get_mut(id.get()).ok_or(ENOMEM)?;
     let mem = handle.mem.clone();
     handle.mapped = false;
-    for at in &mem.places()? {
+    for at in mem.places()? {
         state.by_va.remove(&at.start());
     }
     // The flush keeps the memory if the hardware doesn't answer.
@@ -125,8 +125,8 @@ pub(crate) fn unmap_all(state: &mut DeviceState) {
 
 /// Maps it at all of its addresses. On an error some may be mapped.
 pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
-    for at in &mem.places()? {
-        vm.map(*at, mem.bo(), mem.map_flags())?;
+    for at in mem.places()? {
+        vm.map(at, mem.bo(), mem.map_flags())?;
     }
     Ok(())
 }
@@ -134,8 +134,8 @@ pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
 /// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
 pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
     let mut result = Ok(());
-    for at in &mem.places()? {
-        let unmapped = vm.unmap(*at).and_then(|unmapped| unmapped.flush());
+    for at in mem.places()? {
+        let unmapped = vm.unmap(at).and_then(|unmapped| unmapped.flush());
         match unmapped {
             Ok(()) => {}
             // The program took it away, and so it isn't in the VM.

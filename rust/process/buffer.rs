@@ -157,16 +157,15 @@ impl Mem {
     ///
     /// # Errors
     ///
-    /// EINVAL when that is no place in an address space, ENOMEM.
-    pub(crate) fn places(&self) -> Result<KVec<PageRange>> {
-        let mut places = KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?;
+    /// EINVAL when that is no place in an address space. It allocates nothing, so that memory can be
+    /// taken out of an address space when there is no memory left.
+    pub(crate) fn places(&self) -> Result<impl Iterator<Item = PageRange> + Clone> {
         let first = PageRange::new(self.va, self.bo().size())?;
-        places.push(first, GFP_KERNEL_ACCOUNT)?;
-        if self.is_double() {
-            let second = PageRange::new(first.end(), first.bytes())?;
-            places.push(second, GFP_KERNEL_ACCOUNT)?;
-        }
-        Ok(places)
+        let second = match self.is_double() {
+            true => Some(PageRange::new(first.end(), first.bytes())?),
+            false => None,
+        };
+        Ok([Some(first), second].into_iter().flatten())
     }
 
     pub(crate) fn map_flags(&self) -> MapFlags {
