@@ -4,6 +4,7 @@
 
 use crate::row::{Answer, Got, Needs};
 use crate::snapshot::Snapshot;
+use crate::sweep::Points;
 use rkfd_bare::node::Node;
 use rkfd_bare::sys;
 use rkfd_uapi::abi::Abi;
@@ -68,6 +69,8 @@ pub struct Ctx {
     pub scratch: u64,
     /// What the last checked call that failed has changed, though it must not.
     pub changed: Option<String>,
+    /// What fails in the calls that rows test; nothing but in a sweep.
+    pub points: Points,
     next_va: u64,
     /// Whether the process has a signal page.
     pub has_page: bool,
@@ -94,6 +97,7 @@ impl Ctx {
             queue: u32::MAX,
             scratch: 0,
             changed: None,
+            points: Points::default(),
             next_va: FIRST_VA,
             has_page: false,
         };
@@ -126,16 +130,38 @@ impl Ctx {
     /// its argument.
     pub fn call<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> Got {
         let before_args = sys::bytes(args);
-        let errno = self.watched(|c| c.raw(request, args));
+        let original = *args;
+        let errno = self.watched(|c| c.tested(request, args));
         if errno != 0 && self.changed.is_none() && sys::bytes(args) != before_args {
             self.changed = Some(format!("its argument changed to {:x?}", sys::bytes(args)));
         }
-        Got::Errno(errno)
+        Got::Errno(self.repeated(errno, request, original, args))
     }
 
     /// Like [`Ctx::call`], for a request that writes its argument even when it fails.
     pub fn call_writing<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> i32 {
-        self.watched(|c| c.raw(request, args))
+        let original = *args;
+        let errno = self.watched(|c| c.tested(request, args));
+        self.repeated(errno, request, original, args)
+    }
+
+    /// A request in which, in a sweep, a call of the driver's fails.
+    fn tested<T: Abi>(&mut self, request: &Request<T>, args: &mut T) -> i32 {
+        let mut points = std::mem::take(&mut self.points);
+        let errno = points.around(|| self.raw(request, args));
+        self.points = points;
+        errno
+    }
+
+    /// The request once more if, in a sweep, it failed for what was made to fail.
+    fn repeated<T: Abi>(&self, errno: i32, request: &Request<T>, original: T, args: &mut T) -> i32 {
+        match &self.points.failure {
+            Some(failure) if failure.can_be_repeated(errno) => {
+                *args = original;
+                self.raw(request, args)
+            }
+            _ => errno,
+        }
     }
 
     /// Runs `f`. If it fails, nothing that the driver holds may have changed.

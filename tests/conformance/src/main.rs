@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-conformance [--shortage] [GROUP...]`: makes requests to the driver, and compares
+//! `rkfd-conformance [--shortage | --sweep] [GROUP...]`: makes requests to the driver, and compares
 //! its answers with those that the source of Linux's KFD gives.
 //!
 //! Every row names a request, its arguments, Linux 7.3's answer, and the line of Linux from which that
@@ -8,6 +8,7 @@
 //! The answers are compared with changed expectations as well, and each row must then fail.
 //!
 //! With `--shortage`, on a kernel with fault injection, allocations fail one after the other.
+//! With `--sweep`, where the module `tests/qemu/fail-nth` is loaded, whatever the driver asks for fails.
 
 mod fixture;
 mod groups;
@@ -16,6 +17,7 @@ mod row;
 mod runner;
 mod shortage;
 mod snapshot;
+mod sweep;
 mod traps;
 
 use report::Report;
@@ -31,8 +33,9 @@ fn main() -> ExitCode {
     let run = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => conformance,
         ["--shortage"] => |node: &Node, _: &[Group]| shortage::run(node),
+        ["--sweep"] => sweep::run,
         _ => {
-            eprintln!("rkfd-conformance [--shortage] [GROUP...]");
+            eprintln!("rkfd-conformance [--shortage | --sweep] [GROUP...]");
             return ExitCode::from(2);
         }
     };

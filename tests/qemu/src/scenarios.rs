@@ -51,7 +51,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// What `rkfd-vm test --long` runs: endurance, and a device that misbehaves in many ways.
 pub fn long() -> Vec<Scenario> {
-    let mut long = vec![lifetime::long(), fuzz::long()];
+    let mut long = vec![lifetime::long(), fuzz::long(), conformance::sweep()];
     long.extend(rules::all());
     long.extend(storm::long());
     long

@@ -3,27 +3,51 @@
 
 use super::MODULE;
 use crate::plan::Step;
-use crate::scenario::Scenario;
+use crate::scenario::{Include, Scenario};
 
 /// The suite, which also shows that no row passes against a wrong expectation.
 pub fn all() -> Vec<Scenario> {
-    vec![scenario()]
+    vec![scenario(
+        "conformance",
+        "every request answers as Linux's KFD does",
+        &[],
+    )]
+}
+
+/// The module that makes calls fail.
+const FAIL_NTH: &str = "fail_nth";
+
+/// Whatever the driver asks the kernel for fails once, in each request.
+pub fn sweep() -> Scenario {
+    let mut scenario = scenario(
+        "sweep",
+        "each allocation, copy and mapping of each request fails once: an errno, nothing changes, and all goes on",
+        &["--sweep"],
+    );
+    let load = Step::insmod(&format!("/{FAIL_NTH}.ko"));
+    scenario.plan.insert(1, load);
+    scenario.plan.push(Step::Rmmod(FAIL_NTH.into()));
+    scenario
+        .includes
+        .push(Include::TestModule { name: FAIL_NTH });
+    scenario
 }
 
 /// Groups of the suite, with commas between them: only these are run. For `tests/guards`.
 const GROUPS: &str = "RKFD_GROUPS";
 
-fn scenario() -> Scenario {
+fn scenario(name: &'static str, shows: &'static str, flags: &[&str]) -> Scenario {
     let groups = std::env::var(GROUPS).unwrap_or_default();
     let mut argv = vec!["/bin/rkfd-conformance"];
+    argv.extend(flags);
     argv.extend(groups.split(',').filter(|group| !group.is_empty()));
-    Scenario::new("conformance", "every request answers as Linux's KFD does")
+    Scenario::new(name, shows)
         .bin("rkfd-conformance", "rkfd-conformance")
         .without_trace()
         .timeout(700)
         .steps([
             Step::insmod(MODULE),
-            Step::run("conformance", 600, &argv),
+            Step::run(name, 600, &argv),
             Step::Rmmod("rkfd".into()),
         ])
 }
