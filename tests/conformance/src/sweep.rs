@@ -5,7 +5,8 @@
 //!
 //! Each time the request must return the errno of that failure and change nothing, and the same request
 //! made again must succeed; or it succeeds without what failed. Afterwards the driver's counters must
-//! be as before. As upstream, a request whose result can't be copied back has taken effect.
+//! be as before. As upstream, a request whose result can't be copied back has taken effect, and a page
+//! for events stays when the event can't be made.
 //!
 //! The module `tests/qemu/fail-nth` makes the calls fail, on a kernel without fault injection, too.
 
@@ -26,6 +27,13 @@ const MOST: u32 = 400;
 const STALLED: u32 = 120;
 /// The function that copies results to the program.
 const COPY_OUT: &str = "_copy_to_user";
+/// The function that gives a DMA-buf a descriptor. The buffer has the DMA-buf by then and keeps it
+/// (`amdgpu_amdkfd_gpuvm.c:842`).
+const DESCRIPTOR: &str = "dma_buf_fd";
+/// The function by which the driver allocates small things.
+const ALLOCATE: &str = "rust_helper_krealloc_node_align";
+/// Requests that answer EFAULT where there is no memory for a handle (`kfd_chardev.c:1242`, `1662`).
+const HANDLES: [&str; 2] = ["ALLOC_MEMORY_OF_GPU", "IMPORT_DMABUF"];
 
 /// What failed while a row ran.
 pub struct Failure {
@@ -35,6 +43,8 @@ pub struct Failure {
     pub errno: i32,
     /// What the request returned.
     returned: i32,
+    /// Whether the request gives a handle to memory.
+    gives_handle: bool,
 }
 
 impl Failure {
@@ -43,9 +53,15 @@ impl Failure {
         self.function == COPY_OUT
     }
 
+    /// Whether a request may return this.
+    fn allows(&self, returned: i32) -> bool {
+        let no_handle = self.gives_handle && self.function == ALLOCATE;
+        returned == self.errno || (no_handle && returned == libc::EFAULT)
+    }
+
     /// Whether the same request, made again, must give the row's answer.
     pub fn can_be_repeated(&self, returned: i32) -> bool {
-        returned == self.errno && !self.has_taken_effect()
+        self.allows(returned) && !self.has_taken_effect()
     }
 }
 
@@ -55,18 +71,20 @@ pub struct Points {
     file: Option<File>,
     /// How many calls later one is to fail; 0 for none.
     left: u32,
+    gives_handle: bool,
     /// What failed.
     pub failure: Option<Failure>,
 }
 
 impl Points {
     /// The `nth` call that the driver makes from now on is to fail.
-    fn open(nth: u32) -> Result<Self, String> {
+    fn open(nth: u32, call: &str) -> Result<Self, String> {
         let path = "/sys/kernel/debug/fail_nth";
         let file = File::options().read(true).write(true).open(path);
         Ok(Self {
             file: Some(file.map_err(|e| format!("{path}: {e}"))?),
             left: nth,
+            gives_handle: HANDLES.contains(&call),
             failure: None,
         })
     }
@@ -93,6 +111,7 @@ impl Points {
                 function,
                 errno,
                 returned,
+                gives_handle: self.gives_handle,
             });
         }
         returned
@@ -108,8 +127,8 @@ enum Went {
     Failed = 1,
     /// The request did without.
     DidWithout = 2,
-    /// Only the result could not be copied back.
-    NotCopied = 3,
+    /// It had an effect that stays, as upstream's has; such as that its result could not be copied back.
+    TookEffect = 3,
     /// What it did is wrong; it is printed.
     Wrong = 4,
 }
@@ -133,15 +152,23 @@ fn judge(row: &Row, c: Ctx, got: Result<Got, String>) -> Result<Went, String> {
     if failure.returned == 0 {
         return right(&got).map(|()| Went::DidWithout).map_err(named);
     }
-    if failure.returned != failure.errno {
+    if !failure.allows(failure.returned) {
         let wanted = errno::name(failure.errno);
         return Err(named(format!("instead of {wanted}")));
     }
     if failure.has_taken_effect() {
-        return Ok(Went::NotCopied);
+        return Ok(Went::TookEffect);
     }
-    match c.changed {
-        Some(changed) => Err(named(changed)),
+    // An event's page stays the process' own, and its offset comes back as 0 (kfd_chardev.c:914, kfd_events.c:354).
+    let page = row.call == "CREATE_EVENT" && failure.function == ALLOCATE;
+    match &c.changed {
+        Some(changed) if page && changed.starts_with("its argument") => Ok(Went::TookEffect),
+        Some(_) if failure.function == DESCRIPTOR => {
+            right(&got).map(|()| Went::Failed).map_err(named)
+        }
+        Some(changed) => Err(named(changed.clone())),
+        // The queue counts as having it, though the update failed (kfd_process_queue_manager.c:162).
+        None if row.call == "ALLOC_QUEUE_GWS" && right(&got).is_err() => Ok(Went::TookEffect),
         None => right(&got).map(|()| Went::Failed).map_err(named),
     }
 }
@@ -158,7 +185,7 @@ fn with(node: &Node, row: &Row, nth: u32) -> Went {
     let Some(pid) = sys::fork() else {
         sys::alarm(STALLED);
         let went = Ctx::new(node, row.needs).and_then(|mut c| {
-            c.points = Points::open(nth)?;
+            c.points = Points::open(nth, row.call)?;
             let got = (row.run)(&mut c);
             judge(row, c, got)
         });
@@ -169,7 +196,7 @@ fn with(node: &Node, row: &Row, nth: u32) -> Went {
         (0, 0) => Went::Whole,
         (0, 1) => Went::Failed,
         (0, 2) => Went::DidWithout,
-        (0, 3) => Went::NotCopied,
+        (0, 3) => Went::TookEffect,
         (0, 4) => Went::Wrong,
         (0, status) => complain(&format!("status {status}")),
         (signal, _) => complain(&format!("signal {signal}")),
@@ -189,7 +216,7 @@ fn with(node: &Node, row: &Row, nth: u32) -> Went {
 struct Tally {
     failed: u32,
     did_without: u32,
-    not_copied: u32,
+    took_effect: u32,
     wrong: u32,
 }
 
@@ -204,7 +231,7 @@ pub fn run(node: &Node, groups: &[Group]) -> bool {
                 Went::Whole => break,
                 Went::Failed => tally.failed += 1,
                 Went::DidWithout => tally.did_without += 1,
-                Went::NotCopied => tally.not_copied += 1,
+                Went::TookEffect => tally.took_effect += 1,
                 Went::Wrong => {
                     tally.wrong += 1;
                     // What fails by itself does so for every number.
@@ -215,16 +242,16 @@ pub fn run(node: &Node, groups: &[Group]) -> bool {
             }
         }
     }
-    println!("failed  did without  result not copied  wrong  request");
+    println!("failed  did without  failed with an effect  wrong  request");
     for (call, t) in &calls {
         println!(
-            "{:6}  {:11}  {:17}  {:5}  {call}",
-            t.failed, t.did_without, t.not_copied, t.wrong
+            "{:6}  {:11}  {:21}  {:5}  {call}",
+            t.failed, t.did_without, t.took_effect, t.wrong
         );
     }
     let sum = |of: fn(&Tally) -> u32| calls.values().map(of).sum::<u32>();
     let (points, wrong) = (
-        sum(|t| t.failed + t.did_without + t.not_copied),
+        sum(|t| t.failed + t.did_without + t.took_effect),
         sum(|t| t.wrong),
     );
     match (points, wrong) {

@@ -89,11 +89,20 @@ static bool called_by_rkfd(struct pt_regs *regs)
 	return strstr(symbol, "[rkfd]") != NULL;
 }
 
+// Whether an interrupt is handled. A probe that is a breakpoint counts as one itself.
+static bool in_interrupt_of_task(void)
+{
+	unsigned long own = in_nmi() ? NMI_OFFSET + HARDIRQ_OFFSET : 0;
+
+	return in_serving_softirq() ||
+	       ((preempt_count() - own) & (NMI_MASK | HARDIRQ_MASK));
+}
+
 static int before(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct point *point = container_of(probe, struct point, probe);
 
-	if (READ_ONCE(armed) != current || !in_task())
+	if (READ_ONCE(armed) != current || in_interrupt_of_task())
 		return 0;
 	if (point->unless_zero >= 0 &&
 	    !regs_get_kernel_argument(regs, point->unless_zero))
