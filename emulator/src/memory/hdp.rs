@@ -15,27 +15,27 @@
 //! What an engine writes with the kernel's address space is seen at once.
 //!
 //! The model is bounded as the hardware's buffer is: what was never read before is read as it is now,
-//! and when too many pages are kept all of them are forgotten. What programs store to their own VRAM
+//! and a page that finds no room takes that of another, which is forgotten. What programs store to their own VRAM
 //! isn't held back: their runtime flushes for them, by the registers that the driver lets it map, at
 //! moments of which Linux's source says nothing. Loads by the host are never stale: neither HDP
 //! 4.4.2 nor HDP 7.0 has a read cache that a driver invalidates (`amdgpu/hdp_v4_0.c`,
 //! `amdgpu/hdp_v7_0.c`).
+//!
+//! Each walk of a page table reads here, so reads take no lock: a page has a version, which is odd
+//! while the page changes, and a reader that meets a change reads again.
 
 use super::host::Mapping;
 use super::PAGE;
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
-/// How many pages are kept at most.
-const CAPACITY: usize = 512;
+/// How many groups of pages there are, and how many pages one keeps: 512 pages in all.
+const SETS: usize = 128;
+const WAYS: usize = 4;
 
-/// Bytes of a page as the GPU sees them.
-type Kept = Box<[u8; PAGE as usize]>;
-
-/// Pages by their number in VRAM.
-type Pages = HashMap<u64, Kept>;
+/// 64-bit words of a page.
+const WORDS: usize = PAGE as usize / 8;
 
 /// A word of VRAM as the GPU sees it, and as the host has left it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,28 +64,127 @@ impl Word {
     }
 }
 
-/// The host data path of a device.
+/// A page of VRAM as the GPU sees it.
 #[derive(Default)]
+struct Kept {
+    /// Odd while the other fields change.
+    version: AtomicU32,
+    /// The page's number plus one; 0 without a page.
+    page: AtomicU64,
+    words: OnceLock<Box<[AtomicU64; WORDS]>>,
+}
+
+impl Kept {
+    fn is(&self, page: u64) -> bool {
+        self.page() == Some(page)
+    }
+
+    /// What `look` returns of a page's words while they don't change. `None` if the page isn't here;
+    /// `Err` if it changes just now.
+    fn look<T>(&self, page: u64, look: impl Fn(&[AtomicU64]) -> T) -> Result<Option<T>, Changes> {
+        let version = self.version.load(Ordering::Acquire);
+        if version % 2 != 0 {
+            return Err(Changes);
+        }
+        let seen = self.words.get().filter(|_| self.is(page));
+        let seen = seen.map(|words| look(words.as_slice()));
+        fence(Ordering::Acquire);
+        match self.version.load(Ordering::Relaxed) == version {
+            true => Ok(seen),
+            false => Err(Changes),
+        }
+    }
+
+    /// The page's number, if there is one.
+    fn page(&self) -> Option<u64> {
+        self.page.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Readers wait from now on. Only who holds [`HostPath::change`] changes pages.
+    fn begin(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    /// Readers go on.
+    fn end(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn change(&self, change: impl FnOnce(&Self)) {
+        self.begin();
+        change(self);
+        self.end();
+    }
+
+    /// Takes some bytes of its page over as they are in memory.
+    fn update(&self, vram: Mapping, page: u64, bytes: Range<u64>) {
+        let mut now = [0; PAGE as usize];
+        // Always inside: what has no word in VRAM is never kept.
+        let _ = vram
+            .part(page * PAGE, PAGE as usize)
+            .is_some_and(|part| part.read(0, &mut now));
+        let words = self.words.get_or_init(zeroes);
+        for ((word, now), at) in words.iter().zip(now.chunks_exact(8)).zip((0..).step_by(8)) {
+            let mut seen = word.load(Ordering::Relaxed).to_le_bytes();
+            if bytes.start <= at && at + 8 <= bytes.end {
+                seen.copy_from_slice(now);
+            } else {
+                let parts = seen.iter_mut().zip(now).zip(at..);
+                for ((seen, now), _) in parts.filter(|(_, at)| bytes.contains(at)) {
+                    *seen = *now;
+                }
+            }
+            word.store(u64::from_le_bytes(seen), Ordering::Relaxed);
+        }
+    }
+}
+
+fn zeroes() -> Box<[AtomicU64; WORDS]> {
+    Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
+}
+
+/// A page changes while it is read.
+struct Changes;
+
+/// Pages that compete for the same room.
+#[derive(Default)]
+struct Set {
+    ways: [Kept; WAYS],
+    /// The one that gives way next.
+    next: AtomicU32,
+}
+
+/// The host data path of a device.
 pub struct HostPath {
-    pages: RwLock<Pages>,
+    sets: Box<[Set]>,
+    /// Held to change pages; shared by stores of engines to pages that aren't kept.
+    change: RwLock<()>,
+}
+
+impl Default for HostPath {
+    fn default() -> Self {
+        Self {
+            sets: (0..SETS).map(|_| Set::default()).collect(),
+            change: RwLock::default(),
+        }
+    }
 }
 
 impl HostPath {
     /// The aligned word at an offset of VRAM; `None` where it is misaligned or beyond the end.
     pub fn word(&self, vram: Mapping, offset: u64) -> Option<Word> {
-        let part = vram.part(offset, 8)?;
-        let word = part.u64(0)?;
-        let (page, at) = (offset / PAGE, (offset % PAGE) as usize);
-        self.keep(vram, page);
-        let pages = self.read();
-        // Under the lock: a flush in between would make values of two times.
-        let stored = word.load(Ordering::Acquire);
-        let kept = pages.get(&page).and_then(|kept| kept.get(at..at + 8));
-        let seen = kept.and_then(|bytes| bytes.try_into().ok().map(u64::from_le_bytes));
-        Some(Word {
-            offset,
-            seen: seen.unwrap_or(stored),
-            stored,
+        let word = vram.part(offset, 8)?.u64(0)?;
+        let at = (offset % PAGE / 8) as usize;
+        self.look(vram, offset / PAGE, |words| {
+            // Between the same changes as the other: a flush would make values of two times.
+            let stored = word.load(Ordering::Acquire);
+            let seen = words.get(at).map(|seen| seen.load(Ordering::Relaxed));
+            Word {
+                offset,
+                seen: seen.unwrap_or(stored),
+                stored,
+            }
         })
     }
 
@@ -111,8 +210,11 @@ impl HostPath {
 
     /// Lets everything that the host has stored through to memory.
     pub fn flush(&self, vram: Mapping) {
-        for (&page, kept) in self.write().iter_mut() {
-            Self::update(vram, page, 0..PAGE, kept);
+        let _changing = self.changing();
+        for kept in self.sets.iter().flat_map(|set| &set.ways) {
+            if let Some(page) = kept.page() {
+                kept.change(|kept| kept.update(vram, page, 0..PAGE));
+            }
         }
     }
 
@@ -120,66 +222,87 @@ impl HostPath {
     pub fn engine_stores(&self, vram: Mapping, offset: u64, bytes: u64, store: impl FnOnce()) {
         let end = offset.saturating_add(bytes);
         let touched = offset / PAGE..end.div_ceil(PAGE);
-        let pages = self.read();
-        if !Self::keeps_any(&pages, touched.clone()) {
-            // Under the lock: a page that is kept now is kept with what is stored.
-            store();
-            return;
-        }
-        drop(pages);
-        let mut pages = self.write();
-        store();
-        for (&page, kept) in pages.iter_mut() {
-            if touched.contains(&page) {
-                let start = page * PAGE;
-                let bytes = offset.saturating_sub(start)..end.saturating_sub(start).min(PAGE);
-                Self::update(vram, page, bytes, kept);
+        {
+            let _unchanged = self.change.read().unwrap_or_else(PoisonError::into_inner);
+            if self.kept(&touched).next().is_none() {
+                // Under the lock: a page that is kept now is kept with what is stored.
+                return store();
             }
+        }
+        let _changing = self.changing();
+        // Readers wait from before the store on, or they would see memory changed without a flush.
+        let kept: Vec<_> = self.kept(&touched).collect();
+        for (kept, _) in &kept {
+            kept.begin();
+        }
+        store();
+        for (kept, page) in kept {
+            let start = page * PAGE;
+            let bytes = offset.saturating_sub(start)..end.saturating_sub(start).min(PAGE);
+            kept.update(vram, page, bytes);
+            kept.end();
         }
     }
 
     /// Start-up state: nothing is held back.
     pub fn reset(&self) {
-        self.write().clear();
-    }
-
-    fn keeps_any(pages: &Pages, touched: Range<u64>) -> bool {
-        match touched.end - touched.start {
-            1 => pages.contains_key(&touched.start),
-            _ => pages.keys().any(|page| touched.contains(page)),
+        let _changing = self.changing();
+        for kept in self.sets.iter().flat_map(|set| &set.ways) {
+            kept.change(|kept| kept.page.store(0, Ordering::Relaxed));
         }
     }
 
-    fn keep(&self, vram: Mapping, page: u64) {
-        if self.read().contains_key(&page) {
-            return;
+    /// What `look` returns of the words of a page, which is kept from now on.
+    fn look<T>(&self, vram: Mapping, page: u64, look: impl Fn(&[AtomicU64]) -> T) -> Option<T> {
+        loop {
+            let mut looks = self
+                .set(page)?
+                .ways
+                .iter()
+                .map(|kept| kept.look(page, &look));
+            match looks.find_map(Result::transpose) {
+                Some(Ok(seen)) => return Some(seen),
+                // Until who changes it has done so.
+                Some(Err(Changes)) => drop(self.change.read()),
+                None => self.keep(vram, page)?,
+            }
         }
-        let mut pages = self.write();
-        if pages.len() >= CAPACITY {
-            pages.clear();
+    }
+
+    /// Keeps a page as it is now.
+    fn keep(&self, vram: Mapping, page: u64) -> Option<()> {
+        let _changing = self.changing();
+        let set = self.set(page)?;
+        if set.ways.iter().any(|kept| kept.is(page)) {
+            return Some(());
         }
-        pages.entry(page).or_insert_with(|| {
-            let mut kept = Box::new([0; PAGE as usize]);
-            Self::update(vram, page, 0..PAGE, &mut kept);
-            kept
+        let free = set.ways.iter().find(|kept| kept.page().is_none());
+        let next = || set.next.fetch_add(1, Ordering::Relaxed) as usize % WAYS;
+        let kept = free.or_else(|| set.ways.get(next()))?;
+        kept.change(|kept| {
+            kept.page.store(page + 1, Ordering::Relaxed);
+            kept.update(vram, page, 0..PAGE);
         });
+        Some(())
     }
 
-    /// Takes some bytes of a page over as they are in memory.
-    fn update(vram: Mapping, page: u64, which: Range<u64>, kept: &mut Kept) {
-        let part = vram.part(page * PAGE, PAGE as usize);
-        let to = kept.get_mut(which.start as usize..which.end as usize);
-        if let (Some(part), Some(to)) = (part, to) {
-            // Always inside: the range is one of the page.
-            let _ = part.read(which.start as usize, to);
-        }
+    /// The pages of a range that are kept.
+    fn kept<'a>(&'a self, touched: &'a Range<u64>) -> impl Iterator<Item = (&'a Kept, u64)> + 'a {
+        // One page lies in one set; of many, all sets are searched.
+        let one = (touched.end - touched.start == 1).then_some(touched.start);
+        let sets = match one {
+            Some(page) => self.set(page).map(std::slice::from_ref),
+            None => Some(&*self.sets),
+        };
+        let ways = sets.into_iter().flatten().flat_map(|set| &set.ways);
+        ways.filter_map(|kept| Some((kept, kept.page().filter(|page| touched.contains(page))?)))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Pages> {
-        self.pages.read().unwrap_or_else(PoisonError::into_inner)
+    fn set(&self, page: u64) -> Option<&Set> {
+        self.sets.get((page % SETS as u64) as usize)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Pages> {
-        self.pages.write().unwrap_or_else(PoisonError::into_inner)
+    fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.change.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,6 +3,8 @@
 //! Address spaces: page tables are built by hand, entry by entry, from Linux's definitions
 //! (`amdgpu/amdgpu_vm.h`; the numbers are repeated here on purpose).
 
+mod hdp;
+
 use rkfd_emulator::memory::host::Mapping;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory};
 use rkfd_emulator_testkit::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
@@ -468,75 +470,6 @@ fn atomics_and_alignment() {
     assert!(page.u64(4096).is_none() && page.u32(4094).is_none());
     assert!(!page.write(4090, &[0; 8]));
     assert_eq!(report.findings(), []);
-}
-
-#[test]
-fn the_host_s_stores_to_page_tables_are_unseen_until_hdp_is_flushed() {
-    let (memory, _ram, report) = memory(&[]);
-    map(&memory, 0x80_0000 | V | R | W);
-    mark(memory.vram, 0x80_1000);
-    assert!(read(&memory, VA).is_ok());
-    put(memory.vram, PTB + 10 * 8, 0x80_1000 | V | R);
-    assert_eq!(read(&memory, VA + 0x1000), Err(FaultReason::Invalid(0)));
-    let findings = report.findings();
-    let [finding] = findings.as_slice() else {
-        panic!("one finding, not {findings:?}");
-    };
-    let text = finding.to_string();
-    assert!(
-        text.starts_with("fault: ")
-            && text.contains("VRAM at 0x103050 was written by the host and not flushed from HDP"),
-        "{text}"
-    );
-    memory.flush_hdp();
-    assert_eq!(read(&memory, VA + 0x1000), Ok(0xfeed_0000_0080_1000));
-    // An entry that is taken away stays valid until then, too, whatever is done to the TLB.
-    put(memory.vram, PTB + 10 * 8, 0);
-    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
-    assert_eq!(read(&memory, VA + 0x1000), Ok(0xfeed_0000_0080_1000));
-    memory.flush_hdp();
-    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
-    assert_eq!(read(&memory, VA + 0x1000), Err(FaultReason::Invalid(0)));
-    assert_eq!(report.findings().len(), 1);
-}
-
-#[test]
-fn an_engine_reads_what_the_host_stored_before_hdp_was_flushed() {
-    let (memory, _ram, report) = memory(&[]);
-    kernel_context(&memory, Hub::Gfx(0), 0x20_0000, 512);
-    let space = memory.space(Hub::Gfx(0), 0);
-    let fb = 0x80_0000_0000u64;
-    let mqd = |word: u64| fb + 0x30_0000 + word * 8;
-    let words = || {
-        let mut words = [0; 8];
-        space.read_words(mqd(0), &mut words).unwrap();
-        [words[0], words[2]]
-    };
-    put(memory.vram, 0x30_0000, 1);
-    put(memory.vram, 0x30_0008, 2);
-    assert_eq!(words(), [1, 2]);
-    put(memory.vram, 0x30_0008, 3);
-    // A word alone may be polled: it is the old one, and nothing is wrong with that.
-    assert_eq!(space.load_u64(mqd(1)), Ok(2));
-    assert_eq!(space.load_u32(mqd(1)), Ok(2));
-    assert_eq!(report.findings(), []);
-    assert_eq!(words(), [1, 2]);
-    let text = report.findings()[0].to_string();
-    assert!(
-        text.starts_with("violation: ")
-            && text.contains("VRAM at 0x300008 was written by the host and not flushed from HDP"),
-        "{text}"
-    );
-    // What an engine stores it sees at once, and no more than that.
-    space.store_u32(mqd(0), 7).unwrap();
-    space.write(mqd(2), &[9; 8]).unwrap();
-    assert_eq!(space.update_u64(mqd(0), |old| old + 1), Ok(7));
-    assert_eq!(space.load_u64(mqd(0)), Ok(8));
-    assert_eq!(space.load_u64(mqd(2)), Ok(0x0909_0909_0909_0909));
-    assert_eq!(space.load_u64(mqd(1)), Ok(2));
-    memory.flush_hdp();
-    assert_eq!(words(), [8, 3]);
-    assert_eq!(report.findings().len(), 1);
 }
 
 #[test]
