@@ -290,7 +290,7 @@ fn judge(bases: &[Base<'_>], accel: Accel, mutant: &Mutant) -> Result<Option<Str
     meet.sort_by_key(|base| base.took);
     for base in meet {
         // Far more than it takes without a mutant, so that a busy host catches nothing.
-        let limit = base.took * 3 + Duration::from_secs(20);
+        let limit = (base.took * 3 + Duration::from_secs(20)) / base.host.slow.max(1);
         let run = with(
             base.scenario,
             &format!("mutant={}", mutant.number),

@@ -47,8 +47,9 @@ struct Args {
     /// one, what is shown of a run is shown while it runs, else when it ends.
     #[arg(short, long, env = "RKFD_JOBS", global = true)]
     jobs: Option<NonZeroUsize>,
-    /// Stretch every timeout by this factor: for a slow host, or a debug kernel.
-    #[arg(long, env = "RKFD_SLOW", default_value_t = 1, global = true,
+    /// Stretch every timeout by this factor. They are those of an idle host, and only end what hangs: a
+    /// busy host takes several times as long, a debug kernel even longer.
+    #[arg(long, env = "RKFD_SLOW", default_value_t = 4, global = true,
         value_parser = clap::value_parser!(u32).range(1..=100))]
     slow: u32,
     /// Scan for leaked objects at the end of each run with the module; the kernel must have
