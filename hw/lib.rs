@@ -21,6 +21,7 @@ pub mod ih;
 pub mod mes;
 pub mod mqd;
 pub mod pm4;
+pub mod psp;
 pub mod pte;
 pub mod regs;
 pub mod sdma;

@@ -70,6 +70,8 @@ pub mod mmhub_1_8_0;
 #[rustfmt::skip]
 pub mod mmhub_4_1_0;
 #[rustfmt::skip]
+pub mod mp1_13_0_6;
+#[rustfmt::skip]
 pub mod mp_13_0_6;
 #[rustfmt::skip]
 pub mod mp_14_0_2;
@@ -83,6 +85,8 @@ pub mod osssys_4_4_2;
 pub mod osssys_7_0_0;
 #[rustfmt::skip]
 pub mod sdma_4_4_2;
+#[rustfmt::skip]
+pub mod smuio_13_0_3;
 
 mod register;
 
@@ -94,6 +98,10 @@ pub use register::{AnyField, AnyReg, Change, Reg, RegInfo, Register, Table, Valu
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum Block {
+    /// System management unit.
+    Mp1 = 1,
+    /// System management I/O: what the package is.
+    Smuio = 4,
     /// Graphics core.
     Gc = 11,
     /// Multimedia hub.
@@ -161,6 +169,7 @@ pub const TABLES: &[&Table] = &[
     &hdp_7_0_0::TABLE,
     &mmhub_1_8_0::TABLE,
     &mmhub_4_1_0::TABLE,
+    &mp1_13_0_6::TABLE,
     &mp_13_0_6::TABLE,
     &mp_14_0_2::TABLE,
     &nbif_6_3_1::TABLE,
@@ -168,4 +177,5 @@ pub const TABLES: &[&Table] = &[
     &osssys_4_4_2::TABLE,
     &osssys_7_0_0::TABLE,
     &sdma_4_4_2::TABLE,
+    &smuio_13_0_3::TABLE,
 ];

@@ -3,13 +3,21 @@
 
 //! Security processor (PSP) mailboxes of gfx942.
 //!
-//! Source: Linux, `drivers/gpu/drm/amd/include/asic_reg/mp/mp_13_0_6_{offset,sh_mask}.h`.
+//! Source: Linux, `drivers/gpu/drm/amd/include/asic_reg/mp/mp_13_0_2_{offset,sh_mask}.h`.
 
 use super::*;
 
-regs! { "mp/mp_13_0_6" Mp0
+regs! { "mp/mp_13_0_2" Mp0
     MP0_SMN_C2PMSG_33 0 0x61 { }
     MP0_SMN_C2PMSG_35 0 0x63 { }
+    MP0_SMN_C2PMSG_36 0 0x64 { }
     MP0_SMN_C2PMSG_58 0 0x7a { }
+    MP0_SMN_C2PMSG_64 0 0x80 { }
+    MP0_SMN_C2PMSG_67 0 0x83 { }
+    MP0_SMN_C2PMSG_69 0 0x85 { }
+    MP0_SMN_C2PMSG_70 0 0x86 { }
+    MP0_SMN_C2PMSG_71 0 0x87 { }
     MP0_SMN_C2PMSG_81 0 0x91 { }
+    MP0_SMN_C2PMSG_92 0 0x9c { }
+    MP0_SMN_C2PMSG_127 0 0xbf { }
 }

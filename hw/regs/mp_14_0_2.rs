@@ -10,5 +10,11 @@ use super::*;
 regs! { "mp/mp_14_0_2" Mp0
     MPASP_SMN_C2PMSG_33 0 0x61 { }
     MPASP_SMN_C2PMSG_35 0 0x63 { }
+    MPASP_SMN_C2PMSG_36 0 0x64 { }
+    MPASP_SMN_C2PMSG_64 0 0x80 { }
+    MPASP_SMN_C2PMSG_67 0 0x83 { }
+    MPASP_SMN_C2PMSG_69 0 0x85 { }
+    MPASP_SMN_C2PMSG_70 0 0x86 { }
+    MPASP_SMN_C2PMSG_71 0 0x87 { }
     MPASP_SMN_C2PMSG_81 0 0x91 { }
 }

@@ -8,6 +8,8 @@
 use super::*;
 
 regs! { "sdma/sdma_4_4_2" Sdma
+    SDMA_UCODE_ADDR 0 0x0 { }
+    SDMA_UCODE_DATA 0 0x1 { }
     SDMA_F32_CNTL 0 0x2 { HALT 0 0; }
     SDMA_SEM_WAIT_FAIL_TIMER_CNTL 0 0x21 { }
     SDMA_STATUS_REG 0 0x25 { IDLE 0 0; }

@@ -76,6 +76,7 @@ impl Blocks {
             Block::Hdp => &self.hdp,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.mp0,
+            Block::Smuio | Block::Mp1 => return None,
         })
     }
 

@@ -7,7 +7,7 @@ use rkfd_hw::pm4::commands;
 use rkfd_hw::{
     aql, discovery, ih,
     layout::{Field, Layout, LayoutInfo},
-    mes, mqd, pm4, pte, regs, sdma,
+    mes, mqd, pm4, psp, pte, regs, sdma,
 };
 
 const AMD: &str = "drivers/gpu/drm/amd";
@@ -113,6 +113,77 @@ fn discovery_tables_are_linux_s() {
     }
     // The C names of the tables are typedefs of structures with the same tag.
     compare(Probe::new(&["discovery.h"], &flags), &[discovery::LAYOUTS]);
+}
+
+#[test]
+fn the_security_processors_interface_is_linux_s() {
+    let flags = includes(&linux(), &[&format!("{AMD}/amdgpu")]);
+    compare(Probe::new(&["psp_gfx_if.h"], &flags), &[psp::LAYOUTS]);
+    let mut probe = Probe::new(&["psp_gfx_if.h"], &flags);
+    // `amdgpu_psp.h` needs the whole kernel: of it only the enumeration is taken.
+    let header = linux().join(format!("{AMD}/amdgpu/amdgpu_psp.h"));
+    let text = std::fs::read_to_string(header).expect("the header can be read");
+    let (_, rest) = text
+        .split_once("enum psp_bootloader_cmd")
+        .expect("commands");
+    let (list, _) = rest.split_once(';').expect("the end of the list");
+    probe.declare(&format!("enum psp_bootloader_cmd {list};"));
+    let constants = [
+        (psp::boot::KEY_DATABASE, "PSP_BL__LOAD_KEY_DATABASE"),
+        (psp::boot::SPL_TABLE, "PSP_BL__LOAD_TOS_SPL_TABLE"),
+        (psp::boot::SYSTEM_DRIVER, "PSP_BL__LOAD_SYSDRV"),
+        (psp::boot::SOC_DRIVER, "PSP_BL__LOAD_SOCDRV"),
+        (psp::boot::INTERFACE_DRIVER, "PSP_BL__LOAD_INTFDRV"),
+        (psp::boot::DEBUG_DRIVER, "PSP_BL__LOAD_DBGDRV"),
+        (psp::boot::RAS_DRIVER, "PSP_BL__LOAD_RASDRV"),
+        (psp::boot::KEY_MANAGER, "PSP_BL__LOAD_IPKEYMGRDRV"),
+        (psp::boot::SPDM_DRIVER, "PSP_BL__LOAD_SPDMDRV"),
+        (psp::boot::SECURE_OS, "PSP_BL__LOAD_SOSDRV"),
+        (
+            psp::control::INIT_KERNEL_RING,
+            "GFX_CTRL_CMD_ID_INIT_GPCOM_RING",
+        ),
+        (psp::control::DESTROY_RINGS, "GFX_CTRL_CMD_ID_DESTROY_RINGS"),
+        (psp::control::DONE, "GFX_FLAG_RESPONSE"),
+        (psp::command::SETUP_TMR, "GFX_CMD_ID_SETUP_TMR"),
+        (psp::command::LOAD_IP_FW, "GFX_CMD_ID_LOAD_IP_FW"),
+        (psp::command::DESTROY_TMR, "GFX_CMD_ID_DESTROY_TMR"),
+        (psp::command::LOAD_TOC, "GFX_CMD_ID_LOAD_TOC"),
+        (psp::command::AUTOLOAD_RLC, "GFX_CMD_ID_AUTOLOAD_RLC"),
+        (psp::command::SPATIAL_PART, "GFX_CMD_ID_SRIOV_SPATIAL_PART"),
+        (psp::firmware::MEC, "GFX_FW_TYPE_CP_MEC"),
+        (psp::firmware::MEC_JUMP_TABLE, "GFX_FW_TYPE_CP_MEC_ME1"),
+        (psp::firmware::RLC, "GFX_FW_TYPE_RLC_G"),
+        (psp::firmware::SDMA0, "GFX_FW_TYPE_SDMA0"),
+        (psp::firmware::SDMA1, "GFX_FW_TYPE_SDMA1"),
+        (psp::firmware::SDMA2, "GFX_FW_TYPE_SDMA2"),
+        (psp::firmware::SDMA3, "GFX_FW_TYPE_SDMA3"),
+        (
+            psp::firmware::RLC_LIST_GPM,
+            "GFX_FW_TYPE_RLC_RESTORE_LIST_GPM_MEM",
+        ),
+        (
+            psp::firmware::RLC_LIST_SRM,
+            "GFX_FW_TYPE_RLC_RESTORE_LIST_SRM_MEM",
+        ),
+        (
+            psp::firmware::RLC_LIST_CNTL,
+            "GFX_FW_TYPE_RLC_RESTORE_LIST_SRM_CNTL",
+        ),
+        (psp::firmware::REG_LIST, "GFX_FW_TYPE_REG_LIST"),
+        (psp::firmware::P2S_TABLE, "GFX_FW_TYPE_P2S_TABLE"),
+        (psp::error::CANCEL, "(uint32_t)TEE_ERROR_CANCEL"),
+        (
+            psp::error::NOT_SUPPORTED,
+            "(uint32_t)TEE_ERROR_NOT_SUPPORTED",
+        ),
+    ];
+    for (_, c) in constants {
+        probe.value(c);
+    }
+    for ((value, c), answer) in constants.iter().zip(probe.run()) {
+        assert_eq!(answer.bit, u64::from(*value), "{c}");
+    }
 }
 
 #[test]
