@@ -13,5 +13,7 @@ pub mod ih;
 pub mod mp0;
 pub mod nbio;
 pub mod osssys;
+pub mod smuio;
 pub mod store;
+pub mod vbios;
 pub mod vmhub;

@@ -13,9 +13,10 @@ pub mod mi308x;
 pub mod navi48;
 pub mod router;
 pub mod soc;
+mod window;
 
 use crate::blocks::nbio::Route;
-use crate::blocks::{discovery, nbio};
+use crate::blocks::{discovery, nbio, vbios};
 use crate::device::facts::{Facts, GcShape, Ip, RegisterBlock};
 use crate::device::{Env, IpBlock};
 use crate::engines::sdma;
@@ -25,8 +26,11 @@ use crate::rules::{node, Rules};
 use clap::ValueEnum;
 use rkfd_hw::regs::Block;
 use rkfd_isa::Checks;
+use router::Router;
 use std::sync::Arc;
 
+/// PCI vendor id of AMD (ATI).
+pub const VENDOR: u16 = 0x1002;
 /// Devices of a hive: those of an MI300X board.
 const HIVE: u8 = 8;
 
@@ -153,6 +157,18 @@ impl Chip {
     /// Its discovery binary.
     pub fn discovery(&self, rules: &Rules) -> Vec<u8> {
         discovery::build(self.ips, &(self.gc_table)(&self.gc), rules)
+    }
+
+    /// The image in its expansion ROM.
+    pub fn rom(&self) -> Vec<u8> {
+        let scratch = Router::new(self).address_of(Block::Nbio, "BIF_BX0_BIOS_SCRATCH_0");
+        let card = vbios::Card {
+            id: (VENDOR, self.device_id),
+            class: self.class,
+            name: self.name,
+            scratch: scratch.map_or(0, |at| (at / 4) as u32),
+        };
+        card.image()
     }
 
     /// What decides about its north bridge.

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 /// Registers that are storage.
 const STORED: &[&str] = &[
+    "BIF_BX0_BACO_CNTL",
     "BIF_BX0_BIF_FB_EN",
     "BIF_BX0_INTERRUPT_CNTL",
     "BIF_BX0_INTERRUPT_CNTL2",
@@ -43,6 +44,8 @@ const STORED_FAMILIES: &[(&str, &str)] = &[
     ("DOORBELL0_CTRL_ENTRY_", ""),
     ("S2A_DOORBELL_ENTRY_", "_CTRL"),
     ("GDC_S2A0_S2A_DOORBELL_ENTRY_", "_CTRL"),
+    ("BIF_BX0_BIOS_SCRATCH_", ""),
+    ("BIF_BX0_DRIVER_SCRATCH_", ""),
 ];
 
 /// Registers that the chip sets.
@@ -51,6 +54,7 @@ const READ_ONLY: &[&str] = &[
     "RCC_STRAP0_RCC_DEV0_EPF0_STRAP0",
     "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER",
     "BIF_BX_PF0_PARTITION_COMPUTE_STATUS",
+    "BIF_BX_PF0_PARTITION_MEM_CAP",
     "BIF_BX_PF0_PARTITION_MEM_STATUS",
     "BIF_BX_PF0_GPU_HDP_FLUSH_DONE",
 ];
@@ -59,6 +63,10 @@ const READ_ONLY: &[&str] = &[
 const SPX: u64 = 0;
 /// One memory partition (`NPS1` is bit 0).
 const NPS1: u8 = 1;
+
+/// `BIOS_SCRATCH_7`: the chip's own firmware, or the host's, has initialized it
+/// (`ATOM_S7_ASIC_INIT_COMPLETE_MASK` in `include/atombios.h`).
+const INITIALIZED: (&str, u32) = ("BIF_BX0_BIOS_SCRATCH_7", 1 << 9);
 
 /// How doorbells get to a client other than the command processor: by registers of NBIO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +118,12 @@ impl Nbio {
                 .iter()
                 .any(|(start, end)| name.starts_with(start) && name.ends_with(end))
             {
-                registers.push((name, 0));
+                let value = if name == INITIALIZED.0 {
+                    INITIALIZED.1
+                } else {
+                    0
+                };
+                registers.push((name, value));
             }
         }
         Self {
@@ -222,6 +235,7 @@ impl IpBlock for Nbio {
             "BIF_BX_PF0_PARTITION_MEM_STATUS" => Value::zeroed()
                 .with(nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE, NPS1)
                 .bits(),
+            "BIF_BX_PF0_PARTITION_MEM_CAP" => NPS1.into(),
             // A flush is done when it is asked for.
             "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
             "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL" => 0,

@@ -4,7 +4,7 @@
 
 use super::router::Place;
 use super::soc::Soc;
-use crate::blocks::{athub, hdp, mp0, nbio, osssys, vmhub};
+use crate::blocks::{athub, hdp, mp0, nbio, osssys, smuio, vmhub};
 use crate::device::IpBlock;
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
@@ -18,6 +18,7 @@ pub struct Blocks {
     pub nbio: nbio::Nbio,
     mp0: mp0::Mp0,
     hdp: hdp::Hdp,
+    smuio: smuio::Smuio,
     athub: athub::Athub,
     osssys: osssys::Osssys,
     mmhub: vmhub::VmHubBlock,
@@ -39,6 +40,7 @@ impl Blocks {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
             mp0: mp0::Mp0::new(soc.clone()),
             hdp: hdp::Hdp::new(),
+            smuio: smuio::Smuio,
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(
                 soc.clone(),
@@ -74,9 +76,11 @@ impl Blocks {
             Block::Athub => &self.athub,
             Block::Osssys => &self.osssys,
             Block::Hdp => &self.hdp,
+            Block::Smuio => &self.smuio,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.mp0,
-            Block::Smuio | Block::Mp1 => return None,
+            // The system management unit answers nothing yet.
+            Block::Mp1 => return None,
         })
     }
 

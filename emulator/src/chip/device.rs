@@ -12,6 +12,7 @@
 use super::blocks::Blocks;
 use super::router::{Place, Router, Target};
 use super::soc::Soc;
+use super::window::{self, Behind};
 use super::Chip;
 use crate::blocks::discovery;
 use crate::device::facts::Facts;
@@ -103,12 +104,13 @@ impl Device {
         }
         match self.router.resolve(offset) {
             Target::Register(at) => self.read_register(at),
-            Target::Index => self.router.index(),
-            Target::IndexHigh => self.router.index_high(),
-            Target::Data => match self.router.indirect() {
+            Target::Index(behind) => self.router.window(behind).low(),
+            Target::IndexHigh(behind) => self.router.window(behind).high(),
+            Target::Data(Behind::Chip) => match self.router.indirect() {
                 Some(at) => self.read_register(at),
-                None => self.unknown("indirect read", self.router.indirect_address()),
+                None => self.unknown("indirect read", self.router.window(Behind::Chip).address()),
             },
+            Target::Data(Behind::Memory) => self.read_memory(),
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
             Target::Unknown if self.is_programs(offset) => self.strayed("read"),
             Target::Unknown => self.unknown("read", offset),
@@ -122,14 +124,16 @@ impl Device {
         }
         match self.router.resolve(offset) {
             Target::Register(at) => self.write_register(at, value),
-            Target::Index => self.router.set_index(value),
-            Target::IndexHigh => self.router.set_index_high(value),
-            Target::Data => match self.router.indirect() {
+            Target::Index(behind) => self.router.window(behind).set_low(value),
+            Target::IndexHigh(behind) => self.router.window(behind).set_high(value),
+            Target::Data(Behind::Chip) => match self.router.indirect() {
                 Some(at) => self.write_register(at, value),
                 None => {
-                    self.unknown("indirect write", self.router.indirect_address());
+                    let at = self.router.window(Behind::Chip).address();
+                    self.unknown("indirect write", at);
                 }
             },
+            Target::Data(Behind::Memory) => self.write_memory(value),
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => self.soc.memory.flush_hdp(),
             Target::Unknown if self.is_programs(offset) => {
                 self.strayed("write");
@@ -161,6 +165,44 @@ impl Device {
     fn start_up(&self) {
         let binary = self.soc.chip.discovery(&self.soc.rules);
         discovery::install(&*self.soc, &binary);
+    }
+
+    /// A word of video memory through `MM_DATA`. Registers of BAR5 are not modelled there.
+    fn read_memory(&self) -> u32 {
+        let place = self.router.window(Behind::Memory).place();
+        let mut word = [0; 4];
+        let read = match place {
+            window::Place::Memory(at) if at % 4 == 0 => {
+                let part = self.soc.memory.vram.part(at, word.len());
+                part.is_some_and(|part| part.read(0, &mut word))
+            }
+            _ => false,
+        };
+        if !read {
+            self.no_memory("read", place);
+        }
+        u32::from_le_bytes(word)
+    }
+
+    fn write_memory(&self, value: u32) {
+        let place = self.router.window(Behind::Memory).place();
+        let bytes = value.to_le_bytes();
+        let written = match place {
+            window::Place::Memory(at) if at % 4 == 0 => {
+                let part = self.soc.memory.vram.part(at, bytes.len());
+                part.is_some_and(|part| part.write(0, &bytes))
+            }
+            _ => false,
+        };
+        if !written {
+            self.no_memory("write", place);
+        }
+    }
+
+    fn no_memory(&self, what: &str, place: window::Place) {
+        self.soc.report.violation(format_args!(
+            "{what} through MM_DATA of {place:x?}, which is no word of video memory"
+        ));
     }
 
     fn read_register(&self, at: Place) -> u32 {

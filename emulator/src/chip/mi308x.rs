@@ -76,7 +76,7 @@ const fn ips<const XCCS: usize, const ALL: usize>() -> [Ip; ALL] {
 }
 
 /// All blocks but the XCCs.
-const OTHERS: [Ip; 12] = [
+const OTHERS: [Ip; 13] = [
     sdma(0, &[0x1260]),
     sdma(1, &[0x1860]),
     sdma(2, &[0x1e000]),
@@ -139,12 +139,18 @@ const OTHERS: [Ip; 12] = [
         version: (4, 15, 0),
         bases: &[0x7000, 0x0240_b800, 0x07c0_0000],
     },
+    Ip {
+        hw_id: Block::Smuio as u16,
+        instance: 0,
+        version: (13, 0, 3),
+        bases: &[0x16800, 0x16a00, 0x0240_1000, 0x0344_0000],
+    },
 ];
 
 /// The whole chip. Two XCCs share a base die, whose numbers in interrupts are multiples of 4
 /// (`amdgpu/amdgpu_amdkfd_gc_9_4_3.c`: "1st is AID, 2nd and 3rd are XCDs").
 pub const SPX: Chip = Chip {
-    ips: &ips::<4, 16>(),
+    ips: &ips::<4, 17>(),
     xcc_nodes: &[1, 2, 5, 6],
     ..CPX
 };
@@ -164,7 +170,7 @@ pub const CPX: Chip = Chip {
     fb_base: 0x80_0000_0000,
     fb_offset: 0,
     clock_hz: 100_000_000,
-    ips: &ips::<1, 13>(),
+    ips: &ips::<1, 14>(),
     blocks: &[
         RegisterBlock {
             block: Block::Gc,
@@ -197,6 +203,10 @@ pub const CPX: Chip = Chip {
         RegisterBlock {
             block: Block::Mp0,
             table: &regs::mp_13_0_6::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Smuio,
+            table: &regs::smuio_13_0_3::TABLE,
         },
     ],
     // Four engines of one array with ten compute units each, of which half are fused off: which

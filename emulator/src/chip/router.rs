@@ -5,12 +5,12 @@
 //! A register lies at its segment's base address plus its offset, in words. BAR5 shows the first
 //! 512 KiB of that space; what lies beyond is reached indirectly: its byte address is written to
 //! `BIF_BX0_PCIE_INDEX2` (and `_INDEX2_HI`), then `BIF_BX0_PCIE_DATA2` is that register
-//! (Linux, `amdgpu_device_indirect_wreg`).
+//! (Linux, `amdgpu_device_indirect_wreg`). `MM_INDEX` and `MM_DATA` are another such [window](super::window).
 
+use super::window::{Behind, Window};
 use super::Chip;
 use rkfd_hw::regs::{Block, RegInfo};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A register of a block.
 #[derive(Clone, Copy)]
@@ -27,27 +27,27 @@ pub struct Place {
 pub enum Target {
     /// A register.
     Register(Place),
-    /// The indirect address.
-    Index,
-    /// Its high bits.
-    IndexHigh,
-    /// The register at the indirect address.
-    Data,
+    /// The address of a window.
+    Index(Behind),
+    /// Its high word.
+    IndexHigh(Behind),
+    /// What lies at that address.
+    Data(Behind),
     /// Nothing that the chip's tables know.
     Unknown,
 }
 
-/// The table of registers by word address, and the indirect address.
+/// The table of registers by word address, and the windows' addresses.
 pub struct Router {
     by_word: HashMap<u64, Place>,
-    window: u64,
-    index: AtomicU32,
-    index_high: AtomicU32,
+    size: u64,
+    chip: Window,
+    memory: Window,
 }
 
 impl Router {
     /// The router of a chip.
-    pub fn new(chip: &'static Chip) -> Self {
+    pub fn new(chip: &Chip) -> Self {
         let mut by_word = HashMap::new();
         for block in chip.blocks {
             let instances = chip.ips.iter().filter(|ip| ip.hw_id == block.block as u16);
@@ -66,65 +66,52 @@ impl Router {
         }
         Self {
             by_word,
-            window: chip.mmio_size,
-            index: AtomicU32::new(0),
-            index_high: AtomicU32::new(0),
+            size: chip.mmio_size,
+            chip: Window::default(),
+            memory: Window::default(),
         }
     }
 
     /// What lies at a byte offset of BAR5.
     pub fn resolve(&self, offset: u64) -> Target {
-        if offset % 4 != 0 || offset >= self.window {
+        if offset % 4 != 0 || offset >= self.size {
             return Target::Unknown;
         }
         match self.by_word.get(&(offset / 4)) {
             Some(at) => match at.reg.reg.name {
-                "BIF_BX0_PCIE_INDEX2" => Target::Index,
-                "BIF_BX0_PCIE_INDEX2_HI" => Target::IndexHigh,
-                "BIF_BX0_PCIE_DATA2" => Target::Data,
+                "BIF_BX0_PCIE_INDEX2" => Target::Index(Behind::Chip),
+                "BIF_BX0_PCIE_INDEX2_HI" => Target::IndexHigh(Behind::Chip),
+                "BIF_BX0_PCIE_DATA2" => Target::Data(Behind::Chip),
+                "BIF_BX_PF0_MM_INDEX" => Target::Index(Behind::Memory),
+                "BIF_BX_PF0_MM_INDEX_HI" => Target::IndexHigh(Behind::Memory),
+                "BIF_BX_PF0_MM_DATA" => Target::Data(Behind::Memory),
                 _ => Target::Register(*at),
             },
             None => Target::Unknown,
         }
     }
 
-    /// The register at the indirect address.
+    /// A window's address.
+    pub fn window(&self, behind: Behind) -> &Window {
+        match behind {
+            Behind::Chip => &self.chip,
+            Behind::Memory => &self.memory,
+        }
+    }
+
+    /// The register behind `PCIE_INDEX2`. The address' high bits choose another die, of which there is
+    /// none.
     pub fn indirect(&self) -> Option<Place> {
-        let at = self.indirect_address();
+        let at = self.chip.address();
         (at % 4 == 0)
             .then(|| self.by_word.get(&(at / 4)).copied())
             .flatten()
     }
 
-    /// The indirect byte address. The high bits choose another die, of which there is none.
-    pub fn indirect_address(&self) -> u64 {
-        u64::from(self.index()) | (u64::from(self.index_high()) << 32)
-    }
-
-    /// `BIF_BX0_PCIE_INDEX2`.
-    pub fn index(&self) -> u32 {
-        self.index.load(Ordering::Relaxed)
-    }
-
-    /// `BIF_BX0_PCIE_INDEX2_HI`.
-    pub fn index_high(&self) -> u32 {
-        self.index_high.load(Ordering::Relaxed)
-    }
-
-    /// Writes `BIF_BX0_PCIE_INDEX2`.
-    pub fn set_index(&self, value: u32) {
-        self.index.store(value, Ordering::Relaxed);
-    }
-
-    /// Writes `BIF_BX0_PCIE_INDEX2_HI`.
-    pub fn set_index_high(&self, value: u32) {
-        self.index_high.store(value, Ordering::Relaxed);
-    }
-
     /// Start-up state.
     pub fn reset(&self) {
-        self.set_index(0);
-        self.set_index_high(0);
+        self.chip.reset();
+        self.memory.reset();
     }
 
     /// The byte address of a register by name: for tests and tools.
