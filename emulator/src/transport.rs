@@ -7,6 +7,7 @@
 //! | BAR0 | VRAM | memory file, mapped by the guest; what lies beyond VRAM is trapped |
 //! | BAR2 | doorbells | memory file, mapped by the guest |
 //! | BAR5 | registers | trapped |
+//! | 6 | expansion ROM of a device that starts cold | trapped |
 //! | 7 | configuration space | trapped |
 //!
 //! QEMU holds its big lock during a trapped access, so everything here answers at once. The crate
@@ -17,8 +18,10 @@
 pub mod config;
 pub mod control;
 
+use crate::blocks::vbios;
 use crate::chip::device::Device;
 use crate::memory::host::Mapping;
+use crate::rules::is_cold;
 use crate::trace::Value;
 use config::{Config, Effect};
 use std::fs::File;
@@ -30,7 +33,7 @@ use vfio_bindings::bindings::vfio::{
     vfio_region_info, vfio_region_sparse_mmap_area, VFIO_IRQ_INFO_EVENTFD,
     VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX,
     VFIO_PCI_BAR5_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
-    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_MMAP,
+    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_PCI_ROM_REGION_INDEX, VFIO_REGION_INFO_FLAG_MMAP,
     VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE,
 };
 use vfio_user::{
@@ -40,12 +43,15 @@ use vfio_user::{
 const BAR0: u32 = VFIO_PCI_BAR0_REGION_INDEX;
 const BAR2: u32 = VFIO_PCI_BAR2_REGION_INDEX;
 const BAR5: u32 = VFIO_PCI_BAR5_REGION_INDEX;
+const ROM: u32 = VFIO_PCI_ROM_REGION_INDEX;
 const CONFIG: u32 = VFIO_PCI_CONFIG_REGION_INDEX;
 
 /// The device's end of the connection.
 pub struct Transport {
     device: Arc<Device>,
     config: Config,
+    /// The expansion ROM. A device that is warm has none: no driver asks it for what the ROM has.
+    rom: Vec<u8>,
 }
 
 /// Size of BAR0: VRAM, rounded up to a power of two.
@@ -58,7 +64,15 @@ impl Transport {
     pub fn new(device: Arc<Device>) -> Self {
         let config = Config::new(device.soc.chip, vram_bar(device.soc.memory.vram.size()));
         device.soc.memory.bus.set_master(false);
-        Self { device, config }
+        let (config, rom) = match is_cold(&device.soc.rules) {
+            true => (config.with_rom(vbios::SIZE as u32), device.soc.chip.rom()),
+            false => (config, Vec::new()),
+        };
+        Self {
+            device,
+            config,
+            rom,
+        }
     }
 
     /// A server that listens at a path.
@@ -84,6 +98,7 @@ impl Transport {
                 BAR0 => region(index, vram_bar(vram.size()), Some(vram)),
                 BAR2 => region(index, soc.chip.doorbell_size, Some(soc.doorbells.file())),
                 BAR5 => region(index, soc.chip.mmio_size, None),
+                ROM => region(index, self.rom.len() as u64, None),
                 CONFIG => region(index, config::SIZE as u64, None),
                 _ => region(index, 0, None),
             })
@@ -120,6 +135,14 @@ impl Transport {
             CONFIG => {
                 self.config.read(offset, data);
                 true
+            }
+            ROM => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let bytes = self
+                    .rom
+                    .get(start..)
+                    .and_then(|rest| rest.get(..data.len()));
+                bytes.inspect(|bytes| data.copy_from_slice(bytes)).is_some()
             }
             BAR5 => match <&mut [u8; 4]>::try_from(data) {
                 Ok(word) if offset % 4 == 0 => {

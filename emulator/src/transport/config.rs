@@ -6,7 +6,7 @@
 //! `include/uapi/linux/pci_regs.h`. QEMU forwards every access here; it keeps its own picture of
 //! the BARs and of MSI, and sends interrupt settings in a message of their own.
 
-use crate::chip::Chip;
+use crate::chip::{Chip, VENDOR};
 
 /// Size of the space: with PCI Express' extended part, which is empty.
 pub const SIZE: usize = 4096;
@@ -22,6 +22,7 @@ mod at {
     pub(super) const BAR2: usize = 0x18;
     pub(super) const BAR5: usize = 0x24;
     pub(super) const SUBSYSTEM: usize = 0x2c;
+    pub(super) const ROM: usize = 0x30;
     pub(super) const CAPABILITIES: usize = 0x34;
     pub(super) const INTERRUPT_LINE: usize = 0x3c;
     pub(super) const PM: usize = 0x50;
@@ -29,9 +30,6 @@ mod at {
     pub(super) const DEVICE_CONTROL: usize = EXPRESS + 8;
     pub(super) const MSI: usize = 0xa0;
 }
-
-/// Vendor id of AMD (ATI).
-pub const VENDOR: u16 = 0x1002;
 
 /// `PCI_COMMAND_MEMORY`.
 const COMMAND_MEMORY: u16 = 1 << 1;
@@ -41,6 +39,8 @@ const COMMAND_MASTER: u16 = 1 << 2;
 const COMMAND_MASK: u16 = COMMAND_MEMORY | COMMAND_MASTER | (1 << 6) | (1 << 8) | (1 << 10);
 /// `PCI_EXP_DEVCTL_BCR_FLR`: start a function-level reset.
 const FLR: u16 = 1 << 15;
+/// `PCI_ROM_ADDRESS_ENABLE`.
+const ROM_ENABLE: u32 = 1;
 /// A memory BAR of 64 bits, prefetchable.
 const BAR_64_PREFETCH: u32 = 0xc;
 
@@ -119,6 +119,13 @@ impl Config {
         c.allow(at::MSI + 12, &u16::MAX.to_le_bytes());
         c.power_on = c.bytes;
         c
+    }
+
+    /// The same with an expansion ROM of `size` bytes, a power of two: its base address keeps the bits
+    /// above the size, and the bit that enables it.
+    pub fn with_rom(mut self, size: u32) -> Self {
+        self.allow(at::ROM, &(!(size - 1) | ROM_ENABLE).to_le_bytes());
+        self
     }
 
     /// Reads bytes; beyond the end they are 0xff.
@@ -233,6 +240,17 @@ mod tests {
         assert_eq!(word(&c, 0x10) & 0xf, 0xc);
         assert_eq!(word(&c, 0x20), 0, "no BAR4");
         assert_eq!(!word(&c, 0x24) + 1, 512 << 10);
+    }
+
+    #[test]
+    fn the_roms_bar_tells_its_size_and_is_there_only_with_one() {
+        let mut without = Config::new(&CHIP, 16 << 30);
+        without.write(0x30, &u32::MAX.to_le_bytes());
+        assert_eq!(word(&without, 0x30), 0);
+        let mut with = Config::new(&CHIP, 16 << 30).with_rom(64 << 10);
+        assert_eq!(word(&with, 0x30), 0, "no address, not enabled");
+        with.write(0x30, &u32::MAX.to_le_bytes());
+        assert_eq!(word(&with, 0x30), 0xffff_0001);
     }
 
     #[test]
