@@ -16,7 +16,7 @@ pub mod soc;
 mod window;
 
 use crate::blocks::nbio::Route;
-use crate::blocks::{discovery, nbio, vbios};
+use crate::blocks::{discovery, nbio, psp, vbios};
 use crate::device::facts::{Facts, GcShape, Ip, RegisterBlock};
 use crate::device::{Env, IpBlock};
 use crate::engines::sdma;
@@ -109,6 +109,8 @@ pub struct Chip {
     pub sdma: sdma::Shape,
     /// How doorbells get to each of them.
     pub sdma_routes: &'static [Route],
+    /// What firmware its security processor takes.
+    pub psp: psp::Takes,
     /// Makes the GC table of the discovery binary: its words.
     pub gc_table: fn(&GcShape) -> Vec<u32>,
     /// Makes the blocks, one for each XCC, that answer for the graphics core's registers apart from

@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod doorbell;
 pub mod facts;
+pub mod firmware;
 pub mod interrupt;
 pub mod pasids;
 
@@ -17,6 +18,7 @@ use crate::rules::Rules;
 use crate::trace::Trace;
 use clock::Clock;
 use doorbell::Doorbells;
+use firmware::Inventory;
 use interrupt::Interrupt;
 use pasids::Pasids;
 use rkfd_hw::regs::RegInfo;
@@ -30,6 +32,8 @@ pub trait Services: Send + Sync {
     fn doorbells(&self) -> &Doorbells;
     /// Which process each VMID serves.
     fn pasids(&self) -> &Pasids;
+    /// Which firmware the engines have.
+    fn firmware(&self) -> &Inventory;
     /// The device's clock, for timestamps.
     fn clock(&self) -> &Clock;
     /// Records what the hardware does not define.

@@ -3,7 +3,7 @@
 //! An AMD GPU as a PCI device for QEMU's `vfio-user-pci`.
 //!
 //! ```text
-//! guest driver -- MMIO --> transport -> chip (router) ---> blocks (nbio, mp0, ih, hubs ...)
+//! guest driver -- MMIO --> transport -> chip (router) ---> blocks (nbio, psp, ih, hubs ...)
 //!              -- doorbell page (shared) -----------------> engines::cp (compute) -> rkfd-isa
 //!              -- doorbell page (shared) -----------------> engines::sdma (copies)
 //!                                                           |  read and write through

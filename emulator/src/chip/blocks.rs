@@ -4,7 +4,7 @@
 
 use super::router::Place;
 use super::soc::Soc;
-use crate::blocks::{athub, hdp, mp0, nbio, osssys, smuio, vmhub};
+use crate::blocks::{athub, hdp, nbio, osssys, psp, smuio, vmhub};
 use crate::device::IpBlock;
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Blocks {
     /// North-bridge I/O.
     pub nbio: nbio::Nbio,
-    mp0: mp0::Mp0,
+    psp: psp::Psp,
     hdp: hdp::Hdp,
     smuio: smuio::Smuio,
     athub: athub::Athub,
@@ -38,7 +38,7 @@ impl Blocks {
     pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>, sdma: &Arc<Engines>) -> Self {
         Self {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
-            mp0: mp0::Mp0::new(soc.clone()),
+            psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
             hdp: hdp::Hdp::new(),
             smuio: smuio::Smuio,
             athub: athub::Athub::new(soc.clone()),
@@ -78,7 +78,7 @@ impl Blocks {
             Block::Hdp => &self.hdp,
             Block::Smuio => &self.smuio,
             Block::Nbio => &self.nbio,
-            Block::Mp0 => &self.mp0,
+            Block::Mp0 => &self.psp,
             // The system management unit answers nothing yet.
             Block::Mp1 => return None,
         })
@@ -95,7 +95,7 @@ impl Blocks {
             &self.osssys,
             &self.athub,
             &self.hdp,
-            &self.mp0,
+            &self.psp,
             &self.nbio,
         ];
         for block in all {

@@ -19,7 +19,7 @@ use crate::device::facts::Facts;
 use crate::device::{Refused, Registers};
 use crate::engines::sdma::Engines;
 use crate::report::Report;
-use crate::rules::{Effect, Event, Kind, Rules};
+use crate::rules::{is_cold, Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::RegInfo;
 pub use rkfd_isa::Checks;
@@ -148,6 +148,8 @@ impl Device {
     /// content, apart from what firmware puts there.
     pub fn reset(&self) {
         self.soc.trace.event("reset", &[]);
+        // Engines ask for their firmware.
+        self.soc.firmware.reset(!is_cold(&self.soc.rules));
         self.blocks.reset();
         self.soc.memory.reset_hdp();
         for hub in self.soc.memory.hubs() {

@@ -10,11 +10,13 @@
 use super::Chip;
 use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
+use crate::blocks::psp::{self, Kind};
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::cpsch::Cp;
 use crate::engines::sdma::generation::V4_4_2;
 use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX9;
+use rkfd_hw::psp::firmware;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
@@ -147,6 +149,23 @@ const OTHERS: [Ip; 13] = [
     },
 ];
 
+/// What `psp_get_fw_type` makes of the files that MI300 has (`amdgpu/amdgpu_psp.c`), and the
+/// security processor's own register list.
+const PSP_FIRMWARE: &[(u32, Kind)] = &[
+    (firmware::P2S_TABLE, Kind::Other),
+    (firmware::SDMA0, Kind::Sdma(0)),
+    (firmware::SDMA1, Kind::Sdma(1)),
+    (firmware::SDMA2, Kind::Sdma(2)),
+    (firmware::SDMA3, Kind::Sdma(3)),
+    (firmware::MEC, Kind::Mec),
+    (firmware::MEC_JUMP_TABLE, Kind::MecJumpTable),
+    (firmware::RLC_LIST_GPM, Kind::Other),
+    (firmware::RLC_LIST_SRM, Kind::Other),
+    (firmware::RLC_LIST_CNTL, Kind::Other),
+    (firmware::RLC, Kind::Rlc),
+    (firmware::REG_LIST, Kind::Other),
+];
+
 /// The whole chip. Two XCCs share a base die, whose numbers in interrupts are multiples of 4
 /// (`amdgpu/amdgpu_amdkfd_gc_9_4_3.c`: "1st is AID, 2nd and 3rd are XCDs").
 pub const SPX: Chip = Chip {
@@ -249,6 +268,10 @@ pub const CPX: Chip = Chip {
         route("DOORBELL0_CTRL_ENTRY_3", "S2A_DOORBELL_ENTRY_5_CTRL"),
         route("DOORBELL0_CTRL_ENTRY_4", "S2A_DOORBELL_ENTRY_6_CTRL"),
     ],
+    psp: psp::Takes {
+        kinds: PSP_FIRMWARE,
+        boot_time_tmr: true,
+    },
     gc_table: gc::cdna3,
     scheduler: Cp::partition,
 };

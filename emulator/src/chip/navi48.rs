@@ -7,6 +7,7 @@
 use super::Chip;
 use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
+use crate::blocks::psp;
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::mes::Mes;
 use crate::engines::sdma::generation::V7_0;
@@ -145,6 +146,11 @@ pub const CHIP: Chip = Chip {
     },
     // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
     sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
+    // Its firmware is not modelled: a device that starts cold stays so.
+    psp: psp::Takes {
+        kinds: &[],
+        boot_time_tmr: true,
+    },
     gc_table: gc::rdna4,
     scheduler: |env, facts, sdma| vec![Mes::new(env, facts, sdma)],
 };

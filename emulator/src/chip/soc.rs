@@ -7,12 +7,13 @@ use crate::blocks::ih::Interrupts;
 use crate::blocks::vmhub;
 use crate::device::clock::Clock;
 use crate::device::doorbell::Doorbells;
+use crate::device::firmware::Inventory;
 use crate::device::interrupt::Interrupt;
 use crate::device::pasids::Pasids;
 use crate::device::{Env, Registers, Services};
 use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
-use crate::rules::Rules;
+use crate::rules::{is_cold, Rules};
 use crate::trace::Trace;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
@@ -29,6 +30,8 @@ pub struct Soc {
     pub interrupts: Arc<Interrupts>,
     /// Which process (PASID) each VMID serves.
     pub pasids: Pasids,
+    /// Which firmware the engines have.
+    pub firmware: Inventory,
     /// The device's clock.
     pub clock: Clock,
     /// The rules by which the device misbehaves.
@@ -74,6 +77,7 @@ impl Soc {
             doorbells,
             interrupts,
             pasids: Pasids::default(),
+            firmware: Inventory::new(!is_cold(&rules)),
             clock: Clock::new(chip.clock_hz),
             rules,
             report,
@@ -99,6 +103,10 @@ impl Services for Soc {
 
     fn pasids(&self) -> &Pasids {
         &self.pasids
+    }
+
+    fn firmware(&self) -> &Inventory {
+        &self.firmware
     }
 
     fn clock(&self) -> &Clock {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The security processor (PSP): its mailboxes, boot loader, and the ring of the kernel's driver.
+//!
+//! ```text
+//! cold: C2PMSG_36, 35 --> boot loader: key database ... secure OS --> C2PMSG_81 is its version
+//! warm: C2PMSG_69..71, 64 --> ring; C2PMSG_67 --> frames --> commands: TMR, firmware of the engines
+//! ```
+//!
+//! Sources: Linux, `amdgpu/psp_v13_0.c`, `amdgpu/psp_v14_0.c` (mailboxes), `amdgpu/amdgpu_psp.c` (order and
+//! commands), `amdgpu/amdgpu_discovery.c` (C2PMSG_33). The registers' names differ by generation, and a
+//! chip has those of its table. Commands are done at once, so nobody sees the mailbox busy. What lies in
+//! the memory that a command names is never executed; that it can be read and is not empty is all that
+//! is looked at, as what the processor checks (signatures, versions) is not public.
+//!
+//! Not modelled: trusted applications, flash, USB, the ring of virtual functions, the load of a second
+//! secure OS.
+
+mod boot;
+mod ring;
+
+use crate::device::{Env, IpBlock, Refused};
+use crate::rules::is_cold;
+use boot::Boot;
+use ring::Ring;
+use rkfd_hw::psp::control;
+use rkfd_hw::regs::RegInfo;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bit 31 of C2PMSG_33 and C2PMSG_35: the boot firmware has finished, and a command may come.
+const READY: u32 = 1 << 31;
+/// The version of a secure OS that was there before the device was looked at.
+const EARLIER: u32 = 0x0038_0000;
+/// Frames are read, and memory is written, in the kernel's address space, through the multimedia hub.
+const VMID: u8 = 0;
+
+/// What firmware the processor takes, by its number in LOAD_IP_FW.
+#[derive(Clone, Copy)]
+pub struct Takes {
+    /// Numbers, and the engines' firmware that each is; none for tables of other use.
+    pub kinds: &'static [(u32, Kind)],
+    /// The trusted memory region is there from power-on: a driver names none.
+    pub boot_time_tmr: bool,
+}
+
+/// Whose firmware one is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Each XCC's run list controller.
+    Rlc,
+    /// Each XCC's compute micro engine.
+    Mec,
+    /// Its jump table.
+    MecJumpTable,
+    /// A copy engine.
+    Sdma(u8),
+    /// Nobody's that is modelled.
+    Other,
+}
+
+/// The processor's state.
+struct State {
+    boot: Boot,
+    /// The secure OS' version, once it runs.
+    secure_os: Option<u32>,
+    ring: Option<Ring>,
+    /// There is a trusted memory region.
+    tmr: bool,
+    /// C2PMSG_36, and C2PMSG_69 to 71.
+    address: u32,
+    ring_at: [u32; 3],
+    /// C2PMSG_64's last answer.
+    answer: u32,
+}
+
+impl State {
+    fn new(cold: bool) -> Self {
+        let secure_os = (!cold).then_some(EARLIER);
+        Self {
+            boot: Boot::default(),
+            secure_os,
+            ring: None,
+            tmr: !cold,
+            address: 0,
+            ring_at: [0; 3],
+            answer: if cold { 0 } else { control::DONE },
+        }
+    }
+}
+
+/// The block.
+pub struct Psp {
+    env: Arc<dyn Env>,
+    takes: Takes,
+    xccs: u8,
+    state: Mutex<State>,
+}
+
+impl Psp {
+    /// Start-up state: a secure OS runs, or, for a cold device, the boot loader.
+    pub fn new(env: Arc<dyn Env>, takes: Takes, xccs: u8) -> Self {
+        let state = Mutex::new(State::new(is_cold(env.rules())));
+        Self {
+            env,
+            takes,
+            xccs,
+            state,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A command of the boot loader (C2PMSG_35).
+    fn boot(&self, state: &mut State, command: u32) -> Result<(), Refused> {
+        if state.secure_os.is_some() {
+            return undefined("the boot loader has gone: the secure OS runs");
+        }
+        let at = u64::from(state.address) << 20;
+        let started = state.boot.load(&*self.env, command, at)?;
+        if let Some(version) = started {
+            state.secure_os = Some(version);
+            state.answer = control::DONE;
+        }
+        Ok(())
+    }
+
+    /// A command of the secure OS' mailbox (C2PMSG_64).
+    fn control(&self, state: &mut State, command: u32) -> Result<(), Refused> {
+        if state.secure_os.is_none() {
+            return undefined("no secure OS runs");
+        }
+        match command {
+            control::INIT_KERNEL_RING => {
+                let [low, high, size] = state.ring_at;
+                let base = u64::from(low) | (u64::from(high) << 32);
+                state.ring = Some(Ring::new(&*self.env, base, size)?);
+            }
+            control::DESTROY_RINGS => state.ring = None,
+            _ => return undefined(format!("the mailbox command {command:#x} is not modelled")),
+        }
+        state.answer = control::DONE;
+        Ok(())
+    }
+
+    /// Frames up to the write pointer, which counts words (C2PMSG_67).
+    fn frames(&self, state: &mut State, to: u32) -> Result<(), Refused> {
+        let Some(mut ring) = state.ring.take() else {
+            return undefined("there is no ring");
+        };
+        let done = ring.take(to, |frame| self.frame(state, frame));
+        state.ring = Some(ring);
+        done
+    }
+}
+
+impl IpBlock for Psp {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let state = self.state();
+        Ok(match mailbox(reg).ok_or(Refused::NotModelled)? {
+            33 => READY,
+            35 => state.boot.status(),
+            36 => state.address,
+            58 | 81 => state.secure_os.unwrap_or(0),
+            64 => state.answer,
+            67 => state.ring.as_ref().map_or(0, Ring::at),
+            n @ 69..=71 => state.ring_at.get(n as usize - 69).copied().unwrap_or(0),
+            // The boot loader's progress, and errors that memory and links can report: none.
+            92 | 127 => 0,
+            _ => return Err(Refused::NotModelled),
+        })
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let mut state = self.state();
+        match mailbox(reg).ok_or(Refused::NotModelled)? {
+            35 => self.boot(&mut state, value),
+            36 => {
+                state.address = value;
+                Ok(())
+            }
+            64 => self.control(&mut state, value),
+            67 => self.frames(&mut state, value),
+            n @ 69..=71 => {
+                if let Some(word) = state.ring_at.get_mut(n as usize - 69) {
+                    *word = value;
+                }
+                Ok(())
+            }
+            33 | 58 | 81 | 92 | 127 => Err(Refused::ReadOnly),
+            _ => Err(Refused::NotModelled),
+        }
+    }
+
+    fn reset(&self) {
+        *self.state() = State::new(is_cold(self.env.rules()));
+    }
+}
+
+/// The number of a mailbox register.
+fn mailbox(reg: &RegInfo) -> Option<u32> {
+    let (_, number) = reg.reg.name.split_once("_SMN_C2PMSG_")?;
+    number.parse().ok()
+}
+
+fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
+    Err(Refused::Undefined(what.into()))
+}
