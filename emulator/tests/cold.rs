@@ -8,7 +8,10 @@
 
 use rkfd_emulator::chip::mi308x::CPX;
 use rkfd_emulator::chip::navi48;
-use rkfd_emulator_testkit::{Guest, VRAM};
+use rkfd_emulator::device::firmware::Firmware;
+use rkfd_emulator::device::Services as _;
+use rkfd_emulator::memory::Hub;
+use rkfd_emulator_testkit::{get_words, kernel_context, put, Guest, VRAM};
 use rkfd_hw::regs::Block;
 
 const COLD: &[&str] = &["at power-on: cold"];
@@ -92,4 +95,297 @@ fn the_rom_has_what_the_stock_driver_reads() {
         let name = strings.nth(usize::from(rom[0x2f]) - 1).unwrap();
         assert_eq!(name, [b"\r\n", chip.name.as_bytes()].concat());
     }
+}
+
+/// Where the driver's buffers lie in video memory, behind the table of the kernel's address space.
+const BUFFER: u64 = 1 << 20;
+const RING: u64 = 2 << 20;
+const COMMAND: u64 = RING + 0x1000;
+const FENCE: u64 = RING + 0x2000;
+/// Where the ring's memory begins as the kernel's address space has it: that of mi308x.
+const BASE: u64 = 0x80_0000_0000;
+
+/// A device whose kernel address space is set up, with something in the buffer.
+fn set_up(rules: &[&str]) -> Guest {
+    let guest = Guest::new(rules);
+    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    fill(&guest, 0x36_0260);
+    guest
+}
+
+fn vram(guest: &Guest) -> rkfd_emulator::memory::host::Mapping {
+    guest.device.soc.memory.vram
+}
+
+/// Writes into video memory.
+fn bytes(guest: &Guest, at: u64, bytes: &[u8]) {
+    let part = vram(guest).part(at, bytes.len()).unwrap();
+    assert!(part.write(0, bytes));
+}
+
+/// An image whose version is at 0x60.
+fn fill(guest: &Guest, version: u64) {
+    put(vram(guest), BUFFER, 0x1122_3344_5566_7788);
+    put(vram(guest), BUFFER + 0x60, version);
+}
+
+fn mp0(guest: &Guest, n: u32) -> u32 {
+    guest.read(Block::Mp0, &format!("MP0_SMN_C2PMSG_{n}"))
+}
+
+fn set_mp0(guest: &Guest, n: u32, value: u32) {
+    guest.write(Block::Mp0, &format!("MP0_SMN_C2PMSG_{n}"), value);
+}
+
+/// `psp_v13_0_bootloader_load_component`, behind `psp_copy_fw`, which flushes HDP.
+fn load(guest: &Guest, command: u32) -> u32 {
+    guest.device.soc.memory.flush_hdp();
+    set_mp0(guest, 36, ((BASE + BUFFER) >> 20) as u32);
+    set_mp0(guest, 35, command);
+    mp0(guest, 35)
+}
+
+/// The boot loader's commands as `psp_hw_start` gives them on MI300.
+const ORDER: [u32; 8] = [
+    0x80000,
+    0x1000_0000,
+    0x10000,
+    0xb0000,
+    0xd0000,
+    0xc0000,
+    0xe0000,
+    0x20000,
+];
+
+fn boot(guest: &Guest) {
+    for command in ORDER {
+        assert_eq!(load(guest, command), 0x8000_0000, "{command:#x}");
+    }
+}
+
+/// `psp_v13_0_ring_create` of a ring of a page.
+fn make_ring(guest: &Guest) {
+    set_mp0(guest, 69, (BASE + RING) as u32);
+    set_mp0(guest, 70, ((BASE + RING) >> 32) as u32);
+    set_mp0(guest, 71, 0x1000);
+    set_mp0(guest, 64, 2 << 16);
+    assert_eq!(mp0(guest, 64), 0x8000_0000);
+}
+
+/// `psp_ring_cmd_submit` with a command of these words behind its number; the status, once the fence is
+/// there.
+fn submit(guest: &Guest, fence: u32, id: u32, words: &[u32]) -> u32 {
+    bytes(guest, COMMAND, &[0xee; 1024]);
+    bytes(guest, COMMAND + 8, &id.to_le_bytes());
+    for (n, word) in words.iter().enumerate() {
+        bytes(guest, COMMAND + 28 + 4 * n as u64, &word.to_le_bytes());
+    }
+    let wptr = mp0(guest, 67);
+    let frame = RING + 4 * u64::from(wptr);
+    bytes(guest, frame, &(BASE + COMMAND).to_le_bytes());
+    bytes(guest, frame + 12, &(BASE + FENCE).to_le_bytes());
+    bytes(guest, frame + 20, &fence.to_le_bytes());
+    guest.device.soc.memory.flush_hdp();
+    set_mp0(guest, 67, (wptr + 16) % 0x400);
+    assert_eq!(get_words::<1>(vram(guest), FENCE), [fence]);
+    get_words::<1>(vram(guest), COMMAND + 864)[0]
+}
+
+/// LOAD_IP_FW of so many bytes at the buffer.
+fn load_ip(guest: &Guest, fence: u32, kind: u32, size: u32) -> u32 {
+    let at = BASE + BUFFER;
+    submit(guest, fence, 6, &[at as u32, (at >> 32) as u32, size, kind])
+}
+
+#[test]
+fn the_boot_loader_takes_components_in_order_and_starts_the_secure_os() {
+    let guest = set_up(COLD);
+    assert_eq!(
+        (mp0(&guest, 33), mp0(&guest, 35)),
+        (0x8000_0000, 0x8000_0000)
+    );
+    assert_eq!((mp0(&guest, 81), mp0(&guest, 64)), (0, 0));
+    boot(&guest);
+    assert_eq!((mp0(&guest, 81), mp0(&guest, 58)), (0x36_0260, 0x36_0260));
+    assert_eq!(mp0(&guest, 64), 0x8000_0000, "ready for a ring");
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    load(&guest, 0x20000);
+    guest.expect_violation("the boot loader has gone");
+    guest.device.reset();
+    assert_eq!(mp0(&guest, 81), 0, "cold again");
+}
+
+#[test]
+fn the_boot_loader_refuses_with_an_error_in_the_low_byte() {
+    let guest = set_up(COLD);
+    let refused = |command: u32, text: &str| {
+        assert_ne!(load(&guest, command) & 0xff, 0, "{text}");
+        guest.expect_violation(text);
+        assert_eq!(mp0(&guest, 81), 0);
+    };
+    refused(0x12345, "the boot loader has no command 0x12345");
+    refused(0x20000, "the secure OS comes before component 0x80000");
+    assert_eq!(load(&guest, 0x10000), 0x8000_0000);
+    refused(0x80000, "component 0x80000 comes too late");
+    refused(0x10000, "component 0x10000 comes too late");
+    bytes(&guest, BUFFER, &[0; 0x1000]);
+    refused(0xb0000, "is empty");
+    set_mp0(&guest, 36, 0x123);
+    set_mp0(&guest, 35, 0xb0000);
+    guest.expect_violation("component 0xb0000:");
+}
+
+#[test]
+fn firmware_comes_through_the_ring() {
+    let guest = set_up(COLD);
+    let held = || {
+        let all = [
+            Firmware::Mec(0),
+            Firmware::MecJumpTable(0),
+            Firmware::Rlc(0),
+            Firmware::Sdma(0),
+            Firmware::Sdma(3),
+        ];
+        all.map(|firmware| guest.device.soc.firmware().has(firmware))
+    };
+    set_mp0(&guest, 64, 2 << 16);
+    guest.expect_violation("no secure OS runs");
+    boot(&guest);
+    set_mp0(&guest, 67, 16);
+    guest.expect_violation("there is no ring");
+    make_ring(&guest);
+    assert_eq!(held(), [false; 5]);
+    // GFX_CMD_ID_SETUP_TMR: of a boot-time region the driver gives no address.
+    assert_ne!(load_ip(&guest, 1, 4, 0x1800), 0);
+    guest.expect_violation("before there is a trusted memory region");
+    assert_ne!(submit(&guest, 2, 5, &[0x1000, 0, 0x1000]), 0);
+    guest.expect_violation("SETUP_TMR names a region");
+    assert_eq!(submit(&guest, 3, 5, &[0, 0, 0]), 0);
+    let before = guest.findings().len();
+    for (n, kind) in [4, 5, 8, 9, 10, 52, 53, 20, 21, 22, 67, 129]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(load_ip(&guest, 10 + n as u32, kind, 0x1800), 0, "{kind}");
+    }
+    assert_eq!(held(), [true; 5]);
+    // GFX_CMD_ID_LOAD_TA is refused by TEE_ERROR_NOT_SUPPORTED, and that is no fault.
+    assert_eq!(submit(&guest, 30, 1, &[]), 0xffff_000a);
+    assert_eq!(guest.findings().len(), before);
+    // GFX_FW_TYPE_CP_MES is no firmware of this chip.
+    assert_ne!(load_ip(&guest, 31, 33, 0x1800), 0);
+    guest.expect_violation("type 0x21 is not of this chip");
+    assert_ne!(load_ip(&guest, 32, 8, 0), 0);
+    guest.expect_violation("0x0 bytes at");
+    guest.device.reset();
+    assert_eq!(held(), [false; 5]);
+}
+
+#[test]
+fn the_ring_wraps_and_ends() {
+    let guest = set_up(&[]);
+    make_ring(&guest);
+    // A warm device has its region, and its engines their firmware.
+    for n in 0..130 {
+        assert_eq!(load_ip(&guest, n + 1, 8, 0x1000), 0);
+    }
+    assert_eq!(mp0(&guest, 67), 130 % 64 * 16);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    set_mp0(&guest, 67, 0x401);
+    guest.expect_violation("the write pointer 0x401 is at no frame of the ring");
+    set_mp0(&guest, 64, 0x3_0000);
+    assert_eq!(mp0(&guest, 64), 0x8000_0000);
+    set_mp0(&guest, 67, 0);
+    guest.expect_violation("there is no ring");
+    set_mp0(&guest, 71, 100);
+    set_mp0(&guest, 64, 2 << 16);
+    guest.expect_violation("a ring of 100 bytes");
+}
+
+/// Registers of the graphics core of an XCC and of an SDMA engine, beyond what BAR5 shows as well.
+fn gc(guest: &Guest, name: &str, value: u32) {
+    guest.write_indirect(Block::Gc, name, value);
+}
+
+fn sdma(guest: &Guest, name: &str, value: u32) {
+    guest.write_indirect(Block::Sdma, name, value);
+}
+
+/// Values after a reset: `mmCP_MEC_CNTL_DEFAULT` of `gc_9_0_default.h`, `mmSDMA0_F32_CNTL_DEFAULT` of
+/// `sdma0_4_0_default.h`.
+#[test]
+fn engines_are_halted_and_start_only_with_firmware() {
+    let guest = set_up(COLD);
+    assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0x5000_0000);
+    assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 1);
+    gc(&guest, "CP_MEC_CNTL", 0);
+    guest.expect_violation("CP_MEC_CNTL = 0x0: the micro engine starts without firmware");
+    assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0x5000_0000);
+    sdma(&guest, "SDMA_F32_CNTL", 0);
+    guest.expect_violation("SDMA_F32_CNTL = 0x0: the engine starts without firmware");
+    assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 1);
+    gc(&guest, "RLC_CNTL", 1);
+    guest.expect_violation("the run list controller starts without firmware");
+    gc(&guest, "RLC_SAFE_MODE", 3);
+    guest.expect_violation("no run list controller runs that could answer");
+}
+
+/// `gfx_v9_4_3_xcc_rlc_load_microcode`, `gfx_v9_4_3_xcc_cp_compute_load_microcode`,
+/// `sdma_v4_4_2_inst_load_microcode`.
+#[test]
+fn firmware_comes_through_the_engines_ports() {
+    let guest = set_up(COLD);
+    kernel_context(guest.device.soc.memory(), Hub::Gfx(0), 0x1000, 1);
+    guest.device.soc.memory.flush_hdp();
+    gc(&guest, "RLC_CNTL", 0);
+    gc(&guest, "RLC_GPM_UCODE_ADDR", 0x2000);
+    (0..3).for_each(|word| gc(&guest, "RLC_GPM_UCODE_DATA", word));
+    assert_eq!(guest.read_indirect(Block::Gc, "RLC_GPM_UCODE_ADDR"), 0x2003);
+    gc(&guest, "RLC_GPM_UCODE_ADDR", 77);
+    gc(&guest, "RLC_CNTL", 1);
+    gc(&guest, "RLC_SAFE_MODE", 3);
+    let code = BASE + BUFFER;
+    gc(&guest, "CP_CPC_IC_BASE_LO", code as u32);
+    gc(&guest, "CP_CPC_IC_BASE_HI", (code >> 32) as u32);
+    gc(&guest, "CP_MEC_ME1_UCODE_ADDR", 0x1000);
+    let before = guest.findings().len();
+    gc(&guest, "CP_MEC_CNTL", 0);
+    assert_eq!(guest.findings().len(), before + 1, "no jump table");
+    gc(&guest, "CP_MEC_ME1_UCODE_DATA", 1);
+    gc(&guest, "CP_MEC_CNTL", 0);
+    assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0);
+    sdma(&guest, "SDMA_UCODE_ADDR", 0);
+    sdma(&guest, "SDMA_UCODE_DATA", 1);
+    sdma(&guest, "SDMA_UCODE_ADDR", 77);
+    sdma(&guest, "SDMA_F32_CNTL", 0);
+    assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
+    assert_eq!(guest.findings().len(), before + 1);
+    // Nobody exchanges the firmware of what runs.
+    for (block, name) in [
+        (Block::Gc, "RLC_GPM_UCODE_DATA"),
+        (Block::Gc, "CP_MEC_ME1_UCODE_DATA"),
+        (Block::Gc, "CP_CPC_IC_BASE_LO"),
+        (Block::Sdma, "SDMA_UCODE_DATA"),
+    ] {
+        guest.write_indirect(block, name, 1);
+        guest.expect_violation(&format!("{name} = 0x1: the"));
+    }
+}
+
+#[test]
+fn the_security_processors_firmware_starts_the_engines() {
+    let guest = set_up(COLD);
+    boot(&guest);
+    make_ring(&guest);
+    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
+    for (n, kind) in [4, 5, 8, 9].into_iter().enumerate() {
+        assert_eq!(load_ip(&guest, 2 + n as u32, kind, 0x1800), 0);
+    }
+    // Its RLC runs: the driver only asks for the safe mode.
+    gc(&guest, "RLC_SAFE_MODE", 3);
+    gc(&guest, "CP_MEC_CNTL", 0);
+    sdma(&guest, "SDMA_F32_CNTL", 0);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0);
+    assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
 }

@@ -145,6 +145,12 @@ impl Interrupts {
         *route = first;
     }
 
+    /// Whether any interrupt goes to ring 1.
+    pub fn has_routes(&self) -> bool {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.iter().any(|&route| route != 0)
+    }
+
     /// Whether an interrupt goes to ring 1.
     fn goes_to_ring_1(&self, what: &Interrupt) -> bool {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -163,7 +163,9 @@ impl VmHubBlock {
             "ADDR_RANGE_LO32" => engine.range[0] = value,
             "ADDR_RANGE_HI32" => engine.range[1] = value,
             "REQ" => {
-                if engine.range != WHOLE_RANGE {
+                // A driver may ask before it has enabled anything that could be cached, and before it
+                // has set the range: amdgpu does (`amdgpu_device_mem_scratch_init`), and is answered.
+                if engine.range != WHOLE_RANGE && self.translates() {
                     return Err(Refused::Undefined(
                         "the engine's address range is not the whole one".into(),
                     ));
@@ -176,6 +178,13 @@ impl VmHubBlock {
             _ => return Err(Refused::NotModelled),
         }
         Ok(())
+    }
+
+    /// Whether a context is enabled: only then there are translations to be kept.
+    fn translates(&self) -> bool {
+        let enable = self.env.memory().generation().context.enable;
+        let registers = self.env.memory().hub(self.hub).registers();
+        registers.cntl.iter().any(|&cntl| enable.get(cntl) != 0)
     }
 
     /// Carries out an invalidation request.

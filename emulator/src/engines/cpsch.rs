@@ -21,6 +21,7 @@
 pub mod firmware;
 mod hiq;
 mod kiq;
+mod ports;
 pub mod regs;
 mod runlist;
 mod stuck;
@@ -66,6 +67,12 @@ impl Shared {
 
     /// Writes a register of an XCC, by the host or by a packet.
     fn write(&self, xcc: u8, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        if !self.env.firmware().was_there() {
+            if let Some(done) = self.write_port(xcc, reg, value) {
+                return done;
+            }
+            self.may_start(xcc, reg, value)?;
+        }
         let mut regs = self.regs(xcc);
         let before = regs.orders.len();
         regs.write(reg, value, || self.env.clock().now())?;
@@ -126,7 +133,7 @@ impl Registers for Shared {
 
 /// An XCC's registers as its firmware finds them.
 fn start_up(env: &dyn Env, facts: &Facts, xcc: u8) -> Regs {
-    let mut regs = Regs::new(facts, xcc);
+    let mut regs = Regs::new(facts, xcc, !env.firmware().was_there());
     if was_used(env.rules()) {
         regs.leave_queues();
     }

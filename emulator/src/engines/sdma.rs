@@ -213,6 +213,16 @@ impl Engines {
             engines: (0..shape.engines).map(|_| Engine::default()).collect(),
             end: AtomicBool::new(false),
         }
+        .started()
+    }
+
+    /// With each engine's registers as they are at start-up.
+    fn started(self) -> Self {
+        let warm = self.env.firmware().was_there();
+        self.engines
+            .iter()
+            .for_each(|engine| engine.regs.reset(warm));
+        self
     }
 
     /// Loads and checks an MQD, and loads its queue into the place that the MQD names.
@@ -338,7 +348,7 @@ impl Sdma {
     pub fn reset(&self) {
         let step = Duration::from_millis(100);
         for engine in &self.all.engines {
-            engine.regs.reset();
+            engine.regs.reset(self.all.env.firmware().was_there());
             engine.kernel.reset();
             if was_used(self.all.env.rules()) {
                 engine.kernel.leave_queue();

@@ -13,6 +13,7 @@
 //! kernel's page, and rings user queues far beyond (`gfx_v9_4_3_xcc_kiq_init_register`); its use
 //! is waking a power-gated core (`gfx_v9_0_kiq_init_register`).
 
+use super::ports::Ports;
 use crate::blocks::store::Store;
 use crate::device::facts::Facts;
 use crate::device::Refused;
@@ -43,6 +44,7 @@ pub enum Order {
 /// Registers that are stored and read back: what they do is not visible to compute queues, or is
 /// read from here by the firmware.
 const STORED: &[(&str, u32)] = &[
+    ("CPC_PSP_DEBUG", 0),
     ("CP_CPC_DEBUG", 0),
     ("CP_CPC_IC_BASE_CNTL", 0),
     ("CP_CPC_MGCG_SYNC_CNTL", 0),
@@ -53,21 +55,32 @@ const STORED: &[(&str, u32)] = &[
     ("CP_IQ_WAIT_TIME2", 0x4040_4040),
     ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
     ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
+    ("CP_MEM_SLP_CNTL", 0x0002_0200),
     ("CP_PQ_STATUS", 0),
     ("CP_PQ_WPTR_POLL_CNTL", 1),
     ("CP_PSP_XCP_CTL", 0),
+    ("CP_RB_WPTR_POLL_CNTL", 0x0040_0100),
+    ("DB_DEBUG2", 0),
     ("GB_ADDR_CONFIG", 0),
     ("GC_USER_SHADER_ARRAY_CONFIG", 0),
     ("GRBM_CNTL", 0),
     ("GRBM_GFX_INDEX", 0),
+    ("RLC_CGCG_CGLS_CTRL", 0x0001_003c),
+    ("RLC_CGTT_MGCG_OVERRIDE", 0xffff_ffff),
     ("RLC_CNTL", 1),
     ("RLC_CP_SCHEDULERS", 0x5850_4840),
+    ("RLC_MEM_SLP_CNTL", 0x0002_0200),
+    ("RLC_SPM_MC_CNTL", 0),
+    ("RLC_SRM_CNTL", 2),
     ("RLC_STAT", 0),
     ("SQ_CONFIG", 0x0118_0000),
     ("SQ_CONFIG1", 0),
     ("TCP_UTCL1_CNTL1", 0x0080_0400),
     ("TCP_UTCL1_CNTL2", 0),
 ];
+
+/// `CP_MEC_CNTL` of micro engines that are halted, as they are from power-on.
+const HALTED: u32 = gc::CP_MEC_CNTL::MEC_ME1_HALT.mask() | gc::CP_MEC_CNTL::MEC_ME2_HALT.mask();
 
 /// The registers.
 pub struct Regs {
@@ -84,6 +97,7 @@ pub struct Regs {
     hqd: Vec<Image>,
     vmid: [Vmid; 16],
     scratch: [u32; 8],
+    ports: Ports,
     /// Whether any queue works.
     pub busy: bool,
     /// What the firmware's thread has yet to do.
@@ -95,8 +109,9 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Regs {
-    /// An XCC's registers after a reset, with the firmware running and all XCCs in one partition.
-    pub fn new(facts: &Facts, xcc: u8) -> Self {
+    /// An XCC's registers after a reset, with all XCCs in one partition. Its firmware runs, or, where
+    /// it is cold, the micro engines are halted.
+    pub fn new(facts: &Facts, xcc: u8, cold: bool) -> Self {
         use gc::CP_HYP_XCP_CTL as partition;
         let place =
             Value::zeroed().with(partition::VIRTUAL_XCC_ID, Bounded::low_bits_of(xcc.into()));
@@ -124,7 +139,7 @@ impl Regs {
             xcc,
             stored: Store::new(&stored),
             select: 0,
-            mec_cntl: 0,
+            mec_cntl: if cold { HALTED } else { 0 },
             soft_reset: 0,
             safe_mode: 0,
             captured: 0,
@@ -132,6 +147,7 @@ impl Regs {
             hqd: vec![GFX9_4_3.mqd.start_up(); SLOTS],
             vmid: [Vmid::default(); 16],
             scratch: [0; 8],
+            ports: Ports::default(),
             busy: false,
             orders: Vec::new(),
         }
@@ -153,6 +169,9 @@ impl Regs {
         if let Some(n) = number(reg, "SCRATCH_REG") {
             return Ok(self.scratch.get(n).copied().unwrap_or(0));
         }
+        if let Some(value) = self.ports.read(reg) {
+            return Ok(value);
+        }
         let vmid = self.vmid(Value::new(self.select).get(gc::GRBM_GFX_CNTL::VMID) as u8);
         Ok(match reg.reg.name {
             "GRBM_GFX_CNTL" => self.select,
@@ -171,6 +190,7 @@ impl Regs {
             "GRBM_STATUS" | "GRBM_STATUS2" | "CP_STAT" | "CP_CPC_STATUS" | "CP_CPF_STATUS" => 0,
             "GRBM_SOFT_RESET" => self.soft_reset,
             "RLC_GPM_STAT" | "CPC_INT_STATUS" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "RLC_SERDES_CU_MASTER_BUSY" | "RLC_SERDES_NONCU_MASTER_BUSY" => 0,
             "CP_PQ_WPTR_POLL_CNTL1" | "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
             _ => match self.interrupts_of(reg) {
                 Some((me, pipe)) => self.int_cntl(me, pipe),
@@ -280,7 +300,7 @@ impl Regs {
     /// The command processor and the shaders are held in reset: registers of the command processor have
     /// their start-up values but for what the security processor set, and what others own stays.
     pub fn soft_reset(&mut self, value: u32) {
-        let new = Self::new(&self.facts, self.xcc);
+        let new = Self::new(&self.facts, self.xcc, false);
         for (name, start) in STORED.iter().filter(|(name, _)| is_reset(name)) {
             let start = self.facts.start_up(name).unwrap_or(*start);
             // It is one of the stored ones.
@@ -459,6 +479,16 @@ impl Regs {
     pub fn is_kiq(&self, slot: Slot) -> bool {
         let scheduler = self.stored.get("RLC_CP_SCHEDULERS").unwrap_or(0) & 0xff;
         scheduler == 0x80 | (slot.me() << 5) | (slot.pipe() << 3) | slot.queue()
+    }
+
+    /// Whether both micro engines are halted.
+    pub(super) fn are_all_halted(&self) -> bool {
+        self.mec_cntl & HALTED == HALTED
+    }
+
+    /// The ports for firmware.
+    pub(super) fn ports(&mut self) -> &mut Ports {
+        &mut self.ports
     }
 
     /// Whether the micro engine of a slot is halted.

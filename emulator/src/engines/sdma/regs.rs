@@ -6,12 +6,15 @@
 //! (`sdma_v7_0_gfx_resume_instance`); start-up values: `sdma0/sdma0_4_0_default.h`, the engine's
 //! nearest kin whose values are public. Processes' queues are the scheduler's: the host reads
 //! their registers, and writes only what takes a queue off (`kgd_gfx_v9_4_3_hqd_sdma_destroy`). The
-//! kernel's queue is the host's ([`kernel`]). The engine runs from the start, since firmware was
-//! loaded (PSP) before the host may use the device.
+//! kernel's queue is the host's ([`kernel`]). The engine of a warm device runs from the start, since
+//! firmware was loaded (PSP) before the host may use the device. That of a cold one is halted, and starts
+//! only with firmware: the security processor's, or words that came by UCODE_DATA
+//! (`sdma_v4_4_2_inst_load_microcode`).
 
 use super::generation::Names;
 use super::{kernel, Engines, Order, Stop, QUEUES};
 use crate::blocks::store::Store;
+use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::gc_12_0_0::SDMA0_MCU_CNTL;
 use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
@@ -25,6 +28,7 @@ const STORED: &[(&str, u32)] = &[
     ("CNTL", 2),
     ("F32_CNTL", 0),
     ("MCU_CNTL", 0),
+    ("UCODE_ADDR", 0),
     ("UTCL1_TIMEOUT", 0),
     ("UTCL1_CNTL", 0),
     ("UTCL1_PAGE", 0x3e0),
@@ -62,9 +66,12 @@ impl Regs {
         halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0 && reset == 0
     }
 
-    /// Start-up values.
-    pub fn reset(&self) {
+    /// Start-up values: the engine runs, or is halted.
+    pub fn reset(&self, runs: bool) {
         self.0.reset();
+        if !runs {
+            self.0.set("F32_CNTL", SDMA_F32_CNTL::HALT.mask());
+        }
     }
 }
 
@@ -134,6 +141,40 @@ impl Registers {
         let (number, rest) = names.split(reg.reg.name)?;
         let number = number.unwrap_or(self.engine);
         Some((self.all.engines.get(usize::from(number))?, number, rest))
+    }
+
+    /// Whether a write brings a word of firmware to an engine.
+    ///
+    /// # Errors
+    /// The engine runs meanwhile, or it starts without firmware.
+    fn loads(
+        &self,
+        engine: &super::Engine,
+        number: u8,
+        rest: &str,
+        value: u32,
+    ) -> Result<bool, Refused> {
+        let firmware = self.all.env.firmware();
+        match rest {
+            "UCODE_DATA" if engine.regs.runs() => {
+                let what = "the engine runs while its firmware is written";
+                return Err(Refused::Undefined(what.into()));
+            }
+            "UCODE_DATA" => {
+                let next = engine.regs.0.get("UCODE_ADDR").unwrap_or(0);
+                engine.regs.0.set("UCODE_ADDR", next.wrapping_add(1));
+                firmware.add(Firmware::Sdma(number));
+                return Ok(true);
+            }
+            "F32_CNTL" if Value::new(value).get(SDMA_F32_CNTL::HALT) == 0 => {
+                if !firmware.has(Firmware::Sdma(number)) {
+                    let what = "the engine starts without firmware";
+                    return Err(Refused::Undefined(what.into()));
+                }
+            }
+            _ => {}
+        }
+        Ok(false)
     }
 
     /// A register of the kernel's queue. Its pointers are those of the queue while that runs.
@@ -223,6 +264,9 @@ impl IpBlock for Registers {
             let busy = shared.views.iter().flatten().any(|view| view.state.busy);
             return Ok(u32::from(!busy));
         }
+        if rest == "UCODE_DATA" {
+            return Ok(0);
+        }
         // A generation without one of the bits at start-up doesn't show it.
         let value = engine.regs.0.get(rest).ok_or(Refused::NotModelled)?;
         Ok(value & known(reg))
@@ -241,6 +285,9 @@ impl IpBlock for Registers {
                 "bits {:#x} are reserved",
                 value & !known(reg)
             )));
+        }
+        if !self.all.env.firmware().was_there() && self.loads(engine, number, rest, value)? {
+            return Ok(());
         }
         engine.regs.0.put(rest, value)?;
         engine.wake.ring();
