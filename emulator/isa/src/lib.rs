@@ -38,4 +38,4 @@ pub use schedule::Schedule;
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
 pub use wave::Trap;
-pub use workgroup::{LaunchError, Outcome, Run, Scratch, Workgroup};
+pub use workgroup::{LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup};

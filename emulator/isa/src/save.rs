@@ -59,13 +59,14 @@ impl<const L: usize> Wave<L> {
         let state = match self.state {
             State::Running => 0,
             State::Barrier => 1,
-            State::Done => 2,
+            State::Done | State::Saved => 2,
             State::Halted => 3,
         };
         let barrier = match self.barrier {
             Barrier::Idle => 0,
             Barrier::Signalled => 1,
             Barrier::Complete => 2,
+            Barrier::Restored => 3,
         };
         // The registers that no program can name hold nothing from one instruction to the next.
         let registers = usize::from(self.registers());
@@ -111,6 +112,7 @@ impl<const L: usize> Wave<L> {
             0 => Barrier::Idle,
             1 => Barrier::Signalled,
             2 => Barrier::Complete,
+            3 => Barrier::Restored,
             _ => return None,
         };
         let index = from.word()?;
@@ -135,6 +137,7 @@ impl<const L: usize> Wave<L> {
             privileged: bits & 1 == 1,
             halt: bits & 2 == 2,
             flags,
+            ..Trap::default()
         };
         let mut s = [0; 256];
         s[..SCALARS].copy_from_slice(from.take(SCALARS)?);
@@ -243,6 +246,7 @@ mod tests {
                 privileged: index == 0,
                 halt: index < 2,
                 flags: 0x800 >> index,
+                ..Trap::default()
             },
         };
         Workgroup {
@@ -286,7 +290,7 @@ mod tests {
             (4, 3),
             (6, 4),
             (8 + 128 + 6, 4),
-            (8 + 128 + 7, 3),
+            (8 + 128 + 7, 4),
             (8 + 128 + 24, 4),
         ] {
             let mut wrong = saved.clone();

@@ -67,12 +67,44 @@ impl<const L: usize> Wave<L> {
     pub(crate) fn leave(&mut self, layout: &TrapLayout, to: u64) {
         self.pc = canonical(to) & !3;
         self.trap.privileged = false;
-        if self.trap.halt {
+        let again = layout.memory_violation | layout.illegal_instruction;
+        if self.trap.flags & layout.save_context != 0 {
+            // A halted wave is saved, too.
+            self.enter(layout, 0);
+        } else if self.trap.halt {
             self.state = State::Halted;
-        } else if self.trap.flags & (layout.memory_violation | layout.illegal_instruction) != 0 {
+        } else if self.trap.flags & again != 0 {
             // These exceptions trap again until the handler clears them.
             self.enter(layout, 0);
         }
+    }
+
+    /// Asks the wave to have itself saved, as the hardware does that takes a queue off: it enters its handler,
+    /// or does so again when it leaves it. `place` is what the hardware answers once the handler is ready.
+    pub(crate) fn ask_to_save(&mut self, layout: &TrapLayout, place: u64) {
+        match self.state {
+            State::Done | State::Saved => return,
+            State::Running => {}
+            State::Halted => self.trap.halt = true,
+            State::Barrier => {
+                // It waits again when it is back.
+                self.pc = self.pc.wrapping_sub(4);
+                if !layout.split_barrier {
+                    self.barrier = Barrier::Idle;
+                }
+            }
+        }
+        self.state = State::Running;
+        self.trap.place = Some(place);
+        self.trap.flags |= layout.save_context;
+        if !self.trap.privileged {
+            self.enter(layout, 0);
+        }
+    }
+
+    /// Whether it waits for the handlers of its workgroup, and not for the program's waves.
+    pub(crate) fn waits_in_handler(&self) -> bool {
+        self.trap.privileged && self.trap.barrier == Barrier::Signalled
     }
 
     /// A hardware register about traps.
@@ -102,6 +134,11 @@ impl<const L: usize> Wave<L> {
         if !self.trap.privileged {
             return false;
         }
+        if let Register::ScratchBase { high } = register {
+            let at = if high { 32 } else { 0 };
+            self.scratch.0 = self.scratch.0 & !(u64::from(field) << at) | (u64::from(new) << at);
+            return true;
+        }
         // The other bits of these registers belong to the hardware, or have no effect here.
         let (scc, halt) = match register {
             Register::Status { scc: true } => (0, 13),
@@ -119,6 +156,13 @@ impl<const L: usize> Wave<L> {
         }
         if named(halt) {
             self.trap.halt = set(halt);
+        }
+        // gfx12's BARRIER_COMPLETE.
+        match self.barrier {
+            _ if register != Register::StatePrivate || !named(2) => {}
+            _ if set(2) => self.barrier = Barrier::Complete,
+            Barrier::Complete => self.barrier = Barrier::Idle,
+            _ => {}
         }
         true
     }
@@ -140,7 +184,7 @@ impl<const L: usize> Wave<L> {
             // The device has said nothing: the draw's number and the engine's are 0. So is what an illegal
             // message returns, of which the manual has no value.
             DISPATCH | ENGINE | ILLEGAL => Some(0),
-            SAVE if !t.privileged => Some(0),
+            SAVE => Some(t.place.filter(|_| t.privileged).unwrap_or(0)),
             // With TRAP_EN.
             ENTRY if t.privileged => Some(shifted(t.handler.entry) | (1 << 63)),
             _ => None,

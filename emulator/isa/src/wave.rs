@@ -18,6 +18,15 @@ pub enum State {
     Done,
     /// Stopped by s_sethalt or s_sendmsghalt. Only a debugger could resume it, and there is none.
     Halted,
+    /// Reached s_endpgm_saved in its trap handler: what it was lies in memory.
+    Saved,
+}
+
+impl State {
+    /// Whether it executes nothing any more, and others wait for it no longer.
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Done | Self::Saved)
+    }
 }
 
 /// How far a wave is with its workgroup's barrier.
@@ -30,6 +39,8 @@ pub enum Barrier {
     Signalled,
     /// All have arrived, and it has not waited yet.
     Complete,
+    /// It came back from memory, where only the number of those that have arrived is kept.
+    Restored,
 }
 
 /// A wave's state for traps.
@@ -45,6 +56,12 @@ pub struct Trap {
     pub halt: bool,
     /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
     pub flags: u32,
+    /// What the hardware answers when the handler is ready to save a wave that is to be saved.
+    pub place: Option<u64>,
+    /// How far it is with the barrier that trap handlers have for themselves.
+    pub barrier: Barrier,
+    /// Arrivals at the workgroup's barrier that the handler brought back from memory.
+    pub arrivals: u32,
 }
 
 /// One wave of `L` lanes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workgroup: how its waves start, and how they take turns.
 
+mod relaunch;
 mod trap;
 
 use crate::blocks::{words, Decoded, Decoder, Steps};
@@ -20,6 +21,8 @@ use crate::waits::Pending;
 use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
 use std::fmt;
+
+pub use relaunch::{Relaunch, SavedWave};
 
 /// Scratch memory of one workgroup's waves, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,7 +263,7 @@ impl<const L: usize> Workgroup<L> {
         let mut vain = 0;
         loop {
             cu.follow(env);
-            if self.waves.iter().all(|w| w.state == State::Done) {
+            if self.waves.iter().all(|w| w.state.has_ended()) {
                 return Outcome::Done;
             }
             self.release_barrier();
@@ -316,18 +319,28 @@ impl<const L: usize> Workgroup<L> {
 
     /// When every wave that has not ended has arrived, all go on.
     fn release_barrier(&mut self) {
-        let going = |w: &&mut Wave<L>| w.state != State::Done;
-        let arrived = |w: &Wave<L>| w.barrier == Barrier::Signalled;
-        if !self.waves.iter_mut().filter(going).all(|w| arrived(w)) {
+        self.release_handlers();
+        let waits = |w: &Wave<L>| w.state == State::Barrier && !w.waits_in_handler();
+        let (mut going, mut arrived) = (0, 0);
+        for wave in &self.waves {
+            let here = !wave.state.has_ended();
+            going += u32::from(here);
+            arrived += u32::from(here && wave.barrier == Barrier::Signalled) + wave.trap.arrivals;
+        }
+        if arrived < going {
             return;
         }
         if let Some(races) = &mut self.races {
             let waves = self.waves.iter().enumerate();
-            let waiting = waves.filter(|(_, wave)| wave.state == State::Barrier);
+            let waiting = waves.filter(|(_, wave)| waits(wave));
             races.release(waiting.map(|(n, _)| n));
         }
-        for wave in self.waves.iter_mut().filter(going) {
-            if wave.state == State::Barrier {
+        for wave in &mut self.waves {
+            wave.trap.arrivals = 0;
+            if wave.state.has_ended() {
+                continue;
+            }
+            if waits(wave) {
                 wave.state = State::Running;
                 wave.barrier = Barrier::Idle;
             } else {
@@ -336,13 +349,30 @@ impl<const L: usize> Workgroup<L> {
         }
     }
 
+    /// The same for the barrier of trap handlers.
+    fn release_handlers(&mut self) {
+        let mut waves = self.waves.iter().filter(|w| !w.state.has_ended());
+        if !waves.all(|w| w.trap.barrier == Barrier::Signalled) {
+            return;
+        }
+        for wave in self.waves.iter_mut().filter(|w| !w.state.has_ended()) {
+            let waits = wave.state == State::Barrier && wave.waits_in_handler();
+            wave.trap.barrier = Barrier::Complete;
+            if waits {
+                wave.state = State::Running;
+                wave.trap.barrier = Barrier::Idle;
+            }
+        }
+    }
+
     /// What one wave sees of the others, which stand still during its turn.
     fn others(&self, turn: usize) -> Others {
         let mut others = Others::default();
         for (n, wave) in self.waves.iter().enumerate() {
-            if n != turn && wave.state != State::Done {
+            if n != turn && !wave.state.has_ended() {
                 others.going += 1;
-                others.signalled += u32::from(wave.barrier == Barrier::Signalled);
+                let own = u32::from(wave.barrier == Barrier::Signalled);
+                others.signalled += own + wave.trap.arrivals;
             }
         }
         others
@@ -441,6 +471,7 @@ impl<const L: usize> Workgroup<L> {
                                 Next::Barrier => State::Barrier,
                                 Next::Halt => State::Halted,
                                 Next::End => State::Done,
+                                Next::Saved => State::Saved,
                                 Next::Go | Next::Yield => wave.state,
                             };
                             return (used + 1, Ok(()));
@@ -503,6 +534,11 @@ impl<const L: usize> Workgroup<L> {
     /// Its LDS, to look at.
     pub fn lds(&self) -> &[u8] {
         &self.lds
+    }
+
+    /// Its LDS, to restore or to debug.
+    pub fn lds_mut(&mut self) -> &mut [u8] {
+        &mut self.lds
     }
 }
 

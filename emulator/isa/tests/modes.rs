@@ -188,10 +188,10 @@ fn hardware_registers() {
         w.index = 5;
         w.set_pair(106, 0);
     });
-    // SCC, VCCZ and VALID; the bases of the apertures; 1 KiB in blocks of 512 bytes; the wave.
+    // SCC, VCCZ and VALID; the bases of the apertures; 1 KiB in units of 64 dwords; the wave.
     assert_eq!(w.s[4], 1 | 1 << 10 | 1 << 16);
     assert_eq!(w.s[5], 2 | 1 << 16);
-    assert_eq!([w.s[6], w.s[7]], [2 << 12, 5]);
+    assert_eq!([w.s[6], w.s[7]], [4 << 12, 5]);
 }
 
 #[test]

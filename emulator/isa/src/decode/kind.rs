@@ -72,6 +72,8 @@ pub enum Kind {
     Hardware(Register),
     /// s_sendmsg that asks for the queue's doorbell.
     Doorbell,
+    /// s_sendmsg by which a trap handler says that it is ready to save its wave.
+    SaveWave,
 }
 
 /// A hardware register.
@@ -102,8 +104,10 @@ pub enum Register {
     HardwareId,
     /// Instruction scheduling, which has no effect here.
     Scheduling,
-    /// The workgroup's LDS: size in blocks of 128 dwords.
-    LdsAlloc,
+    /// The workgroup's LDS: its size, in units of so many bytes.
+    LdsAlloc(u32),
+    /// The wave's registers: how many it has of each kind.
+    GprAlloc,
     /// Counters of outstanding operations, and exceptions of arithmetic: always 0 here.
     Nothing,
     /// The apertures.

@@ -42,6 +42,8 @@ pub enum Next {
     Halt,
     /// Has ended.
     End,
+    /// Has ended, and what it was lies in memory.
+    Saved,
 }
 
 /// An operation of a wave on its own registers that nothing can refuse, as its decoding finds it.

@@ -15,12 +15,17 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<(), FaultKin
     let (index, which) = ((m0 & 0xff) as u16, m0 >> 12);
     let registers = w.registers().min(256);
     let moved = |operand: u16, bit: u32, width: u8| {
-        let is_register = (code::VGPR..code::AGPR).contains(&operand);
-        if (which >> bit) & 1 == 0 || !is_register {
+        let (first, count) = match operand {
+            code::VGPR..code::AGPR => (code::VGPR, registers),
+            code::NONE => return Some(operand),
+            code::AGPR.. => (code::AGPR, w.registers() - w.acc_base),
+            _ => return Some(operand),
+        };
+        if (which >> bit) & 1 == 0 {
             return Some(operand);
         }
         let to = operand + index;
-        (to - code::VGPR + u16::from(width.max(1)) <= registers).then_some(to)
+        (to - first + u16::from(width.max(1)) <= count).then_some(to)
     };
     let mut relative = *i;
     for n in 0..3 {

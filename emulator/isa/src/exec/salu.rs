@@ -192,6 +192,8 @@ pub fn execute<const L: usize>(
             let index = a(w) & 0xff;
             set_index(w, 0xff, index);
         }
+        // A trap handler makes sure that its vector operations are executed; programs can't have them skipped.
+        SSetvskip if w.trap.privileged && (a(w) >> (w.scalar(i.src[1], i.imm) & 31)) & 1 == 0 => {}
         // Other waves get their turns anyway.
         SSleepVar => {}
         SGetpcB64 => w.set_pair(i.dst, w.pc),
@@ -559,10 +561,16 @@ fn relative<const L: usize>(
     width: u32,
 ) -> Result<u16, FaultKind> {
     let at = u32::from(base).saturating_add(w.s[code::M0 as usize]);
-    if u32::from(base) >= count(i) || at.saturating_add(width) > count(i) {
-        Err(FaultKind::Register)
-    } else {
-        Ok(at as u16)
+    let end = at.saturating_add(width);
+    if u32::from(base) < count(i) && end <= count(i) {
+        return Ok(at as u16);
+    }
+    // A trap handler reaches the whole allocation: VCC too, and gfx9's blocks of 16, behind which nothing is.
+    let allocated = if i.ocp { 108 } else { 112 };
+    match end {
+        ..=108 if w.trap.privileged => Ok(at as u16),
+        _ if w.trap.privileged && end <= allocated => Ok(code::NOWHERE),
+        _ => Err(FaultKind::Register),
     }
 }
 

@@ -45,10 +45,13 @@ pub fn execute<const L: usize>(
                         | (u32::from(w.trap.privileged) << 5)
                         | (u32::from(w.trap.handler.entry != 0) << 6)
                         | (u32::from(w.trap.halt && scc) << 13)
+                        // gfx12's WAVE64.
+                        | (u32::from(L == 64 && !scc) << 29)
                 }
                 // The wave's place in its workgroup; the fields of compute unit and engine are 0.
                 Kind::Hardware(Register::HardwareId) => w.index & 15,
-                Kind::Hardware(Register::LdsAlloc) => (c.lds.len() as u32 / 512) << 12,
+                Kind::Hardware(Register::LdsAlloc(unit)) => (c.lds.len() as u32 / unit) << 12,
+                Kind::Hardware(Register::GprAlloc) => allocation(w, i),
                 Kind::Hardware(Register::ShMemBases) => {
                     (w.apertures.private >> 48) as u32
                         | ((w.apertures.shared >> 32) as u32 & 0xffff_0000)
@@ -70,6 +73,16 @@ pub fn execute<const L: usize>(
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
+}
+
+/// GPR_ALLOC, where the wave's registers begin at 0 (`SQ_WAVE_GPR_ALLOC` of Linux's gc_9_4_3_sh_mask.h and
+/// gc_12_0_0_sh_mask.h; the units are those of its trap handlers). gfx9's scalar registers are all allocated.
+fn allocation<const L: usize>(w: &Wave<L>, i: &Inst) -> u32 {
+    let blocks = |registers: u16, unit: u16| u32::from(registers / unit).saturating_sub(1);
+    if i.ocp {
+        return blocks(w.registers(), 4) << 12;
+    }
+    (blocks(w.registers(), 8) << 6) | (blocks(w.acc_base, 4) << 12) | (6 << 24)
 }
 
 /// SCC = f(d, constant).

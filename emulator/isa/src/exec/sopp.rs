@@ -24,7 +24,15 @@ pub fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
 pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Result<(), FaultKind> {
     // A program's operations on the barrier of trap handlers are ignored, and a wave that is alone has no
     // barrier: its operations are s_nop (RDNA4 ISA, section 5.3).
-    if i.src[0] == TRAP_BARRIER && !w.trap.privileged {
+    if i.src[0] == TRAP_BARRIER {
+        if w.trap.privileged {
+            w.trap.barrier = Barrier::Signalled;
+        }
+        return Ok(());
+    }
+    if i.src[0] == WORKGROUP_BARRIER && w.trap.privileged {
+        // For those that had arrived before they were saved.
+        w.trap.arrivals += 1;
         return Ok(());
     }
     if i.src[0] == WORKGROUP_BARRIER && w.barrier != Barrier::Idle && c.others.going == 0 {
@@ -35,7 +43,7 @@ pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Res
             "a barrier other than the workgroup's",
         ));
     }
-    if w.barrier != Barrier::Idle {
+    if !matches!(w.barrier, Barrier::Idle | Barrier::Restored) {
         return Err(FaultKind::Unsupported(
             "a second s_barrier_signal before s_barrier_wait",
         ));
@@ -67,7 +75,8 @@ pub fn barrier_state<const L: usize>(
             "a barrier other than the workgroup's",
         ));
     }
-    let signals = c.others.signalled + u32::from(w.barrier == Barrier::Signalled);
+    let own = u32::from(w.barrier == Barrier::Signalled) + w.trap.arrivals;
+    let signals = c.others.signalled + own;
     let state = match c.others.going {
         0 => 0,
         others => (signals << 16) | ((others + 1) << 4) | 1,
@@ -77,8 +86,14 @@ pub fn barrier_state<const L: usize>(
 }
 
 fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Result<Next, FaultKind> {
-    if i.imm == 0xfffe && !w.trap.privileged {
-        return Ok(Next::Go);
+    if i.imm == 0xfffe {
+        return Ok(match w.trap.barrier {
+            Barrier::Signalled if w.trap.privileged => Next::Barrier,
+            _ => {
+                w.trap.barrier = Barrier::Idle;
+                Next::Go
+            }
+        });
     }
     if i.imm != 0xffff {
         return Err(FaultKind::Unsupported(
@@ -91,7 +106,8 @@ fn wait<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Result<Ne
         Barrier::Idle => Err(FaultKind::Unsupported(
             "s_barrier_wait without s_barrier_signal",
         )),
-        Barrier::Signalled => Ok(Next::Barrier),
+        Barrier::Restored if c.others.going == 0 => Ok(Next::Go),
+        Barrier::Signalled | Barrier::Restored => Ok(Next::Barrier),
         Barrier::Complete => {
             w.barrier = Barrier::Idle;
             Ok(Next::Go)
@@ -111,6 +127,7 @@ pub fn execute<const L: usize>(
         return Ok(Next::Go);
     }
     match i.op {
+        SEndpgmSaved if w.trap.privileged => return Ok(Next::Saved),
         SEndpgm | SEndpgmSaved | SEndpgmOrderedPsDone => return Ok(Next::End),
         SSetkill if i.imm & 1 == 1 => return Ok(Next::End),
         // HALT is ignored in a trap handler, gfx12's FATAL_HALT (bit 2) is not.
@@ -139,6 +156,10 @@ pub fn execute<const L: usize>(
         SSleep => return Ok(Next::Yield),
         SSendmsg if i.kind == Kind::Doorbell => {
             w.set(code::EXEC, w.trap.doorbell);
+        }
+        SSendmsg if i.kind == Kind::SaveWave && w.trap.place.is_some() => {
+            let place = w.trap.place.take().unwrap_or_default();
+            w.set_pair(code::EXEC, place);
         }
         SSendmsg => {
             let m0 = w.s[code::M0 as usize];

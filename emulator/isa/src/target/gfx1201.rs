@@ -41,11 +41,14 @@ pub static GFX1201: Target = Target {
     // RDNA4 ISA, section 3.3.3.
     lds_granule: 1024,
     registers,
-    // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, ILLEGAL_INST 6.
+    // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, SAVE_CONTEXT 5, ILLEGAL_INST 6.
     traps: TrapLayout {
         id: (60, 4),
         memory_violation: 1 << 4,
         illegal_instruction: 1 << 6,
+        save_context: 1 << 5,
+        split_barrier: true,
+        mode: mode::DX10_CLAMP,
     },
     counters: counters::gfx12,
     start,
@@ -172,7 +175,9 @@ fn hardware_register(number: u32) -> Register {
         1 => Register::Mode(0xff | mode::FP16_OVFL),
         2 => Register::Status { scc: false },
         4 => Register::StatePrivate,
-        6 => Register::LdsAlloc,
+        5 => Register::GprAlloc,
+        // In units of 128 dwords, by which Linux's handler reads it.
+        6 => Register::LdsAlloc(512),
         17 => Register::TrapStatus(0),
         // IB_STS, EXCP_FLAG_USER and TRAP_CTRL.
         7 | 18 | 19 => Register::Nothing,

@@ -38,11 +38,14 @@ pub static GFX942: Target = Target {
     // 128 dwords: CDNA3 ISA, chapter 3.
     lds_granule: 512,
     registers,
-    // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, ILLEGAL_INST 11.
+    // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, SAVECTX 10, ILLEGAL_INST 11.
     traps: TrapLayout {
         id: (48, 8),
         memory_violation: 1 << 8,
         illegal_instruction: 1 << 11,
+        save_context: 1 << 10,
+        split_barrier: false,
+        mode: 0,
     },
     counters: counters::gfx9,
     start,
@@ -106,7 +109,9 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
                 // IB_STS.
                 7 => Register::Nothing,
                 4 => Register::HardwareId,
-                6 => Register::LdsAlloc,
+                5 => Register::GprAlloc,
+                // In units of 64 dwords, by which Linux's handler reads it.
+                6 => Register::LdsAlloc(256),
                 15 => Register::ShMemBases,
                 n @ 16..=19 => Register::Handler {
                     memory: n >= 18,
@@ -118,6 +123,8 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
         }
         // MSG_GET_DOORBELL.
         Op::SSendmsg if i.imm & 15 == 10 => i.kind = Kind::Doorbell,
+        // MSG_SAVEWAVE.
+        Op::SSendmsg if i.imm & 15 == 4 => i.kind = Kind::SaveWave,
         _ => {}
     }
     literal(&mut i, words);

@@ -52,6 +52,12 @@ pub struct TrapLayout {
     pub(crate) memory_violation: u32,
     /// ILLEGAL_INST.
     pub(crate) illegal_instruction: u32,
+    /// SAVECTX, SAVE_CONTEXT: the wave is to be saved.
+    pub(crate) save_context: u32,
+    /// A wave arrives at its barrier by one instruction and waits by another.
+    pub(crate) split_barrier: bool,
+    /// Bits of MODE that the chip doesn't have, and behaves as if they were set.
+    pub(crate) mode: u32,
 }
 
 /// A chip's instruction set.
