@@ -3,6 +3,7 @@
 //! of Linux's `cwsr_trap_handler_gfx9.asm`, `cwsr_trap_handler_gfx12.asm` and register headers.
 
 mod machine;
+mod saved;
 
 use machine::*;
 use rkfd_isa::*;
