@@ -96,6 +96,8 @@ pub struct Chip {
     pub xcc_nodes: &'static [u8],
     /// Registers that hold a constant of the chip at start-up: name and value.
     pub start_up: &'static [(&'static str, u32)],
+    /// Its HDP flushes without a set-up by the driver.
+    pub hdp_flushes_by_itself: bool,
     /// What its VM hubs and page tables look like.
     pub vm: &'static Generation,
     /// The value of XCC_DOORBELL_FENCE and the like, before doorbells may come: what is fenced are

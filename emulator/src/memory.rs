@@ -30,6 +30,7 @@ use generation::Generation;
 use hdp::HostPath;
 use host::Mapping;
 use hub::VmHub;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -101,6 +102,7 @@ pub struct Memory {
     /// Guest RAM by bus address.
     pub bus: Bus,
     host_path: HostPath,
+    hdp_flushes: AtomicBool,
     gfx: Vec<VmHub>,
     mm: VmHub,
     generation: &'static Generation,
@@ -118,6 +120,7 @@ impl Memory {
             vram: Mapping::anonymous("rkfd-vram", layout.vram_size)?,
             bus: Bus::new(report.clone()),
             host_path: HostPath::default(),
+            hdp_flushes: AtomicBool::new(true),
             gfx: (0..layout.xccs)
                 .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout))
                 .collect(),
@@ -167,7 +170,14 @@ impl Memory {
 
     /// Lets what the host has stored to VRAM through to the GPU: a flush of HDP.
     pub fn flush_hdp(&self) {
-        self.host_path.flush(self.vram);
+        if self.hdp_flushes.load(Ordering::Relaxed) {
+            self.host_path.flush(self.vram);
+        }
+    }
+
+    /// From now on a flush of HDP has an effect, or none.
+    pub fn let_hdp_flush(&self, has_effect: bool) {
+        self.hdp_flushes.store(has_effect, Ordering::Relaxed);
     }
 
     /// Lets an engine store to `bytes` bytes of VRAM from `offset` on, past HDP.

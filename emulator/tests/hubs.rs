@@ -210,6 +210,7 @@ fn a_node_of_a_hive_has_its_own_part_of_the_frame_buffer() {
     let kernel = memory.space(Hub::Mm, 0);
     put(memory.vram, 0x50_0000, 0x77);
     let own = base + 3 * SEGMENT;
+    guest.set_up_hdp(own);
     assert_eq!(kernel.load_u64(own + 0x50_0000), Ok(0x77));
     for other in [base, own - 0x1000, own + VRAM, own + SEGMENT] {
         let what = kernel.load_u64(other).map_err(|fault| fault.reason);

@@ -6,7 +6,7 @@ use rkfd_emulator::blocks::vmhub::owns;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
-use rkfd_emulator_testkit::{hub_set_up, put, Guest, FAULT_DEFAULTS, VRAM};
+use rkfd_emulator_testkit::{hub_set_up, kernel_context, put, Guest, FAULT_DEFAULTS, VRAM};
 use rkfd_hw::regs::Block;
 
 /// Known by the tables and not modelled: a driver that needs one fails its run.
@@ -110,6 +110,33 @@ fn hdp_flushes_go_where_the_driver_put_them() {
     assert_eq!(guest.findings().len(), 2);
 }
 
+/// Linux, `hdp_v4_0_init_registers`.
+#[test]
+fn hdp_4_flushes_only_when_it_is_set_up() {
+    let guest = Guest::new(&[]);
+    let memory = &guest.device.soc.memory;
+    kernel_context(memory, Hub::Gfx(0), 0x20_0000, 512);
+    guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", 0x7f000);
+    let space = memory.space(Hub::Gfx(0), 0);
+    let fb = 0x80_0000_0000u64;
+    assert_eq!(space.load_u64(fb + 0x30_0000), Ok(0));
+    put(memory.vram, 0x30_0000, 1);
+    let seen_after_a_flush = || {
+        guest.device.write(0x7f000, 0);
+        space.load_u64(fb + 0x30_0000).unwrap()
+    };
+    assert_eq!(seen_after_a_flush(), 0);
+    guest.write(Block::Hdp, "HDP_MISC_CNTL", 1);
+    assert_eq!(seen_after_a_flush(), 0);
+    // The frame buffer begins at 0x80_0000_0000 here.
+    guest.write(Block::Hdp, "HDP_NONSURFACE_BASE", 0x8000_0000);
+    assert_eq!(seen_after_a_flush(), 1);
+    guest.write(Block::Hdp, "HDP_NONSURFACE_BASE_HI", 1);
+    put(memory.vram, 0x30_0000, 2);
+    assert_eq!(seen_after_a_flush(), 1);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+}
+
 #[test]
 fn doorbells_work_only_while_the_aperture_is_enabled() {
     let guest = Guest::new(&[]);
@@ -196,6 +223,7 @@ fn an_invalidation_of_nothing_is_acknowledged() {
 #[test]
 fn an_invalidation_is_acknowledged_and_works() {
     let guest = Guest::new(&[]);
+    guest.set_up_hdp(0x80_0000_0000);
     let memory = &guest.device.soc.memory;
     rkfd_emulator_testkit::user_context(memory, Hub::Gfx(0), 2, 0x10_0000);
     put(memory.vram, 0x10_0000, 0x10_1001);

@@ -88,7 +88,7 @@ impl Trouble {
             (Self::Signal { id, bits, .. }, Self::Signal { id: i, bits: b, .. }) => {
                 join_ids(id, bits, i, b);
             }
-            // The first fault is the one that the process is told of.
+            // The process gets an event for the first fault only.
             (Self::Evict(_), _) => {}
             (Self::Stop(error) | Self::Report(error), Self::Stop(more) | Self::Report(more)) => {
                 error.exceptions |= more.exceptions;

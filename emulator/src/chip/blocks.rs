@@ -39,7 +39,7 @@ impl Blocks {
         Self {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
             psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
-            hdp: hdp::Hdp::new(),
+            hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
             smuio: smuio::Smuio,
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(

@@ -241,8 +241,8 @@ pub const CPX: Chip = Chip {
         lds_size: 64 << 10,
     },
     xcc_nodes: &[1],
-    // `GOLDEN_GB_ADDR_CONFIG` of `amdgpu/gfx_v9_4_3.c`.
-    start_up: &[("GB_ADDR_CONFIG", 0x2a11_4042)],
+    start_up: &[],
+    hdp_flushes_by_itself: false,
     vm: &GFX9,
     // `nbio_v7_9_init_registers`.
     before_doorbells: |xccs| {

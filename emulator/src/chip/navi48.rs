@@ -132,6 +132,7 @@ pub const CHIP: Chip = Chip {
         // (`ih_v7_0_irq_init`).
         ("IH_RING1_CLIENT_CFG_DATA", 0x1_000a),
     ],
+    hdp_flushes_by_itself: true,
     vm: &GFX12,
     before_doorbells: |_| Vec::new(),
     // `nbif_v6_3_1_gc_doorbell_init`.

@@ -146,8 +146,7 @@ impl Bus {
         self.master.store(on, Ordering::Release);
     }
 
-    /// Says whether the guest's processors cache what the device reaches. They do until this says
-    /// otherwise: a driver that maps all of it write-combined needs no snooping.
+    /// From now on the guest's processors cache what the device reaches, or don't. They do at start: a driver that maps all of it write-combined needs no snooping.
     pub fn set_cached(&self, cached: bool) {
         self.cached.store(cached, Ordering::Release);
     }

@@ -180,6 +180,12 @@ impl VmHub {
         (u64::from(offset) << 24) + self.node.offset()
     }
 
+    /// The address at which the chip's own VRAM begins, as the kernel's address space has it.
+    pub fn vram_start(&self) -> u64 {
+        let [base, ..] = self.registers().fb;
+        (u64::from(base) << 24) + self.node.offset()
+    }
+
     /// The device's place in a hive.
     pub fn node(&self) -> Node {
         self.node

@@ -246,7 +246,7 @@ pub fn walk(
             .ok_or(FaultReason::NoMemory)?;
         let entry = word.seen;
         if entry & pte::VALID == 0 {
-            tell_of_stale(memory, hub, vmid, va, word);
+            record_stale_entry(memory, hub, vmid, va, word);
             return Err(FaultReason::Invalid(level));
         }
         if entry & bits.pde_pte != 0 {
@@ -292,7 +292,7 @@ pub fn walk(
         shift = 0;
     }
     if entry & pte::VALID == 0 {
-        tell_of_stale(memory, hub, vmid, va, word);
+        record_stale_entry(memory, hub, vmid, va, word);
         if entry & bits.prt != 0 {
             return Err(bad(
                 0,
@@ -317,7 +317,7 @@ pub fn walk(
 /// Records that a walk met an entry which is invalid only because HDP holds back what the host has
 /// stored. For the kernel's own address space it is a violation. In a process' it is recorded as a
 /// fault of the program, which may have used the address while the driver was still mapping it.
-fn tell_of_stale(memory: &Memory, hub: Hub, vmid: u8, va: u64, word: Word) {
+fn record_stale_entry(memory: &Memory, hub: Hub, vmid: u8, va: u64, word: Word) {
     if !word.is_stale() {
         return;
     }

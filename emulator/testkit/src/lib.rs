@@ -58,6 +58,18 @@ impl Guest {
         }
     }
 
+    /// Sets HDP 4 up as Linux does (`hdp_v4_0_init_registers`), for VRAM that begins at this address: its
+    /// flushes have an effect from now on.
+    pub fn set_up_hdp(&self, vram_start: u64) {
+        self.write(Block::Hdp, "HDP_MISC_CNTL", 1);
+        self.write(Block::Hdp, "HDP_NONSURFACE_BASE", (vram_start >> 8) as u32);
+        self.write(
+            Block::Hdp,
+            "HDP_NONSURFACE_BASE_HI",
+            (vram_start >> 40) as u32,
+        );
+    }
+
     pub fn address(&self, block: Block, name: &str) -> u64 {
         self.find(block, name)
             .unwrap_or_else(|| panic!("no register {name}"))

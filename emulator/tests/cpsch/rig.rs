@@ -12,7 +12,8 @@ use rkfd_emulator::trace::Trace;
 use rkfd_emulator_testkit::{hub_set_up, FAULT_DEFAULTS};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
-use rkfd_hw::regs::{gc_9_4_3 as gc, nbio_7_9_0 as nbio, osssys_4_4_2 as oss, AnyReg, Value};
+use rkfd_hw::regs::{gc_9_4_3 as gc, hdp_4_4_2 as hdp, nbio_7_9_0 as nbio};
+use rkfd_hw::regs::{osssys_4_4_2 as oss, AnyReg, Value};
 use rkfd_hw::value::Bounded;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -48,13 +49,16 @@ pub struct Rig {
     pub hiq: KernelQueue,
     /// The XCC whose registers are accessed.
     pub xcc: Cell<u8>,
-    /// TCP_UTCL1_CNTL2 when a KIQ is started.
-    pub golden: Cell<u32>,
+    /// GB_ADDR_CONFIG and TCP_UTCL1_CNTL2 when a KIQ is started.
+    pub golden: Cell<[u32; 2]>,
     pub fence: u64,
     ih: u64,
     ih_rptr: Cell<u64>,
     fences: Cell<u64>,
 }
+
+/// `gfx_v9_4_3_init_golden_registers`.
+pub const GOLDEN: [u32; 2] = [0x2a11_4042, 1];
 
 impl Rig {
     /// A device with memory and interrupts set up, and no queue.
@@ -107,7 +111,7 @@ impl Rig {
             kiqs,
             hiq,
             xcc: Cell::new(0),
-            golden: Cell::new(1),
+            golden: Cell::new(GOLDEN),
             fence,
             ih,
             ih_rptr: Cell::new(0),
@@ -168,6 +172,9 @@ impl Rig {
     /// Hubs and interrupt ring, by their fields: the driver's way to them is tested elsewhere.
     fn set_up_memory(&self) {
         let soc = &self.device.soc;
+        // `hdp_v4_0_init_registers`.
+        self.write(hdp::HDP_MISC_CNTL, 1);
+        self.write(hdp::HDP_NONSURFACE_BASE, (MC >> 8) as u32);
         for hub in soc.memory.hubs() {
             let mut r = soc.memory.hub(hub).registers();
             r.system = [(MC >> 18) as u32, ((MC + VRAM - 1) >> 18) as u32];
@@ -342,8 +349,9 @@ impl Rig {
     fn start_kiq_of(&self, kiq: &KernelQueue) {
         let (me, pipe, queue) = KIQ;
         self.write(gc::CP_MEC_CNTL, 0);
-        // `gfx_v9_4_3_init_golden_registers`.
-        self.write(gc::TCP_UTCL1_CNTL2, self.golden.get());
+        let [addresses, caches] = self.golden.get();
+        self.write(gc::GB_ADDR_CONFIG, addresses);
+        self.write(gc::TCP_UTCL1_CNTL2, caches);
         let schedulers = self.read(gc::RLC_CP_SCHEDULERS) & !0xff;
         self.write(
             gc::RLC_CP_SCHEDULERS,

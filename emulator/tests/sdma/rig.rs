@@ -71,6 +71,9 @@ impl Rig {
         for hub in [Hub::Gfx(0), Hub::Mm] {
             testkit::kernel_context(&soc.memory, hub, KERNEL + (16 << 20), 512);
         }
+        if rig.is_gfx9() {
+            rig.guest.set_up_hdp(MC);
+        }
         rig.map_space();
         soc.pasids.bind(VMID, Some(0x8001));
         // Doorbells: the aperture, and the ways to the engines as Linux sets them.

@@ -41,6 +41,9 @@ pub enum Order {
     Kill(Slot),
 }
 
+/// `GOLDEN_GB_ADDR_CONFIG` of Linux, `amdgpu/gfx_v9_4_3.c`.
+const GOLDEN_GB_ADDR_CONFIG: u32 = 0x2a11_4042;
+
 /// Registers that are stored and read back: what they do is not visible to compute queues, or is
 /// read from here by the firmware.
 const STORED: &[(&str, u32)] = &[
@@ -384,8 +387,7 @@ impl Regs {
     /// (`gfx_v9_4_3_init_golden_registers`).
     fn golden(&self) -> Result<(), Refused> {
         let get = |name| self.stored.get(name).unwrap_or(0);
-        let addresses = self.facts.start_up("GB_ADDR_CONFIG");
-        if addresses.is_some_and(|golden| golden != get("GB_ADDR_CONFIG")) {
+        if get("GB_ADDR_CONFIG") != GOLDEN_GB_ADDR_CONFIG {
             return undefined("GB_ADDR_CONFIG is not the chip's golden value");
         }
         if Value::new(get("TCP_UTCL1_CNTL2")).get(gc::TCP_UTCL1_CNTL2::SPARE) != 1 {
