@@ -146,7 +146,8 @@ impl Bus {
         self.master.store(on, Ordering::Release);
     }
 
-    /// From now on the guest's processors cache what the device reaches, or don't. They do at start: a driver that maps all of it write-combined needs no snooping.
+    /// From now on the guest's processors cache what the device reaches, or don't. They do at start: a
+    /// driver that maps all of it write-combined needs no snooping.
     pub fn set_cached(&self, cached: bool) {
         self.cached.store(cached, Ordering::Release);
     }

@@ -9,6 +9,7 @@ mod dispatches;
 mod errors;
 mod gws;
 mod kernels;
+mod mqds;
 mod packets;
 mod preemption;
 mod programs;

@@ -13,7 +13,7 @@ type Spoil = fn(&mut Mqd);
 
 /// Values that `kfd_ioctl_create_queue`, `kfd_ioctl_update_queue` and `kfd_ioctl_set_cu_mask` take from
 /// programs and `update_mqd` of `kfd_mqd_manager_v9.c` copies as they are.
-const VALUES: [(&str, Spoil); 6] = [
+const VALUES: [(&str, Spoil); 8] = [
     ("COMPUTE_STATIC_THREAD_MGMT allows no compute unit", |m| {
         [23, 24, 26, 27].iter().for_each(|&w| m.0[w] = 0)
     }),
@@ -21,6 +21,13 @@ const VALUES: [(&str, Spoil); 6] = [
         "CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR: one without the other",
         |m| m.0[167] = 9,
     ),
+    (
+        "CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR: one without the other",
+        |m| m.0[165] = 0x1000,
+    ),
+    ("an AQL queue has no CP_HQD_PQ_RPTR_REPORT_ADDR", |m| {
+        m.0[139..141].fill(0)
+    }),
     (
         "CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue is not a multiple of 8",
         |m| m.0[139] += 4,

@@ -132,3 +132,20 @@ fn what_add_queue_must_not_say() {
     assert_eq!(rig.submit(0, &good.0, 38), error(2, op::ADD_QUEUE, 0, 1));
     assert_eq!(rig.submit(1, &good.0, 38), error(2, op::ADD_QUEUE, 0, 1));
 }
+
+/// `gfx_v12_0_ring_set_wptr_compute` and its kin store the pointer, then ring.
+#[test]
+fn the_write_pointer_is_in_memory_before_its_doorbell() {
+    let (mut rig, _memory) = start();
+    let before = rig.wptr[0];
+    rig.append(0, &query(FENCE, 7).0);
+    rig.guest
+        .device
+        .soc
+        .doorbells
+        .store(DOORBELL[0], rig.wptr[0]);
+    rig.wait(FENCE, 7);
+    assert_eq!(rig.value(WPTR[0]), before);
+    rig.guest
+        .expect_violation("which its write pointer in memory has not reached");
+}
