@@ -108,6 +108,11 @@ pub struct EntryBits {
     pub caching: u64,
     /// Bits that are defined, but not modelled.
     pub not_modelled: u64,
+    /// The memory type of an entry, by its number.
+    pub mtype_of: fn(u64) -> u8,
+    /// Whether system memory of a process is uncached, whatever the program asked for: the second-level
+    /// cache of a GPU with memory of its own is not coherent with the host's processors.
+    pub host_uncached: bool,
 }
 
 impl EntryBits {
@@ -119,6 +124,21 @@ impl EntryBits {
     /// The block fragment size of an entry.
     pub const fn bfs(&self, entry: u64) -> u32 {
         (entry >> self.bfs_shift) as u32 & 0x1f
+    }
+
+    /// Whether an entry for system memory has a memory type that Linux gives to it.
+    pub fn coherent_with_host(&self, entry: u64) -> bool {
+        !self.host_uncached || (self.mtype_of)(entry) == Mtype::Uc as u8
+    }
+
+    /// The name of an entry's memory type (`asic_reg/soc15.h` and `amdgpu_vm.h`: `MTYPE_*`).
+    pub fn mtype_name(&self, entry: u64) -> &'static str {
+        match (self.mtype_of)(entry) {
+            0 => "NC",
+            1 => "RW",
+            2 => "CC",
+            _ => "UC",
+        }
     }
 }
 
@@ -202,6 +222,9 @@ pub const GFX9: Generation = Generation {
         bfs_shift: 59,
         caching: pte::mtype(Mtype::Uc),
         not_modelled: 0,
+        mtype_of: pte::mtype_of,
+        // `gmc_v9_0_get_coherence_flags`: of 9.4.3 that is no APU, system memory is UC.
+        host_uncached: true,
     },
     // `gmc_v9_0_hw_init`: "GC 9.4.3 ... hit a similar race" as chips that cache entries so.
     entries_in_data_cache: true,
@@ -280,6 +303,9 @@ pub const GFX12: Generation = Generation {
         bfs_shift: 58,
         caching: pte::gfx12::mtype(Mtype::Uc) | pte::gfx12::BUS_ATOMICS,
         not_modelled: pte::gfx12::DCC,
+        mtype_of: pte::gfx12::mtype_of,
+        // `gmc_v12_0_get_vm_pte`: NC unless the program asks for UC; instructions say their scope.
+        host_uncached: false,
     },
     entries_in_data_cache: false,
     faults: [rkfd_hw::ih::client::SE0SH, rkfd_hw::ih::client::VMC],

@@ -218,6 +218,21 @@ pub fn walk(
             ));
         }
     };
+    // The graphics core's second-level cache would keep a page that its entry doesn't forbid to.
+    let keep = |level: u8, entry: u64| {
+        let caches = matches!(hub, Hub::Gfx(_)) && vmid != 0 && entry & pte::SYSTEM != 0;
+        if caches
+            && !bits.coherent_with_host(entry)
+            && memory.bus.peek(entry & pte::ADDRESS).is_some()
+        {
+            memory.report().violation(format_args!(
+                "{hub} hub VMID {vmid}: walk for {va:#x}: entry {entry:#018x} at level {level} leads to \
+                 system memory with MTYPE {}, not UC: the second-level cache may keep old values of what \
+                 the host's processors store there, and hold back what the GPU stores",
+                bits.mtype_name(entry)
+            ));
+        }
+    };
     let page = pfn - context.start;
     let block_bits = 9 + context.block_size;
     // Points at the next table. The base register has the form of a directory entry, too.
@@ -251,6 +266,7 @@ pub fn walk(
         }
         if entry & bits.pde_pte != 0 {
             see(level, entry, pte::ADDRESS);
+            keep(level, entry);
             return leaf(memory, hub, entry & !bits.pde_pte, va, shift).map_err(
                 |what| match what {
                     Some(what) => bad(level, entry, what),
@@ -303,6 +319,7 @@ pub fn walk(
         return Err(FaultReason::Invalid(0));
     }
     see(0, entry, pte::ADDRESS);
+    keep(0, entry);
     let own = if bits.leaf_marked {
         entry & !bits.pde_pte
     } else {

@@ -17,6 +17,9 @@ const X: u64 = 1 << 4;
 const R: u64 = 1 << 5;
 const W: u64 = 1 << 6;
 const PDE_PTE: u64 = 1 << 54;
+/// MTYPE is bits 58:57: NC 0, RW 1, CC 2, UC 3.
+const MTYPE: u64 = 1 << 57;
+const UC: u64 = 3 * MTYPE;
 const TF: u64 = 1 << 56;
 const BFS_9: u64 = 9 << 59;
 
@@ -70,7 +73,7 @@ fn four_levels_reach_vram_and_system_memory() {
     assert_eq!(get(memory.vram, 0x80_0000), 77 << 32);
     // The next page is not mapped, and system memory is by bus address.
     assert_eq!(read(&memory, VA + 0x1000), Err(FaultReason::Invalid(0)));
-    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | R);
+    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | UC | R);
     mark(ram, 0x5008);
     assert_eq!(read(&memory, VA + 0x1008), Ok(0xfeed_0000_0000_5008));
     assert_eq!(report.findings(), []);
@@ -80,7 +83,7 @@ fn four_levels_reach_vram_and_system_memory() {
 fn a_copy_crosses_pages_that_are_not_neighbours() {
     let (memory, ram, report) = memory(&[]);
     map(&memory, 0x80_0000 | V | R | W);
-    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | R | W);
+    put_entry(&memory, PTB + 10 * 8, (RAM + 0x5000) | V | S | UC | R | W);
     let bytes: Vec<u8> = (0..64).collect();
     let space = memory.space(Hub::Gfx(0), VMID);
     space.write(VA + 0xfe0, &bytes).unwrap();
@@ -306,7 +309,7 @@ fn vmid_0_has_frame_buffer_and_gart() {
     put(
         memory.vram,
         table + 3 * 8,
-        (RAM + 0x7000) | V | S | R | W | X,
+        (RAM + 0x7000) | V | S | UC | R | W | X,
     );
     mark(ram, 0x7010);
     assert_eq!(space.load_u64(0x3010), Ok(0xfeed_0000_0000_7010));
@@ -341,7 +344,7 @@ fn gart_can_start_above_zero() {
     kernel_context(&memory, Hub::Gfx(0), 0x20_0000, 512);
     memory.hub(Hub::Gfx(0)).registers().start[0] = [0x10_0000, 0];
     memory.hub(Hub::Gfx(0)).registers().end[0] = [0x10_01ff, 0];
-    put_entry(&memory, 0x20_0000 + 8, (RAM + 0x7000) | V | S | R);
+    put_entry(&memory, 0x20_0000 + 8, (RAM + 0x7000) | V | S | UC | R);
     mark(ram, 0x7000);
     assert_eq!(
         memory.space(Hub::Gfx(0), 0).load_u64(0x1_0000_1000),
@@ -360,7 +363,7 @@ fn gart_can_start_above_zero() {
 #[test]
 fn dma_reaches_guest_ram_only() {
     let (memory, ram, report) = memory(&[]);
-    map(&memory, (RAM + RAM_SIZE) | V | S | R);
+    map(&memory, (RAM + RAM_SIZE) | V | S | UC | R);
     assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
     assert!(report.findings()[0].text.contains("outside guest RAM"));
     // A piece is taken back out of the middle; the rest stays.
@@ -477,8 +480,8 @@ fn system_memory_that_processors_cache_is_reached_with_snooping() {
     // A directory entry, whose table is in system memory; a page; a page of 2 MiB.
     let cases = [
         (PDB0 + 7 * 8, (RAM + 0x1000) | V | S | TF, 0),
-        (PTB + 9 * 8, (RAM + 0x5000) | V | S | R, 0),
-        (PDB0 + 7 * 8, RAM | V | S | R | (9 << 7), 0),
+        (PTB + 9 * 8, (RAM + 0x5000) | V | S | UC | R, 0),
+        (PDB0 + 7 * 8, RAM | V | S | UC | R | (9 << 7), 0),
         (PDB1 + 5 * 8, (RAM + 0x2000) | V | S | BFS_9, 1),
     ];
     for (at, entry, level) in cases {
@@ -506,5 +509,42 @@ fn system_memory_that_processors_cache_is_reached_with_snooping() {
                 "{all:?}, not {told}"
             );
         }
+    }
+}
+
+#[test]
+fn system_memory_of_a_process_is_uncached() {
+    for (mtype, name) in [(0, "NC"), (1, "RW"), (2, "CC"), (3, "UC")] {
+        // A page of 4 KiB and one of 2 MiB.
+        let cases = [
+            (PTB + 9 * 8, (RAM + 0x5000) | V | S | R | mtype * MTYPE),
+            (PDB0 + 7 * 8, RAM | V | S | R | (9 << 7) | mtype * MTYPE),
+        ];
+        for (at, entry) in cases {
+            let (memory, _ram, report) = memory(&[]);
+            map(&memory, 0x80_0000 | V | R);
+            put_entry(&memory, at, entry);
+            assert!(read(&memory, VA).is_ok(), "{entry:#x}");
+            let all: Vec<String> = report.findings().iter().map(|f| f.to_string()).collect();
+            let told = format!(
+                "VMID 8: walk for {VA:#x}: entry {entry:#018x} at level 0 leads to system memory with \
+                 MTYPE {name}, not UC"
+            );
+            assert_eq!(all.len(), usize::from(name != "UC"), "{name}: {all:?}");
+            assert!(all.iter().all(|one| one.contains(&told)), "{all:?}");
+        }
+        // VRAM has any, and so has what is beyond the second-level cache: the multimedia hub's.
+        let (memory, _ram, report) = memory(&[]);
+        map(&memory, 0x80_0000 | V | R | mtype * MTYPE);
+        assert!(read(&memory, VA).is_ok());
+        user_context(&memory, Hub::Mm, VMID, PDB2);
+        put_entry(
+            &memory,
+            PTB + 9 * 8,
+            (RAM + 0x5000) | V | S | R | mtype * MTYPE,
+        );
+        let copied = memory.space(Hub::Mm, VMID).load_u64(VA);
+        assert!(copied.is_ok(), "{copied:?}");
+        assert_eq!(report.findings(), []);
     }
 }
