@@ -213,17 +213,24 @@ impl Events {
             .is_some_and(|page| page.handle == handle)
     }
 
-    /// Makes an event.
+    /// Makes an event. `page_offset` becomes 0 once there is memory for it, whatever comes then
+    /// (`kfd_event_create`).
     ///
     /// # Errors
     ///
     /// ENOSPC when the signal page is full, or there are [`MAX_OF_A_KIND`]; ENOMEM, also for a signal
     /// of a process that gave no page (`create_signal_event`).
-    pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<Created> {
+    pub(crate) fn create(
+        &self,
+        kind: u32,
+        auto_reset: bool,
+        page_offset: &mut u64,
+    ) -> Result<Created> {
         let signal = matches!(kind, abi::EVENT_SIGNAL | abi::EVENT_DEBUG_EVENT);
         loop {
             let growth = self.state.lock().table(signal).growth();
             let room = Room::new(growth)?;
+            *page_offset = 0;
             match self.create_in(room, kind, auto_reset) {
                 Err(EAGAIN) => {}
                 result => return result,

@@ -29,10 +29,11 @@ pub(super) fn create(process: &Process, args: &mut abi::CreateEventArgs) -> Resu
     if args.event_page_offset != 0 {
         super::memory::set_event_page(process, args.event_page_offset)?;
     }
-    args.event_page_offset = 0;
-    let created = process
-        .events
-        .create(args.event_type, args.auto_reset != 0)?;
+    let created = process.events.create(
+        args.event_type,
+        args.auto_reset != 0,
+        &mut args.event_page_offset,
+    )?;
     if let Some(slot) = created.slot {
         args.event_page_offset = mmap::Offset {
             kind: mmap::Kind::Events,

@@ -25,6 +25,8 @@ use std::time::Duration;
 const MOST: u32 = 400;
 /// Seconds after which a process that stands still is ended: no verdict on speed.
 const STALLED: u32 = 120;
+/// The function that copies a request's argument from the program.
+const COPY_IN: &str = "_copy_from_user";
 /// The function that copies results to the program.
 const COPY_OUT: &str = "_copy_to_user";
 /// The function that gives a DMA-buf a descriptor. The buffer has the DMA-buf by then and keeps it
@@ -133,6 +135,19 @@ enum Went {
     Wrong = 4,
 }
 
+/// What a request that failed answers when it is made again, if upstream keeps what it did until then.
+fn stays(row: &Row, failure: &Failure) -> Option<Got> {
+    match row.call {
+        _ if failure.function == COPY_IN => None,
+        // The queue counts as having it or not, though the update failed (kfd_process_queue_manager.c:162).
+        "ALLOC_QUEUE_GWS" if row.given.ends_with("to free") => Some(Got::Errno(libc::EINVAL)),
+        "ALLOC_QUEUE_GWS" => Some(Got::Errno(libc::EBUSY)),
+        // The page is the process' own, though there was no memory for the event (kfd_chardev.c:914).
+        "CREATE_EVENT" if row.given.starts_with("a page") => Some(Got::Errno(libc::EINVAL)),
+        _ => None,
+    }
+}
+
 fn judge(row: &Row, c: Ctx, got: Result<Got, String>) -> Result<Went, String> {
     let right = |got: &Result<Got, String>| match got {
         Ok(got) if row.want.holds(got) => Ok(()),
@@ -159,16 +174,12 @@ fn judge(row: &Row, c: Ctx, got: Result<Got, String>) -> Result<Went, String> {
     if failure.has_taken_effect() {
         return Ok(Went::TookEffect);
     }
-    // An event's page stays the process' own, and its offset comes back as 0 (kfd_chardev.c:914, kfd_events.c:354).
-    let page = row.call == "CREATE_EVENT" && failure.function == ALLOCATE;
     match &c.changed {
-        Some(changed) if page && changed.starts_with("its argument") => Ok(Went::TookEffect),
         Some(_) if failure.function == DESCRIPTOR => {
             right(&got).map(|()| Went::Failed).map_err(named)
         }
         Some(changed) => Err(named(changed.clone())),
-        // The queue counts as having it, though the update failed (kfd_process_queue_manager.c:162).
-        None if row.call == "ALLOC_QUEUE_GWS" && right(&got).is_err() => Ok(Went::TookEffect),
+        None if stays(row, failure).is_some_and(|answer| got == Ok(answer)) => Ok(Went::TookEffect),
         None => right(&got).map(|()| Went::Failed).map_err(named),
     }
 }
