@@ -8,6 +8,7 @@ mod copies;
 mod dispatches;
 mod errors;
 mod gws;
+mod kernel_queues;
 mod kernels;
 mod mqds;
 mod packets;

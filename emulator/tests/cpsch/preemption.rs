@@ -144,7 +144,7 @@ fn an_endless_kernel_stops_neither_other_queues_nor_an_unmap() {
 
 #[test]
 fn a_queue_that_cannot_save_its_waves_hangs_the_unmap_and_is_logged() {
-    let rig = Rig::new();
+    let rig = Rig::hasty(&[]);
     let p = Process::new(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     q.change(|m| m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8)));
@@ -178,7 +178,7 @@ fn reset_by_registers(rig: &Rig, slot: (u32, u32, u32)) {
 /// The first queue doesn't leave with waves; the other one, on the next pipe, does. Then `end` must
 /// end it, and no queue hangs any more.
 fn hangs_until(rule: &str, end: impl FnOnce(&Rig, (u32, u32, u32))) {
-    let rig = Rig::with(&[rule], 0xfff8, 0xffff);
+    let rig = Rig::hasty(&[rule]);
     let p = Process::new(&rig, 0x8001);
     let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     run(&rig, &[(&p, &[&q])]);
