@@ -301,6 +301,11 @@ pub const INT_DATA_AFTER_WRITE: u64 = 3;
 pub const SPACE_MEMORY: u64 = 1;
 /// `WaitRegMem::OPERATION`: wait.
 pub const OPERATION_WAIT: u64 = 0;
+/// `WaitRegMem::MEM_SPACE`: a register.
+pub const SPACE_REGISTER: u64 = 0;
+/// `WaitRegMem::OPERATION`: store the reference in the register that the address's low word names,
+/// then wait for the one that its high word names.
+pub const OPERATION_WRITE_WAIT: u64 = 1;
 /// `WaitRegMem::OPERATION`: wait, in a queue that may be preempted meanwhile.
 pub const OPERATION_WAIT_PREEMPTABLE: u64 = 3;
 
@@ -381,6 +386,14 @@ pub const CONSTANTS: &[(u64, &str)] = &[
     (
         SPACE_MEMORY,
         "PACKET3_WAIT_REG_MEM__MEM_SPACE__MEMORY_SPACE",
+    ),
+    (
+        SPACE_REGISTER,
+        "PACKET3_WAIT_REG_MEM__MEM_SPACE__REGISTER_SPACE",
+    ),
+    (
+        OPERATION_WRITE_WAIT,
+        "PACKET3_WAIT_REG_MEM__OPERATION__WR_WAIT_WR_REG",
     ),
     (
         OPERATION_WAIT,

@@ -25,6 +25,7 @@ mod ports;
 pub mod regs;
 mod runlist;
 mod stuck;
+mod waits;
 
 use super::cp::front::hqd::Image;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};

@@ -171,7 +171,56 @@ fn write_data_reaches_memory_and_the_cps_registers() {
     assert_eq!(entry.map(|e| (e.0, e.1, e.2)), Some((0x14, 178, 0x09)));
     rig.clean();
     rig.kiq(&[header(op::WRITE_DATA, 5), 0, 0x1234, 0, 1]);
-    rig.violated("a packet writes register 0x1234, which is not the CP's");
+    rig.violated("0x48d0");
+}
+
+/// WAIT_REG_MEM of `gfx_v9_4_3_wait_reg_mem`: equal, with an interval of 0x20.
+fn wait_reg_mem(space: u32, operation: u32, at: [u32; 2], reference: u32, mask: u32) -> [u32; 7] {
+    let control = (space << 4) | (operation << 6) | 3;
+    [0xc005_3c00, control, at[0], at[1], reference, mask, 0x20]
+}
+
+#[test]
+fn the_kiq_flushes_hdp_and_a_tlb_and_waits_as_linux_has_it() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    let to = rig.fence;
+    let fence = |value: u32| {
+        let [low, high] = [to as u32, (to >> 32) as u32];
+        [header(op::WRITE_DATA, 5), 5 << 8, low, high, value]
+    };
+    // gfx_v9_4_3_ring_emit_hdp_flush: NBIO_BASE__INST0_SEG2 and regBIF_BX_PF0_GPU_HDP_FLUSH_REQ, _DONE.
+    let flush = wait_reg_mem(0, 1, [0xd20 + 0x106, 0xd20 + 0x107], 1 << 2, 1 << 2);
+    rig.kiq(&[&flush[..], &fence(1)].concat());
+    rig.wait("the fence behind the HDP flush", || rig.words(to, 1) == [1]);
+    // amdgpu_gmc_fw_reg_write_reg_wait: VMID 8 at engine 17 of the graphics hub.
+    // gfxhub_v1_2_xcc_program_invalidation has set its range.
+    rig.write(gc::VM_INVALIDATE_ENG17_ADDR_RANGE_LO32, u32::MAX);
+    rig.write(gc::VM_INVALIDATE_ENG17_ADDR_RANGE_HI32, 0x1f);
+    let request = 0x2000 + gc::VM_INVALIDATE_ENG17_REQ.any().offset;
+    let done = 0x2000 + gc::VM_INVALIDATE_ENG17_ACK.any().offset;
+    let write = [
+        header(op::WRITE_DATA, 5),
+        1 << 20,
+        request,
+        0,
+        (1 << 8) | (0x1f << 18),
+    ];
+    let wait = wait_reg_mem(0, 0, [done, 0], 1 << 8, 1 << 8);
+    rig.kiq(&[&write[..], &wait, &fence(2)].concat());
+    rig.wait("the fence behind the TLB flush", || rig.words(to, 1) == [2]);
+    // A word of memory, which holds up what is behind.
+    let at = to + 64;
+    let wait = wait_reg_mem(1, 0, [at as u32, (at >> 32) as u32], 0x50, 0xf0);
+    rig.kiq(&[&wait[..], &fence(3)].concat());
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(rig.words(to, 1), [2]);
+    rig.put_words(at, &[0x15a]);
+    rig.wait("the fence behind the wait", || rig.words(to, 1) == [3]);
+    rig.clean();
+    // Two registers have no place in memory.
+    rig.kiq(&wait_reg_mem(1, 1, [0, 0], 0, 0));
+    rig.violated("WAIT_REG_MEM: space 1, operation 1");
 }
 
 #[test]

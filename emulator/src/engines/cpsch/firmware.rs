@@ -54,6 +54,8 @@ pub struct Firmware {
     pub(crate) holds: Holds,
     /// What the rules do to the next fence of an XCC's kernel queues.
     pub(crate) spoilt: HashMap<u8, Effect>,
+    /// Where the read pointer is of a queue, by its place, whose WAIT_REG_MEM has written its register.
+    pub(super) written: HashMap<usize, u64>,
 }
 
 impl Firmware {
@@ -80,6 +82,7 @@ impl Firmware {
             bad: BadQueues::default(),
             holds: Holds::default(),
             spoilt: HashMap::new(),
+            written: HashMap::new(),
         }
     }
 
@@ -133,6 +136,7 @@ impl Firmware {
         self.bad = BadQueues::default();
         self.holds = Holds::default();
         self.spoilt.clear();
+        self.written.clear();
     }
 
     pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {

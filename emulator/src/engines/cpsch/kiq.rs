@@ -21,8 +21,8 @@ use crate::rules::{Effect, Event, Go, Kind};
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::{kiq_map, *};
+use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::Value as Contents;
-use rkfd_hw::regs::{gc_9_4_3 as gc, Block};
 
 /// Packets of a kernel queue in a round.
 const ROUND: u32 = 64;
@@ -55,6 +55,7 @@ impl Firmware {
             }
             let role = h.role;
             match self.fetch(slot) {
+                Ok(words) if role != Role::Hiq && self.waits(slot, &words) => break,
                 Ok(words) => {
                     let effect = match self.ask_rules(slot, role, &words) {
                         Go::Wait => break,
@@ -262,6 +263,9 @@ impl Firmware {
                 }
             }
             Packet::QueryStatus(p) => self.query_status(slot, &p),
+            // It has waited.
+            Packet::Wait(_) if role != Role::Hiq => {}
+            Packet::Wait(_) => return misplaced("WAIT_REG_MEM"),
             Packet::SetResources(p) => return self.set_resources(role, &p),
             Packet::MapQueues(p) if role == Role::Kiq => self.map_kernel_queue(slot.xcc(), &p),
             Packet::UnmapQueues(p) if role == Role::Kiq => {
@@ -422,16 +426,10 @@ impl Firmware {
 
     /// Writes a register of the slot's command processor by its offset in the register space, which
     /// is as the XCC itself sees it: the first XCC's (`gfx_v9_4_3_normalize_xcc_reg_offset`).
-    fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
-        let bases = self.shared.facts.bases(Block::Gc);
-        let found = gc::TABLE.regs.iter().find(|info| {
-            let base = bases.get(usize::from(info.reg.segment));
-            base.is_some_and(|base| base + info.reg.offset == at)
-        });
+    pub(super) fn write_register(&mut self, slot: Slot, at: u32, value: u32) {
+        let found = self.register_of(at);
         let Some(info) = found.filter(|info| !vmhub::owns(self.env.memory(), info)) else {
-            return self.violation(format_args!(
-                "a packet writes register {at:#x}, which is not the CP's"
-            ));
+            return self.write_other(slot, at, value);
         };
         if info.reg == gc::CPC_INT_STATUS.any() {
             return self.raise_status(slot, value);

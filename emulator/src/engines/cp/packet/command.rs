@@ -421,6 +421,19 @@ impl Packet<'_> {
     }
 }
 
+/// Whether a word compares with a reference as WAIT_REG_MEM's FUNCTION says.
+pub(crate) fn compares(function: u64, value: u32, reference: u32) -> bool {
+    match function {
+        WAIT_LESS => value < reference,
+        WAIT_LESS_EQUAL => value <= reference,
+        WAIT_EQUAL => value == reference,
+        WAIT_NOT_EQUAL => value != reference,
+        WAIT_GREATER_EQUAL => value >= reference,
+        WAIT_GREATER => value > reference,
+        _ => true,
+    }
+}
+
 /// That a field selects memory.
 fn memory(name: &str, selected: u64, memory: &[u64]) -> Result<(), Bad> {
     match memory.contains(&selected) {

@@ -5,7 +5,7 @@
 //! Sources: [`rkfd_hw::pm4`] and Linux, `amdgpu/soc15d.h`, `amdgpu/gfx_v9_4_3.c`
 //! (`gfx_v9_4_3_kiq_*`, `_ring_test_ring`, `_ring_emit_fence_kiq`).
 
-use rkfd_hw::pm4::commands::{WriteData, DST_MEMORY, SEL_REGISTER};
+use rkfd_hw::pm4::commands::{self, WaitRegMem, WriteData, DST_MEMORY, SEL_REGISTER};
 use rkfd_hw::pm4::{self, *};
 use std::fmt;
 
@@ -51,6 +51,32 @@ pub enum Packet {
         /// What.
         data: Vec<u32>,
     },
+    /// Waits for a register or a word of VMID 0's memory.
+    Wait(Wait),
+}
+
+/// WAIT_REG_MEM of a kernel's queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The register that gets the reference first.
+    pub first: Option<u32>,
+    /// What is waited for.
+    pub place: Place,
+    /// How it compares.
+    pub function: u64,
+    /// With what.
+    pub reference: u32,
+    /// Which of its bits.
+    pub mask: u32,
+}
+
+/// Where a packet of the kernel's finds a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// An address in VMID 0.
+    Memory(u64),
+    /// An offset in words, of the whole register space.
+    Register(u32),
 }
 
 impl fmt::Debug for Packet {
@@ -71,6 +97,7 @@ impl fmt::Debug for Packet {
                 p.get(InvalidateTlbs::PASID),
                 p.get(InvalidateTlbs::FLUSH_TYPE)
             ),
+            Self::Wait(wait) => wait.fmt(f),
             Self::WriteMemory { address, data, .. } => {
                 write!(f, "WriteData MEMORY={address:#x} DATA={data:x?}")
             }
@@ -200,6 +227,11 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             Packet::InvalidateTlbs(p)
         }
         op::WRITE_DATA => return write(words, name),
+        commands::op::WAIT_REG_MEM => {
+            let p = layout!(WaitRegMem);
+            reserved(p.reserved_word())?;
+            Packet::Wait(wait(&p)?)
+        }
         SET_UCONFIG_REG => match words {
             [_, offset, data @ ..] if !data.is_empty() && *offset < 0x400 => {
                 let register = UCONFIG_START + offset;
@@ -215,6 +247,40 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             _ => return Err(Bad::Content(format!("{name} of {len} words"))),
         },
         _ => return Err(Bad::Opcode(format!("unknown PM4 opcode {opcode:#04x}"))),
+    })
+}
+
+/// As `gfx_v9_4_3_wait_reg_mem` fills it.
+fn wait(p: &WaitRegMem) -> Result<Wait, Bad> {
+    use WaitRegMem as W;
+    let address = p.get(W::ADDR);
+    let [low, high] = [address as u32, (address >> 32) as u32];
+    let (first, place) = match (p.get(W::MEM_SPACE), p.get(W::OPERATION)) {
+        (commands::SPACE_MEMORY, commands::OPERATION_WAIT) if address % 4 == 0 => {
+            (None, Place::Memory(address))
+        }
+        (commands::SPACE_REGISTER, commands::OPERATION_WAIT) if high == 0 => {
+            (None, Place::Register(low))
+        }
+        (commands::SPACE_REGISTER, commands::OPERATION_WRITE_WAIT) => {
+            (Some(low), Place::Register(high))
+        }
+        (space, operation) => {
+            return Err(Bad::Content(format!(
+                "WAIT_REG_MEM: space {space}, operation {operation}, address {address:#x}"
+            )))
+        }
+    };
+    let function = p.get(W::FUNCTION);
+    if function > commands::WAIT_GREATER {
+        return Err(Bad::Content(format!("WAIT_REG_MEM: function {function}")));
+    }
+    Ok(Wait {
+        first,
+        place,
+        function,
+        reference: p.get(W::REFERENCE) as u32,
+        mask: p.get(W::MASK) as u32,
     })
 }
 

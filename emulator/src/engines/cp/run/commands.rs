@@ -237,15 +237,7 @@ impl Mec {
                 mask,
             } => {
                 let value = space.load_u32(*address)? & mask;
-                return Ok(match *function {
-                    WAIT_LESS => value < *reference,
-                    WAIT_LESS_EQUAL => value <= *reference,
-                    WAIT_EQUAL => value == *reference,
-                    WAIT_NOT_EQUAL => value != *reference,
-                    WAIT_GREATER_EQUAL => value >= *reference,
-                    WAIT_GREATER => value > *reference,
-                    _ => true,
-                });
+                return Ok(command::compares(*function, value, *reference));
             }
             Command::SetRegisters { .. } | Command::Launch(_) if h.q.aql => {
                 let what = format!(
