@@ -3,6 +3,7 @@
 
 use crate::build;
 use crate::cpio::Archive;
+use crate::firmware;
 use crate::host::Host;
 use crate::kernel;
 use crate::plan::{self, Step};
@@ -35,6 +36,7 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
             Include::File { .. }
             | Include::Folder { .. }
             | Include::Module { .. }
+            | Include::Firmware
             | Include::TestModule { .. }
             | Include::Kernel { .. } => {}
         }
@@ -114,6 +116,11 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let module = stock_module(host, path)?;
                 archive.file(&format!("/modules/{name}.ko"), 0o644, &module)?;
+            }
+            Include::Firmware => {
+                for (name, bytes) in firmware::gfx942() {
+                    archive.file(&format!("/lib/firmware/amdgpu/{name}"), 0o644, &bytes)?;
+                }
             }
             Include::TestModule { name } => {
                 let file = host.test_modules.join(format!("{name}.ko"));

@@ -17,6 +17,7 @@ pub mod chip;
 pub mod cpio;
 pub mod demo;
 pub mod emulator;
+pub mod firmware;
 pub mod flow;
 pub mod gdb;
 pub mod guest;

@@ -25,6 +25,8 @@ pub enum Include {
     Folder { from: PathBuf, to: String },
     /// A module of the stock kernel, such as `fs/9p/9p`, as `/modules/9p.ko`.
     Module { path: &'static str },
+    /// Placeholders of the chip's firmware files, in `/lib/firmware/amdgpu`.
+    Firmware,
     /// A module of the tests' own, built by `setup/test-module.sh NAME`, as `/NAME.ko`.
     TestModule { name: &'static str },
     /// `tests/kernels/NAME.hip`, compiled for the chip at `-O` LEVEL, as `/kernels/NAME-OLEVEL.co`.

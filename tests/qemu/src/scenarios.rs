@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios, in the order in which they run.
 
+pub mod amdgpu;
 mod clearing;
 mod conformance;
 pub mod debug;
@@ -53,6 +54,7 @@ pub fn all() -> Vec<Scenario> {
 pub fn long() -> Vec<Scenario> {
     let mut long = vec![lifetime::long(), fuzz::long(), conformance::sweep()];
     long.extend(rules::all());
+    long.extend(amdgpu::all());
     long.extend(storm::long());
     long
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's stock amdgpu.ko on a device from power-on: an outside referee of the device.
+//!
+//! The driver is Debian's, byte for byte, and firmware files are placeholders ([`crate::firmware`]). Each
+//! step is one that the kernel's log shows; the plan ends where the device's model does, and
+//! `docs/amdgpu-developers.md` lists what is missing.
+
+use crate::chip::Scheduler;
+use crate::plan::Step;
+use crate::scenario::{Include, Scenario};
+
+/// What amdgpu needs of the stock kernel's modules, in the order of `modules.dep`, and itself.
+const MODULES: [&str; 19] = [
+    "lib/crc/crc16",
+    "drivers/platform/wmi/wmi",
+    "drivers/acpi/video",
+    "drivers/i2c/algos/i2c-algo-bit",
+    "drivers/gpu/drm/drm",
+    "drivers/gpu/drm/drm_kms_helper",
+    "drivers/gpu/drm/clients/drm_client_lib",
+    "drivers/media/rc/rc-core",
+    "drivers/media/cec/core/cec",
+    "drivers/gpu/drm/display/drm_display_helper",
+    "drivers/gpu/drm/drm_suballoc_helper",
+    "drivers/gpu/drm/drm_exec",
+    "drivers/gpu/drm/ttm/ttm",
+    "drivers/gpu/drm/drm_ttm_helper",
+    "drivers/gpu/drm/drm_buddy",
+    "drivers/gpu/drm/scheduler/gpu-sched",
+    "drivers/gpu/drm/drm_panel_backlight_quirks",
+    "drivers/gpu/drm/amd/amdxcp/amdxcp",
+    "drivers/gpu/drm/amd/amdgpu/amdgpu",
+];
+
+/// What both ways have in common: no error handling of memory, no reset, no power management.
+const PARAMETERS: [&str; 4] = ["ras_enable=0", "gpu_recovery=0", "aspm=0", "runpm=0"];
+
+/// A step that the kernel's log shows: its name, and a pattern of the log.
+type Reached = (&'static str, &'static str);
+
+/// What shows how far the driver came, whichever way its firmware takes.
+const FIRST: [Reached; 5] = [
+    ("discovery", "detected ip block number 0"),
+    ("vbios", "ATOM BIOS: 113-RKFD-000"),
+    ("vram", "VRAM: [0-9]*M 0x"),
+    ("gtt", "GTT memory ready"),
+    ("gart", "PCIE GART of"),
+];
+
+/// The driver with firmware through the engines' ports, and through the security processor.
+pub fn all() -> [Scenario; 2] {
+    [
+        scenario(
+            "amdgpu",
+            "stock amdgpu.ko starts a cold device by the engines' ports",
+            // Without the block of RAS, which needs what it is told not to use.
+            &["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"],
+            &[],
+        ),
+        scenario(
+            "amdgpu-psp",
+            "stock amdgpu.ko starts a cold device through its security processor",
+            &["dpm=0"],
+            &[],
+        ),
+    ]
+}
+
+fn scenario(
+    name: &'static str,
+    about: &'static str,
+    parameters: &[&str],
+    then: &[Reached],
+) -> Scenario {
+    let mut scenario = Scenario::new(name, about)
+        .scheduled_by(Scheduler::Cpsch)
+        .without_module()
+        .emulator_arg("--cold")
+        .emulator_arg("--write-combined")
+        .emulator_arg("--vram-mib=2048")
+        .timeout(600);
+    scenario.memory_mib = 2048;
+    scenario.includes.push(Include::Firmware);
+    for path in MODULES {
+        scenario.includes.push(Include::Module { path });
+        let (_, module) = path.rsplit_once('/').unwrap_or(("", path));
+        let params = match module {
+            "amdgpu" => PARAMETERS.iter().chain(parameters).copied().collect(),
+            _ => Vec::new(),
+        };
+        scenario = scenario.step(Step::Insmod {
+            path: format!("/modules/{module}.ko"),
+            params: params.into_iter().map(String::from).collect(),
+        });
+    }
+    let reached = FIRST.iter().chain(then);
+    let steps = reached
+        .map(|(what, pattern)| Step::sh(what, 60, &format!("dmesg | grep -m1 -e '{pattern}'")));
+    scenario.steps(steps)
+}
