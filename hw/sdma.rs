@@ -72,6 +72,8 @@ pub mod op {
     pub const ATOMIC: u8 = 10;
     /// `SDMA_OP_CONST_FILL`.
     pub const CONST_FILL: u8 = 11;
+    /// `SDMA_OP_PTEPDE`.
+    pub const PTEPDE: u8 = 12;
     /// `SDMA_OP_TIMESTAMP`.
     pub const TIMESTAMP: u8 = 13;
     /// `SDMA_OP_SRBM_WRITE`.
@@ -169,6 +171,7 @@ pub const fn name(op: u8) -> Option<&'static str> {
         op::COND_EXE => "COND_EXE",
         op::ATOMIC => "ATOMIC",
         op::CONST_FILL => "CONST_FILL",
+        op::PTEPDE => "PTEPDE",
         op::TIMESTAMP => "TIMESTAMP",
         op::SRBM_WRITE => "SRBM_WRITE",
         op::GCR_REQ => "GCR_REQ",

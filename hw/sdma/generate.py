@@ -20,6 +20,7 @@ PACKETS = [
     ("COPY_BROADCAST_LINEAR", "CopyBroadcast", "Copies bytes to two places."),
     ("COPY_LINEAR_SUBWIN", "CopyRect", "Copies a box of elements between two pitched images."),
     ("WRITE_UNTILED", "WriteLinear", "Writes the words that follow."),
+    ("WRITE_INCR", "WriteIncremented", "Writes words of 64 bits that grow by a constant, with bits set in each: page table entries."),
     ("INDIRECT", "Indirect", "Executes the packets of an indirect buffer."),
     ("FENCE", "Fence", "Writes a word after everything before has arrived."),
     ("TRAP", "Trap", "Raises an interrupt."),

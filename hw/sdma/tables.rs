@@ -127,6 +127,26 @@ packets! {
         CACHE_POLICY: 3[28:26] = "DW_3_cache_policy";
     }
 
+    /// Writes words of 64 bits that grow by a constant, with bits set in each: page table entries.
+    pub struct WriteIncremented = "SDMA_PKT_WRITE_INCR" {
+        OP: 0[7:0] = "HEADER_op";
+        SUB_OP: 0[15:8] = "HEADER_sub_op";
+        DST_ADDR: 1[63:0] = "DST_ADDR_LO_dst_addr_31_0+DST_ADDR_HI_dst_addr_63_32";
+        MASK_DW0: 3[31:0] = "MASK_DW0_mask_dw0";
+        MASK_DW1: 4[31:0] = "MASK_DW1_mask_dw1";
+        INIT_DW0: 5[31:0] = "INIT_DW0_init_dw0";
+        INIT_DW1: 6[31:0] = "INIT_DW1_init_dw1";
+        INCR_DW0: 7[31:0] = "INCR_DW0_incr_dw0";
+        INCR_DW1: 8[31:0] = "INCR_DW1_incr_dw1";
+        COUNT: 9[18:0] = "COUNT_count";
+    }
+    v4_4 [10] {
+    }
+    v7_0 [10] {
+        CACHE_POLICY: 0[26:24] = "HEADER_cache_policy";
+        CPV: 0[28:28] = "HEADER_cpv";
+    }
+
     /// Executes the packets of an indirect buffer.
     pub struct Indirect = "SDMA_PKT_INDIRECT" {
         OP: 0[7:0] = "HEADER_op";

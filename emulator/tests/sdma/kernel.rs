@@ -394,3 +394,31 @@ fn one_that_sticks_at_a_fill_can_be_taken_off() {
         kernel.rig.expect(&[]);
     }
 }
+
+/// `sdma_v4_4_2_vm_set_pte_pde`, `_ring_emit_wreg` and `_ring_emit_hdp_flush` (`sdma_v7_0_...`).
+#[test]
+fn it_writes_page_tables_and_reaches_registers() {
+    Kernel::each(|mut kernel| {
+        let [low, high] = halves(MC + A);
+        kernel.run(&[12, low, high, 0x71, 0x8000_0000, 0x5000, 1, 0x1000, 0, 2]);
+        let bytes = kernel.get(A, 24);
+        let entries = bytes.chunks_exact(8);
+        let entries = entries.map(|entry| u64::from_le_bytes(entry.try_into().unwrap()));
+        let expected = [0x5071, 0x6071, 0x7071].map(|low| low | (1 << 63) | (1 << 32));
+        assert_eq!(entries.collect::<Vec<u64>>(), expected);
+        let at = |name: &str| kernel.rig.guest.address(Block::Nbio, name) as u32;
+        let scratch = at("BIF_BX0_BIOS_SCRATCH_3");
+        let flush = [
+            at("BIF_BX_PF0_GPU_HDP_FLUSH_DONE"),
+            at("BIF_BX_PF0_GPU_HDP_FLUSH_REQ"),
+        ];
+        kernel.run(&[14 | (0xf << 28), scratch / 4, 0x1234_5678]);
+        assert_eq!(kernel.rig.guest.device.read(scratch.into()), 0x1234_5678);
+        // Waits for a register alone, then asks for a flush and waits for its end.
+        kernel.run(&[8 | (3 << 28), scratch, 0, 0x78, 0xff, 0x0fff_000a]);
+        let bit = 1 << 10;
+        kernel.run(&[0x3400_0008, flush[0], flush[1], bit, bit, 0x0fff_000a]);
+        kernel.stop();
+        assert_eq!(kernel.rig.guest.findings(), Vec::<String>::new());
+    });
+}

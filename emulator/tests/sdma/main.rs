@@ -384,7 +384,7 @@ fn undefined_packets_halt_the_queue() {
     let cases: &[(&[u32], &str)] = &[
         (&[3], "unknown packet with opcode 3.0"),
         (&[1 | (1 << 8), 0], "COPY with opcode 1.1"),
-        (&[12, 0], "unknown packet with opcode 12.0"),
+        (&[15, 0], "unknown packet with opcode 15.0"),
         (&[0xff], "unknown packet with opcode 255.0"),
         (
             &[5 | (1 << 29), low, high, 1],
@@ -411,7 +411,7 @@ fn undefined_packets_halt_the_queue() {
         ),
         (
             &[8, low, high, 0, 0, 0],
-            "a wait for a register is not modelled",
+            "POLL_REGMEM: a process waits for a register",
         ),
         (&[8 | (1 << 31) | (7 << 28), low, high, 0, 0, 0], "FUNC 7"),
         (&[10 | (0x47 << 25), low + 4, high, 0, 0, 0, 0, 0], ""),

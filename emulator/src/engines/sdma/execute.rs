@@ -83,6 +83,18 @@ pub(super) fn execute(
             element,
         } => rect(space, src, dst, *size, *element, abort)?,
         Packet::Write { dst, data } => space.write_words(*dst, data)?,
+        Packet::WriteIncremented {
+            dst,
+            bits,
+            first,
+            step,
+            count,
+        } => {
+            for n in 0..*count {
+                let value = first.wrapping_add(step.wrapping_mul(n)) | bits;
+                space.store_u64(dst.wrapping_add(n * 8), value)?;
+            }
+        }
         Packet::FillWords { dst, word, words } => {
             fill(space, *dst, word.to_le_bytes(), words * 4, abort)?;
         }
@@ -129,7 +141,36 @@ pub(super) fn execute(
                 at: 0,
             }));
         }
-        Packet::SrbmWrite { register } => {
+        Packet::PollRegister {
+            addr,
+            write,
+            func,
+            value,
+            mask,
+            tries,
+        } => {
+            let Some(registers) = all.env.registers().filter(|_| h.q.mqd.is_none()) else {
+                return Err(bad("POLL_REGMEM: a process waits for a register"));
+            };
+            if let Some(write) = write.filter(|_| h.tried == 0) {
+                registers.write(write.into(), *value);
+            }
+            let found = registers.read((*addr).into()) & mask;
+            if !holds(*func, found, *value) {
+                h.tried += 1;
+                if tries.is_some_and(|tries| h.tried >= tries) {
+                    interrupt(all, h, all.shape.generation.irq.poll_timeout, 0);
+                    return Err(bad("POLL_REGMEM: gave up"));
+                }
+                return Ok(Done::Waits);
+            }
+        }
+        Packet::SrbmWrite { register, value } if h.q.mqd.is_none() => {
+            if let Some(registers) = all.env.registers() {
+                registers.write(u64::from(*register) * 4, *value);
+            }
+        }
+        Packet::SrbmWrite { register, .. } => {
             // The write is dropped; "SDMA gets an Register Write SRBM_WRITE command in
             // non-privilege command buffer" (`sdma_v4_4_2_process_srbm_write_irq`).
             interrupt(all, h, all.shape.generation.irq.srbm_write, 0);

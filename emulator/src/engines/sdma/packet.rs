@@ -59,6 +59,14 @@ pub enum Packet {
     },
     /// Writes words.
     Write { dst: u64, data: Vec<u32> },
+    /// Writes words of 64 bits that grow by a constant, with the same bits set in each.
+    WriteIncremented {
+        dst: u64,
+        bits: u64,
+        first: u64,
+        step: u64,
+        count: u64,
+    },
     /// Fills with words.
     FillWords { dst: u64, word: u32, words: u64 },
     /// Fills with bytes.
@@ -70,6 +78,17 @@ pub enum Packet {
     /// Waits for memory.
     Poll {
         addr: u64,
+        func: u64,
+        value: u32,
+        mask: u32,
+        /// How often it looks; `None` is for ever.
+        tries: Option<u64>,
+    },
+    /// Waits for a register: not for processes. Addresses are in bytes.
+    PollRegister {
+        addr: u32,
+        /// A register that gets the value before the first look, to flush HDP.
+        write: Option<u32>,
         func: u64,
         value: u32,
         mask: u32,
@@ -92,7 +111,7 @@ pub enum Packet {
     /// Executes an indirect buffer.
     Indirect { base: u64, words: u64 },
     /// Writes a register: not for processes.
-    SrbmWrite { register: u32 },
+    SrbmWrite { register: u32, value: u32 },
     /// Writes back and invalidates caches, of which this device has none.
     Gcr,
 }
@@ -122,6 +141,7 @@ pub fn size(dialect: Dialect, words: &[u32]) -> Result<Option<usize>, Bad> {
             Some(_) => 5 + sdma::v4_4::WriteLinear::COUNT.get(words) as usize,
             None => return Ok(None),
         },
+        (op::PTEPDE, 0) => 10,
         (op::INDIRECT, 0) => 6,
         (op::FENCE, 0) => 4,
         (op::TRAP, 0) => 2,
@@ -286,29 +306,54 @@ macro_rules! parser {
                             data: p.get(Fence::DATA) as u32,
                         }
                     }
+                    op::PTEPDE => {
+                        type W = WriteIncremented;
+                        let p = read!(WriteIncremented []);
+                        let wide = |low: u64, high: u64| low | (high << 32);
+                        let dst = p.get(W::DST_ADDR);
+                        if dst % 8 != 0 {
+                            return bad("the address is not that of a word of 64 bits");
+                        }
+                        Packet::WriteIncremented {
+                            dst,
+                            bits: wide(p.get(W::MASK_DW0), p.get(W::MASK_DW1)),
+                            first: wide(p.get(W::INIT_DW0), p.get(W::INIT_DW1)),
+                            step: wide(p.get(W::INCR_DW0), p.get(W::INCR_DW1)),
+                            count: p.get(W::COUNT) + 1,
+                        }
+                    }
                     op::TRAP => Packet::Trap {
                         context: read!(Trap []).get(Trap::INT_CONTEXT) as u32,
                     },
                     op::POLL_REGMEM if words == sdma::HDP_FLUSH => Packet::HdpFlush,
                     op::POLL_REGMEM => {
                         type P = PollRegmem;
-                        let p = read!(PollRegmem [P::HDP_FLUSH.is::<0>()]);
-                        if p.get(P::MEM_POLL) != 1 {
-                            return bad("a wait for a register is not modelled");
-                        }
-                        if p.get(P::ADDR) % 4 != 0 {
-                            return bad("the address is not a word's");
-                        }
+                        let p = read!(PollRegmem []);
                         if p.get(P::FUNC) > sdma::func::GREATER {
                             return bad("FUNC 7 is not defined");
                         }
                         let retries = p.get(P::RETRY_COUNT);
-                        Packet::Poll {
-                            addr: p.get(P::ADDR),
-                            func: p.get(P::FUNC),
-                            value: p.get(P::VALUE) as u32,
-                            mask: p.get(P::MASK) as u32,
-                            tries: (retries != sdma::RETRY_FOREVER).then_some(retries + 1),
+                        let tries = (retries != sdma::RETRY_FOREVER).then_some(retries + 1);
+                        let (func, addr) = (p.get(P::FUNC), p.get(P::ADDR));
+                        let (value, mask) = (p.get(P::VALUE) as u32, p.get(P::MASK) as u32);
+                        match (p.get(P::MEM_POLL), p.get(P::HDP_FLUSH)) {
+                            _ if addr % 4 != 0 => return bad("the address is not a word's"),
+                            (1, 0) => Packet::Poll {
+                                addr,
+                                func,
+                                value,
+                                mask,
+                                tries,
+                            },
+                            (0, flush) => Packet::PollRegister {
+                                addr: addr as u32,
+                                write: (flush == 1).then_some((addr >> 32) as u32),
+                                func,
+                                value,
+                                mask,
+                                tries,
+                            },
+                            _ => return bad("an HDP flush that waits for memory is not modelled"),
                         }
                     }
                     op::COND_EXE => {
@@ -346,9 +391,13 @@ macro_rules! parser {
                             words: p.get(I::IB_SIZE),
                         }
                     }
-                    op::SRBM_WRITE => Packet::SrbmWrite {
-                        register: read!(SrbmWrite []).get(SrbmWrite::ADDR) as u32,
-                    },
+                    op::SRBM_WRITE => {
+                        let p = read!(SrbmWrite []);
+                        Packet::SrbmWrite {
+                            register: p.get(SrbmWrite::ADDR) as u32,
+                            value: p.get(SrbmWrite::DATA) as u32,
+                        }
+                    }
                     op::GCR_REQ => $gcr(words)?,
                     _ => return bad("no such packet"),
                 })
