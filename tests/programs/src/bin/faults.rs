@@ -8,6 +8,9 @@
 //! `faults CODE-OBJECT beyond`: a kernel writes past the end of its buffer, which lies between others. It
 //! meets a fault, and the others are as they were.
 //!
+//! `faults CODE-OBJECT readonly`: a kernel reads memory that the program lends for reading, and then writes there. It
+//! meets a fault, and the memory is as it was.
+//!
 //! `faults CODE-OBJECT packet`: an AQL packet without dimensions. The packet processor stops the
 //! queue and stores why in the queue's inactive signal. The program has declared a runtime
 //! (RUNTIME_ENABLE), so the driver also adds the error to the word that the save area's header names,
@@ -35,7 +38,7 @@ use std::time::{Duration, Instant};
 use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{debug, event, ioctl};
+use rkfd_uapi::{debug, event, ioctl, memory};
 
 const ELEMENTS: usize = 4096;
 /// An address at which nothing is mapped.
@@ -218,6 +221,57 @@ fn beyond() -> Result<(), Failure> {
         let same = page.to_vec()?.iter().all(|&value| value == 1.5);
         check(&format!("buffer {n} is as it was"), same)?;
     }
+    other_process()
+}
+
+/// Memory of the program's own, which starts with a page.
+#[repr(align(4096))]
+struct Lent([f32; ELEMENTS]);
+
+fn readonly() -> Result<(), Failure> {
+    const VALUE: f32 = 1.5;
+    let s = Setup::new()?;
+    let queue = s.queue()?;
+    let own = raw::event(&s.kfd, event::EVENT_MEMORY).map_err(errno("CREATE_EVENT"))?;
+    let add = VectorAdd::new(&s.gpu, ELEMENTS, 2)?;
+    let mut owned = Box::new(Lent([VALUE; ELEMENTS]));
+    let lent = owned.0.as_mut_ptr();
+    let flags = memory::ALLOC_USERPTR | memory::ALLOC_COHERENT;
+    let bytes = size_of::<Lent>();
+    let handle = raw::alloc(&s.kfd, s.gpu.id(), NOWHERE, bytes, lent as u64, flags);
+    let handle = handle.map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
+    raw::map(&s.kfd, s.gpu.id(), handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+
+    let dispatch = || {
+        let dispatch = queue.dispatch(&s.kernel).blocks(ELEMENTS as u32 / BLOCK);
+        dispatch.block(BLOCK)
+    };
+    let reads = dispatch().arg(Address(NOWHERE)).arg(&add.b).arg(&add.c);
+    let work = reads.arg(ELEMENTS as u32).submit()?;
+    work.wait_timeout(PATIENCE)?;
+    let (b, c) = (add.b.to_vec()?, add.c.to_vec()?);
+    let sums = b.iter().zip(&c).all(|(b, c)| VALUE + b == *c);
+    check("the GPU reads it", sums)?;
+
+    let writes = dispatch().arg(&add.a).arg(&add.b).arg(Address(NOWHERE));
+    let work = writes.arg(ELEMENTS as u32).submit()?;
+    let result = work.wait_timeout(PATIENCE);
+    println!("the wait: {result:?}");
+    let range = NOWHERE..NOWHERE + bytes as u64;
+    // SAFETY: Each is inside the memory, which lives until the end of this function.
+    let same = (0..ELEMENTS).all(|i| unsafe { lent.add(i).read_volatile() } == VALUE);
+    check("the memory is as it was", same)?;
+    check(
+        "the wait fails with an address of it",
+        matches!(result, Err(Error::MemoryFault { address, .. }) if range.contains(&address)),
+    )?;
+    let data = raw::wait(&s.kfd, own, 0).map_err(errno("WAIT_EVENTS"))?;
+    let data = data.map(|data| data.memory_exception());
+    println!("the program's own memory event: {data:x?}");
+    check(
+        "the process' memory event reports a store to a page that is read-only",
+        data.is_some_and(|d| d.failure.read_only == 1 && range.contains(&d.va)),
+    )?;
     other_process()
 }
 
@@ -411,13 +465,14 @@ fn run() -> Result<(), Failure> {
     match std::env::args().nth(2).as_deref() {
         Some("memory") => memory(),
         Some("beyond") => beyond(),
+        Some("readonly") => readonly(),
         Some("packet") => packet(),
         Some("instruction") => instruction(),
         Some("trap") => trap(),
         Some("exception") => exception(),
         Some("hang") => hang(),
         _ => Err(Failure::new(
-            "the second argument must be memory, beyond, packet, instruction, trap, exception or hang",
+            "the second argument must be memory, beyond, readonly, packet, instruction, trap, exception or hang",
         )),
     }
 }

@@ -258,6 +258,7 @@ fn reported() -> Scenario {
     for case in [
         "memory",
         "beyond",
+        "readonly",
         "packet",
         "instruction",
         "trap",
@@ -278,14 +279,14 @@ fn reported() -> Scenario {
         .misbehaves_by_turns()
 }
 
-/// The device saw the faults, and none that was not meant: page faults of waves in two programs, one bad
+/// The device saw the faults, and none that was not meant: page faults of waves in three programs, one bad
 /// packet; and by the trap handler two illegal instructions, the trap of one work-group in each of 5
 /// dispatches, and before those that of a debugger in each wave.
 fn faulted_once_each(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     trace.only("packet_error", |_| true)?;
     match trace.all("wave_fault").count() {
-        2 => {}
+        3 => {}
         n => return Err(format!("waves of {n} dispatches met page faults")),
     }
     let traps = |cause: &str| {
