@@ -72,6 +72,8 @@ pub mod mmhub_4_1_0;
 #[rustfmt::skip]
 pub mod mp1_13_0_6;
 #[rustfmt::skip]
+pub mod mp1_public;
+#[rustfmt::skip]
 pub mod mp_13_0_6;
 #[rustfmt::skip]
 pub mod mp_14_0_2;
@@ -160,7 +162,7 @@ macro_rules! regs {
 }
 use regs;
 
-/// All tables.
+/// All tables that Linux has a header for.
 pub const TABLES: &[&Table] = &[
     &athub_1_8_0::TABLE,
     &gc_12_0_0::TABLE,

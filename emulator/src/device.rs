@@ -68,10 +68,10 @@ pub trait Env: Services {
 
 /// The registers of all blocks, as firmware reaches them.
 pub trait Registers: Send + Sync {
-    /// Reads the register at a byte offset in BAR5.
+    /// Reads the register at a byte offset in BAR5, or, beyond what BAR5 shows, at a byte address.
     fn read(&self, offset: u64) -> u32;
 
-    /// Writes the register at a byte offset in BAR5.
+    /// Writes the register at a byte offset in BAR5, or, beyond what BAR5 shows, at a byte address.
     fn write(&self, offset: u64, value: u32);
 }
 

@@ -30,6 +30,7 @@ const STORED: &[&str] = &[
     "IH_RETRY_INT_CAM_CNTL",
     "IH_STORM_CLIENT_LIST_CNTL",
     "IH_INT_FLOOD_CNTL",
+    "IH_CLK_CTRL",
     "IH_LIMIT_INT_RATE_CNTL",
     "IH_CNTL2",
     "IH_MSI_STORM_CTRL",

@@ -336,10 +336,16 @@ impl Device {
 
 impl Registers for Device {
     fn read(&self, offset: u64) -> u32 {
-        Device::read(self, offset)
+        match self.router.beyond(offset) {
+            Some(at) => self.read_register(at),
+            None => Device::read(self, offset),
+        }
     }
 
     fn write(&self, offset: u64, value: u32) {
-        Device::write(self, offset, value);
+        match self.router.beyond(offset) {
+            Some(at) => self.write_register(at, value),
+            None => Device::write(self, offset, value),
+        }
     }
 }

@@ -91,6 +91,13 @@ impl Router {
         }
     }
 
+    /// The register at a byte address that BAR5 does not show: engines reach it all the same.
+    pub fn beyond(&self, at: u64) -> Option<Place> {
+        (at >= self.size && at % 4 == 0)
+            .then(|| self.by_word.get(&(at / 4)).copied())
+            .flatten()
+    }
+
     /// A window's address.
     pub fn window(&self, behind: Behind) -> &Window {
         match behind {

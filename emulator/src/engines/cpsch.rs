@@ -20,6 +20,7 @@
 
 pub mod firmware;
 mod hiq;
+mod kernel;
 mod kiq;
 mod ports;
 pub mod regs;

@@ -154,9 +154,21 @@ impl Rig {
     }
 
     fn map_hiq_at(&self, mqd: u64) -> [u32; 7] {
+        self.map_queue(mqd, HIQ, 1)
+    }
+
+    /// Maps a compute queue of the kernel's driver with the HIQ's ring, in the HIQ's place
+    /// (`gfx_v9_4_3_kiq_map_queues`).
+    pub fn start_compute(&self, slot: (u32, u32, u32)) {
+        let m = self.kernel_mqd(&self.hiq);
+        self.put_words(self.hiq.mqd, &m.0);
+        self.kiq(&self.map_queue(self.hiq.mqd, slot, 0));
+        self.wait("the queue is active", || self.is_active(slot));
+    }
+
+    fn map_queue(&self, mqd: u64, (me, pipe, queue): (u32, u32, u32), engine: u32) -> [u32; 7] {
         let q = &self.hiq;
-        let (me, pipe, queue) = HIQ;
-        let select = (1 << 29) | (1 << 26) | ((me - 1) << 18) | (pipe << 16) | (queue << 13);
+        let select = (1 << 29) | (engine << 26) | ((me - 1) << 18) | (pipe << 16) | (queue << 13);
         let [mqd, wptr] = [mqd, q.wptr].map(|a| [a as u32, (a >> 32) as u32]);
         [
             header(op::MAP_QUEUES, 7),

@@ -33,7 +33,7 @@ fn malformed_mqds_are_not_mapped() {
             "COMPUTE_CURRENT_LOGIC_XCC_ID are not 0 to the number of XCCs, each once",
             |m| m.0[39] = 1,
         ),
-        ("CP_MQD_STRIDE_SIZE is not a multiple of 4096", |m| {
+        ("CP_MQD_STRIDE_SIZE is no multiple of an MQD's size", |m| {
             m.0[226] = 512
         }),
         (

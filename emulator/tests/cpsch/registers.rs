@@ -341,3 +341,57 @@ fn a_kernel_queues_pointer_is_in_memory_before_its_doorbell() {
     rig.ring_early(&rig.kiq, 8);
     rig.violated("which its write pointer in memory has not reached");
 }
+
+/// What `amdgpu_ib_schedule` puts into a ring, and `gfx_v9_4_3_ring_test_ib` into the buffer.
+#[test]
+fn a_compute_queue_of_the_kernel_takes_buffers_and_fences() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    let slot = (1, 0, 0);
+    rig.select(slot);
+    // TIME_STAMP_INT_ENABLE.
+    rig.write(gc::CPC_INT_CNTL, 1 << 26);
+    rig.start_compute(slot);
+    let (to, seq, buffer) = (rig.alloc(0x1000), rig.alloc(0x1000), rig.alloc(0x1000));
+    let halves = |at: u64| [at as u32, (at >> 32) as u32];
+    let [low, high] = halves(to);
+    let write = [
+        header(op::WRITE_DATA, 5),
+        (5 << 8) | (1 << 20),
+        low,
+        high,
+        0xdead_beef,
+    ];
+    rig.put_words(buffer, &write);
+    let [low, high] = halves(buffer);
+    // gfx_v9_4_3_emit_mem_sync, gfx_v9_4_3_ring_emit_ib_compute, gfx_v9_4_3_ring_emit_fence.
+    let sync = [0xc005_5800, 0x0840_0000, u32::MAX, 0xff_ffff, 0, 0, 10];
+    let call = [0xc002_3f00, low, high, (1 << 23) | 5];
+    let [low, high] = halves(seq);
+    let fence = [
+        0xc006_4900,
+        0x14 | (5 << 8) | (1 << 17) | (1 << 15),
+        (1 << 29) | (2 << 24),
+        low,
+        high,
+        7,
+        0,
+        0,
+    ];
+    rig.submit(&rig.hiq, &[&sync[..], &call, &fence].concat());
+    rig.wait("the fence", || rig.words(seq, 1) == [7]);
+    assert_eq!(rig.words(to, 1), [0xdead_beef]);
+    let mut entry = None;
+    rig.wait("the interrupt", || {
+        entry = rig.interrupt();
+        entry.is_some()
+    });
+    // SOC15_IH_CLIENTID_GRBM_CP, CP_EOP, and me 1, pipe 0, queue 0 (`gfx_v9_4_3_eop_irq`).
+    assert_eq!(entry.map(|e| (e.0, e.1, e.2)), Some((0x14, 181, 0x04)));
+    // A ring test, which is the KIQ's kind of packet.
+    rig.submit(&rig.hiq, &[0xc001_7900, 0x40, 0x1234]);
+    rig.wait("the scratch register", || {
+        rig.read(gc::SCRATCH_REG0) == 0x1234
+    });
+    rig.clean();
+}

@@ -15,6 +15,7 @@ use crate::engines::cp::front::hqd::Role;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::{Owner, Stop};
 use crate::engines::cp::packet::pm4::{self, Bad, Packet};
+use crate::engines::cp::run::commands::Progress;
 use crate::memory::tlb::Flush;
 use crate::memory::{Hub, VmFault};
 use crate::rules::{Effect, Event, Go, Kind};
@@ -46,6 +47,16 @@ impl Firmware {
             // So does the KIQ: who submits a fence behind an unmap frees the MQD then.
             if self.mec.role(slot) == Some(Role::Kiq) && self.kernel_queue_stops(slot.xcc()) {
                 break;
+            }
+            if self.mec.role(slot) == Some(Role::Kernel) {
+                match self.step_kernel(slot) {
+                    Some(Progress::Waits) => break,
+                    Some(_) => {
+                        worked = true;
+                        continue;
+                    }
+                    None => {}
+                }
             }
             let Some(h) = self.mec.hqd(slot).filter(|h| !h.broken && h.stop.is_none()) else {
                 break;

@@ -29,6 +29,8 @@ const STORED: &[(&str, u32)] = &[
     ("F32_CNTL", 0),
     ("MCU_CNTL", 0),
     ("UCODE_ADDR", 0),
+    ("CLK_CTRL", 0xff00_0100),
+    ("POWER_CNTL", 0x0003_c000),
     ("UTCL1_TIMEOUT", 0),
     ("UTCL1_CNTL", 0),
     ("UTCL1_PAGE", 0x3e0),

@@ -106,7 +106,11 @@ impl Mec {
     }
 
     /// Executes the command that comes next. `idle`: the shaders before have ended.
-    fn step_command(&mut self, h: &mut Hqd, idle: bool) -> Result<Progress, PacketError> {
+    pub(crate) fn step_command(
+        &mut self,
+        h: &mut Hqd,
+        idle: bool,
+    ) -> Result<Progress, PacketError> {
         let Some(Fetched { at, words }) = self.fetch(h)? else {
             return Ok(Progress::Ended);
         };

@@ -23,6 +23,9 @@ use rkfd_isa::{FaultKind, GFX942};
 /// Word of COMPUTE_PGM_RSRC3.
 const RSRC3: usize = 46;
 
+/// An MQD's size in bytes.
+const MQD_SIZE: u64 = Mqd::WORDS as u64 * 4;
+
 /// The generation of MI300.
 pub static GFX9_4_3: Generation = Generation {
     isa: &GFX942,
@@ -176,8 +179,9 @@ fn check(image: &Image, aql: bool) -> Result<(), String> {
     if aql && mqd.get(Mqd::CP_HQD_IB_CONTROL) as u32 & ib::IB_EXE_DISABLE.mask() == 0 {
         return Err("CP_HQD_IB_CONTROL.IB_EXE_DISABLE of an AQL queue is 0".into());
     }
-    if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % 4096 != 0 {
-        return Err("CP_MQD_STRIDE_SIZE is not a multiple of 4096".into());
+    // Those of the HIQ lie one behind the other (`kfd_hiq_mqd_stride`).
+    if mqd.get(Mqd::CP_MQD_STRIDE_SIZE) % MQD_SIZE != 0 {
+        return Err("CP_MQD_STRIDE_SIZE is no multiple of an MQD's size".into());
     }
     Ok(())
 }
