@@ -13,6 +13,7 @@ pub mod ih;
 pub mod nbio;
 pub mod osssys;
 pub mod psp;
+pub mod smu;
 pub mod smuio;
 pub mod store;
 pub mod vbios;

@@ -389,3 +389,47 @@ fn the_security_processors_firmware_starts_the_engines() {
     assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0);
     assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
 }
+
+/// A message as `__smu_msg_v1_send` sends it: the answer and the value.
+fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
+    let names = [
+        "MP1_SMN_C2PMSG_90",
+        "MP1_SMN_C2PMSG_82",
+        "MP1_SMN_C2PMSG_66",
+    ];
+    for (name, value) in names.into_iter().zip([0, argument, message]) {
+        guest.write(Block::Mp1, name, value);
+    }
+    let [answer, value] = [names[0], names[1]].map(|name| guest.read(Block::Mp1, name));
+    (answer, value)
+}
+
+/// Numbers of `smu_v13_0_6_ppsmc.h`, addresses of `smu_v13_0_6_check_fw_status` and `psp_v13_0.c`.
+#[test]
+fn the_management_unit_answers_from_power_on() {
+    let guest = Guest::new(COLD);
+    let far = |at: u32| {
+        guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", at);
+        guest.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
+    };
+    assert_eq!(far(0x03b0_0000 | 0x301_0028) & 1, 1, "MP1_FIRMWARE_FLAGS");
+    assert!(far(0x3b1_0090) >= 0x55_7300, "MP1_PUB_SCRATCH0");
+    assert_eq!(guest.address(Block::Mp1, "MP1_SMN_C2PMSG_66"), 0x16282 * 4);
+    assert_eq!(guest.read(Block::Mp1, "MP1_SMN_C2PMSG_90"), 1, "not busy");
+    assert_eq!(smu(&guest, 1, 41), (1, 42), "TestMessage");
+    assert_eq!(smu(&guest, 4, 0), (1, 0x0804_2024), "GetDriverIfVersion");
+    assert_eq!(smu(&guest, 2, 0), (1, far(0x3b1_0090)), "GetSmuVersion");
+    assert_eq!(smu(&guest, 5, 0).0, 1, "EnableAllSmuFeatures");
+    assert_ne!(smu(&guest, 0xb, 0).1, 0, "GetEnabledSmuFeaturesLow");
+    assert_eq!(smu(&guest, 6, 0).0, 1, "DisableAllSmuFeatures");
+    assert_eq!(smu(&guest, 0xb, 0), (1, 0));
+    // PPSMC_Result_UnknownCmd.
+    assert_eq!(
+        smu(&guest, 0x9, 0).0,
+        0xfe,
+        "GetMetricsTable is not modelled"
+    );
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    guest.write(Block::Mp1, "MP1_SMN_C2PMSG_66", 1);
+    guest.expect_violation("MP1_SMN_C2PMSG_66 = 0x1: the last answer was not cleared");
+}

@@ -246,7 +246,7 @@ fn what_is_not_defined_is_reported_and_fails_the_run() {
 fn reset_and_flr_restore_the_start() {
     let run = Run::start(&[]);
     let mut client = run.connect();
-    let scratch = (0x1a000 + 0xb60) * 4;
+    let scratch = (0x14000 + 0xb60) * 4;
     for flr in [false, true] {
         write(&mut client, BAR5, scratch, 0x1234);
         client.region_write(CONFIG, 4, &6u16.to_le_bytes()).unwrap();

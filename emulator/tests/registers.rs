@@ -26,7 +26,7 @@ fn addresses_are_the_chips_own() {
         (Block::Nbio, "RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE", 0xde3),
         (Block::Gc, "VM_CONTEXT0_CNTL", 0x2860),
         (Block::Gc, "GRBM_GFX_CNTL", 0x2022),
-        (Block::Mmhub, "VM_CONTEXT0_CNTL", 0x1aba0),
+        (Block::Mmhub, "VM_CONTEXT0_CNTL", 0x14ba0),
         (Block::Osssys, "IH_RB_CNTL", 0x1120),
     ];
     for (block, name, word) in want {

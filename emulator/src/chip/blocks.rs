@@ -4,7 +4,7 @@
 
 use super::router::Place;
 use super::soc::Soc;
-use crate::blocks::{athub, hdp, nbio, osssys, psp, smuio, vmhub};
+use crate::blocks::{athub, hdp, nbio, osssys, psp, smu, smuio, vmhub};
 use crate::device::IpBlock;
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
@@ -18,6 +18,7 @@ pub struct Blocks {
     pub nbio: nbio::Nbio,
     psp: psp::Psp,
     hdp: hdp::Hdp,
+    smu: smu::Smu,
     smuio: smuio::Smuio,
     athub: athub::Athub,
     osssys: osssys::Osssys,
@@ -40,6 +41,7 @@ impl Blocks {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
             psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
+            smu: smu::Smu::new(soc.clone()),
             smuio: smuio::Smuio,
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(
@@ -79,8 +81,7 @@ impl Blocks {
             Block::Smuio => &self.smuio,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.psp,
-            // The system management unit answers nothing yet.
-            Block::Mp1 => return None,
+            Block::Mp1 => &self.smu,
         })
     }
 
@@ -90,12 +91,13 @@ impl Blocks {
         self.cores.iter().for_each(|core| core.reset());
         self.engines.reset();
         self.gfxhubs.iter().for_each(IpBlock::reset);
-        let all: [&dyn IpBlock; 6] = [
+        let all: [&dyn IpBlock; 7] = [
             &self.mmhub,
             &self.osssys,
             &self.athub,
             &self.hdp,
             &self.psp,
+            &self.smu,
             &self.nbio,
         ];
         for block in all {

@@ -21,7 +21,6 @@ use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
 mod hw_id {
-    pub(super) const MP1: u16 = 1;
     pub(super) const DF: u16 = 46;
 }
 
@@ -87,7 +86,9 @@ const OTHERS: [Ip; 13] = [
         hw_id: Block::Mmhub as u16,
         instance: 0,
         version: (1, 8, 0),
-        bases: &[0x1a000, 0x0240_8800],
+        // Not Aldebaran's 0x1a000: Linux takes what has 0xa000 to 0xffff in its low half for a register
+        // of an XCC (`gfx_v9_4_3_normalize_xcc_reg_offset`).
+        bases: &[0x14000, 0x0240_8800],
     },
     Ip {
         hw_id: Block::Athub as u16,
@@ -130,7 +131,7 @@ const OTHERS: [Ip; 13] = [
         bases: &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00],
     },
     Ip {
-        hw_id: hw_id::MP1,
+        hw_id: Block::Mp1 as u16,
         instance: 0,
         version: (13, 0, 6),
         bases: &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00],
@@ -222,6 +223,14 @@ pub const CPX: Chip = Chip {
         RegisterBlock {
             block: Block::Mp0,
             table: &regs::mp_13_0_6::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp1,
+            table: &regs::mp1_13_0_6::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp1,
+            table: &regs::mp1_public::TABLE,
         },
         RegisterBlock {
             block: Block::Smuio,

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The system management unit (SMU): the mailbox by which drivers ask its firmware, which runs from
+//! power-on since it is in the chip.
+//!
+//! A driver clears C2PMSG_90, writes an argument into C2PMSG_82 and a message into C2PMSG_66, and gets the
+//! answer in C2PMSG_90 and 82. Sources: Linux, `pm/swsmu/smu_cmn.c` (`__smu_msg_v1_send`),
+//! `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages and answers),
+//! `smu13_driver_if_v13_0_6.h` (version).
+//!
+//! Not modelled: metrics, clocks, limits, resets, gfxoff. Such a message has the answer that firmware
+//! gives to one that it does not know.
+
+use crate::device::{Env, IpBlock, Refused};
+use crate::trace::Value;
+use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
+use rkfd_hw::regs::RegInfo;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// `PPSMC_Result_*`.
+mod answer {
+    pub(super) const OK: u32 = 0x1;
+    pub(super) const UNKNOWN: u32 = 0xfe;
+}
+
+/// `PPSMC_MSG_*`.
+mod message {
+    pub(super) const TEST: u32 = 0x1;
+    pub(super) const GET_VERSION: u32 = 0x2;
+    pub(super) const GET_INTERFACE_VERSION: u32 = 0x4;
+    pub(super) const ENABLE_ALL_FEATURES: u32 = 0x5;
+    pub(super) const DISABLE_ALL_FEATURES: u32 = 0x6;
+    pub(super) const GET_FEATURES_LOW: u32 = 0xb;
+    pub(super) const GET_FEATURES_HIGH: u32 = 0xc;
+    pub(super) const SET_DRIVER_ADDRESS_HIGH: u32 = 0xd;
+    pub(super) const SET_DRIVER_ADDRESS_LOW: u32 = 0xe;
+    pub(super) const PREPARE_FOR_UNLOAD: u32 = 0x34;
+}
+
+/// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`).
+const VERSION: u32 = 0x0055_7900;
+/// `SMU13_0_6_DRIVER_IF_VERSION`.
+const INTERFACE: u32 = 0x0804_2024;
+
+/// The mailbox.
+#[derive(Clone, Copy)]
+struct State {
+    message: u32,
+    argument: u32,
+    answer: u32,
+    features: bool,
+}
+
+impl State {
+    /// Nothing was asked; the last answer is a good one, or drivers would wait for it.
+    const START: Self = Self {
+        message: 0,
+        argument: 0,
+        answer: answer::OK,
+        features: false,
+    };
+}
+
+/// The block.
+pub struct Smu {
+    env: Arc<dyn Env>,
+    state: Mutex<State>,
+}
+
+impl Smu {
+    /// Start-up state.
+    pub fn new(env: Arc<dyn Env>) -> Self {
+        let state = Mutex::new(State::START);
+        Self { env, state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, state: &mut State, asked: u32) {
+        let given = state.argument;
+        state.message = asked;
+        state.answer = answer::OK;
+        match asked {
+            message::TEST => state.argument = given.wrapping_add(1),
+            message::GET_VERSION => state.argument = VERSION,
+            message::GET_INTERFACE_VERSION => state.argument = INTERFACE,
+            message::ENABLE_ALL_FEATURES => state.features = true,
+            message::DISABLE_ALL_FEATURES => state.features = false,
+            message::GET_FEATURES_LOW | message::GET_FEATURES_HIGH => {
+                state.argument = if state.features { u32::MAX } else { 0 };
+            }
+            // Tables for the driver are not modelled: nothing is written there.
+            message::SET_DRIVER_ADDRESS_HIGH | message::SET_DRIVER_ADDRESS_LOW => {}
+            message::PREPARE_FOR_UNLOAD => state.features = false,
+            _ => state.answer = answer::UNKNOWN,
+        }
+        let members = [
+            ("message", Value::Hex(asked.into())),
+            ("argument", Value::Hex(given.into())),
+            ("answer", Value::Hex(state.answer.into())),
+            ("value", Value::Hex(state.argument.into())),
+        ];
+        self.env.trace().event("smu_message", &members);
+    }
+}
+
+impl IpBlock for Smu {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let state = self.state();
+        Ok(match reg.reg.name {
+            "MP1_SMN_C2PMSG_66" => state.message,
+            "MP1_SMN_C2PMSG_82" => state.argument,
+            "MP1_SMN_C2PMSG_90" => state.answer,
+            "MP1_FIRMWARE_FLAGS" => MP1_FIRMWARE_FLAGS::INTERRUPTS_ENABLED.mask(),
+            "MP1_PUB_SCRATCH0" => VERSION,
+            _ => return Err(Refused::NotModelled),
+        })
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        let mut state = self.state();
+        match reg.reg.name {
+            "MP1_SMN_C2PMSG_66" if state.answer != 0 => {
+                return Err(Refused::Undefined("the last answer was not cleared".into()));
+            }
+            "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
+            "MP1_SMN_C2PMSG_82" => state.argument = value,
+            "MP1_SMN_C2PMSG_90" => state.answer = value,
+            _ => return Err(Refused::ReadOnly),
+        }
+        Ok(())
+    }
+
+    fn reset(&self) {
+        *self.state() = State::START;
+    }
+}
