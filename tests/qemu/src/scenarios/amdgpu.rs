@@ -47,6 +47,18 @@ const FIRST: [Reached; 5] = [
     ("gart", "PCIE GART of"),
 ];
 
+/// What shows that its rings and KFD run.
+const RUNS: [Reached; 4] = [
+    ("queues", "kiq ring mec 2 pipe 1 q 0"),
+    ("kfd", "kfd kfd: added device 1002:74a2"),
+    ("compute-units", "active_cu_number 80"),
+    ("drm", "Initialized amdgpu 3"),
+];
+
+/// What must not be in the log: a test of a ring that failed, a job that did not end.
+const QUIET: &str =
+    "sleep 5; ! dmesg | grep -e 'IB test failed' -e 'ring .* timeout' -e 'failed to write reg'";
+
 /// The driver with firmware through the engines' ports, and through the security processor.
 pub fn all() -> [Scenario; 2] {
     [
@@ -55,13 +67,13 @@ pub fn all() -> [Scenario; 2] {
             "stock amdgpu.ko starts a cold device by the engines' ports",
             // Without the block of RAS, which needs what it is told not to use.
             &["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"],
-            &[],
+            &RUNS,
         ),
         scenario(
             "amdgpu-psp",
             "stock amdgpu.ko starts a cold device through its security processor",
-            &["dpm=0"],
-            &[],
+            &["dpm=0", "ip_block_mask=0x7f"],
+            &RUNS,
         ),
     ]
 }
@@ -96,5 +108,9 @@ fn scenario(
     let reached = FIRST.iter().chain(then);
     let steps = reached
         .map(|(what, pattern)| Step::sh(what, 60, &format!("dmesg | grep -m1 -e '{pattern}'")));
-    scenario.steps(steps)
+    let scenario = scenario.steps(steps);
+    scenario
+        .step(Step::sh("rings", 60, QUIET))
+        .step(Step::Exists("/dev/kfd".into()))
+        .step(Step::Exists("/dev/dri/renderD128".into()))
 }
