@@ -108,6 +108,7 @@ const BASE: u64 = 0x80_0000_0000;
 /// A device whose kernel address space is set up, with something in the buffer.
 fn set_up(rules: &[&str]) -> Guest {
     let guest = Guest::new(rules);
+    guest.set_up_hdp(BASE);
     kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
     fill(&guest, 0x36_0260);
     guest
