@@ -33,6 +33,20 @@ fn short(c: &mut Ctx, bits: u32, bytes: usize) -> Answer {
     own(c, bits, Some(map.address + (sys::PAGE - bytes) as u64))
 }
 
+/// Another process' mask for this one's queue.
+fn others(c: &mut Ctx) -> Answer {
+    let queue_id = c.queue;
+    Ok(Got::Errno(other_process(c, |o| {
+        let mut words = [u32::MAX];
+        let mut args = SetCuMaskArgs {
+            queue_id,
+            num_cu_mask: 32,
+            cu_mask_ptr: sys::address(&mut words),
+        };
+        o.raw(&requests::SET_CU_MASK, &mut args)
+    })))
+}
+
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     const S: &str = "SET_CU_MASK";
@@ -52,6 +66,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "64 bits of which 32 can be read", EFAULT, "kfd_chardev.c:599", |c| short(c, 64, 4)),
         row(S, "64 bits up to the end of a page", OK, "kfd_chardev.c:598", |c| short(c, 64, 8)),
         row(S, "unknown queue", EFAULT, "kfd_process_queue_manager.c:656", |c| mask(c, 77, 32, None)),
+        row(S, "another process' queue", EFAULT, "kfd_process_queue_manager.c:656", others),
         row(S, "unknown queue and 0 bits", EINVAL, "kfd_chardev.c:583", |c| mask(c, 77, 0, None)),
         row(S, "unknown queue and 33 bits", EINVAL, "kfd_chardev.c:576", |c| mask(c, 77, 33, None)),
         row(S, "0 bits at address 0", EINVAL, "kfd_chardev.c:583", |c| own(c, 0, Some(0))),

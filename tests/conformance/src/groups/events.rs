@@ -142,6 +142,7 @@ pub(super) fn rows() -> Vec<Row> {
         row("RESET_EVENT", "unknown id", EINVAL, "kfd_events.c:648", |c| reset(c, 5)),
         row("RESET_EVENT", "a memory event", EINVAL, "kfd_events.c:657", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; reset(c, id) }),
         row("RESET_EVENT", "a debug event", EINVAL, "kfd_events.c:264", |c| { c.signal_page()?; let id = c.event(abi::EVENT_DEBUG_EVENT, false)?; reset(c, id) }),
+        row("RESET_EVENT", "another process' event", EINVAL, "kfd_events.c:648", |c| { let id = c.signal(false)?; Ok(Got::Errno(other_process(c, |o| o.reset(id)))) }),
         row("DESTROY_EVENT", "a signal", OK, "kfd_events.c:578", |c| { let id = c.signal(false)?; destroy(c, id) }),
         row("DESTROY_EVENT", "a memory event", OK, "kfd_events.c:578", |c| { let id = c.event(abi::EVENT_MEMORY, false)?; destroy(c, id) }),
         row("DESTROY_EVENT", "a signal twice", EINVAL, "kfd_events.c:580", |c| { let id = c.signal(false)?; c.destroy_event(id); destroy(c, id) }),

@@ -27,6 +27,24 @@ fn mapped(c: &mut Ctx, size: u64, flags: u32) -> Result<(Bo, sys::Map), String> 
     ))
 }
 
+/// The largest word of a new buffer, after another process has filled one of the same kind and ended.
+fn after_another(c: &mut Ctx, flags: u32) -> Answer {
+    const BYTES: usize = 65536;
+    let words = || (0..BYTES).step_by(512);
+    let filled = other_process(c, |o| match mapped(o, BYTES as u64, flags) {
+        Ok((_, m)) => {
+            words().for_each(|i| m.write(i, 0x5ec4e7));
+            0
+        }
+        Err(_) => 1,
+    });
+    if filled != 0 {
+        return Err("the other process has no buffer".into());
+    }
+    let (_, m) = mapped(c, BYTES as u64, flags)?;
+    Ok(Got::Value(words().map(|i| m.read(i)).max().unwrap_or(1)))
+}
+
 fn version(
     c: &mut Ctx,
     change: impl FnOnce(&mut DrmVersion),
@@ -86,11 +104,8 @@ pub(super) fn rows() -> Vec<Row> {
         row(M, "memory that is mapped twice: the whole size", EINVAL, "drm_gem.c:1381", |c| { let b = c.bo(8192, GTT | rkfd_uapi::memory::ALLOC_AQL_QUEUE_MEM)?; map(c, b.offset, 8192, S) }),
         row(M, "new GTT reads as zero", is(0), "ttm/ttm_tt.c (TTM_TT_FLAG_ZERO_ALLOC)", |c| { let (_, m) = mapped(c, 65536, GTT)?; Ok(Got::Value((0..65536).step_by(8).map(|i| m.read(i)).max().unwrap_or(1))) }),
         row(M, "new VRAM reads as zero", is(0), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1739", |c| { let (_, m) = mapped(c, 65536, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?; Ok(Got::Value((0..65536).step_by(512).map(|i| m.read(i)).max().unwrap_or(1))) }),
-        row(M, "VRAM that another process had reads as zero", is(0), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1738", |c| {
-            other_process(c, |o| match mapped(o, 65536, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC) { Ok((_, m)) => { (0..65536).step_by(512).for_each(|i| m.write(i, 0x5ec4e7)); 0 } Err(_) => 1 });
-            let (_, m) = mapped(c, 65536, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?;
-            Ok(Got::Value((0..65536).step_by(512).map(|i| m.read(i)).max().unwrap_or(1)))
-        }),
+        row(M, "VRAM that another process had reads as zero", is(0), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c:1738", |c| after_another(c, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)),
+        row(M, "GTT that another process had reads as zero", is(0), "ttm/ttm_tt.c (TTM_TT_FLAG_ZERO_ALLOC)", |c| after_another(c, GTT)),
         row(M, "what is written is read", is(0x1234_5678), "drm_gem.c:1386", |c| { let (_, m) = mapped(c, 8192, GTT)?; m.write(4096, 0x1234_5678); Ok(Got::Value(m.read(4096))) }),
         row(M, "two mappings are the same memory", is(77), "drm_gem.c:1386", |c| { let (b, m) = mapped(c, 8192, GTT)?; let n = sys::Map::file(c.render()?, b.offset, 8192, RW, S).map_err(|e| e.to_string())?; m.write(8, 77); Ok(Got::Value(n.read(8))) }),
         row(V, "errno", OK, "drm_ioctl.c:559", |c| Ok(Got::Errno(version(c, |_| {})?.0))),
