@@ -13,6 +13,7 @@ mod judge;
 mod lifetime;
 mod mes;
 mod neighbours;
+mod probe;
 pub mod rocm;
 mod rules;
 mod storm;
@@ -52,7 +53,12 @@ pub fn all() -> Vec<Scenario> {
 
 /// What `rkfd-vm test --long` runs: endurance, and a device that misbehaves in many ways.
 pub fn long() -> Vec<Scenario> {
-    let mut long = vec![lifetime::long(), fuzz::long(), conformance::sweep()];
+    let mut long = vec![
+        lifetime::long(),
+        fuzz::long(),
+        conformance::sweep(),
+        probe::long(),
+    ];
     long.extend(rules::all());
     long.extend(amdgpu::all());
     long.extend(storm::long());

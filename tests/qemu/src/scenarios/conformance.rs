@@ -15,7 +15,7 @@ pub fn all() -> Vec<Scenario> {
 }
 
 /// The module that makes calls fail.
-const FAIL_NTH: &str = "fail_nth";
+pub(super) const FAIL_NTH: &str = "fail_nth";
 
 /// Whatever the driver asks the kernel for fails once, in each request.
 pub fn sweep() -> Scenario {

@@ -185,7 +185,7 @@ pub(super) fn few_cycles() -> Scenario {
 /// The guest's memory figures move by some hundred KiB from one moment to the next, whatever runs.
 /// What is allowed here is less than 11 KiB a cycle of 100, or 165 bytes for each MQD, and for slab
 /// and vmalloc, which move less, half and a tenth of that. In a few cycles only a large leak shows.
-fn memory_came_back(outcome: &Outcome) -> Result<(), String> {
+pub(super) fn memory_came_back(outcome: &Outcome) -> Result<(), String> {
     for (what, sign, kib) in [
         ("", 1i64, 1024),
         (":SUnreclaim", -1, 512),
