@@ -46,8 +46,8 @@ impl Hdp {
     /// Lets flushes have an effect if the registers are set up for them.
     fn set_up(&self) {
         let word = |name| self.store.get(name).unwrap_or(0);
-        let base = u64::from(word("HDP_NONSURFACE_BASE")) << 8
-            | u64::from(word("HDP_NONSURFACE_BASE_HI")) << 40;
+        let base = (u64::from(word("HDP_NONSURFACE_BASE")) << 8)
+            | (u64::from(word("HDP_NONSURFACE_BASE_HI")) << 40);
         let memory = self.env.memory();
         let flushes = word("HDP_MISC_CNTL") & FLUSH_INVALIDATE_CACHE != 0
             && base == memory.hub(Hub::Mm).vram_start();
