@@ -517,8 +517,8 @@ fn system_memory_of_a_process_is_uncached() {
     for (mtype, name) in [(0, "NC"), (1, "RW"), (2, "CC"), (3, "UC")] {
         // A page of 4 KiB and one of 2 MiB.
         let cases = [
-            (PTB + 9 * 8, (RAM + 0x5000) | V | S | R | mtype * MTYPE),
-            (PDB0 + 7 * 8, RAM | V | S | R | (9 << 7) | mtype * MTYPE),
+            (PTB + 9 * 8, (RAM + 0x5000) | V | S | R | (mtype * MTYPE)),
+            (PDB0 + 7 * 8, RAM | V | S | R | (9 << 7) | (mtype * MTYPE)),
         ];
         for (at, entry) in cases {
             let (memory, _ram, report) = memory(&[]);
@@ -535,13 +535,13 @@ fn system_memory_of_a_process_is_uncached() {
         }
         // VRAM has any, and so has what is beyond the second-level cache: the multimedia hub's.
         let (memory, _ram, report) = memory(&[]);
-        map(&memory, 0x80_0000 | V | R | mtype * MTYPE);
+        map(&memory, 0x80_0000 | V | R | (mtype * MTYPE));
         assert!(read(&memory, VA).is_ok());
         user_context(&memory, Hub::Mm, VMID, PDB2);
         put_entry(
             &memory,
             PTB + 9 * 8,
-            (RAM + 0x5000) | V | S | R | mtype * MTYPE,
+            (RAM + 0x5000) | V | S | R | (mtype * MTYPE),
         );
         let copied = memory.space(Hub::Mm, VMID).load_u64(VA);
         assert!(copied.is_ok(), "{copied:?}");
