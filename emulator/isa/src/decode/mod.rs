@@ -123,6 +123,8 @@ pub struct Inst {
     pub ocp: bool,
     /// Cache policy: bit 0 sc0 (an atomic returns the old value), 1 nt, 2 sc1.
     pub cache: u8,
+    /// How far away those are with whom a memory operation is coherent.
+    pub scope: Scope,
     /// One past the highest v register named, and the highest a register.
     pub vgprs: u16,
     /// One past the highest a register named.
@@ -229,10 +231,37 @@ impl Inst {
             keep: false,
             ocp: false,
             cache: 0,
+            scope: Scope::Wave,
             vgprs: 0,
             agprs: 0,
             select: select::Select::None,
             half: None,
+        }
+    }
+}
+
+/// Whom a memory operation is coherent with. gfx942 says it by SC0 and SC1, gfx12 by SCOPE, in the same order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The wave (gfx942), or the compute unit (gfx12): nobody else.
+    #[default]
+    Wave,
+    /// The workgroup (gfx942), or the shader engine (gfx12).
+    Group,
+    /// The device.
+    Device,
+    /// The whole system.
+    System,
+}
+
+impl Scope {
+    /// By its number in an instruction.
+    pub(crate) fn of(number: u32) -> Self {
+        match number & 3 {
+            0 => Self::Wave,
+            1 => Self::Group,
+            2 => Self::Device,
+            _ => Self::System,
         }
     }
 }

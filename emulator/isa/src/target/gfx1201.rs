@@ -19,7 +19,7 @@ use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
-use crate::decode::{bits, code, halves, select, vgpr, DecodeError, Inst};
+use crate::decode::{bits, code, halves, select, vgpr, DecodeError, Inst, Scope};
 use crate::kernel::mode;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::TrapLayout;
@@ -219,6 +219,7 @@ fn flat(i: &mut Inst, low: u32, high: u32, third: u32) {
     }
     // The temporal hint, whose lowest bit makes an atomic return the old value.
     i.cache = bits(high, 20, 3) as u8;
+    i.scope = Scope::of(bits(high, 18, 2));
 }
 
 fn buffer(i: &mut Inst, low: u32, high: u32, third: u32) {
@@ -232,6 +233,7 @@ fn buffer(i: &mut Inst, low: u32, high: u32, third: u32) {
         i.op_sel |= if bits(high, bit, 1) == 1 { flag } else { 0 };
     }
     i.cache = bits(high, 20, 3) as u8;
+    i.scope = Scope::of(bits(high, 18, 2));
 }
 
 /// compute_pgm_rsrc1 and 3, from LLVM's tables for GFX12.

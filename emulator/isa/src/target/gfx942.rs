@@ -16,7 +16,7 @@ use crate::decode::families::{ds, literal, operands, ranges, special};
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
-use crate::decode::{bits, code, select, vgpr, DecodeError, Inst};
+use crate::decode::{bits, code, select, vgpr, DecodeError, Inst, Scope};
 use crate::kernel::mode;
 use crate::kernel::{Allocation, DescriptorError, Registers};
 use crate::target::TrapLayout;
@@ -184,6 +184,7 @@ fn flat(i: &mut Inst, low: u32, high: u32) {
         i.src[0] = code::NONE;
     }
     i.cache = (bits(low, 16, 2) | (bits(low, 25, 1) << 2)) as u8;
+    i.scope = Scope::of(bits(low, 16, 1) | (bits(low, 25, 1) << 1));
 }
 
 fn buffer(i: &mut Inst, low: u32, high: u32) {
@@ -199,6 +200,7 @@ fn buffer(i: &mut Inst, low: u32, high: u32) {
         i.op_sel |= if bits(low, bit, 1) == 1 { flag } else { 0 };
     }
     i.cache = bits(low, 14, 1) as u8;
+    i.scope = Scope::of(bits(low, 14, 2));
 }
 
 /// compute_pgm_rsrc1 and 3, from LLVM's tables for GFX9 and GFX940.
