@@ -220,8 +220,20 @@ layout! {
         POLL_INTERVAL: 6[15:0] = "PACKET3_ACQUIRE_MEM__POLL_INTERVAL";
         /// Instruction caches: 0 leaves them.
         GLI_INV: 7[1:0] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GLI_INV";
-        /// The caches of data and how, and in which order.
-        GCR_CNTL: 7[18:2] = "";
+        GL1_RANGE: 7[3:2] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GL1_RANGE";
+        /// What the caches of metadata do, and whether the scalar one writes back.
+        GCR_METADATA: 7[6:4] = "";
+        /// The scalar cache forgets.
+        GLK_INV: 7[7:7] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GLK_INV";
+        /// The vector caches of the first level forget.
+        GLV_INV: 7[8:8] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GLV_INV";
+        GL1_INV: 7[9:9] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GL1_INV";
+        /// How the second level does what is asked of it.
+        GL2_HOW: 7[13:10] = "";
+        GL2_INV: 7[14:14] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GL2_INV";
+        GL2_WB: 7[15:15] = "PACKET3_ACQUIRE_MEM_GCR_CNTL_GL2_WB";
+        /// In which order, and whether the range is a physical one.
+        GCR_ORDER: 7[18:16] = "";
     }
 }
 

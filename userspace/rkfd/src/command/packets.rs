@@ -134,16 +134,16 @@ impl Generation {
             }
             Self::Gfx10 => {
                 use AcquireMem10 as A;
-                // GLI_INV is 1 for all; GLK, GLV, GL1 and GL2 are bits 7, 8, 9, 14 of the whole.
-                const CACHES: u64 = ((1 << 7) | (1 << 8) | (1 << 9) | (1 << 14)) >> 2;
+                let flags = [A::GLK_INV, A::GLV_INV, A::GL1_INV, A::GL2_INV];
+                // GLI_INV is 1 for all.
                 let all = A::zeroed()
                     .with(A::HEADER, header(op::ACQUIRE_MEM, 8))
                     .with(A::COHER_SIZE, u32::MAX)
                     .with(A::COHER_SIZE_HI, 0xff)
                     .with(A::POLL_INTERVAL, 10)
-                    .having(A::GLI_INV.is::<1>())
-                    .having(A::GCR_CNTL.is::<CACHES>());
-                all.0.to_vec()
+                    .having(A::GLI_INV.is::<1>());
+                let set = flags.into_iter().fold(all, |p, flag| p.with(flag, true));
+                set.0.to_vec()
             }
         }
     }
