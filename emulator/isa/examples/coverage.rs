@@ -75,6 +75,7 @@ fn refused_at<const L: usize>(
     let mut lds = vec![0; 65536];
     let mut context = Context {
         env: memory,
+        caches: None,
         tlb: &mut tlb,
         lds: &mut lds,
         vmid: 0,

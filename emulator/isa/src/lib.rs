@@ -10,6 +10,7 @@
 #![deny(unreachable_patterns, unused_variables, bindings_with_variant_name)]
 
 mod blocks;
+pub mod cache;
 pub mod checks;
 pub mod cu;
 pub mod decode;

@@ -395,6 +395,7 @@ impl<const L: usize> Workgroup<L> {
         let (vgprs, agprs) = (registers.min(256), registers.saturating_sub(wave.acc_base));
         let mut context = Context {
             env,
+            caches: None,
             tlb: &mut cu.tlb,
             lds: &mut self.lds,
             vmid: self.vmid,

@@ -415,6 +415,7 @@ fn global_synchronisation_and_messages_are_the_devices() {
         let mut tlb = rkfd_isa::memory::Tlb::default();
         let mut context = exec::Context {
             env: &mut device,
+            caches: None,
             tlb: &mut tlb,
             lds: &mut [],
             vmid: 0,

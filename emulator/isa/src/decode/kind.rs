@@ -65,8 +65,8 @@ pub enum Kind {
     Atomic(Atomic, bool),
     /// A matrix operation.
     Matrix(Matrix),
-    /// A wait, a hint or cache maintenance: memory is coherent and every instruction completes
-    /// before the next, so there is nothing to do.
+    /// A wait or a hint: every instruction completes before the next, so there is nothing to do. Or maintenance of
+    /// caches, of which only the first level holds anything.
     Hint,
     /// s_getreg and s_setreg.
     Hardware(Register),

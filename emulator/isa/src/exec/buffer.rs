@@ -24,10 +24,14 @@ pub fn execute<const L: usize>(
     c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match i.kind {
-        Kind::Hint => return Ok(()),
+        Kind::Hint => {
+            c.maintain(i);
+            return Ok(());
+        }
         Kind::Plain => return Err(FaultKind::Illegal),
         _ => {}
     }
+    c.vector(i);
     let descriptor = Descriptor::read(w, i.sdst, i);
     if descriptor.is_other() {
         return Ok(());

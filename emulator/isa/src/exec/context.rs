@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every operation takes and answers: the wave's surroundings, and what the wave does next.
 
-use crate::decode::Inst;
+use crate::cache::{Caches, Path};
+use crate::decode::{Inst, Op, Scope};
 use crate::fault::{Access, FaultKind, MemoryFault, Reason};
 use crate::memory::{Env, Tlb, PAGE};
 use crate::wave::Wave;
@@ -10,6 +11,8 @@ use crate::wave::Wave;
 pub struct Context<'a> {
     /// The rest of the GPU.
     pub env: &'a mut dyn Env,
+    /// The first-level caches, if there are any.
+    pub caches: Option<&'a mut Caches>,
     /// Translations.
     pub tlb: &'a mut Tlb,
     /// The workgroup's LDS.
@@ -56,18 +59,21 @@ macro_rules! scalar {
         pub fn $load(&mut self, va: u64) -> Result<$int, FaultKind> {
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
-                return Ok(self
-                    .tlb
-                    .page(self.env, self.vmid, va, Access::Read)?
-                    .$load(at));
+                let page = self.tlb.page(self.env, self.vmid, va, Access::Read)?;
+                return Ok(match &mut self.caches {
+                    Some(caches) => caches.load(page, at, size_of::<$int>()) as $int,
+                    None => page.$load(at),
+                });
             }
             let mut bytes = [0; size_of::<$int>()];
             for (n, byte) in bytes.iter_mut().enumerate() {
                 let va = va.wrapping_add(n as u64);
-                *byte = self
-                    .tlb
-                    .page(self.env, self.vmid, va, Access::Read)?
-                    .load_u8(va as usize % PAGE);
+                let page = self.tlb.page(self.env, self.vmid, va, Access::Read)?;
+                let at = va as usize % PAGE;
+                *byte = match &mut self.caches {
+                    Some(caches) => caches.load(page, at, 1) as u8,
+                    None => page.load_u8(at),
+                };
             }
             Ok(<$int>::from_le_bytes(bytes))
         }
@@ -77,16 +83,20 @@ macro_rules! scalar {
         pub fn $store(&mut self, va: u64, value: $int) -> Result<(), FaultKind> {
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
-                self.tlb
-                    .page(self.env, self.vmid, va, Access::Write)?
-                    .$store(at, value);
+                let page = self.tlb.page(self.env, self.vmid, va, Access::Write)?;
+                page.$store(at, value);
+                if let Some(caches) = &mut self.caches {
+                    caches.changed(page, at, size_of::<$int>());
+                }
                 return Ok(());
             }
             for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
                 let va = va.wrapping_add(n as u64);
-                self.tlb
-                    .page(self.env, self.vmid, va, Access::Write)?
-                    .store_u8(va as usize % PAGE, byte);
+                let page = self.tlb.page(self.env, self.vmid, va, Access::Write)?;
+                page.store_u8(va as usize % PAGE, byte);
+                if let Some(caches) = &mut self.caches {
+                    caches.changed(page, va as usize % PAGE, 1);
+                }
             }
             Ok(())
         }
@@ -94,6 +104,9 @@ macro_rules! scalar {
         /// Read, modify and write memory atomically; the old value.
         pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
             let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
+            if let Some(caches) = &mut self.caches {
+                caches.changed(page, va as usize % PAGE, size_of::<$int>());
+            }
             page.$update(va as usize % PAGE, f)
                 .ok_or(FaultKind::Memory(MemoryFault {
                     va,
@@ -105,6 +118,40 @@ macro_rules! scalar {
 }
 
 impl Context<'_> {
+    /// Chooses what an instruction of vector memory reads through.
+    #[inline]
+    pub(crate) fn vector(&mut self, i: &Inst) {
+        if let Some(caches) = &mut self.caches {
+            caches.read_through(match i.scope {
+                Scope::Wave => Path::Vector,
+                _ => Path::Beyond,
+            });
+        }
+    }
+
+    /// Chooses the scalar cache.
+    #[inline]
+    pub(crate) fn scalar(&mut self) {
+        if let Some(caches) = &mut self.caches {
+            caches.read_through(Path::Scalar);
+        }
+    }
+
+    /// Executes an instruction that maintains caches; what it does to the second level has no effect.
+    pub(crate) fn maintain(&mut self, i: &Inst) {
+        let Some(caches) = &mut self.caches else {
+            return;
+        };
+        match i.op {
+            Op::SDcacheInv | Op::SDcacheInvVol => caches.drop_scalar(),
+            Op::BufferInv | Op::GlobalInv | Op::GlobalWbinv if i.scope != Scope::Wave => {
+                caches.drop_vector();
+            }
+            Op::BufferWbinvl1 | Op::BufferWbinvl1Vol => caches.drop_vector(),
+            _ => {}
+        }
+    }
+
     scalar!(load_u8, store_u8, update_u8, u8);
     scalar!(load_u16, store_u16, update_u16, u16);
     scalar!(load_u32, store_u32, update_u32, u32);

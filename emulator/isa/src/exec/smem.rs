@@ -18,7 +18,10 @@ pub fn execute<const L: usize>(
     c: &mut Context<'_>,
 ) -> Result<(), FaultKind> {
     match i.kind {
-        Kind::Hint => return Ok(()),
+        Kind::Hint => {
+            c.maintain(i);
+            return Ok(());
+        }
         Kind::Plain if matches!(i.op, Op::SMemtime | Op::SMemrealtime) => {
             let now = c.env.clock();
             w.set_pair(i.dst, now);
@@ -27,6 +30,7 @@ pub fn execute<const L: usize>(
         Kind::Plain => return Err(FaultKind::Illegal),
         _ => {}
     }
+    c.scalar();
     let offset = i64::from(i.imm as i32);
     let register = if i.src[1] == code::NONE {
         0

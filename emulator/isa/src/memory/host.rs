@@ -109,6 +109,11 @@ impl HostPage {
         Some(unsafe { Self::new(base, Arc::new(cells.clone())) })
     }
 
+    /// Where it lies: no two pages that are mapped at a time lie in the same place.
+    pub(crate) fn address(&self) -> usize {
+        self.base.as_ptr() as usize
+    }
+
     /// Its aligned dwords, in the host's byte order as they lie.
     #[inline]
     pub fn dwords(&self) -> &[AtomicU32; PAGE / 4] {

@@ -60,6 +60,7 @@ pub fn perform<const L: usize>(
     let mut tlb = Tlb::default();
     let mut context = Context {
         env: memory,
+        caches: None,
         tlb: &mut tlb,
         lds,
         vmid: 0,
