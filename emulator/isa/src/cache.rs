@@ -116,6 +116,7 @@ pub struct Caches {
     // 16 KiB of lines of 64 bytes.
     scalar: Lines<64>,
     path: Path,
+    acquires: [u64; 2],
 }
 
 impl Default for Caches {
@@ -124,11 +125,25 @@ impl Default for Caches {
             vector: Lines::new(256),
             scalar: Lines::new(256),
             path: Path::default(),
+            acquires: [0; 2],
         }
     }
 }
 
 impl Caches {
+    /// Drops what the packet processor's acquires say, which are counted: those for the vector cache, those for
+    /// the scalar one.
+    pub(crate) fn follow(&mut self, acquires: [u64; 2]) {
+        let [vector, scalar] = acquires;
+        if self.acquires[0] != vector {
+            self.drop_vector();
+        }
+        if self.acquires[1] != scalar {
+            self.drop_scalar();
+        }
+        self.acquires = acquires;
+    }
+
     /// Says what the instruction reads through that is about to be executed.
     #[inline]
     pub(crate) fn read_through(&mut self, path: Path) {
@@ -170,5 +185,11 @@ impl Caches {
             Path::Scalar => self.scalar.drop(page, at, bytes),
             Path::Vector | Path::Beyond => self.vector.drop(page, at, bytes),
         }
+    }
+
+    /// The vector cache's line with byte `at` of a page.
+    #[inline]
+    pub(crate) fn line(&mut self, page: &HostPage, at: usize) -> &[u8; VECTOR_LINE] {
+        self.vector.line(page, at)
     }
 }

@@ -6,6 +6,8 @@
 pub struct Checks {
     /// Registers that are used before the program has waited for the memory operation that writes them.
     pub waits: bool,
+    /// The first-level caches are there: what was loaded before and nobody invalidated is old.
+    pub caches: bool,
     /// Races of waves for LDS. They are found only where waits are checked, too. Not by default: what a program does
     /// with plain loads of a flag is one for this check, and right on hardware.
     pub races: bool,
@@ -17,6 +19,7 @@ impl Default for Checks {
     fn default() -> Self {
         Self {
             waits: true,
+            caches: false,
             races: false,
             seed: Some(Self::SEED),
         }
@@ -27,6 +30,7 @@ impl Checks {
     /// None: the fastest.
     pub const NONE: Self = Self {
         waits: false,
+        caches: false,
         races: false,
         seed: None,
     };

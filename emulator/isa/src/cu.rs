@@ -2,6 +2,7 @@
 //! A compute unit: the caches that its workgroups share.
 
 use crate::blocks::Code;
+use crate::cache::Caches;
 use crate::checks::Checks;
 use crate::fault::Access;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
@@ -28,6 +29,10 @@ pub struct ComputeUnit {
     pub(crate) target: &'static Target,
     pub(crate) checks: Checks,
     pub(crate) tlb: Tlb,
+    /// First-level caches of workgroups that have ended.
+    pub(crate) idle: Vec<Caches>,
+    /// Acquires so far, for the vector and the scalar caches.
+    pub(crate) acquires: [u64; 2],
     pub(crate) code: Code,
     pub(crate) instructions: u64,
     pub(crate) waves: u64,
@@ -58,6 +63,8 @@ impl ComputeUnit {
             target,
             checks,
             tlb: Tlb::default(),
+            idle: Vec::new(),
+            acquires: [0; 2],
             code: Code::default(),
             instructions: 0,
             waves: 0,
@@ -74,6 +81,17 @@ impl ComputeUnit {
     /// Forget decoded instructions: the packet processor's instruction cache invalidation.
     pub fn invalidate_code(&mut self) {
         self.code = Code::default();
+    }
+
+    /// The packet processor has acquired so often for the vector and the scalar first-level caches: what they
+    /// have from before is dropped when their count differs from the last one given.
+    pub fn acquired(&mut self, acquires: [u64; 2]) {
+        self.acquires = acquires;
+    }
+
+    /// One more acquire for both, by who has no packet processor.
+    pub fn acquire(&mut self) {
+        self.acquires = self.acquires.map(|count| count.wrapping_add(1));
     }
 
     /// Counters.
@@ -109,6 +127,19 @@ impl ComputeUnit {
             *byte = page.load_u8(va as usize % PAGE + n);
         }
         Kernel::parse_for(self.target, va, &bytes)
+    }
+
+    /// First-level caches for a workgroup: those of the one that ended last, if it may inherit them.
+    pub(crate) fn caches(&mut self, inherits: bool) -> Option<Caches> {
+        if !self.checks.caches {
+            return None;
+        }
+        let mut caches = self.idle.pop().unwrap_or_default();
+        if !inherits {
+            caches.drop_vector();
+            caches.drop_scalar();
+        }
+        Some(caches)
     }
 
     /// Drop the translations that the embedder's flush has made stale.

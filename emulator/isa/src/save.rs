@@ -209,6 +209,8 @@ impl<const L: usize> Workgroup<L> {
             pending: Vec::new(),
             races: None,
             schedule: None,
+            caches: None,
+            inherits: false,
         })
     }
 }
@@ -258,6 +260,8 @@ mod tests {
             pending: Vec::new(),
             races: None,
             schedule: None,
+            caches: None,
+            inherits: false,
         }
     }
 

@@ -5,6 +5,7 @@ mod relaunch;
 mod trap;
 
 use crate::blocks::{words, Decoded, Decoder, Steps};
+use crate::cache::Caches;
 use crate::cu::ComputeUnit;
 use crate::decode::code;
 use crate::decode::uses::Uses;
@@ -99,6 +100,11 @@ pub struct Workgroup<const L: usize = 64> {
     pub(crate) races: Option<Races>,
     /// Whose turn it is, if a seed draws it. One that was restored begins anew.
     pub(crate) schedule: Option<Schedule>,
+    /// The first-level caches while it runs, if there are any.
+    pub(crate) caches: Option<Caches>,
+    /// Whether it begins with what the compute unit's caches have. Not if it was saved: it may have stored
+    /// elsewhere what those have old values of.
+    pub(crate) inherits: bool,
 }
 
 /// Execution of workgroups, for the lengths of waves that hardware has.
@@ -242,6 +248,8 @@ impl<const L: usize> Workgroup<L> {
             pending: Vec::new(),
             races: None,
             schedule: schedule(cu, id, d.dispatch_id),
+            caches: None,
+            inherits: true,
         })
     }
 
@@ -259,11 +267,18 @@ impl<const L: usize> Workgroup<L> {
         if self.schedule.is_none() {
             self.schedule = schedule(cu, self.id, 0);
         }
+        if self.caches.is_none() {
+            self.caches = cu.caches(self.inherits);
+        }
         // Turns in a row that ended at a global semaphore or barrier.
         let mut vain = 0;
         loop {
             cu.follow(env);
+            if let Some(caches) = &mut self.caches {
+                caches.follow(cu.acquires);
+            }
             if self.waves.iter().all(|w| w.state.has_ended()) {
+                cu.idle.extend(self.caches.take());
                 return Outcome::Done;
             }
             self.release_barrier();
@@ -395,7 +410,7 @@ impl<const L: usize> Workgroup<L> {
         let (vgprs, agprs) = (registers.min(256), registers.saturating_sub(wave.acc_base));
         let mut context = Context {
             env,
-            caches: None,
+            caches: self.caches.as_mut(),
             tlb: &mut cu.tlb,
             lds: &mut self.lds,
             vmid: self.vmid,

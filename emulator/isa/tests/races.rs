@@ -6,6 +6,7 @@ use rkfd_isa_testkit::*;
 
 const RACES: Checks = Checks {
     waits: true,
+    caches: true,
     races: true,
     seed: Some(Checks::SEED),
 };

@@ -10,10 +10,11 @@ use super::context::Context;
 use super::lanes::active;
 use super::lds;
 use super::lds::lds_address;
+use crate::cache::VECTOR_LINE;
 use crate::decode::atomic::Atomic;
 use crate::decode::kind::Kind;
 use crate::decode::Op;
-use crate::decode::{code, Inst};
+use crate::decode::{code, Inst, Scope};
 use crate::fault::Access;
 use crate::fault::FaultKind;
 use crate::memory::{HostPage, PAGE};
@@ -277,6 +278,9 @@ fn load_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let to = w.slot(i.dst);
+    if c.caches.is_some() {
+        return load_cached(w, i, c, a, count);
+    }
     if count == 1 {
         if let Some((dwords, same)) = common_page(w, c, a, Access::Read)? {
             let load = |l: usize| u32::from_le(dwords[dword(a[l])].load(Ordering::Relaxed));
@@ -318,6 +322,67 @@ fn load_global<const L: usize>(
     Ok(())
 }
 
+/// Loads from memory alone, through the vector cache, with a line looked up once for neighbouring lanes.
+fn load_cached<const L: usize>(
+    w: &mut Wave<L>,
+    i: &Inst,
+    c: &mut Context<'_>,
+    a: &[u64; L],
+    count: u8,
+) -> Result<(), FaultKind> {
+    const LINE: u64 = VECTOR_LINE as u64;
+    let (to, size) = (w.slot(i.dst), 4 * u64::from(count));
+    let inside = |l: usize| a[l] % 4 == 0 && a[l] % LINE + size <= LINE;
+    if i.scope != Scope::Wave || !active(w).all(inside) {
+        for l in active(w) {
+            for n in 0..count as usize {
+                w.v[to + n][l] = c.load_u32(a[l].wrapping_add(4 * n as u64))?;
+            }
+        }
+        return Ok(());
+    }
+    let Some(caches) = c.caches.as_deref_mut() else {
+        return Ok(());
+    };
+    let mut known = None;
+    for l in active(w) {
+        let line = match known {
+            Some((number, line)) if number == a[l] / LINE => line,
+            _ => {
+                let page = c.tlb.page(c.env, c.vmid, a[l], Access::Read)?;
+                caches.line(page, a[l] as usize % PAGE)
+            }
+        };
+        let from = (a[l] % LINE) as usize;
+        let dwords = line[from..from + size as usize].chunks_exact(4);
+        for (n, bytes) in dwords.enumerate() {
+            w.v[to + n][l] = bytes.iter().rev().fold(0, |v, b| (v << 8) | u32::from(*b));
+        }
+        known = Some((a[l] / LINE, line));
+    }
+    Ok(())
+}
+
+/// Drops the vector cache's lines that a store to memory is about to change. Where it does not translate, the
+/// store finds the fault.
+fn drop_lines<const L: usize>(w: &Wave<L>, c: &mut Context<'_>, a: &[u64; L], size: usize) {
+    let Some(caches) = c.caches.as_deref_mut() else {
+        return;
+    };
+    let mut known = None;
+    for l in active(w) {
+        let (at, line) = (a[l] as usize % PAGE, a[l] / VECTOR_LINE as u64);
+        let inside = at % VECTOR_LINE + size <= VECTOR_LINE;
+        if inside && known == Some(line) {
+            continue;
+        }
+        if let Ok(page) = c.tlb.page(c.env, c.vmid, a[l], Access::Write) {
+            caches.changed(page, at, size);
+        }
+        known = inside.then_some(line);
+    }
+}
+
 fn store_global<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
@@ -327,6 +392,7 @@ fn store_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
+    drop_lines(w, c, a, size);
     if count == 1 {
         if let Some((dwords, _)) = common_page(w, c, a, Access::Write)? {
             let data = &w.v[from];

@@ -129,6 +129,8 @@ impl<const L: usize> Workgroup<L> {
             pending: Vec::new(),
             races: None,
             schedule: schedule(cu, saved.id, 0),
+            caches: None,
+            inherits: false,
         })
     }
 

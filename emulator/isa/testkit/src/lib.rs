@@ -407,6 +407,17 @@ pub fn prepare(
 impl Launch {
     /// Run all workgroups in slices; the first fault ends it.
     pub fn run(&self, memory: &mut Flat, cu: &mut ComputeUnit, slice: u64) -> Result<(), Fault> {
+        cu.acquire();
+        self.run_again(memory, cu, slice)
+    }
+
+    /// The same without an acquire: caches keep what they have from before.
+    pub fn run_again(
+        &self,
+        memory: &mut Flat,
+        cu: &mut ComputeUnit,
+        slice: u64,
+    ) -> Result<(), Fault> {
         let g = |n: usize| {
             self.dispatch.grid_size[n].div_ceil(u32::from(self.dispatch.workgroup_size[n]))
         };
