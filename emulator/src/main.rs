@@ -61,6 +61,10 @@ struct Args {
     /// memory operation that writes them, and an order of waves that a seed draws.
     #[arg(long)]
     fast: bool,
+    /// Compute units have caches of their own, so that a program which leaves out an acquire that it needs reads old
+    /// values. Not with --fast.
+    #[arg(long)]
+    caches: bool,
     /// The driver maps the memory that it shares with the device write-combined, as amdgpu does for some: then page
     /// table entries without SNOOPED and an interrupt ring without MC_SNOOP are right.
     #[arg(long)]
@@ -119,7 +123,10 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         checks: if args.fast {
             Checks::NONE
         } else {
-            Checks::default()
+            Checks {
+                caches: args.caches,
+                ..Checks::default()
+            }
         },
     })?;
     device.soc.memory.bus.set_cached(!args.write_combined);

@@ -19,7 +19,7 @@ impl Default for Checks {
     fn default() -> Self {
         Self {
             waits: true,
-            caches: false,
+            caches: true,
             races: false,
             seed: Some(Self::SEED),
         }

@@ -49,7 +49,7 @@ fn registers(p: &Process<'_>, packet: &K) -> Vec<u32> {
 }
 
 /// Commands that do what an AQL packet of whole workgroups asks for.
-fn start(p: &Process<'_>, packet: &K) -> Vec<u32> {
+pub fn start(p: &Process<'_>, packet: &K) -> Vec<u32> {
     let mut commands = registers(p, packet);
     let groups = packet.get(K::GRID_SIZE_X) / packet.get(K::WORKGROUP_SIZE_X);
     commands.extend(direct([groups as u32, 1, 1], 1));

@@ -3,6 +3,7 @@
 //! The command processor on a whole device, driven as Linux drives it: memory by hand, registers by
 //! BAR offset, doorbells by stores into their page.
 
+mod caches;
 mod commands;
 mod copies;
 mod dispatches;

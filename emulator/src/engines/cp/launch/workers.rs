@@ -32,6 +32,8 @@ struct Line {
     bell: Condvar,
     /// Grows with every acquire fence: instruction caches are older than the code then.
     code: AtomicU64,
+    /// The same for the vector and the scalar data caches.
+    data: [AtomicU64; 2],
 }
 
 #[derive(Default)]
@@ -95,6 +97,19 @@ impl Units {
         self.line.bell.notify_all();
     }
 
+    /// An acquire of all: data and code may have changed.
+    pub fn acquire(&self) {
+        self.invalidate_data([true; 2]);
+        self.invalidate_code();
+    }
+
+    /// The vector or the scalar data caches of the first level, or both, are invalidated.
+    pub fn invalidate_data(&self, which: [bool; 2]) {
+        for (count, _) in self.line.data.iter().zip(which).filter(|(_, which)| *which) {
+            count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     /// An acquire fence: code may have changed.
     pub fn invalidate_code(&self) {
         self.line.code.fetch_add(1, Ordering::AcqRel);
@@ -128,8 +143,13 @@ impl Line {
                 code = now;
                 units.iter_mut().for_each(ComputeUnit::invalidate_code);
             }
+            let acquires = self.data.each_ref().map(|n| n.load(Ordering::Acquire));
             let unit = units.get_mut(usize::from(dispatch.xcc()));
-            if unit.is_some_and(|unit| dispatch.turn(unit)) {
+            let turn = |unit: &mut ComputeUnit| {
+                unit.acquired(acquires);
+                dispatch.turn(unit)
+            };
+            if unit.is_some_and(turn) {
                 self.waiting
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

@@ -60,11 +60,13 @@ impl Release {
     }
 }
 
-/// ACQUIRE_MEM: only instruction caches may hold something old in this model.
+/// ACQUIRE_MEM: caches of the first level may hold something old in this model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acquire {
     /// Instruction caches forget.
     pub code: bool,
+    /// The vector and the scalar data caches of the first level forget.
+    pub data: [bool; 2],
 }
 
 /// DISPATCH_DIRECT.
@@ -479,7 +481,8 @@ pub static GFX9: Dialect = Dialect {
         use AcquireMem9 as A;
         let p = A::read(words).filter(|_| words.len() == 7)?;
         let code = p.get(A::SH_ICACHE_ACTION_ENA) == 1;
-        Some(p.reserved_word().map_or(Ok(Acquire { code }), Err))
+        let data = [A::TCL1_ACTION_ENA, A::SH_KCACHE_ACTION_ENA].map(|field| p.get(field) == 1);
+        Some(p.reserved_word().map_or(Ok(Acquire { code, data }), Err))
     },
 };
 
@@ -506,6 +509,7 @@ pub static GFX10: Dialect = Dialect {
         use AcquireMem10 as A;
         let p = A::read(words).filter(|_| words.len() == 8)?;
         let code = p.get(A::GLI_INV) != 0;
-        Some(p.reserved_word().map_or(Ok(Acquire { code }), Err))
+        let data = [A::GLV_INV, A::GLK_INV].map(|field| p.get(field) == 1);
+        Some(p.reserved_word().map_or(Ok(Acquire { code, data }), Err))
     },
 };

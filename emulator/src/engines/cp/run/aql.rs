@@ -189,7 +189,7 @@ impl Mec {
         }
         if header.acquire != aql::FENCE_NONE {
             fence(Ordering::SeqCst);
-            self.units.invalidate_code();
+            self.units.acquire();
             self.cu.invalidate_code();
         }
         let (work, signal) = match header.packet_type {

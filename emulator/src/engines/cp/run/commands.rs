@@ -227,8 +227,9 @@ impl Mec {
             Command::Release(_) | Command::Flush if !idle => return Ok(false),
             Command::Release(release) => self.release_mem(h, release)?,
             Command::Flush => {}
-            Command::Acquire(Acquire { code }) => {
+            Command::Acquire(Acquire { code, data }) => {
                 fence(Ordering::SeqCst);
+                self.units.invalidate_data(*data);
                 if *code {
                     self.units.invalidate_code();
                     self.cu.invalidate_code();

@@ -122,7 +122,7 @@ impl Mec {
         let tag = (1..=u8::MAX).find(|tag| !self.tags.values().any(|used| used == tag))?;
         self.tags.insert(pasid, tag);
         // Another process may have had it.
-        self.units.invalidate_code();
+        self.units.acquire();
         self.cu.invalidate_code();
         Some(tag)
     }

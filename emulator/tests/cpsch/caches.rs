@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Caches of the first level live longer than a dispatch: what has changed in memory since is seen only after an
+//! acquire, by an AQL packet's fence or by ACQUIRE_MEM.
+
+use crate::commands::start;
+use crate::dispatches::vadd;
+use crate::queues::*;
+use crate::rig::Rig;
+use crate::vendor::{packet3, release};
+use rkfd_hw::aql::KernelDispatch as K;
+
+const ITEMS: usize = 256;
+
+/// A vadd whose second addend is the same in all items.
+struct Sums<'a> {
+    p: &'a Process<'a>,
+    packet: K,
+    first: u64,
+    sums: u64,
+}
+
+impl<'a> Sums<'a> {
+    fn new(p: &'a Process<'a>, signal: u64) -> Self {
+        let (packet, sums, _) = vadd(p, ITEMS as u32, 1, signal);
+        // The kernel's arguments begin with the two addends' addresses.
+        let words = p.words(packet.get(K::KERNARG_ADDRESS), 4);
+        let address = |n: usize| u64::from(words[n]) | (u64::from(words[n + 1]) << 32);
+        p.rig.put_words(p.at(address(2)), &[1f32.to_bits(); ITEMS]);
+        Self {
+            p,
+            packet,
+            first: address(0),
+            sums,
+        }
+    }
+
+    /// Another agent changes the first addend.
+    fn change(&self, to: f32) {
+        self.p
+            .rig
+            .put_words(self.p.at(self.first), &[to.to_bits(); ITEMS]);
+    }
+
+    /// Whether the sums are those of that addend.
+    fn are_of(&self, addend: f32) -> bool {
+        self.p.words(self.sums, ITEMS) == [(addend + 1.0).to_bits(); ITEMS]
+    }
+}
+
+/// One dispatch more than the device can have threads for compute units: two of them use the same caches.
+fn often() -> std::ops::Range<usize> {
+    0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1
+}
+
+#[test]
+fn a_packets_acquire_fence_drops_what_changed_since() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 64);
+    let signal = p.signal(0);
+    run(&rig, &[(&p, &[&q])]);
+    let sums = Sums::new(&p, signal);
+    // Bits 10:9 are the acquire fence's scope: none, the agent, the system.
+    let right = |scope: u16| {
+        let header = sums.packet.get(K::HEADER) as u16 & !(3 << 9);
+        let packet = sums.packet.with(K::HEADER, header | (scope << 9));
+        let each = often().filter(|n| {
+            let addend = (10 * usize::from(scope) + n) as f32 + 5.0;
+            sums.change(addend);
+            p.set_value(signal, 1);
+            q.push(packet.0);
+            p.wait(signal);
+            sums.are_of(addend)
+        });
+        each.count()
+    };
+    let all = often().count();
+    let without = right(0);
+    assert!(without < all, "{without} of {all} without an acquire");
+    assert_eq!([right(1), right(2)], [all; 2]);
+    rig.clean();
+}
+
+#[test]
+fn acquire_mem_drops_the_caches_that_it_names() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::pm4(&p, 0x800, 4096);
+    run(&rig, &[(&p, &[&q])]);
+    let sums = Sums::new(&p, 0);
+    let done = p.alloc(4096);
+    let mut count = 0;
+    // CP_COHER_CNTL: TCL1_ACTION_ENA is bit 22, TC_ACTION_ENA 23, SH_KCACHE_ACTION_ENA 27.
+    let mut right = |coher: u32| {
+        let each = often().filter(|_| {
+            count += 1;
+            let addend = count as f32 + 5.0;
+            sums.change(addend);
+            let mut commands = vec![packet3(0x58, 5), coher, u32::MAX, 0xff_ffff, 0, 0, 10];
+            commands.extend(start(&p, &sums.packet));
+            commands.extend(release(done, count, 0));
+            q.submit(&commands);
+            rig.wait("the end of pipe", || p.u64(done) == count);
+            sums.are_of(addend)
+        });
+        each.count()
+    };
+    let all = often().count();
+    // The first one finds nothing old.
+    right(1 << 22);
+    let without = right((1 << 27) | (1 << 23));
+    assert!(without < all, "{without} of {all} for other caches");
+    assert_eq!(right(1 << 22), all);
+    rig.clean();
+}
