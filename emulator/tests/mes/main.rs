@@ -2,6 +2,7 @@
 
 //! MES, driven as Linux does (`amdgpu/mes_v12_0.c`): frames of both pipes, and every refusal.
 
+mod caches;
 mod debugger;
 mod faults;
 mod hang;
