@@ -89,6 +89,12 @@ pub(crate) trait Hal: Sync {
     /// Sets what has other values after a reset of the graphics core than the chip should run with.
     fn set_golden(&self, _regs: &Regs) {}
 
+    /// The layout of addresses in memory, GB_ADDR_CONFIG: what the register holds, if the driver doesn't
+    /// set it (`gfx_v12_0.c`, `get_gb_addr_config`).
+    fn addresses(&self, regs: &Regs) -> u32 {
+        regs.read(self.registers().addresses)
+    }
+
     /// Points GRBM_GFX_INDEX at all arrays of an XCC, as usual.
     fn see_all_arrays(&self, regs: &Regs, xcc: u8);
 

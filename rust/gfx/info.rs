@@ -92,7 +92,7 @@ pub(crate) fn read_chip(
         // Only the firmware's files have them, which whoever loaded the firmware has read.
         mec_fw_version: 0,
         sdma_fw_version: 0,
-        gb_addr_config: regs.read(hal.registers().addresses),
+        gb_addr_config: hal.addresses(regs),
         cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
     })
 }

@@ -101,6 +101,11 @@ impl super::Hal for Hal {
         }
     }
 
+    /// What [`Self::set_golden`] sets it to: before, another driver or none has (`gfx_v9_4_3_gpu_early_init`).
+    fn addresses(&self, _regs: &Regs) -> u32 {
+        GOLDEN_ADDRESSES
+    }
+
     /// `gfx_v9_4_3_soft_reset`, and `gfx_v9_4_3_xcc_cp_compute_enable` before and after. All XCCs are
     /// held before the first goes on, since a queue is on each of them. RLC isn't reset: its firmware
     /// couldn't be loaded again here.
