@@ -69,6 +69,9 @@ pub(super) fn acquire(
         .checked_add(sizes.debug_memory_size.into())
         .and_then(|area| area.checked_mul(chip.num_xcc.into()))
         .ok_or(EINVAL)?;
-    others.push(state.pin_exact(save.at, page_align(area)?)?, GFP_KERNEL_ACCOUNT)?;
+    others.push(
+        state.pin_exact(save.at, page_align(area)?)?,
+        GFP_KERNEL_ACCOUNT,
+    )?;
     Ok(Buffers { ring, others })
 }

@@ -106,7 +106,10 @@ impl Firmware for Mes {
     }
 
     fn known(parts: &Parts) -> Result<Known> {
-        let context = Arc::new(KernelBuf::new(&parts.gart, CONTEXT_BYTES)?, GFP_KERNEL_ACCOUNT)?;
+        let context = Arc::new(
+            KernelBuf::new(&parts.gart, CONTEXT_BYTES)?,
+            GFP_KERNEL_ACCOUNT,
+        )?;
         Ok(Known {
             context,
             held: false,

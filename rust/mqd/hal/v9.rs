@@ -145,7 +145,10 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
     common::compute(&mut image, &at, &controls);
     let mut image = M(image.0);
     image.set(M::COMPUTE_MISC_RESERVED, 3);
-    image.set(M::DYNAMIC_CU_MASK_ADDR, queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET);
+    image.set(
+        M::DYNAMIC_CU_MASK_ADDR,
+        queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
+    );
     image.set(M::CP_HQD_PQ_RPTR, left.rptr.bits());
     image.set(M::CP_HQD_QUANTUM, quantum(left.quantum).bits());
     image.set(M::CP_HQD_ACTIVE, 1);

@@ -127,9 +127,9 @@ impl super::Hal for Hal {
     fn let_doorbells_pass(&self, regs: &Regs, on: bool) {
         if on {
             // `nbio_v7_9_init_registers`: the XCCs that aren't there get no doorbells.
-            let xccs = regs
-                .instances(Block::Gc)
-                .fold(0u32, |mask, xcc| mask | 1u32.checked_shl(xcc.into()).unwrap_or(0));
+            let xccs = regs.instances(Block::Gc).fold(0u32, |mask, xcc| {
+                mask | 1u32.checked_shl(xcc.into()).unwrap_or(0)
+            });
             regs.write(nbio::XCC_DOORBELL_FENCE, Value::new(0xff & !xccs));
             regs.write(nbio::BIFC_GFX_INT_MONITOR_MASK, Value::new(0x7ff));
             regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, Value::new(0xf_ffff));

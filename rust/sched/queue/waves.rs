@@ -49,7 +49,10 @@ impl HwQueue {
         for xcc in 0..u64::from(self.copies) {
             let mqd = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
             let offset = u64::from(spec.save.bytes) * xcc;
-            areas.push(self.saved(mqd, offset, spec.save.stack_bytes)?, GFP_KERNEL_ACCOUNT)?;
+            areas.push(
+                self.saved(mqd, offset, spec.save.stack_bytes)?,
+                GFP_KERNEL_ACCOUNT,
+            )?;
         }
         Ok(areas)
     }
