@@ -7,7 +7,7 @@
 //! is dropped silently, and nothing has to panic.
 
 use super::layout::{read, write};
-use core::marker::PhantomData;
+use core::{marker::PhantomData, num::NonZero};
 
 /// A number of at most `W` bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -36,6 +36,11 @@ impl<const W: u32> Bounded<W> {
         Self(value & Self::MAX.0)
     }
 
+    /// The numbers from this one to `last`, which is among them.
+    pub fn through(self, last: Self) -> impl Iterator<Item = Self> {
+        (self.0..=last.0).map(Self)
+    }
+
     /// The same number, where it may have more bits.
     pub const fn widened<const V: u32>(self) -> Bounded<V> {
         const { assert!(V >= W, "fewer bits could not hold it") };
@@ -45,6 +50,20 @@ impl<const W: u32> Bounded<W> {
     /// The number.
     pub const fn get(self) -> u64 {
         self.0
+    }
+}
+
+impl Bounded<5> {
+    /// The logarithm of a number to base 2, rounded down.
+    pub const fn log2_of(number: NonZero<u32>) -> Self {
+        Self(number.ilog2() as u64)
+    }
+}
+
+impl Bounded<6> {
+    /// The logarithm of a number to base 2, rounded down.
+    pub const fn log2_of(number: NonZero<u64>) -> Self {
+        Self(number.ilog2() as u64)
     }
 }
 
@@ -176,5 +195,34 @@ impl<T: ?Sized> Setting<T> {
     pub(super) const fn in_word(self) -> (u32, u32) {
         let mask = (u64::MAX >> (64 - self.width as u32)) << (self.bit % 32);
         (mask as u32, (self.value << (self.bit % 32)) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_fit() {
+        let all = (0..32).map(|bit| NonZero::new(1u32 << bit).expect("a bit is set"));
+        for (bit, number) in all.enumerate() {
+            assert_eq!(Bounded::<5>::log2_of(number).get(), bit as u64);
+        }
+        assert_eq!(Bounded::<5>::log2_of(NonZero::<u32>::MAX), Bounded::MAX);
+        assert_eq!(Bounded::<6>::log2_of(NonZero::<u64>::MAX), Bounded::MAX);
+        assert_eq!(
+            Bounded::<6>::log2_of(NonZero::<u64>::MIN),
+            Bounded::default()
+        );
+    }
+
+    #[test]
+    fn a_walk_ends_with_the_last() {
+        let [three, five] = [Bounded::<4>::new::<3>(), Bounded::new::<5>()];
+        assert!(three.through(five).map(Bounded::get).eq([3, 4, 5]));
+        assert!(three.through(three).map(Bounded::get).eq([3]));
+        assert_eq!(five.through(three).count(), 0);
+        // The last number there is has none after it.
+        assert_eq!(Bounded::<64>::MAX.through(Bounded::MAX).count(), 1);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Vmids {
 impl Vmids {
     /// Each of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bounded<4>> {
-        (self.first.get()..=self.last.get()).map(Bounded::low_bits_of)
+        self.first.through(self.last)
     }
 
     /// A bit for each.

@@ -15,6 +15,7 @@ use crate::{
         QueueSpec, //
     }, //
 };
+use core::num::NonZero;
 
 mod common;
 mod hal;
@@ -67,8 +68,7 @@ fn sdma_image(words: &[u32; 128], image: &mut Image) {
 
 /// log2 of a size in words, less one: the form in which MQDs have the sizes of rings and EOP buffers.
 fn words_log2(bytes: u64) -> Bounded<6> {
-    // Less than 64.
-    Bounded::low_bits_of(u64::from((bytes / 4).max(2).ilog2() - 1))
+    NonZero::new(bytes / 8).map_or(Bounded::new::<0>(), Bounded::<6>::log2_of)
 }
 
 /// `eop_control`: at most 0xff entries, since the count of an engine has 8 bits.

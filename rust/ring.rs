@@ -16,13 +16,15 @@ use crate::{
     },
     hw::{
         pm4,
-        sdma, //
+        sdma,
+        value::Bounded, //
     },
     types::{
         DoorbellWord,
         GpuVa, //
     }, //
 };
+use core::num::NonZero;
 use kernel::{
     prelude::*,
     sync::{
@@ -86,7 +88,7 @@ pub(crate) struct Ring {
     doorbells: Arc<Doorbells>,
     buf: KernelBuf,
     format: Format,
-    words: usize,
+    words: NonZero<u32>,
     /// In words, never wrapping.
     wptr: u64,
     doorbell: DoorbellWord,
@@ -104,13 +106,17 @@ impl Ring {
         if !bytes.is_power_of_two() || bytes < 1024 {
             return Err(EINVAL);
         }
+        let words = u32::try_from(bytes / 4)
+            .ok()
+            .and_then(NonZero::new)
+            .ok_or(EINVAL)?;
         let buf = KernelBuf::new(gart, place::RING * 4 + bytes)?;
         Ok(Self {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             buf,
             format,
-            words: bytes / 4,
+            words,
             wptr: 0,
             doorbell,
         })
@@ -127,7 +133,18 @@ impl Ring {
 
     /// Bytes of the packets.
     pub(crate) fn bytes(&self) -> usize {
-        self.words * 4
+        self.words() * 4
+    }
+
+    /// Words of the packets.
+    fn words(&self) -> usize {
+        // CAST: Numbers of 32 bits fit.
+        self.words.get() as usize
+    }
+
+    /// Logarithm of the words of the packets to base 2, as the copy engines take a ring's size.
+    pub(crate) fn words_log2(&self) -> Bounded<5> {
+        Bounded::<5>::log2_of(self.words)
     }
 
     /// Address where the read pointer is reported.
@@ -162,15 +179,15 @@ impl Ring {
             if packet.len() > MAX_PACKET || packet.is_empty() {
                 return Err(EINVAL);
             }
-            let at = (wptr % self.words as u64) as usize;
+            let at = (wptr % self.words() as u64) as usize;
             // Reported modulo the size; the device's word, so taken modulo once more.
-            let rptr = self.format.words(self.buf.read(place::RPTR)?) % self.words;
-            let filler = filler(self.words, at, rptr, packet.len())?;
+            let rptr = self.format.words(self.buf.read(place::RPTR)?) % self.words();
+            let filler = filler(self.words(), at, rptr, packet.len())?;
             for i in 0..filler {
                 self.buf.write(place::RING + at + i, self.format.filler)?;
             }
             wptr += filler as u64;
-            let at = (wptr % self.words as u64) as usize;
+            let at = (wptr % self.words() as u64) as usize;
             self.buf.write_slice(place::RING + at, packet)?;
             wptr += packet.len() as u64;
         }

@@ -14,9 +14,12 @@ use super::{
     },
     Copier, //
 };
-use crate::vram::{
-    Cleared,
-    Uncleared, //
+use crate::{
+    hw::value::Bounded,
+    vram::{
+        Cleared,
+        Uncleared, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -75,8 +78,8 @@ impl Work {
             while done < piece.len() {
                 let bytes = CHUNK.min(piece.len() - done);
                 let at = piece.gpu_addr().checked_add(done).ok_or(EINVAL)?;
-                // CAST: Not more than a chunk.
-                let packet = copier.parts.hal.fill(at, bytes as u32);
+                let bytes_less_one = Bounded::try_new(bytes - 1).ok_or(EINVAL)?;
+                let packet = copier.parts.hal.fill(at, bytes_less_one);
                 let ticket = copier.submit(&packet, Killable::Yes)?;
                 self.ticket = Some(ticket);
                 copier.wait(ticket, Killable::Yes)?;

@@ -3,6 +3,7 @@
 //! What differs between copy engines.
 
 use crate::{
+    hw::value::Bounded,
     regs::{
         Regs,
         Tables, //
@@ -63,8 +64,9 @@ pub(crate) trait Hal: Sync {
     /// ETIME when that doesn't come, ENODEV when the device is gone.
     fn stop_queue(&self, regs: &Regs, engine: u32) -> Result;
 
-    /// A packet that fills `bytes` (at most 1 GiB) from an address of VRAM on with zeroes.
-    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5];
+    /// A packet that fills VRAM from an address on with zeroes: as many bytes as the number says, and one
+    /// more, which are at most 1 GiB.
+    fn fill(&self, at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5];
 
     /// A packet that stores a word after all that is before it.
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4];

@@ -3,19 +3,22 @@
 //! SDMA 4.4.2, of gfx942 (`sdma_v4_4_2_inst_start`). Each engine is an instance of the block.
 
 use crate::{
-    hw::regs::{
-        sdma_4_4_2::{
-            self as sdma,
-            SDMA_CNTL as Cntl,
-            SDMA_F32_CNTL as F32,
-            SDMA_GB_ADDR_CONFIG as Addresses,
-            SDMA_GB_ADDR_CONFIG_READ as ReadAddresses,
-            SDMA_PHASE0_QUANTUM as Quantum,
-            SDMA_RLC0_CONTEXT_STATUS as ContextStatus,
-            SDMA_RLC0_RB_CNTL as RingControl, //
+    hw::{
+        regs::{
+            sdma_4_4_2::{
+                self as sdma,
+                SDMA_CNTL as Cntl,
+                SDMA_F32_CNTL as F32,
+                SDMA_GB_ADDR_CONFIG as Addresses,
+                SDMA_GB_ADDR_CONFIG_READ as ReadAddresses,
+                SDMA_PHASE0_QUANTUM as Quantum,
+                SDMA_RLC0_CONTEXT_STATUS as ContextStatus,
+                SDMA_RLC0_RB_CNTL as RingControl, //
+            },
+            AnyReg,
+            Value, //
         },
-        AnyReg,
-        Value, //
+        value::Bounded, //
     },
     regs::{
         Regs,
@@ -125,8 +128,8 @@ impl super::Hal for Hal {
         queue::stop(regs, engine)
     }
 
-    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5] {
-        queue::fill(at, bytes)
+    fn fill(&self, at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5] {
+        queue::fill(at, bytes_less_one)
     }
 
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4] {

@@ -4,12 +4,15 @@
 //! other in the graphics core's.
 
 use crate::{
-    hw::regs::gc_12_0_0::{
-        self as gc,
-        GRBM_SOFT_RESET as Reset,
-        SDMA0_CNTL as Cntl,
-        SDMA0_MCU_CNTL as Mcu,
-        SDMA0_UTCL1_CNTL as Utcl1, //
+    hw::{
+        regs::gc_12_0_0::{
+            self as gc,
+            GRBM_SOFT_RESET as Reset,
+            SDMA0_CNTL as Cntl,
+            SDMA0_MCU_CNTL as Mcu,
+            SDMA0_UTCL1_CNTL as Utcl1, //
+        },
+        value::Bounded, //
     },
     regs::{
         Regs,
@@ -94,8 +97,8 @@ impl super::Hal for Hal {
         queue::stop(regs, engine)
     }
 
-    fn fill(&self, at: GpuVa, bytes: u32) -> [u32; 5] {
-        queue::fill(at, bytes)
+    fn fill(&self, at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5] {
+        queue::fill(at, bytes_less_one)
     }
 
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4] {

@@ -41,9 +41,8 @@ use kernel::prelude::*;
 /// Sets it up and turns it on.
 pub(super) fn start(regs: &Regs, engine: u32, ring: &Ring) {
     let n = instance(engine);
-    let size = Bounded::low_bits_of((ring.bytes() / 4).ilog2().into());
     let control = regs.read_at(n, sdma::SDMA_GFX_RB_CNTL);
-    let control = control.with(Rb::RB_SIZE, size);
+    let control = control.with(Rb::RB_SIZE, ring.words_log2());
     regs.write_at(n, sdma::SDMA_GFX_RB_CNTL, control);
 
     let [low, high] = halves(ring.rptr_addr().get());
@@ -98,11 +97,11 @@ pub(super) fn stop(regs: &Regs, engine: u32) -> Result {
 }
 
 /// `sdma_v4_4_2_emit_fill_buffer`.
-pub(super) fn fill(at: GpuVa, bytes: u32) -> [u32; 5] {
+pub(super) fn fill(at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5] {
     Fill::zeroed()
         .with(Fill::OP, op::CONST_FILL)
         .with(Fill::DST_ADDR, at.get())
-        .with(Fill::COUNT, Bounded::low_bits_of(u64::from(bytes) - 1))
+        .with(Fill::COUNT, bytes_less_one)
         .0
 }
 

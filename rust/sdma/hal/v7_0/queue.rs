@@ -40,10 +40,9 @@ use kernel::prelude::*;
 /// Sets it up and turns it on.
 pub(super) fn start(regs: &Regs, engine: u32, ring: &Ring) {
     let control_reg = gc::SDMA0_QUEUE0_RB_CNTL.at(engine, STRIDE);
-    let size = Bounded::low_bits_of((ring.bytes() / 4).ilog2().into());
     let control = regs
         .read(control_reg)
-        .with(Rb::RB_SIZE, size)
+        .with(Rb::RB_SIZE, ring.words_log2())
         .with(Rb::RB_PRIV, true);
     regs.write(control_reg, control);
 
@@ -112,12 +111,12 @@ pub(super) fn stop(regs: &Regs, engine: u32) -> Result {
 }
 
 /// `sdma_v7_0_emit_fill_buffer`.
-pub(super) fn fill(at: GpuVa, bytes: u32) -> [u32; 5] {
+pub(super) fn fill(at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5] {
     Fill::zeroed()
         .with(Fill::OP, op::CONST_FILL)
         .with(Fill::COMPRESS, true)
         .with(Fill::DST_ADDR, at.get())
-        .with(Fill::COUNT, Bounded::low_bits_of(u64::from(bytes) - 1))
+        .with(Fill::COUNT, bytes_less_one)
         .0
 }
 
