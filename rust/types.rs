@@ -29,6 +29,7 @@ mod sdma_place;
 pub(crate) use addr::{
     BusAddr,
     GpuVa,
+    PageTableBase,
     VramOffset, //
 };
 pub(crate) use alloc_flags::AllocFlags;

@@ -25,6 +25,7 @@ use crate::{
     types::{
         GpuVa,
         PageRange,
+        PageTableBase,
         Pasid, //
     }, //
 };
@@ -86,7 +87,7 @@ struct Inner {
 pub(crate) struct Vm {
     spaces: Arc<Spaces>,
     pasid: PasidGuard,
-    base: u64,
+    base: PageTableBase,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -97,7 +98,7 @@ impl Vm {
         spaces.memory.dev.alive()?;
         let tables = Tables::new(&spaces.memory.vram, spaces.hal)?;
         let pasid = pasids.take()?;
-        let base = tables.root_entry();
+        let base = PageTableBase::new(tables.root_entry());
         let inner = Inner {
             tables,
             mappings: RBTree::new(),
@@ -114,8 +115,8 @@ impl Vm {
         self.pasid.get()
     }
 
-    /// What registers and MAP_PROCESS take as the root of the page tables.
-    pub(crate) fn page_table_base(&self) -> u64 {
+    /// The root of its page tables.
+    pub(crate) fn page_table_base(&self) -> PageTableBase {
         self.base
     }
 

@@ -78,6 +78,12 @@ address! {
 }
 
 address! {
+    /// The root of an address space's page tables, as registers and packets take it: the table's address
+    /// with the bits of an entry.
+    PageTableBase
+}
+
+address! {
     /// An address on the bus, by which the device reaches system memory or another device.
     BusAddr
 }

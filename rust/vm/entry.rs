@@ -33,6 +33,13 @@ pub(super) struct EntryFlags(pub(super) u64);
 #[derive(Clone, Copy)]
 pub(super) struct EntryAddr(pub(super) u64);
 
+impl EntryAddr {
+    /// The address `bytes` further on, in memory that reaches so far.
+    pub(super) fn byte(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+}
+
 /// Everything of an entry but its address and what its level adds.
 pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
     let local = bo.placement() == Some(Placement::Vram);

@@ -32,7 +32,10 @@ use crate::{
         PAGE_SIZE,
         VALID, //
     },
-    types::PageRange,
+    types::{
+        GpuVa,
+        PageRange, //
+    },
     vram::{
         Vram,
         VramRange, //
@@ -172,9 +175,9 @@ impl<P: Page> Table<P> {
 }
 
 /// Log2 of the pages of the largest fragment that starts at `va` and `addr` and fits in `len`.
-fn fragment_of(va: u64, addr: u64, len: u64) -> u32 {
+fn fragment_of(va: GpuVa, addr: EntryAddr, len: u64) -> u32 {
     let pages = len / PAGE_SIZE;
-    let aligned = ((va | addr) / PAGE_SIZE).trailing_zeros();
+    let aligned = ((va.get() | addr.0) / PAGE_SIZE).trailing_zeros();
     aligned
         .min(pages.checked_ilog2().unwrap_or(0))
         .min(MAX_FRAGMENT)
@@ -198,7 +201,7 @@ impl<P: Page> Tables<P> {
     /// Maps memory of consecutive addresses. Whoever calls checked that nothing is mapped there. On an
     /// error a part may be mapped: unmap it.
     pub(super) fn map(&mut self, at: PageRange, addr: EntryAddr, flags: EntryFlags) -> Result {
-        let (mut va, mut addr, mut left) = (at.start().get(), addr.0, at.bytes());
+        let (mut va, mut addr, mut left) = (at.start(), addr, at.bytes());
         while left > 0 {
             // The smallest fragments come first and last; a run of equal ones is written at once.
             let log2 = fragment_of(va, addr, left);
@@ -210,8 +213,8 @@ impl<P: Page> Tables<P> {
             };
             let root = &mut *self.root;
             map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
-            va += bytes;
-            addr += bytes;
+            va = va.byte(bytes);
+            addr = addr.byte(bytes);
             left -= bytes;
         }
         Ok(())
@@ -220,7 +223,7 @@ impl<P: Page> Tables<P> {
     /// Empties the entries of a range; returns tables that became empty.
     pub(super) fn unmap(&mut self, at: PageRange) -> Dead<P> {
         let mut dead = Dead(None);
-        let (va, len) = (at.start().get(), at.bytes());
+        let (va, len) = (at.start(), at.bytes());
         unmap_range(self.format, &mut self.root, ROOT, va, len, &mut dead);
         dead
     }
@@ -244,24 +247,24 @@ fn map_leaves<P: Page>(
     table: &mut Table<P>,
     this: u32,
     leaf: Leaf,
-    va: u64,
-    addr: u64,
+    va: GpuVa,
+    addr: EntryAddr,
     len: u64,
 ) -> Result {
     if this == leaf.level {
-        let first = index(va, this);
+        let first = index(va.get(), this);
         let count = len >> (span(this).trailing_zeros());
         // A fragment of this level is at most a whole table: `fragment_of` chose the level.
         table
             .mem
-            .fill(first, count, |i| leaf.entry | (addr + i * span(this)))?;
+            .fill(first, count, |i| leaf.entry | addr.byte(i * span(this)).0)?;
         table.mark_leaves(first, count as usize, true);
         return Ok(());
     }
     let (mut va, mut addr, mut left) = (va, addr, len);
     while left > 0 {
-        let at = index(va, this);
-        let here = left.min(span(this) - (va & (span(this) - 1)));
+        let at = index(va.get(), this);
+        let here = left.min(span(this) - (va.get() & (span(this) - 1)));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
             let child = Table::<P>::new(store, format, this - 1)?;
             let marks = of(format.directory(), this);
@@ -275,8 +278,8 @@ fn map_leaves<P: Page>(
             .and_then(Option::as_mut)
             .ok_or(EINVAL)?;
         map_leaves(store, format, child, this - 1, leaf, va, addr, here)?;
-        va += here;
-        addr += here;
+        va = va.byte(here);
+        addr = addr.byte(here);
         left -= here;
     }
     Ok(())
@@ -288,21 +291,21 @@ fn unmap_range<P: Page>(
     format: &dyn Hal,
     table: &mut Table<P>,
     level: u32,
-    va: u64,
+    va: GpuVa,
     len: u64,
     dead: &mut Dead<P>,
 ) {
     let empty = of(format.empty(), level);
     if level == 0 {
-        let (first, count) = (index(va, 0), len / PAGE_SIZE);
+        let (first, count) = (index(va.get(), 0), len / PAGE_SIZE);
         let _ = table.mem.fill(first, count, |_| empty);
         table.mark_leaves(first, count as usize, false);
         return;
     }
     let (mut va, mut left) = (va, len);
     while left > 0 {
-        let at = index(va, level);
-        let here = left.min(span(level) - (va & (span(level) - 1)));
+        let at = index(va.get(), level);
+        let here = left.min(span(level) - (va.get() & (span(level) - 1)));
         match table.children.get_mut(at) {
             Some(Some(child)) => {
                 unmap_range(format, child, level - 1, va, here, dead);
@@ -320,7 +323,7 @@ fn unmap_range<P: Page>(
                 table.mark_leaves(at, 1, false);
             }
         }
-        va += here;
+        va = va.byte(here);
         left -= here;
     }
 }

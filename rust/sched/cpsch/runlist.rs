@@ -187,7 +187,7 @@ fn map_process<F: Firmware>(entry: &Entry<F>, chip: &ChipInfo) -> Result<MapProc
         )
         .with(
             MapProcess::PAGE_TABLE_BASE,
-            entry.process.vm().page_table_base(),
+            entry.process.vm().page_table_base().get(),
         ))
 }
 

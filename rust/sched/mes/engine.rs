@@ -64,6 +64,7 @@ use crate::{
         DoorbellWord,
         GpuVa,
         HqdSlot,
+        PageTableBase,
         Pasid,
         Priority,
         RingSize, //
@@ -105,7 +106,7 @@ const HAS_INV_TLBS: u32 = 0x84;
 /// What a user queue's frame is made of besides the queue.
 pub(super) struct Add {
     pub(super) pasid: Pasid,
-    pub(super) page_table_base: u64,
+    pub(super) page_table_base: PageTableBase,
     pub(super) process_context: GpuVa,
     pub(super) gang_context: GpuVa,
     pub(super) priority: Priority,
@@ -311,7 +312,7 @@ impl Engine {
         };
         let frame = frame!(AddQueue, ADD_QUEUE)
             .with(AddQueue::PROCESS_ID, add.pasid.get().into())
-            .with(AddQueue::PAGE_TABLE_BASE_ADDR, add.page_table_base)
+            .with(AddQueue::PAGE_TABLE_BASE_ADDR, add.page_table_base.get())
             .with(AddQueue::PROCESS_VA_END, LAST_PFN)
             .with(AddQueue::PROCESS_QUANTUM, PROCESS_QUANTUM)
             .with(AddQueue::PROCESS_CONTEXT_ADDR, add.process_context.get())
