@@ -6,7 +6,8 @@ use super::{map, mark, put, read, PTB, R, V, VA, VMID, W};
 use rkfd_emulator::memory::{FaultReason, Hub};
 use rkfd_emulator_testkit::{kernel_context, memory};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 /// Where VMID 0 has VRAM.
 const FB: u64 = 0x80_0000_0000;
@@ -113,25 +114,22 @@ fn what_engines_store_is_never_called_unflushed() {
         scope.spawn(|| {
             let space = memory.space(Hub::Gfx(0), 0);
             while !over.load(Ordering::Relaxed) {
-                reads.fetch_add(1, Ordering::Relaxed);
+                let read = reads.fetch_add(1, Ordering::Relaxed);
                 space.read_words(FB + 0x30_0000, &mut [0; 4]).unwrap();
+                // Now and then nothing is held back.
+                if read % 8 == 0 {
+                    memory.flush_hdp();
+                }
             }
         });
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                memory.flush_hdp();
-            }
-        });
-        for n in 0..200 {
+        for n in 0..500 {
             memory.engine_stores(0x30_0000, 8, || {
                 put(memory.vram, 0x30_0000, n);
-                // The store takes until the reader has come here, and some turns longer.
+                // The store takes until the reader has come here, if the host lets it come so soon.
                 let before = reads.load(Ordering::Relaxed);
-                for _ in 0..1000 {
-                    if reads.load(Ordering::Relaxed) > before + 1 {
-                        break;
-                    }
-                    thread::yield_now();
+                let late = Instant::now() + Duration::from_millis(1);
+                while reads.load(Ordering::Relaxed) < before + 2 && Instant::now() < late {
+                    hint::spin_loop();
                 }
             });
         }
