@@ -67,6 +67,12 @@ mod vm {
         pub(crate) struct EntryFlags(pub(crate) u64);
         #[derive(Clone, Copy)]
         pub(crate) struct EntryAddr(pub(crate) u64);
+
+        impl EntryAddr {
+            pub(crate) fn byte(self, bytes: u64) -> Self {
+                Self(self.0.wrapping_add(bytes))
+            }
+        }
     }
     mod flags;
     mod hal;
