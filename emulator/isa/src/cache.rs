@@ -13,7 +13,10 @@
 //! Milder than hardware: a store drops the line, and so does a load that bypasses the cache; what the chip leaves
 //! in the line then is not documented.
 
+use crate::decode::Scope;
 use crate::memory::{HostPage, PAGE};
+use crate::second::SecondLevel;
+use std::sync::Arc;
 
 /// What the instruction that is being executed reads through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,19 +64,29 @@ impl<const N: usize> Lines<N> {
 
     /// The line that has byte `at` of a page, filled if it was not there.
     #[inline]
-    fn line(&mut self, page: &HostPage, at: usize) -> &[u8; N] {
+    fn line(&mut self, page: &HostPage, at: usize, next: Option<&SecondLevel>) -> &[u8; N] {
         let first = at / N * N;
         let tag = page.address() + first;
         let slot = self.slot(tag);
         if self.tags[slot] != tag {
-            self.fill(page, first, tag, slot);
+            self.fill(page, first, tag, slot, next);
         }
         &self.data[slot]
     }
 
-    fn fill(&mut self, page: &HostPage, first: usize, tag: usize, slot: usize) {
+    fn fill(
+        &mut self,
+        page: &HostPage,
+        first: usize,
+        tag: usize,
+        slot: usize,
+        next: Option<&SecondLevel>,
+    ) {
         self.tags[slot] = tag;
         self.any = true;
+        if let Some(next) = next {
+            return next.read(page, first, &mut self.data[slot]);
+        }
         for (n, bytes) in self.data[slot].chunks_exact_mut(8).enumerate() {
             bytes.copy_from_slice(&page.load_u64(first + 8 * n).to_le_bytes());
         }
@@ -95,13 +108,19 @@ impl<const N: usize> Lines<N> {
 
     /// The number that the `bytes` (1, 2, 4 or 8) from `at` on are.
     #[inline]
-    fn load(&mut self, page: &HostPage, at: usize, bytes: usize) -> u64 {
+    fn load(
+        &mut self,
+        page: &HostPage,
+        at: usize,
+        bytes: usize,
+        next: Option<&SecondLevel>,
+    ) -> u64 {
         let mut number = [0; 8];
         let mut done = 0;
         while done < bytes {
             let from = (at + done) % N;
             let n = (bytes - done).min(N - from);
-            let line = self.line(page, at + done);
+            let line = self.line(page, at + done, next);
             number[done..done + n].copy_from_slice(&line[from..from + n]);
             done += n;
         }
@@ -117,6 +136,10 @@ pub struct Caches {
     scalar: Lines<64>,
     path: Path,
     acquires: [u64; 2],
+    /// The one of the XCC, if it has any.
+    second: Option<Arc<SecondLevel>>,
+    /// It may hold back what the instruction stores.
+    holds: bool,
 }
 
 impl Default for Caches {
@@ -126,6 +149,8 @@ impl Default for Caches {
             scalar: Lines::new(256),
             path: Path::default(),
             acquires: [0; 2],
+            second: None,
+            holds: false,
         }
     }
 }
@@ -144,10 +169,44 @@ impl Caches {
         self.acquires = acquires;
     }
 
-    /// Says what the instruction reads through that is about to be executed.
+    /// Empty caches above a second level.
+    pub(crate) fn above(second: Option<Arc<SecondLevel>>) -> Self {
+        Self {
+            second,
+            ..Self::default()
+        }
+    }
+
+    /// An instruction of vector memory of a scope is about to be executed.
     #[inline]
-    pub(crate) fn read_through(&mut self, path: Path) {
-        self.path = path;
+    pub(crate) fn vector(&mut self, scope: Scope) {
+        self.path = match scope {
+            Scope::Wave => Path::Vector,
+            _ => Path::Beyond,
+        };
+        self.holds = self
+            .second
+            .as_ref()
+            .is_some_and(|second| second.holds(scope));
+    }
+
+    /// An instruction of scalar memory is about to be executed.
+    #[inline]
+    pub(crate) fn scalar(&mut self) {
+        self.path = Path::Scalar;
+        self.holds = self.second.is_some();
+    }
+
+    /// Whether there is a second level.
+    pub(crate) fn has_second(&self) -> bool {
+        self.second.is_some()
+    }
+
+    /// A release of a scope, by an instruction.
+    pub(crate) fn release(&self, scope: Scope) {
+        if let Some(second) = &self.second {
+            second.release(scope);
+        }
     }
 
     /// Drops the vector cache's lines.
@@ -164,10 +223,13 @@ impl Caches {
     #[inline]
     pub(crate) fn load(&mut self, page: &HostPage, at: usize, bytes: usize) -> u64 {
         match self.path {
-            Path::Vector => self.vector.load(page, at, bytes),
-            Path::Scalar => self.scalar.load(page, at, bytes),
+            Path::Vector => self.vector.load(page, at, bytes, self.second.as_deref()),
+            Path::Scalar => self.scalar.load(page, at, bytes, self.second.as_deref()),
             Path::Beyond => {
                 self.vector.drop(page, at, bytes);
+                if let Some(second) = &self.second {
+                    return second.load(page, at, bytes);
+                }
                 match bytes {
                     1 => page.load_u8(at).into(),
                     2 => page.load_u16(at).into(),
@@ -175,6 +237,33 @@ impl Caches {
                     _ => page.load_u64(at),
                 }
             }
+        }
+    }
+
+    /// Stores 1, 2, 4 or 8 bytes that lie in one page.
+    #[inline]
+    pub(crate) fn store(&mut self, page: &HostPage, at: usize, bytes: usize, value: u64) {
+        self.changed(page, at, bytes);
+        if let Some(second) = &self.second {
+            if self.holds && page.may_be_held_back() {
+                return second.store(page, at, bytes, value);
+            }
+            second.settle(page, at, bytes);
+        }
+        match bytes {
+            1 => page.store_u8(at, value as u8),
+            2 => page.store_u16(at, value as u16),
+            4 => page.store_u32(at, value as u32),
+            _ => page.store_u64(at, value),
+        }
+    }
+
+    /// Memory itself is about to be changed, by an atomic.
+    #[inline]
+    pub(crate) fn settle(&mut self, page: &HostPage, at: usize, bytes: usize) {
+        self.changed(page, at, bytes);
+        if let Some(second) = &self.second {
+            second.settle(page, at, bytes);
         }
     }
 
@@ -190,6 +279,6 @@ impl Caches {
     /// The vector cache's line with byte `at` of a page.
     #[inline]
     pub(crate) fn line(&mut self, page: &HostPage, at: usize) -> &[u8; VECTOR_LINE] {
-        self.vector.line(page, at)
+        self.vector.line(page, at, self.second.as_deref())
     }
 }

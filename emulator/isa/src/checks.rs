@@ -6,7 +6,8 @@
 pub struct Checks {
     /// Registers that are used before the program has waited for the memory operation that writes them.
     pub waits: bool,
-    /// The first-level caches are there: what was loaded before and nobody invalidated is old.
+    /// Caches are there: what was loaded before and nobody invalidated is old, and what was stored and nobody released
+    /// is the XCC's own.
     pub caches: bool,
     /// Races of waves for LDS. They are found only where waits are checked, too. Not by default: what a program does
     /// with plain loads of a flag is one for this check, and right on hardware.

@@ -7,7 +7,9 @@ use crate::checks::Checks;
 use crate::fault::Access;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::memory::{Env, Tlb, PAGE};
+use crate::second::SecondLevel;
 use crate::target::{Target, GFX942};
+use std::sync::Arc;
 
 /// Counters since the compute unit was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct ComputeUnit {
     pub(crate) tlb: Tlb,
     /// First-level caches of workgroups that have ended.
     pub(crate) idle: Vec<Caches>,
+    /// The XCC's second-level cache, if it has any.
+    second: Option<Arc<SecondLevel>>,
     /// Acquires so far, for the vector and the scalar caches.
     pub(crate) acquires: [u64; 2],
     pub(crate) code: Code,
@@ -64,6 +68,7 @@ impl ComputeUnit {
             checks,
             tlb: Tlb::default(),
             idle: Vec::new(),
+            second: None,
             acquires: [0; 2],
             code: Code::default(),
             instructions: 0,
@@ -71,6 +76,11 @@ impl ComputeUnit {
             workgroups: 0,
             decoded: 0,
         }
+    }
+
+    /// The same compute unit on an XCC that has a second-level cache. Where caches are not checked it is not used.
+    pub fn above(self, second: Option<Arc<SecondLevel>>) -> Self {
+        Self { second, ..self }
     }
 
     /// The chip.
@@ -134,7 +144,8 @@ impl ComputeUnit {
         if !self.checks.caches {
             return None;
         }
-        let mut caches = self.idle.pop().unwrap_or_default();
+        let fresh = || Caches::above(self.second.clone());
+        let mut caches = self.idle.pop().unwrap_or_else(fresh);
         if !inherits {
             caches.drop_vector();
             caches.drop_scalar();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every operation takes and answers: the wave's surroundings, and what the wave does next.
 
-use crate::cache::{Caches, Path};
+use crate::cache::Caches;
 use crate::decode::{Inst, Op, Scope};
 use crate::fault::{Access, FaultKind, MemoryFault, Reason};
 use crate::memory::{Env, Tlb, PAGE};
@@ -11,7 +11,7 @@ use crate::wave::Wave;
 pub struct Context<'a> {
     /// The rest of the GPU.
     pub env: &'a mut dyn Env,
-    /// The first-level caches, if there are any.
+    /// The caches, if there are any.
     pub caches: Option<&'a mut Caches>,
     /// Translations.
     pub tlb: &'a mut Tlb,
@@ -84,18 +84,18 @@ macro_rules! scalar {
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
                 let page = self.tlb.page(self.env, self.vmid, va, Access::Write)?;
-                page.$store(at, value);
-                if let Some(caches) = &mut self.caches {
-                    caches.changed(page, at, size_of::<$int>());
+                match &mut self.caches {
+                    Some(caches) => caches.store(page, at, size_of::<$int>(), value.into()),
+                    None => page.$store(at, value),
                 }
                 return Ok(());
             }
             for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
                 let va = va.wrapping_add(n as u64);
                 let page = self.tlb.page(self.env, self.vmid, va, Access::Write)?;
-                page.store_u8(va as usize % PAGE, byte);
-                if let Some(caches) = &mut self.caches {
-                    caches.changed(page, va as usize % PAGE, 1);
+                match &mut self.caches {
+                    Some(caches) => caches.store(page, va as usize % PAGE, 1, byte.into()),
+                    None => page.store_u8(va as usize % PAGE, byte),
                 }
             }
             Ok(())
@@ -105,7 +105,7 @@ macro_rules! scalar {
         pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
             let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
             if let Some(caches) = &mut self.caches {
-                caches.changed(page, va as usize % PAGE, size_of::<$int>());
+                caches.settle(page, va as usize % PAGE, size_of::<$int>());
             }
             page.$update(va as usize % PAGE, f)
                 .ok_or(FaultKind::Memory(MemoryFault {
@@ -122,10 +122,7 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn vector(&mut self, i: &Inst) {
         if let Some(caches) = &mut self.caches {
-            caches.read_through(match i.scope {
-                Scope::Wave => Path::Vector,
-                _ => Path::Beyond,
-            });
+            caches.vector(i.scope);
         }
     }
 
@@ -133,11 +130,12 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn scalar(&mut self) {
         if let Some(caches) = &mut self.caches {
-            caches.read_through(Path::Scalar);
+            caches.scalar();
         }
     }
 
-    /// Executes an instruction that maintains caches; what it does to the second level has no effect.
+    /// Executes an instruction that maintains caches. What the second level has from memory is never old, so dropping
+    /// it has no effect.
     pub(crate) fn maintain(&mut self, i: &Inst) {
         let Some(caches) = &mut self.caches else {
             return;
@@ -149,6 +147,9 @@ impl Context<'_> {
             }
             Op::BufferWbinvl1 | Op::BufferWbinvl1Vol => caches.drop_vector(),
             _ => {}
+        }
+        if matches!(i.op, Op::BufferWbl2 | Op::GlobalWb | Op::GlobalWbinv) {
+            caches.release(i.scope);
         }
     }
 

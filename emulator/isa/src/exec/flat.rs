@@ -10,7 +10,7 @@ use super::context::Context;
 use super::lanes::active;
 use super::lds;
 use super::lds::lds_address;
-use crate::cache::VECTOR_LINE;
+use crate::cache::{Caches, VECTOR_LINE};
 use crate::decode::atomic::Atomic;
 use crate::decode::kind::Kind;
 use crate::decode::Op;
@@ -392,6 +392,14 @@ fn store_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
+    if c.caches.as_deref().is_some_and(Caches::has_second) {
+        for l in active(w) {
+            for n in 0..count as usize {
+                c.store_u32(a[l].wrapping_add(4 * n as u64), w.v[from + n][l])?;
+            }
+        }
+        return Ok(());
+    }
     drop_lines(w, c, a, size);
     if count == 1 {
         if let Some((dwords, _)) = common_page(w, c, a, Access::Write)? {

@@ -18,6 +18,7 @@ pub const PAGE: usize = 4096;
 #[derive(Clone)]
 pub struct HostPage {
     base: NonNull<u8>,
+    held_back: bool,
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -85,6 +86,7 @@ impl HostPage {
         debug_assert!(base.as_ptr() as usize % 8 == 0);
         Self {
             base,
+            held_back: false,
             _owner: owner,
         }
     }
@@ -107,6 +109,20 @@ impl HostPage {
         // SAFETY: the slice is a page long, aligned for AtomicU64 and kept by the Arc; it can only
         // be touched through atomics.
         Some(unsafe { Self::new(base, Arc::new(cells.clone())) })
+    }
+
+    /// The same page, as the second-level cache sees it that may hold stores back: the translation says so, by its
+    /// memory type.
+    pub fn held_back(self) -> Self {
+        Self {
+            held_back: true,
+            ..self
+        }
+    }
+
+    /// Whether the second-level cache may hold stores back.
+    pub(crate) fn may_be_held_back(&self) -> bool {
+        self.held_back
     }
 
     /// Where it lies: no two pages that are mapped at a time lie in the same place.

@@ -9,32 +9,8 @@
 //! * Both: scalar loads use a cache that vector stores don't change; "constant memory ... scalar memory
 //!   operations are only used if it doesn't change during the kernel".
 
+use super::{Machine, NEW};
 use rkfd_isa::*;
-use rkfd_isa_testkit::*;
-
-/// What the other agent stores, and where it was 0.
-const NEW: u32 = 7;
-
-/// A device whose memory another agent changes whenever the program sends a message.
-struct Shared {
-    flat: Flat,
-    data: u64,
-}
-
-impl Env for Shared {
-    fn epoch(&self) -> u64 {
-        self.flat.epoch()
-    }
-    fn translate(&mut self, vmid: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
-        self.flat.translate(vmid, va, access)
-    }
-    fn clock(&mut self) -> u64 {
-        0
-    }
-    fn interrupt(&mut self, _: u16, _: u32, _: bool) {
-        self.flat.write(self.data, &NEW.to_le_bytes());
-    }
-}
 
 /// What instructions of a chip are called.
 struct Names {
@@ -71,73 +47,11 @@ static GFX12: Names = Names {
     message: "s_sendmsg sendmsg(MSG_INTERRUPT)",
 };
 
-struct Machine {
-    device: Shared,
-    cu: ComputeUnit,
-    kernel: Kernel,
-}
-
-impl Machine {
-    fn new(target: &'static Target, checks: Checks, text: &str) -> Self {
-        let mut device = Shared {
-            flat: Flat::new(1 << 16),
-            data: 0,
-        };
-        let mut cu = ComputeUnit::with_checks(target, checks);
-        let lanes = if target.name == "gfx942" { 64 } else { 32 };
-        let code = device.flat.alloc(8192);
-        device.data = device.flat.alloc(4096);
-        let descriptor = match lanes {
-            32 => descriptor_gfx1201(32, 256),
-            _ => {
-                let mut kd = [0; 64];
-                let mut put = |at: usize, v: u32| kd[at..at + 4].copy_from_slice(&v.to_le_bytes());
-                put(16, 256);
-                put(48, 7 | (0xf0 << 12) | (1 << 21) | (1 << 23));
-                put(52, 2 << 1);
-                put(56, 8);
-                kd
-            }
-        };
-        device.flat.write(code, &descriptor);
-        let text = format!("{text}\ns_endpgm");
-        device
-            .flat
-            .write(code + 256, &assemble(target, lanes, &text));
-        let kernel = cu.kernel(&mut device, 0, code).expect("descriptor");
-        Self { device, cu, kernel }
-    }
-
-    fn run(&mut self) {
-        let dispatch = Dispatch {
-            workgroup_size: [1, 1, 1],
-            grid_size: [1, 1, 1],
-            kernarg_address: self.device.data,
-            apertures: APERTURES,
-            ..Dispatch::default()
-        };
-        let (cu, kernel, none) = (&mut self.cu, &self.kernel, Scratch::default());
-        let outcome = match kernel.lanes {
-            32 => Workgroup::<32>::launch(cu, kernel, &dispatch, [0; 3], none, &[])
-                .expect("launch")
-                .run(cu, &mut self.device, 1 << 20),
-            _ => Workgroup::<64>::launch(cu, kernel, &dispatch, [0; 3], none, &[])
-                .expect("launch")
-                .run(cu, &mut self.device, 1 << 20),
-        };
-        assert_eq!(outcome, Outcome::Done);
-    }
-
-    /// What the program has stored.
-    fn result(&self) -> u32 {
-        self.device.flat.words(self.device.data + 256, 1)[0]
-    }
-}
-
+/// What the program has stored.
 fn result(target: &'static Target, checks: Checks, text: &str) -> u32 {
-    let mut machine = Machine::new(target, checks, text);
-    machine.run();
-    machine.result()
+    let mut machine = Machine::new();
+    machine.run(&mut ComputeUnit::with_checks(target, checks), text);
+    machine.word(64)
 }
 
 /// A load, a change by another agent, what is done about it, and another load.
@@ -262,18 +176,19 @@ fn the_next_dispatch_inherits_what_no_acquire_has_dropped() {
         let vector = format!("v_mov_b32 v1, 0\n{load}\n{wait}\n{store}");
         let scalar = format!("{scalar}\n{scalar_wait}\nv_mov_b32 v1, 0\nv_mov_b32 v3, s4\n{store}");
         for (text, counts) in [(vector, [1, 0]), (scalar, [0, 1])] {
-            let mut machine = Machine::new(target, Checks::default(), &text);
-            machine.run();
+            let mut machine = Machine::new();
+            let mut cu = ComputeUnit::for_target(target);
+            machine.run(&mut cu, &text);
             machine.device.interrupt(0, 0, false);
-            machine.run();
-            assert_eq!(machine.result(), 0, "{}: {text}", target.name);
+            machine.run(&mut cu, &text);
+            assert_eq!(machine.word(64), 0, "{}: {text}", target.name);
             let [vector, scalar] = counts;
-            machine.cu.acquired([scalar, vector]);
-            machine.run();
-            assert_eq!(machine.result(), 0, "{}: of the other: {text}", target.name);
-            machine.cu.acquired([1, 1]);
-            machine.run();
-            assert_eq!(machine.result(), NEW, "{}: {text}", target.name);
+            cu.acquired([scalar, vector]);
+            machine.run(&mut cu, &text);
+            assert_eq!(machine.word(64), 0, "{}: of the other: {text}", target.name);
+            cu.acquired([1, 1]);
+            machine.run(&mut cu, &text);
+            assert_eq!(machine.word(64), NEW, "{}: {text}", target.name);
         }
     }
 }
