@@ -61,8 +61,8 @@ struct Args {
     /// memory operation that writes them, and an order of waves that a seed draws.
     #[arg(long)]
     fast: bool,
-    /// Compute units have caches of their own, so that a program which leaves out an acquire that it needs reads old
-    /// values. Not with --fast.
+    /// Compute units and XCCs have caches, so that a program which leaves out an acquire that it needs reads old values,
+    /// and one that leaves out a release shows its results to nobody. Not with --fast.
     #[arg(long)]
     caches: bool,
     /// The driver maps the memory that it shares with the device write-combined, as amdgpu does for some: then page

@@ -131,6 +131,14 @@ impl EntryBits {
         !self.host_uncached || (self.mtype_of)(entry) == Mtype::Uc as u8
     }
 
+    /// Whether the second-level cache holds back what is stored by an entry: not where it is uncached, and not where
+    /// it is coherent, which writes through (LLVM, AMDGPUUsage, "Memory Model gfx90a": "MTYPE CC causes write through
+    /// to DRAM").
+    pub fn holds_back(&self, entry: u64) -> bool {
+        let mtype = (self.mtype_of)(entry);
+        mtype == Mtype::Nc as u8 || mtype == Mtype::Rw as u8
+    }
+
     /// The name of an entry's memory type (`asic_reg/soc15.h` and `amdgpu_vm.h`: `MTYPE_*`).
     pub fn mtype_name(&self, entry: u64) -> &'static str {
         match (self.mtype_of)(entry) {

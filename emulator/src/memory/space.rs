@@ -51,6 +51,14 @@ impl<'a> Space<'a> {
     /// # Errors
     /// The address does not translate or does not allow the access.
     pub fn page(&self, va: u64, access: Access) -> Result<HostPage, VmFault> {
+        self.page_for_shaders(va, access).map(|(page, _)| page)
+    }
+
+    /// [`Self::page`], and whether the graphics core's second-level cache may hold back what is stored there.
+    ///
+    /// # Errors
+    /// As [`Self::page`].
+    pub fn page_for_shaders(&self, va: u64, access: Access) -> Result<(HostPage, bool), VmFault> {
         let fault = |reason| VmFault {
             hub: self.hub,
             vmid: self.vmid,
@@ -65,7 +73,8 @@ impl<'a> Space<'a> {
         let at = found
             .place
             .plus((va & !(PAGE - 1)).wrapping_sub(found.start));
-        self.memory.at(at).ok_or(fault(FaultReason::NoMemory))
+        let page = self.memory.at(at).ok_or(fault(FaultReason::NoMemory))?;
+        Ok((page, found.held_back))
     }
 
     /// Where an address lies, from the cache or by a page walk.
@@ -379,6 +388,7 @@ impl Memory {
             len,
             place,
             rights: Rights::ALL,
+            held_back: false,
         }
     }
 }

@@ -156,6 +156,8 @@ pub struct Translation {
     pub place: Place,
     /// What may be done.
     pub rights: Rights,
+    /// The graphics core's second-level cache may hold back what is stored there.
+    pub held_back: bool,
 }
 
 /// Bits of a directory entry that points at a table, apart from its block fragment size.
@@ -409,5 +411,6 @@ fn leaf(
         len,
         place: at,
         rights,
+        held_back: memory.generation().entry.holds_back(entry),
     })
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Caches of the first level live longer than a dispatch: what has changed in memory since is seen only after an
-//! acquire, by an AQL packet's fence or by ACQUIRE_MEM.
+//! Caches live longer than a dispatch. What has changed in memory since is seen only after an acquire, by an AQL
+//! packet's fence or by ACQUIRE_MEM; what a kernel has stored is in memory only after a release, by a packet's fence
+//! or by RELEASE_MEM.
 
 use crate::commands::start;
 use crate::dispatches::vadd;
+use crate::packets::CACHED;
 use crate::queues::*;
 use crate::rig::Rig;
 use crate::vendor::{packet3, release};
@@ -112,5 +114,96 @@ fn acquire_mem_drops_the_caches_that_it_names() {
     let without = right((1 << 27) | (1 << 23));
     assert!(without < all, "{without} of {all} for other caches");
     assert_eq!(right(1 << 22), all);
+    rig.clean();
+}
+
+/// Lets the second-level cache hold a page of the process back.
+fn hold_back(p: &Process<'_>, va: u64) {
+    p.map_page(va, p.at(va), CACHED);
+}
+
+/// Release fences of packets, by scope: whether what the kernel has stored is in memory then.
+fn released(rig: &Rig, scopes: &[(u16, bool)]) {
+    let p = Process::new(rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 64);
+    let signal = p.signal(0);
+    let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, signal);
+    hold_back(&p, sums);
+    run(rig, &[(&p, &[&q])]);
+    // Bits 12:11 are the release fence's scope: none, the agent, the system.
+    for &(scope, written) in scopes {
+        rig.put_words(p.at(sums), &[0; ITEMS]);
+        p.set_value(signal, 1);
+        let header = packet.get(K::HEADER) as u16 & !(3 << 11);
+        q.push(packet.with(K::HEADER, header | (scope << 11)).0);
+        p.wait(signal);
+        let memory = p.words(sums, ITEMS);
+        let same = match written {
+            true => memory == expected,
+            false => memory == [0; ITEMS],
+        };
+        assert!(same, "release {scope}");
+        // What is held back must not come later.
+        p.set_value(signal, 1);
+        q.push(barrier(rkfd_hw::aql::TYPE_BARRIER_AND, &[], signal));
+        p.wait(signal);
+        let memory = p.words(sums, ITEMS);
+        assert!(memory == expected, "release {scope}, then of a barrier");
+    }
+    rig.clean();
+}
+
+#[test]
+fn a_packets_release_fence_writes_back_what_it_reaches_beyond() {
+    // With one second-level cache a release of the agent has nothing to write back.
+    released(&Rig::new(), &[(0, false), (1, false), (2, true)]);
+    released(&Rig::spx(), &[(0, false), (1, true), (2, true)]);
+}
+
+#[test]
+fn release_mem_writes_back_what_it_is_told_to() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::pm4(&p, 0x800, 4096);
+    let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, 0);
+    hold_back(&p, sums);
+    run(&rig, &[(&p, &[&q])]);
+    let done = p.alloc(4096);
+    // EOP_TC_WB_ACTION_EN is bit 15, EOP_TC_ACTION_EN 17.
+    for (count, (actions, written)) in (1..).zip([(0, false), (1 << 15, true), (1 << 17, true)]) {
+        rig.put_words(p.at(sums), &[0; ITEMS]);
+        let mut commands = start(&p, &packet);
+        let mut end = release(done, count, 0);
+        end[1] = end[1] & !((1 << 15) | (1 << 17)) | actions;
+        commands.extend(end);
+        q.submit(&commands);
+        rig.wait("the end of pipe", || p.u64(done) == count);
+        let memory = p.words(sums, ITEMS);
+        let same = if written {
+            memory == expected
+        } else {
+            memory == [0; ITEMS]
+        };
+        assert!(same, "actions {actions:#x}");
+    }
+    rig.clean();
+}
+
+#[test]
+fn a_queue_that_leaves_holds_nothing_back() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 64);
+    let signal = p.signal(0);
+    let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, signal);
+    hold_back(&p, sums);
+    run(&rig, &[(&p, &[&q])]);
+    let header = packet.get(K::HEADER) as u16 & !(3 << 11);
+    q.push(packet.with(K::HEADER, header).0);
+    p.wait(signal);
+    assert_eq!(p.words(sums, ITEMS), [0; ITEMS]);
+    rig.unmap();
+    rig.fence();
+    assert!(p.words(sums, ITEMS) == expected);
     rig.clean();
 }

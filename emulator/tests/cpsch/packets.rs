@@ -41,8 +41,12 @@ pub fn nop() -> u32 {
     pm4::FILLER
 }
 
-/// Rights of an ordinary page.
-pub const RIGHTS: u64 = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
+/// Rights of a page that the second-level cache may hold back (MTYPE RW).
+pub const CACHED: u64 =
+    pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE | pte::mtype(pte::Mtype::Rw);
+
+/// Rights of an ordinary page: what a kernel stores is in memory at once.
+pub const RIGHTS: u64 = CACHED | pte::mtype(pte::Mtype::Uc);
 
 /// A RUN_LIST of so many words at `ib`.
 pub fn run_list(ib: u64, words: usize, processes: u64) -> RunList {

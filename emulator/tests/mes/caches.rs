@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Caches of the first level on gfx12: an acquire fence drops them, and ACQUIRE_MEM those that its GCR_CNTL names.
+//! Caches on gfx12: an acquire fence drops those of the first level, and ACQUIRE_MEM those that its GCR_CNTL names. A
+//! release of the system writes the second level back, which all of the device shares.
 
 use crate::process::{Process, Queue};
 use crate::queues::start;
@@ -56,5 +57,32 @@ fn acquires_drop_the_vector_cache() {
     assert!(without < often, "{without} of {often} for other caches");
     assert_eq!(right(0, 1 << 8), often);
     assert_eq!([right(1, others), right(2, others)], [often; 2]);
+    rig.clean();
+}
+
+#[test]
+fn a_release_of_the_system_writes_back() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 256);
+    let signal = p.signal(0);
+    let (packet, sums, expected) = p.vadd(ITEMS as u32, 1, signal);
+    p.hold_back(sums);
+    rig.add(&q);
+    // Bits 12:11 are the release fence's scope: none, the agent, the system.
+    for (scope, written) in [(0, false), (1, false), (2, true)] {
+        p.put(sums, &[0; 4 * ITEMS]);
+        memory.set_u64(p.at(signal + 8), 1);
+        let header = packet.get(K::HEADER) as u16 & !(3 << 11);
+        q.push(packet.with(K::HEADER, header | (scope << 11)).0);
+        p.wait(signal);
+        let stored = p.words(sums, ITEMS);
+        let same = if written {
+            stored == expected
+        } else {
+            stored == [0; ITEMS]
+        };
+        assert!(same, "release {scope}");
+    }
     rig.clean();
 }

@@ -116,10 +116,10 @@ impl Process {
         })
     }
 
-    fn map_page(&self, va: u64, at: u64) {
+    fn map_page(&self, va: u64, at: u64, mtype: pte::Mtype) {
         // AMDGPU_PTE_DEFAULT of gfx12: valid, all rights, marked as a leaf.
         let rights = pte::VALID | pte::EXECUTABLE | pte::READABLE | pte::WRITEABLE;
-        let entry = at | rights | pte::gfx12::PDE_PTE;
+        let entry = at | rights | pte::gfx12::PDE_PTE | pte::gfx12::mtype(mtype);
         map_page(&*self.memory, self.root, va, entry);
         self.pages.borrow_mut().insert(va / PAGE, at);
     }
@@ -130,9 +130,14 @@ impl Process {
         let va = self.next.replace(self.next.get() + bytes + PAGE);
         let at = self.memory.alloc(bytes);
         for offset in (0..bytes).step_by(PAGE as usize) {
-            self.map_page(va + offset, at + offset);
+            self.map_page(va + offset, at + offset, pte::Mtype::Uc);
         }
         va
+    }
+
+    /// Lets the second-level cache hold back what is stored in a page.
+    pub fn hold_back(&self, va: u64) {
+        self.map_page(va, self.at(va), pte::Mtype::Nc);
     }
 
     /// Place in VRAM.

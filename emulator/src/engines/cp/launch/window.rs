@@ -55,26 +55,23 @@ impl rkfd_isa::Env for Window<'_> {
             Access::Execute => mem::Access::Execute,
         };
         let vmid = self.vmid.load(Ordering::Acquire);
-        let page = self
-            .env
-            .memory()
-            .page(self.hub, vmid, va, kind)
-            .map_err(|fault| {
-                self.fault = Some(fault);
-                match fault.reason {
-                    mem::FaultReason::Permission => Reason::NotPermitted,
-                    mem::FaultReason::NoMemory => Reason::NoMemory,
-                    mem::FaultReason::Range => Reason::NotCanonical,
-                    _ => Reason::NotPresent,
-                }
-            })?;
+        let space = self.env.memory().space(self.hub, vmid);
+        let (page, held_back) = space.page_for_shaders(va, kind).map_err(|fault| {
+            self.fault = Some(fault);
+            match fault.reason {
+                mem::FaultReason::Permission => Reason::NotPermitted,
+                mem::FaultReason::NoMemory => Reason::NoMemory,
+                mem::FaultReason::Range => Reason::NotCanonical,
+                _ => Reason::NotPresent,
+            }
+        })?;
         let fetch = || self.env.rules().ask(&Event::of(Kind::Fetch));
         if access == Access::Execute && fetch() == Some(Effect::FlipBit) {
             return flipped(page, va).ok_or(Reason::NoMemory);
         }
-        page.slice()
-            .and_then(HostPage::from_volatile)
-            .ok_or(Reason::NoMemory)
+        let page = page.slice().and_then(HostPage::from_volatile);
+        let page = page.ok_or(Reason::NoMemory)?;
+        Ok(if held_back { page.held_back() } else { page })
     }
 
     fn clock(&mut self) -> u64 {

@@ -11,9 +11,8 @@ use super::dispatch::Dispatch;
 use crate::device::facts::Facts;
 use crate::device::Env;
 use crate::engines::Wake;
-use rkfd_isa::Checks;
-use rkfd_isa::ComputeUnit;
-use rkfd_isa::Target;
+use rkfd_isa::decode::Scope;
+use rkfd_isa::{ComputeUnit, SecondLevel, Target};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +22,8 @@ use std::thread::JoinHandle;
 /// The workers.
 pub struct Units {
     line: Arc<Line>,
+    /// The XCCs' second-level caches, if caches are modelled.
+    second: Arc<[Arc<SecondLevel>]>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -66,12 +67,23 @@ impl Units {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let line = Arc::new(Line::default());
         let (xccs, checks) = (usize::from(facts.xccs), facts.checks);
+        let caches = if checks.caches { xccs } else { 0 };
+        let second: Arc<[_]> = (0..caches)
+            .map(|_| Arc::new(SecondLevel::new(xccs > 1)))
+            .collect();
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
-            let (line, wake) = (line.clone(), wake.clone());
+            let (line, wake, second) = (line.clone(), wake.clone(), second.clone());
             let name = format!("rkfd-cu{n}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || line.work(isa, checks, xccs, &wake))
+                .spawn(move || {
+                    let unit = |xcc| {
+                        let second = second.get(xcc).cloned();
+                        ComputeUnit::with_checks(isa, checks).above(second)
+                    };
+                    // Caches are an XCC's own: one's translations are not the other's.
+                    line.work((0..xccs).map(unit).collect(), &wake);
+                })
                 .ok()
         });
         let threads: Vec<_> = threads.collect();
@@ -79,7 +91,11 @@ impl Units {
             env.report()
                 .violation(format_args!("the host refuses threads for compute units"));
         }
-        Self { line, threads }
+        Self {
+            line,
+            second,
+            threads,
+        }
     }
 
     /// Puts a dispatch in line, once for each worker that it can use.
@@ -110,6 +126,24 @@ impl Units {
         }
     }
 
+    /// A release of the device or of the whole system: second-level caches beyond which it reaches are written back.
+    pub fn release(&self, system: bool) {
+        let scope = if system { Scope::System } else { Scope::Device };
+        self.second.iter().for_each(|second| second.release(scope));
+    }
+
+    /// Writes all second-level caches back.
+    pub fn write_back(&self) {
+        self.second.iter().for_each(|second| second.write_back());
+    }
+
+    /// Writes the second-level cache of an XCC back.
+    pub fn write_back_of(&self, xcc: u8) {
+        if let Some(second) = self.second.get(usize::from(xcc)) {
+            second.write_back();
+        }
+    }
+
     /// An acquire fence: code may have changed.
     pub fn invalidate_code(&self) {
         self.line.code.fetch_add(1, Ordering::AcqRel);
@@ -131,11 +165,8 @@ impl Drop for Units {
 }
 
 impl Line {
-    fn work(&self, isa: &'static Target, checks: Checks, xccs: usize, wake: &Wake) {
-        // Caches are an XCC's own: one's translations are not the other's.
-        let mut units: Vec<_> = (0..xccs)
-            .map(|_| ComputeUnit::with_checks(isa, checks))
-            .collect();
+    /// Works with one compute unit of each XCC.
+    fn work(&self, mut units: Vec<ComputeUnit>, wake: &Wake) {
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);

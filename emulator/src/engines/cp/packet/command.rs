@@ -35,13 +35,16 @@ pub struct Release {
     pub data: u64,
     /// The interrupt's data.
     pub context: u32,
+    /// The second-level cache is written back first.
+    pub write_back: bool,
 }
 
 impl Release {
     /// As six numbers.
     pub(crate) fn pack(&self) -> [u64; 6] {
         let [destination, interrupt, data] = self.select;
-        let select = destination | (interrupt << 8) | (data << 16);
+        let select =
+            destination | (interrupt << 8) | (data << 16) | (u64::from(self.write_back) << 24);
         let (kind, index) = self.event;
         let context = self.context.into();
         [kind, index, select, self.address, self.data, context]
@@ -56,17 +59,20 @@ impl Release {
             address,
             data,
             context: context as u32,
+            write_back: select >> 24 & 1 != 0,
         }
     }
 }
 
-/// ACQUIRE_MEM: caches of the first level may hold something old in this model.
+/// ACQUIRE_MEM: caches of the first level may hold something old in this model, and the second level something new.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acquire {
     /// Instruction caches forget.
     pub code: bool,
     /// The vector and the scalar data caches of the first level forget.
     pub data: [bool; 2],
+    /// The second-level cache is written back.
+    pub write_back: bool,
 }
 
 /// DISPATCH_DIRECT.
@@ -472,6 +478,7 @@ pub static GFX9: Dialect = Dialect {
                     address: p.get(R::ADDR),
                     data: p.get(R::DATA),
                     context: p.get(R::INT_CTXID) as u32,
+                    write_back: p.get(R::TC_WB_ACTION_EN) | p.get(R::TC_ACTION_EN) == 1,
                 })
             },
             Err,
@@ -482,7 +489,13 @@ pub static GFX9: Dialect = Dialect {
         let p = A::read(words).filter(|_| words.len() == 7)?;
         let code = p.get(A::SH_ICACHE_ACTION_ENA) == 1;
         let data = [A::TCL1_ACTION_ENA, A::SH_KCACHE_ACTION_ENA].map(|field| p.get(field) == 1);
-        Some(p.reserved_word().map_or(Ok(Acquire { code, data }), Err))
+        let write_back = p.get(A::TC_WB_ACTION_ENA) == 1;
+        let acquire = Acquire {
+            code,
+            data,
+            write_back,
+        };
+        Some(p.reserved_word().map_or(Ok(acquire), Err))
     },
 };
 
@@ -500,6 +513,7 @@ pub static GFX10: Dialect = Dialect {
                     address: p.get(R::ADDR),
                     data: p.get(R::DATA),
                     context: p.get(R::INT_CTXID) as u32,
+                    write_back: p.get(R::GL2_WB) == 1,
                 })
             },
             Err,
@@ -510,6 +524,12 @@ pub static GFX10: Dialect = Dialect {
         let p = A::read(words).filter(|_| words.len() == 8)?;
         let code = p.get(A::GLI_INV) != 0;
         let data = [A::GLV_INV, A::GLK_INV].map(|field| p.get(field) == 1);
-        Some(p.reserved_word().map_or(Ok(Acquire { code, data }), Err))
+        let write_back = p.get(A::GL2_WB) == 1;
+        let acquire = Acquire {
+            code,
+            data,
+            write_back,
+        };
+        Some(p.reserved_word().map_or(Ok(acquire), Err))
     },
 };

@@ -98,6 +98,7 @@ impl Mec {
             };
             if release != aql::FENCE_NONE {
                 fence(Ordering::SeqCst);
+                self.units.release(release == aql::FENCE_SYSTEM);
             }
             if signal != 0 {
                 if let Err(error) = self.complete_signal(h, signal, times) {

@@ -227,8 +227,15 @@ impl Mec {
             Command::Release(_) | Command::Flush if !idle => return Ok(false),
             Command::Release(release) => self.release_mem(h, release)?,
             Command::Flush => {}
-            Command::Acquire(Acquire { code, data }) => {
+            Command::Acquire(Acquire {
+                code,
+                data,
+                write_back,
+            }) => {
                 fence(Ordering::SeqCst);
+                if *write_back {
+                    self.units.write_back_of(h.slot.xcc());
+                }
                 self.units.invalidate_data(*data);
                 if *code {
                     self.units.invalidate_code();
@@ -260,6 +267,9 @@ impl Mec {
     /// RELEASE_MEM, when its time has come.
     fn release_mem(&self, h: &Hqd, release: &Release) -> Result<(), PacketError> {
         fence(Ordering::SeqCst);
+        if release.write_back {
+            self.units.write_back_of(h.slot.xcc());
+        }
         let space = self.space_of(h);
         let [_, interrupt, data] = release.select;
         match data {

@@ -228,6 +228,8 @@ impl Mec {
         if h.role != Role::User {
             return;
         }
+        // Whoever gets the queue's memory next must not find it changed later.
+        self.units.write_back();
         self.slots.give(slot.index() as u32);
         let (vmid, pasid) = (h.owner.vmid, h.owner.pasid);
         if let Some(at) = self.processes.iter().position(|p| p.owner.vmid == vmid) {
