@@ -30,6 +30,19 @@ pub struct Handler {
     pub memory: u64,
 }
 
+impl Handler {
+    /// From the registers, which have bits 47:8 of the addresses. Bit 47 fills those above.
+    pub const fn from_registers(tba: u64, tma: u64) -> Self {
+        const fn address(register: u64) -> u64 {
+            (((register << 24) as i64) >> 16) as u64
+        }
+        Self {
+            entry: address(tba),
+            memory: address(tma),
+        }
+    }
+}
+
 /// Fields of a dispatch packet and of its queue that waves see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {

@@ -78,10 +78,12 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     let stored = p.new_words(&[0; 4]);
     // The process has none when it makes its first queue.
     rig.add(&other);
+    // The registers have bits 47:8 of both addresses, and the frame has more.
+    let above = |address: u64| address | (0x55 << 48);
     let frame = q
         .add()
-        .with(AddQueue::TRAP_HANDLER_ADDR, p.new_words(&HANDLER));
-    let frame = frame.with(AddQueue::TMA_ADDR, stored);
+        .with(AddQueue::TRAP_HANDLER_ADDR, above(p.new_words(&HANDLER)));
+    let frame = frame.with(AddQueue::TMA_ADDR, above(stored));
     assert_eq!(rig.submit(0, &frame.0, 38), 1);
     let signal = p.signal(0);
     let reached = p.new_words(&[0]);

@@ -514,3 +514,13 @@ fn a_wave_in_its_handler_can_be_saved() {
         assert!(saves >= 9, "{saves}");
     }
 }
+
+/// Where Linux has its handler: in the upper half of the address space, whose addresses packets name without
+/// bits 63:48 (`AMDGPU_VA_RESERVED_TRAP_START`).
+#[test]
+fn the_registers_have_40_bits_of_an_address() {
+    let at = (1u64 << 48) - (4 << 20) - (64 << 10);
+    let handler = Handler::from_registers(at >> 8, 0x7abc_0000_1200 >> 8);
+    assert_eq!(handler.entry, 0xffff_ffff_ffbf_0000);
+    assert_eq!(handler.memory, 0x7abc_0000_1200);
+}

@@ -262,10 +262,10 @@ impl Firmware {
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
                 ..Vmid::default()
             }),
-            handler: Handler {
-                entry: shader_address(process.get(P::SQ_SHADER_TBA)),
-                memory: shader_address(process.get(P::SQ_SHADER_TMA)),
-            },
+            handler: Handler::from_registers(
+                process.get(P::SQ_SHADER_TBA),
+                process.get(P::SQ_SHADER_TMA),
+            ),
         };
         let map = QueueMap {
             engine,
@@ -286,11 +286,6 @@ fn engine(extended: u64, select: u64) -> Option<Engine> {
         (2, _) => Some(Engine::Sdma(Some(select as u8 + 8))),
         _ => None,
     }
-}
-
-/// The address in SQ_SHADER_TBA or SQ_SHADER_TMA, which have 40 bits of it.
-fn shader_address(register: u64) -> u64 {
-    (((register << 24) as i64) >> 16) as u64
 }
 
 /// The queue that a MAP_QUEUES names.

@@ -123,10 +123,10 @@ impl Firmware {
             quantum: quantum(p.get(A::PROCESS_QUANTUM)),
             control: Some(control),
             bank: Bank::Debug(self.members.debug_control(&process, p)),
-            handler: Handler {
-                entry: p.get(A::TRAP_HANDLER_ADDR),
-                memory: p.get(A::TMA_ADDR),
-            },
+            handler: Handler::from_registers(
+                p.get(A::TRAP_HANDLER_ADDR) >> 8,
+                p.get(A::TMA_ADDR) >> 8,
+            ),
         };
         if !self.members.processes.contains(&process) {
             self.members.processes.push(process);
