@@ -23,6 +23,7 @@ use kernel::prelude::*;
 
 mod gfx1201;
 mod gfx942;
+mod handlers;
 #[cfg(rkfd_stub_chip)]
 mod stub;
 
@@ -95,6 +96,8 @@ pub(crate) struct Family {
     /// SPI_GDBG_PER_VMID_CNTL of processes without a debugger: trap temporaries are set up in each
     /// wave (`disable_debug_trap`, which is what `enable_debug_trap` returns, too).
     pub(crate) trap_setup: u32,
+    /// Code of the trap handler that processes get (`kfd_cwsr_init`).
+    pub(crate) trap_handler: &'static [u32],
     /// Bits of a bus address.
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.

@@ -91,6 +91,7 @@ mod render;
 mod smi;
 mod teardown;
 mod topology;
+mod trap;
 
 /// The module. Fields are dropped in this order: what programs left is taken off the devices, then
 /// no device is left when the rest goes.

@@ -290,6 +290,13 @@ impl Uncleared {
 pub(crate) struct Cleared(KVec<VramRange>);
 
 impl Cleared {
+    /// Pages that the driver has cleared, and what it wrote there since.
+    pub(crate) fn whole(range: VramRange) -> Result<Self> {
+        let mut pieces = KVec::new();
+        pieces.push(range, GFP_KERNEL_ACCOUNT)?;
+        Ok(Self(pieces))
+    }
+
     /// The pieces.
     pub(crate) fn into_pieces(self) -> KVec<VramRange> {
         self.0

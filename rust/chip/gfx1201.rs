@@ -6,6 +6,7 @@
 //! `amdgpu/gmc_v12_0.c`, `gfx_v12_0.c`, `mes_v12_0.c`, `amdgpu_doorbell.h` (Navi 10's).
 
 use super::{
+    handlers,
     Drm,
     Family,
     SdmaShape,
@@ -62,6 +63,7 @@ pub(super) const FAMILY: Family = Family {
     trap_setup: Value::<Debug>::zeroed()
         .having(Debug::TRAP_EN.is::<1>())
         .bits(),
+    trap_handler: &handlers::GFX1201,
     dma_bits: 44,
     simd_per_cu: 2,
     lds_kib: 64,

@@ -6,6 +6,7 @@
 //! `amdgpu_doorbell.h` (layout 1).
 
 use super::{
+    handlers,
     Drm,
     Family,
     SdmaShape,
@@ -70,6 +71,7 @@ pub(super) const FAMILY: Family = Family {
     trap_setup: Value::<Debug>::zeroed()
         .having(Debug::TRAP_EN.is::<1>())
         .bits(),
+    trap_handler: &handlers::GFX942,
     dma_bits: 48,
     simd_per_cu: 4,
     lds_kib: 64,

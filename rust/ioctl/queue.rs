@@ -107,11 +107,9 @@ pub(super) fn alloc_gws(process: &Process, args: &mut abi::AllocQueueGwsArgs) ->
 
 /// SET_TRAP_HANDLER.
 pub(super) fn set_trap_handler(process: &Process, args: &mut device::SetTrapHandlerArgs) -> Result {
-    process.with_device(gpu_id(args.gpu_id)?, |device, state| {
-        state.bound().map_err(|_| ESRCH)?;
-        let mut config = state.config;
-        config.tba = GpuVa::new(args.tba_addr);
-        config.tma = GpuVa::new(args.tma_addr);
-        state.configure(&device.gpu, config)
+    process.with_device(gpu_id(args.gpu_id)?, |_, state| {
+        let bound = state.bound().map_err(|_| ESRCH)?;
+        let [code, memory] = [args.tba_addr, args.tma_addr].map(GpuVa::new);
+        bound.trap.set_program(code, memory)
     })
 }

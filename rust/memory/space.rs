@@ -10,6 +10,7 @@ use crate::{
         Process,
         ProcessDevice, //
     },
+    trap::TrapPages,
     types::GpuId, //
 };
 use kernel::{
@@ -22,7 +23,7 @@ use kernel::{
 /// # Errors
 ///
 /// EINVAL when there is no such GPU, the file is of another GPU, or its address space is some
-/// other process'; EBUSY when another file's was taken before.
+/// other process'; EBUSY when another file's was taken before; ENOMEM.
 pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>) -> Result {
     process.with_device(gpu_id, |device, state| {
         if let Some(bound) = &state.bound {
@@ -38,11 +39,15 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         let claim = file.claim()?;
         let shared = process.shared();
         let vm = device.gpu.new_vm(&shared.pasids)?;
+        let trap = TrapPages::new(&device.gpu, &vm)?;
         process.processes().register_pasid(process, vm.pasid())?;
         claim.keep();
+        state.config.tba = trap.code();
+        state.config.tma = trap.memory();
         state.bound = Some(Bound {
             file: file.clone(),
             vm,
+            trap,
         });
         shared.clients.process(&device.gpu, &process.who, true);
         Ok(())

@@ -15,6 +15,7 @@ use crate::{
         ProcessConfig,
         SchedProcess, //
     },
+    trap::TrapPages,
     types::{
         BufferId,
         GpuVa, //
@@ -40,6 +41,7 @@ pub(crate) struct Bound {
     /// The render node's file it came with.
     pub(crate) file: Arc<VmFile>,
     pub(crate) vm: Arc<Vm>,
+    pub(crate) trap: TrapPages,
 }
 
 /// A process' state on a GPU.
@@ -125,7 +127,7 @@ impl DeviceState {
         self.has_reset_queue || self.sched.as_ref().is_some_and(known)
     }
 
-    /// Sets the trap handler of waves that start from now on.
+    /// Sets what the scheduler needs to know of the process.
     pub(crate) fn configure(&mut self, gpu: &Gpu, config: ProcessConfig) -> Result {
         self.config = config;
         match &self.sched {

@@ -5,6 +5,7 @@ use super::machine::*;
 use rkfd_isa::wave::State;
 use rkfd_isa::*;
 use rkfd_isa_testkit::*;
+use std::process::Command;
 
 /// The program's handler finds the number in TTMP1, the state in TTMP12, its memory in TTMP14 and 15, and the
 /// debugger's mark.
@@ -112,4 +113,20 @@ fn the_handlers_fit() {
     for target in TARGETS {
         assert!(handler(target.name).len() <= 4096 + 2048, "{}", target.name);
     }
+}
+
+/// The words that the module has are those of the source.
+#[test]
+fn the_modules_words_are_those_of_the_source() {
+    let out = Command::new("sh")
+        .arg(format!("{FOLDER}/assemble.sh"))
+        .output();
+    let out = out.expect("assemble.sh runs");
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let words = std::fs::read(format!("{FOLDER}.rs")).expect("handlers.rs");
+    assert!(out.stdout == words, "run assemble.sh again");
 }

@@ -11,9 +11,11 @@ pub const DOORBELL: u32 = 0x123;
 /// Bytes that a wave is stored in, at most.
 pub const AREA: u64 = 64 * 1024;
 
+/// Where the handlers are.
+pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rust/chip/handlers");
+
 /// The words of a chip's handler.
 pub fn handler(chip: &str) -> Vec<u8> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handlers");
     let out = std::env::temp_dir().join(format!("rkfd-handler-{chip}-{}", std::process::id()));
     let object = out.with_extension(format!("{:?}.o", std::thread::current().id()));
     let binary = object.with_extension("bin");
@@ -24,7 +26,7 @@ pub fn handler(chip: &str) -> Vec<u8> {
             &format!("-mcpu={chip}"),
             "-c",
         ])
-        .arg(format!("{folder}/{chip}.s"))
+        .arg(format!("{FOLDER}/{chip}.s"))
         .arg("-o")
         .arg(&object)
         .status();

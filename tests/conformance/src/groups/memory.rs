@@ -99,7 +99,7 @@ pub(super) fn rows() -> Vec<Row> {
             c.map(bo.handle);
             Ok(Got::Value(before - c.available()))
         }),
-        row("AVAILABLE_MEMORY", "another process' VRAM counts", is(STEP), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1695", |c| {
+        row("AVAILABLE_MEMORY", "another process' VRAM counts, and its trap handler", is(2 * STEP), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1695, kfd_process.c:1525", |c| {
             let before = c.available();
             let mib = other_process(c, |o| match o.unmapped_bo(STEP, VRAM) { Ok(_) => ((before - o.available()) >> 20) as i32, Err(_) => 255 });
             Ok(Got::Value((mib as u64) << 20))

@@ -28,6 +28,10 @@
 //! the program as it does for a bad packet. Without a runtime the driver takes the same message for
 //! that of an event without an id, and looks through all events of the process.
 //!
+//! `faults CODE-OBJECT unhandled ILLEGAL`: the program takes its trap handler away while it has a queue. From then
+//! on waves have the driver's alone: a debugger's trap does nothing, and a wave with an instruction that the GPU
+//! doesn't know halts, which nobody learns.
+//!
 //! `faults CODE-OBJECT hang`: the scheduler doesn't answer any more. The program learns it by a
 //! hardware exception event.
 
@@ -38,7 +42,7 @@ use std::time::{Duration, Instant};
 use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{debug, event, ioctl, memory};
+use rkfd_uapi::{debug, device, event, ioctl, memory};
 
 const ELEMENTS: usize = 4096;
 /// An address at which nothing is mapped.
@@ -434,6 +438,45 @@ fn exception() -> Result<(), Failure> {
     other_process()
 }
 
+fn unhandled() -> Result<(), Failure> {
+    const GROUPS: u32 = 64;
+    let s = Setup::new()?;
+    let (illegal, traps) = (s.failing("illegal")?, s.failing("traps")?);
+    let (bad, good) = (s.queue()?, s.queue()?);
+    add(&bad, &s.kernel, 9)?;
+    let mut none = device::SetTrapHandlerArgs {
+        gpu_id: s.gpu.id(),
+        ..Default::default()
+    };
+    call(&s.kfd, &ioctl::SET_TRAP_HANDLER, &mut none).map_err(errno("SET_TRAP_HANDLER"))?;
+
+    let out = s.gpu.upload(&[0u32; GROUPS as usize * 2])?;
+    let dispatch = bad.dispatch(&traps).blocks(GROUPS).block(32);
+    let work = dispatch.arg(&out).arg(GROUPS).submit()?;
+    work.wait_timeout(PATIENCE)?;
+    let behind = |n: u32| out.get(n as usize * 2 + 1) == Some(n + 1);
+    check("a debugger's trap does nothing", (0..GROUPS).all(behind))?;
+
+    let reached = s.gpu.upload(&[0u32])?;
+    let dispatch = bad.dispatch(&illegal).grid(32).block(32).arg(&reached);
+    let work = dispatch.submit()?;
+    // Work that was submitted later, on another queue, ends meanwhile.
+    for seed in 10..14 {
+        add(&good, &s.kernel, seed)?;
+    }
+    let result = work.wait_timeout(Duration::from_secs(2));
+    println!("the wait: {result:?}");
+    check(
+        "the program doesn't learn of an exception",
+        matches!(result, Err(Error::Timeout { .. })) && !work.is_done(),
+    )?;
+    check(
+        "the instruction behind it is not reached",
+        reached.get(0) == Some(0),
+    )?;
+    other_process()
+}
+
 fn hang() -> Result<(), Failure> {
     let s = Setup::new()?;
     let own = raw::event(&s.kfd, event::EVENT_HW_EXCEPTION).map_err(errno("CREATE_EVENT"))?;
@@ -470,9 +513,10 @@ fn run() -> Result<(), Failure> {
         Some("instruction") => instruction(),
         Some("trap") => trap(),
         Some("exception") => exception(),
+        Some("unhandled") => unhandled(),
         Some("hang") => hang(),
         _ => Err(Failure::new(
-            "the second argument must be memory, beyond, readonly, packet, instruction, trap, exception or hang",
+            "the second argument must be memory, beyond, readonly, packet, instruction, trap, exception, unhandled or hang",
         )),
     }
 }

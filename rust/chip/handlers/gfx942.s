@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0
 //
-// A trap handler of gfx9.4.3 as a driver has it for every process: the one that its waves enter.
+// The trap handler of every process on gfx9.4.3, the one that its waves enter. assemble.sh makes words of it.
 //
 // It is entered for exceptions, for s_trap and when the hardware takes a queue off while its waves run
 // (SAVECTX). A wave that is to be saved stores all that it is where the hardware says, and ends; later the
