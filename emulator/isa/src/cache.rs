@@ -15,7 +15,7 @@
 
 use crate::decode::Scope;
 use crate::memory::{HostPage, PAGE};
-use crate::second::SecondLevel;
+use crate::second::{SecondLevel, Stores};
 use std::sync::Arc;
 
 /// What the instruction that is being executed reads through.
@@ -245,7 +245,7 @@ impl Caches {
     pub(crate) fn store(&mut self, page: &HostPage, at: usize, bytes: usize, value: u64) {
         self.changed(page, at, bytes);
         if let Some(second) = &self.second {
-            if self.holds && page.may_be_held_back() {
+            if self.hold(page) {
                 return second.store(page, at, bytes, value);
             }
             second.settle(page, at, bytes);
@@ -255,6 +255,20 @@ impl Caches {
             2 => page.store_u16(at, value as u16),
             4 => page.store_u32(at, value as u32),
             _ => page.store_u64(at, value),
+        }
+    }
+
+    /// Whether what the instruction stores to a page is held back.
+    #[inline]
+    pub(crate) fn hold(&self, page: &HostPage) -> bool {
+        self.holds && page.may_be_held_back()
+    }
+
+    /// Holds stores to one line back.
+    pub(crate) fn store_line(&mut self, page: &HostPage, at: usize, stores: &Stores) {
+        self.changed(page, at, 1);
+        if let Some(second) = &self.second {
+            second.hold(page, at, stores);
         }
     }
 

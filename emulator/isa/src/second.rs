@@ -16,27 +16,55 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a line.
-const LINE: usize = 128;
+pub(crate) const LINE: usize = 128;
 /// Parts that have locks of their own.
 const PARTS: usize = 16;
 /// Lines of one part: 4 MiB in all, as of an XCC of CDNA3.
 const MOST: usize = (4 << 20) / LINE / PARTS;
 
-/// Bytes of a line that memory does not have yet.
+/// Bytes of a line that were stored.
+pub(crate) struct Stores {
+    data: [u8; LINE],
+    /// A bit for each byte.
+    stored: u128,
+}
+
+impl Stores {
+    pub(crate) const NONE: Self = Self {
+        data: [0; LINE],
+        stored: 0,
+    };
+
+    /// Adds bytes that lie in the line.
+    pub(crate) fn put(&mut self, from: usize, bytes: &[u8]) {
+        self.data[from..from + bytes.len()].copy_from_slice(bytes);
+        self.stored |= ((1 << bytes.len()) - 1) << from;
+    }
+
+    /// Adds later ones.
+    fn merge(&mut self, later: &Self) {
+        for (n, byte) in later.data.iter().enumerate() {
+            if later.stored >> n & 1 != 0 {
+                self.data[n] = *byte;
+            }
+        }
+        self.stored |= later.stored;
+    }
+}
+
+/// A line that memory does not have yet.
 struct Line {
     page: HostPage,
     /// Where in the page it begins.
     first: usize,
-    data: [u8; LINE],
-    /// A bit for each byte that was stored.
-    stored: u128,
+    stores: Stores,
 }
 
 impl Line {
     fn write_back(&self) {
-        for (word, bytes) in self.data.chunks_exact(8).enumerate() {
+        for (word, bytes) in self.stores.data.chunks_exact(8).enumerate() {
             let at = self.first + 8 * word;
-            match (self.stored >> (8 * word)) as u8 {
+            match (self.stores.stored >> (8 * word)) as u8 {
                 0 => {}
                 0xff => self.page.store_u64(at, number(bytes)),
                 some => (0..8).filter(|n| some >> n & 1 != 0).for_each(|n| {
@@ -142,8 +170,8 @@ impl SecondLevel {
         };
         for (n, byte) in out.iter_mut().enumerate() {
             let from = at - first + n;
-            if held.stored >> from & 1 != 0 {
-                *byte = held.data[from];
+            if held.stores.stored >> from & 1 != 0 {
+                *byte = held.stores.data[from];
             }
         }
     }
@@ -161,28 +189,34 @@ impl SecondLevel {
 
     /// Holds a store of 1, 2, 4 or 8 bytes back.
     pub(crate) fn store(&self, page: &HostPage, at: usize, bytes: usize, value: u64) {
-        let mut done = 0;
-        while done < bytes {
-            let (line, first) = line_of(page, at + done);
-            let from = at + done - first;
-            let n = (bytes - done).min(LINE - from);
-            let mut part = self.part(line);
-            if part.len() >= MOST && !part.contains_key(&line) {
-                self.empty(&mut part);
+        let value = &value.to_le_bytes()[..bytes];
+        let inside = (LINE - at % LINE).min(bytes);
+        let parts = value.split_at(inside);
+        for (at, bytes) in [(at, parts.0), (at + inside, parts.1)] {
+            if !bytes.is_empty() {
+                let mut stores = Stores::NONE;
+                stores.put(at % LINE, bytes);
+                self.hold(page, at, &stores);
             }
-            let held = part.entry(line).or_insert_with(|| {
-                self.lines.fetch_add(1, Ordering::AcqRel);
-                Line {
-                    page: page.clone(),
-                    first,
-                    data: [0; LINE],
-                    stored: 0,
-                }
-            });
-            held.data[from..from + n].copy_from_slice(&value.to_le_bytes()[done..done + n]);
-            held.stored |= ((1 << n) - 1) << from;
-            done += n;
         }
+    }
+
+    /// Holds stores to the line back that holds a byte of a page.
+    pub(crate) fn hold(&self, page: &HostPage, at: usize, stores: &Stores) {
+        let (line, first) = line_of(page, at);
+        let mut part = self.part(line);
+        if part.len() >= MOST && !part.contains_key(&line) {
+            self.empty(&mut part);
+        }
+        let held = part.entry(line).or_insert_with(|| {
+            self.lines.fetch_add(1, Ordering::AcqRel);
+            Line {
+                page: page.clone(),
+                first,
+                stores: Stores::NONE,
+            }
+        });
+        held.stores.merge(stores);
     }
 
     /// Writes the lines back in which bytes of a page lie: memory is about to be accessed itself.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast the compute unit runs, in wave instructions a second of processor time: other work on
 //! the machine does not count. make bench-emulator; ARGS=NAME runs the kernels of that name only, ARGS=--checked
-//! with the checks of programs.
+//! with the checks of programs but for caches, ARGS=--cached with caches, too.
 mod per_lane;
-use rkfd_isa::{Checks, ComputeUnit, Target, GFX942};
+use rkfd_isa::{Checks, ComputeUnit, SecondLevel, Target, GFX942};
 use rkfd_isa_testkit::*;
+use std::sync::Arc;
 
 fn time(
     target: &'static Target,
@@ -14,12 +15,14 @@ fn time(
     group: [u16; 3],
     setup: impl Fn(&mut Flat) -> Args,
 ) {
-    let mut names = std::env::args().skip(1).filter(|name| name != CHECKED);
+    let mut names = std::env::args()
+        .skip(1)
+        .filter(|name| !name.starts_with("--"));
     if names.next().is_some_and(|name| name != kernel) {
         return;
     }
     let mut memory = Flat::new(64 << 20);
-    let mut cu = ComputeUnit::with_checks(target, checks());
+    let (mut cu, _) = unit(target, &mut memory);
     let code = load(&mut memory, &compile(target, file, 3));
     let args = setup(&mut memory);
     let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
@@ -37,15 +40,21 @@ fn time(
     );
 }
 
-/// The argument that turns the checks of programs on.
-const CHECKED: &str = "--checked";
-
-fn checks() -> Checks {
-    if std::env::args().any(|argument| argument == CHECKED) {
-        Checks::default()
-    } else {
-        Checks::NONE
-    }
+/// A compute unit as the arguments want it, and its second-level cache.
+fn unit(target: &'static Target, memory: &mut Flat) -> (ComputeUnit, Arc<SecondLevel>) {
+    let asked = |option: &str| std::env::args().any(|argument| argument == option);
+    let caches = asked("--cached");
+    let checks = match caches || asked("--checked") {
+        true => Checks {
+            caches,
+            ..Checks::default()
+        },
+        false => Checks::NONE,
+    };
+    memory.held_back = caches;
+    let second = Arc::new(SecondLevel::new(false));
+    let cu = ComputeUnit::with_checks(target, checks).above(Some(second.clone()));
+    (cu, second)
 }
 
 /// Seconds that this thread has run, as the scheduler counts them.
@@ -104,7 +113,7 @@ fn compare(
     let mut results = Vec::new();
     for n in (0..2).cycle().take(2 * ROUNDS) {
         let mut memory = Flat::new(16 << 20);
-        let mut cu = ComputeUnit::with_checks(&GFX942, checks());
+        let (mut cu, second) = unit(&GFX942, &mut memory);
         let code = load(&mut memory, &elf);
         let (args, to) = setup(&mut memory);
         let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
@@ -116,6 +125,7 @@ fn compare(
             per_lane::run(&launch, &mut memory, &mut cu)
         };
         let seconds = processor_seconds() - start;
+        second.write_back();
         speeds[n] = speeds[n].max(instructions as f64 / seconds / 1e6);
         results.push((memory.words(to, (grid[0] * grid[1]) as usize), instructions));
     }

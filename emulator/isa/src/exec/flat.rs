@@ -18,6 +18,7 @@ use crate::decode::{code, Inst, Scope};
 use crate::fault::Access;
 use crate::fault::FaultKind;
 use crate::memory::{HostPage, PAGE};
+use crate::second::{Stores, LINE};
 use crate::wave::Wave;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -383,6 +384,51 @@ fn drop_lines<const L: usize>(w: &Wave<L>, c: &mut Context<'_>, a: &[u64; L], si
     }
 }
 
+/// Stores to memory alone above a second-level cache, which gets what goes to one line at once.
+fn store_held<const L: usize>(
+    w: &Wave<L>,
+    from: usize,
+    c: &mut Context<'_>,
+    a: &[u64; L],
+    count: u8,
+) -> Result<(), FaultKind> {
+    let size = 4 * usize::from(count);
+    // The line that the lanes before have stored to, and what.
+    let mut open: Option<(u64, Stores)> = None;
+    for l in active(w) {
+        let (line, at) = (a[l] / LINE as u64, a[l] as usize % LINE);
+        if open.as_ref().is_none_or(|(known, _)| *known != line) || at + size > LINE {
+            close(c, open.take())?;
+            let page = c.tlb.page(c.env, c.vmid, a[l], Access::Write)?;
+            let held = c.caches.as_deref().is_some_and(|caches| caches.hold(page));
+            if !held || at + size > LINE {
+                for n in 0..usize::from(count) {
+                    c.store_u32(a[l].wrapping_add(4 * n as u64), w.v[from + n][l])?;
+                }
+                continue;
+            }
+        }
+        let (_, stores) = open.get_or_insert((line, Stores::NONE));
+        for n in 0..usize::from(count) {
+            stores.put(at + 4 * n, &w.v[from + n][l].to_le_bytes());
+        }
+    }
+    close(c, open)
+}
+
+/// Gives the second-level cache what lanes have stored to a line.
+fn close(c: &mut Context<'_>, open: Option<(u64, Stores)>) -> Result<(), FaultKind> {
+    let Some((line, stores)) = open else {
+        return Ok(());
+    };
+    let va = line.wrapping_mul(LINE as u64);
+    let page = c.tlb.page(c.env, c.vmid, va, Access::Write)?;
+    if let Some(caches) = c.caches.as_deref_mut() {
+        caches.store_line(page, va as usize % PAGE, &stores);
+    }
+    Ok(())
+}
+
 fn store_global<const L: usize>(
     w: &mut Wave<L>,
     i: &Inst,
@@ -393,12 +439,7 @@ fn store_global<const L: usize>(
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
     if c.caches.as_deref().is_some_and(Caches::has_second) {
-        for l in active(w) {
-            for n in 0..count as usize {
-                c.store_u32(a[l].wrapping_add(4 * n as u64), w.v[from + n][l])?;
-            }
-        }
-        return Ok(());
+        return store_held(w, from, c, a, count);
     }
     drop_lines(w, c, a, size);
     if count == 1 {

@@ -36,6 +36,8 @@ pub struct Flat {
     /// Why waves entered their trap handlers.
     pub traps: Vec<FaultKind>,
     pub read_only: std::ops::Range<u64>,
+    /// A second-level cache may hold stores back.
+    pub held_back: bool,
 }
 
 impl Flat {
@@ -50,6 +52,7 @@ impl Flat {
             privileged: 0,
             traps: Vec::new(),
             read_only: 0..0,
+            held_back: false,
         }
     }
 
@@ -63,6 +66,7 @@ impl Flat {
             privileged: 0,
             traps: Vec::new(),
             read_only: 0..0,
+            held_back: false,
         }
     }
 
@@ -133,7 +137,12 @@ impl Env for Flat {
         if self.read_only.contains(&va) && matches!(access, Access::Write | Access::Atomic) {
             return Err(Reason::NotPermitted);
         }
-        self.page(va).ok_or(Reason::NotPresent)
+        let page = self.page(va).ok_or(Reason::NotPresent)?;
+        Ok(if self.held_back {
+            page.held_back()
+        } else {
+            page
+        })
     }
     fn clock(&mut self) -> u64 {
         self.clock += 1;

@@ -15,8 +15,6 @@ const NEW: u32 = 7;
 struct Shared {
     flat: Flat,
     data: u64,
-    /// The second-level cache may hold stores back.
-    held_back: bool,
 }
 
 impl Env for Shared {
@@ -24,12 +22,7 @@ impl Env for Shared {
         self.flat.epoch()
     }
     fn translate(&mut self, vmid: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
-        let page = self.flat.translate(vmid, va, access)?;
-        Ok(if self.held_back {
-            page.held_back()
-        } else {
-            page
-        })
+        self.flat.translate(vmid, va, access)
     }
     fn clock(&mut self) -> u64 {
         0
@@ -51,11 +44,7 @@ impl Machine {
         let code = flat.alloc(8192);
         let data = flat.alloc(4096);
         Self {
-            device: Shared {
-                flat,
-                data,
-                held_back: false,
-            },
+            device: Shared { flat, data },
             code,
         }
     }

@@ -20,7 +20,7 @@ struct Device {
 impl Device {
     fn new(target: &'static Target, several: bool) -> Self {
         let mut machine = Machine::new();
-        machine.device.held_back = true;
+        machine.device.flat.held_back = true;
         let second = || Some(Arc::new(SecondLevel::new(several)));
         let unit = |second: &Option<_>| ComputeUnit::for_target(target).above(second.clone());
         let (one, other) = (second(), second());
@@ -122,7 +122,7 @@ fn a_store_of_a_wide_scope_is_not_held_back() {
 fn memory_that_may_not_be_held_back_is_not() {
     for target in [&GFX942, &GFX1201] {
         let mut device = Device::new(target, true);
-        device.machine.device.held_back = false;
+        device.machine.device.flat.held_back = false;
         device.run(&stored(target, "", ""));
         assert_eq!(device.machine.word(0), NEW, "{}", target.name);
     }
@@ -132,7 +132,7 @@ fn memory_that_may_not_be_held_back_is_not() {
 fn without_caches_nothing_is_held_back() {
     for target in [&GFX942, &GFX1201] {
         let mut machine = Machine::new();
-        machine.device.held_back = true;
+        machine.device.flat.held_back = true;
         let second = Some(Arc::new(SecondLevel::new(true)));
         let mut cu = ComputeUnit::with_checks(target, Checks::NONE).above(second);
         machine.run(&mut cu, &stored(target, "", ""));
