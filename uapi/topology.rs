@@ -19,7 +19,7 @@ constants! {
     CAP_SRAM_ECC: u32 = 1 << 26, "HSA_CAP_SRAM_EDCSUPPORTED";
     /// There is shared virtual memory.
     CAP_SVM_API: u32 = 1 << 27, "HSA_CAP_SVMAPI_SUPPORTED";
-    /// The firmware supports debuggers.
+    /// The firmware supports debuggers, and runtimes that are told of exceptions (RUNTIME_ENABLE).
     CAP_DEBUG_FIRMWARE: u32 = 1 << 29, "HSA_CAP_TRAP_DEBUG_FIRMWARE_SUPPORTED";
     /// A queue that hangs is reset, and the others go on.
     CAP_QUEUE_RESET: u32 = 1 << 31, "HSA_CAP_PER_QUEUE_RESET_SUPPORTED";

@@ -228,7 +228,13 @@ impl Properties {
         let chip = gpu.chip();
         let doorbells = abi::CAP_DOORBELL_TYPE_2_0 << abi::CAP_DOORBELL_TYPE_SHIFT;
         let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
-        let capability = doorbells | revision | abi::CAP_QUEUE_RESET | chip.family.capabilities;
+        // Firmware of these chips leaves exceptions to the trap handler, by which a runtime decides whether to
+        // install its own (`kfd_topology_set_dbg_firmware_support`). That a debugger can attach isn't said.
+        let capability = doorbells
+            | revision
+            | abi::CAP_QUEUE_RESET
+            | abi::CAP_DEBUG_FIRMWARE
+            | chip.family.capabilities;
         for (name, value) in [
             // Without power management the clock is reported as 100 MHz.
             ("max_engine_clk_fcompute", 100),
