@@ -44,7 +44,7 @@ impl Stores {
     /// Adds later ones.
     fn merge(&mut self, later: &Self) {
         for (n, byte) in later.data.iter().enumerate() {
-            if later.stored >> n & 1 != 0 {
+            if (later.stored >> n) & 1 != 0 {
                 self.data[n] = *byte;
             }
         }
@@ -67,7 +67,7 @@ impl Line {
             match (self.stores.stored >> (8 * word)) as u8 {
                 0 => {}
                 0xff => self.page.store_u64(at, number(bytes)),
-                some => (0..8).filter(|n| some >> n & 1 != 0).for_each(|n| {
+                some => (0..8).filter(|n| (some >> n) & 1 != 0).for_each(|n| {
                     self.page.store_u8(at + n, bytes[n]);
                 }),
             }
@@ -80,7 +80,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .rev()
-        .fold(0, |n, byte| n << 8 | u64::from(*byte))
+        .fold(0, |n, byte| (n << 8) | u64::from(*byte))
 }
 
 /// The line that holds a byte of a page: its address on the host, and where in the page it begins.
@@ -170,7 +170,7 @@ impl SecondLevel {
         };
         for (n, byte) in out.iter_mut().enumerate() {
             let from = at - first + n;
-            if held.stores.stored >> from & 1 != 0 {
+            if (held.stores.stored >> from) & 1 != 0 {
                 *byte = held.stores.data[from];
             }
         }

@@ -59,7 +59,7 @@ impl Release {
             address,
             data,
             context: context as u32,
-            write_back: select >> 24 & 1 != 0,
+            write_back: (select >> 24) & 1 != 0,
         }
     }
 }
