@@ -48,6 +48,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(faults::all());
     all.extend(hung::all());
     all.extend(mes::all());
+    all.push(amdgpu::ports());
     all
 }
 
@@ -58,9 +59,9 @@ pub fn long() -> Vec<Scenario> {
         fuzz::long(),
         conformance::sweep(),
         probe::long(),
+        amdgpu::security_processor(),
     ];
     long.extend(rules::all());
-    long.extend(amdgpu::all());
     long.extend(storm::long());
     long
 }

@@ -59,23 +59,25 @@ const RUNS: [Reached; 4] = [
 const QUIET: &str =
     "sleep 5; ! dmesg | grep -e 'IB test failed' -e 'ring .* timeout' -e 'failed to write reg'";
 
-/// The driver with firmware through the engines' ports, and through the security processor.
-pub fn all() -> [Scenario; 2] {
-    [
-        scenario(
-            "amdgpu",
-            "stock amdgpu.ko starts a cold device by the engines' ports",
-            // Without the block of RAS, which needs what it is told not to use.
-            &["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"],
-            &RUNS,
-        ),
-        scenario(
-            "amdgpu-psp",
-            "stock amdgpu.ko starts a cold device through its security processor",
-            &["dpm=0", "ip_block_mask=0x7f"],
-            &RUNS,
-        ),
-    ]
+/// The driver with firmware through the engines' ports.
+pub fn ports() -> Scenario {
+    scenario(
+        "amdgpu",
+        "stock amdgpu.ko starts a cold device by the engines' ports",
+        // Without the block of RAS, which needs what it is told not to use.
+        &["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"],
+        &RUNS,
+    )
+}
+
+/// The driver with firmware through the security processor.
+pub fn security_processor() -> Scenario {
+    scenario(
+        "amdgpu-psp",
+        "stock amdgpu.ko starts a cold device through its security processor",
+        &["dpm=0", "ip_block_mask=0x7f"],
+        &RUNS,
+    )
 }
 
 fn scenario(
