@@ -17,6 +17,7 @@ pub mod layout;
 
 pub mod aql;
 pub mod discovery;
+pub mod firmware;
 pub mod ih;
 pub mod mes;
 pub mod mqd;

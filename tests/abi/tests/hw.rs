@@ -5,7 +5,7 @@
 use rkfd_abi_test::{hsa, includes, linux, report, Place, Probe};
 use rkfd_hw::pm4::commands;
 use rkfd_hw::{
-    aql, discovery, ih,
+    aql, discovery, firmware, ih,
     layout::{Field, Layout, LayoutInfo},
     mes, mqd, pm4, psp, pte, regs, sdma,
 };
@@ -113,6 +113,21 @@ fn discovery_tables_are_linux_s() {
     }
     // The C names of the tables are typedefs of structures with the same tag.
     compare(Probe::new(&["discovery.h"], &flags), &[discovery::LAYOUTS]);
+}
+
+/// The headers of firmware's files. `amdgpu_ucode.h` needs the whole kernel: of it only these are taken.
+#[test]
+fn headers_of_firmware_are_linux_s() {
+    let header = linux().join(format!("{AMD}/amdgpu/amdgpu_ucode.h"));
+    let text = std::fs::read_to_string(header).expect("the header can be read");
+    let mut probe = Probe::new(&[], &[]);
+    for layout in firmware::LAYOUTS {
+        let begin = format!("{} {{", layout.c);
+        let (_, rest) = text.split_once(&begin).expect("the structure");
+        let (members, _) = rest.split_once("};").expect("its end");
+        probe.declare(&format!("{begin}{members}}};"));
+    }
+    compare(probe, &[firmware::LAYOUTS]);
 }
 
 #[test]
