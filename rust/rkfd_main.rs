@@ -21,6 +21,7 @@
 //! | `gfx`, `nbio` | the graphics core and the bus side |
 //! | `device`, `kept` | the handle that outlives the device; what can't be freed yet |
 //! | `discovery`, `chip`, `regs` | what the chip is made of, as data, and its registers |
+//! | `firmware` | files of firmware, for a GPU that comes from power-on |
 //! | `ids`, `pages`, `counts` | tables that number objects, pages in use, and counts of objects |
 //! | `types` | addresses and numbers that travel between rooms |
 //! | `glue`, `hw`, `uapi` | the kernel's C side; the contracts with the GPU and with user programs |
@@ -59,6 +60,7 @@ mod device;
 mod discovery;
 mod doorbell;
 mod driver;
+mod firmware;
 mod gfx;
 mod gmc;
 mod gpu;
@@ -126,6 +128,11 @@ module! {
     authors: ["The rkfd authors"],
     description: "KFD-compatible AMD GPU compute-queue driver",
     license: "GPL",
+    firmware: [
+        "amdgpu/gc_9_4_3_mec.bin",
+        "amdgpu/gc_9_4_3_rlc.bin",
+        "amdgpu/sdma_4_4_2.bin",
+    ],
     imports_ns: ["DMA_BUF"],
     params: {
         mes_log: bool {
