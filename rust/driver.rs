@@ -157,6 +157,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     ];
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
+    gfx.check_mode(dev, &regs)?;
     gfx.check_firmware(dev, &regs)?;
 
     let layout = gmc::read_layout(gmc_hal, mmhub, &regs, vram_size).inspect_err(|_| {

@@ -10,12 +10,16 @@
 
 use crate::{
     chip::ChipInfo,
+    firmware::Set,
     hw::{
         regs::Block,
         value::Bounded, //
     },
     regs::Regs,
-    types::HqdSlot, //
+    types::{
+        GpuVa,
+        HqdSlot, //
+    }, //
 };
 use kernel::{
     new_mutex,
@@ -98,6 +102,21 @@ impl Gfx {
     pub(crate) fn soft_reset(&self) {
         let _lock = self.selected.lock();
         self.hal.soft_reset(&self.regs);
+    }
+
+    /// Loads and starts the firmware from power-on ([`Hal::start_firmware`]).
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    pub(crate) fn start_firmware(&self, files: &Set, mec_at: GpuVa) -> Result {
+        let _lock = self.selected.lock();
+        self.hal.start_firmware(&self.regs, files, mec_at)
+    }
+
+    /// Halts the engines that read their code from the kernel's address space.
+    pub(crate) fn halt_firmware(&self) {
+        self.hal.halt_firmware(&self.regs);
     }
 
     /// The GPU's clock counter; 0 when the device is gone.

@@ -3,6 +3,7 @@
 //! What differs between graphics cores.
 
 use crate::{
+    firmware::Set,
     hw::{
         regs::{
             AnyField,
@@ -14,11 +15,15 @@ use crate::{
         Regs,
         Tables, //
     },
-    types::GcVersion, //
+    types::{
+        GcVersion,
+        GpuVa, //
+    }, //
 };
 use kernel::{
     device::Device,
-    prelude::*, //
+    prelude::*,
+    str::CStr, //
 };
 
 mod v12_0;
@@ -67,6 +72,14 @@ macro_rules! registers {
 }
 use registers;
 
+/// Names of the files with a graphics core's firmware.
+pub(crate) struct Files {
+    /// Of the run list controller.
+    pub(crate) rlc: &'static CStr,
+    /// Of the compute micro engines.
+    pub(crate) mec: &'static CStr,
+}
+
 /// The graphics core of a version.
 pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
@@ -76,8 +89,35 @@ pub(crate) trait Hal: Sync {
     ///
     /// # Errors
     ///
-    /// ENODEV when one doesn't, or when the device is set up in a way that isn't supported.
+    /// ENODEV when one doesn't.
     fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result;
+
+    /// Checks that the device is set up in a way that is supported; logs what isn't.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when it isn't.
+    fn check_mode(&self, _dev: &Device, _regs: &Regs) -> Result {
+        Ok(())
+    }
+
+    /// The files with which the driver starts it from power-on; `None` when it can't.
+    fn files(&self) -> Option<Files> {
+        None
+    }
+
+    /// Loads and starts its firmware from power-on. The code of the compute micro engines lies at `mec_at`
+    /// in the kernel's address space, until [`Hal::halt_firmware`].
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone, or when the driver can't start this one.
+    fn start_firmware(&self, _regs: &Regs, _files: &Set, _mec_at: GpuVa) -> Result {
+        Err(ENODEV)
+    }
+
+    /// Halts the engines that read their code from the kernel's address space.
+    fn halt_firmware(&self, _regs: &Regs) {}
 
     /// The registers that all have.
     fn registers(&self) -> &'static Registers;

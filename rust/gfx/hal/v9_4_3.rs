@@ -4,9 +4,11 @@
 
 use super::{
     registers,
+    Files,
     Registers, //
 };
 use crate::{
+    firmware::Set,
     hw::{
         regs::{
             gc_9_4_3::{
@@ -27,7 +29,8 @@ use crate::{
     regs::{
         Regs,
         Tables, //
-    }, //
+    },
+    types::GpuVa, //
 };
 use kernel::{
     device::Device,
@@ -38,14 +41,39 @@ use kernel::{
     }, //
 };
 
+mod start;
+
 static REGISTERS: Registers = registers!(gc);
 /// `GOLDEN_GB_ADDR_CONFIG`.
 const GOLDEN_ADDRESSES: u32 = 0x2a11_4042;
 /// TIMEOUT: until a halt or a reset has taken effect (`gfx_v9_4_3_soft_reset`).
 const SETTLE: Delta = Delta::from_micros(50);
 
+/// CP_MEC_CNTL with all compute pipes halted and in reset (`gfx_v9_4_3_xcc_cp_compute_enable`).
+const HALTED: Value<Mec> = Value::zeroed()
+    .having(Mec::MEC_INVALIDATE_ICACHE.is::<1>())
+    .having(Mec::MEC_ME1_PIPE0_RESET.is::<1>())
+    .having(Mec::MEC_ME1_PIPE1_RESET.is::<1>())
+    .having(Mec::MEC_ME1_PIPE2_RESET.is::<1>())
+    .having(Mec::MEC_ME1_PIPE3_RESET.is::<1>())
+    .having(Mec::MEC_ME2_PIPE0_RESET.is::<1>())
+    .having(Mec::MEC_ME2_PIPE1_RESET.is::<1>())
+    .having(Mec::MEC_ME1_HALT.is::<1>())
+    .having(Mec::MEC_ME2_HALT.is::<1>());
+
 /// The graphics core.
 pub(super) struct Hal;
+
+impl Hal {
+    /// Points GRBM_GFX_INDEX at a shader array of an XCC.
+    fn see_array(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) {
+        let one = Value::zeroed()
+            .with(Index::INSTANCE_BROADCAST_WRITES, true)
+            .with(Index::SE_INDEX, engine.into())
+            .with(Index::SH_INDEX, array.into());
+        regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
+    }
+}
 
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
@@ -65,7 +93,38 @@ impl super::Hal for Hal {
                 return Err(ENODEV);
             }
         }
+        Ok(())
+    }
+
+    fn check_mode(&self, dev: &Device, regs: &Regs) -> Result {
         check_partition(dev, regs)
+    }
+
+    /// `gfx_v9_4_3_init_rlc_microcode`, `gfx_v9_4_3_init_cp_compute_microcode`.
+    fn files(&self) -> Option<Files> {
+        Some(Files {
+            rlc: c"amdgpu/gc_9_4_3_rlc.bin",
+            mec: c"amdgpu/gc_9_4_3_mec.bin",
+        })
+    }
+
+    fn start_firmware(&self, regs: &Regs, files: &Set, mec_at: GpuVa) -> Result {
+        // What the engines run with is set before they do (`gfx_v9_4_3_hw_init`).
+        self.set_golden(regs);
+        let (rlc, mec) = (files.rlc.code()?, files.mec.code()?);
+        for xcc in regs.instances(Block::Gc) {
+            start::start_rlc(regs, xcc, &rlc)?;
+        }
+        for xcc in regs.instances(Block::Gc) {
+            start::start_mec(regs, xcc, &mec, mec_at);
+        }
+        Ok(())
+    }
+
+    fn halt_firmware(&self, regs: &Regs) {
+        for xcc in regs.instances(Block::Gc) {
+            start::halt_mec(regs, xcc);
+        }
     }
 
     fn registers(&self) -> &'static Registers {
@@ -73,11 +132,7 @@ impl super::Hal for Hal {
     }
 
     fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32 {
-        let one = Value::zeroed()
-            .with(Index::INSTANCE_BROADCAST_WRITES, true)
-            .with(Index::SE_INDEX, engine.into())
-            .with(Index::SH_INDEX, array.into());
-        regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
+        self.see_array(regs, xcc, engine, array);
         let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG);
         let user = regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
         !(fused.get(Config::INACTIVE_CUS) | user.get(UserConfig::INACTIVE_CUS))
@@ -110,18 +165,8 @@ impl super::Hal for Hal {
     /// held before the first goes on, since a queue is on each of them. RLC isn't reset: its firmware
     /// couldn't be loaded again here.
     fn soft_reset(&self, regs: &Regs) {
-        let halted = Value::zeroed()
-            .with(Mec::MEC_INVALIDATE_ICACHE, true)
-            .with(Mec::MEC_ME1_PIPE0_RESET, true)
-            .with(Mec::MEC_ME1_PIPE1_RESET, true)
-            .with(Mec::MEC_ME1_PIPE2_RESET, true)
-            .with(Mec::MEC_ME1_PIPE3_RESET, true)
-            .with(Mec::MEC_ME2_PIPE0_RESET, true)
-            .with(Mec::MEC_ME2_PIPE1_RESET, true)
-            .with(Mec::MEC_ME1_HALT, true)
-            .with(Mec::MEC_ME2_HALT, true);
         for xcc in regs.instances(Block::Gc) {
-            regs.write_at(xcc, gc::CP_MEC_CNTL, halted);
+            regs.write_at(xcc, gc::CP_MEC_CNTL, HALTED);
         }
         fsleep(SETTLE);
         for on in [true, false] {
