@@ -4,13 +4,18 @@
 //!
 //! The checks go from cheap to deep, and the message of each has the finding and what to do: does the
 //! device answer; did its security processor start; is its discovery table valid; is that chip
-//! supported; do its command processors run. The firmware is expected to run already, as after
-//! another driver loaded it: this driver doesn't load any.
+//! supported; do its command processors run. Where no firmware runs, as from power-on, its files are
+//! loaded and checked here, before the hardware is touched.
 
 use crate::{
     chip,
     device::Handle,
     discovery::Discovery,
+    firmware::{
+        CodeFile,
+        EngineFile,
+        Set, //
+    },
     gfx,
     glue::{
         aperture::Aperture,
@@ -119,7 +124,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
             error
         )
     })?;
-    let vram_size = check_alive(pdev, &mmio)?;
+    let (vram_size, is_cold) = check_alive(pdev, &mmio)?;
 
     let visible = pdev.resource_len(0)?.min(vram_size);
     if visible < vram_size {
@@ -146,6 +151,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     unsafe { pdev.dma_set_max_seg_size(u32::MAX) };
     let dev: &kernel::device::Device<Bound> = pdev.as_ref();
     let (gfx, nbio) = (gfx::hal(versions.gc), nbio::hal(versions.nbio));
+    let sdma_hal = sdma::hal(versions.sdma);
     let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
     let tables = [
         gfx.tables(),
@@ -153,12 +159,17 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
         mmhub.tables(),
         nbio.tables(),
         ih::hal(versions.osssys).tables(),
-        sdma::hal(versions.sdma).tables(),
+        sdma_hal.tables(),
     ];
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
-    gfx.check_firmware(dev, &regs)?;
+    let firmware = if is_cold {
+        Some(load_firmware(dev, gfx, sdma_hal)?)
+    } else {
+        gfx.check_firmware(dev, &regs)?;
+        None
+    };
 
     let layout = gmc::read_layout(gmc_hal, mmhub, &regs, vram_size).inspect_err(|_| {
         dev_err!(
@@ -167,7 +178,11 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
         )
     })?;
     let rev_id = nbio.revision(&regs);
-    let chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
+    let mut chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
+    if let Some(files) = &firmware {
+        chip.mec_fw_version = files.mec.code()?.code.version;
+        chip.sdma_fw_version = files.sdma.code()?.version;
+    }
     let pci = pci_info(pdev);
     if !pci.requests_atomics {
         dev_info!(
@@ -188,12 +203,14 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
             visible,
         )?,
         regs,
+        firmware,
         mmio_phys: pdev.resource_start(5)?,
     })
 }
 
-/// Is there a device, and did its security processor start? Returns the size of VRAM.
-fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<u64> {
+/// Is there a device, and did its security processor start? Returns the size of VRAM, and
+/// whether the processor's OS doesn't run: then nobody has loaded firmware since power-on.
+fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<(u64, bool)> {
     let mib = mmio.read(fixed::MEMSIZE);
     if mib == u32::MAX {
         dev_err!(
@@ -211,16 +228,34 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<u64> {
         );
         return Err(ENODEV);
     }
-    if os == 0 {
-        dev_err!(
-            pdev,
-            "the GPU is cold: its security processor's OS doesn't run (C2PMSG_81 is 0); load the firmware with another driver first\n"
-        );
-        return Err(ENODEV);
-    }
     if mib == 0 {
         dev_err!(pdev, "the device reports that it has no VRAM\n");
         return Err(ENODEV);
     }
-    Ok(u64::from(mib) << 20)
+    Ok((u64::from(mib) << 20, os == 0))
+}
+
+/// Loads the files of a GPU that comes from power-on.
+///
+/// # Errors
+///
+/// ENODEV when the driver can't start this one, those of the loader, EINVAL when a file can't be used.
+fn load_firmware(
+    dev: &kernel::device::Device,
+    gfx: &dyn gfx::Hal,
+    sdma: &dyn sdma::Hal,
+) -> Result<Set> {
+    let (Some(files), Some(sdma)) = (gfx.files(), sdma.file()) else {
+        dev_err!(
+            dev,
+            "the GPU is cold: its security processor's OS doesn't run (C2PMSG_81 is 0); load the firmware with another driver first\n"
+        );
+        return Err(ENODEV);
+    };
+    dev_info!(dev, "the GPU is cold: starting it\n");
+    Ok(Set {
+        rlc: CodeFile::load(dev, files.rlc, 2)?,
+        mec: EngineFile::load(dev, files.mec)?,
+        sdma: CodeFile::load(dev, sdma, 1)?,
+    })
 }

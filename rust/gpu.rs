@@ -19,6 +19,7 @@ use crate::{
         Doorbells,
         Slice, //
     },
+    firmware::Set,
     gfx::{
         Gfx,
         PipeInterrupts, //
@@ -86,6 +87,7 @@ mod events;
 mod hal;
 mod hang;
 mod hash;
+mod microcode;
 mod registry;
 mod reset;
 mod upcalls;
@@ -241,6 +243,8 @@ pub(crate) struct Found {
     pub(crate) dev: Arc<Handle>,
     pub(crate) regs: Arc<Regs>,
     pub(crate) vram: Arc<Vram>,
+    /// What it is to be started with, if it comes from power-on.
+    pub(crate) firmware: Option<Set>,
     /// Physical address of BAR 5.
     pub(crate) mmio_phys: u64,
 }
@@ -257,6 +261,7 @@ pub(crate) struct Running<'bound> {
     _sdma: Arc<sdma::Enabled>,
     _pipe_interrupts: Arc<PipeInterrupts>,
     _fault_interrupts: FaultInterrupts,
+    _microcode: Option<microcode::Running>,
     #[pin]
     _ih: ih::Enabled<'bound>,
     _acting: events::Acting,
@@ -283,6 +288,7 @@ impl<'bound> Running<'bound> {
             dev,
             regs,
             vram,
+            firmware,
             mmio_phys,
         } = found;
         let gpus = gpus.clone();
@@ -371,10 +377,19 @@ impl<'bound> Running<'bound> {
                 },
                 _acting.sink(),
             )?,
+            _microcode: firmware
+                .as_ref()
+                .map(|files| microcode::Running::start(&gpu.gfx, &gart, files))
+                .transpose()?,
             _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
             _pipe_interrupts: Arc::new(PipeInterrupts::new(&gpu.gfx, &gpu.chip), GFP_KERNEL)?,
             _sdma: Arc::new(
-                sdma::Enabled::new(&gpu.copier, nbio_hal, gpu.chip.sdma_counts.engines())?,
+                sdma::Enabled::new(
+                    &gpu.copier,
+                    nbio_hal,
+                    gpu.chip.sdma_counts.engines(),
+                    firmware.as_ref().map(|files| &files.sdma),
+                )?,
                 GFP_KERNEL,
             )?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,

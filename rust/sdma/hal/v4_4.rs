@@ -4,6 +4,7 @@
 
 use crate::{
     hw::{
+        firmware::Code,
         regs::{
             sdma_4_4_2::{
                 self as sdma,
@@ -30,6 +31,7 @@ use crate::{
 use kernel::{
     device::Device,
     prelude::*,
+    str::CStr,
     time::Delta, //
 };
 
@@ -62,6 +64,26 @@ pub(super) struct Hal;
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
         &[&sdma::TABLE]
+    }
+
+    /// `sdma_v4_4_2_init_microcode`.
+    fn file(&self) -> Option<&'static CStr> {
+        Some(c"amdgpu/sdma_4_4_2.bin")
+    }
+
+    /// `sdma_v4_4_2_inst_load_microcode`, `sdma_v4_4_2_inst_enable`.
+    fn load(&self, regs: &Regs, engine: u32, code: &Code<'_>) {
+        let instance = instance(engine);
+        let halt = |on| {
+            regs.update_at(instance, sdma::SDMA_F32_CNTL, |old| old.with(F32::HALT, on));
+        };
+        halt(true);
+        regs.write_at(instance, sdma::SDMA_UCODE_ADDR, Value::zeroed());
+        for word in code.words() {
+            regs.write_at(instance, sdma::SDMA_UCODE_DATA, Value::new(word));
+        }
+        regs.write_at(instance, sdma::SDMA_UCODE_ADDR, Value::new(code.version));
+        halt(false);
     }
 
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result {
