@@ -3,10 +3,12 @@
 # CHIP picks one emulated GPU (mi308x or navi48); without it demo, test, bench and conformance run
 # on each.
 CHIP ?= all
+START ?= warm
 export CHIP
 
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
+	@echo '               START=cold: from power-on, where the module loads the firmware (MI308X)'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
@@ -68,7 +70,7 @@ rust-analyzer:
 	@echo '  ["Cargo.toml", "rust-project.json"]'
 
 demo:
-	@tests/vm demo
+	@RKFD_START=$(START) tests/vm demo
 
 test:
 	@tests/run $(ARGS)

@@ -3,6 +3,7 @@
 
 pub mod amdgpu;
 mod clearing;
+mod cold;
 mod conformance;
 pub mod debug;
 mod dispatch;
@@ -46,6 +47,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(neighbours::all());
     all.extend(storm::all());
     all.extend(faults::all());
+    all.extend(cold::all());
     all.extend(hung::all());
     all.extend(mes::all());
     all.push(amdgpu::ports());
@@ -69,6 +71,11 @@ pub fn long() -> Vec<Scenario> {
 /// What `rkfd-vm demo` runs.
 pub fn demo() -> Scenario {
     dispatch::demo()
+}
+
+/// What `rkfd-vm demo --start cold` runs.
+pub fn cold_demo() -> Scenario {
+    cold::demo()
 }
 
 /// What `rkfd-vm bench` runs.

@@ -64,10 +64,23 @@ struct Args {
     what: What,
 }
 
+/// What a GPU is like when the module meets it.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Start {
+    /// Its firmware runs.
+    Warm,
+    /// No firmware is loaded.
+    Cold,
+}
+
 #[derive(Subcommand)]
 enum What {
     /// Follow one dispatch from ioctl to interrupt.
-    Demo,
+    Demo {
+        /// What the GPU is like when the module meets it; cold: as after power-on (MI308X).
+        #[arg(long, env = "RKFD_START", default_value = "warm")]
+        start: Start,
+    },
     /// Measure the paths of a dispatch, as ratios.
     Bench,
     /// Run the scenarios whose name contains a FILTER; ends with `N passed, N failed`.
@@ -167,10 +180,21 @@ fn real_main(args: Args) -> Result<bool> {
     let host = Host::new(args.kernel, args.module, args.emulator, chip, args.slow)?;
     let show = |quiet: Show| if args.verbose { Show::All } else { quiet };
     let mut suite = match args.what {
-        What::Demo => {
+        What::Demo { start } => {
+            let scenario = match start {
+                Start::Warm => scenarios::demo(),
+                Start::Cold => scenarios::cold_demo(),
+            };
             return each(&host, chips, |host| {
-                demo(host, &args.accel, show(Show::Nothing))
-            })
+                if !scenario.runs_on(host.chip, true) {
+                    println!(
+                        "{}: the module can't start this GPU from power-on.",
+                        host.chip
+                    );
+                    return Ok(true);
+                }
+                demo(host, &args.accel, &scenario, show(Show::Nothing))
+            });
         }
         What::Bench => {
             return each(&host, chips, |host| {
@@ -334,9 +358,8 @@ fn prepare(host: &Host, accel: &str, suite: &[Scenario]) -> Result<Accel> {
     Accel::choose(host, accel)
 }
 
-fn demo(host: &Host, accel: &str, show: Show) -> Result<bool> {
-    let scenario = scenarios::demo();
-    let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
+fn demo(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Result<bool> {
+    let Some((outcome, accel)) = one(host, accel, scenario, show)? else {
         return Ok(false);
     };
     let story = Story::of(&outcome).map_err(|e| anyhow!(e))?;
