@@ -49,6 +49,10 @@ struct Session {
     chunks: Receiver<Vec<u8>>,
     /// Everything that was printed.
     transcript: String,
+    /// Bytes of it that were looked at.
+    read: usize,
+    /// Lines typed.
+    typed: usize,
     deadline: Instant,
 }
 
@@ -149,14 +153,20 @@ impl Session {
             child,
             chunks,
             transcript: String::new(),
+            read: 0,
+            typed: 0,
             deadline,
         })
     }
 
-    /// Types a line; what came back between the line and the next prompt.
+    /// Types a line; what it printed. The shell draws its prompt again when the terminal's size changes, so its next
+    /// prompt is no end: the line prints a mark, which is written otherwise where it is typed.
     fn command(&mut self, line: &str) -> Result<String, String> {
-        self.send(line)?;
-        let output = self.until_prompt()?;
+        self.typed += 1;
+        let n = self.typed;
+        self.send(&format!("{line}; echo end''-of-{n}"))?;
+        let output = self.until(&format!("end-of-{n}"))?;
+        self.until_prompt()?;
         // The first line is what was typed.
         let output = output.split_once('\n').map_or("", |(_, rest)| rest);
         Ok(output
@@ -173,17 +183,22 @@ impl Session {
     }
 
     fn until_prompt(&mut self) -> Result<String, String> {
-        let from = self.transcript.len();
+        self.until(PROMPT)
+    }
+
+    /// What is printed before a text, from where the last one ended.
+    fn until(&mut self, text: &str) -> Result<String, String> {
         loop {
-            let new = &self.transcript[from..];
-            if let Some((output, _)) = new.split_once(PROMPT) {
+            let new = self.transcript.get(self.read..).unwrap_or_default();
+            if let Some((output, _)) = new.split_once(text) {
+                self.read += output.len() + text.len();
                 return Ok(output.to_owned());
             }
             if !self.more() {
                 let last = self.transcript.lines().rev().take(5);
                 let last: Vec<String> = last.map(run::plain).collect();
                 return Err(format!(
-                    "no prompt came; the last lines, backwards: {last:?}"
+                    "'{text}' did not come; the last lines, backwards: {last:?}"
                 ));
             }
         }
