@@ -111,7 +111,7 @@ rocm-trace:
 	@tests/rocm/run rocm-trace
 
 amdgpu:
-	@CHIP=mi308x tests/vm --verbose test --exact amdgpu $(ARGS)
+	@CHIP=mi308x tests/vm --verbose test --long --exact amdgpu $(ARGS)
 
 shell:
 	@tests/vm shell $(ARGS)

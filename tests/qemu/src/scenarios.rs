@@ -50,7 +50,6 @@ pub fn all() -> Vec<Scenario> {
     all.extend(cold::all());
     all.extend(hung::all());
     all.extend(mes::all());
-    all.push(amdgpu::ports());
     all
 }
 
@@ -61,6 +60,7 @@ pub fn long() -> Vec<Scenario> {
         fuzz::long(),
         conformance::sweep(),
         probe::long(),
+        amdgpu::ports(),
         amdgpu::security_processor(),
     ];
     long.extend(rules::all());
