@@ -169,8 +169,9 @@ fn release_mem_writes_back_what_it_is_told_to() {
     hold_back(&p, sums);
     run(&rig, &[(&p, &[&q])]);
     let done = p.alloc(4096);
-    // EOP_TC_WB_ACTION_EN is bit 15, EOP_TC_ACTION_EN 17.
-    for (count, (actions, written)) in (1..).zip([(0, false), (1 << 15, true), (1 << 17, true)]) {
+    // EOP_TC_WB_ACTION_EN is bit 15. EOP_TC_ACTION_EN is 17: Linux never sets it without the other
+    // (`gfx_v9_4_3_ring_emit_fence`).
+    for (count, (actions, written)) in (1..).zip([(0, false), (1 << 17, false), (1 << 15, true)]) {
         rig.put_words(p.at(sums), &[0; ITEMS]);
         let mut commands = start(&p, &packet);
         let mut end = release(done, count, 0);

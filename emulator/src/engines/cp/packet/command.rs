@@ -478,7 +478,7 @@ pub static GFX9: Dialect = Dialect {
                     address: p.get(R::ADDR),
                     data: p.get(R::DATA),
                     context: p.get(R::INT_CTXID) as u32,
-                    write_back: p.get(R::TC_WB_ACTION_EN) | p.get(R::TC_ACTION_EN) == 1,
+                    write_back: p.get(R::TC_WB_ACTION_EN) == 1,
                 })
             },
             Err,
