@@ -159,6 +159,7 @@ fn kernels() -> Scenario {
         "six groups of kernels at -O0 to -O3 give the CPU's results to the last bit",
     )
     .without_trace()
+    .emulator_arg("--caches")
     .bin("rkfd-programs", "kernels");
     let mut pairs = KERNELS.iter().flat_map(|k| LEVELS.map(|l| (*k, l)));
     pairs
