@@ -128,6 +128,12 @@ impl Rig {
     /// `init_mqd_hiq_v9_4_3`, `kgd_gfx_v9_hiq_mqd_load`, and interrupts of all pipes
     /// (`kgd_gfx_v9_init_interrupts`).
     pub fn start_hiq_of(&self, xcc: u8) {
+        self.submit_hiq_of(xcc);
+        self.wait("the HIQ is active", || self.is_active(HIQ));
+    }
+
+    /// Has the KIQ of the XCC that is selected map its HIQ, and does not wait for it.
+    pub fn submit_hiq_of(&self, xcc: u8) {
         let mqd = self.hiq.mqd + PAGE * u64::from(xcc);
         let mut m = self.kernel_mqd(&self.hiq);
         m.set(Mqd::CP_MQD_BASE_ADDR, mqd);
@@ -146,7 +152,6 @@ impl Rig {
         }
         self.select((0, 0, 0));
         self.submit(self.kiq_of(xcc), &self.map_hiq_at(mqd));
-        self.wait("the HIQ is active", || self.is_active(HIQ));
     }
 
     pub fn map_hiq(&self) -> [u32; 7] {

@@ -233,3 +233,48 @@ fn a_hiq_waits_for_nobody_but_tells_of_an_xcc_without_one() {
     rig.send_fence();
     rig.violated("HIQ rung while XCC 3 of the partition has no HIQ of the same ring");
 }
+
+/// Linux's `kgd_gfx_v9_hiq_mqd_load` submits and does not wait, XCC after XCC, and KFD rings the HIQ then.
+#[test]
+fn a_hiq_waits_for_what_the_kiqs_have_still_to_map() {
+    let rig = Rig::bare_spx();
+    rig.start_kiq();
+    for xcc in 0..3 {
+        rig.xcc.set(xcc);
+        rig.start_hiq_of(xcc);
+    }
+    rig.xcc.set(3);
+    rig.write(gc::CP_MEC_CNTL, 1 << 28);
+    rig.submit_hiq_of(3);
+    rig.xcc.set(0);
+    let fence = rig.send_fence();
+    // Each packet of the first XCC's KIQ is a round of the firmware.
+    for round in 1..=5 {
+        rig.kiq(&[0xc001_7900, 0x40, round]);
+        rig.wait("the packet", || rig.read(gc::SCRATCH_REG0) == round);
+    }
+    rig.clean();
+    assert_ne!(rig.words(rig.fence, 1), [fence as u32]);
+    rig.xcc.set(3);
+    rig.write(gc::CP_MEC_CNTL, 0);
+    rig.xcc.set(0);
+    rig.wait("the fence", || rig.words(rig.fence, 1) == [fence as u32]);
+    rig.clean();
+}
+
+#[test]
+fn a_hiq_that_is_rung_too_early_is_reported_once() {
+    let rig = Rig::bare_spx();
+    rig.start_kiq();
+    rig.xcc.set(0);
+    rig.start_hiq_of(0);
+    rig.send_fence();
+    rig.violated("HIQ rung while XCC 1 of the partition has no HIQ of the same ring");
+    for round in 1..=5 {
+        rig.kiq(&[0xc001_7900, 0x40, round]);
+        rig.wait("the packet", || rig.read(gc::SCRATCH_REG0) == round);
+    }
+    let findings = rig.report.findings();
+    let counts: Vec<_> = findings.iter().map(|f| f.count).collect();
+    assert_eq!(counts, [1]);
+}

@@ -56,6 +56,8 @@ pub struct Firmware {
     pub(crate) spoilt: HashMap<u8, Effect>,
     /// Where the read pointer is of a queue, by its place, whose WAIT_REG_MEM has written its register.
     pub(super) written: HashMap<usize, u64>,
+    /// The HIQ was found rung before every XCC has one.
+    pub(super) hiq_waited: bool,
 }
 
 impl Firmware {
@@ -83,6 +85,7 @@ impl Firmware {
             holds: Holds::default(),
             spoilt: HashMap::new(),
             written: HashMap::new(),
+            hiq_waited: false,
         }
     }
 
@@ -137,6 +140,7 @@ impl Firmware {
         self.holds = Holds::default();
         self.spoilt.clear();
         self.written.clear();
+        self.hiq_waited = false;
     }
 
     pub(crate) fn violation(&self, what: std::fmt::Arguments<'_>) {

@@ -159,9 +159,14 @@ impl Firmware {
     }
 
     /// Whether every XCC has its HIQ, at the first one's slot and with the same ring.
+    ///
+    /// A driver need not wait for one XCC's HIQ before it submits the next one's to that XCC's KIQ, nor
+    /// before it rings them (Linux, `kgd_gfx_v9_hiq_mqd_load`), so packets wait. It is the driver's mistake
+    /// only where no KIQ has anything left by which the HIQ could come: each was looked at again after the
+    /// HIQ's doorbell.
     fn hiqs_together(&mut self, first: Slot) -> bool {
         let place = |slot: Slot| self.mec.hqds.get(slot.place()).and_then(Option::as_ref);
-        let Some(leader) = place(first) else {
+        let Some(leader) = place(first).filter(|h| !h.broken) else {
             return false;
         };
         let alone = self.shared.xccs().find(|&xcc| {
@@ -173,8 +178,13 @@ impl Firmware {
             same.is_none_or(|h| h.broken)
         });
         let Some(xcc) = alone.filter(|_| leader.q.rptr < leader.q.wptr) else {
+            self.hiq_waited = false;
             return alone.is_none();
         };
+        let waited = std::mem::replace(&mut self.hiq_waited, true);
+        if !waited || self.kiq_has_packets(xcc) {
+            return false;
+        }
         self.violation(format_args!(
             "HIQ rung while XCC {xcc} of the partition has no HIQ of the same ring"
         ));
@@ -183,6 +193,13 @@ impl Firmware {
             .into_iter()
             .for_each(|h| h.broken = true);
         false
+    }
+
+    /// Whether an XCC's KIQ has packets that it did not execute yet.
+    fn kiq_has_packets(&self, xcc: u8) -> bool {
+        let connected = self.mec.hqds.iter().flatten();
+        let mut kiqs = connected.filter(|h| h.slot.xcc() == xcc && h.role == Role::Kiq);
+        kiqs.any(|h| !h.broken && h.q.rptr < h.q.wptr)
     }
 
     /// The packet at the read pointer; an error is a fault or a malformed packet.
