@@ -41,4 +41,6 @@ pub use second::SecondLevel;
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
 pub use wave::Trap;
-pub use workgroup::{LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup};
+pub use workgroup::{
+    stored_bytes, LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup,
+};

@@ -67,6 +67,7 @@ impl<const L: usize> Wave<L> {
     pub(crate) fn leave(&mut self, layout: &TrapLayout, to: u64) {
         self.pc = canonical(to) & !3;
         self.trap.privileged = false;
+        self.trap.loading = false;
         let again = layout.memory_violation | layout.illegal_instruction;
         if self.trap.flags & layout.save_context != 0 {
             // A halted wave is saved, too.
@@ -96,6 +97,7 @@ impl<const L: usize> Wave<L> {
         }
         self.state = State::Running;
         self.trap.place = Some(place);
+        self.trap.answered = false;
         self.trap.flags |= layout.save_context;
         if !self.trap.privileged {
             self.enter(layout, 0);

@@ -58,10 +58,14 @@ pub struct Trap {
     pub flags: u32,
     /// What the hardware answers when the handler is ready to save a wave that is to be saved.
     pub place: Option<u64>,
+    /// It has answered by EXEC, which it does once.
+    pub answered: bool,
     /// How far it is with the barrier that trap handlers have for themselves.
     pub barrier: Barrier,
     /// Arrivals at the workgroup's barrier that the handler brought back from memory.
     pub arrivals: u32,
+    /// It was saved, and its handler is loading it.
+    pub loading: bool,
 }
 
 /// One wave of `L` lanes.
@@ -353,6 +357,11 @@ impl<const L: usize> Wave<L> {
 
     /// Registers at the end of `v` that no program can name.
     pub const STAGES: usize = 4;
+
+    /// Whether it waits at a global semaphore or barrier. In its trap handler it does something else.
+    pub fn stands_in_line(&self) -> bool {
+        self.ticket.is_some() && !self.trap.privileged
+    }
 
     /// The registers that the program was given.
     #[inline]

@@ -23,7 +23,7 @@ use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
 use std::fmt;
 
-pub use relaunch::{Relaunch, SavedWave};
+pub use relaunch::{stored_bytes, Relaunch, SavedWave};
 
 /// Scratch memory of one workgroup's waves, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -304,13 +304,13 @@ impl<const L: usize> Workgroup<L> {
                     return Outcome::Fault(fault);
                 }
             }
-            vain = match self.waves[turn].ticket {
-                Some(_) => vain + 1,
-                None => 0,
+            vain = match self.waves[turn].stands_in_line() {
+                true => vain + 1,
+                false => 0,
             };
             // All of them wait for waves of other workgroups, which may need this thread.
             let running = || self.waves.iter().filter(|w| w.state == State::Running);
-            let each_waits = running().all(|w| w.ticket.is_some());
+            let each_waits = running().all(|w| w.stands_in_line());
             if vain > 0 && vain >= running().count() && each_waits {
                 return Outcome::Budget;
             }

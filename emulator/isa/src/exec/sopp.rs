@@ -157,8 +157,9 @@ pub fn execute<const L: usize>(
         SSendmsg if i.kind == Kind::Doorbell => {
             w.set(code::EXEC, w.trap.doorbell);
         }
-        SSendmsg if i.kind == Kind::SaveWave && w.trap.place.is_some() => {
-            let place = w.trap.place.take().unwrap_or_default();
+        SSendmsg if i.kind == Kind::SaveWave && w.trap.place.is_some() && !w.trap.answered => {
+            let place = w.trap.place.unwrap_or_default();
+            w.trap.answered = true;
             w.set_pair(code::EXEC, place);
         }
         SSendmsg => {

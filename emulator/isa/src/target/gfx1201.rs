@@ -49,6 +49,7 @@ pub static GFX1201: Target = Target {
         save_context: 1 << 5,
         split_barrier: true,
         mode: mode::DX10_CLAMP,
+        scalars: 512,
     },
     counters: counters::gfx12,
     start,

@@ -46,6 +46,7 @@ pub static GFX942: Target = Target {
         save_context: 1 << 10,
         split_barrier: false,
         mode: 0,
+        scalars: 448,
     },
     counters: counters::gfx9,
     start,

@@ -58,6 +58,8 @@ pub struct TrapLayout {
     pub(crate) split_barrier: bool,
     /// Bits of MODE that the chip doesn't have, and behaves as if they were set.
     pub(crate) mode: u32,
+    /// Bytes of a stored wave's scalar registers.
+    pub(crate) scalars: u64,
 }
 
 /// A chip's instruction set.
@@ -78,7 +80,7 @@ pub struct Target {
     /// Check a descriptor's program resource registers.
     pub(crate) registers: fn(&Registers) -> Result<Allocation, DescriptorError>,
     /// Bytes of LDS that are allocated at once.
-    pub(crate) lds_granule: u32,
+    pub lds_granule: u32,
     /// How it reports the reason of a trap to its handler.
     pub(crate) traps: TrapLayout,
     /// Which counters an instruction waits for, and which count it.

@@ -10,12 +10,24 @@ use super::{schedule, Workgroup};
 use crate::cu::ComputeUnit;
 use crate::decode::code;
 use crate::dispatch::{Apertures, Handler};
-use crate::target::TrapLayout;
+use crate::target::{Target, TrapLayout};
 use crate::wave::{Barrier, State, Trap, Wave};
+use std::num::NonZeroU32;
 
 /// Set in the upper half of a place: the wave is the first of its workgroup, which stores and loads what
 /// all of them share.
 const FIRST: u64 = 1 << (32 + 26);
+
+/// Bytes of a stored wave's hardware registers and trap temporaries, and those that nobody uses before the next
+/// wave (ROCdbgapi, `architecture.cpp`, `control_stack_iterate`: a wave's state ends 64 bytes before the next).
+const HARDWARE: u64 = 128;
+const UNUSED: u64 = 64;
+
+/// Bytes that a wave of so many lanes and vector registers is stored in, of a workgroup whose first wave it is
+/// or not (Linux's handlers: vector registers, scalar registers, hardware registers, and the first wave's LDS).
+pub fn stored_bytes(target: &Target, lanes: u64, registers: u64, lds: Option<u64>) -> u64 {
+    registers * lanes * 4 + target.traps.scalars + HARDWARE + lds.unwrap_or(0) + UNUSED
+}
 
 /// What hardware knows of a wave that was saved: what it is given before it loads the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +40,8 @@ pub struct SavedWave {
     pub scratch: (u64, u64),
     /// Its number in its workgroup.
     pub index: u32,
+    /// Its place in the line of the global semaphore or barrier that it waits at.
+    pub ticket: Option<NonZeroU32>,
     /// Where it was stored.
     pub place: u64,
 }
@@ -52,27 +66,61 @@ pub struct Relaunch {
 }
 
 impl<const L: usize> Workgroup<L> {
-    /// Asks each wave to have itself saved where `place` says. They do so when the workgroup runs, which
-    /// is done once all are saved. False if there is no trap handler: then nothing saves them.
-    pub fn ask_to_save(
-        &mut self,
-        cu: &ComputeUnit,
-        mut place: impl FnMut(&Wave<L>) -> u64,
-    ) -> bool {
-        let layout: &TrapLayout = &cu.target().traps;
+    /// Bytes that its waves take when they are saved now.
+    pub fn bytes_to_save(&self, target: &Target) -> u64 {
+        let waves = self.waves.iter().filter(|wave| !wave.state.has_ended());
+        let mut lds = Some(self.lds.len() as u64);
+        let bytes = waves.map(|w| stored_bytes(target, L as u64, w.registers().into(), lds.take()));
+        bytes.sum()
+    }
+
+    /// Asks each wave to have itself saved, from `from` on: the first one behind the others, as the next that
+    /// comes back. They do so when the workgroup runs, which is done once all are saved. Returns where the last
+    /// one ends; `None` if there is no trap handler: then nothing saves them.
+    pub fn ask_to_save(&mut self, target: &Target, from: u64) -> Option<u64> {
+        let layout: &TrapLayout = &target.traps;
         let mut waves = self.waves.iter().filter(|wave| !wave.state.has_ended());
         if waves.any(|wave| wave.trap.handler.entry == 0) {
-            return false;
+            return None;
         }
-        let mut first = FIRST;
-        for wave in self.waves.iter_mut().filter(|wave| !wave.state.has_ended()) {
-            let at = place(wave) | std::mem::take(&mut first);
-            wave.ask_to_save(layout, at);
+        let lds = self.lds.len() as u64;
+        let first = self.waves.iter().position(|w| !w.state.has_ended());
+        let mut end = from;
+        for (n, wave) in self.waves.iter_mut().enumerate().rev() {
+            if wave.state.has_ended() {
+                continue;
+            }
+            let leads = first == Some(n);
+            let flag = if leads { FIRST } else { 0 };
+            wave.ask_to_save(layout, end | flag);
+            let shared = leads.then_some(lds);
+            end += stored_bytes(target, L as u64, wave.registers().into(), shared);
         }
         // Who saves a wave waits for its operations on memory.
         self.pending.clear();
         self.races = None;
-        true
+        Some(end)
+    }
+
+    /// Whether a wave is being saved, or loaded.
+    pub fn is_moving(&self) -> bool {
+        let moves =
+            |w: &Wave<L>| !w.state.has_ended() && (w.trap.loading || w.trap.place.is_some());
+        self.waves.iter().any(moves)
+    }
+
+    /// Its waves that were saved: what is needed to launch them again. The others have ended.
+    pub fn saved(&self) -> Vec<SavedWave> {
+        let saved = self.waves.iter().filter(|w| w.state == State::Saved);
+        let of = |w: &Wave<L>| SavedWave {
+            registers: w.registers(),
+            acc_base: w.acc_base,
+            scratch: w.scratch,
+            index: w.index,
+            ticket: w.ticket,
+            place: w.trap.place.unwrap_or(0) & !FIRST,
+        };
+        saved.map(of).collect()
     }
 
     /// The workgroup again, of waves that begin in their trap handler and load themselves. `None` if there
@@ -106,11 +154,12 @@ impl<const L: usize> Workgroup<L> {
                 apertures: saved.apertures,
                 scratch: from.scratch,
                 index: from.index,
-                ticket: None,
+                ticket: from.ticket,
                 trap: Trap {
                     handler: saved.handler,
                     doorbell: saved.doorbell,
                     privileged: true,
+                    loading: true,
                     ..Trap::default()
                 },
             };

@@ -2,14 +2,13 @@
 //! A work-group on a compute unit whose process has such a handler, and the two ways of its waves: off, and
 //! back.
 
-use rkfd_isa::wave::Wave;
 use rkfd_isa::*;
 use rkfd_isa_testkit::*;
 use std::process::Command;
 
 pub const DOORBELL: u32 = 0x123;
-/// Bytes that a wave is stored in, at most.
-pub const AREA: u64 = 64 * 1024;
+/// Bytes that a work-group is stored in, at most.
+pub const AREA: u64 = 512 * 1024;
 
 /// Where the handlers are.
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rust/chip/handlers");
@@ -88,7 +87,7 @@ where
         };
         let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])
             .expect("launch");
-        let area = memory.alloc(8 * AREA as usize);
+        let area = memory.alloc(AREA as usize);
         Self {
             memory,
             cu,
@@ -110,33 +109,21 @@ where
         self.group.run(&mut self.cu, &mut self.memory, budget)
     }
 
-    /// Takes the work-group off, to `AREA` bytes each.
+    /// Takes the work-group off, to the area.
     pub fn save(&mut self) -> Relaunch {
-        let area = self.area;
-        let seeds = |w: &Wave<L>| SavedWave {
-            registers: w.registers(),
-            acc_base: w.acc_base,
-            scratch: w.scratch,
-            index: w.index,
-            place: area + u64::from(w.index) * AREA,
-        };
-        let going = self.group.waves().iter().filter(|w| !w.state.has_ended());
-        let waves: Vec<_> = going.map(seeds).collect();
-        let relaunch = Relaunch {
+        let asked = self.group.ask_to_save(self.cu.target(), self.area);
+        assert!(asked.is_some(), "there is a handler");
+        assert!(self.group.is_moving());
+        assert_eq!(self.run(100_000), Outcome::Done, "all are saved");
+        Relaunch {
             id: self.group.id(),
             vmid: 0,
             lds: self.group.lds().len() as u32,
             handler: self.handler,
             doorbell: DOORBELL,
             apertures: APERTURES,
-            waves,
-        };
-        let asked = self
-            .group
-            .ask_to_save(&self.cu, |w| area + u64::from(w.index) * AREA);
-        assert!(asked, "there is a handler");
-        assert_eq!(self.run(100_000), Outcome::Done, "all are saved");
-        relaunch
+            waves: self.group.saved(),
+        }
     }
 
     /// Brings it back; its waves are those of the program again.
@@ -144,6 +131,7 @@ where
         self.group = Workgroup::relaunch(&mut self.cu, saved).expect("a handler, and registers");
         for _ in 0..100_000 {
             if self.group.waves().iter().all(|w| !w.trap.privileged) {
+                assert!(!self.group.is_moving());
                 return;
             }
             assert_eq!(self.run(1), Outcome::Budget);

@@ -477,44 +477,6 @@ fn the_handler_learns_its_doorbell_and_memory() {
     );
 }
 
-/// Saved and restored behind every instruction.
-#[test]
-fn a_wave_in_its_handler_can_be_saved() {
-    for chip in &CHIPS {
-        let ask = match chip.target.name {
-            "gfx942" => {
-                "s_mov_b32 exec_lo, 0x80000000\ns_sendmsg sendmsg(MSG_GET_DOORBELL)\ns_mov_b32 s10, exec_lo\n\
-                s_getreg_b32 s12, hwreg(HW_REG_TMA_LO)"
-            }
-            _ => {
-                "s_sendmsg_rtn_b32 s10, sendmsg(MSG_RTN_GET_DOORBELL)\n\
-                s_sendmsg_rtn_b64 s[12:13], sendmsg(MSG_RTN_GET_TMA)"
-            }
-        };
-        let handler = format!(
-            "s_mov_b32 ttmp5, 0x77\ns_mov_b32 s14, ttmp5\n{ask}\ns_setreg_imm32_b32 hwreg({flags}, 0, 1), 1\n\
-            s_getreg_b32 s16, hwreg({flags})\ns_sethalt 1\ns_getreg_b32 s17, hwreg({}, {}, 1)\n\
-            s_sethalt 0\n{BEHIND}",
-            chip.state,
-            chip.halt,
-            flags = chip.flags,
-        );
-        let mut m = machine(chip, "s_mov_b32 s4, 5\ns_trap 7\ns_mov_b32 s5, 9", &handler);
-        let mut saves = 0;
-        while m.group.run(&mut m.cu, &mut m.memory, 1) == Outcome::Budget {
-            let words = m.group.save();
-            m.group = Workgroup::restore(&words, 0).expect("restores");
-            m.cu.invalidate_code();
-            saves += 1;
-            assert!(saves < 100);
-        }
-        assert_eq!([m.s(4), m.s(5), m.s(14)], [5, 9, 0x77]);
-        assert_eq!([m.s(10), m.s(12)], [DOORBELL, (MEMORY >> 8) as u32]);
-        assert_eq!([m.s(16), m.s(17)], [1, 1]);
-        assert!(saves >= 9, "{saves}");
-    }
-}
-
 /// Where Linux has its handler: in the upper half of the address space, whose addresses packets name without
 /// bits 63:48 (`AMDGPU_VA_RESERVED_TRAP_START`).
 #[test]

@@ -35,22 +35,21 @@ fn a_request_enters_the_handler_and_is_answered_once() {
         let mut m = machine_of(chip, 128, "s_nop 0\ns_branch -2", Some(&handler));
         assert_eq!(m.outcome(), Outcome::Budget, "{name}");
         let before: Vec<u64> = m.group.waves().iter().map(|w| w.pc).collect();
-        let asked = m
-            .group
-            .ask_to_save(&m.cu, |w| 0x7123_4567_8000 + u64::from(w.index) * 0x100);
-        assert!(asked, "{name}");
+        let end = m.group.ask_to_save(chip.target, 0x7123_4567_8000);
+        let bytes = m.group.bytes_to_save(chip.target);
+        assert_eq!(end, Some(0x7123_4567_8000 + bytes), "{name}");
         m.done();
         for (n, (wave, pc)) in m.group.waves().iter().zip(before).enumerate() {
             assert_eq!(wave.state, State::Saved, "{name}");
             assert_eq!([wave.s[13], wave.s[14]], [1 << bit, 0], "{name}: the flag");
             assert_eq!(wave.pair(10), pc, "{name}: no trap's number");
-            // Bit 26 of the upper half: the first wave of its workgroup.
+            // Bit 26 of the upper half: the first wave of its workgroup, which lies behind the others.
+            let others = m.group.waves().len() as u64 - 1 - n as u64;
+            let registers = wave.registers().into();
+            let bytes = stored_bytes(chip.target, 64, registers, None);
             let first = u64::from(n == 0) << 58;
-            assert_eq!(
-                wave.pair(20),
-                0x7123_4567_8000 | first | (n as u64 * 0x100),
-                "{name}"
-            );
+            let place = 0x7123_4567_8000 + others * bytes;
+            assert_eq!(wave.pair(20), place | first, "{name}");
         }
     }
 }
@@ -68,7 +67,7 @@ fn a_request_in_the_handler_waits_until_it_returns() {
         let mut m = machine(chip, "s_trap 2", &handler);
         assert_eq!(m.group.run(&mut m.cu, &mut m.memory, 4), Outcome::Budget);
         assert!(m.group.waves()[0].trap.privileged);
-        assert!(m.group.ask_to_save(&m.cu, |_| 0x1000));
+        assert!(m.group.ask_to_save(chip.target, 0x1000).is_some());
         m.done();
         // Twice in all, and the second time it is a halted wave's.
         assert_eq!([m.s(15), m.s(16)], [2, 1], "{}", chip.target.name);
@@ -102,6 +101,7 @@ fn a_wave_comes_back_at_the_second_instruction() {
                 acc_base: if name == "gfx942" { 20 } else { 48 },
                 scratch: (0, 0),
                 index: 0,
+                ticket: None,
                 place: 0x7123_4567_8000,
             }],
         };
@@ -129,7 +129,7 @@ fn nobody_is_saved_without_a_handler() {
     for chip in &CHIPS {
         let mut m = machine_with(chip, "s_nop 0\ns_branch -2", None);
         assert_eq!(m.outcome(), Outcome::Budget);
-        assert!(!m.group.ask_to_save(&m.cu, |_| 0x1000));
+        assert!(m.group.ask_to_save(chip.target, 0x1000).is_none());
         assert_eq!(
             m.outcome(),
             Outcome::Budget,
