@@ -20,7 +20,6 @@ pub mod fault;
 pub mod kernel;
 pub mod memory;
 mod races;
-pub mod save;
 pub mod schedule;
 mod second;
 pub mod target;

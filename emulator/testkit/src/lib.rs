@@ -4,7 +4,14 @@
 
 pub mod code;
 pub mod fairness;
+#[path = "../../../rust/chip/handlers.rs"]
+mod handlers;
 pub mod packets;
+pub mod saved;
+
+/// The trap handlers of gfx942 and gfx1201 that rkfd gives its processes. They save and load waves, and call a handler
+/// of the program's if their memory names one: its address, and that of its own memory.
+pub static TRAP_HANDLERS: [&[u32]; 2] = [&handlers::GFX942, &handlers::GFX1201];
 
 use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;

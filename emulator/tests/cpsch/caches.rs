@@ -58,7 +58,7 @@ fn often() -> std::ops::Range<usize> {
 #[test]
 fn a_packets_acquire_fence_drops_what_changed_since() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(0);
     run(&rig, &[(&p, &[&q])]);
@@ -87,7 +87,7 @@ fn a_packets_acquire_fence_drops_what_changed_since() {
 #[test]
 fn acquire_mem_drops_the_caches_that_it_names() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 4096);
     run(&rig, &[(&p, &[&q])]);
     let sums = Sums::new(&p, 0);
@@ -124,7 +124,7 @@ fn hold_back(p: &Process<'_>, va: u64) {
 
 /// Release fences of packets, by scope: whether what the kernel has stored is in memory then.
 fn released(rig: &Rig, scopes: &[(u16, bool)]) {
-    let p = Process::new(rig, 0x8001);
+    let p = Process::saving(rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, signal);
@@ -163,7 +163,7 @@ fn a_packets_release_fence_writes_back_what_it_reaches_beyond() {
 #[test]
 fn release_mem_writes_back_what_it_is_told_to() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 4096);
     let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, 0);
     hold_back(&p, sums);
@@ -193,7 +193,7 @@ fn release_mem_writes_back_what_it_is_told_to() {
 #[test]
 fn a_queue_that_leaves_holds_nothing_back() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, signal);

@@ -40,7 +40,8 @@ fn registers(p: &Process<'_>, packet: &K) -> Vec<u32> {
     let [low, high] = halves(entry >> 8);
     let threads = packet.get(K::WORKGROUP_SIZE_X) as u32;
     let mut commands = set(PGM_LO, &[low, high]);
-    commands.extend(set(PGM_RSRC1, &[descriptor[12], descriptor[13]]));
+    // Whether its waves have the process's trap handler is the program's word, too: TRAP_PRESENT.
+    commands.extend(set(PGM_RSRC1, &[descriptor[12], descriptor[13] | (1 << 6)]));
     commands.extend(set(PGM_RSRC3, &[descriptor[11]]));
     commands.extend(set(RESOURCE_LIMITS, &[0]));
     commands.extend(set(START_X, &[0, 0, 0, threads, 1, 1, 0, 0]));
@@ -59,7 +60,7 @@ pub fn start(p: &Process<'_>, packet: &K) -> Vec<u32> {
 #[test]
 fn vadd_by_registers_and_its_end_of_pipe() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 1024);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -80,7 +81,7 @@ fn vadd_by_registers_and_its_end_of_pipe() {
 #[test]
 fn dimensions_count_work_items_or_end_with_a_part() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 1024);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -108,7 +109,7 @@ fn dimensions_count_work_items_or_end_with_a_part() {
 #[test]
 fn an_end_of_pipe_waits_and_what_follows_does_not() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 1024);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -132,7 +133,7 @@ fn an_end_of_pipe_waits_and_what_follows_does_not() {
 #[test]
 fn a_ring_wraps_and_its_buffers_are_executed() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 128);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -151,7 +152,7 @@ fn a_ring_wraps_and_its_buffers_are_executed() {
 #[test]
 fn a_preempted_queue_goes_on_with_its_kernels_registers_and_commands() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 1024);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -186,7 +187,7 @@ fn a_preempted_queue_goes_on_with_its_kernels_registers_and_commands() {
 #[test]
 fn what_a_process_may_not_stops_its_queue() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let start = |spoil: &[u32], initiator: u32| {
         let (packet, ..) = vadd(&p, 256, 1, 0);
         let mut commands = registers(&p, &packet);

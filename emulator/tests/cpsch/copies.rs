@@ -137,7 +137,7 @@ fn route(rig: Rig) -> Rig {
 #[test]
 fn a_run_list_maps_copy_queues_beside_others() {
     let rig = rig();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let compute = Queue::new(&p, 0x800, 16);
     let copies: Vec<_> = [(0, 0), (0, 1), (1, 0)]
         .map(|(engine, queue)| Copies::new(&p, engine, queue, 1))
@@ -165,7 +165,7 @@ fn a_run_list_maps_copy_queues_beside_others() {
 #[test]
 fn a_preempted_copy_queue_goes_on_by_the_next_list() {
     let rig = rig();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Copies::new(&p, 1, 2, 1);
     let (flag, out) = (p.alloc(4096), p.alloc(4096));
     let words = [p.map(1), q.map()].concat();
@@ -193,7 +193,7 @@ fn a_preempted_copy_queue_goes_on_by_the_next_list() {
 #[test]
 fn processes_with_copy_queues_take_turns_for_a_vmid() {
     let rig = route(Rig::with(&[], 0x8, 0xffff_ffff));
-    let processes = [0x8001, 0x8002, 0x8003].map(|pasid| Process::new(&rig, pasid));
+    let processes = [0x8001, 0x8002, 0x8003].map(|pasid| Process::saving(&rig, pasid));
     let queues: Vec<_> = processes
         .iter()
         .enumerate()
@@ -226,7 +226,7 @@ fn processes_with_copy_queues_take_turns_for_a_vmid() {
 #[test]
 fn a_write_pointer_in_memory_is_the_programs() {
     let rig = rig();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Copies::new(&p, 0, 1, 1), Copies::new(&p, 1, 2, 1));
     let out = p.alloc(4096);
     for (at, wptr) in [(out, RING + 4), (out + 8, 6)] {
@@ -272,7 +272,7 @@ fn copy_queues_that_do_not_fit_are_not_mapped() {
     ];
     for (what, spoil) in cases {
         let rig = rig();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Copies::new(&p, 0, 1, 1);
         let mut words = [p.map(1), q.map()].concat();
         spoil(&mut words);

@@ -34,7 +34,7 @@ pub fn vadd(p: &Process<'_>, n: u32, seed: u32, signal: u64) -> (KernelDispatch,
 #[test]
 fn vadd_from_the_register_to_the_event() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(42);
     let n = 100_000;
@@ -68,7 +68,7 @@ fn vadd_from_the_register_to_the_event() {
 #[test]
 fn a_ring_wraps_many_times() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let (packet, sums, expected) = vadd(&p, 512, 3, 0);
     run(&rig, &[(&p, &[&q])]);
@@ -87,7 +87,7 @@ fn a_ring_wraps_many_times() {
 #[test]
 fn a_kernel_with_lds_and_barriers_reads_its_own_packet() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let symbols = load(&p, "reduce");
     let (name, &kernel) = symbols
@@ -116,7 +116,7 @@ fn a_kernel_with_lds_and_barriers_reads_its_own_packet() {
 #[test]
 fn barrier_packets_wait_for_signals() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let (packet, sums, expected) = vadd(&p, 256, 5, 0);
     run(&rig, &[(&p, &[&q])]);
@@ -151,7 +151,7 @@ fn barrier_packets_wait_for_signals() {
 #[test]
 fn the_barrier_bit_orders_what_else_overlaps() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let spin = load(&p, "loops")["spin.kd"];
     let (flag, out) = (p.new_words(&[0]), p.alloc(64));
@@ -182,7 +182,7 @@ fn the_barrier_bit_orders_what_else_overlaps() {
 #[test]
 fn packets_become_visible_by_their_header_and_doorbells_may_come_late() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let (packet, ..) = vadd(&p, 256, 5, 0);
     run(&rig, &[(&p, &[&q])]);
@@ -209,7 +209,7 @@ fn packets_become_visible_by_their_header_and_doorbells_may_come_late() {
 #[test]
 fn a_queue_starts_with_what_was_written_before_it_was_mapped() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, 256, 5, signal);
@@ -231,7 +231,7 @@ fn a_queue_starts_with_what_was_written_before_it_was_mapped() {
 #[test]
 fn workgroups_that_wait_for_each_other_make_progress() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let meet = load(&p, "loops")["meet.kd"];
     let slots = p.new_words(&[0, 0]);
@@ -257,7 +257,7 @@ fn scratch_is_asked_for_by_the_inactive_signal() {
 /// Runs a kernel with an array in scratch memory, which the queue has or gets when it asks.
 fn private_array(late: bool) {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let kernel = load(&p, "x_stack")["privarr.kd"];
     // private_segment_fixed_size.

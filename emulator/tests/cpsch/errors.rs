@@ -196,12 +196,9 @@ fn a_trap_and_an_illegal_instruction_raise_the_sq_interrupt() {
     assert!(p.root > MC);
 }
 
-/// A trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, TRAPSTS and the doorbell at the
-/// address in TMA, sends a message, and halts the wave.
-const HANDLER: [u32; 17] = [
-    0xb8fa_f812, // s_getreg_b32 ttmp14, hwreg(HW_REG_TMA_LO)
-    0xb8fb_f813, // s_getreg_b32 ttmp15, hwreg(HW_REG_TMA_HI)
-    0x8efa_887a, // s_lshl_b64 ttmp[14:15], ttmp[14:15], 8
+/// A program's trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, TRAPSTS and the doorbell in its memory,
+/// whose address is in TTMP14 and TTMP15, sends a message, and halts the wave.
+const HANDLER: [u32; 14] = [
     0xb8ee_f803, // s_getreg_b32 ttmp2, hwreg(HW_REG_TRAPSTS)
     0xbefe_00ff,
     0x8000_0000, // s_mov_b32 exec_lo, 0x80000000
@@ -225,7 +222,7 @@ fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     let [trapping, illegal, without, good] =
         [0x800, 0x802, 0x804, 0x806].map(|bell| Queue::new(&p, bell, 16));
     let stored = p.alloc(4096);
-    p.handler.set((p.new_words(&HANDLER), stored));
+    p.set_handler(p.new_words(&HANDLER), stored);
     for q in [&trapping, &illegal, &good] {
         q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
     }

@@ -134,7 +134,7 @@ impl Exchange {
 #[test]
 fn workgroups_meet_at_a_barrier_and_without_it_they_do_not() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run_with(&rig, &p, &q, 64);
     for (resource, sync) in [(0, true), (63, true), (0, false)] {
@@ -158,7 +158,7 @@ fn a_semaphore_lets_one_wave_count_at_a_time() {
     let (rounds, items) = (10u32, 8 * 128);
     for places in [1, 64] {
         let rig = Rig::new();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Queue::new(&p, 0x800, 16);
         run_with(&rig, &p, &q, 64);
         let (count, signal) = (p.new_words(&[0]), p.signal(0));
@@ -181,7 +181,7 @@ fn a_semaphore_lets_one_wave_count_at_a_time() {
 /// What a wave of a queue that was given `count` resources, or none, hears for `resource`.
 fn refusal(count: Option<u64>, resource: u32) -> Option<String> {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     match count {
         Some(count) => run_with(&rig, &p, &q, count),
@@ -221,7 +221,7 @@ fn resources_that_a_queue_was_not_given_are_refused() {
 #[test]
 fn waves_at_a_barrier_are_preempted_and_not_counted_twice() {
     let rig = Rig::new();
-    let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (p, other) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (q, second) = (Queue::new(&p, 0x800, 16), Queue::new(&other, 0x1000, 16));
     let signal = p.signal(0);
     let exchange = Exchange::new(&p, GRID, false, signal);
@@ -259,7 +259,7 @@ fn waves_at_a_barrier_are_preempted_and_not_counted_twice() {
 #[test]
 fn a_barrier_is_kept_while_its_queue_is_off_with_nothing_to_do() {
     let rig = Rig::new();
-    let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (p, other) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (q, second) = (Queue::new(&p, 0x800, 16), Queue::new(&other, 0x1000, 16));
     let [ready, signal] = [p.signal(0), p.signal(0)];
     run_with(&rig, &p, &q, 64);
@@ -292,7 +292,7 @@ fn queues_that_meet_take_turns() {
     let path = std::env::temp_dir().join(format!("rkfd-gws-{}", std::process::id()));
     let trace = Trace::to_file(&path).unwrap();
     let rig = Rig::traced(&[], trace.clone()).scheduling(0xfff8, 0xffff_ffff);
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     let jobs = [(&a, &qa), (&b, &qb)];
     rig.run_chained_list(&listed(&jobs, 64), 2);
@@ -338,7 +338,7 @@ fn queues_that_meet_take_turns() {
 #[test]
 fn a_grid_that_waits_in_vain_stops_neither_other_queues_nor_a_reset() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (q, plain) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     let mut list = listed(&[(&p, &q)], 64);
     list.extend(plain.map());
@@ -372,7 +372,7 @@ fn a_grid_that_waits_in_vain_stops_neither_other_queues_nor_a_reset() {
 #[test]
 fn each_xcc_has_barriers_of_its_own() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run_with(&rig, &p, &q, 64);
     // Three workgroups of an XCC meet each other, whatever those of others do.

@@ -7,6 +7,8 @@ use crate::kernels::{arguments, load, pointers};
 use crate::packets::unmap;
 use crate::queues::*;
 use crate::rig::Rig;
+use rkfd_emulator::memory::PAGE;
+use rkfd_emulator_testkit::saved;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::*;
@@ -35,7 +37,7 @@ fn state(q: &Queue<'_>) -> u32 {
 #[test]
 fn an_unmap_waits_for_waves_as_long_as_the_grace_period_says() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     for (count, saved) in [(0x40, true), (0, false)] {
         let times = Value::<gc::CP_IQ_WAIT_TIME2>::new(rig.read(gc::CP_IQ_WAIT_TIME2));
@@ -71,7 +73,7 @@ fn an_unmap_waits_for_waves_as_long_as_the_grace_period_says() {
 #[test]
 fn a_preempted_kernel_goes_on_under_another_vmid() {
     let rig = Rig::new();
-    let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (p, other) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let q = Queue::new(&p, 0x800, 16);
     let second = Queue::new(&other, 0x1000, 16);
     let (n, items) = (40_000u32, 1024u32);
@@ -118,7 +120,7 @@ fn a_preempted_kernel_goes_on_under_another_vmid() {
 #[test]
 fn an_endless_kernel_stops_neither_other_queues_nor_an_unmap() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     let [endless, short] = std::array::from_fn(|_| p.signal(0));
     let (packet, flag) = spin(&p, endless);
@@ -145,7 +147,7 @@ fn an_endless_kernel_stops_neither_other_queues_nor_an_unmap() {
 #[test]
 fn a_queue_that_cannot_save_its_waves_hangs_the_unmap_and_is_logged() {
     let rig = Rig::hasty(&[]);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     q.change(|m| m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8)));
     let (packet, flag) = spin(&p, p.signal(0));
@@ -179,7 +181,7 @@ fn reset_by_registers(rig: &Rig, slot: (u32, u32, u32)) {
 /// end it, and no queue hangs any more.
 fn hangs_until(rule: &str, end: impl FnOnce(&Rig, (u32, u32, u32))) {
     let rig = Rig::hasty(&[rule]);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (q, other) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     run(&rig, &[(&p, &[&q])]);
     rig.unmap();
@@ -236,7 +238,7 @@ fn a_wedged_queue_ends_with_its_pipe() {
 #[test]
 fn an_unmap_with_reset_loses_what_was_begun() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, flag) = spin(&p, signal);
@@ -256,7 +258,7 @@ fn an_unmap_with_reset_loses_what_was_begun() {
 #[test]
 fn a_new_queue_in_an_old_mqds_place_gets_none_of_its_waves() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, flag) = spin(&p, signal);
@@ -293,7 +295,7 @@ fn a_new_queue_in_an_old_mqds_place_gets_none_of_its_waves() {
 #[test]
 fn a_waiting_barrier_is_preempted_and_waits_on() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let [gate, done] = std::array::from_fn(|_| p.signal(0));
     run(&rig, &[(&p, &[&q])]);
@@ -312,7 +314,7 @@ fn a_waiting_barrier_is_preempted_and_waits_on() {
 #[test]
 fn a_device_reset_ends_an_endless_kernel() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let (packet, flag) = spin(&p, p.signal(0));
     run(&rig, &[(&p, &[&q])]);
@@ -327,10 +329,83 @@ fn a_device_reset_ends_an_endless_kernel() {
 #[test]
 fn dropping_the_device_ends_an_endless_kernel() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let (packet, flag) = spin(&p, p.signal(0));
     run(&rig, &[(&p, &[&q])]);
     q.push(packet.0);
     begun(&p, flag);
+}
+
+/// The control stack of a queue that was taken off, and where the states of its waves begin and end.
+fn stack(q: &Queue<'_>) -> (Vec<u32>, u64, u64) {
+    let mqd = q.image();
+    let top = mqd.get(Mqd::CP_HQD_CNTL_STACK_OFFSET);
+    let words = ((STACK - top) / 4) as usize;
+    // "Control stack is located one page after MQD" (`get_wave_state`).
+    let stack = q.process.rig.words(q.mqd + PAGE + top, words);
+    (stack, STACK, mqd.get(Mqd::CP_HQD_WG_STATE_OFFSET))
+}
+
+#[test]
+fn a_debugger_finds_the_waves_of_a_queue_that_was_taken_off() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let (flag, out) = (p.new_words(&[0; 4]), p.alloc(4096));
+    let args = arguments(&p, &pointers(&[flag, out]), 512, 256);
+    let kernel = load(&p, "loops")["spin.kd"];
+    let signal = p.signal(0);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(dispatch(kernel, args, 512, 256, signal).0);
+    begun(&p, flag);
+    rig.unmap();
+    rig.fence();
+    let (words, begin, end) = stack(&q);
+    let (waves, low) = saved::waves(false, &words, end);
+    assert_eq!(low, begin, "all states are described");
+    let flags: Vec<_> = waves.iter().map(|w| (w.first, w.last)).collect();
+    let group = [(true, false), (false, false), (false, false), (false, true)];
+    // On a busy host the second workgroup may not have begun.
+    assert!(
+        flags == group || flags == [group, group].concat(),
+        "{flags:?}"
+    );
+    let area = q.image().get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR);
+    let entry = kernel + p.u64(kernel + 16);
+    for wave in &waves {
+        let pc = p.words(area + wave.hardware + 4, 2);
+        let pc = u64::from(pc[0]) | (u64::from(pc[1] & 0xffff) << 32);
+        assert!(
+            (entry..entry + 4096).contains(&pc),
+            "{wave:?} is at {pc:#x}"
+        );
+    }
+    // Whoever loses the stack can't have them go on.
+    let top = q.image().get(Mqd::CP_HQD_CNTL_STACK_OFFSET);
+    let zeroes = vec![0; words.len()];
+    rig.put_words(q.mqd + PAGE + top, &zeroes);
+    run(&rig, &[(&p, &[&q])]);
+    rig.violated("the control stack does not hold what was saved there");
+}
+
+#[test]
+fn waves_without_a_trap_handler_leave_when_they_end() {
+    let rig = Rig::new();
+    let p = Process::new(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    let (packet, flag) = spin(&p, signal);
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    begun(&p, flag);
+    rig.unmap();
+    let fence = rig.send_fence();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_ne!(rig.u64(rig.fence), fence, "nothing saves them");
+    rig.put_words(p.at(flag), &[1]);
+    rig.wait("the fence", || rig.u64(rig.fence) == fence);
+    let relaunch = Value::new(state(&q)).get(gc::CP_HQD_PERSISTENT_STATE::RELAUNCH_WAVES);
+    assert_eq!((relaunch, p.value(signal)), (0, 0));
+    rig.clean();
 }

@@ -49,7 +49,7 @@ fn works(p: &Process<'_>, q: &Queue<'_>, seed: u32) {
 #[test]
 fn a_programs_value_in_an_mqd_costs_it_that_queue() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     let image = bad.image();
     for (seed, (what, spoil)) in (1..).zip(VALUES) {
@@ -68,7 +68,7 @@ fn a_programs_value_in_an_mqd_costs_it_that_queue() {
 #[test]
 fn a_target_xcc_that_is_not_there_takes_no_packets() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Queue::pm4(&p, 0x800, 1024), Queue::new(&p, 0x802, 16));
     bad.change(|m| m.set(Mqd::PM4_TARGET_XCC_IN_XCP, 90));
     run(&rig, &[(&p, &[&bad, &good])]);
@@ -82,7 +82,7 @@ fn a_target_xcc_that_is_not_there_takes_no_packets() {
 #[test]
 fn a_doorbell_beyond_the_ring_moves_nothing() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     run(&rig, &[(&p, &[&bad, &good])]);
     rig.ring_bell(bad.bell, 9999);
@@ -95,7 +95,7 @@ fn a_doorbell_beyond_the_ring_moves_nothing() {
 #[test]
 fn a_save_area_that_its_program_overwrites_loses_the_waves() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     let (packet, flag) = spin(&p, p.signal(0));
     run(&rig, &[(&p, &[&bad, &good])]);
@@ -105,9 +105,9 @@ fn a_save_area_that_its_program_overwrites_loses_the_waves() {
     rig.fence();
     let m = bad.image();
     let area = m.get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR);
-    for at in (m.get(Mqd::CP_HQD_CNTL_STACK_SIZE)..m.get(Mqd::CP_HQD_WG_STATE_OFFSET)).step_by(4) {
-        rig.put_words(p.at(area + at), &[u32::MAX]);
-    }
+    // What the packet processor keeps lies behind the states of the waves.
+    let behind = area + m.get(Mqd::CP_HQD_WG_STATE_OFFSET);
+    rig.put_words(p.at(behind), &[u32::MAX]);
     run(&rig, &[(&p, &[&bad, &good])]);
     rig.faulted("the context save area does not hold what was saved there");
     works(&p, &good, 1);
@@ -117,7 +117,7 @@ fn a_save_area_that_its_program_overwrites_loses_the_waves() {
 #[test]
 fn a_write_pointer_that_its_program_has_not_mapped_is_its_fault() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
     p.map_page(bad.page, p.at(bad.page), 0);
     run(&rig, &[(&p, &[&bad, &good])]);

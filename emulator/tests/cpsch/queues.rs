@@ -7,6 +7,7 @@ use crate::rig::{Rig, MC};
 use rkfd_emulator::memory::PAGE;
 use rkfd_emulator_testkit::packets::{self, map_page, Tables};
 pub use rkfd_emulator_testkit::packets::{dispatch, header_of, in_order};
+use rkfd_emulator_testkit::TRAP_HANDLERS;
 use rkfd_hw::aql::Barrier;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::{header, op, MapProcess, MapQueues};
@@ -55,6 +56,20 @@ impl<'a> Process<'a> {
             next: Cell::new(0x7f00_0000_0000),
             pages: Default::default(),
         }
+    }
+
+    /// One whose waves can be saved: with a trap handler that does it.
+    pub fn saving(rig: &'a Rig, pasid: u16) -> Self {
+        let process = Self::new(rig, pasid);
+        process.set_handler(0, 0);
+        process
+    }
+
+    /// Gives it a trap handler that saves waves and calls the program's at this address, with that one's memory.
+    pub fn set_handler(&self, program: u64, memory: u64) {
+        let code = self.new_words(TRAP_HANDLERS[0]);
+        let words = [program, program >> 32, memory, memory >> 32].map(|word| word as u32);
+        self.handler.set((code, self.new_words(&words)));
     }
 
     /// Writes the entries for a page; the tables are four plain levels.
@@ -208,6 +223,8 @@ impl<'a> Queue<'a> {
             m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, logical as u32);
             m.set(Mqd::CP_MQD_STRIDE_SIZE, (PAGE + STACK) as u32);
             m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
+            let traps = u32::from(process.handler.get().0 != 0);
+            m.set(Mqd::COMPUTE_PGM_RSRC2, traps << 6);
             m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
             m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes as u32);
             m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK as u32);

@@ -12,7 +12,7 @@ fn a_soft_reset_ends_every_queue_with_its_waves() {
     use gc::GRBM_SOFT_RESET as reset;
     let both = reset::SOFT_RESET_CP.mask() | reset::SOFT_RESET_GFX.mask();
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let endless = p.signal(0);
     let (packet, flag) = spin(&p, endless);

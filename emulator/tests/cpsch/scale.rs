@@ -19,7 +19,7 @@ fn a_thousand_queues_of_64_processes_get_on() {
     let trace = Trace::to_file(&path).unwrap();
     let rig = Rig::traced(&[], trace.clone()).scheduling(0xfff8, 0xff_ffff);
     let processes: Vec<_> = (0..PROCESSES)
-        .map(|n| Process::new(&rig, 0x8001 + n))
+        .map(|n| Process::saving(&rig, 0x8001 + n))
         .collect();
     let mut words = Vec::new();
     let mut all = Vec::new();

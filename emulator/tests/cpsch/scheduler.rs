@@ -15,7 +15,7 @@ type Spoil<T> = fn(&mut T);
 #[test]
 fn two_processes_see_their_own_memory_at_the_same_address() {
     let rig = Rig::new();
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     assert_eq!(qa.ring, qb.ring, "the same addresses");
     let (sa, sb) = (a.signal(1), b.signal(2));
@@ -45,7 +45,7 @@ fn two_processes_see_their_own_memory_at_the_same_address() {
 #[test]
 fn a_fault_stops_its_queue_and_no_other() {
     let rig = Rig::new();
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     let (sa, sb) = (a.signal(1), b.signal(2));
     let (pa, oa, _) = vadd(&a, 256, 1, sa);
@@ -74,7 +74,7 @@ fn a_fault_stops_its_queue_and_no_other() {
 #[test]
 fn stale_translations_stay_until_the_pasid_is_flushed() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, 256, 1, signal);
@@ -119,7 +119,7 @@ fn stale_translations_stay_until_the_pasid_is_flushed() {
 #[test]
 fn queues_are_unmapped_by_pasid_and_static_ones_stay() {
     let rig = Rig::new();
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     let mut packets = a.map(1);
     packets.extend(qa.map());
@@ -142,7 +142,7 @@ fn queues_are_unmapped_by_pasid_and_static_ones_stay() {
 #[test]
 fn more_than_fits_is_named_and_the_rest_runs() {
     let rig = Rig::with(&[], 1 << 9, 1 << 5);
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (q, extra, qb) = (
         Queue::new(&a, 0x800, 16),
         Queue::new(&a, 0x802, 16),
@@ -166,7 +166,7 @@ fn more_than_fits_is_named_and_the_rest_runs() {
 fn queues_and_processes_take_turns_when_the_list_is_chained() {
     // One VMID, two HQDs; two processes, five queues.
     let rig = Rig::with(&[], 1 << 9, (1 << 5) | (1 << 6));
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let qa = [0x800, 0x802, 0x804].map(|bell| Queue::new(&a, bell, 16));
     let qb = [0x1000, 0x1002].map(|bell| Queue::new(&b, bell, 16));
     let (listed_a, listed_b): (Vec<_>, Vec<_>) = (qa.iter().collect(), qb.iter().collect());
@@ -210,7 +210,7 @@ fn with_gws(jobs: &[(&Process<'_>, &Queue<'_>)]) -> Vec<u32> {
 #[test]
 fn queues_with_global_wave_sync_take_turns() {
     let rig = Rig::new();
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     rig.run_chained_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
     let jobs: Vec<_> = [(&a, &qa), (&b, &qb)]
@@ -235,7 +235,7 @@ fn queues_with_global_wave_sync_take_turns() {
 #[test]
 fn two_queues_with_global_wave_sync_need_a_chained_list() {
     let rig = Rig::new();
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x1000, 16));
     rig.run_list(&with_gws(&[(&a, &qa), (&b, &qb)]), 2);
     rig.violated("the global wave sync resources are another queue's");
@@ -306,7 +306,7 @@ fn malformed_run_lists_run_nothing() {
     ];
     for (what, spoil) in cases {
         let rig = Rig::new();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Queue::new(&p, 0x800, 16);
         let mut words = list(&[(&p, &[&q])]);
         spoil(&mut words);
@@ -415,7 +415,7 @@ fn malformed_hiq_packets_stop_it() {
 #[test]
 fn undefined_requests_are_recorded() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     rig.hiq(&unmap(SELECT_ALL, 2, 0));
     rig.violated("UNMAP_QUEUES: action 2 is not modelled");
@@ -439,7 +439,7 @@ fn rules_spoil_fences_and_packets() {
     assert_ne!(rig.u64(rig.fence), value);
     rig.clean();
     let rig = Rig::with(&["on AQL packet: hide a word"], 0xfff8, 0xff);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let packet = vadd(&p, 256, 1, p.signal(0)).0;
     run(&rig, &[(&p, &[&q])]);
@@ -458,7 +458,7 @@ fn a_process_needs_its_shader_memory_set_up() {
         (good & !(1 << 12), "RETRY_DISABLE"),
     ] {
         let rig = Rig::new();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Queue::new(&p, 0x800, 16);
         let process = MapProcess(p.map(1).try_into().unwrap());
         let mut packets = process.with(MapProcess::SH_MEM_CONFIG, config).0.to_vec();

@@ -59,7 +59,7 @@ fn chain(rig: &Rig, lists: &[(&Process<'_>, &[Queue<'_>])], processes: u64) {
 
 fn many_queues_finish(hqds: u64) {
     let rig = Rig::with(&[], ALL_VMIDS, hqds);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 64);
     // Some are rung before they are listed, most later, while they may have no HQD.
     let early: Vec<_> = all[40..].iter().map(|q| Job::push(q, 5)).collect();
@@ -95,7 +95,7 @@ fn sixty_four_queues_finish_on_32_hqds() {
 #[test]
 fn twenty_processes_take_turns_on_13_vmids() {
     let rig = Rig::new();
-    let processes: Vec<_> = (0..20).map(|n| Process::new(&rig, 0x8001 + n)).collect();
+    let processes: Vec<_> = (0..20).map(|n| Process::saving(&rig, 0x8001 + n)).collect();
     let all: Vec<_> = (0..)
         .zip(&processes)
         .map(|(n, p)| queues(p, 0x800 + 0x80 * n, 2))
@@ -123,7 +123,7 @@ fn twenty_processes_take_turns_on_13_vmids() {
 fn endless_kernels_starve_neither_queues_nor_processes() {
     // As many endless kernels as HQDs and more, in more processes than VMIDs.
     let rig = Rig::with(&[], 3 << 8, 0xf);
-    let processes: Vec<_> = (0..3).map(|n| Process::new(&rig, 0x8001 + n)).collect();
+    let processes: Vec<_> = (0..3).map(|n| Process::saving(&rig, 0x8001 + n)).collect();
     let all: Vec<_> = (0..)
         .zip(&processes)
         .map(|(n, p)| queues(p, 0x800 + 0x80 * n, 4))
@@ -164,7 +164,7 @@ fn a_queue_of_high_priority_is_done_first() {
     let path = std::env::temp_dir().join(format!("rkfd-priority-{}", std::process::id()));
     let trace = Trace::to_file(&path).unwrap();
     let rig = Rig::traced(&[], trace.clone()).scheduling(ALL_VMIDS, 0xffff_ffff);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 2);
     let [low, high] = [&all[0], &all[1]];
     // So many workgroups that the time between two packets, in which the other queue gets on, is short
@@ -212,7 +212,7 @@ fn a_queue_of_high_priority_is_done_first() {
 #[test]
 fn an_unmap_in_the_middle_stops_all_and_the_next_list_goes_on() {
     let rig = Rig::with(&[], ALL_VMIDS, 0x3);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 5);
     let mut endless = Vec::new();
     for q in &all {
@@ -242,7 +242,7 @@ fn an_unmap_in_the_middle_stops_all_and_the_next_list_goes_on() {
 #[test]
 fn a_reset_ends_waves_of_queues_that_wait_too() {
     let rig = Rig::with(&[], ALL_VMIDS, 0x1);
-    let (a, b) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (qa, qb) = (queues(&a, 0x800, 3), queues(&b, 0x1000, 1));
     let spun: Vec<_> = qa
         .iter()
@@ -278,7 +278,7 @@ fn a_reset_ends_waves_of_queues_that_wait_too() {
 #[test]
 fn queues_that_wait_are_unmapped_by_doorbell() {
     let rig = Rig::with(&[], ALL_VMIDS, 0x1);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 3);
     chain(&rig, &[(&p, &all)], 1);
     for q in &all[..2] {
@@ -295,7 +295,7 @@ fn queues_that_wait_are_unmapped_by_doorbell() {
 #[test]
 fn a_list_must_not_change_while_it_runs_and_can_be_replaced() {
     let rig = Rig::with(&[], ALL_VMIDS, 0x1);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 3);
     let listed: Vec<_> = all.iter().collect();
     let before = rig.alloc(4096);
@@ -318,7 +318,7 @@ fn who_is_idle_lets_others_come_at_once_and_switches_are_traced() {
     let path = std::env::temp_dir().join(format!("rkfd-turns-{}", std::process::id()));
     let trace = Trace::to_file(&path).unwrap();
     let rig = Rig::traced(&[], trace.clone()).scheduling(ALL_VMIDS, 0x3);
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let all = queues(&p, 0x800, 6);
     // A quantum that never ends: only idle queues leave.
     all.iter()

@@ -82,7 +82,7 @@ fn push(q: &Queue<'_>, commands: &[u32], signal: u64) {
 #[test]
 fn rocr_s_cache_invalidation_is_consumed_and_makes_new_code_visible() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     let done = p.signal(0);
@@ -111,7 +111,7 @@ fn rocr_s_cache_invalidation_is_consumed_and_makes_new_code_visible() {
 #[test]
 fn commands_write_copy_wait_and_release_in_order() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -154,7 +154,7 @@ fn commands_write_copy_wait_and_release_in_order() {
 #[test]
 fn a_release_interrupts_as_it_says() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -181,7 +181,7 @@ fn a_release_interrupts_as_it_says() {
 #[test]
 fn a_release_waits_for_kernels_that_were_launched_before() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -203,7 +203,7 @@ fn a_release_waits_for_kernels_that_were_launched_before() {
 #[test]
 fn commands_go_on_where_an_unmap_met_them_and_chains_are_followed() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     let at = p.alloc(4096);
@@ -227,7 +227,7 @@ fn commands_go_on_where_an_unmap_met_them_and_chains_are_followed() {
 #[test]
 fn a_barrier_on_a_value_compares_the_masked_value() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     run(&rig, &[(&p, &[&q])]);
     // Condition, reference, mask; a value that is not it and one that is.
@@ -275,7 +275,7 @@ type Case = (&'static str, u32, fn(&mut Pm4Ib));
 #[test]
 fn malformed_packets_and_commands_stop_their_queue() {
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let packets: [Case; 8] = [
         ("barrier on a value: reserved bits are set", 19, |p| {
             p.set(Pm4Ib::FORMAT, 2);

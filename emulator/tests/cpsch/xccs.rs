@@ -25,7 +25,7 @@ fn place(p: &Process<'_>, groups: u32, signal: u64) -> (KernelDispatch, u64) {
 #[test]
 fn workgroups_go_to_the_xccs_by_turns() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(42);
     let (packet, out) = place(&p, 10, signal);
@@ -45,7 +45,7 @@ fn workgroups_go_to_the_xccs_by_turns() {
 #[test]
 fn a_queue_is_on_the_same_hqd_of_each_xcc_and_its_sums_are_right() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, 50_000, 1, signal);
@@ -73,7 +73,7 @@ fn a_queue_is_on_the_same_hqd_of_each_xcc_and_its_sums_are_right() {
 #[test]
 fn each_xcc_saves_its_share_and_goes_on_with_it() {
     let rig = Rig::spx();
-    let (p, other) = (Process::new(&rig, 0x8001), Process::new(&rig, 0x8002));
+    let (p, other) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
     let (q, second) = (Queue::new(&p, 0x800, 16), Queue::new(&other, 0x1000, 16));
     let (n, items) = (20_000u32, 1024u32);
     let out = p.alloc(u64::from(items) * 4);
@@ -120,7 +120,7 @@ fn each_xcc_saves_its_share_and_goes_on_with_it() {
 #[test]
 fn an_xcc_without_a_workgroup_has_nothing_to_save() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, flag) = spin(&p, signal);
@@ -138,7 +138,7 @@ fn an_xcc_without_a_workgroup_has_nothing_to_save() {
 #[test]
 fn a_kiq_invalidates_its_own_xccs_translations() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let signal = p.signal(0);
     let (packet, _) = place(&p, 8, signal);
@@ -160,7 +160,7 @@ fn a_kiq_invalidates_its_own_xccs_translations() {
 #[test]
 fn a_pm4_queue_runs_where_its_mqd_says() {
     let rig = Rig::spx();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::pm4(&p, 0x800, 1024);
     q.change(|m| m.set(Mqd::PM4_TARGET_XCC_IN_XCP, 2));
     let done = p.new_words(&[0]);
@@ -212,7 +212,7 @@ fn mqds_that_do_not_fit_each_other_are_refused() {
     ];
     for (change, why) in wrong {
         let rig = Rig::spx();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Queue::new(&p, 0x800, 16);
         q.change_of(2, change);
         rig.run_list(&list(&[(&p, &[&q])]), 1);

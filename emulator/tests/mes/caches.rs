@@ -12,7 +12,7 @@ const ITEMS: usize = 256;
 #[test]
 fn acquires_drop_the_vector_cache() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 256);
     rig.add(&q);
     let signal = p.signal(0);
@@ -63,7 +63,7 @@ fn acquires_drop_the_vector_cache() {
 #[test]
 fn a_release_of_the_system_writes_back() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 256);
     let signal = p.signal(0);
     let (packet, sums, expected) = p.vadd(ITEMS as u32, 1, signal);

@@ -31,7 +31,7 @@ impl Rig {
 #[test]
 fn a_process_is_flushed_after_its_last_queue() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     // process_ctx_flush.
@@ -47,7 +47,7 @@ fn a_process_is_flushed_after_its_last_queue() {
 #[test]
 fn a_runtime_s_process_keeps_what_was_set_for_it() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     memory.set_u64(p.context + 0x800, 1);
     assert_eq!(rig.submit(0, &debugger(p.context, 0, TRAP_EN, 0), 2), 1);
@@ -77,7 +77,7 @@ fn a_runtime_s_process_keeps_what_was_set_for_it() {
 #[test]
 fn a_debugger_s_other_wishes_are_refused() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let mut watch = debugger(p.context, 0, TRAP_EN, 1);
     watch[11] = 1;
     for (frame, what) in [

@@ -46,13 +46,11 @@ fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
-/// A trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, EXCP_FLAG_PRIV and the doorbell at
-/// the address in TMA, sends a message, and halts the wave.
-const HANDLER: [u32; 19] = [
-    0xbefa_4d82, // s_sendmsg_rtn_b64 ttmp[14:15], sendmsg(MSG_RTN_GET_TMA)
+/// A program's trap handler, assembled by llvm-mc: it stores TTMP0 and TTMP1, EXCP_FLAG_PRIV and the doorbell in its
+/// memory, whose address is in TTMP14 and TTMP15, sends a message, and halts the wave.
+const HANDLER: [u32; 17] = [
     0xbeef_4c80, // s_sendmsg_rtn_b32 ttmp3, sendmsg(MSG_RTN_GET_DOORBELL)
     0xbfc7_0000, // s_wait_kmcnt 0
-    0x84fa_887a, // s_lshl_b64 ttmp[14:15], ttmp[14:15], 8
     0xb8ee_f811, // s_getreg_b32 ttmp2, hwreg(HW_REG_EXCP_FLAG_PRIV)
     0xbefe_0181, // s_mov_b64 exec, 1
     0x7e00_026c,
@@ -80,10 +78,10 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     rig.add(&other);
     // The registers have bits 47:8 of both addresses, and the frame has more.
     let above = |address: u64| address | (0x55 << 48);
-    let frame = q
-        .add()
-        .with(AddQueue::TRAP_HANDLER_ADDR, above(p.new_words(&HANDLER)));
-    let frame = frame.with(AddQueue::TMA_ADDR, above(stored));
+    p.set_handler(p.new_words(&HANDLER), stored);
+    let (code, memory_of_it) = p.handler.get();
+    let frame = q.add().with(AddQueue::TRAP_HANDLER_ADDR, above(code));
+    let frame = frame.with(AddQueue::TMA_ADDR, above(memory_of_it));
     assert_eq!(rig.submit(0, &frame.0, 38), 1);
     let signal = p.signal(0);
     let reached = p.new_words(&[0]);

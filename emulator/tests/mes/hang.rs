@@ -16,7 +16,7 @@ fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
     let mut patience = SetHwResources1::zeroed().with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3);
     patience.0[0] = header(op::SET_HW_RSRC_1);
     assert_eq!(rig.submit(0, &patience.0, 2), 1);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     q.cannot_save();
     rig.add(&other);
@@ -128,7 +128,7 @@ fn a_soft_reset_ends_a_hung_queue_with_mes() {
 #[test]
 fn a_queue_that_was_not_reset_is_not_forgotten() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     assert_eq!(rig.remove(&q, 1 << 4), error(3, op::REMOVE_QUEUE, 0, 1));
@@ -138,7 +138,7 @@ fn a_queue_that_was_not_reset_is_not_forgotten() {
 #[test]
 fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     let signal = p.signal(0);
@@ -157,7 +157,7 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
 #[test]
 fn a_rules_hang_ends_with_a_reset() {
     let (mut rig, memory) = start_with(&["at the 1st queue stop of queue 1: hang"]);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
     rig.add(&other);
@@ -178,7 +178,7 @@ fn a_rules_hang_ends_with_a_reset() {
 #[test]
 fn a_wedged_queue_ends_with_its_pipe() {
     let (mut rig, memory) = start_with(&["at the 1st queue stop of queue 1: wedge"]);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
     rig.add(&other);
@@ -213,7 +213,7 @@ fn a_wedged_queue_ends_with_its_pipe() {
 #[test]
 fn the_first_queue_is_refused_by_a_rule() {
     let (mut rig, memory) = start_with(&["at the 1st ADD_QUEUE: fail"]);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     assert_eq!(
         rig.submit(0, &q.add().0, 38),

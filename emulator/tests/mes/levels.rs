@@ -44,7 +44,7 @@ fn a_level_s_doorbell_tells_of_work_of_its_queues() {
         rig.gc(&name, (1 << 30) | (bell << 2));
     }
     assert_eq!(rig.submit(0, &resources.0, 50), 1);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (_queues, spins) = busy(&mut rig, &p, 10_000);
     let q = Queue::new(&p, 0x1100, 16);
     rig.add(&q);
@@ -68,7 +68,7 @@ fn a_level_s_doorbell_tells_of_work_of_its_queues() {
 #[test]
 fn a_gang_that_rises_does_not_wait_for_quanta() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     // 1,000 seconds.
     let quantum = 10_000_000_000;
     let (_queues, spins) = busy(&mut rig, &p, quantum);

@@ -41,7 +41,7 @@ fn what_becomes_of_a_gang_is_logged() {
     };
     assert_eq!(rig.submit(0, &on(mc(log)), 50), 1);
     assert_eq!(entries(&memory, log), []);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     let gang = mc(q.gang);
     let (idle, running, ready) = (0, 1, 2);

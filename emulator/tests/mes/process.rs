@@ -6,7 +6,7 @@
 use crate::rig::{mc, Rig};
 use rkfd_emulator::chip::device::Device;
 use rkfd_emulator_testkit::packets::{bytes, dispatch, map_page, signal, Tables};
-use rkfd_emulator_testkit::{code, get, put};
+use rkfd_emulator_testkit::{code, get, put, TRAP_HANDLERS};
 use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::v12::AddQueue;
 use rkfd_hw::mes::{header, op};
@@ -100,6 +100,8 @@ pub struct Process {
     pub root: u64,
     /// Place of MES's memory for it.
     pub context: u64,
+    /// Its trap handler and that one's memory.
+    pub handler: Cell<(u64, u64)>,
     next: Cell<u64>,
     pages: RefCell<HashMap<u64, u64>>,
 }
@@ -111,9 +113,24 @@ impl Process {
             pasid,
             root: memory.alloc(PAGE),
             context: memory.alloc(PAGE),
+            handler: Cell::default(),
             next: Cell::new(0x7f00_0000_0000),
             pages: RefCell::default(),
         })
+    }
+
+    /// One whose waves can be saved: with a trap handler that does it.
+    pub fn saving(memory: &Rc<Memory>, pasid: u16) -> Rc<Self> {
+        let process = Self::new(memory, pasid);
+        process.set_handler(0, 0);
+        process
+    }
+
+    /// Gives it a trap handler that saves waves and calls the program's at this address, with that one's memory.
+    pub fn set_handler(&self, program: u64, memory: u64) {
+        let code = self.new_words(TRAP_HANDLERS[1]);
+        let words = [program, program >> 32, memory, memory >> 32].map(|word| word as u32);
+        self.handler.set((code, self.new_words(&words)));
     }
 
     fn map_page(&self, va: u64, at: u64, mtype: pte::Mtype) {
@@ -351,6 +368,8 @@ impl Queue {
             .with(A::VM_CONTEXT_CNTL, CONTROL)
             .with(A::IS_KFD_PROCESS, true)
             .with(A::TRAP_EN, true)
+            .with(A::TRAP_HANDLER_ADDR, self.process.handler.get().0)
+            .with(A::TMA_ADDR, self.process.handler.get().1)
             .with(A::IS_AQL_QUEUE, true);
         frame.0[0] = header(op::ADD_QUEUE);
         frame

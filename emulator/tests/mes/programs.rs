@@ -34,7 +34,7 @@ fn a_programs_value_in_an_mqd_costs_it_that_queue() {
         }),
     ];
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&good);
     for (what, spoil) in cases {
@@ -57,7 +57,7 @@ fn a_write_pointer_in_memory_is_no_reason_to_refuse_a_copy_queue() {
     // Queues of the first copy engine, besides what the rig has given MES.
     let resources = Rig::resources(0).with(SetHwResources::SDMA_HQD_MASK_0, 0xfc);
     assert_eq!(rig.submit(0, &resources.0, 50), 1);
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x1200, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&good);
     // A ring of 1024 words on queue 2 of the first engine; no queue gets this far.

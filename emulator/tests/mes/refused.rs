@@ -13,12 +13,12 @@ use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
 fn what_add_queue_must_not_say() {
     use AddQueue as A;
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     let second = Queue::new(&p, 0x1002, 16);
     let good = second.add();
-    let other = Process::new(&memory, 0x8002);
+    let other = Process::saving(&memory, 0x8002);
     // VMID 0 has nothing there.
     let nowhere = 0x100_0000;
     for (frame, code, what) in [

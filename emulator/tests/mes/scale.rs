@@ -38,7 +38,7 @@ impl Crowd {
             begin,
         };
         for n in 0..processes {
-            let p = Process::new(&memory, 0x8001 + n as u16);
+            let p = Process::saving(&memory, 0x8001 + n as u16);
             let kernel = p.load("loops", "churn.kd");
             let out = p.alloc(4096);
             let mut explicit = code::pointers(&[out]);

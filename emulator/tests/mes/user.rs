@@ -15,7 +15,7 @@ use std::time::Duration;
 #[test]
 fn vadd_from_the_doorbell_to_the_event() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 64);
     let signal = p.signal(42);
     let (packet, sums, expected) = p.vadd(100_000, 1, signal);
@@ -41,7 +41,7 @@ fn processes_have_their_own_memory() {
     let (mut rig, memory) = start();
     let all: Vec<_> = (0..2u16)
         .map(|n| {
-            let p = Process::new(&memory, 0x8001 + n);
+            let p = Process::saving(&memory, 0x8001 + n);
             let q = Queue::new(&p, 0x1000 + 0x800 * u32::from(n), 16);
             rig.add(&q);
             (p, q)
@@ -74,7 +74,7 @@ fn many(processes: u16, queues: u32, hears: bool) {
     }
     let mut all = Vec::new();
     for n in 0..processes {
-        let p = Process::new(&memory, 0x8001 + n);
+        let p = Process::saving(&memory, 0x8001 + n);
         for k in 0..queues {
             let bell = 0x1000 + 0x800 * u32::from(n) + 2 * k;
             let q = Queue::new(&p, bell, 16);
@@ -120,7 +120,7 @@ fn without_unmapped_doorbells_queues_are_looked_at_in_turn() {
 #[test]
 fn endless_kernels_share_the_hqds() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let all: Vec<_> = (0..6).map(|n| Queue::new(&p, 0x1000 + 2 * n, 16)).collect();
     let mut spins = Vec::new();
     for q in &all {
@@ -141,7 +141,7 @@ fn endless_kernels_share_the_hqds() {
 #[test]
 fn a_higher_level_does_not_wait_for_quanta() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let long = |q: &Queue| q.add().with(AddQueue::GANG_QUANTUM, 10_000_000_000);
     let mut spins = Vec::new();
     let busy: Vec<_> = (0..4).map(|n| Queue::new(&p, 0x1000 + 2 * n, 16)).collect();
@@ -170,7 +170,7 @@ fn a_higher_level_does_not_wait_for_quanta() {
 #[test]
 fn a_removed_queue_goes_on_in_its_kernel_when_it_is_added_again() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     let signal = p.signal(0);
     let (packet, flag) = p.spin(signal);
@@ -185,7 +185,7 @@ fn a_removed_queue_goes_on_in_its_kernel_when_it_is_added_again() {
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(p.value(signal), 1, "it stands still");
     // Another process in between may get its VMID.
-    let other = Process::new(&memory, 0x8002);
+    let other = Process::saving(&memory, 0x8002);
     let second = Queue::new(&other, 0x1800, 16);
     rig.add(&second);
     rig.add(&q);
@@ -198,7 +198,7 @@ fn a_removed_queue_goes_on_in_its_kernel_when_it_is_added_again() {
 #[test]
 fn a_gang_is_suspended_and_resumed() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
     rig.add(&other);
@@ -235,7 +235,7 @@ fn a_gang_is_suspended_and_resumed() {
 #[test]
 fn commands_in_an_aql_packet_are_gfx12_s() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 64);
     rig.add(&q);
     // ROCr's packet (`AqlQueue::ExecutePM4`).

@@ -8,5 +8,6 @@ pub mod generation;
 pub mod hqd;
 pub mod left;
 pub(crate) mod registers;
+pub mod relaunch;
 pub(crate) mod shader;
 pub mod slot;

@@ -6,6 +6,7 @@ pub mod dispatch;
 pub(crate) mod group;
 pub(crate) mod gws;
 pub mod room;
+pub(crate) mod saved;
 pub mod share;
 pub(crate) mod split;
 pub(crate) mod window;

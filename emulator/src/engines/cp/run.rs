@@ -3,6 +3,7 @@
 //! Taking the packets of a user queue, and completing them.
 
 pub(crate) mod aql;
+mod area;
 pub(crate) mod commands;
 pub(crate) mod direct;
 pub(crate) mod errors;

@@ -37,6 +37,9 @@ const KERNARG_PTR: u64 = 1 << 3;
 const WAVE32: u64 = 1 << 10;
 /// All bits for what else may be in user data.
 const USER_DATA: u64 = 0x7f;
+/// COMPUTE_PGM_RSRC2: the waves have their process's trap handler, without which they can't be preempted (Linux,
+/// `kfd_mqd_manager_v9.c`, `init_mqd`, sets it for packets of AQL).
+const TRAP_PRESENT: u32 = 1 << 6;
 /// COMPUTE_PGM_RSRC2: LDS of a workgroup, in blocks of 512 bytes.
 const LDS_SHIFT: u32 = 15;
 
@@ -184,6 +187,7 @@ impl Generation {
             }
         }
         let mut commands = set(Common::COMPUTE_PGM.word(), &halves(shader.entry >> 8));
+        let rsrc2 = rsrc2 | TRAP_PRESENT;
         commands.extend(set(Common::COMPUTE_PGM_RSRC1.word(), &[rsrc1, rsrc2]));
         commands.extend(set(self.rsrc3(), &[rsrc3]));
         if let Some(area) = scratch {
@@ -322,7 +326,7 @@ mod tests {
         // Registers by their numbers in `gc_12_0_0_offset.h` from COMPUTE_DISPATCH_INITIATOR on.
         let expected = [
             &[0xc002_7600, 0x20c, 0x0000_0010, 0x7f][..],
-            &[0xc002_7600, 0x212, 11, 12 | (2 << 15)],
+            &[0xc002_7600, 0x212, 11, 12 | (2 << 15) | (1 << 6)],
             &[0xc001_7600, 0x228, 13],
             &[0xc001_7600, 0x218, 0],
             &[

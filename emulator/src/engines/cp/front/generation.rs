@@ -11,6 +11,7 @@ mod gfx9_4_3;
 pub use gfx12::GFX12;
 pub use gfx9_4_3::GFX9_4_3;
 
+use super::relaunch;
 use super::slot::Slots;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
@@ -28,6 +29,8 @@ pub struct Generation {
     pub mqd: Format,
     /// Bytes from a queue's MQD to its control stack, if that is not in the save area.
     pub stack_behind_mqd: Option<u64>,
+    /// What is in the control stack.
+    pub stack: &'static relaunch::Format,
     /// What a process' SH_MEM_CONFIG must have: the part of it, its bits, and their value. What
     /// other values mean is not modelled.
     pub shader_memory: &'static [(&'static str, u32, u32)],

@@ -7,15 +7,18 @@
 //! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
 //! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
 
+pub(crate) mod saving;
+
 use super::group::Group;
 use super::gws::Gws;
-use super::room::Room;
+use super::room::{self, Room};
+use super::saved::SavedGroup;
 use super::share::Share;
 use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
 use crate::device::Env;
 use crate::memory::{Hub, VmFault};
-use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Scratch};
+use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +74,10 @@ pub enum Go {
     Pause = 1,
     /// No workgroup starts any more; those that did go on.
     Finish = 3,
+    /// Only those go on whose waves are being saved or loaded.
+    Settle = 4,
+    /// No workgroup starts any more; those that did have been asked to save themselves.
+    Save = 5,
     /// Stops for ever.
     Kill = 2,
 }
@@ -78,6 +85,9 @@ pub enum Go {
 /// A dispatch.
 pub struct Dispatch {
     env: Arc<dyn Env>,
+    target: &'static Target,
+    /// Shader engines, which have equal parts of the scratch memory.
+    engines: u32,
     kernel: Kernel,
     params: rkfd_isa::Dispatch,
     preloaded: Vec<u32>,
@@ -115,6 +125,9 @@ struct Inner {
     waiting: VecDeque<(Group, u32)>,
     /// Those that a halted wave holds.
     halted: Vec<(Group, u32)>,
+    /// Those that were saved and are to be launched again, and those that were and are not.
+    coming: VecDeque<SavedGroup>,
+    saved: Vec<SavedGroup>,
     resident: u32,
     free: Vec<u32>,
     failure: Option<Failure>,
@@ -141,6 +154,7 @@ impl Dispatch {
     /// A dispatch of which nothing runs yet. `params.vmid` is the process's tag.
     pub fn new(
         env: Arc<dyn Env>,
+        target: &'static Target,
         shape: &GcShape,
         kernel: Kernel,
         params: rkfd_isa::Dispatch,
@@ -181,16 +195,18 @@ impl Dispatch {
             ..Inner::default()
         };
         let started = env.clock().now();
-        // Some more registers than the kernel has: those that the interpreter adds.
-        let words = rkfd_isa::save::words(
-            kernel.lanes as usize,
-            waves_per_group as usize,
-            usize::from(kernel.vgprs) + 8,
-            params.group_segment_size.next_multiple_of(512) as usize,
-        ) as u64;
+        let words = room::words(
+            target,
+            waves_per_group.into(),
+            kernel.lanes.into(),
+            kernel.vgprs.max(1).into(),
+            params.group_segment_size.next_multiple_of(512).into(),
+        );
         let words = if room.take(words) { words } else { 0 };
         Arc::new(Self {
             env,
+            target,
+            engines: shape.engines.max(1),
             kernel,
             params,
             preloaded,
@@ -235,6 +251,7 @@ impl Dispatch {
         self.had_turn.store(false, Ordering::Release);
         let inner = &mut *self.lock();
         inner.waiting.extend(inner.halted.drain(..));
+        inner.coming.extend(inner.saved.drain(..));
         self.set(Go::Run);
     }
 
@@ -273,56 +290,6 @@ impl Dispatch {
         self.waves_per_group
     }
 
-    /// How far it got, and its resident workgroups with their places in scratch. No worker is on it.
-    pub(crate) fn save(&self) -> (Progress, Vec<(u32, Vec<u32>)>) {
-        let inner = self.lock();
-        let counts = inner.counts;
-        let progress = Progress([
-            self.next.load(Ordering::Acquire),
-            self.finished.load(Ordering::Acquire),
-            counts.workgroups,
-            counts.waves,
-            counts.instructions,
-            self.started,
-        ]);
-        let groups = inner.waiting.iter().chain(&inner.halted);
-        let groups = groups.map(|(group, place)| (*place, group.save()));
-        (progress, groups.collect())
-    }
-
-    /// Puts a new one where another one got; `None` when that is not possible.
-    pub(crate) fn restore(&mut self, progress: &Progress, groups: Vec<(u32, Group)>) -> Option<()> {
-        let [next, finished, workgroups, waves, instructions, started] = progress.0;
-        let resident = u32::try_from(groups.len()).ok()?;
-        if next > self.total || finished.checked_add(resident.into()) != Some(next) {
-            return None;
-        }
-        for _ in 1..resident {
-            if !self.room.take(self.words) {
-                return None;
-            }
-        }
-        *self.next.get_mut() = next;
-        *self.finished.get_mut() = finished;
-        self.started = started;
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (place, _) in &groups {
-            let at = inner.free.iter().position(|free| free == place)?;
-            inner.free.remove(at);
-        }
-        inner.resident = resident;
-        inner.counts = Counts {
-            workgroups,
-            waves,
-            instructions,
-        };
-        inner.waiting = groups
-            .into_iter()
-            .map(|(place, group)| (group, place))
-            .collect();
-        Some(())
-    }
-
     /// Counts `n` workers that are about to get a turn.
     pub(crate) fn add_tickets(&self, n: u32) {
         self.tickets.fetch_add(n, Ordering::AcqRel);
@@ -342,7 +309,7 @@ impl Dispatch {
     }
 
     fn may_run(&self) -> bool {
-        self.is(Go::Run) || self.is(Go::Finish)
+        !self.is(Go::Pause) && !self.is(Go::Kill)
     }
 
     /// One turn of a worker; false when it finds nothing more to do here.
@@ -368,11 +335,21 @@ impl Dispatch {
             };
             let done = cu.statistics().instructions;
             let outcome = group.run(cu, &mut window, left.min(SLICE));
-            self.had_turn.store(true, Ordering::Release);
+            // To come back from memory alone is no progress.
+            if !group.is_moving() {
+                self.had_turn.store(true, Ordering::Release);
+            }
             // A turn ends even if a workgroup does nothing but wait.
             left = left.saturating_sub((cu.statistics().instructions - done).max(16));
             let mut inner = self.lock();
             match outcome {
+                Outcome::Done if group.saved(place).is_some() => {
+                    let inner = &mut *inner;
+                    match self.is(Go::Save) {
+                        true => inner.saved.extend(group.saved(place)),
+                        false => inner.coming.extend(group.saved(place)),
+                    }
+                }
                 Outcome::Done => {
                     inner.resident -= 1;
                     if inner.resident > 0 {
@@ -402,10 +379,22 @@ impl Dispatch {
         more && self.may_run() && !self.is_finished()
     }
 
-    /// A new workgroup while there is room, else the one that waits longest. An error ends the
-    /// dispatch: it can't be launched.
+    /// One that comes back, else a new workgroup while there is room, else the one that waits longest. An error
+    /// ends the dispatch: it can't be launched.
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
+        if let Some(saved) = inner.coming.pop_front() {
+            drop(inner);
+            let group = self.relaunch(cu, &saved).ok_or(());
+            return Some(group.map_err(|()| self.set(Go::Kill)));
+        }
+        if self.is(Go::Settle) {
+            let at = inner
+                .waiting
+                .iter()
+                .position(|(group, _)| group.is_moving())?;
+            return inner.waiting.remove(at).map(Ok);
+        }
         let more = self.is(Go::Run)
             && inner.resident < self.resident_max
             && self.next.load(Ordering::Acquire) < self.total;
@@ -418,11 +407,7 @@ impl Dispatch {
             drop(inner);
             let [x, y, _] = self.groups.map(u64::from);
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
-            let stride = u64::from(self.waves_per_group) * self.scratch.wave_size;
-            let scratch = Scratch {
-                base: self.scratch.base.wrapping_add(u64::from(place) * stride),
-                wave_size: self.scratch.wave_size,
-            };
+            let scratch = self.scratch_of(place);
             let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
             // The packet processor has launched one for a trial, so this does not fail.
             return Some(

@@ -2,8 +2,10 @@
 
 //! A workgroup of waves of either size. The kernel chooses the size on a chip that has both.
 
+use super::saved::SavedGroup;
 use super::window::Window;
-use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome, Run, Scratch, Workgroup};
+use rkfd_isa::{ComputeUnit, Dispatch, Kernel, LaunchError, Outcome};
+use rkfd_isa::{Relaunch, Run, Scratch, Target, Workgroup};
 
 /// A workgroup.
 pub(crate) enum Group {
@@ -34,22 +36,52 @@ impl Group {
         })
     }
 
-    /// Its state as words.
-    pub fn save(&self) -> Vec<u32> {
-        match self {
-            Self::Wave32(group) => group.save(),
-            Self::Wave64(group) => group.save(),
+    /// The workgroup again, of waves that load themselves; `None` when it can't be launched.
+    pub fn relaunch(cu: &mut ComputeUnit, lanes: u32, saved: &Relaunch) -> Option<Self> {
+        match lanes {
+            32 => Workgroup::relaunch(cu, saved).map(Self::Wave32),
+            _ => Workgroup::relaunch(cu, saved).map(Self::Wave64),
         }
     }
 
-    /// A workgroup of words that [`Group::save`] gave, of a process that is called `vmid` now;
-    /// `None` when they are not such words.
-    pub fn restore(words: &[u32], vmid: u8) -> Option<Self> {
-        match words.first()? {
-            32 => Workgroup::restore(words, vmid).map(Self::Wave32),
-            64 => Workgroup::restore(words, vmid).map(Self::Wave64),
-            _ => None,
+    /// Bytes that its waves take when they are saved now.
+    pub fn bytes_to_save(&self, target: &Target) -> u64 {
+        match self {
+            Self::Wave32(group) => group.bytes_to_save(target),
+            Self::Wave64(group) => group.bytes_to_save(target),
         }
+    }
+
+    /// Asks its waves to have themselves saved, from an address on; where the last one ends. `None` if they have
+    /// no trap handler.
+    pub fn ask_to_save(&mut self, target: &Target, from: u64) -> Option<u64> {
+        match self {
+            Self::Wave32(group) => group.ask_to_save(target, from),
+            Self::Wave64(group) => group.ask_to_save(target, from),
+        }
+    }
+
+    /// Whether waves of it are being saved or loaded.
+    pub fn is_moving(&self) -> bool {
+        match self {
+            Self::Wave32(group) => group.is_moving(),
+            Self::Wave64(group) => group.is_moving(),
+        }
+    }
+
+    /// What was saved of it, which had this place in scratch memory; `None` if nothing was.
+    pub fn saved(&self, place: u32) -> Option<SavedGroup> {
+        let (waves, id, lds) = match self {
+            Self::Wave32(group) => (group.saved(), group.id(), group.lds().len()),
+            Self::Wave64(group) => (group.saved(), group.id(), group.lds().len()),
+        };
+        let lds = lds as u32;
+        (!waves.is_empty()).then_some(SavedGroup {
+            place,
+            id,
+            lds,
+            waves,
+        })
     }
 
     /// Whether a halted wave holds it.

@@ -125,7 +125,8 @@ impl Launched {
         }
     }
 
-    fn dispatches(&self) -> impl Iterator<Item = &SplitDispatch> {
+    /// Its dispatches, those that are complete, too.
+    pub(crate) fn dispatches(&self) -> impl Iterator<Item = &SplitDispatch> {
         self.items.iter().filter_map(|item| match &item.work {
             Work::Dispatch(d) => Some(d),
             _ => None,

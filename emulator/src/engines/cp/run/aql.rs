@@ -177,7 +177,9 @@ impl Mec {
         let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
         if is_dispatch
             && !h.launched.is_empty()
-            && !h.loads.have_room(most_of(&KernelDispatch(words)))
+            && !h
+                .loads
+                .have_room(most_of(self.generation.isa, &KernelDispatch(words)))
         {
             // Not more is begun than can be saved.
             return Ok(false);

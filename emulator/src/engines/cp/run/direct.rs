@@ -80,7 +80,11 @@ impl Mec {
         let items = threads.map(|field| get(field) & 0xffff).iter().product();
         let lds = lds(get(Image::COMPUTE_PGM_RSRC2) as u32);
         // Not more is begun than can be saved.
-        let room = h.launched.is_empty() || h.loads.lead.room.has(most(items, lds.into()));
+        let room = h.launched.is_empty()
+            || h.loads
+                .lead
+                .room
+                .has(most(self.generation.isa, items, lds.into()));
         if h.launched.len() >= UNDER_WAY || !room {
             return Ok(false);
         }

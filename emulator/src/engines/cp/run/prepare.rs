@@ -138,6 +138,7 @@ impl Mec {
             let base = scratch.base.wrapping_add(before);
             Dispatch::new(
                 self.env.clone(),
+                self.generation.isa,
                 &self.facts.gc,
                 kernel,
                 params,

@@ -2,41 +2,38 @@
 
 //! Preemption in the middle of a kernel: what was begun of a queue, in its context save area.
 //!
-//! Sources: Linux, `amdkfd/kfd_mqd_manager_v9.c` and `_v12.c` (`get_wave_state`: "Control stack is
-//! written backwards, while workgroup context data is written forwards. Both starts from
-//! m->cp_hqd_cntl_stack_size"; on gfx9 "Control stack is located one page after MQD"),
-//! `amdkfd/kfd_queue.c` (`kfd_queue_ctx_save_restore_size`: how large both are).
+//! Its waves store themselves there, one behind the other, by the trap handler that the driver has given their
+//! process; the control stack describes them as the chip's does ([`crate::engines::cp::front::relaunch`]). Waves
+//! without a handler can't be saved: they go on, and the queue leaves when they have ended.
 //!
-//! Both are in memory, and nothing of the queue stays in the device: whoever destroys a preempted
-//! queue frees them, and a queue goes on wherever its MQD is loaded next. What they hold is between
-//! the hardware and the trap handler, which is the driver's; the layout here is the model's own. It
-//! keeps within the sizes: eight bytes of control stack for each packet and each workgroup, of
-//! which no more are resident than the area has room for.
+//! Which packets were begun, and how far, lies behind the waves' states, in a layout of the model's own: that of
+//! the firmware isn't published. Nothing of the queue stays in the device: whoever destroys a preempted queue frees
+//! it all, and a queue goes on wherever its MQD is loaded next.
 
+use super::area::{Area, Lost};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
 use crate::engines::cp::front::shader::{Registers, REGISTERS};
-use crate::engines::cp::launch::dispatch::Progress;
-use crate::engines::cp::launch::group::Group;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::launch::dispatch::saving::NoRoom;
+use crate::engines::cp::launch::dispatch::{Go, Progress};
 use crate::engines::cp::launch::gws;
 use crate::engines::cp::launch::room::Room;
+use crate::engines::cp::launch::saved::SavedGroup;
 use crate::engines::cp::mec::inflight::{Item, Work};
 use crate::engines::cp::mec::loads::Load;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::aql::check_dispatch;
 use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::command::Release;
-use crate::memory::VmFault;
-use crate::report::Whose;
 use rkfd_hw::aql::{Header, KernelDispatch};
 use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use rkfd_hw::regs::Value;
-use std::fmt;
 use std::sync::Arc;
 
-/// A packet that was begun, as an XCC saved it: what it is and how far, workgroups by their place.
+/// A packet that was begun, as an XCC saved it: what it is and how far, and its workgroups.
 struct Record {
     words: Vec<u32>,
-    groups: Vec<(u32, Group)>,
+    groups: Vec<SavedGroup>,
 }
 
 impl Record {
@@ -52,10 +49,13 @@ impl Record {
     }
 }
 
-/// Bytes of a record's entry on the control stack: where it lies, and what it is.
-const ENTRY: u64 = 8;
-/// An entry's second word: a workgroup, not a packet; the rest is its size in words.
-const GROUP: u32 = 1 << 31;
+/// What an entry behind the states is: a packet that was begun, one of its workgroups, or the queue's semaphores and
+/// barriers. Its size in words follows, then its words.
+const BEGUN: u32 = 1;
+const GROUP: u32 = 2;
+const GWS: u32 = 3;
+/// Words before the entries: the number of theirs.
+const HEAD: usize = 1;
 /// Words of an AQL packet's record, and of one of PM4, which has its registers, too.
 const PACKET: usize = 14;
 const COMMAND: usize = PACKET + REGISTERS;
@@ -64,8 +64,6 @@ const AQL: u32 = 0;
 const DONE: u32 = 1;
 const LAUNCH: u32 = 2;
 const RELEASE: u32 = 3;
-/// The queue's semaphores and barriers, which no packet is.
-const GWS: u32 = 4;
 /// Packets that may be under way: their records' room is set aside.
 const PACKETS: u64 = 64;
 
@@ -74,110 +72,59 @@ pub(crate) fn room_of(image: &Image) -> Arc<Room> {
     let bytes = image
         .get(Image::CP_HQD_CTX_SAVE_SIZE)
         .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-    let records = PACKETS * COMMAND as u64 + gws::MOST + 2;
+    let records = PACKETS * (2 + COMMAND as u64) + gws::MOST + 3;
     Room::with((bytes / 4).saturating_sub(records))
 }
 
-/// Why waves can't be saved or restored.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    /// Memory can't be reached.
-    Memory(VmFault),
-    /// The area is too small, or the MQD and it do not fit.
-    Area(&'static str),
-    /// The area, which is the program's memory, does not hold what was saved there.
-    Changed,
-}
-
-impl Lost {
-    /// Whose doing it is: the area lies in the program's memory, the stack of gfx9 in the kernel's.
-    pub fn whose(&self) -> Whose {
-        match self {
-            Self::Memory(fault) if fault.vmid == 0 => Whose::Driver,
-            Self::Memory(_) | Self::Changed => Whose::Program,
-            Self::Area(_) => Whose::Driver,
-        }
-    }
-}
-
-impl From<VmFault> for Lost {
-    fn from(fault: VmFault) -> Self {
-        Self::Memory(fault)
-    }
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory(fault) => write!(f, "the context save area: {fault}"),
-            Self::Area(what) => f.write_str(what),
-            Self::Changed => {
-                f.write_str("the context save area does not hold what was saved there")
-            }
-        }
-    }
-}
-
-/// A queue's save area and control stack.
-struct Area {
-    base: u64,
-    /// Bytes of the area and of the control stack at its start.
-    size: u64,
-    stack_size: u64,
-    /// Where the stack lies, and in which address space.
-    stack: (u8, u64),
-    vmid: u8,
-    xcc: u8,
-}
-
-impl Area {
-    fn of(mec: &Mec, h: &Hqd, load: &Load) -> Self {
-        let image = &load.image;
-        let base = image.get(Image::CP_HQD_CTX_SAVE_BASE_ADDR);
-        Self {
-            base,
-            size: image.get(Image::CP_HQD_CTX_SAVE_SIZE),
-            stack_size: image.get(Image::CP_HQD_CNTL_STACK_SIZE),
-            stack: match mec.generation.stack_behind_mqd {
-                Some(behind) => (0, load.mqd + behind),
-                None => (h.owner.vmid, base),
-            },
-            vmid: h.owner.vmid,
-            xcc: load.xcc,
-        }
-    }
-}
-
-/// Writes records: the states forwards, their entries backwards.
-struct Writer<'a> {
-    mec: &'a Mec,
-    area: Area,
-    /// Where the next state goes, and where the last entry is.
-    end: u64,
-    top: u64,
-}
-
-impl Writer<'_> {
-    fn put(&mut self, words: &[u32], kind: u32) -> Result<(), Lost> {
-        let end = self.end + words.len() as u64 * 4;
-        if end > self.area.size || self.top < ENTRY {
-            return Err(Lost::Area("the context save area is too small"));
-        }
-        self.mec
-            .space_on(self.area.xcc, self.area.vmid)
-            .write_words(self.area.base.wrapping_add(self.end), words)?;
-        self.top -= ENTRY;
-        let (vmid, stack) = self.area.stack;
-        let entry = [self.end as u32, kind | words.len() as u32];
-        self.mec
-            .space_on(self.area.xcc, vmid)
-            .write_words(stack.wrapping_add(self.top), &entry)?;
-        self.end = end;
-        Ok(())
-    }
+fn entry(out: &mut Vec<u32>, kind: u32, words: &[u32]) {
+    out.extend([kind, words.len() as u32]);
+    out.extend(words);
 }
 
 impl Mec {
+    /// Whether all that was begun of a queue has ended or was saved. Until then it has the waves save themselves,
+    /// as far as they can.
+    pub(crate) fn has_saved(&mut self, slot: Slot) -> bool {
+        let Some(h) = self.hqds.get(slot.place()).and_then(Option::as_deref) else {
+            return true;
+        };
+        if !h.launched.is_idle() {
+            return false;
+        }
+        let all = || h.launched.dispatches().flat_map(|d| &d.0);
+        let failed = || all().any(|d| d.failure().is_some());
+        if h.broken || failed() || !all().any(|d| d.has_begun()) {
+            return true;
+        }
+        if all().any(|d| d.is_saving()) {
+            return all().all(|d| d.is_saved());
+        }
+        // What still lies in the area is loaded before anything else is stored there.
+        let moving = all().any(|d| d.is_moving());
+        if moving {
+            all().for_each(|d| d.set(Go::Settle));
+        } else if self.ask_to_save(h).is_err() {
+            // Then they are lost, which is found when they are looked for.
+            return true;
+        }
+        for d in all().filter(|d| d.has_begun()) {
+            self.units.submit(d);
+        }
+        false
+    }
+
+    /// Asks all waves of a queue to save themselves, each XCC's in its area.
+    fn ask_to_save(&self, h: &Hqd) -> Result<(), NoRoom> {
+        for (nth, load) in h.loads.iter().enumerate() {
+            let area = Area::of(self, h, load);
+            let (mut at, end) = (area.states(), area.base.wrapping_add(area.size));
+            for d in h.launched.dispatches().filter_map(|d| d.0.get(nth)) {
+                at = d.ask_to_save(at, end)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what was begun of a queue to its save areas, and how much that is to its images. Each
     /// XCC saves its share; of a PM4 queue the only one that has any.
     pub(crate) fn save_waves(&self, h: &mut Hqd) -> Result<(), Lost> {
@@ -196,25 +143,22 @@ impl Mec {
     /// Writes the `nth` XCC's; how far states and stack reach then.
     fn save_share(&self, h: &Hqd, nth: usize, load: &Load) -> Result<(u64, u64), Lost> {
         let area = Area::of(self, h, load);
-        let (end, top) = (area.stack_size, area.stack_size);
-        let mut out = Writer {
-            mec: self,
-            area,
-            end,
-            top,
-        };
+        let mut end = area.stack_size;
+        let (mut entries, mut described) = (Vec::new(), Vec::new());
         if let Some(gws) = load.gws.as_ref().filter(|gws| gws.is_used()) {
-            out.put(&[&[0, GWS], &gws.save()[..]].concat(), 0)?;
+            entry(&mut entries, GWS, &gws.save());
         }
         for (index, item) in (0..).zip(&h.launched.items) {
-            let (progress, groups) = match &item.work {
-                Work::Dispatch(d) if !item.done => {
-                    d.0.get(nth).map(|d| d.save()).unwrap_or_default()
-                }
+            let dispatch = match &item.work {
+                Work::Dispatch(d) if !item.done => d.0.get(nth),
                 // One that holds the queue is the last: it is taken from the ring again.
                 Work::Barrier(_) | Work::Commands if !item.done => break,
-                _ => Default::default(),
+                _ => None,
             };
+            if dispatch.is_some_and(|d| !d.is_saved()) {
+                return Err(Lost::Area("the context save area is too small"));
+            }
+            let (progress, groups) = dispatch.map(|d| d.save()).unwrap_or_default();
             let kind = match (&item.work, &item.registers) {
                 (Work::Release(_), _) => RELEASE,
                 (_, Some(_)) => LAUNCH,
@@ -230,13 +174,20 @@ impl Mec {
                 record.extend([value as u32, (value >> 32) as u32]);
             }
             record.extend(item.registers.iter().flat_map(|r| r.iter()));
-            out.put(&record, 0)?;
-            for (place, mut words) in groups {
-                words.insert(0, place);
-                out.put(&words, GROUP)?;
+            entry(&mut entries, BEGUN, &record);
+            for (d, group) in dispatch
+                .iter()
+                .flat_map(|d| groups.iter().map(move |g| (d, g)))
+            {
+                entry(&mut entries, GROUP, &group.words(area.base));
+                described.push(d.described(group));
+                end = end.max(d.end_of(group).wrapping_sub(area.base));
             }
         }
-        Ok((out.end, out.top))
+        entries.insert(0, entries.len() as u32);
+        area.write(self, end, &entries)?;
+        let top = area.push(self, &self.generation.stack.words(&described))?;
+        Ok((end, top))
     }
 
     /// Reads back what was begun of a queue whose images were loaded.
@@ -263,6 +214,7 @@ impl Mec {
             }
             h.launched.items.push_back(item);
         }
+        self.check_stacks(h)?;
         for load in h.loads.iter_mut() {
             let size = load.image.get(Image::CP_HQD_CNTL_STACK_SIZE) as u32;
             load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, size);
@@ -271,43 +223,50 @@ impl Mec {
         Ok(())
     }
 
+    /// Checks that the control stacks describe the waves that are about to go on.
+    fn check_stacks(&self, h: &Hqd) -> Result<(), Lost> {
+        let loads = h.loads.iter().enumerate();
+        for (nth, load) in loads.filter(|(n, _)| h.q.aql || *n == 0) {
+            let of = h.launched.dispatches().filter_map(|d| d.0.get(nth));
+            let described: Vec<_> = of.flat_map(|d| d.described_all()).collect();
+            let top = load.image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
+            let words = self.generation.stack.words(&described);
+            Area::of(self, h, load).check(self, top, &words)?;
+        }
+        Ok(())
+    }
+
     /// Reads what an XCC saved.
     fn read_share(&self, h: &Hqd, load: &Load) -> Result<Vec<Record>, Lost> {
         let area = Area::of(self, h, load);
-        let offset = load.image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
-        if offset >= area.stack_size || (area.stack_size - offset) % ENTRY != 0 {
+        let top = load.image.get(Image::CP_HQD_CNTL_STACK_OFFSET);
+        let end = load.image.get(Image::CP_HQD_WG_STATE_OFFSET);
+        if top >= area.stack_size || end < area.stack_size {
             return Err(Lost::Area("MQD asks to restore waves that were not saved"));
         }
-        let mut stack = vec![0; (area.stack_size - offset) as usize / 4];
-        let (vmid, at) = area.stack;
-        self.space_on(area.xcc, vmid)
-            .read_words(at.wrapping_add(offset), &mut stack)?;
+        let count = area.read(self, end, HEAD)?.first().copied().unwrap_or(0);
+        let entries = area.read(self, end + HEAD as u64 * 4, count as usize)?;
         let bad = || Lost::Changed;
         let mut records: Vec<Record> = Vec::new();
-        for entry in stack.rchunks_exact(2) {
-            let &[at, kind] = entry else { continue };
-            let size = kind & !GROUP;
-            if u64::from(at) + u64::from(size) * 4 > area.size {
-                return Err(bad());
-            }
-            let mut words = vec![0; size as usize];
-            self.space_on(area.xcc, area.vmid)
-                .read_words(area.base.wrapping_add(at.into()), &mut words)?;
-            if kind & GROUP == 0 && words.get(1) == Some(&GWS) {
+        let mut rest = &entries[..];
+        while let Some((&[kind, size], words)) = rest.split_first_chunk::<2>() {
+            let (words, after) = words.split_at_checked(size as usize).ok_or_else(bad)?;
+            rest = after;
+            match kind {
                 // One that has none any more, or another number, begins anew.
-                let its = load.gws.as_ref().zip(words.get(2..));
-                its.map(|(gws, words)| gws.restore(words));
-            } else if kind & GROUP == 0 {
-                let groups = Vec::new();
-                records.push(Record { words, groups });
-            } else {
-                let (place, words) = words.split_first().ok_or_else(bad)?;
-                let group = Group::restore(words, h.owner.tag).ok_or_else(bad)?;
-                let record = records.last_mut().ok_or_else(bad)?;
-                record.groups.push((*place, group));
+                GWS => drop(load.gws.as_ref().map(|gws| gws.restore(words))),
+                BEGUN => records.push(Record {
+                    words: words.to_vec(),
+                    groups: Vec::new(),
+                }),
+                GROUP => {
+                    let group = SavedGroup::of(words, area.base).ok_or_else(bad)?;
+                    records.last_mut().ok_or_else(bad)?.groups.push(group);
+                }
+                _ => return Err(bad()),
             }
         }
-        Ok(records)
+        rest.is_empty().then_some(records).ok_or_else(bad)
     }
 
     /// The packet of a record; one of AQL is in the ring still.

@@ -118,7 +118,7 @@ impl Mec {
             h.launched.set_all(Go::Pause);
         }
         let ready = match stop {
-            Stop::Save if h.q.cwsr || h.broken => h.launched.is_idle(),
+            Stop::Save if h.q.cwsr || h.broken => self.has_saved(slot),
             Stop::Save | Stop::Drain => !h.launched.has_waves() || h.broken && h.launched.is_idle(),
             Stop::Reset => h.launched.is_idle(),
         };

@@ -8,6 +8,7 @@
 //! too; HSA runtime, `amd_aql_queue.cpp` (`FillComputeTmpRingSize_Gfx12`).
 
 use super::{Format, Generation, TmpRing};
+use crate::engines::cp::front::relaunch;
 use crate::engines::cp::front::slot::Slots;
 use crate::engines::cp::packet::command::GFX10;
 use rkfd_hw::layout::Layout;
@@ -21,6 +22,7 @@ use rkfd_isa::{FaultKind, GFX1201};
 pub static GFX12: Generation = Generation {
     isa: &GFX1201,
     stack_behind_mqd: None,
+    stack: &relaunch::GFX12,
     slots: Slots {
         pipes: [2, 0],
         queues: 4,

@@ -9,6 +9,7 @@
 
 use super::Spread;
 use super::{Format, Generation, TmpRing};
+use crate::engines::cp::front::relaunch;
 use crate::engines::cp::front::slot::Slots;
 use crate::engines::cp::packet::command::GFX9;
 use rkfd_hw::layout::Layout;
@@ -31,6 +32,7 @@ pub static GFX9_4_3: Generation = Generation {
     isa: &GFX942,
     // `mqd_stride_v9`.
     stack_behind_mqd: Some(4096),
+    stack: &relaunch::GFX9_4_3,
     // MEC1 with four pipes, MEC2 with two.
     slots: Slots {
         pipes: [4, 2],
