@@ -7,14 +7,17 @@
 
 mod code;
 mod device;
+mod firmware;
 mod layouts;
 mod packets;
 mod rules;
 
 pub use code::code;
 pub use device::device;
+pub use firmware::firmware;
 pub use layouts::layouts;
 pub use packets::{aql, commands, frames, pm4, sdma};
+pub use rkfd_ranges::check_discovery as discovery;
 pub use rules::rules;
 
 /// A target.
@@ -31,6 +34,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("rules", rules),
     ("device", device),
     ("code", code),
+    ("firmware", firmware),
+    ("discovery", discovery),
 ];
 
 /// The whole words of some bytes, in the GPU's order: the least byte first.

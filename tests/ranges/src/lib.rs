@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The module's arithmetic of addresses on the host: page tables, page maps and ranges, each against
-//! a plain model, over random operations that proptest makes small when one fails.
+//! a plain model, over random operations that proptest makes small when one fails; and its reading of the
+//! discovery table, for `tests/decoders`.
 //!
 //! Compiled here are the module's own files. What they take of the `kernel` crate is in
 //! [`prelude`] and [`sync`]; what they take of other rooms is in this file.
@@ -14,6 +15,7 @@
 
 extern crate self as kernel;
 
+mod discovery;
 pub mod prelude;
 mod ranges;
 
@@ -21,16 +23,41 @@ use rkfd_hw as hw;
 use rkfd_uapi as uapi;
 pub use std::fmt;
 
+/// `kernel::device`.
+pub mod device {
+    /// A device, which messages name.
+    pub struct Device;
+}
+
+/// What the module has of its own in place of the `kernel` crate.
+mod glue {
+    pub(crate) mod aperture {
+        use crate::prelude::*;
+
+        /// VRAM whose end is these bytes, and zero behind them.
+        pub(crate) struct Aperture<'a>(pub(crate) &'a [u8]);
+
+        impl Aperture<'_> {
+            pub(crate) fn read32(&self, at: u64) -> Result<u32> {
+                let byte = |n| self.0.get(at as usize + n).copied().unwrap_or(0);
+                Ok(u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]))
+            }
+        }
+    }
+}
+
 /// `kernel::sync`.
 pub mod sync {
     pub use std::sync::Arc;
 }
 
+pub use discovery::check_discovery;
 pub use ranges::{check_page_map, check_page_range, page_maps, page_ranges};
 pub use vm::properties::{check as check_tables, page_tables, tables_without_memory};
 
 #[path = "../../../rust"]
 mod module {
+    pub(crate) mod discovery;
     pub(crate) mod pages;
     pub(crate) mod types;
 }

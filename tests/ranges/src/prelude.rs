@@ -40,6 +40,15 @@ impl From<std::num::TryFromIntError> for Error {
     }
 }
 
+/// `dev_err!`: there is no log.
+#[macro_export]
+macro_rules! dev_err {
+    ($dev:expr, $($message:tt)*) => {{
+        let _ = ($dev, ::std::format_args!($($message)*));
+    }};
+}
+pub use crate::dev_err;
+
 /// What an allocation fails with.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocError;
@@ -71,6 +80,16 @@ impl<T> KVec<T> {
         Self(Vec::new())
     }
 
+    /// An empty one with room.
+    pub fn with_capacity(count: usize, _: Flags) -> Result<Self, AllocError> {
+        Ok(Self(Vec::with_capacity(count)))
+    }
+
+    /// Keeps what `keep` says.
+    pub fn retain(&mut self, keep: impl FnMut(&mut T) -> bool) {
+        self.0.retain_mut(keep);
+    }
+
     /// Makes room for more.
     pub fn reserve(&mut self, more: usize, _: Flags) -> Result<(), AllocError> {
         self.0.reserve(more);
@@ -85,6 +104,12 @@ impl<T> KVec<T> {
 }
 
 impl<T: Clone> KVec<T> {
+    /// Appends values.
+    pub fn extend_from_slice(&mut self, values: &[T], _: Flags) -> Result<(), AllocError> {
+        self.0.extend_from_slice(values);
+        Ok(())
+    }
+
     /// One of equal values.
     pub fn from_elem(value: T, count: usize, _: Flags) -> Result<Self, AllocError> {
         Ok(Self(vec![value; count]))

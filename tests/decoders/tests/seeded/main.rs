@@ -2,6 +2,8 @@
 
 //! The targets with seeded bytes: the same in each run, so that what fails fails again.
 
+mod files;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
