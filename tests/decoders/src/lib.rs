@@ -8,6 +8,7 @@
 mod code;
 mod device;
 mod firmware;
+mod instructions;
 mod layouts;
 mod packets;
 mod rules;
@@ -15,6 +16,7 @@ mod rules;
 pub use code::code;
 pub use device::device;
 pub use firmware::firmware;
+pub use instructions::{instructions, programs};
 pub use layouts::layouts;
 pub use packets::{aql, commands, frames, pm4, sdma};
 pub use rkfd_ranges::check_discovery as discovery;
@@ -34,6 +36,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("rules", rules),
     ("device", device),
     ("code", code),
+    ("instructions", instructions),
+    ("programs", programs),
     ("firmware", firmware),
     ("discovery", discovery),
 ];

@@ -3,6 +3,7 @@
 //! The targets with seeded bytes: the same in each run, so that what fails fails again.
 
 mod files;
+mod programs;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
