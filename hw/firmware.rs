@@ -7,6 +7,12 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_ucode.h`; what Linux compares, `amdgpu_ucode_validate`.
 
+mod rlc;
+mod secure_os;
+
+pub use rlc::{RlcCode, RlcHeader};
+pub use secure_os::{Component, ComponentEntry, SecureOs, SecureOsHeader};
+
 use super::layout::*;
 
 layout! {
@@ -39,7 +45,13 @@ layout! {
 }
 
 /// The layouts, for the test against Linux's header.
-pub const LAYOUTS: &[LayoutInfo] = &[LayoutInfo::of::<Header>(), LayoutInfo::of::<EngineHeader>()];
+pub const LAYOUTS: &[LayoutInfo] = &[
+    LayoutInfo::of::<Header>(),
+    LayoutInfo::of::<EngineHeader>(),
+    LayoutInfo::of::<RlcHeader>(),
+    LayoutInfo::of::<SecureOsHeader>(),
+    LayoutInfo::of::<ComponentEntry>(),
+];
 
 /// Why a file can't be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +74,10 @@ pub enum Unusable {
     Code,
     /// The jump table is empty, or isn't inside the code.
     JumpTable,
+    /// A list of the run list controller isn't whole words inside the file.
+    List,
+    /// A component of the secure OS isn't inside the file, or one is missing without which it can't start.
+    Component,
 }
 
 impl core::fmt::Display for Unusable {
@@ -74,6 +90,8 @@ impl core::fmt::Display for Unusable {
             }
             Self::Code => f.write_str("its code doesn't lie inside the file"),
             Self::JumpTable => f.write_str("its jump table doesn't lie inside the code"),
+            Self::List => f.write_str("a list of registers doesn't lie inside the file"),
+            Self::Component => f.write_str("a component is missing or doesn't lie inside the file"),
         }
     }
 }
@@ -122,6 +140,11 @@ impl<'a> Code<'a> {
     pub fn words(&self) -> impl ExactSizeIterator<Item = u32> + 'a {
         self.bytes.chunks_exact(4).map(word)
     }
+
+    /// Its bytes: whole words, the lowest byte of each first.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
 }
 
 /// The code of a micro engine of the command processor, in a file that was checked: the engine takes the
@@ -166,6 +189,18 @@ impl<'a> EngineCode<'a> {
     /// The jump table's words, in order.
     pub fn jump_table(&self) -> impl ExactSizeIterator<Item = u32> + 'a {
         self.jump_table.chunks_exact(4).map(word)
+    }
+
+    /// The jump table's bytes.
+    pub fn jump_table_bytes(&self) -> &'a [u8] {
+        self.jump_table
+    }
+
+    /// The code's bytes as the security processor takes them: as many as are left without the jump table
+    /// (`amdgpu_ucode_init_single_fw`).
+    pub fn bytes_without_jump_table(&self) -> &'a [u8] {
+        let count = self.code.bytes.len().saturating_sub(self.jump_table.len());
+        self.code.bytes.get(..count).unwrap_or_default()
     }
 }
 
