@@ -158,10 +158,16 @@ const ORDER: [u32; 8] = [
     0x20000,
 ];
 
-fn boot(guest: &Guest) {
+fn load_components(guest: &Guest) {
     for command in ORDER {
         assert_eq!(load(guest, command), 0x8000_0000, "{command:#x}");
     }
+}
+
+/// Loads all, and waits for the secure OS.
+fn boot(guest: &Guest) {
+    load_components(guest);
+    while mp0(guest, 81) == 0 {}
 }
 
 /// `psp_v13_0_ring_create` of a ring of a page.
@@ -206,7 +212,12 @@ fn the_boot_loader_takes_components_in_order_and_starts_the_secure_os() {
         (0x8000_0000, 0x8000_0000)
     );
     assert_eq!((mp0(&guest, 81), mp0(&guest, 64)), (0, 0));
-    boot(&guest);
+    load_components(&guest);
+    assert_eq!(
+        mp0(&guest, 81),
+        0,
+        "not yet: Linux waits until this changes"
+    );
     assert_eq!((mp0(&guest, 81), mp0(&guest, 58)), (0x36_0260, 0x36_0260));
     assert_eq!(mp0(&guest, 64), 0x8000_0000, "ready for a ring");
     assert_eq!(guest.findings(), Vec::<String>::new());
@@ -270,6 +281,8 @@ fn firmware_comes_through_the_ring() {
         assert_eq!(load_ip(&guest, 10 + n as u32, kind, 0x1800), 0, "{kind}");
     }
     assert_eq!(held(), [true; 5]);
+    // The processor lets copy engines run, which their driver then doesn't.
+    assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
     // GFX_CMD_ID_LOAD_TA is refused by TEE_ERROR_NOT_SUPPORTED, and that is no fault.
     assert_eq!(submit(&guest, 30, 1, &[]), 0xffff_000a);
     assert_eq!(guest.findings().len(), before);

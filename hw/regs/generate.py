@@ -83,7 +83,7 @@ BLOCKS = {
     "mp_13_0_6": dict(header="mp/mp_13_0_2", block="Mp0", doc="Security processor (PSP) mailboxes of gfx942.",
         users=["amdgpu/psp_v13_0.c"], names=mailboxes("MP0_SMN_C2PMSG_", "33 35 36 58 64 67 69 70 71 81 92 127")),
     "mp1_13_0_6": dict(header="mp/mp_13_0_6", block="Mp1", doc="System management unit (SMU) mailboxes of gfx942.",
-        users=["pm/swsmu/smu13/smu_v13_0_6_ppt.c"], names=mailboxes("MP1_SMN_C2PMSG_", "66 82 90")),
+        users=["pm/swsmu/smu13/smu_v13_0_6_ppt.c"], names=mailboxes("MP1_SMN_C2PMSG_", "66 82 90") + " MP1_SMN_IH_SW_INT MP1_SMN_IH_SW_INT_CTRL"),
     "athub_1_8_0": dict(header="athub/athub_1_8_0", block="Athub", doc="Address translation hub of gfx942: VMID to PASID.",
         users=["amdgpu/amdgpu_amdkfd_gfx_v9.c", "amdgpu/athub_v1_0.c"],
         names="ATC_VMID{16}_PASID_MAPPING ATC_VMID_PASID_MAPPING_UPDATE_STATUS"),

@@ -11,4 +11,6 @@ regs! { "mp/mp_13_0_6" Mp1
     MP1_SMN_C2PMSG_66 0 0x282 { }
     MP1_SMN_C2PMSG_82 0 0x292 { }
     MP1_SMN_C2PMSG_90 0 0x29a { }
+    MP1_SMN_IH_SW_INT 0 0x2c2 { ID 7 0; VALID 8 8; }
+    MP1_SMN_IH_SW_INT_CTRL 0 0x2c3 { INT_MASK 0 0; INT_ACK 8 8; }
 }

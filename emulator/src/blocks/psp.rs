@@ -9,9 +9,11 @@
 //!
 //! Sources: Linux, `amdgpu/psp_v13_0.c`, `amdgpu/psp_v14_0.c` (mailboxes), `amdgpu/amdgpu_psp.c` (order and
 //! commands), `amdgpu/amdgpu_discovery.c` (C2PMSG_33). The registers' names differ by generation, and a
-//! chip has those of its table. Commands are done at once, so nobody sees the mailbox busy. What lies in
-//! the memory that a command names is never executed; that it can be read and is not empty is all that
-//! is looked at, as what the processor checks (signatures, versions) is not public.
+//! chip has those of its table. Commands are done at once, so nobody sees the mailbox busy; but the secure
+//! OS takes its time to start, which here ends with the first look for it: Linux waits 20 ms, reads
+//! C2PMSG_81, and then waits until that changes. What lies in the memory that a command names is never
+//! executed; that it can be read and is not empty is all that is looked at, as what the processor checks
+//! (signatures, versions) is not public.
 //!
 //! Not modelled: trusted applications, flash, USB, the ring of virtual functions, the load of a second
 //! secure OS.
@@ -63,6 +65,8 @@ struct State {
     boot: Boot,
     /// The secure OS' version, once it runs.
     secure_os: Option<u32>,
+    /// That of one that was loaded and isn't up yet: it is when somebody has looked and not found it.
+    starting: Option<u32>,
     ring: Option<Ring>,
     /// There is a trusted memory region.
     tmr: bool,
@@ -79,6 +83,7 @@ impl State {
         Self {
             boot: Boot::default(),
             secure_os,
+            starting: None,
             ring: None,
             tmr: !cold,
             address: 0,
@@ -114,13 +119,13 @@ impl Psp {
 
     /// A command of the boot loader (C2PMSG_35).
     fn boot(&self, state: &mut State, command: u32) -> Result<(), Refused> {
-        if state.secure_os.is_some() {
+        if state.secure_os.is_some() || state.starting.is_some() {
             return undefined("the boot loader has gone: the secure OS runs");
         }
         let at = u64::from(state.address) << 20;
         let started = state.boot.load(&*self.env, command, at)?;
-        if let Some(version) = started {
-            state.secure_os = Some(version);
+        if started.is_some() {
+            state.starting = started;
             state.answer = control::DONE;
         }
         Ok(())
@@ -157,12 +162,17 @@ impl Psp {
 
 impl IpBlock for Psp {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        let state = self.state();
+        let mut state = self.state();
         Ok(match mailbox(reg).ok_or(Refused::NotModelled)? {
             33 => READY,
             35 => state.boot.status(),
             36 => state.address,
-            58 | 81 => state.secure_os.unwrap_or(0),
+            58 => state.secure_os.unwrap_or(0),
+            81 => {
+                let seen = state.secure_os.unwrap_or(0);
+                state.secure_os = state.secure_os.or(state.starting.take());
+                seen
+            }
             64 => state.answer,
             67 => state.ring.as_ref().map_or(0, Ring::at),
             n @ 69..=71 => state.ring_at.get(n as usize - 69).copied().unwrap_or(0),

@@ -9,10 +9,12 @@
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
 //! Not modelled: metrics, clocks, limits, resets, gfxoff. Such a message has the answer that firmware
-//! gives to one that it does not know.
+//! gives to one that it does not know. The interrupt by which the unit speaks to the driver (heat, power,
+//! bad memory) can be set up as in `smu_v13_0_6_set_irq_state`, and never comes, as nothing here gets hot.
 
 use crate::device::{Env, IpBlock, Refused};
 use crate::trace::Value;
+use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +51,8 @@ struct State {
     argument: u32,
     answer: u32,
     features: bool,
+    /// MP1_SMN_IH_SW_INT, and its CTRL.
+    interrupt: [u32; 2],
 }
 
 impl State {
@@ -58,6 +62,7 @@ impl State {
         argument: 0,
         answer: answer::OK,
         features: false,
+        interrupt: [0; 2],
     };
 }
 
@@ -113,6 +118,8 @@ impl IpBlock for Smu {
             "MP1_SMN_C2PMSG_66" => state.message,
             "MP1_SMN_C2PMSG_82" => state.argument,
             "MP1_SMN_C2PMSG_90" => state.answer,
+            "MP1_SMN_IH_SW_INT" => state.interrupt[0],
+            "MP1_SMN_IH_SW_INT_CTRL" => state.interrupt[1],
             "MP1_FIRMWARE_FLAGS" => MP1_FIRMWARE_FLAGS::INTERRUPTS_ENABLED.mask(),
             "MP1_PUB_SCRATCH0" => VERSION,
             _ => return Err(Refused::NotModelled),
@@ -128,6 +135,11 @@ impl IpBlock for Smu {
             "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
             "MP1_SMN_C2PMSG_82" => state.argument = value,
             "MP1_SMN_C2PMSG_90" => state.answer = value,
+            "MP1_SMN_IH_SW_INT" => state.interrupt[0] = value,
+            // The acknowledgement is taken at once, and does not stay.
+            "MP1_SMN_IH_SW_INT_CTRL" => {
+                state.interrupt[1] = value & !MP1_SMN_IH_SW_INT_CTRL::INT_ACK.mask();
+            }
             _ => return Err(Refused::ReadOnly),
         }
         Ok(())

@@ -22,6 +22,8 @@ pub enum Firmware {
     MecJumpTable(u8),
     /// A copy engine's.
     Sdma(u8),
+    /// The same, and the security processor lets the engine run.
+    SdmaStarted(u8),
 }
 
 /// What there is of it.
@@ -59,9 +61,9 @@ impl Inventory {
         self.held().some.insert(firmware);
     }
 
-    /// It is lost: what was there is written over.
-    pub fn remove(&self, firmware: Firmware) {
-        self.held().some.remove(&firmware);
+    /// It is lost: what was there is written over. Returns whether it was there.
+    pub fn remove(&self, firmware: Firmware) -> bool {
+        self.held().some.remove(&firmware)
     }
 
     /// Start-up state: none of it, or all.

@@ -174,7 +174,12 @@ impl Psp {
             }
             Kind::Mec => all(Firmware::Mec),
             Kind::MecJumpTable => all(Firmware::MecJumpTable),
-            Kind::Sdma(engine) => firmware.add(Firmware::Sdma(engine)),
+            // So it does these: Linux leaves SDMA_F32_CNTL alone where the processor loads
+            // (`sdma_v4_4_2_inst_enable`).
+            Kind::Sdma(engine) => {
+                firmware.add(Firmware::Sdma(engine));
+                firmware.add(Firmware::SdmaStarted(engine));
+            }
             Kind::Other => {}
         }
         Ok(())

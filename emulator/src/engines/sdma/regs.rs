@@ -68,6 +68,11 @@ impl Regs {
         halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0 && reset == 0
     }
 
+    /// The security processor has loaded the firmware, and lets the engine run.
+    fn start(&self) {
+        self.0.set("F32_CNTL", 0);
+    }
+
     /// Start-up values: the engine runs, or is halted.
     pub fn reset(&self, runs: bool) {
         self.0.reset();
@@ -142,7 +147,13 @@ impl Registers {
         let names = self.all.shape.generation.names;
         let (number, rest) = names.split(reg.reg.name)?;
         let number = number.unwrap_or(self.engine);
-        Some((self.all.engines.get(usize::from(number))?, number, rest))
+        let engine = self.all.engines.get(usize::from(number))?;
+        let started = Firmware::SdmaStarted(number);
+        // Nobody sees the engine or gives it a queue but by a register.
+        if self.all.env.firmware().remove(started) {
+            engine.regs.start();
+        }
+        Some((engine, number, rest))
     }
 
     /// Whether a write brings a word of firmware to an engine.
