@@ -104,9 +104,10 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Maps `count` pages at a bus address.
-    pub(crate) fn map(gart: &Arc<Gart>, bus: BusAddr, count: usize) -> Result<Self> {
-        let first = gart.map.lock().alloc(count, 1)?;
+    /// Maps `count` pages at a bus address, the first at a multiple of `align` pages, of the address as
+    /// well: the GART begins at a multiple of 4 GiB.
+    pub(crate) fn map(gart: &Arc<Gart>, bus: BusAddr, count: usize, align: usize) -> Result<Self> {
+        let first = gart.map.lock().alloc(count, align)?;
         let range = Self {
             gart: gart.clone(),
             first,

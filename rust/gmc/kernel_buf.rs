@@ -27,9 +27,14 @@ pub(crate) struct KernelBuf {
 impl KernelBuf {
     /// Allocates `bytes`, rounded up to pages, all zero, and maps them.
     pub(crate) fn new(gart: &Arc<Gart>, bytes: usize) -> Result<Self> {
+        Self::aligned(gart, bytes, 4096)
+    }
+
+    /// The same, at an address for the GPU that is a multiple of `align`, which is whole pages.
+    pub(crate) fn aligned(gart: &Arc<Gart>, bytes: usize, align: usize) -> Result<Self> {
         let bytes = bytes.checked_next_multiple_of(4096).ok_or(EINVAL)?;
         let words = Words::new(gart.dev(), bytes / 4)?;
-        let gart = Range::map(gart, words.bus(), bytes / 4096)?;
+        let gart = Range::map(gart, words.bus(), bytes / 4096, align / 4096)?;
         Ok(Self { gart, words })
     }
 

@@ -140,7 +140,7 @@ impl Firmware for Mes {
             let offset = VramOffset::new(found?);
             (parts.vram.layout().vram_addr(offset), None)
         } else {
-            let range = gart::Range::map(&parts.gart, BusAddr::new(found?), 1)?;
+            let range = gart::Range::map(&parts.gart, BusAddr::new(found?), 1, 1)?;
             (range.addr(), Some(range))
         };
         Ok(Some(Contexts {
