@@ -192,6 +192,11 @@ impl Regs {
         self.mmio.write(word, value);
     }
 
+    /// Loads a word by its index, for what no table names.
+    pub(crate) fn read_word(&self, word: u32) -> u32 {
+        self.load(word)
+    }
+
     /// The device's IP blocks, by its discovery table.
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
