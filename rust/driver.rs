@@ -4,8 +4,8 @@
 //!
 //! The checks go from cheap to deep, and the message of each has the finding and what to do: does the
 //! device answer; did its security processor start; is its discovery table valid; is that chip
-//! supported; do its command processors run. Where no firmware runs, as from power-on, its files are
-//! loaded and checked here, before the hardware is touched.
+//! supported; do its command processors run. Where no firmware runs, as from power-on, or where another
+//! driver has halted the engines, its files are loaded and checked here, before the hardware is touched.
 
 use crate::{
     chip,
@@ -14,6 +14,8 @@ use crate::{
     firmware::{
         CodeFile,
         EngineFile,
+        RlcFile,
+        SecureOsFile,
         Set, //
     },
     gfx,
@@ -30,6 +32,7 @@ use crate::{
     ih,
     module,
     nbio,
+    psp,
     regs::{
         Mmio,
         Regs, //
@@ -153,6 +156,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     let (gfx, nbio) = (gfx::hal(versions.gc), nbio::hal(versions.nbio));
     let sdma_hal = sdma::hal(versions.sdma);
     let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
+    let psp = psp::hal(versions.gc);
     let tables = [
         gfx.tables(),
         gmc_hal.tables(),
@@ -160,12 +164,13 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
         nbio.tables(),
         ih::hal(versions.osssys).tables(),
         sdma_hal.tables(),
+        psp.tables(),
     ];
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
-    let firmware = if is_cold {
-        Some(load_firmware(dev, gfx, sdma_hal)?)
+    let firmware = if is_cold || gfx.is_halted(&regs) {
+        Some(load_firmware(dev, &regs, (gfx, sdma_hal, psp), is_cold)?)
     } else {
         gfx.check_firmware(dev, &regs)?;
         None
@@ -235,26 +240,33 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<(u64, bool)>
     Ok((u64::from(mib) << 20, os == 0))
 }
 
-/// Loads the files of a GPU that comes from power-on.
+/// Loads the files of a GPU that comes from power-on, or whose engines are halted.
 ///
 /// # Errors
 ///
 /// ENODEV when the driver can't start this one, those of the loader, EINVAL when a file can't be used.
 fn load_firmware(
     dev: &kernel::device::Device,
-    gfx: &dyn gfx::Hal,
-    sdma: &dyn sdma::Hal,
+    regs: &Regs,
+    (gfx, sdma, psp): (&dyn gfx::Hal, &dyn sdma::Hal, &dyn psp::Hal),
+    is_cold: bool,
 ) -> Result<Set> {
-    let (Some(files), Some(sdma)) = (gfx.files(), sdma.file()) else {
+    let (Some(files), Some(sdma), Some(psp)) = (gfx.files(), sdma.file(), psp.interface()) else {
         dev_err!(
             dev,
             "the GPU is cold: its security processor's OS doesn't run (C2PMSG_81 is 0); load the firmware with another driver first\n"
         );
         return Err(ENODEV);
     };
-    dev_info!(dev, "the GPU is cold: starting it\n");
+    if is_cold {
+        dev_info!(dev, "the GPU is cold: starting it\n");
+    } else {
+        dev_info!(dev, "the GPU's engines are halted: starting them\n");
+    }
+    let secure_os = is_cold.then(|| SecureOsFile::load(dev, psp.file, (psp.is_earlier)(regs)));
     Ok(Set {
-        rlc: CodeFile::load(dev, files.rlc, 2)?,
+        secure_os: secure_os.transpose()?,
+        rlc: RlcFile::load(dev, files.rlc)?,
         mec: EngineFile::load(dev, files.mec)?,
         sdma: CodeFile::load(dev, sdma, 1)?,
     })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of firmware, for a GPU that comes from power-on: the kernel's loader finds them, and they are
+//! Files of firmware, for a GPU whose engines are halted, as after power-on: the kernel's loader finds them, and they are
 //! checked before the hardware is touched.
 //!
 //! Which files a block needs, its own `hal.rs` knows. What lies where in a file: [`crate::hw::firmware`].
@@ -8,6 +8,8 @@
 use crate::hw::firmware::{
     Code,
     EngineCode,
+    RlcCode,
+    SecureOs,
     Unusable, //
 };
 use kernel::{
@@ -19,8 +21,10 @@ use kernel::{
 
 /// What a GPU is started with.
 pub(crate) struct Set {
+    /// The secure OS of the security processor, unless one runs already.
+    pub(crate) secure_os: Option<SecureOsFile>,
     /// Of the run list controller.
-    pub(crate) rlc: CodeFile,
+    pub(crate) rlc: RlcFile,
     /// Of the compute micro engines.
     pub(crate) mec: EngineFile,
     /// Of the copy engines, the same for all.
@@ -79,6 +83,62 @@ impl EngineFile {
     /// None for what was checked; otherwise EINVAL.
     pub(crate) fn code(&self) -> Result<EngineCode<'_>> {
         EngineCode::read(self.0.data()).map_err(|_| EINVAL)
+    }
+}
+
+/// A file of the run list controller; it was checked.
+pub(crate) struct RlcFile(Firmware);
+
+impl RlcFile {
+    /// Loads the file with that name.
+    ///
+    /// # Errors
+    ///
+    /// As of [`CodeFile::load`].
+    pub(crate) fn load(dev: &Device, name: &'static CStr) -> Result<Self> {
+        let file = load(dev, name)?;
+        let version = RlcCode::read(file.data()).map(|rlc| rlc.code.version);
+        log(dev, name, version)?;
+        Ok(Self(file))
+    }
+
+    /// The code.
+    ///
+    /// # Errors
+    ///
+    /// None for what was checked; otherwise EINVAL.
+    pub(crate) fn code(&self) -> Result<RlcCode<'_>> {
+        RlcCode::read(self.0.data()).map_err(|_| EINVAL)
+    }
+}
+
+/// A file of the security processor; it was checked.
+pub(crate) struct SecureOsFile {
+    file: Firmware,
+    earlier: bool,
+}
+
+impl SecureOsFile {
+    /// Loads the file with that name, of which boards with `earlier` firmware of the power management have parts
+    /// of their own.
+    ///
+    /// # Errors
+    ///
+    /// As of [`CodeFile::load`].
+    pub(crate) fn load(dev: &Device, name: &'static CStr, earlier: bool) -> Result<Self> {
+        let file = load(dev, name)?;
+        let version = SecureOs::read(file.data(), earlier).map(|os| os.version());
+        log(dev, name, version)?;
+        Ok(Self { file, earlier })
+    }
+
+    /// Its components.
+    ///
+    /// # Errors
+    ///
+    /// None for what was checked; otherwise EINVAL.
+    pub(crate) fn components(&self) -> Result<SecureOs<'_>> {
+        SecureOs::read(self.file.data(), self.earlier).map_err(|_| EINVAL)
     }
 }
 

@@ -10,16 +10,12 @@
 
 use crate::{
     chip::ChipInfo,
-    firmware::Set,
     hw::{
         regs::Block,
         value::Bounded, //
     },
     regs::Regs,
-    types::{
-        GpuVa,
-        HqdSlot, //
-    }, //
+    types::HqdSlot, //
 };
 use kernel::{
     new_mutex,
@@ -104,17 +100,17 @@ impl Gfx {
         self.hal.soft_reset(&self.regs);
     }
 
-    /// Loads and starts the firmware from power-on ([`Hal::start_firmware`]).
+    /// Starts firmware that was loaded ([`Hal::start_firmware`]).
     ///
     /// # Errors
     ///
     /// ENODEV when the device is gone.
-    pub(crate) fn start_firmware(&self, files: &Set, mec_at: GpuVa) -> Result {
+    pub(crate) fn start_firmware(&self) -> Result {
         let _lock = self.selected.lock();
-        self.hal.start_firmware(&self.regs, files, mec_at)
+        self.hal.start_firmware(&self.regs)
     }
 
-    /// Halts the engines that read their code from the kernel's address space.
+    /// Halts the engines whose code the driver had loaded.
     pub(crate) fn halt_firmware(&self) {
         self.hal.halt_firmware(&self.regs);
     }

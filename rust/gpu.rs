@@ -43,6 +43,7 @@ use crate::{
     kept::Kept,
     mqd,
     nbio,
+    psp,
     regs::Regs,
     sched::{
         self,
@@ -379,7 +380,10 @@ impl<'bound> Running<'bound> {
             )?,
             _microcode: firmware
                 .as_ref()
-                .map(|files| microcode::Running::start(&gpu.gfx, &gart, files))
+                .map(|files| {
+                    let psp = psp::hal(versions.gc).interface().ok_or(ENODEV)?;
+                    microcode::Running::start(&gpu.dev, &gpu.regs, &gpu.gfx, &gart, psp, files)
+                })
                 .transpose()?,
             _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
             _pipe_interrupts: Arc::new(PipeInterrupts::new(&gpu.gfx, &gpu.chip), GFP_KERNEL)?,
@@ -388,7 +392,6 @@ impl<'bound> Running<'bound> {
                     &gpu.copier,
                     nbio_hal,
                     gpu.chip.sdma_counts.engines(),
-                    firmware.as_ref().map(|files| &files.sdma),
                 )?,
                 GFP_KERNEL,
             )?,

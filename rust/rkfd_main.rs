@@ -69,6 +69,7 @@ mod kept;
 mod mqd;
 mod nbio;
 mod pages;
+mod psp;
 mod regs;
 mod ring;
 mod sched;
@@ -131,6 +132,7 @@ module! {
     firmware: [
         "amdgpu/gc_9_4_3_mec.bin",
         "amdgpu/gc_9_4_3_rlc.bin",
+        "amdgpu/psp_13_0_6_sos.bin",
         "amdgpu/sdma_4_4_2.bin",
     ],
     imports_ns: ["DMA_BUF"],

@@ -3,7 +3,6 @@
 //! What differs between graphics cores.
 
 use crate::{
-    firmware::Set,
     hw::{
         regs::{
             AnyField,
@@ -15,10 +14,7 @@ use crate::{
         Regs,
         Tables, //
     },
-    types::{
-        GcVersion,
-        GpuVa, //
-    }, //
+    types::GcVersion, //
 };
 use kernel::{
     device::Device,
@@ -85,12 +81,14 @@ pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
     fn tables(&self) -> Tables;
 
-    /// Checks that the command processors run; logs what doesn't.
+    /// Checks that the command processors have firmware; logs what doesn't.
     ///
     /// # Errors
     ///
     /// ENODEV when one doesn't.
-    fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result;
+    fn check_firmware(&self, _dev: &Device, _regs: &Regs) -> Result {
+        Ok(())
+    }
 
     /// Checks that the device is set up in a way that is supported; logs what isn't.
     ///
@@ -101,22 +99,27 @@ pub(crate) trait Hal: Sync {
         Ok(())
     }
 
-    /// The files with which the driver starts it from power-on; `None` when it can't.
+    /// Whether a command processor is halted that the driver can start.
+    fn is_halted(&self, _regs: &Regs) -> bool {
+        false
+    }
+
+    /// The files with which the driver starts it; `None` when it can't.
     fn files(&self) -> Option<Files> {
         None
     }
 
-    /// Loads and starts its firmware from power-on. The code of the compute micro engines lies at `mec_at`
-    /// in the kernel's address space, until [`Hal::halt_firmware`].
+    /// Starts firmware that the security processor has loaded, which is there until
+    /// [`Hal::halt_firmware`].
     ///
     /// # Errors
     ///
     /// ENODEV when the device is gone, or when the driver can't start this one.
-    fn start_firmware(&self, _regs: &Regs, _files: &Set, _mec_at: GpuVa) -> Result {
+    fn start_firmware(&self, _regs: &Regs) -> Result {
         Err(ENODEV)
     }
 
-    /// Halts the engines that read their code from the kernel's address space.
+    /// Halts the engines whose code the driver had loaded.
     fn halt_firmware(&self, _regs: &Regs) {}
 
     /// The registers that all have.

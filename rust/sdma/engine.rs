@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The engines themselves: what is set before any queue is on them, and the driver's own queue of one.
-//! Their firmware is loaded already, or comes from a file.
+//! Their firmware runs: the security processor lets them run as soon as it has loaded it.
 
 use super::Copier;
-use crate::{
-    firmware::CodeFile,
-    nbio, //
-};
+use crate::nbio;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -20,23 +17,13 @@ pub(crate) struct Enabled {
 }
 
 impl Enabled {
-    /// Sets that many engines up, with the firmware in a file if they come from power-on.
+    /// Sets that many engines up.
     ///
     /// # Errors
     ///
     /// ENODEV when one doesn't run or the device is gone, EIO when the one of the driver's queue doesn't
     /// answer, ENOMEM.
-    pub(crate) fn new(
-        copier: &Arc<Copier>,
-        nbio: &dyn nbio::Hal,
-        engines: u32,
-        firmware: Option<&CodeFile>,
-    ) -> Result<Self> {
-        let parts = &copier.parts;
-        if let Some(file) = firmware {
-            let code = file.code()?;
-            (0..engines).for_each(|engine| parts.hal.load(&parts.regs, engine, &code));
-        }
+    pub(crate) fn new(copier: &Arc<Copier>, nbio: &dyn nbio::Hal, engines: u32) -> Result<Self> {
         let enabled = Self {
             copier: copier.clone(),
             engines,

@@ -3,10 +3,7 @@
 //! What differs between copy engines.
 
 use crate::{
-    hw::{
-        firmware::Code,
-        value::Bounded, //
-    },
+    hw::value::Bounded,
     regs::{
         Regs,
         Tables, //
@@ -40,13 +37,10 @@ pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
     fn tables(&self) -> Tables;
 
-    /// The file with which the driver starts the engines from power-on; `None` when it can't.
+    /// The file with which the driver starts the engines; `None` when it can't.
     fn file(&self) -> Option<&'static CStr> {
         None
     }
-
-    /// Loads an engine's firmware from power-on, and lets the engine run.
-    fn load(&self, _regs: &Regs, _engine: u32, _code: &Code<'_>) {}
 
     /// Sees that an engine's firmware runs, and sets what must be before any queue is on it.
     ///

@@ -8,7 +8,6 @@ use super::{
     Registers, //
 };
 use crate::{
-    firmware::Set,
     hw::{
         regs::{
             gc_9_4_3::{
@@ -29,8 +28,7 @@ use crate::{
     regs::{
         Regs,
         Tables, //
-    },
-    types::GpuVa, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -80,20 +78,9 @@ impl super::Hal for Hal {
         &[&gc::TABLE]
     }
 
-    fn check_firmware(&self, dev: &Device, regs: &Regs) -> Result {
-        for xcc in regs.instances(Block::Gc) {
-            let cntl = regs.read_at(xcc, gc::CP_MEC_CNTL);
-            if cntl.is_set(Mec::MEC_ME1_HALT) {
-                dev_err!(
-                    dev,
-                    "the GPU is cold: the compute firmware of XCC {} is halted (CP_MEC_CNTL is {:#x}); load it with another driver first\n",
-                    xcc,
-                    cntl.bits()
-                );
-                return Err(ENODEV);
-            }
-        }
-        Ok(())
+    fn is_halted(&self, regs: &Regs) -> bool {
+        let mut xccs = regs.instances(Block::Gc);
+        xccs.any(|xcc| regs.read_at(xcc, gc::CP_MEC_CNTL).is_set(Mec::MEC_ME1_HALT))
     }
 
     fn check_mode(&self, dev: &Device, regs: &Regs) -> Result {
@@ -108,15 +95,14 @@ impl super::Hal for Hal {
         })
     }
 
-    fn start_firmware(&self, regs: &Regs, files: &Set, mec_at: GpuVa) -> Result {
+    fn start_firmware(&self, regs: &Regs) -> Result {
         // What the engines run with is set before they do (`gfx_v9_4_3_hw_init`).
         self.set_golden(regs);
-        let (rlc, mec) = (files.rlc.code()?, files.mec.code()?);
         for xcc in regs.instances(Block::Gc) {
-            start::start_rlc(regs, xcc, &rlc)?;
+            start::resume_rlc(regs, xcc)?;
         }
         for xcc in regs.instances(Block::Gc) {
-            start::start_mec(regs, xcc, &mec, mec_at);
+            start::start_mec(regs, xcc);
         }
         Ok(())
     }

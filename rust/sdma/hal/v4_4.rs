@@ -4,7 +4,6 @@
 
 use crate::{
     hw::{
-        firmware::Code,
         regs::{
             sdma_4_4_2::{
                 self as sdma,
@@ -69,21 +68,6 @@ impl super::Hal for Hal {
     /// `sdma_v4_4_2_init_microcode`.
     fn file(&self) -> Option<&'static CStr> {
         Some(c"amdgpu/sdma_4_4_2.bin")
-    }
-
-    /// `sdma_v4_4_2_inst_load_microcode`, `sdma_v4_4_2_inst_enable`.
-    fn load(&self, regs: &Regs, engine: u32, code: &Code<'_>) {
-        let instance = instance(engine);
-        let halt = |on| {
-            regs.update_at(instance, sdma::SDMA_F32_CNTL, |old| old.with(F32::HALT, on));
-        };
-        halt(true);
-        regs.write_at(instance, sdma::SDMA_UCODE_ADDR, Value::zeroed());
-        for word in code.words() {
-            regs.write_at(instance, sdma::SDMA_UCODE_DATA, Value::new(word));
-        }
-        regs.write_at(instance, sdma::SDMA_UCODE_ADDR, Value::new(code.version));
-        halt(false);
     }
 
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result {
