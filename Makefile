@@ -29,6 +29,7 @@ help:
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step (MI308X only)'
+	@echo 'make amdgpu-rocm rocminfo, HSA and the HIP programs of make rocm on that stock driver'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, vectoradd and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
@@ -113,6 +114,9 @@ rocm-trace:
 amdgpu:
 	@CHIP=mi308x tests/vm --verbose test --long --exact amdgpu $(ARGS)
 
+amdgpu-rocm:
+	@CHIP=mi308x tests/rocm/run rocm --stock $(ARGS)
+
 shell:
 	@tests/vm shell $(ARGS)
 
@@ -142,4 +146,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

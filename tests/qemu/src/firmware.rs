@@ -25,8 +25,9 @@ pub fn gfx942() -> Vec<Blob> {
 const PAYLOAD: usize = 0x400;
 /// The version of a payload that has none of its own meaning.
 const VERSION: u32 = 0x11;
-/// The compute micro engine's: from 184 on Linux leaves the check of XNACK to it.
-const MEC_VERSION: u32 = 185;
+/// The compute micro engine's, below what has more than the device: from 177 on ROCr expects that it gives
+/// scratch memory back when it is asked to (`AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM`).
+const MEC_VERSION: u32 = 176;
 /// Words of a jump table.
 const JUMP_TABLE: u32 = 16;
 /// The secure OS', and its place in the image.

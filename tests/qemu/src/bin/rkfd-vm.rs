@@ -118,6 +118,9 @@ enum What {
     Rocm {
         /// Parts of scenarios' names.
         filter: Vec<String>,
+        /// On Linux's own amdgpu.ko, on a device from power-on (MI308X).
+        #[arg(long)]
+        stock: bool,
         /// The root with ROCm.
         #[arg(long, env = "RKFD_ROCM_ROOT")]
         root: PathBuf,
@@ -217,13 +220,17 @@ fn real_main(args: Args) -> Result<bool> {
         }
         What::Rocm {
             filter,
+            stock,
             root,
             programs,
         } => {
             let rocm = Rocm { root, programs };
             let show = show(Show::Programs);
             return each(&host, chips, |host| {
-                let mut suite = rocm.all(host.chip);
+                let mut suite = match stock {
+                    true => rocm.stock(host.chip),
+                    false => rocm.all(host.chip),
+                };
                 choose(&mut suite, &filter)?;
                 test(
                     host,

@@ -8,6 +8,7 @@
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
+use std::time::Duration;
 
 /// What amdgpu needs of the stock kernel's modules, in the order of `modules.dep`, and itself.
 const MODULES: [&str; 19] = [
@@ -59,40 +60,51 @@ const RUNS: [Reached; 4] = [
 const QUIET: &str =
     "sleep 5; ! dmesg | grep -e 'IB test failed' -e 'ring .* timeout' -e 'failed to write reg'";
 
+/// Firmware through the engines' ports, without the block of RAS, which needs what it is told not to use.
+const PORTS: [&str; 3] = ["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"];
+
+/// Firmware through the security processor. Without power management the block of the management unit has to
+/// be left out, or the driver ends with "smu firmware loading failed" (`smu_load_microcode`).
+const SECURITY_PROCESSOR: [&str; 2] = ["dpm=0", "ip_block_mask=0x6f"];
+
 /// The driver with firmware through the engines' ports.
 pub fn ports() -> Scenario {
-    scenario(
-        "amdgpu",
-        "stock amdgpu.ko starts a cold device by the engines' ports",
-        // Without the block of RAS, which needs what it is told not to use.
-        &["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"],
-        &RUNS,
-    )
+    let about = "stock amdgpu.ko starts a cold device by the engines' ports";
+    all_steps(started(Scenario::new("amdgpu", about), &PORTS), &RUNS)
+}
+
+/// The same, in a scenario that goes on from there; the plan so far waits until KFD has its node.
+pub fn started_by_ports(scenario: Scenario) -> Scenario {
+    with_node(started(scenario, &PORTS))
+}
+
+/// As [`started_by_ports`], through the security processor.
+pub fn started_by_security_processor(scenario: Scenario) -> Scenario {
+    with_node(started(scenario, &SECURITY_PROCESSOR))
+}
+
+/// Waits until KFD has its node.
+fn with_node(scenario: Scenario) -> Scenario {
+    let (name, pattern) = RUNS[1];
+    scenario.step(reached(name, pattern))
 }
 
 /// The driver with firmware through the security processor.
 pub fn security_processor() -> Scenario {
-    scenario(
-        "amdgpu-psp",
-        "stock amdgpu.ko starts a cold device through its security processor",
-        &["dpm=0", "ip_block_mask=0x7f"],
-        &RUNS,
-    )
+    let about = "stock amdgpu.ko starts a cold device through its security processor";
+    let scenario = Scenario::new("amdgpu-psp", about);
+    all_steps(started(scenario, &SECURITY_PROCESSOR), &RUNS)
 }
 
-fn scenario(
-    name: &'static str,
-    about: &'static str,
-    parameters: &[&str],
-    then: &[Reached],
-) -> Scenario {
-    let mut scenario = Scenario::new(name, about)
+/// A cold device, and the driver loaded on it.
+fn started(scenario: Scenario, parameters: &[&str]) -> Scenario {
+    let mut scenario = scenario
         .scheduled_by(Scheduler::Cpsch)
         .without_module()
         .emulator_arg("--cold")
         .emulator_arg("--write-combined")
-        .emulator_arg("--vram-mib=2048")
-        .timeout(600);
+        .emulator_arg("--vram-mib=2048");
+    scenario.timeout = scenario.timeout.max(Duration::from_secs(600));
     scenario.memory_mib = 2048;
     scenario.includes.push(Include::Firmware);
     for path in MODULES {
@@ -107,11 +119,19 @@ fn scenario(
             params: params.into_iter().map(String::from).collect(),
         });
     }
-    let reached = FIRST.iter().chain(then);
-    let steps = reached
-        .map(|(what, pattern)| Step::sh(what, 60, &format!("dmesg | grep -m1 -e '{pattern}'")));
-    let scenario = scenario.steps(steps);
     scenario
+}
+
+fn reached(what: &str, pattern: &str) -> Step {
+    Step::sh(what, 60, &format!("dmesg | grep -m1 -e '{pattern}'"))
+}
+
+/// Looks for all that shows how far the driver came.
+fn all_steps(scenario: Scenario, then: &[Reached]) -> Scenario {
+    let all = FIRST.iter().chain(then);
+    let steps = all.map(|(what, pattern)| reached(what, pattern));
+    scenario
+        .steps(steps)
         .step(Step::sh("rings", 60, QUIET))
         .step(Step::Exists("/dev/kfd".into()))
         .step(Step::Exists("/dev/dri/renderD128".into()))

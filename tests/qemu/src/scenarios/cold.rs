@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU from power-on, which the module starts with placeholders of the firmware's files.
 
+use super::amdgpu;
 use super::faults::NOT_BOUND;
 use super::{dispatch, with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
@@ -9,7 +10,7 @@ use crate::scenario::{Include, Scenario};
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![started(), without_file(), with_bad_files()]
+    vec![started(), without_file(), with_bad_files(), handed_over()]
 }
 
 /// The demo, on a GPU that no other driver has started.
@@ -36,19 +37,41 @@ fn started() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         logged("starts", "the GPU is cold: starting it"),
-        logged("version", "firmware amdgpu/gc_9_4_3_mec.bin: version 0xb9"),
+        logged("version", "firmware amdgpu/gc_9_4_3_mec.bin: version 0xb0"),
         Step::sh(
             "topology",
             60,
-            "grep -x 'fw_version 185' /sys/devices/virtual/kfd/kfd/topology/nodes/1/properties",
+            "grep -x 'fw_version 176' /sys/devices/virtual/kfd/kfd/topology/nodes/1/properties",
         ),
         vectoradd(),
         Step::Rmmod("rkfd".into()),
         Step::insmod(MODULE),
+        logged(
+            "starts-again",
+            "the GPU.s engines are halted: starting them",
+        ),
         vectoradd(),
         Step::Rmmod("rkfd".into()),
     ]);
     from_power_on(scenario)
+}
+
+/// Linux's amdgpu has the device first: its security processor goes on, and the engines are halted.
+fn handed_over() -> Scenario {
+    let scenario = with_vadd(
+        "handed-over",
+        "stock amdgpu.ko starts a cold GPU and leaves it, and the module takes it over",
+        "vectoradd",
+    );
+    let mut scenario = amdgpu::started_by_security_processor(scenario);
+    scenario.module = true;
+    scenario.steps([
+        Step::Rmmod("amdgpu".into()),
+        Step::insmod(MODULE),
+        logged("takes-over", "the GPU.s engines are halted: starting them"),
+        Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ])
 }
 
 /// A file that is missing is named, with the package that has it; once it is there, the GPU starts.

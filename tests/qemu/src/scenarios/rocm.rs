@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's ROCm, unmodified, on the module: what `rkfd-vm rocm` and `rkfd-vm rocm-trace` run.
 
+use super::amdgpu;
 use crate::chip::Chip;
 use crate::flow;
 use crate::plan::Step;
@@ -87,6 +88,17 @@ impl Rocm {
         ]
     }
 
+    /// The same programs on Linux's own amdgpu.ko, which starts the device from power-on: the referee of
+    /// what the others need of it.
+    pub fn stock(&self, chip: &Chip) -> Vec<Scenario> {
+        let tools = self.machine("amdgpu-tools", "rocminfo and HSA on the stock driver");
+        let hip = self.machine("amdgpu-hip", "programs of HIP on the stock driver");
+        vec![
+            amdgpu::started_by_ports(tools).steps(look_around(chip)),
+            amdgpu::started_by_ports(hip).steps(PROGRAMS.map(|p| program(p, &[], chip))),
+        ]
+    }
+
     /// One vector addition, with the traces of all layers.
     pub fn trace(&self) -> Scenario {
         let pattern = "^vectoradd: PASSED";
@@ -119,12 +131,16 @@ impl Rocm {
 
     /// A virtual machine with the root mounted and the module loaded.
     fn scenario(&self, name: &'static str, about: &'static str) -> Scenario {
+        self.machine(name, about).step(Step::insmod(super::MODULE))
+    }
+
+    /// A virtual machine with the root mounted.
+    fn machine(&self, name: &'static str, about: &'static str) -> Scenario {
         let mut scenario = Scenario::new(name, about)
             .without_trace()
             .file("tests/rocm/in-guest.sh", "/bin/rocm")
             .timeout(7200)
-            .step(Step::run("mount", 60, &["/bin/rocm", "mount"]))
-            .step(Step::insmod(super::MODULE));
+            .step(Step::run("mount", 60, &["/bin/rocm", "mount"]));
         // HIP's calls of the host need atomic operations over PCI.
         scenario.machine = Machine::Pci;
         scenario.memory_mib = 2048;
@@ -139,16 +155,8 @@ impl Rocm {
     }
 
     fn tools(&self, chip: &Chip) -> Scenario {
-        let agent = format!("^  Name: +{} *$", chip.target);
-        let units = format!(
-            "grep -E '^  Compute Unit: +{} *$' /tmp/output",
-            chip.compute_units
-        );
         self.scenario("rocm-tools", "rocminfo, and a program of HSA")
-            .step(run("rocminfo", &agent, &["rocminfo"]))
-            .step(Step::sh("rocminfo-compute-units", 60, &units))
-            .step(program("hsa", &[], chip))
-            .step(program("hsa", &[NO_INTERRUPTS], chip))
+            .steps(look_around(chip))
     }
 
     fn again(&self, name: &'static str, cpus: u32, chip: &Chip) -> Scenario {
@@ -158,6 +166,21 @@ impl Rocm {
         scenario.cpus = cpus;
         scenario
     }
+}
+
+/// rocminfo names the chip and its compute units, and HSA works with and without interrupts.
+fn look_around(chip: &Chip) -> [Step; 4] {
+    let agent = format!("^  Name: +{} *$", chip.target);
+    let units = format!(
+        "grep -E '^  Compute Unit: +{} *$' /tmp/output",
+        chip.compute_units
+    );
+    [
+        run("rocminfo", &agent, &["rocminfo"]),
+        Step::sh("rocminfo-compute-units", 60, &units),
+        program("hsa", &[], chip),
+        program("hsa", &[NO_INTERRUPTS], chip),
+    ]
 }
 
 /// The device saw the two that aren't traps, and no other fault.
