@@ -57,7 +57,7 @@ fn start(role: &str) -> Result<Child, Failure> {
     let mut command = Command::new(program);
     command
         .arg(role)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     command.spawn().map_err(Failure::new)
 }
@@ -120,15 +120,35 @@ fn requests(gpu: &Gpu, kfd: &File) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Gets ready, and makes its requests when the other process closes the pipe: what a new process takes to
+/// start doesn't count.
 fn neighbour() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
-    requests(&Gpu::open()?, &kfd)
+    let gpu = Gpu::open()?;
+    println!("ready");
+    std::io::stdout().flush().map_err(Failure::new)?;
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(Failure::new)?;
+    requests(&gpu, &kfd)
+}
+
+/// Waits until the neighbour is ready.
+fn neighbour_is_ready(child: &mut Child) -> Result<(), Failure> {
+    let mut line = String::new();
+    let output = child.stdout.as_mut().map(BufReader::new);
+    let mut output = output.ok_or_else(|| Failure::new("the neighbour has no output"))?;
+    output.read_line(&mut line).map_err(Failure::new)?;
+    check("the neighbour is ready", line == "ready\n")
 }
 
 fn meanwhile() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let gpu = Gpu::open()?;
     for n in 1..=TRIES {
+        let mut child = start("neighbour")?;
+        neighbour_is_ready(&mut child)?;
         let (before, size) = (gpu.available_memory()?, most(&gpu)?.min(LARGE));
         let done = Arc::new(AtomicBool::new(false));
         let (its, flag) = (gpu.clone(), done.clone());
@@ -142,7 +162,7 @@ fn meanwhile() -> Result<(), Failure> {
         })?;
         requests(&gpu, &kfd)?;
         let own = !done.load(Ordering::Acquire);
-        let mut child = start("neighbour")?;
+        drop(child.stdin.take());
         let status = child.wait().map_err(Failure::new)?;
         let others = !done.load(Ordering::Acquire);
         check("another process' requests succeed", status.success())?;

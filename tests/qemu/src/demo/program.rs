@@ -106,6 +106,13 @@ impl Program {
             .ok_or_else(|| format!("the program made no {name}"))
     }
 
+    /// The last request of a name that succeeded.
+    pub fn last_request(&self, name: &str) -> Result<&Request, String> {
+        let mut all = self.requests.iter();
+        all.rfind(|r| r.name == name && r.errno.is_none())
+            .ok_or_else(|| format!("the program made no {name}"))
+    }
+
     /// How often a request was made.
     pub fn count(&self, name: &str) -> usize {
         self.requests.iter().filter(|r| r.name == name).count()

@@ -369,7 +369,8 @@ fn interrupt(p: &Program, d: &Device<'_>, pasid: u64) -> Result<Step> {
 }
 
 fn wake(p: &Program) -> Result<Step> {
-    let wait = p.request("WAIT_EVENTS")?;
+    // On a busy host a wait ends before the dispatch does, and is made again.
+    let wait = p.last_request("WAIT_EVENTS")?;
     let result = match wait.get("wait_result")? {
         0 => "complete",
         1 => "timeout",

@@ -186,6 +186,8 @@ fn programs() -> Scenario {
         "threads",
     )
     .without_trace()
+    // As long as its steps together.
+    .timeout(1100)
     .bin("rkfd-cli", "rkfd")
     .kernel("saxpy", 3)
     .step(Step::insmod(MODULE));
