@@ -15,6 +15,7 @@ help:
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
+	@echo 'make fuzz-decoders each decoder with what libFuzzer finds by coverage; TIME=600: seconds for each; ARGS=pm4: only that one'
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
 	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
 	@echo '               ARGS="--sample 40 --seed 7", or parts of files or texts'
@@ -87,6 +88,9 @@ fuzz:
 	@RKFD_FUZZ_TIME='$(TIME)' RKFD_FUZZ_ARGS='$(ARGS)' \
 		$(if $(filter debug,$(KERNEL)),tests/run-debug,tests/vm test) --long fuzz
 
+fuzz-decoders:
+	@RKFD_FUZZ_TIME='$(TIME)' tests/decoders/run $(ARGS)
+
 faults:
 	@tests/vm test --long $(if $(ARGS),$(ARGS),rules)
 
@@ -146,4 +150,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

@@ -57,6 +57,24 @@ fn pm4_headers() -> Vec<u32> {
     opcodes.chain([op::NOP]).flat_map(sized).collect()
 }
 
+/// What libFuzzer once found worth keeping (`tests/decoders/run`), each target with its own.
+#[test]
+fn inputs_that_were_kept() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut count = 0;
+    for (name, target) in rkfd_decoders::TARGETS {
+        let Ok(inputs) = std::fs::read_dir(corpus.join(name)) else {
+            continue;
+        };
+        for input in inputs {
+            let path = input.expect("an input").path();
+            target(&std::fs::read(path).expect("an input can be read"));
+            count += 1;
+        }
+    }
+    assert!(count > 100, "the inputs are there: {count}");
+}
+
 #[test]
 fn fields_of_layouts() {
     run(rkfd_decoders::layouts, 60, vec(any::<u8>(), 0..2100));
