@@ -109,38 +109,35 @@ fn owners() -> Result<(), Failure> {
 
 /// Requests of all kinds, among them one for VRAM.
 fn requests(gpu: &Gpu, kfd: &File) -> Result<(), Failure> {
-    for _ in 0..8 {
-        let small = gpu.alloc_in::<u32>(Memory::Vram, 1024)?;
-        if small.get(1023) != Some(0) {
-            return Err(Failure::new("the small buffer is not zero"));
-        }
-        gpu.alloc_in::<u32>(Memory::Gtt, 1024)?.set(0, 1);
-        raw::event(kfd, event::EVENT_MEMORY).map_err(raw::errno("CREATE_EVENT"))?;
+    let small = gpu.alloc_in::<u32>(Memory::Vram, 1024)?;
+    if small.get(1023) != Some(0) {
+        return Err(Failure::new("the small buffer is not zero"));
     }
+    gpu.alloc_in::<u32>(Memory::Gtt, 1024)?.set(0, 1);
+    raw::event(kfd, event::EVENT_MEMORY).map_err(raw::errno("CREATE_EVENT"))?;
     Ok(())
 }
 
-/// Gets ready, and makes its requests when the other process closes the pipe: what a new process takes to
-/// start doesn't count.
+/// Gets ready, makes its requests when it reads a line, and says that they are done: what a process takes
+/// to start and to end doesn't count.
 fn neighbour() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let gpu = Gpu::open()?;
     println!("ready");
-    std::io::stdout().flush().map_err(Failure::new)?;
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)
         .map_err(Failure::new)?;
-    requests(&gpu, &kfd)
+    requests(&gpu, &kfd)?;
+    println!("done");
+    Ok(())
 }
 
-/// Waits until the neighbour is ready.
-fn neighbour_is_ready(child: &mut Child) -> Result<(), Failure> {
+/// Waits until the neighbour has said something.
+fn neighbour_says(output: &mut impl BufRead, what: &str) -> Result<(), Failure> {
     let mut line = String::new();
-    let output = child.stdout.as_mut().map(BufReader::new);
-    let mut output = output.ok_or_else(|| Failure::new("the neighbour has no output"))?;
     output.read_line(&mut line).map_err(Failure::new)?;
-    check("the neighbour is ready", line == "ready\n")
+    check(&format!("the neighbour is {what}"), line.trim_end() == what)
 }
 
 fn meanwhile() -> Result<(), Failure> {
@@ -148,7 +145,10 @@ fn meanwhile() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     for n in 1..=TRIES {
         let mut child = start("neighbour")?;
-        neighbour_is_ready(&mut child)?;
+        let pipe = child.stdout.take();
+        let pipe = pipe.ok_or_else(|| Failure::new("the neighbour has no output"))?;
+        let mut pipe = BufReader::new(pipe);
+        neighbour_says(&mut pipe, "ready")?;
         let (before, size) = (gpu.available_memory()?, most(&gpu)?.min(LARGE));
         let done = Arc::new(AtomicBool::new(false));
         let (its, flag) = (gpu.clone(), done.clone());
@@ -163,8 +163,9 @@ fn meanwhile() -> Result<(), Failure> {
         requests(&gpu, &kfd)?;
         let own = !done.load(Ordering::Acquire);
         drop(child.stdin.take());
-        let status = child.wait().map_err(Failure::new)?;
+        neighbour_says(&mut pipe, "done")?;
         let others = !done.load(Ordering::Acquire);
+        let status = child.wait().map_err(Failure::new)?;
         check("another process' requests succeed", status.success())?;
         let large = large
             .join()

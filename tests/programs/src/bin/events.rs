@@ -3,18 +3,20 @@
 //! Waiting by event: dispatches whose waiters sleep in the driver until the GPU's interrupt.
 //!
 //! A barrier packet that waits for a signal of ours holds the queue, so the waiter is certainly
-//! asleep when the GPU goes on.
+//! asleep when the GPU goes on. A waiter that no interrupt wakes looks again after a second, and finds the
+//! signal, too; so what counts is that each round's event is signalled, which only an interrupt does.
 //!
 //! `events CODE-OBJECT`
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rkfd::trace::{observe, Step};
-use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd::{Error, Gpu, QueueOptions, Signal};
+use rkfd_programs::{code_object, raw, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::event::WAIT_RESULT_COMPLETE;
 use rkfd_uapi::ioctl;
 
@@ -41,12 +43,19 @@ fn run() -> Result<(), Failure> {
     let kernel = module.kernel(KERNEL)?;
     let queue = gpu.queue(QueueOptions::default())?;
 
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let mut slowest = Duration::ZERO;
     for round in 0..ROUNDS {
         let gate = gpu.signal(1)?;
         let barrier = queue.barrier_and(&[&gate])?;
         let add = VectorAdd::new(&gpu, ELEMENTS, round)?;
-        let work = add.dispatch(&queue, &kernel).submit()?;
+        let mut work = add.dispatch(&queue, &kernel).prepare()?;
+        let event = work.signal().and_then(Signal::event_id);
+        let event = event.ok_or_else(|| Failure::new("the dispatch has no event"))?;
+        // Its last user may have left it signalled.
+        raw::wait(&kfd, event, 0).map_err(raw::errno("WAIT_EVENTS"))?;
+        let before = signalled.load(Ordering::Relaxed);
+        work.submit()?;
         match work.wait_timeout(Duration::from_millis(20)) {
             Err(Error::Timeout { .. }) => {}
             other => {
@@ -69,6 +78,13 @@ fn run() -> Result<(), Failure> {
             Ok(woken.saturating_duration_since(opened))
         })?;
         slowest = slowest.max(late);
+        // On a busy host the second passes before the interrupt is there, and the waiter finds the
+        // signal. The event comes all the same.
+        if signalled.load(Ordering::Relaxed) == before {
+            let millis = PATIENCE.as_millis() as u32;
+            let data = raw::wait(&kfd, event, millis).map_err(raw::errno("WAIT_EVENTS"))?;
+            data.ok_or_else(|| Failure::new(format_args!("no event came in round {round}")))?;
+        }
         barrier.wait_timeout(PATIENCE)?;
         add.verify()?;
     }
@@ -80,13 +96,6 @@ fn run() -> Result<(), Failure> {
         "{ROUNDS} waits slept in {waits} calls, {signalled} of which an event ended; \
          slowest wake-up {slowest:?}"
     );
-    // A waiter that no interrupt wakes looks again after a second, and finds the signal, too. Only an
-    // interrupt signals the event.
-    if signalled < ROUNDS as u32 {
-        return Err(Failure::new(format_args!(
-            "{signalled} of {ROUNDS} waits were ended by their event"
-        )));
-    }
     Ok(())
 }
 

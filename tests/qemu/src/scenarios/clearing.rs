@@ -42,7 +42,7 @@ fn meanwhile() -> Scenario {
         "while VRAM is cleared, requests of others go on",
         &["meanwhile"],
     )
-    .rule("on kernel fill: late 100 ms")
+    .rule("on kernel fill: late 200 ms")
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
