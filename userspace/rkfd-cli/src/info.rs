@@ -7,6 +7,7 @@ use rkfd::topology::Node;
 use rkfd::Gpu;
 use serde_json::{json, Value};
 
+use crate::machine::Machine;
 use crate::surroundings::{self, Owner};
 use crate::Failure;
 
@@ -51,7 +52,7 @@ pub(crate) fn show(as_json: bool) -> Result<(), Failure> {
         node,
     });
     let reports: Vec<Report> = reports.collect();
-    let owner = surroundings::owner();
+    let owner = surroundings::owner(&Machine::here());
     match as_json {
         true => println!("{}", json(&owner, &reports)),
         false => reports

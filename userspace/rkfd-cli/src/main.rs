@@ -6,6 +6,7 @@
 mod argument;
 mod copy;
 mod info;
+mod machine;
 mod run;
 mod surroundings;
 mod trace;
