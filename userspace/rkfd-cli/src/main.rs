@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The command `rkfd`: `rkfd info` shows the GPUs, `rkfd run` runs a kernel of a code object, `rkfd
-//! copy` and `rkfd fill` move bytes by a copy engine.
+//! copy` and `rkfd fill` move bytes by a copy engine, `rkfd doctor` looks for what stops the driver.
 
 mod argument;
 mod copy;
+mod doctor;
 mod info;
 mod machine;
 mod run;
@@ -46,6 +47,13 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Look for what stops the driver on this machine, and say what to type next.
+    #[command(after_help = STATUS)]
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run a kernel of a code object.
     Run(run::Options),
     /// Copy between two buffers by a copy engine, and compare every byte.
@@ -59,7 +67,7 @@ enum Command {
 impl Command {
     fn json(&self) -> bool {
         match self {
-            Self::Info { json } => *json,
+            Self::Info { json } | Self::Doctor { json } => *json,
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
@@ -76,6 +84,12 @@ enum Failure {
     /// The library failed to open a GPU, which was shown as far as sysfs describes it.
     #[error(transparent)]
     Shown(rkfd::Error),
+    /// The machine isn't ready, as was printed.
+    #[error("{stops} of these stop rkfd")]
+    Stopped {
+        /// How many findings.
+        stops: usize,
+    },
     /// A file can't be read or written.
     #[error("{path}: {error}")]
     File {
@@ -116,6 +130,7 @@ impl Failure {
         use rkfd::Error;
         match self {
             Self::Wrong { .. } => 4,
+            Self::Stopped { .. } => 3,
             Self::WholeWords { .. } | Self::Engine { .. } => 2,
             Self::Rkfd(error) | Self::Shown(error) => match error {
                 Error::NoDriver { .. }
@@ -138,6 +153,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     let result = match &command {
         Command::Info { json } => info::show(*json),
+        Command::Doctor { json } => doctor::examine(*json),
         Command::Run(options) => run::run(options),
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
@@ -153,8 +169,8 @@ fn main() -> ExitCode {
     eprintln!("rkfd: {message}");
     advice.iter().for_each(|line| eprintln!("rkfd: {line}"));
     let status = failure.status();
-    // What `info` could find out it has printed by itself.
-    if command.json() && !matches!(failure, Failure::Shown(_)) {
+    // What `info` and `doctor` could find out they have printed by themselves.
+    if command.json() && !matches!(failure, Failure::Shown(_) | Failure::Stopped { .. }) {
         let error = json!({ "status": status, "message": message, "advice": advice });
         println!("{}", json!({ "error": error }));
     }
@@ -176,6 +192,7 @@ mod tests {
             first: 0,
         };
         let all = [
+            (Failure::Stopped { stops: 1 }, 3),
             (Failure::from(rkfd::Error::DeviceLost), 1),
             (Failure::WholeWords { bytes: 3 }, 2),
             (Failure::from(rkfd::Error::NoGpu), 3),
