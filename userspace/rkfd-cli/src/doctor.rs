@@ -3,6 +3,7 @@
 //! `rkfd doctor`: what of this machine stops rkfd, and what to type next. It reads files of `/proc`, `/sys` and
 //! `/lib`, opens `/dev/kfd`, and touches no register of a GPU.
 
+mod kernel;
 mod nodes;
 
 use serde_json::{json, Value};
@@ -83,7 +84,7 @@ impl Finding {
 /// Everything that is known without touching a GPU, in the order in which one would mend it.
 fn findings(machine: &Machine) -> Vec<Finding> {
     let owner = surroundings::owner(machine);
-    let mut all = Vec::new();
+    let mut all = kernel::findings(machine, &owner);
     if owner.is_rkfd() {
         all.extend(nodes::findings(machine));
     }
