@@ -3,6 +3,9 @@
 //! `rkfd doctor`: what of this machine stops rkfd, and what to type next. It reads files of `/proc`, `/sys` and
 //! `/lib`, opens `/dev/kfd`, and touches no register of a GPU.
 
+mod card;
+mod config;
+mod firmware;
 mod kernel;
 mod nodes;
 
@@ -85,6 +88,17 @@ impl Finding {
 fn findings(machine: &Machine) -> Vec<Finding> {
     let owner = surroundings::owner(machine);
     let mut all = kernel::findings(machine, &owner);
+    let gpus = machine.gpus();
+    if gpus.is_empty() {
+        let text = "the PCI bus has no AMD GPU: `lspci -d 1002:` shows none";
+        let next =
+            "check that the card has power; `make shell` is a virtual machine with an emulated GPU";
+        all.push(Finding::stop("PCI", text).next(next));
+    }
+    all.extend(
+        gpus.iter()
+            .flat_map(|gpu| card::findings(machine, gpu, &owner)),
+    );
     if owner.is_rkfd() {
         all.extend(nodes::findings(machine));
     }
@@ -156,6 +170,23 @@ mod tests {
         let all = findings(&working());
         assert_eq!(of(&all, Verdict::Stop), "");
         let right = of(&all, Verdict::Ok);
+        assert!(right.contains("driven by rkfd"), "{right}");
         assert!(right.contains("1 GPU for programs"), "{right}");
+    }
+
+    #[test]
+    fn each_finding_says_which_gpu() {
+        let machine = working().pci("0000:83:00.0", "0x1002", "0x120000", Some("vfio-pci"));
+        let stops = of(&findings(&machine), Verdict::Stop);
+        let expected = "GPU 0000:83:00.0 (1002:74a2): driven by vfio-pci | \
+                        echo 0000:83:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; \
+                        echo 0000:83:00.0 > /sys/bus/pci/drivers/rkfd/bind\n";
+        assert_eq!(stops, expected);
+    }
+
+    #[test]
+    fn a_machine_without_gpu_or_driver_is_told_so() {
+        let stops = of(&findings(&Made::new()), Verdict::Stop);
+        assert!(stops.contains("the PCI bus has no AMD GPU"), "{stops}");
     }
 }
