@@ -41,6 +41,7 @@ use kernel::{
 };
 
 mod hiq;
+mod hqds;
 mod kiq;
 mod reset;
 mod runlist;

@@ -48,6 +48,7 @@ use kernel::{
 };
 
 use super::{
+    hqds,
     kiq::Kiq,
     runlist::List, //
 };
@@ -217,6 +218,7 @@ impl Hiq {
         // Its memory is taken from the GART while KIQ runs.
         drop(self);
         kiq.stop(parts);
+        hqds::give_back(parts);
     }
 
     /// The engines were reset: gives everything up without asking them.

@@ -60,18 +60,23 @@ fn started() -> Scenario {
 fn handed_over() -> Scenario {
     let scenario = with_vadd(
         "handed-over",
-        "stock amdgpu.ko starts a cold GPU and leaves it, and the module takes it over",
+        "stock amdgpu.ko starts a cold GPU and leaves it; the module takes it over, and gives it back",
         "vectoradd",
     );
     let mut scenario = amdgpu::started_by_security_processor(scenario);
     scenario.module = true;
-    scenario.steps([
+    let again = scenario.plan.last_chunk::<2>().cloned().into_iter();
+    let again: Vec<Step> = again.flatten().collect();
+    let scenario = scenario.steps([
         Step::Rmmod("amdgpu".into()),
         Step::insmod(MODULE),
         logged("takes-over", "the GPU.s engines are halted: starting them"),
         Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
         Step::Rmmod("rkfd".into()),
-    ])
+        Step::sh("empty-log", 60, "dmesg -c >/dev/null"),
+    ]);
+    // amdgpu is loaded, and has KFD's node.
+    scenario.steps(again)
 }
 
 /// A file that is missing is named, with the package that has it; once it is there, the GPU starts.
