@@ -85,10 +85,17 @@ fn without_file() -> Scenario {
         "cold-no-file",
         "a firmware file that is missing is named, and then the GPU starts",
         "vectoradd",
-    );
+    )
+    .bin("rkfd-cli", "rkfd")
+    .step(Step::sh(
+        "doctor",
+        60,
+        "rkfd doctor | grep 'the firmware.s files are there'",
+    ));
     from_power_on(refused_at_first(
         scenario,
-        "mv /lib/firmware/amdgpu/gc_9_4_3_rlc.bin /root/",
+        "mv /lib/firmware/amdgpu/gc_9_4_3_rlc.bin /root/ && \
+         rkfd doctor | grep 'the firmware.s files amdgpu/gc_9_4_3_rlc.bin are missing'",
         "firmware amdgpu/gc_9_4_3_rlc.bin can.t be loaded (ENOENT): .*package firmware-amd-graphics",
         "mv /root/gc_9_4_3_rlc.bin /lib/firmware/amdgpu/",
     ))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bad surroundings: the advice of `rkfd info` when there is no GPU to show, and what the module
-//! reports when another driver was there first.
+//! Bad surroundings: the advice of `rkfd info` and `rkfd doctor` when there is no GPU to show, and what the
+//! module reports when another driver was there first.
 
 use super::MODULE;
 use crate::plan::Step;
@@ -16,6 +16,7 @@ pub fn all() -> Vec<Scenario> {
             "no KFD driver is loaded",
             "has no AMD GPU",
         ))
+        .step(doctor("doctor", 3, "the PCI bus has no AMD GPU"))
         .step(Step::insmod(MODULE))
         .step(advises(
             "no-gpu",
@@ -33,8 +34,11 @@ pub fn all() -> Vec<Scenario> {
         "no KFD driver is loaded",
         "has no driver: insmod rkfd.ko",
     ))
+    .step(doctor("doctor-module", 3, "^      next: insmod rkfd.ko$"))
+    .step(doctor("only-that", 3, "^rkfd: 1 of these stop rkfd$"))
     .step(Step::insmod(MODULE))
     .step(Step::sh("info", 60, "rkfd info"))
+    .step(doctor("doctor-works", 0, "^nothing stops rkfd; "))
     .step(forbidden("kfd", "/dev/kfd"))
     .step(forbidden("render", "/dev/dri/renderD255"))
     .step(Step::sh("unbind", 60, unbind))
@@ -42,6 +46,11 @@ pub fn all() -> Vec<Scenario> {
         "no-driver",
         "the KFD driver has no GPU",
         "was not taken by rkfd",
+    ))
+    .step(doctor(
+        "doctor-driver",
+        3,
+        "was not taken by rkfd|topology: has no GPU",
     ))
     .step(Step::Rmmod("rkfd".into()));
     let all = [no_gpu, gpu, other_driver()];
@@ -76,6 +85,7 @@ fn other_driver() -> Scenario {
         ),
     ))
     .step(Step::Absent("/sys/module/rkfd".into()))
+    .step(doctor("doctor", 3, "has no driver"))
     .step(Step::Rmmod(OTHER.into()))
     .step(Step::insmod(MODULE))
     .step(Step::sh("info", 60, "rkfd info"))
@@ -95,6 +105,18 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
     let script = format!(
         "if rkfd info 2>/tmp/message; then exit 2; fi; cat /tmp/message; \
          grep -q '{wrong}' /tmp/message && grep -q '{advice}' /tmp/message"
+    );
+    Step::sh(name, 60, &script)
+}
+
+/// `rkfd doctor` ends with that status, and prints lines that match each part of `wanted`, between bars.
+fn doctor(name: &str, status: i32, wanted: &str) -> Step {
+    let seen = wanted.split('|');
+    let seen: String = seen
+        .map(|part| format!(" && grep -q '{part}' /tmp/doctor"))
+        .collect();
+    let script = format!(
+        "rkfd doctor >/tmp/doctor 2>&1; status=$?; cat /tmp/doctor; [ $status = {status} ]{seen}"
     );
     Step::sh(name, 60, &script)
 }
