@@ -27,6 +27,8 @@ help:
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
+	@echo 'make install   install rkfd.ko, which make module has built, a udev rule and modprobe.d; DESTDIR=folder stands for /'
+	@echo 'make uninstall remove them'
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step (MI308X only)'
@@ -50,7 +52,7 @@ setup:
 
 ifdef KDIR
 module:
-	@test -e '$(KDIR)/Makefile' || { echo "KDIR=$(KDIR) is not a kernel tree" >&2; exit 1; }
+	@packaging/kdir '$(KDIR)'
 	@mkdir -p target/module
 	$(MAKE) -C '$(KDIR)' M='$(CURDIR)' MO='$(CURDIR)/target/module' modules
 	@cp target/module/rkfd.ko rkfd.ko
@@ -61,6 +63,12 @@ module:
 	@setup/in-root sh -c 'cp "$$RKFD_BUILD/rkfd.ko" rkfd.ko'
 	@echo rkfd.ko
 endif
+
+install:
+	@packaging/install
+
+uninstall:
+	@packaging/install --remove
 
 module-check:
 	@setup/module.sh --check
@@ -150,4 +158,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
