@@ -182,6 +182,13 @@ fn make_ring(guest: &Guest) {
 /// `psp_ring_cmd_submit` with a command of these words behind its number; the status, once the fence is
 /// there.
 fn submit(guest: &Guest, fence: u32, id: u32, words: &[u32]) -> u32 {
+    let (found, status) = answer(guest, fence, id, words);
+    assert_eq!(found, fence);
+    status
+}
+
+/// The same, whatever the answer: the fence's word and the status.
+fn answer(guest: &Guest, fence: u32, id: u32, words: &[u32]) -> (u32, u32) {
     bytes(guest, COMMAND, &[0xee; 1024]);
     bytes(guest, COMMAND + 8, &id.to_le_bytes());
     for (n, word) in words.iter().enumerate() {
@@ -194,8 +201,8 @@ fn submit(guest: &Guest, fence: u32, id: u32, words: &[u32]) -> u32 {
     bytes(guest, frame + 20, &fence.to_le_bytes());
     guest.device.soc.memory.flush_hdp();
     set_mp0(guest, 67, (wptr + 16) % 0x400);
-    assert_eq!(get_words::<1>(vram(guest), FENCE), [fence]);
-    get_words::<1>(vram(guest), COMMAND + 864)[0]
+    let word = |at| get_words::<1>(vram(guest), at)[0];
+    (word(FENCE), word(COMMAND + 864))
 }
 
 /// LOAD_IP_FW of so many bytes at the buffer.
@@ -293,6 +300,46 @@ fn firmware_comes_through_the_ring() {
     guest.expect_violation("0x0 bytes at");
     guest.device.reset();
     assert_eq!(held(), [false; 5]);
+}
+
+#[test]
+fn commands_misbehave_by_rules() {
+    let guest = set_up(&[
+        "at power-on: cold",
+        "on LOAD_IP_FW of type 8: fail 16",
+        "on LOAD_IP_FW of type 4: no answer",
+        "on LOAD_IP_FW of type 9: drop",
+        "at the 2nd SETUP_TMR: wrong sequence",
+        "on SPATIAL_PART: hang",
+    ]);
+    let has = |firmware| guest.device.soc.firmware().has(firmware);
+    let load = |fence, kind| {
+        let at = BASE + BUFFER;
+        let words = [at as u32, (at >> 32) as u32, 0x1800, kind];
+        answer(&guest, fence, 6, &words)
+    };
+    const UNTOUCHED: u32 = 0xeeee_eeee;
+    boot(&guest);
+    make_ring(&guest);
+    assert_eq!(submit(&guest, 1, 5, &[0; 3]), 0);
+    assert_eq!(load(2, 8), (2, 16));
+    assert!(!has(Firmware::Rlc(0)), "refused");
+    assert_eq!(load(3, 4), (2, 0));
+    assert!(has(Firmware::Mec(0)), "loaded, and nobody learns it");
+    assert_eq!(load(4, 9), (2, UNTOUCHED));
+    assert!(!has(Firmware::Sdma(0)), "passed over");
+    assert_eq!(load(5, 10), (5, 0));
+    assert_eq!(answer(&guest, 6, 5, &[0; 3]), (7, 0));
+    // GFX_CMD_ID_SRIOV_SPATIAL_PART: from here on it takes nothing.
+    assert_eq!(answer(&guest, 8, 0x27, &[1]), (7, UNTOUCHED));
+    assert_eq!(load(9, 52), (7, UNTOUCHED));
+    set_mp0(&guest, 64, 0x3_0000);
+    assert_eq!(mp0(&guest, 64), 0);
+    guest.device.soc.memory.rules().remove(None);
+    assert_eq!(mp0(&guest, 64), 0x8000_0000);
+    make_ring(&guest);
+    assert_eq!(load_ip(&guest, 10, 52, 0x1800), 0);
+    assert_eq!(guest.findings(), Vec::<String>::new());
 }
 
 #[test]

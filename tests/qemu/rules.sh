@@ -5,6 +5,7 @@
 #       reload  the module is loaded, and loaded anew afterwards
 #       load    the rules are there while the module is loaded
 #       probe   the same, and the device is reset before
+#       again   the same, but it is not reset afterwards: the second try is with what the first one left
 # EXPECTED is looked for in the program's output and in its last line, `status N`; LOGGED in the kernel's log.
 
 PORT=/dev/ttyS2
@@ -50,13 +51,13 @@ row() {
     [ -n "$program" ] || program=$VADD
     dmesg -c >/dev/null
     : >/tmp/out
-    case $kind in load | probe) rmmod rkfd || exit 1 ;; esac
+    case $kind in load | probe | again) rmmod rkfd || exit 1 ;; esac
     IFS='|'
     set -- $rules
     unset IFS
     for text; do rule add "$text" || exit 1; done
     case $kind in
-        probe) echo 1 >$GPU/reset && insmod /rkfd.ko ;;
+        probe | again) echo 1 >$GPU/reset && insmod /rkfd.ko ;;
         load) insmod /rkfd.ko ;;
     esac
     timeout 120 sh -c "$program" >/tmp/out 2>&1
@@ -71,7 +72,7 @@ row() {
         live) ;;
         *)
             rmmod rkfd || { bad "the module does not unload"; exit 1; }
-            echo 1 >$GPU/reset
+            [ $kind = again ] || echo 1 >$GPU/reset
             insmod /rkfd.ko || exit 1
             ;;
     esac

@@ -70,6 +70,10 @@ struct State {
     ring: Option<Ring>,
     /// There is a trusted memory region.
     tmr: bool,
+    /// By a rule the secure OS hangs at a command: `Rules::changes` then. It does so until rules change, and then
+    /// goes on with what the mailbox has.
+    hangs: Option<u64>,
+    waiting: Option<u32>,
     /// C2PMSG_36, and C2PMSG_69 to 71.
     address: u32,
     ring_at: [u32; 3],
@@ -86,6 +90,8 @@ impl State {
             starting: None,
             ring: None,
             tmr: !cold,
+            hangs: None,
+            waiting: None,
             address: 0,
             ring_at: [0; 3],
             answer: if cold { 0 } else { control::DONE },
@@ -117,6 +123,11 @@ impl Psp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the secure OS takes nothing, by a rule.
+    fn hangs(&self, state: &State) -> bool {
+        state.hangs == Some(self.env.rules().changes())
+    }
+
     /// A command of the boot loader (C2PMSG_35).
     fn boot(&self, state: &mut State, command: u32) -> Result<(), Refused> {
         if state.secure_os.is_some() || state.starting.is_some() {
@@ -136,6 +147,11 @@ impl Psp {
         if state.secure_os.is_none() {
             return undefined("no secure OS runs");
         }
+        if self.hangs(state) {
+            state.answer = 0;
+            state.waiting = Some(command);
+            return Ok(());
+        }
         match command {
             control::INIT_KERNEL_RING => {
                 let [low, high, size] = state.ring_at;
@@ -151,6 +167,9 @@ impl Psp {
 
     /// Frames up to the write pointer, which counts words (C2PMSG_67).
     fn frames(&self, state: &mut State, to: u32) -> Result<(), Refused> {
+        if self.hangs(state) {
+            return Ok(());
+        }
         let Some(mut ring) = state.ring.take() else {
             return undefined("there is no ring");
         };
@@ -173,7 +192,16 @@ impl IpBlock for Psp {
                 state.secure_os = state.secure_os.or(state.starting.take());
                 seen
             }
-            64 => state.answer,
+            64 => {
+                let waiting = match self.hangs(&state) {
+                    true => None,
+                    false => state.waiting.take(),
+                };
+                if let Some(command) = waiting {
+                    self.control(&mut state, command)?;
+                }
+                state.answer
+            }
             67 => state.ring.as_ref().map_or(0, Ring::at),
             n @ 69..=71 => state.ring_at.get(n as usize - 69).copied().unwrap_or(0),
             // The boot loader's progress, and errors that memory and links can report: none.

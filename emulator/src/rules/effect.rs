@@ -65,34 +65,56 @@ pub enum Effect {
 /// Each effect's words, and the kinds of events that it is for. `N` stands for a number, `T` for a
 /// time. The device-wide ones are for all kinds but [`Kind::Probe`] and [`Kind::PowerOn`].
 const TABLE: &[Row] = &[
-    ("no answer", |_| Effect::NoAnswer, &[Kind::Packet]),
+    (
+        "no answer",
+        |_| Effect::NoAnswer,
+        &[Kind::Packet, Kind::Command],
+    ),
     (
         "hang",
         |_| Effect::Hang,
-        &[Kind::Packet, Kind::Dispatch, Kind::Fill, Kind::Stop],
+        &[
+            Kind::Packet,
+            Kind::Command,
+            Kind::Dispatch,
+            Kind::Fill,
+            Kind::Stop,
+        ],
     ),
     (
         "late T",
         |g| Effect::Late(g.time),
         &[Kind::Packet, Kind::Dispatch, Kind::Fill],
     ),
-    ("twice", |_| Effect::Twice, &[Kind::Packet, Kind::IhEntry]),
-    ("wrong sequence", |_| Effect::WrongSequence, &[Kind::Packet]),
+    (
+        "twice",
+        |_| Effect::Twice,
+        &[Kind::Packet, Kind::Command, Kind::IhEntry],
+    ),
+    (
+        "wrong sequence",
+        |_| Effect::WrongSequence,
+        &[Kind::Packet, Kind::Command],
+    ),
     (
         "garbage",
         |_| Effect::Garbage,
-        &[Kind::Packet, Kind::IhEntry, Kind::Read],
+        &[Kind::Packet, Kind::Command, Kind::IhEntry, Kind::Read],
     ),
     (
         "drop",
         |_| Effect::Drop,
-        &[Kind::Packet, Kind::IhEntry, Kind::Write],
+        &[Kind::Packet, Kind::Command, Kind::IhEntry, Kind::Write],
     ),
-    ("fail N", |g| Effect::Fail(g.number as u8), &[Kind::Packet]),
+    (
+        "fail N",
+        |g| Effect::Fail(g.number as u8),
+        &[Kind::Packet, Kind::Command],
+    ),
     (
         "fail",
         |_| Effect::Fail(0xff),
-        &[Kind::Packet, Kind::Dispatch],
+        &[Kind::Packet, Kind::Command, Kind::Dispatch],
     ),
     ("storm of N", |g| Effect::Storm(g.number), &[Kind::IhEntry]),
     ("overflow", |_| Effect::Overflow, &[Kind::IhEntry]),
@@ -124,6 +146,7 @@ const TABLE: &[Row] = &[
 
 const ANY: &[Kind] = &[
     Kind::Packet,
+    Kind::Command,
     Kind::IhEntry,
     Kind::Read,
     Kind::Write,

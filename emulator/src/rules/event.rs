@@ -8,6 +8,8 @@
 pub enum Kind {
     /// The firmware takes a packet of KIQ or HIQ, or a frame of MES.
     Packet,
+    /// The security processor takes a command from its ring.
+    Command,
     /// The interrupt handler has an entry for its ring.
     IhEntry,
     /// The host reads a register.
@@ -38,6 +40,7 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("any register access", &[Kind::Read, Kind::Write]),
     ("any register read", &[Kind::Read]),
     ("any register write", &[Kind::Write]),
+    ("PSP command", &[Kind::Command]),
     ("dispatch", &[Kind::Dispatch]),
     ("kernel fill", &[Kind::Fill]),
     ("page walk", &[Kind::Walk]),
@@ -77,12 +80,15 @@ pub(super) const PACKETS: &[&str] = &[
     "INV_TLBS",
 ];
 
+/// Names of the security processor's commands.
+pub(super) const COMMANDS: &[&str] = &["SETUP_TMR", "DESTROY_TMR", "LOAD_IP_FW", "SPATIAL_PART"];
+
 /// Rings that packets are taken from.
 pub(super) const RINGS: &[&str] = &["KIQ", "HIQ", "MES"];
 
 /// What an event may say about itself.
 pub(super) const KEYS: &[&str] = &[
-    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine",
+    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine", "type",
 ];
 
 /// Something that happens.

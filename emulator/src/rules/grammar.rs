@@ -5,14 +5,14 @@
 //! ```text
 //! rule   = when point { "of" key number } ":" effect [ "from now on" ]
 //! when   = "on" | "every" | "at the" nth | "from the" nth | "every" nth | "at"
-//! point  = [ "KIQ" | "HIQ" | "MES" ] ( "packet" | "frame" | NAME )
+//! point  = [ "KIQ" | "HIQ" | "MES" ] ( "packet" | "frame" | NAME ) | COMMAND
 //!        | "register" NAME | "read of" NAME | "write of" NAME | one of the kinds of events
 //! nth    = "1st" | "2nd" | "3rd" | "4th" ...
 //! number = decimal, or hexadecimal with "0x"
 //! ```
 
 use super::effect::{self, Effect, Given};
-use super::event::{Kind, KEYS, KINDS, PACKETS, RINGS};
+use super::event::{Kind, COMMANDS, KEYS, KINDS, PACKETS, RINGS};
 use super::rule::{Point, Rule, When};
 use std::time::Duration;
 
@@ -157,6 +157,15 @@ fn point(words: &mut Words<'_>) -> Result<Point, String> {
             return Ok(Point { name, ..of(kinds) });
         }
     }
+    let command = COMMANDS.iter().find(|name| **name == words.peek());
+    if let Some(name) = command {
+        words.next("a command")?;
+        let name = Some((*name).into());
+        return Ok(Point {
+            name,
+            ..of(&[Kind::Command])
+        });
+    }
     let mut packet = of(&[Kind::Packet]);
     let ring = RINGS.iter().find(|ring| **ring == words.peek());
     if let Some(ring) = ring {
@@ -173,9 +182,10 @@ fn point(words: &mut Words<'_>) -> Result<Point, String> {
             .map(|(words, _)| format!("'{words}'"))
             .collect();
         return words.wrong(&format!(
-            "a packet's name ({}), 'KIQ packet', 'HIQ packet', 'MES frame', 'register NAME', 'read of \
-             NAME', 'write of NAME', {}",
+            "a packet's or command's name ({}, {}), 'KIQ packet', 'HIQ packet', 'MES frame', 'register NAME', \
+             'read of NAME', 'write of NAME', {}",
             PACKETS.join(", "),
+            COMMANDS.join(", "),
             kinds.join(", "),
         ));
     };
@@ -303,7 +313,7 @@ mod tests {
             (": drop", "but the rule ends"),
             ("at the third ADD_QUEUE: drop", "expected a number such as 1st, 2nd, 3rd or 4th, but found 'third'"),
             ("at the 0th ADD_QUEUE: drop", "but found '0th'"),
-            ("on ADD_QUEUES: drop", "expected a packet's name (SET_RESOURCES, "),
+            ("on ADD_QUEUES: drop", "expected a packet's or command's name (SET_RESOURCES, "),
             ("on: drop", "but the rule ends"),
             ("on ADD_QUEUE doorbell 4: drop", "expected 'of' or ':', but found 'doorbell'"),
             ("on ADD_QUEUE of bell 4: drop", "expected one of doorbell, queue, pasid"),

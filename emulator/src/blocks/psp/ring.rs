@@ -8,6 +8,7 @@ use super::{undefined, Kind, Psp, State, VMID};
 use crate::device::firmware::Firmware;
 use crate::device::{Env, Refused};
 use crate::memory::{Hub, VmFault, PAGE};
+use crate::rules::{Effect, Event, Kind as About};
 use crate::trace::Value;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::psp::{command, error, Command, Frame};
@@ -85,9 +86,23 @@ impl Psp {
         let mut words = Command::zeroed();
         space.read_words(address, &mut words.0).map_err(wrong)?;
         let id = words.get(Command::CMD_ID) as u32;
-        let (status, why) = match self.command(state, id, &mut words) {
-            Ok(()) => (0, None),
-            Err((status, why)) => (status, Some(why)),
+        let effect = self.ask_rules(id, &words);
+        if effect == Some(Effect::Hang) {
+            state.hangs = Some(self.env.rules().changes());
+        }
+        if matches!(effect, Some(Effect::Hang | Effect::Drop)) {
+            return Ok(());
+        }
+        if effect == Some(Effect::Twice) {
+            // Nobody hears how it went.
+            let _ = self.command(state, id, &mut words);
+        }
+        let (status, why) = match effect {
+            Some(Effect::Fail(code)) => (u32::from(code), None),
+            _ => match self.command(state, id, &mut words) {
+                Ok(()) => (0, None),
+                Err((status, why)) => (status, Some(why)),
+            },
         };
         words.set(Command::STATUS, status);
         let members = [
@@ -100,12 +115,32 @@ impl Psp {
         // The answer is there before the fence.
         space.write_words(address, &words.0).map_err(wrong)?;
         let fence = frame.get(Frame::FENCE_ADDR);
-        let value = frame.get(Frame::FENCE_VALUE) as u32;
-        space.store_u32(fence, value).map_err(wrong)?;
+        let value = frame.get(Frame::FENCE_VALUE);
+        if let Some(value) = effect.map_or(Some(value), |effect| effect.answer(value)) {
+            space.store_u32(fence, value as u32).map_err(wrong)?;
+        }
         match why {
             Some(Some(what)) => Err(Refused::Undefined(what)),
             _ => Ok(()),
         }
+    }
+
+    /// What the rules make of a command.
+    fn ask_rules(&self, id: u32, words: &Command) -> Option<Effect> {
+        let name = match id {
+            command::SETUP_TMR => "SETUP_TMR",
+            command::DESTROY_TMR => "DESTROY_TMR",
+            command::LOAD_IP_FW => "LOAD_IP_FW",
+            command::SPATIAL_PART => "SPATIAL_PART",
+            _ => "",
+        };
+        let keys = [("type", words.get(Command::FW_TYPE))];
+        let of_firmware = id == command::LOAD_IP_FW;
+        self.env.rules().ask(&Event {
+            name,
+            keys: if of_firmware { &keys } else { &[] },
+            ..Event::of(About::Command)
+        })
     }
 
     /// Does what a command asks for. What it refuses has a status, and is a violation where the refusal

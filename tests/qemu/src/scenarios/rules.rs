@@ -21,6 +21,8 @@ enum Kind {
     Load,
     /// While the device is reset and the module loaded.
     Probe,
+    /// The same; then the module is loaded again, on what the first try left of the device.
+    Again,
 }
 
 /// A row of a table.
@@ -74,6 +76,7 @@ impl Row {
             Kind::Reload => "reload",
             Kind::Load => "load",
             Kind::Probe => "probe",
+            Kind::Again => "again",
         };
         let script = format!(
             ". /rules.sh; row {kind} \"{rules}\" \"{program}\" \"{expected}\" \"{logged}\""
@@ -100,6 +103,11 @@ fn load(name: &'static str, rules: &'static str, expected: &'static str) -> Row 
 /// The rules are there while the device is reset and the module loaded.
 fn probe(name: &'static str, rules: &'static str, expected: &'static str) -> Row {
     Row::of(Kind::Probe, name, rules, expected)
+}
+
+/// The same; a second try without a reset works.
+fn again(name: &'static str, rules: &'static str, expected: &'static str) -> Row {
+    Row::of(Kind::Again, name, rules, expected)
 }
 
 /// The vector addition is right.
@@ -143,8 +151,28 @@ pub fn all() -> Vec<Scenario> {
             "MES: REMOVE_QUEUE: no ring has the doorbell",
         ]),
     ];
+    all.push(security_processor());
     all.extend(GONE.map(|(name, when)| gone(name, when)));
     all
+}
+
+/// What the security processor answers while a cold GPU is started; at last it goes in between.
+fn security_processor() -> Scenario {
+    let mut scenario = table(
+        "rules-psp",
+        "a security processor that doesn't answer, or refuses, while a cold GPU is started",
+        table::security_processor(),
+    )
+    .scheduled_by(Scheduler::Cpsch)
+    .step(Step::sh(
+        "gone-in-between",
+        120,
+        ". /rules.sh; rule add 'at power-on: cold' && rule add 'at the 2nd LOAD_IP_FW: surprise removal' && \
+         echo 1 >$GPU/reset && insmod /rkfd.ko; $VADD >/tmp/out; [ $? = 1 ]",
+    ))
+    .step(Step::Rmmod("rkfd".into()));
+    scenario.includes.push(Include::Firmware);
+    scenario
 }
 
 fn table(name: &'static str, about: &'static str, rows: Vec<Row>) -> Scenario {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rows: what a rule costs programs, what is logged, and what is needed to go on.
 
-use super::{live, load, probe, reload, Row, NO_GPU, RIGHT};
+use super::{again, live, load, probe, reload, Row, NO_GPU, RIGHT};
 
 /// What both schedulers have.
 pub(super) fn both() -> Vec<Row> {
@@ -316,5 +316,72 @@ pub(super) fn mes() -> Vec<Row> {
         load("all-silent", "on MES frame: no answer", NO_GPU).logging("it is stuck"),
         load("all-late", "on MES frame: late 50 ms", RIGHT),
         live("legacy-stays", "on MISC: late 200 ms", "status [01]"),
+    ]
+}
+
+/// From power-on, on MI308X: what the security processor's mailboxes answer.
+pub(super) fn security_processor() -> Vec<Row> {
+    vec![
+        probe(
+            "boot-loader-silent",
+            "at power-on: cold|on read of MP0_SMN_C2PMSG_35: read 0",
+            NO_GPU,
+        )
+        .logging("boot loader of the security processor doesn't take .anything. .ETIME; its status is 0x0"),
+        probe(
+            "component-refused",
+            "at power-on: cold|from the 2nd read of MP0_SMN_C2PMSG_35: read 80000001",
+            NO_GPU,
+        )
+        .logging("doesn't take KeyDatabase .ETIME; its status is 0x80000001"),
+        probe(
+            "secure-os-dead",
+            "at power-on: cold|on read of MP0_SMN_C2PMSG_81: read 0",
+            NO_GPU,
+        )
+        .logging("secure OS of the security processor doesn't start .ETIME"),
+        probe(
+            "no-ring",
+            "at power-on: cold|on read of MP0_SMN_C2PMSG_64: read 0",
+            NO_GPU,
+        )
+        .logging("security processor takes no ring .ETIME"),
+        again("tmr-dropped", "at power-on: cold|on SETUP_TMR: drop", NO_GPU)
+            .logging("doesn.t answer SETUP_TMR .ETIME"),
+        again(
+            "tmr-refused",
+            "at power-on: cold|on SETUP_TMR: fail 7",
+            NO_GPU,
+        )
+        .logging("refuses SETUP_TMR of type 0x0: status 0x7"),
+        again(
+            "firmware-refused",
+            "at power-on: cold|on LOAD_IP_FW of type 4: fail 16",
+            NO_GPU,
+        )
+        .logging("refuses LOAD_IP_FW of type 0x4: status 0x10"),
+        again(
+            "firmware-unanswered",
+            "at power-on: cold|at the 3rd LOAD_IP_FW: no answer",
+            NO_GPU,
+        )
+        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        again(
+            "firmware-garbage",
+            "at power-on: cold|at the 1st LOAD_IP_FW: garbage",
+            NO_GPU,
+        )
+        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        again(
+            "firmware-hangs",
+            "at power-on: cold|at the 2nd LOAD_IP_FW: hang",
+            NO_GPU,
+        )
+        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        probe(
+            "commands-twice",
+            "at power-on: cold|on PSP command: twice",
+            RIGHT,
+        ),
     ]
 }
