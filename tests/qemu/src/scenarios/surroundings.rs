@@ -112,9 +112,8 @@ fn advises(name: &str, wrong: &str, advice: &str) -> Step {
 /// `rkfd doctor` ends with that status, and prints lines that match each part of `wanted`, between bars.
 fn doctor(name: &str, status: i32, wanted: &str) -> Step {
     let seen = wanted.split('|');
-    let seen: String = seen
-        .map(|part| format!(" && grep -q '{part}' /tmp/doctor"))
-        .collect();
+    let seen = seen.map(|part| format!(" && grep -q '{part}' /tmp/doctor"));
+    let seen = seen.collect::<Vec<_>>().concat();
     let script = format!(
         "rkfd doctor >/tmp/doctor 2>&1; status=$?; cat /tmp/doctor; [ $status = {status} ]{seen}"
     );
