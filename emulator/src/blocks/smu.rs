@@ -8,7 +8,9 @@
 //! `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages and answers),
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
-//! Not modelled: metrics, clocks, limits, resets, gfxoff. Such a message has the answer that firmware
+//! It resets single copy engines (`smu_v13_0_6_reset_sdma`).
+//!
+//! Not modelled: metrics, clocks, limits, other resets, gfxoff. Such a message has the answer that firmware
 //! gives to one that it does not know. The interrupt by which the unit speaks to the driver (heat, power,
 //! bad memory) can be set up as in `smu_v13_0_6_set_irq_state`, and never comes, as nothing here gets hot.
 
@@ -22,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// `PPSMC_Result_*`.
 mod answer {
     pub(super) const OK: u32 = 0x1;
+    pub(super) const FAILED: u32 = 0xff;
     pub(super) const UNKNOWN: u32 = 0xfe;
 }
 
@@ -37,6 +40,7 @@ mod message {
     pub(super) const SET_DRIVER_ADDRESS_HIGH: u32 = 0xd;
     pub(super) const SET_DRIVER_ADDRESS_LOW: u32 = 0xe;
     pub(super) const PREPARE_FOR_UNLOAD: u32 = 0x34;
+    pub(super) const RESET_SDMA: u32 = 0x4d;
 }
 
 /// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`).
@@ -66,21 +70,48 @@ impl State {
     };
 }
 
+/// The copy engines, as the unit knows them.
+pub trait CopyEngines: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> u8;
+
+    /// Resets one: none of its queues is left, its registers have their start-up values, and its firmware
+    /// runs again.
+    fn reset(&self, engine: u8);
+}
+
 /// The block.
 pub struct Smu {
     env: Arc<dyn Env>,
+    copies: Arc<dyn CopyEngines>,
     state: Mutex<State>,
 }
 
 impl Smu {
     /// Start-up state.
-    pub fn new(env: Arc<dyn Env>) -> Self {
-        let state = Mutex::new(State::START);
-        Self { env, state }
+    pub fn new(env: Arc<dyn Env>, copies: Arc<dyn CopyEngines>) -> Self {
+        Self {
+            env,
+            copies,
+            state: Mutex::new(State::START),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resets the engines of a mask; the answer.
+    fn reset_copies(&self, mask: u32) -> u32 {
+        let there = (1u32 << self.copies.count()) - 1;
+        if mask == 0 || mask & !there != 0 {
+            return answer::FAILED;
+        }
+        let engines = 0..self.copies.count();
+        for engine in engines.filter(|engine| (mask >> engine) & 1 == 1) {
+            self.copies.reset(engine);
+        }
+        answer::OK
     }
 
     fn ask(&self, state: &mut State, asked: u32) {
@@ -99,6 +130,7 @@ impl Smu {
             // Tables for the driver are not modelled: nothing is written there.
             message::SET_DRIVER_ADDRESS_HIGH | message::SET_DRIVER_ADDRESS_LOW => {}
             message::PREPARE_FOR_UNLOAD => state.features = false,
+            message::RESET_SDMA => state.answer = self.reset_copies(given),
             _ => state.answer = answer::UNKNOWN,
         }
         let members = [

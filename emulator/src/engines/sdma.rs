@@ -37,6 +37,8 @@ pub mod packet;
 mod queue;
 pub mod regs;
 
+use crate::blocks::smu::CopyEngines;
+use crate::device::firmware::Firmware;
 use crate::device::Env;
 use crate::engines::Wake;
 use crate::report::Wrong;
@@ -57,6 +59,10 @@ pub const QUEUES: usize = 8;
 const PLACES: usize = QUEUES + 1;
 /// Words of an MQD.
 const MQD_WORDS: usize = SdmaMqd::zeroed().0.len();
+
+/// How often, and how long each time, a reset waits for an engine's thread.
+const RESET_STEPS: u32 = 100;
+const RESET_STEP: Duration = Duration::from_millis(100);
 
 /// The engines of a chip.
 #[derive(Clone, Copy)]
@@ -298,6 +304,31 @@ impl Engines {
         engine.wake.ring();
     }
 
+    /// Start-up state: queues are dropped as they are. Work in progress has ended when this returns.
+    fn full_reset(&self, number: u8, firmware_is_there: bool) {
+        let Some(engine) = self.engines.get(usize::from(number)) else {
+            return;
+        };
+        engine.regs.reset(firmware_is_there);
+        engine.kernel.reset();
+        engine.abort.store(true, Ordering::Release);
+        let mut shared = engine.shared();
+        shared.asked += 1;
+        let asked = shared.asked;
+        engine.wake.ring();
+        // The thread is gone only if the host refused it or while all ends.
+        for _ in 0..RESET_STEPS {
+            if shared.done >= asked || self.ends() {
+                return;
+            }
+            shared = engine
+                .reset_done
+                .wait_timeout(shared, RESET_STEP)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
     /// What a mapped queue does; `None` when none is there.
     pub fn state(&self, slot: Slot) -> Option<State> {
         let engine = self.engines.get(usize::from(slot.engine))?;
@@ -308,6 +339,18 @@ impl Engines {
 
     fn ends(&self) -> bool {
         self.end.load(Ordering::Acquire)
+    }
+}
+
+impl CopyEngines for Engines {
+    fn count(&self) -> u8 {
+        self.shape.engines
+    }
+
+    fn reset(&self, engine: u8) {
+        let firmware = self.env.firmware();
+        let is_there = firmware.was_there() || firmware.has(Firmware::Sdma(engine));
+        self.full_reset(engine, is_there);
     }
 }
 
@@ -344,28 +387,17 @@ impl Sdma {
         Self { all, threads }
     }
 
-    /// Start-up state: queues are dropped as they are. Work in progress ends before this returns.
+    /// Start-up state: queues are dropped as they are. Work in progress has ended when this returns.
     pub fn reset(&self) {
-        let step = Duration::from_millis(100);
-        for engine in &self.all.engines {
-            engine.regs.reset(self.all.env.firmware().was_there());
-            engine.kernel.reset();
-            if was_used(self.all.env.rules()) {
-                engine.kernel.leave_queue();
-            }
-            engine.abort.store(true, Ordering::Release);
-            let mut shared = engine.shared();
-            shared.asked += 1;
-            let asked = shared.asked;
-            engine.wake.ring();
-            // A thread is gone only if the host refused it or while all ends.
-            while shared.done < asked && !self.all.ends() && !self.threads.is_empty() {
-                shared = engine
-                    .reset_done
-                    .wait_timeout(shared, step)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
-            }
+        let firmware = self.all.env.firmware().was_there();
+        for number in 0..self.all.shape.engines {
+            self.all.full_reset(number, firmware);
+        }
+        if was_used(self.all.env.rules()) {
+            self.all
+                .engines
+                .iter()
+                .for_each(|engine| engine.kernel.leave_queue());
         }
     }
 }

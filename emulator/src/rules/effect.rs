@@ -78,13 +78,14 @@ const TABLE: &[Row] = &[
             Kind::Command,
             Kind::Dispatch,
             Kind::Fill,
+            Kind::Copy,
             Kind::Stop,
         ],
     ),
     (
         "late T",
         |g| Effect::Late(g.time),
-        &[Kind::Packet, Kind::Dispatch, Kind::Fill],
+        &[Kind::Packet, Kind::Dispatch, Kind::Fill, Kind::Copy],
     ),
     (
         "twice",
@@ -152,6 +153,7 @@ const ANY: &[Kind] = &[
     Kind::Write,
     Kind::Dispatch,
     Kind::Fill,
+    Kind::Copy,
     Kind::Walk,
     Kind::Fetch,
     Kind::AqlPacket,

@@ -20,6 +20,8 @@ pub enum Kind {
     Dispatch,
     /// The kernel's queue of a copy engine has a fill.
     Fill,
+    /// A process' queue of a copy engine has a packet.
+    Copy,
     /// A page walk of a process for a write.
     Walk,
     /// A wave fetches an instruction word.
@@ -43,6 +45,7 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("PSP command", &[Kind::Command]),
     ("dispatch", &[Kind::Dispatch]),
     ("kernel fill", &[Kind::Fill]),
+    ("copy packet", &[Kind::Copy]),
     ("page walk", &[Kind::Walk]),
     ("instruction fetch", &[Kind::Fetch]),
     ("AQL packet", &[Kind::AqlPacket]),

@@ -315,3 +315,42 @@ fn registers_show_queues_and_halt_engines() {
         assert!(rig.guest.device.sdma.state(ring.slot).is_none());
     });
 }
+
+/// As Linux finds it and goes on (`kgd_gfx_v9_4_3_hqd_sdma_get_doorbell`, `sdma_v4_4_2_soft_reset_engine`,
+/// PPSMC_MSG_ResetSDMA): SELECTED, and a message to the management unit.
+#[test]
+fn a_packet_that_hangs_has_the_engine_until_that_is_reset() {
+    let rig = Rig::with(CHIPS[0], &["at the 1st copy packet: hang"]);
+    let status = |queue| rig.guest.read(Block::Sdma, queue) & 5;
+    let mut ring = rig.mapped(0, 2);
+    rig.put(&mut ring, &fence(B, 1));
+    rig.ring_bell(&ring);
+    rig.wait(|| status("SDMA_RLC2_CONTEXT_STATUS") == 1);
+    let mut other = rig.mapped(0, 4);
+    rig.put(&mut other, &fence(B, 2));
+    rig.ring_bell(&other);
+    let sdma = &rig.guest.device.sdma;
+    sdma.stop(ring.slot, Stop::Preempt);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(sdma.state(ring.slot).is_some(), "it can't be taken off");
+    assert_eq!(rig.word(B), 0, "nor does another queue get further");
+
+    let reset = |mask| {
+        let [message, argument, answer] = [66, 82, 90].map(|n| format!("MP1_SMN_C2PMSG_{n}"));
+        for (name, value) in [(&answer, 0), (&argument, mask), (&message, 0x4d)] {
+            rig.guest.write(Block::Mp1, name, value);
+        }
+        rig.guest.read(Block::Mp1, &answer)
+    };
+    assert_eq!([0, 1 << 4].map(reset), [0xff; 2], "there are four engines");
+    assert_eq!(reset(1), 1);
+    assert_eq!(status("SDMA_RLC2_CONTEXT_STATUS"), 4);
+    assert!([ring.slot, other.slot].map(|slot| sdma.state(slot).is_none()) == [true; 2]);
+    assert_eq!(rig.guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0, "it runs");
+    rig.write(ring.wptr, &[0; 8]);
+    rig.control(0, rig.guest.read(Block::Sdma, "SDMA_CNTL") | 1);
+    let mut next = rig.mapped(0, 2);
+    rig.run(&mut next, &fence(B, 3));
+    assert_eq!(rig.word(B), 3);
+    rig.expect(&[]);
+}

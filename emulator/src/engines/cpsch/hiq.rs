@@ -6,7 +6,8 @@
 //! (`unmap_queues_cpsch`): "if compute queue doesn't response to the preemption request in time,
 //! HIQ will abandon the unmap request without returning any timeout error to driver. Instead, MEC
 //! firmware will log the doorbell of the unresponding compute queue to
-//! HIQ.MQD.queue_doorbell_id fields." So QUERY_STATUS after it completes all the same.
+//! HIQ.MQD.queue_doorbell_id fields." So QUERY_STATUS after it completes all the same. Of copy queues it logs
+//! nothing: Linux looks at their engines' registers (`sdma_has_hang`).
 
 use super::firmware::{Firmware, Unmapping};
 use super::kiq::doorbells;
@@ -165,7 +166,8 @@ impl Firmware {
             .processes
             .iter_mut()
             .for_each(|p| p.leaving = false);
-        let mut hung = self.mec.go_on_copies();
+        self.mec.go_on_copies();
+        let mut hung = Vec::new();
         for slot in left {
             // The request is abandoned: the queue goes on where it is.
             self.mec.go_on(slot);

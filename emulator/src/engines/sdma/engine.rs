@@ -75,17 +75,26 @@ impl Worker {
     /// One round over the queues; whether anything happened.
     fn step(&mut self, engine: &Engine) -> bool {
         let mut worked = self.obey(engine);
+        let stuck = |h: &Loaded| h.stuck;
+        let stuck = self.queues.iter().flatten().position(stuck);
         for n in 0..PLACES {
             let Some(mut h) = self.queues.get_mut(n).and_then(Option::take) else {
                 continue;
             };
             worked |= self.look_at_doorbell(&mut h);
-            if h.stop.is_none() && engine.regs.runs() {
+            // A packet that doesn't end has the engine: no other queue gets further, and its own can't be
+            // taken off between packets.
+            let has_turn = if stuck.is_some() {
+                h.stuck
+            } else {
+                h.stop.is_none()
+            };
+            if has_turn && engine.regs.runs() {
                 let ran = self.turn(engine, &mut h);
                 h.worked |= ran;
                 worked |= ran;
             }
-            if let Some(stop) = h.stop {
+            if let Some(stop) = h.stop.filter(|stop| *stop == Stop::Reset || !h.stuck) {
                 self.disconnect(engine, h, stop);
                 worked = true;
                 continue;
@@ -134,6 +143,7 @@ impl Worker {
                         *place = Some(Loaded {
                             q: *q,
                             tried: 0,
+                            stuck: false,
                             rung: NOT_RUNG,
                             halted: false,
                             stop: None,
@@ -217,7 +227,9 @@ impl Worker {
                 if h.tried == 0 {
                     self.trace_packet(h, &words);
                 }
-                let done = match self.waits(h, &packet) {
+                let waits = self.waits(h, &packet);
+                h.stuck = waits && !h.q.is_kernels();
+                let done = match waits {
                     true => {
                         h.tried += 1;
                         Done::Waits
@@ -250,11 +262,16 @@ impl Worker {
     /// Whether a packet doesn't go on now, by the rules.
     fn waits(&self, h: &mut Loaded, packet: &Packet) -> bool {
         let fill = matches!(packet, Packet::FillWords { .. } | Packet::FillBytes { .. });
-        if !fill || !h.q.is_kernels() || !self.env.rules().is_about(Kind::Fill) {
+        let kind = match h.q.is_kernels() {
+            true if fill => Kind::Fill,
+            true => return false,
+            false => Kind::Copy,
+        };
+        if !self.env.rules().is_about(kind) && !h.stuck {
             return false;
         }
         let keys = [("engine", self.number.into())];
-        let event = Event::of(Kind::Fill).with(&keys);
+        let event = Event::of(kind).with(&keys);
         h.holds.ask(self.env.rules(), 0, h.q.rptr, &event) == Go::Wait
     }
 

@@ -315,6 +315,8 @@ pub(super) struct Loaded {
     pub q: Queue,
     /// How often the packet in progress was tried (POLL_REGMEM).
     pub tried: u64,
+    /// The packet in progress of a process' queue doesn't end, by the rules.
+    pub stuck: bool,
     /// The doorbell's value when it was last looked at.
     pub rung: u64,
     /// It halted at the packet that its read pointer names.

@@ -43,7 +43,8 @@ const STORED: &[(&str, u32)] = &[
     ("GB_ADDR_CONFIG_READ", 0),
 ];
 
-/// `CONTEXT_STATUS`: IDLE, in both generations.
+/// `CONTEXT_STATUS`: SELECTED and IDLE, in both generations.
+const SELECTED: u32 = 1;
 const IDLE: u32 = 1 << 2;
 
 /// An engine's registers that are storage.
@@ -237,7 +238,7 @@ impl Registers {
                     |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
                 let busy = view.is_some_and(|view| view.state.busy)
                     || view.is_some() && shared.orders.iter().any(leaves);
-                return Some(if busy { 0 } else { IDLE });
+                return Some(if busy { SELECTED } else { IDLE });
             }
             "RB_CNTL" => at.rb_cntl,
             "RB_BASE" => at.rb_base,
