@@ -38,6 +38,7 @@ use crate::{
         Regs, //
     },
     sdma,
+    smu,
     types::PciInfo,
     vram::Vram, //
 };
@@ -165,6 +166,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
         ih::hal(versions.osssys).tables(),
         sdma_hal.tables(),
         psp.tables(),
+        smu::hal(versions.gc).tables(),
     ];
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;

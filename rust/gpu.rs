@@ -54,6 +54,10 @@ use crate::{
         self,
         Copier, //
     },
+    smu::{
+        self,
+        Smu, //
+    },
     types::{
         GpuId,
         PciInfo, //
@@ -316,6 +320,7 @@ impl<'bound> Running<'bound> {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             kept: kept.clone(),
+            smu: Smu::new(&dev, &regs, smu::hal(versions.gc))?,
             hal: sdma::hal(versions.sdma),
         })?;
         let spaces = Spaces {
@@ -339,6 +344,7 @@ impl<'bound> Running<'bound> {
                 mqd: mqd::hal(versions.gc),
                 kept: kept.clone(),
                 hangs: hangs.clone(),
+                copier: copier.clone(),
                 atomics: pci.requests_atomics,
             },
         )?;

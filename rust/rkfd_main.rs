@@ -92,6 +92,7 @@ mod process;
 mod queue;
 mod render;
 mod smi;
+mod smu;
 mod teardown;
 mod topology;
 mod trap;

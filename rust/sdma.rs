@@ -45,6 +45,7 @@ mod clear;
 mod copier;
 mod engine;
 mod hal;
+mod hung;
 
 pub(crate) use copier::{
     Copier,

@@ -82,8 +82,14 @@ impl Work {
                 let packet = copier.parts.hal.fill(at, bytes_less_one);
                 let ticket = copier.submit(&packet, Killable::Yes)?;
                 self.ticket = Some(ticket);
-                copier.wait(ticket, Killable::Yes)?;
-                done += bytes;
+                match copier.wait(ticket, Killable::Yes) {
+                    // The piece is cleared anew.
+                    Err(error) if error == EIO && copier.was_reset(ticket) => {}
+                    result => {
+                        result?;
+                        done += bytes;
+                    }
+                }
             }
             Ok(())
         });

@@ -31,6 +31,7 @@ use crate::{
         Poll,
         Ring, //
     },
+    smu::Smu,
     types::DoorbellWord,
     vram::Vram, //
 };
@@ -45,7 +46,7 @@ use kernel::{
 };
 
 /// The engine whose queue it is.
-const ENGINE: u32 = 0;
+pub(super) const ENGINE: u32 = 0;
 /// Its doorbell: the first that is routed to the engine, in the kernel's page
 /// (`adev->doorbell_index.sdma_engine[0] << 1`).
 const DOORBELL: DoorbellWord = DoorbellWord::fixed::<{ SDMA_FIRST as u64 * 2 }>();
@@ -55,7 +56,7 @@ const RING_BYTES: usize = 4096;
 const PATIENCE: Delta = Delta::from_secs(10);
 
 /// The ring while the engine takes packets from it.
-struct Line {
+pub(super) struct Line {
     ring: Ring,
     /// The fence of the last submission.
     last: u32,
@@ -64,6 +65,8 @@ struct Line {
 /// The queue's state.
 enum Queue {
     Off,
+    /// The engine is being reset: whoever submits waits.
+    Paused,
     On(Line),
     /// The engine doesn't answer, and may still use the ring.
     Lost(Line),
@@ -129,6 +132,7 @@ pub(crate) struct Parts {
     pub(crate) gart: Arc<Gart>,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) kept: Arc<Kept>,
+    pub(crate) smu: Arc<Smu>,
     pub(crate) hal: &'static dyn Hal,
 }
 
@@ -209,6 +213,41 @@ impl Copier {
         }
     }
 
+    /// Before the engine is reset: what was submitted is lost, and whoever submits now waits until
+    /// [`start`](Self::start). The ring, unless the queue was off; it stays off then.
+    pub(super) fn pause(&self) -> Option<Line> {
+        let mut state = self.state.lock();
+        let late = state.late.take();
+        let old = core::mem::replace(&mut state.queue, Queue::Paused);
+        let line = match old {
+            Queue::On(line) | Queue::Lost(line) => Some(line),
+            Queue::Off | Queue::Paused => {
+                state.queue = Queue::Off;
+                None
+            }
+        };
+        drop(state);
+        // What waits finds that it is lost.
+        drop(late);
+        line
+    }
+
+    /// The engine of a queue that was paused can't be reset, and may still use the ring.
+    pub(super) fn lose(&self, line: Line) {
+        self.state.lock().queue = Queue::Lost(line);
+    }
+
+    /// Whether a submission is lost because the engine was reset meanwhile, or is being reset: it may be made
+    /// again.
+    pub(super) fn was_reset(&self, ticket: Ticket) -> bool {
+        let state = self.state.lock();
+        match &state.queue {
+            Queue::On(_) => state.life != ticket.life,
+            Queue::Paused => true,
+            Queue::Off | Queue::Lost(_) => false,
+        }
+    }
+
     /// Submits a packet, or none, and a fence.
     ///
     /// # Errors
@@ -219,7 +258,7 @@ impl Copier {
         let mut poll = Poll::new(&self.parts.dev, PATIENCE);
         loop {
             match self.try_submit(packet) {
-                Err(error) if error == ENOMEM => {}
+                Err(error) if error == ENOMEM || error == EBUSY => {}
                 result => return result,
             }
             killable.look()?;
@@ -230,10 +269,14 @@ impl Copier {
     fn try_submit(&self, packet: &[u32]) -> Result<Ticket> {
         let mut state = self.state.lock();
         let life = state.life;
-        let Queue::On(line) = &mut state.queue else {
-            drop(state);
-            self.parts.dev.alive()?;
-            return Err(EIO);
+        let line = match &mut state.queue {
+            Queue::On(line) => line,
+            Queue::Paused => return Err(EBUSY),
+            Queue::Off | Queue::Lost(_) => {
+                drop(state);
+                self.parts.dev.alive()?;
+                return Err(EIO);
+            }
         };
         let next = line.last.wrapping_add(1);
         let fence = self.parts.hal.fence(line.ring.fence_addr(), next);

@@ -54,7 +54,7 @@ impl Enabled {
         let parts = &self.copier.parts;
         self.copier.stop();
         for engine in 0..self.engines {
-            parts.hal.reset(&parts.regs, engine)?;
+            parts.hal.reset(&parts.regs, &parts.smu, engine)?;
         }
         self.set_up()?;
         self.copier.start()

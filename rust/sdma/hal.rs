@@ -9,7 +9,9 @@ use crate::{
         Tables, //
     },
     ring::Ring,
+    smu::Smu,
     types::{
+        DoorbellWord,
         GpuVa,
         SdmaVersion, //
     }, //
@@ -49,13 +51,24 @@ pub(crate) trait Hal: Sync {
     /// ENODEV when it doesn't run and the driver can't start it.
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result;
 
-    /// Takes every queue off an engine whose scheduler doesn't answer, and resets the engine if registers
-    /// can. It is to be prepared and enabled again.
+    /// Takes every queue off an engine, and resets it if registers or the management unit can. It is to be
+    /// prepared and enabled again.
     ///
     /// # Errors
     ///
     /// ETIME when the engine goes on with a queue, ENODEV.
-    fn reset(&self, regs: &Regs, engine: u32) -> Result;
+    fn reset(&self, regs: &Regs, smu: &Smu, engine: u32) -> Result;
+
+    /// The doorbell of a process' queue that is in the engine. `None`: none is, or the scheduling firmware
+    /// looks after that.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    fn selected(&self, regs: &Regs, engine: u32) -> Result<Option<DoorbellWord>> {
+        let _ = (regs, engine);
+        Ok(None)
+    }
 
     /// Turns on what an engine has as long as the driver has the engine, or off.
     fn enable(&self, regs: &Regs, engine: u32, on: bool);

@@ -13,6 +13,7 @@ use crate::{
                 SDMA_GB_ADDR_CONFIG_READ as ReadAddresses,
                 SDMA_PHASE0_QUANTUM as Quantum,
                 SDMA_RLC0_CONTEXT_STATUS as ContextStatus,
+                SDMA_RLC0_DOORBELL_OFFSET as Offset,
                 SDMA_RLC0_RB_CNTL as RingControl, //
             },
             AnyReg,
@@ -25,7 +26,11 @@ use crate::{
         Tables, //
     },
     ring::Ring,
-    types::GpuVa, //
+    smu::Smu,
+    types::{
+        DoorbellWord,
+        GpuVa, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -56,6 +61,8 @@ const QUEUES: u32 = 8;
 const QUEUE_STRIDE: u32 = 0x58;
 /// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
 const TIMEOUT: Delta = Delta::from_millis(4000);
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const RUNS: Delta = Delta::from_millis(100);
 
 /// The copy engines.
 pub(super) struct Hal;
@@ -99,24 +106,36 @@ impl super::Hal for Hal {
         Ok(())
     }
 
-    /// As `kgd_gfx_v9_4_3_hqd_sdma_destroy` of each queue. The engine itself only the power management's
-    /// firmware resets (`sdma_v4_4_2_soft_reset_engine`).
-    fn reset(&self, regs: &Regs, engine: u32) -> Result {
+    /// `sdma_v4_4_2_soft_reset_engine`: the management unit resets the engine. With firmware that can't, queues
+    /// are taken off one by one.
+    fn reset(&self, regs: &Regs, smu: &Smu, engine: u32) -> Result {
+        match smu.reset_copy_engine(engine) {
+            Err(EOPNOTSUPP) => take_off(regs, instance(engine)),
+            Err(error) => Err(error),
+            // `sdma_v4_4_2_restore_queue`.
+            Ok(()) => regs
+                .wait_at(instance(engine), sdma::SDMA_F32_CNTL, RUNS, |value| {
+                    !value.is_set(F32::HALT)
+                })
+                .map(|_| ()),
+        }
+    }
+
+    /// `kgd_gfx_v9_4_3_hqd_sdma_get_doorbell` of each queue.
+    fn selected(&self, regs: &Regs, engine: u32) -> Result<Option<DoorbellWord>> {
         let instance = instance(engine);
         for queue in 0..QUEUES {
-            regs.update_at(
-                instance,
-                sdma::SDMA_RLC0_RB_CNTL.at(queue, QUEUE_STRIDE),
-                |old| old.with(RingControl::RB_ENABLE, false),
-            );
             let status = sdma::SDMA_RLC0_CONTEXT_STATUS.at(queue, QUEUE_STRIDE);
-            regs.wait_at(instance, status, TIMEOUT, |value| {
-                value.is_set(ContextStatus::IDLE)
-            })?;
-            let doorbell = sdma::SDMA_RLC0_DOORBELL.at(queue, QUEUE_STRIDE);
-            regs.write_at(instance, doorbell, Value::zeroed());
+            if regs
+                .read_at(instance, status)
+                .is_set(ContextStatus::SELECTED)
+            {
+                let offset = sdma::SDMA_RLC0_DOORBELL_OFFSET.at(queue, QUEUE_STRIDE);
+                let offset = regs.read_at(instance, offset);
+                return DoorbellWord::new(offset.get(Offset::OFFSET)).map(Some);
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {
@@ -147,4 +166,22 @@ impl super::Hal for Hal {
 fn instance(engine: u32) -> u8 {
     // CAST: Engines are few.
     engine as u8
+}
+
+/// `kgd_gfx_v9_4_3_hqd_sdma_destroy` of each queue.
+fn take_off(regs: &Regs, instance: u8) -> Result {
+    for queue in 0..QUEUES {
+        regs.update_at(
+            instance,
+            sdma::SDMA_RLC0_RB_CNTL.at(queue, QUEUE_STRIDE),
+            |old| old.with(RingControl::RB_ENABLE, false),
+        );
+        let status = sdma::SDMA_RLC0_CONTEXT_STATUS.at(queue, QUEUE_STRIDE);
+        regs.wait_at(instance, status, TIMEOUT, |value| {
+            value.is_set(ContextStatus::IDLE)
+        })?;
+        let doorbell = sdma::SDMA_RLC0_DOORBELL.at(queue, QUEUE_STRIDE);
+        regs.write_at(instance, doorbell, Value::zeroed());
+    }
+    Ok(())
 }

@@ -19,6 +19,7 @@ use crate::{
         Tables, //
     },
     ring::Ring,
+    smu::Smu,
     types::GpuVa, //
 };
 use kernel::{
@@ -62,7 +63,7 @@ impl super::Hal for Hal {
     }
 
     /// `sdma_v7_0_soft_reset`.
-    fn reset(&self, regs: &Regs, engine: u32) -> Result {
+    fn reset(&self, regs: &Regs, _smu: &Smu, engine: u32) -> Result {
         let bit = match engine {
             0 => Reset::SOFT_RESET_SDMA0,
             1 => Reset::SOFT_RESET_SDMA1,

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The system management unit (SMU): its firmware takes messages with one argument through a mailbox.
+//!
+//! Source: `pm/swsmu/smu_cmn.c` (`smu_msg_v1_send_msg`).
+//!
+//! Lock order: the mailbox's lock is a leaf. It is held while the firmware answers, for as long as [`ANSWER`] at
+//! most.
+
+use crate::{
+    device::Handle,
+    hw::regs::AnyReg,
+    regs::Regs, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::Delta, //
+};
+
+mod hal;
+
+pub(crate) use hal::{
+    hal,
+    Hal, //
+};
+
+/// TIMEOUT: `default_timeout`, 20 times `AMDGPU_MAX_USEC_TIMEOUT`.
+const ANSWER: Delta = Delta::from_secs(2);
+
+/// `PPSMC_Result_*`.
+mod answer {
+    pub(super) const OK: u32 = 0x1;
+    pub(super) const BUSY: u32 = 0xfc;
+    pub(super) const BAD_PREREQUISITE: u32 = 0xfd;
+    pub(super) const UNKNOWN: u32 = 0xfe;
+    pub(super) const FAILED: u32 = 0xff;
+}
+
+/// The registers, and the messages that the driver sends.
+pub(crate) struct Mailbox {
+    message: AnyReg,
+    argument: AnyReg,
+    answer: AnyReg,
+    /// Resets the copy engines of a mask.
+    reset_sdma: u32,
+}
+
+/// The unit.
+#[pin_data]
+pub(crate) struct Smu {
+    dev: Arc<Handle>,
+    regs: Arc<Regs>,
+    mailbox: Option<&'static Mailbox>,
+    #[pin]
+    lock: Mutex<()>,
+}
+
+impl Smu {
+    /// Nothing is sent yet.
+    pub(crate) fn new(dev: &Arc<Handle>, regs: &Arc<Regs>, hal: &dyn Hal) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                dev: dev.clone(),
+                regs: regs.clone(),
+                mailbox: hal.mailbox(),
+                lock <- new_mutex!((), "rkfd SMU"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Resets a copy engine: no queue is left on it, its registers have their start-up values, and its firmware
+    /// runs again (`smu_v13_0_6_reset_sdma`).
+    ///
+    /// # Errors
+    ///
+    /// EOPNOTSUPP when the driver or the firmware has no such message, EIO, EINVAL and EBUSY when the firmware
+    /// refuses it, ETIME when it doesn't answer, ENODEV. Logged, but for the first and the last.
+    pub(crate) fn reset_copy_engine(&self, engine: u32) -> Result {
+        let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
+        let mask = 1u32.checked_shl(engine).ok_or(EINVAL)?;
+        let result = self.send(mailbox, mailbox.reset_sdma, mask);
+        result.inspect_err(|&error| {
+            if error != EOPNOTSUPP && error != ENODEV {
+                dev_err!(
+                    self.dev.device(),
+                    "the management unit doesn't reset copy engine {} ({:?})\n",
+                    engine,
+                    error
+                );
+            }
+        })
+    }
+
+    /// Sends a message, once the one before was answered, and waits for its answer.
+    fn send(&self, mailbox: &Mailbox, message: u32, argument: u32) -> Result {
+        let regs = &self.regs;
+        let answered = || regs.wait_at(0, mailbox.answer, ANSWER, |answer| answer != 0);
+        let _lock = self.lock.lock();
+        answered()?;
+        regs.write(mailbox.answer, 0);
+        regs.write(mailbox.argument, argument);
+        regs.write(mailbox.message, message);
+        match answered()? {
+            answer::OK => Ok(()),
+            answer::UNKNOWN => Err(EOPNOTSUPP),
+            answer::BUSY => Err(EBUSY),
+            answer::BAD_PREREQUISITE => Err(EINVAL),
+            answer::FAILED => Err(EIO),
+            // Linux: EREMOTEIO.
+            _ => Err(EIO),
+        }
+    }
+}

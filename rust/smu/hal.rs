@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What differs between management units.
+//!
+//! The version of the graphics core chooses, as for the security processor: a chip that has one has the other.
+
+use super::Mailbox;
+use crate::{
+    regs::Tables,
+    types::GcVersion, //
+};
+
+mod v13_0_6;
+mod v14_0;
+
+/// The management unit of a chip.
+pub(crate) trait Hal: Sync {
+    /// The tables of the registers that it uses.
+    fn tables(&self) -> Tables;
+
+    /// How the driver talks to it; `None` when it doesn't.
+    fn mailbox(&self) -> Option<&'static Mailbox>;
+}
+
+/// The management unit beside a graphics core.
+pub(crate) fn hal(version: GcVersion) -> &'static dyn Hal {
+    match version {
+        GcVersion::V9_4_3 => &v13_0_6::Hal,
+        GcVersion::V12_0_1 => &v14_0::Hal,
+        #[cfg(rkfd_stub_chip)]
+        GcVersion::Stub => &v14_0::Hal,
+    }
+}
