@@ -32,7 +32,10 @@ use crate::{
     },
     kept::Kept,
     mqd,
-    sdma,
+    sdma::{
+        self,
+        Copier, //
+    },
     types::{
         GpuVa,
         Hang,
@@ -89,6 +92,7 @@ pub(crate) struct Parts {
     pub(crate) mqd: &'static dyn mqd::Hal,
     pub(crate) kept: Arc<Kept>,
     pub(crate) hangs: Arc<Hangs>,
+    pub(crate) copier: Arc<Copier>,
     /// The device makes atomic operations on memory.
     pub(crate) atomics: bool,
 }

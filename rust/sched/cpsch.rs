@@ -53,6 +53,14 @@ pub(super) fn new(parts: &Arc<Parts>) -> Result<Arc<dyn Scheduler>> {
     Common::<Hiq>::make(parts)
 }
 
+/// Why a queue that hangs couldn't be reset: the device is gone, or ENOTRECOVERABLE.
+fn unrecoverable(error: Error) -> Error {
+    match error {
+        ENODEV => ENODEV,
+        _ => ENOTRECOVERABLE,
+    }
+}
+
 impl State<Hiq> {
     /// Takes everything off the hardware. Queues that don't let go are reset, and gone.
     ///
@@ -60,13 +68,15 @@ impl State<Hiq> {
     ///
     /// ETIME when the firmware doesn't answer or a reset fails, EIO when that was before, ENODEV.
     fn unmap_all(&mut self, parts: &Arc<Parts>) -> Result {
-        let error = match self.firmware(parts)?.unmap() {
-            Ok(false) => return Ok(()),
-            Ok(true) => match self.reset_hung(parts) {
-                Ok(()) => return Ok(()),
-                Err(ENODEV) => return Err(ENODEV),
-                Err(_) => "a queue that hangs can't be reset",
-            },
+        let result = self.firmware(parts)?.unmap().and_then(|failed| {
+            if failed {
+                self.reset_hung(parts).map_err(unrecoverable)?;
+            }
+            self.reset_hung_copies(parts).map_err(unrecoverable)
+        });
+        let error = match result {
+            Ok(()) => return Ok(()),
+            Err(ENOTRECOVERABLE) => "a queue that hangs can't be reset",
             Err(error) if error == etime() => {
                 "the scheduling firmware didn't take its queues off in time"
             }
@@ -92,6 +102,29 @@ impl State<Hiq> {
             note_reset(queue)?;
         }
         parts.hangs.report(Hang::Queues);
+        Ok(())
+    }
+
+    /// Resets the copy engines on which queues are after all were taken off. The firmware doesn't report these.
+    fn reset_hung_copies(&mut self, parts: &Arc<Parts>) -> Result {
+        if !self.queues().any(|queue| queue.is_copying()) {
+            return Ok(());
+        }
+        let mut found = false;
+        for engine in 0..parts.chip.sdma_counts.engines() {
+            let Some(doorbell) = parts.copier.reset_hung(engine)? else {
+                continue;
+            };
+            let queue = self
+                .queues()
+                .find(|queue| queue.doorbell() == doorbell)
+                .ok_or(ENOTRECOVERABLE)?;
+            note_reset(queue)?;
+            found = true;
+        }
+        if found {
+            parts.hangs.report(Hang::Queues);
+        }
         Ok(())
     }
 

@@ -160,6 +160,11 @@ impl HwQueue {
         !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.ring.is_active()
     }
 
+    /// Whether it is a copy engine's.
+    pub(super) fn is_copying(&self) -> bool {
+        self.inner.lock().spec.sdma.is_some()
+    }
+
     /// Its doorbell.
     pub(super) fn doorbell(&self) -> DoorbellWord {
         self.inner.lock().spec.doorbell

@@ -74,9 +74,9 @@ pub fn free(kfd: &File, handle: u64) -> Result<(), Errno> {
 }
 
 /// DESTROY_QUEUE.
-pub fn destroy_queue(kfd: &File, queue: &Queue) -> Result<(), Errno> {
+pub fn destroy_queue(kfd: &File, queue_id: u32) -> Result<(), Errno> {
     let mut args = queue::DestroyQueueArgs {
-        queue_id: queue.id(),
+        queue_id,
         ..Default::default()
     };
     call(kfd, &ioctl::DESTROY_QUEUE, &mut args)

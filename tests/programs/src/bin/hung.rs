@@ -137,7 +137,7 @@ fn victim() -> Result<(), Failure> {
     check("there is no exception before", s.exception(0)?.is_none())?;
 
     let start = Instant::now();
-    raw::destroy_queue(&s.kfd, &bad).map_err(errno("DESTROY_QUEUE"))?;
+    raw::destroy_queue(&s.kfd, bad.id()).map_err(errno("DESTROY_QUEUE"))?;
     println!("destroyed after {} ms", start.elapsed().as_millis());
     let exception = s.exception(10_000)?;
     println!("the exception: {exception:x?}");

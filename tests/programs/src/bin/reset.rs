@@ -182,7 +182,7 @@ fn victim() -> Result<(), Failure> {
     let mut bystander = start_bystander()?;
     see(&mut processes, &format!("c {:x} reset", bystander.id()))?;
 
-    let refused = raw::destroy_queue(&s.kfd, &first);
+    let refused = raw::destroy_queue(&s.kfd, first.id());
     println!("DESTROY_QUEUE: {refused:?}");
     check(
         "the scheduler doesn't take a queue off",
@@ -199,7 +199,7 @@ fn victim() -> Result<(), Failure> {
     check("there is more memory", more.get(1) == Some(CONTENT[1]))?;
     check(
         "a queue from before can be destroyed",
-        raw::destroy_queue(&s.kfd, &second) == Ok(()),
+        raw::destroy_queue(&s.kfd, second.id()) == Ok(()),
     )?;
     let late = s.gpu.queue(QueueOptions::default())?;
     let add = VectorAdd::new(&s.gpu, ELEMENTS, 3)?;
@@ -209,7 +209,7 @@ fn victim() -> Result<(), Failure> {
     check("this program's new queue doesn't run", !work.is_done())?;
     check(
         "and can be destroyed",
-        raw::destroy_queue(&s.kfd, &late) == Ok(()),
+        raw::destroy_queue(&s.kfd, late.id()) == Ok(()),
     )
 }
 

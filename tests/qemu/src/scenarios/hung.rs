@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 2] {
+pub fn all() -> [Scenario; 3] {
     [
         reset(
             "hang-queue",
@@ -24,7 +24,33 @@ pub fn all() -> [Scenario; 2] {
             "a queue that hangs in spite of its reset ends with its pipe; others go on",
             "dmesg | grep -q \"it doesn't end; resetting pipe\"",
         ),
+        copies(),
     ]
+}
+
+/// The firmware reports nothing of copy queues: the driver finds the engine by its registers. With MES it is the
+/// firmware that finds queues.
+fn copies() -> Scenario {
+    with_vadd(
+        "hang-copies",
+        "a copy engine that hangs is reset, which its program learns; VRAM is cleared afterwards, others go on",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "hung_copies")
+    .bin("rkfd-programs", "copies")
+    .scheduled_by(Scheduler::Cpsch)
+    .step(Step::insmod(MODULE))
+    .step(Step::run("hung-copies", 90, &["/bin/hung_copies"]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh(
+        "engine-named",
+        60,
+        "dmesg | grep -q 'the queue with doorbell .* hangs on copy engine 0; resetting the engine'",
+    ))
+    .step(Step::run("copies", 90, &["/bin/copies"]))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .rule("at the 1st copy packet: hang")
 }
 
 /// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
