@@ -7,6 +7,7 @@ use crate::process::Process;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::memory;
+use std::time::Instant;
 
 /// Mappings that are kept.
 const MAPS: usize = 48;
@@ -29,6 +30,7 @@ impl<'a> Acts<'a> {
     /// One of them.
     pub fn one(&self, rng: &mut Rng) {
         self.process.shared.doing(self.thread, Some(0));
+        let start = Instant::now();
         match rng.below(100) {
             0..=19 => self.map(rng),
             20..=27 => self.unmap(rng),
@@ -45,7 +47,7 @@ impl<'a> Acts<'a> {
             _ => self.exec(),
         }
         self.process.shared.doing(self.thread, None);
-        self.process.shared.count(0, true);
+        self.process.shared.count(0, true, start.elapsed());
     }
 
     fn keep(&self, rng: &mut Rng, mapping: Mapping) {

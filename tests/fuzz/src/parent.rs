@@ -195,12 +195,18 @@ impl Run<'_> {
 
     fn report(&self, time: Duration) -> Result<(), String> {
         let mut troubles = self.troubles.clone();
-        println!("{:<28} {:>9} {:>9}", "request", "worked", "failed");
+        println!(
+            "{:<28} {:>9} {:>9} {:>9}",
+            "request", "worked", "failed", "ms"
+        );
         let (worked, failed) = self.shared.counts(0);
-        println!("{:<28} {worked:>9} {failed:>9}", "(other acts)");
+        let ms = self.shared.time(0).as_millis();
+        println!("{:<28} {worked:>9} {failed:>9} {ms:>9}", "(other acts)");
         for entry in table::all() {
-            let (worked, failed) = self.shared.counts(usize::from(entry.info.number));
-            println!("{:<28} {worked:>9} {failed:>9}", entry.info.name);
+            let number = usize::from(entry.info.number);
+            let (worked, failed) = self.shared.counts(number);
+            let ms = self.shared.time(number).as_millis();
+            println!("{:<28} {worked:>9} {failed:>9} {ms:>9}", entry.info.name);
             if worked == 0
                 && self.shared.calls() >= ENOUGH
                 && MUST_WORK.contains(&entry.info.number)

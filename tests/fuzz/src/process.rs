@@ -14,6 +14,7 @@ use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::{event, memory};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Sets of buffers that queues work on.
 const KITS: usize = 2;
@@ -106,8 +107,10 @@ impl Process {
         request: &requests::Request<T>,
         args: &mut T,
     ) -> Result<(), String> {
+        let start = Instant::now();
         let errno = sys::ioctl(&self.kfd, request.command(), sys::address(args));
-        self.shared.count(request.info.number, errno == 0);
+        self.shared
+            .count(request.info.number, errno == 0, start.elapsed());
         match errno {
             0 => Ok(()),
             e => Err(format!(

@@ -11,6 +11,7 @@ use rkfd_bare::sys;
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self, nr};
 use rkfd_uapi::{event, memory, queue};
+use std::time::Instant;
 
 /// Room for the largest argument that an encoded size can name.
 const ROOM: usize = ioctl::SIZE_MAX / 8 + 1;
@@ -121,9 +122,12 @@ impl<'a> Sender<'a> {
             .shared
             .doing(self.thread, Some(entry.info.number));
         let address = self.argument.as_mut_ptr() as u64;
+        let start = Instant::now();
         let errno = sys::ioctl(&self.process.kfd, command, address);
         self.process.shared.doing(self.thread, None);
-        self.process.shared.count(entry.info.number, errno == 0);
+        self.process
+            .shared
+            .count(entry.info.number, errno == 0, start.elapsed());
         if errno == 0 {
             self.learn(rng, entry);
         }

@@ -3,11 +3,14 @@
 
 use rkfd_bare::sys::Map;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Numbers of requests that are counted; 0 stands for what isn't a request.
 pub const REQUESTS: usize = 0x29;
 /// Ids and handles that processes leave for each other.
 const FOREIGN: usize = 256;
+/// Words of a request: how often it worked, how often it failed, nanoseconds in all.
+const REQUEST: usize = 3;
 /// Words of a thread: calls begun, request that it is in (+ 1, 0 for none).
 const THREAD: usize = 2;
 
@@ -20,7 +23,7 @@ pub struct Shared {
 impl Shared {
     /// For so many threads in all.
     pub fn new(threads: usize) -> Result<Self, i32> {
-        let words = REQUESTS * 2 + FOREIGN + threads * THREAD;
+        let words = REQUESTS * REQUEST + FOREIGN + threads * THREAD;
         Ok(Self {
             map: Map::shared(words * 8)?,
             threads,
@@ -31,16 +34,23 @@ impl Shared {
         self.map.atomic(index * 8)
     }
 
-    /// Counts a request's end.
-    pub fn count(&self, number: u8, ok: bool) {
-        let index = usize::from(number).min(REQUESTS - 1) * 2 + usize::from(!ok);
-        self.word(index).fetch_add(1, Relaxed);
+    /// Counts a request's end, and the time that it took.
+    pub fn count(&self, number: u8, ok: bool, time: Duration) {
+        let index = usize::from(number).min(REQUESTS - 1) * REQUEST;
+        self.word(index + usize::from(!ok)).fetch_add(1, Relaxed);
+        self.word(index + 2)
+            .fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
     /// How often a request worked, and failed.
     pub fn counts(&self, number: usize) -> (u64, u64) {
-        let at = |i| self.word(number * 2 + i).load(Relaxed);
+        let at = |i| self.word(number * REQUEST + i).load(Relaxed);
         (at(0), at(1))
+    }
+
+    /// Time that all requests of a number took, those of killed processes left out.
+    pub fn time(&self, number: usize) -> Duration {
+        Duration::from_nanos(self.word(number * REQUEST + 2).load(Relaxed))
     }
 
     /// Calls in all.
@@ -54,18 +64,18 @@ impl Shared {
     /// Leaves a name for others.
     pub fn publish(&self, at: u64, name: u64) {
         let at = at as usize % FOREIGN;
-        self.word(REQUESTS * 2 + at).store(name, Relaxed);
+        self.word(REQUESTS * REQUEST + at).store(name, Relaxed);
     }
 
     /// A name that somebody left.
     pub fn foreign(&self, at: u64) -> u64 {
         let at = at as usize % FOREIGN;
-        self.word(REQUESTS * 2 + at).load(Relaxed)
+        self.word(REQUESTS * REQUEST + at).load(Relaxed)
     }
 
     /// A thread begins a call, or ends it (`None`).
     pub fn doing(&self, thread: usize, number: Option<u8>) {
-        let at = REQUESTS * 2 + FOREIGN + thread % self.threads * THREAD;
+        let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
         self.word(at).fetch_add(1, Relaxed);
         self.word(at + 1)
             .store(number.map_or(0, |n| u64::from(n) + 1), Relaxed);
@@ -73,7 +83,7 @@ impl Shared {
 
     /// What a thread has begun so far, and the request that it is in.
     pub fn progress(&self, thread: usize) -> (u64, Option<u8>) {
-        let at = REQUESTS * 2 + FOREIGN + thread % self.threads * THREAD;
+        let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
         let number = self.word(at + 1).load(Relaxed);
         (
             self.word(at).load(Relaxed),
