@@ -24,7 +24,27 @@ const LOG: &str = "lines=$(dmesg | grep -c 'mapping user memory failed'); echo $
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![neighbours()]
+    vec![neighbours(), floods()]
+}
+
+/// Both chips report a fault of each wave until the scheduler has taken the process' queues off.
+fn floods() -> Scenario {
+    with_vadd(
+        "fault-floods",
+        "two programs flood the GPU with faults, and a third one's signals reach it as before",
+        "floods",
+    )
+    .programs_fault()
+    .without_trace()
+    .step(Step::insmod(MODULE))
+    .step(Step::run("floods", 300, &["/bin/floods", VADD]))
+    .step(Step::sh(
+        "nothing-is-left",
+        60,
+        super::lifetime::NOTHING_LEFT,
+    ))
+    .step(Step::Rmmod("rkfd".into()))
+    .timeout(420)
 }
 
 fn neighbours() -> Scenario {
