@@ -3,6 +3,7 @@
 // rkfd finds them taken.
 
 #include <linux/device.h>
+#include <linux/kdev_t.h>
 #include <linux/err.h>
 #include <linux/module.h>
 
