@@ -3,10 +3,11 @@
 //! A program's signals reach it while two others flood the GPU with faults of virtual memory.
 //!
 //! `floods CODE-OBJECT`: this process runs kernels and sleeps for their interrupts. Beside it, two more processes
-//! at a time run kernels of 4,096 work-groups: in rounds that alternate these store into a buffer, and to
-//! addresses at which nothing is mapped. KFD takes a process' queues off after a fault, so each process floods
-//! once, and the next one follows. Both kinds of rounds cost the host and the scheduler the same, so the innocent
-//! waits of both may be compared: their medians, which what else the host does moves together.
+//! at a time run a kernel in each of some queues: in rounds that alternate these store into a buffer, and to
+//! addresses at which nothing is mapped. KFD takes a process' queues off after a fault, so each process faults
+//! once a queue at most, and the next one follows. Both kinds of rounds cost the host and the scheduler about the
+//! same, so the innocent waits of both may be compared: their medians, which what else the host does moves
+//! together.
 //!
 //! `floods CODE-OBJECT work` and `floods CODE-OBJECT fault` are such processes.
 
@@ -18,33 +19,47 @@ use std::time::{Duration, Instant};
 
 use rkfd::{Address, Error, Gpu, Kernel, Queue, QueueOptions, Signal};
 use rkfd_programs::raw::{self, errno};
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, N, PATIENCE};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::event;
 
 /// An address from which on nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const ELEMENTS: usize = 256;
+/// Elements of each kernel beside it.
+const N: usize = 1 << 16;
 /// Rounds of each kind, and waits of a round.
 const ROUNDS: usize = 4;
 const WAITS: usize = 40;
 /// Processes beside this one.
 const OTHERS: usize = 2;
+/// Queues of each of these: few, since each has a save area of 49 MB.
+const QUEUES: usize = 4;
 
 /// One process beside the innocent one.
 fn beside(faults: bool) -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
-    let queue = gpu.queue(QueueOptions::default())?;
+    let queues: Result<Vec<_>, _> = (0..QUEUES)
+        .map(|_| gpu.queue(QueueOptions::default()))
+        .collect();
+    let queues = queues?;
     let add = VectorAdd::new(&gpu, N, 1)?;
     if !faults {
-        add.dispatch(&queue, &kernel)
-            .submit()?
-            .wait_timeout(PATIENCE)?;
+        for queue in &queues {
+            add.dispatch(queue, &kernel)
+                .submit()?
+                .wait_timeout(PATIENCE)?;
+        }
         return add.verify();
     }
-    let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
-    let dispatch = dispatch.block(BLOCK).arg(&add.a).arg(&add.b);
-    let work = dispatch.arg(Address(NOWHERE)).arg(N as u32).submit()?;
+    let submit = |queue: &Queue| {
+        let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
+        let dispatch = dispatch.block(BLOCK).arg(&add.a).arg(&add.b);
+        dispatch.arg(Address(NOWHERE)).arg(N as u32).submit()
+    };
+    // The first fault may end the others' submission.
+    let works: Vec<_> = queues.iter().flat_map(submit).collect();
+    let work = works.first().ok_or_else(|| Failure::new("no kernel"))?;
     match work.wait_timeout(PATIENCE) {
         Err(Error::MemoryFault { address, .. }) if address >= NOWHERE => Ok(()),
         other => Err(Failure::new(format_args!("no fault: {other:?}"))),
