@@ -13,7 +13,7 @@ use rkfd_hw::aql::{TYPE_INVALID, TYPE_KERNEL_DISPATCH};
 
 use crate::driver::{lock, Link};
 use crate::memory::Pool;
-use crate::queue::ring::{Ring, WORDS};
+use crate::queue::ring::{Packet, Ring, Slot, WORDS};
 use crate::signal::{Completion, Done, Events, Signal, SIZE};
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex};
 use crate::sys::decrement;
@@ -28,7 +28,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 
 /// A ring, and the packet processor that reads it.
 struct Queue {
-    words: Vec<AtomicU32>,
+    slots: Vec<Slot>,
     write: AtomicU64,
     read: AtomicU64,
 }
@@ -36,7 +36,9 @@ struct Queue {
 impl Queue {
     fn new(packets: usize) -> Arc<Self> {
         let queue = Self {
-            words: (0..packets * WORDS).map(|_| AtomicU32::new(0)).collect(),
+            slots: (0..packets)
+                .map(|_| std::array::from_fn(|_| AtomicU64::new(0)))
+                .collect(),
             write: AtomicU64::new(0),
             read: AtomicU64::new(0),
         };
@@ -46,32 +48,31 @@ impl Queue {
 
     fn ring(&self) -> Ring<'_> {
         Ring {
-            words: &self.words,
+            slots: &self.slots,
             write: &self.write,
             read: &self.read,
         }
     }
 
     /// Writes a packet of one value, when there is room.
-    fn submit(&self, value: u32) {
+    fn submit(&self, value: u64) {
         let index = loop {
-            match self.ring().reserve() {
+            match self.ring().reserve(1) {
                 Some(index) => break index,
                 None => thread::yield_now(),
             }
         };
         let mut packet = [value; WORDS];
         packet[0] = TYPE_KERNEL_DISPATCH.into();
-        self.ring().publish(index, &packet);
+        self.ring().publish(index, &[Packet(packet)]);
     }
 
     /// Waits for the next packet and takes it, as HSA's packet processor does (HSA Platform System
     /// Architecture 1.2, section 2.9.1): the value of it.
-    fn take(&self) -> u32 {
+    fn take(&self) -> u64 {
         let read = self.read.load(Relaxed);
-        let slot = read as usize % (self.words.len() / WORDS);
-        let words = &self.words[slot * WORDS..][..WORDS];
-        while words[0].load(Acquire) == u32::from(TYPE_INVALID) {
+        let words = &self.slots[read as usize % self.slots.len()];
+        while words[0].load(Acquire) == u64::from(TYPE_INVALID) {
             thread::yield_now();
         }
         // The first and the last: more would be more orders of the same kind.

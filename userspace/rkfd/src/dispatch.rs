@@ -181,6 +181,19 @@ impl Dispatch {
     /// [`Error::OtherGpu`] for memory or a kernel of another GPU's, [`Error::Ioctl`] when there is
     /// no memory left for scratch or arguments.
     pub fn prepare(self) -> Result<Submission> {
+        let signal = self.queue.gpu().signal_of(0, self.sleep)?;
+        let (packet, resources) = self.describe(signal.address())?;
+        let work = self.queue.work(&packet, &self.kernel, &signal);
+        let work = work.map_err(|error| Error::Dispatch {
+            kernel: self.kernel.metadata().name.clone(),
+            error,
+        })?;
+        Ok(Submission::new(work, signal, resources))
+    }
+
+    /// Checks the dispatch and puts the arguments into memory: the packet, with the address of a completion
+    /// signal, and what it uses.
+    fn describe(&self, signal: u64) -> Result<(KernelDispatch, Resources)> {
         let metadata = self.kernel.metadata();
         let wrong = |error| Error::Dispatch {
             kernel: metadata.name.clone(),
@@ -236,7 +249,6 @@ impl Dispatch {
                 Some(piece)
             }
         };
-        let signal = gpu.signal_of(0, self.sleep)?;
         let header = Header {
             packet_type: aql::TYPE_KERNEL_DISPATCH,
             barrier: self.barrier,
@@ -249,16 +261,14 @@ impl Dispatch {
             (private, needed as u32),
             self.kernel.address(),
             kernarg.as_ref().map_or(0, Piece::address),
-            signal.address(),
+            signal,
         );
-        let words = self.queue.words(&packet, &self.kernel, &signal);
-        let words = words.map_err(wrong)?;
         let resources = Resources {
             kernarg,
             _code: Some(self.kernel.loaded().clone()),
             _buffers: buffers,
         };
-        Ok(Submission::new(self.queue, &words, signal, resources))
+        Ok((packet, resources))
     }
 
     /// Submits it: waits for a free slot of the ring, writes the packet, rings the doorbell.

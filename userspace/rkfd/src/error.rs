@@ -148,6 +148,12 @@ pub enum Error {
     /// A prepared dispatch is still running.
     #[error("the dispatch is still running; wait for it before submitting it again")]
     Busy,
+    /// A queue that has one producer got work from elsewhere.
+    #[error("the queue has one producer, which alone submits to it")]
+    OneProducer,
+    /// Work that was prepared for another queue.
+    #[error("the work was prepared for another queue")]
+    OtherQueue,
     /// A signal, buffer or module of another GPU.
     #[error("{what} belongs to another GPU than the queue")]
     OtherGpu {

@@ -444,10 +444,14 @@ impl Processor {
     fn run(self) {
         let read = word64(self.read);
         while !self.stopped() {
+            if self.fake.paused.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            }
             std::thread::yield_now();
             let bell = self.fake.doorbells.word64(self.bell);
             let rung = bell.map_or(u64::MAX, |bell| bell.load(Ordering::Acquire));
-            if rung == u64::MAX || self.fake.paused.load(Ordering::Relaxed) {
+            if rung == u64::MAX {
                 continue;
             }
             let next = read.load(Ordering::Relaxed);
@@ -507,7 +511,11 @@ impl Processor {
         true
     }
 
+    /// Completes a packet's signal; it may have none.
     fn complete(&self, signal: u64, start: u64) {
+        if signal == 0 {
+            return;
+        }
         word64(signal + 32).store(start, Ordering::Relaxed);
         word64(signal + 40).store(ticks().max(start + 1), Ordering::Relaxed);
         // SAFETY: as for `word32`.

@@ -30,8 +30,8 @@ use crate::trace::{self, Step};
 
 pub(crate) use made::{request, InUse, Made, WordRing};
 pub use options::{Priority, QueueOptions};
+pub(crate) use ring::Packet;
 use ring::Ring;
-pub(crate) use ring::WORDS;
 pub(crate) use save_area::SaveArea;
 pub(crate) use scratch::{Area, Scratch};
 pub(crate) use words::Count;
@@ -57,6 +57,8 @@ pub struct Queue {
     made: Arc<Made<Memory>>,
     packets: u32,
     timestamps: bool,
+    /// It has one producer.
+    alone: bool,
 }
 
 #[derive(Debug)]
@@ -78,12 +80,17 @@ impl Gpu {
     /// [`Error::Ioctl`] when the process has no memory, doorbell or queue left, [`Error::Xnack`]
     /// when kernels could write to all of the process' memory.
     pub fn queue(&self, options: QueueOptions) -> Result<Queue> {
-        Queue::new(self, options)
+        Queue::new(self, options, false)
     }
 }
 
 impl Queue {
-    fn new(gpu: &Gpu, options: QueueOptions) -> Result<Self> {
+    /// A queue to which only [`push_alone`](Self::push_alone) writes.
+    pub(crate) fn alone(gpu: &Gpu, options: QueueOptions) -> Result<Self> {
+        Self::new(gpu, options, true)
+    }
+
+    fn new(gpu: &Gpu, options: QueueOptions, alone: bool) -> Result<Self> {
         let (link, node) = (gpu.link(), gpu.node());
         let ring_size = control::ring_bytes(options.packets)?;
         let area = SaveArea::of(node)?;
@@ -112,6 +119,7 @@ impl Queue {
             max_wave: waves.max(1) - 1,
             inactive_signal: stopped.address(),
             timestamps: options.timestamps,
+            alone,
         };
         control::fill(&control, link, &contents)?;
 
@@ -145,6 +153,7 @@ impl Queue {
             made: Arc::new(made),
             packets: options.packets,
             timestamps: options.timestamps,
+            alone,
         })
     }
 
@@ -216,6 +225,11 @@ impl Queue {
         self.made.memory()?.ring()
     }
 
+    /// Whether both are the same queue.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.made, &other.made)
+    }
+
     /// Whether the packet processor records when dispatches run.
     pub(crate) fn timestamps(&self) -> bool {
         self.timestamps
@@ -244,40 +258,88 @@ impl Queue {
         }
     }
 
-    /// Puts a packet into the ring and rings the doorbell: the packet's number. With `wait`, waits
-    /// for a free slot as long as the queue runs. No system call is made.
-    pub(crate) fn push(&self, packet: &[u32; WORDS], wait: bool) -> Result<u64> {
+    /// Puts packets into the ring and rings the doorbell once for all of them, or for as many as the
+    /// ring has slots: the last one's number. With `wait`, waits for free slots as long as the queue
+    /// runs. No system call is made.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OneProducer`] for a queue that has one producer, [`Error::QueueFull`] without `wait`
+    /// when not all of them have a slot, else the error for which the queue stopped.
+    pub(crate) fn push(&self, packets: &[Packet], wait: bool) -> Result<u64> {
+        match self.alone {
+            true => Err(Error::OneProducer),
+            false => self.push_by(packets, wait, |ring, count| ring.reserve(count)),
+        }
+    }
+
+    /// The same for a queue's only producer; several at once would lose packets.
+    pub(crate) fn push_alone(&self, packets: &[Packet], wait: bool) -> Result<u64> {
+        self.push_by(packets, wait, |ring, count| ring.reserve_alone(count))
+    }
+
+    fn push_by(
+        &self,
+        packets: &[Packet],
+        wait: bool,
+        reserve: impl Fn(Ring<'_>, u64) -> Option<u64>,
+    ) -> Result<u64> {
         let ring = self.ring()?;
-        let index = loop {
-            match ring.reserve() {
-                Some(index) => break index,
-                None if wait => self.check()?,
-                None => {
-                    return Err(Error::QueueFull {
-                        packets: self.packets,
-                    })
+        let bell = self.made.bell()?;
+        let slots = self.packets as usize;
+        if !wait && packets.len() > slots {
+            return Err(Error::QueueFull {
+                packets: self.packets,
+            });
+        }
+        let mut last = 0;
+        // One `chunks` would divide, which takes longer than the stores.
+        let mut rest = packets;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at_checked(slots).unwrap_or((rest, &[]));
+            let first = loop {
+                match reserve(ring, now.len() as u64) {
+                    Some(first) => break first,
+                    None if wait => self.check()?,
+                    None => {
+                        return Err(Error::QueueFull {
+                            packets: self.packets,
+                        })
+                    }
                 }
+                std::hint::spin_loop();
+            };
+            ring.publish(first, now);
+            last = first.wrapping_add(now.len() as u64 - 1);
+            if trace::enabled() {
+                self.show(ring, first, now);
             }
-            std::hint::spin_loop();
-        };
-        ring.publish(index, packet);
-        if trace::enabled() {
+            // Release: the packets are in memory before the packet processor hears of them.
+            bell.store(last, Ordering::Release);
+            rest = later;
+        }
+        Ok(last)
+    }
+
+    /// Tells the observer of packets that were written, and of the doorbell that comes next.
+    #[cold]
+    fn show(&self, ring: Ring<'_>, first: u64, packets: &[Packet]) {
+        let mut index = first;
+        for packet in packets {
             let slot = (index & (ring.packets() - 1)) * aql::PACKET_SIZE as u64;
             trace::emit(&Step::Packet {
                 queue: self.made.id,
                 index,
                 address: self.addresses().0 + slot,
-                words: packet,
+                words: &packet.words(),
             });
-            trace::emit(&Step::Doorbell {
-                queue: self.made.id,
-                offset: self.made.doorbell,
-                value: index,
-            });
+            index = index.wrapping_add(1);
         }
-        // Release: the packet is in memory before the packet processor hears of it.
-        self.made.bell()?.store(index, Ordering::Release);
-        Ok(index)
+        trace::emit(&Step::Doorbell {
+            queue: self.made.id,
+            offset: self.made.doorbell,
+            value: index.wrapping_sub(1),
+        });
     }
 
     /// Keeps what a dispatch uses until it is done.
@@ -290,8 +352,8 @@ impl Memory {
     fn ring(&self) -> Result<Ring<'_>> {
         let ring = self.ring.host()?;
         let control = self.control.host()?;
-        let words = ring
-            .words32(0, self.ring.size() / 4)
+        let slots = ring
+            .slots(0, self.ring.size() / aql::PACKET_SIZE)
             .ok_or(Error::NotHostVisible)?;
         let write = control
             .word64(control::WRITE_INDEX)
@@ -299,6 +361,6 @@ impl Memory {
         let read = control
             .word64(control::READ_INDEX)
             .ok_or(Error::NotHostVisible)?;
-        Ok(Ring { words, write, read })
+        Ok(Ring { slots, write, read })
     }
 }

@@ -5,10 +5,7 @@
 
 #[cfg(feature = "async")]
 pub(crate) use std::sync::Condvar;
-pub(crate) use std::sync::{
-    atomic::{AtomicU32, AtomicU64},
-    Mutex, MutexGuard,
-};
+pub(crate) use std::sync::{atomic::AtomicU64, Mutex, MutexGuard};
 #[cfg(feature = "async")]
 pub(crate) use std::thread;
 

@@ -5,8 +5,9 @@
 use rkfd_hw::aql::{self, Header, FENCE_SYSTEM};
 
 use super::submission::{Resources, Submission};
+use super::target::Work;
 use crate::error::{Error, Result};
-use crate::queue::Queue;
+use crate::queue::{Packet, Queue};
 use crate::signal::Signal;
 
 impl Queue {
@@ -62,7 +63,8 @@ impl Queue {
         for (slot, signal) in slots.into_iter().zip(signals) {
             packet.set(slot, signal.address());
         }
-        let mut submission = Submission::new(self.clone(), &packet.0, signal, Resources::default());
+        let work = Work::Packet(self.clone(), Packet::from(&packet.0));
+        let mut submission = Submission::new(work, signal, Resources::default());
         submission.submit()?;
         Ok(submission)
     }

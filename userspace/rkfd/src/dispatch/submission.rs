@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::target::Target;
+use super::target::Work;
 use crate::error::{Error, Result};
 use crate::gpu::Times;
 use crate::memory::{Bo, Piece};
 use crate::module::Loaded;
-use crate::queue::InUse;
+use crate::queue::{InUse, Packet, Queue};
 #[cfg(feature = "async")]
 use crate::signal::Done;
 use crate::signal::Signal;
@@ -45,38 +45,31 @@ pub(super) struct Resources {
 /// ```
 #[derive(Debug)]
 pub struct Submission {
-    queue: Target,
-    packet: Vec<u32>,
+    work: Work,
     signal: Option<Signal>,
     resources: Resources,
     index: Option<u64>,
 }
 
 impl Submission {
-    pub(super) fn new(
-        queue: impl Into<Target>,
-        packet: &[u32],
-        signal: Signal,
-        resources: Resources,
-    ) -> Self {
+    pub(super) fn new(work: Work, signal: Signal, resources: Resources) -> Self {
         Self {
-            queue: queue.into(),
-            packet: packet.to_vec(),
+            work,
             signal: Some(signal),
             resources,
             index: None,
         }
     }
 
-    fn start(&mut self, wait: bool) -> Result<u64> {
+    fn start(&mut self, push: impl FnOnce(&Work) -> Result<u64>) -> Result<u64> {
         let Some(signal) = self.signal.as_ref().filter(|signal| signal.value() <= 0) else {
             return Err(Error::Busy);
         };
-        if self.queue.timestamps() {
+        if self.work.timestamps() {
             signal.clear_times();
         }
         signal.set(1);
-        let result = self.queue.push(&self.packet, wait);
+        let result = push(&self.work);
         match result {
             Ok(index) => self.index = Some(index),
             Err(_) => signal.set(0),
@@ -92,7 +85,7 @@ impl Submission {
     /// [`Error::Busy`] while it still runs, [`Error::QueueStopped`] when it waits for a slot of a
     /// queue that has stopped.
     pub fn submit(&mut self) -> Result<u64> {
-        self.start(true)
+        self.start(|work| work.push(true))
     }
 
     /// Submits it without waiting for a free slot.
@@ -101,7 +94,19 @@ impl Submission {
     ///
     /// [`Error::QueueFull`] when there is none, and as [`submit`](Self::submit).
     pub fn try_submit(&mut self) -> Result<u64> {
-        self.start(false)
+        self.start(|work| work.push(false))
+    }
+
+    /// Starts it by a producer's means, if it was prepared for that producer's queue.
+    pub(crate) fn start_on(
+        &mut self,
+        queue: &Queue,
+        push: impl FnOnce(&[Packet]) -> Result<u64>,
+    ) -> Result<u64> {
+        self.start(|work| match work {
+            Work::Packet(own, packet) if own.is(queue) => push(std::slice::from_ref(packet)),
+            _ => Err(Error::OtherQueue),
+        })
     }
 
     /// Whether it is not running. Makes no system call.
@@ -132,7 +137,7 @@ impl Submission {
 
     fn wait_for(&self, timeout: Option<Duration>) -> Result<()> {
         match &self.signal {
-            Some(signal) => signal.wait(timeout, self.queue.stopped(), || self.queue.check()),
+            Some(signal) => signal.wait(timeout, self.work.stopped(), || self.work.check()),
             None => Ok(()),
         }
     }
@@ -144,7 +149,7 @@ impl Submission {
     /// [`Error::QueueStopped`]. A fault of the GPU's is not seen: then this does not return.
     pub fn spin(&self) -> Result<()> {
         while !self.is_done() {
-            self.queue.check()?;
+            self.work.check()?;
             std::hint::spin_loop();
         }
         Ok(())
@@ -157,7 +162,7 @@ impl Submission {
     /// The future's are those of [`wait`](Self::wait).
     #[cfg(feature = "async")]
     pub fn done(&self) -> Done<'_> {
-        Done::new(self.signal.as_ref(), self.queue.stopped())
+        Done::new(self.signal.as_ref(), self.work.stopped())
     }
 
     /// When it ran last, for a queue that records it ([`QueueOptions::timestamps`]); `None` for
@@ -171,17 +176,17 @@ impl Submission {
     pub fn times(&self) -> Result<Option<Times>> {
         let ended = self.signal.as_ref().filter(|signal| signal.value() <= 0);
         match ended
-            .filter(|_| self.queue.timestamps())
+            .filter(|_| self.work.timestamps())
             .and_then(Signal::times)
         {
-            Some(ticks) => self.queue.gpu().times(ticks),
+            Some(ticks) => self.work.gpu().times(ticks),
             None => Ok(None),
         }
     }
 
     /// The packet's 16 words, or the words of its commands.
-    pub fn packet(&self) -> &[u32] {
-        &self.packet
+    pub fn packet(&self) -> Vec<u32> {
+        self.work.words()
     }
 
     /// Number of the packet in the queue, when it was submitted.
@@ -203,7 +208,7 @@ impl Submission {
 impl Drop for Submission {
     fn drop(&mut self) {
         if let Some(signal) = self.signal.take().filter(|signal| signal.value() > 0) {
-            self.queue.keep(InUse {
+            self.work.keep(InUse {
                 signal,
                 _held: Box::new(std::mem::take(&mut self.resources)),
             });

@@ -6,10 +6,10 @@ use rkfd_hw::aql::KernelDispatch;
 
 use crate::code::KernelMetadata;
 use crate::command::CommandQueue;
-use crate::error::{DispatchError, Error, Result};
+use crate::error::{DispatchError, Result};
 use crate::gpu::Gpu;
 use crate::module::Kernel;
-use crate::queue::{InUse, Queue, WORDS};
+use crate::queue::{InUse, Packet, Queue};
 use crate::signal::Signal;
 
 /// The queue that a dispatch is for.
@@ -48,52 +48,19 @@ impl Target {
     }
 
     /// What goes into the ring for a packet.
-    pub(super) fn words(
-        &self,
+    pub(super) fn work(
+        self,
         packet: &KernelDispatch,
         kernel: &Kernel,
         signal: &Signal,
-    ) -> Result<Vec<u32>, DispatchError> {
-        match self {
-            Self::Aql(_) => Ok(packet.0.to_vec()),
-            Self::Commands(queue) => queue.commands(packet, kernel, signal),
-        }
-    }
-
-    pub(super) fn push(&self, words: &[u32], wait: bool) -> Result<u64> {
-        match self {
-            Self::Aql(queue) => {
-                let packet = words.try_into().map_err(|_| Error::Length {
-                    buffer: WORDS,
-                    slice: words.len(),
-                })?;
-                queue.push(packet, wait)
+    ) -> Result<Work, DispatchError> {
+        Ok(match self {
+            Self::Aql(queue) => Work::Packet(queue, Packet::from(&packet.0)),
+            Self::Commands(queue) => {
+                let commands = queue.commands(packet, kernel, signal)?;
+                Work::Commands(queue, commands)
             }
-            Self::Commands(queue) => queue.push(words, wait),
-        }
-    }
-
-    /// What is signalled when the queue stops, where it can be.
-    pub(super) fn stopped(&self) -> Option<&Signal> {
-        match self {
-            Self::Aql(queue) => queue.stopped(),
-            Self::Commands(_) => None,
-        }
-    }
-
-    /// Whether the packet processor or a wave reported an error, where that can be.
-    pub(super) fn check(&self) -> Result<()> {
-        match self {
-            Self::Aql(queue) => queue.check(),
-            Self::Commands(_) => Ok(()),
-        }
-    }
-
-    pub(super) fn keep(&self, used: InUse) {
-        match self {
-            Self::Aql(queue) => queue.keep(used),
-            Self::Commands(queue) => queue.keep(used),
-        }
+        })
     }
 
     /// Address of the structure that an AQL queue's kernels may look at, 0 of other queues.
@@ -103,12 +70,66 @@ impl Target {
             Self::Commands(_) => 0,
         }
     }
+}
+
+/// What goes into a queue's ring, and the queue.
+#[derive(Debug)]
+pub(super) enum Work {
+    Packet(Queue, Packet),
+    Commands(CommandQueue, Vec<u32>),
+}
+
+impl Work {
+    pub(super) fn gpu(&self) -> &Gpu {
+        match self {
+            Self::Packet(queue, _) => queue.gpu(),
+            Self::Commands(queue, _) => queue.gpu(),
+        }
+    }
+
+    /// The words that go into the ring.
+    pub(super) fn words(&self) -> Vec<u32> {
+        match self {
+            Self::Packet(_, packet) => packet.words().to_vec(),
+            Self::Commands(_, commands) => commands.clone(),
+        }
+    }
+
+    pub(super) fn push(&self, wait: bool) -> Result<u64> {
+        match self {
+            Self::Packet(queue, packet) => queue.push(std::slice::from_ref(packet), wait),
+            Self::Commands(queue, commands) => queue.push(commands, wait),
+        }
+    }
+
+    /// What is signalled when the queue stops, where it can be.
+    pub(super) fn stopped(&self) -> Option<&Signal> {
+        match self {
+            Self::Packet(queue, _) => queue.stopped(),
+            Self::Commands(..) => None,
+        }
+    }
+
+    /// Whether the packet processor or a wave reported an error, where that can be.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Packet(queue, _) => queue.check(),
+            Self::Commands(..) => Ok(()),
+        }
+    }
+
+    pub(super) fn keep(&self, used: InUse) {
+        match self {
+            Self::Packet(queue, _) => queue.keep(used),
+            Self::Commands(queue, _) => queue.keep(used),
+        }
+    }
 
     /// Whether dispatches record when they run.
     pub(super) fn timestamps(&self) -> bool {
         match self {
-            Self::Aql(queue) => queue.timestamps(),
-            Self::Commands(_) => false,
+            Self::Packet(queue, _) => queue.timestamps(),
+            Self::Commands(..) => false,
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::memory::Bo;
 
 /// `hsa_queue.type`: several producers.
 const TYPE_MULTI: u32 = 0;
+/// `hsa_queue.type`: one producer.
+const TYPE_SINGLE: u32 = 1;
 /// `hsa_queue.features`: kernel dispatch.
 const FEATURE_KERNEL_DISPATCH: u32 = 1;
 /// `queue_properties`: pointers are 64 bits wide.
@@ -36,12 +38,18 @@ pub(crate) struct Contents {
     pub(crate) inactive_signal: u64,
     /// Dispatches record when they begin and end.
     pub(crate) timestamps: bool,
+    /// There is one producer only.
+    pub(crate) alone: bool,
 }
 
 /// Writes the structure. The queue's id and doorbell are not known yet; see [`set_id`].
 pub(crate) fn fill(bo: &Bo, link: &Link, contents: &Contents) -> Result<()> {
     let mut page = Page([0; 256]);
-    page.set32(0x00, TYPE_MULTI);
+    let kind = match contents.alone {
+        true => TYPE_SINGLE,
+        false => TYPE_MULTI,
+    };
+    page.set32(0x00, kind);
     page.set32(0x04, FEATURE_KERNEL_DISPATCH);
     page.set64(0x08, contents.ring);
     page.set32(0x18, contents.packets);

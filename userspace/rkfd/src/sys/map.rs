@@ -164,6 +164,18 @@ impl Mapping {
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr().cast(), count) })
     }
 
+    /// `count` times `N` 64-bit words from `offset`.
+    pub(crate) fn slots<const N: usize>(
+        &self,
+        offset: usize,
+        count: usize,
+    ) -> Option<&[[AtomicU64; N]]> {
+        let p = self.at(offset, count.checked_mul(N * 8)?, 8)?;
+        // SAFETY: `count * N * 8` accessible bytes, aligned, alive as long as `self`; every access to
+        // them in this process is atomic.
+        Some(unsafe { std::slice::from_raw_parts(p.as_ptr().cast(), count) })
+    }
+
     /// Copies bytes out, each naturally aligned word at once. `None` when the range isn't
     /// accessible.
     pub(crate) fn read(&self, offset: usize, to: &mut [u8]) -> Option<()> {
