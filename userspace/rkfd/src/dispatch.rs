@@ -5,7 +5,9 @@
 mod argument;
 mod barrier;
 mod geometry;
+mod graph;
 mod kernarg;
+mod producer;
 mod submission;
 mod target;
 
@@ -24,7 +26,9 @@ use argument::Given;
 pub use argument::{Argument, Bytes, IntoArgument, Lds};
 pub use geometry::Size;
 use geometry::{geometry, Geometry, Grid};
+pub use graph::Graph;
 use kernarg::Context;
+pub use producer::Producer;
 use submission::Resources;
 pub use submission::Submission;
 use target::Target;

@@ -116,7 +116,9 @@ mod trap;
 pub use code::{Arg, ArgKind, CodeObject, KernelInfo, KernelMetadata};
 pub use command::CommandQueue;
 pub use copy::{CopyQueue, Copying};
-pub use dispatch::{Argument, Bytes, Dispatch, FenceScope, IntoArgument, Lds, Size, Submission};
+pub use dispatch::{
+    Argument, Bytes, Dispatch, FenceScope, Graph, IntoArgument, Lds, Producer, Size, Submission,
+};
 pub use error::{CodeError, DispatchError, Error, Result};
 pub use gpu::{Clocks, Gpu, Times};
 pub use memory::{Address, Buffer, Element, Memory};
@@ -141,11 +143,13 @@ const _: () = {
     shared::<Module>();
     shared::<Kernel>();
     shared::<Queue>();
+    shared::<Producer>();
     shared::<CommandQueue>();
     shared::<CopyQueue>();
     shared::<Dispatch>();
     shared::<Argument>();
     shared::<Submission>();
+    shared::<Graph>();
     shared::<Copying>();
     shared::<Signal>();
     shared::<Error>();

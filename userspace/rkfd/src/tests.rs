@@ -149,6 +149,82 @@ fn a_full_queue_and_a_running_dispatch_are_refused() {
 }
 
 #[test]
+fn a_graph_runs_in_its_order_and_waits_for_its_end() {
+    let set = set(64);
+    let values = set.gpu.upload(&[1.0f32; N]).unwrap();
+    let double = || {
+        let dispatch = set.queue.dispatch(&set.kernel).grid(N as u32);
+        dispatch
+            .arg(&values)
+            .arg(&values)
+            .arg(&values)
+            .arg(N as i32)
+    };
+    // More packets than the ring has slots.
+    let mut graph = set.queue.graph((0..100).map(|_| double())).unwrap();
+    assert_eq!(graph.packets(), 101);
+    assert_eq!(graph.submit().unwrap(), 100);
+    graph.wait_timeout(SOON).unwrap();
+    assert_eq!(values.get(N - 1), Some(2f32.powi(100)));
+    values.fill(1.0).unwrap();
+    set.fake.pause();
+    let mut graph = set.queue.graph([double(), double()]).unwrap();
+    assert_eq!(graph.submit().unwrap(), 103);
+    assert!(matches!(graph.submit(), Err(Error::Busy)));
+    // What it uses is kept until it is done.
+    drop(graph);
+    let objects = set.fake.objects();
+    set.fake.resume();
+    while values.get(0) != Some(4.0) {
+        std::thread::yield_now();
+    }
+    assert_eq!(set.fake.objects(), objects);
+    let other = set.gpu.queue(QueueOptions::new()).unwrap();
+    assert!(matches!(other.graph([double()]), Err(Error::OtherQueue)));
+}
+
+#[test]
+fn one_producer_shares_its_queue_with_nobody() {
+    let set = set(64);
+    let options = QueueOptions::new().packets(64);
+    let mut producer = set.gpu.producer(options).unwrap();
+    let values = set.gpu.upload(&[1.0f32; N]).unwrap();
+    let double = producer.dispatch(&set.kernel).grid(N as u32);
+    let double = double.arg(&values).arg(&values).arg(&values).arg(N as i32);
+    let mut work = double.clone().prepare().unwrap();
+    for n in 0..100 {
+        assert_eq!(producer.submit(&mut work).unwrap(), n);
+        work.wait_timeout(SOON).unwrap();
+    }
+    assert_eq!(values.get(0), Some(2f32.powi(100)));
+    assert!(matches!(work.submit(), Err(Error::OneProducer)));
+    assert!(work.is_done());
+    let (mut other, _) = set.prepare(1);
+    assert!(matches!(
+        producer.submit(&mut other),
+        Err(Error::OtherQueue)
+    ));
+    other.submit().unwrap();
+    other.wait_timeout(SOON).unwrap();
+    // A full ring.
+    set.fake.pause();
+    let mut all: Vec<_> = (0..65).map(|_| double.clone().prepare().unwrap()).collect();
+    let mut results: Vec<_> = all
+        .iter_mut()
+        .map(|work| producer.try_submit(work))
+        .collect();
+    assert!(matches!(
+        results.pop(),
+        Some(Err(Error::QueueFull { packets: 64 }))
+    ));
+    assert!(results.iter().all(Result::is_ok));
+    set.fake.resume();
+    all.iter()
+        .try_for_each(|work| work.wait_timeout(SOON))
+        .unwrap();
+}
+
+#[test]
 fn what_nobody_waits_for_is_kept_until_it_is_done() {
     let set = set(64);
     set.fake.pause();
