@@ -79,6 +79,20 @@ pub(crate) struct Segment {
     pub(crate) len: u64,
 }
 
+/// A piece of the device, mapped for DMA once for all objects that show it: the DMA API's checks
+/// object to an address that is mapped more than seven times.
+pub(crate) type DeviceMapping = Arc<WhileBound<ResourceMapping>>;
+
+/// Maps `len` bytes of the device at a physical address.
+///
+/// # Errors
+///
+/// ENOMEM, ENODEV when the device is gone.
+pub(crate) fn map_device(dev: &Arc<Handle>, phys: u64, len: usize) -> Result<DeviceMapping> {
+    let map = dev.hold(|dev| ResourceMapping::new(dev, phys, len))?;
+    Ok(Arc::new(map, GFP_KERNEL_ACCOUNT)?)
+}
+
 enum Backing {
     Vram(KVec<VramRange>),
     // The mapping is undone before the pages are freed: fields are dropped in order.
@@ -87,7 +101,7 @@ enum Backing {
         pages: KVVec<Page>,
     },
     Device {
-        map: WhileBound<ResourceMapping>,
+        map: DeviceMapping,
         phys: u64,
         _slice: Option<Arc<Slice>>,
     },
@@ -100,14 +114,31 @@ enum Backing {
 pub(crate) struct Memory {
     pub(crate) dev: Arc<Handle>,
     pub(crate) vram: Arc<Vram>,
-    /// Physical address of BAR 5.
-    pub(crate) mmio_phys: u64,
+    /// Physical address of the page of HDP flush registers.
+    flush_phys: u64,
+    flush_map: DeviceMapping,
 }
 
 impl Memory {
+    /// Of a GPU whose BAR 5 lies at a physical address.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV when the device is gone.
+    pub(crate) fn new(dev: &Arc<Handle>, vram: &Arc<Vram>, mmio_phys: u64) -> Result<Arc<Self>> {
+        let flush_phys = mmio_phys + u64::from(REMAP_OFFSET);
+        let memory = Self {
+            dev: dev.clone(),
+            vram: vram.clone(),
+            flush_phys,
+            flush_map: map_device(dev, flush_phys, PAGE_SIZE)?,
+        };
+        Ok(Arc::new(memory, GFP_KERNEL)?)
+    }
+
     /// Physical address of the page of HDP flush registers.
     pub(crate) fn flush_page(&self) -> u64 {
-        self.mmio_phys + u64::from(REMAP_OFFSET)
+        self.flush_phys
     }
 }
 
@@ -169,30 +200,26 @@ impl Bo {
 
     /// The page of HDP flush registers.
     pub(crate) fn mmio_remap(memory: &Arc<Memory>) -> Result<Arc<Self>> {
-        Self::of_device(memory, memory.flush_page(), PAGE_SIZE as u64, None)
+        let backing = Backing::Device {
+            map: memory.flush_map.clone(),
+            phys: memory.flush_phys,
+            _slice: None,
+        };
+        Self::of_device(memory, PAGE_SIZE as u64, backing)
     }
 
     /// A slice of doorbells.
     pub(crate) fn of_doorbells(memory: &Arc<Memory>, slice: Arc<Slice>) -> Result<Arc<Self>> {
-        let phys = slice.phys();
-        Self::of_device(memory, phys, SLICE_SIZE as u64, Some(slice))
+        let backing = Backing::Device {
+            map: slice.mapping(),
+            phys: slice.phys(),
+            _slice: Some(slice),
+        };
+        Self::of_device(memory, SLICE_SIZE as u64, backing)
     }
 
-    fn of_device(
-        memory: &Arc<Memory>,
-        phys: u64,
-        size: u64,
-        slice: Option<Arc<Slice>>,
-    ) -> Result<Arc<Self>> {
-        let len = usize::try_from(size)?;
-        let map = memory
-            .dev
-            .hold(|dev| ResourceMapping::new(dev, phys, len))?;
-        let backing = Backing::Device {
-            map,
-            phys,
-            _slice: slice,
-        };
+    fn of_device(memory: &Arc<Memory>, size: u64, backing: Backing) -> Result<Arc<Self>> {
+        memory.dev.alive()?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),

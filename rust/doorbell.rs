@@ -12,6 +12,10 @@
 //! MQDs and packets name a doorbell.
 
 use crate::{
+    bo::{
+        map_device,
+        DeviceMapping, //
+    },
     device::Handle,
     pages::PageMap,
     types::{
@@ -90,6 +94,10 @@ impl Doorbells {
         )
     }
 
+    fn slice_phys(&self, index: usize) -> u64 {
+        self.phys + (index * SLICE_SIZE) as u64
+    }
+
     /// Rings a doorbell of the kernel's.
     pub(crate) fn ring64(&self, word: DoorbellWord, value: u64) {
         let _ = self
@@ -110,6 +118,8 @@ impl Doorbells {
 pub(crate) struct Slice {
     doorbells: Arc<Doorbells>,
     index: usize,
+    /// For the GPU's own stores to its doorbells.
+    map: DeviceMapping,
     #[pin]
     used: Mutex<Used>,
 }
@@ -123,22 +133,32 @@ impl Slice {
     pub(crate) fn new(doorbells: &Arc<Doorbells>) -> Result<Arc<Self>> {
         doorbells.dev.alive()?;
         let index = doorbells.slices.lock().alloc(1, 1)?;
+        Self::at(doorbells, index).inspect_err(|_| doorbells.slices.lock().release(index, 1))
+    }
+
+    fn at(doorbells: &Arc<Doorbells>, index: usize) -> Result<Arc<Self>> {
         let used = Used::new(doorbells.others);
-        let all = doorbells.clone();
+        let map = map_device(&doorbells.dev, doorbells.slice_phys(index), SLICE_SIZE)?;
+        let doorbells = doorbells.clone();
         Arc::pin_init(
             pin_init!(Self {
-                doorbells: all,
+                doorbells,
                 index,
+                map,
                 used <- new_mutex!(used, "rkfd doorbells"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
-        .inspect_err(|_| doorbells.slices.lock().release(index, 1))
     }
 
     /// Physical address.
     pub(crate) fn phys(&self) -> u64 {
-        self.doorbells.phys + (self.index * SLICE_SIZE) as u64
+        self.doorbells.slice_phys(self.index)
+    }
+
+    /// The slice as the GPU's page tables name it.
+    pub(crate) fn mapping(&self) -> DeviceMapping {
+        self.map.clone()
     }
 
     /// First page frame, for mapping the slice.

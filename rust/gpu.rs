@@ -308,11 +308,7 @@ impl<'bound> Running<'bound> {
         let doorbells = Doorbells::new(pdev, &dev, chip.family.non_cp_doorbells)?;
         let kept = Kept::new(dev.device())?;
         let hangs = Hangs::new()?;
-        let memory = Memory {
-            dev: dev.clone(),
-            vram: vram.clone(),
-            mmio_phys,
-        };
+        let memory = Memory::new(&dev, &vram, mmio_phys)?;
         let copier = Copier::new(sdma::Parts {
             dev: dev.clone(),
             regs: regs.clone(),
@@ -324,7 +320,7 @@ impl<'bound> Running<'bound> {
             hal: sdma::hal(versions.sdma),
         })?;
         let spaces = Spaces {
-            memory: Arc::new(memory, GFP_KERNEL)?,
+            memory,
             tlb: tlb.clone(),
             hal: vm::hal(versions.gc),
             kept: kept.clone(),
