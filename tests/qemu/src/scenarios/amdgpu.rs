@@ -122,6 +122,13 @@ fn started(scenario: Scenario, parameters: &[&str]) -> Scenario {
     scenario
 }
 
+/// Whether a scenario loads the stock driver.
+pub(super) fn is_needed(scenario: &Scenario) -> bool {
+    let driver = MODULES.last();
+    let mut includes = scenario.includes.iter();
+    includes.any(|include| matches!(include, Include::Module { path } if Some(path) == driver))
+}
+
 fn reached(what: &str, pattern: &str) -> Step {
     Step::sh(what, 60, &format!("dmesg | grep -m1 -e '{pattern}'"))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes, and what is added, on a kernel that checks memory, locks and leaks.
 
-use super::{lifetime, with_vadd, MODULE, VADD};
+use super::{amdgpu, lifetime, with_vadd, MODULE, VADD};
 use crate::kunit;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -10,6 +10,8 @@ use std::path::Path;
 /// Adapts scenarios and adds those that only such a kernel can run. `leaking` is a module that
 /// leaks.
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
+    // The debug kernel is built without amdgpu, which would take longer than the whole suite.
+    suite.retain(|scenario| !amdgpu::is_needed(scenario));
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.
         scenario.shaped = false;
@@ -27,9 +29,6 @@ pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
 
 /// End a run that has the module with a scan for leaked objects.
 pub fn check_for_leaks(scenario: &mut Scenario) {
-    // An interrupt that meets identify_cpu() sees five levels of page tables denied for a
-    // moment, by which KASAN takes good addresses for wild ones.
-    scenario.kernel_args.push("no5lvl".into());
     // Without debugging the slab keeps objects in arrays, where kmemleak takes what was handed
     // out for still referenced: of 11 leaks it saw 2.
     scenario.kernel_args.push("slab_debug=F".into());

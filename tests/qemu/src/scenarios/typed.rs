@@ -28,7 +28,7 @@ pub fn all() -> Vec<Scenario> {
             "cat /sys/kernel/tracing/current_tracer",
             &["nop"],
         ),
-        Act::Type("debugfs", "ls /sys/kernel/debug", &["kprobes"]),
+        Act::Type("debugfs", "ls /sys/kernel/debug", &["clear_warn_once"]),
         Act::Type("include", "cat note.txt", &["a note from the host"]),
         Act::Type("info", "rkfd info", &["{target}"]),
         // 2 * x[i] + 1, for x[i] = i.
