@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-fuzz --calls N | --seconds N [--seed N] [--processes N] [--threads N] [--corpus]`: sends requests
+//! `rkfd-fuzz --calls N | --seconds N [--seed N] [--processes N] [--threads N] [--corpus]
+//! [--coverage]`: sends requests
 //! that are right, nearly right and wrong to the driver, from threads and processes at once, some of
 //! which are killed at any moment.
 //!
@@ -11,6 +12,7 @@
 //! kill, or if a request that should work now and then never did: then it tests nothing.
 
 mod act;
+mod coverage;
 mod options;
 mod parent;
 mod pool;

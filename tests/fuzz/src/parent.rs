@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts processes, kills some of them at any moment, sees that none gets stuck, and sums up.
 
+use crate::coverage::Reached;
 use crate::options::{Options, Until};
 use crate::process::Process;
 use crate::shared::{Shared, REQUESTS};
@@ -67,7 +68,8 @@ struct Run<'a> {
 ///
 /// What was found, in lines.
 pub fn run(options: &Options) -> Result<(), String> {
-    let shared = Shared::new(options.processes * options.threads)
+    let reached = options.coverage.then(Reached::new).transpose()?;
+    let shared = Shared::new(options.processes * options.threads, reached)
         .map_err(|e| format!("memory: errno {e}"))?;
     let mut run = Run {
         options,
@@ -215,6 +217,9 @@ impl Run<'_> {
             }
         }
         assert!(REQUESTS > table::all().len());
+        if let Some(reached) = &self.shared.reached {
+            reached.print();
+        }
         let calls = self.shared.calls();
         println!(
             "{calls} calls, {} a second",

@@ -2,6 +2,7 @@
 //! One fuzzing process: its files, what it prepares so that queues can be made, and its threads.
 
 use crate::act::Acts;
+use crate::coverage::Trace;
 use crate::pool::{Bo, Mapping, Pool};
 use crate::request::Sender;
 use crate::shared::Shared;
@@ -218,11 +219,19 @@ impl Process {
             return;
         };
         let acts = Acts::new(self, thread);
+        let trace = self.shared.reached.as_ref().map(Trace::new);
+        if let Some(Err(e)) = &trace {
+            eprintln!("rkfd-fuzz: {e}");
+            sys::exit(1);
+        }
         for _ in 0..steps {
             match rng.below(100) {
                 0..=44 => sender.any(&mut rng),
                 45..=84 => sender.valid(&mut rng),
                 _ => acts.one(&mut rng),
+            }
+            if let Some(Ok(trace)) = &trace {
+                trace.take();
             }
         }
     }
