@@ -23,6 +23,10 @@ use kernel::{
 /// What `dma_map_*` return on failure.
 const MAPPING_ERROR: u64 = !0;
 
+/// Programs and the GPU work on the same page at once: a bounce buffer (SWIOTLB) would show each its own,
+/// so that such a mapping has to fail. Programs may also lend one page as often as they like.
+const COHERENT: usize = bindings::DMA_ATTR_REQUIRE_COHERENT as usize;
+
 fn raw(dev: &device::Device) -> *mut bindings::device {
     // `device::Device` is `repr(transparent)` over `Opaque<device>`.
     core::ptr::from_ref(dev).cast_mut().cast()
@@ -68,7 +72,7 @@ impl PageMapping {
                     0,
                     PAGE_SIZE,
                     bindings::dma_data_direction::DMA_BIDIRECTIONAL,
-                    0,
+                    COHERENT,
                 )
             };
             if failed(plain, bus) {
@@ -95,7 +99,7 @@ impl Drop for PageMapping {
                     bus,
                     PAGE_SIZE,
                     bindings::dma_data_direction::DMA_BIDIRECTIONAL,
-                    0,
+                    COHERENT,
                 )
             };
         }
