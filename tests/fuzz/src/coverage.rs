@@ -4,6 +4,7 @@
 //! Each thread has a trace of its own, which the kernel fills with return addresses while the thread
 //! is in it. What work items and interrupts do isn't there.
 
+use crate::shared::Shared;
 use rkfd_bare::sys::{self, Map};
 use std::os::fd::OwnedFd;
 
@@ -79,26 +80,36 @@ impl<'a> Trace<'a> {
     ///
     /// # Errors
     ///
-    /// The kernel has no kcov, or no memory.
+    /// "WHAT: ENOENT" when the kernel has no kcov, ENOMEM when it has no memory.
     pub fn new(reached: &'a Reached) -> Result<Self, String> {
-        let file = sys::open(FILE).map_err(|e| format!("{FILE}: errno {e}"))?;
+        let failed = |what: &str, e| format!("kcov: {what}: {}", rkfd_bare::errno::name(e));
+        let file = sys::open(FILE).map_err(|e| failed(FILE, e))?;
         let asked = |what, errno| match errno {
             0 => Ok(()),
-            e => Err(format!("kcov: {what}: errno {e}")),
+            e => Err(failed(what, e)),
         };
         asked(
             "KCOV_INIT_TRACE",
             sys::ioctl(&file, INIT_TRACE, WORDS as u64),
         )?;
         let rw = libc::PROT_READ | libc::PROT_WRITE;
-        let words = Map::file(&file, 0, WORDS * 8, rw, libc::MAP_SHARED)
-            .map_err(|e| format!("kcov: mmap: errno {e}"))?;
+        let words =
+            Map::file(&file, 0, WORDS * 8, rw, libc::MAP_SHARED).map_err(|e| failed("mmap", e))?;
         asked("KCOV_ENABLE", sys::ioctl(&file, ENABLE, TRACE_PC))?;
         Ok(Self {
             words,
             _file: file,
             reached,
         })
+    }
+
+    /// Begins, if the run wants to know.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::new`].
+    pub fn of(shared: &'a Shared) -> Result<Option<Self>, String> {
+        shared.reached.as_ref().map(Self::new).transpose()
     }
 
     /// Takes what came since the last time.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts processes, kills some of them at any moment, sees that none gets stuck, and sums up.
 
-use crate::coverage::Reached;
+use crate::coverage::{Reached, Trace};
 use crate::options::{Options, Until};
-use crate::process::Process;
+use crate::process::{end, Process, NO_MEMORY};
 use crate::shared::{Shared, REQUESTS};
 use crate::table;
 use rkfd_bare::node::Node;
@@ -18,8 +18,6 @@ const STEPS: u64 = 1500;
 /// longest wait for hardware is 9 s, and a call may wait behind several.
 const STUCK: Duration = Duration::from_secs(120);
 const TICK: Duration = Duration::from_millis(20);
-/// How a process ends to which the others left no memory to begin with.
-const NO_MEMORY: i32 = 3;
 /// Calls from which on each of [`MUST_WORK`] has to have worked.
 const ENOUGH: u64 = 10_000;
 /// Requests that work now and then if the fuzzer is any good.
@@ -117,18 +115,10 @@ impl Run<'_> {
         let Some(pid) = sys::fork() else {
             // FREE takes a buffer's pages away from the program's mappings.
             sys::replace_lost_pages();
-            let status = match Process::new(&self.node, self.shared) {
-                Ok(process) => {
-                    process.run(seed, first, self.options.threads, STEPS);
-                    0
-                }
-                Err(e) if e.ends_with("ENOMEM") => NO_MEMORY,
-                Err(e) => {
-                    eprintln!("rkfd-fuzz: seed {seed}: {e}");
-                    1
-                }
-            };
-            sys::exit(status);
+            match self.live(seed, first) {
+                Ok(()) => sys::exit(0),
+                Err(e) => end(&format!("seed {seed}: {e}")),
+            }
         };
         self.children[slot] = (pid > 0).then(|| Child {
             pid,
@@ -138,6 +128,18 @@ impl Run<'_> {
             last: Vec::new(),
             moved: Instant::now(),
         });
+    }
+
+    /// The life of a process: its begin and its end are traced, too.
+    fn live(&self, seed: u64, first: usize) -> Result<(), String> {
+        let trace = Trace::of(self.shared)?;
+        let process = Process::new(&self.node, self.shared)?;
+        process.run(seed, first, self.options.threads, STEPS);
+        drop(process);
+        if let Some(trace) = &trace {
+            trace.take();
+        }
+        Ok(())
     }
 
     /// Takes note of ends, kills, and finds who is stuck.

@@ -219,20 +219,31 @@ impl Process {
             return;
         };
         let acts = Acts::new(self, thread);
-        let trace = self.shared.reached.as_ref().map(Trace::new);
-        if let Some(Err(e)) = &trace {
-            eprintln!("rkfd-fuzz: {e}");
-            sys::exit(1);
-        }
+        let trace = match Trace::of(self.shared) {
+            Ok(trace) => trace,
+            Err(e) => end(&e),
+        };
         for _ in 0..steps {
             match rng.below(100) {
                 0..=44 => sender.any(&mut rng),
                 45..=84 => sender.valid(&mut rng),
                 _ => acts.one(&mut rng),
             }
-            if let Some(Ok(trace)) = &trace {
+            if let Some(trace) = &trace {
                 trace.take();
             }
         }
     }
+}
+
+/// How a process ends to which the others left no memory to begin with.
+pub const NO_MEMORY: i32 = 3;
+
+/// Ends the process for an error.
+pub fn end(error: &str) -> ! {
+    if error.ends_with("ENOMEM") {
+        sys::exit(NO_MEMORY);
+    }
+    eprintln!("rkfd-fuzz: {error}");
+    sys::exit(1);
 }
