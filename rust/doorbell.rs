@@ -17,6 +17,7 @@ use crate::{
         DeviceMapping, //
     },
     device::Handle,
+    glue::trace,
     pages::PageMap,
     types::{
         DoorbellIndex,
@@ -100,6 +101,7 @@ impl Doorbells {
 
     /// Rings a doorbell of the kernel's.
     pub(crate) fn ring64(&self, word: DoorbellWord, value: u64) {
+        trace::doorbell_rung(word.get(), value);
         let _ = self
             .bar
             .try_access_with(|bar| bar.try_write64(value, word.get() as usize * 4));
@@ -107,6 +109,7 @@ impl Doorbells {
 
     /// Rings a doorbell that takes 32 bits.
     pub(crate) fn ring32(&self, word: DoorbellWord, value: u32) {
+        trace::doorbell_rung(word.get(), value.into());
         let _ = self
             .bar
             .try_access_with(|bar| bar.try_write32(value, word.get() as usize * 4));

@@ -15,6 +15,7 @@ pub(crate) mod irq;
 pub(crate) mod pci;
 pub(crate) mod ratelimit;
 pub(crate) mod sleep;
+pub(crate) mod trace;
 pub(crate) mod workqueue;
 
 // Of the user half.

@@ -16,6 +16,7 @@ use crate::{
     glue::ratelimit::ratelimited,
     glue::{
         irq::Msi,
+        trace,
         workqueue::WorkQueue, //
     },
     gmc::{
@@ -276,6 +277,7 @@ impl Handler {
             }
             // Outside of the ring's lock: the sink takes its own.
             for entry in batch.iter().take(count) {
+                trace::ih_entry_taken(&entry.0);
                 if let Some((pasid, event)) = decode::decode(self.clients, entry) {
                     self.sink.event(pasid, &event);
                 }

@@ -7,7 +7,10 @@
 //! call fails. One file for each class of calls.
 
 use crate::{
-    glue::user,
+    glue::{
+        trace,
+        user, //
+    },
     process::Process,
     types::GpuId,
     uapi::{
@@ -81,7 +84,7 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
     let size = user_size.max(abi::ioc_size(info.command));
     let direction = abi::ioc_direction(info.command);
     if direction == abi::NONE {
-        return dispatch(
+        return traced_dispatch(
             process,
             number,
             Argument {
@@ -110,7 +113,7 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
         // The one call with a check of its own, after which nothing is given back.
         unsupported::check_svm(bytes, user_size)?;
     }
-    let result = dispatch(
+    let result = traced_dispatch(
         process,
         number,
         Argument {
@@ -125,6 +128,20 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
     }
     drop(heap);
     result.map(|()| 0)
+}
+
+/// Answers a request, and tells whoever traces.
+fn traced_dispatch(process: &Arc<Process>, number: u8, argument: Argument<'_>) -> Result {
+    let Argument { bytes, user_size } = argument;
+    trace::ioctl_entered(number, bytes);
+    let argument = Argument {
+        bytes: &mut *bytes,
+        user_size,
+    };
+    let result = dispatch(process, number, argument);
+    let error = result.map_or_else(kernel::error::Error::to_errno, |()| 0);
+    trace::ioctl_left(number, error, bytes);
+    result
 }
 
 fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {

@@ -15,7 +15,8 @@ use crate::{
     debugfs::DebugFs,
     glue::{
         anon_inode::PseudoFs,
-        mmu_notifier, //
+        mmu_notifier,
+        trace, //
     },
     gpu::{
         Gpu,
@@ -162,6 +163,7 @@ impl Upcalls for Module {
     }
 
     fn signal(&self, _gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) {
+        trace::event_signaled(pasid.get().into(), id, bits);
         if let Some(process) = self.processes.by_pasid(pasid) {
             process.events.signal(EventId::new(id), bits);
         }
@@ -169,10 +171,16 @@ impl Upcalls for Module {
 
     fn try_signal(&self, _gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) -> bool {
         let process = self.processes.by_pasid(pasid);
-        process.is_none_or(|process| process.events.try_signal(EventId::new(id), bits))
+        let done = process.is_none_or(|process| process.events.try_signal(EventId::new(id), bits));
+        if done {
+            trace::event_signaled(pasid.get().into(), id, bits);
+        }
+        done
     }
 
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault) {
+        let (pasid, va) = (fault.pasid.get().into(), fault.va.get());
+        trace::page_faulted(pasid, va, fault.not_present, fault.write, fault.execute);
         let Some(process) = self.processes.by_pasid(fault.pasid) else {
             return;
         };

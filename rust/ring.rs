@@ -10,6 +10,7 @@
 
 use crate::{
     doorbell::Doorbells,
+    glue::trace,
     gmc::{
         Gart,
         KernelBuf, //
@@ -190,6 +191,7 @@ impl Ring {
             let at = (wptr % self.words() as u64) as usize;
             self.buf.write_slice(place::RING + at, packet)?;
             wptr += packet.len() as u64;
+            trace::packet_written(self.doorbell.get(), packet);
         }
         self.wptr = wptr;
         // The packets are there before the pointer that covers them, and that before the ring.

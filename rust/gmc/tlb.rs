@@ -15,6 +15,7 @@ use super::hub::{
 };
 use crate::{
     device::Handle,
+    glue::trace,
     hw::value::Bounded,
     types::Pasid,
     vram::Vram, //
@@ -114,6 +115,7 @@ impl Tlb {
     pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
         self.vram.flush_hdp();
+        trace::tlb_flushed(pasid.get().into(), 0, kind.get() as u32);
         if let Some(result) = self
             .firmware()
             .and_then(|firmware| firmware.invalidate_tlbs(pasid, kind))
@@ -132,6 +134,7 @@ impl Tlb {
     fn flush(&self, vmid: u32, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
         self.vram.flush_hdp();
+        trace::tlb_flushed(0, vmid, kind.get() as u32);
         let vmids = 1u16 << (vmid & 15);
         let bit = u32::from(vmids);
         for hub in self.hubs.iter() {

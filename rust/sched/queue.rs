@@ -12,6 +12,7 @@ use super::{
     SchedProcess, //
 };
 use crate::{
+    glue::trace,
     mqd::{
         self,
         UserQueue, //
@@ -123,7 +124,7 @@ impl HwQueue {
             cu_mask: None,
             hold,
         };
-        Arc::pin_init(
+        let queue = Arc::pin_init(
             pin_init!(Self {
                 parts,
                 process,
@@ -135,7 +136,9 @@ impl HwQueue {
                 inner <- new_mutex!(inner, "rkfd queue"),
             }),
             GFP_KERNEL_ACCOUNT,
-        )
+        )?;
+        queue.trace_state(&queue.inner.lock());
+        Ok(queue)
     }
 
     /// Where it stands.
@@ -151,7 +154,18 @@ impl HwQueue {
     pub(super) fn enter(&self, next: QueueState) -> Result {
         let mut inner = self.inner.lock();
         inner.state = inner.state.to(next)?;
+        self.trace_state(&inner);
         Ok(())
+    }
+
+    fn trace_state(&self, inner: &Inner) {
+        let (pasid, doorbell) = (self.process.pasid().get(), inner.spec.doorbell.get());
+        trace::queue_enters(
+            pasid.into(),
+            doorbell,
+            self.mqd_addr().get(),
+            inner.state as u32,
+        );
     }
 
     /// Whether it should run when its process may.
@@ -226,6 +240,8 @@ impl HwQueue {
             }
         }
         self.parts.vram.flush_hdp();
+        let (pasid, doorbell) = (self.process.pasid().get(), inner.spec.doorbell.get());
+        trace::mqd_written(pasid.into(), doorbell, self.mqd_addr().get(), fresh);
         Ok(())
     }
 

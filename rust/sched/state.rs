@@ -13,10 +13,13 @@ use super::{
     ProcessConfig,
     SchedProcess, //
 };
-use crate::types::{
-    GpuVa,
-    Hang,
-    Pasid, //
+use crate::{
+    glue::trace,
+    types::{
+        GpuVa,
+        Hang,
+        Pasid, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -257,6 +260,7 @@ impl<F: Firmware> State<F> {
         let before = entry.evicted;
         let after = before.checked_add_signed(change).ok_or(EINVAL)?;
         entry.evicted = after;
+        trace::evictions_changed(entry.process.pasid().get().into(), change);
         let process = entry.process.clone();
         if (before == 0) == (after == 0) {
             return Ok(());

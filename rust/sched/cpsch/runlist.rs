@@ -9,6 +9,7 @@
 
 use crate::{
     chip::ChipInfo,
+    glue::trace,
     gmc::KernelBuf,
     hw::{
         pm4::{
@@ -117,6 +118,8 @@ pub(super) fn build<F: Firmware>(parts: &Arc<Parts>, entries: &[Entry<F>]) -> Re
     if over {
         write(&run_list(buf.gpu_addr(), words, count, true)?.0)?;
     }
+    let addr = buf.gpu_addr().get();
+    trace::run_list_written(addr, words as u32, processes as u32, queues as u32, over);
     Ok(Some(List {
         buf,
         words,

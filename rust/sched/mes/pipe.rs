@@ -10,6 +10,7 @@
 //! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
 
 use crate::{
+    glue::trace,
     gmc::KernelBuf,
     hw::{
         mes::{
@@ -278,6 +279,7 @@ impl Pipe {
                 self.seq.into(),
             );
         for words in [&frame, &query.0] {
+            trace::packet_written(self.doorbell.get(), words);
             let at = (self.wptr % RING_WORDS as u64) as usize;
             self.mem.write_slice(place::RING + at, words)?;
             self.wptr += FRAME_WORDS as u64;
