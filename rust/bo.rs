@@ -10,7 +10,10 @@
 //! a shell until its last reference goes, and system memory with it.
 
 use crate::{
-    device::Handle,
+    device::{
+        DeviceMapping,
+        Handle, //
+    },
     doorbell::{
         Slice,
         SLICE_SIZE, //
@@ -19,8 +22,7 @@ use crate::{
         bound::WhileBound,
         dma::{
             self,
-            PageMapping,
-            ResourceMapping, //
+            PageMapping, //
         },
         dma_buf::{
             Attachment,
@@ -79,20 +81,6 @@ pub(crate) struct Segment {
     pub(crate) len: u64,
 }
 
-/// A piece of the device, mapped for DMA once for all objects that show it: the DMA API's checks
-/// object to an address that is mapped more than seven times.
-pub(crate) type DeviceMapping = Arc<WhileBound<ResourceMapping>>;
-
-/// Maps `len` bytes of the device at a physical address.
-///
-/// # Errors
-///
-/// ENOMEM, ENODEV when the device is gone.
-pub(crate) fn map_device(dev: &Arc<Handle>, phys: u64, len: usize) -> Result<DeviceMapping> {
-    let map = dev.hold(|dev| ResourceMapping::new(dev, phys, len))?;
-    Ok(Arc::new(map, GFP_KERNEL_ACCOUNT)?)
-}
-
 enum Backing {
     Vram(KVec<VramRange>),
     // The mapping is undone before the pages are freed: fields are dropped in order.
@@ -131,7 +119,7 @@ impl Memory {
             dev: dev.clone(),
             vram: vram.clone(),
             flush_phys,
-            flush_map: map_device(dev, flush_phys, PAGE_SIZE)?,
+            flush_map: dev.map(flush_phys, PAGE_SIZE)?,
         };
         Ok(Arc::new(memory, GFP_KERNEL)?)
     }

@@ -7,9 +7,12 @@
 //! and counts its resets, so that nobody waits for what an earlier life of it was to do.
 
 use crate::{
-    glue::bound::{
-        BoundDevice,
-        WhileBound, //
+    glue::{
+        bound::{
+            BoundDevice,
+            WhileBound, //
+        },
+        dma::ResourceMapping, //
     },
     regs::Regs, //
 };
@@ -28,6 +31,9 @@ use kernel::{
         Arc, //
     }, //
 };
+
+/// A piece of the device as page tables name it.
+pub(crate) type DeviceMapping = Arc<WhileBound<ResourceMapping>>;
 
 /// The handle of a device.
 pub(crate) struct Handle {
@@ -124,6 +130,17 @@ impl Handle {
         make: impl FnOnce(&Device<Bound>) -> Result<T>,
     ) -> Result<WhileBound<T>> {
         self.bound.hold(make)
+    }
+
+    /// Maps `len` bytes of the device at a physical address for DMA: once for all who show that piece, since
+    /// the DMA API's checks object to an address that is mapped more than seven times.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV when the device is gone.
+    pub(crate) fn map(&self, phys: u64, len: usize) -> Result<DeviceMapping> {
+        let map = self.hold(|dev| ResourceMapping::new(dev, phys, len))?;
+        Ok(Arc::new(map, GFP_KERNEL_ACCOUNT)?)
     }
 
     /// The device is about to be unbound: nothing is added to its resources any more.

@@ -12,11 +12,10 @@
 //! MQDs and packets name a doorbell.
 
 use crate::{
-    bo::{
-        map_device,
-        DeviceMapping, //
+    device::{
+        DeviceMapping,
+        Handle, //
     },
-    device::Handle,
     glue::trace,
     pages::PageMap,
     types::{
@@ -141,7 +140,7 @@ impl Slice {
 
     fn at(doorbells: &Arc<Doorbells>, index: usize) -> Result<Arc<Self>> {
         let used = Used::new(doorbells.others);
-        let map = map_device(&doorbells.dev, doorbells.slice_phys(index), SLICE_SIZE)?;
+        let map = doorbells.dev.map(doorbells.slice_phys(index), SLICE_SIZE)?;
         let doorbells = doorbells.clone();
         Arc::pin_init(
             pin_init!(Self {

@@ -19,8 +19,8 @@ macro_rules! tracepoint {
             mod $name {
                 use super::*;
 
-                // What it points to has no fields in some kernels; nothing here looks into it.
-                #[allow(improper_ctypes)]
+                // Without lockdep a part of it has no fields. Nothing here looks into it.
+                #[cfg_attr(not(CONFIG_LOCKDEP), expect(improper_ctypes))]
                 extern "C" {
                     static [< __tracepoint_rkfd_ $name >]: bindings::tracepoint;
                     fn [< rust_do_trace_rkfd_ $name >]($($arg: $type),*);
