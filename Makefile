@@ -15,6 +15,7 @@ help:
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
+	@echo 'make fuzz-coverage how much of the module'"'"'s sources these requests reach, by kcov, on that kernel'
 	@echo 'make fuzz-decoders each decoder with what libFuzzer finds by coverage; TIME=600: seconds for each; ARGS=pm4: only that one'
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
 	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
@@ -37,6 +38,7 @@ help:
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
 	@echo '               ARGS="-x FILE -batch": further arguments of gdb, such as a script of yours'
+	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
@@ -117,6 +119,12 @@ test-debug:
 conformance:
 	@tests/conformance/run
 
+trace:
+	@tests/trace/run
+
+fuzz-coverage:
+	@TIME='$(TIME)' ARGS='$(ARGS)' tests/fuzz/coverage
+
 rocm:
 	@tests/rocm/run rocm $(ARGS)
 
@@ -158,4 +166,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

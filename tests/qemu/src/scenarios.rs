@@ -19,6 +19,7 @@ pub mod rocm;
 mod rules;
 mod storm;
 mod surroundings;
+mod traced;
 mod typed;
 
 use crate::plan::Step;
@@ -43,6 +44,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(conformance::all());
     all.extend(surroundings::all());
     all.extend(typed::all());
+    all.extend(traced::all());
     all.extend(lifetime::all());
     all.extend(neighbours::all());
     all.extend(storm::all());

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver's tracepoints, beside what the device and the kernel's own tracepoints say of the same run.
+
+use super::{with_vadd, MODULE, VADD};
+use crate::plan::Step;
+use crate::scenario::Scenario;
+use crate::verdict::Outcome;
+use rkfd_trace::{clock, device, driver, perfetto, summary::Summary, timeline};
+use std::fs;
+
+/// Every tracepoint of the driver, and the kernel's of the same system call.
+const LISTEN: &str =
+    "cd /sys/kernel/tracing; echo mono > trace_clock; echo 8192 > buffer_size_kb; \
+    echo 1 > events/rkfd/enable; ! [ -e events/syscalls/sys_enter_ioctl ] || \
+    echo 1 > events/syscalls/sys_enter_ioctl/enable";
+/// What a process leaves is taken away after its end.
+const TELL: &str = "cd /sys/kernel/tracing; sleep 0.3; echo end > trace_marker; echo 0 > tracing_on; cat trace; echo 0 > events/enable";
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    vec![traced()]
+}
+
+/// One vectorAdd, traced from both sides; `make trace` shows it.
+pub fn traced() -> Scenario {
+    with_vadd(
+        "traced",
+        "the driver's tracepoints tell what the device and the kernel saw of a vectorAdd",
+        "vectoradd",
+    )
+    .steps([
+        Step::insmod(MODULE),
+        Step::sh("listen", 10, LISTEN),
+        Step::run("vectoradd", 120, &["/bin/vectoradd", VADD]),
+        Step::sh("tell", 60, TELL),
+        Step::Rmmod("rkfd".into()),
+    ])
+    .check(both_sides)
+}
+
+/// Compares the sides, and leaves `driver.txt` and `dispatch.pftrace` among the logs.
+fn both_sides(outcome: &Outcome) -> Result<(), String> {
+    let text = outcome.output.join("\n");
+    let driver = driver::parse(&text);
+    let jsonl = fs::read_to_string(outcome.logs.join("trace.jsonl")).map_err(|e| e.to_string())?;
+    let device = device::parse(&jsonl).map_err(|e| format!("{e:#}"))?;
+    let offset = clock::offset(&device, &driver).map_err(|e| format!("{e:#}"))?;
+    let device = timeline::within(&device, &driver, offset);
+    let line = timeline::Timeline::new(device, &driver, offset);
+    let save =
+        |name, bytes: &[u8]| fs::write(outcome.logs.join(name), bytes).map_err(|e| e.to_string());
+    save("driver.txt", text.as_bytes())?;
+    save("dispatch.pftrace", &perfetto::encode(&line))?;
+    save(
+        "summary.txt",
+        Summary::new(device, &driver).to_string().as_bytes(),
+    )?;
+    compare(&text, device, &driver)
+}
+
+fn compare(text: &str, device: &[device::Event], driver: &[driver::Event]) -> Result<(), String> {
+    let told = |kind: &str| driver.iter().filter(|e| e.kind == kind).count();
+    let seen = |kind: &str| device.iter().filter(|e| e.kind == kind).count();
+    let mut same = vec![
+        (
+            "entries of the IH ring",
+            told("ih_entry"),
+            seen("interrupt"),
+        ),
+        ("requests that end", told("ioctl_exit"), told("ioctl_enter")),
+    ];
+    // The kernel's own count: system calls with a command of KFD's (type 'K').
+    if text.contains("sys_ioctl(") {
+        let calls = text.lines().filter(|line| is_kfd(line)).count();
+        same.push(("requests", told("ioctl_enter"), calls));
+    }
+    let lists = device
+        .iter()
+        .filter(|e| e.kind == "pm4" && e.text("op") == "RUN_LIST");
+    same.push(("run lists", told("run_list"), lists.count()));
+    let frames = driver.iter().filter(|e| e.kind == "packet");
+    let frames = frames.filter(|e| e.numbers("words").len() == 64);
+    same.push(("frames of MES", frames.count(), seen("mes")));
+    for (what, told, seen) in same {
+        if told != seen {
+            return Err(format!("{what}: {told} told, {seen} seen"));
+        }
+    }
+    // The device takes the newest value of a doorbell, as silicon, and may miss those before.
+    let told_of = |index, value| {
+        let number = |e: &driver::Event, name| e.number(name).map(|n| n as u64);
+        let mut rung = driver.iter().filter(|e| e.kind == "doorbell");
+        rung.any(|e| number(e, "doorbell") == index && number(e, "value") == value)
+    };
+    for event in device.iter().filter(|e| e.kind == "doorbell") {
+        let (index, value) = (event.number("index"), event.number("value"));
+        if !event.text("queue").starts_with("me1") && !told_of(index, value) {
+            return Err(format!("doorbell {index:?} = {value:?} was not told"));
+        }
+    }
+    for kind in [
+        "queue",
+        "mqd",
+        "signal",
+        "tlb_flush",
+        "packet",
+        "doorbell",
+        "ih_entry",
+    ] {
+        if told(kind) == 0 {
+            return Err(format!("no '{kind}' was told"));
+        }
+    }
+    let states: Vec<_> = driver
+        .iter()
+        .filter(|e| e.kind == "queue")
+        .map(|e| e.text("state"))
+        .collect();
+    match states.as_slice() {
+        ["created", "mapped", .., "gone"] => Ok(()),
+        other => Err(format!("the queue went through {other:?}")),
+    }
+}
+
+/// `sys_ioctl(fd: 3, cmd: c0184b02, ...)`.
+fn is_kfd(line: &str) -> bool {
+    let command = line
+        .split_once("cmd: ")
+        .and_then(|(_, rest)| rest.split(',').next());
+    let command =
+        command.and_then(|text| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok());
+    line.contains("sys_ioctl(")
+        && command.is_some_and(|command| (command >> 8) & 0xff == u32::from(b'K'))
+}
