@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The command `rkfd`: `rkfd info` shows the GPUs, `rkfd run` runs a kernel of a code object, `rkfd
-//! copy` and `rkfd fill` move bytes by a copy engine, `rkfd doctor` looks for what stops the driver.
+//! copy` and `rkfd fill` move bytes by a copy engine, `rkfd trace` counts what the driver
+//! does for a program, `rkfd doctor` looks for what stops the driver.
 
 mod argument;
 mod copy;
@@ -11,6 +12,7 @@ mod machine;
 mod run;
 mod surroundings;
 mod trace;
+mod traced;
 
 use std::process::ExitCode;
 
@@ -62,6 +64,9 @@ enum Command {
     /// Fill a buffer by a copy engine, and compare every byte.
     #[command(after_help = STATUS)]
     Fill(copy::FillOptions),
+    /// Run a program, and count what the driver did meanwhile, by its tracepoints. Wants root.
+    #[command(after_help = STATUS)]
+    Trace(traced::Options),
 }
 
 impl Command {
@@ -71,6 +76,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
+            Self::Trace(_) => false,
         }
     }
 }
@@ -97,6 +103,14 @@ enum Failure {
         path: String,
         /// The reason.
         error: std::io::Error,
+    },
+    /// The traced program failed.
+    #[error("{program}: {status}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// How it ended.
+        status: String,
     },
     /// There is no such copy engine.
     #[error("no copy engine {engine}: the GPU has {engines}, counted from 0")]
@@ -144,7 +158,7 @@ impl Failure {
                 | Error::Topology { .. } => 3,
                 _ => 1,
             },
-            Self::File { .. } => 1,
+            Self::File { .. } | Self::Program { .. } => 1,
         }
     }
 }
@@ -157,6 +171,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
+        Command::Trace(options) => traced::trace(options),
     };
     let Err(failure) = result else {
         return ExitCode::SUCCESS;

@@ -27,12 +27,22 @@ pub struct Summary {
     pub scheduled: (usize, usize),
     /// Ticks of the device's clock that kernels ran.
     pub ticks: Vec<u64>,
+    /// What only the device can tell isn't known.
+    pub of_driver_alone: bool,
 }
 
 /// MES' frames have this many words (Linux, `include/mes_v12_api_def.h`).
 const FRAME: usize = 64;
 
 impl Summary {
+    /// Counts what the driver alone can tell.
+    pub fn of_driver(driver: &[driver::Event]) -> Self {
+        let mut all = Self::new(&[], driver);
+        all.of_driver_alone = true;
+        all.signals.1 = driver.iter().filter(|event| event.kind == "signal").count();
+        all
+    }
+
     /// Counts.
     pub fn new(device: &[device::Event], driver: &[driver::Event]) -> Self {
         let mut all = Self::default();
@@ -112,22 +122,31 @@ impl fmt::Display for Summary {
         let (memory, maps) = self.memory_operations();
         let calls: usize = self.ioctls.values().map(|(made, _)| made).sum();
         let failed: usize = self.ioctls.values().map(|(_, failed)| failed).sum();
-        writeln!(f, "launches              {}", self.launches)?;
+        if !self.of_driver_alone {
+            writeln!(f, "launches              {}", self.launches)?;
+        }
         writeln!(f, "HSA queues            {}", self.queues.len())?;
         writeln!(
             f,
             "memory operations     {memory} allocated or freed, {maps} mapped or unmapped"
         )?;
-        writeln!(
-            f,
-            "signals               {}, {} of them with an interrupt",
-            self.signals.0, self.signals.1
-        )?;
-        writeln!(
-            f,
-            "doorbells             {} by programs, {} by the driver",
-            self.doorbells.0, self.doorbells.1
-        )?;
+        let ((signals, interrupts), (users, drivers)) = (self.signals, self.doorbells);
+        match self.of_driver_alone {
+            true => {
+                writeln!(f, "signals               {interrupts} with an interrupt")?;
+                writeln!(f, "doorbells             {drivers} by the driver")?;
+            }
+            false => {
+                writeln!(
+                    f,
+                    "signals               {signals}, {interrupts} of them with an interrupt"
+                )?;
+                writeln!(
+                    f,
+                    "doorbells             {users} by programs, {drivers} by the driver"
+                )?;
+            }
+        }
         writeln!(f, "ioctls                {calls}, {failed} failed")?;
         for (name, (made, failed)) in &self.ioctls {
             writeln!(f, "  {name:<38} {made:>5} {failed:>5} failed")?;
@@ -139,12 +158,14 @@ impl fmt::Display for Summary {
         }
         let ticks: u64 = self.ticks.iter().sum();
         let least = self.ticks.iter().min().copied().unwrap_or(0);
-        writeln!(
-            f,
-            "kernel duration       {} us in all, {} us the shortest",
-            ticks / TICKS,
-            least / TICKS
-        )?;
+        if !self.of_driver_alone {
+            writeln!(
+                f,
+                "kernel duration       {} us in all, {} us the shortest",
+                ticks / TICKS,
+                least / TICKS
+            )?;
+        }
         for queue in &self.queues {
             writeln!(f, "queue configuration   {queue}")?;
         }

@@ -28,8 +28,14 @@ pub fn traced() -> Scenario {
         "the driver's tracepoints tell what the device and the kernel saw of a vectorAdd",
         "vectoradd",
     )
+    .bin("rkfd-cli", "rkfd")
     .steps([
         Step::insmod(MODULE),
+        Step::run(
+            "command",
+            120,
+            &["/bin/rkfd", "trace", "/bin/vectoradd", VADD],
+        ),
         Step::sh("listen", 10, LISTEN),
         Step::run("vectoradd", 120, &["/bin/vectoradd", VADD]),
         Step::sh("tell", 60, TELL),
@@ -74,6 +80,16 @@ fn compare(text: &str, device: &[device::Event], driver: &[driver::Event]) -> Re
         let calls = text.lines().filter(|line| is_kfd(line)).count();
         same.push(("requests", told("ioctl_enter"), calls));
     }
+    // `rkfd trace` ran the same program before, and counted by itself.
+    let counted = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("ioctls "));
+    let counted = counted.and_then(|rest| rest.trim().split(',').next()?.parse().ok());
+    same.push((
+        "requests of the command",
+        told("ioctl_exit"),
+        counted.unwrap_or(0),
+    ));
     let lists = device
         .iter()
         .filter(|e| e.kind == "pm4" && e.text("op") == "RUN_LIST");
