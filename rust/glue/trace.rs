@@ -6,11 +6,22 @@
 //! has a function here. Nobody listening, one costs an instruction that does nothing, and its
 //! arguments. The kernel crate's `declare_trace!` looks for them among the kernel's own.
 
+use core::mem::offset_of;
 use kernel::{
     bindings,
+    ffi::c_char,
     jump_label::static_branch_unlikely,
     macros::paste, //
 };
+
+/// What Rust needs of `struct tracepoint`: whose other parts are empty in some kernels, as no type of C is.
+#[repr(C)]
+struct Tracepoint {
+    name: *const c_char,
+    key: bindings::static_key_false,
+}
+
+const _: () = assert!(offset_of!(Tracepoint, key) == offset_of!(bindings::tracepoint, key));
 
 /// Declares a tracepoint of `rkfd_trace.h` as a module with `is_on` and `fire`.
 macro_rules! tracepoint {
@@ -19,10 +30,8 @@ macro_rules! tracepoint {
             mod $name {
                 use super::*;
 
-                // Without lockdep a part of it has no fields. Nothing here looks into it.
-                #[cfg_attr(not(CONFIG_LOCKDEP), expect(improper_ctypes))]
                 extern "C" {
-                    static [< __tracepoint_rkfd_ $name >]: bindings::tracepoint;
+                    static [< __tracepoint_rkfd_ $name >]: Tracepoint;
                     fn [< rust_do_trace_rkfd_ $name >]($($arg: $type),*);
                 }
 
@@ -33,7 +42,7 @@ macro_rules! tracepoint {
                     unsafe {
                         static_branch_unlikely!(
                             [< __tracepoint_rkfd_ $name >],
-                            bindings::tracepoint,
+                            Tracepoint,
                             key
                         )
                     }
