@@ -69,6 +69,23 @@ impl Argument<'_> {
 
 /// An ioctl of a process' file.
 pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isize> {
+    let mut told = false;
+    let result = answer(process, cmd, arg, &mut told);
+    if !told {
+        // It was refused before there was an argument to tell of.
+        let number = abi::ioc_number(cmd);
+        trace::ioctl_entered(number, &[]);
+        trace::ioctl_left(number, errno(result), &[]);
+    }
+    result.map(|()| 0)
+}
+
+fn errno(result: Result) -> i32 {
+    result.map_or_else(kernel::error::Error::to_errno, |()| 0)
+}
+
+/// Answers a request; `told` is set once whoever traces has heard of it.
+fn answer(process: &Arc<Process>, cmd: u32, arg: usize, told: &mut bool) -> Result {
     let number = abi::ioc_number(cmd);
     let info = abi::find(number).ok_or(ENOTTY)?;
     let traced = number == nr::CRIU_OP && process.is_traced();
@@ -84,15 +101,15 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
     let size = user_size.max(abi::ioc_size(info.command));
     let direction = abi::ioc_direction(info.command);
     if direction == abi::NONE {
-        return traced_dispatch(
-            process,
-            number,
-            Argument {
-                bytes: &mut [],
-                user_size: 0,
-            },
-        )
-        .map(|()| 0);
+        *told = true;
+        trace::ioctl_entered(number, &[]);
+        let nothing = Argument {
+            bytes: &mut [],
+            user_size: 0,
+        };
+        let result = dispatch(process, number, nothing);
+        trace::ioctl_left(number, errno(result), &[]);
+        return result;
     }
     let mut stack = [0u8; ON_STACK];
     let mut heap = KVec::new();
@@ -113,7 +130,9 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
         // The one call with a check of its own, after which nothing is given back.
         unsupported::check_svm(bytes, user_size)?;
     }
-    let result = traced_dispatch(
+    *told = true;
+    trace::ioctl_entered(number, bytes);
+    let mut result = dispatch(
         process,
         number,
         Argument {
@@ -122,25 +141,14 @@ pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isiz
         },
     );
     if direction & abi::READ != 0 {
-        user()
-            .writer()
-            .write_slice(bytes.get(..user_size).ok_or(EINVAL)?)?;
+        let given = bytes.get(..user_size).ok_or(EINVAL);
+        // As upstream's: what can't be given back is what the call fails with.
+        result = given
+            .and_then(|given| user().writer().write_slice(given))
+            .and(result);
     }
+    trace::ioctl_left(number, errno(result), bytes);
     drop(heap);
-    result.map(|()| 0)
-}
-
-/// Answers a request, and tells whoever traces.
-fn traced_dispatch(process: &Arc<Process>, number: u8, argument: Argument<'_>) -> Result {
-    let Argument { bytes, user_size } = argument;
-    trace::ioctl_entered(number, bytes);
-    let argument = Argument {
-        bytes: &mut *bytes,
-        user_size,
-    };
-    let result = dispatch(process, number, argument);
-    let error = result.map_or_else(kernel::error::Error::to_errno, |()| 0);
-    trace::ioctl_left(number, error, bytes);
     result
 }
 
