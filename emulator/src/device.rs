@@ -11,6 +11,7 @@ pub mod facts;
 pub mod firmware;
 pub mod interrupt;
 pub mod pasids;
+pub mod start;
 
 use crate::memory::{Memory, VmFault};
 use crate::report::Report;
@@ -22,6 +23,7 @@ use firmware::Inventory;
 use interrupt::Interrupt;
 use pasids::Pasids;
 use rkfd_hw::regs::RegInfo;
+use start::Start;
 use std::sync::Arc;
 
 /// What all parts of the device share and no block owns.
@@ -34,6 +36,8 @@ pub trait Services: Send + Sync {
     fn pasids(&self) -> &Pasids;
     /// Which firmware the engines have.
     fn firmware(&self) -> &Inventory;
+    /// What the chip's last start left for drivers to find.
+    fn start(&self) -> Start;
     /// The device's clock, for timestamps.
     fn clock(&self) -> &Clock;
     /// Records what the hardware does not define.
@@ -64,6 +68,9 @@ pub trait Env: Services {
 
     /// The registers of all blocks; `None` while the device is made or ends.
     fn registers(&self) -> Option<Arc<dyn Registers>>;
+
+    /// Resets the whole chip (mode 1): it is gone from now on, and comes back as from power-on.
+    fn reset_chip(&self);
 }
 
 /// The registers of all blocks, as firmware reaches them.

@@ -494,3 +494,87 @@ fn the_management_unit_answers_from_power_on() {
     guest.write(Block::Mp1, "MP1_SMN_C2PMSG_66", 1);
     guest.expect_violation("MP1_SMN_C2PMSG_66 = 0x1: the last answer was not cleared");
 }
+
+/// Waits for a chip that is reset: `amdgpu_device_mode1_reset` looks for RCC_CONFIG_MEMSIZE that is not
+/// ffffffff.
+fn wait_until_back(guest: &Guest) {
+    for _ in 0..10_000 {
+        if guest.device.read(0xde3 * 4) != u32::MAX {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the chip stays away");
+}
+
+/// `smu_v13_0_6_mode1_reset`: GfxDriverReset with SMU_RESET_MODE_1, and a flag in bit 16.
+#[test]
+fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
+    for (rules, argument) in [(COLD, 1), (&[][..], 0x1_0001)] {
+        let guest = set_up(rules);
+        if rules == COLD {
+            boot(&guest);
+            make_ring(&guest);
+            assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
+            for (n, kind) in [4, 5, 8, 9].into_iter().enumerate() {
+                assert_eq!(load_ip(&guest, 2 + n as u32, kind, 0x1800), 0);
+            }
+        }
+        gc(&guest, "CP_MEC_CNTL", 0);
+        sdma(&guest, "SDMA_F32_CNTL", 0);
+        let scratch = guest.address(Block::Gc, "SCRATCH_REG0");
+        guest.device.write(scratch, 0x1234_5678);
+        // The chip goes when the answer was read, and takes what is read or written then with it.
+        assert_eq!(smu(&guest, 3, argument).0, 1);
+        assert_eq!(guest.device.read(scratch), u32::MAX);
+        guest.device.write(scratch, 0x8765_4321);
+        assert_eq!(guest.device.read(0x16061 * 4), u32::MAX, "C2PMSG_33");
+        wait_until_back(&guest);
+        // What Linux waits for: psp_v13_0_wait_for_bootloader. Nothing is left of the secure OS.
+        assert_eq!(
+            (mp0(&guest, 33), mp0(&guest, 35)),
+            (0x8000_0000, 0x8000_0000)
+        );
+        assert_eq!((mp0(&guest, 81), mp0(&guest, 64)), (0, 0));
+        assert_eq!(guest.device.read(scratch), 0);
+        for firmware in [Firmware::Mec(0), Firmware::Rlc(0), Firmware::Sdma(0)] {
+            assert!(!guest.device.soc.firmware().has(firmware), "{firmware:?}");
+        }
+        assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0x5000_0000);
+        assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 1);
+        // Video memory is lost, but for the table that the boot firmware puts there.
+        let [word] = get_words::<1>(vram(&guest), BUFFER);
+        assert!(word != 0 && word != 0x5566_7788, "{word:#x}");
+        assert_eq!(mm_read(&guest, VRAM - (64 << 10)), 0x2821_1407);
+        assert_eq!(guest.findings(), Vec::<String>::new());
+        // It starts as from power-on, whatever it was before.
+        guest.set_up_hdp(BASE);
+        kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+        fill(&guest, 0x36_0260);
+        boot(&guest);
+        assert_eq!(mp0(&guest, 81), 0x36_0260);
+        assert_eq!(smu(&guest, 1, 41), (1, 42), "TestMessage");
+        assert_eq!(guest.findings(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_reset_comes_even_if_nobody_reads_the_answer() {
+    let guest = Guest::new(COLD);
+    for (name, value) in [
+        ("MP1_SMN_C2PMSG_90", 0),
+        ("MP1_SMN_C2PMSG_82", 1),
+        ("MP1_SMN_C2PMSG_66", 3),
+    ] {
+        guest.write(Block::Mp1, name, value);
+    }
+    let gone = (0..10_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        guest.device.read(0xde3 * 4) == u32::MAX
+    });
+    assert!(gone);
+    wait_until_back(&guest);
+    // Resets of other kinds (SMU_RESET_MODE_2) are not modelled: PPSMC_Result_Failed.
+    assert_eq!(smu(&guest, 3, 2).0, 0xff);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+}

@@ -12,7 +12,6 @@ use super::ih::Interrupts;
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use crate::rules::{is_cold, was_used};
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
 use rkfd_hw::regs::RegInfo;
@@ -69,12 +68,12 @@ impl Osssys {
     }
 
     fn start(&self) {
-        let first = match is_cold(self.env.rules()) {
+        let first = match self.env.start().cold {
             true => 0,
             false => self.left,
         };
         self.interrupts.start_routes(first);
-        if was_used(self.env.rules()) {
+        if self.env.start().used {
             self.interrupts.leave_ring();
         }
     }

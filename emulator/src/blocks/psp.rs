@@ -22,7 +22,6 @@ mod boot;
 mod ring;
 
 use crate::device::{Env, IpBlock, Refused};
-use crate::rules::is_cold;
 use boot::Boot;
 use ring::Ring;
 use rkfd_hw::psp::control;
@@ -110,7 +109,7 @@ pub struct Psp {
 impl Psp {
     /// Start-up state: a secure OS runs, or, for a cold device, the boot loader.
     pub fn new(env: Arc<dyn Env>, takes: Takes, xccs: u8) -> Self {
-        let state = Mutex::new(State::new(is_cold(env.rules())));
+        let state = Mutex::new(State::new(env.start().cold));
         Self {
             env,
             takes,
@@ -232,7 +231,7 @@ impl IpBlock for Psp {
     }
 
     fn reset(&self) {
-        *self.state() = State::new(is_cold(self.env.rules()));
+        *self.state() = State::new(self.env.start().cold);
     }
 }
 

@@ -8,7 +8,8 @@
 //! `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages and answers),
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
-//! It resets single copy engines (`smu_v13_0_6_reset_sdma`).
+//! It resets single copy engines (`smu_v13_0_6_reset_sdma`) and the whole chip (mode 1,
+//! `smu_v13_0_6_mode1_reset`).
 //!
 //! Not modelled: metrics, clocks, limits, other resets, gfxoff. Such a message has the answer that firmware
 //! gives to one that it does not know. The interrupt by which the unit speaks to the driver (heat, power,
@@ -19,7 +20,10 @@ use crate::trace::Value;
 use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// `PPSMC_Result_*`.
 mod answer {
@@ -32,6 +36,7 @@ mod answer {
 mod message {
     pub(super) const TEST: u32 = 0x1;
     pub(super) const GET_VERSION: u32 = 0x2;
+    pub(super) const DRIVER_RESET: u32 = 0x3;
     pub(super) const GET_INTERFACE_VERSION: u32 = 0x4;
     pub(super) const ENABLE_ALL_FEATURES: u32 = 0x5;
     pub(super) const DISABLE_ALL_FEATURES: u32 = 0x6;
@@ -43,13 +48,18 @@ mod message {
     pub(super) const RESET_SDMA: u32 = 0x4d;
 }
 
+/// `SMU_RESET_MODE_1`, in bits 15:0 of the argument; those above say why (`smu_v13_0_6_mode1_reset`).
+const MODE_1: u32 = 1;
+/// A reset of the chip begins when its answer was read, or so much later: Linux reads it at once, and a slow
+/// host may take its time for that.
+const UNREAD: Duration = Duration::from_secs(1);
+
 /// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`).
 const VERSION: u32 = 0x0055_7900;
 /// `SMU13_0_6_DRIVER_IF_VERSION`.
 const INTERFACE: u32 = 0x0804_2024;
 
 /// The mailbox.
-#[derive(Clone, Copy)]
 struct State {
     message: u32,
     argument: u32,
@@ -57,6 +67,8 @@ struct State {
     features: bool,
     /// MP1_SMN_IH_SW_INT, and its CTRL.
     interrupt: [u32; 2],
+    /// The chip is to be reset, as soon as that is known; set by who does it.
+    reset: Option<Arc<AtomicBool>>,
 }
 
 impl State {
@@ -67,6 +79,7 @@ impl State {
         answer: answer::OK,
         features: false,
         interrupt: [0; 2],
+        reset: None,
     };
 }
 
@@ -114,6 +127,20 @@ impl Smu {
         answer::OK
     }
 
+    /// The chip is reset once the driver has the answer.
+    fn reset_soon(&self, state: &mut State) {
+        let begun = Arc::new(AtomicBool::new(false));
+        state.reset = Some(begun.clone());
+        let env = self.env.clone();
+        let late = move || {
+            thread::sleep(UNREAD);
+            reset_once(&*env, &begun);
+        };
+        if let Err(why) = thread::Builder::new().name("smu".into()).spawn(late) {
+            eprintln!("the host refuses a thread: {why}");
+        }
+    }
+
     fn ask(&self, state: &mut State, asked: u32) {
         let given = state.argument;
         state.message = asked;
@@ -121,6 +148,9 @@ impl Smu {
         match asked {
             message::TEST => state.argument = given.wrapping_add(1),
             message::GET_VERSION => state.argument = VERSION,
+            message::DRIVER_RESET if given & 0xffff == MODE_1 => self.reset_soon(state),
+            // Resets of other kinds are not modelled.
+            message::DRIVER_RESET => state.answer = answer::FAILED,
             message::GET_INTERFACE_VERSION => state.argument = INTERFACE,
             message::ENABLE_ALL_FEATURES => state.features = true,
             message::DISABLE_ALL_FEATURES => state.features = false,
@@ -143,9 +173,20 @@ impl Smu {
     }
 }
 
+fn reset_once(env: &dyn Env, begun: &AtomicBool) {
+    if !begun.swap(true, Ordering::AcqRel) {
+        env.reset_chip();
+    }
+}
+
 impl IpBlock for Smu {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        let state = self.state();
+        let mut state = self.state();
+        if reg.reg.name == "MP1_SMN_C2PMSG_90" {
+            if let Some(begun) = state.reset.take() {
+                reset_once(&*self.env, &begun);
+            }
+        }
         Ok(match reg.reg.name {
             "MP1_SMN_C2PMSG_66" => state.message,
             "MP1_SMN_C2PMSG_82" => state.argument,

@@ -18,7 +18,6 @@ use crate::memory::generation::ContextFields;
 use crate::memory::hub::{Registers, VMIDS};
 use crate::memory::tlb::Flush;
 use crate::memory::{Access, FaultReason, Hub, Memory, VmFault};
-use crate::rules::was_used;
 use crate::trace::Value;
 use rkfd_hw::ih;
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -73,7 +72,7 @@ impl VmHubBlock {
     }
 
     fn start(&self) {
-        if was_used(self.env.rules()) {
+        if self.env.start().used {
             self.env.memory().hub(self.hub).leave_contexts();
         }
     }

@@ -16,16 +16,19 @@ use super::window::{self, Behind};
 use super::Chip;
 use crate::blocks::discovery;
 use crate::device::facts::Facts;
+use crate::device::start::Start;
 use crate::device::{Refused, Registers};
 use crate::engines::sdma::Engines;
 use crate::report::Report;
-use crate::rules::{is_cold, Effect, Event, Kind, Rules};
+use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
 use rkfd_hw::regs::RegInfo;
 pub use rkfd_isa::Checks;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// How a device is made.
 pub struct Config {
@@ -52,10 +55,17 @@ pub struct Device {
     router: Router,
     blocks: Blocks,
     off_the_bus: AtomicBool,
+    /// The whole chip is being reset, and answers nothing.
+    away: AtomicBool,
+    /// Held over a reset.
+    resets: Mutex<()>,
 }
 
 /// The exit status of a process that a rule ends.
 const DEATH: i32 = 9;
+/// How long a chip is gone that is reset as a whole, at least: Linux waits 500 ms without a look at it
+/// (`SMU13_MODE1_RESET_WAIT_TIME_IN_MS`).
+const AWAY: Duration = Duration::from_millis(300);
 
 impl Device {
     /// A device in its start-up state.
@@ -84,10 +94,17 @@ impl Device {
             soc,
             sdma,
             off_the_bus: AtomicBool::new(false),
+            away: AtomicBool::new(false),
+            resets: Mutex::new(()),
         });
         device.start_up();
         let registers: Arc<dyn Registers> = device.clone();
-        device.soc.connect(&registers);
+        let weak = Arc::downgrade(&device);
+        device.soc.connect(&registers, move || {
+            if let Some(device) = weak.upgrade() {
+                device.reset_chip();
+            }
+        });
         let weak = Arc::downgrade(&device);
         device.soc.rules.set_sink(move |effect| {
             if let Some(device) = weak.upgrade() {
@@ -99,7 +116,7 @@ impl Device {
 
     /// Reads the register at a byte offset in BAR5.
     pub fn read(&self, offset: u64) -> u32 {
-        if self.is_off_the_bus() {
+        if self.is_gone() {
             return u32::MAX;
         }
         match self.router.resolve(offset) {
@@ -119,7 +136,7 @@ impl Device {
 
     /// Writes the register at a byte offset in BAR5.
     pub fn write(&self, offset: u64, value: u32) {
-        if self.is_off_the_bus() {
+        if self.is_gone() {
             return;
         }
         match self.router.resolve(offset) {
@@ -148,8 +165,44 @@ impl Device {
     /// content, apart from what firmware puts there.
     pub fn reset(&self) {
         self.soc.trace.event("reset", &[]);
+        let _one_at_a_time = self.resets.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop_all(Start::by(&self.soc.rules));
+        self.start_up();
+    }
+
+    /// Resets the whole chip, as its management unit does when a driver asks for it (mode 1). It is gone
+    /// from the bus for a while: reads give ffffffff, and writes are lost. Then it is as from power-on,
+    /// whatever rules say: only the firmware in its flash runs, and nothing of what was in video memory
+    /// can be relied on, which is why all of it is changed here. Configuration space stays as it is.
+    ///
+    /// Sources: Linux, `amdgpu_device_mode1_reset`, `amdgpu_device_check_vram_lost`, and
+    /// `smu_v13_0_6_mode1_reset`, which leaves the chip alone for half a second.
+    pub fn reset_chip(self: &Arc<Self>) {
+        if self.away.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.soc.trace.event("mode1_reset", &[]);
+        let device = self.clone();
+        let reset = move || {
+            let one_at_a_time = device.resets.lock().unwrap_or_else(PoisonError::into_inner);
+            device.stop_all(Start::COLD);
+            device.soc.memory.vram.spoil();
+            device.start_up();
+            drop(one_at_a_time);
+            thread::sleep(AWAY);
+            device.soc.trace.event("mode1_done", &[]);
+            device.away.store(false, Ordering::Release);
+        };
+        // Whoever asked is a thread that the reset waits for.
+        if let Err(why) = thread::Builder::new().name("mode1".into()).spawn(reset) {
+            eprintln!("the host refuses a thread: {why}");
+        }
+    }
+
+    /// Everything ends, and all registers have the values with which the chip starts.
+    fn stop_all(&self, start: Start) {
         // Engines ask for their firmware.
-        self.soc.firmware.reset(!is_cold(&self.soc.rules));
+        self.soc.start_like(start);
         self.blocks.reset();
         self.soc.memory.reset_hdp();
         for hub in self.soc.memory.hubs() {
@@ -159,7 +212,6 @@ impl Device {
         self.soc.interrupts.reset();
         self.soc.pasids.reset();
         self.router.reset();
-        self.start_up();
     }
 
     /// What firmware does before the host may use the device: it puts the discovery binary
@@ -210,7 +262,7 @@ impl Device {
     fn read_register(&self, at: Place) -> u32 {
         let reg = at.reg;
         let effect = self.ask(Kind::Read, reg);
-        if self.is_off_the_bus() {
+        if self.is_gone() {
             return u32::MAX;
         }
         let block = self.blocks.get(at).ok_or(Refused::NotModelled);
@@ -233,7 +285,7 @@ impl Device {
     fn write_register(&self, at: Place, value: u32) {
         let reg = at.reg;
         let effect = self.ask(Kind::Write, reg);
-        if effect == Some(Effect::Drop) || self.is_off_the_bus() {
+        if effect == Some(Effect::Drop) || self.is_gone() {
             return;
         }
         self.trace_register("reg_write", reg, value);
@@ -318,14 +370,17 @@ impl Device {
                 self.soc.report.close();
                 let device = self.clone();
                 let end = move || device.fall_off_the_bus();
-                let thread = std::thread::Builder::new()
-                    .name("removal".into())
-                    .spawn(end);
+                let thread = thread::Builder::new().name("removal".into()).spawn(end);
                 if let Err(why) = thread {
                     eprintln!("the host refuses a thread: {why}");
                 }
             }
         }
+    }
+
+    /// Whether the device answers no access now: it is reset, or gone for good.
+    fn is_gone(&self) -> bool {
+        self.away.load(Ordering::Acquire) || self.is_off_the_bus()
     }
 
     /// Whether the device answers no access any more.

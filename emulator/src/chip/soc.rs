@@ -10,13 +10,14 @@ use crate::device::doorbell::Doorbells;
 use crate::device::firmware::Inventory;
 use crate::device::interrupt::Interrupt;
 use crate::device::pasids::Pasids;
+use crate::device::start::Start;
 use crate::device::{Env, Registers, Services};
 use crate::memory::{Hub, Memory, VmFault};
 use crate::report::Report;
-use crate::rules::{is_cold, Rules};
+use crate::rules::Rules;
 use crate::trace::Trace;
 use std::io;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// What the blocks share.
 pub struct Soc {
@@ -32,6 +33,7 @@ pub struct Soc {
     pub pasids: Pasids,
     /// Which firmware the engines have.
     pub firmware: Inventory,
+    start: Mutex<Start>,
     /// The device's clock.
     pub clock: Clock,
     /// The rules by which the device misbehaves.
@@ -42,6 +44,8 @@ pub struct Soc {
     pub trace: Arc<Trace>,
     /// The whole device: firmware's way to registers of other blocks.
     registers: OnceLock<Weak<dyn Registers>>,
+    /// Who resets the whole device.
+    reset: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Soc {
@@ -71,24 +75,38 @@ impl Soc {
             rules.clone(),
             chip.xcc_nodes,
         ));
+        let start = Start::by(&rules);
         Ok(Arc::new(Self {
             chip,
             memory,
             doorbells,
             interrupts,
             pasids: Pasids::default(),
-            firmware: Inventory::new(!is_cold(&rules)),
+            firmware: Inventory::new(!start.cold),
+            start: Mutex::new(start),
             clock: Clock::new(chip.clock_hz),
             rules,
             report,
             trace,
             registers: OnceLock::new(),
+            reset: OnceLock::new(),
         }))
     }
 
-    /// Connects the registers of all blocks, once the device is made.
-    pub(super) fn connect(&self, registers: &Arc<dyn Registers>) {
+    /// Connects the registers of all blocks, and who resets all of them, once the device is made.
+    pub(super) fn connect(
+        &self,
+        registers: &Arc<dyn Registers>,
+        reset: impl Fn() + Send + Sync + 'static,
+    ) {
         let _ = self.registers.set(Arc::downgrade(registers));
+        let _ = self.reset.set(Box::new(reset));
+    }
+
+    /// The chip starts anew, and is like this then: blocks ask when they are reset.
+    pub(super) fn start_like(&self, start: Start) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = start;
+        self.firmware.reset(!start.cold);
     }
 }
 
@@ -107,6 +125,10 @@ impl Services for Soc {
 
     fn firmware(&self) -> &Inventory {
         &self.firmware
+    }
+
+    fn start(&self) -> Start {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clock(&self) -> &Clock {
@@ -142,5 +164,11 @@ impl Env for Soc {
 
     fn registers(&self) -> Option<Arc<dyn Registers>> {
         self.registers.get()?.upgrade()
+    }
+
+    fn reset_chip(&self) {
+        if let Some(reset) = self.reset.get() {
+            reset();
+        }
     }
 }

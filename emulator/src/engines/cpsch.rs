@@ -36,7 +36,6 @@ use super::sdma::Engines;
 use crate::device::facts::Facts;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
-use crate::rules::was_used;
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
@@ -136,7 +135,7 @@ impl Registers for Shared {
 /// An XCC's registers as its firmware finds them.
 fn start_up(env: &dyn Env, facts: &Facts, xcc: u8) -> Regs {
     let mut regs = Regs::new(facts, xcc, !env.firmware().was_there());
-    if was_used(env.rules()) {
+    if env.start().used {
         regs.leave_queues();
     }
     regs

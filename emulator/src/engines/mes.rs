@@ -42,7 +42,6 @@ use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::runner::{Runner, Thread};
-use crate::rules::{is_cold, was_used};
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::RegInfo;
@@ -109,8 +108,8 @@ impl Registers for Shared {
 }
 
 fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
-    let mut regs = Regs::new(facts, !is_cold(env.rules()));
-    if was_used(env.rules()) {
+    let mut regs = Regs::new(facts, !env.start().cold);
+    if env.start().used {
         regs.leave_queues();
     }
     regs

@@ -42,7 +42,6 @@ use crate::device::firmware::Firmware;
 use crate::device::Env;
 use crate::engines::Wake;
 use crate::report::Wrong;
-use crate::rules::was_used;
 use engine::Worker;
 pub use generation::Generation;
 use queue::Queue;
@@ -379,7 +378,7 @@ impl Sdma {
             }
         });
         let threads = threads.collect();
-        if was_used(all.env.rules()) {
+        if all.env.start().used {
             all.engines
                 .iter()
                 .for_each(|engine| engine.kernel.leave_queue());
@@ -393,7 +392,7 @@ impl Sdma {
         for number in 0..self.all.shape.engines {
             self.all.full_reset(number, firmware);
         }
-        if was_used(self.all.env.rules()) {
+        if self.all.env.start().used {
             self.all
                 .engines
                 .iter()

@@ -6,11 +6,16 @@
 //! away (`DMA_UNMAP`) while another thread uses a page of it; what then goes is only the
 //! translation, never the mapping, so a page that was handed out stays readable.
 
-use rustix::fs::{fallocate, fstat, ftruncate, memfd_create, FallocateFlags, MemfdFlags};
+use rustix::fs::{
+    fallocate, fstat, ftruncate, memfd_create, seek, FallocateFlags, MemfdFlags, SeekFrom,
+};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use vm_memory::{AtomicInteger, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
+
+/// Bytes that are spoilt at once.
+const SPOILT: usize = 4096;
 
 /// A memory file, mapped whole.
 #[derive(Clone, Copy)]
@@ -61,6 +66,26 @@ impl Mapping {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         self.fd()
             .is_some_and(|file| fallocate(file, flags, offset, len).is_ok())
+    }
+
+    /// Changes all that was ever written: memory that lost its content. What was never touched stays zero,
+    /// and takes no memory of the host.
+    pub fn spoil(&self) {
+        let junk: [u8; SPOILT] = std::array::from_fn(|at| (at as u8).wrapping_mul(167) ^ 0xa5);
+        let Some(file) = self.fd() else { return };
+        let mut at = 0;
+        while let Ok(start) = seek(file, SeekFrom::Data(at)) {
+            let end = seek(file, SeekFrom::Hole(start)).unwrap_or(self.size());
+            at = start;
+            while at < end.min(self.size()) {
+                let len = (end.min(self.size()) - at).min(SPOILT as u64) as usize;
+                let bytes = junk.get(..len).unwrap_or(&[]);
+                if !self.part(at, len).is_some_and(|part| part.write(0, bytes)) {
+                    return;
+                }
+                at += len as u64;
+            }
+        }
     }
 
     /// Where a page lies in the file, if it is one of it.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a chip is like when it has started.
+
+use crate::rules::{is_cold, was_used, Rules};
+
+/// What a start leaves for drivers to find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// Nobody has loaded firmware yet: only that in the chip's flash runs.
+    pub cold: bool,
+    /// Registers that are a driver's to set hold what another driver left there.
+    pub used: bool,
+}
+
+impl Start {
+    /// As from power-on, whatever rules say: after a reset of the whole chip.
+    pub const COLD: Self = Self {
+        cold: true,
+        used: false,
+    };
+
+    /// As rules say. Without one the device is warm: another driver has loaded all firmware.
+    pub fn by(rules: &Rules) -> Self {
+        Self {
+            cold: is_cold(rules),
+            used: was_used(rules),
+        }
+    }
+}
