@@ -8,6 +8,7 @@ pub(crate) mod commands;
 pub(crate) mod direct;
 pub(crate) mod errors;
 pub(crate) mod prepare;
+pub mod record;
 pub mod save;
 pub(crate) mod signal;
 pub(crate) mod step;

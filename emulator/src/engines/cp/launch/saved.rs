@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 
 /// A workgroup that was saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SavedGroup {
+pub struct SavedGroup {
     /// Its place in its dispatch's scratch memory.
     pub place: u32,
     /// Its number in its grid.

@@ -6,19 +6,19 @@
 //! process; the control stack describes them as the chip's does ([`crate::engines::cp::front::relaunch`]). Waves
 //! without a handler can't be saved: they go on, and the queue leaves when they have ended.
 //!
-//! Which packets were begun, and how far, lies behind the waves' states, in a layout of the model's own: that of
-//! the firmware isn't published. Nothing of the queue stays in the device: whoever destroys a preempted queue frees
+//! Which packets were begun, and how far, lies behind the waves' states ([`super::record`]). Nothing of the queue stays in the device: whoever destroys a preempted queue frees
 //! it all, and a queue goes on wherever its MQD is loaded next.
 
 use super::area::{Area, Lost};
+use super::record::{Record, Share, HEAD};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
 use crate::engines::cp::front::shader::{Registers, REGISTERS};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::dispatch::saving::NoRoom;
-use crate::engines::cp::launch::dispatch::{Go, Progress};
+use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::launch::gws;
 use crate::engines::cp::launch::room::Room;
-use crate::engines::cp::launch::saved::SavedGroup;
+use crate::engines::cp::launch::saved::ENTRY;
 use crate::engines::cp::mec::inflight::{Item, Work};
 use crate::engines::cp::mec::loads::Load;
 use crate::engines::cp::mec::{Hqd, Mec};
@@ -30,32 +30,6 @@ use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as STATE;
 use rkfd_hw::regs::Value;
 use std::sync::Arc;
 
-/// A packet that was begun, as an XCC saved it: what it is and how far, and its workgroups.
-struct Record {
-    words: Vec<u32>,
-    groups: Vec<SavedGroup>,
-}
-
-impl Record {
-    fn progress(words: &[u32]) -> Progress {
-        let mut progress = Progress::default();
-        let values = words.chunks_exact(2).skip(1);
-        for (value, words) in progress.0.iter_mut().zip(values) {
-            if let [low, high] = words {
-                *value = u64::from(*low) | (u64::from(*high) << 32);
-            }
-        }
-        progress
-    }
-}
-
-/// What an entry behind the states is: a packet that was begun, one of its workgroups, or the queue's semaphores and
-/// barriers. Its size in words follows, then its words.
-const BEGUN: u32 = 1;
-const GROUP: u32 = 2;
-const GWS: u32 = 3;
-/// Words before the entries: the number of theirs.
-const HEAD: usize = 1;
 /// Words of an AQL packet's record, and of one of PM4, which has its registers, too.
 const PACKET: usize = 14;
 const COMMAND: usize = PACKET + REGISTERS;
@@ -72,13 +46,8 @@ pub(crate) fn room_of(image: &Image) -> Arc<Room> {
     let bytes = image
         .get(Image::CP_HQD_CTX_SAVE_SIZE)
         .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-    let records = PACKETS * (2 + COMMAND as u64) + gws::MOST + 3;
+    let records = PACKETS * (ENTRY + COMMAND) as u64 + gws::MOST + 3;
     Room::with((bytes / 4).saturating_sub(records))
-}
-
-fn entry(out: &mut Vec<u32>, kind: u32, words: &[u32]) {
-    out.extend([kind, words.len() as u32]);
-    out.extend(words);
 }
 
 impl Mec {
@@ -144,10 +113,12 @@ impl Mec {
     fn save_share(&self, h: &Hqd, nth: usize, load: &Load) -> Result<(u64, u64), Lost> {
         let area = Area::of(self, h, load);
         let mut end = area.stack_size;
-        let (mut entries, mut described) = (Vec::new(), Vec::new());
-        if let Some(gws) = load.gws.as_ref().filter(|gws| gws.is_used()) {
-            entry(&mut entries, GWS, &gws.save());
-        }
+        let gws = load.gws.as_ref().filter(|gws| gws.is_used());
+        let mut share = Share {
+            gws: gws.map(|gws| gws.save()),
+            records: Vec::new(),
+        };
+        let mut described = Vec::new();
         for (index, item) in (0..).zip(&h.launched.items) {
             let dispatch = match &item.work {
                 Work::Dispatch(d) if !item.done => d.0.get(nth),
@@ -174,18 +145,21 @@ impl Mec {
                 record.extend([value as u32, (value >> 32) as u32]);
             }
             record.extend(item.registers.iter().flat_map(|r| r.iter()));
-            entry(&mut entries, BEGUN, &record);
             for (d, group) in dispatch
                 .iter()
                 .flat_map(|d| groups.iter().map(move |g| (d, g)))
             {
-                entry(&mut entries, GROUP, &group.words(area.base));
                 described.push(d.described(group));
                 end = end.max(d.end_of(group).wrapping_sub(area.base));
             }
+            share.records.push(Record {
+                words: record,
+                groups,
+            });
         }
-        entries.insert(0, entries.len() as u32);
-        area.write(self, end, &entries)?;
+        let mut words = share.words(area.base);
+        words.insert(0, words.len() as u32);
+        area.write(self, end, &words)?;
         let top = area.push(self, &self.generation.stack.words(&described))?;
         Ok((end, top))
     }
@@ -197,17 +171,15 @@ impl Mec {
             .filter(|(n, _)| h.q.aql || *n == 0)
             .map(|(_, load)| self.read_share(h, load))
             .collect::<Result<_, _>>()?;
-        let packets: Vec<Vec<u32>> = (shares.iter().take(1).flatten())
-            .map(|record| record.words.clone())
-            .collect();
+        let packets: Vec<Record> = shares.first().cloned().unwrap_or_default();
         if shares.iter().any(|share| share.len() != packets.len()) {
             return Err(bad());
         }
-        for (index, words) in packets.iter().enumerate() {
-            let mut item = self.begun(h, words)?.ok_or_else(bad)?;
+        for (index, packet) in packets.iter().enumerate() {
+            let mut item = self.begun(h, packet)?.ok_or_else(bad)?;
             for (nth, share) in shares.iter_mut().enumerate() {
                 let record = share.get_mut(index).ok_or_else(bad)?;
-                if record.words.get(..2) != words.get(..2) {
+                if record.words.get(..2) != packet.words.get(..2) {
                     return Err(bad());
                 }
                 goes_on(&mut item, nth, record).ok_or_else(bad)?;
@@ -246,38 +218,23 @@ impl Mec {
         }
         let count = area.read(self, end, HEAD)?.first().copied().unwrap_or(0);
         let entries = area.read(self, end + HEAD as u64 * 4, count as usize)?;
-        let bad = || Lost::Changed;
-        let mut records: Vec<Record> = Vec::new();
-        let mut rest = &entries[..];
-        while let Some((&[kind, size], words)) = rest.split_first_chunk::<2>() {
-            let (words, after) = words.split_at_checked(size as usize).ok_or_else(bad)?;
-            rest = after;
-            match kind {
-                // One that has none any more, or another number, begins anew.
-                GWS => drop(load.gws.as_ref().map(|gws| gws.restore(words))),
-                BEGUN => records.push(Record {
-                    words: words.to_vec(),
-                    groups: Vec::new(),
-                }),
-                GROUP => {
-                    let group = SavedGroup::of(words, area.base).ok_or_else(bad)?;
-                    records.last_mut().ok_or_else(bad)?.groups.push(group);
-                }
-                _ => return Err(bad()),
-            }
+        let share = Share::of(&entries, area.base).ok_or(Lost::Changed)?;
+        if let (Some(gws), Some(words)) = (&load.gws, &share.gws) {
+            // One that has none any more, or another number, begins anew.
+            gws.restore(words);
         }
-        rest.is_empty().then_some(records).ok_or_else(bad)
+        Ok(share.records)
     }
 
     /// The packet of a record; one of AQL is in the ring still.
-    fn begun(&mut self, h: &Hqd, record: &[u32]) -> Result<Option<Item>, Lost> {
-        let Some((&[index, kind], rest)) = record.split_first_chunk::<2>() else {
+    fn begun(&mut self, h: &Hqd, record: &Record) -> Result<Option<Item>, Lost> {
+        let Some((&[index, kind], rest)) = record.words.split_first_chunk::<2>() else {
             return Ok(None);
         };
         if index as usize != h.launched.len() || h.q.aql != (kind <= DONE) {
             return Ok(None);
         }
-        let progress = Record::progress(record);
+        let progress = record.progress();
         let now = self.env.clock().now();
         if kind == RELEASE {
             let item = Item::of(Work::Release(Release::unpack(&progress.0)), now);
@@ -346,7 +303,7 @@ fn goes_on(item: &mut Item, nth: usize, record: &mut Record) -> Option<()> {
     if let Work::Dispatch(gang) = &mut item.work {
         let groups = std::mem::take(&mut record.groups);
         let share = Arc::get_mut(gang.0.get_mut(nth)?)?;
-        share.restore(&Record::progress(&record.words), groups)?;
+        share.restore(&record.progress(), groups)?;
     }
     Some(())
 }
