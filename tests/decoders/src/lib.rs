@@ -12,6 +12,7 @@ mod instructions;
 mod layouts;
 mod packets;
 mod rules;
+mod saved;
 
 pub use code::code;
 pub use device::device;
@@ -21,6 +22,7 @@ pub use layouts::layouts;
 pub use packets::{aql, commands, frames, pm4, sdma};
 pub use rkfd_ranges::check_discovery as discovery;
 pub use rules::rules;
+pub use saved::saved;
 
 /// A target.
 pub type Target = fn(&[u8]);
@@ -40,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("programs", programs),
     ("firmware", firmware),
     ("discovery", discovery),
+    ("saved", saved),
 ];
 
 /// The whole words of some bytes, in the GPU's order: the least byte first.

@@ -104,6 +104,20 @@ fn frames_of_mes() {
     run(rkfd_decoders::frames, 40_000, packets(headers));
 }
 
+/// Entries of a few kinds and lengths, most of which say how many words follow.
+#[test]
+fn what_was_saved() {
+    let entry = (0u32..5, vec(any::<u32>(), 0..16), 0u32..8).prop_map(|(kind, words, wrong)| {
+        let said = words.len() as u32 + u32::from(wrong == 0);
+        [&[kind, said][..], &words].concat()
+    });
+    let area = (any::<u64>(), vec(entry, 0..6)).prop_map(|(base, entries)| {
+        let words = bytes(&entries.concat());
+        [&base.to_le_bytes()[..], &words].concat()
+    });
+    run(rkfd_decoders::saved, 40_000, area);
+}
+
 #[test]
 fn headers_of_aql() {
     let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
