@@ -22,6 +22,7 @@ mod role;
 mod shared;
 mod syzkaller;
 mod table;
+mod valid;
 mod value;
 
 use std::process::ExitCode;

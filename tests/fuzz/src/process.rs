@@ -225,8 +225,9 @@ impl Process {
         };
         for _ in 0..steps {
             match rng.below(100) {
-                0..=44 => sender.any(&mut rng),
-                45..=84 => sender.valid(&mut rng),
+                0..=24 => sender.any(&mut rng),
+                25..=59 => sender.valid(&mut rng),
+                60..=84 => sender.burst(&mut rng),
                 _ => acts.one(&mut rng),
             }
             if let Some(trace) = &trace {

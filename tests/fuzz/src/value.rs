@@ -55,6 +55,14 @@ impl Scratch {
         Ok(Self { map })
     }
 
+    /// A pointer to 128 bytes that say so.
+    pub fn filled(&self, word: u64) -> u64 {
+        for at in (0..128).step_by(8) {
+            self.map.write(at, word);
+        }
+        self.map.address
+    }
+
     /// A pointer to elements that make some sense: GPU ids, events, masks.
     fn pointer(&self, rng: &mut Rng, process: &Process, pool: &Pool) -> u64 {
         let at = rng.below(SCRATCH as u64 / 64) as usize * 64;
