@@ -48,6 +48,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(lifetime::all());
     all.extend(neighbours::all());
     all.extend(storm::all());
+    all.push(fuzz::all());
     all.extend(faults::all());
     all.extend(cold::all());
     all.extend(hung::all());

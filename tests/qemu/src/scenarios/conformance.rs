@@ -5,13 +5,14 @@ use super::MODULE;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
 
-/// The suite, which also shows that no row passes against a wrong expectation.
+/// The suite, which also shows that no row passes against a wrong expectation; and a short sweep.
 pub fn all() -> Vec<Scenario> {
-    vec![scenario(
+    let suite = scenario(
         "conformance",
         "every request answers as Linux's KFD does",
         &[],
-    )]
+    );
+    vec![suite, sweep_of("sweep-short", &["vm", "events", "dmabuf"])]
 }
 
 /// The module that makes calls fail.
@@ -19,10 +20,16 @@ pub(super) const FAIL_NTH: &str = "fail_nth";
 
 /// Whatever the driver asks the kernel for fails once, in each request.
 pub fn sweep() -> Scenario {
+    sweep_of("sweep", &[])
+}
+
+/// The same in the requests of some groups of rows, or of all.
+fn sweep_of(name: &'static str, groups: &[&str]) -> Scenario {
+    let flags = [&["--sweep"], groups].concat();
     let mut scenario = scenario(
-        "sweep",
+        name,
         "each allocation, copy and mapping of each request fails once: an errno, nothing changes, and all goes on",
-        &["--sweep"],
+        &flags,
     );
     let load = Step::insmod(&format!("/{FAIL_NTH}.ko"));
     scenario.plan.insert(1, load);

@@ -10,6 +10,11 @@ use crate::scenario::Scenario;
 const TIME: &str = "RKFD_FUZZ_TIME";
 const ARGS: &str = "RKFD_FUZZ_ARGS";
 
+/// A short round, from the same seeds in each run: first those that once found something.
+pub fn all() -> Scenario {
+    round("fuzz-short", "--seconds 15 --corpus", 300)
+}
+
 /// The round of `make fuzz`, whose length the caller chooses.
 pub fn long() -> Scenario {
     let seconds: u64 = std::env::var(TIME)
