@@ -75,6 +75,11 @@ impl Report {
         let _ = self.trace.set(trace.clone());
     }
 
+    /// That trace, if it is on.
+    pub fn shown_in(&self) -> Option<&Trace> {
+        self.trace.get().map(Arc::as_ref).filter(|t| t.is_on())
+    }
+
     /// Records what the driver did wrong: `report.violation(format_args!("..."))`.
     pub fn violation(&self, what: fmt::Arguments<'_>) {
         self.record(Whose::Driver, what);

@@ -10,7 +10,7 @@
 //! {"seq":7,"t_ns":81234,"ev":"doorbell","index":32,"value":"0x1"}
 //! ```
 
-use std::fmt::Write as _;
+use std::fmt::{LowerHex, Write as _};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -28,6 +28,8 @@ pub enum Value<'a> {
     Text(&'a str),
     /// The words of a packet or an MQD, an array of hexadecimal strings.
     Words(&'a [u32]),
+    /// Addresses or page table entries, an array of hexadecimal strings.
+    Longs(&'a [u64]),
 }
 
 /// Where events go. Nothing is formatted while the trace is off.
@@ -94,12 +96,11 @@ impl Trace {
                     Ok(())
                 }
                 Value::Words(words) => {
-                    line.push('[');
-                    for (i, word) in words.iter().enumerate() {
-                        let comma = if i == 0 { "" } else { "," };
-                        let _ = write!(line, "{comma}\"{word:#x}\"");
-                    }
-                    line.push(']');
+                    array(&mut line, words);
+                    Ok(())
+                }
+                Value::Longs(longs) => {
+                    array(&mut line, longs);
                     Ok(())
                 }
             };
@@ -121,6 +122,16 @@ impl Trace {
                 .flush();
         }
     }
+}
+
+/// A JSON array of hexadecimal strings.
+fn array<T: LowerHex>(line: &mut String, numbers: &[T]) {
+    line.push('[');
+    for (i, number) in numbers.iter().enumerate() {
+        let comma = if i == 0 { "" } else { "," };
+        let _ = write!(line, "{comma}\"{number:#x}\"");
+    }
+    line.push(']');
 }
 
 /// A JSON string.
@@ -158,7 +169,11 @@ mod tests {
         );
         trace.event(
             "doorbell",
-            &[("index", Value::Num(32)), ("value", Value::Hex(u64::MAX))],
+            &[
+                ("index", Value::Num(32)),
+                ("value", Value::Hex(u64::MAX)),
+                ("at", Value::Longs(&[1 << 40])),
+            ],
         );
         trace.flush();
         let text = std::fs::read_to_string(&path).unwrap();
@@ -170,7 +185,9 @@ mod tests {
             .ends_with(",\"ev\":\"pm4\",\"op\":\"a\\\"b\\u000a\",\"words\":[\"0x1\",\"0xff\"]}"));
         let second = lines.next().unwrap();
         assert!(
-            second.ends_with(",\"index\":32,\"value\":\"0xffffffffffffffff\"}"),
+            second.ends_with(
+                ",\"index\":32,\"value\":\"0xffffffffffffffff\",\"at\":[\"0x10000000000\"]}"
+            ),
             "{second}"
         );
         assert_eq!(lines.next(), None);

@@ -7,7 +7,7 @@ use rkfd_emulator::chip::navi48::CHIP;
 use rkfd_emulator::device::interrupt::Interrupt;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::hub::Registers;
-use rkfd_emulator::memory::walk::{walk, Place, Translation};
+use rkfd_emulator::memory::walk::{walk, Path, Place, Translation};
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory, VmFault};
 use rkfd_emulator::rules::Rules;
 use rkfd_emulator_testkit::{get_words, hub_set_up, memory_of, put, Guest, RAM, VRAM};
@@ -164,7 +164,11 @@ fn four_levels(memory: &Memory, leaf: u64) {
 
 fn translate(memory: &Memory, va: u64) -> Result<Translation, FaultReason> {
     let context = memory.hub(Hub::Gfx(0)).context(3);
-    walk(memory, Hub::Gfx(0), 3, &context, va)
+    let mut path = Path::default();
+    let found = walk(memory, Hub::Gfx(0), 3, &context, va, &mut path);
+    // The walk tells each entry that it reads, and the last is the page's.
+    assert_eq!(path.at.len(), path.entries.len());
+    found
 }
 
 fn fault(memory: &Memory, access: Access) -> VmFault {

@@ -254,6 +254,17 @@ impl Interrupts {
         }
         let overflow = ring.wptr & 1 | u32::from(full);
         ring.wptr = next | overflow;
+        self.trace.event(
+            "ih_write",
+            &[
+                ("ring", Value::Hex(ring.address())),
+                ("bytes", Value::Num(size.into())),
+                ("at", Value::Num(at.into())),
+                ("rptr", Value::Num(ring.rptr.into())),
+                ("wptr", Value::Num(ring.wptr.into())),
+                ("words", Value::Words(words)),
+            ],
+        );
         if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE) {
             let [lo, hi] = ring.wptr_addr;
             let address = u64::from(lo & !3) | (u64::from(hi & 0xffff) << 32);

@@ -4,10 +4,11 @@
 
 use super::hdp::Word;
 use super::host::Mapping;
-use super::walk::{walk, Access, FaultReason, Place, Rights, Translation, VmFault};
+use super::walk::{walk, Access, FaultReason, Path, Place, Rights, Translation, VmFault};
 use super::{HostPage, Hub, Memory, PAGE};
 use crate::report::Whose;
 use crate::rules::{Effect, Event, Kind};
+use crate::trace::Value;
 use std::sync::atomic::Ordering;
 
 /// One VMID of one hub.
@@ -93,13 +94,10 @@ impl<'a> Space<'a> {
             return Ok(kept);
         }
         let epoch = tlb.epoch();
-        let mut found = walk(
-            self.memory,
-            self.hub,
-            self.vmid,
-            &hub.context(self.vmid),
-            va,
-        )?;
+        let (context, mut path) = (hub.context(self.vmid), Path::default());
+        let found = walk(self.memory, self.hub, self.vmid, &context, va, &mut path);
+        self.trace_walk(va, access, context.base, &path, &found);
+        let mut found = found?;
         if self.vmid != 0 && access == Access::Write {
             let keys = [("vmid", self.vmid.into())];
             let walk = Event::of(Kind::Walk).with(&keys);
@@ -109,6 +107,51 @@ impl<'a> Space<'a> {
         }
         tlb.put(found, epoch);
         Ok(found)
+    }
+
+    /// A walk in the trace: what the translation caches lacked of a process, and how it was found.
+    fn trace_walk(
+        &self,
+        va: u64,
+        access: Access,
+        base: u64,
+        path: &Path,
+        found: &Result<Translation, FaultReason>,
+    ) {
+        let trace = self.memory.report().shown_in();
+        let Some(trace) = trace.filter(|_| self.vmid != 0) else {
+            return;
+        };
+        let (hub, access) = (self.hub.to_string(), format!("{access:?}"));
+        let mut members = vec![
+            ("hub", Value::Text(&hub)),
+            ("vmid", Value::Num(self.vmid.into())),
+            ("va", Value::Hex(va)),
+            ("access", Value::Text(&access)),
+            ("base", Value::Hex(base)),
+            ("at", Value::Longs(&path.at)),
+            ("entries", Value::Longs(&path.entries)),
+        ];
+        let reason;
+        match found {
+            Ok(found) => {
+                let (memory, at) = match found.place {
+                    Place::Vram(at) => ("VRAM", at),
+                    Place::Bus(at) => ("system", at),
+                };
+                members.extend([
+                    ("start", Value::Hex(found.start)),
+                    ("bytes", Value::Hex(found.len)),
+                    ("memory", Value::Text(memory)),
+                    ("place", Value::Hex(at)),
+                ]);
+            }
+            Err(why) => {
+                reason = format!("{why:?}");
+                members.push(("fault", Value::Text(&reason)));
+            }
+        }
+        trace.event("page_walk", &members);
     }
 
     /// Reads bytes.

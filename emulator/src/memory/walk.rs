@@ -175,6 +175,23 @@ const PTE_BITS: u64 = pte::VALID
     | pte::fragment(0x1f)
     | pte::ADDRESS;
 
+/// The entries that a walk has read: where each lies, and what it is. The first is the context's base.
+#[derive(Default, Debug)]
+pub struct Path {
+    /// Offsets in VRAM or bus addresses, as the entry before tells.
+    pub at: Vec<u64>,
+    /// The entries.
+    pub entries: Vec<u64>,
+}
+
+impl Path {
+    fn read(&mut self, table: Place, index: u64, entry: u64) {
+        let (Place::Vram(at) | Place::Bus(at)) = table.plus(index.wrapping_mul(8));
+        self.at.push(at);
+        self.entries.push(entry);
+    }
+}
+
 /// Walks the page tables of a context. Records entries that the chip does not define.
 ///
 /// # Errors
@@ -185,6 +202,7 @@ pub fn walk(
     vmid: u8,
     context: &Context,
     va: u64,
+    path: &mut Path,
 ) -> Result<Translation, FaultReason> {
     if !context.enabled {
         return Err(FaultReason::Disabled);
@@ -262,6 +280,7 @@ pub fn walk(
             .entry(table(pde, memory, hub), index)
             .ok_or(FaultReason::NoMemory)?;
         let entry = word.seen;
+        path.read(table(pde, memory, hub), index, entry);
         if entry & pte::VALID == 0 {
             record_stale_entry(memory, hub, vmid, va, word);
             return Err(FaultReason::Invalid(level));
@@ -296,6 +315,7 @@ pub fn walk(
         .entry(table(pde, memory, hub), index)
         .ok_or(FaultReason::NoMemory)?;
     let mut entry = word.seen;
+    path.read(table(pde, memory, hub), index, entry);
     let mut shift = bfs;
     if entry & pte::VALID != 0 && entry & bits.further != 0 {
         if bfs == 0 || entry & !(PDE_BITS | bits.further) != 0 {
@@ -303,10 +323,10 @@ pub fn walk(
         }
         see(0, entry, PDE_ADDRESS);
         let further = table(entry, memory, hub);
-        word = memory
-            .entry(further, page & ((1 << bfs) - 1))
-            .ok_or(FaultReason::NoMemory)?;
+        let index = page & ((1 << bfs) - 1);
+        word = memory.entry(further, index).ok_or(FaultReason::NoMemory)?;
         entry = word.seen;
+        path.read(further, index, entry);
         shift = 0;
     }
     if entry & pte::VALID == 0 {

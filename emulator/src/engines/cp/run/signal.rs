@@ -10,6 +10,7 @@ use crate::engines::cp::packet::error::{code, PacketError};
 use crate::trace::Value;
 use rkfd_hw::aql::{self, Signal};
 use rkfd_hw::ih::{client, source};
+use rkfd_hw::layout::Layout;
 
 impl Mec {
     /// Completes a signal: timestamps, the value, and, if it has an event, mailbox and interrupt.
@@ -35,6 +36,11 @@ impl Mec {
         let event = space.load_u32(word(Signal::EVENT_ID.word()))?;
         space.store_u64(word(Signal::START_TS.word()), start)?;
         space.store_u64(word(Signal::END_TS.word()), end)?;
+        // Before the value changes, too.
+        let mut words = [0; Signal::WORDS];
+        if self.env.trace().is_on() && space.read_words(at, &mut words).is_err() {
+            words = [0; Signal::WORDS];
+        }
         let old = space.update_u64(word(Signal::VALUE.word()), |value| value.wrapping_sub(1))?;
         let name = h.slot.to_string();
         self.env.trace().event(
@@ -48,6 +54,7 @@ impl Mec {
                     "event",
                     Value::Num(if mailbox == 0 { 0 } else { event.into() }),
                 ),
+                ("words", Value::Words(&words)),
             ],
         );
         if mailbox != 0 {

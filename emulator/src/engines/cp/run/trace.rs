@@ -7,7 +7,8 @@ use crate::engines::cp::launch::dispatch::Counts;
 use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::trace::Value;
-use rkfd_hw::aql::{self, Header, KernelDispatch, Vendor};
+use rkfd_hw::aql::{self, Header, KernelDescriptor, KernelDispatch, Vendor};
+use rkfd_hw::layout::Layout;
 
 impl Mec {
     pub(crate) fn trace_packet(&self, h: &Hqd, at: u64, header: &Header, words: &[u32]) {
@@ -40,15 +41,19 @@ impl Mec {
 
     pub(crate) fn trace_start(&self, h: &Hqd, at: u64, packet: &KernelDispatch, d: &SplitDispatch) {
         let name = h.slot.to_string();
+        let object = packet.get(KernelDispatch::KERNEL_OBJECT);
+        let mut descriptor = [0; KernelDescriptor::WORDS];
+        if self.env.trace().is_on() {
+            // The launch has just read it, so it is there.
+            _ = self.space_of(h).read_words(object, &mut descriptor);
+        }
         self.env.trace().event(
             "dispatch_start",
             &[
                 ("queue", Value::Text(&name)),
                 ("index", Value::Num(at / AQL_WORDS)),
-                (
-                    "kernel",
-                    Value::Hex(packet.get(KernelDispatch::KERNEL_OBJECT)),
-                ),
+                ("descriptor", Value::Words(&descriptor)),
+                ("kernel", Value::Hex(object)),
                 (
                     "kernarg",
                     Value::Hex(packet.get(KernelDispatch::KERNARG_ADDRESS)),
