@@ -94,15 +94,21 @@ pub fn parse(text: &str) -> Vec<Event> {
 
 /// `   comm-123   [000] d..1.   12.345678: rkfd_name: field=value field=value`.
 fn event(line: &str) -> Option<Event> {
-    let marked = || Some((line.split_once(MARK)?.0, "mark"));
-    let (before, after) = line.split_once(": rkfd_").or_else(marked)?;
+    let marked = || {
+        let (before, text) = line.split_once(MARK)?;
+        Some((before, "mark", text))
+    };
+    let told = || {
+        let (before, after) = line.split_once(": rkfd_")?;
+        let nothing = (after.trim_end_matches(':'), "");
+        let (kind, fields) = after.split_once(": ").unwrap_or(nothing);
+        Some((before, kind, fields))
+    };
+    let (before, kind, fields) = told().or_else(marked)?;
     let (who, rest) = before.rsplit_once('[')?;
     let (comm, tid) = who.trim().rsplit_once('-')?;
     let (seconds, fraction) = rest.split_whitespace().last()?.split_once('.')?;
     let nanoseconds = format!("{fraction:0<9}");
-    let (kind, fields) = after
-        .split_once(": ")
-        .unwrap_or((after.trim_end_matches(':'), ""));
     let fields = fields.split_whitespace().filter_map(|field| {
         let (name, text) = field.split_once('=')?;
         Some((name.into(), text.trim_matches(['{', '}']).into()))
@@ -126,13 +132,14 @@ mod tests {
             \x20      vector-add-107     [001] .....    12.000345: rkfd_ioctl_exit: number=0x1 error=0 argument=0100000013000000\n\
             \x20          <idle>-0       [000] d.h1.    12.000400: rkfd_ih_entry: client=20 source=181 data=0x2,0x0\n\
             \x20   kworker/1:2-9        [000] .....    12.000500: rkfd_packet: doorbell=24 words={0x40001,0x0}\n\
-            \x20         sh-110       [000] .....    12.000600: tracing_mark_write: end\n";
+            \x20         sh-110       [000] .....    12.000600: tracing_mark_write: end scene=x\n";
         let events = parse(text);
         assert_eq!(events.len(), 4);
         assert_eq!(
             (events[3].kind.as_str(), events[3].at),
             ("mark", 12_000_600_000)
         );
+        assert_eq!(events[3].text("scene"), "x");
         assert_eq!(events[0].at, 12_000_345_000);
         assert_eq!(
             (events[0].tid, events[0].comm.as_str()),
