@@ -18,7 +18,7 @@ const TELL: &str = "cd /sys/kernel/tracing; sleep 0.3; echo end > trace_marker; 
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![traced()]
+    vec![traced(), see()]
 }
 
 /// One vectorAdd, traced from both sides; `make trace` shows it.
@@ -42,6 +42,52 @@ pub fn traced() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .check(both_sides)
+}
+
+/// What `make see` shows, each scene behind a mark in the driver's trace.
+fn see() -> Scenario {
+    let scene = |name: &str, view: &str, program: &str| {
+        let mark = format!("echo scene={name}{view} > /sys/kernel/tracing/trace_marker; {program}");
+        Step::sh(name, 120, &mark)
+    };
+    with_vadd(
+        "see",
+        "a dispatch, more queues than hardware queues, and a page fault, as the page of make see shows them",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "queues")
+    .bin("rkfd-programs", "faults")
+    .programs_fault()
+    .steps([
+        Step::insmod(MODULE),
+        Step::sh("listen", 10, LISTEN),
+        scene("dispatch", "", &format!("/bin/vectoradd {VADD}")),
+        scene(
+            "queues",
+            " view=scheduling",
+            &format!("/bin/queues {VADD} {QUEUES} 1024"),
+        ),
+        scene("fault", "", &format!("/bin/faults {VADD} memory")),
+        Step::sh("tell", 60, TELL),
+        Step::Rmmod("rkfd".into()),
+    ])
+    .check(both_traces)
+}
+
+/// More queues than either chip has hardware queues for compute.
+const QUEUES: u32 = 40;
+
+/// Leaves the driver's trace beside the device's.
+fn both_traces(outcome: &Outcome) -> Result<(), String> {
+    let text = outcome.output.join("\n");
+    let save = |name, bytes: &[u8]| fs::write(outcome.logs.join(name), bytes);
+    save("driver.txt", text.as_bytes()).map_err(|e| e.to_string())?;
+    let scenes = driver::parse(&text);
+    let scenes = scenes.iter().filter(|e| !e.text("scene").is_empty());
+    match scenes.count() {
+        3 => Ok(()),
+        other => Err(format!("{other} scenes were traced, not 3")),
+    }
 }
 
 /// Compares the sides, and leaves `driver.txt` and `dispatch.pftrace` among the logs.
