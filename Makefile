@@ -38,6 +38,7 @@ help:
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
 	@echo '               ARGS="-x FILE -batch": further arguments of gdb, such as a script of yours'
+	@echo 'make see       one page that shows a dispatch on each chip byte by byte, forward and back in time: dispatch.html'
 	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
@@ -119,6 +120,9 @@ test-debug:
 conformance:
 	@tests/conformance/run
 
+see:
+	@tests/see/run
+
 trace:
 	@tests/trace/run
 
@@ -166,4 +170,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
