@@ -34,11 +34,12 @@ help:
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step (MI308X only)'
 	@echo 'make amdgpu-rocm rocminfo, HSA and the HIP programs of make rocm on that stock driver'
-	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, vectoradd and kernels'
+	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, the programs of docs/course and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
 	@echo '               ARGS="-x FILE -batch": further arguments of gdb, such as a script of yours'
 	@echo 'make see       one page that shows a dispatch on each chip byte by byte, forward and back in time: dispatch.html'
+	@echo 'make docs      the documents as pages in target/docs, each link checked'
 	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
 	@echo 'make bench     benchmarks'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
@@ -123,6 +124,10 @@ conformance:
 see:
 	@tests/see/run
 
+docs:
+	@setup/in-root setup/docs-site.py --out target/docs
+	@echo target/docs/README.html
+
 trace:
 	@tests/trace/run
 
@@ -170,4 +175,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

@@ -11,7 +11,9 @@ part() {
 cd "$TOP"
 part "floors" setup/in-root setup/floors.py
 part "the check of floors" setup/in-root tests/floors/test_floors.py --quiet
-part "files that documents name" setup/in-root setup/docs.py
+part "files and functions that documents name" setup/in-root setup/docs.py
+part "links of the documents, as pages" setup/in-root setup/docs-site.py --out /tmp/docs
+part "the checks of documents" setup/in-root tests/floors/test_docs.py --quiet
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
 part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \
