@@ -78,7 +78,7 @@ impl Tree {
             bail!("{file} has no struct {name}");
         };
         let end = block(&lines, first).end;
-        let mut ranges = vec![first..end];
+        let mut ranges: Vec<_> = std::iter::once(first..end).collect();
         // The generations' own blocks follow the common one.
         let mut at = end;
         while let Some(line) = lines.get(at) {
