@@ -32,7 +32,10 @@ use crate::{
     },
     nbio,
     regs::Regs,
-    types::Pasid, //
+    types::{
+        BusAddr,
+        Pasid, //
+    }, //
 };
 use kernel::{
     device::Bound,
@@ -96,15 +99,25 @@ struct Ring {
     rptr: usize,
 }
 
+/// Where the device finds what it needs, as the registers take it.
+struct Places {
+    entries: u64,
+    wptr: u64,
+    /// Where dummy loads go.
+    stray_page: BusAddr,
+}
+
 /// Walks the ring, in a work item.
 #[pin_data]
-struct Handler {
+pub(crate) struct Handler {
     dev: Arc<Handle>,
     regs: Arc<Regs>,
     doorbells: Arc<Doorbells>,
     hal: &'static dyn Hal,
+    nbio: &'static dyn nbio::Hal,
     clients: &'static dyn Clients,
     sink: Arc<dyn Sink>,
+    places: Places,
     #[pin]
     ring: Mutex<Ring>,
     #[pin]
@@ -187,21 +200,27 @@ impl<'bound> Enabled<'bound> {
             true => buffer.bus().get(),
             false => buffer.gpu_addr().get(),
         };
-        let (base, wptr_addr) = (address(&ring.entries), address(&ring.wptr));
-        init(&parts, base, wptr_addr);
+        let places = Places {
+            entries: address(&ring.entries),
+            wptr: address(&ring.wptr),
+            stray_page: parts.stray_page.bus(),
+        };
         let handler = Arc::pin_init(
             pin_init!(Handler {
                 dev: parts.dev.clone(),
                 regs: parts.regs.clone(),
                 doorbells: parts.doorbells.clone(),
                 hal: parts.hal,
+                nbio: parts.nbio,
                 clients: parts.clients,
                 sink,
+                places,
                 ring <- new_mutex!(ring, "rkfd IH"),
                 work <- new_work!("rkfd IH"),
             }),
             GFP_KERNEL,
         )?;
+        handler.init();
         let hard = Hard {
             handler: handler.clone(),
             queue: queue.clone(),
@@ -214,6 +233,13 @@ impl<'bound> Enabled<'bound> {
                 toggle(&handler.regs, handler.hal, true);
             },
         }))
+    }
+}
+
+impl Enabled<'_> {
+    /// Who walks the ring.
+    pub(crate) fn handler(&self) -> &Arc<Handler> {
+        &self.handler
     }
 }
 
@@ -239,34 +265,50 @@ fn toggle(regs: &Regs, hal: &dyn Hal, on: bool) {
     }
 }
 
-/// `vega20_ih_irq_init`, ring 0 only: rings 1 and 2 carry retry faults and overflow.
-fn init(parts: &Parts<'_>, base: u64, wptr_addr: u64) {
-    let (regs, hal, nbio) = (parts.regs, parts.hal, parts.nbio);
-    let table = hal.registers();
-    toggle(regs, hal, false);
-    nbio.prepare_interrupts(regs, parts.stray_page.bus());
-    hal.before(regs);
-
-    regs.write(table.base, (base >> 8) as u32);
-    regs.write(table.base_high, (base >> 40) as u32 & 0xff);
-    let size = Bounded::new::<{ (RING_BYTES / 4).ilog2() as u64 }>();
-    regs.update(table.cntl.reg(), |old| {
-        table.cntl_size.set(table.cntl.apply(old), size)
-    });
-    regs.write(table.wptr_addr_low, wptr_addr as u32);
-    regs.write(table.wptr_addr_high, (wptr_addr >> 32) as u32 & 0xffff);
-    regs.write(table.wptr_overflow.reg(), 0);
-    regs.write(table.rptr, 0);
-    let doorbell = table.doorbell_offset.set(0, hal.doorbell().widened());
-    regs.write(
-        table.doorbell_enable.reg(),
-        table.doorbell_enable.set(doorbell, true),
-    );
-    nbio.route_interrupts(regs, hal.doorbell());
-    hal.after(regs);
-}
-
 impl Handler {
+    /// Sets the ring up again, empty, after the device has lost everything.
+    ///
+    /// # Errors
+    ///
+    /// None but of memory that can't be reached.
+    pub(crate) fn renew(&self) -> Result {
+        {
+            let mut ring = self.ring.lock();
+            ring.wptr.write(0, 0)?;
+            ring.rptr = 0;
+        }
+        self.init();
+        toggle(&self.regs, self.hal, true);
+        Ok(())
+    }
+
+    /// `vega20_ih_irq_init`, ring 0 only: rings 1 and 2 carry retry faults and overflow.
+    fn init(&self) {
+        let (regs, hal, nbio, places) = (&self.regs, self.hal, self.nbio, &self.places);
+        let table = hal.registers();
+        toggle(regs, hal, false);
+        nbio.prepare_interrupts(regs, places.stray_page);
+        hal.before(regs);
+
+        regs.write(table.base, (places.entries >> 8) as u32);
+        regs.write(table.base_high, (places.entries >> 40) as u32 & 0xff);
+        let size = Bounded::new::<{ (RING_BYTES / 4).ilog2() as u64 }>();
+        regs.update(table.cntl.reg(), |old| {
+            table.cntl_size.set(table.cntl.apply(old), size)
+        });
+        regs.write(table.wptr_addr_low, places.wptr as u32);
+        regs.write(table.wptr_addr_high, (places.wptr >> 32) as u32 & 0xffff);
+        regs.write(table.wptr_overflow.reg(), 0);
+        regs.write(table.rptr, 0);
+        let doorbell = table.doorbell_offset.set(0, hal.doorbell().widened());
+        regs.write(
+            table.doorbell_enable.reg(),
+            table.doorbell_enable.set(doorbell, true),
+        );
+        nbio.route_interrupts(regs, hal.doorbell());
+        hal.after(regs);
+    }
+
     /// Handles everything up to the write pointer.
     fn drain(&self) -> Result {
         loop {

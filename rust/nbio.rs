@@ -27,12 +27,18 @@ pub(crate) struct Enabled {
 impl Enabled {
     /// Shows the HDP flush registers and lets doorbells pass.
     pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal) -> Self {
-        hal.show_hdp_flush(regs, REMAP_OFFSET);
-        hal.let_doorbells_pass(regs, true);
-        Self {
+        let enabled = Self {
             regs: regs.clone(),
             hal,
-        }
+        };
+        enabled.renew();
+        enabled
+    }
+
+    /// The same again, after the device has lost everything.
+    pub(crate) fn renew(&self) {
+        self.hal.show_hdp_flush(&self.regs, REMAP_OFFSET);
+        self.hal.let_doorbells_pass(&self.regs, true);
     }
 }
 

@@ -47,7 +47,13 @@ pub(crate) struct Gart {
     /// Offset of the table in VRAM.
     table: VramOffset,
     #[pin]
-    map: Mutex<PageMap>,
+    state: Mutex<State>,
+}
+
+struct State {
+    map: PageMap,
+    /// What is in the table, for when VRAM has lost it.
+    entries: KVVec<u64>,
 }
 
 impl Gart {
@@ -63,6 +69,7 @@ impl Gart {
         // The GART may start at address 0, which the hardware takes for "nowhere": a ring whose
         // buffer was the first would get no read pointer.
         map.alloc(1, 1)?;
+        let entries = KVVec::from_elem(0u64, PAGES, GFP_KERNEL)?;
         let (dev, vram, tlb) = (dev.clone(), vram.clone(), tlb.clone());
         Arc::pin_init(
             pin_init!(Self {
@@ -71,7 +78,7 @@ impl Gart {
                 tlb,
                 flags,
                 table,
-                map <- new_mutex!(map, "rkfd GART"),
+                state <- new_mutex!(State { map, entries }, "rkfd GART"),
             }),
             GFP_KERNEL,
         )
@@ -87,11 +94,29 @@ impl Gart {
         self.table
     }
 
-    fn set(&self, first: usize, count: usize, entry: impl Fn(u64) -> u64) -> Result {
+    /// Writes the table anew, after VRAM has lost it. Nothing is flushed.
+    pub(super) fn restore(&self) -> Result {
+        let state = self.state.lock();
+        self.write(0, &state.entries)
+    }
+
+    fn write(&self, first: usize, entries: &[u64]) -> Result {
         let start = self.table.get() + first as u64 * 8;
         self.vram.with(|bytes| {
-            (0..count as u64).try_for_each(|i| bytes.write64(start + i * 8, entry(i)))
-        })?;
+            let mut entries = (0u64..).zip(entries);
+            entries.try_for_each(|(i, &entry)| bytes.write64(start + i * 8, entry))
+        })
+    }
+
+    fn set(&self, first: usize, count: usize, entry: impl Fn(u64) -> u64) -> Result {
+        let mut state = self.state.lock();
+        let end = first.checked_add(count).ok_or(EINVAL)?;
+        let entries = state.entries.get_mut(first..end).ok_or(EINVAL)?;
+        for (i, place) in (0u64..).zip(entries.iter_mut()) {
+            *place = entry(i);
+        }
+        self.write(first, entries)?;
+        drop(state);
         self.tlb.flush_vmid(0)
     }
 }
@@ -107,7 +132,7 @@ impl Range {
     /// Maps `count` pages at a bus address, the first at a multiple of `align` pages, of the address as
     /// well: the GART begins at a multiple of 4 GiB.
     pub(crate) fn map(gart: &Arc<Gart>, bus: BusAddr, count: usize, align: usize) -> Result<Self> {
-        let first = gart.map.lock().alloc(count, align)?;
+        let first = gart.state.lock().map.alloc(count, align)?;
         let range = Self {
             gart: gart.clone(),
             first,
@@ -131,7 +156,7 @@ impl Drop for Range {
         match self.gart.set(self.first, self.count, |_| 0) {
             // Without the device there is nothing that could still use the old entries.
             Ok(()) | Err(ENODEV) => {
-                self.gart.map.lock().release(self.first, self.count);
+                self.gart.state.lock().map.release(self.first, self.count);
             }
             // The pages stay taken. Their memory is freed: the firmware that would touch it
             // doesn't answer, and whoever owned it has asked it to stop.

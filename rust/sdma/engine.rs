@@ -13,6 +13,7 @@ use kernel::{
 /// The engines take queues, and the driver has its own; dropped, they don't.
 pub(crate) struct Enabled {
     copier: Arc<Copier>,
+    nbio: &'static dyn nbio::Hal,
     engines: u32,
 }
 
@@ -23,15 +24,35 @@ impl Enabled {
     ///
     /// ENODEV when one doesn't run or the device is gone, EIO when the one of the driver's queue doesn't
     /// answer, ENOMEM.
-    pub(crate) fn new(copier: &Arc<Copier>, nbio: &dyn nbio::Hal, engines: u32) -> Result<Self> {
+    pub(crate) fn new(
+        copier: &Arc<Copier>,
+        nbio: &'static dyn nbio::Hal,
+        engines: u32,
+    ) -> Result<Self> {
         let enabled = Self {
             copier: copier.clone(),
+            nbio,
             engines,
         };
-        enabled.set_up()?;
-        nbio.route_sdma(&copier.parts.regs, engines);
-        copier.start()?;
+        enabled.renew()?;
         Ok(enabled)
+    }
+
+    /// Sets them up again, after the device has lost everything. [`Self::stop`] comes before that.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::new`].
+    pub(crate) fn renew(&self) -> Result {
+        self.set_up()?;
+        self.nbio
+            .route_sdma(&self.copier.parts.regs, self.engines);
+        self.copier.start()
+    }
+
+    /// The device is about to lose everything: what was submitted to the driver's own queue is lost.
+    pub(crate) fn stop(&self) {
+        self.copier.stop();
     }
 
     fn set_up(&self) -> Result {
