@@ -25,8 +25,10 @@ use kernel::{
     sync::{
         aref::ARef,
         atomic::{
+            Acquire,
             Atomic,
-            Relaxed, //
+            Relaxed,
+            Release, //
         },
         Arc, //
     }, //
@@ -46,6 +48,20 @@ pub(crate) struct Handle {
     closed: Atomic<u32>,
     /// Resets the device went through: a fence of an earlier one never completes.
     generation: Atomic<u32>,
+    /// It is being reset as a whole, and answers nothing until that is over.
+    away: Atomic<u32>,
+    /// How often VRAM has lost what was in it.
+    losses: Atomic<u32>,
+}
+
+/// The device doesn't answer, since it is being reset as a whole; dropped, it is there again. Meanwhile nobody
+/// takes it for gone.
+pub(crate) struct Away<'a>(&'a Handle);
+
+impl Drop for Away<'_> {
+    fn drop(&mut self) {
+        self.0.away.store(0, Release);
+    }
 }
 
 impl Handle {
@@ -59,6 +75,8 @@ impl Handle {
             lost: Atomic::new(0),
             closed: Atomic::new(0),
             generation: Atomic::new(0),
+            away: Atomic::new(0),
+            losses: Atomic::new(0),
         };
         Ok(Arc::new(this, GFP_KERNEL)?)
     }
@@ -80,7 +98,7 @@ impl Handle {
     /// is taken with its acknowledgement.
     pub(crate) fn check_there(&self) -> Result {
         self.check_lost()?;
-        if self.regs.gone() {
+        if !self.is_away() && self.regs.gone() && !self.is_away() {
             self.set_lost();
             return Err(ENODEV);
         }
@@ -109,6 +127,28 @@ impl Handle {
     /// generation that begins, which is also how many resets there were.
     pub(crate) fn next_generation(&self) -> u32 {
         self.generation.fetch_add(1, Relaxed).wrapping_add(1)
+    }
+
+    /// The device is about to be reset as a whole.
+    pub(crate) fn away(&self) -> Away<'_> {
+        self.away.store(1, Release);
+        Away(self)
+    }
+
+    /// Whether the device is being reset as a whole: registers read as all ones then, which means nothing, and
+    /// stores are lost.
+    pub(crate) fn is_away(&self) -> bool {
+        self.away.load(Acquire) != 0
+    }
+
+    /// How often VRAM has lost what was in it: page tables that were made before don't map anything any more.
+    pub(crate) fn losses(&self) -> u32 {
+        self.losses.load(Relaxed)
+    }
+
+    /// VRAM has lost what was in it. Comes before the device is there again.
+    pub(crate) fn note_loss(&self) {
+        self.losses.fetch_add(1, Relaxed);
     }
 
     /// Runs `f` while the device can't be unbound.

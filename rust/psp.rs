@@ -41,7 +41,6 @@ mod ring;
 
 pub(crate) use hal::{
     hal,
-    Hal,
     Interface, //
 };
 use ring::Ring;
@@ -133,6 +132,11 @@ impl Psp {
         self.command("LOAD_IP_FW", load)
     }
 
+    /// The processor was reset: what it had of the driver's, it has no more.
+    pub(crate) fn abandon(mut self) {
+        self.ring.abandon();
+    }
+
     fn command(&mut self, name: &str, command: Command) -> Result {
         let dev = self.dev.device();
         match self.ring.submit(&command) {
@@ -164,6 +168,9 @@ impl Psp {
 
 impl Drop for Psp {
     fn drop(&mut self) {
+        if self.ring.is_abandoned() {
+            return;
+        }
         // The ring goes next. A device that is gone has no region.
         let _ = self.command("DESTROY_TMR", of(command::DESTROY_TMR));
     }

@@ -286,6 +286,10 @@ pub(crate) trait Scheduler: Send + Sync {
     /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
     fn hang_name(&self) -> &'static str;
 
+    /// Something that it doesn't know of makes it impossible to go on: what runs counts as hung, requests get
+    /// EIO, and a reset is due.
+    fn give_up(&self);
+
     /// The engines are about to be reset: lets no firmware take commands any more. Until
     /// [`Scheduler::restart`] requests get EIO. Returns whether it is stuck, and a reset is due.
     fn halt(&self) -> bool;

@@ -19,7 +19,10 @@ use kernel::{
         Arc,
         Mutex, //
     },
-    time::Delta, //
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 mod hal;
@@ -31,6 +34,9 @@ pub(crate) use hal::{
 
 /// TIMEOUT: `default_timeout`, 20 times `AMDGPU_MAX_USEC_TIMEOUT`.
 const ANSWER: Delta = Delta::from_secs(2);
+
+/// TIMEOUT: `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`.
+const RESET: Delta = Delta::from_millis(500);
 
 /// `PPSMC_Result_*`.
 mod answer {
@@ -48,6 +54,8 @@ pub(crate) struct Mailbox {
     answer: AnyReg,
     /// Resets the copy engines of a mask.
     reset_sdma: u32,
+    /// Resets the whole chip, with this argument.
+    reset_chip: (u32, u32),
 }
 
 /// The unit.
@@ -95,6 +103,27 @@ impl Smu {
                 );
             }
         })
+    }
+
+    /// Resets the whole chip (mode 1), and waits for as long as it must not be looked at. Then it may still take
+    /// its time to come back, as from power-on.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::reset_copy_engine`]: then nothing was reset. Logged.
+    pub(crate) fn reset_chip(&self) -> Result {
+        let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
+        let (message, argument) = mailbox.reset_chip;
+        self.send(mailbox, message, argument)
+            .inspect_err(|&error| {
+                dev_err!(
+                    self.dev.device(),
+                    "the management unit doesn't reset the GPU ({:?})\n",
+                    error
+                );
+            })?;
+        fsleep(RESET);
+        Ok(())
     }
 
     /// Sends a message, once the one before was answered, and waits for its answer.

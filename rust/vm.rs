@@ -88,6 +88,8 @@ pub(crate) struct Vm {
     spaces: Arc<Spaces>,
     pasid: PasidGuard,
     base: PageTableBase,
+    /// How often VRAM had lost what was in it before the tables were made.
+    losses: u32,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -96,6 +98,7 @@ impl Vm {
     /// An empty address space with a PASID of its own.
     pub(crate) fn new(spaces: &Arc<Spaces>, pasids: &Arc<Pasids>) -> Result<Arc<Self>> {
         spaces.memory.dev.alive()?;
+        let losses = spaces.memory.dev.losses();
         let tables = Tables::new(&spaces.memory.vram, spaces.hal)?;
         let pasid = pasids.take()?;
         let base = PageTableBase::new(tables.root_entry());
@@ -105,7 +108,7 @@ impl Vm {
         };
         let spaces = spaces.clone();
         Arc::pin_init(
-            pin_init!(Self { spaces, pasid, base, inner <- new_mutex!(inner, "rkfd VM") }),
+            pin_init!(Self { spaces, pasid, base, losses, inner <- new_mutex!(inner, "rkfd VM") }),
             GFP_KERNEL_ACCOUNT,
         )
     }
@@ -113,6 +116,11 @@ impl Vm {
     /// Number of the address space in packets and interrupts.
     pub(crate) fn pasid(&self) -> Pasid {
         self.pasid.get()
+    }
+
+    /// Whether its page tables were lost since: nothing may use it any more (`amdgpu_vm_generation`).
+    pub(crate) fn is_lost(&self) -> bool {
+        self.losses != self.spaces.memory.dev.losses()
     }
 
     /// The root of its page tables.

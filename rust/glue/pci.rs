@@ -9,7 +9,9 @@ use crate::types::PciLink;
 use kernel::{
     bindings,
     device::Core,
+    error::to_result,
     pci,
+    prelude::*,
     sync::aref::ARef, //
 };
 
@@ -88,6 +90,32 @@ impl Master {
         pdev.set_master();
         let plain: &pci::Device = pdev;
         Self(plain.into())
+    }
+}
+
+impl Master {
+    /// Before the whole device is reset: keeps what its configuration space has, and turns bus mastering off.
+    /// The device must be bound, and nobody else may reset it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports of a capability that can't be kept.
+    pub(crate) fn suspend(&self) -> Result<Suspended<'_>> {
+        // SAFETY: The device is valid: a reference is held.
+        to_result(unsafe { bindings::pci_save_state(raw(&self.0)) })?;
+        // SAFETY: As above.
+        unsafe { bindings::pci_clear_master(raw(&self.0)) };
+        Ok(Suspended(self))
+    }
+}
+
+/// Configuration space was kept; dropped, the device has it again, with bus mastering as it was.
+pub(crate) struct Suspended<'a>(&'a Master);
+
+impl Drop for Suspended<'_> {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid: the borrowed guard holds a reference.
+        unsafe { bindings::pci_restore_state(raw(&self.0 .0)) };
     }
 }
 

@@ -15,7 +15,10 @@ use super::hub::{
 };
 use crate::{
     device::Handle,
-    glue::trace,
+    glue::{
+        errno::etime,
+        trace, //
+    },
     hw::value::Bounded,
     types::Pasid,
     vram::Vram, //
@@ -57,6 +60,12 @@ pub(crate) struct RegWait {
     pub(crate) mask: u32,
 }
 
+/// Hears that hardware doesn't acknowledge a flush. Called with locks held: passes it on and returns.
+pub(crate) trait Unanswered: Send + Sync {
+    /// A flush was not acknowledged in time.
+    fn unanswered(&self);
+}
+
 /// The TLBs of a GPU.
 #[pin_data]
 pub(crate) struct Tlb {
@@ -65,6 +74,8 @@ pub(crate) struct Tlb {
     hubs: Hubs,
     #[pin]
     firmware: Mutex<Option<Arc<dyn Firmware>>>,
+    #[pin]
+    listener: Mutex<Option<Arc<dyn Unanswered>>>,
     /// Held over a flush by registers.
     #[pin]
     registers: Mutex<()>,
@@ -80,6 +91,7 @@ impl Tlb {
                 vram,
                 hubs,
                 firmware <- new_mutex!(None, "rkfd firmware"),
+                listener <- new_mutex!(None, "rkfd TLB listener"),
                 registers <- new_mutex!((), "rkfd TLB"),
             }),
             GFP_KERNEL,
@@ -93,12 +105,30 @@ impl Tlb {
         drop(old);
     }
 
+    /// Sets or removes who hears of flushes that aren't acknowledged. Once this returned, the one before isn't
+    /// called any more.
+    pub(crate) fn set_listener(&self, listener: Option<Arc<dyn Unanswered>>) {
+        let old = core::mem::replace(&mut *self.listener.lock(), listener);
+        drop(old);
+    }
+
+    /// Tells the listener if a flush timed out.
+    fn tell(&self, result: Result) -> Result {
+        if result.is_err_and(|error| error == etime()) {
+            if let Some(listener) = &*self.listener.lock() {
+                listener.unanswered();
+            }
+        }
+        result
+    }
+
     /// The firmware, if it runs.
     fn firmware(&self) -> Option<Arc<dyn Firmware>> {
         self.firmware.lock().clone()
     }
 
-    /// Flushes an address space in all hubs.
+    /// Flushes an address space in all hubs. While the whole device is being reset nothing is to be done: no
+    /// TLB outlives that (`amdgpu_gmc_flush_gpu_tlb_pasid`).
     ///
     /// # Errors
     ///
@@ -114,13 +144,16 @@ impl Tlb {
     /// As [`Tlb::flush_vmid`].
     pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
+        if self.dev.is_away() {
+            return Ok(());
+        }
         self.vram.flush_hdp();
         trace::tlb_flushed(pasid.get().into(), 0, kind.get() as u32);
         if let Some(result) = self
             .firmware()
             .and_then(|firmware| firmware.invalidate_tlbs(pasid, kind))
         {
-            return result;
+            return self.tell(result);
         }
         self.dev.check_there()?;
         for vmid in 1..16 {
@@ -133,6 +166,9 @@ impl Tlb {
 
     fn flush(&self, vmid: u32, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
+        if self.dev.is_away() {
+            return Ok(());
+        }
         self.vram.flush_hdp();
         trace::tlb_flushed(0, vmid, kind.get() as u32);
         let vmids = 1u16 << (vmid & 15);
@@ -144,8 +180,10 @@ impl Tlb {
             let first = table.flush_heavy_first.then_some(heavy);
             let last = if kind == HEAVY { heavy } else { light };
             for request in [first, Some(last)].into_iter().flatten() {
-                self.by_firmware(hub, request, bit)
-                    .unwrap_or_else(|| self.by_registers(hub, request, bit))?;
+                let result = self
+                    .by_firmware(hub, request, bit)
+                    .unwrap_or_else(|| self.by_registers(hub, request, bit));
+                self.tell(result)?;
             }
         }
         Ok(())

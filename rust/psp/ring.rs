@@ -51,6 +51,8 @@ pub(super) struct Ring {
     mailboxes: &'static Mailboxes,
     pages: KernelBuf,
     fence: u32,
+    /// The secure OS that it was given to has gone.
+    abandoned: bool,
 }
 
 impl Ring {
@@ -69,6 +71,7 @@ impl Ring {
             mailboxes,
             pages: KernelBuf::new(gart, 3 * 4 * PAGE)?,
             fence: 0,
+            abandoned: false,
         };
         ring.answered()?;
         let at = ring.pages.gpu_addr().get();
@@ -81,6 +84,16 @@ impl Ring {
         // From here on the secure OS may read it: on an error it is taken away again.
         ring.answered()?;
         Ok(ring)
+    }
+
+    /// The secure OS that it was given to has gone, and asks nothing of its memory any more.
+    pub(super) fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+
+    /// Whether nobody takes commands any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned
     }
 
     /// Waits until the mailbox has an answer, without an error.
@@ -129,6 +142,9 @@ impl Ring {
 impl Drop for Ring {
     /// The secure OS lets go of the ring before its memory is freed.
     fn drop(&mut self) {
+        if self.abandoned {
+            return;
+        }
         self.regs
             .write(self.mailboxes.control, control::DESTROY_RINGS);
         fsleep(HANDSHAKE);

@@ -105,11 +105,16 @@ impl<F: Firmware> Scheduler for Common<F> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         state.check(&self.parts)?;
+        // It was made before a reset took its page tables: nothing of it ever runs.
+        let lost = vm.is_lost();
+        if lost {
+            process.note_lost();
+        }
         let entry = Entry {
             process: process.clone(),
             config,
             queues: KVec::new(),
-            evicted: 0,
+            evicted: u32::from(lost),
             known,
         };
         state.entries.push(entry, GFP_KERNEL_ACCOUNT)?;
@@ -280,6 +285,13 @@ impl<F: Firmware> Scheduler for Common<F> {
 
     fn hang_name(&self) -> &'static str {
         F::HANG_NAME
+    }
+
+    fn give_up(&self) {
+        let mut state = self.state.lock();
+        if state.firmware.is_some() && !state.stuck {
+            state.lose(&self.parts);
+        }
     }
 
     fn halt(&self) -> bool {

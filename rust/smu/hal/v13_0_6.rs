@@ -14,6 +14,8 @@ static MAILBOX: Mailbox = Mailbox {
     answer: mp1::MP1_SMN_C2PMSG_90.any(),
     // `PPSMC_MSG_ResetSDMA`.
     reset_sdma: 0x4d,
+    // `PPSMC_MSG_GfxDriverReset`, `SMU_RESET_MODE_1`.
+    reset_chip: (0x3, 1),
 };
 
 /// The management unit.
