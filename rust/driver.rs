@@ -11,13 +11,7 @@ use crate::{
     chip,
     device::Handle,
     discovery::Discovery,
-    firmware::{
-        CodeFile,
-        EngineFile,
-        RlcFile,
-        SecureOsFile,
-        Set, //
-    },
+    firmware::Set,
     gfx,
     glue::{
         aperture::Aperture,
@@ -26,6 +20,7 @@ use crate::{
     },
     gmc,
     gpu::{
+        self,
         Found,
         Running, //
     },
@@ -39,7 +34,10 @@ use crate::{
     },
     sdma,
     smu,
-    types::PciInfo,
+    types::{
+        PciInfo,
+        Versions, //
+    },
     vram::Vram, //
 };
 use kernel::{
@@ -172,7 +170,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
     let firmware = if is_cold || gfx.is_halted(&regs) {
-        Some(load_firmware(dev, &regs, (gfx, sdma_hal, psp), is_cold)?)
+        Some(load_firmware(dev, &regs, &versions, is_cold)?)
     } else {
         gfx.check_firmware(dev, &regs)?;
         None
@@ -246,30 +244,24 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<(u64, bool)>
 ///
 /// # Errors
 ///
-/// ENODEV when the driver can't start this one, those of the loader, EINVAL when a file can't be used.
+/// ENODEV when the driver can't start this one, and as of [`gpu::load_files`].
 fn load_firmware(
     dev: &kernel::device::Device,
     regs: &Regs,
-    (gfx, sdma, psp): (&dyn gfx::Hal, &dyn sdma::Hal, &dyn psp::Hal),
+    versions: &Versions,
     is_cold: bool,
 ) -> Result<Set> {
-    let (Some(files), Some(sdma), Some(psp)) = (gfx.files(), sdma.file(), psp.interface()) else {
+    if psp::hal(versions.gc).interface().is_none() {
         dev_err!(
             dev,
             "the GPU is cold: its security processor's OS doesn't run (C2PMSG_81 is 0); load the firmware with another driver first\n"
         );
         return Err(ENODEV);
-    };
+    }
     if is_cold {
         dev_info!(dev, "the GPU is cold: starting it\n");
     } else {
         dev_info!(dev, "the GPU's engines are halted: starting them\n");
     }
-    let secure_os = is_cold.then(|| SecureOsFile::load(dev, psp.file, (psp.is_earlier)(regs)));
-    Ok(Set {
-        secure_os: secure_os.transpose()?,
-        rlc: RlcFile::load(dev, files.rlc)?,
-        mec: EngineFile::load(dev, files.mec)?,
-        sdma: CodeFile::load(dev, sdma, 1)?,
-    })
+    gpu::load_files(dev, regs, versions, is_cold)
 }

@@ -153,7 +153,7 @@ fn load(dev: &Device, name: &'static CStr) -> Result<Firmware> {
     Firmware::request_nowarn(name, dev).inspect_err(|error| {
         dev_err!(
             dev,
-            "the GPU is cold, and its firmware {} can't be loaded ({:?}): Debian's package firmware-amd-graphics has it\n",
+            "the GPU's firmware {} can't be loaded ({:?}): Debian's package firmware-amd-graphics has it\n",
             name,
             error
         );

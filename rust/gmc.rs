@@ -45,6 +45,7 @@ pub(crate) use tlb::{
     Firmware,
     RegWait,
     Tlb,
+    Unanswered,
     HEAVY, //
 };
 
@@ -72,6 +73,9 @@ pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
 /// Address translation is on; dropped, it is off.
 pub(crate) struct Enabled {
     hubs: Hubs,
+    vram: Arc<Vram>,
+    tlb: Arc<Tlb>,
+    gart: Arc<Gart>,
     kept: Arc<Kept>,
     strays: hub::Strays,
 }
@@ -83,27 +87,45 @@ impl Enabled {
     pub(crate) fn new(
         dev: &Handle,
         hubs: &Hubs,
-        vram: &Vram,
-        tlb: &Tlb,
-        gart: &Gart,
+        vram: &Arc<Vram>,
+        tlb: &Arc<Tlb>,
+        gart: &Arc<Gart>,
         kept: &Arc<Kept>,
     ) -> Result<Self> {
         let strays = hub::Strays {
             system: Words::new(dev, 1024)?,
             vram: vram.alloc_forever(4096)?,
         };
-        hubs.prepare(vram.layout());
-        vram.flush_hdp();
-        hubs.set_fault_defaults();
         let enabled = Self {
             hubs: hubs.clone(),
+            vram: vram.clone(),
+            tlb: tlb.clone(),
+            gart: gart.clone(),
             kept: kept.clone(),
             strays,
         };
-        hubs.enable(vram.layout(), gart.table(), &enabled.strays);
-        // Linux flushes before: but until the engines know their address range, nothing happens.
-        tlb.flush_vmid(0)?;
+        enabled.set_up()?;
         Ok(enabled)
+    }
+
+    fn set_up(&self) -> Result {
+        let layout = self.vram.layout();
+        self.hubs.prepare(layout);
+        self.vram.flush_hdp();
+        self.hubs.set_fault_defaults();
+        self.hubs.enable(layout, self.gart.table(), &self.strays);
+        // Linux flushes before: but until the engines know their address range, nothing happens.
+        self.tlb.flush_vmid(0)
+    }
+
+    /// Sets them up again, after the device has lost everything.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when a hub doesn't acknowledge a flush, ENODEV when the device is gone.
+    pub(crate) fn renew(&self) -> Result {
+        self.gart.restore()?;
+        self.set_up()
     }
 
     /// A page of system memory for accesses that lead nowhere.
@@ -125,8 +147,14 @@ pub(crate) struct FaultInterrupts(Hubs);
 impl FaultInterrupts {
     /// Turns them on.
     pub(crate) fn new(hubs: &Hubs) -> Self {
-        hubs.set_fault_interrupts(true);
-        Self(hubs.clone())
+        let on = Self(hubs.clone());
+        on.renew();
+        on
+    }
+
+    /// Turns them on again, after a reset turned them off.
+    pub(crate) fn renew(&self) {
+        self.0.set_fault_interrupts(true);
     }
 }
 

@@ -43,7 +43,6 @@ use crate::{
     kept::Kept,
     mqd,
     nbio,
-    psp,
     regs::Regs,
     sched::{
         self,
@@ -95,10 +94,14 @@ mod hash;
 mod microcode;
 mod registry;
 mod reset;
+mod steps;
 mod upcalls;
 
+pub(crate) use microcode::load_files;
 pub(crate) use registry::Gpus;
 pub(crate) use upcalls::Upcalls;
+
+use steps::Steps;
 
 /// A GPU.
 pub(crate) struct Gpu {
@@ -235,6 +238,11 @@ impl Gpu {
         self.vram_rounding.fetch_add(bytes, Relaxed);
     }
 
+    /// How often VRAM has lost what was in it.
+    pub(crate) fn vram_losses(&self) -> u32 {
+        self.dev.losses()
+    }
+
     /// A slice of doorbells for a process.
     pub(crate) fn doorbell_slice(&self) -> Result<Arc<Slice>> {
         Slice::new(&self.doorbells)
@@ -265,17 +273,17 @@ pub(crate) struct Running<'bound> {
     _scheduler: sched::Started,
     _sdma: Arc<sdma::Enabled>,
     _pipe_interrupts: Arc<PipeInterrupts>,
-    _fault_interrupts: FaultInterrupts,
-    _microcode: Option<microcode::Running>,
+    _fault_interrupts: Arc<FaultInterrupts>,
+    _microcode: Arc<microcode::Microcode>,
     #[pin]
     _ih: ih::Enabled<'bound>,
     _acting: events::Acting,
     // If this is the last reference, its parts take their memory from the GART and flush TLBs, which
     // needs the hubs. The guards below hold what they undo, and need nothing of it.
     gpu: Arc<Gpu>,
-    _gmc: gmc::Enabled,
-    _nbio: nbio::Enabled,
-    _master: Master,
+    _gmc: Arc<gmc::Enabled>,
+    _nbio: Arc<nbio::Enabled>,
+    _master: Arc<Master>,
 }
 
 impl<'bound> Running<'bound> {
@@ -309,6 +317,7 @@ impl<'bound> Running<'bound> {
         let kept = Kept::new(dev.device())?;
         let hangs = Hangs::new()?;
         let memory = Memory::new(&dev, &vram, mmio_phys)?;
+        let smu = Smu::new(&dev, &regs, smu::hal(versions.gc))?;
         let copier = Copier::new(sdma::Parts {
             dev: dev.clone(),
             regs: regs.clone(),
@@ -316,7 +325,7 @@ impl<'bound> Running<'bound> {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             kept: kept.clone(),
-            smu: Smu::new(&dev, &regs, smu::hal(versions.gc))?,
+            smu: smu.clone(),
             hal: sdma::hal(versions.sdma),
         })?;
         let spaces = Spaces {
@@ -361,10 +370,17 @@ impl<'bound> Running<'bound> {
             vram_rounding: Atomic::new(0),
         };
         let gpu = Arc::new(gpu, GFP_KERNEL)?;
+        let mut steps = Steps::new();
         Ok(try_pin_init!(Self {
-            _master: master,
-            _nbio: nbio::Enabled::new(&gpu.regs, nbio_hal),
-            _gmc: gmc::Enabled::new(&gpu.dev, &gpu.hubs, gpu.vram(), &tlb, &gart, &kept)?,
+            // First, so that it is the last to go.
+            _master: steps.made(master)?,
+            _nbio: steps.made(nbio::Enabled::new(&gpu.regs, nbio_hal))?,
+            _gmc: {
+                let vram = &gpu.memory().vram;
+                steps.made(gmc::Enabled::new(
+                    &gpu.dev, &gpu.hubs, vram, &tlb, &gart, &kept,
+                )?)?
+            },
             _acting: events::Acting::new(&gpu, &sink)?,
             _ih <- ih::Enabled::new(
                 pdev,
@@ -380,23 +396,21 @@ impl<'bound> Running<'bound> {
                 },
                 _acting.sink(),
             )?,
-            _microcode: firmware
-                .as_ref()
-                .map(|files| {
-                    let psp = psp::hal(versions.gc).interface().ok_or(ENODEV)?;
-                    microcode::Running::start(&gpu.dev, &gpu.regs, &gpu.gfx, &gart, psp, files)
-                })
-                .transpose()?,
-            _fault_interrupts: FaultInterrupts::new(&gpu.hubs),
-            _pipe_interrupts: Arc::new(PipeInterrupts::new(&gpu.gfx, &gpu.chip), GFP_KERNEL)?,
-            _sdma: Arc::new(
-                sdma::Enabled::new(
-                    &gpu.copier,
-                    nbio_hal,
-                    gpu.chip.sdma_counts.engines(),
-                )?,
-                GFP_KERNEL,
-            )?,
+            _: {
+                steps.add(_ih.handler().clone())?;
+            },
+            _microcode: {
+                let microcode = microcode::Microcode::new(&gpu, &gart, firmware.as_ref())?;
+                steps.add(microcode.clone())?;
+                microcode
+            },
+            _fault_interrupts: steps.made(FaultInterrupts::new(&gpu.hubs))?,
+            _pipe_interrupts: steps.made(PipeInterrupts::new(&gpu.gfx, &gpu.chip))?,
+            _sdma: steps.made(sdma::Enabled::new(
+                &gpu.copier,
+                nbio_hal,
+                gpu.chip.sdma_counts.engines(),
+            )?)?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
             _watch: hang::Watch::new(
                 &hangs,
@@ -404,6 +418,9 @@ impl<'bound> Running<'bound> {
                     methods: hal::reset_methods(versions.gc),
                     gpu: gpu.clone(),
                     user: sink.clone(),
+                    smu,
+                    master: _master.clone(),
+                    steps,
                     sdma: _sdma.clone(),
                     pipe_interrupts: _pipe_interrupts.clone(),
                     tlb: tlb.clone(),

@@ -4,7 +4,8 @@
 
 use super::reset::{
     Method,
-    Soft, //
+    Soft,
+    Whole, //
 };
 use crate::types::GcVersion;
 
@@ -12,7 +13,7 @@ use crate::types::GcVersion;
 /// core, too (`amdgpu_discovery_set_common_ip_blocks`).
 pub(super) fn reset_methods(gc: GcVersion) -> &'static [&'static dyn Method] {
     match gc {
-        GcVersion::V9_4_3 => &[&Soft],
+        GcVersion::V9_4_3 => &[&Soft, &Whole],
         GcVersion::V12_0_1 => &[&Soft],
         #[cfg(rkfd_stub_chip)]
         GcVersion::Stub => &[&Soft],

@@ -8,6 +8,10 @@
 use super::reset::Engines;
 use crate::{
     glue::workqueue::WorkQueue,
+    gmc::{
+        Tlb,
+        Unanswered, //
+    },
     sched::{
         HangSink,
         Hangs, //
@@ -37,6 +41,10 @@ struct News {
     engines: Engines,
     /// The whole GPU hangs.
     whole: Atomic<u32>,
+    /// A flush of TLBs was not acknowledged, which no scheduler may have noticed.
+    deaf: Atomic<u32>,
+    /// A reset goes on, or one has failed: flushes that aren't acknowledged are no news.
+    known: Atomic<u32>,
     /// The device is gone, which is reported once.
     lost: Atomic<u32>,
     #[pin]
@@ -55,7 +63,14 @@ impl WorkItem for News {
         if this.lost.load(Relaxed) != 0 {
             user.gpu_hang(gpu, Hang::Lost);
         } else if this.whole.xchg(0, Relaxed) != 0 {
-            this.engines.recover();
+            if this.known.xchg(1, Relaxed) != 0 {
+                // One has failed, and another wouldn't do better.
+                return;
+            }
+            let deaf = this.deaf.xchg(0, Relaxed) != 0;
+            if this.engines.recover(deaf) {
+                this.known.store(0, Relaxed);
+            }
         } else {
             user.gpu_hang(gpu, Hang::Queues);
         }
@@ -81,20 +96,33 @@ impl HangSink for Notice {
     }
 }
 
+impl Unanswered for Notice {
+    fn unanswered(&self) {
+        if self.news.known.load(Relaxed) == 0 {
+            self.news.deaf.store(1, Relaxed);
+            self.hang(Hang::Gpu);
+        }
+    }
+}
+
 /// Hangs are acted on; dropped, they aren't any more, and no reset is on its way.
 pub(super) struct Watch {
     hangs: Arc<Hangs>,
+    tlb: Arc<Tlb>,
     queue: Arc<WorkQueue>,
 }
 
 impl Watch {
-    /// Acts on the hangs that a GPU's scheduler finds.
+    /// Acts on the hangs that a GPU's scheduler finds, and on flushes of TLBs that aren't acknowledged.
     pub(super) fn new(hangs: &Arc<Hangs>, engines: Engines) -> Result<Self> {
+        let tlb = engines.tlb.clone();
         let queue = Arc::new(WorkQueue::new_ordered(c"rkfd-hang")?, GFP_KERNEL)?;
         let news = Arc::pin_init(
             pin_init!(News {
                 engines,
                 whole: Atomic::new(0),
+                deaf: Atomic::new(0),
+                known: Atomic::new(0),
                 lost: Atomic::new(0),
                 work <- new_work!("rkfd hang"),
             }),
@@ -104,9 +132,12 @@ impl Watch {
             news,
             queue: queue.clone(),
         };
-        hangs.set_sink(Some(Arc::new(notice, GFP_KERNEL)?));
+        let notice = Arc::new(notice, GFP_KERNEL)?;
+        hangs.set_sink(Some(notice.clone()));
+        tlb.set_listener(Some(notice));
         Ok(Self {
             hangs: hangs.clone(),
+            tlb,
             queue,
         })
     }
@@ -115,6 +146,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.hangs.set_sink(None);
+        self.tlb.set_listener(None);
         self.queue.flush();
     }
 }

@@ -2,58 +2,123 @@
 
 //! Firmware that the driver itself had loaded, on a GPU whose engines were halted.
 
+use super::{
+    steps::Step,
+    Gpu, //
+};
 use crate::{
     device::Handle,
-    firmware::Set,
-    gfx::Gfx,
+    firmware::{
+        CodeFile,
+        EngineFile,
+        RlcFile,
+        SecureOsFile,
+        Set, //
+    },
+    gfx::{
+        self,
+        Gfx, //
+    },
     gmc::Gart,
     hw::psp::firmware as kind,
     psp::{
         self,
         Psp, //
     },
-    regs::Regs, //
+    regs::Regs,
+    sdma,
+    types::Versions, //
 };
 use kernel::{
+    device::Device,
+    new_mutex,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// Copy engines of a base die: the processor gives the firmware of one to those of the other dies
 /// (`amdgpu_sdma_init_microcode`).
 const SDMA: [u32; 4] = [kind::SDMA0, kind::SDMA1, kind::SDMA2, kind::SDMA3];
 
-/// The graphics core runs firmware that the security processor has loaded; dropped, the micro engines are
-/// halted before it gives up the memory with their code. The next driver finds them as this one did.
-pub(super) struct Running {
-    gfx: Arc<Gfx>,
-    _psp: Psp,
+/// Loads the files with which a GPU is started whose engines are halted, and, `with_os`, whose security processor
+/// runs nothing yet either.
+///
+/// # Errors
+///
+/// ENODEV when the driver can't start this one, those of the loader, EINVAL when a file can't be used. Logged, but
+/// for the first.
+pub(crate) fn load_files(
+    dev: &Device,
+    regs: &Regs,
+    versions: &Versions,
+    with_os: bool,
+) -> Result<Set> {
+    let files = gfx::hal(versions.gc).files().ok_or(ENODEV)?;
+    let sdma = sdma::hal(versions.sdma).file().ok_or(ENODEV)?;
+    let psp = psp::hal(versions.gc).interface().ok_or(ENODEV)?;
+    let secure_os = with_os.then(|| SecureOsFile::load(dev, psp.file, (psp.is_earlier)(regs)));
+    Ok(Set {
+        secure_os: secure_os.transpose()?,
+        rlc: RlcFile::load(dev, files.rlc)?,
+        mec: EngineFile::load(dev, files.mec)?,
+        sdma: CodeFile::load(dev, sdma, 1)?,
+    })
 }
 
-impl Running {
-    /// Loads the firmware of the engines, and starts the graphics core. Copy engines are started where they are
-    /// set up.
+/// The firmware of a GPU: that which it came with, or that which the driver has loaded. Dropped, the micro engines
+/// of the latter are halted before the security processor gives up the memory with their code. The next driver finds
+/// them as this one did.
+#[pin_data(PinnedDrop)]
+pub(super) struct Microcode {
+    dev: Arc<Handle>,
+    regs: Arc<Regs>,
+    gfx: Arc<Gfx>,
+    gart: Arc<Gart>,
+    interface: Option<&'static psp::Interface>,
+    /// What the driver has loaded is there, as long as this is.
+    #[pin]
+    loaded: Mutex<Option<Psp>>,
+}
+
+impl Microcode {
+    /// Loads the firmware of the engines from these files, if the driver is to load it, and starts the graphics core.
+    /// Copy engines are started where they are set up.
     ///
     /// # Errors
     ///
     /// As of [`Psp::start`].
-    pub(super) fn start(
-        dev: &Arc<Handle>,
-        regs: &Arc<Regs>,
-        gfx: &Arc<Gfx>,
-        gart: &Arc<Gart>,
-        interface: &'static psp::Interface,
-        files: &Set,
-    ) -> Result<Self> {
+    pub(super) fn new(gpu: &Gpu, gart: &Arc<Gart>, files: Option<&Set>) -> Result<Arc<Self>> {
+        let this = Arc::pin_init(
+            pin_init!(Self {
+                dev: gpu.dev.clone(),
+                regs: gpu.regs.clone(),
+                gfx: gpu.gfx.clone(),
+                gart: gart.clone(),
+                interface: psp::hal(gpu.chip.versions.gc).interface(),
+                loaded <- new_mutex!(None, "rkfd microcode"),
+            }),
+            GFP_KERNEL,
+        )?;
+        match files {
+            Some(files) => this.start(files)?,
+            None => {}
+        }
+        Ok(this)
+    }
+
+    fn start(&self, files: &Set) -> Result {
         let os = match &files.secure_os {
             Some(file) => Some(file.components()?),
             None => None,
         };
         let parts = psp::Parts {
-            dev,
-            regs,
-            gart,
-            interface,
+            dev: &self.dev,
+            regs: &self.regs,
+            gart: &self.gart,
+            interface: self.interface.ok_or(ENODEV)?,
         };
         let mut psp = Psp::start(&parts, os.as_ref())?;
         // In the order of `enum AMDGPU_UCODE_ID`.
@@ -69,18 +134,29 @@ impl Running {
         psp.load(kind::RLC_LIST_GPM, rlc.gpm_list)?;
         psp.load(kind::RLC_LIST_SRM, rlc.srm_list)?;
         psp.load(kind::RLC, rlc.code.bytes())?;
-        let running = Self {
-            gfx: gfx.clone(),
-            _psp: psp,
-        };
-        // On an error, engines that run already are halted.
-        running.gfx.start_firmware()?;
-        Ok(running)
+        *self.loaded.lock() = Some(psp);
+        // On an error, engines that run already are halted when this is dropped.
+        self.gfx.start_firmware()
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.gfx.halt_firmware();
+impl Step for Microcode {
+    fn again(&self, files: &Set) -> Result {
+        let before = self.loaded.lock().take();
+        if let Some(psp) = before {
+            psp.abandon();
+        }
+        self.start(files)
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Microcode {
+    fn drop(self: Pin<&mut Self>) {
+        let loaded = self.loaded.lock().take();
+        if let Some(psp) = loaded {
+            self.gfx.halt_firmware();
+            drop(psp);
+        }
     }
 }

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Resetting the GPU's engines when their scheduler doesn't answer.
+//! Resetting the GPU when its scheduler doesn't answer.
 //!
 //! The scheduler lets no firmware take commands any more, every process on the GPU gets a hardware
-//! exception, the engines are reset, what was kept for want of an acknowledgement is freed, and the
-//! firmware starts anew. VRAM, page tables and the interrupt ring stay as they are. As upstream,
-//! processes that used the GPU keep their memory and their queues never run again; new ones start
-//! afresh.
+//! exception, the GPU is reset, what was kept for want of an acknowledgement is freed, and the
+//! firmware starts anew. As upstream, processes that used the GPU keep their memory and their queues never
+//! run again; new ones start afresh.
 //!
-//! Linux resets the whole device by way of the power management's firmware (mode 1) where it can, and
-//! its single engines (soft reset) where it can't. Here is the latter; `gpu/hal.rs` is the place for the
-//! former.
+//! There are two ways. The engines' soft reset comes first: VRAM, page tables and the interrupt ring stay as they
+//! are. If an engine goes on in spite of it, or a hub doesn't acknowledge that nothing has an old translation any
+//! more, the whole device is reset ([`whole`]). Linux begins with that one.
 //!
-//! Sources: `kgd2kfd_pre_reset`, `kgd2kfd_post_reset`, `amdgpu_device_ip_soft_reset`.
+//! Sources: `kgd2kfd_pre_reset`, `kgd2kfd_post_reset`, `gfx_v9_4_3_soft_reset`.
 //!
 //! Called from a work item of its own that holds no lock: the scheduler's is taken while the firmware is
 //! halted, and again while it starts. Every wait has a limit.
 
 use super::{
+    steps::Steps,
     Gpu,
     Upcalls, //
 };
 use crate::{
     gfx::PipeInterrupts,
+    glue::pci::Master,
     gmc::Tlb,
     kept::Kept,
     sdma,
+    smu::Smu,
     types::Hang, //
 };
 use kernel::{
@@ -33,16 +35,20 @@ use kernel::{
     sync::Arc, //
 };
 
+mod whole;
+
+pub(super) use whole::Whole;
+
 /// A way to stop all that runs on a GPU. `hal.rs` has those of each version.
 pub(super) trait Method: Sync {
     /// How the log calls it.
     fn name(&self) -> &'static str;
 
-    /// Resets the engines. Afterwards none of them touches memory.
+    /// Resets the engines. Afterwards none of them touches memory, and they can be used again.
     ///
     /// # Errors
     ///
-    /// ETIME when an engine goes on, ENODEV.
+    /// ETIME when an engine goes on, ENODEV, and others of what is used for it.
     fn reset(&self, engines: &Engines) -> Result;
 }
 
@@ -67,6 +73,10 @@ pub(super) struct Engines {
     pub(super) methods: &'static [&'static dyn Method],
     pub(super) gpu: Arc<Gpu>,
     pub(super) user: Arc<dyn Upcalls>,
+    pub(super) smu: Arc<Smu>,
+    pub(super) master: Arc<Master>,
+    /// What is made again after the whole device was reset.
+    pub(super) steps: Steps,
     pub(super) sdma: Arc<sdma::Enabled>,
     pub(super) pipe_interrupts: Arc<PipeInterrupts>,
     pub(super) tlb: Arc<Tlb>,
@@ -74,12 +84,20 @@ pub(super) struct Engines {
 }
 
 impl Engines {
-    /// Resets the GPU if its scheduler is stuck. If that fails, it stays so.
-    pub(super) fn recover(&self) {
+    /// Resets the GPU if its scheduler is stuck, or if it is `deaf`: a hub doesn't acknowledge flushes. If that
+    /// fails, it stays so. Returns whether the GPU can be used.
+    pub(super) fn recover(&self, deaf: bool) -> bool {
         let (gpu, user) = (&self.gpu, &self.user);
+        if deaf {
+            dev_err!(
+                gpu.device(),
+                "a flush of TLBs isn't acknowledged; nothing may run any more\n"
+            );
+            gpu.scheduler().give_up();
+        }
         if !gpu.scheduler().halt() {
             // An earlier run has seen to it.
-            return;
+            return true;
         }
         let number = gpu.dev.next_generation();
         user.gpu_reset(gpu, number, false);
@@ -94,13 +112,15 @@ impl Engines {
                     "the GPU works again; programs that used it have lost their queues\n"
                 );
                 user.gpu_reset(gpu, number, true);
+                true
             }
-            Err(Some(ENODEV)) => {}
+            Err(Some(ENODEV)) => false,
             Err(_) => {
                 dev_err!(
                     gpu.device(),
                     "the GPU can't be reset; it is of no use until the module is loaded again\n"
                 );
+                false
             }
         }
     }
@@ -119,16 +139,25 @@ impl Engines {
                 self.gpu.scheduler().hang_name(),
                 method.name()
             );
-            result = method.reset(self).map_err(Some);
-            if result.is_ok() {
-                break;
+            result = method.reset(self).and_then(|()| self.prove()).map_err(Some);
+            match result {
+                Ok(()) => break,
+                Err(error) => dev_err!(
+                    self.gpu.device(),
+                    "the {} doesn't help ({:?})\n",
+                    method.name(),
+                    error
+                ),
             }
         }
         result?;
-        self.pipe_interrupts.renew();
-        // No engine has an old translation any more once all address spaces were flushed.
-        (0..16).try_for_each(|vmid| self.tlb.flush_vmid(vmid))?;
         self.kept.release();
         Ok(())
+    }
+
+    /// No engine has an old translation any more once all address spaces were flushed.
+    fn prove(&self) -> Result {
+        self.pipe_interrupts.renew();
+        (0..16).try_for_each(|vmid| self.tlb.flush_vmid(vmid))
     }
 }

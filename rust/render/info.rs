@@ -70,11 +70,11 @@ pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result
         }
         abi::INFO_READ_MMR_REG => registers(gpu, info),
         abi::INFO_DEV_INFO => put(info, &device_info::of(gpu)),
-        // Buffers stay where they were made, and no reset of the whole GPU is done.
+        // Buffers stay where they were made.
         abi::INFO_NUM_BYTES_MOVED
         | abi::INFO_NUM_EVICTIONS
         | abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
-        abi::INFO_VRAM_LOST_COUNTER => put32(info, 0),
+        abi::INFO_VRAM_LOST_COUNTER => put32(info, gpu.vram_losses()),
         abi::INFO_SENSOR => Err(ENOENT),
         abi::INFO_NUM_HANDLES if info.hw_ip().0 == abi::HW_IP_UVD => Err(ENODATA),
         _ => Err(EINVAL),

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Resetting the whole device through its management unit (mode 1).
+//!
+//! The device leaves the bus for half a second or more and comes back as from power-on. Then the steps of bring-up
+//! are made again in their order ([`super::super::steps`]). Everything that VRAM had is lost: address spaces that
+//! were made before serve nobody any more ([`crate::vm::Vm::is_lost`]), and of buffer objects only the content is gone, as
+//! upstream.
+//!
+//! Sources: `amdgpu_device_mode1_reset`, `amdgpu_device_reinit_after_reset`, `amdgpu_device_check_vram_lost`.
+
+use super::{
+    Engines,
+    Method, //
+};
+use crate::{
+    device::Handle,
+    glue::errno::etime,
+    gpu::{
+        microcode,
+        Gpu, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta,
+        Instant,
+        Monotonic, //
+    }, //
+};
+
+/// TIMEOUT: until the device is on the bus again. Linux waits up to five minutes for its boot loader
+/// (`PSP_VMBX_POLLING_LIMIT`), since it may have memory to train.
+const BACK: Delta = Delta::from_secs(30);
+/// Between two looks.
+const LOOK: Delta = Delta::from_millis(10);
+
+/// The reset of the whole device.
+pub(crate) struct Whole;
+
+impl Method for Whole {
+    fn name(&self) -> &'static str {
+        "mode 1 reset"
+    }
+
+    fn reset(&self, engines: &Engines) -> Result {
+        let Engines {
+            gpu,
+            smu,
+            master,
+            sdma,
+            steps,
+            ..
+        } = engines;
+        // Without its firmware the device would be of no use afterwards: so that is looked for before.
+        let files = microcode::load_files(gpu.device(), &gpu.regs, &gpu.chip.versions, true)?;
+        sdma.stop();
+        {
+            let _away = gpu.dev.away();
+            let saved = master.suspend()?;
+            smu.reset_chip()?;
+            drop(saved);
+            let back = wait(gpu);
+            // Also if it doesn't come back: nobody shall rely on what was there.
+            gpu.dev.note_loss();
+            back?;
+        }
+        dev_info!(
+            gpu.device(),
+            "the GPU was reset; what was in its VRAM is lost\n"
+        );
+        steps.again(&files)
+    }
+}
+
+/// Waits until registers can be read again.
+fn wait(gpu: &Gpu) -> Result {
+    let dev: &Handle = &gpu.dev;
+    let start = Instant::<Monotonic>::now();
+    while gpu.regs.gone() {
+        dev.check_lost()?;
+        if start.elapsed() > BACK {
+            dev_err!(dev.device(), "the GPU doesn't come back from its reset\n");
+            return Err(etime());
+        }
+        fsleep(LOOK);
+    }
+    Ok(())
+}
