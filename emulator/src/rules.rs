@@ -55,6 +55,8 @@ struct Installed {
     /// How many events fitted it, and at how many it did something.
     seen: u64,
     done: u64,
+    /// It does nothing any more.
+    over: bool,
 }
 
 impl Rules {
@@ -93,6 +95,7 @@ impl Rules {
             rule,
             seen: 0,
             done: 0,
+            over: false,
         });
         self.changed(&installed);
         Ok(number)
@@ -105,6 +108,22 @@ impl Rules {
         installed.retain(|i| number.is_some_and(|number| i.number != number));
         self.changed(&installed);
         before - installed.len()
+    }
+
+    /// Takes power from the device and gives it back. Returns when it has started, as rules say; `false` without
+    /// a device.
+    pub fn power_cycle(&self) -> bool {
+        let sink = self.sink.get();
+        sink.map(|sink| sink(Effect::PowerCycle)).is_some()
+    }
+
+    /// The whole chip was reset: rules that are for the time until then do nothing any more, and are still
+    /// listed.
+    pub fn chip_was_reset(&self) {
+        for i in self.installed().iter_mut() {
+            i.over |= i.rule.until_reset;
+        }
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// A line for each rule: its number, how many events fitted, at how many it did something, its text.
@@ -122,7 +141,7 @@ impl Rules {
         }
         let mut decided = None;
         for i in self.installed().iter_mut() {
-            if !i.rule.point.fits(event) {
+            if i.over || !i.rule.point.fits(event) {
                 continue;
             }
             i.seen += 1;
@@ -249,6 +268,21 @@ mod tests {
         assert_eq!(ask(), None);
         assert_eq!((rules.remove(None), rules.list().len()), (1, 0));
         assert!(!rules.is_about(Kind::Dispatch));
+    }
+
+    #[test]
+    fn a_reset_of_the_chip_ends_rules_that_are_until_then() {
+        let rules = Rules::of(&["on dispatch: fail until reset", "on dispatch: hang"]).unwrap();
+        let ask = || rules.ask(&Event::of(Kind::Dispatch));
+        let changes = rules.changes();
+        assert_eq!(ask(), Some(Effect::Fail(0xff)));
+        rules.chip_was_reset();
+        assert_ne!(rules.changes(), changes);
+        assert_eq!([ask(), ask()], [Some(Effect::Hang); 2]);
+        assert_eq!(
+            rules.list()[0],
+            "1 seen 1 done 1: on dispatch: fail until reset"
+        );
     }
 
     #[test]

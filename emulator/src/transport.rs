@@ -189,7 +189,7 @@ impl Transport {
             .event("bus_reset", &[("why", Value::Text(why))]);
         self.config.reset();
         self.device.soc.memory.bus.set_master(false);
-        self.device.reset();
+        self.device.reset_function();
     }
 }
 

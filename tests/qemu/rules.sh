@@ -4,8 +4,8 @@
 # KIND: live    the module is loaded, and goes on afterwards
 #       reload  the module is loaded, and loaded anew afterwards
 #       load    the rules are there while the module is loaded
-#       probe   the same, and the device is reset before
-#       again   the same, but it is not reset afterwards: the second try is with what the first one left
+#       probe   the same, and the device loses power before
+#       again   the same, but it keeps power afterwards: the second try is with what the first one left
 # EXPECTED is looked for in the program's output and in its last line, `status N`; LOGGED in the kernel's log.
 
 PORT=/dev/ttyS2
@@ -27,6 +27,11 @@ rule() {
     echo "the control socket does not answer '$*'"
     exec 3>&-
     return 1
+}
+
+# The device starts anew, as rules say; its configuration space is that after a function-level reset.
+power_cycle() {
+    rule power cycle && echo 1 >$GPU/reset
 }
 
 bad() {
@@ -57,7 +62,7 @@ row() {
     unset IFS
     for text; do rule add "$text" || exit 1; done
     case $kind in
-        probe | again) echo 1 >$GPU/reset && insmod /rkfd.ko ;;
+        probe | again) power_cycle && insmod /rkfd.ko ;;
         load) insmod /rkfd.ko ;;
     esac
     timeout 120 sh -c "$program" >/tmp/out 2>&1
@@ -72,10 +77,10 @@ row() {
         live) ;;
         *)
             rmmod rkfd || { bad "the module does not unload"; exit 1; }
-            [ $kind = again ] || echo 1 >$GPU/reset
+            [ $kind = again ] || power_cycle || exit 1
             insmod /rkfd.ko || exit 1
             ;;
     esac
-    works || { bad "the driver is not usable any more"; rmmod rkfd; echo 1 >$GPU/reset; insmod /rkfd.ko; }
+    works || { bad "the driver is not usable any more"; rmmod rkfd; power_cycle; insmod /rkfd.ko; }
     return $wrong
 }

@@ -231,7 +231,15 @@ impl IpBlock for Psp {
     }
 
     fn reset(&self) {
-        *self.state() = State::new(self.env.start().cold);
+        let start = self.env.start();
+        let mut state = self.state();
+        let before = std::mem::replace(&mut *state, State::new(start.cold));
+        if start.keeps_os && before.secure_os.is_some() {
+            state.boot = before.boot;
+            state.secure_os = before.secure_os;
+            state.tmr = before.tmr;
+            state.answer = control::DONE;
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use super::Chip;
 use crate::blocks::discovery;
 use crate::device::facts::Facts;
 use crate::device::start::Start;
-use crate::device::{Refused, Registers};
+use crate::device::{Refused, Registers, Services as _};
 use crate::engines::sdma::Engines;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
@@ -161,10 +161,20 @@ impl Device {
         }
     }
 
-    /// Returns to the start-up state (reset by the bus or by function-level reset). VRAM keeps its
-    /// content, apart from what firmware puts there.
-    pub fn reset(&self) {
+    /// A function-level reset, or one by the bus: everything returns to its start-up state, and engines need their
+    /// firmware again if they came without. But the OS of the security processor goes on: Linux looks for one
+    /// where a hypervisor has just reset the function (`soc15_need_reset_on_init`). VRAM keeps its content, apart
+    /// from what firmware puts there.
+    pub fn reset_function(&self) {
         self.soc.trace.event("reset", &[]);
+        let _one_at_a_time = self.resets.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop_all(self.soc.start().of_function());
+        self.start_up();
+    }
+
+    /// Returns to the state at power-on, as rules say. VRAM keeps its content, apart from what firmware puts there.
+    pub fn reset(&self) {
+        self.soc.trace.event("power_on", &[]);
         let _one_at_a_time = self.resets.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop_all(Start::by(&self.soc.rules));
         self.start_up();
@@ -186,6 +196,7 @@ impl Device {
         let reset = move || {
             let one_at_a_time = device.resets.lock().unwrap_or_else(PoisonError::into_inner);
             device.stop_all(Start::COLD);
+            device.soc.rules.chip_was_reset();
             device.soc.memory.vram.spoil();
             device.start_up();
             drop(one_at_a_time);
@@ -365,6 +376,8 @@ impl Device {
     fn suffer(self: &Arc<Self>, effect: Effect) {
         match effect {
             Effect::Death => std::process::exit(DEATH),
+            // Asked for by the control socket, on whose thread nobody waits.
+            Effect::PowerCycle => self.reset(),
             _ if self.off_the_bus.swap(true, Ordering::AcqRel) => {}
             _ => {
                 self.soc.report.close();

@@ -11,6 +11,8 @@ pub struct Start {
     pub cold: bool,
     /// Registers that are a driver's to set hold what another driver left there.
     pub used: bool,
+    /// It was a function-level reset: the security processor is no part of the function, and its OS lives on.
+    pub keeps_os: bool,
 }
 
 impl Start {
@@ -18,6 +20,7 @@ impl Start {
     pub const COLD: Self = Self {
         cold: true,
         used: false,
+        keeps_os: false,
     };
 
     /// As rules say. Without one the device is warm: another driver has loaded all firmware.
@@ -25,6 +28,15 @@ impl Start {
         Self {
             cold: is_cold(rules),
             used: was_used(rules),
+            keeps_os: false,
+        }
+    }
+
+    /// After a function-level reset of a chip that had started like this.
+    pub fn of_function(self) -> Self {
+        Self {
+            keeps_os: true,
+            ..self
         }
     }
 }

@@ -9,6 +9,7 @@
 //!                                          ok 1
 //! remove 1                                 ok 1
 //! remove all                               ok 0
+//! power cycle                              ok
 //! ```
 
 use super::Rules;
@@ -33,13 +34,15 @@ fn carry_out(rules: &Rules, line: &str) -> Result<Vec<String>, String> {
                 "expected the number of a rule or 'all', but found '{number}'"
             )),
         },
+        ("power", "cycle") if rules.power_cycle() => Ok(vec!["ok".into()]),
+        ("power", "cycle") => Err("there is no device".into()),
         ("list", "") => {
             let mut lines = rules.list();
             lines.push(format!("ok {}", lines.len()));
             Ok(lines)
         }
         _ => Err(format!(
-            "expected 'add RULE', 'remove NUMBER', 'remove all' or 'list', but found '{line}'"
+            "expected 'add RULE', 'remove NUMBER', 'remove all', 'list' or 'power cycle', but found '{line}'"
         )),
     }
 }
@@ -61,8 +64,9 @@ mod tests {
             ("remove all", "ok 1"),
             ("list", "ok 0"),
             ("add", "error: expected ':' between what happens and what becomes of it"),
-            ("", "error: expected 'add RULE', 'remove NUMBER', 'remove all' or 'list', but found ''"),
-            ("list all", "error: expected 'add RULE', 'remove NUMBER', 'remove all' or 'list', but found 'list all'"),
+            ("power cycle", "error: there is no device"),
+            ("", "error: expected 'add RULE', 'remove NUMBER', 'remove all', 'list' or 'power cycle', but found ''"),
+            ("list all", "error: expected 'add RULE', 'remove NUMBER', 'remove all', 'list' or 'power cycle', but found 'list all'"),
         ] {
             assert_eq!(answer(&rules, line).join("|"), expected, "{line}");
         }

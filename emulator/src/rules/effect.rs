@@ -60,6 +60,8 @@ pub enum Effect {
     SurpriseRemoval,
     /// The device's process ends at once.
     Death,
+    /// The device loses power, and gets it again. No rule has this effect: the control socket asks for it.
+    PowerCycle,
 }
 
 /// Each effect's words, and the kinds of events that it is for. `N` stands for a number, `T` for a
@@ -68,7 +70,7 @@ const TABLE: &[Row] = &[
     (
         "no answer",
         |_| Effect::NoAnswer,
-        &[Kind::Packet, Kind::Command],
+        &[Kind::Packet, Kind::Command, Kind::Message],
     ),
     (
         "hang",
@@ -76,6 +78,7 @@ const TABLE: &[Row] = &[
         &[
             Kind::Packet,
             Kind::Command,
+            Kind::Message,
             Kind::Dispatch,
             Kind::Fill,
             Kind::Copy,
@@ -100,22 +103,34 @@ const TABLE: &[Row] = &[
     (
         "garbage",
         |_| Effect::Garbage,
-        &[Kind::Packet, Kind::Command, Kind::IhEntry, Kind::Read],
+        &[
+            Kind::Packet,
+            Kind::Command,
+            Kind::Message,
+            Kind::IhEntry,
+            Kind::Read,
+        ],
     ),
     (
         "drop",
         |_| Effect::Drop,
-        &[Kind::Packet, Kind::Command, Kind::IhEntry, Kind::Write],
+        &[
+            Kind::Packet,
+            Kind::Command,
+            Kind::Message,
+            Kind::IhEntry,
+            Kind::Write,
+        ],
     ),
     (
         "fail N",
         |g| Effect::Fail(g.number as u8),
-        &[Kind::Packet, Kind::Command],
+        &[Kind::Packet, Kind::Command, Kind::Message],
     ),
     (
         "fail",
         |_| Effect::Fail(0xff),
-        &[Kind::Packet, Kind::Command, Kind::Dispatch],
+        &[Kind::Packet, Kind::Command, Kind::Message, Kind::Dispatch],
     ),
     ("storm of N", |g| Effect::Storm(g.number), &[Kind::IhEntry]),
     ("overflow", |_| Effect::Overflow, &[Kind::IhEntry]),
@@ -148,6 +163,7 @@ const TABLE: &[Row] = &[
 const ANY: &[Kind] = &[
     Kind::Packet,
     Kind::Command,
+    Kind::Message,
     Kind::IhEntry,
     Kind::Read,
     Kind::Write,

@@ -10,6 +10,8 @@ pub enum Kind {
     Packet,
     /// The security processor takes a command from its ring.
     Command,
+    /// The management unit takes a message from its mailbox.
+    Message,
     /// The interrupt handler has an entry for its ring.
     IhEntry,
     /// The host reads a register.
@@ -43,6 +45,7 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("any register read", &[Kind::Read]),
     ("any register write", &[Kind::Write]),
     ("PSP command", &[Kind::Command]),
+    ("SMU message", &[Kind::Message]),
     ("dispatch", &[Kind::Dispatch]),
     ("kernel fill", &[Kind::Fill]),
     ("copy packet", &[Kind::Copy]),
@@ -91,7 +94,7 @@ pub(super) const RINGS: &[&str] = &["KIQ", "HIQ", "MES"];
 
 /// What an event may say about itself.
 pub(super) const KEYS: &[&str] = &[
-    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine", "type",
+    "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine", "type", "message",
 ];
 
 /// Something that happens.

@@ -3,7 +3,7 @@
 //! Reading a rule.
 //!
 //! ```text
-//! rule   = when point { "of" key number } ":" effect [ "from now on" ]
+//! rule   = when point { "of" key number } ":" effect [ "from now on" ] [ "until reset" ]
 //! when   = "on" | "every" | "at the" nth | "from the" nth | "every" nth | "at"
 //! point  = [ "KIQ" | "HIQ" | "MES" ] ( "packet" | "frame" | NAME ) | COMMAND
 //!        | "register" NAME | "read of" NAME | "write of" NAME | one of the kinds of events
@@ -38,6 +38,10 @@ pub fn parse(text: &str) -> Result<Rule, String> {
         point.keys.push(key(&mut words)?);
     }
     let effect = effect.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (effect, until_reset) = match effect.strip_suffix(" until reset") {
+        Some(effect) => (effect, true),
+        None => (&*effect, false),
+    };
     let effect = match effect.strip_suffix(" from now on") {
         Some(effect) => {
             when = match when {
@@ -46,13 +50,14 @@ pub fn parse(text: &str) -> Result<Rule, String> {
             };
             effect
         }
-        None => &effect,
+        None => effect,
     };
     let effect = read_effect(effect, &mut point.kinds)?;
     Ok(Rule {
         when,
         point,
         effect,
+        until_reset,
     })
 }
 
@@ -281,6 +286,8 @@ mod tests {
         let rule = parse("at register GRBM_STATUS: read ffffffff from now on").unwrap();
         assert_eq!(rule.point.kinds, [Kind::Read]);
         assert_eq!(rule.effect, Effect::Read(u32::MAX));
+        let rule = parse("on read of GRBM_STATUS: read 0 from now on until reset").unwrap();
+        assert!(rule.until_reset && rule.effect == Effect::Read(0));
         let rule = parse("at the 2000th any register access: surprise removal").unwrap();
         assert_eq!(rule.point.kinds, [Kind::Read, Kind::Write]);
         let rule = parse("at the 2nd read of GRBM_STATUS: read 0x10 from now on").unwrap();

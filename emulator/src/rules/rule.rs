@@ -62,4 +62,6 @@ pub struct Rule {
     pub point: Point,
     /// What becomes of them.
     pub effect: Effect,
+    /// It does nothing any more once the whole chip was reset.
+    pub until_reset: bool,
 }
