@@ -26,4 +26,5 @@ pub mod psp;
 pub mod pte;
 pub mod regs;
 pub mod sdma;
+pub mod smu;
 pub mod value;

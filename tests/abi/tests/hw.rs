@@ -7,7 +7,7 @@ use rkfd_hw::pm4::commands;
 use rkfd_hw::{
     aql, discovery, firmware, ih,
     layout::{Field, Layout, LayoutInfo},
-    mes, mqd, pm4, psp, pte, regs, sdma,
+    mes, mqd, pm4, psp, pte, regs, sdma, smu,
 };
 
 const AMD: &str = "drivers/gpu/drm/amd";
@@ -175,6 +175,126 @@ fn headers_of_firmware_are_linux_s() {
         assert_eq!(answer.bit, *kind as u64, "{name}");
     }
     compare(probe, &[firmware::LAYOUTS]);
+}
+
+#[test]
+fn the_management_units_interface_is_linux_s() {
+    use smu::v13_0_6 as smu;
+    let folder = format!("{AMD}/pm/swsmu/inc/pmfw_if");
+    let flags = includes(&linux(), &[&folder]);
+    let headers = ["smu_v13_0_6_pmfw.h", "smu_v13_0_6_ppsmc.h"];
+    compare(Probe::new(&headers, &flags), &[smu::LAYOUTS]);
+    // Its numbers of clocks; the rest of the header collides with the other two.
+    let header = linux().join(format!("{folder}/smu13_driver_if_v13_0_6.h"));
+    let text = std::fs::read_to_string(header).expect("the header can be read");
+    let (_, rest) = text.split_once("PPCLK_VCLK").expect("clocks");
+    let (list, _) = rest.split_once('}').expect("the end of the list");
+    let (_, rest) = text
+        .split_once("#define SMU13_0_6_DRIVER_IF_VERSION")
+        .expect("the version");
+    let version = rest.lines().next().unwrap_or_default();
+    let mut probe = Probe::new(&headers, &flags);
+    probe.declare(&format!("enum clocks {{ PPCLK_VCLK {list} }};"));
+    let constants = [
+        (smu::answer::OK, "PPSMC_Result_OK"),
+        (smu::answer::BUSY, "PPSMC_Result_CmdRejectedBusy"),
+        (
+            smu::answer::BAD_PREREQUISITE,
+            "PPSMC_Result_CmdRejectedPrereq",
+        ),
+        (smu::answer::UNKNOWN, "PPSMC_Result_UnknownCmd"),
+        (smu::answer::FAILED, "PPSMC_Result_Failed"),
+        (smu::message::TEST, "PPSMC_MSG_TestMessage"),
+        (smu::message::GET_VERSION, "PPSMC_MSG_GetSmuVersion"),
+        (smu::message::DRIVER_RESET, "PPSMC_MSG_GfxDriverReset"),
+        (
+            smu::message::GET_INTERFACE_VERSION,
+            "PPSMC_MSG_GetDriverIfVersion",
+        ),
+        (
+            smu::message::ENABLE_ALL_FEATURES,
+            "PPSMC_MSG_EnableAllSmuFeatures",
+        ),
+        (
+            smu::message::DISABLE_ALL_FEATURES,
+            "PPSMC_MSG_DisableAllSmuFeatures",
+        ),
+        (
+            smu::message::GET_METRICS_VERSION,
+            "PPSMC_MSG_GetMetricsVersion",
+        ),
+        (smu::message::GET_METRICS_TABLE, "PPSMC_MSG_GetMetricsTable"),
+        (
+            smu::message::GET_FEATURES_LOW,
+            "PPSMC_MSG_GetEnabledSmuFeaturesLow",
+        ),
+        (
+            smu::message::GET_FEATURES_HIGH,
+            "PPSMC_MSG_GetEnabledSmuFeaturesHigh",
+        ),
+        (
+            smu::message::SET_DRIVER_ADDRESS_HIGH,
+            "PPSMC_MSG_SetDriverDramAddrHigh",
+        ),
+        (
+            smu::message::SET_DRIVER_ADDRESS_LOW,
+            "PPSMC_MSG_SetDriverDramAddrLow",
+        ),
+        (
+            smu::message::SET_TOOLS_ADDRESS_HIGH,
+            "PPSMC_MSG_SetToolsDramAddrHigh",
+        ),
+        (
+            smu::message::SET_TOOLS_ADDRESS_LOW,
+            "PPSMC_MSG_SetToolsDramAddrLow",
+        ),
+        (smu::message::SET_SOFT_MAX, "PPSMC_MSG_SetSoftMaxByFreq"),
+        (smu::message::GET_MIN_FREQUENCY, "PPSMC_MSG_GetMinDpmFreq"),
+        (smu::message::GET_MAX_FREQUENCY, "PPSMC_MSG_GetMaxDpmFreq"),
+        (smu::message::GET_FREQUENCY, "PPSMC_MSG_GetDpmFreqByIndex"),
+        (smu::message::SET_POWER_LIMIT, "PPSMC_MSG_SetPptLimit"),
+        (smu::message::GET_POWER_LIMIT, "PPSMC_MSG_GetPptLimit"),
+        (smu::message::SET_SOFT_MIN_GFX, "PPSMC_MSG_SetSoftMinGfxClk"),
+        (smu::message::SET_SOFT_MAX_GFX, "PPSMC_MSG_SetSoftMaxGfxClk"),
+        (smu::message::GET_MIN_GFX, "PPSMC_MSG_GetMinGfxDpmFreq"),
+        (smu::message::GET_MAX_GFX, "PPSMC_MSG_GetMaxGfxDpmFreq"),
+        (
+            smu::message::PREPARE_FOR_UNLOAD,
+            "PPSMC_MSG_PrepareForDriverUnload",
+        ),
+        (
+            smu::message::GET_THERMAL_LIMIT,
+            "PPSMC_MSG_ReadThrottlerLimit",
+        ),
+        (smu::message::GET_CRITICAL, "PPSMC_MSG_GetCTFLimit"),
+        (smu::message::SELECT_LINK_POWER, "PPSMC_MSG_SelectPLPDMode"),
+        (
+            smu::message::SET_THROTTLING_POLICY,
+            "PPSMC_MSG_SetThrottlingPolicy",
+        ),
+        (smu::message::RESET_SDMA, "PPSMC_MSG_ResetSDMA"),
+        (smu::RESET_MODE_1, "PPSMC_RESET_TYPE_DRIVER_MODE_1_RESET"),
+        (smu::limit::SOCKET, "PPSMC_THROTTLING_LIMIT_TYPE_SOCKET"),
+        (smu::limit::HBM, "PPSMC_THROTTLING_LIMIT_TYPE_HBM"),
+        (smu::sensor::AID, "PPSMC_AID_THM_TYPE"),
+        (smu::sensor::XCD, "PPSMC_XCD_THM_TYPE"),
+        (smu::sensor::HBM, "PPSMC_HBM_THM_TYPE"),
+        (smu::clock::VCLK, "PPCLK_VCLK"),
+        (smu::clock::DCLK, "PPCLK_DCLK"),
+        (smu::clock::SOCCLK, "PPCLK_SOCCLK"),
+        (smu::clock::UCLK, "PPCLK_UCLK"),
+        (smu::clock::FCLK, "PPCLK_FCLK"),
+        (smu::clock::LCLK, "PPCLK_LCLK"),
+        (smu::INTERFACE, version),
+        (smu::METRICS, "SMU_METRICS_TABLE_VERSION"),
+        (smu::FEATURES, "NUM_FEATURES"),
+    ];
+    for (_, name) in constants {
+        probe.value(name);
+    }
+    for ((value, name), answer) in constants.iter().zip(probe.run()) {
+        assert_eq!(answer.bit, u64::from(*value), "{name}");
+    }
 }
 
 #[test]
