@@ -10,6 +10,7 @@ pub mod doorbell;
 pub mod facts;
 pub mod firmware;
 pub mod interrupt;
+pub mod load;
 pub mod pasids;
 pub mod start;
 
@@ -21,6 +22,7 @@ use clock::Clock;
 use doorbell::Doorbells;
 use firmware::Inventory;
 use interrupt::Interrupt;
+use load::Load;
 use pasids::Pasids;
 use rkfd_hw::regs::RegInfo;
 use start::Start;
@@ -38,6 +40,8 @@ pub trait Services: Send + Sync {
     fn firmware(&self) -> &Inventory;
     /// What the chip's last start left for drivers to find.
     fn start(&self) -> Start;
+    /// How busy it is.
+    fn load(&self) -> &Arc<Load>;
     /// The device's clock, for timestamps.
     fn clock(&self) -> &Clock;
     /// Records what the hardware does not define.

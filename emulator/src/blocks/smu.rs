@@ -9,55 +9,36 @@
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
 //! It resets single copy engines (`smu_v13_0_6_reset_sdma`) and the whole chip (mode 1,
-//! `smu_v13_0_6_mode1_reset`).
+//! `smu_v13_0_6_mode1_reset`), and writes what it measures into memory ([`power`]).
 //!
-//! Not modelled: metrics, clocks, limits, other resets, gfxoff. Such a message has the answer that firmware
+//! Not modelled: other resets, gfxoff, what memory and links report of errors, I2C. Such a message has the answer that firmware
 //! gives to one that it does not know. The interrupt by which the unit speaks to the driver (heat, power,
 //! bad memory) can be set up as in `smu_v13_0_6_set_irq_state`, and never comes, as nothing here gets hot.
 
+mod messages;
+mod power;
+
+use crate::device::load::Load;
 use crate::device::{Env, IpBlock, Refused};
+use crate::rules::{Effect, Event, Kind};
 use crate::trace::Value;
+use power::Power;
 use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
+use rkfd_hw::smu::v13_0_6::answer;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// `PPSMC_Result_*`.
-mod answer {
-    pub(super) const OK: u32 = 0x1;
-    pub(super) const FAILED: u32 = 0xff;
-    pub(super) const UNKNOWN: u32 = 0xfe;
-}
-
-/// `PPSMC_MSG_*`.
-mod message {
-    pub(super) const TEST: u32 = 0x1;
-    pub(super) const GET_VERSION: u32 = 0x2;
-    pub(super) const DRIVER_RESET: u32 = 0x3;
-    pub(super) const GET_INTERFACE_VERSION: u32 = 0x4;
-    pub(super) const ENABLE_ALL_FEATURES: u32 = 0x5;
-    pub(super) const DISABLE_ALL_FEATURES: u32 = 0x6;
-    pub(super) const GET_FEATURES_LOW: u32 = 0xb;
-    pub(super) const GET_FEATURES_HIGH: u32 = 0xc;
-    pub(super) const SET_DRIVER_ADDRESS_HIGH: u32 = 0xd;
-    pub(super) const SET_DRIVER_ADDRESS_LOW: u32 = 0xe;
-    pub(super) const PREPARE_FOR_UNLOAD: u32 = 0x34;
-    pub(super) const RESET_SDMA: u32 = 0x4d;
-}
-
-/// `SMU_RESET_MODE_1`, in bits 15:0 of the argument; those above say why (`smu_v13_0_6_mode1_reset`).
-const MODE_1: u32 = 1;
 /// A reset of the chip begins when its answer was read, or so much later: Linux reads it at once, and a slow
 /// host may take its time for that.
 const UNREAD: Duration = Duration::from_secs(1);
 
-/// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`).
+/// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`), and up to
+/// 85.127.0 it asks for no second table (`smu_v13_0_6_init_caps`).
 const VERSION: u32 = 0x0055_7900;
-/// `SMU13_0_6_DRIVER_IF_VERSION`.
-const INTERFACE: u32 = 0x0804_2024;
 
 /// The mailbox.
 struct State {
@@ -65,22 +46,32 @@ struct State {
     argument: u32,
     answer: u32,
     features: bool,
+    /// Where tables go, in the kernel's address space.
+    tables: u64,
+    power: Power,
     /// MP1_SMN_IH_SW_INT, and its CTRL.
     interrupt: [u32; 2],
+    /// By a rule the firmware hangs at a message: `Rules::changes` then.
+    hangs: Option<u64>,
     /// The chip is to be reset, as soon as that is known; set by who does it.
     reset: Option<Arc<AtomicBool>>,
 }
 
 impl State {
     /// Nothing was asked; the last answer is a good one, or drivers would wait for it.
-    const START: Self = Self {
-        message: 0,
-        argument: 0,
-        answer: answer::OK,
-        features: false,
-        interrupt: [0; 2],
-        reset: None,
-    };
+    fn start(load: &Load) -> Self {
+        Self {
+            message: 0,
+            argument: 0,
+            answer: answer::OK,
+            features: false,
+            tables: 0,
+            power: Power::new(load),
+            interrupt: [0; 2],
+            hangs: None,
+            reset: None,
+        }
+    }
 }
 
 /// The copy engines, as the unit knows them.
@@ -97,34 +88,24 @@ pub trait CopyEngines: Send + Sync {
 pub struct Smu {
     env: Arc<dyn Env>,
     copies: Arc<dyn CopyEngines>,
+    xccs: u8,
     state: Mutex<State>,
 }
 
 impl Smu {
     /// Start-up state.
-    pub fn new(env: Arc<dyn Env>, copies: Arc<dyn CopyEngines>) -> Self {
+    pub fn new(env: Arc<dyn Env>, copies: Arc<dyn CopyEngines>, xccs: u8) -> Self {
+        let state = Mutex::new(State::start(env.load()));
         Self {
             env,
             copies,
-            state: Mutex::new(State::START),
+            xccs,
+            state,
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Resets the engines of a mask; the answer.
-    fn reset_copies(&self, mask: u32) -> u32 {
-        let there = (1u32 << self.copies.count()) - 1;
-        if mask == 0 || mask & !there != 0 {
-            return answer::FAILED;
-        }
-        let engines = 0..self.copies.count();
-        for engine in engines.filter(|engine| (mask >> engine) & 1 == 1) {
-            self.copies.reset(engine);
-        }
-        answer::OK
     }
 
     /// The chip is reset once the driver has the answer.
@@ -141,27 +122,22 @@ impl Smu {
         }
     }
 
+    /// Takes a message.
     fn ask(&self, state: &mut State, asked: u32) {
         let given = state.argument;
+        let rules = self.env.rules();
+        let keys = [("message", u64::from(asked))];
+        let effect = rules.ask(&Event::of(Kind::Message).with(&keys));
         state.message = asked;
-        state.answer = answer::OK;
-        match asked {
-            message::TEST => state.argument = given.wrapping_add(1),
-            message::GET_VERSION => state.argument = VERSION,
-            message::DRIVER_RESET if given & 0xffff == MODE_1 => self.reset_soon(state),
-            // Resets of other kinds are not modelled.
-            message::DRIVER_RESET => state.answer = answer::FAILED,
-            message::GET_INTERFACE_VERSION => state.argument = INTERFACE,
-            message::ENABLE_ALL_FEATURES => state.features = true,
-            message::DISABLE_ALL_FEATURES => state.features = false,
-            message::GET_FEATURES_LOW | message::GET_FEATURES_HIGH => {
-                state.argument = if state.features { u32::MAX } else { 0 };
-            }
-            // Tables for the driver are not modelled: nothing is written there.
-            message::SET_DRIVER_ADDRESS_HIGH | message::SET_DRIVER_ADDRESS_LOW => {}
-            message::PREPARE_FOR_UNLOAD => state.features = false,
-            message::RESET_SDMA => state.answer = self.reset_copies(given),
-            _ => state.answer = answer::UNKNOWN,
+        match effect {
+            Some(Effect::Hang) => state.hangs = Some(rules.changes()),
+            Some(Effect::Drop) => {}
+            Some(Effect::Fail(code)) => state.answer = code.into(),
+            _ => self.carry_out(state, asked),
+        }
+        if let Some(effect) = effect {
+            let answer = effect.answer(state.answer.into());
+            state.answer = answer.map_or(0, |answer| answer as u32);
         }
         let members = [
             ("message", Value::Hex(asked.into())),
@@ -205,6 +181,8 @@ impl IpBlock for Smu {
             "MP1_SMN_C2PMSG_66" if state.answer != 0 => {
                 return Err(Refused::Undefined("the last answer was not cleared".into()));
             }
+            // By a rule the firmware hangs until rules change.
+            "MP1_SMN_C2PMSG_66" if state.hangs == Some(self.env.rules().changes()) => {}
             "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
             "MP1_SMN_C2PMSG_82" => state.argument = value,
             "MP1_SMN_C2PMSG_90" => state.answer = value,
@@ -219,6 +197,6 @@ impl IpBlock for Smu {
     }
 
     fn reset(&self) {
-        *self.state() = State::START;
+        *self.state() = State::start(self.env.load());
     }
 }

@@ -41,7 +41,7 @@ impl Blocks {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
             psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
-            smu: smu::Smu::new(soc.clone(), sdma.clone()),
+            smu: smu::Smu::new(soc.clone(), sdma.clone(), soc.chip.xccs()),
             smuio: smuio::Smuio,
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(

@@ -9,6 +9,7 @@ use crate::device::clock::Clock;
 use crate::device::doorbell::Doorbells;
 use crate::device::firmware::Inventory;
 use crate::device::interrupt::Interrupt;
+use crate::device::load::Load;
 use crate::device::pasids::Pasids;
 use crate::device::start::Start;
 use crate::device::{Env, Registers, Services};
@@ -34,6 +35,8 @@ pub struct Soc {
     /// Which firmware the engines have.
     pub firmware: Inventory,
     start: Mutex<Start>,
+    /// How busy it is.
+    pub load: Arc<Load>,
     /// The device's clock.
     pub clock: Clock,
     /// The rules by which the device misbehaves.
@@ -84,6 +87,7 @@ impl Soc {
             pasids: Pasids::default(),
             firmware: Inventory::new(!start.cold),
             start: Mutex::new(start),
+            load: Arc::default(),
             clock: Clock::new(chip.clock_hz),
             rules,
             report,
@@ -129,6 +133,10 @@ impl Services for Soc {
 
     fn start(&self) -> Start {
         *self.start.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load(&self) -> &Arc<Load> {
+        &self.load
     }
 
     fn clock(&self) -> &Clock {

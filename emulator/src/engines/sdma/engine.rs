@@ -234,7 +234,10 @@ impl Worker {
                         h.tried += 1;
                         Done::Waits
                     }
-                    false => execute(&self.all, h, &packet, &engine.abort)?,
+                    false => {
+                        let _busy = self.env.load().copies.work();
+                        execute(&self.all, h, &packet, &engine.abort)?
+                    }
                 };
                 Ok((words.len() as u64, done))
             });

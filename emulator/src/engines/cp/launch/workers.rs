@@ -9,6 +9,7 @@
 
 use super::dispatch::Dispatch;
 use crate::device::facts::Facts;
+use crate::device::load::{Load, Meter};
 use crate::device::Env;
 use crate::engines::Wake;
 use rkfd_isa::decode::Scope;
@@ -73,6 +74,7 @@ impl Units {
             .collect();
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, wake, second) = (line.clone(), wake.clone(), second.clone());
+            let load = env.load().clone();
             let name = format!("rkfd-cu{n}");
             std::thread::Builder::new()
                 .name(name)
@@ -82,7 +84,7 @@ impl Units {
                         ComputeUnit::with_checks(isa, checks).above(second)
                     };
                     // Caches are an XCC's own: one's translations are not the other's.
-                    line.work((0..xccs).map(unit).collect(), &wake);
+                    line.work((0..xccs).map(unit).collect(), &wake, &load);
                 })
                 .ok()
         });
@@ -166,7 +168,7 @@ impl Drop for Units {
 
 impl Line {
     /// Works with one compute unit of each XCC.
-    fn work(&self, mut units: Vec<ComputeUnit>, wake: &Wake) {
+    fn work(&self, mut units: Vec<ComputeUnit>, wake: &Wake, load: &Load) {
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);
@@ -175,7 +177,9 @@ impl Line {
                 units.iter_mut().for_each(ComputeUnit::invalidate_code);
             }
             let acquires = self.data.each_ref().map(|n| n.load(Ordering::Acquire));
-            let unit = units.get_mut(usize::from(dispatch.xcc()));
+            let xcc = usize::from(dispatch.xcc());
+            let _busy = (load.compute.work(), load.xccs.get(xcc).map(Meter::work));
+            let unit = units.get_mut(xcc);
             let turn = |unit: &mut ComputeUnit| {
                 unit.acquired(acquires);
                 dispatch.turn(unit)

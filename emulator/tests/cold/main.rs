@@ -6,6 +6,8 @@
 //! Expected values are those of Linux's source (`amdgpu/amdgpu_device.c`, `amdgpu/amdgpu_discovery.c`,
 //! `amdgpu/atom.c`, `amdgpu/psp_v13_0.c`, `amdgpu/psp_gfx_if.h`), repeated here on purpose.
 
+mod smu;
+
 use rkfd_emulator::chip::mi308x::CPX;
 use rkfd_emulator::chip::navi48;
 use rkfd_emulator::device::firmware::Firmware;
@@ -302,6 +304,43 @@ fn firmware_comes_through_the_ring() {
     assert_eq!(held(), [false; 5]);
 }
 
+/// Linux looks for a secure OS in a guest, whose GPU was reset by a function-level reset (`soc15_need_reset_on_init`).
+#[test]
+fn a_function_level_reset_leaves_the_secure_os_alive() {
+    let guest = set_up(COLD);
+    guest.device.reset_function();
+    assert_eq!(mp0(&guest, 81), 0, "there was none");
+    guest.set_up_hdp(BASE);
+    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    boot(&guest);
+    make_ring(&guest);
+    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
+    assert_eq!(load_ip(&guest, 2, 4, 0x1800), 0);
+    guest.device.reset_function();
+    assert_eq!((mp0(&guest, 81), mp0(&guest, 58)), (0x36_0260, 0x36_0260));
+    assert_eq!(mp0(&guest, 64), 0x8000_0000, "ready for a ring");
+    assert!(!guest.device.soc.firmware().has(Firmware::Mec(0)));
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    set_mp0(&guest, 67, 16);
+    guest.expect_violation("there is no ring");
+    // It takes a ring and firmware again, and its boot loader has gone.
+    guest.set_up_hdp(BASE);
+    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    make_ring(&guest);
+    assert_eq!(load_ip(&guest, 3, 4, 0x1800), 0);
+    load(&guest, 0x80000);
+    guest.expect_violation("the boot loader has gone");
+    // A warm device stays warm; without power it is as rules say.
+    let warm = Guest::new(&[]);
+    warm.device.reset_function();
+    assert!(warm.device.soc.firmware().has(Firmware::Mec(0)) && mp0(&warm, 81) != 0);
+    warm.device.soc.rules.add(COLD[0]).unwrap();
+    warm.device.reset_function();
+    assert_ne!(mp0(&warm, 81), 0);
+    assert!(warm.device.soc.rules.power_cycle());
+    assert_eq!(mp0(&warm, 81), 0);
+}
+
 #[test]
 fn commands_misbehave_by_rules() {
     let guest = set_up(&[
@@ -449,132 +488,4 @@ fn the_security_processors_firmware_starts_the_engines() {
     assert_eq!(guest.findings(), Vec::<String>::new());
     assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0);
     assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
-}
-
-/// A message as `__smu_msg_v1_send` sends it: the answer and the value.
-fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
-    let names = [
-        "MP1_SMN_C2PMSG_90",
-        "MP1_SMN_C2PMSG_82",
-        "MP1_SMN_C2PMSG_66",
-    ];
-    for (name, value) in names.into_iter().zip([0, argument, message]) {
-        guest.write(Block::Mp1, name, value);
-    }
-    let [answer, value] = [names[0], names[1]].map(|name| guest.read(Block::Mp1, name));
-    (answer, value)
-}
-
-/// Numbers of `smu_v13_0_6_ppsmc.h`, addresses of `smu_v13_0_6_check_fw_status` and `psp_v13_0.c`.
-#[test]
-fn the_management_unit_answers_from_power_on() {
-    let guest = Guest::new(COLD);
-    let far = |at: u32| {
-        guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", at);
-        guest.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
-    };
-    assert_eq!(far(0x03b0_0000 | 0x301_0028) & 1, 1, "MP1_FIRMWARE_FLAGS");
-    assert!(far(0x3b1_0090) >= 0x55_7300, "MP1_PUB_SCRATCH0");
-    assert_eq!(guest.address(Block::Mp1, "MP1_SMN_C2PMSG_66"), 0x16282 * 4);
-    assert_eq!(guest.read(Block::Mp1, "MP1_SMN_C2PMSG_90"), 1, "not busy");
-    assert_eq!(smu(&guest, 1, 41), (1, 42), "TestMessage");
-    assert_eq!(smu(&guest, 4, 0), (1, 0x0804_2024), "GetDriverIfVersion");
-    assert_eq!(smu(&guest, 2, 0), (1, far(0x3b1_0090)), "GetSmuVersion");
-    assert_eq!(smu(&guest, 5, 0).0, 1, "EnableAllSmuFeatures");
-    assert_ne!(smu(&guest, 0xb, 0).1, 0, "GetEnabledSmuFeaturesLow");
-    assert_eq!(smu(&guest, 6, 0).0, 1, "DisableAllSmuFeatures");
-    assert_eq!(smu(&guest, 0xb, 0), (1, 0));
-    // PPSMC_Result_UnknownCmd.
-    assert_eq!(
-        smu(&guest, 0x9, 0).0,
-        0xfe,
-        "GetMetricsTable is not modelled"
-    );
-    assert_eq!(guest.findings(), Vec::<String>::new());
-    guest.write(Block::Mp1, "MP1_SMN_C2PMSG_66", 1);
-    guest.expect_violation("MP1_SMN_C2PMSG_66 = 0x1: the last answer was not cleared");
-}
-
-/// Waits for a chip that is reset: `amdgpu_device_mode1_reset` looks for RCC_CONFIG_MEMSIZE that is not
-/// ffffffff.
-fn wait_until_back(guest: &Guest) {
-    for _ in 0..10_000 {
-        if guest.device.read(0xde3 * 4) != u32::MAX {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    panic!("the chip stays away");
-}
-
-/// `smu_v13_0_6_mode1_reset`: GfxDriverReset with SMU_RESET_MODE_1, and a flag in bit 16.
-#[test]
-fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
-    for (rules, argument) in [(COLD, 1), (&[][..], 0x1_0001)] {
-        let guest = set_up(rules);
-        if rules == COLD {
-            boot(&guest);
-            make_ring(&guest);
-            assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
-            for (n, kind) in [4, 5, 8, 9].into_iter().enumerate() {
-                assert_eq!(load_ip(&guest, 2 + n as u32, kind, 0x1800), 0);
-            }
-        }
-        gc(&guest, "CP_MEC_CNTL", 0);
-        sdma(&guest, "SDMA_F32_CNTL", 0);
-        let scratch = guest.address(Block::Gc, "SCRATCH_REG0");
-        guest.device.write(scratch, 0x1234_5678);
-        // The chip goes when the answer was read, and takes what is read or written then with it.
-        assert_eq!(smu(&guest, 3, argument).0, 1);
-        assert_eq!(guest.device.read(scratch), u32::MAX);
-        guest.device.write(scratch, 0x8765_4321);
-        assert_eq!(guest.device.read(0x16061 * 4), u32::MAX, "C2PMSG_33");
-        wait_until_back(&guest);
-        // What Linux waits for: psp_v13_0_wait_for_bootloader. Nothing is left of the secure OS.
-        assert_eq!(
-            (mp0(&guest, 33), mp0(&guest, 35)),
-            (0x8000_0000, 0x8000_0000)
-        );
-        assert_eq!((mp0(&guest, 81), mp0(&guest, 64)), (0, 0));
-        assert_eq!(guest.device.read(scratch), 0);
-        for firmware in [Firmware::Mec(0), Firmware::Rlc(0), Firmware::Sdma(0)] {
-            assert!(!guest.device.soc.firmware().has(firmware), "{firmware:?}");
-        }
-        assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0x5000_0000);
-        assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 1);
-        // Video memory is lost, but for the table that the boot firmware puts there.
-        let [word] = get_words::<1>(vram(&guest), BUFFER);
-        assert!(word != 0 && word != 0x5566_7788, "{word:#x}");
-        assert_eq!(mm_read(&guest, VRAM - (64 << 10)), 0x2821_1407);
-        assert_eq!(guest.findings(), Vec::<String>::new());
-        // It starts as from power-on, whatever it was before.
-        guest.set_up_hdp(BASE);
-        kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
-        fill(&guest, 0x36_0260);
-        boot(&guest);
-        assert_eq!(mp0(&guest, 81), 0x36_0260);
-        assert_eq!(smu(&guest, 1, 41), (1, 42), "TestMessage");
-        assert_eq!(guest.findings(), Vec::<String>::new());
-    }
-}
-
-#[test]
-fn a_reset_comes_even_if_nobody_reads_the_answer() {
-    let guest = Guest::new(COLD);
-    for (name, value) in [
-        ("MP1_SMN_C2PMSG_90", 0),
-        ("MP1_SMN_C2PMSG_82", 1),
-        ("MP1_SMN_C2PMSG_66", 3),
-    ] {
-        guest.write(Block::Mp1, name, value);
-    }
-    let gone = (0..10_000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        guest.device.read(0xde3 * 4) == u32::MAX
-    });
-    assert!(gone);
-    wait_until_back(&guest);
-    // Resets of other kinds (SMU_RESET_MODE_2) are not modelled: PPSMC_Result_Failed.
-    assert_eq!(smu(&guest, 3, 2).0, 0xff);
-    assert_eq!(guest.findings(), Vec::<String>::new());
 }

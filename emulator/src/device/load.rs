@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How busy the device is: what its management unit measures.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// XCCs that a package can have.
+pub const XCCS: usize = 8;
+
+/// How long something has worked in all.
+pub struct Meter(Mutex<State>);
+
+struct State {
+    /// How many work now, and since when anybody does.
+    active: u32,
+    since: Instant,
+    total: Duration,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self(Mutex::new(State {
+            active: 0,
+            since: Instant::now(),
+            total: Duration::ZERO,
+        }))
+    }
+}
+
+impl Meter {
+    /// Counts as work as long as the result is there.
+    pub fn work(&self) -> Work<'_> {
+        let mut state = self.state();
+        if state.active == 0 {
+            state.since = Instant::now();
+        }
+        state.active += 1;
+        Work(self)
+    }
+
+    /// The time in which at least one worked, up to now.
+    pub fn total(&self) -> Duration {
+        let state = self.state();
+        match state.active {
+            0 => state.total,
+            _ => state.total + state.since.elapsed(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Work that is counted.
+pub struct Work<'a>(&'a Meter);
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.active -= 1;
+        if state.active == 0 {
+            let worked = state.since.elapsed();
+            state.total += worked;
+        }
+    }
+}
+
+/// What works.
+#[derive(Default)]
+pub struct Load {
+    /// Any compute unit.
+    pub compute: Meter,
+    /// Those of each XCC.
+    pub xccs: [Meter; XCCS],
+    /// Any copy engine.
+    pub copies: Meter,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_counts_once_while_several_work() {
+        let meter = Meter::default();
+        let start = Instant::now();
+        let (first, second) = (meter.work(), meter.work());
+        std::thread::sleep(Duration::from_millis(20));
+        drop(first);
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(meter.total() >= Duration::from_millis(40));
+        drop(second);
+        let total = meter.total();
+        assert!(total <= start.elapsed(), "not twice");
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(meter.total(), total, "nobody works");
+    }
+}
