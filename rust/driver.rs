@@ -11,7 +11,10 @@ use crate::{
     chip,
     device::Handle,
     discovery::Discovery,
-    firmware::Set,
+    firmware::{
+        SecureOsFile,
+        Set, //
+    },
     gfx,
     glue::{
         aperture::Aperture,
@@ -33,7 +36,10 @@ use crate::{
         Regs, //
     },
     sdma,
-    smu,
+    smu::{
+        self,
+        Smu, //
+    },
     types::{
         PciInfo,
         Versions, //
@@ -48,7 +54,8 @@ use kernel::{
     devres::Devres,
     dma::Device as _,
     pci,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// Words of registers at fixed places, read before the discovery table is (`amdgpu_discovery.c`).
@@ -110,7 +117,7 @@ impl pci::Driver for Driver {
             let module = module::current().ok_or(ENODEV)?;
             pdev.enable_device_mem()?;
             let master = Master::new(pdev);
-            let found = find(pdev)?;
+            let found = find(pdev, &master)?;
             let pdev: &'bound pci::Device<Bound> = pdev;
             Running::new(pdev, master, found, module.gpus(), module.clone())
         })
@@ -118,7 +125,7 @@ impl pci::Driver for Driver {
 }
 
 /// Looks at the device, and makes what is made before the hardware is touched.
-fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
+fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     let mmio = Mmio::map(pdev).inspect_err(|error| {
         dev_err!(
             pdev,
@@ -169,7 +176,11 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
-    let firmware = if is_cold || gfx.is_halted(&regs) {
+    let handle = Handle::new(dev, &regs)?;
+    let is_halted = gfx.is_halted(&regs);
+    let is_cold = is_cold
+        || is_halted && reset_other_os(&handle, &regs, &versions, master)?;
+    let firmware = if is_cold || is_halted {
         Some(load_firmware(dev, &regs, &versions, is_cold)?)
     } else {
         gfx.check_firmware(dev, &regs)?;
@@ -198,7 +209,7 @@ fn find(pdev: &pci::Device<Core<'_>>) -> Result<Found> {
     Ok(Found {
         pci,
         chip,
-        dev: Handle::new(dev, &regs)?,
+        dev: handle,
         vram: Vram::new(
             Devres::new(dev, aperture)?,
             &regs,
@@ -238,6 +249,40 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<(u64, bool)>
         return Err(ENODEV);
     }
     Ok((u64::from(mib) << 20, os == 0))
+}
+
+/// On a GPU whose engines another driver has halted: resets it as a whole if the OS of its security processor isn't that
+/// of the driver's file, since only the boot loader can exchange it (`psp_v13_0_is_reload_needed`,
+/// `soc15_need_reset_on_init`). Returns whether it did.
+///
+/// # Errors
+///
+/// As of [`gpu::reset_device`], and of the loader of files.
+fn reset_other_os(
+    dev: &Arc<Handle>,
+    regs: &Arc<Regs>,
+    versions: &Versions,
+    master: &Master,
+) -> Result<bool> {
+    let Some(psp) = psp::hal(versions.gc).interface() else {
+        return Ok(false);
+    };
+    let file = SecureOsFile::load(dev.device(), psp.file, (psp.is_earlier)(regs))?;
+    let (ours, running) = (
+        file.components()?.version(),
+        psp::running_version(regs, psp),
+    );
+    if ours == running {
+        return Ok(false);
+    }
+    dev_info!(
+        dev.device(),
+        "another version of the security processor's OS runs, {:#x}: resetting the GPU\n",
+        running
+    );
+    let smu = Smu::new(dev, regs, smu::hal(versions.gc))?;
+    gpu::reset_device(dev, regs, master, &smu)?;
+    Ok(true)
 }
 
 /// Loads the files of a GPU that comes from power-on, or whose engines are halted.

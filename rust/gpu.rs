@@ -99,6 +99,7 @@ mod upcalls;
 
 pub(crate) use microcode::load_files;
 pub(crate) use registry::Gpus;
+pub(crate) use reset::reset_device;
 pub(crate) use upcalls::Upcalls;
 
 use steps::Steps;
@@ -238,6 +239,26 @@ impl Gpu {
         self.vram_rounding.fetch_add(bytes, Relaxed);
     }
 
+    /// What its management unit measures ([`Smu::measure`]).
+    pub(crate) fn measure(&self) -> Result<smu::Reading> {
+        self.copier.smu().measure()
+    }
+
+    /// The most MHz of compute units and of memory; none where the driver can't ask for them.
+    pub(crate) fn most_mhz(&self) -> Option<(u32, u32)> {
+        let reading = self.measure().ok()?;
+        let memory = reading.memory_levels.iter().copied().max()?;
+        Some((reading.gfx_range.1, memory))
+    }
+
+    /// Makes a thing that belongs to the device while it is bound; as of [`Handle::while_bound`].
+    pub(crate) fn while_bound<R>(
+        &self,
+        f: impl FnOnce(&device::Device<Bound>) -> Result<R>,
+    ) -> Result<R> {
+        self.dev.while_bound(f)
+    }
+
     /// How often VRAM has lost what was in it.
     pub(crate) fn vram_losses(&self) -> u32 {
         self.dev.losses()
@@ -274,6 +295,7 @@ pub(crate) struct Running<'bound> {
     _sdma: Arc<sdma::Enabled>,
     _pipe_interrupts: Arc<PipeInterrupts>,
     _fault_interrupts: Arc<FaultInterrupts>,
+    _smu: Arc<smu::Enabled>,
     _microcode: Arc<microcode::Microcode>,
     #[pin]
     _ih: ih::Enabled<'bound>,
@@ -404,6 +426,7 @@ impl<'bound> Running<'bound> {
                 steps.add(microcode.clone())?;
                 microcode
             },
+            _smu: steps.made(smu::Enabled::new(&smu, &gart)?)?,
             _fault_interrupts: steps.made(FaultInterrupts::new(&gpu.hubs))?,
             _pipe_interrupts: steps.made(PipeInterrupts::new(&gpu.gfx, &gpu.chip))?,
             _sdma: steps.made(sdma::Enabled::new(

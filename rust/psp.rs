@@ -176,6 +176,11 @@ impl Drop for Psp {
     }
 }
 
+/// The version of the secure OS that runs.
+pub(crate) fn running_version(regs: &Regs, interface: &Interface) -> u32 {
+    regs.read(interface.mailboxes.version)
+}
+
 /// A command without content.
 fn of(id: u32) -> Command {
     Command::zeroed().with(Command::CMD_ID, id)

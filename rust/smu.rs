@@ -4,12 +4,17 @@
 //!
 //! Source: `pm/swsmu/smu_cmn.c` (`smu_msg_v1_send_msg`).
 //!
-//! Lock order: the mailbox's lock is a leaf. It is held while the firmware answers, for as long as [`ANSWER`] at
-//! most.
+//! It manages clocks and power by itself once it is told to ([`Enabled`]), and measures for who asks ([`table`]).
+//!
+//! Lock order: the table's lock, then the mailbox's, which is a leaf. The latter is held while the firmware answers, for as
+//! long as [`ANSWER`] at most, twice.
 
 use crate::{
     device::Handle,
-    hw::regs::AnyReg,
+    hw::{
+        regs::AnyReg,
+        smu::v13_0_6::answer, //
+    },
     regs::Regs, //
 };
 use kernel::{
@@ -26,10 +31,19 @@ use kernel::{
 };
 
 mod hal;
+mod table;
 
 pub(crate) use hal::{
     hal,
     Hal, //
+};
+pub(crate) use table::{
+    Enabled,
+    Reading, //
+};
+use table::{
+    Service,
+    Table, //
 };
 
 /// TIMEOUT: `default_timeout`, 20 times `AMDGPU_MAX_USEC_TIMEOUT`.
@@ -37,15 +51,6 @@ const ANSWER: Delta = Delta::from_secs(2);
 
 /// TIMEOUT: `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`.
 const RESET: Delta = Delta::from_millis(500);
-
-/// `PPSMC_Result_*`.
-mod answer {
-    pub(super) const OK: u32 = 0x1;
-    pub(super) const BUSY: u32 = 0xfc;
-    pub(super) const BAD_PREREQUISITE: u32 = 0xfd;
-    pub(super) const UNKNOWN: u32 = 0xfe;
-    pub(super) const FAILED: u32 = 0xff;
-}
 
 /// The registers, and the messages that the driver sends.
 pub(crate) struct Mailbox {
@@ -56,6 +61,7 @@ pub(crate) struct Mailbox {
     reset_sdma: u32,
     /// Resets the whole chip, with this argument.
     reset_chip: (u32, u32),
+    service: Service,
 }
 
 /// The unit.
@@ -66,6 +72,8 @@ pub(crate) struct Smu {
     mailbox: Option<&'static Mailbox>,
     #[pin]
     lock: Mutex<()>,
+    #[pin]
+    table: Mutex<Table>,
 }
 
 impl Smu {
@@ -77,6 +85,7 @@ impl Smu {
                 regs: regs.clone(),
                 mailbox: hal.mailbox(),
                 lock <- new_mutex!((), "rkfd SMU"),
+                table <- new_mutex!(Table::default(), "rkfd SMU table"),
             }),
             GFP_KERNEL,
         )
@@ -92,7 +101,7 @@ impl Smu {
     pub(crate) fn reset_copy_engine(&self, engine: u32) -> Result {
         let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
         let mask = 1u32.checked_shl(engine).ok_or(EINVAL)?;
-        let result = self.send(mailbox, mailbox.reset_sdma, mask);
+        let result = self.send(mailbox, mailbox.reset_sdma, mask).map(|_| ());
         result.inspect_err(|&error| {
             if error != EOPNOTSUPP && error != ENODEV {
                 dev_err!(
@@ -126,8 +135,8 @@ impl Smu {
         Ok(())
     }
 
-    /// Sends a message, once the one before was answered, and waits for its answer.
-    fn send(&self, mailbox: &Mailbox, message: u32, argument: u32) -> Result {
+    /// Sends a message, once the one before was answered, and waits for its answer: the value.
+    fn send(&self, mailbox: &Mailbox, message: u32, argument: u32) -> Result<u32> {
         let regs = &self.regs;
         let answered = || regs.wait_at(0, mailbox.answer, ANSWER, |answer| answer != 0);
         let _lock = self.lock.lock();
@@ -136,7 +145,7 @@ impl Smu {
         regs.write(mailbox.argument, argument);
         regs.write(mailbox.message, message);
         match answered()? {
-            answer::OK => Ok(()),
+            answer::OK => Ok(regs.read(mailbox.argument)),
             answer::UNKNOWN => Err(EOPNOTSUPP),
             answer::BUSY => Err(EBUSY),
             answer::BAD_PREREQUISITE => Err(EINVAL),

@@ -37,6 +37,7 @@ use kernel::{
 
 mod whole;
 
+pub(crate) use whole::reset_device;
 pub(super) use whole::Whole;
 
 /// A way to stop all that runs on a GPU. `hal.rs` has those of each version.
@@ -102,10 +103,7 @@ impl Engines {
         let number = gpu.dev.next_generation();
         user.gpu_reset(gpu, number, false);
         user.gpu_hang(gpu, Hang::Gpu);
-        match self
-            .stop_all()
-            .and_then(|()| gpu.scheduler().restart().map_err(Some))
-        {
+        match self.start_again() {
             Ok(()) => {
                 dev_info!(
                     gpu.device(),
@@ -125,12 +123,12 @@ impl Engines {
         }
     }
 
-    /// Stops everything by the first method that works, and frees what was kept until then.
+    /// Stops everything and starts anew by the first method that works.
     ///
     /// # Errors
     ///
     /// That of the last method; `None` when there is no method.
-    fn stop_all(&self) -> Result<(), Option<Error>> {
+    fn start_again(&self) -> Result<(), Option<Error>> {
         let mut result = Err(None);
         for method in self.methods {
             dev_err!(
@@ -139,8 +137,15 @@ impl Engines {
                 self.gpu.scheduler().hang_name(),
                 method.name()
             );
-            result = method.reset(self).and_then(|()| self.prove()).map_err(Some);
-            match result {
+            let tried = method
+                .reset(self)
+                .and_then(|()| self.prove())
+                .and_then(|()| {
+                    self.kept.release();
+                    self.gpu.scheduler().restart()
+                });
+            result = tried.map_err(Some);
+            match tried {
                 Ok(()) => break,
                 Err(error) => dev_err!(
                     self.gpu.device(),
@@ -150,9 +155,7 @@ impl Engines {
                 ),
             }
         }
-        result?;
-        self.kept.release();
-        Ok(())
+        result
     }
 
     /// No engine has an old translation any more once all address spaces were flushed.

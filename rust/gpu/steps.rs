@@ -13,7 +13,8 @@ use crate::{
     },
     ih,
     nbio,
-    sdma, //
+    sdma,
+    smu, //
 };
 use kernel::{
     prelude::*,
@@ -110,6 +111,12 @@ impl Step for PipeInterrupts {
 }
 
 impl Step for sdma::Enabled {
+    fn again(&self, _: &Set) -> Result {
+        self.renew()
+    }
+}
+
+impl Step for smu::Enabled {
     fn again(&self, _: &Set) -> Result {
         self.renew()
     }

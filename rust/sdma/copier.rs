@@ -158,6 +158,11 @@ impl Copier {
         )
     }
 
+    /// The management unit by which engines are reset.
+    pub(crate) fn smu(&self) -> &Smu {
+        &self.parts.smu
+    }
+
     /// Turns it on, with an empty ring, and sees that the engine answers (`amdgpu_ring_test_helper`).
     /// Also after an engine was reset: [`stop`](Self::stop) comes before.
     ///

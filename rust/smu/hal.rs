@@ -4,7 +4,10 @@
 //!
 //! The version of the graphics core chooses, as for the security processor: a chip that has one has the other.
 
-use super::Mailbox;
+use super::{
+    Mailbox,
+    Service, //
+};
 use crate::{
     regs::Tables,
     types::GcVersion, //

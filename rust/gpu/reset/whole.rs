@@ -15,11 +15,13 @@ use super::{
 };
 use crate::{
     device::Handle,
-    glue::errno::etime,
-    gpu::{
-        microcode,
-        Gpu, //
-    }, //
+    glue::{
+        errno::etime,
+        pci::Master, //
+    },
+    gpu::microcode,
+    regs::Regs,
+    smu::Smu, //
 };
 use kernel::{
     prelude::*,
@@ -57,29 +59,37 @@ impl Method for Whole {
         // Without its firmware the device would be of no use afterwards: so that is looked for before.
         let files = microcode::load_files(gpu.device(), &gpu.regs, &gpu.chip.versions, true)?;
         sdma.stop();
-        {
-            let _away = gpu.dev.away();
-            let saved = master.suspend()?;
-            smu.reset_chip()?;
-            drop(saved);
-            let back = wait(gpu);
-            // Also if it doesn't come back: nobody shall rely on what was there.
-            gpu.dev.note_loss();
-            back?;
-        }
-        dev_info!(
-            gpu.device(),
-            "the GPU was reset; what was in its VRAM is lost\n"
-        );
+        reset_device(&gpu.dev, &gpu.regs, master, smu)?;
         steps.again(&files)
     }
 }
 
+/// Resets the device as a whole, and waits until it is there again, as from power-on.
+///
+/// # Errors
+///
+/// As of [`Smu::reset_chip`], and what keeps configuration space from being saved: then nothing was reset. ETIME when
+/// the device doesn't come back. Logged.
+pub(crate) fn reset_device(dev: &Handle, regs: &Regs, master: &Master, smu: &Smu) -> Result {
+    let _away = dev.away();
+    let saved = master.suspend()?;
+    smu.reset_chip()?;
+    drop(saved);
+    let back = wait(dev, regs);
+    // Also if it doesn't come back: nobody shall rely on what was there.
+    dev.note_loss();
+    back?;
+    dev_info!(
+        dev.device(),
+        "the GPU was reset; what was in its VRAM is lost\n"
+    );
+    Ok(())
+}
+
 /// Waits until registers can be read again.
-fn wait(gpu: &Gpu) -> Result {
-    let dev: &Handle = &gpu.dev;
+fn wait(dev: &Handle, regs: &Regs) -> Result {
     let start = Instant::<Monotonic>::now();
-    while gpu.regs.gone() {
+    while regs.gone() {
         dev.check_lost()?;
         if start.elapsed() > BACK {
             dev_err!(dev.device(), "the GPU doesn't come back from its reset\n");
