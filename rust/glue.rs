@@ -8,6 +8,7 @@
 
 // Of the hardware half.
 pub(crate) mod aperture;
+pub(crate) mod attributes;
 pub(crate) mod bound;
 pub(crate) mod dma;
 pub(crate) mod errno;

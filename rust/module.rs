@@ -30,6 +30,7 @@ use crate::{
         Shared, //
     },
     render::RenderNodes,
+    sensors::AllSensors,
     smi::Clients,
     teardown,
     topology::Topology,
@@ -65,6 +66,8 @@ pub(crate) struct Module {
     #[pin]
     debugfs: DebugFs,
     #[pin]
+    sensors: AllSensors,
+    #[pin]
     topology: Topology,
     #[pin]
     render: RenderNodes,
@@ -91,6 +94,7 @@ impl Module {
         Arc::pin_init(
             pin_init!(Self {
                 debugfs <- DebugFs::new(counts),
+                sensors <- AllSensors::new(),
                 topology <- topology,
                 render <- render,
                 kfd,
@@ -150,10 +154,16 @@ impl Upcalls for Module {
         let minor = self.render.add(gpu)?;
         self.topology
             .add(gpu, minor)
+            .and_then(|()| {
+                self.sensors
+                    .add(gpu)
+                    .inspect_err(|_| self.topology.remove(gpu))
+            })
             .inspect_err(|_| self.render.remove(gpu))
     }
 
     fn gpu_removed(&self, gpu: &Arc<Gpu>) {
+        self.sensors.remove(gpu);
         self.topology.remove(gpu);
         // First every fault handler refuses, then what is mapped is taken away.
         self.processes

@@ -74,6 +74,7 @@ mod regs;
 mod ring;
 mod sched;
 mod sdma;
+mod sensors;
 mod vm;
 mod vram;
 

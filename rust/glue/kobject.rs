@@ -81,6 +81,18 @@ impl Write for Text<'_> {
     }
 }
 
+impl<'a> Text<'a> {
+    /// Empty, with this room.
+    pub(super) fn new(buffer: &'a mut [u8]) -> Self {
+        Self { buffer, len: 0 }
+    }
+
+    /// Bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
 impl Text<'_> {
     /// A line `name value`.
     pub(crate) fn property(&mut self, name: &str, value: u64) {
@@ -127,7 +139,7 @@ extern "C" fn show<T: Show>(
     let file = T::files()
         .iter()
         .position(|f| core::ptr::eq(&raw const f.0, attr));
-    let mut text = Text { buffer, len: 0 };
+    let mut text = Text::new(buffer);
     match file
         .ok_or(EINVAL)
         .and_then(|file| inner.data.show(file, &mut text))

@@ -3,7 +3,8 @@
 //! What the chip is, as INFO reports it (`AMDGPU_INFO_DEV_INFO`).
 //!
 //! Zero is what only graphics needs or only a BIOS knows: render backends that are active, buffers
-//! of geometry stages, clocks, the PCIe link. Flags are those of what works, which is none of them.
+//! of geometry stages, the PCIe link; and clocks, where no management unit is asked. Flags are those of what works,
+//! which is none of them.
 
 use crate::{
     gpu::Gpu,
@@ -32,6 +33,7 @@ pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {
     let gc = gpu.gc_info();
     let cus = cu_bitmap(&chip.cu_bitmap);
     let vm_size = VM_END - RESERVED_TOP;
+    let (gfx_mhz, memory_mhz) = gpu.most_mhz().unwrap_or((0, 0));
     abi::InfoDevice {
         device_id: gpu.pci().device.into(),
         chip_rev: chip.rev_id,
@@ -44,6 +46,9 @@ pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {
         num_shader_engines: gc.shader_engines,
         num_shader_arrays_per_engine: gc.shader_arrays_per_engine,
         gpu_counter_freq: u32::try_from(gpu.clock_hz() / 1000).unwrap_or(0),
+        // In kHz.
+        max_engine_clock: u64::from(gfx_mhz) * 1000,
+        max_memory_clock: u64::from(memory_mhz) * 1000,
         cu_active_number: chip.cu_count,
         cu_ao_mask: if drm.always_on { always_on(&cus) } else { 0 },
         cu_bitmap: cus,

@@ -236,8 +236,12 @@ impl Properties {
             | abi::CAP_DEBUG_FIRMWARE
             | chip.family.capabilities;
         for (name, value) in [
-            // Without power management the clock is reported as 100 MHz.
-            ("max_engine_clk_fcompute", 100),
+            // Without power management the clock is reported as 100 MHz
+            // (`amdgpu_amdkfd_get_max_engine_clock_in_mhz`).
+            (
+                "max_engine_clk_fcompute",
+                gpu.most_mhz().map_or(100, |(gfx, _)| gfx).into(),
+            ),
             ("local_mem_size", 0),
             ("fw_version", chip.mec_fw_version.into()),
             ("capability", capability.into()),
@@ -301,7 +305,7 @@ impl MemBank {
             heap_type,
             size: chip.vram_size,
             width: chip.family.drm.vram_bit_width,
-            mem_clk_max: 100,
+            mem_clk_max: gpu.most_mhz().map_or(100, |(_, memory)| memory),
         }
     }
 }
