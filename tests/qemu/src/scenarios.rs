@@ -15,8 +15,10 @@ mod lifetime;
 mod mes;
 mod neighbours;
 mod probe;
+mod reset;
 pub mod rocm;
 mod rules;
+mod sensors;
 mod storm;
 mod surroundings;
 mod traced;
@@ -52,6 +54,8 @@ pub fn all() -> Vec<Scenario> {
     all.extend(faults::all());
     all.extend(cold::all());
     all.extend(hung::all());
+    all.extend(reset::all());
+    all.extend(sensors::all());
     all.extend(mes::all());
     all
 }
@@ -65,6 +69,7 @@ pub fn long() -> Vec<Scenario> {
         probe::long(),
         amdgpu::ports(),
         amdgpu::security_processor(),
+        amdgpu::managed(),
     ];
     long.extend(rules::all());
     long.extend(storm::long());

@@ -8,6 +8,9 @@
 //! to resume existing process for now", `kgd2kfd_post_reset`). Programs that start afterwards run.
 //!
 //! `reset CODE-OBJECT bystander`: the other program. It prints a line when its queue has run.
+//!
+//! `reset CODE-OBJECT whole`: the whole device is reset, and VRAM loses its content (`amdgpu_device_check_vram_lost`).
+//! The emulated device changes all of it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -131,10 +134,15 @@ fn bystander() -> Result<(), Failure> {
     let _queue = s.used_queue(2)?;
     println!("{RUNNING}");
     s.hears_of_the_reset()?;
+    // A reset of the whole device has only begun.
     check(
         "bystander: its memory is as it was",
-        memory.get(3) == Some(CONTENT[3]),
+        is_argument("whole") || memory.get(3) == Some(CONTENT[3]),
     )
+}
+
+fn is_argument(word: &str) -> bool {
+    std::env::args().skip(2).any(|argument| argument == word)
 }
 
 /// Starts the bystander, and waits until its queue has run.
@@ -194,7 +202,10 @@ fn victim() -> Result<(), Failure> {
     check("the other program hears of it", status.success())?;
     see(&mut processes, &format!("d {:x} reset", bystander.id()))?;
 
-    check("memory is as it was", memory.get(0) == Some(CONTENT[0]))?;
+    check(
+        "memory is as it was, or lost",
+        memory.get(0).map(|word| word == CONTENT[0]) == Some(!is_argument("whole")),
+    )?;
     let more = s.gpu.upload(&CONTENT)?;
     check("there is more memory", more.get(1) == Some(CONTENT[1]))?;
     check(
@@ -214,8 +225,8 @@ fn victim() -> Result<(), Failure> {
 }
 
 fn main() -> ExitCode {
-    match std::env::args().nth(2).as_deref() {
-        Some("bystander") => report("bystander", bystander),
-        _ => report("reset", victim),
+    match is_argument("bystander") {
+        true => report("bystander", bystander),
+        false => report("reset", victim),
     }
 }

@@ -5,6 +5,7 @@
 //! step is one that the kernel's log shows; the plan ends where the device's model does, and
 //! `docs/amdgpu-developers.md` lists what is missing.
 
+use super::sensors;
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -66,6 +67,29 @@ const PORTS: [&str; 3] = ["fw_load_type=0", "dpm=0", "ip_block_mask=0x1f"];
 /// Firmware through the security processor. Without power management the block of the management unit has to
 /// be left out, or the driver ends with "smu firmware loading failed" (`smu_load_microcode`).
 const SECURITY_PROCESSOR: [&str; 2] = ["dpm=0", "ip_block_mask=0x6f"];
+
+/// The same with power management, whose block then stays in. Left out is the block of RAS alone, which needs what it is
+/// told not to use.
+const MANAGED: [&str; 1] = ["ip_block_mask=0x7f"];
+
+/// The driver with power management, and what it shows of the device's measurements.
+pub fn managed() -> Scenario {
+    let about =
+        "stock amdgpu.ko starts a cold device with power management, and shows what it measures";
+    let scenario = Scenario::new("amdgpu-dpm", about);
+    let smu = [
+        ("smu", "SMU is initialized successfully"),
+        RUNS[0],
+        RUNS[1],
+        RUNS[2],
+        RUNS[3],
+    ];
+    all_steps(started(scenario, &MANAGED), &smu)
+        .step(Step::sh("sensors", 60, sensors::SHOW))
+        .step(Step::sh("levels", 60, sensors::LEVELS))
+        .step(Step::Rmmod("amdgpu".into()))
+        .check(sensors::as_measured)
+}
 
 /// The driver with firmware through the engines' ports.
 pub fn ports() -> Scenario {

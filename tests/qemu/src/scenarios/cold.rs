@@ -7,10 +7,17 @@ use super::{dispatch, with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
+use std::path::PathBuf;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![started(), without_file(), with_bad_files(), handed_over()]
+    vec![
+        started(),
+        without_file(),
+        with_bad_files(),
+        handed_over(),
+        other_os(),
+    ]
 }
 
 /// The demo, on a GPU that no other driver has started.
@@ -77,6 +84,42 @@ fn handed_over() -> Scenario {
     ]);
     // amdgpu is loaded, and has KFD's node.
     scenario.steps(again)
+}
+
+/// What another driver has loaded into the security processor is not the driver's: the GPU is reset as a whole, and
+/// started from there.
+fn other_os() -> Scenario {
+    let vectoradd = || Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]);
+    let mut scenario = with_vadd(
+        "other-secure-os",
+        "a GPU whose security processor runs another version of its OS is reset before it is started",
+        "vectoradd",
+    )
+    .controlled()
+    .steps([
+        Step::insmod(MODULE),
+        vectoradd(),
+        Step::Rmmod("rkfd".into()),
+        Step::sh(
+            "other-version",
+            60,
+            ". /rules.sh; rule add 'on read of MP0_SMN_C2PMSG_58: read 350000 until reset'",
+        ),
+        Step::insmod(MODULE),
+        logged("says-so", "another version of the security processor.s OS runs, 0x350000: resetting the GPU"),
+        logged("reset", "what was in its VRAM is lost"),
+        logged("starts", "the GPU is cold: starting it"),
+        vectoradd(),
+        Step::Rmmod("rkfd".into()),
+        Step::insmod(MODULE),
+        vectoradd(),
+        Step::Rmmod("rkfd".into()),
+    ]);
+    scenario.includes.push(Include::File {
+        from: PathBuf::from("tests/qemu/rules.sh"),
+        to: "/rules.sh".into(),
+    });
+    from_power_on(scenario)
 }
 
 /// A file that is missing is named, with the package that has it; once it is there, the GPU starts.

@@ -129,11 +129,11 @@ pub fn all() -> Vec<Scenario> {
             table::lost(),
         )
         .violates(&[""]),
-        table(
+        with_firmware(table(
             "rules-cpsch",
-            "packets of KIQ and HIQ that are late, lost, repeated or answered wrongly",
+            "packets of KIQ and HIQ that are late, lost, repeated or answered wrongly, and hubs that don't answer",
             table::cpsch(),
-        )
+        ))
         .scheduled_by(Scheduler::Cpsch)
         // The scheduler's own queue, whose mapping was lost.
         .violates(&["UNMAP_QUEUES: doorbell 0x400 is of no connected queue"]),
@@ -152,13 +152,27 @@ pub fn all() -> Vec<Scenario> {
         ]),
     ];
     all.push(security_processor());
+    all.push(
+        table(
+            "rules-smu",
+            "a management unit that doesn't answer, or refuses, while the module is loaded or reads sensors",
+            table::management_unit(),
+        )
+        .scheduled_by(Scheduler::Cpsch),
+    );
     all.extend(GONE.map(|(name, when)| gone(name, when)));
     all
 }
 
+/// With the files for a GPU that is reset as a whole.
+fn with_firmware(mut scenario: Scenario) -> Scenario {
+    scenario.includes.push(Include::Firmware);
+    scenario
+}
+
 /// What the security processor answers while a cold GPU is started; at last it goes in between.
 fn security_processor() -> Scenario {
-    let mut scenario = table(
+    let scenario = table(
         "rules-psp",
         "a security processor that doesn't answer, or refuses, while a cold GPU is started",
         table::security_processor(),
@@ -168,11 +182,10 @@ fn security_processor() -> Scenario {
         "gone-in-between",
         120,
         ". /rules.sh; rule add 'at power-on: cold' && rule add 'at the 2nd LOAD_IP_FW: surprise removal' && \
-         echo 1 >$GPU/reset && insmod /rkfd.ko; $VADD >/tmp/out; [ $? = 1 ]",
+         power_cycle && insmod /rkfd.ko; $VADD >/tmp/out; [ $? = 1 ]",
     ))
     .step(Step::Rmmod("rkfd".into()));
-    scenario.includes.push(Include::Firmware);
-    scenario
+    with_firmware(scenario)
 }
 
 fn table(name: &'static str, about: &'static str, rows: Vec<Row>) -> Scenario {

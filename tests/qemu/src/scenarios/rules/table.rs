@@ -319,6 +319,51 @@ pub(super) fn mes() -> Vec<Row> {
     ]
 }
 
+/// On MI308X: what the management unit answers, by the numbers of its messages (`PPSMC_MSG_*`).
+pub(super) fn management_unit() -> Vec<Row> {
+    const BEGIN: &str = "management unit doesn.t begin its work .";
+    const POWER: &str = "cat /sys/bus/pci/devices/0000:00:01.0/hwmon/hwmon*/power1_input";
+    vec![
+        load("silent", "on SMU message: drop", NO_GPU)
+            .logging("management unit doesn.t begin its work .ETIME"),
+        load("hangs", "at the 2nd SMU message: hang", NO_GPU)
+            .logging("management unit doesn.t begin its work .ETIME"),
+        again(
+            "no-version",
+            "on SMU message of message 2: fail 0xff",
+            NO_GPU,
+        )
+        .logging("management unit doesn.t begin its work .EIO"),
+        again("busy", "at the 1st SMU message: fail 0xfc", NO_GPU)
+            .logging("management unit doesn.t begin its work .EBUSY"),
+        again(
+            "no-table",
+            "on SMU message of message 13: fail 0xfd",
+            NO_GPU,
+        )
+        .logging("management unit doesn.t begin its work .EINVAL"),
+        again(
+            "no-features",
+            "on SMU message of message 5: fail 0xfe",
+            NO_GPU,
+        )
+        .logging("management unit doesn.t begin its work .EOPNOTSUPP"),
+        again("garbage", "on SMU message: garbage", NO_GPU).logging(BEGIN),
+        live(
+            "measures-nothing",
+            "on SMU message of message 9: fail",
+            "status 1",
+        )
+        .running(POWER),
+        reload(
+            "stops-measuring",
+            "on SMU message of message 9: no answer",
+            "status 1",
+        )
+        .running(POWER),
+    ]
+}
+
 /// From power-on, on MI308X: what the security processor's mailboxes answer.
 pub(super) fn security_processor() -> Vec<Row> {
     vec![
