@@ -102,9 +102,8 @@ impl Microcode {
             }),
             GFP_KERNEL,
         )?;
-        match files {
-            Some(files) => this.start(files)?,
-            None => {}
+        if let Some(files) = files {
+            this.start(files)?;
         }
         Ok(this)
     }
