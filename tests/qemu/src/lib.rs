@@ -14,6 +14,7 @@ pub mod bench;
 pub mod boot;
 pub mod build;
 pub mod chip;
+mod course;
 pub mod cpio;
 pub mod demo;
 pub mod emulator;

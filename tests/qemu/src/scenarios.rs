@@ -5,6 +5,7 @@ pub mod amdgpu;
 mod clearing;
 mod cold;
 mod conformance;
+mod course;
 pub mod debug;
 mod dispatch;
 mod faults;
@@ -47,6 +48,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(surroundings::all());
     all.extend(typed::all());
     all.extend(traced::all());
+    all.push(course::labs());
     all.extend(lifetime::all());
     all.extend(neighbours::all());
     all.extend(storm::all());
@@ -106,7 +108,11 @@ pub fn shell((rows, cols): (u16, u16)) -> Scenario {
     let mut shell = with_vadd("shell", "a shell with the module loaded", "vectoradd")
         .bin("rkfd-cli", "rkfd")
         .kernel("saxpy", 3)
+        .kernel("spin", 3)
         .steps([Step::insmod(MODULE), Step::Shell { rows, cols }]);
+    for program in course::PROGRAMS.iter().skip(1) {
+        shell = shell.bin("rkfd-programs", program);
+    }
     let sources = ["vadd.hip", "saxpy.hip", "k.h"].map(source);
     shell.includes.extend(sources);
     shell

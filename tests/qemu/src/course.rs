@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The labs of `docs/course/`: their commands, and what the pages say that these print.
+//!
+//! A block of code that begins with ```` ```console ```` has commands, each behind `# `, and below a command what it
+//! prints: each of these lines stands in the output, in this order, and `…` in one stands for anything. A word behind
+//! `console` names the chip for which the output is.
+
+use crate::verdict::Outcome;
+
+/// The labs: what they are called, and their pages.
+const LABS: [(&str, &str); 6] = [
+    ("requests", include_str!("../../../docs/course/1-requests.md")),
+    ("queue", include_str!("../../../docs/course/2-queue.md")),
+    ("run-list", include_str!("../../../docs/course/3-run-list.md")),
+    ("page-fault", include_str!("../../../docs/course/4-page-fault.md")),
+    ("preemption", include_str!("../../../docs/course/5-preemption.md")),
+    ("no-system-call", include_str!("../../../docs/course/6-no-system-call.md")),
+];
+
+/// A command of a lab.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The lab, and which of its commands.
+    pub name: String,
+    /// What is typed.
+    pub typed: String,
+    /// What it prints, line by line.
+    wanted: Vec<String>,
+    /// The chip for which that is true; empty for both.
+    chip: String,
+}
+
+/// The commands of a page.
+fn of_page(lab: &str, page: &str) -> Vec<Command> {
+    let mut commands: Vec<Command> = Vec::new();
+    let mut block: Option<String> = None;
+    for line in page.lines() {
+        if let Some(kind) = line.strip_prefix("```") {
+            let begins = block.is_none().then(|| kind.strip_prefix("console")).flatten();
+            block = begins.map(|chip| chip.trim().into());
+            continue;
+        }
+        let Some(chip) = &block else { continue };
+        match (line.strip_prefix("# "), commands.last_mut()) {
+            (Some(typed), _) => commands.push(Command {
+                name: format!("{lab}-{}", commands.len() + 1),
+                typed: typed.into(),
+                wanted: Vec::new(),
+                chip: chip.clone(),
+            }),
+            (None, Some(command)) if !line.trim().is_empty() => command.wanted.push(line.into()),
+            _ => {}
+        }
+    }
+    commands
+}
+
+/// All commands, lab by lab.
+pub fn commands() -> Vec<Command> {
+    let pages = LABS.iter().flat_map(|(lab, page)| of_page(lab, page));
+    pages.collect()
+}
+
+/// What the guest prints before a command's output.
+pub fn mark(command: &Command) -> String {
+    format!("=== lab {}", command.name)
+}
+
+/// Compares what the commands have printed with the pages.
+///
+/// # Errors
+///
+/// A line that a page has and the output lacks.
+pub fn check(outcome: &Outcome) -> Result<(), String> {
+    let mut wrong = Vec::new();
+    for command in commands() {
+        if !command.chip.is_empty() && command.chip != outcome.chip.name {
+            continue;
+        }
+        let mark = mark(&command);
+        let mut lines = outcome.output.iter().skip_while(|line| line.trim() != mark).skip(1);
+        let printed: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| !line.starts_with("=== lab "))
+            .map(String::as_str)
+            .collect();
+        let mut rest = printed.iter();
+        for wanted in &command.wanted {
+            if !rest.any(|line| has(line, wanted)) {
+                wrong.push(format!("{}: '{wanted}' is not (or not there) in {printed:?}", command.name));
+                break;
+            }
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(wrong.join("\n")),
+    }
+}
+
+/// Whether a line has the parts of a text between its `…`, in order; a text without any is the whole line.
+fn has(line: &str, text: &str) -> bool {
+    let (line, text) = (line.trim(), text.trim());
+    if !text.contains('…') {
+        return line == text;
+    }
+    let parts: Vec<&str> = text.split('…').collect();
+    let mut at = 0;
+    for (nth, part) in parts.iter().enumerate() {
+        let part = if nth == 0 { part.trim_start() } else { part };
+        let Some(found) = line.get(at..).and_then(|rest| rest.find(part)) else {
+            return false;
+        };
+        if nth == 0 && found != 0 {
+            return false;
+        }
+        at += found + part.len();
+    }
+    parts.last().is_some_and(|last| line.ends_with(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_with_what_they_print() {
+        let page = "Text.\n```console\n# a b\nx … z\n\n# c\n```\n# no command\n```console mi308x\n# d\n1\n```\n";
+        let commands = of_page("lab", page);
+        let typed: Vec<_> = commands.iter().map(|c| c.typed.as_str()).collect();
+        assert_eq!(typed, ["a b", "c", "d"]);
+        assert_eq!(commands[0].wanted, ["x … z"]);
+        assert_eq!((commands[2].chip.as_str(), commands[2].name.as_str()), ("mi308x", "lab-3"));
+    }
+
+    #[test]
+    fn anything_may_stand_for_an_ellipsis_and_nothing_else() {
+        assert!(has("  a 12 b", "a … b"));
+        assert!(has("pid-1 x: y=3", "… x: y=…"));
+        assert!(!has("a 12 c", "a … b"));
+        assert!(!has("xa 1 b", "a … b"));
+        assert!(has("1", "1") && !has("11", "1"));
+    }
+
+    #[test]
+    fn each_lab_has_commands_and_says_what_they_print() {
+        for (lab, page) in LABS {
+            let commands = of_page(lab, page);
+            assert!(commands.iter().filter(|c| !c.wanted.is_empty()).count() >= 2, "{lab}");
+        }
+    }
+}
