@@ -113,7 +113,12 @@ impl Timeline {
         let waves = self.track(Some(gpu), "waves in flight", Of::Counter);
         let flushes = self.track(Some(gpu), "TLB flushes", Of::Counter);
         let queues = self.track(Some(gpu), "queues on the hardware", Of::Counter);
+        let misses = self.track(Some(gpu), "TLB misses", Of::Counter);
+        let words = self.track(Some(gpu), "page table words read", Of::Counter);
         let (mut in_flight, mut flushed, mut connected) = (0, 0, 0);
+        let (mut missed, mut read) = (0, 0);
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        let end = events.last().map_or(0, |event| event.at);
         let mut started: BTreeMap<(String, u64), (usize, i64)> = BTreeMap::new();
         for (nth, event) in events.iter().enumerate() {
             let mut count = |track, value| self.items.push(counted(track, event.at, value));
@@ -144,10 +149,22 @@ impl Timeline {
                 "queue_connect" => {
                     connected += 1;
                     count(queues, connected);
+                    taken.insert(queue.into(), nth);
                 }
                 "queue_disconnect" => {
                     connected -= 1;
                     count(queues, connected);
+                    if let Some(first) = taken.remove(queue) {
+                        self.slot(gpu, &events[first], event.at);
+                    }
+                }
+                // No TLB knew the address: each table that is walked costs the read of a word of 8 bytes.
+                "page_walk" => {
+                    missed += 1;
+                    read += event.numbers("entries").len() as i64;
+                    count(misses, missed);
+                    count(words, read);
+                    continue;
                 }
                 kind if LEFT_OUT.contains(&kind) => continue,
                 _ => {}
@@ -163,6 +180,32 @@ impl Timeline {
                 details: details(event),
             });
         }
+        for first in taken.into_values() {
+            self.slot(gpu, &events[first], end);
+        }
+    }
+
+    /// A queue on its hardware queue, or in its copy engine, from its connection to its end.
+    fn slot(&mut self, gpu: TrackId, first: &device::Event, until: i64) {
+        let queue = first.text("queue").trim_end();
+        let place = match queue.split_once(' ') {
+            Some((engine, _)) if engine.starts_with("sdma") => {
+                format!("SDMA engine {}", &engine[4..])
+            }
+            _ => format!("HQD {queue}"),
+        };
+        let track = self.track(Some(gpu), &place, Of::Part);
+        self.items.push(Item {
+            track,
+            at: first.at,
+            span: Span::Until(until),
+            name: format!(
+                "queue of doorbell {}",
+                first.number("doorbell").unwrap_or(0)
+            ),
+            flows: Vec::new(),
+            details: details(first),
+        });
     }
 
     /// A dispatch, on its queue and on each XCC that had a part of it.
@@ -306,12 +349,16 @@ fn details(event: &device::Event) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    const DEVICE: &str = r#"{"t_ns":1000,"ev":"doorbell","index":2048,"value":"0x0","queue":"me1 pipe0 queue0"}
+    const DEVICE: &str = r#"{"t_ns":800,"ev":"queue_connect","queue":"sdma0 kernel","doorbell":512}
+{"t_ns":900,"ev":"queue_connect","queue":"me1 pipe0 queue0","doorbell":2048}
+{"t_ns":1000,"ev":"doorbell","index":2048,"value":"0x0","queue":"me1 pipe0 queue0"}
 {"t_ns":2000,"ev":"aql","queue":"me1 pipe0 queue0","index":0,"type":"KERNEL_DISPATCH"}
+{"t_ns":2500,"ev":"page_walk","vmid":3,"entries":["0x1","0x3"]}
 {"t_ns":3000,"ev":"dispatch_start","queue":"me1 pipe0 queue0","index":0,"workgroups":4,"waves_per_workgroup":2}
 {"t_ns":5000,"ev":"dispatch_end","queue":"me1 pipe0 queue0","index":0,"xcc_workgroups":["0x4","0x0"]}
 {"t_ns":6000,"ev":"signal","queue":"me1 pipe0 queue0","event":2}
 {"t_ns":7000,"ev":"interrupt","source":181,"pasid":1,"data":["0x2"]}
+{"t_ns":7500,"ev":"queue_disconnect","queue":"me1 pipe0 queue0"}
 "#;
     const DRIVER: &str = "\
 p-7 [000] ..... 0.000000: rkfd_ioctl_enter: number=0xc error=0 argument=
@@ -336,11 +383,29 @@ p-7 [000] ..... 0.000010: rkfd_ioctl_exit: number=0xc error=0 argument=
         ];
         assert_eq!(names[..5], wanted);
         assert_eq!(names[5..], ["ih_entry", "signal", "woken"]);
-        let waves = line.items.iter().filter_map(|item| match item.span {
-            Span::Value(value) if line.tracks[item.track].name.starts_with("waves") => Some(value),
-            _ => None,
+        let values = |track: &str| -> Vec<i64> {
+            let of = |item: &&Item| line.tracks[item.track].name == track;
+            let value = |item: &Item| match item.span {
+                Span::Value(value) => Some(value),
+                _ => None,
+            };
+            line.items.iter().filter(of).filter_map(value).collect()
+        };
+        assert_eq!(values("waves in flight"), [8, 0]);
+        assert_eq!(values("TLB misses"), [1]);
+        assert_eq!(values("page table words read"), [2]);
+        let slots = line.items.iter().filter(|item| {
+            let name = &line.tracks[item.track].name;
+            name.starts_with("HQD") || name.starts_with("SDMA")
         });
-        assert_eq!(waves.collect::<Vec<_>>(), [8, 0]);
+        let slots: Vec<_> = slots
+            .map(|i| (line.tracks[i.track].name.as_str(), i.at, i.span))
+            .collect();
+        let wanted = [
+            ("HQD me1 pipe0 queue0", 900, Span::Until(7500)),
+            ("SDMA engine 0", 800, Span::Until(7500)),
+        ];
+        assert_eq!(slots, wanted);
         let xccs = line
             .tracks
             .iter()
