@@ -9,12 +9,27 @@ use crate::verdict::Outcome;
 
 /// The labs: what they are called, and their pages.
 const LABS: [(&str, &str); 6] = [
-    ("requests", include_str!("../../../docs/course/1-requests.md")),
+    (
+        "requests",
+        include_str!("../../../docs/course/1-requests.md"),
+    ),
     ("queue", include_str!("../../../docs/course/2-queue.md")),
-    ("run-list", include_str!("../../../docs/course/3-run-list.md")),
-    ("page-fault", include_str!("../../../docs/course/4-page-fault.md")),
-    ("preemption", include_str!("../../../docs/course/5-preemption.md")),
-    ("no-system-call", include_str!("../../../docs/course/6-no-system-call.md")),
+    (
+        "run-list",
+        include_str!("../../../docs/course/3-run-list.md"),
+    ),
+    (
+        "page-fault",
+        include_str!("../../../docs/course/4-page-fault.md"),
+    ),
+    (
+        "preemption",
+        include_str!("../../../docs/course/5-preemption.md"),
+    ),
+    (
+        "no-system-call",
+        include_str!("../../../docs/course/6-no-system-call.md"),
+    ),
 ];
 
 /// A command of a lab.
@@ -36,7 +51,10 @@ fn of_page(lab: &str, page: &str) -> Vec<Command> {
     let mut block: Option<String> = None;
     for line in page.lines() {
         if let Some(kind) = line.strip_prefix("```") {
-            let begins = block.is_none().then(|| kind.strip_prefix("console")).flatten();
+            let begins = block
+                .is_none()
+                .then(|| kind.strip_prefix("console"))
+                .flatten();
             block = begins.map(|chip| chip.trim().into());
             continue;
         }
@@ -78,7 +96,11 @@ pub fn check(outcome: &Outcome) -> Result<(), String> {
             continue;
         }
         let mark = mark(&command);
-        let mut lines = outcome.output.iter().skip_while(|line| line.trim() != mark).skip(1);
+        let mut lines = outcome
+            .output
+            .iter()
+            .skip_while(|line| line.trim() != mark)
+            .skip(1);
         let printed: Vec<&str> = lines
             .by_ref()
             .take_while(|line| !line.starts_with("=== lab "))
@@ -87,7 +109,10 @@ pub fn check(outcome: &Outcome) -> Result<(), String> {
         let mut rest = printed.iter();
         for wanted in &command.wanted {
             if !rest.any(|line| has(line, wanted)) {
-                wrong.push(format!("{}: '{wanted}' is not (or not there) in {printed:?}", command.name));
+                wrong.push(format!(
+                    "{}: '{wanted}' is not (or not there) in {printed:?}",
+                    command.name
+                ));
                 break;
             }
         }
@@ -130,7 +155,10 @@ mod tests {
         let typed: Vec<_> = commands.iter().map(|c| c.typed.as_str()).collect();
         assert_eq!(typed, ["a b", "c", "d"]);
         assert_eq!(commands[0].wanted, ["x … z"]);
-        assert_eq!((commands[2].chip.as_str(), commands[2].name.as_str()), ("mi308x", "lab-3"));
+        assert_eq!(
+            (commands[2].chip.as_str(), commands[2].name.as_str()),
+            ("mi308x", "lab-3")
+        );
     }
 
     #[test]
@@ -146,7 +174,10 @@ mod tests {
     fn each_lab_has_commands_and_says_what_they_print() {
         for (lab, page) in LABS {
             let commands = of_page(lab, page);
-            assert!(commands.iter().filter(|c| !c.wanted.is_empty()).count() >= 2, "{lab}");
+            assert!(
+                commands.iter().filter(|c| !c.wanted.is_empty()).count() >= 2,
+                "{lab}"
+            );
         }
     }
 }
