@@ -2,21 +2,23 @@
 
 //! The command `rkfd`: `rkfd info` shows the GPUs, `rkfd run` runs a kernel of a code object, `rkfd
 //! copy` and `rkfd fill` move bytes by a copy engine, `rkfd trace` counts what the driver
-//! does for a program, `rkfd doctor` looks for what stops the driver.
+//! does for a program, `rkfd doctor` looks for what stops the driver, `rkfd manual` writes manual pages.
 
 mod argument;
 mod copy;
 mod doctor;
 mod info;
 mod machine;
+mod manual;
 mod run;
 mod surroundings;
 mod trace;
 mod traced;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use serde_json::json;
 
 /// The exit status, for the help.
@@ -67,6 +69,12 @@ enum Command {
     /// Run a program, and count what the driver did meanwhile, by its tracepoints. Wants root.
     #[command(after_help = STATUS)]
     Trace(traced::Options),
+    /// Write manual pages, and files by which bash, zsh and fish complete this command.
+    #[command(after_help = STATUS)]
+    Manual {
+        /// Where to; it is made if it isn't there.
+        folder: PathBuf,
+    },
 }
 
 impl Command {
@@ -76,7 +84,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
-            Self::Trace(_) => false,
+            Self::Trace(_) | Self::Manual { .. } => false,
         }
     }
 }
@@ -172,6 +180,7 @@ fn main() -> ExitCode {
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
         Command::Trace(options) => traced::trace(options),
+        Command::Manual { folder } => manual::write(Cli::command(), folder),
     };
     let Err(failure) = result else {
         return ExitCode::SUCCESS;

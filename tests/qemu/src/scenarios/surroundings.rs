@@ -34,6 +34,11 @@ pub fn all() -> Vec<Scenario> {
         "no KFD driver is loaded",
         "has no driver: insmod rkfd.ko",
     ))
+    .step(Step::sh(
+        "manual",
+        10,
+        "rkfd manual /tmp/man && grep -q '^.SH SYNOPSIS' /tmp/man/rkfd-run.1 && grep -q doctor /tmp/man/rkfd.bash",
+    ))
     .step(doctor("doctor-module", 3, "^      next: insmod rkfd.ko$"))
     .step(doctor("only-that", 3, "^rkfd: 1 of these stop rkfd$"))
     .step(Step::insmod(MODULE))
