@@ -131,6 +131,8 @@ impl Smu {
                     error
                 );
             })?;
+        // It knows of no table any more, until it is told again.
+        self.table.lock().silent = true;
         fsleep(RESET);
         Ok(())
     }

@@ -83,7 +83,7 @@ pub(super) struct Table {
     memory: Option<KernelBuf>,
     last: Option<(Instant<Monotonic>, Reading)>,
     /// It didn't answer: nobody waits for it again.
-    silent: bool,
+    pub(super) silent: bool,
 }
 
 impl Smu {
