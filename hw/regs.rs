@@ -58,6 +58,8 @@
 #[rustfmt::skip]
 pub mod athub_1_8_0;
 #[rustfmt::skip]
+pub mod athub_4_1_0;
+#[rustfmt::skip]
 pub mod gc_12_0_0;
 #[rustfmt::skip]
 pub mod gc_9_4_3;
@@ -72,7 +74,11 @@ pub mod mmhub_4_1_0;
 #[rustfmt::skip]
 pub mod mp1_13_0_6;
 #[rustfmt::skip]
+pub mod mp1_14_0_2;
+#[rustfmt::skip]
 pub mod mp1_public;
+#[rustfmt::skip]
+pub mod mp1_public_14;
 #[rustfmt::skip]
 pub mod mp_13_0_6;
 #[rustfmt::skip]
@@ -89,6 +95,8 @@ pub mod osssys_7_0_0;
 pub mod sdma_4_4_2;
 #[rustfmt::skip]
 pub mod smuio_13_0_3;
+#[rustfmt::skip]
+pub mod smuio_14_0_2;
 
 mod register;
 
@@ -165,6 +173,7 @@ use regs;
 /// All tables that Linux has a header for.
 pub const TABLES: &[&Table] = &[
     &athub_1_8_0::TABLE,
+    &athub_4_1_0::TABLE,
     &gc_12_0_0::TABLE,
     &gc_9_4_3::TABLE,
     &hdp_4_4_2::TABLE,
@@ -172,6 +181,7 @@ pub const TABLES: &[&Table] = &[
     &mmhub_1_8_0::TABLE,
     &mmhub_4_1_0::TABLE,
     &mp1_13_0_6::TABLE,
+    &mp1_14_0_2::TABLE,
     &mp_13_0_6::TABLE,
     &mp_14_0_2::TABLE,
     &nbif_6_3_1::TABLE,
@@ -180,4 +190,5 @@ pub const TABLES: &[&Table] = &[
     &osssys_7_0_0::TABLE,
     &sdma_4_4_2::TABLE,
     &smuio_13_0_3::TABLE,
+    &smuio_14_0_2::TABLE,
 ];

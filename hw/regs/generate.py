@@ -94,6 +94,12 @@ BLOCKS = {
               "CP_MES_PRGRM_CNTR_START CP_MES_PRGRM_CNTR_START_HI CP_MES_MSCRATCH_LO CP_MES_MSCRATCH_HI CP_UNMAPPED_DOORBELL "
               "CP_MEC_RS64_CNTL CP_MEC_CNTL CP_MEC_DOORBELL_RANGE_LOWER CP_MEC_DOORBELL_RANGE_UPPER CP_PQ_STATUS CP_PQ_WPTR_POLL_CNTL "
               "CP_INT_CNTL_RING0 CPC_INT_CNTL CP_ME1_PIPE{4}_INT_CNTL CP_ME1_PIPE0_INT_CNTL CP_STAT CP_DEBUG "
+              "CP_ME_CNTL CP_PFP_PRGRM_CNTR_START CP_PFP_PRGRM_CNTR_START_HI CP_ME_PRGRM_CNTR_START CP_ME_PRGRM_CNTR_START_HI "
+              "CP_MEC_RS64_PRGRM_CNTR_START CP_MEC_RS64_PRGRM_CNTR_START_HI CPC_PSP_DEBUG CPG_PSP_DEBUG CP_RB_DOORBELL_RANGE_LOWER "
+              "CP_RB_DOORBELL_RANGE_UPPER CP_MAX_CONTEXT CP_DEVICE_ID RLC_SPM_MC_CNTL RLC_CSIB_ADDR_LO RLC_CSIB_ADDR_HI RLC_CSIB_LENGTH RLC_SRM_CNTL "
+              "RLC_PG_CNTL RLC_CGCG_CGLS_CTRL RLC_CGCG_CGLS_CTRL_3D RLC_CGTT_MGCG_OVERRIDE CP_RB_WPTR_POLL_CNTL "
+              "DB_MEM_CONFIG GRBM_CC_GC_SA_UNIT_DISABLE GRBM_GC_USER_SA_UNIT_DISABLE CC_RB_BACKEND_DISABLE GC_USER_RB_BACKEND_DISABLE "
+              "CP_INT_CNTL SDMA0_RLC_CGCG_CTRL SDMA1_RLC_CGCG_CTRL TA_CNTL2 DB_RING_CONTROL TCP_CNTL CGTS_TCC_DISABLE CGTS_USER_TCC_DISABLE "
               "GRBM_GFX_CNTL GRBM_GFX_INDEX GRBM_STATUS GRBM_CNTL GRBM_SOFT_RESET RLC_CP_SCHEDULERS RLC_CNTL RLC_RLCS_BOOTLOAD_STATUS "
               "RLC_SAFE_MODE RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
               "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
@@ -103,7 +109,9 @@ BLOCKS = {
     "sdma_4_4_2": dict(header="sdma/sdma_4_4_2", block="Sdma", doc="An SDMA engine of gfx942.",
         users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC", "GFX")),
     "mmhub_4_1_0": dict(header="mmhub/mmhub_4_1_0", block="Mmhub", doc="Multimedia hub of gfx1201.",
-        users=["amdgpu/mmhub_v4_1_0.c", "amdgpu/gmc_v12_0.c"], names=hub("MM")),
+        users=["amdgpu/mmhub_v4_1_0.c", "amdgpu/gmc_v12_0.c"], names=hub("MM") + " DAGB0_CNTL_MISC2 DAGB1_CNTL_MISC2"),
+    "athub_4_1_0": dict(header="athub/athub_4_1_0", block="Athub", doc="Address translation hub of gfx1201.",
+        users=["amdgpu/athub_v4_1_0.c"], names="ATHUB_MISC_CNTL"),
     "osssys_7_0_0": dict(header="oss/osssys_7_0_0", block="Osssys", doc="Interrupt handler (IH) of gfx1201.",
         users=["amdgpu/ih_v7_0.c"],
         names="IH_RB_CNTL IH_RB_BASE IH_RB_BASE_HI IH_RB_RPTR IH_RB_WPTR IH_RB_WPTR_ADDR_HI IH_RB_WPTR_ADDR_LO IH_DOORBELL_RPTR "
@@ -119,16 +127,21 @@ BLOCKS = {
               "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW "
               "RCC_DEV0_EPF0_RCC_IOV_FUNC_IDENTIFIER GDC_S2A0_S2A_DOORBELL_ENTRY_{16}_CTRL BIF_BX0_BIF_FB_EN "
               "BIF_BX_PF0_MM_INDEX BIF_BX_PF0_MM_DATA BIF_BX_PF0_MM_INDEX_HI BIF_BX0_BIOS_SCRATCH_{16} BIF_BX0_DRIVER_SCRATCH_{3} "
-              "BIF_BX0_PCIE_INDEX2 BIF_BX0_PCIE_DATA2 BIF_BX0_PCIE_INDEX2_HI"),
+              "BIF_BX0_PCIE_INDEX2 BIF_BX0_PCIE_DATA2 BIF_BX0_PCIE_INDEX2_HI BIF_BX_PF0_RSMU_INDEX BIF_BX_PF0_RSMU_DATA "
+              "RCC_DEV0_EPF2_STRAP2 REGS_ROM_OFFSET_CTRL"),
     "smuio_13_0_3": dict(header="smuio/smuio_13_0_3", block="Smuio", doc="System management I/O of gfx942: what the package is.",
         users=["amdgpu/smuio_v13_0_3.c"], names="SMUIO_MCM_CONFIG"),
+    "smuio_14_0_2": dict(header="smuio/smuio_14_0_2", block="Smuio", doc="System management I/O of gfx1201: the ROM word by word, and the clock.",
+        users=["amdgpu/smuio_v14_0_2.c"], names="ROM_INDEX ROM_DATA GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER"),
     "hdp_7_0_0": dict(header="hdp/hdp_7_0_0", block="Hdp", doc="Host data path of gfx1201.",
         users=["amdgpu/hdp_v7_0.c"], names="HDP_MISC_CNTL HDP_NONSURFACE_BASE HDP_NONSURFACE_BASE_HI HDP_HOST_PATH_CNTL HDP_CLK_CNTL HDP_MEM_POWER_CTRL"),
     "mp_14_0_2": dict(header="mp/mp_14_0_2", block="Mp0", doc="Security processor (PSP) mailboxes of gfx1201.",
         users=["amdgpu/psp_v14_0.c"], names=mailboxes("MPASP_SMN_C2PMSG_", "33 35 36 58 64 67 69 70 71 81")),
+    "mp1_14_0_2": dict(header="mp/mp_14_0_2", block="Mp1", doc="System management unit (SMU) mailboxes of gfx1201.",
+        users=["pm/swsmu/smu14/smu_v14_0.c"], names=mailboxes("MP1_SMN_C2PMSG_", "53 54 66 75 82 90") + " MP1_SMN_IH_SW_INT MP1_SMN_IH_SW_INT_CTRL"),
 }
 # Fields that no user source mentions by REG_SET_FIELD but that a device or a driver needs.
-WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1": None, "CP_UNMAPPED_DOORBELL": None, "CP_MEC_RS64_CNTL": None,
+WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1": None, "CP_UNMAPPED_DOORBELL": None, "CP_MEC_RS64_CNTL": None, "CP_ME_CNTL": None,
           "TCP_UTCL1_CNTL2": {"SPARE"}, "MC_VM_XGMI_LFB_SIZE": None, "VM_L2_PROTECTION_FAULT_STATUS_LO32": None, "RLC_RLCS_BOOTLOAD_STATUS": None, "RLC_CP_SCHEDULERS": None, "RLC_CNTL": {"RLC_ENABLE_F32"}, "CP_MEC_CNTL": None, "CP_HQD_DEQUEUE_REQUEST": None, "CP_HQD_PQ_DOORBELL_CONTROL": None,
           "CP_HQD_PQ_CONTROL": None, "CP_HQD_PERSISTENT_STATE": None, "CP_HQD_IB_CONTROL": None, "CP_HQD_EOP_CONTROL": None,
           "CP_HQD_QUANTUM": None, "CP_HQD_AQL_CONTROL": None, "CP_HQD_VMID": None, "CP_MQD_CONTROL": None, "IH_RB_CNTL": None,
