@@ -98,6 +98,10 @@ pub mod command {
     pub const AUTOLOAD_RLC: u32 = 0x21;
     /// `GFX_CMD_ID_SRIOV_SPATIAL_PART`.
     pub const SPATIAL_PART: u32 = 0x27;
+    /// `GFX_CMD_ID_FB_FW_RESERV_ADDR`: which part of VRAM firmware has.
+    pub const RESERVED_PART: u32 = 0x50;
+    /// `GFX_CMD_ID_FB_FW_RESERV_EXT_ADDR`: a further part.
+    pub const RESERVED_FURTHER: u32 = 0x51;
 }
 
 /// Kinds of firmware (`enum psp_gfx_fw_type`).
@@ -112,24 +116,60 @@ pub mod firmware {
     pub const SDMA0: u32 = 9;
     /// `GFX_FW_TYPE_SDMA1`.
     pub const SDMA1: u32 = 10;
+    /// `GFX_FW_TYPE_SMU`: the management unit's.
+    pub const SMU: u32 = 18;
     /// `GFX_FW_TYPE_RLC_RESTORE_LIST_GPM_MEM`.
     pub const RLC_LIST_GPM: u32 = 20;
     /// `GFX_FW_TYPE_RLC_RESTORE_LIST_SRM_MEM`.
     pub const RLC_LIST_SRM: u32 = 21;
     /// `GFX_FW_TYPE_RLC_RESTORE_LIST_SRM_CNTL`.
     pub const RLC_LIST_CNTL: u32 = 22;
+    /// `GFX_FW_TYPE_RLC_IRAM`: code of the run list controller's second core.
+    pub const RLC_CODE: u32 = 26;
+    /// `GFX_FW_TYPE_CP_MES`: the scheduler's.
+    pub const MES: u32 = 33;
+    /// `GFX_FW_TYPE_MES_STACK`: its data.
+    pub const MES_DATA: u32 = 34;
+    /// `GFX_FW_TYPE_RLC_DRAM_BOOT`: data of the run list controller's second core.
+    pub const RLC_DATA: u32 = 48;
     /// `GFX_FW_TYPE_SDMA2`.
     pub const SDMA2: u32 = 52;
     /// `GFX_FW_TYPE_SDMA3`.
     pub const SDMA3: u32 = 53;
     /// `GFX_FW_TYPE_REG_LIST`.
     pub const REG_LIST: u32 = 67;
+    /// `GFX_FW_TYPE_IMU_I`: code of the unit that starts the graphics core.
+    pub const IMU_CODE: u32 = 68;
+    /// `GFX_FW_TYPE_IMU_D`: its data.
+    pub const IMU_DATA: u32 = 69;
+    /// `GFX_FW_TYPE_SDMA_UCODE_TH0`: the copy engines'.
+    pub const SDMA: u32 = 71;
+    /// `GFX_FW_TYPE_CP_MES_KIQ`: of the scheduler's pipe that serves the kernel.
+    pub const MES_KERNEL: u32 = 81;
+    /// `GFX_FW_TYPE_MES_KIQ_STACK`: its data.
+    pub const MES_KERNEL_DATA: u32 = 82;
+    /// `GFX_FW_TYPE_RS64_PFP`: the prefetch parser's.
+    pub const RS64_PFP: u32 = 87;
+    /// `GFX_FW_TYPE_RS64_ME`: the micro engine's.
+    pub const RS64_ME: u32 = 88;
+    /// `GFX_FW_TYPE_RS64_MEC`: the compute micro engine's.
+    pub const RS64_MEC: u32 = 89;
+    /// `GFX_FW_TYPE_RS64_PFP_P0_STACK`: data of its first pipe.
+    pub const RS64_PFP_DATA: u32 = 90;
+    /// `GFX_FW_TYPE_RS64_ME_P0_STACK`: data of its first pipe.
+    pub const RS64_ME_DATA: u32 = 92;
+    /// `GFX_FW_TYPE_RS64_MEC_P0_STACK`: data of its first pipe.
+    pub const RS64_MEC_DATA0: u32 = 94;
+    /// `GFX_FW_TYPE_RS64_MEC_P1_STACK`: data of its second pipe.
+    pub const RS64_MEC_DATA1: u32 = 95;
     /// `GFX_FW_TYPE_P2S_TABLE`.
     pub const P2S_TABLE: u32 = 129;
 }
 
-/// Statuses (`enum tee_error_code`).
+/// Statuses (`enum tee_error_code`, and one of the processor's own).
 pub mod error {
+    /// `PSP_ERR_UNKNOWN_COMMAND`.
+    pub const UNKNOWN_COMMAND: u32 = 0x100;
     /// `TEE_ERROR_CANCEL`.
     pub const CANCEL: u32 = 0xffff_0002;
     /// `TEE_ERROR_NOT_SUPPORTED`.
