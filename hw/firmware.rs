@@ -7,10 +7,15 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_ucode.h`; what Linux compares, `amdgpu_ucode_validate`.
 
+mod program;
 mod rlc;
 mod secure_os;
 
-pub use rlc::{RlcCode, RlcHeader};
+pub use program::{
+    CopyProgram, CopyProgramHeader, CoreStarter, CoreStarterHeader, Program, ProgramHeader,
+    SchedulerHeader,
+};
+pub use rlc::{RlcCode, RlcCoreHeader, RlcHeader};
 pub use secure_os::{Component, ComponentEntry, SecureOs, SecureOsHeader};
 
 use super::layout::*;
@@ -48,7 +53,12 @@ layout! {
 pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<Header>(),
     LayoutInfo::of::<EngineHeader>(),
+    LayoutInfo::of::<ProgramHeader>(),
+    LayoutInfo::of::<SchedulerHeader>(),
+    LayoutInfo::of::<CoreStarterHeader>(),
+    LayoutInfo::of::<CopyProgramHeader>(),
     LayoutInfo::of::<RlcHeader>(),
+    LayoutInfo::of::<RlcCoreHeader>(),
     LayoutInfo::of::<SecureOsHeader>(),
     LayoutInfo::of::<ComponentEntry>(),
 ];
@@ -76,6 +86,8 @@ pub enum Unusable {
     JumpTable,
     /// A list of the run list controller isn't whole words inside the file.
     List,
+    /// The address at which the program begins isn't that of a word.
+    Start,
     /// A component of the secure OS isn't inside the file, or one is missing without which it can't start.
     Component,
 }
@@ -91,6 +103,7 @@ impl core::fmt::Display for Unusable {
             Self::Code => f.write_str("its code doesn't lie inside the file"),
             Self::JumpTable => f.write_str("its jump table doesn't lie inside the code"),
             Self::List => f.write_str("a list of registers doesn't lie inside the file"),
+            Self::Start => f.write_str("the address at which its program begins is odd"),
             Self::Component => f.write_str("a component is missing or doesn't lie inside the file"),
         }
     }
@@ -202,6 +215,14 @@ impl<'a> EngineCode<'a> {
         let count = self.code.bytes.len().saturating_sub(self.jump_table.len());
         self.code.bytes.get(..count).unwrap_or_default()
     }
+}
+
+/// Where something lies in a file: `size` bytes, whole words, `at` so many from its start. It is neither
+/// empty nor outside.
+fn part(file: &[u8], at: u64, size: u64) -> Option<&[u8]> {
+    let (at, size) = (usize::try_from(at).ok()?, usize::try_from(size).ok()?);
+    let bytes = file.get(at..)?.get(..size)?;
+    (!bytes.is_empty() && size % 4 == 0).then_some(bytes)
 }
 
 /// The first words of a file.

@@ -53,14 +53,15 @@ pub enum Component {
     SpdmDriver = 12,
 }
 
-/// Words of the header, and of an entry.
-const HEADER: usize = SecureOsHeader::WORDS;
+/// Words of an entry.
 const ENTRY: usize = ComponentEntry::WORDS;
 
 /// The components in a file that was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SecureOs<'a> {
     file: &'a [u8],
+    /// Of the header.
+    words: usize,
     /// The first entry, and the one behind the last.
     entries: (usize, usize),
     /// Where components are counted from.
@@ -83,13 +84,22 @@ impl<'a> SecureOs<'a> {
             return Err(Unusable::Size { stated });
         }
         let [major, minor] = [Header::MAJOR, Header::MINOR].map(|field| header.get(field) as u16);
-        if (major, minor) != (2, 1) {
-            return Err(Unusable::Version { major, minor });
-        }
-        let counts = SecureOsHeader::read(&head::<HEADER>(file).ok_or(Unusable::Short)?);
-        let counts = counts.ok_or(Unusable::Short)?;
-        let number = |field| usize::try_from(counts.get(field)).map_err(|_| Unusable::Component);
-        let (count, aux) = (number(SecureOsHeader::COUNT)?, number(SecureOsHeader::AUX)?);
+        // Version 2.0 knows no others: entries begin a word earlier.
+        let (words, aux) = match (major, minor) {
+            (2, 0) => (SecureOsHeader::WORDS - 1, false),
+            (2, 1) => (SecureOsHeader::WORDS, true),
+            _ => return Err(Unusable::Version { major, minor }),
+        };
+        let counts = file
+            .get(4 * Header::WORDS..4 * words)
+            .ok_or(Unusable::Short)?;
+        let mut counts = counts.chunks_exact(4).map(word);
+        let mut number = || counts.next().and_then(|count| usize::try_from(count).ok());
+        let count = number().ok_or(Unusable::Component)?;
+        let aux = match aux {
+            true => number().ok_or(Unusable::Component)?,
+            false => 0,
+        };
         let entries = match earlier {
             true => (aux, count),
             // As Linux does: so many less, from the first on.
@@ -99,6 +109,7 @@ impl<'a> SecureOs<'a> {
         let base = usize::try_from(base).map_err(|_| Unusable::Component)?;
         let all = Self {
             file,
+            words,
             entries,
             base,
         };
@@ -122,7 +133,7 @@ impl<'a> SecureOs<'a> {
     }
 
     fn entry(&self, n: usize) -> Option<ComponentEntry> {
-        let at = 4 * n.checked_mul(ENTRY)?.checked_add(HEADER)?;
+        let at = 4 * n.checked_mul(ENTRY)?.checked_add(self.words)?;
         let bytes = self.file.get(at..)?.get(..4 * ENTRY)?;
         let mut words = [0; ENTRY];
         for (to, from) in words.iter_mut().zip(bytes.chunks_exact(4)) {
