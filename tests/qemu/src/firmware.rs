@@ -6,6 +6,8 @@
 //! the vendor's files. Names and headers: Linux, `amdgpu/amdgpu_ucode.h`, `amdgpu/gfx_v9_4_3.c`,
 //! `amdgpu/sdma_v4_4_2.c`, `amdgpu/psp_v13_0.c`, `pm/swsmu/smu13/smu_v13_0_6_ppt.c`.
 
+pub mod gfx1201;
+
 /// A file's name in `/lib/firmware/amdgpu`, and its bytes.
 pub type Blob = (&'static str, Vec<u8>);
 
@@ -151,7 +153,7 @@ mod tests {
     /// What `amdgpu_ucode_validate` compares, and what lies where headers say.
     #[test]
     fn sizes_and_offsets_are_those_of_the_files() {
-        for (name, bytes) in gfx942() {
+        for (name, bytes) in gfx942().into_iter().chain(gfx1201::files()) {
             assert_eq!(word(&bytes, 0), bytes.len(), "{name}: size_bytes");
             let (size, at) = (word(&bytes, 20), word(&bytes, 24));
             assert_eq!(

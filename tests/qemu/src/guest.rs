@@ -118,7 +118,8 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 archive.file(&format!("/modules/{name}.ko"), 0o644, &module)?;
             }
             Include::Firmware => {
-                for (name, bytes) in firmware::gfx942() {
+                let files = firmware::gfx942().into_iter();
+                for (name, bytes) in files.chain(firmware::gfx1201::files()) {
                     archive.file(&format!("/lib/firmware/amdgpu/{name}"), 0o644, &bytes)?;
                 }
             }

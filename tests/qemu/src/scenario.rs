@@ -25,7 +25,7 @@ pub enum Include {
     Folder { from: PathBuf, to: String },
     /// A module of the stock kernel, such as `fs/9p/9p`, as `/modules/9p.ko`.
     Module { path: &'static str },
-    /// Placeholders of the chip's firmware files, in `/lib/firmware/amdgpu`.
+    /// Placeholders of the chips' firmware files, in `/lib/firmware/amdgpu`.
     Firmware,
     /// A module of the tests' own, built by `setup/test-module.sh NAME`, as `/NAME.ko`.
     TestModule { name: &'static str },
