@@ -145,12 +145,6 @@ impl Interrupts {
         *route = first;
     }
 
-    /// Whether any interrupt goes to ring 1.
-    pub fn has_routes(&self) -> bool {
-        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        routes.iter().any(|&route| route != 0)
-    }
-
     /// Whether an interrupt goes to ring 1.
     fn goes_to_ring_1(&self, what: &Interrupt) -> bool {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +184,7 @@ impl Interrupts {
         self.trace_entry(what, pasid);
         if self.goes_to_ring_1(what) {
             self.report.violation(format_args!(
-                "interrupt of client {:#x}, source {:#x} is routed to ring 1, which is not enabled: \
+                "interrupt of client {:#x}, source {:#x} is routed to ring 1, which is not modelled: \
                  it is lost",
                 what.client, what.source
             ));

@@ -3,8 +3,8 @@
 //! Registers of the interrupt handler; what it does is in [`crate::blocks::ih`].
 //!
 //! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled, and
-//! in 7.0 which clients' interrupts go to ring 1 instead. Ring 1 can be enabled where none do; those of
-//! a route are lost. The registers of the retry filter (CAM), of storms and floods, are storage.
+//! in 7.0 which clients' interrupts go to ring 1 instead, whose registers are storage: those of a route are
+//! lost. The registers of the retry filter (CAM), of storms and floods, are storage.
 //!
 //! A driver that was there before leaves its routes: a warm device starts with them.
 
@@ -181,14 +181,6 @@ impl IpBlock for Osssys {
             }
             "IH_RING1_CLIENT_CFG_DATA" => interrupts.set_route(self.route(), value),
             "IH_STATUS" | "IH_INT_FLOOD_STATUS" => return Err(Refused::ReadOnly),
-            // Nothing comes to it but what a route leads there.
-            "IH_RB_CNTL_RING1"
-                if Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0
-                    && self.interrupts.has_routes() =>
-            {
-                let what = "interrupts that go to ring 1 are not modelled";
-                return Err(Refused::Undefined(what.into()));
-            }
             _ => return self.store.write(reg, value),
         }
         Ok(())
