@@ -27,6 +27,7 @@ mod gangs;
 mod log;
 mod members;
 mod misc;
+mod programs;
 mod queues;
 pub mod regs;
 mod resources;
@@ -37,6 +38,7 @@ mod state;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::sdma::Engines;
 use crate::device::facts::Facts;
+use crate::device::firmware::Firmware as Loaded;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
@@ -63,6 +65,13 @@ impl Shared {
         self.regs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same for an access by the host: engines have the firmware that has come meanwhile.
+    fn accessed(&self) -> MutexGuard<'_, Regs> {
+        let mut regs = self.regs();
+        regs.loaded = is_loaded(&*self.env);
+        regs
+    }
+
     /// The registers after a reset.
     fn start_up(&self) -> Regs {
         start_up(&*self.env, &self.facts)
@@ -81,8 +90,8 @@ impl Registers for Shared {
         }
     }
 
-    fn is_halted(&self, _: Slot) -> bool {
-        self.regs().is_halted()
+    fn is_halted(&self, slot: Slot) -> bool {
+        self.regs().is_halted(slot)
     }
 
     fn doorbells_on(&self, _: Slot) -> bool {
@@ -107,8 +116,13 @@ impl Registers for Shared {
     }
 }
 
+/// The run list controller has its firmware, and has given the others theirs.
+fn is_loaded(env: &dyn Env) -> bool {
+    env.firmware().has(Loaded::RlcStarted(0))
+}
+
 fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
-    let mut regs = Regs::new(facts, !env.start().cold);
+    let mut regs = Regs::new(facts, is_loaded(env), env.start().cold);
     if env.start().used {
         regs.leave_queues();
     }
@@ -141,14 +155,14 @@ impl Mes {
 
 impl IpBlock for Mes {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        self.shared.regs().read(reg)
+        self.shared.accessed().read(reg)
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
         if reg.reg.name == "GRBM_SOFT_RESET" && !self.thread.is_this() {
             return self.soft_reset(value);
         }
-        let mut regs = self.shared.regs();
+        let mut regs = self.shared.accessed();
         let before = regs.orders.len();
         regs.write(reg, value, || self.shared.env.clock().now())?;
         for order in regs.orders.iter().skip(before) {

@@ -66,7 +66,7 @@ fn the_kernel_s_ring_is_the_one_that_rlc_was_told() {
 fn registers_without_a_pipe_are_refused() {
     let rig = Rig::new(&[]);
     rig.read("CP_MES_GP3_LO");
-    rig.guest.expect_violation("selects no pipe of MES");
+    rig.guest.expect_violation("selects no pipe of the engine");
     rig.gc("CP_MES_CNTL", 1 << 28);
     rig.guest.expect_violation("MES has two pipes");
     rig.gc("GRBM_STATUS", 1);

@@ -9,6 +9,7 @@
 //!
 //! Sources: Linux, `amdgpu/mes_v12_0.c`, `amdgpu/gfx_v12_0.c`, `amdgpu/soc24.c`.
 
+use super::programs::{engine_of, Engine, Programs};
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
@@ -43,9 +44,14 @@ pub enum Order {
 
 /// Registers that are stored and read back.
 const STORED: &[(&str, u32)] = &[
+    ("CPC_PSP_DEBUG", 0),
+    ("CPG_PSP_DEBUG", 0),
     ("CP_DEBUG", 0),
+    ("CP_DEVICE_ID", 0),
     ("CP_HQD_GFX_CONTROL", 0),
+    ("CP_INT_CNTL", 0),
     ("CP_INT_CNTL_RING0", 0),
+    ("CP_MAX_CONTEXT", 0),
     ("CP_MEC_CNTL", 0),
     ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
     ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
@@ -55,14 +61,31 @@ const STORED: &[(&str, u32)] = &[
     ("CP_MES_DOORBELL_CONTROL4", 0),
     ("CP_MES_DOORBELL_CONTROL5", 0),
     ("CP_PQ_STATUS", 0),
+    ("CP_RB_DOORBELL_RANGE_LOWER", 0),
+    ("CP_RB_DOORBELL_RANGE_UPPER", 0),
+    ("CP_RB_WPTR_POLL_CNTL", 0),
     // PROC_LSB 0xc: bits 16:12 of a doorbell's address are its page (`mes_v12_0.c`).
     ("CP_UNMAPPED_DOORBELL", 0xc << 8),
+    ("DB_MEM_CONFIG", 0),
+    // "Default power up value is 1" (`gfx_v12_0_constants_init`).
+    ("DB_RING_CONTROL", 1),
     ("GB_ADDR_CONFIG", 0),
+    ("GC_USER_RB_BACKEND_DISABLE", 0),
     ("GC_USER_SHADER_ARRAY_CONFIG", 0),
     ("GRBM_CNTL", 0),
+    ("GRBM_GC_USER_SA_UNIT_DISABLE", 0),
     ("GRBM_GFX_INDEX", 0),
+    ("RLC_CGCG_CGLS_CTRL", 0),
+    ("RLC_CGCG_CGLS_CTRL_3D", 0),
+    ("RLC_CGTT_MGCG_OVERRIDE", 0),
     ("RLC_CNTL", 1),
     ("RLC_CP_SCHEDULERS", 0),
+    ("RLC_CSIB_ADDR_HI", 0),
+    ("RLC_CSIB_ADDR_LO", 0),
+    ("RLC_CSIB_LENGTH", 0),
+    ("RLC_PG_CNTL", 0),
+    ("RLC_SPM_MC_CNTL", 0),
+    ("RLC_SRM_CNTL", 0),
     ("SCRATCH_REG0", 0),
     ("SCRATCH_REG1", 0),
     ("SCRATCH_REG2", 0),
@@ -71,15 +94,19 @@ const STORED: &[(&str, u32)] = &[
     ("SCRATCH_REG5", 0),
     ("SCRATCH_REG6", 0),
     ("SCRATCH_REG7", 0),
+    ("TA_CNTL2", 0),
+    ("TCP_CNTL", 0),
 ];
 
 /// Registers that the chip sets.
 const READ_ONLY: &[&str] = &[
     "CC_GC_SHADER_ARRAY_CONFIG",
+    "CC_RB_BACKEND_DISABLE",
     "CP_MES_GP3_HI",
     "CP_MES_GP3_LO",
     "CP_STAT",
     "GB_ADDR_CONFIG",
+    "GRBM_CC_GC_SA_UNIT_DISABLE",
     "GRBM_STATUS",
     "RLC_GPU_CLOCK_COUNT_LSB",
     "RLC_GPU_CLOCK_COUNT_MSB",
@@ -97,8 +124,6 @@ pub struct Resets {
 /// A pipe's own registers.
 #[derive(Clone, Copy, Default, Debug)]
 struct PipeRegs {
-    /// CP_MES_PRGRM_CNTR_START and _HI.
-    start: [u32; 2],
     /// CP_MES_MSCRATCH_LO and _HI.
     mscratch: [u32; 2],
 }
@@ -106,10 +131,13 @@ struct PipeRegs {
 /// The registers.
 pub struct Regs {
     stored: Store,
-    /// Firmware is loaded: a pipe that is activated runs.
-    loaded: bool,
+    /// All engines have their firmware, as of the last access.
+    pub loaded: bool,
+    /// Where engines begin.
+    programs: Programs,
     select: u32,
     mes_cntl: u32,
+    me_cntl: u32,
     mec_cntl: u32,
     /// GRBM_SOFT_RESET: what is held in reset.
     soft_reset: u32,
@@ -131,16 +159,31 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Regs {
-    /// The registers after a reset. MES is halted, as after PSP load: the driver activates it.
-    pub fn new(facts: &Facts, loaded: bool) -> Self {
+    /// The registers after a reset. MES is halted, as after PSP load: the driver activates it. The other
+    /// engines run, or are halted, too, where the device has started cold.
+    pub fn new(facts: &Facts, loaded: bool, cold: bool) -> Self {
+        use gc::{CP_MEC_RS64_CNTL as mec, CP_ME_CNTL as me};
         let start =
             |&(name, value): &(&'static str, u32)| (name, facts.start_up(name).unwrap_or(value));
         Self {
             stored: Store::new(&STORED.iter().map(start).collect::<Vec<_>>()),
             loaded,
+            programs: Programs::new(!cold),
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
-            mec_cntl: 0,
+            me_cntl: match cold {
+                true => me::PFP_HALT.mask() | me::ME_HALT.mask(),
+                false => 0,
+            },
+            mec_cntl: match cold {
+                true => mec::MEC_HALT.mask(),
+                false => {
+                    mec::MEC_PIPE0_ACTIVE.mask()
+                        | mec::MEC_PIPE1_ACTIVE.mask()
+                        | mec::MEC_PIPE2_ACTIVE.mask()
+                        | mec::MEC_PIPE3_ACTIVE.mask()
+                }
+            },
             soft_reset: 0,
             int_cntl: [0; 2],
             safe_mode: 0,
@@ -162,7 +205,11 @@ impl Regs {
     ///
     /// # Errors
     /// The access is refused.
-    pub fn read(&self, reg: &RegInfo) -> Result<u32, Refused> {
+    pub fn read(&mut self, reg: &RegInfo) -> Result<u32, Refused> {
+        if engine_of(reg).is_some() {
+            let word = self.programs.read(reg, self.select);
+            return word.ok_or_else(no_pipe);
+        }
         if let Some(word) = hqd_word(reg) {
             let bank = Bank::selected(self.select);
             return Ok(bank.map_or(0, |bank| self.image(bank).0.get(word).copied().unwrap_or(0)));
@@ -177,8 +224,6 @@ impl Regs {
         Ok(match reg.reg.name {
             "GRBM_GFX_CNTL" => self.select,
             "CP_MES_CNTL" => self.mes_cntl,
-            "CP_MES_PRGRM_CNTR_START" => return of_pipe(|p| p.start[0]),
-            "CP_MES_PRGRM_CNTR_START_HI" => return of_pipe(|p| p.start[1]),
             "CP_MES_MSCRATCH_LO" => return of_pipe(|p| p.mscratch[0]),
             "CP_MES_MSCRATCH_HI" => return of_pipe(|p| p.mscratch[1]),
             "CP_MES_GP3_LO" => match pipe {
@@ -200,6 +245,8 @@ impl Regs {
             "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::GUI_ACTIVE.mask(),
             // Nothing is fused off; a queue's reset is done at once.
             "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
+            "CC_RB_BACKEND_DISABLE" | "GRBM_CC_GC_SA_UNIT_DISABLE" => 0,
+            "CP_ME_CNTL" => self.me_cntl,
             "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" | "SPI_COMPUTE_QUEUE_RESET" => 0,
             "CP_MEC_RS64_CNTL" => self.mec_cntl,
             "GRBM_SOFT_RESET" => self.soft_reset,
@@ -231,6 +278,10 @@ impl Regs {
                 value & !known
             ));
         }
+        if engine_of(reg).is_some() {
+            let written = self.programs.write(reg, self.select, value);
+            return written.ok_or_else(no_pipe);
+        }
         if let Some(word) = hqd_word(reg) {
             return match Bank::selected(self.select) {
                 Some(bank) => self.write_hqd(bank, word, value),
@@ -242,8 +293,6 @@ impl Regs {
         match name {
             "GRBM_GFX_CNTL" => self.select = value,
             "CP_MES_CNTL" => return self.write_mes_cntl(value),
-            "CP_MES_PRGRM_CNTR_START" => self.pipe_regs()?.start[0] = value,
-            "CP_MES_PRGRM_CNTR_START_HI" => self.pipe_regs()?.start[1] = value,
             "CP_MES_MSCRATCH_LO" => self.pipe_regs()?.mscratch[0] = value,
             "CP_MES_MSCRATCH_HI" => self.pipe_regs()?.mscratch[1] = value,
             // The request is done at once: CMD reads back clear.
@@ -252,7 +301,8 @@ impl Regs {
             "SH_MEM_CONFIG" => bank.sh_mem_config = value,
             "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
-            "CP_MEC_RS64_CNTL" => self.write_mec_cntl(value),
+            "CP_ME_CNTL" => return self.write_me_cntl(value),
+            "CP_MEC_RS64_CNTL" => return self.write_mec_cntl(value),
             "GRBM_SOFT_RESET" if value & self.soft_reset == value => self.soft_reset = value,
             "GRBM_SOFT_RESET" => return undefined("a frame resets what carries it out"),
             "SPI_COMPUTE_QUEUE_RESET" => match Bank::selected(self.select) {
@@ -326,6 +376,11 @@ impl Regs {
         if value & (absent | mes::MES_STEP.mask()) != 0 {
             return undefined("MES has two pipes, and does not step");
         }
+        self.programs.control(Engine::Mes, self.mes_cntl, value);
+        let running = Value::<mes>::new(value);
+        for pipe in Pipe::ALL.into_iter().filter(|pipe| is_run(running, *pipe)) {
+            self.may_run(Engine::Mes, [pipe as u32])?;
+        }
         self.mes_cntl = value;
         for pipe in Pipe::ALL {
             let bank = Bank::Mes(pipe);
@@ -337,8 +392,40 @@ impl Regs {
         Ok(())
     }
 
-    fn write_mec_cntl(&mut self, value: u32) {
+    /// That an engine's pipes may run.
+    ///
+    /// # Errors
+    /// One begins nowhere.
+    fn may_run(&self, engine: Engine, pipes: impl IntoIterator<Item = u32>) -> Result<(), Refused> {
+        let name = engine.name();
+        let mut pipes = pipes.into_iter();
+        match pipes.find(|&pipe| !self.programs.begins(engine, pipe)) {
+            Some(pipe) => undefined(format!("pipe {pipe} of {name} starts at no address")),
+            None => Ok(()),
+        }
+    }
+
+    fn write_me_cntl(&mut self, value: u32) -> Result<(), Refused> {
+        use gc::CP_ME_CNTL as me;
+        let control = Value::<me>::new(value);
+        for (engine, halt) in [(Engine::Pfp, me::PFP_HALT), (Engine::Me, me::ME_HALT)] {
+            self.programs.control(engine, self.me_cntl, value);
+            if !control.is_set(halt) {
+                self.may_run(engine, 0..2)?;
+            }
+        }
+        self.me_cntl = value;
+        Ok(())
+    }
+
+    fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
         use gc::CP_MEC_RS64_CNTL as mec;
+        self.programs.control(Engine::Mec, self.mec_cntl, value);
+        if Value::<mec>::new(value).get(mec::MEC_HALT) == 0 {
+            let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit());
+            let pipes = (0..4).filter(|pipe| (value >> (active + pipe)) & 1 == 1);
+            self.may_run(Engine::Mec, pipes)?;
+        }
         for slot in GFX12.slots.all() {
             let bank = Bank::Compute(slot);
             let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
@@ -348,6 +435,7 @@ impl Regs {
             }
         }
         self.mec_cntl = value;
+        Ok(())
     }
 
     /// Which pipe's interrupts a register enables.
@@ -420,18 +508,15 @@ impl Regs {
     /// Whether the firmware runs on a pipe: it is loaded, not halted, and the pipe is active and
     /// not in reset.
     pub fn runs(&self, pipe: Pipe) -> bool {
-        use gc::CP_MES_CNTL as mes;
-        let (active, reset) = match pipe {
-            Pipe::Scheduler => (mes::MES_PIPE0_ACTIVE, mes::MES_PIPE0_RESET),
-            Pipe::Kernel => (mes::MES_PIPE1_ACTIVE, mes::MES_PIPE1_RESET),
-        };
-        let cntl = Value::<mes>::new(self.mes_cntl);
-        self.loaded && !cntl.is_set(mes::MES_HALT) && cntl.is_set(active) && !cntl.is_set(reset)
+        self.loaded && is_run(Value::new(self.mes_cntl), pipe)
     }
 
-    /// Whether the compute micro engine is halted.
-    pub fn is_halted(&self) -> bool {
-        Value::new(self.mec_cntl).get(gc::CP_MEC_RS64_CNTL::MEC_HALT) == 1
+    /// Whether the compute micro engine is halted, or its pipe of a queue isn't active.
+    pub fn is_halted(&self, slot: Slot) -> bool {
+        use gc::CP_MEC_RS64_CNTL as mec;
+        let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit()) + slot.pipe();
+        Value::<mec>::new(self.mec_cntl).get(mec::MEC_HALT) == 1
+            || (self.mec_cntl >> active) & 1 == 0
     }
 
     /// CPC_INT_CNTL of a compute pipe.
@@ -500,8 +585,18 @@ impl Regs {
     }
 }
 
+/// Whether CP_MES_CNTL lets a pipe run.
+fn is_run(cntl: Value<gc::CP_MES_CNTL>, pipe: Pipe) -> bool {
+    use gc::CP_MES_CNTL as mes;
+    let (active, reset) = match pipe {
+        Pipe::Scheduler => (mes::MES_PIPE0_ACTIVE, mes::MES_PIPE0_RESET),
+        Pipe::Kernel => (mes::MES_PIPE1_ACTIVE, mes::MES_PIPE1_RESET),
+    };
+    !cntl.is_set(mes::MES_HALT) && cntl.is_set(active) && !cntl.is_set(reset)
+}
+
 fn no_pipe() -> Refused {
-    Refused::Undefined("GRBM_GFX_CNTL selects no pipe of MES".into())
+    Refused::Undefined("GRBM_GFX_CNTL selects no pipe of the engine".into())
 }
 
 /// The word of an MQD that a register is loaded from: those from CP_MQD_BASE_ADDR on, in order.
