@@ -14,6 +14,7 @@ pub mod nbio;
 pub mod osssys;
 pub mod psp;
 pub mod smu;
+pub mod smu14;
 pub mod smuio;
 pub mod store;
 pub mod vbios;

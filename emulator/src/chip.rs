@@ -60,6 +60,9 @@ impl Name {
 /// Makes the blocks that answer for the graphics core's registers, one for each XCC.
 pub type Scheduler = fn(Arc<dyn Env>, Facts, Arc<sdma::Engines>) -> Vec<Arc<dyn IpBlock>>;
 
+/// Makes the management unit of so many XCCs.
+pub type Management = fn(Arc<dyn Env>, Arc<sdma::Engines>, u8) -> Box<dyn IpBlock>;
+
 /// A chip's constants.
 pub struct Chip {
     /// Name of the product.
@@ -113,6 +116,8 @@ pub struct Chip {
     pub sdma_routes: &'static [Route],
     /// What firmware its security processor takes.
     pub psp: psp::Takes,
+    /// Makes its management unit.
+    pub smu: Management,
     /// Makes the GC table of the discovery binary: its words.
     pub gc_table: fn(&GcShape) -> Vec<u32>,
     /// Makes the blocks, one for each XCC, that answer for the graphics core's registers apart from

@@ -6,6 +6,7 @@
 //! handler's tables (`IH_VMID_n_LUT`) have the same content for interrupts.
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_set_pasid_vmid_mapping`).
 
+use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
@@ -15,12 +16,15 @@ use std::sync::Arc;
 /// The registers.
 pub struct Athub {
     env: Arc<dyn Env>,
+    /// What gates its clocks.
+    store: Store,
 }
 
 impl Athub {
     /// The block.
     pub fn new(env: Arc<dyn Env>) -> Self {
-        Self { env }
+        let store = Store::zeroed(&["ATHUB_MISC_CNTL"]);
+        Self { env, store }
     }
 
     fn vmid(reg: &RegInfo) -> Option<u8> {
@@ -40,7 +44,7 @@ impl IpBlock for Athub {
             return Ok(pasids.updated());
         }
         let mapping = Self::vmid(reg).and_then(|vmid| pasids.mapping(vmid));
-        mapping.ok_or(Refused::NotModelled)
+        mapping.map_or_else(|| self.store.read(reg), Ok)
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
@@ -49,7 +53,9 @@ impl IpBlock for Athub {
             self.env.pasids().clear_updated(value);
             return Ok(());
         }
-        let vmid = Self::vmid(reg).ok_or(Refused::NotModelled)?;
+        let Some(vmid) = Self::vmid(reg) else {
+            return self.store.write(reg, value);
+        };
         let known = Mapping::PASID.mask() | Mapping::NO_INVALIDATION.mask() | Mapping::VALID.mask();
         if value & !known != 0 {
             return Err(Refused::Undefined("reserved bits".into()));
@@ -60,5 +66,6 @@ impl IpBlock for Athub {
 
     fn reset(&self) {
         self.env.pasids().reset();
+        self.store.reset();
     }
 }

@@ -36,6 +36,7 @@ const STORED: &[&str] = &[
     "BIFC_DOORBELL_ACCESS_EN_PF",
     "BIFC_GFX_INT_MONITOR_MASK",
     "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN",
+    "RCC_DEV0_EPF2_STRAP2",
     "XCC_DOORBELL_FENCE",
 ];
 
@@ -57,6 +58,7 @@ const READ_ONLY: &[&str] = &[
     "BIF_BX_PF0_PARTITION_MEM_CAP",
     "BIF_BX_PF0_PARTITION_MEM_STATUS",
     "BIF_BX_PF0_GPU_HDP_FLUSH_DONE",
+    "REGS_ROM_OFFSET_CTRL",
 ];
 
 /// Partition mode: SPX, all of what there is in one partition (`AMDGPU_SPX_PARTITION_MODE`).
@@ -236,6 +238,8 @@ impl IpBlock for Nbio {
                 .with(nbio::BIF_BX_PF0_PARTITION_MEM_STATUS::NPS_MODE, NPS1)
                 .bits(),
             "BIF_BX_PF0_PARTITION_MEM_CAP" => NPS1.into(),
+            // The image is at the ROM's beginning.
+            "REGS_ROM_OFFSET_CTRL" => 0,
             // A flush is done when it is asked for.
             "BIF_BX_PF0_GPU_HDP_FLUSH_DONE" => u32::MAX,
             "BIF_BX_PF0_GPU_HDP_FLUSH_REQ" | "BIF_BX_PF0_HDP_MEM_COHERENCY_FLUSH_CNTL" => 0,

@@ -7,6 +7,9 @@
 //! warm: C2PMSG_69..71, 64 --> ring; C2PMSG_67 --> frames --> commands: TMR, firmware of the engines
 //! ```
 //!
+//! What engines take of it: each as it comes, or, where the run list controller hands it out, all at once
+//! ([`Autoload`]).
+//!
 //! Sources: Linux, `amdgpu/psp_v13_0.c`, `amdgpu/psp_v14_0.c` (mailboxes), `amdgpu/amdgpu_psp.c` (order and
 //! commands), `amdgpu/amdgpu_discovery.c` (C2PMSG_33). The registers' names differ by generation, and a
 //! chip has those of its table. Commands are done at once, so nobody sees the mailbox busy; but the secure
@@ -18,14 +21,17 @@
 //! Not modelled: trusted applications, flash, USB, the ring of virtual functions, the load of a second
 //! secure OS.
 
+mod autoload;
 mod boot;
 mod ring;
 
 use crate::device::{Env, IpBlock, Refused};
+pub use autoload::Autoload;
 use boot::Boot;
 use ring::Ring;
 use rkfd_hw::psp::control;
 use rkfd_hw::regs::RegInfo;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bit 31 of C2PMSG_33 and C2PMSG_35: the boot firmware has finished, and a command may come.
@@ -42,6 +48,8 @@ pub struct Takes {
     pub kinds: &'static [(u32, Kind)],
     /// The trusted memory region is there from power-on: a driver names none.
     pub boot_time_tmr: bool,
+    /// Who hands parts out to the engines; `None`: the processor does, as they come.
+    pub autoload: Option<Autoload>,
 }
 
 /// Whose firmware one is.
@@ -55,6 +63,10 @@ pub enum Kind {
     MecJumpTable,
     /// A copy engine.
     Sdma(u8),
+    /// The management unit.
+    Smu,
+    /// A part that lies in the trusted memory region until the run list controller hands it out.
+    Part,
     /// Nobody's that is modelled.
     Other,
 }
@@ -69,6 +81,8 @@ struct State {
     ring: Option<Ring>,
     /// There is a trusted memory region.
     tmr: bool,
+    /// Which parts lie in it, by their numbers in LOAD_IP_FW.
+    parts: BTreeSet<u32>,
     /// By a rule the secure OS hangs at a command: `Rules::changes` then. It does so until rules change, and then
     /// goes on with what the mailbox has.
     hangs: Option<u64>,
@@ -81,14 +95,16 @@ struct State {
 }
 
 impl State {
-    fn new(cold: bool) -> Self {
+    fn new(cold: bool, takes: &Takes) -> Self {
         let secure_os = (!cold).then_some(EARLIER);
         Self {
             boot: Boot::default(),
             secure_os,
             starting: None,
             ring: None,
-            tmr: !cold,
+            // Where parts are handed out later, no driver asks for it (`psp_skip_tmr`).
+            tmr: !cold || takes.boot_time_tmr && takes.autoload.is_some(),
+            parts: BTreeSet::new(),
             hangs: None,
             waiting: None,
             address: 0,
@@ -109,7 +125,7 @@ pub struct Psp {
 impl Psp {
     /// Start-up state: a secure OS runs, or, for a cold device, the boot loader.
     pub fn new(env: Arc<dyn Env>, takes: Takes, xccs: u8) -> Self {
-        let state = Mutex::new(State::new(env.start().cold));
+        let state = Mutex::new(State::new(env.start().cold, &takes));
         Self {
             env,
             takes,
@@ -233,7 +249,7 @@ impl IpBlock for Psp {
     fn reset(&self) {
         let start = self.env.start();
         let mut state = self.state();
-        let before = std::mem::replace(&mut *state, State::new(start.cold));
+        let before = std::mem::replace(&mut *state, State::new(start.cold, &self.takes));
         if start.keeps_os && before.secure_os.is_some() {
             state.boot = before.boot;
             state.secure_os = before.secure_os;

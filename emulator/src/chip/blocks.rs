@@ -4,13 +4,35 @@
 
 use super::router::Place;
 use super::soc::Soc;
-use crate::blocks::{athub, hdp, nbio, osssys, psp, smu, smuio, vmhub};
-use crate::device::IpBlock;
+use crate::blocks::{athub, hdp, nbio, osssys, psp, smuio, vmhub};
+use crate::device::firmware::Firmware;
+use crate::device::{IpBlock, Refused};
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
 use crate::memory::Hub;
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::{Block, RegInfo};
 use std::sync::Arc;
+
+/// Registers of the graphics core that can be read before it has firmware: what says that it has, and one that
+/// Linux changes early (`gfx_v12_0_update_spm_vmid`), to no effect.
+const EARLY: [&str; 3] = ["CP_STAT", "RLC_RLCS_BOOTLOAD_STATUS", "RLC_SPM_MC_CNTL"];
+
+/// A graphics core that isn't there yet: the unit that starts it (IMU) has no firmware.
+struct Absent;
+
+impl IpBlock for Absent {
+    fn read(&self, _: &'static RegInfo) -> Result<u32, Refused> {
+        Err(Refused::Undefined(
+            "the graphics core isn't there before its firmware".into(),
+        ))
+    }
+
+    fn write(&self, reg: &'static RegInfo, _: u32) -> Result<(), Refused> {
+        self.read(reg).map(|_| ())
+    }
+
+    fn reset(&self) {}
+}
 
 /// All blocks of the device.
 pub struct Blocks {
@@ -18,7 +40,7 @@ pub struct Blocks {
     pub nbio: nbio::Nbio,
     psp: psp::Psp,
     hdp: hdp::Hdp,
-    smu: smu::Smu,
+    smu: Box<dyn IpBlock>,
     smuio: smuio::Smuio,
     athub: athub::Athub,
     osssys: osssys::Osssys,
@@ -41,8 +63,8 @@ impl Blocks {
             nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
             psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
-            smu: smu::Smu::new(soc.clone(), sdma.clone(), soc.chip.xccs()),
-            smuio: smuio::Smuio,
+            smu: (soc.chip.smu)(soc.clone(), sdma.clone(), soc.chip.xccs()),
+            smuio: smuio::Smuio::new(soc.clone(), &soc.chip.rom()),
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(
                 soc.clone(),
@@ -70,6 +92,7 @@ impl Blocks {
         }
         let n = usize::from(at.instance);
         Some(match at.block {
+            Block::Gc if self.is_absent() && !EARLY.contains(&at.reg.reg.name) => &Absent,
             Block::Gc if vmhub::owns(&self.soc.memory, at.reg) => return one(self.gfxhubs.get(n)),
             Block::Gc if self.copies.owns(at.reg) => return one(self.sdma.get(n)),
             Block::Gc => return self.cores.get(n).map(|core| &**core),
@@ -81,8 +104,13 @@ impl Blocks {
             Block::Smuio => &self.smuio,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.psp,
-            Block::Mp1 => &self.smu,
+            Block::Mp1 => &*self.smu,
         })
+    }
+
+    /// Whether the graphics core has to be started by firmware that nobody has loaded.
+    fn is_absent(&self) -> bool {
+        self.soc.chip.psp.autoload.is_some() && !self.soc.firmware.has(Firmware::RlcStarted(0))
     }
 
     /// Start-up state. The command processor is first, then what it schedules: nothing works while
@@ -91,13 +119,14 @@ impl Blocks {
         self.cores.iter().for_each(|core| core.reset());
         self.engines.reset();
         self.gfxhubs.iter().for_each(IpBlock::reset);
-        let all: [&dyn IpBlock; 7] = [
+        let all: [&dyn IpBlock; 8] = [
             &self.mmhub,
             &self.osssys,
             &self.athub,
             &self.hdp,
             &self.psp,
-            &self.smu,
+            &*self.smu,
+            &self.smuio,
             &self.nbio,
         ];
         for block in all {

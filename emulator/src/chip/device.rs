@@ -61,6 +61,10 @@ pub struct Device {
     resets: Mutex<()>,
 }
 
+/// Nothing: there Linux looks for `BIOS_SCRATCH_7` while it doesn't know where that is, and takes what it finds
+/// for a chip that its own firmware has not initialized (`amdgpu_device_need_post`, asked by
+/// `amdgpu_read_bios_from_vram`).
+const SCRATCH_7_AT_FIRST: u64 = 7 * 4;
 /// The exit status of a process that a rule ends.
 const DEATH: i32 = 9;
 /// How long a chip is gone that is reset as a whole, at least: Linux waits 500 ms without a look at it
@@ -123,12 +127,13 @@ impl Device {
             Target::Register(at) => self.read_register(at),
             Target::Index(behind) => self.router.window(behind).low(),
             Target::IndexHigh(behind) => self.router.window(behind).high(),
-            Target::Data(Behind::Chip) => match self.router.indirect() {
-                Some(at) => self.read_register(at),
-                None => self.unknown("indirect read", self.router.window(Behind::Chip).address()),
-            },
             Target::Data(Behind::Memory) => self.read_memory(),
+            Target::Data(behind) => match self.router.indirect(behind) {
+                Some(at) => self.read_register(at),
+                None => self.unknown("indirect read", self.router.window(behind).address()),
+            },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
+            Target::Unknown if offset == SCRATCH_7_AT_FIRST => 0,
             Target::Unknown if self.is_programs(offset) => self.strayed("read"),
             Target::Unknown => self.unknown("read", offset),
         }
@@ -143,14 +148,14 @@ impl Device {
             Target::Register(at) => self.write_register(at, value),
             Target::Index(behind) => self.router.window(behind).set_low(value),
             Target::IndexHigh(behind) => self.router.window(behind).set_high(value),
-            Target::Data(Behind::Chip) => match self.router.indirect() {
+            Target::Data(Behind::Memory) => self.write_memory(value),
+            Target::Data(behind) => match self.router.indirect(behind) {
                 Some(at) => self.write_register(at, value),
                 None => {
-                    let at = self.router.window(Behind::Chip).address();
+                    let at = self.router.window(behind).address();
                     self.unknown("indirect write", at);
                 }
             },
-            Target::Data(Behind::Memory) => self.write_memory(value),
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => self.soc.memory.flush_hdp(),
             Target::Unknown if self.is_programs(offset) => {
                 self.strayed("write");

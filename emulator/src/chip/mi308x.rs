@@ -11,6 +11,7 @@ use super::Chip;
 use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
 use crate::blocks::psp::{self, Kind};
+use crate::blocks::smu::Smu;
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::cpsch::Cp;
 use crate::engines::sdma::generation::V4_4_2;
@@ -280,7 +281,9 @@ pub const CPX: Chip = Chip {
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
         boot_time_tmr: true,
+        autoload: None,
     },
+    smu: |env, copies, xccs| Box::new(Smu::new(env, copies, xccs)),
     gc_table: gc::cdna3,
     scheduler: Cp::partition,
 };

@@ -7,28 +7,32 @@
 use super::Chip;
 use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
-use crate::blocks::psp;
+use crate::blocks::psp::{self, Kind};
+use crate::blocks::smu14::Smu;
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
+use crate::device::firmware::Firmware;
 use crate::engines::mes::Mes;
 use crate::engines::sdma::generation::V7_0;
 use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX12;
+use rkfd_hw::psp::firmware as part;
 use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{self, Block};
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
 mod hw_id {
-    pub(super) const MP1: u16 = 1;
     pub(super) const SDMA0: u16 = 42;
     pub(super) const SDMA1: u16 = 43;
-    pub(super) const DF: u16 = 46;
 }
 
 /// The bases of a block of GC: SDMA lies in its range, too.
 const GC: &[u32] = &[0x1260, 0xa000, 0x1c000, 0x0240_2c00];
-/// The bases of the system management units.
+/// The bases of the security processor.
 const MP: &[u32] = &[0x16000, 0x00dc_0000, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00];
+/// Those of the management unit. Its second is not Sienna Cichlid's, whose registers are others: by this one
+/// the mailboxes are where gfx942 has them.
+const MP1: &[u32] = &[0x16000, 0x16200, 0x00e0_0000, 0x00e4_0000, 0x0243_fc00];
 
 /// An IP block, the first of its kind.
 const fn ip(hw_id: u16, version: (u8, u8, u8), bases: &'static [u32]) -> Ip {
@@ -56,11 +60,60 @@ const IPS: &[Ip] = &[
     ip(
         Block::Nbio as u16,
         (6, 3, 1),
-        &[0x0, 0x14, 0xd20, 0x10400, 0x0241_b000],
+        &[0x0, 0x14, 0xd20, 0x10400, 0x0241_b000, 0x0404_0000],
     ),
     ip(Block::Mp0 as u16, (14, 0, 3), MP),
-    ip(hw_id::MP1, (14, 0, 3), MP),
-    ip(hw_id::DF, (4, 15, 0), &[0x7000, 0x0240_b800]),
+    ip(Block::Mp1 as u16, (14, 0, 3), MP1),
+    ip(
+        Block::Smuio as u16,
+        (14, 0, 2),
+        &[0x16800, 0x16a00, 0x0044_0000, 0x0240_1000],
+    ),
+];
+
+/// What `psp_get_fw_type` makes of the files that gfx1201 has (`amdgpu/amdgpu_psp.c`).
+const PSP_FIRMWARE: &[(u32, Kind)] = &[
+    (part::SMU, Kind::Smu),
+    (part::SDMA, Kind::Part),
+    (part::RS64_PFP, Kind::Part),
+    (part::RS64_ME, Kind::Part),
+    (part::RS64_MEC, Kind::Part),
+    (part::RS64_PFP_DATA, Kind::Part),
+    (part::RS64_ME_DATA, Kind::Part),
+    (part::RS64_MEC_DATA0, Kind::Part),
+    (part::RS64_MEC_DATA1, Kind::Part),
+    (part::MES, Kind::Part),
+    (part::MES_DATA, Kind::Part),
+    (part::MES_KERNEL, Kind::Part),
+    (part::MES_KERNEL_DATA, Kind::Part),
+    (part::IMU_CODE, Kind::Part),
+    (part::IMU_DATA, Kind::Part),
+    (part::RLC_LIST_CNTL, Kind::Part),
+    (part::RLC_LIST_GPM, Kind::Part),
+    (part::RLC_LIST_SRM, Kind::Part),
+    (part::RLC_CODE, Kind::Part),
+    (part::RLC_DATA, Kind::Part),
+    (part::RLC, Kind::Part),
+];
+
+/// All that Linux always sends of it: lists of registers, and code and data of the run list controller's
+/// second core, it sends where a file has some.
+const NEEDED: &[u32] = &[
+    part::SDMA,
+    part::RS64_PFP,
+    part::RS64_ME,
+    part::RS64_MEC,
+    part::RS64_PFP_DATA,
+    part::RS64_ME_DATA,
+    part::RS64_MEC_DATA0,
+    part::RS64_MEC_DATA1,
+    part::MES,
+    part::MES_DATA,
+    part::MES_KERNEL,
+    part::MES_KERNEL_DATA,
+    part::IMU_CODE,
+    part::IMU_DATA,
+    part::RLC,
 ];
 
 /// 16 pipes, 4 shader engines of 4 render backends with 4 packers each; the chip's own value is not
@@ -98,6 +151,10 @@ pub const CHIP: Chip = Chip {
             table: &regs::mmhub_4_1_0::TABLE,
         },
         RegisterBlock {
+            block: Block::Athub,
+            table: &regs::athub_4_1_0::TABLE,
+        },
+        RegisterBlock {
             block: Block::Osssys,
             table: &regs::osssys_7_0_0::TABLE,
         },
@@ -112,6 +169,18 @@ pub const CHIP: Chip = Chip {
         RegisterBlock {
             block: Block::Mp0,
             table: &regs::mp_14_0_2::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp1,
+            table: &regs::mp1_14_0_2::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Mp1,
+            table: &regs::mp1_public_14::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Smuio,
+            table: &regs::smuio_14_0_2::TABLE,
         },
     ],
     // Four engines of two arrays with four work-group processors each: 64 compute units.
@@ -147,11 +216,21 @@ pub const CHIP: Chip = Chip {
     },
     // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
     sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
-    // Its firmware is not modelled: a device that starts cold stays so.
     psp: psp::Takes {
-        kinds: &[],
+        kinds: PSP_FIRMWARE,
         boot_time_tmr: true,
+        autoload: Some(psp::Autoload {
+            needs: NEEDED,
+            gives: &[
+                Firmware::Rlc(0),
+                Firmware::RlcStarted(0),
+                Firmware::Mec(0),
+                Firmware::Sdma(0),
+                Firmware::Sdma(1),
+            ],
+        }),
     },
+    smu: |env, _, _| Box::new(Smu::new(env)),
     gc_table: gc::rdna4,
     scheduler: |env, facts, sdma| vec![Mes::new(env, facts, sdma)],
 };

@@ -42,6 +42,7 @@ pub struct Router {
     by_word: HashMap<u64, Place>,
     size: u64,
     chip: Window,
+    rsmu: Window,
     memory: Window,
 }
 
@@ -68,6 +69,7 @@ impl Router {
             by_word,
             size: chip.mmio_size,
             chip: Window::default(),
+            rsmu: Window::default(),
             memory: Window::default(),
         }
     }
@@ -82,6 +84,8 @@ impl Router {
                 "BIF_BX0_PCIE_INDEX2" => Target::Index(Behind::Chip),
                 "BIF_BX0_PCIE_INDEX2_HI" => Target::IndexHigh(Behind::Chip),
                 "BIF_BX0_PCIE_DATA2" => Target::Data(Behind::Chip),
+                "BIF_BX_PF0_RSMU_INDEX" => Target::Index(Behind::Rsmu),
+                "BIF_BX_PF0_RSMU_DATA" => Target::Data(Behind::Rsmu),
                 "BIF_BX_PF0_MM_INDEX" => Target::Index(Behind::Memory),
                 "BIF_BX_PF0_MM_INDEX_HI" => Target::IndexHigh(Behind::Memory),
                 "BIF_BX_PF0_MM_DATA" => Target::Data(Behind::Memory),
@@ -102,14 +106,15 @@ impl Router {
     pub fn window(&self, behind: Behind) -> &Window {
         match behind {
             Behind::Chip => &self.chip,
+            Behind::Rsmu => &self.rsmu,
             Behind::Memory => &self.memory,
         }
     }
 
-    /// The register behind `PCIE_INDEX2`. The address' high bits choose another die, of which there is
-    /// none.
-    pub fn indirect(&self) -> Option<Place> {
-        let at = self.chip.address();
+    /// The register behind `PCIE_INDEX2` or `RSMU_INDEX`. The address' high bits choose another die, of which
+    /// there is none.
+    pub fn indirect(&self, behind: Behind) -> Option<Place> {
+        let at = self.window(behind).address();
         (at % 4 == 0)
             .then(|| self.by_word.get(&(at / 4)).copied())
             .flatten()
@@ -118,6 +123,7 @@ impl Router {
     /// Start-up state.
     pub fn reset(&self) {
         self.chip.reset();
+        self.rsmu.reset();
         self.memory.reset();
     }
 

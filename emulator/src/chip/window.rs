@@ -2,7 +2,8 @@
 
 //! Windows: a register that takes an address, and one that is what lies there.
 //!
-//! Sources: Linux, `amdgpu_device_indirect_wreg` (`BIF_BX0_PCIE_INDEX2`, `_HI` and `_DATA2`) and
+//! Sources: Linux, `amdgpu_device_indirect_wreg` (`BIF_BX0_PCIE_INDEX2`, `_HI` and `_DATA2`, and on gfx12
+//! `BIF_BX_PF0_RSMU_INDEX` and `_DATA`) and
 //! `amdgpu_device_mm_access` (`MM_INDEX`, `_HI` and `MM_DATA`), which reads the discovery table before
 //! any BAR of memory is mapped.
 
@@ -16,6 +17,8 @@ const VIDEO_MEMORY: u32 = 1 << 31;
 pub enum Behind {
     /// Registers, by their byte address in the chip: `PCIE_INDEX2`.
     Chip,
+    /// The same by another way: `RSMU_INDEX`.
+    Rsmu,
     /// Video memory, or registers of BAR5: `MM_INDEX`.
     Memory,
 }

@@ -24,6 +24,8 @@ pub enum Firmware {
     Sdma(u8),
     /// The same, and the security processor lets the engine run.
     SdmaStarted(u8),
+    /// The management unit's.
+    Smu,
 }
 
 /// What there is of it.

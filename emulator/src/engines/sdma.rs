@@ -226,7 +226,7 @@ impl Engines {
         let warm = self.env.firmware().was_there();
         self.engines
             .iter()
-            .for_each(|engine| engine.regs.reset(warm));
+            .for_each(|engine| engine.regs.reset(warm, self.shape.generation.halts));
         self
     }
 
@@ -308,7 +308,8 @@ impl Engines {
         let Some(engine) = self.engines.get(usize::from(number)) else {
             return;
         };
-        engine.regs.reset(firmware_is_there);
+        let halts = self.shape.generation.halts;
+        engine.regs.reset(firmware_is_there, halts);
         engine.kernel.reset();
         engine.abort.store(true, Ordering::Release);
         let mut shared = engine.shared();

@@ -250,6 +250,9 @@ pub const GFX12: Generation = Generation {
         "VM_L2_CNTL5",
         "VM_L2_CGTT_CLK_CTRL",
         "VM_L2_CGTT_BUSY_CTRL",
+        // What gates the multimedia hub's clocks.
+        "DAGB0_CNTL_MISC2",
+        "DAGB1_CNTL_MISC2",
         // Linux sets RESERVED_CACHE_PRIVATE_INVALIDATION after a flush; no cache here outlives one.
         "VM_L2_BANK_SELECT_RESERVED_CID2",
         "VM_L2_CONTEXT_IDENTITY_PHYSICAL_OFFSET_LO32",

@@ -87,7 +87,14 @@ pub(super) const PACKETS: &[&str] = &[
 ];
 
 /// Names of the security processor's commands.
-pub(super) const COMMANDS: &[&str] = &["SETUP_TMR", "DESTROY_TMR", "LOAD_IP_FW", "SPATIAL_PART"];
+pub(super) const COMMANDS: &[&str] = &[
+    "SETUP_TMR",
+    "DESTROY_TMR",
+    "LOAD_IP_FW",
+    "LOAD_TOC",
+    "AUTOLOAD_RLC",
+    "SPATIAL_PART",
+];
 
 /// Rings that packets are taken from.
 pub(super) const RINGS: &[&str] = &["KIQ", "HIQ", "MES"];

@@ -131,6 +131,8 @@ impl Psp {
             command::SETUP_TMR => "SETUP_TMR",
             command::DESTROY_TMR => "DESTROY_TMR",
             command::LOAD_IP_FW => "LOAD_IP_FW",
+            command::LOAD_TOC => "LOAD_TOC",
+            command::AUTOLOAD_RLC => "AUTOLOAD_RLC",
             command::SPATIAL_PART => "SPATIAL_PART",
             _ => "",
         };
@@ -164,6 +166,16 @@ impl Psp {
             }
             command::DESTROY_TMR => state.tmr = false,
             command::LOAD_IP_FW => self.load(state, words).map_err(wrong)?,
+            command::LOAD_TOC if self.takes.autoload.is_some() => {
+                self.contents(words).map_err(wrong)?;
+            }
+            command::AUTOLOAD_RLC if self.takes.autoload.is_some() => {
+                self.autoload(state).map_err(wrong)?;
+            }
+            // Which part of VRAM firmware keeps, the ROM doesn't say either: Linux goes on without.
+            command::RESERVED_PART | command::RESERVED_FURTHER => {
+                return Err((error::UNKNOWN_COMMAND, None));
+            }
             command::SPATIAL_PART if words.get(Command::SPATIAL_MODE) == ONE_PARTITION => {}
             // Trusted applications and the like: there are none, and drivers go on without.
             _ => return Err((error::NOT_SUPPORTED, None)),
@@ -172,7 +184,7 @@ impl Psp {
     }
 
     /// LOAD_IP_FW.
-    fn load(&self, state: &State, words: &Command) -> Result<(), String> {
+    fn load(&self, state: &mut State, words: &Command) -> Result<(), String> {
         let number = words.get(Command::FW_TYPE) as u32;
         let kind = self.takes.kinds.iter().find(|(known, _)| *known == number);
         let Some((_, kind)) = kind else {
@@ -182,23 +194,7 @@ impl Psp {
             return Err("LOAD_IP_FW before there is a trusted memory region".into());
         }
         let (at, size) = (words.get(Command::FW_ADDR), words.get(Command::FW_SIZE));
-        if at % PAGE != 0 || size == 0 || size > LARGEST {
-            return Err(format!(
-                "LOAD_IP_FW: type {number:#x}: {size:#x} bytes at {at:#x}"
-            ));
-        }
-        let space = self.env.memory().space(Hub::Mm, VMID);
-        let mut empty = true;
-        let mut page = [0; PAGE as usize];
-        for from in (at..at + size).step_by(page.len()) {
-            let bytes = page.len().min((at + size - from) as usize);
-            let part = page.get_mut(..bytes).unwrap_or_default();
-            (space.read(from, part)).map_err(|fault| format!("LOAD_IP_FW: {fault}"))?;
-            empty &= part.iter().all(|&byte| byte == 0);
-        }
-        if empty {
-            return Err(format!("LOAD_IP_FW: type {number:#x} at {at:#x} is empty"));
-        }
+        self.look_at("LOAD_IP_FW", number, at, size)?;
         let firmware = self.env.firmware();
         let all = |of: fn(u8) -> Firmware| (0..self.xccs).for_each(|xcc| firmware.add(of(xcc)));
         match *kind {
@@ -215,7 +211,39 @@ impl Psp {
                 firmware.add(Firmware::Sdma(engine));
                 firmware.add(Firmware::SdmaStarted(engine));
             }
+            Kind::Smu => firmware.add(Firmware::Smu),
+            Kind::Part => {
+                state.parts.insert(number);
+            }
             Kind::Other => {}
+        }
+        Ok(())
+    }
+
+    /// That something lies where a command says, and isn't empty.
+    pub(super) fn look_at(
+        &self,
+        command: &str,
+        number: u32,
+        at: u64,
+        size: u64,
+    ) -> Result<(), String> {
+        if at % PAGE != 0 || size == 0 || size > LARGEST {
+            return Err(format!(
+                "{command}: type {number:#x}: {size:#x} bytes at {at:#x}"
+            ));
+        }
+        let space = self.env.memory().space(Hub::Mm, VMID);
+        let mut empty = true;
+        let mut page = [0; PAGE as usize];
+        for from in (at..at + size).step_by(page.len()) {
+            let bytes = page.len().min((at + size - from) as usize);
+            let part = page.get_mut(..bytes).unwrap_or_default();
+            (space.read(from, part)).map_err(|fault| format!("{command}: {fault}"))?;
+            empty &= part.iter().all(|&byte| byte == 0);
+        }
+        if empty {
+            return Err(format!("{command}: type {number:#x} at {at:#x} is empty"));
         }
         Ok(())
     }

@@ -167,7 +167,8 @@ pub(super) fn execute(
         }
         Packet::SrbmWrite { register, value } if h.q.mqd.is_none() => {
             if let Some(registers) = all.env.registers() {
-                registers.write(u64::from(*register) * 4, *value);
+                let unit = all.shape.generation.packets.register_unit;
+                registers.write(u64::from(*register) * unit, *value);
             }
         }
         Packet::SrbmWrite { register, .. } => {

@@ -29,6 +29,8 @@ pub struct Generation {
     pub(super) packets: Dialect,
     /// Interrupts: client of an engine, sources, ring id of a queue.
     pub(super) irq: Interrupts,
+    /// The register that halts an engine: HALT is the same bit in all.
+    pub(super) halts: &'static str,
     /// What the engines' registers are called: what stands in front, then of a queue.
     pub(super) names: Names,
     /// The name of an engine for its hub (`mmhub_client_ids_aldebaran` in `amdgpu/gmc_v9_0.c`,
@@ -143,6 +145,7 @@ pub const V4_4_2: Generation = Generation {
     packets: Dialect {
         long_copies: false,
         gcr: false,
+        register_unit: 4,
     },
     irq: Interrupts {
         clients: &client::SDMA,
@@ -151,6 +154,7 @@ pub const V4_4_2: Generation = Generation {
         poll_timeout: source::SDMA_POLL_TIMEOUT,
         ring_id: |_, queue| if queue == OWN { 0 } else { queue + 2 },
     },
+    halts: "F32_CNTL",
     names: Names {
         numbered: false,
         queue: "RLC",
@@ -211,6 +215,7 @@ pub const V7_0: Generation = Generation {
     packets: Dialect {
         long_copies: true,
         gcr: true,
+        register_unit: 1,
     },
     irq: Interrupts {
         clients: &[client::GFX],
@@ -219,6 +224,7 @@ pub const V7_0: Generation = Generation {
         poll_timeout: source::GFX12_SDMA_POLL_TIMEOUT,
         ring_id: |engine, queue| (engine << 4) | queue,
     },
+    halts: "MCU_CNTL",
     names: Names {
         numbered: true,
         queue: "QUEUE",

@@ -17,6 +17,9 @@ pub struct Dialect {
     pub long_copies: bool,
     /// GCR_REQ exists.
     pub gcr: bool,
+    /// Bytes by which SRBM_WRITE counts registers (7.0: "use Register WRITE command instead",
+    /// `sdma_v7_0_ring_emit_wreg`).
+    pub register_unit: u64,
 }
 
 /// Why a packet can't be executed.
@@ -151,7 +154,8 @@ pub fn size(dialect: Dialect, words: &[u32]) -> Result<Option<usize>, Bad> {
         (op::CONST_FILL, 0) => 5,
         (op::TIMESTAMP, sub_op::TIMESTAMP_GET_GLOBAL) => 3,
         (op::SRBM_WRITE, 0) => 3,
-        (op::GCR_REQ, sub_op::USER_GCR) if dialect.gcr => 5,
+        // The kernel's (`sdma_v7_0_ring_emit_mem_sync`), and processes'.
+        (op::GCR_REQ, 0 | sub_op::USER_GCR) if dialect.gcr => 5,
         _ => {
             return Err(Bad(format!(
                 "{} with opcode {op}.{sub} is not modelled or does not exist",

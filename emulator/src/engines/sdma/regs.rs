@@ -41,6 +41,7 @@ const STORED: &[(&str, u32)] = &[
     ("SEM_WAIT_FAIL_TIMER_CNTL", 0),
     ("GB_ADDR_CONFIG", 0),
     ("GB_ADDR_CONFIG_READ", 0),
+    ("RLC_CGCG_CTRL", 0),
 ];
 
 /// `CONTEXT_STATUS`: SELECTED and IDLE, in both generations.
@@ -74,11 +75,11 @@ impl Regs {
         self.0.set("F32_CNTL", 0);
     }
 
-    /// Start-up values: the engine runs, or is halted.
-    pub fn reset(&self, runs: bool) {
+    /// Start-up values: the engine runs, or is halted by that register.
+    pub fn reset(&self, runs: bool, halts: &str) {
         self.0.reset();
         if !runs {
-            self.0.set("F32_CNTL", SDMA_F32_CNTL::HALT.mask());
+            self.0.set(halts, SDMA_F32_CNTL::HALT.mask());
         }
     }
 }
@@ -180,7 +181,9 @@ impl Registers {
                 firmware.add(Firmware::Sdma(number));
                 return Ok(true);
             }
-            "F32_CNTL" if Value::new(value).get(SDMA_F32_CNTL::HALT) == 0 => {
+            _ if rest == self.all.shape.generation.halts
+                && Value::new(value).get(SDMA_F32_CNTL::HALT) == 0 =>
+            {
                 if !firmware.has(Firmware::Sdma(number)) {
                     let what = "the engine starts without firmware";
                     return Err(Refused::Undefined(what.into()));
