@@ -32,7 +32,7 @@ help:
 	@echo 'make uninstall remove them'
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
-	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step (MI308X only)'
+	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step'
 	@echo 'make amdgpu-rocm rocminfo, HSA and the HIP programs of make rocm on that stock driver'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, the programs of docs/course and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
@@ -141,7 +141,7 @@ rocm-trace:
 	@tests/rocm/run rocm-trace
 
 amdgpu:
-	@CHIP=mi308x tests/vm --verbose test --long --exact amdgpu $(ARGS)
+	@tests/vm --verbose test --long --exact amdgpu amdgpu-navi48 $(ARGS)
 
 amdgpu-rocm:
 	@CHIP=mi308x tests/rocm/run rocm --stock $(ARGS)

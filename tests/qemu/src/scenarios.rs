@@ -72,6 +72,7 @@ pub fn long() -> Vec<Scenario> {
         amdgpu::ports(),
         amdgpu::security_processor(),
         amdgpu::managed(),
+        amdgpu::navi48(),
     ];
     long.extend(rules::all());
     long.extend(storm::long());

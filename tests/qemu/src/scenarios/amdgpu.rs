@@ -5,10 +5,10 @@
 //! step is one that the kernel's log shows; the plan ends where the device's model does, and
 //! `docs/amdgpu-developers.md` lists what is missing.
 
-use super::sensors;
-use crate::chip::Scheduler;
+use super::{sensors, with_vadd, VADD};
+use crate::chip::{Chip, Scheduler};
 use crate::plan::Step;
-use crate::scenario::{Include, Scenario};
+use crate::scenario::{Include, Machine, Scenario};
 use std::time::Duration;
 
 /// What amdgpu needs of the stock kernel's modules, in the order of `modules.dep`, and itself.
@@ -49,11 +49,19 @@ const FIRST: [Reached; 5] = [
     ("gart", "PCIE GART of"),
 ];
 
-/// What shows that its rings and KFD run.
+/// What shows that its rings and KFD run, on MI308X.
 const RUNS: [Reached; 4] = [
     ("queues", "kiq ring mec 2 pipe 1 q 0"),
     ("kfd", "kfd kfd: added device 1002:74a2"),
     ("compute-units", "active_cu_number 80"),
+    ("drm", "Initialized amdgpu 3"),
+];
+
+/// The same on Navi 48: its scheduler, and KFD.
+const RUNS_BY_MES: [Reached; 4] = [
+    ("scheduler", "program CP_MES_CNTL : 0xc000000"),
+    ("kfd", "kfd kfd: added device 1002:7550"),
+    ("compute-units", "active_cu_number 64"),
     ("drm", "Initialized amdgpu 3"),
 ];
 
@@ -76,7 +84,7 @@ const MANAGED: [&str; 1] = ["ip_block_mask=0x7f"];
 pub fn managed() -> Scenario {
     let about =
         "stock amdgpu.ko starts a cold device with power management, and shows what it measures";
-    let scenario = Scenario::new("amdgpu-dpm", about);
+    let scenario = Scenario::new("amdgpu-dpm", about).scheduled_by(Scheduler::Cpsch);
     let smu = [
         ("smu", "SMU is initialized successfully"),
         RUNS[0],
@@ -91,39 +99,63 @@ pub fn managed() -> Scenario {
         .check(sensors::as_measured)
 }
 
+/// The same on Navi 48, without its management unit, and without the kernel's own queues
+/// (`gfx_v12_0_early_init`): the graphics pipe isn't modelled.
+const NAVI48: [&str; 3] = ["dpm=0", "ip_block_mask=0xef", "user_queue=2"];
+
+/// The driver loaded in the shorter way that the chip has, in a scenario that goes on from there; the plan so
+/// far waits until KFD has its node.
+pub fn started_on(chip: &Chip, scenario: Scenario) -> Scenario {
+    let scenario = scenario.scheduled_by(chip.scheduler);
+    match chip.scheduler {
+        Scheduler::Cpsch => with_node(started(scenario, &PORTS), &RUNS),
+        Scheduler::Mes => with_node(started(scenario, &NAVI48), &RUNS_BY_MES),
+    }
+}
+
 /// The driver with firmware through the engines' ports.
 pub fn ports() -> Scenario {
     let about = "stock amdgpu.ko starts a cold device by the engines' ports";
-    all_steps(started(Scenario::new("amdgpu", about), &PORTS), &RUNS)
+    let scenario = Scenario::new("amdgpu", about).scheduled_by(Scheduler::Cpsch);
+    all_steps(started(scenario, &PORTS), &RUNS)
 }
 
-/// The same, in a scenario that goes on from there; the plan so far waits until KFD has its node.
-pub fn started_by_ports(scenario: Scenario) -> Scenario {
-    with_node(started(scenario, &PORTS))
-}
-
-/// As [`started_by_ports`], through the security processor.
+/// As [`started_on`] on MI308X, through the security processor.
 pub fn started_by_security_processor(scenario: Scenario) -> Scenario {
-    with_node(started(scenario, &SECURITY_PROCESSOR))
+    let scenario = scenario.scheduled_by(Scheduler::Cpsch);
+    with_node(started(scenario, &SECURITY_PROCESSOR), &RUNS)
 }
 
 /// Waits until KFD has its node.
-fn with_node(scenario: Scenario) -> Scenario {
-    let (name, pattern) = RUNS[1];
+fn with_node(scenario: Scenario, runs: &[Reached; 4]) -> Scenario {
+    let [_, (name, pattern), ..] = *runs;
     scenario.step(reached(name, pattern))
 }
 
 /// The driver with firmware through the security processor.
 pub fn security_processor() -> Scenario {
     let about = "stock amdgpu.ko starts a cold device through its security processor";
-    let scenario = Scenario::new("amdgpu-psp", about);
+    let scenario = Scenario::new("amdgpu-psp", about).scheduled_by(Scheduler::Cpsch);
     all_steps(started(scenario, &SECURITY_PROCESSOR), &RUNS)
+}
+
+/// The driver on Navi 48: firmware through the security processor, and from there by the run list controller.
+pub fn navi48() -> Scenario {
+    let about = "stock amdgpu.ko starts a cold Navi 48 through its security processor";
+    let mut scenario = with_vadd("amdgpu-navi48", about, "vectoradd").scheduled_by(Scheduler::Mes);
+    // KFD takes a GPU of this generation only where its atomic operations reach system memory, or with newer
+    // compute firmware than the placeholder's (`kfd_device_info_init`, `no_atomic_fw_version`).
+    scenario.machine = Machine::Pci;
+    all_steps(started(scenario, &NAVI48), &RUNS_BY_MES).step(Step::run(
+        "vectoradd",
+        60,
+        &["/bin/vectoradd", VADD],
+    ))
 }
 
 /// A cold device, and the driver loaded on it.
 fn started(scenario: Scenario, parameters: &[&str]) -> Scenario {
     let mut scenario = scenario
-        .scheduled_by(Scheduler::Cpsch)
         .without_module()
         .emulator_arg("--cold")
         .emulator_arg("--write-combined")

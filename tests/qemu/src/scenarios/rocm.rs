@@ -94,8 +94,8 @@ impl Rocm {
         let tools = self.machine("amdgpu-tools", "rocminfo and HSA on the stock driver");
         let hip = self.machine("amdgpu-hip", "programs of HIP on the stock driver");
         vec![
-            amdgpu::started_by_ports(tools).steps(look_around(chip)),
-            amdgpu::started_by_ports(hip).steps(PROGRAMS.map(|p| program(p, &[], chip))),
+            amdgpu::started_on(chip, tools).steps(look_around(chip)),
+            amdgpu::started_on(chip, hip).steps(PROGRAMS.map(|p| program(p, &[], chip))),
         ]
     }
 
