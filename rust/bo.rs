@@ -32,8 +32,7 @@ use crate::{
     vram::{
         Cleared,
         Vram,
-        VramRange,
-        REMAP_OFFSET, //
+        VramRange, //
     }, //
 };
 use kernel::{
@@ -114,7 +113,7 @@ impl Memory {
     ///
     /// ENOMEM, ENODEV when the device is gone.
     pub(crate) fn new(dev: &Arc<Handle>, vram: &Arc<Vram>, mmio_phys: u64) -> Result<Arc<Self>> {
-        let flush_phys = mmio_phys + u64::from(REMAP_OFFSET);
+        let flush_phys = mmio_phys + u64::from(vram.flush_at());
         let memory = Self {
             dev: dev.clone(),
             vram: vram.clone(),

@@ -214,6 +214,7 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
             Devres::new(dev, aperture)?,
             &regs,
             layout,
+            nbio.hole(),
             pdev.resource_start(0)?,
             vram_size,
             visible,

@@ -5,10 +5,7 @@
 //! Two things are set up here (`nbio_v7_9.c`, `nbif_v6_3_1.c`): the HDP flush registers appear on
 //! a page of BAR 5 where user programs may have them too, and the doorbell BAR is let through.
 
-use crate::{
-    regs::Regs,
-    vram::REMAP_OFFSET, //
-};
+use crate::regs::Regs;
 use kernel::sync::Arc;
 
 mod hal;
@@ -37,7 +34,7 @@ impl Enabled {
 
     /// The same again, after the device has lost everything.
     pub(crate) fn renew(&self) {
-        self.hal.show_hdp_flush(&self.regs, REMAP_OFFSET);
+        self.hal.show_hdp_flush(&self.regs, self.hal.hole());
         self.hal.let_doorbells_pass(&self.regs, true);
     }
 }

@@ -31,10 +31,6 @@ use kernel::{
 /// Page of the GPU and of everything here.
 pub(crate) const PAGE: u64 = 4096;
 
-/// Byte offset of the page of BAR 5 where the HDP flush registers are made visible, and where
-/// user programs map them (`MMIO_REG_HOLE_OFFSET` of `nbio_v7_9.c`).
-pub(crate) const REMAP_OFFSET: u32 = 0x80000 - 4096;
-
 /// What firmware keeps at the end of VRAM when no VBIOS states it: `AMDGPU_VBIOS_...` in
 /// `amdgpu_ttm.c`, `DISCOVERY_TMR_OFFSET` and the trusted memory region, 280 MiB.
 const FIRMWARE_RESERVED: u64 = 280 << 20;
@@ -45,6 +41,8 @@ pub(crate) struct Vram {
     aperture: Devres<Aperture>,
     regs: Arc<Regs>,
     layout: Layout,
+    /// Byte offset of the register of BAR 5 that flushes HDP.
+    flush_at: u32,
     /// Physical address of BAR 0.
     phys: u64,
     /// Bytes that can be given out.
@@ -54,11 +52,13 @@ pub(crate) struct Vram {
 }
 
 impl Vram {
-    /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them.
+    /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them. HDP is flushed by the register at an offset
+    /// of BAR 5.
     pub(crate) fn new(
         aperture: Devres<Aperture>,
         regs: &Arc<Regs>,
         layout: Layout,
+        flush_at: u32,
         phys: u64,
         size: u64,
         visible: u64,
@@ -77,6 +77,7 @@ impl Vram {
                 aperture,
                 regs,
                 layout,
+                flush_at,
                 phys,
                 usable,
                 map <- new_mutex!(map, "rkfd VRAM"),
@@ -96,8 +97,13 @@ impl Vram {
             bytes.flush();
             Ok(())
         });
-        self.regs.write_word(REMAP_OFFSET / 4, 0);
+        self.regs.write_word(self.flush_at / 4, 0);
         self.regs.settle();
+    }
+
+    /// Byte offset of the register of BAR 5 that flushes HDP: the first of a page that programs may map.
+    pub(crate) fn flush_at(&self) -> u32 {
+        self.flush_at
     }
 
     /// Where it lies for the GPU.

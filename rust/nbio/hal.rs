@@ -29,6 +29,10 @@ pub(crate) trait Hal: Sync {
     /// Revision of the device.
     fn revision(&self, regs: &Regs) -> u32;
 
+    /// Byte offset of the page of BAR 5 in which no register lies (`MMIO_REG_HOLE_OFFSET`): where flushes of HDP
+    /// are made visible, and where user programs map them.
+    fn hole(&self) -> u32;
+
     /// Makes the two registers that flush HDP visible from byte `offset` of BAR 5 on
     /// (`KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL` and `..._REG_FLUSH_CNTL`).
     fn show_hdp_flush(&self, regs: &Regs, offset: u32);

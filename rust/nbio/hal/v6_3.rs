@@ -50,6 +50,11 @@ impl super::Hal for Hal {
             .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
     }
 
+    /// `nbif_v6_3_1_set_reg_remap`.
+    fn hole(&self) -> u32 {
+        0x7_f000
+    }
+
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
         let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
         regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);

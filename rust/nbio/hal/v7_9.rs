@@ -118,6 +118,11 @@ impl super::Hal for Hal {
             .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
     }
 
+    /// `nbio_v7_9_set_reg_remap`.
+    fn hole(&self) -> u32 {
+        0x1_a000
+    }
+
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
         let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
         regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);
