@@ -83,6 +83,8 @@ pub struct Chip {
     pub doorbell_size: u64,
     /// Size of the register BAR in bytes.
     pub mmio_size: u64,
+    /// The page of BAR 5 in which no register lies, where flushes of HDP may appear (Linux, `MMIO_REG_HOLE_OFFSET`).
+    pub hdp_hole: u64,
     /// Address of VRAM in the kernel's address space, as firmware places it.
     pub fb_base: u64,
     /// Physical address of VRAM as page tables name it.
@@ -186,7 +188,7 @@ impl Chip {
         nbio::Wiring {
             tables: tables.map(|b| b.table).collect(),
             rev_id: self.rev_id,
-            mmio_size: self.mmio_size,
+            hole: self.hdp_hole,
             before_doorbells: (self.before_doorbells)(self.xccs()),
             graphics: self.graphics_routes,
             ih_route: self.ih_route,

@@ -190,7 +190,7 @@ fn what_programs_do_is_reported_and_fails_no_run() {
     let run = Run::start(&[]);
     let mut client = run.connect();
     // `nbio_v7_9_remap_hdp_registers`, and the page as a program may have mapped it.
-    let page = 0x7f000;
+    let page = 0x1a000;
     for (n, at) in [0xe4d, 0xe4e].into_iter().zip([page, page + 4]) {
         write(&mut client, BAR5, n * 4, at as u32);
     }

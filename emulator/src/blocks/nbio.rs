@@ -90,8 +90,8 @@ pub struct Wiring {
     pub tables: Vec<&'static Table>,
     /// Silicon revision.
     pub rev_id: u32,
-    /// Size of the register BAR in bytes.
-    pub mmio_size: u64,
+    /// The page of the register BAR in which no register lies, where flushes of HDP may appear.
+    pub hole: u64,
     /// What must be in which registers before the aperture is enabled.
     pub before_doorbells: Vec<(&'static str, u32)>,
     /// Which bits of which registers let doorbells through to the graphics core.
@@ -260,8 +260,10 @@ impl IpBlock for Nbio {
             return Ok(());
         }
         let remap = name.starts_with("BIF_BX0_REMAP_HDP_");
-        if remap && (value % 4 != 0 || u64::from(value) >= self.wiring.mmio_size) {
-            return Err(Refused::Undefined("not a word of the register BAR".into()));
+        if remap && (value % 4 != 0 || u64::from(value) / PAGE != self.wiring.hole / PAGE) {
+            return Err(Refused::Undefined(
+                "no word of the register BAR's hole".into(),
+            ));
         }
         if name == "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" && value > 1 {
             return Err(Refused::Undefined("reserved bits".into()));

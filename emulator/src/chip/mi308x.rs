@@ -187,6 +187,8 @@ pub const CPX: Chip = Chip {
     vram_size: 192 << 30,
     doorbell_size: 2 << 20,
     mmio_size: 512 << 10,
+    // `nbio_v7_9.c`.
+    hdp_hole: 0x1_a000,
     // Where an MI300's driver log shows VRAM ("VRAM: ... 0x0000008000000000 - ...").
     fb_base: 0x80_0000_0000,
     fb_offset: 0,

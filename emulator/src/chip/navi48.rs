@@ -136,6 +136,8 @@ pub const CHIP: Chip = Chip {
     vram_size: 16 << 30,
     doorbell_size: 2 << 20,
     mmio_size: 512 << 10,
+    // `nbif_v6_3_1.c`.
+    hdp_hole: 0x7_f000,
     // Where the log of an RX 9070's driver shows VRAM ("VRAM: ... 0x0000008000000000 - ...").
     fb_base: 0x80_0000_0000,
     fb_offset: 0,
