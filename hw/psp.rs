@@ -35,6 +35,8 @@ layout! {
         /// SETUP_TMR.
         TMR_ADDR: 7[63:0] = "cmd.cmd_setup_tmr.buf_phy_addr_lo+cmd.cmd_setup_tmr.buf_phy_addr_hi";
         TMR_SIZE: 9[31:0] = "cmd.cmd_setup_tmr.buf_size";
+        /// Bit 1 (`virt_phy_addr`): the region is named by two addresses.
+        TMR_FLAGS: 10[31:0] = "cmd.cmd_setup_tmr.tmr_flags";
         /// LOAD_TOC.
         TOC_ADDR: 7[63:0] = "cmd.cmd_load_toc.toc_phy_addr_lo+cmd.cmd_load_toc.toc_phy_addr_hi";
         TOC_SIZE: 9[31:0] = "cmd.cmd_load_toc.toc_size";

@@ -45,6 +45,8 @@ pub(crate) use hal::{
 };
 use ring::Ring;
 
+/// SETUP_TMR's flag `virt_phy_addr`, which Linux always sets (`psp_prep_tmr_cmd_buf`).
+const TWO_ADDRESSES: u32 = 1 << 1;
 /// Bytes that the processor takes at once, and what their address is a multiple of (`PSP_1_MEG`).
 const IMAGE: usize = 1 << 20;
 /// TIMEOUT: for an answer of the boot loader or the secure OS. Of the boot loader Linux waits up to five minutes
@@ -109,7 +111,8 @@ impl Psp {
             image,
         };
         // The region is there from power-on: nothing is named (`psp_prep_tmr_cmd_buf` without a buffer).
-        psp.command("SETUP_TMR", of(command::SETUP_TMR))?;
+        let region = of(command::SETUP_TMR).with(Command::TMR_FLAGS, TWO_ADDRESSES);
+        psp.command("SETUP_TMR", region)?;
         Ok(psp)
     }
 
