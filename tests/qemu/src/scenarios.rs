@@ -4,6 +4,7 @@
 pub mod amdgpu;
 mod clearing;
 mod cold;
+mod compared;
 mod conformance;
 mod course;
 pub mod debug;
@@ -74,6 +75,7 @@ pub fn long() -> Vec<Scenario> {
         amdgpu::managed(),
         amdgpu::navi48(),
     ];
+    long.extend(compared::all());
     long.extend(rules::all());
     long.extend(storm::long());
     long

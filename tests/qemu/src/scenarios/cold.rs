@@ -25,7 +25,7 @@ pub fn demo() -> Scenario {
     from_power_on(dispatch::demo())
 }
 
-fn from_power_on(mut scenario: Scenario) -> Scenario {
+pub(super) fn from_power_on(mut scenario: Scenario) -> Scenario {
     scenario.includes.push(Include::Firmware);
     scenario
         .scheduled_by(Scheduler::Cpsch)
