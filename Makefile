@@ -34,6 +34,7 @@ help:
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step'
 	@echo 'make amdgpu-rocm rocminfo, HSA and the HIP programs of make rocm on that stock driver'
+	@echo 'make trace-diff what stock amdgpu and the module do differently to the same GPU from power-on to the first dispatch'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, the programs of docs/course and kernels'
 	@echo '               ARGS="--include PATH[:/PLACE]": with that file or folder of yours, in /root or at PLACE'
 	@echo 'make gdb       gdb on the guest before a vector addition: the module with sources, the kernel by names'
@@ -146,6 +147,9 @@ amdgpu:
 amdgpu-rocm:
 	@CHIP=mi308x tests/rocm/run rocm --stock $(ARGS)
 
+trace-diff:
+	@tests/trace-diff/run
+
 shell:
 	@tests/vm shell $(ARGS)
 
@@ -175,4 +179,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
