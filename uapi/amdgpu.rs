@@ -23,6 +23,15 @@ structs! {
         of: [u32; 4] = "read_mmr_reg",
     }
 
+    /// Argument of [`SCHED`].
+    pub struct Sched = "union drm_amdgpu_sched" {
+        op: u32 = "in.op",
+        /// A file of the device.
+        fd: u32 = "in.fd",
+        priority: i32 = "in.priority",
+        ctx_id: u32 = "in.ctx_id",
+    }
+
     /// Answer of [`INFO_HW_IP_INFO`].
     pub struct InfoHwIp = "struct drm_amdgpu_info_hw_ip" {
         hw_ip_version_major: u32,
@@ -226,6 +235,16 @@ pub const INFO: Request<Info> = Request::new(
     WRITE,
     TYPE,
     0x45,
+);
+
+/// Changes the priority of another file's contexts; for the master of a screen.
+pub const SCHED: Request<Sched> = Request::new(
+    "AMDGPU_SCHED",
+    "DRM_IOCTL_AMDGPU_SCHED",
+    "Sched",
+    WRITE,
+    TYPE,
+    0x55,
 );
 
 /// Which registers [`INFO_READ_MMR_REG`] is to read.

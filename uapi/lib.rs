@@ -29,6 +29,7 @@ pub mod debug;
 pub mod device;
 pub mod drm;
 pub mod event;
+pub mod gem;
 pub mod ioctl;
 pub mod memory;
 pub mod mmap;
@@ -50,6 +51,7 @@ pub const STRUCTS: &[&[abi::StructInfo]] = &[
     device::STRUCTS,
     drm::STRUCTS,
     event::STRUCTS,
+    gem::STRUCTS,
     memory::STRUCTS,
     queue::STRUCTS,
     smi::STRUCTS,
@@ -74,6 +76,7 @@ pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
     device::CONSTANTS,
     drm::CONSTANTS,
     event::CONSTANTS,
+    gem::CONSTANTS,
     memory::CONSTANTS,
     queue::CONSTANTS,
     smi::CONSTANTS,

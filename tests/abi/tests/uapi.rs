@@ -5,8 +5,9 @@
 
 use rkfd_abi_test::{includes, linux, report, Probe};
 use rkfd_uapi::{
-    amdgpu::INFO,
+    amdgpu::{INFO, SCHED},
     drm::{Node, GET_CAP, REQUESTS, VERSION},
+    gem,
     ioctl::IOCTLS,
     CONSTANTS, STRUCTS,
 };
@@ -53,7 +54,19 @@ fn constants_and_request_numbers_are_linux_s() {
         .collect();
     expected.extend(IOCTLS.iter().map(|i| (i.c, u64::from(i.command))));
     expected.extend(REQUESTS.iter().map(|r| (r.c, u64::from(r.command))));
-    for request in [&VERSION.info, &GET_CAP.info, &INFO.info] {
+    let of_gem = [
+        &gem::GEM_CLOSE.info,
+        &gem::PRIME_HANDLE_TO_FD.info,
+        &gem::PRIME_FD_TO_HANDLE.info,
+        &gem::GEM_CREATE.info,
+        &gem::GEM_MMAP.info,
+        &gem::GEM_METADATA.info,
+        &gem::GEM_WAIT_IDLE.info,
+        &gem::GEM_VA.info,
+        &gem::GEM_OP.info,
+    ];
+    let of_drm = [&VERSION.info, &GET_CAP.info, &INFO.info, &SCHED.info];
+    for request in of_drm.into_iter().chain(of_gem) {
         expected.push((request.c, u64::from(request.command)));
     }
     for (c, _) in &expected {
@@ -71,7 +84,7 @@ fn constants_and_request_numbers_are_linux_s() {
     report(&format!(
         "{} values compared, {} of them request numbers",
         expected.len(),
-        IOCTLS.len() + REQUESTS.len() + 3
+        IOCTLS.len() + REQUESTS.len() + of_drm.len() + of_gem.len()
     ));
 }
 
