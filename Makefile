@@ -28,7 +28,7 @@ help:
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
-	@echo 'make install   install rkfd.ko, which make module has built, a udev rule and modprobe.d; DESTDIR=folder stands for /'
+	@echo 'make install   install rkfd.ko, which make module has built, and modprobe.d; DESTDIR=folder stands for /'
 	@echo 'make uninstall remove them'
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'

@@ -16,7 +16,6 @@ use crate::{
             self,
             CharDevice,
             Class,
-            Folder,
             Fops,
             Node,
             Region, //
@@ -62,7 +61,7 @@ use kernel::{
 
 static FOPS: Fops = Fops::new::<Kfd>();
 static VM_OPS: VmOps = chrdev::vm_ops::<Kfd>();
-static CLASS: Class = Class::new(c"kfd", Folder::Dev);
+static CLASS: Class = Class::new(c"kfd");
 
 /// The device: what an open needs.
 pub(crate) struct Kfd {

@@ -21,7 +21,8 @@ pub(crate) enum Thing {
     Process,
     Queue,
     Buffer,
-    DmaBuf,
+    /// A GEM object.
+    Object,
     Event,
     RenderFile,
 }
@@ -32,7 +33,7 @@ impl Thing {
         (Self::Process, "processes"),
         (Self::Queue, "queues"),
         (Self::Buffer, "buffers"),
-        (Self::DmaBuf, "dmabufs"),
+        (Self::Object, "objects"),
         (Self::Event, "events"),
         (Self::RenderFile, "render_files"),
     ];

@@ -25,6 +25,7 @@ pub(crate) mod anon_inode;
 pub(crate) mod chrdev;
 pub(crate) mod devcgroup;
 pub(crate) mod dma_buf;
+pub(crate) mod drm;
 pub(crate) mod interval;
 pub(crate) mod kobject;
 pub(crate) mod mmu_notifier;

@@ -9,6 +9,8 @@
 //! | [`mapping`] | putting them into the address space and taking them out |
 //! | [`restore`] | what happens when the program's own memory changes |
 //! | [`dmabuf`] | giving buffer objects to others and taking theirs |
+//! | [`object`], [`gem`] | buffer objects that files of the DRM device have handles to |
+//! | [`place`] | putting those into a file's address space |
 //!
 //! What they work on is kept in `process`. Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`.
 //!
@@ -16,7 +18,10 @@
 
 mod alloc;
 mod dmabuf;
+mod gem;
 mod mapping;
+mod object;
+pub(crate) mod place;
 mod restore;
 mod space;
 
@@ -29,10 +34,20 @@ pub(crate) use dmabuf::{
     import,
     info, //
 };
+pub(crate) use gem::{
+    create,
+    of_foreign,
+    CreateRequest, //
+};
 pub(crate) use mapping::{
     map,
     unmap,
     unmap_all, //
+};
+pub(crate) use object::{
+    Created,
+    Metadata,
+    Object, //
 };
 pub(crate) use space::{
     acquire,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where programs map buffer objects: offsets in the files of a GPU's render node, and the faults of
+//! Where programs map buffer objects: offsets in the files of a GPU's DRM device, and the faults of
 //! those mappings.
 //!
 //! Each buffer object has a [`Mapping`]: an offset that is never used again. A fault looks an object
@@ -9,10 +9,12 @@
 //! faults of this object that are under way, and takes its pages out of all mappings then: no page
 //! stays mapped.
 //!
-//! A file of the render node is a [`VmFile`]: it owns offsets, and names an address space for
-//! ACQUIRE_VM. The node itself, and what its files answer, is in `render`.
+//! A file of the device is a [`VmFile`]: it owns offsets, and names an address space for
+//! ACQUIRE_VM. The device itself, and what its files answer, is in `render`.
 //!
-//! Lock order: an object's mutex, which faults take, -> locks of memory management. The mutex of all
+//! An object belongs to the file of the process that made it, or to all files that have a GEM handle.
+//!
+//! Lock order: a file's address space -> a VM. An object's mutex, which faults take, -> locks of memory management. The mutex of all
 //! objects is a leaf.
 
 use crate::{
@@ -21,10 +23,7 @@ use crate::{
         Caching, //
     },
     glue::{
-        anon_inode::{
-            AnonInode,
-            PseudoFs, //
-        },
+        drm::Device,
         vma::{
             Area,
             CpuCaching,
@@ -49,28 +48,30 @@ use kernel::{
 
 mod file;
 
-pub(crate) use file::VmFile;
+pub(crate) use file::{
+    Placed,
+    Space,
+    VmFile, //
+};
 
 /// Where offsets of DRM files start (`DRM_FILE_PAGE_OFFSET_START`).
 const FIRST_OFFSET: u64 = 1 << 32;
 
-/// The offsets of a GPU's render node.
+/// The offsets of a GPU's DRM device, which its primary and its render node share.
 #[pin_data]
 pub(crate) struct Offsets {
     gpu: Arc<Gpu>,
-    inode: Arc<AnonInode>,
     #[pin]
     objects: Mutex<Objects>,
 }
 
 impl Offsets {
-    /// No object has an offset yet.
-    pub(crate) fn new(gpu: &Arc<Gpu>, fs: &Arc<PseudoFs>) -> Result<Arc<Self>> {
-        let (gpu, inode) = (gpu.clone(), fs.inode()?);
+    /// No object has an offset yet, and none can have one before [`open`](Self::open).
+    pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Arc<Self>> {
+        let gpu = gpu.clone();
         Arc::pin_init(
             pin_init!(Self {
                 gpu,
-                inode,
                 objects <- new_mutex!(Objects::new(), "rkfd mmap objects"),
             }),
             GFP_KERNEL,
@@ -82,15 +83,27 @@ impl Offsets {
         &self.gpu
     }
 
-    /// The inode whose address space all files share.
-    pub(crate) fn inode(&self) -> &Arc<AnonInode> {
-        &self.inode
+    /// From now on objects can be mapped, in files of this device.
+    pub(crate) fn open(&self, device: Device) {
+        let mut objects = self.objects.lock();
+        objects.gone = false;
+        objects.device = Some(device);
     }
 
-    /// Takes every page from programs; from now on nothing can be mapped.
+    /// Takes every page from programs; from now on nothing can be mapped. It also lets the device go,
+    /// which keeps these offsets by its driver's part.
     pub(crate) fn close(&self) {
-        self.objects.lock().gone = true;
-        self.inode.revoke_all();
+        let device = {
+            let mut objects = self.objects.lock();
+            objects.gone = true;
+            objects.device.clone()
+        };
+        if let Some(device) = &device {
+            device.revoke_all();
+        }
+        // Only now: who takes an object away meanwhile has to find the device.
+        let last = self.objects.lock().device.take();
+        drop(last);
     }
 
     /// Inserts the page that was touched.
@@ -109,8 +122,10 @@ impl Offsets {
 
 /// Buffer objects by their offset.
 struct Objects {
-    /// The device went: no page may be mapped any more.
+    /// The device isn't there yet, or went: no page may be mapped.
     gone: bool,
+    /// Where mappings are found and revoked.
+    device: Option<Device>,
     next: u64,
     by_offset: RBTree<u64, Arc<Object>>,
 }
@@ -120,6 +135,9 @@ struct Object {
     bo: Arc<Bo>,
     /// The file that may map it, if one may.
     owner: Option<usize>,
+    /// Files that have handles to it, and may map it, too; and how many each has.
+    #[pin]
+    allowed: Mutex<RBTree<usize, u32>>,
     /// Its pages may be mapped. Held while one is.
     #[pin]
     live: Mutex<bool>,
@@ -144,7 +162,8 @@ impl Objects {
     /// None yet.
     fn new() -> Self {
         Self {
-            gone: false,
+            gone: true,
+            device: None,
             next: FIRST_OFFSET,
             by_offset: RBTree::new(),
         }
@@ -163,7 +182,8 @@ impl Objects {
         if area.len() as u64 > object.bo.size() {
             return Err(EINVAL);
         }
-        if object.owner != Some(file.key()) {
+        let key = file.key();
+        if object.owner != Some(key) && object.allowed.lock().get(&key).is_none() {
             return Err(EACCES);
         }
         self.map(object, area)
@@ -214,22 +234,23 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Gives a buffer object an offset; only `file` can map it.
     pub(crate) fn new(file: &VmFile, bo: &Arc<Bo>) -> Result<Self> {
-        Self::of(file, bo, Some(file.key()))
+        Self::of(file.offsets(), bo, Some(file.key()))
     }
 
-    /// Gives a buffer object an offset on the render node of `file`, for mappings of other files:
-    /// [`map`](Self::map).
-    pub(crate) fn shared(file: &VmFile, bo: &Arc<Bo>) -> Result<Self> {
-        Self::of(file, bo, None)
+    /// Gives a buffer object an offset, for files that are [allowed](Self::allow) to map it, and for
+    /// mappings of other files: [`map`](Self::map).
+    pub(crate) fn shared(offsets: &Arc<Offsets>, bo: &Arc<Bo>) -> Result<Self> {
+        Self::of(offsets, bo, None)
     }
 
-    fn of(file: &VmFile, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
-        let offsets = file.offsets().clone();
+    fn of(offsets: &Arc<Offsets>, bo: &Arc<Bo>, owner: Option<usize>) -> Result<Self> {
+        let offsets = offsets.clone();
         let size = bo.size();
         let object = Arc::pin_init(
             pin_init!(Object {
                 bo: bo.clone(),
                 owner,
+                allowed <- new_mutex!(RBTree::new(), "rkfd mmap allowed"),
                 live <- new_mutex!(true, "rkfd mmap object"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -257,7 +278,7 @@ impl Mapping {
         })
     }
 
-    /// Sets up a new mapping of a file whose address space is [`inode`](Self::inode)'s. The area's
+    /// Sets up a new mapping of a file whose address space is [`device`](Self::device)'s. The area's
     /// offset is one in the object, and lies in it.
     pub(crate) fn map(&self, area: &Area<'_>) -> Result {
         let objects = self.offsets.objects.lock();
@@ -276,8 +297,49 @@ impl Mapping {
     }
 
     /// Where mappings are found and revoked.
-    pub(crate) fn inode(&self) -> &AnonInode {
-        &self.offsets.inode
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the GPU went.
+    pub(crate) fn device(&self) -> Result<Device> {
+        self.offsets.objects.lock().device.clone().ok_or(ENODEV)
+    }
+
+    fn object(&self) -> Result<Arc<Object>> {
+        let objects = self.offsets.objects.lock();
+        Ok(objects.by_offset.get(&self.offset).ok_or(EINVAL)?.clone())
+    }
+
+    /// A file may map it once more often.
+    pub(crate) fn allow(&self, file: &VmFile) -> Result {
+        let object = self.object()?;
+        let reserved = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let mut allowed = object.allowed.lock();
+        match allowed.get_mut(&file.key()) {
+            Some(count) => *count = count.checked_add(1).ok_or(ENOSPC)?,
+            None => {
+                allowed.insert(reserved.into_node(file.key(), 1));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file may map it once less often. Whether that was the last time.
+    pub(crate) fn disallow(&self, file: &VmFile) -> bool {
+        let Ok(object) = self.object() else {
+            return true;
+        };
+        let mut allowed = object.allowed.lock();
+        match allowed.get_mut(&file.key()) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                false
+            }
+            _ => {
+                allowed.remove(&file.key());
+                true
+            }
+        }
     }
 
     /// For the program's mmap.
@@ -289,15 +351,17 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // From here on a fault finds nothing, and none is under way; then the pages that are mapped go.
-        let removed = self
-            .offsets
-            .objects
-            .lock()
-            .by_offset
-            .remove_node(&self.offset);
+        let (removed, device) = {
+            let mut objects = self.offsets.objects.lock();
+            let removed = objects.by_offset.remove_node(&self.offset);
+            (removed, objects.device.clone())
+        };
         if let Some(node) = removed {
             *node.to_key_value().1.live.lock() = false;
         }
-        self.offsets.inode.revoke(self.offset, self.size);
+        // Without a device all pages were taken already.
+        if let Some(device) = device {
+            device.revoke(self.offset, self.size);
+        }
     }
 }

@@ -90,7 +90,7 @@ impl Module {
         })?;
         let kfd = KfdNode::new(&fs, &processes)?;
         let topology = Topology::new(kfd.node())?;
-        let render = RenderNodes::new(&fs, &counts, &memory)?;
+        let render = RenderNodes::new(&counts, &memory);
         Arc::pin_init(
             pin_init!(Self {
                 debugfs <- DebugFs::new(counts),

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The render node, `/dev/dri/renderD255` and down: a GPU's second face.
+//! The DRM device of a GPU, its second face: `/dev/dri/card0` and `/dev/dri/renderD128`, and on.
 //!
 //! Its files name an address space for ACQUIRE_VM, and buffer objects are mapped on it at offsets
-//! that the driver makes up: see `mmap`.
+//! that the driver makes up: see `mmap`. The nodes, requests that every DRM driver has, and what udev
+//! and libdrm find in sysfs are the DRM core's; here is what compute clients ask of amdgpu.
 //!
-//! It is a device of our own, not of the DRM core, which stock kernels have as a module without
-//! Rust's side, and answers what compute clients ask of it. libdrm knows a render node by the
-//! folder `drm` of its PCI device, which is made here, too.
-//!
-//! Lock order: the mutex of [`Minors`] is a leaf; that of the nodes is above the device core's.
+//! Lock order: the mutex of [`RenderNodes`] is above the device core's.
 
 use crate::{
     counts::{
@@ -17,22 +14,17 @@ use crate::{
         Thing, //
     },
     glue::{
-        anon_inode::{
-            AnonInode,
-            PseudoFs, //
-        },
-        chrdev::{
+        dma_buf::DmaBuf,
+        drm::{
             self,
-            CharDevice,
-            Class,
-            Folder,
+            Device,
+            Driver,
             Fops,
-            Node,
-            Region, //
-        },
-        kobject::{
-            Dir,
-            Empty, //
+            Gem,
+            Identity,
+            Registered,
+            Requests,
+            Table, //
         },
         vma::{
             Area,
@@ -42,16 +34,18 @@ use crate::{
     },
     gpu::Gpu,
     limit::SystemMemory,
+    memory::{
+        self,
+        Object, //
+    },
     mmap::{
         Offsets,
         VmFile, //
-    },
-    uapi::drm as abi, //
+    }, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
-    str::CString,
     sync::{
         Arc,
         ArcBorrow,
@@ -60,164 +54,36 @@ use kernel::{
 };
 
 mod device_info;
+mod gem;
 mod info;
 mod request;
-mod version;
+
+/// The words and the version of the amdgpu whose requests these are (`amdgpu_drv.c`, `amdgpu_drv.h`).
+const IDENTITY: Identity = Identity {
+    name: c"amdgpu",
+    description: c"AMD GPU",
+    version: (3, 64, 0),
+};
 
 static FOPS: Fops = Fops::new::<Render>();
-static VM_OPS: VmOps = chrdev::vm_ops::<Render>();
-// The name "drm" is the DRM core's.
-static CLASS: Class = Class::new(c"rkfd-render", Folder::Dri);
+static VM_OPS: VmOps = drm::vm_ops::<Render>();
+static REQUESTS: Requests<{ request::COUNT }> = request::all();
+static TABLE: Table = Table::new::<Render, { request::COUNT }>(&IDENTITY, &FOPS, &REQUESTS);
 
-/// The device: what opening a render node needs.
-#[pin_data]
+/// What opening a node of a GPU needs.
 pub(crate) struct Render {
     counts: Arc<Counts>,
     memory: Arc<SystemMemory>,
-    #[pin]
-    minors: Mutex<KVec<Minor>>,
-}
-
-/// A render node that can be opened.
-struct Minor {
-    minor: u32,
     offsets: Arc<Offsets>,
 }
 
-/// An open file.
-pub(crate) struct RenderFile {
-    vm: Arc<VmFile>,
-    memory: Arc<SystemMemory>,
-}
+impl Driver for Render {
+    type File = VmFile;
+    type Object = Object;
 
-impl RenderFile {
-    /// What it is for processes.
-    pub(crate) fn vm(&self) -> &Arc<VmFile> {
-        &self.vm
+    fn table() -> &'static Table {
+        &TABLE
     }
-}
-
-impl Render {
-    fn by_minor(&self, minor: u32) -> Option<Arc<Offsets>> {
-        let minors = self.minors.lock();
-        let found = minors.iter().find(|m| m.minor == minor)?;
-        Some(found.offsets.clone())
-    }
-}
-
-/// The render nodes of the module.
-#[pin_data]
-pub(crate) struct RenderNodes {
-    // Dropped in this order: nodes before the numbers that they have.
-    #[pin]
-    list: Mutex<KVec<Listed>>,
-    region: Region<Render>,
-    device: Arc<Render>,
-    fs: Arc<PseudoFs>,
-}
-
-/// What is seen of a GPU's node. Removed in this order.
-struct Listed {
-    gpu: Arc<Gpu>,
-    minor: u32,
-    /// `drm/renderD255` of the PCI device.
-    _folder: Dir,
-    _device: Node,
-}
-
-impl RenderNodes {
-    /// Registers their class and major.
-    pub(crate) fn new(
-        fs: &Arc<PseudoFs>,
-        counts: &Arc<Counts>,
-        memory: &Arc<SystemMemory>,
-    ) -> Result<impl PinInit<Self>> {
-        let device = Arc::pin_init(
-            pin_init!(Render {
-                counts: counts.clone(),
-                memory: memory.clone(),
-                minors <- new_mutex!(KVec::new(), "rkfd render minors"),
-            }),
-            GFP_KERNEL,
-        )?;
-        let region = Region::new(&CLASS, c"rkfd-render", device.clone())?;
-        let fs = fs.clone();
-        Ok(pin_init!(Self {
-            list <- new_mutex!(KVec::new(), "rkfd render nodes"),
-            region,
-            device,
-            fs,
-        }))
-    }
-
-    /// Makes the node of a GPU, and returns its minor.
-    pub(crate) fn add(&self, gpu: &Arc<Gpu>) -> Result<u32> {
-        let mut list = self.list.lock();
-        // From the end, since the DRM core gives its own devices names from the start.
-        let minor = (abi::FIRST_MINOR..=abi::LAST_MINOR)
-            .rev()
-            .find(|minor| list.iter().all(|listed| listed.minor != *minor))
-            .ok_or(ENOSPC)?;
-        let offsets = Offsets::new(gpu, &self.fs)?;
-        list.reserve(1, GFP_KERNEL)?;
-        let name = CString::try_from_fmt(fmt!("renderD{minor}"))?;
-        self.device
-            .minors
-            .lock()
-            .push(Minor { minor, offsets }, GFP_KERNEL)?;
-        match self.show(gpu, minor, &name) {
-            Ok(listed) => {
-                list.push(listed, GFP_KERNEL)?;
-                Ok(minor)
-            }
-            Err(e) => {
-                self.close(minor);
-                Err(e)
-            }
-        }
-    }
-
-    fn show(&self, gpu: &Arc<Gpu>, minor: u32, name: &CStr) -> Result<Listed> {
-        let device = self.region.node(minor, name, Some(gpu.device()))?;
-        let folder = Dir::of_device(gpu.device(), c"drm", Empty)?;
-        folder.link(&device, name)?;
-        gpu.set_node(device.number());
-        Ok(Listed {
-            gpu: gpu.clone(),
-            minor,
-            _folder: folder,
-            _device: device,
-        })
-    }
-
-    /// Removes the node of a GPU; its mappings are revoked.
-    pub(crate) fn remove(&self, gpu: &Gpu) {
-        let removed = {
-            let mut list = self.list.lock();
-            let index = list.iter().position(|listed| listed.gpu.id() == gpu.id());
-            index.and_then(|index| list.remove(index).ok())
-        };
-        if let Some(listed) = removed {
-            self.close(listed.minor);
-            drop(listed);
-        }
-    }
-
-    /// From now on nothing of a node can be opened or mapped.
-    fn close(&self, minor: u32) {
-        let closed = {
-            let mut minors = self.device.minors.lock();
-            let index = minors.iter().position(|m| m.minor == minor);
-            index.and_then(|index| minors.remove(index).ok())
-        };
-        if let Some(closed) = closed {
-            closed.offsets.close();
-        }
-    }
-}
-
-impl CharDevice for Render {
-    type File = RenderFile;
 
     fn fops() -> &'static Fops {
         &FOPS
@@ -227,31 +93,89 @@ impl CharDevice for Render {
         &VM_OPS
     }
 
-    fn inode(&self, minor: u32) -> Option<Arc<AnonInode>> {
-        Some(self.by_minor(minor)?.inode().clone())
+    fn open(&self) -> Result<Arc<VmFile>> {
+        self.offsets.gpu().alive()?;
+        VmFile::new(self.offsets.clone(), self.counts.count(Thing::RenderFile))
     }
 
-    fn open(&self, minor: u32) -> Result<Arc<RenderFile>> {
-        let offsets = self.by_minor(minor).ok_or(ENODEV)?;
-        offsets.gpu().alive()?;
-        let file = RenderFile {
-            vm: VmFile::new(offsets, self.counts.count(Thing::RenderFile))?,
+    fn import(&self, buf: DmaBuf) -> Result<Gem<Object>> {
+        memory::of_foreign(&self.offsets, &self.counts, buf)
+    }
+
+    fn mmap(file: ArcBorrow<'_, VmFile>, area: &Area<'_>) -> Result {
+        file.map(area)
+    }
+
+    fn fault(file: ArcBorrow<'_, VmFile>, fault: &Fault<'_>) -> Result {
+        file.fault(fault)
+    }
+}
+
+/// The DRM devices of the module.
+#[pin_data]
+pub(crate) struct RenderNodes {
+    #[pin]
+    list: Mutex<KVec<Listed>>,
+    counts: Arc<Counts>,
+    memory: Arc<SystemMemory>,
+}
+
+/// A GPU's device while programs can open it. Dropped in this order.
+struct Listed {
+    _nodes: Registered,
+    offsets: Arc<Offsets>,
+}
+
+impl RenderNodes {
+    /// None yet.
+    pub(crate) fn new(counts: &Arc<Counts>, memory: &Arc<SystemMemory>) -> impl PinInit<Self> {
+        let (counts, memory) = (counts.clone(), memory.clone());
+        pin_init!(Self {
+            list <- new_mutex!(KVec::new(), "rkfd render nodes"),
+            counts,
+            memory,
+        })
+    }
+
+    /// Makes the nodes of a GPU, and returns the minor of the render node.
+    pub(crate) fn add(&self, gpu: &Arc<Gpu>) -> Result<u32> {
+        let mut list = self.list.lock();
+        list.reserve(1, GFP_KERNEL)?;
+        let offsets = Offsets::new(gpu)?;
+        let render = Render {
+            counts: self.counts.clone(),
             memory: self.memory.clone(),
+            offsets: offsets.clone(),
         };
-        Ok(Arc::new(file, GFP_KERNEL_ACCOUNT)?)
+        let device = Device::new(gpu.device(), Arc::new(render, GFP_KERNEL)?)?;
+        let number = device.render_node();
+        gpu.set_node(number);
+        offsets.open(device.clone());
+        let nodes = Registered::new(device).inspect_err(|_| offsets.close())?;
+        let listed = Listed {
+            _nodes: nodes,
+            offsets,
+        };
+        list.push(listed, GFP_KERNEL)?;
+        Ok(number.minor)
     }
 
-    fn ioctl(file: ArcBorrow<'_, RenderFile>, cmd: u32, arg: usize) -> Result<isize> {
-        let gpu = file.vm.gpu();
-        gpu.alive()?;
-        request::request(gpu, &file.memory, cmd, arg).map(|()| 0)
+    /// Removes the nodes of a GPU; their mappings are revoked.
+    pub(crate) fn remove(&self, gpu: &Gpu) {
+        let removed = {
+            let mut list = self.list.lock();
+            let index = list
+                .iter()
+                .position(|listed| listed.offsets.gpu().id() == gpu.id());
+            index.and_then(|index| list.remove(index).ok())
+        };
+        drop(removed);
     }
+}
 
-    fn mmap(file: ArcBorrow<'_, RenderFile>, area: &Area<'_>) -> Result {
-        file.vm.map(area)
-    }
-
-    fn fault(file: ArcBorrow<'_, RenderFile>, fault: &Fault<'_>) -> Result {
-        file.vm.fault(fault)
+impl Drop for Listed {
+    fn drop(&mut self) {
+        // From here on nothing can be mapped; nor, once the nodes are dropped, be opened.
+        self.offsets.close();
     }
 }

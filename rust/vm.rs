@@ -70,11 +70,20 @@ pub(crate) struct Spaces {
     pub(crate) kept: Arc<Kept>,
 }
 
-/// What is mapped somewhere: an object from its first byte on.
+/// What is mapped somewhere: a part of an object.
 #[derive(Clone)]
 pub(crate) struct Mapped {
     pub(crate) at: PageRange,
     pub(crate) bo: Arc<Bo>,
+    /// Where the part begins in the object.
+    offset: u64,
+}
+
+impl Mapped {
+    /// Bytes from the object's start to an address; `None` for one outside.
+    pub(crate) fn offset_of(&self, va: GpuVa) -> Option<u64> {
+        self.offset.checked_add(self.at.offset_of(va)?)
+    }
 }
 
 struct Inner {
@@ -135,11 +144,33 @@ impl Vm {
     /// EINVAL when the object is another GPU's or ends before, EEXIST when something is mapped there,
     /// ENOMEM, ENODEV.
     pub(crate) fn map(&self, at: PageRange, bo: &Arc<Bo>, flags: MapFlags) -> Result {
+        self.map_part(at, bo, 0, flags)
+    }
+
+    /// Maps a part of a buffer object, from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// As [`map`](Self::map); EINVAL when the offset isn't whole pages.
+    pub(crate) fn map_part(
+        &self,
+        at: PageRange,
+        bo: &Arc<Bo>,
+        offset: u64,
+        flags: MapFlags,
+    ) -> Result {
+        if offset % PageRange::PAGE != 0 {
+            return Err(EINVAL);
+        }
         if !bo.belongs_to(&self.spaces.memory) {
             return Err(EINVAL);
         }
         self.spaces.memory.dev.alive()?;
-        let mapped = Mapped { at, bo: bo.clone() };
+        let mapped = Mapped {
+            at,
+            bo: bo.clone(),
+            offset,
+        };
         let node = RBTreeNode::new(at.start(), mapped, GFP_KERNEL_ACCOUNT)?;
         let entry = entry::entry(self.spaces.hal, bo, flags);
         let mut guard = self.inner.lock();
@@ -149,7 +180,7 @@ impl Vm {
         }
         let layout = self.spaces.memory.vram.layout();
         let mut next = at.start();
-        let result = bo.segments(0, at.bytes(), |segment| {
+        let result = bo.segments(offset, at.bytes(), |segment| {
             let here = PageRange::new(next, segment.len)?;
             let address = entry::address(layout, bo, segment.addr);
             inner.tables.map(here, address, entry)?;

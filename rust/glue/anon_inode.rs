@@ -6,7 +6,7 @@
 //!
 //! A file's mappings are found through its address space. That of the node in `/dev` isn't unique
 //! (another mknod makes another), so a device with revocable mappings has an inode on a private
-//! pseudo file system, as amdkfd and DRM have, and every open sets the file's `f_mapping` to it.
+//! pseudo file system, as amdkfd has, and every open sets the file's `f_mapping` to it.
 
 use kernel::{
     bindings,
@@ -129,11 +129,6 @@ impl AnonInode {
     pub(crate) fn revoke(&self, offset: u64, len: u64) {
         // SAFETY: The address space lives as long as the inode. The offset is taken as unsigned.
         unsafe { bindings::unmap_mapping_range(self.mapping(), offset as i64, len as i64, 1) };
-    }
-
-    /// Takes all pages out of every mapping.
-    pub(crate) fn revoke_all(&self) {
-        self.revoke(0, 0);
     }
 }
 

@@ -5,15 +5,13 @@
 //! The kernel crate of 7.3 has no character devices but misc devices, which have neither a class nor
 //! a major of their own, and no faults of mappings.
 //!
-//! A device implements [`CharDevice`]; its tables are statics ([`Fops`], [`VmOps`]) so that a file
-//! can be recognised by its operations ([`borrow`]). A [`Region`] holds the device beside the
+//! A device implements [`CharDevice`]; its tables are statics ([`Fops`], [`VmOps`]). A [`Region`] holds the device beside the
 //! kernel's `cdev`, by which an open finds it: no static is needed. Every file holds an `Arc` of
 //! the device's file type. All files of a node share one address space of their own, so that the
 //! mappings of all openers can be revoked at once, whatever node they opened.
 
 use super::{
     anon_inode::AnonInode,
-    devcgroup::DeviceNumber,
     table::Table,
     vma::{
         outcome,
@@ -33,7 +31,6 @@ use kernel::{
         from_result,
         to_result, //
     },
-    fs::LocalFile,
     module::this_module,
     prelude::*,
     str::{
@@ -85,18 +82,6 @@ impl Fops {
             ..pin_init::zeroed()
         }))
     }
-}
-
-/// The object behind a file, if the file is one of `T`'s.
-pub(crate) fn borrow<T: CharDevice>(file: &LocalFile) -> Option<ArcBorrow<'_, T::File>> {
-    // SAFETY: The file is counted; its operations don't change once it is open.
-    let fops = unsafe { (*file.as_ptr()).f_op };
-    if !core::ptr::eq(fops, T::fops().0.as_ptr()) {
-        return None;
-    }
-    // SAFETY: Files with these operations hold what `open` put there, until `release`, which the
-    // reference to the file keeps away.
-    Some(unsafe { file_of::<T>(file.as_ptr()) })
 }
 
 /// # Safety
@@ -177,38 +162,14 @@ extern "C" fn fault<T: CharDevice>(vmf: *mut bindings::vm_fault) -> bindings::vm
 /// A class, a static of the device: `static CLASS: Class = Class::new(c"kfd", ..)`.
 pub(crate) struct Class(Table<bindings::class>);
 
-/// Where devtmpfs puts the nodes of a class.
-#[derive(Clone, Copy)]
-pub(crate) enum Folder {
-    /// `/dev/NAME`.
-    Dev,
-    /// `/dev/dri/NAME`.
-    Dri,
-}
-
 impl Class {
     /// A class by this name. Its nodes are root's alone (0600) until udev's rules say otherwise, as
-    /// those of Linux's amdkfd and DRM are.
-    pub(crate) const fn new(name: &'static CStr, folder: Folder) -> Self {
+    /// that of Linux's amdkfd is.
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self(Table(bindings::class {
             name: as_char_ptr_in_const_context(name),
-            devnode: match folder {
-                Folder::Dev => None,
-                Folder::Dri => Some(devnode_dri),
-            },
             ..pin_init::zeroed()
         }))
-    }
-}
-
-extern "C" fn devnode_dri(dev: *const bindings::device, _: *mut bindings::umode_t) -> *mut c_char {
-    // SAFETY: The driver core passes a device that has a name, and frees the result.
-    unsafe {
-        bindings::kasprintf(
-            bindings::GFP_KERNEL,
-            c"dri/%s".as_char_ptr(),
-            (*dev).kobj.name,
-        )
     }
 }
 
@@ -349,14 +310,6 @@ unsafe impl Send for Node {}
 unsafe impl Sync for Node {}
 
 impl Node {
-    /// The device's number.
-    pub(crate) fn number(&self) -> DeviceNumber {
-        DeviceNumber {
-            major: self.devt >> bindings::MINORBITS,
-            minor: self.devt & ((1 << bindings::MINORBITS) - 1),
-        }
-    }
-
     /// The device's object in sysfs.
     pub(super) fn kobject(&self) -> *mut bindings::kobject {
         // SAFETY: The device lives until `drop`.

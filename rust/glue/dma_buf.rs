@@ -4,23 +4,12 @@
 //!
 //! The kernel crate of 7.3 has no DMA-bufs but those of GEM objects.
 //!
-//! An [`Exporter`] is what stands behind a DMA-buf of ours; the DMA-buf holds it until the last
-//! reference to its file goes. Its mappings are found in the exporter's address space
-//! ([`AnonInode`]), so that they can be revoked with all others of the device.
+//! Those of ours are made of GEM objects, by the DRM core ([`super::drm`]).
 //!
 //! An [`Attachment`] is a device's access to a DMA-buf of somebody else. It doesn't follow moves:
-//! such an importer makes an exporter that could move its memory pin it.
+//! such an importer makes an exporter that could move its memory pin it. The core's own way to import
+//! keeps the attachment as long as the object; ours ends when the device is unbound.
 
-use super::{
-    anon_inode::AnonInode,
-    table::Table,
-    vma::{
-        outcome,
-        Area,
-        Fault,
-        VmOps, //
-    }, //
-};
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -28,62 +17,10 @@ use kernel::{
         Bound,
         Device, //
     },
-    error::{
-        from_err_ptr,
-        from_result,
-        to_result, //
-    },
-    module::this_module,
-    page::{
-        Page,
-        PAGE_SIZE, //
-    },
-    prelude::*,
-    sync::{
-        Arc,
-        ArcBorrow, //
-    },
-    types::ForeignOwnable, //
+    error::from_err_ptr,
+    page::PAGE_SIZE,
+    prelude::*, //
 };
-
-/// What stands behind a DMA-buf of ours.
-pub(crate) trait Exporter: Send + Sync + Sized + 'static {
-    /// Its operations: `static OPS: Ops = Ops::new::<Self>();`.
-    fn ops() -> &'static Ops;
-    /// Those of its mappings: `static VM_OPS: VmOps = dma_buf::vm_ops::<Self>();`.
-    fn vm_ops() -> &'static VmOps;
-    /// The pages, for a device to reach them by DMA.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL for memory that isn't the system's: other devices have no way to it.
-    fn pages(&self) -> Result<&[Page]>;
-    /// Sets a new mapping up with [`Area::map`]. It lies within the DMA-buf.
-    fn mmap(&self, area: &Area<'_>) -> Result;
-    /// Inserts the page that was touched.
-    fn fault(&self, fault: &Fault<'_>) -> Result;
-}
-
-/// Operations of a kind of exporter.
-pub(crate) struct Ops(Table<bindings::dma_buf_ops>);
-
-impl Ops {
-    /// The table.
-    pub(crate) const fn new<T: Exporter>() -> Self {
-        Self(Table(bindings::dma_buf_ops {
-            map_dma_buf: Some(map::<T>),
-            unmap_dma_buf: Some(unmap),
-            release: Some(release::<T>),
-            mmap: Some(mmap::<T>),
-            ..pin_init::zeroed()
-        }))
-    }
-}
-
-/// The table of an exporter's mappings.
-pub(crate) const fn vm_ops<T: Exporter>() -> VmOps {
-    VmOps::of(fault::<T>)
-}
 
 /// A counted reference to a DMA-buf.
 pub(crate) struct DmaBuf(NonNull<bindings::dma_buf>);
@@ -94,42 +31,28 @@ unsafe impl Send for DmaBuf {}
 unsafe impl Sync for DmaBuf {}
 
 impl DmaBuf {
-    /// Makes a DMA-buf of `size` bytes; writable mappings of it only with `writable`. Those found
-    /// under `inode` are revoked there.
-    ///
     /// # Errors
     ///
-    /// ENOMEM.
-    pub(crate) fn export<T: Exporter>(
-        exporter: Arc<T>,
-        size: usize,
-        writable: bool,
-        inode: &AnonInode,
-    ) -> Result<Self> {
-        let private = exporter.into_foreign();
-        let info = bindings::dma_buf_export_info {
-            exp_name: c"rkfd".as_char_ptr(),
-            owner: this_module::<crate::LocalModule>().as_ptr(),
-            ops: T::ops().0.as_ptr(),
-            size,
-            flags: if writable {
-                bindings::O_RDWR as c_int
-            } else {
-                0
-            },
-            priv_: private.cast(),
-            ..Default::default()
-        };
-        // SAFETY: The table is a static; `private` is the DMA-buf's from here on, unless it fails.
-        let result = from_err_ptr(unsafe { bindings::dma_buf_export(&info) });
-        let dmabuf = result.inspect_err(|_| {
-            // SAFETY: There is no DMA-buf that could have taken it.
-            drop(unsafe { <Arc<T> as ForeignOwnable>::from_foreign(private) });
-        })?;
-        // SAFETY: Nobody else knows the DMA-buf and its file. The exporter keeps the inode, and
-        // goes after every mapping of the file.
-        unsafe { (*(*dmabuf).file).f_mapping = inode.mapping() };
-        Ok(Self(NonNull::new(dmabuf).ok_or(ENOMEM)?))
+    /// ENOMEM for none.
+    pub(super) fn from_raw(buf: *mut bindings::dma_buf) -> Result<Self> {
+        Ok(Self(NonNull::new(buf).ok_or(ENOMEM)?))
+    }
+
+    /// One more reference.
+    ///
+    /// # Safety
+    ///
+    /// `buf` is counted.
+    pub(super) unsafe fn counted(buf: *mut bindings::dma_buf) -> Self {
+        // SAFETY: As the caller promises: it isn't null, and neither is its file.
+        unsafe {
+            bindings::get_file((*buf).file);
+            Self(NonNull::new_unchecked(buf))
+        }
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut bindings::dma_buf {
+        self.0.as_ptr()
     }
 
     /// The DMA-buf behind a descriptor of the caller's.
@@ -162,22 +85,12 @@ impl DmaBuf {
         // SAFETY: Counted; the size never changes.
         unsafe { (*self.0.as_ptr()).size }
     }
-
-    /// What stands behind it, if that is a `T`.
-    pub(crate) fn exporter<T: Exporter>(&self) -> Option<ArcBorrow<'_, T>> {
-        // SAFETY: Counted; the operations never change.
-        let ops = unsafe { (*self.0.as_ptr()).ops };
-        // SAFETY: A DMA-buf with these operations holds what `export` put there, until `release`,
-        // which our reference keeps away.
-        core::ptr::eq(ops, T::ops().0.as_ptr()).then(|| unsafe { exporter(self.0.as_ptr()) })
-    }
 }
 
 impl Clone for DmaBuf {
     fn clone(&self) -> Self {
-        // SAFETY: Counted, so the file is valid.
-        unsafe { bindings::get_file((*self.0.as_ptr()).file) };
-        Self(self.0)
+        // SAFETY: Counted by `self`.
+        unsafe { Self::counted(self.as_ptr()) }
     }
 }
 
@@ -185,106 +98,6 @@ impl Drop for DmaBuf {
     fn drop(&mut self) {
         // SAFETY: The reference is ours.
         unsafe { bindings::dma_buf_put(self.0.as_ptr()) };
-    }
-}
-
-/// # Safety
-///
-/// `dmabuf` was made by [`DmaBuf::export`] from a `T` and isn't released for `'a`.
-unsafe fn exporter<'a, T: Exporter>(dmabuf: *mut bindings::dma_buf) -> ArcBorrow<'a, T> {
-    // SAFETY: `export` stored the pointer of an `Arc`, which only `release` takes back.
-    unsafe { <Arc<T> as ForeignOwnable>::borrow((*dmabuf).priv_) }
-}
-
-extern "C" fn release<T: Exporter>(dmabuf: *mut bindings::dma_buf) {
-    // SAFETY: The last reference went, and mappings and attachments each held one.
-    drop(unsafe { <Arc<T> as ForeignOwnable>::from_foreign((*dmabuf).priv_) });
-}
-
-extern "C" fn mmap<T: Exporter>(
-    dmabuf: *mut bindings::dma_buf,
-    vma: *mut bindings::vm_area_struct,
-) -> c_int {
-    from_result(|| {
-        // SAFETY: The area is being set up by the caller, who holds the mmap lock for writing, and
-        // holds the DMA-buf's file.
-        let (area, this) = unsafe { (Area::from_raw(vma, T::vm_ops()), exporter::<T>(dmabuf)) };
-        this.mmap(&area)?;
-        Ok(0)
-    })
-}
-
-extern "C" fn fault<T: Exporter>(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
-    // SAFETY: The memory manager passes a fault of an area that `mmap` set up; the area holds its
-    // file, which is a DMA-buf's, and is locked during the call.
-    let (fault, this) = unsafe {
-        let vma = (*vmf).__bindgen_anon_1.vma;
-        let dmabuf = (*(*vma).vm_file).private_data.cast();
-        (Fault::from_raw(vmf), exporter::<T>(dmabuf))
-    };
-    outcome(&fault, this.fault(&fault))
-}
-
-/// Flags of a DMA mapping whose user asks for every write-back of caches.
-const SKIP_SYNC: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
-
-/// Pages as a table of DMA addresses of a device.
-fn table(
-    pages: &[Page],
-    dev: *mut bindings::device,
-    direction: bindings::dma_data_direction,
-) -> Result<*mut bindings::sg_table> {
-    let mut raw = KVVec::with_capacity(pages.len(), GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
-    for page in pages {
-        raw.push(page.as_ptr(), GFP_KERNEL_ACCOUNT)?;
-    }
-    let count = u32::try_from(raw.len())?;
-    let mut table = KBox::new(bindings::sg_table::default(), GFP_KERNEL_ACCOUNT)?;
-    // SAFETY: There are `count` pointers to pages; the table is ours.
-    to_result(unsafe {
-        bindings::sg_alloc_table_from_pages_segment(
-            &mut *table,
-            raw.as_mut_ptr(),
-            count,
-            0,
-            pages.len() * PAGE_SIZE,
-            u32::MAX,
-            bindings::GFP_KERNEL,
-        )
-    })?;
-    // SAFETY: The device is that of an attachment and outlives it; the table lists pages.
-    let mapped = unsafe { bindings::dma_map_sgtable(dev, &mut *table, direction, SKIP_SYNC) };
-    if mapped != 0 {
-        // SAFETY: Allocated above.
-        unsafe { bindings::sg_free_table(&mut *table) };
-        return Err(EBUSY);
-    }
-    Ok(KBox::into_raw(table))
-}
-
-extern "C" fn map<T: Exporter>(
-    attach: *mut bindings::dma_buf_attachment,
-    direction: bindings::dma_data_direction,
-) -> *mut bindings::sg_table {
-    // SAFETY: The attachment is valid and holds its DMA-buf.
-    let (this, dev) = unsafe { (exporter::<T>((*attach).dmabuf), (*attach).dev) };
-    match this.pages().and_then(|pages| table(pages, dev, direction)) {
-        Ok(table) => table,
-        // As `ERR_PTR`.
-        Err(e) => e.to_errno() as isize as *mut bindings::sg_table,
-    }
-}
-
-extern "C" fn unmap(
-    attach: *mut bindings::dma_buf_attachment,
-    table: *mut bindings::sg_table,
-    direction: bindings::dma_data_direction,
-) {
-    // SAFETY: The table is one that `map` made for this attachment and direction.
-    unsafe {
-        bindings::dma_unmap_sgtable((*attach).dev, table, direction, SKIP_SYNC);
-        bindings::sg_free_table(table);
-        drop(KBox::from_raw(table));
     }
 }
 

@@ -14,7 +14,6 @@ use core::{
 };
 use kernel::{
     bindings,
-    device::Device,
     error::to_result,
     page::PAGE_SIZE,
     prelude::*,
@@ -201,23 +200,6 @@ impl Dir {
     /// A folder of a character device.
     pub(crate) fn of_node<T: Show>(node: &Node, name: &CStr, data: T) -> Result<Self> {
         Self::add(node.kobject(), name, data)
-    }
-
-    /// A folder of a device. To be dropped before the device goes.
-    pub(crate) fn of_device<T: Show>(device: &Device, name: &CStr, data: T) -> Result<Self> {
-        let device = core::ptr::from_ref(device)
-            .cast_mut()
-            .cast::<bindings::device>();
-        // SAFETY: `Device` is a transparent wrapper, and the reference keeps it.
-        Self::add(unsafe { &raw mut (*device).kobj }, name, data)
-    }
-
-    /// Puts a symbolic link to a character device's folder into this one. It goes with the folder.
-    pub(crate) fn link(&self, node: &Node, name: &CStr) -> Result {
-        // SAFETY: Both objects are added, and alive by the references; the name is copied.
-        to_result(unsafe {
-            bindings::sysfs_create_link(self.0.as_ptr(), node.kobject(), name.as_char_ptr())
-        })
     }
 }
 

@@ -37,6 +37,20 @@ impl VmOps {
             ..pin_init::zeroed()
         }))
     }
+
+    /// Of mappings each of which holds what `open` counts and `close` gives back.
+    pub(super) const fn counted(
+        fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
+        open: unsafe extern "C" fn(*mut bindings::vm_area_struct),
+        close: unsafe extern "C" fn(*mut bindings::vm_area_struct),
+    ) -> Self {
+        Self(Table(bindings::vm_operations_struct {
+            open: Some(open),
+            close: Some(close),
+            fault: Some(fault),
+            ..pin_init::zeroed()
+        }))
+    }
 }
 
 /// How the CPU's caches treat the pages of a mapping.

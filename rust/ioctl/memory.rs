@@ -4,7 +4,7 @@
 
 use super::gpu_id;
 use crate::{
-    glue::chrdev,
+    glue::drm,
     gpu,
     memory::{
         self,
@@ -63,8 +63,8 @@ pub(super) fn acquire_vm(process: &Arc<Process>, args: &mut abi::AcquireVmArgs) 
     let file = LocalFile::fget(args.drm_fd).map_err(|_| EINVAL)?;
     let gpu_id = gpu_id(args.gpu_id)?;
     process.device_index(gpu_id)?;
-    match chrdev::borrow::<Render>(&file) {
-        Some(render) => memory::acquire(process, gpu_id, render.vm()),
+    match drm::borrow::<Render>(&file) {
+        Some(render) => memory::acquire(process, gpu_id, &render.into()),
         // `amdgpu_file_to_fpriv` of another file, unless there is a VM already.
         None => process.with_device(gpu_id, |_, state| {
             Err(if state.bound.is_some() { EBUSY } else { EINVAL })

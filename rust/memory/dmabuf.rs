@@ -2,34 +2,24 @@
 
 //! Buffer objects as DMA-bufs: given to others, and taken from them.
 //!
-//! What went out is held by its descriptors, whatever becomes of the handle, and with it what it
+//! What goes out is a GEM object ([`Object`]): held by its descriptors, whatever becomes of the handle, and with it what it
 //! takes of the limits. Memory of our own that comes back on the same GPU is the same memory under
 //! another handle; everything else is reached through an attachment. VRAM can't be attached to:
 //! it doesn't move to system memory here, and other devices have no way to it.
 //!
 //! Source: Linux, `amdgpu/amdgpu_dma_buf.c`; `import_obj_create` of `amdgpu_amdkfd_gpuvm.c`.
 
+use super::{
+    Created,
+    Object, //
+};
 use crate::{
     bo::Bo,
-    counts::{
-        Count,
-        Thing, //
-    },
+    counts::Thing,
     glue::{
-        dma_buf::{
-            self,
-            DmaBuf,
-            Exporter,
-            Ops, //
-        },
-        vma::{
-            Area,
-            Fault,
-            VmOps, //
-        }, //
+        dma_buf::DmaBuf,
+        drm::Gem, //
     },
-    gpu::Gpu,
-    mmap::Mapping,
     process::{
         Mem,
         Memory,
@@ -42,45 +32,7 @@ use crate::{
         GpuVa, //
     }, //
 };
-use kernel::{
-    page::Page,
-    prelude::*,
-    sync::Arc, //
-};
-
-/// What stands behind a DMA-buf of ours.
-pub(crate) struct Export {
-    /// Taken from programs before the memory goes: fields are dropped in order.
-    mapping: Mapping,
-    memory: Arc<Memory>,
-    gpu: Arc<Gpu>,
-    _count: Count,
-}
-
-static OPS: Ops = Ops::new::<Export>();
-static VM_OPS: VmOps = dma_buf::vm_ops::<Export>();
-
-impl Exporter for Export {
-    fn ops() -> &'static Ops {
-        &OPS
-    }
-
-    fn vm_ops() -> &'static VmOps {
-        &VM_OPS
-    }
-
-    fn pages(&self) -> Result<&[Page]> {
-        self.memory.bo().pages()
-    }
-
-    fn mmap(&self, area: &Area<'_>) -> Result {
-        self.mapping.map(area)
-    }
-
-    fn fault(&self, fault: &Fault<'_>) -> Result {
-        self.mapping.fault(fault)
-    }
-}
+use kernel::prelude::*;
 
 /// What GET_DMABUF_INFO reports.
 pub(crate) struct Info {
@@ -96,15 +48,15 @@ pub(crate) struct Info {
 ///
 /// EINVAL when it is somebody else's.
 pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
-    let export = dmabuf.exporter::<Export>().ok_or(EINVAL)?;
-    let memory = &export.memory;
+    let object = Gem::<Object>::of_dma_buf(dmabuf).ok_or(EINVAL)?;
+    let memory = object.memory();
     Ok(Info {
         size: memory.bo().size(),
         flags: match memory.is_public() {
             true => memory.kind().and(AllocFlags::PUBLIC),
             false => memory.kind(),
         },
-        gpu_id: export.gpu.id(),
+        gpu_id: object.gpu().id(),
     })
 }
 
@@ -114,7 +66,7 @@ pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
 ///
 /// EINVAL when there is no such handle, EPERM for memory of a program's own, ENOMEM.
 pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<DmaBuf> {
-    process.with_device(gpu_id, |device, state| {
+    process.with_device(gpu_id, |_, state| {
         let mem = state.mem(id).ok_or(EINVAL)?;
         if let Some(dmabuf) = mem.dmabuf.as_ref() {
             return Ok(dmabuf.clone());
@@ -123,16 +75,9 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<D
         if memory.bo().is_user() {
             return Err(EPERM);
         }
-        let export = Export {
-            mapping: Mapping::shared(&state.bound()?.file, memory.bo())?,
-            memory: memory.clone(),
-            gpu: device.gpu.clone(),
-            _count: process.shared().counts.count(Thing::DmaBuf),
-        };
-        let export = Arc::new(export, GFP_KERNEL_ACCOUNT)?;
-        let inode = export.clone();
-        let size = usize::try_from(memory.bo().size())?;
-        let dmabuf = DmaBuf::export(export, size, mem.is_writable(), inode.mapping.inode())?;
+        let (offsets, counts) = (state.bound()?.file.offsets(), &process.shared().counts);
+        let object = Object::of_memory(offsets, counts, memory, Created::of(memory))?;
+        let dmabuf = object.export(mem.is_writable())?;
         // Nobody else sets it: the process' state is held.
         mem.dmabuf.populate(dmabuf.clone());
         Ok(dmabuf)
@@ -153,9 +98,8 @@ pub(crate) fn import(
 ) -> Result<BufferId> {
     // Without the process' state: the exporter may be anybody.
     let gpu = process.with_device(gpu_id, |device, _| Ok(device.gpu.clone()))?;
-    let own = dmabuf
-        .exporter::<Export>()
-        .map(|export| export.memory.clone())
+    let own = Gem::<Object>::of_dma_buf(&dmabuf)
+        .map(|object| object.memory().clone())
         .filter(|memory| memory.bo().belongs_to(gpu.memory()));
     let memory = match own {
         Some(memory) => memory,

@@ -9,25 +9,51 @@ use crate::{
         Area,
         Fault, //
     },
-    gpu::Gpu, //
+    gpu::Gpu,
+    types::{
+        GpuVa,
+        PageRange, //
+    },
+    vm::Vm, //
 };
 use kernel::{
+    new_mutex,
     prelude::*,
+    rbtree::RBTree,
     sync::{
         atomic::{
             AtomicFlag,
             Full,
             Release, //
         },
-        Arc, //
+        Arc,
+        Mutex, //
     }, //
 };
 
+/// An object that the file's own requests mapped to the GPU.
+pub(crate) struct Placed {
+    pub(crate) at: PageRange,
+    /// What tells the object from others.
+    pub(crate) object: usize,
+}
+
+/// The file's address space on the GPU, and what its own requests mapped there. What a process maps by
+/// /dev/kfd is the process'.
+pub(crate) struct Space {
+    /// There once a process took it (ACQUIRE_VM), and then until the file is closed.
+    pub(crate) vm: Option<Arc<Vm>>,
+    pub(crate) placed: RBTree<GpuVa, Placed>,
+}
+
 /// An open file.
+#[pin_data]
 pub(crate) struct VmFile {
     offsets: Arc<Offsets>,
     /// A process took its address space.
     claimed: AtomicFlag,
+    #[pin]
+    space: Mutex<Space>,
     _count: Count,
 }
 
@@ -52,12 +78,24 @@ impl Drop for Claim<'_> {
 impl VmFile {
     /// A file that was just opened. `count` counts it.
     pub(crate) fn new(offsets: Arc<Offsets>, count: Count) -> Result<Arc<Self>> {
-        let file = Self {
-            offsets,
-            claimed: AtomicFlag::new(false),
-            _count: count,
+        let space = Space {
+            vm: None,
+            placed: RBTree::new(),
         };
-        Ok(Arc::new(file, GFP_KERNEL_ACCOUNT)?)
+        Arc::pin_init(
+            pin_init!(Self {
+                offsets,
+                claimed: AtomicFlag::new(false),
+                space <- new_mutex!(space, "rkfd file's address space"),
+                _count: count,
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// The file's address space.
+    pub(crate) fn space(&self) -> &Mutex<Space> {
+        &self.space
     }
 
     /// The GPU.
@@ -92,7 +130,8 @@ impl VmFile {
         self.offsets.fault(fault)
     }
 
-    pub(super) fn offsets(&self) -> &Arc<Offsets> {
+    /// Where objects of its device are mapped.
+    pub(crate) fn offsets(&self) -> &Arc<Offsets> {
         &self.offsets
     }
 

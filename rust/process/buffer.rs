@@ -75,6 +75,11 @@ impl Memory {
         }
     }
 
+    /// As it was asked for.
+    pub(crate) fn flags(&self) -> AllocFlags {
+        self.flags
+    }
+
     /// Whether VRAM was asked for that programs can map.
     pub(crate) fn is_public(&self) -> bool {
         self.flags.vram() && self.flags.public()

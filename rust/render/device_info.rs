@@ -18,13 +18,13 @@ const PAGE: u32 = 4096;
 const FRAGMENT: u32 = PAGE << 9;
 
 /// Addresses have 48 bits, and a hole in the middle (`AMDGPU_GMC_HOLE_START`, `_END`).
-const VM_END: u64 = 1 << 48;
-const HOLE_START: u64 = 1 << 47;
-const HOLE_END: u64 = !(HOLE_START - 1);
+pub(super) const VM_END: u64 = 1 << 48;
+pub(super) const HOLE_START: u64 = 1 << 47;
+pub(super) const HOLE_END: u64 = !(HOLE_START - 1);
 /// Set aside at the start (`AMDGPU_VA_RESERVED_BOTTOM`).
-const RESERVED_BOTTOM: u64 = 1 << 16;
+pub(super) const RESERVED_BOTTOM: u64 = 1 << 16;
 /// And at the end: for trap handlers, sequence numbers, and save areas of graphics.
-const RESERVED_TOP: u64 = (1 << 16) + (2 << 20) + (2 << 20);
+pub(super) const RESERVED_TOP: u64 = (1 << 16) + (2 << 20) + (2 << 20);
 
 /// Answers [`abi::INFO_DEV_INFO`].
 pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {

@@ -130,7 +130,7 @@ impl Firmware for Mes {
             return Err(EPERM);
         }
         let page = PageRange::page_of(wptr)?;
-        let offset = mapped.at.offset_of(page.start()).ok_or(EINVAL)?;
+        let offset = mapped.offset_of(page.start()).ok_or(EINVAL)?;
         let mut found = Err(EINVAL);
         mapped.bo.segments(offset, page.bytes(), |segment| {
             found = Ok(segment.addr);

@@ -15,6 +15,9 @@ impl AllocFlags {
     pub(crate) const PUBLIC: Self = Self(abi::ALLOC_PUBLIC);
     pub(crate) const WRITABLE: Self = Self(abi::ALLOC_WRITABLE);
     pub(crate) const EXECUTABLE: Self = Self(abi::ALLOC_EXECUTABLE);
+    pub(crate) const COHERENT: Self = Self(abi::ALLOC_COHERENT);
+    pub(crate) const UNCACHED: Self = Self(abi::ALLOC_UNCACHED);
+    pub(crate) const EXT_COHERENT: Self = Self(abi::ALLOC_EXT_COHERENT);
 
     /// From the bits.
     pub(crate) const fn new(bits: u32) -> Self {

@@ -93,6 +93,18 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
         );
         let module = stripped(&host.module)?;
         archive.file("/rkfd.ko", 0o644, &module)?;
+        let mut needed = String::new();
+        for path in dependencies(host)? {
+            let (_, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            let file = format!("/modules/{name}.ko");
+            // A plan that loads it says when.
+            let is_loaded = |i: &Include| matches!(i, Include::Module { path: p } if *p == path);
+            if !scenario.includes.iter().any(is_loaded) {
+                archive.file(&file, 0o644, &stock_module(host, &path)?)?;
+                needed.push_str(&format!("{file}\n"));
+            }
+        }
+        archive.file(plan::NEEDED, 0o644, needed.as_bytes())?;
     }
     for include in &scenario.includes {
         match include {
@@ -156,11 +168,54 @@ fn stripped(module: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// A module that came with the kernel.
-fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
+/// The kernel's modules that ours needs, such as `drivers/gpu/drm/drm`, each after those that it needs
+/// itself. A kernel that has them built in has none.
+fn dependencies(host: &Host) -> Result<Vec<String>> {
+    let output = Command::new("modinfo")
+        .args(["-F", "depends"])
+        .arg(&host.module)
+        .output()
+        .context("modinfo cannot be started")?;
+    let names = String::from_utf8_lossy(&output.stdout);
+    let names: Vec<_> = names.trim().split(',').filter(|n| !n.is_empty()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let file = format!("/lib/modules/{}/modules.dep", release(host));
+    let index = fs::read_to_string(&file).with_context(|| file.clone())?;
+    let mut found = Vec::new();
+    for name in names {
+        let line = index.lines().find(|line| {
+            let path = line.split(':').next().unwrap_or_default();
+            let file = path.rsplit('/').next().unwrap_or_default();
+            file.split('.').next().unwrap_or_default().replace('-', "_") == name
+        });
+        let line = line.with_context(|| format!("{file} has no module {name}"))?;
+        // What it needs comes after it, the nearest first.
+        for path in line.split([':', ' ']).rev() {
+            let path = path.strip_prefix("kernel/").unwrap_or(path);
+            let path = path.split(".ko").next().unwrap_or_default().to_owned();
+            if !path.is_empty() && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The release of the kernel that is started.
+fn release(host: &Host) -> String {
     let kernel = host.kernel.file_name().unwrap_or_default();
     let kernel = kernel.to_string_lossy();
-    let release = kernel.strip_prefix("vmlinuz-").unwrap_or(&kernel);
+    kernel
+        .strip_prefix("vmlinuz-")
+        .unwrap_or(&kernel)
+        .to_owned()
+}
+
+/// A module that came with the kernel.
+fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
+    let release = release(host);
     let file = format!("/lib/modules/{release}/kernel/{path}.ko.xz");
     let output = Command::new("xz")
         .args(["--decompress", "--stdout", &file])
@@ -169,7 +224,7 @@ fn stock_module(host: &Host, path: &str) -> Result<Vec<u8>> {
     let message = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "no module {path} of {kernel}: {message}"
+        "no module {path} of {release}: {message}"
     );
     Ok(output.stdout)
 }

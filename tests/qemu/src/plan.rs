@@ -5,6 +5,9 @@ use anyhow::{bail, Context, Result};
 use std::fmt;
 use std::time::Duration;
 
+/// The modules that process 1 loads before the plan, one path a line, as a system has them loaded at boot.
+pub const NEEDED: &str = "/etc/modules";
+
 /// One step of a plan. Each but `Shell`, `Meminfo` and `Sleep` reports one test line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "a variant's text explains its fields")]

@@ -84,11 +84,11 @@ pub(crate) fn advice(error: &Error) -> Vec<String> {
 fn of_owner(machine: &Machine) -> Vec<String> {
     match owner(machine) {
         Owner::Other { module } if machine.has("dev/kfd") => vec![format!(
-            "/dev/kfd belongs to {module}, which is not rkfd: modprobe -r {module}, then insmod rkfd.ko"
+            "/dev/kfd belongs to {module}, which is not rkfd: modprobe -r {module}, then modprobe drm; insmod rkfd.ko"
         )],
         Owner::Unknown if machine.has("dev/kfd") => vec![
             "/dev/kfd belongs to a driver that is not rkfd: unload it, or boot a kernel without it, then \
-             insmod rkfd.ko"
+             modprobe drm; insmod rkfd.ko"
                 .into(),
         ],
         _ => Vec::new(),
@@ -116,7 +116,7 @@ fn of_gpus(machine: &Machine) -> Vec<String> {
 fn of_gpu(gpu: &PciGpu, module: Option<&str>) -> String {
     let PciGpu { slot, device, .. } = gpu;
     let what = match (gpu.driver.as_deref(), module) {
-        (None, None) => "has no driver: insmod rkfd.ko".into(),
+        (None, None) => "has no driver: modprobe drm; insmod rkfd.ko".into(),
         (None, Some(module)) => format!(
             "was not taken by {module}: `dmesg | grep {slot}` shows why; if it was meanwhile made \
              ready, echo {slot} > /sys/bus/pci/drivers/{module}/bind"
@@ -128,7 +128,7 @@ fn of_gpu(gpu: &PciGpu, module: Option<&str>) -> String {
         }
         (Some(driver), _) => format!(
             "is driven by {driver}: echo {slot} > /sys/bus/pci/drivers/{driver}/unbind, then \
-             insmod rkfd.ko"
+             modprobe drm; insmod rkfd.ko"
         ),
     };
     format!("GPU {slot} (1002:{device:04x}) {what}")
@@ -161,7 +161,7 @@ mod tests {
         let machine = Made::new().pci("0000:03:00.0", "0x1002", "0x120000", None);
         assert_eq!(
             advice(&machine),
-            "GPU 0000:03:00.0 (1002:74a2) has no driver: insmod rkfd.ko"
+            "GPU 0000:03:00.0 (1002:74a2) has no driver: modprobe drm; insmod rkfd.ko"
         );
         let refused = advice(&machine.module("rkfd"));
         assert!(refused.contains("was not taken by rkfd"), "{refused}");

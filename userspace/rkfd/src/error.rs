@@ -21,7 +21,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no `/dev/kfd`.
-    #[error("{} does not exist: no KFD driver is loaded; load it (insmod rkfd.ko) and see `dmesg`", path.display())]
+    #[error("{} does not exist: no KFD driver is loaded; load it (modprobe drm; insmod rkfd.ko) and see `dmesg`", path.display())]
     NoDriver {
         /// The device file.
         path: PathBuf,

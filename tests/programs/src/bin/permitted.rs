@@ -35,7 +35,8 @@ fn run() -> Result<(), Failure> {
     let id = read("1/gpu_id").map_err(|e| Failure::new(format_args!("gpu_id: {e:?}")))?;
     let id: u32 = id.trim().parse().map_err(Failure::new)?;
     let render = fs::read_dir("/dev/dri").map_err(Failure::new)?.flatten();
-    let render = render.map(|e| e.path().display().to_string()).next();
+    let mut render = render.map(|e| e.path().display().to_string());
+    let render = render.find(|path| path.contains("/renderD"));
     let render = render.ok_or_else(|| Failure::new("no render node"))?;
     let minor = render.trim_start_matches(|c: char| !c.is_ascii_digit());
     let minor: u32 = minor.parse().map_err(Failure::new)?;

@@ -32,20 +32,24 @@ pub fn all() -> Vec<Scenario> {
     .step(advises(
         "no-module",
         "no KFD driver is loaded",
-        "has no driver: insmod rkfd.ko",
+        "has no driver: modprobe drm; insmod rkfd.ko",
+    ))
+    .step(doctor(
+        "doctor-module",
+        3,
+        "^      next: modprobe drm; insmod rkfd.ko$",
     ))
     .step(Step::sh(
         "manual",
         10,
         "rkfd manual /tmp/man && grep -q '^.SH SYNOPSIS' /tmp/man/rkfd-run.1 && grep -q doctor /tmp/man/rkfd.bash",
     ))
-    .step(doctor("doctor-module", 3, "^      next: insmod rkfd.ko$"))
     .step(doctor("only-that", 3, "^rkfd: 1 of these stop rkfd$"))
     .step(Step::insmod(MODULE))
     .step(Step::sh("info", 60, "rkfd info"))
     .step(doctor("doctor-works", 0, "^nothing stops rkfd; "))
     .step(forbidden("kfd", "/dev/kfd"))
-    .step(forbidden("render", "/dev/dri/renderD255"))
+    .step(forbidden("render", "/dev/dri/renderD128"))
     .step(Step::sh("unbind", 60, unbind))
     .step(advises(
         "no-driver",

@@ -155,7 +155,7 @@ fn driver(about: &str, gpu: &PciGpu, chip: &Chip, owner: &Owner) -> Finding {
             Finding::stop(about, format!("was not taken by {module}"))
                 .next(format!("dmesg | grep {slot}"))
         }
-        (None, _) => Finding::stop(about, "has no driver").next("insmod rkfd.ko"),
+        (None, _) => Finding::stop(about, "has no driver").next("modprobe drm; insmod rkfd.ko"),
         // The whole module has to go, because class kfd is its own.
         (Some(driver), Owner::Other { module }) if driver == *module => {
             let finding = Finding::stop(about, format!("driven by {driver}"));
@@ -163,7 +163,7 @@ fn driver(about: &str, gpu: &PciGpu, chip: &Chip, owner: &Owner) -> Finding {
                 true => finding.next(format!(
                     "nothing yet: {driver} halts the engines of {} when it goes, and rkfd can't start them", chip.name
                 )),
-                false => finding.next(format!("modprobe -r {driver}; insmod rkfd.ko")),
+                false => finding.next(format!("modprobe -r {driver}; modprobe drm; insmod rkfd.ko")),
             }
         }
         (Some(driver), _) => {
@@ -171,7 +171,7 @@ fn driver(about: &str, gpu: &PciGpu, chip: &Chip, owner: &Owner) -> Finding {
                 Owner::Rkfd { module } => {
                     format!("echo {slot} > /sys/bus/pci/drivers/{module}/bind")
                 }
-                _ => "insmod rkfd.ko".into(),
+                _ => "modprobe drm; insmod rkfd.ko".into(),
             };
             Finding::stop(about, format!("driven by {driver}")).next(format!(
                 "echo {slot} > /sys/bus/pci/drivers/{driver}/unbind; {take}"
@@ -214,7 +214,7 @@ mod tests {
         let stops = found(&gpu(None), Verdict::Stop);
         assert_eq!(
             stops,
-            format!("GPU {SLOT} (1002:74a2): has no driver | insmod rkfd.ko\n")
+            format!("GPU {SLOT} (1002:74a2): has no driver | modprobe drm; insmod rkfd.ko\n")
         );
         let right = found(&gpu(None), Verdict::Ok);
         assert!(right.contains("BAR 0 shows 32768 MiB"), "{right}");
@@ -229,7 +229,8 @@ mod tests {
     fn amdgpu_has_to_go_as_a_whole() {
         let stops = found(&amdgpu(), Verdict::Stop);
         assert!(
-            stops.ends_with("driven by amdgpu | modprobe -r amdgpu; insmod rkfd.ko\n"),
+            stops
+                .ends_with("driven by amdgpu | modprobe -r amdgpu; modprobe drm; insmod rkfd.ko\n"),
             "{stops}"
         );
         let navi48 = amdgpu().file(&format!("{AT}/device"), "0x7550\n");

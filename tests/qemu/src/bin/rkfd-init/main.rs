@@ -11,6 +11,7 @@ mod shell;
 mod system;
 
 use report::{Outcome, Report};
+use rkfd_vm::plan::NEEDED;
 use rkfd_vm::protocol::Line;
 use rkfd_vm::Step;
 use rustix::mount::{mount, MountFlags};
@@ -46,6 +47,13 @@ fn main() {
         .map_err(|e| format!("busybox: {e}"))
         .and_then(|s| program::outcome(s, 0));
     report.test("init", mounted.and(applets));
+
+    if let Ok(needed) = fs::read_to_string(NEEDED) {
+        let loaded = needed
+            .lines()
+            .try_for_each(|path| system::insmod(path, &[]));
+        report.test("needed-modules", loaded);
+    }
 
     let mut log = KernelLog::open();
     match fs::read_to_string("/etc/plan") {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Making GEM objects: of memory of our own (GEM_CREATE), and of somebody else's DMA-buf.
+//!
+//! Source: Linux, `amdgpu_gem_create_ioctl`, `amdgpu_bo_create`.
+
+use super::{
+    Created,
+    Object, //
+};
+use crate::{
+    bo::Bo,
+    counts::Counts,
+    glue::{
+        dma_buf::DmaBuf,
+        drm::Gem, //
+    },
+    limit::{
+        SystemMemory,
+        VramShare, //
+    },
+    mmap::Offsets,
+    process::Memory,
+    types::{
+        AllocFlags,
+        PageRange, //
+    },
+    uapi::gem as abi,
+    vram::Uncleared, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What GEM_CREATE asks for.
+pub(crate) struct CreateRequest {
+    pub(crate) size: u64,
+    pub(crate) created: Created,
+}
+
+impl CreateRequest {
+    fn wants(&self, domain: u32) -> bool {
+        self.created.domains & u64::from(domain) != 0
+    }
+
+    /// What it is as an allocation of KFD's, which has the same kinds of caching.
+    fn flags(&self, kind: AllocFlags) -> AllocFlags {
+        let caching = [
+            (abi::CREATE_COHERENT, AllocFlags::COHERENT),
+            (abi::CREATE_UNCACHED, AllocFlags::UNCACHED),
+            (abi::CREATE_EXT_COHERENT, AllocFlags::EXT_COHERENT),
+        ];
+        let chosen = caching
+            .into_iter()
+            .filter(|(flag, _)| self.created.flags & flag != 0);
+        chosen.fold(kind.and(AllocFlags::PUBLIC), |all, (_, one)| all.and(one))
+    }
+}
+
+/// Makes an object. Clearing may take long: no lock is held.
+///
+/// # Errors
+///
+/// EINVAL for no size, ENOMEM when a limit is reached or there is no such memory, ENODEV; for VRAM,
+/// those of [`Copier::clear`](crate::sdma::Copier::clear).
+pub(crate) fn create(
+    offsets: &Arc<Offsets>,
+    counts: &Arc<Counts>,
+    system: &Arc<SystemMemory>,
+    request: &CreateRequest,
+) -> Result<Gem<Object>> {
+    let size = request.size.checked_next_multiple_of(PageRange::PAGE);
+    let size = size.ok_or(ENOMEM)?;
+    if size == 0 {
+        return Err(EINVAL);
+    }
+    let memory = if request.wants(abi::DOMAIN_VRAM) {
+        match vram(offsets, size, request) {
+            // What finds no room goes to system memory (`amdgpu_gem_create_ioctl`).
+            Err(e) if e == ENOMEM => gtt(offsets, system, size, request)?,
+            result => result?,
+        }
+    } else {
+        gtt(offsets, system, size, request)?
+    };
+    Object::of_memory(offsets, counts, &memory, request.created)
+}
+
+fn vram(offsets: &Offsets, size: u64, request: &CreateRequest) -> Result<Arc<Memory>> {
+    let gpu = offsets.gpu();
+    if size > gpu.vram_available() {
+        return Err(ENOMEM);
+    }
+    let memory = gpu.memory();
+    let cleared = gpu.copier().clear(Uncleared::take(&memory.vram, size)?)?;
+    let bo = Bo::of_vram(memory, cleared)?;
+    let share = VramShare::new(gpu, size).into();
+    Memory::new(bo, Some(share), request.flags(AllocFlags::VRAM))
+}
+
+fn gtt(
+    offsets: &Offsets,
+    system: &Arc<SystemMemory>,
+    size: u64,
+    request: &CreateRequest,
+) -> Result<Arc<Memory>> {
+    let share = system.take(size)?;
+    let bo = Bo::gtt(offsets.gpu().memory(), size)?;
+    Memory::new(bo, Some(share.into()), request.flags(AllocFlags::GTT))
+}
+
+/// Makes an object of somebody else's memory.
+///
+/// # Errors
+///
+/// The exporter's error, EINVAL when it isn't whole pages, ENODEV when the device is gone.
+pub(crate) fn of_foreign(
+    offsets: &Arc<Offsets>,
+    counts: &Arc<Counts>,
+    buf: DmaBuf,
+) -> Result<Gem<Object>> {
+    let bo = Bo::foreign(offsets.gpu().memory(), buf)?;
+    let memory = Memory::new(bo, None, AllocFlags::GTT)?;
+    Object::of_memory(offsets, counts, &memory, Created::of(&memory))
+}

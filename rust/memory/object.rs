@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What stands behind a GEM object: memory that files of the DRM device have handles to, and that goes out
+//! as DMA-bufs. Memory that a process made by KFD becomes one when it is exported.
+
+use super::place;
+use crate::{
+    counts::{
+        Count,
+        Counts,
+        Thing, //
+    },
+    glue::{
+        drm::{
+            self,
+            Gem,
+            ObjectOps, //
+        },
+        vma::{
+            Area,
+            Fault,
+            VmOps, //
+        }, //
+    },
+    gpu::Gpu,
+    mmap::{
+        Mapping,
+        Offsets,
+        VmFile, //
+    },
+    process::Memory,
+    types::PageRange,
+    uapi::gem as abi, //
+};
+use kernel::{
+    new_mutex,
+    page::Page,
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow,
+        Mutex, //
+    }, //
+};
+
+/// How GEM_CREATE asked for it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Created {
+    pub(crate) alignment: u64,
+    pub(crate) domains: u64,
+    pub(crate) flags: u64,
+}
+
+impl Created {
+    /// As of memory that was made by KFD.
+    pub(super) fn of(memory: &Memory) -> Self {
+        let domain = match memory.kind().vram() {
+            true => abi::DOMAIN_VRAM,
+            false => abi::DOMAIN_GTT,
+        };
+        Self {
+            alignment: PageRange::PAGE,
+            domains: domain.into(),
+            flags: 0,
+        }
+    }
+}
+
+/// What programs note of a buffer for each other: how pixels lie, and words of their own.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Metadata {
+    pub(crate) tiling: u64,
+    pub(crate) flags: u64,
+    /// Bytes of `data`.
+    pub(crate) size: u32,
+    pub(crate) data: [[u32; 32]; 2],
+}
+
+/// What stands behind a GEM object.
+pub(crate) struct Object {
+    /// Taken from programs before the memory goes: fields are dropped in order.
+    mapping: Mapping,
+    memory: Arc<Memory>,
+    gpu: Arc<Gpu>,
+    created: Created,
+    metadata: Pin<KBox<Mutex<Metadata>>>,
+    _count: Count,
+}
+
+static OPS: ObjectOps = ObjectOps::new::<Object>();
+static VM_OPS: VmOps = drm::object_vm_ops::<Object>();
+
+impl Object {
+    /// Makes memory an object of a GPU's DRM device.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV when the GPU went.
+    pub(crate) fn of_memory(
+        offsets: &Arc<Offsets>,
+        counts: &Arc<Counts>,
+        memory: &Arc<Memory>,
+        created: Created,
+    ) -> Result<Gem<Self>> {
+        let mapping = Mapping::shared(offsets, memory.bo())?;
+        let device = mapping.device()?;
+        let size = usize::try_from(memory.bo().size())?;
+        let object = Self {
+            mapping,
+            memory: memory.clone(),
+            gpu: offsets.gpu().clone(),
+            created,
+            metadata: KBox::pin_init(
+                new_mutex!(Metadata::default(), "rkfd metadata"),
+                GFP_KERNEL_ACCOUNT,
+            )?,
+            _count: counts.count(Thing::Object),
+        };
+        Gem::new(&device, size, object)
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// Where files with a handle map it.
+    pub(crate) fn offset(&self) -> u64 {
+        self.mapping.offset()
+    }
+
+    pub(crate) fn created(&self) -> Created {
+        self.created
+    }
+
+    pub(crate) fn metadata(&self) -> &Mutex<Metadata> {
+        &self.metadata
+    }
+
+    /// What tells it from every other while it is there.
+    pub(crate) fn key(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+}
+
+impl drm::Object for Object {
+    type File = VmFile;
+
+    fn ops() -> &'static ObjectOps {
+        &OPS
+    }
+
+    fn vm_ops() -> &'static VmOps {
+        &VM_OPS
+    }
+
+    fn opened(&self, file: ArcBorrow<'_, VmFile>) -> Result {
+        self.mapping.allow(&file)
+    }
+
+    fn closed(&self, file: ArcBorrow<'_, VmFile>) {
+        // As upstream, what the file mapped of it to the GPU goes with its last handle.
+        if self.mapping.disallow(&file) {
+            place::forget(&file, self.key());
+        }
+    }
+
+    fn may_export(&self) -> Result {
+        match self.memory.bo().is_user() {
+            true => Err(EPERM),
+            false => Ok(()),
+        }
+    }
+
+    fn pages(&self) -> Result<&[Page]> {
+        self.memory.bo().pages()
+    }
+
+    fn mmap(&self, area: &Area<'_>) -> Result {
+        self.mapping.map(area)
+    }
+
+    fn fault(&self, fault: &Fault<'_>) -> Result {
+        self.mapping.fault(fault)
+    }
+}
