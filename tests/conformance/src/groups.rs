@@ -13,6 +13,7 @@ mod dispatcher;
 mod dmabuf;
 mod drm;
 mod events;
+mod gem;
 mod gws;
 mod info;
 mod limits;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Group> {
         group("mmap", mmap::rows()),
         group("render", render::rows()),
         group("drm", drm::rows()),
+        group("gem", gem::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),
         group("debug", debug::rows()),

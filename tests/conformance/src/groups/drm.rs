@@ -122,6 +122,24 @@ fn zeros(c: &mut Ctx, command: u32) -> Result<i32, String> {
     ))
 }
 
+/// The primary node of the same device, such as `/dev/dri/card0`.
+fn card(c: &Ctx) -> Result<String, String> {
+    let folder = format!("{}/drm", pci(c)?);
+    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{folder}: {e}"))?;
+    let names = entries
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned());
+    let mut cards = names.filter(|name| name.starts_with("card"));
+    let name = cards.next().ok_or("the device has no primary node")?;
+    Ok(format!("/dev/dri/{name}"))
+}
+
+/// What a request of a new file of the primary node fails with.
+fn by_card(c: &Ctx, request: impl FnOnce(&std::os::fd::OwnedFd) -> i32) -> Answer {
+    let file = sys::open(&card(c)?).map_err(|e| e.to_string())?;
+    Ok(Got::Errno(request(&file)))
+}
+
 fn capability(c: &mut Ctx, capability: u64) -> Result<(i32, u64), String> {
     let mut args = DrmGetCap {
         capability,
@@ -138,6 +156,7 @@ pub(super) fn rows() -> Vec<Row> {
     const R: &str = "AMDGPU_INFO_READ_MMR_REG";
     const O: &str = "requests of DRM";
     const S: &str = "sysfs of the render node";
+    const P: &str = "the primary node";
     const N: [u32; 4] = [0; 4];
     vec![
         row(I, "no room", EINVAL, "amd/amdgpu/amdgpu_kms.c: amdgpu_info_ioctl", |c| Ok(Got::Errno(ask(c, INFO_ACCEL_WORKING, N, 0)?.0))),
@@ -239,16 +258,28 @@ pub(super) fn rows() -> Vec<Row> {
         row(O, "GET_CLIENT with an argument at address 0", EFAULT, "drm_ioctl.c: drm_ioctl", |c| { let r = REQUESTS.iter().find(|r| ioc_number(r.command) == 5).ok_or("no such request")?; Ok(Got::Errno(sys::ioctl(c.render()?, r.command, 0))) }),
         row(O, "GEM_CHANGE_HANDLE", EINVAL, "drm_ioctl.c: drm_invalid_op", |c| request(c, "GEM_CHANGE_HANDLE")),
         row(O, "SYNCOBJ_CREATE", Want::Unsupported(libc::EOPNOTSUPP, 0), "drm_syncobj.c: drm_syncobj_create_ioctl", |c| request(c, "SYNCOBJ_CREATE")),
-        row(O, "GEM_CLOSE of no handle", Want::Unsupported(libc::EOPNOTSUPP, libc::EINVAL), "drm_gem.c: drm_gem_close_ioctl", |c| request(c, "GEM_CLOSE")),
-        row(O, "PRIME_HANDLE_TO_FD of no handle", Want::Unsupported(libc::EOPNOTSUPP, libc::ENOENT), "drm_prime.c: drm_gem_prime_handle_to_dmabuf", |c| request(c, "PRIME_HANDLE_TO_FD")),
-        row(O, "AMDGPU_GEM_CREATE", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_create_ioctl", |c| Ok(Got::Errno(zeros(c, 0xc020_6440)?))),
         row(O, "AMDGPU_CTX: no operation", EINVAL, "amd/amdgpu/amdgpu_ctx.c: amdgpu_ctx_ioctl", |c| Ok(Got::Errno(zeros(c, 0xc010_6442)?))),
         row(O, "AMDGPU_INFO by a command of 24 bytes, no query", EINVAL, "drm_ioctl.c: drm_ioctl", |c| Ok(Got::Errno(zeros(c, 0x4018_6445)?))),
         row("DRM_IOCTL_GET_CAP", "monotonic time stamps", is(1), "drm_ioctl.c: drm_getcap", |c| Ok(Got::Value(capability(c, drm::CAP_TIMESTAMP_MONOTONIC)?.1))),
+        row("DRM_IOCTL_GET_CAP", "DMA-bufs come in and go out", is(3), "drm_ioctl.c: drm_getcap", |c| Ok(Got::Value(capability(c, drm::CAP_PRIME)?.1))),
         row("DRM_IOCTL_GET_CAP", "buffers for a screen", EOPNOTSUPP, "drm_ioctl.c: drm_getcap", |c| Ok(Got::Errno(capability(c, drm::CAP_DUMB_BUFFER)?.0))),
         row("DRM_IOCTL_GET_CAP", "synchronisation objects, of which there are none", is(0), "drm_ioctl.c: drm_getcap", |c| Ok(Got::Value(capability(c, drm::CAP_SYNCOBJ)?.1))),
         row(S, "the folder drm of its device lists it", YES, "drm_sysfs.c: drm_sysfs_minor_alloc", |c| { let name = c.node.render.rsplit('/').next().unwrap_or_default().to_owned(); Ok(holds(std::path::Path::new(&format!("{}/drm/{name}/dev", pci(c)?)).exists())) }),
         row(S, "its device is on the PCI bus", YES, "amd/amdgpu/amdgpu_drv.c: amdgpu_pci_probe", |c| { let link = std::fs::read_link(format!("{}/subsystem", pci(c)?)).map_err(|e| e.to_string())?; Ok(holds(link.ends_with("bus/pci"))) }),
+        row(S, "its class is drm, for udev's rules", YES, "drm_sysfs.c: drm_class", |c| { let device = pci(c)?; let link = std::fs::read_link(device.replace("/device", "/subsystem")); Ok(holds(link.is_ok_and(|l| l.ends_with("class/drm")))) }),
+        row(S, "its major is that of DRM", is(226), "include/drm/drm_ioctl.h: DRM_MAJOR", |c| Ok(Got::Value(libc::major(std::fs::metadata(&c.node.render).map_err(|e| e.to_string())?.rdev()).into()))),
+        row(P, "is the same device's", YES, "drm_drv.c: drm_dev_init", |c| { let card = card(c)?; Ok(holds(std::path::Path::new(&card).exists())) }),
+        row(P, "AMDGPU_INFO", OK, "amd/amdgpu/amdgpu_drv.c: amdgpu_ioctls_kms", |c| by_card(c, |fd| { let mut word = 0u32; let mut info = Info { return_pointer: sys::address(&mut word), return_size: 4, query: INFO_ACCEL_WORKING, ..Default::default() }; sys::ioctl(fd, INFO.command(), sys::address(&mut info)) })),
+        row(P, "MODE_GETRESOURCES of a device without a screen", Want::Unsupported(libc::EOPNOTSUPP, 0), "drm_mode_config.c: drm_mode_getresources", |c| by_card(c, |fd| sys::ioctl(fd, 0xc040_64a0, sys::address(&mut [0u64; 8])))),
+        row(P, "GET_UNIQUE: the length of the PCI address, once SET_VERSION gave it", Want::Computed, "drm_ioctl.c: drm_getunique", |c| {
+            let slot = c.node.slot.len() as u64 + "pci:".len() as u64;
+            let file = sys::open(&card(c)?).map_err(|e| e.to_string())?;
+            let mut version = [1i32, 4, -1, -1];
+            sys::ioctl(&file, 0xc010_6407, sys::address(&mut version));
+            let mut unique = [0u64; 2];
+            sys::ioctl(&file, 0xc010_6401, sys::address(&mut unique));
+            Ok(Got::Pair(unique[0], slot))
+        }),
         row(S, "its vendor is AMD", is(0x1002), "amd/amdgpu/amdgpu_drv.c: pciidlist", |c| Ok(Got::Value(pci_number(c, "vendor")?))),
         row(S, "its uevent names the slot of the topology", YES, "drivers/pci/pci-driver.c: pci_uevent", |c| { let want = format!("PCI_SLOT_NAME={}", c.node.slot); Ok(holds(pci_file(c, "uevent")?.lines().any(|l| l == want))) }),
     ]

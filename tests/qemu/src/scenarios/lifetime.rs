@@ -61,6 +61,7 @@ fn sharing() -> Scenario {
         "dmabuf",
     )
     .bin("rkfd-programs", "userptr")
+    .bin("rkfd-programs", "gem")
     .without_trace()
     .programs_fault()
     .step(Step::insmod(MODULE));
@@ -68,6 +69,15 @@ fn sharing() -> Scenario {
         scenario = scenario
             .step(Step::run(case, 90, &["/bin/dmabuf", VADD, case]))
             .step(Step::sh(&format!("after-{case}"), 60, NOTHING_LEFT));
+    }
+    for case in ["gtt", "vram"] {
+        scenario = scenario
+            .step(Step::run(
+                &format!("gem-{case}"),
+                90,
+                &["/bin/gem", VADD, case],
+            ))
+            .step(Step::sh(&format!("after-gem-{case}"), 60, NOTHING_LEFT));
     }
     scenario
         .step(Step::run("userptr", 90, &["/bin/userptr", VADD]))

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! GEM handles: buffers of the render node's files, their mappings, and DMA-bufs of them. Paths are those of
+//! `drivers/gpu/drm`.
+
+use super::*;
+use crate::fixture::{Bo, GTT, KERNEL, VRAM};
+use crate::row::{row, Answer, Row};
+use rkfd_uapi::gem::*;
+use rkfd_uapi::ioctl as requests;
+use rkfd_uapi::memory::{ExportDmabufArgs, GetDmabufInfoArgs, ImportDmabufArgs};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const ENOENT: Want = Want::Errno(libc::ENOENT);
+const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const S: i32 = libc::MAP_SHARED;
+/// A value that memory doesn't hold by chance.
+const MARK: u64 = 0x5afe_9e31_0bad_cafe;
+const SIZE: u64 = 8192;
+const ALL: u32 = VM_PAGE_READABLE | VM_PAGE_WRITEABLE | VM_PAGE_EXECUTABLE;
+
+fn ask<T>(fd: &OwnedFd, request: &requests::Request<T>, args: &mut T) -> i32 {
+    sys::ioctl(fd, request.command(), sys::address(args))
+}
+
+/// What a GEM_CREATE fails with that `change` makes of a good one.
+fn create(c: &mut Ctx, change: impl FnOnce(&mut GemCreate)) -> Answer {
+    let mut args = wanted(DOMAIN_GTT);
+    change(&mut args);
+    Ok(Got::Errno(ask(c.render()?, &GEM_CREATE, &mut args)))
+}
+
+fn wanted(domain: u32) -> GemCreate {
+    GemCreate {
+        bo_size: SIZE,
+        alignment: 4096,
+        domains: domain.into(),
+        domain_flags: 0,
+    }
+}
+
+/// A new handle.
+fn made(c: &Ctx, domain: u32) -> Result<u32, String> {
+    made_with(c, wanted(domain))
+}
+
+fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
+    let errno = ask(c.render()?, &GEM_CREATE, &mut args);
+    crate::fixture::must("GEM_CREATE", errno)?;
+    Ok(args.handle())
+}
+
+fn close(c: &Ctx, handle: u32) -> Result<i32, String> {
+    Ok(ask(
+        c.render()?,
+        &GEM_CLOSE,
+        &mut GemClose { handle, pad: 0 },
+    ))
+}
+
+/// The offset of a handle, and what asking for it fails with.
+fn offset(c: &Ctx, handle: u32) -> Result<(i32, u64), String> {
+    let mut args = GemMmap {
+        addr_ptr: handle.into(),
+    };
+    let errno = ask(c.render()?, &GEM_MMAP, &mut args);
+    Ok((errno, args.addr_ptr))
+}
+
+fn mapped(c: &Ctx, handle: u32) -> Result<sys::Map, String> {
+    let (errno, at) = offset(c, handle)?;
+    crate::fixture::must("GEM_MMAP", errno)?;
+    let map = sys::Map::file(c.render()?, at, SIZE as usize, RW, S);
+    map.map_err(|e| format!("mmap: {}", rkfd_bare::errno::name(e)))
+}
+
+/// The DMA-buf of a handle.
+fn exported(c: &Ctx, handle: u32) -> Result<OwnedFd, String> {
+    let mut args = PrimeHandle {
+        handle,
+        flags: (libc::O_CLOEXEC | libc::O_RDWR) as u32,
+        fd: -1,
+    };
+    let errno = ask(c.render()?, &PRIME_HANDLE_TO_FD, &mut args);
+    crate::fixture::must("PRIME_HANDLE_TO_FD", errno)?;
+    Ok(sys::own(args.fd as u32))
+}
+
+/// The handle of a DMA-buf for a file.
+fn imported(file: &OwnedFd, fd: &OwnedFd) -> Result<u32, String> {
+    let mut args = PrimeHandle {
+        fd: fd.as_raw_fd(),
+        ..Default::default()
+    };
+    let errno = ask(file, &PRIME_FD_TO_HANDLE, &mut args);
+    crate::fixture::must("PRIME_FD_TO_HANDLE", errno)?;
+    Ok(args.handle)
+}
+
+/// KFD's DMA-buf of a buffer of its own.
+fn by_kfd(c: &mut Ctx, flags: u32) -> Result<(Bo, OwnedFd), String> {
+    let bo = c.unmapped_bo(SIZE, flags)?;
+    let mut args = ExportDmabufArgs {
+        handle: bo.handle,
+        flags: (libc::O_CLOEXEC | libc::O_RDWR) as u32,
+        dmabuf_fd: 0,
+    };
+    let errno = c.raw(&requests::EXPORT_DMABUF, &mut args);
+    crate::fixture::must("EXPORT_DMABUF", errno)?;
+    Ok((bo, sys::own(args.dmabuf_fd)))
+}
+
+/// KFD's handle of a DMA-buf, to be mapped at `va`.
+fn to_kfd(c: &Ctx, fd: &OwnedFd, va: u64) -> Result<u64, String> {
+    let mut args = ImportDmabufArgs {
+        va_addr: va,
+        handle: 0,
+        gpu_id: c.gpu,
+        dmabuf_fd: fd.as_raw_fd() as u32,
+    };
+    let errno = c.raw(&requests::IMPORT_DMABUF, &mut args);
+    crate::fixture::must("IMPORT_DMABUF", errno)?;
+    Ok(args.handle)
+}
+
+/// What GEM_VA fails with that `change` makes of a good mapping of the whole.
+fn va(c: &mut Ctx, handle: u32, at: u64, change: impl FnOnce(&mut GemVa)) -> Result<i32, String> {
+    let mut args = GemVa {
+        handle,
+        operation: VA_OP_MAP,
+        flags: ALL,
+        va_address: at,
+        map_size: SIZE,
+        ..Default::default()
+    };
+    change(&mut args);
+    Ok(ask(c.render()?, &GEM_VA, &mut args))
+}
+
+/// The same with a new handle at a new address.
+fn new_va(c: &mut Ctx, change: impl FnOnce(&mut GemVa)) -> Answer {
+    let handle = made(c, DOMAIN_GTT)?;
+    let at = c.fresh_va(SIZE);
+    Ok(Got::Errno(va(c, handle, at, change)?))
+}
+
+/// Two requests, of which the second is the question; the first must succeed.
+fn after_mapping(
+    c: &mut Ctx,
+    change: impl FnOnce(&mut GemVa, u64),
+) -> Result<(u32, u64, i32), String> {
+    let handle = made(c, DOMAIN_GTT)?;
+    let at = c.fresh_va(4 * SIZE);
+    let errno = va(c, handle, at, |_| {})?;
+    crate::fixture::must("GEM_VA", errno)?;
+    let errno = va(c, handle, at, |a| change(a, at))?;
+    Ok((handle, at, errno))
+}
+
+fn metadata(c: &Ctx, args: &mut GemMetadata) -> Result<i32, String> {
+    Ok(ask(c.render()?, &GEM_METADATA, args))
+}
+
+#[rustfmt::skip]
+pub(super) fn rows() -> Vec<Row> {
+    const C: &str = "DRM_IOCTL_AMDGPU_GEM_CREATE";
+    const M: &str = "DRM_IOCTL_AMDGPU_GEM_MMAP";
+    const V: &str = "DRM_IOCTL_AMDGPU_GEM_VA";
+    const D: &str = "DRM_IOCTL_AMDGPU_GEM_METADATA";
+    const O: &str = "DRM_IOCTL_AMDGPU_GEM_OP";
+    const W: &str = "DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE";
+    const K: &str = "DRM_IOCTL_GEM_CLOSE";
+    const P: &str = "PRIME";
+    const GEM: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_create_ioctl";
+    const MMAP: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_mode_dumb_mmap";
+    const VA: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_va_ioctl";
+    const VERIFY: &str = "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_verify_parameters";
+    const META: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_metadata_ioctl";
+    const OP: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_op_ioctl";
+    const PRIME: &str = "drm_prime.c: drm_gem_prime_fd_to_handle";
+    vec![
+        row(C, "GTT", OK, GEM, |c| create(c, |_| {})),
+        row(C, "VRAM", OK, GEM, |c| create(c, |a| a.domains = DOMAIN_VRAM.into())),
+        row(C, "the CPU's memory", OK, GEM, |c| create(c, |a| a.domains = DOMAIN_CPU.into())),
+        row(C, "a flag that does not exist", EINVAL, "amd/amdgpu/amdgpu_gem.h: AMDGPU_GEM_CREATE_SETTABLE_MASK", |c| create(c, |a| a.domain_flags = 1 << 40)),
+        row(C, "the flag of MQDs, which only the kernel sets", EINVAL, "amd/amdgpu/amdgpu_gem.h: AMDGPU_GEM_CREATE_SETTABLE_MASK", |c| create(c, |a| a.domain_flags = 1 << 8)),
+        row(C, "encrypted memory", EINVAL, GEM, |c| create(c, |a| a.domain_flags = CREATE_ENCRYPTED)),
+        row(C, "a domain that does not exist", EINVAL, GEM, |c| create(c, |a| a.domains = u64::from(DOMAIN_MASK) + 1)),
+        row(C, "GTT and GWS", EINVAL, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_are_domains_valid", |c| create(c, |a| a.domains = 0x12)),
+        row(C, "more than there is", ENOMEM, "amd/amdgpu/amdgpu_object.c: amdgpu_bo_validate_size", |c| create(c, |a| a.bo_size = 1 << 50)),
+        row(C, "the argument at address 0", EFAULT, "drm_ioctl.c: drm_ioctl", |c| Ok(Got::Errno(sys::ioctl(c.render()?, GEM_CREATE.command(), 0)))),
+        row(C, "the answer has nothing but a handle", is(0), GEM, |c| { let mut a = wanted(DOMAIN_GTT); ask(c.render()?, &GEM_CREATE, &mut a); Ok(Got::Value(a.alignment | a.domains | a.domain_flags | a.bo_size >> 32)) }),
+        row(C, "handles count from 1", YES, "drm_gem.c: drm_gem_handle_create_tail", |c| { let file = sys::open(&c.node.render).map_err(|e| e.to_string())?; let mut a = wanted(DOMAIN_GTT); ask(&file, &GEM_CREATE, &mut a); Ok(holds(a.handle() == 1)) }),
+        row(C, "VRAM is cleared", is(0), GEM, |c| { let h = made(c, DOMAIN_VRAM)?; let m = mapped(c, h)?; Ok(Got::Value((0..SIZE as usize).step_by(8).map(|i| m.read(i)).max().unwrap_or(1))) }),
+        row(K, "of no handle", EINVAL, "drm_gem.c: drm_gem_handle_delete", |c| Ok(Got::Errno(close(c, 0x7777)?))),
+        row(K, "once", OK, "drm_gem.c: drm_gem_handle_delete", |c| { let h = made(c, DOMAIN_GTT)?; Ok(Got::Errno(close(c, h)?)) }),
+        row(K, "twice", EINVAL, "drm_gem.c: drm_gem_handle_delete", |c| { let h = made(c, DOMAIN_GTT)?; close(c, h)?; Ok(Got::Errno(close(c, h)?)) }),
+        row(M, "of no handle", ENOENT, MMAP, |c| Ok(Got::Errno(offset(c, 0x7777)?.0))),
+        row(M, "what is written is read, GTT", is(MARK), MMAP, |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(4096, MARK); Ok(Got::Value(mapped(c, h)?.read(4096))) }),
+        row(M, "what is written is read, VRAM", is(MARK), MMAP, |c| { let h = made(c, DOMAIN_VRAM)?; mapped(c, h)?.write(4096, MARK); Ok(Got::Value(mapped(c, h)?.read(4096))) }),
+        row(M, "the offset stays", YES, "amd/amdgpu/amdgpu_object.c: amdgpu_bo_mmap_offset", |c| { let h = made(c, DOMAIN_GTT)?; Ok(holds(offset(c, h)? == offset(c, h)?)) }),
+        row(M, "memory without access by the CPU", EPERM, MMAP, |c| { let h = made_with(c, GemCreate { domain_flags: CREATE_NO_CPU_ACCESS, ..wanted(DOMAIN_VRAM) })?; Ok(Got::Errno(offset(c, h)?.0)) }),
+        row(M, "by a file without a handle", EACCES, "drm_gem.c: drm_gem_object_lookup_at_offset", |c| {
+            let h = made(c, DOMAIN_GTT)?;
+            let other = sys::open(&c.node.render).map_err(|e| e.to_string())?;
+            Ok(errno(sys::Map::file(&other, offset(c, h)?.1, SIZE as usize, RW, S).map(|_| ())))
+        }),
+        row(M, "by a file that has it from a DMA-buf", OK, "drm_gem.c: drm_gem_handle_create_tail", |c| {
+            let h = made(c, DOMAIN_GTT)?;
+            let other = sys::open(&c.node.render).map_err(|e| e.to_string())?;
+            imported(&other, &exported(c, h)?)?;
+            Ok(errno(sys::Map::file(&other, offset(c, h)?.1, SIZE as usize, RW, S).map(|_| ())))
+        }),
+        row(M, "by that file when it has closed its handle", EACCES, "drm_gem.c: drm_gem_object_release_handle", |c| {
+            let h = made(c, DOMAIN_GTT)?;
+            let other = sys::open(&c.node.render).map_err(|e| e.to_string())?;
+            let handle = imported(&other, &exported(c, h)?)?;
+            ask(&other, &GEM_CLOSE, &mut GemClose { handle, pad: 0 });
+            Ok(errno(sys::Map::file(&other, offset(c, h)?.1, SIZE as usize, RW, S).map(|_| ())))
+        }),
+        row(V, "map", OK, VA, |c| new_va(c, |_| {})),
+        row(V, "map a part", OK, VA, |c| new_va(c, |a| { a.offset_in_bo = 4096; a.map_size = 4096 })),
+        row(V, "map no handle", ENOENT, VA, |c| new_va(c, |a| a.handle = 0x7777)),
+        row(V, "map beyond its end", EINVAL, VERIFY, |c| new_va(c, |a| a.offset_in_bo = 4096)),
+        row(V, "map nothing", EINVAL, VERIFY, |c| new_va(c, |a| a.map_size = 0)),
+        row(V, "map at an address that is none of a page", EINVAL, VERIFY, |c| new_va(c, |a| a.va_address += 8)),
+        row(V, "map a size that is none of pages", EINVAL, VERIFY, |c| new_va(c, |a| a.map_size = 4100)),
+        row(V, "map from an offset that is none of a page", EINVAL, VERIFY, |c| new_va(c, |a| { a.offset_in_bo = 8; a.map_size = 4096 })),
+        row(V, "map at the start, which is set aside", EINVAL, VA, |c| new_va(c, |a| a.va_address = 0xf000)),
+        row(V, "map in the hole", EINVAL, VA, |c| new_va(c, |a| a.va_address = 1 << 47)),
+        row(V, "map at the end, which is set aside", EINVAL, VA, |c| new_va(c, |a| a.va_address = 0u64.wrapping_sub(SIZE))),
+        row(V, "a flag that does not exist", EINVAL, VA, |c| new_va(c, |a| a.flags |= 1 << 20)),
+        row(V, "operation 0", EINVAL, VA, |c| new_va(c, |a| a.operation = 0)),
+        row(V, "operation 5", EINVAL, VA, |c| new_va(c, |a| a.operation = 5)),
+        row(V, "a delayed update with a fence", EINVAL, VA, |c| new_va(c, |a| { a.flags |= VM_DELAY_UPDATE; a.vm_timeline_syncobj_out = 1 })),
+        row(V, "a fence to wait for that is none", ENOENT, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_add_input_fence", |c| { let none = 0x7777u32; new_va(c, |a| { a.num_syncobj_handles = 1; a.input_fence_syncobj_handles = &raw const none as u64 }) }),
+        row(V, "map where it is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| Ok(Got::Errno(after_mapping(c, |_, _| {})?.2))),
+        row(V, "map twice at two addresses", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| Ok(Got::Errno(after_mapping(c, |a, at| a.va_address = at + SIZE)?.2))),
+        row(V, "map where KFD has mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let b = c.bo(SIZE, GTT)?; let h = made(c, DOMAIN_GTT)?; Ok(Got::Errno(va(c, h, b.va, |_| {})?)) }),
+        row(V, "KFD maps where it is mapped", EINVAL, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: attach", |c| {
+            let b = c.unmapped_bo(SIZE, GTT)?;
+            let h = made(c, DOMAIN_GTT)?;
+            crate::fixture::must("GEM_VA", va(c, h, b.va, |_| {})?)?;
+            Ok(Got::Errno(c.map(b.handle)))
+        }),
+        row(V, "unmap", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| Ok(Got::Errno(after_mapping(c, |a, _| a.operation = VA_OP_UNMAP)?.2))),
+        row(V, "unmap where nothing is", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| new_va(c, |a| a.operation = VA_OP_UNMAP)),
+        row(V, "unmap from its second page", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_UNMAP; a.va_address = at + 4096 })?.2))),
+        row(V, "unmap another's mapping", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| { let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_UNMAP; a.handle = other })?.2)) }),
+        row(V, "map again when it was unmapped", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let (h, at, _) = after_mapping(c, |a, _| a.operation = VA_OP_UNMAP)?; Ok(Got::Errno(va(c, h, at, |_| {})?)) }),
+        row(V, "replace", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| Ok(Got::Errno(after_mapping(c, |a, _| a.operation = VA_OP_REPLACE)?.2))),
+        row(V, "replace two mappings by one of another", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| {
+            let (_, at, _) = after_mapping(c, |a, at| a.va_address = at + SIZE)?;
+            let large = made_with(c, GemCreate { bo_size: 2 * SIZE, ..wanted(DOMAIN_GTT) })?;
+            Ok(Got::Errno(va(c, large, at, |a| { a.operation = VA_OP_REPLACE; a.map_size = 2 * SIZE })?))
+        }),
+        row(V, "clear", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.handle = 0 })?.2))),
+        row(V, "clear where nothing is", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| new_va(c, |a| a.operation = VA_OP_CLEAR)),
+        row(V, "clear a part of a mapping", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.map_size = 4096 })?.2))),
+        row(V, "a mapping without memory", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT)),
+        row(V, "by a file whose address space no process took", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| {
+            let file = sys::open(&c.node.render).map_err(|e| e.to_string())?;
+            let mut a = wanted(DOMAIN_GTT);
+            ask(&file, &GEM_CREATE, &mut a);
+            let va_address = c.fresh_va(SIZE);
+            Ok(Got::Errno(ask(&file, &GEM_VA, &mut GemVa { handle: a.handle(), operation: VA_OP_MAP, flags: ALL, va_address, map_size: SIZE, ..Default::default() })))
+        }),
+        row(V, "closing the last handle unmaps", OK, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_object_close", |c| { let (h, at, _) = after_mapping(c, |a, at| a.va_address = at + SIZE)?; close(c, h)?; let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(va(c, other, at, |_| {})?)) }),
+        row(D, "of no handle", ENOENT, META, |c| Ok(Got::Errno(metadata(c, &mut GemMetadata { handle: 0x7777, op: METADATA_GET, ..Default::default() })?))),
+        row(D, "what was set is there", is(MARK), META, |c| {
+            let handle = made(c, DOMAIN_GTT)?;
+            metadata(c, &mut GemMetadata { handle, op: METADATA_SET, tiling_info: MARK, data_size_bytes: 4, data: [[7; 32]; 2], ..Default::default() })?;
+            let mut args = GemMetadata { handle, op: METADATA_GET, ..Default::default() };
+            metadata(c, &mut args)?;
+            Ok(Got::Value(if (args.data_size_bytes, args.data[0][0]) == (4, 7) { args.tiling_info } else { 0 }))
+        }),
+        row(D, "a new buffer has none", is(0), META, |c| { let handle = made(c, DOMAIN_GTT)?; let mut args = GemMetadata { handle, op: METADATA_GET, tiling_info: 1, data_size_bytes: 9, ..Default::default() }; metadata(c, &mut args)?; Ok(Got::Value(args.tiling_info | u64::from(args.data_size_bytes))) }),
+        row(D, "257 bytes", EINVAL, META, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(metadata(c, &mut GemMetadata { handle, op: METADATA_SET, data_size_bytes: 257, ..Default::default() })?)) }),
+        row(O, "padding", EINVAL, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, padding: 1, ..Default::default() }))) }),
+        row(O, "of no handle", ENOENT, OP, |c| Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle: 0x7777, ..Default::default() })))),
+        row(O, "an unknown question", EINVAL, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, op: 9, ..Default::default() }))) }),
+        row(O, "GET_GEM_CREATE_INFO: size and domain", YES, OP, |c| {
+            let handle = made_with(c, GemCreate { bo_size: SIZE - 5, ..wanted(DOMAIN_VRAM) })?;
+            let mut info = GemCreate::default();
+            let errno = ask(c.render()?, &GEM_OP, &mut GemOp { handle, value: sys::address(&mut info), ..Default::default() });
+            Ok(holds((errno, info.bo_size, info.domains) == (0, SIZE, DOMAIN_VRAM.into())))
+        }),
+        row(O, "GET_GEM_CREATE_INFO to a kernel address", EFAULT, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, value: KERNEL, ..Default::default() }))) }),
+        row(W, "of no handle", ENOENT, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_wait_idle_ioctl", |c| Ok(Got::Errno(ask(c.render()?, &GEM_WAIT_IDLE, &mut GemWaitIdle { handle: 0x7777, ..Default::default() })))),
+        row(W, "a new buffer is idle", is(0), "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_wait_idle_ioctl", |c| { let handle = made(c, DOMAIN_GTT)?; let mut args = GemWaitIdle { handle, ..Default::default() }; let errno = ask(c.render()?, &GEM_WAIT_IDLE, &mut args); Ok(Got::Value(u64::from(args.handle) | errno as u64)) }),
+        row(P, "HANDLE_TO_FD of no handle", ENOENT, "drm_prime.c: drm_gem_prime_handle_to_dmabuf", |c| Ok(Got::Errno(ask(c.render()?, &PRIME_HANDLE_TO_FD, &mut PrimeHandle { handle: 0x7777, ..Default::default() })))),
+        row(P, "FD_TO_HANDLE of no file", EBADF, PRIME, |c| Ok(Got::Errno(ask(c.render()?, &PRIME_FD_TO_HANDLE, &mut PrimeHandle { fd: -1, ..Default::default() })))),
+        row(P, "FD_TO_HANDLE of the render node", EINVAL, PRIME, |c| { let fd = c.render()?.as_raw_fd(); Ok(Got::Errno(ask(c.render()?, &PRIME_FD_TO_HANDLE, &mut PrimeHandle { fd, ..Default::default() }))) }),
+        row(P, "there and back: the same handle", YES, PRIME, |c| { let h = made(c, DOMAIN_GTT)?; let fd = exported(c, h)?; Ok(holds(imported(c.render()?, &fd)? == h)) }),
+        row(P, "out twice: the same DMA-buf", YES, "drm_prime.c: drm_gem_prime_handle_to_dmabuf", |c| { let h = made(c, DOMAIN_GTT)?; let (a, b) = (exported(c, h)?, exported(c, h)?); Ok(holds(sys_inode(&a)? == sys_inode(&b)?)) }),
+        row(P, "KFD's DMA-buf: the same memory, GTT", is(MARK), PRIME, |c| { let (b, fd) = by_kfd(c, GTT)?; kfd_memory(c, &b)?.write(8, MARK); let h = imported(c.render()?, &fd)?; Ok(Got::Value(mapped(c, h)?.read(8))) }),
+        row(P, "KFD's DMA-buf: the same memory, VRAM", is(MARK), PRIME, |c| { let (b, fd) = by_kfd(c, VRAM | rkfd_uapi::memory::ALLOC_PUBLIC)?; kfd_memory(c, &b)?.write(8, MARK); let h = imported(c.render()?, &fd)?; Ok(Got::Value(mapped(c, h)?.read(8))) }),
+        row(P, "KFD's DMA-buf goes out as the same", YES, "drm_prime.c: drm_gem_prime_handle_to_dmabuf", |c| { let (_, fd) = by_kfd(c, GTT)?; let h = imported(c.render()?, &fd)?; Ok(holds(sys_inode(&fd)? == sys_inode(&exported(c, h)?)?)) }),
+        row(P, "KFD's buffer, freed there, lives by its handle", is(MARK), "drm_prime.c: drm_gem_prime_fd_to_handle", |c| { let (b, fd) = by_kfd(c, GTT)?; kfd_memory(c, &b)?.write(8, MARK); let h = imported(c.render()?, &fd)?; c.free(b.handle); drop(fd); Ok(Got::Value(mapped(c, h)?.read(8))) }),
+        row(P, "KFD takes a handle's DMA-buf, and maps it", OK, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_import_dmabuf_fd", |c| { let h = made(c, DOMAIN_VRAM)?; let at = c.fresh_va(SIZE); let b = to_kfd(c, &exported(c, h)?, at)?; Ok(Got::Errno(c.map(b))) }),
+        row(P, "GET_DMABUF_INFO of a handle's: size", is(SIZE), "kfd_chardev.c: kfd_ioctl_get_dmabuf_info", |c| { let h = made(c, DOMAIN_VRAM)?; let fd = exported(c, h)?; let mut args = GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }; c.raw(&requests::GET_DMABUF_INFO, &mut args); Ok(Got::Value(args.size)) }),
+        row(P, "a DMA-buf of a handle is mapped by the CPU", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(16, MARK); let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(16))) }),
+        row(P, "such a mapping outlives handle and descriptor", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; m.write(24, MARK); close(c, h)?; drop(fd); Ok(Got::Value(m.read(24))) }),
+    ]
+}
+
+/// What tells one DMA-buf from another.
+fn sys_inode(fd: &OwnedFd) -> Result<u64, String> {
+    use std::os::unix::fs::MetadataExt;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    std::fs::metadata(&path)
+        .map(|m| m.ino())
+        .map_err(|e| format!("{path}: {e}"))
+}
+
+/// A buffer of KFD's, mapped on the render node.
+fn kfd_memory(c: &Ctx, bo: &Bo) -> Result<sys::Map, String> {
+    let map = sys::Map::file(c.render()?, bo.offset, SIZE as usize, RW, S);
+    map.map_err(|e| format!("mmap: {}", rkfd_bare::errno::name(e)))
+}

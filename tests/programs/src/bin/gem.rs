@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One memory by two doors: buffers of KFD's that the render node maps to the GPU, and buffers of the render
+//! node's that KFD maps. It is what ROCr's API of virtual memory does with libdrm.
+//!
+//! The first operand is KFD's, exported, taken as a GEM handle and mapped by GEM_VA; the second is the render
+//! node's own, one half at a time; sums go to a buffer of the render node's that KFD imports and maps. The CPU
+//! fills and reads all of them by the offsets that GEM_MMAP gives.
+//!
+//! `gem CODE-OBJECT vram|gtt`
+
+use std::ffi::c_void;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::ptr::null_mut;
+
+use rkfd::{Address, Gpu, QueueOptions};
+use rkfd_programs::raw::{self, call, errno};
+use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
+use rkfd_uapi::gem::{self, GemClose, GemCreate, GemMmap, GemVa, PrimeHandle};
+use rkfd_uapi::{ioctl, memory as abi};
+use rustix::mm::{MapFlags, ProtFlags};
+
+const N: usize = 1 << 16;
+const BYTES: usize = N * 4;
+/// GPU addresses, far from those that the library uses.
+const FROM_KFD: u64 = 0x1234_0000_0000;
+const OWN: u64 = 0x1235_0000_0000;
+const TO_KFD: u64 = 0x1236_0000_0000;
+
+struct Setup {
+    kfd: File,
+    /// The same open file that the library acquired the address space with.
+    render: File,
+    gpu: Gpu,
+}
+
+/// The render node's file among ours. A second one would have an address space of its own.
+fn render() -> Result<File, Failure> {
+    for entry in fs::read_dir("/proc/self/fd")
+        .map_err(Failure::new)?
+        .flatten()
+    {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        if !target.to_string_lossy().starts_with("/dev/dri/renderD") {
+            continue;
+        }
+        let number: i32 = entry
+            .file_name()
+            .to_string_lossy()
+            .parse()
+            .map_err(Failure::new)?;
+        // SAFETY: The library keeps it open, and the duplicate is ours.
+        let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        return Ok(File::from(
+            borrowed.try_clone_to_owned().map_err(Failure::new)?,
+        ));
+    }
+    Err(Failure::new("the library has no render node open"))
+}
+
+impl Setup {
+    fn create(&self, domain: u32) -> Result<u32, Failure> {
+        let mut args = GemCreate {
+            bo_size: BYTES as u64,
+            alignment: 4096,
+            domains: domain.into(),
+            domain_flags: 0,
+        };
+        call(&self.render, &gem::GEM_CREATE, &mut args).map_err(errno("GEM_CREATE"))?;
+        Ok(args.handle())
+    }
+
+    fn cpu(&self, handle: u32) -> Result<Mapped, Failure> {
+        let mut args = GemMmap {
+            addr_ptr: handle.into(),
+        };
+        call(&self.render, &gem::GEM_MMAP, &mut args).map_err(errno("GEM_MMAP"))?;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let (shared, at) = (MapFlags::SHARED, args.addr_ptr);
+        // SAFETY: The kernel chooses the address, so no mapping is replaced.
+        unsafe { rustix::mm::mmap(null_mut(), BYTES, prot, shared, &self.render, at) }
+            .map(Mapped)
+            .map_err(errno("mmap of the render node"))
+    }
+
+    fn va(&self, operation: u32, handle: u32, at: u64, part: (u64, u64)) -> Result<(), Failure> {
+        let mut args = GemVa {
+            handle,
+            operation,
+            flags: gem::VM_PAGE_READABLE | gem::VM_PAGE_WRITEABLE,
+            va_address: at,
+            offset_in_bo: part.0,
+            map_size: part.1,
+            ..Default::default()
+        };
+        call(&self.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA"))
+    }
+
+    /// A buffer of KFD's that isn't mapped: its handle for the render node, by way of a DMA-buf.
+    fn of_kfd(&self, kind: u32) -> Result<u32, Failure> {
+        let flags = kind | abi::ALLOC_WRITABLE;
+        let handle = raw::alloc(&self.kfd, self.gpu.id(), FROM_KFD, BYTES, 0, flags)
+            .map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
+        let mut args = abi::ExportDmabufArgs {
+            handle,
+            ..Default::default()
+        };
+        call(&self.kfd, &ioctl::EXPORT_DMABUF, &mut args).map_err(errno("EXPORT_DMABUF"))?;
+        // SAFETY: The request has just made the descriptor for us.
+        let fd = unsafe { OwnedFd::from_raw_fd(args.dmabuf_fd as i32) };
+        raw::free(&self.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+        let mut args = PrimeHandle {
+            fd: fd.as_raw_fd(),
+            ..Default::default()
+        };
+        call(&self.render, &gem::PRIME_FD_TO_HANDLE, &mut args)
+            .map_err(errno("PRIME_FD_TO_HANDLE"))?;
+        Ok(args.handle)
+    }
+
+    /// KFD's handle of a buffer of the render node's, mapped at `va`.
+    fn to_kfd(&self, handle: u32, va: u64) -> Result<u64, Failure> {
+        let mut args = PrimeHandle {
+            handle,
+            flags: rustix::fs::OFlags::RDWR.bits(),
+            fd: -1,
+        };
+        call(&self.render, &gem::PRIME_HANDLE_TO_FD, &mut args)
+            .map_err(errno("PRIME_HANDLE_TO_FD"))?;
+        // SAFETY: The request has just made the descriptor for us.
+        let fd = unsafe { OwnedFd::from_raw_fd(args.fd) };
+        let mut args = abi::ImportDmabufArgs {
+            va_addr: va,
+            handle: 0,
+            gpu_id: self.gpu.id(),
+            dmabuf_fd: fd.as_raw_fd() as u32,
+        };
+        call(&self.kfd, &ioctl::IMPORT_DMABUF, &mut args).map_err(errno("IMPORT_DMABUF"))?;
+        raw::map(&self.kfd, self.gpu.id(), args.handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+        Ok(args.handle)
+    }
+}
+
+/// A shared mapping of a buffer.
+struct Mapped(*mut c_void);
+
+impl Mapped {
+    fn fill(&self, value: impl Fn(usize) -> f32) {
+        for i in 0..N {
+            // SAFETY: `i` is inside the mapping, and no work of the GPU is running.
+            unsafe { self.0.cast::<f32>().add(i).write_volatile(value(i)) }
+        }
+    }
+
+    /// How many elements are as wanted.
+    fn count(&self, wanted: impl Fn(usize) -> f32) -> usize {
+        // SAFETY: As in `fill`.
+        let get = |i| unsafe { self.0.cast::<f32>().add(i).read_volatile() };
+        (0..N).filter(|&i| get(i) == wanted(i)).count()
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: The mapping is ours, and nothing borrows from it.
+        let _ = unsafe { rustix::mm::munmap(self.0, BYTES) };
+    }
+}
+
+fn a(i: usize) -> f32 {
+    i as f32
+}
+
+fn b(i: usize) -> f32 {
+    (i % 127) as f32 * 0.25
+}
+
+fn run() -> Result<(), Failure> {
+    let (domain, kind) = match std::env::args().nth(2).as_deref() {
+        Some("gtt") => (gem::DOMAIN_GTT, abi::ALLOC_GTT),
+        Some("vram") => (gem::DOMAIN_VRAM, abi::ALLOC_VRAM | abi::ALLOC_PUBLIC),
+        _ => return Err(Failure::new("the second argument must be vram or gtt")),
+    };
+    let gpu = Gpu::open()?;
+    let queue = gpu.queue(QueueOptions::default())?;
+    let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
+    let s = Setup {
+        kfd: File::open("/dev/kfd").map_err(Failure::new)?,
+        render: render()?,
+        gpu,
+    };
+    let half = BYTES as u64 / 2;
+    let first = s.of_kfd(kind)?;
+    s.cpu(first)?.fill(a);
+    s.va(gem::VA_OP_MAP, first, FROM_KFD, (0, BYTES as u64))?;
+    let second = s.create(domain)?;
+    s.cpu(second)?.fill(b);
+    s.va(gem::VA_OP_MAP, second, OWN, (0, half))?;
+    s.va(gem::VA_OP_MAP, second, OWN + half, (half, half))?;
+    let sums = s.create(domain)?;
+    let imported = s.to_kfd(sums, TO_KFD)?;
+
+    let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
+    let dispatch = [FROM_KFD, OWN, TO_KFD]
+        .into_iter()
+        .fold(dispatch.block(BLOCK), |d, va| d.arg(Address(va)));
+    let work = dispatch.arg(N as u32).submit()?;
+    work.wait_timeout(PATIENCE)?;
+    let right = s.cpu(sums)?.count(|i| a(i) + b(i));
+    println!("sums: {right} of {N} are right");
+    if right != N {
+        return Err(Failure::new("elements are wrong"));
+    }
+
+    s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
+    raw::unmap(&s.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
+    raw::free(&s.kfd, imported).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+    // What the second has mapped goes with its handle; the first and the sums are left for the end.
+    let mut args = GemClose {
+        handle: second,
+        pad: 0,
+    };
+    call(&s.render, &gem::GEM_CLOSE, &mut args).map_err(errno("GEM_CLOSE"))
+}
+
+fn main() -> ExitCode {
+    report("gem", run)
+}
