@@ -7,18 +7,15 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_ucode.h`; what Linux compares, `amdgpu_ucode_validate`.
 
-mod program;
+pub mod program;
 mod rlc;
 mod secure_os;
 
-pub use program::{
-    CopyProgram, CopyProgramHeader, CoreStarter, CoreStarterHeader, Program, ProgramHeader,
-    SchedulerHeader,
-};
 pub use rlc::{RlcCode, RlcCoreHeader, RlcHeader};
 pub use secure_os::{Component, ComponentEntry, SecureOs, SecureOsHeader};
 
 use super::layout::*;
+use program::{CopyProgramHeader, CoreStarterHeader, ProgramHeader, SchedulerHeader};
 
 layout! {
     /// What every file begins with.
