@@ -12,8 +12,8 @@ use crate::{
     device::Handle,
     discovery::Discovery,
     firmware::{
-        SecureOsFile,
-        Set, //
+        AnySet,
+        SecureOsFile, //
     },
     gfx,
     glue::{
@@ -24,6 +24,7 @@ use crate::{
     gmc,
     gpu::{
         self,
+        autoload,
         Found,
         Running, //
     },
@@ -162,7 +163,7 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     let (gfx, nbio) = (gfx::hal(versions.gc), nbio::hal(versions.nbio));
     let sdma_hal = sdma::hal(versions.sdma);
     let (gmc_hal, mmhub) = (gmc::hal(versions.gc), gmc::mmhub(versions.mmhub));
-    let psp = psp::hal(versions.gc);
+    let (psp, smu) = (psp::hal(versions.gc), smu::hal(versions.gc));
     let tables = [
         gfx.tables(),
         gmc_hal.tables(),
@@ -171,13 +172,14 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
         ih::hal(versions.osssys).tables(),
         sdma_hal.tables(),
         psp.tables(),
-        smu::hal(versions.gc).tables(),
+        smu.tables(),
     ];
     let used = tables.into_iter().flatten().copied();
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
     let handle = Handle::new(dev, &regs)?;
-    let is_halted = gfx.is_halted(&regs);
+    // Before power-on is over there is no graphics core to be asked.
+    let is_halted = !is_cold && gfx.is_halted(&regs);
     let is_cold = is_cold
         || is_halted && reset_other_os(&handle, &regs, &versions, master)?;
     let firmware = if is_cold || is_halted {
@@ -193,11 +195,37 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
             "the memory controller places VRAM where no room is left for the GART\n"
         )
     })?;
+    let vram = Vram::new(
+        Devres::new(dev, aperture)?,
+        &regs,
+        layout,
+        nbio.hole(),
+        pdev.resource_start(0)?,
+        vram_size,
+        visible,
+    )?;
+    let fw_versions = match &firmware {
+        Some(files) => Some(files.versions()?),
+        None => None,
+    };
+    // Before this the graphics core can't be asked for anything.
+    let (firmware, starts) = match firmware {
+        Some(AnySet::Autoload(files)) => {
+            let parts = autoload::Parts {
+                dev: &handle,
+                regs: &regs,
+                vram: &vram,
+                versions,
+            };
+            (None, Some(autoload::start(&parts, &files)?))
+        }
+        Some(AnySet::Direct(files)) => (Some(files), None),
+        None => (None, None),
+    };
     let rev_id = nbio.revision(&regs);
     let mut chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
-    if let Some(files) = &firmware {
-        chip.mec_fw_version = files.mec.code()?.code.version;
-        chip.sdma_fw_version = files.sdma.code()?.version;
+    if let Some(known) = fw_versions {
+        (chip.mec_fw_version, chip.sdma_fw_version) = known;
     }
     let pci = pci_info(pdev);
     if !pci.requests_atomics {
@@ -210,17 +238,10 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
         pci,
         chip,
         dev: handle,
-        vram: Vram::new(
-            Devres::new(dev, aperture)?,
-            &regs,
-            layout,
-            nbio.hole(),
-            pdev.resource_start(0)?,
-            vram_size,
-            visible,
-        )?,
+        vram,
         regs,
         firmware,
+        starts,
         mmio_phys: pdev.resource_start(5)?,
     })
 }
@@ -265,7 +286,7 @@ fn reset_other_os(
     versions: &Versions,
     master: &Master,
 ) -> Result<bool> {
-    let Some(psp) = psp::hal(versions.gc).interface() else {
+    let Some(psp) = psp::hal(versions.gc).interface().filter(|psp| !psp.autoload) else {
         return Ok(false);
     };
     let file = SecureOsFile::load(dev.device(), psp.file, (psp.is_earlier)(regs))?;
@@ -296,7 +317,7 @@ fn load_firmware(
     regs: &Regs,
     versions: &Versions,
     is_cold: bool,
-) -> Result<Set> {
+) -> Result<AnySet> {
     if psp::hal(versions.gc).interface().is_none() {
         dev_err!(
             dev,

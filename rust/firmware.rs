@@ -6,6 +6,11 @@
 //! Which files a block needs, its own `hal.rs` knows. What lies where in a file: [`crate::hw::firmware`].
 
 use crate::hw::firmware::{
+    program::{
+        CopyProgram,
+        CoreStarter,
+        Program, //
+    },
     Code,
     EngineCode,
     RlcCode,
@@ -19,16 +24,93 @@ use kernel::{
     str::CStr, //
 };
 
-/// What a GPU is started with.
-pub(crate) struct Set {
+/// What a GPU is started with, and what its engines get.
+pub(crate) struct Set<Engines> {
     /// The secure OS of the security processor, unless one runs already.
     pub(crate) secure_os: Option<SecureOsFile>,
+    /// What the engines get.
+    pub(crate) engines: Engines,
+}
+
+/// The same, by who hands firmware out.
+pub(crate) enum AnySet {
+    /// The security processor does.
+    Direct(Set<Direct>),
+    /// The run list controller does, when all of it is there.
+    Autoload(Set<Autoload>),
+}
+
+impl AnySet {
+    /// Versions of the compute micro engine's firmware and of the copy engines'.
+    ///
+    /// # Errors
+    ///
+    /// None for what was checked; otherwise EINVAL.
+    pub(crate) fn versions(&self) -> Result<(u32, u32)> {
+        Ok(match self {
+            Self::Direct(Set { engines, .. }) => (
+                engines.mec.content()?.code.version,
+                engines.sdma.code()?.version,
+            ),
+            Self::Autoload(Set { engines, .. }) => (
+                engines.mec.content()?.version,
+                engines.sdma.content()?.version,
+            ),
+        })
+    }
+}
+
+/// What the security processor gives each engine.
+pub(crate) struct Direct {
     /// Of the run list controller.
     pub(crate) rlc: RlcFile,
     /// Of the compute micro engines.
     pub(crate) mec: EngineFile,
     /// Of the copy engines, the same for all.
     pub(crate) sdma: CodeFile,
+}
+
+/// What the run list controller hands out.
+pub(crate) struct Autoload {
+    /// Of the management unit, without which the controller can't start.
+    pub(crate) smu: CodeFile,
+    /// Of the copy engines, the same for all.
+    pub(crate) sdma: CopyFile,
+    /// Of the graphics pipe's two engines: the driver uses neither, and the controller wants them.
+    pub(crate) pfp: ProgramFile,
+    /// As above.
+    pub(crate) me: ProgramFile,
+    /// Of the compute micro engine.
+    pub(crate) mec: ProgramFile,
+    /// Of both pipes of the scheduler.
+    pub(crate) mes: SchedulerFile,
+    /// Of the unit that starts the graphics core.
+    pub(crate) imu: CoreStarterFile,
+    /// Of the run list controller.
+    pub(crate) rlc: RlcFile,
+}
+
+impl Autoload {
+    /// Where the engines' programs begin.
+    ///
+    /// # Errors
+    ///
+    /// None for what was checked; otherwise EINVAL.
+    pub(crate) fn starts(&self) -> Result<Starts> {
+        Ok(Starts {
+            mec: self.mec.content()?.start_registers(),
+            mes: self.mes.content()?.start_registers(),
+        })
+    }
+}
+
+/// Where programs begin, as the engines' registers have it.
+#[derive(Clone, Copy)]
+pub(crate) struct Starts {
+    /// Of the compute micro engine, on all pipes.
+    pub(crate) mec: [u32; 2],
+    /// Of the scheduler, on both pipes.
+    pub(crate) mes: [u32; 2],
 }
 
 /// A file with code and nothing else that is needed; it was checked.
@@ -60,56 +142,49 @@ impl CodeFile {
     }
 }
 
-/// A file of a micro engine of the command processor; it was checked.
-pub(crate) struct EngineFile(Firmware);
+/// A kind of file, by what reads its content and what that says of its version.
+macro_rules! files {
+    ($($(#[$doc:meta])* $name:ident($content:ident, $read:ident, $version:expr);)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name(Firmware);
 
-impl EngineFile {
-    /// Loads the file with that name.
-    ///
-    /// # Errors
-    ///
-    /// As of [`CodeFile::load`].
-    pub(crate) fn load(dev: &Device, name: &'static CStr) -> Result<Self> {
-        let file = load(dev, name)?;
-        let version = EngineCode::read(file.data()).map(|engine| engine.code.version);
-        log(dev, name, version)?;
-        Ok(Self(file))
-    }
+        impl $name {
+            /// Loads the file with that name.
+            ///
+            /// # Errors
+            ///
+            /// As of [`CodeFile::load`].
+            pub(crate) fn load(dev: &Device, name: &'static CStr) -> Result<Self> {
+                let file = load(dev, name)?;
+                log(dev, name, $content::$read(file.data()).map($version))?;
+                Ok(Self(file))
+            }
 
-    /// The code.
-    ///
-    /// # Errors
-    ///
-    /// None for what was checked; otherwise EINVAL.
-    pub(crate) fn code(&self) -> Result<EngineCode<'_>> {
-        EngineCode::read(self.0.data()).map_err(|_| EINVAL)
-    }
+            /// Its content.
+            ///
+            /// # Errors
+            ///
+            /// None for what was checked; otherwise EINVAL.
+            pub(crate) fn content(&self) -> Result<$content<'_>> {
+                $content::$read(self.0.data()).map_err(|_| EINVAL)
+            }
+        }
+    )*};
 }
 
-/// A file of the run list controller; it was checked.
-pub(crate) struct RlcFile(Firmware);
-
-impl RlcFile {
-    /// Loads the file with that name.
-    ///
-    /// # Errors
-    ///
-    /// As of [`CodeFile::load`].
-    pub(crate) fn load(dev: &Device, name: &'static CStr) -> Result<Self> {
-        let file = load(dev, name)?;
-        let version = RlcCode::read(file.data()).map(|rlc| rlc.code.version);
-        log(dev, name, version)?;
-        Ok(Self(file))
-    }
-
-    /// The code.
-    ///
-    /// # Errors
-    ///
-    /// None for what was checked; otherwise EINVAL.
-    pub(crate) fn code(&self) -> Result<RlcCode<'_>> {
-        RlcCode::read(self.0.data()).map_err(|_| EINVAL)
-    }
+files! {
+    /// A file of a micro engine of the command processor with a jump table; it was checked.
+    EngineFile(EngineCode, read, |engine| engine.code.version);
+    /// A file of an engine of the command processor that is told where to begin; it was checked.
+    ProgramFile(Program, of_engine, |program| program.version);
+    /// A file of the scheduler; it was checked.
+    SchedulerFile(Program, of_scheduler, |program| program.version);
+    /// A file of the unit that starts the graphics core; it was checked.
+    CoreStarterFile(CoreStarter, read, |starter| starter.version);
+    /// A file of copy engines that are processors of their own; it was checked.
+    CopyFile(CopyProgram, read, |program| program.version);
+    /// A file of the run list controller; it was checked.
+    RlcFile(RlcCode, read, |rlc| rlc.code.version);
 }
 
 /// A file of the security processor; it was checked.

@@ -18,6 +18,7 @@ use crate::{
     types::HqdSlot, //
 };
 use kernel::{
+    device::Device,
     new_mutex,
     prelude::*,
     sync::{
@@ -31,6 +32,7 @@ mod info;
 
 pub(crate) use hal::{
     hal,
+    Files,
     Hal, //
 };
 pub(crate) use info::read_chip;
@@ -104,10 +106,10 @@ impl Gfx {
     ///
     /// # Errors
     ///
-    /// ENODEV when the device is gone.
-    pub(crate) fn start_firmware(&self) -> Result {
+    /// ENODEV when the device is gone, ETIME when the firmware doesn't start; logged.
+    pub(crate) fn start_firmware(&self, dev: &Device) -> Result {
         let _lock = self.selected.lock();
-        self.hal.start_firmware(&self.regs)
+        self.hal.start_firmware(dev, &self.regs, None)
     }
 
     /// Halts the engines whose code the driver had loaded.

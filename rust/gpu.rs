@@ -19,7 +19,11 @@ use crate::{
         Doorbells,
         Slice, //
     },
-    firmware::Set,
+    firmware::{
+        Direct,
+        Set,
+        Starts, //
+    },
     gfx::{
         Gfx,
         PipeInterrupts, //
@@ -86,6 +90,7 @@ use kernel::{
     }, //
 };
 
+pub(crate) mod autoload;
 mod awake;
 mod events;
 mod hal;
@@ -277,8 +282,10 @@ pub(crate) struct Found {
     pub(crate) dev: Arc<Handle>,
     pub(crate) regs: Arc<Regs>,
     pub(crate) vram: Arc<Vram>,
-    /// What it is to be started with, if it comes from power-on.
-    pub(crate) firmware: Option<Set>,
+    /// What its engines are to be started with, if they are halted.
+    pub(crate) firmware: Option<Set<Direct>>,
+    /// Where programs begin, if the driver has loaded them.
+    pub(crate) starts: Option<Starts>,
     /// Physical address of BAR 5.
     pub(crate) mmio_phys: u64,
 }
@@ -324,6 +331,7 @@ impl<'bound> Running<'bound> {
             regs,
             vram,
             firmware,
+            starts,
             mmio_phys,
         } = found;
         let gpus = gpus.clone();
@@ -372,6 +380,7 @@ impl<'bound> Running<'bound> {
                 kept: kept.clone(),
                 hangs: hangs.clone(),
                 copier: copier.clone(),
+                starts,
                 atomics: pci.requests_atomics,
             },
         )?;

@@ -110,10 +110,34 @@ impl Psp {
             ring,
             image,
         };
-        // The region is there from power-on: nothing is named (`psp_prep_tmr_cmd_buf` without a buffer).
-        let region = of(command::SETUP_TMR).with(Command::TMR_FLAGS, TWO_ADDRESSES);
-        psp.command("SETUP_TMR", region)?;
+        if !interface.autoload {
+            // The region is there from power-on: nothing is named (`psp_prep_tmr_cmd_buf` without a buffer).
+            let region = of(command::SETUP_TMR).with(Command::TMR_FLAGS, TWO_ADDRESSES);
+            psp.command("SETUP_TMR", region)?;
+        } else if let Some(contents) = os.and_then(|os| os.component(Component::Toc)) {
+            psp.contents(contents)?;
+        }
         Ok(psp)
+    }
+
+    /// Shows the processor the table of contents of what will come (`psp_load_toc`). How large a region it wants
+    /// is nothing to the driver where the region is there from power-on.
+    fn contents(&mut self, bytes: &[u8]) -> Result {
+        put(&self.dev, &self.image, bytes)?;
+        let load = of(command::LOAD_TOC)
+            .with(Command::TOC_ADDR, self.image.gpu_addr().get())
+            // CAST: At most 1 MiB.
+            .with(Command::TOC_SIZE, bytes.len() as u32);
+        self.command("LOAD_TOC", load)
+    }
+
+    /// Has the run list controller start and hand out what has come.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::start`].
+    pub(crate) fn autoload(&mut self) -> Result {
+        self.command("AUTOLOAD_RLC", of(command::AUTOLOAD_RLC))
     }
 
     /// Has an engine's firmware taken, which is of a kind of [`crate::hw::psp::firmware`]. Without bytes there is
@@ -175,7 +199,9 @@ impl Drop for Psp {
             return;
         }
         // The ring goes next. A device that is gone has no region.
-        let _ = self.command("DESTROY_TMR", of(command::DESTROY_TMR));
+        if !self.interface.autoload {
+            let _ = self.command("DESTROY_TMR", of(command::DESTROY_TMR));
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{
         Doorbell,
         Doorbells, //
     },
+    firmware::Starts,
     gfx::Gfx,
     gmc::{
         gart,
@@ -93,6 +94,8 @@ pub(crate) struct Parts {
     pub(crate) kept: Arc<Kept>,
     pub(crate) hangs: Arc<Hangs>,
     pub(crate) copier: Arc<Copier>,
+    /// Where programs begin, if the driver has loaded them and has to say so.
+    pub(crate) starts: Option<Starts>,
     /// The device makes atomic operations on memory.
     pub(crate) atomics: bool,
 }

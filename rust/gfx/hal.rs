@@ -3,6 +3,7 @@
 //! What differs between graphics cores.
 
 use crate::{
+    firmware::Starts,
     hw::{
         regs::{
             AnyField,
@@ -68,12 +69,30 @@ macro_rules! registers {
 }
 use registers;
 
-/// Names of the files with a graphics core's firmware.
-pub(crate) struct Files {
-    /// Of the run list controller.
-    pub(crate) rlc: &'static CStr,
-    /// Of the compute micro engines.
-    pub(crate) mec: &'static CStr,
+/// Names of the files with a graphics core's firmware, by who hands it out.
+pub(crate) enum Files {
+    /// The security processor.
+    Direct {
+        /// Of the run list controller.
+        rlc: &'static CStr,
+        /// Of the compute micro engines.
+        mec: &'static CStr,
+    },
+    /// The run list controller.
+    Autoload {
+        /// Of the graphics pipe's prefetch parser and of its micro engine.
+        pfp: &'static CStr,
+        /// As above.
+        me: &'static CStr,
+        /// Of the compute micro engine.
+        mec: &'static CStr,
+        /// Of the scheduler.
+        mes: &'static CStr,
+        /// Of the unit that starts the graphics core.
+        imu: &'static CStr,
+        /// Of the run list controller.
+        rlc: &'static CStr,
+    },
 }
 
 /// The graphics core of a version.
@@ -110,14 +129,13 @@ pub(crate) trait Hal: Sync {
     }
 
     /// Starts firmware that the security processor has loaded, which is there until
-    /// [`Hal::halt_firmware`].
+    /// [`Hal::halt_firmware`]. Programs begin where the files say, if they do. Where registers are a pipe's own,
+    /// GRBM_GFX_CNTL points somewhere else meanwhile.
     ///
     /// # Errors
     ///
-    /// ENODEV when the device is gone, or when the driver can't start this one.
-    fn start_firmware(&self, _regs: &Regs) -> Result {
-        Err(ENODEV)
-    }
+    /// ENODEV when the device is gone, ETIME when the firmware doesn't start; logged.
+    fn start_firmware(&self, dev: &Device, regs: &Regs, starts: Option<&Starts>) -> Result;
 
     /// Halts the engines whose code the driver had loaded.
     fn halt_firmware(&self, _regs: &Regs) {}

@@ -73,6 +73,8 @@ pub(crate) struct Hubs {
     regs: Arc<Regs>,
     hal: &'static dyn Hal,
     mmhub: &'static dyn Mmhub,
+    /// Whether the graphics cores are there.
+    graphics: bool,
 }
 
 impl Hubs {
@@ -82,6 +84,15 @@ impl Hubs {
             regs: regs.clone(),
             hal,
             mmhub,
+            graphics: true,
+        }
+    }
+
+    /// The multimedia hub alone, while the graphics core has no firmware and isn't there.
+    pub(crate) fn without_graphics(&self) -> Self {
+        Self {
+            graphics: false,
+            ..self.clone()
         }
     }
 
@@ -91,8 +102,9 @@ impl Hubs {
 
     /// Each of them: the graphics ones first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Hub> + '_ {
-        let tables = [self.hal.hub(), self.mmhub.hub()];
-        tables.into_iter().flat_map(move |table| {
+        let graphics = self.graphics.then(|| self.hal.hub());
+        let tables = Iterator::chain(graphics.into_iter(), [self.mmhub.hub()]);
+        tables.flat_map(move |table| {
             self.regs
                 .instances(table.block)
                 .map(move |instance| Hub { table, instance })

@@ -9,9 +9,16 @@ use super::{
 use crate::{
     device::Handle,
     firmware::{
+        AnySet,
+        Autoload,
         CodeFile,
+        CopyFile,
+        CoreStarterFile,
+        Direct,
         EngineFile,
+        ProgramFile,
         RlcFile,
+        SchedulerFile,
         SecureOsFile,
         Set, //
     },
@@ -20,13 +27,17 @@ use crate::{
         Gfx, //
     },
     gmc::Gart,
-    hw::psp::firmware as kind,
+    hw::{
+        firmware::RlcCode,
+        psp::firmware as kind, //
+    },
     psp::{
         self,
         Psp, //
     },
     regs::Regs,
     sdma,
+    smu,
     types::Versions, //
 };
 use kernel::{
@@ -55,16 +66,41 @@ pub(crate) fn load_files(
     regs: &Regs,
     versions: &Versions,
     with_os: bool,
-) -> Result<Set> {
+) -> Result<AnySet> {
     let files = gfx::hal(versions.gc).files().ok_or(ENODEV)?;
     let sdma = sdma::hal(versions.sdma).file().ok_or(ENODEV)?;
     let psp = psp::hal(versions.gc).interface().ok_or(ENODEV)?;
     let secure_os = with_os.then(|| SecureOsFile::load(dev, psp.file, (psp.is_earlier)(regs)));
-    Ok(Set {
-        secure_os: secure_os.transpose()?,
-        rlc: RlcFile::load(dev, files.rlc)?,
-        mec: EngineFile::load(dev, files.mec)?,
-        sdma: CodeFile::load(dev, sdma, 1)?,
+    let secure_os = secure_os.transpose()?;
+    Ok(match files {
+        gfx::Files::Direct { rlc, mec } => AnySet::Direct(Set {
+            secure_os,
+            engines: Direct {
+                rlc: RlcFile::load(dev, rlc)?,
+                mec: EngineFile::load(dev, mec)?,
+                sdma: CodeFile::load(dev, sdma, 1)?,
+            },
+        }),
+        gfx::Files::Autoload {
+            pfp,
+            me,
+            mec,
+            mes,
+            imu,
+            rlc,
+        } => AnySet::Autoload(Set {
+            secure_os,
+            engines: Autoload {
+                smu: CodeFile::load(dev, smu::hal(versions.gc).file().ok_or(ENODEV)?, 2)?,
+                sdma: CopyFile::load(dev, sdma)?,
+                pfp: ProgramFile::load(dev, pfp)?,
+                me: ProgramFile::load(dev, me)?,
+                mec: ProgramFile::load(dev, mec)?,
+                mes: SchedulerFile::load(dev, mes)?,
+                imu: CoreStarterFile::load(dev, imu)?,
+                rlc: RlcFile::load(dev, rlc)?,
+            },
+        }),
     })
 }
 
@@ -90,7 +126,7 @@ impl Microcode {
     /// # Errors
     ///
     /// As of [`Psp::start`].
-    pub(super) fn new(gpu: &Gpu, gart: &Arc<Gart>, files: Option<&Set>) -> Result<Arc<Self>> {
+    pub(super) fn new(gpu: &Gpu, gart: &Arc<Gart>, files: Option<&Set<Direct>>) -> Result<Arc<Self>> {
         let this = Arc::pin_init(
             pin_init!(Self {
                 dev: gpu.dev.clone(),
@@ -108,7 +144,7 @@ impl Microcode {
         Ok(this)
     }
 
-    fn start(&self, files: &Set) -> Result {
+    fn start(&self, files: &Set<Direct>) -> Result {
         let os = match &files.secure_os {
             Some(file) => Some(file.components()?),
             None => None,
@@ -120,27 +156,15 @@ impl Microcode {
             interface: self.interface.ok_or(ENODEV)?,
         };
         let mut psp = Psp::start(&parts, os.as_ref())?;
-        // In the order of `enum AMDGPU_UCODE_ID`.
-        let sdma = files.sdma.code()?;
-        for engine in SDMA {
-            psp.load(engine, sdma.bytes())?;
-        }
-        let mec = files.mec.code()?;
-        psp.load(kind::MEC, mec.bytes_without_jump_table())?;
-        psp.load(kind::MEC_JUMP_TABLE, mec.jump_table_bytes())?;
-        let rlc = files.rlc.code()?;
-        psp.load(kind::RLC_LIST_CNTL, rlc.control_list)?;
-        psp.load(kind::RLC_LIST_GPM, rlc.gpm_list)?;
-        psp.load(kind::RLC_LIST_SRM, rlc.srm_list)?;
-        psp.load(kind::RLC, rlc.code.bytes())?;
+        load(&mut psp, &files.engines)?;
         *self.loaded.lock() = Some(psp);
         // On an error, engines that run already are halted when this is dropped.
-        self.gfx.start_firmware()
+        self.gfx.start_firmware(self.dev.device())
     }
 }
 
 impl Step for Microcode {
-    fn again(&self, files: &Set) -> Result {
+    fn again(&self, files: &Set<Direct>) -> Result {
         let before = self.loaded.lock().take();
         if let Some(psp) = before {
             psp.abandon();
@@ -158,4 +182,25 @@ impl PinnedDrop for Microcode {
             drop(psp);
         }
     }
+}
+
+/// Each engine's firmware, in the order of `enum AMDGPU_UCODE_ID`.
+fn load(psp: &mut Psp, files: &Direct) -> Result {
+    let sdma = files.sdma.code()?;
+    for engine in SDMA {
+        psp.load(engine, sdma.bytes())?;
+    }
+    let mec = files.mec.content()?;
+    psp.load(kind::MEC, mec.bytes_without_jump_table())?;
+    psp.load(kind::MEC_JUMP_TABLE, mec.jump_table_bytes())?;
+    let rlc = files.rlc.content()?;
+    load_lists(psp, &rlc)?;
+    psp.load(kind::RLC, rlc.code.bytes())
+}
+
+/// Registers that the run list controller saves and restores.
+pub(super) fn load_lists(psp: &mut Psp, rlc: &RlcCode<'_>) -> Result {
+    psp.load(kind::RLC_LIST_CNTL, rlc.control_list)?;
+    psp.load(kind::RLC_LIST_GPM, rlc.gpm_list)?;
+    psp.load(kind::RLC_LIST_SRM, rlc.srm_list)
 }

@@ -4,7 +4,10 @@
 //! order they are made again.
 
 use crate::{
-    firmware::Set,
+    firmware::{
+        Direct,
+        Set, //
+    },
     gfx::PipeInterrupts,
     glue::pci::Master,
     gmc::{
@@ -28,7 +31,7 @@ pub(super) trait Step: Send + Sync {
     /// # Errors
     ///
     /// As when it was made first.
-    fn again(&self, files: &Set) -> Result;
+    fn again(&self, files: &Set<Direct>) -> Result;
 }
 
 /// The steps so far.
@@ -58,7 +61,7 @@ impl Steps {
     /// # Errors
     ///
     /// Those of the first that fails.
-    pub(super) fn again(&self, files: &Set) -> Result {
+    pub(super) fn again(&self, files: &Set<Direct>) -> Result {
         self.0.iter().try_for_each(|step| step.again(files))
     }
 }
@@ -72,52 +75,52 @@ impl Drop for Steps {
 
 impl Step for Master {
     /// It comes with configuration space ([`Master::suspend`]).
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         Ok(())
     }
 }
 
 impl Step for nbio::Enabled {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for gmc::Enabled {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew()
     }
 }
 
 impl Step for ih::Handler {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew()
     }
 }
 
 impl Step for FaultInterrupts {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for PipeInterrupts {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for sdma::Enabled {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew()
     }
 }
 
 impl Step for smu::Enabled {
-    fn again(&self, _: &Set) -> Result {
+    fn again(&self, _: &Set<Direct>) -> Result {
         self.renew()
     }
 }

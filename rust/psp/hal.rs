@@ -42,6 +42,9 @@ pub(crate) struct Interface {
     pub(super) mailboxes: Mailboxes,
     /// What the boot loader takes, in this order, each with its command.
     pub(super) components: &'static [(u32, Component)],
+    /// The run list controller hands firmware out, and the trusted memory region is there for that from
+    /// power-on: nobody asks for it or gives it up (`psp_skip_tmr`).
+    pub(crate) autoload: bool,
     /// The file that has it.
     pub(crate) file: &'static CStr,
     /// Whether the firmware of the power management is so early that other parts of the file are for it.

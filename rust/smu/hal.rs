@@ -13,6 +13,8 @@ use crate::{
     types::GcVersion, //
 };
 
+use kernel::str::CStr;
+
 mod v13_0_6;
 mod v14_0;
 
@@ -20,6 +22,11 @@ mod v14_0;
 pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
     fn tables(&self) -> Tables;
+
+    /// The file with its firmware; `None` where that is in the chip.
+    fn file(&self) -> Option<&'static CStr> {
+        None
+    }
 
     /// How the driver talks to it; `None` when it doesn't.
     fn mailbox(&self) -> Option<&'static Mailbox>;

@@ -4,9 +4,11 @@
 
 use super::{
     registers,
+    Files,
     Registers, //
 };
 use crate::{
+    firmware::Starts,
     hw::{
         regs::{
             gc_12_0_0::{
@@ -36,6 +38,8 @@ use kernel::{
     }, //
 };
 
+mod start;
+
 static REGISTERS: Registers = registers!(gc);
 /// TIMEOUT: until a halt or a reset has taken effect, as for the graphics cores before.
 const SETTLE: Delta = Delta::from_micros(50);
@@ -59,6 +63,27 @@ impl super::Hal for Hal {
             );
             return Err(ENODEV);
         }
+        Ok(())
+    }
+
+    /// `gfx_v12_0_init_microcode`, `imu_v12_0_init_microcode`, `amdgpu_mes_init_microcode`.
+    fn files(&self) -> Option<Files> {
+        Some(Files::Autoload {
+            pfp: c"amdgpu/gc_12_0_1_pfp.bin",
+            me: c"amdgpu/gc_12_0_1_me.bin",
+            mec: c"amdgpu/gc_12_0_1_mec.bin",
+            mes: c"amdgpu/gc_12_0_1_uni_mes.bin",
+            imu: c"amdgpu/gc_12_0_1_imu.bin",
+            rlc: c"amdgpu/gc_12_0_1_rlc.bin",
+        })
+    }
+
+    fn start_firmware(&self, dev: &Device, regs: &Regs, starts: Option<&Starts>) -> Result {
+        start::wait_for_autoload(dev, regs)?;
+        if let Some(starts) = starts {
+            start::begin_mec(regs, starts.mec);
+        }
+        start::save_and_restore(regs);
         Ok(())
     }
 

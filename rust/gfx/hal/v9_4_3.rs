@@ -8,6 +8,7 @@ use super::{
     Registers, //
 };
 use crate::{
+    firmware::Starts,
     hw::{
         regs::{
             gc_9_4_3::{
@@ -89,13 +90,13 @@ impl super::Hal for Hal {
 
     /// `gfx_v9_4_3_init_rlc_microcode`, `gfx_v9_4_3_init_cp_compute_microcode`.
     fn files(&self) -> Option<Files> {
-        Some(Files {
+        Some(Files::Direct {
             rlc: c"amdgpu/gc_9_4_3_rlc.bin",
             mec: c"amdgpu/gc_9_4_3_mec.bin",
         })
     }
 
-    fn start_firmware(&self, regs: &Regs) -> Result {
+    fn start_firmware(&self, _: &Device, regs: &Regs, _: Option<&Starts>) -> Result {
         // What the engines run with is set before they do (`gfx_v9_4_3_hw_init`).
         self.set_golden(regs);
         for xcc in regs.instances(Block::Gc) {

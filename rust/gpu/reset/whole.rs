@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     device::Handle,
+    firmware::AnySet,
     glue::{
         errno::etime,
         pci::Master, //
@@ -58,6 +59,9 @@ impl Method for Whole {
         } = engines;
         // Without its firmware the device would be of no use afterwards: so that is looked for before.
         let files = microcode::load_files(gpu.device(), &gpu.regs, &gpu.chip.versions, true)?;
+        let AnySet::Direct(files) = files else {
+            return Err(EOPNOTSUPP);
+        };
         sdma.stop();
         reset_device(&gpu.dev, &gpu.regs, master, smu)?;
         steps.again(&files)

@@ -3,8 +3,8 @@
 //! Lets the micro engines run their firmware, which is in place already: MEC, which executes user
 //! queues, and both pipes of MES, which schedule them.
 //!
-//! Linux sets the addresses at which the pipes of MES start, too. They come from the firmware's
-//! file, which isn't here, so they stay as they are.
+//! The addresses at which the pipes of MES start come from the firmware's file. Where another driver has
+//! loaded it they stay as they are.
 //!
 //! Sources: `gfx_v12_0_cp_compute_enable`, `mes_v12_0_enable`.
 
@@ -74,6 +74,10 @@ impl Running {
                     regs.write(gc::CP_MES_MSCRATCH_HI, Value::new((scratch >> 32) as u32));
                 }
                 regs.update(gc::CP_MES_CNTL, |old| old.with(reset, true));
+                if let Some([low, high]) = parts.starts.map(|starts| starts.mes) {
+                    regs.write(gc::CP_MES_PRGRM_CNTR_START, Value::new(low));
+                    regs.write(gc::CP_MES_PRGRM_CNTR_START_HI, Value::new(high));
+                }
                 regs.write(gc::CP_MES_CNTL, active);
             });
         }

@@ -25,6 +25,7 @@ use crate::{
 use kernel::{
     device::Device,
     prelude::*,
+    str::CStr,
     time::{
         delay::fsleep,
         Delta, //
@@ -49,10 +50,15 @@ impl super::Hal for Hal {
         &[&gc::TABLE]
     }
 
+    /// `amdgpu_sdma_init_microcode`.
+    fn file(&self) -> Option<&'static CStr> {
+        Some(c"amdgpu/sdma_7_0_1.bin")
+    }
+
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
         // Its firmware is in place, and is let run here.
         regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
-            old.with(Mcu::HALT, false)
+            old.with(Mcu::HALT, false).with(Mcu::RESET, false)
         });
         regs.update(gc::SDMA0_UTCL1_CNTL.at(engine, STRIDE), |old| {
             // Addresses that aren't copied are answered, too.

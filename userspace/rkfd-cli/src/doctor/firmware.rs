@@ -9,7 +9,7 @@ use crate::machine::Machine;
 pub(super) struct Chip {
     /// What it is sold as.
     pub(super) name: &'static str,
-    /// Files that the module loads when the chip's engines don't run; nothing where it can't start them.
+    /// Files that the module loads when the chip's engines don't run.
     pub(super) files: &'static [&'static str],
 }
 
@@ -19,6 +19,19 @@ const GFX942: &[&str] = &[
     "amdgpu/gc_9_4_3_rlc.bin",
     "amdgpu/gc_9_4_3_mec.bin",
     "amdgpu/sdma_4_4_2.bin",
+];
+
+/// Of GC 12.0.1.
+const GFX1201: &[&str] = &[
+    "amdgpu/psp_14_0_3_sos.bin",
+    "amdgpu/smu_14_0_3.bin",
+    "amdgpu/gc_12_0_1_imu.bin",
+    "amdgpu/gc_12_0_1_rlc.bin",
+    "amdgpu/gc_12_0_1_pfp.bin",
+    "amdgpu/gc_12_0_1_me.bin",
+    "amdgpu/gc_12_0_1_mec.bin",
+    "amdgpu/gc_12_0_1_uni_mes.bin",
+    "amdgpu/sdma_7_0_1.bin",
 ];
 
 /// The chip with that id, if the module drives it.
@@ -31,7 +44,7 @@ pub(super) fn chip(device: u32) -> Option<Chip> {
     };
     let navi48 = Chip {
         name: "Navi 48",
-        files: &[],
+        files: GFX1201,
     };
     match device {
         0x74a0 => gfx942("MI300A"),
@@ -47,14 +60,6 @@ pub(super) fn chip(device: u32) -> Option<Chip> {
 /// Whether the files are where the kernel's loader looks (`fw_path` of `drivers/base/firmware_loader/main.c`), as they
 /// are or compressed.
 pub(super) fn files(machine: &Machine, about: &str, chip: &Chip) -> Finding {
-    if chip.files.is_empty() {
-        let text = format!(
-            "rkfd doesn't load {}'s firmware: another driver must have started its engines, \
-                            and they must still run",
-            chip.name
-        );
-        return Finding::note(about, text);
-    }
     let release = machine
         .text("proc/sys/kernel/osrelease")
         .unwrap_or_default();
@@ -124,7 +129,7 @@ mod tests {
         let (_, list) = module.split_once("firmware: [").unwrap();
         let (list, _) = list.split_once(']').unwrap();
         let mut files = between(list, "\"", '"');
-        let mut ours = GFX942.to_vec();
+        let mut ours = [GFX942, GFX1201].concat();
         files.sort_unstable();
         ours.sort_unstable();
         assert_eq!(files, ours);
