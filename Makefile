@@ -8,7 +8,7 @@ export CHIP
 
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
-	@echo '               START=cold: from power-on, where the module loads the firmware (MI308X)'
+	@echo '               START=cold: from power-on, where the module loads the firmware'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
@@ -145,7 +145,7 @@ amdgpu:
 	@tests/vm --verbose test --long --exact amdgpu amdgpu-navi48 $(ARGS)
 
 amdgpu-rocm:
-	@CHIP=mi308x tests/rocm/run rocm --stock $(ARGS)
+	@tests/rocm/run rocm --stock $(ARGS)
 
 trace-diff:
 	@tests/trace-diff/run

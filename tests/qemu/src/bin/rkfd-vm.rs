@@ -77,7 +77,7 @@ enum Start {
 enum What {
     /// Follow one dispatch from ioctl to interrupt.
     Demo {
-        /// What the GPU is like when the module meets it; cold: as after power-on (MI308X).
+        /// What the GPU is like when the module meets it; cold: as after power-on.
         #[arg(long, env = "RKFD_START", default_value = "warm")]
         start: Start,
     },

@@ -9,15 +9,47 @@ use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
 use std::path::PathBuf;
 
+/// What a chip's scenarios differ in.
+struct Chip {
+    scheduler: Scheduler,
+    /// Names of the scenarios: start, without a file, with a bad one.
+    names: [&'static str; 3],
+    /// The compute micro engine's file, and its placeholder's version as the log and the topology have it.
+    compute: (&'static str, &'static str, u32),
+    /// A file that is missing, and one that is cut short.
+    missing: &'static str,
+    bad: &'static str,
+    /// What the module says when it comes again.
+    again: Option<&'static str>,
+}
+
+const MI308X: Chip = Chip {
+    scheduler: Scheduler::Cpsch,
+    names: ["cold-start", "cold-no-file", "cold-bad-file"],
+    compute: ("gc_9_4_3_mec", "0xb0", 176),
+    missing: "gc_9_4_3_rlc",
+    bad: "sdma_4_4_2",
+    again: Some("the GPU.s engines are halted: starting them"),
+};
+
+const NAVI48: Chip = Chip {
+    scheduler: Scheduler::Mes,
+    names: [
+        "cold-start-navi48",
+        "cold-no-file-navi48",
+        "cold-bad-file-navi48",
+    ],
+    compute: ("gc_12_0_1_mec", "0x11", 17),
+    missing: "gc_12_0_1_imu",
+    bad: "gc_12_0_1_uni_mes",
+    again: None,
+};
+
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![
-        started(),
-        without_file(),
-        with_bad_files(),
-        handed_over(),
-        other_os(),
-    ]
+    let chips = [&MI308X, &NAVI48].into_iter();
+    let each = chips.flat_map(|chip| [started(chip), without_file(chip), with_bad_files(chip)]);
+    each.chain([handed_over(), other_os()]).collect()
 }
 
 /// The demo, on a GPU that no other driver has started.
@@ -27,40 +59,40 @@ pub fn demo() -> Scenario {
 
 pub(super) fn from_power_on(mut scenario: Scenario) -> Scenario {
     scenario.includes.push(Include::Firmware);
-    scenario
-        .scheduled_by(Scheduler::Cpsch)
-        .emulator_arg("--cold")
+    scenario.emulator_arg("--cold")
 }
 
 /// That the module unloads and starts the GPU again, and what it says of the firmware: the placeholders'
 /// versions, in the topology too.
-fn started() -> Scenario {
+fn started(chip: &Chip) -> Scenario {
     let vectoradd = || Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]);
-    let scenario = with_vadd(
-        "cold-start",
+    let [name, ..] = chip.names;
+    let (file, version, number) = chip.compute;
+    let topology = format!(
+        "grep -x 'fw_version {number}' /sys/devices/virtual/kfd/kfd/topology/nodes/1/properties"
+    );
+    let mut scenario = with_vadd(
+        name,
         "a GPU from power-on is started, given up and started again",
         "vectoradd",
     )
+    .scheduled_by(chip.scheduler)
     .steps([
         Step::insmod(MODULE),
         logged("starts", "the GPU is cold: starting it"),
-        logged("version", "firmware amdgpu/gc_9_4_3_mec.bin: version 0xb0"),
-        Step::sh(
-            "topology",
-            60,
-            "grep -x 'fw_version 176' /sys/devices/virtual/kfd/kfd/topology/nodes/1/properties",
+        logged(
+            "version",
+            &format!("firmware amdgpu/{file}.bin: version {version}"),
         ),
+        Step::sh("topology", 60, &topology),
         vectoradd(),
         Step::Rmmod("rkfd".into()),
         Step::insmod(MODULE),
-        logged(
-            "starts-again",
-            "the GPU.s engines are halted: starting them",
-        ),
-        vectoradd(),
-        Step::Rmmod("rkfd".into()),
     ]);
-    from_power_on(scenario)
+    if let Some(again) = chip.again {
+        scenario = scenario.step(logged("starts-again", again));
+    }
+    from_power_on(scenario.steps([vectoradd(), Step::Rmmod("rkfd".into())]))
 }
 
 /// Linux's amdgpu has the device first: its security processor goes on, and the engines are halted.
@@ -119,16 +151,19 @@ fn other_os() -> Scenario {
         from: PathBuf::from("tests/qemu/rules.sh"),
         to: "/rules.sh".into(),
     });
-    from_power_on(scenario)
+    from_power_on(scenario.scheduled_by(Scheduler::Cpsch))
 }
 
 /// A file that is missing is named, with the package that has it; once it is there, the GPU starts.
-fn without_file() -> Scenario {
+fn without_file(chip: &Chip) -> Scenario {
+    let [_, name, _] = chip.names;
+    let file = format!("{}.bin", chip.missing);
     let scenario = with_vadd(
-        "cold-no-file",
+        name,
         "a firmware file that is missing is named, and then the GPU starts",
         "vectoradd",
     )
+    .scheduled_by(chip.scheduler)
     .bin("rkfd-cli", "rkfd")
     .step(Step::sh(
         "doctor",
@@ -137,25 +172,34 @@ fn without_file() -> Scenario {
     ));
     from_power_on(refused_at_first(
         scenario,
-        "mv /lib/firmware/amdgpu/gc_9_4_3_rlc.bin /root/ && \
-         rkfd doctor | grep 'the firmware.s files amdgpu/gc_9_4_3_rlc.bin are missing'",
-        "firmware amdgpu/gc_9_4_3_rlc.bin can.t be loaded (ENOENT): .*package firmware-amd-graphics",
-        "mv /root/gc_9_4_3_rlc.bin /lib/firmware/amdgpu/",
+        &format!(
+            "mv /lib/firmware/amdgpu/{file} /root/ && \
+             rkfd doctor | grep 'the firmware.s files amdgpu/{file} are missing'"
+        ),
+        &format!(
+            "firmware amdgpu/{file} can.t be loaded (ENOENT): .*package firmware-amd-graphics"
+        ),
+        &format!("mv /root/{file} /lib/firmware/amdgpu/"),
     ))
 }
 
 /// A file that is cut short is refused; once it is whole, the GPU starts.
-fn with_bad_files() -> Scenario {
+fn with_bad_files(chip: &Chip) -> Scenario {
+    let [_, _, name] = chip.names;
+    let file = format!("{}.bin", chip.bad);
     let scenario = with_vadd(
-        "cold-bad-file",
+        name,
         "a firmware file that is damaged is refused, and then the GPU starts",
         "vectoradd",
-    );
+    )
+    .scheduled_by(chip.scheduler);
     from_power_on(refused_at_first(
         scenario,
-        "cd /lib/firmware/amdgpu && mv sdma_4_4_2.bin /root/ && head -c 1000 /root/sdma_4_4_2.bin >sdma_4_4_2.bin",
-        "firmware amdgpu/sdma_4_4_2.bin is damaged or for another chip: its header says",
-        "mv /root/sdma_4_4_2.bin /lib/firmware/amdgpu/",
+        &format!(
+            "cd /lib/firmware/amdgpu && mv {file} /root/ && head -c 1000 /root/{file} >{file}"
+        ),
+        &format!("firmware amdgpu/{file} is damaged or for another chip: its header says"),
+        &format!("mv /root/{file} /lib/firmware/amdgpu/"),
     ))
 }
 

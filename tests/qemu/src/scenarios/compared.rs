@@ -3,6 +3,7 @@
 //! `make trace-diff` compares what each did to it.
 
 use super::{amdgpu, cold, with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
@@ -21,7 +22,7 @@ pub fn all() -> [Scenario; 2] {
     );
     [
         amdgpu::started_by_security_processor(by_amdgpu).step(work()),
-        cold::from_power_on(by_rkfd)
+        cold::from_power_on(by_rkfd.scheduled_by(Scheduler::Cpsch))
             .emulator_arg("--vram-mib=2048")
             .step(Step::insmod(MODULE))
             .step(work())
