@@ -180,8 +180,7 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     let handle = Handle::new(dev, &regs)?;
     // Before power-on is over there is no graphics core to be asked.
     let is_halted = !is_cold && gfx.is_halted(&regs);
-    let is_cold = is_cold
-        || is_halted && reset_other_os(&handle, &regs, &versions, master)?;
+    let is_cold = is_cold || is_halted && reset_other_os(&handle, &regs, &versions, master)?;
     let firmware = if is_cold || is_halted {
         Some(load_firmware(dev, &regs, &versions, is_cold)?)
     } else {
@@ -286,7 +285,10 @@ fn reset_other_os(
     versions: &Versions,
     master: &Master,
 ) -> Result<bool> {
-    let Some(psp) = psp::hal(versions.gc).interface().filter(|psp| !psp.autoload) else {
+    let Some(psp) = psp::hal(versions.gc)
+        .interface()
+        .filter(|psp| !psp.autoload)
+    else {
         return Ok(false);
     };
     let file = SecureOsFile::load(dev.device(), psp.file, (psp.is_earlier)(regs))?;

@@ -158,9 +158,8 @@ impl AllSensors {
         if matches!(gpu.measure(), Err(EOPNOTSUPP)) {
             return Ok(());
         }
-        let files = gpu.while_bound(|device| {
-            Files::new(device, NAME, &SENSORS, &OWN, Sensors(gpu.clone()))
-        })?;
+        let files = gpu
+            .while_bound(|device| Files::new(device, NAME, &SENSORS, &OWN, Sensors(gpu.clone())))?;
         Ok(self.list.lock().push((gpu.id(), files), GFP_KERNEL)?)
     }
 

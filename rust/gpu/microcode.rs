@@ -126,7 +126,11 @@ impl Microcode {
     /// # Errors
     ///
     /// As of [`Psp::start`].
-    pub(super) fn new(gpu: &Gpu, gart: &Arc<Gart>, files: Option<&Set<Direct>>) -> Result<Arc<Self>> {
+    pub(super) fn new(
+        gpu: &Gpu,
+        gart: &Arc<Gart>,
+        files: Option<&Set<Direct>>,
+    ) -> Result<Arc<Self>> {
         let this = Arc::pin_init(
             pin_init!(Self {
                 dev: gpu.dev.clone(),

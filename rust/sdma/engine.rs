@@ -45,8 +45,7 @@ impl Enabled {
     /// As of [`Self::new`].
     pub(crate) fn renew(&self) -> Result {
         self.set_up()?;
-        self.nbio
-            .route_sdma(&self.copier.parts.regs, self.engines);
+        self.nbio.route_sdma(&self.copier.parts.regs, self.engines);
         self.copier.start()
     }
 
