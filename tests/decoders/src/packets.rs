@@ -74,10 +74,12 @@ pub fn sdma(bytes: &[u8]) {
     let gfx9 = packet::Dialect {
         long_copies: false,
         gcr: false,
+        register_unit: 4,
     };
     let gfx12 = packet::Dialect {
         long_copies: true,
         gcr: true,
+        register_unit: 1,
     };
     type Parse = fn(&[u32]) -> Result<packet::Packet, packet::Bad>;
     let dialects: [(_, Parse); 2] = [(gfx9, packet::v4_4::parse), (gfx12, packet::v7_0::parse)];
