@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Write};
 /// The serial port that leads to the control socket.
 const PORT: &str = "/dev/ttyS2";
 
-/// Installs these rules in place of all that there are.
+/// Installs these rules in place of all that there are, and has the device start anew: some are of its start.
 ///
 /// # Errors
 /// There is no such port, or the device refuses a rule.
@@ -22,7 +22,7 @@ pub fn replace(rules: &[String]) -> io::Result<()> {
     for rule in rules {
         command(&mut port, &mut answers, &format!("add {rule}"))?;
     }
-    Ok(())
+    command(&mut port, &mut answers, "power cycle")
 }
 
 /// Sends a command, and reads its answer, whose last line begins with `ok` or `error`.
