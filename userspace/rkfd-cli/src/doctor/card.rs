@@ -159,11 +159,11 @@ fn driver(about: &str, gpu: &PciGpu, chip: &Chip, owner: &Owner) -> Finding {
         // The whole module has to go, because class kfd is its own.
         (Some(driver), Owner::Other { module }) if driver == *module => {
             let finding = Finding::stop(about, format!("driven by {driver}"));
-            match chip.files.is_empty() {
-                true => finding.next(format!(
+            match chip.after_amdgpu {
+                false => finding.next(format!(
                     "nothing yet: {driver} halts the engines of {} when it goes, and rkfd can't start them", chip.name
                 )),
-                false => finding.next(format!("modprobe -r {driver}; modprobe drm; insmod rkfd.ko")),
+                true => finding.next(format!("modprobe -r {driver}; modprobe drm; insmod rkfd.ko")),
             }
         }
         (Some(driver), _) => {

@@ -11,6 +11,8 @@ pub(super) struct Chip {
     pub(super) name: &'static str,
     /// Files that the module loads when the chip's engines don't run.
     pub(super) files: &'static [&'static str],
+    /// Whether the module takes the chip over from amdgpu, which halts its engines when it goes.
+    pub(super) after_amdgpu: bool,
 }
 
 /// Of GC 9.4.3.
@@ -40,11 +42,13 @@ pub(super) fn chip(device: u32) -> Option<Chip> {
         Some(Chip {
             name,
             files: GFX942,
+            after_amdgpu: true,
         })
     };
     let navi48 = Chip {
         name: "Navi 48",
         files: GFX1201,
+        after_amdgpu: false,
     };
     match device {
         0x74a0 => gfx942("MI300A"),
