@@ -412,7 +412,12 @@ fn it_writes_page_tables_and_reaches_registers() {
             at("BIF_BX_PF0_GPU_HDP_FLUSH_DONE"),
             at("BIF_BX_PF0_GPU_HDP_FLUSH_REQ"),
         ];
-        kernel.run(&[14 | (0xf << 28), scratch / 4, 0x1234_5678]);
+        // 4.4.2 has the register's number and which bytes are written, 7.0 its address.
+        let write = match kernel.rig.chip.name {
+            "AMD Instinct MI308X" => [14 | (0xf << 28), scratch / 4],
+            _ => [14, scratch],
+        };
+        kernel.run(&[write[0], write[1], 0x1234_5678]);
         assert_eq!(kernel.rig.guest.device.read(scratch.into()), 0x1234_5678);
         // Waits for a register alone, then asks for a flush and waits for its end.
         kernel.run(&[8 | (3 << 28), scratch, 0, 0x78, 0xff, 0x0fff_000a]);
