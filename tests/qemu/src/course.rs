@@ -174,10 +174,8 @@ mod tests {
     fn each_lab_has_commands_and_says_what_they_print() {
         for (lab, page) in LABS {
             let commands = of_page(lab, page);
-            assert!(
-                commands.iter().filter(|c| !c.wanted.is_empty()).count() >= 2,
-                "{lab}"
-            );
+            assert!(commands.len() >= 2, "{lab}");
+            assert!(commands.iter().any(|c| !c.wanted.is_empty()), "{lab}");
         }
     }
 }
