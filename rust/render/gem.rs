@@ -63,6 +63,14 @@ const SETTABLE: u64 = abi::CREATE_CPU_ACCESS_REQUIRED
     | abi::CREATE_UNCACHED
     | abi::CREATE_EXT_COHERENT;
 
+/// What a buffer's alignment counts as, in bytes. Linux holds it as an `int`, rounds it up to pages and keeps
+/// the number of pages in 32 bits (`amdgpu_gem_object_create`, `amdgpu_bo_create`), so nothing is refused:
+/// upper bits are cut off, and what is negative wraps.
+fn alignment(asked: u64) -> u64 {
+    let page = PageRange::PAGE as u32;
+    u64::from((asked as u32).wrapping_add(page - 1) & !(page - 1))
+}
+
 /// GEM_CREATE.
 ///
 /// # Errors
@@ -78,7 +86,7 @@ pub(super) fn create(file: File<'_>, args: &mut abi::GemCreate) -> Result {
     let request = memory::CreateRequest {
         size: args.bo_size,
         created: Created {
-            alignment: args.alignment.next_multiple_of(PageRange::PAGE),
+            alignment: alignment(args.alignment),
             domains: args.domains,
             // VRAM always is (`amdgpu_gem_create_ioctl`).
             flags: args.domain_flags | abi::CREATE_VRAM_CLEARED,

@@ -43,6 +43,14 @@ fn made(c: &Ctx, domain: u32) -> Result<u32, String> {
     made_with(c, wanted(domain))
 }
 
+/// The alignment that GET_GEM_CREATE_INFO reports of a buffer in system memory that asked for `alignment`.
+fn aligned(c: &Ctx, alignment: u64) -> Result<Got, String> {
+    let handle = made_with(c, GemCreate { alignment, ..wanted(DOMAIN_GTT) })?;
+    let mut info = GemCreate::default();
+    let mut args = GemOp { handle, value: sys::address(&mut info), ..Default::default() };
+    Ok(match ask(c.render()?, &GEM_OP, &mut args) { 0 => Got::Value(info.alignment), errno => Got::Errno(errno) })
+}
+
 fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
     let errno = ask(c.render()?, &GEM_CREATE, &mut args);
     crate::fixture::must("GEM_CREATE", errno)?;
@@ -284,6 +292,9 @@ pub(super) fn rows() -> Vec<Row> {
             let errno = ask(c.render()?, &GEM_OP, &mut GemOp { handle, value: sys::address(&mut info), ..Default::default() });
             Ok(holds((errno, info.bo_size, info.domains) == (0, SIZE, DOMAIN_VRAM.into())))
         }),
+        row(O, "alignment: up to whole pages", is(0x2000), OP, |c| aligned(c, 0x1001)),
+        row(O, "alignment: an int, so upper bits go", is(0x3000), OP, |c| aligned(c, 0x5_0000_3000)),
+        row(O, "alignment: -1 is rounded up to none", is(0), OP, |c| aligned(c, u64::MAX)),
         row(O, "GET_GEM_CREATE_INFO to a kernel address", EFAULT, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, value: KERNEL, ..Default::default() }))) }),
         row(W, "of no handle", ENOENT, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_wait_idle_ioctl", |c| Ok(Got::Errno(ask(c.render()?, &GEM_WAIT_IDLE, &mut GemWaitIdle { handle: 0x7777, ..Default::default() })))),
         row(W, "a new buffer is idle", is(0), "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_wait_idle_ioctl", |c| { let handle = made(c, DOMAIN_GTT)?; let mut args = GemWaitIdle { handle, ..Default::default() }; let errno = ask(c.render()?, &GEM_WAIT_IDLE, &mut args); Ok(Got::Value(u64::from(args.handle) | errno as u64)) }),
