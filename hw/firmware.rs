@@ -224,7 +224,7 @@ fn part(file: &[u8], at: u64, size: u64) -> Option<&[u8]> {
 
 /// The first words of a file.
 fn head<const N: usize>(file: &[u8]) -> Option<[u32; N]> {
-    let bytes = file.get(..4 * N)?;
+    let bytes = file.get(..const { 4 * N })?;
     let mut words = [0; N];
     for (to, from) in words.iter_mut().zip(bytes.chunks_exact(4)) {
         *to = word(from);

@@ -59,11 +59,14 @@ impl<T: ?Sized, const W: u32> Clone for Field<T, W> {
 impl<T: ?Sized, const W: u32> Copy for Field<T, W> {}
 
 impl<T: ?Sized, const W: u32> Field<T, W> {
+    /// As many ones as the field has bits.
+    const ONES: u64 = ones(W);
+
     /// The field from bit `lo` of word `word` on.
     pub const fn new(word: u16, lo: u8) -> Self {
         const { assert!(W >= 1 && W <= 64, "a field has 1 to 64 bits") };
         Self {
-            bit: word * 32 + lo as u16,
+            bit: word.saturating_mul(32).saturating_add(lo as u16),
             _of: PhantomData,
         }
     }
@@ -80,7 +83,7 @@ impl<T: ?Sized, const W: u32> Field<T, W> {
 
     /// The largest value the field holds.
     pub const fn max(self) -> u64 {
-        u64::MAX >> (64 - W)
+        Self::ONES
     }
 
     /// The field's 32-bit word.
@@ -90,7 +93,7 @@ impl<T: ?Sized, const W: u32> Field<T, W> {
 
     /// The field's bits, in place, of what is a single word.
     pub const fn mask(self) -> u32 {
-        ((u64::MAX >> (64 - W)) << (self.bit % 32)) as u32
+        (Self::ONES << (self.bit % 32)) as u32
     }
 
     /// The field with the value `V`, which is checked to fit when the program is compiled.
@@ -129,22 +132,27 @@ impl<T: ?Sized, const W: u32> Field<T, W> {
     }
 }
 
+/// So many ones, from 1 to 64.
+pub(super) const fn ones(width: u32) -> u64 {
+    u64::MAX.wrapping_shr(64u32.wrapping_sub(width))
+}
+
 /// Reads `width` bits from bit `bit` on.
 pub(super) fn read(bit: u16, width: u8, words: &[u32]) -> u64 {
     let first = usize::from(bit / 32);
-    let at = |i: usize| u128::from(words.get(first + i).copied().unwrap_or(0));
+    let at = |i: usize| u128::from(words.get(first.wrapping_add(i)).copied().unwrap_or(0));
     let all = at(0) | (at(1) << 32) | (at(2) << 64);
-    (all >> (bit % 32)) as u64 & (u64::MAX >> (64 - u32::from(width)))
+    (all >> (bit % 32)) as u64 & ones(width.into())
 }
 
 /// Writes `width` bits from bit `bit` on: the field's value, which callers have checked to fit.
 pub(super) fn write(bit: u16, width: u8, words: &mut [u32], value: u64) {
     let first = usize::from(bit / 32);
-    let mask = u128::from(u64::MAX >> (64 - u32::from(width))) << (bit % 32);
+    let mask = u128::from(ones(width.into())) << (bit % 32);
     let bits = (u128::from(value) << (bit % 32)) & mask;
-    for (i, word) in words.iter_mut().skip(first).take(3).enumerate() {
-        let keep = !((mask >> (32 * i)) as u32);
-        *word = (*word & keep) | (bits >> (32 * i)) as u32;
+    for (word, at) in words.iter_mut().skip(first).zip([0, 32, 64]) {
+        let keep = !((mask >> at) as u32);
+        *word = (*word & keep) | (bits >> at) as u32;
     }
 }
 

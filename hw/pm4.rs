@@ -63,7 +63,11 @@ pub const fn parse_header(word: u32) -> Option<(u8, u32)> {
         return None;
     }
     let count = (word >> 16) & 0x3fff;
-    let words = if count == 0x3fff { 1 } else { count + 2 };
+    let words = if count == 0x3fff {
+        1
+    } else {
+        count.wrapping_add(2)
+    };
     Some(((word >> 8) as u8, words))
 }
 

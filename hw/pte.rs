@@ -108,7 +108,7 @@ pub mod gfx12 {
 
 /// Index into the table of level `level` (0 = PTB, 3 = PDB2) for a virtual address.
 pub const fn index(va: u64, level: u32) -> usize {
-    (va >> (12 + level * LEVEL_BITS)) as usize & (ENTRIES - 1)
+    (va >> level.wrapping_mul(LEVEL_BITS).wrapping_add(12)) as usize & (ENTRIES - 1)
 }
 
 /// Flags of a page table entry with their names in `amdgpu_vm.h`, for the ABI test.

@@ -6,7 +6,7 @@
 //! `u16`, `u32` or `u64` where these have exactly its width, and a [`Bounded`] elsewhere. So no bit
 //! is dropped silently, and nothing has to panic.
 
-use super::layout::{read, write};
+use super::layout::{ones, read, write};
 use core::{marker::PhantomData, num::NonZero};
 
 /// A number of at most `W` bits.
@@ -56,14 +56,14 @@ impl<const W: u32> Bounded<W> {
 impl Bounded<5> {
     /// The logarithm of a number to base 2, rounded down.
     pub const fn log2_of(number: NonZero<u32>) -> Self {
-        Self(number.ilog2() as u64)
+        Self(number.ilog2() as u64) // Of a NonZero.
     }
 }
 
 impl Bounded<6> {
     /// The logarithm of a number to base 2, rounded down.
     pub const fn log2_of(number: NonZero<u64>) -> Self {
-        Self(number.ilog2() as u64)
+        Self(number.ilog2() as u64) // Of a NonZero.
     }
 }
 
@@ -193,7 +193,7 @@ impl<T: ?Sized> Setting<T> {
 
     /// The field's bits, and the value in its place: of what is a single word.
     pub(super) const fn in_word(self) -> (u32, u32) {
-        let mask = (u64::MAX >> (64 - self.width as u32)) << (self.bit % 32);
+        let mask = ones(self.width as u32) << (self.bit % 32);
         (mask as u32, (self.value << (self.bit % 32)) as u32)
     }
 }

@@ -274,12 +274,12 @@ constants! {
 /// The bit of an exception code in an exception mask; 0 for a code there is not.
 pub const fn exception_mask(code: u32) -> u64 {
     match code {
-        1..=EC_PROCESS_DEVICE_REMOVE => 1 << (code - 1),
+        1..=EC_PROCESS_DEVICE_REMOVE => 1 << code.wrapping_sub(1),
         _ => 0,
     }
 }
 
 /// The bits of two exception codes and of all between them.
 const fn exceptions(first: u32, last: u32) -> u64 {
-    2 * exception_mask(last) - exception_mask(first)
+    (exception_mask(last) << 1).wrapping_sub(exception_mask(first))
 }

@@ -79,8 +79,8 @@ pub const fn doorbell(gpu_id: u32, byte_in_slice: u64) -> u64 {
 
 /// Splits a doorbell's offset into the offset to map the slice at and the byte within the slice.
 pub const fn doorbell_slice(offset: u64) -> (u64, usize) {
-    let mask = DOORBELL_SLICE as u64 - 1;
-    (offset & !mask, (offset & mask) as usize)
+    const WITHIN: u64 = DOORBELL_SLICE as u64 - 1;
+    (offset & !WITHIN, (offset & WITHIN) as usize)
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ constants! {
 /// The bit of an event in the mask written to the events' file; 0 for an event there is not.
 pub const fn event_mask(event: u32) -> u64 {
     match event {
-        1..=64 => 1 << (event - 1),
+        1..=64 => 1 << event.wrapping_sub(1),
         _ => 0,
     }
 }

@@ -91,7 +91,7 @@ impl<'a> SecureOs<'a> {
             _ => return Err(Unusable::Version { major, minor }),
         };
         let counts = file
-            .get(4 * Header::WORDS..4 * words)
+            .get(4 * Header::WORDS..words << 2)
             .ok_or(Unusable::Short)?;
         let mut counts = counts.chunks_exact(4).map(word);
         let mut number = || counts.next().and_then(|count| usize::try_from(count).ok());
@@ -133,7 +133,8 @@ impl<'a> SecureOs<'a> {
     }
 
     fn entry(&self, n: usize) -> Option<ComponentEntry> {
-        let at = 4 * n.checked_mul(ENTRY)?.checked_add(self.words)?;
+        let at = n.checked_mul(ENTRY)?.checked_add(self.words)?;
+        let at = at.checked_mul(4)?;
         let bytes = self.file.get(at..)?.get(..4 * ENTRY)?;
         let mut words = [0; ENTRY];
         for (to, from) in words.iter_mut().zip(bytes.chunks_exact(4)) {

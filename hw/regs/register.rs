@@ -42,7 +42,7 @@ pub struct Table {
 
 /// The bits of a field, in place.
 const fn mask_of(lo: u8, width: u8) -> u32 {
-    (u32::MAX >> (32 - width as u32)) << lo
+    u32::MAX.wrapping_shr(32u32.wrapping_sub(width as u32)) << lo
 }
 
 /// A register: where it lies in its IP block.
