@@ -248,7 +248,7 @@ impl CharDevice for Kfd {
                 if page >= DOORBELL_SLICE >> PAGE_SHIFT {
                     return Err(EINVAL);
                 }
-                fault.insert(slice.pfn() + page)
+                fault.insert(slice.pfn().checked_add(page).ok_or(EINVAL)?)
             }
             (Kind::Mmio, _) => {
                 if offset.offset >= PAGE_SIZE as u64 {

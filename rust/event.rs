@@ -263,7 +263,7 @@ impl Events {
         }
         let page = state.page.as_ref().ok_or(ENOMEM)?;
         // One slot is id 0's.
-        if state.signals.len() + 1 >= state.slots as usize {
+        if state.signals.len() >= (state.slots as usize).saturating_sub(1) {
             return Err(ENOSPC);
         }
         let id = state.signals.insert_in(room, state.slots, || Some(event))?;

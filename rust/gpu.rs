@@ -225,7 +225,7 @@ impl Gpu {
 
     /// Bytes of VRAM in use.
     pub(crate) fn vram_used(&self) -> u64 {
-        self.vram().usable() - self.vram().free()
+        self.vram().usable().saturating_sub(self.vram().free())
     }
 
     /// Bytes of VRAM that buffer objects can still get.

@@ -112,7 +112,7 @@ impl<T> IdTable<T> {
         let value = value().ok_or(EINVAL)?;
         slot.acquire();
         self.things.insert(room.node.into_node(id, value));
-        self.len += 1;
+        self.len = self.len.saturating_add(1);
         Ok(id)
     }
 
@@ -132,7 +132,7 @@ impl<T> IdTable<T> {
         if let Some(index) = id.checked_sub(self.first) {
             self.used.release_id(index as usize);
         }
-        self.len -= 1;
+        self.len = self.len.saturating_sub(1);
         Some(value)
     }
 

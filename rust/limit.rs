@@ -101,7 +101,7 @@ impl VramShare {
 
 impl Drop for VramShare {
     fn drop(&mut self) {
-        self.gpu.round_vram(-self.rounding);
+        self.gpu.round_vram(self.rounding.wrapping_neg());
     }
 }
 

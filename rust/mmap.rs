@@ -287,7 +287,7 @@ impl Mapping {
         if end.is_none_or(|end| end > object.bo.size()) {
             return Err(EINVAL);
         }
-        area.set_offset(self.offset + area.offset());
+        area.set_offset(self.offset.checked_add(area.offset()).ok_or(EINVAL)?);
         objects.map(object, area)
     }
 
@@ -332,7 +332,7 @@ impl Mapping {
         let mut allowed = object.allowed.lock();
         match allowed.get_mut(&file.key()) {
             Some(count) if *count > 1 => {
-                *count -= 1;
+                *count = count.saturating_sub(1);
                 false
             }
             _ => {

@@ -182,8 +182,8 @@ impl Clients {
     fn add(&self, client: &Arc<Client>) -> Result {
         let reserved = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let mut files = self.files.lock();
-        let mut open = 0;
-        files.each(client.scope, |_| open += 1);
+        let mut open = 0usize;
+        files.each(client.scope, |_| open = open.saturating_add(1));
         if client.scope.tgid.is_some() && open >= MAX_FILES {
             return Err(EMFILE);
         }
@@ -219,7 +219,7 @@ impl AnonFile for Client {
             let taken = first.len();
             bytes.extend_from_slice(first, GFP_KERNEL)?;
             text.copy_within(taken.., 0);
-            let left = text.len() - taken;
+            let left = text.len().saturating_sub(taken);
             text.truncate(left);
         }
         to.write_slice(&bytes)?;
@@ -250,7 +250,7 @@ impl Client {
         }
         {
             let mut text = self.text.lock();
-            if text.len() + line.len() > ROOM {
+            if text.len().saturating_add(line.len()) > ROOM {
                 return;
             }
             // There is room.
@@ -270,7 +270,7 @@ impl fmt::Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for (to, from) in self.bytes.iter_mut().skip(self.len).zip(text.as_bytes()) {
             *to = *from;
-            self.len += 1;
+            self.len = self.len.saturating_add(1);
         }
         Ok(())
     }

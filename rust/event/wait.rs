@@ -230,7 +230,7 @@ impl State {
     }
 
     fn condition(&mut self, waiters: &mut [Waiter], all: bool) -> Condition {
-        let mut activated = 0;
+        let mut activated = 0usize;
         let count = waiters.len();
         for waiter in waiters {
             let event = self
@@ -244,7 +244,7 @@ impl State {
                 if !all {
                     return Condition::Met;
                 }
-                activated += 1;
+                activated = activated.saturating_add(1);
             }
         }
         if activated == count {

@@ -115,7 +115,7 @@ impl<T: Values> Group<T> {
             };
             files.push(file, GFP_KERNEL)?;
         }
-        let mut names = KVec::with_capacity(files.len() + 1, GFP_KERNEL)?;
+        let mut names = KVec::with_capacity(files.len().saturating_add(1), GFP_KERNEL)?;
         for file in files.iter_mut() {
             names.push(&raw mut file.attribute.attr, GFP_KERNEL)?;
         }

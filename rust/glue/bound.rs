@@ -96,7 +96,7 @@ impl BoundDevice {
         let ptr = {
             let mut state = self.state.lock();
             let ptr = state.dev.ok_or(ENODEV)?;
-            state.users += 1;
+            state.users = state.users.checked_add(1).ok_or(ENODEV)?;
             ptr
         };
         let _user = User(self);
@@ -157,7 +157,7 @@ struct User<'a>(&'a BoundDevice);
 impl Drop for User<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        state.users -= 1;
+        state.users = state.users.saturating_sub(1);
         if state.users == 0 && state.dev.is_none() {
             self.0.unused.notify_all();
         }

@@ -162,8 +162,9 @@ impl Drop for ResourceMapping {
 pub(crate) fn pfn(page: &Page) -> usize {
     // SAFETY: The kernel sets it once, while booting.
     let map = unsafe { (&raw const bindings::vmemmap_base).read() };
+    const SIZE: usize = core::mem::size_of::<bindings::page>();
     // With SPARSEMEM_VMEMMAP, x86_64's only memory model, `vmemmap` is one array of all pages.
-    (page.as_ptr() as usize).wrapping_sub(map) / core::mem::size_of::<bindings::page>()
+    (page.as_ptr() as usize).wrapping_sub(map) / SIZE
 }
 
 /// Runs `f` on the address of a 64-bit word of a page.

@@ -10,5 +10,6 @@ use kernel::{
 
 /// ETIME: the hardware didn't answer in time, as upstream's KFD reports it.
 pub(crate) fn etime() -> Error {
-    Error::from_errno(-(bindings::ETIME as c_int))
+    const ETIME: c_int = -(bindings::ETIME as c_int);
+    Error::from_errno(ETIME)
 }

@@ -74,7 +74,7 @@ impl Write for Text<'_> {
         let n = room.len().min(s.len());
         if let (Some(room), Some(bytes)) = (room.get_mut(..n), s.as_bytes().get(..n)) {
             room.copy_from_slice(bytes);
-            self.len += n;
+            self.len = self.len.saturating_add(n);
         }
         Ok(())
     }

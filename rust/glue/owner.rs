@@ -99,7 +99,7 @@ pub(crate) fn of_class(name: &CStr) -> Option<Owner> {
         // "kfd_class+0x0/0x60 [amdgpu]", where a build id may follow the name.
         let at = |byte| owner.symbol.iter().position(|b| *b == byte);
         if let (Some(open), Some(close)) = (at(b'['), at(b']')) {
-            owner.module = (open + 1, close);
+            owner.module = (open.saturating_add(1), close);
         }
     }
     Some(owner)

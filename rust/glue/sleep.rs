@@ -55,7 +55,7 @@ extern "C" fn notified<T: Sleeper>(
     match sleeper.may_sleep() {
         Ok(()) => OK,
         // `notifier_from_errno`.
-        Err(error) => STOP | (OK - error.to_errno()),
+        Err(error) => STOP | OK.wrapping_sub(error.to_errno()),
     }
 }
 

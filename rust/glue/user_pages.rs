@@ -53,7 +53,7 @@ impl UserPages {
             .is_some_and(|own| core::ptr::eq(own.as_raw(), mm.as_raw()));
         while this.0.len() < count {
             let mut chunk = [core::ptr::null_mut(); CHUNK];
-            let want = (count - this.0.len()).min(CHUNK);
+            let want = count.saturating_sub(this.0.len()).min(CHUNK);
             let at = (this.0.len().checked_mul(PAGE_SIZE))
                 .and_then(|done| start.checked_add(done))
                 .ok_or(EFAULT)?;

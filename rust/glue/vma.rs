@@ -82,7 +82,7 @@ impl<'a> Area<'a> {
 
     /// Bytes.
     pub(crate) fn len(&self) -> usize {
-        self.vma.end() - self.vma.start()
+        self.vma.end().saturating_sub(self.vma.start())
     }
 
     /// The file offset in bytes.

@@ -86,7 +86,8 @@ fn wait_inner(process: &Process, args: &mut abi::WaitEventsArgs) -> Result<u32> 
     let count = args.num_events as usize;
     let address = args.events_ptr as usize;
     let mut events = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
-    let mut reader = UserSlice::new(UserPtr::from_addr(address), count * SIZE).reader();
+    let bytes = count.checked_mul(SIZE).ok_or(ENOMEM)?;
+    let mut reader = UserSlice::new(UserPtr::from_addr(address), bytes).reader();
     for _ in 0..count {
         let mut bytes = [0u8; SIZE];
         if reader.read_slice(&mut bytes).is_err() {
@@ -113,7 +114,8 @@ fn wait_inner(process: &Process, args: &mut abi::WaitEventsArgs) -> Result<u32> 
             ..Default::default()
         }];
         let bytes = user::abi_bytes(&data).get(..report.len).ok_or(EFAULT)?;
-        let at = UserPtr::from_addr(address).wrapping_byte_add(report.index * SIZE);
+        let at = report.index.checked_mul(SIZE).ok_or(EFAULT)?;
+        let at = UserPtr::from_addr(address).wrapping_byte_add(at);
         UserSlice::new(at, bytes.len())
             .writer()
             .write_slice(bytes)?;

@@ -62,9 +62,10 @@ pub(super) fn apertures_of(gpu_id: u32) -> abi::ProcessDeviceApertures {
 /// GET_PROCESS_APERTURES: at most 7 GPUs.
 pub(super) fn apertures(process: &Process, args: &mut abi::GetProcessAperturesArgs) -> Result {
     args.num_of_nodes = 0;
-    for (entry, device) in args.process_apertures.iter_mut().zip(process.devices()) {
+    let entries = args.process_apertures.iter_mut();
+    for (count, (entry, device)) in (1..).zip(entries.zip(process.devices())) {
         *entry = apertures_of(device.gpu.id().get().into());
-        args.num_of_nodes += 1;
+        args.num_of_nodes = count;
     }
     Ok(())
 }
@@ -80,7 +81,7 @@ pub(super) fn apertures_new(
         return Ok(());
     }
     // More than there are nodes in the system, the CPUs' included.
-    if args.num_of_nodes as usize > 1 + process.shared().gpus.len() {
+    if args.num_of_nodes as usize > process.shared().gpus.len().saturating_add(1) {
         return Err(EINVAL);
     }
     let count = devices.len().min(args.num_of_nodes as usize);
@@ -118,7 +119,8 @@ pub(super) fn tile_config(process: &Process, args: &mut abi::GetTileConfigArgs) 
 
 fn zero_words(address: u64, count: u32) -> Result {
     let zeros = [0u8; 4 * 32];
-    let bytes = zeros.get(..count as usize * 4).ok_or(EINVAL)?;
+    let size = (count as usize).checked_mul(4).ok_or(EINVAL)?;
+    let bytes = zeros.get(..size).ok_or(EINVAL)?;
     UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
         .writer()
         .write_slice(bytes)

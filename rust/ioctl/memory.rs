@@ -150,7 +150,8 @@ fn read_ids(address: u64, count: u32) -> Result<KVVec<u32>> {
         return Err(ENOMEM);
     }
     let mut ids = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
-    let mut reader = UserSlice::new(UserPtr::from_addr(address as usize), count * 4).reader();
+    let bytes = count.checked_mul(4).ok_or(ENOMEM)?;
+    let mut reader = UserSlice::new(UserPtr::from_addr(address as usize), bytes).reader();
     for _ in 0..count {
         ids.push(reader.read::<u32>()?, GFP_KERNEL_ACCOUNT)?;
     }
@@ -172,7 +173,7 @@ pub(super) fn for_each_gpu(
 ) -> Result {
     for id in ids.iter().skip(*done as usize) {
         f(*id)?;
-        *done += 1;
+        *done = done.saturating_add(1);
     }
     Ok(())
 }

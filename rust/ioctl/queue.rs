@@ -64,7 +64,8 @@ pub(super) fn set_cu_mask(process: &Process, args: &mut abi::SetCuMaskArgs) -> R
     let words = (args.num_cu_mask.min(MAX_BITS) / 32) as usize;
     let mut mask = KVec::with_capacity(words, GFP_KERNEL_ACCOUNT)?;
     let address = UserPtr::from_addr(args.cu_mask_ptr as usize);
-    let mut reader = UserSlice::new(address, words * 4).reader();
+    let bytes = words.checked_mul(4).ok_or(EINVAL)?;
+    let mut reader = UserSlice::new(address, bytes).reader();
     for _ in 0..words {
         mask.push(reader.read::<u32>()?, GFP_KERNEL_ACCOUNT)?;
     }

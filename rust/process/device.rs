@@ -18,15 +18,13 @@ use crate::{
     trap::TrapPages,
     types::{
         BufferId,
-        GpuVa, //
+        GpuVa,
+        PageRange, //
     },
     vm::Vm, //
 };
 use kernel::{
-    page::{
-        PAGE_SHIFT,
-        PAGE_SIZE, //
-    },
+    page::PAGE_SHIFT,
     prelude::*,
     rbtree::RBTree,
     sync::Arc, //
@@ -97,8 +95,8 @@ impl DeviceState {
         }
         let vm = &self.bound()?.vm;
         let sched = gpu.scheduler().add_process(vm, self.config)?;
-        let evictions = usize::from(self.paused) + usize::from(self.lost);
-        for _ in 0..evictions {
+        let reasons = [self.paused, self.lost];
+        for _ in reasons.into_iter().filter(|evicted| *evicted) {
             if let Err(e) = gpu.scheduler().evict(&sched) {
                 let _ = gpu.scheduler().remove_process(&sched);
                 return Err(e);
@@ -171,7 +169,7 @@ impl DeviceState {
     ///
     /// EINVAL when there is none.
     pub(crate) fn pin_exact(&self, va: GpuVa, size: u64) -> Result<Pin> {
-        let page = GpuVa::new(va.get() & !(PAGE_SIZE as u64 - 1));
+        let page = PageRange::page_of(va)?.start();
         let mem = self.by_va.get(&page).ok_or(EINVAL)?;
         let pages = size >> PAGE_SHIFT;
         if pages != 0 && mem.bo().size() >> PAGE_SHIFT != pages {

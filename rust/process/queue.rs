@@ -28,7 +28,7 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// The buffer objects, for the scheduler to keep.
     pub(crate) fn bos(&self) -> Result<KVec<Arc<Bo>>> {
-        let mut bos = KVec::with_capacity(self.others.len() + 1, GFP_KERNEL_ACCOUNT)?;
+        let mut bos = KVec::with_capacity(self.others.len().saturating_add(1), GFP_KERNEL_ACCOUNT)?;
         bos.push(self.ring.bo().clone(), GFP_KERNEL_ACCOUNT)?;
         for pin in &self.others {
             bos.push(pin.bo().clone(), GFP_KERNEL_ACCOUNT)?;

@@ -264,7 +264,7 @@ impl Process {
     pub(crate) fn ask_stop(self: &Arc<Self>) -> Option<u64> {
         let ticket = {
             let mut rounds = self.user.rounds.lock();
-            rounds.asked += 1;
+            rounds.asked = rounds.asked.wrapping_add(1);
             rounds.asked
         };
         let works = &self.shared().works;

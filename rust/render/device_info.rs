@@ -47,8 +47,8 @@ pub(super) fn of(gpu: &Gpu) -> abi::InfoDevice {
         num_shader_arrays_per_engine: gc.shader_arrays_per_engine,
         gpu_counter_freq: u32::try_from(gpu.clock_hz() / 1000).unwrap_or(0),
         // In kHz.
-        max_engine_clock: u64::from(gfx_mhz) * 1000,
-        max_memory_clock: u64::from(memory_mhz) * 1000,
+        max_engine_clock: u64::from(gfx_mhz).saturating_mul(1000),
+        max_memory_clock: u64::from(memory_mhz).saturating_mul(1000),
         cu_active_number: chip.cu_count,
         cu_ao_mask: if drm.always_on { always_on(&cus) } else { 0 },
         cu_bitmap: cus,

@@ -67,8 +67,9 @@ const SETTABLE: u64 = abi::CREATE_CPU_ACCESS_REQUIRED
 /// the number of pages in 32 bits (`amdgpu_gem_object_create`, `amdgpu_bo_create`), so nothing is refused:
 /// upper bits are cut off, and what is negative wraps.
 fn alignment(asked: u64) -> u64 {
-    let page = PageRange::PAGE as u32;
-    u64::from((asked as u32).wrapping_add(page - 1) & !(page - 1))
+    /// Of an address within a page.
+    const WITHIN: u32 = PageRange::PAGE as u32 - 1;
+    u64::from((asked as u32).wrapping_add(WITHIN) & !WITHIN)
 }
 
 /// GEM_CREATE.

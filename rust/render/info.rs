@@ -196,7 +196,7 @@ impl MemoryHeaps {
             total_heap_size: total,
             usable_heap_size: usable,
             heap_usage: usage,
-            max_allocation: usable / 4 * 3,
+            max_allocation: (usable / 4).saturating_mul(3),
         };
         let (chip, used) = (gpu.chip(), gpu.vram_used());
         let usable = gpu.vram_usable();

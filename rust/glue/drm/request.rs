@@ -63,7 +63,8 @@ impl<const N: usize> Requests<N> {
         reason = "tables are statics, so that the compiler reports it"
     )]
     pub(crate) const fn with<T: Driver, R: Request<T>>(mut self) -> Self {
-        let index = ioc::ioc_number(R::COMMAND) as u32 - bindings::DRM_COMMAND_BASE;
+        // One below the first wraps, and is beyond the last too.
+        let index = (ioc::ioc_number(R::COMMAND) as u32).wrapping_sub(bindings::DRM_COMMAND_BASE);
         self.0 .0[index as usize] = bindings::drm_ioctl_desc {
             cmd: R::COMMAND,
             flags: match R::ACCESS {
