@@ -111,9 +111,11 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// ENOMEM, ENODEV when the device is gone.
+    /// ENOMEM, ENODEV when the device is gone, EINVAL when the BAR has no room for the register.
     pub(crate) fn new(dev: &Arc<Handle>, vram: &Arc<Vram>, mmio_phys: u64) -> Result<Arc<Self>> {
-        let flush_phys = mmio_phys + u64::from(vram.flush_at());
+        let flush_phys = mmio_phys
+            .checked_add(vram.flush_at().into())
+            .ok_or(EINVAL)?;
         let memory = Self {
             dev: dev.clone(),
             vram: vram.clone(),
@@ -147,7 +149,10 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
-                size: pieces.iter().map(VramRange::len).sum(),
+                size: pieces
+                    .iter()
+                    .map(VramRange::len)
+                    .fold(0, u64::saturating_add),
                 backing: Backing::Vram(pieces),
             },
             GFP_KERNEL_ACCOUNT,
@@ -161,7 +166,7 @@ impl Bo {
     /// EINVAL when `size` is 0 or not whole pages, ENOMEM when there is no such memory, ENODEV
     /// when the device is gone.
     pub(crate) fn gtt(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
-        if size == 0 || size % PAGE_SIZE as u64 != 0 {
+        if size == 0 || size % PAGE != 0 {
             return Err(EINVAL);
         }
         if size > MAX_SIZE {
@@ -224,7 +229,7 @@ impl Bo {
     /// The exporter's error, EINVAL when it isn't whole pages, ENODEV when the device is gone.
     pub(crate) fn foreign(memory: &Arc<Memory>, dmabuf: DmaBuf) -> Result<Arc<Self>> {
         let size = dmabuf.size() as u64;
-        if size == 0 || size % PAGE_SIZE as u64 != 0 || size > MAX_SIZE {
+        if size == 0 || size % PAGE != 0 || size > MAX_SIZE {
             return Err(EINVAL);
         }
         let map = memory.dev.hold(|dev| Attachment::new(dmabuf, dev))?;
@@ -308,19 +313,19 @@ impl Bo {
                 Ok((self.memory.vram.phys(piece.at(at)?) >> 12) as usize)
             }
             Backing::Gtt { pages, .. } => {
-                let page = pages
-                    .get((offset / PAGE_SIZE as u64) as usize)
-                    .ok_or(EINVAL)?;
+                let page = pages.get((offset / PAGE) as usize).ok_or(EINVAL)?;
                 Ok(dma::pfn(page))
             }
-            Backing::Device { phys, .. } => Ok(((phys + offset) >> 12) as usize),
+            Backing::Device { phys, .. } => {
+                Ok((phys.checked_add(offset).ok_or(EINVAL)? >> 12) as usize)
+            }
             Backing::User(_) | Backing::Foreign(_) => Err(EPERM),
         }
     }
 
     /// Loads the 64-bit word number `index`. The GPU may store to it at any time.
     pub(crate) fn read_u64(&self, index: usize) -> Result<u64> {
-        let offset = index as u64 * 8;
+        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
         match &self.backing {
             Backing::Vram(pieces) => {
                 let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
@@ -336,7 +341,7 @@ impl Bo {
 
     /// Stores the 64-bit word number `index`.
     pub(crate) fn write_u64(&self, index: usize, value: u64) -> Result {
-        let offset = index as u64 * 8;
+        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
         match &self.backing {
             Backing::Vram(pieces) => {
                 let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
@@ -369,11 +374,11 @@ impl Bo {
             Backing::Vram(pieces) => {
                 let (mut at, mut left) = (offset, len);
                 for piece in pieces {
-                    if at >= piece.len() {
-                        at -= piece.len();
+                    if let Some(behind) = at.checked_sub(piece.len()) {
+                        at = behind;
                         continue;
                     }
-                    let here = left.min(piece.len() - at);
+                    let here = left.min(piece.len().saturating_sub(at));
                     if here == 0 {
                         break;
                     }
@@ -381,7 +386,7 @@ impl Bo {
                         addr: piece.at(at)?.get(),
                         len: here,
                     })?;
-                    left -= here;
+                    left = left.saturating_sub(here);
                     at = 0;
                 }
                 Ok(())
@@ -396,7 +401,7 @@ impl Bo {
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
                 f(Segment {
-                    addr: bus + offset,
+                    addr: bus.checked_add(offset).ok_or(EINVAL)?,
                     len,
                 })
             }
@@ -412,16 +417,18 @@ fn runs(
     mut f: impl FnMut(Segment) -> Result,
     next: impl Fn(usize, usize) -> Option<Option<Segment>>,
 ) -> Result {
-    const PAGE: u64 = PAGE_SIZE as u64;
     let end = (offset.saturating_add(len) / PAGE) as usize;
     let mut at = (offset / PAGE) as usize;
     while at < end {
         let run = next(at, end).ok_or(ENODEV)?.ok_or(EINVAL)?;
-        at += (run.len / PAGE) as usize;
+        at = at.saturating_add((run.len / PAGE) as usize);
         f(run)?;
     }
     Ok(())
 }
+
+/// Bytes of a page.
+const PAGE: u64 = PAGE_SIZE as u64;
 
 /// 64-bit words in a page.
 const WORDS: usize = PAGE_SIZE / 8;
@@ -430,10 +437,10 @@ const WORDS: usize = PAGE_SIZE / 8;
 fn find(pieces: &[VramRange], offset: u64) -> Option<(&VramRange, u64)> {
     let mut at = offset;
     for piece in pieces {
-        if at < piece.len() {
+        let Some(behind) = at.checked_sub(piece.len()) else {
             return Some((piece, at));
-        }
-        at -= piece.len();
+        };
+        at = behind;
     }
     None
 }
@@ -445,10 +452,10 @@ fn run(bus: &[u64], first: usize, end: usize) -> Option<Segment> {
         .get(first..end)?
         .iter()
         .zip(0u64..)
-        .take_while(|(&page, i)| page == addr.wrapping_add(i * PAGE_SIZE as u64))
+        .take_while(|(&page, i)| page == addr.wrapping_add(i.wrapping_mul(PAGE)))
         .count();
     Some(Segment {
         addr,
-        len: pages as u64 * PAGE_SIZE as u64,
+        len: (pages as u64).checked_mul(PAGE)?,
     })
 }

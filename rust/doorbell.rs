@@ -95,7 +95,9 @@ impl Doorbells {
     }
 
     fn slice_phys(&self, index: usize) -> u64 {
-        self.phys + (index * SLICE_SIZE) as u64
+        // The map of slices has as many as the BAR.
+        self.phys
+            .saturating_add(index.saturating_mul(SLICE_SIZE) as u64)
     }
 
     /// Rings a doorbell of the kernel's.
@@ -103,7 +105,7 @@ impl Doorbells {
         trace::doorbell_rung(word.get(), value);
         let _ = self
             .bar
-            .try_access_with(|bar| bar.try_write64(value, word.get() as usize * 4));
+            .try_access_with(|bar| bar.try_write64(value, word.byte()));
     }
 
     /// Rings a doorbell that takes 32 bits.
@@ -111,7 +113,7 @@ impl Doorbells {
         trace::doorbell_rung(word.get(), value.into());
         let _ = self
             .bar
-            .try_access_with(|bar| bar.try_write32(value, word.get() as usize * 4));
+            .try_access_with(|bar| bar.try_write32(value, word.byte()));
     }
 }
 
@@ -200,7 +202,7 @@ impl Used {
     fn new((first, last): (u32, u32)) -> Self {
         Self(core::array::from_fn(|word| {
             (0..64u32).fold(0, |bits, bit| {
-                let in_page = (word as u32 * 64 + bit) % PAGE_DOORBELLS;
+                let in_page = ((word as u32) << 6 | bit) % PAGE_DOORBELLS;
                 bits | u64::from((first..=last).contains(&in_page)) << bit
             })
         }))
@@ -212,7 +214,7 @@ impl Used {
         let (i, word) = words.find(|(_, word)| **word != u64::MAX)?;
         let bit = word.trailing_ones();
         *word |= 1 << bit;
-        Some(i * 64 + bit)
+        Some(i << 6 | bit)
     }
 
     /// Gives one back.
@@ -250,7 +252,10 @@ impl Doorbell {
     ///
     /// EINVAL: the BAR is so large that registers can't name the word.
     pub(crate) fn word(&self) -> Result<DoorbellWord> {
-        let word = self.slice.index * (SLICE_SIZE / 4) + self.index.get() as usize * 2;
+        let first = self.slice.index.checked_mul(SLICE_SIZE / 4).ok_or(EINVAL)?;
+        let word = first
+            .checked_add((self.index.get() as usize) << 1)
+            .ok_or(EINVAL)?;
         DoorbellWord::new(word.try_into()?)
     }
 }

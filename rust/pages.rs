@@ -39,10 +39,10 @@ impl PageMap {
             let word = *self.words.get(at / 64)?;
             let word = (if set { word } else { !word }) >> (at % 64);
             if word != 0 {
-                let found = at + word.trailing_zeros() as usize;
+                let found = at.saturating_add(word.trailing_zeros() as usize);
                 return (found < end).then_some(found);
             }
-            at = (at / 64 + 1) * 64;
+            at = (at | 63).saturating_add(1);
         }
         None
     }
@@ -57,7 +57,7 @@ impl PageMap {
             }
             match self.find(at, end, true) {
                 None => return Some(at),
-                Some(used) => at = used + 1,
+                Some(used) => at = used.saturating_add(1),
             }
         }
     }
@@ -71,9 +71,9 @@ impl PageMap {
                 }
                 *word ^= bit;
                 if set {
-                    self.free -= 1;
+                    self.free = self.free.saturating_sub(1);
                 } else {
-                    self.free += 1;
+                    self.free = self.free.saturating_add(1);
                 }
             }
         }
@@ -89,7 +89,7 @@ impl PageMap {
             .or_else(|| self.search(count, align, 0, self.pages))
             .ok_or(ENOMEM)?;
         self.mark(found, count, true);
-        self.next = found + count;
+        self.next = found.saturating_add(count);
         Ok(found)
     }
 

@@ -67,8 +67,9 @@ impl Vram {
         let reserved = FIRMWARE_RESERVED
             .min(size / 16)
             .max(discovery::OFFSET_FROM_END);
-        let usable = visible.min(size.saturating_sub(reserved)) / PAGE * PAGE;
-        let mut map = PageMap::new(usize::try_from(usable / PAGE)?)?;
+        let pages = usize::try_from(visible.min(size.saturating_sub(reserved)) / PAGE)?;
+        let usable = bytes_of(pages);
+        let mut map = PageMap::new(pages)?;
         // Offset 0 is never given out, so that a zero address is always a mistake.
         map.reserve(0, 1);
         let regs = regs.clone();
@@ -123,7 +124,7 @@ impl Vram {
 
     /// Bytes free.
     pub(crate) fn free(&self) -> u64 {
-        self.map.lock().free_pages() as u64 * PAGE
+        bytes_of(self.map.lock().free_pages())
     }
 
     /// Takes pages that are never given back, for what lives as long as the device.
@@ -132,7 +133,7 @@ impl Vram {
             .map
             .lock()
             .alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
-        let start = first as u64 * PAGE;
+        let start = bytes_of(first);
         self.zero(start, len)?;
         Ok(VramOffset::new(start))
     }
@@ -142,12 +143,18 @@ impl Vram {
         const PIECE: u64 = 1 << 20;
         let mut done = 0;
         while done < len {
-            let piece = PIECE.min(len - done);
-            self.with(|bytes| bytes.zero(start + done, piece))?;
-            done += piece;
+            let piece = PIECE.min(len.saturating_sub(done));
+            let at = start.checked_add(done).ok_or(EINVAL)?;
+            self.with(|bytes| bytes.zero(at, piece))?;
+            done = done.saturating_add(piece);
         }
         Ok(())
     }
+}
+
+/// Bytes of so many pages of VRAM, which no address space exceeds.
+fn bytes_of(pages: usize) -> u64 {
+    (pages as u64).saturating_mul(PAGE)
 }
 
 /// Some pages of VRAM in a row; free again when dropped.
@@ -173,8 +180,8 @@ impl VramRange {
         let first = vram.map.lock().alloc(pages, align)?;
         Ok(Self {
             vram: vram.clone(),
-            start: first as u64 * PAGE,
-            len: pages as u64 * PAGE,
+            start: bytes_of(first),
+            len: bytes_of(pages),
         })
     }
 
@@ -227,25 +234,29 @@ impl VramRange {
 
     /// Stores words from byte offset `at` on.
     pub(crate) fn write_words(&self, at: u64, words: &[u32]) -> Result {
-        let at = self.check(at, words.len() as u64 * 4)?;
+        let len = (words.len() as u64).checked_mul(4).ok_or(EINVAL)?;
+        let at = self.check(at, len)?;
         self.vram.with(|bytes| {
             words
                 .iter()
-                .zip(0u64..)
-                .try_for_each(|(&word, i)| bytes.write32(at + i * 4, word))
+                .zip((at..).step_by(4))
+                .try_for_each(|(&word, at)| bytes.write32(at, word))
         })
     }
 
     /// Stores 64-bit words: `count` of them from byte offset `at` on, the i-th being `value(i)`.
     pub(crate) fn fill64(&self, at: u64, count: u64, value: impl Fn(u64) -> u64) -> Result {
         let at = self.check(at, count.checked_mul(8).ok_or(EINVAL)?)?;
-        self.vram
-            .with(|bytes| (0..count).try_for_each(|i| bytes.write64(at + i * 8, value(i))))
+        self.vram.with(|bytes| {
+            (0..count)
+                .zip((at..).step_by(8))
+                .try_for_each(|(i, at)| bytes.write64(at, value(i)))
+        })
     }
 
     fn check(&self, at: u64, len: u64) -> Result<u64> {
         match at.checked_add(len) {
-            Some(end) if end <= self.len => Ok(self.start + at),
+            Some(end) if end <= self.len => self.start.checked_add(at).ok_or(EINVAL),
             _ => Err(EINVAL),
         }
     }
@@ -271,10 +282,12 @@ impl Uncleared {
         while left > 0 {
             match VramRange::uncleared(vram, want.min(left)) {
                 Ok(piece) => {
-                    left -= piece.len;
+                    left = left.saturating_sub(piece.len);
                     pieces.push(piece, GFP_KERNEL_ACCOUNT)?;
                 }
-                Err(_) if want > PAGE => want = (want / 2).next_multiple_of(PAGE),
+                Err(_) if want > PAGE => {
+                    want = (want / 2).checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
+                }
                 Err(error) => return Err(error),
             }
         }

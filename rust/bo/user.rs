@@ -14,7 +14,8 @@ use super::{
     Bo,
     Memory,
     Segment,
-    MAX_SIZE, //
+    MAX_SIZE,
+    PAGE, //
 };
 use crate::glue::{
     bound::WhileBound,
@@ -23,7 +24,6 @@ use crate::glue::{
 };
 use kernel::{
     new_mutex,
-    page::PAGE_SIZE,
     prelude::*,
     sync::{
         Arc,
@@ -61,8 +61,8 @@ impl User {
         len: u64,
         mut f: impl FnMut(Segment) -> Result,
     ) -> Result {
-        const PAGE: u64 = PAGE_SIZE as u64;
-        let (mut at, end) = ((offset / PAGE) as usize, ((offset + len) / PAGE) as usize);
+        let end = (offset.saturating_add(len) / PAGE) as usize;
+        let mut at = (offset / PAGE) as usize;
         while at < end {
             // A run at a time, since `f` may sleep and the guards forbid it.
             let run = {
@@ -74,7 +74,7 @@ impl User {
                     .ok_or(ENODEV)?
                     .ok_or(EINVAL)?
             };
-            at += (run.len / PAGE) as usize;
+            at = at.saturating_add((run.len / PAGE) as usize);
             f(run)?;
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Bo {
     ///
     /// EINVAL when `size` is 0 or not whole pages, ENOMEM, ENODEV when the device is gone.
     pub(crate) fn for_user(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
-        if size == 0 || size % PAGE_SIZE as u64 != 0 {
+        if size == 0 || size % PAGE != 0 {
             return Err(EINVAL);
         }
         if size > MAX_SIZE {

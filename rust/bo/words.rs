@@ -60,7 +60,8 @@ impl Words {
         self.mem
             .try_access_with(|mem| {
                 for (i, &word) in words.iter().enumerate() {
-                    io_write!(mem, [try: index + i], word);
+                    let at = index.checked_add(i).ok_or(EINVAL)?;
+                    io_write!(mem, [try: at], word);
                 }
                 Ok(())
             })
@@ -70,7 +71,8 @@ impl Words {
     /// Stores a 64-bit value in two words, high word first: a reader that polls the low word
     /// then finds both.
     pub(crate) fn write64(&self, index: usize, value: u64) -> Result {
-        self.write(index + 1, (value >> 32) as u32)?;
+        let high = index.checked_add(1).ok_or(EINVAL)?;
+        self.write(high, (value >> 32) as u32)?;
         self.write(index, value as u32)
     }
 }

@@ -68,7 +68,7 @@ impl GpuVa {
 
     /// The address `words` words of 32 bits further on, in memory that reaches so far.
     pub(crate) const fn word(self, words: usize) -> Self {
-        Self(self.0.wrapping_add(words as u64 * 4))
+        Self(self.0.wrapping_add((words as u64) << 2))
     }
 }
 

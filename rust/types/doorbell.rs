@@ -30,7 +30,7 @@ impl DoorbellIndex {
 
     /// Byte offset in the slice.
     pub(crate) fn byte(self) -> u64 {
-        u64::from(self.0) * 8
+        u64::from(self.0) << 3
     }
 }
 
@@ -57,6 +57,11 @@ impl DoorbellWord {
     /// The number.
     pub(crate) fn get(self) -> u32 {
         self.0.into()
+    }
+
+    /// Byte offset in the BAR.
+    pub(crate) fn byte(self) -> usize {
+        (self.get() as usize) << 2
     }
 
     /// The number as registers and packets have it.

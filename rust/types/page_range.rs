@@ -15,6 +15,8 @@ pub(crate) struct PageRange {
 impl PageRange {
     /// Bytes of a page.
     pub(crate) const PAGE: u64 = 4096;
+    /// The bits of an address that name its page.
+    const MASK: u64 = !(Self::PAGE - 1);
     /// End of the address space.
     const SPACE_END: u64 = 1 << 48;
 
@@ -39,7 +41,7 @@ impl PageRange {
     ///
     /// EINVAL beyond the address space.
     pub(crate) fn page_of(va: GpuVa) -> Result<Self> {
-        Self::new(GpuVa::new(va.get() / Self::PAGE * Self::PAGE), Self::PAGE)
+        Self::new(GpuVa::new(va.get() & Self::MASK), Self::PAGE)
     }
 
     /// The first address.
@@ -54,7 +56,7 @@ impl PageRange {
 
     /// The last address in it.
     pub(crate) fn last(self) -> GpuVa {
-        self.start.byte(self.bytes - 1)
+        self.start.byte(self.bytes.saturating_sub(1))
     }
 
     /// Its size in bytes.

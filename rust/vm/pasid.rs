@@ -42,7 +42,7 @@ impl Pool {
             // From the start again.
             None => self.used.find_unused_id(1)?.acquire(),
         };
-        self.next = (id + 1) % COUNT;
+        self.next = id.wrapping_add(1) % COUNT;
         Some(id)
     }
 }

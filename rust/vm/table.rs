@@ -54,7 +54,13 @@ const MAX_FRAGMENT: u32 = 31;
 
 /// Bytes that an entry of a level covers.
 const fn span(level: u32) -> u64 {
-    PAGE_SIZE << (level * LEVEL_BITS)
+    PAGE_SIZE << level.saturating_mul(LEVEL_BITS)
+}
+
+/// Bytes from an address to the end of what the entry of a level covers.
+fn rest(va: GpuVa, level: u32) -> u64 {
+    let span = span(level);
+    span.saturating_sub(va.get() & span.saturating_sub(1))
 }
 
 /// A mark of a level.
@@ -89,7 +95,7 @@ impl Page for VramRange {
     }
 
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
-        self.fill64(first as u64 * 8, count, value)
+        self.fill64((first as u64).checked_mul(8).ok_or(EINVAL)?, count, value)
     }
 }
 
@@ -215,7 +221,7 @@ impl<P: Page> Tables<P> {
             map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
             va = va.byte(bytes);
             addr = addr.byte(bytes);
-            left -= bytes;
+            left = left.saturating_sub(bytes);
         }
         Ok(())
     }
@@ -255,32 +261,33 @@ fn map_leaves<P: Page>(
         let first = index(va.get(), this);
         let count = len >> (span(this).trailing_zeros());
         // A fragment of this level is at most a whole table: `fragment_of` chose the level.
-        table
-            .mem
-            .fill(first, count, |i| leaf.entry | addr.byte(i * span(this)).0)?;
+        table.mem.fill(first, count, |i| {
+            leaf.entry | addr.byte(i.wrapping_mul(span(this))).0
+        })?;
         table.mark_leaves(first, count as usize, true);
         return Ok(());
     }
+    let below = this.checked_sub(1).ok_or(EINVAL)?;
     let (mut va, mut addr, mut left) = (va, addr, len);
     while left > 0 {
         let at = index(va.get(), this);
-        let here = left.min(span(this) - (va.get() & (span(this) - 1)));
+        let here = left.min(rest(va, this));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
-            let child = Table::<P>::new(store, format, this - 1)?;
+            let child = Table::<P>::new(store, format, below)?;
             let marks = of(format.directory(), this);
             table.set(at, child.mem.address(store) | VALID | marks)?;
             *table.children.get_mut(at).ok_or(EINVAL)? = Some(child);
-            table.below += 1;
+            table.below = table.below.saturating_add(1);
         }
         let child = table
             .children
             .get_mut(at)
             .and_then(Option::as_mut)
             .ok_or(EINVAL)?;
-        map_leaves(store, format, child, this - 1, leaf, va, addr, here)?;
+        map_leaves(store, format, child, below, leaf, va, addr, here)?;
         va = va.byte(here);
         addr = addr.byte(here);
-        left -= here;
+        left = left.saturating_sub(here);
     }
     Ok(())
 }
@@ -296,19 +303,19 @@ fn unmap_range<P: Page>(
     dead: &mut Dead<P>,
 ) {
     let empty = of(format.empty(), level);
-    if level == 0 {
+    let Some(below) = level.checked_sub(1) else {
         let (first, count) = (index(va.get(), 0), len / PAGE_SIZE);
         let _ = table.mem.fill(first, count, |_| empty);
         table.mark_leaves(first, count as usize, false);
         return;
-    }
+    };
     let (mut va, mut left) = (va, len);
     while left > 0 {
         let at = index(va.get(), level);
-        let here = left.min(span(level) - (va.get() & (span(level) - 1)));
+        let here = left.min(rest(va, level));
         match table.children.get_mut(at) {
             Some(Some(child)) => {
-                unmap_range(format, child, level - 1, va, here, dead);
+                unmap_range(format, child, below, va, here, dead);
                 if child.is_empty() {
                     let _ = table.set(at, empty);
                     if let Some(gone) = table.children.get_mut(at).and_then(Option::take) {
@@ -324,7 +331,7 @@ fn unmap_range<P: Page>(
             }
         }
         va = va.byte(here);
-        left -= here;
+        left = left.saturating_sub(here);
     }
 }
 
