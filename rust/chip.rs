@@ -56,7 +56,7 @@ pub(crate) struct SdmaShape {
 impl SdmaShape {
     /// Mask of an engine's queues that user programs get.
     pub(crate) fn user_queues(&self) -> u32 {
-        let below = |count: u32| 1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1);
+        let below = |count: u32| !u32::MAX.checked_shl(count).unwrap_or(0);
         below(self.queues_per_engine) & !below(self.reserved_queues)
     }
 }
@@ -155,14 +155,16 @@ impl SdmaCounts {
         let bus = engines.min(shape.bus_engines);
         Self {
             bus,
-            links: engines - bus,
-            queues_per_engine: shape.queues_per_engine - shape.reserved_queues,
+            links: engines.saturating_sub(bus),
+            queues_per_engine: shape
+                .queues_per_engine
+                .saturating_sub(shape.reserved_queues),
         }
     }
 
     /// Engines of both kinds.
     pub(crate) fn engines(&self) -> u32 {
-        self.bus + self.links
+        self.bus.saturating_add(self.links)
     }
 }
 
@@ -214,7 +216,14 @@ impl ChipInfo {
 
     /// Hardware queues that user queues can be on at a time (`get_cp_queues_num`).
     pub(crate) fn cp_queues(&self) -> u32 {
-        self.family.mec_pipes * self.family.mec_queues_per_pipe
+        self.family
+            .mec_pipes
+            .saturating_mul(self.family.mec_queues_per_pipe)
+    }
+
+    /// Shader engines of one XCC.
+    pub(crate) fn engines_per_xcc(&self) -> u32 {
+        self.shader_engines.checked_div(self.num_xcc).unwrap_or(0)
     }
 }
 
@@ -236,16 +245,21 @@ pub(crate) fn cwsr_sizes(family: &Family, cu_count: u32, engines: u32) -> Result
         .checked_mul(family.cwsr_waves_per_cu)
         .ok_or(EOVERFLOW)?
         .min(engines.saturating_mul(family.cwsr_waves_per_engine));
-    let per_cu = family.vgpr_bytes_per_cu
-        + family.sgpr_bytes_per_cu
-        + (family.lds_kib << 10)
-        + family.hwreg_bytes_per_cu;
+    let per_cu = [
+        family.vgpr_bytes_per_cu,
+        family.sgpr_bytes_per_cu,
+        family.lds_kib << 10,
+        family.hwreg_bytes_per_cu,
+    ];
+    let per_cu = (per_cu.into_iter().try_fold(0, u32::checked_add)).ok_or(EOVERFLOW)?;
     let wg_data = align(cu_count.checked_mul(per_cu).ok_or(EOVERFLOW)?, PAGE)?;
-    let ctl_stack_size = align(40 + waves * family.cntl_stack_bytes_per_wave + 8, PAGE)?;
+    let stack = waves.checked_mul(family.cntl_stack_bytes_per_wave);
+    let stack = stack.and_then(|bytes| bytes.checked_add(40 + 8));
+    let ctl_stack_size = align(stack.ok_or(EOVERFLOW)?, PAGE)?;
     Ok(CwsrSizes {
         ctl_stack_size,
         cwsr_size: align(ctl_stack_size.checked_add(wg_data).ok_or(EOVERFLOW)?, PAGE)?,
-        debug_memory_size: align(waves * 32, 64)?,
+        debug_memory_size: align(waves.checked_mul(32).ok_or(EOVERFLOW)?, 64)?,
     })
 }
 

@@ -116,8 +116,8 @@ impl Discovery {
     pub(crate) fn read(dev: &device::Device, vram: &Aperture, vram_size: u64) -> Result<Self> {
         let at = vram_size.checked_sub(OFFSET_FROM_END).ok_or(ENODEV)?;
         let mut binary = KVVec::with_capacity(MAX_SIZE, GFP_KERNEL)?;
-        for word in 0..MAX_SIZE as u64 / 4 {
-            binary.extend_from_slice(&vram.read32(at + word * 4)?.to_le_bytes(), GFP_KERNEL)?;
+        for word in (at..vram_size).step_by(4).take(MAX_SIZE / 4) {
+            binary.extend_from_slice(&vram.read32(word)?.to_le_bytes(), GFP_KERNEL)?;
         }
         let mut ips = KVec::new();
         match parse(&binary, &mut ips) {
@@ -196,8 +196,10 @@ fn table(binary: &[u8], index: usize) -> Result<Option<&[u8]>, Reason> {
     const CUT: Reason = "a table is cut short";
     // Version 2 of the header counts its tables before it lists them.
     let first = if u16_at(binary, 4) == Some(2) { 16 } else { 12 };
-    let offset = usize::from(u16_at(binary, first + index * 8).ok_or(CUT)?);
-    let sum = u16_at(binary, first + index * 8 + 2).ok_or(CUT)?;
+    let list = binary.get(first..).ok_or(CUT)?;
+    let entry = list.chunks_exact(8).nth(index).ok_or(CUT)?;
+    let offset = usize::from(u16_at(entry, 0).ok_or(CUT)?);
+    let sum = u16_at(entry, 2).ok_or(CUT)?;
     if offset == 0 {
         return Ok(None);
     }
@@ -228,9 +230,18 @@ fn parse(bytes: &[u8], ips: &mut KVec<Ip>) -> Result<Result<GcInfo, Reason>> {
     Ok(harvest(binary, ips).and_then(|()| parse_gc(binary)))
 }
 
+/// The first words of a table; those that it lacks are zero.
+fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let mut words = [0; N];
+    for (to, from) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *to = u32_at(from, 0).unwrap_or(0);
+    }
+    words
+}
+
 /// Signature, size and checksum; returns the binary cut to its size.
 fn check(bytes: &[u8]) -> Result<&[u8], Reason> {
-    let words: [u32; 15] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let words: [u32; 15] = words(bytes);
     let header = BinaryHeader::read(&words).ok_or("header cut short")?;
     if header.get(BinaryHeader::SIGNATURE) != u64::from(BINARY_SIGNATURE) {
         return Err("wrong signature");
@@ -279,14 +290,14 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
     }
     for die in 0..dies {
         let start = usize::from(need!(
-            u16_at(head, 16 + die * 4),
+            u16_at(head, die.saturating_mul(4).saturating_add(16)),
             "the IP table is cut short"
         ));
         let count = usize::from(need!(
-            u16_at(binary, start + 2),
+            u16_at(binary, start.saturating_add(2)),
             "the IP table is cut short"
         ));
-        let mut at = start + 4;
+        let mut at = start.saturating_add(4);
         for _ in 0..count {
             let Some(entry) = binary.get(at..).filter(|rest| rest.len() >= 8) else {
                 return Ok(Err(CUT));
@@ -296,7 +307,7 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
             let instance = byte(2);
             let bases = usize::from(byte(3));
             let revision = byte(6);
-            let end = 8 + bases * base_size;
+            let end = bases.saturating_mul(base_size).saturating_add(8);
             if entry.len() < end {
                 return Ok(Err(CUT));
             }
@@ -309,7 +320,8 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
                         return None;
                     }
                     // Of a 64-bit base the upper half names the die; words have 30 bits.
-                    let low = u32_at(entry, 8 + segment * base_size)?;
+                    let base = segment.checked_mul(base_size)?.checked_add(8)?;
+                    let low = u32_at(entry, base)?;
                     Some(if wide { low & 0x3fff_ffff } else { low })
                 }),
             };
@@ -323,7 +335,7 @@ fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
                 }
                 ips.push(ip, GFP_KERNEL)?;
             }
-            at += end;
+            at = at.saturating_add(end);
         }
     }
     Ok(Ok(()))
@@ -337,8 +349,8 @@ fn harvest(binary: &[u8], ips: &mut KVec<Ip>) -> Result<(), Reason> {
     if u32_at(list, 0) != Some(HARVEST_SIGNATURE) {
         return Err("wrong signature of the harvest table");
     }
-    for at in (8..list.len()).step_by(4) {
-        let (Some(hw_id), Some(&instance)) = (u16_at(list, at), list.get(at + 2)) else {
+    for entry in list.get(8..).unwrap_or_default().chunks(4) {
+        let (Some(hw_id), Some(&instance)) = (u16_at(entry, 0), entry.get(2)) else {
             break;
         };
         if hw_id == 0 {
@@ -378,7 +390,7 @@ fn parse_gc(binary: &[u8]) -> Result<GcInfo, Reason> {
 fn parse_gc_v1(bytes: &[u8]) -> Option<GcInfo> {
     use GcInfoV1_3 as Gc;
     // A table of an older minor version is shorter: what it lacks is zero.
-    let words: [u32; 41] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let words: [u32; 41] = words(bytes);
     let info = Gc::read(&words)?;
     let field = |field| info.get(field) as u32;
     // A WGP is two compute units, which share SQCs.
@@ -448,7 +460,7 @@ fn parse_gc_v1(bytes: &[u8]) -> Option<GcInfo> {
 fn parse_gc_v2(bytes: &[u8]) -> Option<GcInfo> {
     use GcInfoV2_1 as Gc;
     // As above.
-    let words: [u32; 27] = core::array::from_fn(|i| u32_at(bytes, i * 4).unwrap_or(0));
+    let words: [u32; 27] = words(bytes);
     let info = Gc::read(&words)?;
     let field = |field| info.get(field) as u32;
     let cache = |level, size, line, shared| Cache {

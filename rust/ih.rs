@@ -331,17 +331,17 @@ impl Handler {
     fn take(&self, batch: &mut [Entry; BATCH]) -> Result<usize> {
         let mut ring = self.ring.lock();
         let wptr = self.write_pointer(&mut ring)?;
-        let mut count = 0;
+        let mut count = 0usize;
         while ring.rptr != wptr && count < BATCH {
             let mut words = [0u32; ENTRY_WORDS];
-            for (i, word) in words.iter_mut().enumerate() {
-                *word = ring.entries.read(ring.rptr / 4 + i)?;
+            for (at, word) in (ring.rptr / 4..).zip(words.iter_mut()) {
+                *word = ring.entries.read(at)?;
             }
             if let Some(slot) = batch.get_mut(count) {
                 *slot = Entry(words);
             }
             ring.rptr = after(ring.rptr);
-            count += 1;
+            count = count.saturating_add(1);
         }
         if count > 0 {
             self.doorbells
@@ -383,12 +383,12 @@ impl Handler {
 
 /// The place of an entry that the device's pointer, in bytes, names.
 fn at_entry(pointer: u32) -> usize {
-    pointer as usize % RING_BYTES / ENTRY_SIZE * ENTRY_SIZE
+    pointer as usize % RING_BYTES & !(ENTRY_SIZE - 1)
 }
 
 /// The place after an entry's.
 fn after(place: usize) -> usize {
-    (place + ENTRY_SIZE) % RING_BYTES
+    place.wrapping_add(ENTRY_SIZE) % RING_BYTES
 }
 
 #[cfg(CONFIG_KUNIT = "y")]

@@ -59,7 +59,7 @@ impl Mmio {
     /// Loads the word with that index.
     pub(crate) fn read(&self, word: u32) -> u32 {
         self.bar
-            .try_access_with(|bar| bar.try_read32(word as usize * 4).unwrap_or(u32::MAX))
+            .try_access_with(|bar| bar.try_read32((word as usize) << 2).unwrap_or(u32::MAX))
             .unwrap_or(u32::MAX)
     }
 
@@ -68,7 +68,7 @@ impl Mmio {
         // A word outside can't be: callers compare with `bytes`. A missing device takes no stores.
         let _ = self
             .bar
-            .try_access_with(|bar| bar.try_write32(value, word as usize * 4));
+            .try_access_with(|bar| bar.try_write32(value, (word as usize) << 2));
     }
 
     fn contains(&self, word: u32) -> bool {
@@ -275,7 +275,7 @@ impl Regs {
         let index = self.word(window.index, 0)?;
         let data = self.word(window.data, 0)?;
         let _lock = self.indirect.lock();
-        let bytes = u64::from(word) * 4;
+        let bytes = u64::from(word) << 2;
         let high = (bytes >> 32) as u32;
         let index_hi = self.word(window.index_high, 0)?;
         self.mmio.write(index, bytes as u32);

@@ -80,9 +80,9 @@ impl Values for Sensors {
             0 => now.temperature.into(),
             2 => now.memory_temperature.into(),
             // Microwatts, and Hz.
-            4 => u64::from(now.power) * 1000,
-            6 => u64::from(now.gfx) * 1_000_000,
-            8 => u64::from(now.memory) * 1_000_000,
+            4 => u64::from(now.power).saturating_mul(1000),
+            6 => u64::from(now.gfx).saturating_mul(1_000_000),
+            8 => u64::from(now.memory).saturating_mul(1_000_000),
             10 => now.busy.into(),
             11 => now.memory_busy.into(),
             12 => return gfx_levels(&now, out),
@@ -118,7 +118,7 @@ fn gfx_levels(now: &Reading, out: &mut Text<'_>) -> Result {
     let (low, high) = (is_close(now.gfx, least), is_close(now.gfx, most));
     if first != 0 || low || high {
         line(out, first, least, first == 0 && low)?;
-        return line(out, first + 1, most, first == 0 && !low);
+        return line(out, first.saturating_add(1), most, first == 0 && !low);
     }
     line(out, 0, least, false)?;
     line(out, 1, now.gfx, true)?;
@@ -129,9 +129,9 @@ fn gfx_levels(now: &Reading, out: &mut Text<'_>) -> Result {
 fn memory_levels(now: &Reading, out: &mut Text<'_>) -> Result {
     let least = now.memory_levels.first().copied().unwrap_or(0);
     let first = asleep(out, now.memory, least)?;
-    for (index, &mhz) in now.memory_levels.iter().enumerate() {
+    for (index, &mhz) in (first..).zip(now.memory_levels.iter()) {
         let is_now = first == 0 && is_close(now.memory, mhz);
-        line(out, first + index, mhz, is_now)?;
+        line(out, index, mhz, is_now)?;
     }
     Ok(())
 }

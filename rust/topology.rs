@@ -137,7 +137,7 @@ impl Tree {
         let cpu = node::NodeDir::cpu(&self.nodes_dir, &self.gpus)?;
         self.nodes.push(cpu, GFP_KERNEL)?;
         for (index, member) in self.gpus.iter().enumerate() {
-            let number = u32::try_from(index + 1).map_err(|_| EINVAL)?;
+            let number = u32::try_from(index.saturating_add(1)).map_err(|_| EINVAL)?;
             let first_simd = links::first_simd_id(&self.gpus, index);
             let node = node::NodeDir::gpu(&self.nodes_dir, member, number, first_simd)?;
             self.nodes.push(node, GFP_KERNEL)?;

@@ -40,7 +40,7 @@ pub(crate) fn read_chip(
     let discovery = regs.discovery();
     let shape = *discovery.gc();
     let (mut num_xcc, mut cu_count, mut cu_bitmap) = (0u32, 0u32, [[0u32; 4]; 8]);
-    let mask = u32::MAX >> (32 - shape.cu_per_array.clamp(1, 32));
+    let mask = !u32::MAX.checked_shl(shape.cu_per_array.max(1)).unwrap_or(0);
     for xcc in regs.instances(Block::Gc) {
         for (engine, arrays) in (0u64..)
             .zip(cu_bitmap.iter_mut())
@@ -53,23 +53,24 @@ pub(crate) fn read_chip(
             {
                 let array = Bounded::try_new(array).ok_or(EOVERFLOW)?;
                 let active = hal.active_cus(regs, xcc, engine, array) & mask;
-                cu_count += active.count_ones();
+                cu_count = cu_count.checked_add(active.count_ones()).ok_or(EOVERFLOW)?;
                 if num_xcc == 0 {
                     *bitmap = active;
                 }
             }
         }
         hal.see_all_arrays(regs, xcc);
-        num_xcc += 1;
+        num_xcc = num_xcc.checked_add(1).ok_or(EOVERFLOW)?;
     }
-    if num_xcc == 0 || cu_count == 0 {
+    let cus_per_xcc = cu_count.checked_div(num_xcc).ok_or(ENODEV)?;
+    if cu_count == 0 {
         return Err(ENODEV);
     }
     let shader_engines = num_xcc.checked_mul(shape.shader_engines).ok_or(EOVERFLOW)?;
     let sdma_engines = SDMA_HW_IDS
         .iter()
         .map(|&id| discovery.instances(id).count() as u32)
-        .sum::<u32>();
+        .fold(0, u32::saturating_add);
     Ok(ChipInfo {
         family,
         versions,
@@ -93,6 +94,6 @@ pub(crate) fn read_chip(
         mec_fw_version: 0,
         sdma_fw_version: 0,
         gb_addr_config: hal.addresses(regs),
-        cwsr: cwsr_sizes(family, cu_count / num_xcc, shader_engines)?,
+        cwsr: cwsr_sizes(family, cus_per_xcc, shader_engines)?,
     })
 }

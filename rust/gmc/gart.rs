@@ -35,6 +35,8 @@ use kernel::{
 };
 
 const PAGES: usize = (GART_SIZE / pte::PAGE_SIZE) as usize;
+/// Bytes of their entries.
+const TABLE_BYTES: u64 = PAGES as u64 * 8;
 
 /// The table and which of its pages are in use.
 #[pin_data]
@@ -64,7 +66,7 @@ impl Gart {
         tlb: &Arc<Tlb>,
         flags: u64,
     ) -> Result<Arc<Self>> {
-        let table = vram.alloc_forever(PAGES as u64 * 8)?;
+        let table = vram.alloc_forever(TABLE_BYTES)?;
         let mut map = PageMap::new(PAGES)?;
         // The GART may start at address 0, which the hardware takes for "nowhere": a ring whose
         // buffer was the first would get no read pointer.
@@ -101,10 +103,11 @@ impl Gart {
     }
 
     fn write(&self, first: usize, entries: &[u64]) -> Result {
-        let start = self.table.get() + first as u64 * 8;
+        let first = (first as u64).checked_mul(8).ok_or(EINVAL)?;
+        let start = self.table.get().checked_add(first).ok_or(EINVAL)?;
         self.vram.with(|bytes| {
-            let mut entries = (0u64..).zip(entries);
-            entries.try_for_each(|(i, &entry)| bytes.write64(start + i * 8, entry))
+            let mut entries = (start..).step_by(8).zip(entries);
+            entries.try_for_each(|(at, &entry)| bytes.write64(at, entry))
         })
     }
 
@@ -139,7 +142,7 @@ impl Range {
             count,
         };
         gart.set(first, count, |i| {
-            (bus.get() + i * pte::PAGE_SIZE) & ADDRESS | gart.flags
+            bus.get().wrapping_add(i.wrapping_mul(pte::PAGE_SIZE)) & ADDRESS | gart.flags
         })?;
         Ok(range)
     }
@@ -147,7 +150,7 @@ impl Range {
     /// Address for the GPU.
     pub(crate) fn addr(&self) -> GpuVa {
         let start = self.gart.vram.layout().gart_start;
-        GpuVa::new(start + self.first as u64 * pte::PAGE_SIZE)
+        GpuVa::new(start).byte((self.first as u64).wrapping_mul(pte::PAGE_SIZE))
     }
 }
 

@@ -236,10 +236,10 @@ fn identity_aperture_off(regs: &Regs, hub: Hub) {
 }
 
 fn process_contexts(regs: &Regs, hub: Hub) {
-    for i in 0..15 {
+    for (i, vmid) in (0..15).zip(1..) {
         hub.change(regs, hub.table.context1.at(i, 1));
-        let start = hub.table.pt_start.at(i + 1, CONTEXT_ADDR_STRIDE);
-        let end = hub.table.pt_end.at(i + 1, CONTEXT_ADDR_STRIDE);
+        let start = hub.table.pt_start.at(vmid, CONTEXT_ADDR_STRIDE);
+        let end = hub.table.pt_end.at(vmid, CONTEXT_ADDR_STRIDE);
         hub.write_pair(regs, start, 0);
         hub.write_pair(regs, end, LAST_PFN);
     }

@@ -62,13 +62,13 @@ pub(crate) fn read_layout(
         Placement::Low => true,
     };
     let start = if low { 0 } else { HOLE_START - GART_SIZE };
-    let gart_start = start / FOUR_GIB * FOUR_GIB;
+    let gart_start = start & !(FOUR_GIB - 1);
     Ok(Layout {
         vram_start,
         fb_start,
         fb_end,
         vram_base,
         gart_start,
-        gart_end: gart_start + GART_SIZE - 1,
+        gart_end: gart_start.saturating_add(GART_SIZE - 1),
     })
 }

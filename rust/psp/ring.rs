@@ -37,6 +37,8 @@ use kernel::{
 
 /// Words of a page: the ring, a command and the fence have one each.
 const PAGE: usize = 1024;
+// CAST: A page.
+const BYTES: u32 = 4 * PAGE as u32;
 const COMMAND: usize = PAGE;
 const FENCE: usize = 2 * PAGE;
 /// How often the fence is looked at (`psp_cmd_submit_buf`).
@@ -77,8 +79,7 @@ impl Ring {
         let at = ring.pages.gpu_addr().get();
         regs.write(mailboxes.ring_low, at as u32);
         regs.write(mailboxes.ring_high, (at >> 32) as u32);
-        // CAST: A page.
-        regs.write(mailboxes.ring_size, 4 * PAGE as u32);
+        regs.write(mailboxes.ring_size, BYTES);
         regs.write(mailboxes.control, control::INIT_KERNEL_RING);
         fsleep(HANDSHAKE);
         // From here on the secure OS may read it: on an error it is taken away again.
@@ -109,8 +110,8 @@ impl Ring {
     ///
     /// ETIME when it doesn't answer; ENODEV when the device is gone.
     pub(super) fn submit(&mut self, command: &Command) -> Result<u32> {
-        let page = self.pages.gpu_addr().get();
-        let at = |words: usize| page + 4 * words as u64;
+        let page = self.pages.gpu_addr();
+        let at = |words: usize| page.word(words).get();
         self.fence = self.fence.wrapping_add(1);
         let frame = Frame::zeroed()
             .with(Frame::CMD_BUF_ADDR, at(COMMAND))
@@ -118,10 +119,10 @@ impl Ring {
             .with(Frame::FENCE_VALUE, self.fence);
         self.pages.write_slice(COMMAND, &command.0)?;
         let pointer = self.regs.read(self.mailboxes.write_pointer) as usize % PAGE;
-        let pointer = pointer - pointer % Frame::WORDS;
+        let pointer = pointer.saturating_sub(pointer % Frame::WORDS);
         self.pages.write_slice(pointer, &frame.0)?;
         // CAST: Less than a page.
-        let next = ((pointer + Frame::WORDS) % PAGE) as u32;
+        let next = (pointer.saturating_add(Frame::WORDS) % PAGE) as u32;
         self.regs.write(self.mailboxes.write_pointer, next);
         let fence = self.fence;
         let answered = read_poll_timeout(
@@ -134,8 +135,8 @@ impl Ring {
             ANSWER,
         );
         answered.map_err(|error| if error == ENODEV { ENODEV } else { etime() })?;
-        let status = Command::STATUS.word();
-        self.pages.read(COMMAND + status)
+        const STATUS: usize = COMMAND + Command::STATUS.word();
+        self.pages.read(STATUS)
     }
 }
 

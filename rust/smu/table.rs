@@ -146,7 +146,7 @@ impl Smu {
         let mut table = self.table.lock();
         let memory = match table.memory.take() {
             Some(memory) => memory,
-            None => KernelBuf::new(gart, service.words * 4)?,
+            None => KernelBuf::new(gart, service.words.checked_mul(4).ok_or(EINVAL)?)?,
         };
         let at = memory.gpu_addr().get();
         *table = Table {
@@ -171,12 +171,12 @@ impl Service {
         // `SMUQ10_ROUND`.
         let rounded = |at: usize| {
             let value = word(at)?;
-            let half = 1u32 << (self.fraction - 1);
+            let half = 1u32 << self.fraction >> 1;
             Ok::<u32, Error>(value.checked_add(half).unwrap_or(value) >> self.fraction)
         };
         // `SMUQ10_TO_MILLIWATT`, `SMUQ10_TO_MILLICELSIUS`.
         let thousandths = |at: usize| {
-            let value = u64::from(word(at)?) * 1000 >> self.fraction;
+            let value = u64::from(word(at)?).saturating_mul(1000) >> self.fraction;
             Ok::<u32, Error>(u32::try_from(value).unwrap_or(u32::MAX))
         };
         let mut memory_levels = [0; LEVELS];

@@ -86,12 +86,12 @@ pub(super) fn of(chip: &ChipInfo, first: u32) -> Result<KVec<Cache>> {
 }
 
 fn low_bits(count: u32) -> u32 {
-    1u32.checked_shl(count).map_or(!0, |bit| bit - 1)
+    !u32::MAX.checked_shl(count).unwrap_or(0)
 }
 
 /// The active compute units of every array, in the order of their numbers.
 fn arrays(chip: &ChipInfo) -> impl Iterator<Item = u32> + '_ {
-    let engines = chip.shader_engines / chip.num_xcc.max(1);
+    let engines = chip.engines_per_xcc();
     (0..chip.num_xcc).flat_map(move |_| {
         (0..engines).flat_map(move |se| {
             (0..chip.shader_arrays_per_engine).map(move |sa| {
@@ -125,7 +125,7 @@ fn first_level(chip: &ChipInfo, kind: Kind, first: u32, caches: &mut KVec<Cache>
                     GFP_KERNEL,
                 )?;
             }
-            number = number.saturating_add(kind.shared.min(chip.cu_per_array - cu));
+            number = number.saturating_add(kind.shared.min(chip.cu_per_array.saturating_sub(cu)));
             cu = cu.saturating_add(kind.shared);
         }
     }

@@ -61,7 +61,7 @@ impl Link {
         Self {
             from,
             to,
-            sdma_mask: 1u32.checked_shl(engines).map_or(!0, |bit| bit - 1),
+            sdma_mask: !u32::MAX.checked_shl(engines).unwrap_or(0),
             flags,
             bandwidth: (
                 bandwidth(link.generation.min(1), link.lanes.min(1)),

@@ -103,7 +103,7 @@ impl super::Hal for Hal {
         // A WGP is two compute units.
         (0..16).fold(0, |cus, wgp| {
             cus | if inactive >> wgp & 1 == 0 {
-                3 << (2 * wgp)
+                3 << (wgp << 1)
             } else {
                 0
             }

@@ -60,7 +60,7 @@ fn snoop_override(regs: &Regs, instance: u8) {
     const SDMA_CLIENT: u32 = 1 << 15;
     let offset = |reg: AnyReg| reg.offset;
     let stride = offset(mm::DAGB1_WRCLI_GPU_SNOOP_OVERRIDE.any())
-        - offset(mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.any());
+        .wrapping_sub(offset(mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.any()));
     for dagb in 0..5 {
         for reg in [
             mm::DAGB0_WRCLI_GPU_SNOOP_OVERRIDE.any(),

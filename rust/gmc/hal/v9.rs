@@ -114,8 +114,10 @@ impl super::Hal for Hal {
         }
         let segment = regs.read(gc::MC_VM_XGMI_LFB_SIZE).get(Size::PF_LFB_SIZE);
         Ok(Hive {
-            nodes: last + 1,
-            offset: u64::from(id) * (u64::from(segment) << 24),
+            nodes: last.saturating_add(1),
+            offset: (u64::from(segment) << 24)
+                .checked_mul(id.into())
+                .ok_or(EINVAL)?,
         })
     }
 

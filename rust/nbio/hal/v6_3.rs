@@ -56,7 +56,7 @@ impl super::Hal for Hal {
     }
 
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
-        let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
+        let (memory, registers) = (Value::new(offset), Value::new(offset.wrapping_add(4)));
         regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);
         regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, registers);
     }

@@ -124,7 +124,7 @@ impl super::Hal for Hal {
     }
 
     fn show_hdp_flush(&self, regs: &Regs, offset: u32) {
-        let (memory, registers) = (Value::new(offset), Value::new(offset + 4));
+        let (memory, registers) = (Value::new(offset), Value::new(offset.wrapping_add(4)));
         regs.write(nbio::BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL, memory);
         regs.write(nbio::BIF_BX0_REMAP_HDP_REG_FLUSH_CNTL, registers);
     }
@@ -179,5 +179,5 @@ impl super::Hal for Hal {
 
 /// The first word of an engine's range.
 const fn sdma_first(engine: u32) -> u64 {
-    ((SDMA_FIRST + engine * SDMA_STRIDE) * 2) as u64
+    (SDMA_FIRST.saturating_add(engine.saturating_mul(SDMA_STRIDE)) as u64) << 1
 }
