@@ -75,7 +75,9 @@ fn words_log2(bytes: u64) -> Bounded<6> {
 fn eop_control(bytes: u32) -> u32 {
     match bytes {
         0..=7 => 0,
-        _ => (bytes / 8).next_power_of_two().ilog2().min(0xa),
+        _ => (bytes / 8)
+            .checked_next_power_of_two()
+            .map_or(0xa, |entries| entries.trailing_zeros().min(0xa)),
     }
 }
 

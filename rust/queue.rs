@@ -96,7 +96,7 @@ pub(crate) fn create(
         let (doorbell, slot) = match params.kind {
             Kind::Sdma(wanted) => {
                 let slot = sdma::Slot::take(device.gpu.sdma_queues(), wanted)?;
-                (slice.of_engine(slot.doorbell()), Some(slot))
+                (slice.of_engine(slot.doorbell()?), Some(slot))
             }
             Kind::ComputePm4 | Kind::ComputeAql => (slice.alloc()?, None),
         };
@@ -151,7 +151,7 @@ fn create_on(
         .sched(&device.gpu)
         .and_then(|sched| device.gpu.scheduler().create(&sched, spec, hold));
     match &result {
-        Ok(_) => state.queue_count += 1,
+        Ok(_) => state.queue_count = state.queue_count.saturating_add(1),
         Err(_) => state.drop_sched_if_idle(&device.gpu),
     }
     result

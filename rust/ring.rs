@@ -78,8 +78,8 @@ impl Format {
     }
 
     /// The words that a pointer counts.
-    fn words(self, pointer: u32) -> usize {
-        pointer as usize >> (2 - self.unit)
+    fn words(self, pointer: u32) -> u64 {
+        u64::from(pointer) << self.unit >> 2
     }
 }
 
@@ -111,7 +111,8 @@ impl Ring {
             .ok()
             .and_then(NonZero::new)
             .ok_or(EINVAL)?;
-        let buf = KernelBuf::new(gart, place::RING * 4 + bytes)?;
+        let size = bytes.checked_add(place::RING * 4).ok_or(EINVAL)?;
+        let buf = KernelBuf::new(gart, size)?;
         Ok(Self {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
@@ -134,13 +135,19 @@ impl Ring {
 
     /// Bytes of the packets.
     pub(crate) fn bytes(&self) -> usize {
-        self.words() * 4
+        self.words() << 2
     }
 
     /// Words of the packets.
     fn words(&self) -> usize {
         // CAST: Numbers of 32 bits fit.
         self.words.get() as usize
+    }
+
+    /// The place in the ring that a count of words comes to.
+    fn place_of(&self, count: u64) -> usize {
+        // CAST: Less than the words of the ring.
+        (count % NonZero::<u64>::from(self.words)) as usize
     }
 
     /// Logarithm of the words of the packets to base 2, as the copy engines take a ring's size.
@@ -180,17 +187,17 @@ impl Ring {
             if packet.len() > MAX_PACKET || packet.is_empty() {
                 return Err(EINVAL);
             }
-            let at = (wptr % self.words() as u64) as usize;
+            let at = self.place_of(wptr);
             // Reported modulo the size; the device's word, so taken modulo once more.
-            let rptr = self.format.words(self.buf.read(place::RPTR)?) % self.words();
+            let rptr = self.place_of(self.format.words(self.buf.read(place::RPTR)?));
             let filler = filler(self.words(), at, rptr, packet.len())?;
-            for i in 0..filler {
-                self.buf.write(place::RING + at + i, self.format.filler)?;
+            for word in (place::RING..).skip(at).take(filler) {
+                self.buf.write(word, self.format.filler)?;
             }
-            wptr += filler as u64;
-            let at = (wptr % self.words() as u64) as usize;
-            self.buf.write_slice(place::RING + at, packet)?;
-            wptr += packet.len() as u64;
+            wptr = wptr.wrapping_add(filler as u64);
+            let at = self.place_of(wptr).saturating_add(place::RING);
+            self.buf.write_slice(at, packet)?;
+            wptr = wptr.wrapping_add(packet.len() as u64);
             trace::packet_written(self.doorbell.get(), packet);
         }
         self.wptr = wptr;
@@ -232,10 +239,16 @@ impl Ring {
 /// Words to fill up before a packet of `len` words at `at`, in a ring of `words` that was read up
 /// to `rptr`. One word stays free, because a full ring would look empty.
 fn filler(words: usize, at: usize, rptr: usize, len: usize) -> Result<usize> {
-    let rest = words - at;
+    let rest = words.checked_sub(at).ok_or(EINVAL)?;
     let filler = if len >= rest { rest } else { 0 };
-    let free = (rptr + words - 1 - at) % words;
-    if filler + len > free {
+    let unread = match at.checked_sub(rptr) {
+        Some(unread) => unread,
+        None => at
+            .checked_add(words)
+            .and_then(|end| end.checked_sub(rptr))
+            .ok_or(EINVAL)?,
+    };
+    if unread.saturating_add(filler).saturating_add(len) >= words {
         Err(ENOMEM)
     } else {
         Ok(filler)

@@ -32,6 +32,7 @@ use crate::{
         SdmaPlace, //
     }, //
 };
+use core::num::NonZero;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -87,8 +88,8 @@ impl Queues {
         let (shape, counts) = (&chip.family.sdma, chip.sdma_counts);
         let doorbell_align = shape.doorbell_align;
         let group = |engines: u32| {
-            let first = engines * shape.reserved_queues;
-            let end = (engines * shape.queues_per_engine).min(128);
+            let first = engines.saturating_mul(shape.reserved_queues);
+            let end = engines.saturating_mul(shape.queues_per_engine).min(128);
             (first..end).fold(0u128, |bits, bit| bits | 1 << bit)
         };
         let free = Free([group(counts.bus), group(counts.links)]);
@@ -124,26 +125,26 @@ impl Slot {
             Wanted::Link => (1, counts.bus, None),
             Wanted::Engine(engine) if engine < counts.bus => (0, 0, Some(engine)),
             Wanted::Engine(engine) if engine < counts.engines() => {
-                (1, counts.bus, Some(engine - counts.bus))
+                (1, counts.bus, Some(engine.saturating_sub(counts.bus)))
             }
             Wanted::Engine(_) => return Err(EINVAL),
         };
         let engines = if group == 0 { counts.bus } else { counts.links };
+        let engines = NonZero::new(engines).ok_or(ENOMEM)?;
         let mut free = queues.free.lock();
         let bits = free.0.get_mut(group).ok_or(EINVAL)?;
         let bit = (0..u128::BITS)
             .filter(|bit| *bits >> bit & 1 == 1)
-            .find(|bit| on.is_none_or(|engine| bit % engines.max(1) == engine))
+            .find(|bit| on.is_none_or(|engine| *bit % engines == engine))
             .ok_or(ENOMEM)?;
         *bits &= !(1 << bit);
         Ok(Self {
             queues: queues.clone(),
             group,
             bit,
-            // A bit is only set when there are engines.
             place: SdmaPlace {
-                engine: first + bit % engines.max(1),
-                queue: bit / engines.max(1),
+                engine: first.saturating_add(bit % engines),
+                queue: bit / engines,
             },
         })
     }
@@ -155,10 +156,20 @@ impl Slot {
 
     /// Its doorbell in a process' slice: those of even queues lie in the first page, those of odd
     /// ones in the second.
-    pub(crate) fn doorbell(&self) -> DoorbellIndex {
+    ///
+    /// # Errors
+    ///
+    /// EINVAL: the engine's number is beyond any.
+    pub(crate) fn doorbell(&self) -> Result<DoorbellIndex> {
         let SdmaPlace { engine, queue } = self.place;
-        let base = (SDMA_FIRST + engine * SDMA_STRIDE).next_multiple_of(self.queues.doorbell_align);
-        DoorbellIndex::new(base + (queue & 1) * PAGE_DOORBELLS + (queue >> 1))
+        let in_page = if queue & 1 == 0 { 0 } else { PAGE_DOORBELLS };
+        engine
+            .checked_mul(SDMA_STRIDE)
+            .and_then(|words| words.checked_add(SDMA_FIRST))
+            .and_then(|base| base.checked_next_multiple_of(self.queues.doorbell_align))
+            .and_then(|base| base.checked_add(in_page)?.checked_add(queue >> 1))
+            .map(DoorbellIndex::new)
+            .ok_or(EINVAL)
     }
 }
 

@@ -98,8 +98,10 @@ pub(super) fn user(
         return Ok(());
     }
     // Each XCC has its own.
-    let area = u64::from(queue.xcc_index) * u64::from(save.bytes);
-    let area = save.at.checked_add(area).ok_or(EINVAL)?;
+    let area = u64::from(queue.xcc_index).checked_mul(save.bytes.into());
+    let area = area
+        .and_then(|area| save.at.checked_add(area))
+        .ok_or(EINVAL)?;
     image.set(M::CP_HQD_CTX_SAVE_BASE_ADDR, area.get());
     image.set(M::CP_HQD_CTX_SAVE_SIZE, save.bytes);
     image.set(M::CP_HQD_CNTL_STACK_SIZE, save.stack_bytes);

@@ -69,7 +69,7 @@ impl<'a> Poll<'a> {
             return Err(etime());
         }
         fsleep(Delta::from_micros(self.sleep));
-        self.sleep = (self.sleep * 2).min(SLEEP.1);
+        self.sleep = self.sleep.saturating_mul(2).min(SLEEP.1);
         Ok(())
     }
 }

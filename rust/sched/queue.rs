@@ -249,9 +249,12 @@ impl HwQueue {
     fn write_updated(&self, offset: u64, format: Format, image: &mqd::Image) -> Result {
         for &(first, width) in self.parts.mqd.updated(format).into_iter().flatten() {
             let words = image
-                .get(first..first + usize::from(width).div_ceil(32))
+                .get(first..)
+                .and_then(|rest| rest.get(..usize::from(width).div_ceil(32)))
                 .ok_or(EINVAL)?;
-            self.mqd.write_words(offset + first as u64 * 4, words)?;
+            let at = (first as u64).checked_mul(4);
+            let at = at.and_then(|at| at.checked_add(offset)).ok_or(EINVAL)?;
+            self.mqd.write_words(at, words)?;
         }
         Ok(())
     }
@@ -260,13 +263,13 @@ impl HwQueue {
     /// (`mqd_symmetrically_map_cu_mask`).
     fn cu_mask(&self, bits: &[u32], xcc_index: u32) -> [u32; 4] {
         let chip = &self.parts.chip;
-        let engines = (chip.shader_engines / chip.num_xcc.max(1)).min(4);
+        let engines = chip.engines_per_xcc().min(4);
         let arrays = chip.shader_arrays_per_engine.min(2);
         let count = (bits.len() as u32).saturating_mul(32).min(chip.cu_count);
         let mut masks = [0u32; 4];
         let mut bit = xcc_index;
         let together = chip.family.cus_per_mask.clamp(1, 16);
-        let enable = (1u32 << together) - 1;
+        let enable = !(u32::MAX << together);
         for unit in (0..16).step_by(together as usize) {
             for array in 0..arrays {
                 for engine in 0..engines {
@@ -285,9 +288,9 @@ impl HwQueue {
                         .get(bit as usize / 32)
                         .is_some_and(|w| w >> (bit % 32) & enable != 0);
                     if let (true, Some(mask)) = (set, masks.get_mut(engine as usize)) {
-                        *mask |= enable << (unit + array * 16);
+                        *mask |= enable << (unit | array << 4);
                     }
-                    bit += chip.num_xcc * together;
+                    bit = bit.saturating_add(chip.num_xcc.saturating_mul(together));
                 }
             }
         }

@@ -74,11 +74,12 @@ impl Work {
         let copier = &self.copier;
         let memory = self.memory.take().ok_or(EINVAL)?;
         let result = memory.pieces().iter().try_for_each(|piece| {
-            let mut done = 0;
+            let mut done = 0u64;
             while done < piece.len() {
-                let bytes = CHUNK.min(piece.len() - done);
+                let bytes = CHUNK.min(piece.len().saturating_sub(done));
                 let at = piece.gpu_addr().checked_add(done).ok_or(EINVAL)?;
-                let bytes_less_one = Bounded::try_new(bytes - 1).ok_or(EINVAL)?;
+                let last = bytes.checked_sub(1).ok_or(EINVAL)?;
+                let bytes_less_one = Bounded::try_new(last).ok_or(EINVAL)?;
                 let packet = copier.parts.hal.fill(at, bytes_less_one);
                 let ticket = copier.submit(&packet, Killable::Yes)?;
                 self.ticket = Some(ticket);
@@ -87,7 +88,7 @@ impl Work {
                     Err(error) if error == EIO && copier.was_reset(ticket) => {}
                     result => {
                         result?;
-                        done += bytes;
+                        done = done.saturating_add(bytes);
                     }
                 }
             }

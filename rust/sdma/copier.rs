@@ -182,7 +182,7 @@ impl Copier {
         let mut state = self.state.lock();
         parts.hal.start_queue(&parts.regs, ENGINE, &ring);
         let old = core::mem::replace(&mut state.queue, Queue::On(Line { ring, last: 0 }));
-        state.life += 1;
+        state.life = state.life.wrapping_add(1);
         state.late = Some(late);
         drop(state);
         // Not under the lock: its memory is unmapped, and that flushes.

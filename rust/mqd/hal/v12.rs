@@ -167,7 +167,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     const SWITCH_INSIDE_IB: u32 = 1 << 8;
     /// `amdgpu_sdma_phase_quantum` in CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
     const QUANTUM: u32 = 32 << 8;
-    let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
+    let size = u64::from(words_log2(queue.spec.ring.size.bytes())).saturating_add(1);
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
         .ok_or(EINVAL)?

@@ -147,7 +147,7 @@ pub(crate) fn kiq(queue: &KernelQueue<'_>, left: &Left) -> M {
     image.set(M::COMPUTE_MISC_RESERVED, 3);
     image.set(
         M::DYNAMIC_CU_MASK_ADDR,
-        queue.mqd_addr.get() + DYNAMIC_CU_MASK_OFFSET,
+        queue.mqd_addr.byte(DYNAMIC_CU_MASK_OFFSET).get(),
     );
     image.set(M::CP_HQD_PQ_RPTR, left.rptr.bits());
     image.set(M::CP_HQD_QUANTUM, quantum(left.quantum).bits());
@@ -287,7 +287,7 @@ fn sdma(queue: &UserQueue<'_>) -> Result<S> {
     /// `SDMA0_GFX_IB_CNTL__SWITCH_INSIDE_IB_MASK`.
     const SWITCH_INSIDE_IB: u32 = 1 << 8;
     let rptr = queue.spec.rptr;
-    let size = u64::from(words_log2(queue.spec.ring.size.bytes())) + 1;
+    let size = u64::from(words_log2(queue.spec.ring.size.bytes())).saturating_add(1);
     let control = Value::<Rb>::zeroed()
         .try_with(Rb::RB_SIZE, size)
         .ok_or(EINVAL)?
@@ -335,8 +335,8 @@ fn build(queue: &UserQueue<'_>, to: &mut Image) -> Result {
     if aql {
         image.set(M::CP_HQD_AQL_CONTROL, 1);
         image.set(M::COMPUTE_TG_CHUNK_SIZE, 1);
-        let logical = queue.logical_xcc % queue.chip.num_xcc.max(1);
-        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, logical);
+        let logical = queue.logical_xcc.checked_rem(queue.chip.num_xcc);
+        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, logical.unwrap_or(0));
     } else {
         image.set(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into());
     }

@@ -57,6 +57,8 @@ use super::{
 const SLOT: HqdSlot = HqdSlot::fixed::<2, 0, 0>();
 /// `KFD_KERNEL_QUEUE_SIZE`.
 const RING_BYTES: usize = 2048;
+/// Words of an MQD's memory.
+const MQD_WORDS: usize = mqd::ALLOCATION as usize / 4;
 const EOP_BYTES: usize = 4096;
 /// TIMEOUT: `queue_preemption_timeout_ms`.
 const TIMEOUT: Delta = Delta::from_millis(9000);
@@ -65,6 +67,11 @@ const UNMAP_LATENCY: u64 = 40;
 /// `KFD_FENCE_INIT` and `KFD_FENCE_COMPLETED`.
 const FENCE_INIT: u32 = 10;
 const FENCE_DONE: u32 = 100;
+
+/// The first word of an XCC's MQD.
+fn mqd_word(xcc: usize) -> Result<usize> {
+    xcc.checked_mul(MQD_WORDS).ok_or(EINVAL)
+}
 
 /// The queue, running.
 pub(super) struct Hiq {
@@ -94,7 +101,10 @@ impl Hiq {
         )?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let xccs = parts.chip.num_xcc as usize;
-        let mqd = KernelBuf::new(&parts.gart, xccs * mqd::ALLOCATION as usize)?;
+        let mqd = KernelBuf::new(
+            &parts.gart,
+            xccs.checked_mul(mqd::ALLOCATION as usize).ok_or(EINVAL)?,
+        )?;
         let mut hiq = Self {
             parts: parts.clone(),
             kiq: kiq.clone(),
@@ -108,7 +118,7 @@ impl Hiq {
                 mqd_addr: hiq
                     .mqd
                     .gpu_addr()
-                    .byte(u64::from(i) * u64::from(mqd::ALLOCATION)),
+                    .byte(u64::from(i).saturating_mul(mqd::ALLOCATION.into())),
                 ring: &hiq.ring,
                 eop: Buffer {
                     at: hiq._eop.gpu_addr(),
@@ -116,8 +126,7 @@ impl Hiq {
                 },
             };
             let image = mqd::hiq(&queue, i);
-            hiq.mqd
-                .write_slice(i as usize * (mqd::ALLOCATION as usize / 4), &image.0)?;
+            hiq.mqd.write_slice(mqd_word(i as usize)?, &image.0)?;
             let (mqd_addr, wptr) = (queue.mqd_addr, hiq.ring.wptr_addr());
             kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr)?;
         }
@@ -131,7 +140,7 @@ impl Hiq {
     /// `set_sched_resources` and `KFD_DEQUEUE_WAIT_INIT`.
     fn configure(&mut self) -> Result {
         let family = self.parts.chip.family;
-        let queues = family.mec_pipes * family.mec_queues_per_pipe;
+        let queues = self.parts.chip.cp_queues();
         let resources = SetResources::zeroed()
             .with(SetResources::HEADER, pm4::header(op::SET_RESOURCES, 8))
             .having(SetResources::QUEUE_TYPE.is::<{ pm4::RESOURCES_HIQ }>())
@@ -139,7 +148,7 @@ impl Hiq {
             .having(SetResources::UNMAP_LATENCY.is::<UNMAP_LATENCY>())
             .with(
                 SetResources::QUEUE_MASK,
-                u64::MAX >> (64 - queues.clamp(1, 64)),
+                !u64::MAX.checked_shl(queues.max(1)).unwrap_or(0),
             )
             .with(SetResources::GWS_MASK, u64::MAX);
         let wait = self.parts.gfx.regs().read(gc::CP_IQ_WAIT_TIME2);
@@ -195,7 +204,7 @@ impl Hiq {
         let word = ComputeMqd::QUEUE_DOORBELL_ID0.word();
         let mut failed = false;
         for xcc in 0..self.parts.chip.num_xcc as usize {
-            let at = xcc * (mqd::ALLOCATION as usize / 4) + word;
+            let at = mqd_word(xcc)?.checked_add(word).ok_or(EINVAL)?;
             if self.mqd.read(at)? != 0 {
                 self.mqd.write(at, 0)?;
                 failed = true;

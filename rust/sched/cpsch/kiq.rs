@@ -246,7 +246,9 @@ impl Firmware for Kiq {
 
 impl Queue {
     fn new(parts: &Arc<Parts>, xcc: u8, index: u32) -> Result<Self> {
-        let bell = DoorbellWord::new(doorbell::KIQ.get() + index * doorbell::XCC_RANGE * 2)?;
+        let bell = index.checked_mul(doorbell::XCC_RANGE * 2);
+        let bell = bell.and_then(|words| words.checked_add(doorbell::KIQ.get()));
+        let bell = DoorbellWord::new(bell.ok_or(EINVAL)?)?;
         let ring = Ring::new(&parts.gart, &parts.doorbells, Format::PM4, RING_BYTES, bell)?;
         let eop = KernelBuf::new(&parts.gart, EOP_BYTES)?;
         let memory = VramRange::new(&parts.vram, mqd::ALLOCATION.into())?;
@@ -401,8 +403,8 @@ fn load(regs: &Regs, xcc: u8, image: &ComputeMqd, index: u32) -> Result {
         gc::CP_HQD_PQ_WPTR_POLL_ADDR.any(),
         image.get(ComputeMqd::CP_HQD_PQ_WPTR_POLL_ADDR),
     );
-    let base = index * doorbell::XCC_RANGE;
-    let bytes = |qword: u32| u64::from((qword + base) * 2) << 2;
+    let base = u64::from(index).saturating_mul(doorbell::XCC_RANGE.into());
+    let bytes = |qword: u32| base.saturating_add(qword.into()) << 3;
     write(
         gc::CP_MEC_DOORBELL_RANGE_LOWER.any(),
         bytes(doorbell::KIQ.get() / 2),

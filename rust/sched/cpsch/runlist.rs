@@ -84,27 +84,37 @@ pub(super) fn build<F: Firmware>(parts: &Arc<Parts>, entries: &[Entry<F>]) -> Re
             .filter(|entry| entry.active().next().is_some())
     };
     let processes = running().count();
-    let queues: usize = running().map(|entry| entry.active().count()).sum();
+    let queues = running()
+        .map(|entry| entry.active().count())
+        .fold(0, usize::saturating_add);
     if queues == 0 {
         return Ok(None);
     }
     let vmids = parts.chip.family.vmids.iter().count();
-    let (mut compute, mut gws) = (0, 0);
+    let (mut compute, mut gws) = (0u32, 0u32);
     for entry in running() {
         for queue in entry.active() {
             queue.with_spec(|spec| {
-                compute += u32::from(spec.format != Format::Sdma);
-                gws += u32::from(spec.gws);
+                compute = compute.saturating_add((spec.format != Format::Sdma).into());
+                gws = gws.saturating_add(spec.gws.into());
             });
         }
     }
     let over = processes > vmids || compute > parts.chip.cp_queues() || gws > 1;
-    let words = processes * 21 + queues * 7 + if over { SIZE } else { 0 };
-    let buf = KernelBuf::new(&parts.gart, words * 4)?;
-    let mut at = 0;
+    let words = [
+        processes.checked_mul(21),
+        queues.checked_mul(7),
+        Some(if over { SIZE } else { 0 }),
+    ];
+    let words = words
+        .into_iter()
+        .try_fold(0usize, |sum, words| sum.checked_add(words?))
+        .ok_or(ENOMEM)?;
+    let buf = KernelBuf::new(&parts.gart, words.checked_mul(4).ok_or(ENOMEM)?)?;
+    let mut at = 0usize;
     let mut write = |words: &[u32]| {
         let result = buf.write_slice(at, words);
-        at += words.len();
+        at = at.saturating_add(words.len());
         result
     };
     for entry in running() {
@@ -150,7 +160,7 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
     let engine = u64::from(place.engine);
     match engine {
         0 | 1 if chip.versions.sdma.ip() < IpVersion::new(5, 2, 0) => {
-            (pm4::EXTENDED_NONE, pm4::ENGINE_SDMA0 + engine)
+            (pm4::EXTENDED_NONE, pm4::ENGINE_SDMA0.saturating_add(engine))
         }
         0..=7 => (pm4::EXTENDED_SDMA0_TO_7, engine),
         _ => (pm4::EXTENDED_SDMA8_TO_15, engine % 8),

@@ -154,11 +154,8 @@ impl Engine {
         init_vmids(parts);
         let regs = parts.gfx.regs();
         let (first, last) = MEC_DOORBELLS;
-        regs.write(
-            gc::CP_MEC_DOORBELL_RANGE_LOWER,
-            Value::new((first * 2) << 2),
-        );
-        regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, Value::new((last * 2) << 2));
+        regs.write(gc::CP_MEC_DOORBELL_RANGE_LOWER, Value::new(first << 3));
+        regs.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, Value::new(last << 3));
         let mut kernel = Pipe::new(parts, SLOT_1, DOORBELL_1)?;
         let scheduler = Pipe::new(parts, SLOT_0, DOORBELL_0)?;
         // `mes_v12_0_kiq_setting`: this register names the queue to RLC.

@@ -28,7 +28,7 @@ const PIPES: u64 = 2;
 /// Bytes of a pipe's.
 const STRIDE: u64 = log::BYTES + log::SCRATCH_BYTES;
 /// Words in a line of the file.
-const LINE: u64 = 8;
+const LINE: usize = 8;
 
 /// The memory.
 pub(super) struct EventLog {
@@ -44,7 +44,9 @@ impl EventLog {
 
     /// Address of a pipe's log.
     pub(super) fn addr(&self, pipe: Bounded<2>) -> GpuVa {
-        self.memory.gpu_addr().byte(pipe.get() * STRIDE)
+        self.memory
+            .gpu_addr()
+            .byte(pipe.get().saturating_mul(STRIDE))
     }
 
     /// Address of the memory behind it that the firmware keeps for itself.
@@ -55,11 +57,15 @@ impl EventLog {
     /// As `seq_hex_dump` with offsets, 32 bytes a line, in words; without what the firmware keeps for
     /// itself. Nothing when the device is gone.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = |pipe| (0..log::BYTES / (LINE * 4)).map(move |n| pipe * STRIDE + n * LINE * 4);
+        let lines = |pipe: u64| {
+            let first = pipe.saturating_mul(STRIDE);
+            let lines = (0..log::BYTES).step_by(LINE * 4);
+            lines.map(move |line| first.saturating_add(line))
+        };
         for at in (0..PIPES).flat_map(lines) {
             write!(f, "{at:08x}:")?;
-            for word in 0..LINE {
-                let Ok(value) = self.memory.read32(at + word * 4) else {
+            for word in (at..).step_by(4).take(LINE) {
+                let Ok(value) = self.memory.read32(word) else {
                     return Ok(());
                 };
                 write!(f, " {value:08x}")?;

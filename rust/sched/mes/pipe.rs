@@ -55,6 +55,7 @@ const DEQUEUE_TIMEOUT: Delta = Delta::from_millis(100);
 /// `MES_EOP_SIZE`.
 const EOP_BYTES: u32 = 2048;
 const RING_WORDS: usize = 1024;
+const RING_BYTES: u32 = RING_WORDS as u32 * 4;
 
 /// What the list of hung queues has where there is none.
 pub(super) const NO_DOORBELL: u32 = u32::MAX;
@@ -164,7 +165,7 @@ impl Pipe {
         KernelRing {
             mqd_addr: self.mqd_addr(),
             ring: self.addr(place::RING),
-            bytes: RING_WORDS as u32 * 4,
+            bytes: RING_BYTES,
             rptr: self.addr(place::RPTR),
             wptr: self.wptr_addr(),
             eop: self.addr(place::EOP),
@@ -218,12 +219,14 @@ impl Pipe {
         if words > place::HUNG_WORDS {
             return Err(EINVAL);
         }
-        (0..words).try_for_each(|word| self.mem.write(place::HUNG + word, NO_DOORBELL))
+        (place::HUNG..)
+            .take(words)
+            .try_for_each(|word| self.mem.write(word, NO_DOORBELL))
     }
 
     /// A word of the list.
     pub(super) fn hung(&self, word: usize) -> Result<u32> {
-        self.mem.read(place::HUNG + word)
+        self.mem.read(place::HUNG.checked_add(word).ok_or(EINVAL)?)
     }
 
     pub(super) fn cleaner_addr(&self) -> GpuVa {
@@ -262,7 +265,8 @@ impl Pipe {
         let addr = self.addr(place::STATUS).get();
         let answer = [addr as u32, (addr >> 32) as u32, 1, 0];
         frame
-            .get_mut(status..status + answer.len())
+            .get_mut(status..)
+            .and_then(|rest| rest.get_mut(..answer.len()))
             .ok_or(EINVAL)?
             .copy_from_slice(&answer);
         self.seq = self.seq.wrapping_add(1).max(1);
@@ -280,9 +284,10 @@ impl Pipe {
             );
         for words in [&frame, &query.0] {
             trace::packet_written(self.doorbell.get(), words);
-            let at = (self.wptr % RING_WORDS as u64) as usize;
-            self.mem.write_slice(place::RING + at, words)?;
-            self.wptr += FRAME_WORDS as u64;
+            let at = self.wptr as usize % RING_WORDS;
+            self.mem
+                .write_slice(at.saturating_add(place::RING), words)?;
+            self.wptr = self.wptr.wrapping_add(FRAME_WORDS as u64);
         }
         // The frames are there before the pointer that covers them, and that before the ring.
         barrier::smp_mb(barrier::Write);

@@ -45,7 +45,7 @@ const HAS_SDMA_TIMER: u32 = 0x8b;
 
 /// Word of the doorbell that announces work of a priority level.
 pub(super) fn aggregated_doorbell(level: u32) -> u32 {
-    AGGREGATED + level * 2
+    AGGREGATED.saturating_add(level << 1)
 }
 
 /// `gfx_v12_0_init_compute_vmid`: what processes' shaders see of local and scratch memory.
@@ -70,7 +70,9 @@ fn sdma_mask(parts: &Parts) -> u32 {
 /// Hardware queues that MES may give to user queues: all of the first MEC, since there are no
 /// kernel compute queues, and those of the SDMA engines.
 pub(super) fn managed_queues(parts: &Parts) -> u32 {
-    parts.chip.cp_queues() + parts.chip.sdma_counts.engines() * sdma_mask(parts).count_ones()
+    let engines = parts.chip.sdma_counts.engines();
+    let sdma = engines.saturating_mul(sdma_mask(parts).count_ones());
+    parts.chip.cp_queues().saturating_add(sdma)
 }
 
 /// SET_HW_RSRC and SET_HW_RSRC_1: they pass what MES may hand out to the pipe that schedules, and what
@@ -123,7 +125,9 @@ pub(super) fn set_resources(
             .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
             .with(SetHwResources::VMID_MASK_GFXHUB, family.vmids.mask().into());
         // All hardware queues of the first MEC, since there are no kernel compute queues.
-        let queues = (1u32 << family.mec_queues_per_pipe) - 1;
+        let queues = !u32::MAX
+            .checked_shl(family.mec_queues_per_pipe)
+            .unwrap_or(0);
         let masks = SetHwResources::COMPUTE_HQD_MASK_0.word();
         for (_, slot) in (0..family.mec_pipes).zip(frame.0.iter_mut().skip(masks)) {
             *slot = queues;

@@ -48,7 +48,7 @@ impl HwQueue {
         let mut areas = KVec::new();
         for xcc in 0..u64::from(self.copies) {
             let mqd = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
-            let offset = u64::from(spec.save.bytes) * xcc;
+            let offset = xcc.checked_mul(spec.save.bytes.into()).ok_or(EINVAL)?;
             areas.push(
                 self.saved(mqd, offset, spec.save.stack_bytes)?,
                 GFP_KERNEL_ACCOUNT,
@@ -59,7 +59,11 @@ impl HwQueue {
 
     fn saved(&self, mqd: u64, offset: u64, ctl_stack_size: u32) -> Result<SavedArea> {
         let at = self.parts.mqd.saved();
-        let word = |index: usize| self.mqd.read32(mqd + index as u64 * 4);
+        let word = |index: usize| {
+            let at = (index as u64).checked_mul(4);
+            self.mqd
+                .read32(at.and_then(|at| at.checked_add(mqd)).ok_or(EINVAL)?)
+        };
         let size = word(at.stack_size)?;
         let stack_offset = word(at.stack_offset)?;
         let waves_end = word(at.waves_end)?;
@@ -82,9 +86,13 @@ impl HwQueue {
         if let Some(behind) = at.stack_at {
             let size = size.min(ctl_stack_size);
             area.stack_offset = stack_offset.min(size);
-            area.stack_used = size - area.stack_offset;
+            area.stack_used = size.saturating_sub(area.stack_offset);
+            let first = mqd
+                .checked_add(behind)
+                .and_then(|stack| stack.checked_add(area.stack_offset.into()))
+                .ok_or(EINVAL)?;
             for i in 0..u64::from(area.stack_used) / 4 {
-                let word = mqd + behind + u64::from(area.stack_offset) + i * 4;
+                let word = first.checked_add(i << 2).ok_or(EINVAL)?;
                 let bytes = self.mqd.read32(word)?.to_le_bytes();
                 area.stack.extend_from_slice(&bytes, GFP_KERNEL_ACCOUNT)?;
             }

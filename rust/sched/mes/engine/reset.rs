@@ -157,7 +157,7 @@ impl Engine {
     ) -> Result<KVec<(DoorbellWord, HungQueue)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
         let length = managed_queues(self.parts()) as usize;
-        pipe.clear_hung(2 * length)?;
+        pipe.clear_hung(length.saturating_mul(2))?;
         let detect = frame!(Reset, RESET)
             .with(Reset::QUEUE_TYPE, victim.kind)
             .with(Reset::HANG_DETECT_ONLY, true)
@@ -167,7 +167,7 @@ impl Engine {
         for index in 0..length {
             let doorbell = pipe.hung(index)?;
             if doorbell != NO_DOORBELL {
-                let info = HungQueue([pipe.hung(length + index)?]);
+                let info = HungQueue([pipe.hung(length.saturating_add(index))?]);
                 hung.push((DoorbellWord::new(doorbell)?, info), GFP_KERNEL)
                     .map_err(Error::from)?;
             }
