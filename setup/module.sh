@@ -7,7 +7,7 @@
 # sees it (such as a debug kernel's build folder under /cache) and --as names the results' folder:
 # objects of two kernels never share a folder, and none lands in the checkout.
 # --name gives the module another name than rkfd (see Kbuild).
-# Prints the module's path in the root. --clippy lints instead, with warnings as errors, and no indexing;
+# Prints the module's path in the root. --clippy lints instead, with warnings as errors, no indexing, and no operator that could overflow;
 # --check only checks types and borrows, in seconds; --rust-analyzer writes rust-project.json.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 
@@ -50,7 +50,7 @@ objects=module-$(printf %s "$kdir" | sha256sum | cut -c1-8)${clippy:+-clippy}
         make -s --no-print-directory -C "$kdir" M=/rkfd MO="$objects" RKFD_NAME="$name" "$@" rust-analyzer >&2
         exec python3 /rkfd/setup/rust-project.py "$objects/rust-project.json" ;;
     esac
-    [ -z "$clippy" ] || set -- CLIPPY=1 KRUSTFLAGS="-Dwarnings -Dclippy::indexing_slicing" "$@"
+    [ -z "$clippy" ] || set -- CLIPPY=1 KRUSTFLAGS="-Dwarnings -Dclippy::indexing_slicing -Dclippy::arithmetic_side_effects" "$@"
     make -s --no-print-directory -C "$kdir" M=/rkfd MO="$objects" RKFD_NAME="$name" "$@" modules 2>&1 |
         sed "/^Skipping BTF generation/d; s|/rkfd/||g" >&2
     [ "${PIPESTATUS[0]}" = 0 ] || exit 1

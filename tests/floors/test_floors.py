@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plant what setup/floors.py must find into small trees, and see that it finds just that."""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,10 @@ in = ["toy"]
 pattern = '\\.unwrap\\(\\)'
 unless = 'PANIC:'
 """
+# A rule of the real plan, for the toy tree.
+OVERFLOW = next(rule for rule in re.split(r"(?m)^(?=\[\[rule\]\])", (TOP / "setup/floors.toml").read_text())
+                if 'name = "panics on overflow"' in rule).split("\n\n")[0]
+PLAN += re.sub(r"(?m)^in = .*", 'in = ["toy"]', OVERFLOW) + "\n"
 CLEAN = {
     "lib.rs": "mod ground; mod left; mod right; mod roof;\npub use roof::Roof;\n",
     "ground.rs": "pub struct Stone;\n",
@@ -77,6 +82,17 @@ class Floors(unittest.TestCase):
     def test_a_panic_path(self):
         self.finds({"left.rs": "fn f() {\n    a.unwrap();\n    b.unwrap(); // PANIC: b is Some by construction.\n}\n"},
                    ("toy/left.rs:2", "panic path"))
+
+    def test_a_method_that_panics_on_overflow(self):
+        for call in ("size.next_multiple_of(PAGE)", "n.next_power_of_two()", "base.pow(2)", "sign.abs()",
+                     "size.ilog2()", "sizes.iter().sum()", "sizes.iter().sum::<u64>()", "words.split_at(n)"):
+            with self.subTest(call=call):
+                self.finds({"left.rs": f"fn f() {{\n    {call};\n}}\n"}, ("toy/left.rs:2", "panics on overflow"))
+
+    def test_a_method_that_says_so_or_that_the_compiler_computes(self):
+        self.assertEqual(self.check({"left.rs": "fn f() {\n    size.checked_next_multiple_of(PAGE);\n"
+                                     "    base.wrapping_pow(2);\n    one.abs_diff(other);\n    B::new::<{ SIZE.ilog2() as u64 }>();\n"
+                                     "    const N: u32 = SIZE.ilog2();\n}\n"}), (0, []))
 
 
 if __name__ == "__main__":
