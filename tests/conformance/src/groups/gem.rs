@@ -45,10 +45,23 @@ fn made(c: &Ctx, domain: u32) -> Result<u32, String> {
 
 /// The alignment that GET_GEM_CREATE_INFO reports of a buffer in system memory that asked for `alignment`.
 fn aligned(c: &Ctx, alignment: u64) -> Result<Got, String> {
-    let handle = made_with(c, GemCreate { alignment, ..wanted(DOMAIN_GTT) })?;
+    let handle = made_with(
+        c,
+        GemCreate {
+            alignment,
+            ..wanted(DOMAIN_GTT)
+        },
+    )?;
     let mut info = GemCreate::default();
-    let mut args = GemOp { handle, value: sys::address(&mut info), ..Default::default() };
-    Ok(match ask(c.render()?, &GEM_OP, &mut args) { 0 => Got::Value(info.alignment), errno => Got::Errno(errno) })
+    let mut args = GemOp {
+        handle,
+        value: sys::address(&mut info),
+        ..Default::default()
+    };
+    Ok(match ask(c.render()?, &GEM_OP, &mut args) {
+        0 => Got::Value(info.alignment),
+        errno => Got::Errno(errno),
+    })
 }
 
 fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
