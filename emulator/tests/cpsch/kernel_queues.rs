@@ -151,6 +151,7 @@ impl Rig {
             self.write(gc::CPC_INT_CNTL, (1 << 26) | (1 << 24));
         }
         self.select((0, 0, 0));
+        self.submit(self.kiq_of(xcc), &kiq_resources());
         self.submit(self.kiq_of(xcc), &self.map_hiq_at(mqd));
     }
 
@@ -167,6 +168,7 @@ impl Rig {
     pub fn start_compute(&self, slot: (u32, u32, u32)) {
         let m = self.kernel_mqd(&self.hiq);
         self.put_words(self.hiq.mqd, &m.0);
+        self.kiq(&kiq_resources());
         self.kiq(&self.map_queue(self.hiq.mqd, slot, 0));
         self.wait("the queue is active", || self.is_active(slot));
     }
@@ -255,4 +257,9 @@ impl Rig {
         self.put_words(ib, &[packets, &chain.0].concat());
         self.hiq(&run.0);
     }
+}
+
+/// SET_RESOURCES of a KIQ, for the first eight queues (`gfx_v9_4_3_kiq_set_resources`).
+pub fn kiq_resources() -> [u32; 8] {
+    [header(op::SET_RESOURCES, 8), 0, 0xff, 0, 0, 0, 0, 0]
 }

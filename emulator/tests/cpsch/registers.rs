@@ -282,6 +282,15 @@ fn the_kiq_maps_and_unmaps_the_hiq() {
 }
 
 #[test]
+fn the_kiq_maps_nothing_before_its_resources() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.kiq(&rig.map_hiq());
+    rig.violated("MAP_QUEUES of the KIQ before SET_RESOURCES");
+    assert!(!rig.is_active(HIQ));
+}
+
+#[test]
 fn the_kiq_dequeues_on_request_and_can_be_set_up_again() {
     let rig = Rig::bare(&[]);
     rig.start_kiq();

@@ -43,6 +43,8 @@ pub struct Firmware {
     /// The longest time for an unmap.
     pub(crate) latency: Duration,
     pub(crate) resources_set: bool,
+    /// The XCCs, as bits, whose KIQ was told what the kernel's own queues have.
+    pub(crate) reserved: u64,
     pub(crate) unmapping: Option<Unmapping>,
     /// A run list that starts when the one before it has stopped.
     pub(crate) next_list: Option<RunList>,
@@ -78,6 +80,7 @@ impl Firmware {
             shared,
             latency: Duration::ZERO,
             resources_set: false,
+            reserved: 0,
             unmapping: None,
             next_list: None,
             chain: None,
@@ -92,6 +95,9 @@ impl Firmware {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Connect(slot, queue, role) => {
+                if role == Role::Kiq {
+                    self.reserved &= !(1 << slot.xcc());
+                }
                 let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
                 let load = Loads::alone(slot.xcc(), queue.mqd, image);
                 self.mec
@@ -136,6 +142,7 @@ impl Firmware {
         self.next_list = None;
         self.chain = None;
         self.resources_set = false;
+        self.reserved = 0;
         self.bad = BadQueues::default();
         self.holds = Holds::default();
         self.spoilt.clear();

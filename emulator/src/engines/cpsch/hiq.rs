@@ -27,7 +27,12 @@ const LATENCY_UNIT: Duration = Duration::from_millis(100);
 const HUNG: usize = 16;
 
 impl Firmware {
-    pub(crate) fn set_resources(&mut self, role: Role, p: &SetResources) -> Result<(), Bad> {
+    pub(crate) fn set_resources(
+        &mut self,
+        xcc: u8,
+        role: Role,
+        p: &SetResources,
+    ) -> Result<(), Bad> {
         let bad = |what: &str| Err(Bad::Content(format!("SET_RESOURCES: {what}")));
         let kind = p.get(SetResources::QUEUE_TYPE);
         let queues = p.get(SetResources::QUEUE_MASK);
@@ -36,7 +41,10 @@ impl Firmware {
         }
         match role {
             // This packet reserves resources for the kernel's own queues, which the KIQ maps by name.
-            Role::Kiq if kind == RESOURCES_KIQ => return Ok(()),
+            Role::Kiq if kind == RESOURCES_KIQ => {
+                self.reserved |= 1 << xcc;
+                return Ok(());
+            }
             Role::Hiq if kind == RESOURCES_HIQ => {}
             _ => return bad("the queue type is not that of the queue"),
         }

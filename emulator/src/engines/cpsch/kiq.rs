@@ -294,7 +294,7 @@ impl Firmware {
             // It has waited.
             Packet::Wait(_) if role != Role::Hiq => {}
             Packet::Wait(_) => return misplaced("WAIT_REG_MEM"),
-            Packet::SetResources(p) => return self.set_resources(role, &p),
+            Packet::SetResources(p) => return self.set_resources(slot.xcc(), role, &p),
             Packet::MapQueues(p) if role == Role::Kiq => self.map_kernel_queue(slot.xcc(), &p),
             Packet::UnmapQueues(p) if role == Role::Kiq => {
                 self.unmap_kernel_queues(slot.xcc(), &p);
@@ -314,6 +314,10 @@ impl Firmware {
     }
 
     fn map_kernel_queue(&mut self, xcc: u8, p: &MapQueues) {
+        // Linux tells each KIQ first (`amdgpu_gfx_enable_kcq`).
+        if (self.reserved >> xcc) & 1 == 0 {
+            return self.violation(format_args!("MAP_QUEUES of the KIQ before SET_RESOURCES"));
+        }
         let role = match p.get(MapQueues::ENGINE_SEL) {
             ENGINE_COMPUTE => Role::Kernel,
             ENGINE_HIQ => Role::Hiq,
