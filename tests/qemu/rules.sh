@@ -51,6 +51,15 @@ works() {
     return 1
 }
 
+# The kernel's log says so, if not at once, then at the end of a reset.
+logs() {
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        dmesg | grep -Eq -- "$1" && return
+        sleep 1
+    done
+    return 1
+}
+
 row() {
     kind=$1 rules=$2 program=$3 expected=$4 logged=$5 wrong=0
     [ -n "$program" ] || program=$VADD
@@ -67,11 +76,12 @@ row() {
     esac
     timeout 120 sh -c "$program" >/tmp/out 2>&1
     echo "status $?" >>/tmp/out
+    # Rules are for a reset that is still going on, too.
+    [ -z "$logged" ] || logs "$logged" || bad "not found in the kernel's log: $logged"
     rule list >/tmp/rules || bad "no list of rules"
     grep -q 'done 0:' /tmp/rules && bad "a rule did nothing: $(cat /tmp/rules)"
     rule remove all || exit 1
     grep -Eq -- "$expected" /tmp/out || bad "not found in the program's output: $expected"
-    [ -z "$logged" ] || dmesg | grep -Eq -- "$logged" || bad "not found in the kernel's log: $logged"
     [ -n "$SHOW" ] && bad "$kind: $rules"
     case $kind in
         live) ;;

@@ -135,8 +135,11 @@ pub fn all() -> Vec<Scenario> {
             table::cpsch(),
         ))
         .scheduled_by(Scheduler::Cpsch)
-        // The scheduler's own queue, whose mapping was lost.
-        .violates(&["UNMAP_QUEUES: doorbell 0x400 is of no connected queue"]),
+        // The scheduler's own queue, whose mapping, or what must come before it, was lost.
+        .violates(&[
+            "UNMAP_QUEUES: doorbell 0x400 is of no connected queue",
+            "MAP_QUEUES of the KIQ before SET_RESOURCES",
+        ]),
         table(
             "rules-mes",
             "frames of MES that are late, lost, repeated, refused or answered wrongly",

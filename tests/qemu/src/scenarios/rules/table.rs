@@ -207,6 +207,30 @@ pub(super) fn cpsch() -> Vec<Row> {
             "status (1|124|143)",
         )
         .running("timeout 10 $VADD"),
+        live(
+            "hub-deaf",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0 until reset",
+            "failed, errno",
+        )
+        .logging("resetting the GPU .mode 1 reset."),
+        reload(
+            "reset-unanswered",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0|on SMU message of message 3: drop",
+            "failed, errno",
+        )
+        .logging("management unit doesn.t reset the GPU .ETIME"),
+        reload(
+            "reset-refused",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0|on SMU message of message 3: fail 0xfd",
+            "failed, errno",
+        )
+        .logging("management unit doesn.t reset the GPU .EINVAL"),
+        reload(
+            "reset-unbooted",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0 until reset|on read of MP0_SMN_C2PMSG_35: read 0",
+            "failed, errno",
+        )
+        .logging("boot loader of the security processor doesn't take .anything."),
         load("kiq-hang", "on KIQ packet: hang", NO_GPU),
         load("kiq-late", "on KIQ packet: late 20 ms", RIGHT),
         load("kiq-twice", "on KIQ WRITE_DATA: twice", RIGHT),
