@@ -28,6 +28,7 @@ use crate::{
     regs::Regs, //
 };
 use kernel::{
+    fmt,
     prelude::*,
     sync::Arc,
     time::{
@@ -113,7 +114,7 @@ impl Psp {
         if !interface.autoload {
             // The region is there from power-on: nothing is named (`psp_prep_tmr_cmd_buf` without a buffer).
             let region = of(command::SETUP_TMR).with(Command::TMR_FLAGS, TWO_ADDRESSES);
-            psp.command("SETUP_TMR", region)?;
+            psp.command(fmt!("SETUP_TMR"), region)?;
         } else if let Some(contents) = os.and_then(|os| os.component(Component::Toc)) {
             psp.contents(contents)?;
         }
@@ -128,7 +129,7 @@ impl Psp {
             .with(Command::TOC_ADDR, self.image.gpu_addr().get())
             // CAST: At most 1 MiB.
             .with(Command::TOC_SIZE, bytes.len() as u32);
-        self.command("LOAD_TOC", load)
+        self.command(fmt!("LOAD_TOC"), load)
     }
 
     /// Has the run list controller start and hand out what has come.
@@ -137,7 +138,7 @@ impl Psp {
     ///
     /// As of [`Self::start`].
     pub(crate) fn autoload(&mut self) -> Result {
-        self.command("AUTOLOAD_RLC", of(command::AUTOLOAD_RLC))
+        self.command(fmt!("AUTOLOAD_RLC"), of(command::AUTOLOAD_RLC))
     }
 
     /// Has an engine's firmware taken, which is of a kind of [`crate::hw::psp::firmware`]. Without bytes there is
@@ -156,7 +157,7 @@ impl Psp {
             // CAST: At most 1 MiB.
             .with(Command::FW_SIZE, bytes.len() as u32)
             .with(Command::FW_TYPE, kind);
-        self.command("LOAD_IP_FW", load)
+        self.command(fmt!("LOAD_IP_FW of type {:#x}", kind), load)
     }
 
     /// The processor was reset: what it had of the driver's, it has no more.
@@ -164,16 +165,15 @@ impl Psp {
         self.ring.abandon();
     }
 
-    fn command(&mut self, name: &str, command: Command) -> Result {
+    fn command(&mut self, name: fmt::Arguments<'_>, command: Command) -> Result {
         let dev = self.dev.device();
         match self.ring.submit(&command) {
             Ok(0) => Ok(()),
             Ok(status) => {
                 dev_err!(
                     dev,
-                    "the security processor refuses {} of type {:#x}: status {:#x}\n",
+                    "the security processor refuses {}: status {:#x}\n",
                     name,
-                    command.get(Command::FW_TYPE),
                     status
                 );
                 Err(EIO)
@@ -200,7 +200,7 @@ impl Drop for Psp {
         }
         // The ring goes next. A device that is gone has no region.
         if !self.interface.autoload {
-            let _ = self.command("DESTROY_TMR", of(command::DESTROY_TMR));
+            let _ = self.command(fmt!("DESTROY_TMR"), of(command::DESTROY_TMR));
         }
     }
 }

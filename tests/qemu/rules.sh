@@ -53,7 +53,7 @@ works() {
 
 # The kernel's log says so, if not at once, then at the end of a reset.
 logs() {
-    for try in 1 2 3 4 5 6 7 8 9 10; do
+    for try in $(seq 20); do
         dmesg | grep -Eq -- "$1" && return
         sleep 1
     done

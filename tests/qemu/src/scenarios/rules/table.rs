@@ -422,7 +422,7 @@ pub(super) fn security_processor() -> Vec<Row> {
             "at power-on: cold|on SETUP_TMR: fail 7",
             NO_GPU,
         )
-        .logging("refuses SETUP_TMR of type 0x0: status 0x7"),
+        .logging("refuses SETUP_TMR: status 0x7"),
         again(
             "firmware-refused",
             "at power-on: cold|on LOAD_IP_FW of type 4: fail 16",
@@ -434,19 +434,19 @@ pub(super) fn security_processor() -> Vec<Row> {
             "at power-on: cold|at the 3rd LOAD_IP_FW: no answer",
             NO_GPU,
         )
-        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        .logging("doesn.t answer LOAD_IP_FW of type 0x[0-9a-f]+ .ETIME"),
         again(
             "firmware-garbage",
             "at power-on: cold|at the 1st LOAD_IP_FW: garbage",
             NO_GPU,
         )
-        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        .logging("doesn.t answer LOAD_IP_FW of type 0x[0-9a-f]+ .ETIME"),
         again(
             "firmware-hangs",
             "at power-on: cold|at the 2nd LOAD_IP_FW: hang",
             NO_GPU,
         )
-        .logging("doesn.t answer LOAD_IP_FW .ETIME"),
+        .logging("doesn.t answer LOAD_IP_FW of type 0x[0-9a-f]+ .ETIME"),
         probe(
             "commands-twice",
             "at power-on: cold|on PSP command: twice",
