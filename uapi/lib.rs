@@ -36,6 +36,7 @@ pub mod mmap;
 pub mod queue;
 pub mod smi;
 pub mod svm;
+pub mod syncobj;
 pub mod topology;
 
 /// Major version of the interface; a client refuses another.
@@ -56,6 +57,7 @@ pub const STRUCTS: &[&[abi::StructInfo]] = &[
     queue::STRUCTS,
     smi::STRUCTS,
     svm::STRUCTS,
+    syncobj::STRUCTS,
 ];
 
 /// The constants, by file.
@@ -81,5 +83,6 @@ pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
     queue::CONSTANTS,
     smi::CONSTANTS,
     svm::CONSTANTS,
+    syncobj::CONSTANTS,
     topology::CONSTANTS,
 ];

@@ -48,8 +48,10 @@ impl Table {
         driver.name = as_char_ptr_in_const_context(identity.name).cast_mut();
         driver.desc = as_char_ptr_in_const_context(identity.description).cast_mut();
         driver.gem_prime_import = Some(prime::import::<T>);
-        driver.driver_features =
-            bindings::drm_driver_feature_DRIVER_GEM | bindings::drm_driver_feature_DRIVER_RENDER;
+        driver.driver_features = bindings::drm_driver_feature_DRIVER_GEM
+            | bindings::drm_driver_feature_DRIVER_RENDER
+            | bindings::drm_driver_feature_DRIVER_SYNCOBJ
+            | bindings::drm_driver_feature_DRIVER_SYNCOBJ_TIMELINE;
         driver.ioctls = requests.as_ptr();
         driver.num_ioctls = N as c_int;
         driver.fops = fops.as_ptr();

@@ -9,7 +9,7 @@ use rkfd_uapi::{
     drm::{Node, GET_CAP, REQUESTS, VERSION},
     gem,
     ioctl::IOCTLS,
-    CONSTANTS, STRUCTS,
+    syncobj, CONSTANTS, STRUCTS,
 };
 use std::collections::HashMap;
 
@@ -66,7 +66,11 @@ fn constants_and_request_numbers_are_linux_s() {
         &gem::GEM_OP.info,
     ];
     let of_drm = [&VERSION.info, &GET_CAP.info, &INFO.info, &SCHED.info];
-    for request in of_drm.into_iter().chain(of_gem) {
+    for request in of_drm
+        .into_iter()
+        .chain(of_gem)
+        .chain(syncobj::ALL.iter().copied())
+    {
         expected.push((request.c, u64::from(request.command)));
     }
     for (c, _) in &expected {
@@ -84,7 +88,7 @@ fn constants_and_request_numbers_are_linux_s() {
     report(&format!(
         "{} values compared, {} of them request numbers",
         expected.len(),
-        IOCTLS.len() + REQUESTS.len() + of_drm.len() + of_gem.len()
+        IOCTLS.len() + REQUESTS.len() + of_drm.len() + of_gem.len() + syncobj::ALL.len()
     ));
 }
 

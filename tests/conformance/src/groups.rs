@@ -26,6 +26,7 @@ mod queue;
 mod render;
 mod sdma;
 mod svm;
+mod syncobj;
 mod topology;
 mod update_queue;
 mod vm;
@@ -60,6 +61,7 @@ pub fn all() -> Vec<Group> {
         group("render", render::rows()),
         group("drm", drm::rows()),
         group("gem", gem::rows()),
+        group("syncobj", syncobj::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),
         group("debug", debug::rows()),

@@ -209,7 +209,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "GTT and GWS", EINVAL, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_are_domains_valid", |c| create(c, |a| a.domains = 0x12)),
         row(C, "more than there is", ENOMEM, "amd/amdgpu/amdgpu_object.c: amdgpu_bo_validate_size", |c| create(c, |a| a.bo_size = 1 << 50)),
         row(C, "the argument at address 0", EFAULT, "drm_ioctl.c: drm_ioctl", |c| Ok(Got::Errno(sys::ioctl(c.render()?, GEM_CREATE.command(), 0)))),
-        row(C, "the answer has nothing but a handle", is(0), GEM, |c| { let mut a = wanted(DOMAIN_GTT); ask(c.render()?, &GEM_CREATE, &mut a); Ok(Got::Value(a.alignment | a.domains | a.domain_flags | a.bo_size >> 32)) }),
+        row(C, "the answer has nothing but a handle", is(0), GEM, |c| { let mut a = wanted(DOMAIN_GTT); ask(c.render()?, &GEM_CREATE, &mut a); Ok(Got::Value(a.alignment | a.domains | a.domain_flags | (a.bo_size >> 32))) }),
         row(C, "handles count from 1", YES, "drm_gem.c: drm_gem_handle_create_tail", |c| { let file = sys::open(&c.node.render).map_err(|e| e.to_string())?; let mut a = wanted(DOMAIN_GTT); ask(&file, &GEM_CREATE, &mut a); Ok(holds(a.handle() == 1)) }),
         row(C, "VRAM is cleared", is(0), GEM, |c| { let h = made(c, DOMAIN_VRAM)?; let m = mapped(c, h)?; Ok(Got::Value((0..SIZE as usize).step_by(8).map(|i| m.read(i)).max().unwrap_or(1))) }),
         row(K, "of no handle", EINVAL, "drm_gem.c: drm_gem_handle_delete", |c| Ok(Got::Errno(close(c, 0x7777)?))),
