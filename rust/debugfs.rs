@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! debugfs: how many of each thing there are, to see that nothing leaks.
+//! debugfs: how many of each thing there are, to see that nothing leaks, and upstream's files, which show
+//! queues as the memory and the hardware have them.
 
-use crate::counts::Counts;
+use crate::process::Processes;
 use kernel::{
     debugfs,
     fmt,
@@ -10,28 +11,66 @@ use kernel::{
     sync::Arc, //
 };
 
-fn show(counts: &Arc<Counts>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (name, number) in counts.iter() {
+mod kfd;
+
+/// `rkfd/counts`.
+fn counts(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (name, number) in processes.shared().counts.iter() {
         writeln!(f, "{name} {number}")?;
     }
     Ok(())
 }
 
-/// The folder `rkfd` in debugfs.
+/// Writes words, eight a row, with addresses that begin with `first` (`seq_hex_dump`, `seq_reg_dump`).
+fn rows(
+    f: &mut fmt::Formatter<'_>,
+    indent: &str,
+    first: u32,
+    words: impl Iterator<Item = u32>,
+) -> fmt::Result {
+    let mut bytes = 0_u32;
+    for word in words {
+        match bytes % 32 {
+            0 => write!(f, "{indent}{:08x}: {word:08x}", first.wrapping_add(bytes))?,
+            28 => writeln!(f, " {word:08x}")?,
+            _ => write!(f, " {word:08x}")?,
+        }
+        bytes = bytes.wrapping_add(4);
+    }
+    match bytes % 32 {
+        0 => Ok(()),
+        _ => writeln!(f),
+    }
+}
+
+/// A file that shows something of the processes.
+type File = debugfs::File<Arc<Processes>>;
+
+/// The folders `rkfd` and `kfd` in debugfs.
 #[pin_data]
 pub(crate) struct DebugFs {
     #[pin]
-    counts: debugfs::File<Arc<Counts>>,
-    _dir: debugfs::Dir,
+    counts: File,
+    #[pin]
+    mqds: File,
+    #[pin]
+    mem_limit: File,
+    _rkfd: debugfs::Dir,
+    _kfd: debugfs::Dir,
 }
 
 impl DebugFs {
     /// Makes the files. Without debugfs in the kernel there are none, which is no error.
-    pub(crate) fn new(counts: Arc<Counts>) -> impl PinInit<Self> {
-        let dir = debugfs::Dir::new(c"rkfd");
+    pub(crate) fn new(processes: &Arc<Processes>) -> impl PinInit<Self> + '_ {
+        let of = || processes.clone();
+        let rkfd = debugfs::Dir::new(c"rkfd");
+        let kfd = debugfs::Dir::new(c"kfd");
         pin_init!(Self {
-            counts <- dir.read_callback_file(c"counts", counts, &show),
-            _dir: dir,
+            counts <- rkfd.read_callback_file(c"counts", of(), &counts),
+            mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
+            mem_limit <- kfd.read_callback_file(c"mem_limit", of(), &kfd::mem_limit),
+            _rkfd: rkfd,
+            _kfd: kfd,
         })
     }
 }

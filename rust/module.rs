@@ -93,7 +93,7 @@ impl Module {
         let render = RenderNodes::new(&counts, &memory);
         Arc::pin_init(
             pin_init!(Self {
-                debugfs <- DebugFs::new(counts),
+                debugfs <- DebugFs::new(&processes),
                 sensors <- AllSensors::new(),
                 topology <- topology,
                 render <- render,

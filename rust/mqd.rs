@@ -10,6 +10,7 @@ use crate::{
     chip::ChipInfo,
     hw::value::Bounded,
     types::{
+        Format,
         GpuVa,
         Priority,
         QueueSpec, //
@@ -38,6 +39,14 @@ use words;
 
 /// The words of an MQD.
 pub(crate) type Image = [u32; 512];
+
+/// Words of a queue's MQD.
+pub(crate) fn words_of(format: Format) -> usize {
+    match format {
+        Format::Aql | Format::Pm4 => 512,
+        Format::Sdma => 128,
+    }
+}
 
 /// All compute units.
 const ALL: u32 = 0xffff_ffff;

@@ -266,6 +266,11 @@ impl Process {
         f(&mut state)
     }
 
+    /// Runs `f` with the state, unless somebody else has it: who does may wait for the hardware.
+    pub(crate) fn try_with<R>(&self, f: impl FnOnce(&State) -> R) -> Option<R> {
+        Some(f(&*self.state.try_lock()?))
+    }
+
     /// Runs `f` with the state of the device that has this GPU id.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ use kernel::{
     }, //
 };
 
+mod shown;
 mod waves;
 
 pub(crate) use waves::SavedArea;
