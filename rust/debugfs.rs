@@ -54,6 +54,10 @@ pub(crate) struct DebugFs {
     #[pin]
     mqds: File,
     #[pin]
+    hqds: File,
+    #[pin]
+    rls: File,
+    #[pin]
     mem_limit: File,
     _rkfd: debugfs::Dir,
     _kfd: debugfs::Dir,
@@ -68,6 +72,8 @@ impl DebugFs {
         pin_init!(Self {
             counts <- rkfd.read_callback_file(c"counts", of(), &counts),
             mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
+            hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),
+            rls <- kfd.read_callback_file(c"rls", of(), &kfd::rls),
             mem_limit <- kfd.read_callback_file(c"mem_limit", of(), &kfd::mem_limit),
             _rkfd: rkfd,
             _kfd: kfd,

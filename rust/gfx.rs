@@ -23,11 +23,13 @@ use kernel::{
     prelude::*,
     sync::{
         Arc,
-        Mutex, //
+        Mutex,
+        MutexGuard, //
     }, //
 };
 
 mod hal;
+mod hqd;
 mod info;
 
 pub(crate) use hal::{
@@ -64,10 +66,20 @@ impl Gfx {
 
     /// Runs `f` while the registers of HQDs are those of `slot` (`soc15_grbm_select`).
     pub(crate) fn select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> R {
+        self.pointing_at(&self.selected.lock(), xcc, self.pointer_to(slot), f)
+    }
+
+    /// As [`Gfx::select`], unless somebody else has pointed GRBM_GFX_CNTL somewhere.
+    fn try_select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> Option<R> {
+        let lock = self.selected.try_lock()?;
+        Some(self.pointing_at(&lock, xcc, self.pointer_to(slot), f))
+    }
+
+    fn pointer_to(&self, slot: HqdSlot) -> u32 {
         let grbm = &self.hal.registers().grbm;
         let value = grbm.me.set(0, slot.me());
         let value = grbm.pipe.set(value, slot.pipe());
-        self.pointing_at(xcc, grbm.queue.set(value, slot.queue()), f)
+        grbm.queue.set(value, slot.queue())
     }
 
     /// Runs `f` while the registers of address spaces are those of `vmid`.
@@ -78,12 +90,17 @@ impl Gfx {
         f: impl FnOnce(&Regs) -> R,
     ) -> R {
         let value = self.hal.registers().grbm.vmid.set(0, vmid);
-        self.pointing_at(xcc, value, f)
+        self.pointing_at(&self.selected.lock(), xcc, value, f)
     }
 
-    fn pointing_at<R>(&self, xcc: u8, value: u32, f: impl FnOnce(&Regs) -> R) -> R {
+    fn pointing_at<R>(
+        &self,
+        _lock: &MutexGuard<'_, ()>,
+        xcc: u8,
+        value: u32,
+        f: impl FnOnce(&Regs) -> R,
+    ) -> R {
         let reg = self.hal.registers().grbm.me.reg();
-        let _lock = self.selected.lock();
         self.regs.write_at(xcc, reg, value);
         let result = f(&self.regs);
         self.regs.write_at(xcc, reg, 0);

@@ -174,6 +174,11 @@ impl Gpu {
         self.gfx.clock()
     }
 
+    /// The graphics core.
+    pub(crate) fn gfx(&self) -> &Gfx {
+        &self.gfx
+    }
+
     /// Ticks of the clock in a second: the reference clock of both generations.
     pub(crate) fn clock_hz(&self) -> u64 {
         100_000_000

@@ -40,6 +40,7 @@ use crate::{
     types::{
         GpuVa,
         Hang,
+        HqdSlot,
         Pasid,
         RingParams, //
     },
@@ -305,6 +306,16 @@ pub(crate) trait Scheduler: Send + Sync {
     ///
     /// What the start of the firmware returns; the scheduler is stuck as before.
     fn restart(&self) -> Result;
+
+    /// Where its own queue is, that takes run lists, if there is one.
+    fn own_queue(&self) -> Option<HqdSlot>;
+
+    /// Calls `f` with the words of the run list that runs. It waits for nobody.
+    ///
+    /// # Errors
+    ///
+    /// EBUSY while the scheduler is at work, which may be a wait for its firmware; ENOENT when no list runs.
+    fn with_run_list(&self, f: &mut dyn FnMut(&mut dyn Iterator<Item = u32>)) -> Result;
 
     /// The firmware refuses to go on with a queue, which interrupts name by the number of its doorbell
     /// in the process' slice. With MES it is taken off; run lists keep it, as upstream.

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of upstream's folder `kfd`, in upstream's format: MQDs of programs' queues, and what
-//! memory is taken.
+//! The files of upstream's folder `kfd`, in upstream's format: MQDs of programs' queues, hardware queues,
+//! run lists, and what memory is taken.
 //!
-//! They show what is in memory when they are read, and wait for nobody: what somebody
+//! They show what is in memory and in registers when they are read, and wait for nobody: what somebody
 //! holds who may be waiting for the hardware is shown as busy.
 //!
 //! Sources: `kfd_debugfs_init` (kfd_debugfs.c), `kfd_debugfs_mqds_by_process` (kfd_process.c),
-//! `pqm_debugfs_mqds` (kfd_process_queue_manager.c), `kfd_debugfs_kfd_mem_limits`
-//! (amdgpu_amdkfd_gpuvm.c).
+//! `pqm_debugfs_mqds` (kfd_process_queue_manager.c), `kfd_debugfs_hqds_by_device` and
+//! `kfd_debugfs_rls_by_device` (kfd_topology.c), `dqm_debugfs_hqds` (kfd_device_queue_manager.c),
+//! `pm_debugfs_runlist` (kfd_packet_manager.c), `kfd_debugfs_kfd_mem_limits` (amdgpu_amdkfd_gpuvm.c).
 
 use super::rows;
 use crate::{
+    gpu::Gpu,
+    hw::regs::Block,
     process::{
         Process,
         Processes,
         State, //
     },
-    types::Format, //
+    types::{
+        Format,
+        HqdSlot, //
+    }, //
 };
 use kernel::{
     fmt,
+    prelude::*,
     sync::Arc, //
 };
 
@@ -61,10 +68,77 @@ fn queues(process: &Process, state: &State, f: &mut fmt::Formatter<'_>) -> fmt::
     Ok(())
 }
 
+/// `hqds`: the registers of each hardware queue.
+pub(super) fn hqds(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for_each_gpu(processes, f, |gpu, f| {
+        if gpu.alive().is_err() {
+            return writeln!(f, " Device is stopped");
+        }
+        let family = gpu.chip().family;
+        for xcc in gpu.gfx().regs().instances(Block::Gc) {
+            if let Some(slot) = gpu.scheduler().own_queue() {
+                let (mec, pipe, queue) = (slot.me().get(), slot.pipe().get(), slot.queue().get());
+                writeln!(
+                    f,
+                    "   Inst {xcc}, HIQ on MEC {mec} Pipe {pipe} Queue {queue}"
+                )?;
+                hqd(gpu, xcc, slot, f)?;
+            }
+            for pipe in 0..family.mec_pipes {
+                for queue in 0..family.mec_queues_per_pipe {
+                    if let Some(slot) = HqdSlot::compute(pipe, queue) {
+                        writeln!(f, " Inst {xcc},  CP Pipe {pipe}, Queue {queue}")?;
+                        hqd(gpu, xcc, slot, f)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn hqd(gpu: &Gpu, xcc: u8, slot: HqdSlot, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match gpu.gfx().try_read_hqd(xcc, slot) {
+        Some(found) => rows(f, "    ", found.at, found.values.into_iter()),
+        None => writeln!(f, "    Busy"),
+    }
+}
+
+/// `rls`: the run list that each GPU was given last, until it was taken back.
+pub(super) fn rls(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for_each_gpu(processes, f, |gpu, f| {
+        let mut written = Ok(());
+        let found = gpu
+            .scheduler()
+            .with_run_list(&mut |words| written = rows(f, "  ", 0, words));
+        written?;
+        match found {
+            Ok(()) => Ok(()),
+            Err(EBUSY) => writeln!(f, "  Busy"),
+            Err(_) => writeln!(f, "  No active runlist"),
+        }
+    })
+}
+
 /// `mem_limit`: the system memory of buffer objects. There is one limit, upstream's of TTM.
 pub(super) fn mem_limit(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let memory = &processes.shared().memory;
     let (used, limit) = (memory.used() >> 20, memory.limit() >> 20);
     writeln!(f, "System mem used {used}M out of {limit}M")?;
     writeln!(f, "TTM mem used {used}M out of {limit}M")
+}
+
+/// Calls `show` for each GPU, below a line with its node of the topology, where the processors are node 0.
+fn for_each_gpu(
+    processes: &Arc<Processes>,
+    f: &mut fmt::Formatter<'_>,
+    show: impl Fn(&Gpu, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    let gpus = processes.shared().gpus.all().map_err(|_| fmt::Error)?;
+    for (node, gpu) in (1..).zip(gpus.iter()) {
+        let node: u32 = node;
+        writeln!(f, "Node {node}, gpu_id {:x}:", gpu.id().get())?;
+        show(gpu, f)?;
+    }
+    Ok(())
 }

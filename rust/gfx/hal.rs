@@ -43,6 +43,8 @@ pub(crate) struct Registers {
     pub(super) capture_clock: AnyReg,
     pub(super) clock_low: AnyReg,
     pub(super) clock_high: AnyReg,
+    /// The first of the selected HQD's registers, which are in the order of an MQD's words.
+    pub(super) first_of_hqd: AnyReg,
     /// Interrupts of the selected compute pipe: end of pipe and bad opcodes.
     pub(super) end_of_pipe: AnyField<1>,
     pub(super) bad_opcode: AnyField<1>,
@@ -62,6 +64,7 @@ macro_rules! registers {
             capture_clock: $gc::RLC_CAPTURE_GPU_CLOCK_COUNT.any(),
             clock_low: $gc::RLC_GPU_CLOCK_COUNT_LSB.any(),
             clock_high: $gc::RLC_GPU_CLOCK_COUNT_MSB.any(),
+            first_of_hqd: $gc::CP_MQD_BASE_ADDR.any(),
             end_of_pipe: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::TIME_STAMP_INT_ENABLE),
             bad_opcode: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::OPCODE_ERROR_INT_ENABLE),
         }

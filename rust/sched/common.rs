@@ -26,7 +26,10 @@ use super::{
     Unscheduled, //
 };
 use crate::{
-    types::Pasid,
+    types::{
+        HqdSlot,
+        Pasid, //
+    },
     vm::Vm, //
 };
 use kernel::{
@@ -67,6 +70,17 @@ impl<F: Firmware> Common<F> {
 }
 
 impl<F: Firmware> Scheduler for Common<F> {
+    fn own_queue(&self) -> Option<HqdSlot> {
+        F::OWN_QUEUE
+    }
+
+    fn with_run_list(&self, f: &mut dyn FnMut(&mut dyn Iterator<Item = u32>)) -> Result {
+        let state = self.state.try_lock().ok_or(EBUSY)?;
+        let firmware = state.firmware.as_ref().ok_or(ENOENT)?;
+        f(&mut firmware.run_list().ok_or(ENOENT)?);
+        Ok(())
+    }
+
     fn start(&self) -> Result {
         let firmware = F::start(&self.parts)?;
         self.state.lock().firmware = Some(firmware);

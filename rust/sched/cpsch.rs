@@ -33,7 +33,10 @@ use super::{
 };
 use crate::{
     glue::errno::etime,
-    types::Hang, //
+    types::{
+        Hang,
+        HqdSlot, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -47,6 +50,7 @@ mod reset;
 mod runlist;
 
 use hiq::Hiq;
+use runlist::List;
 
 /// Makes a scheduler that isn't started.
 pub(super) fn new(parts: &Arc<Parts>) -> Result<Arc<dyn Scheduler>> {
@@ -164,6 +168,12 @@ impl Firmware for Hiq {
     type Known = ();
 
     const HANG_NAME: &'static str = "HWS hang";
+
+    const OWN_QUEUE: Option<HqdSlot> = Some(hiq::SLOT);
+
+    fn run_list(&self) -> Option<impl Iterator<Item = u32>> {
+        self.list().map(List::words)
+    }
 
     fn start(parts: &Arc<Parts>) -> Result<Self> {
         Self::start(parts)

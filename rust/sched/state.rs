@@ -18,6 +18,7 @@ use crate::{
     types::{
         GpuVa,
         Hang,
+        HqdSlot,
         Pasid, //
     }, //
 };
@@ -36,6 +37,14 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
 
     /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
     const HANG_NAME: &'static str;
+
+    /// Where its own queue is, that takes run lists.
+    const OWN_QUEUE: Option<HqdSlot> = None;
+
+    /// The words of the run list that runs.
+    fn run_list(&self) -> Option<impl Iterator<Item = u32>> {
+        None::<core::iter::Empty<u32>>
+    }
 
     /// Starts it.
     fn start(parts: &Arc<Parts>) -> Result<Self>;

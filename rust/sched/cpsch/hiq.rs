@@ -54,7 +54,7 @@ use super::{
 };
 
 /// `KFD_CIK_HIQ_PIPE` (4) and `KFD_CIK_HIQ_QUEUE`: pipes count over micro engines.
-const SLOT: HqdSlot = HqdSlot::fixed::<2, 0, 0>();
+pub(super) const SLOT: HqdSlot = HqdSlot::fixed::<2, 0, 0>();
 /// `KFD_KERNEL_QUEUE_SIZE`.
 const RING_BYTES: usize = 2048;
 /// Words of an MQD's memory.
@@ -218,6 +218,11 @@ impl Hiq {
         self.ring.submit(&[&list.packet()?.0])?;
         self.list = Some(list);
         Ok(())
+    }
+
+    /// The list that runs.
+    pub(super) fn list(&self) -> Option<&List> {
+        self.list.as_ref()
     }
 
     /// Takes the queue off and stops KIQ. What runs is reset with it.

@@ -55,6 +55,11 @@ pub(super) struct List {
 }
 
 impl List {
+    /// What is in it; nothing when the device is gone.
+    pub(super) fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.words).map_while(|index| self.buf.read(index).ok())
+    }
+
     /// The packet that runs it.
     pub(super) fn packet(&self) -> Result<RunList> {
         run_list(self.buf.gpu_addr(), self.words, self.processes, false)
