@@ -130,8 +130,10 @@ impl Device {
             Target::Data(Behind::Memory) => self.read_memory(),
             Target::Data(behind) => match self.router.indirect(behind) {
                 Some(at) => self.read_register(at),
+                None if self.router.is_hole(self.router.window(behind).address()) => 0,
                 None => self.unknown("indirect read", self.router.window(behind).address()),
             },
+            Target::Unknown if self.router.is_hole(offset) => 0,
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
             Target::Unknown if offset == SCRATCH_7_AT_FIRST => 0,
             Target::Unknown if self.is_programs(offset) => self.strayed("read"),

@@ -9,8 +9,9 @@
 
 use super::window::{Behind, Window};
 use super::Chip;
+use rkfd_hw::mqd::HQD_WORDS;
 use rkfd_hw::regs::{Block, RegInfo};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A register of a block.
 #[derive(Clone, Copy)]
@@ -40,6 +41,7 @@ pub enum Target {
 /// The table of registers by word address, and the windows' addresses.
 pub struct Router {
     by_word: HashMap<u64, Place>,
+    holes: HashSet<u64>,
     size: u64,
     chip: Window,
     rsmu: Window,
@@ -65,8 +67,15 @@ impl Router {
                 }
             }
         }
+        let hqds = by_word.iter();
+        let holes = hqds
+            .filter(|(_, at)| at.reg.reg.name == "CP_MQD_BASE_ADDR")
+            .flat_map(|(first, _)| (*first..).take(HQD_WORDS))
+            .filter(|word| !by_word.contains_key(word))
+            .collect();
         Self {
             by_word,
+            holes,
             size: chip.mmio_size,
             chip: Window::default(),
             rsmu: Window::default(),
@@ -100,6 +109,12 @@ impl Router {
         (at >= self.size && at % 4 == 0)
             .then(|| self.by_word.get(&(at / 4)).copied())
             .flatten()
+    }
+
+    /// Whether a byte address is between the registers of hardware queues, without being one: who shows
+    /// these reads them all from the first to the last (Linux, `kgd_gfx_v9_hqd_dump`, `hqd_dump_v12`).
+    pub fn is_hole(&self, at: u64) -> bool {
+        at % 4 == 0 && self.holes.contains(&(at / 4))
     }
 
     /// A window's address.
