@@ -28,6 +28,7 @@ pub fn all() -> Vec<Scenario> {
         programs(),
         examples(),
         queues(),
+        shown(),
         preempted(),
         wave_sync(),
         copies(),
@@ -342,6 +343,26 @@ fn queues() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .on_all_shapes()
+}
+
+fn shown() -> Scenario {
+    with_vadd(
+        "shown",
+        "debugfs shows a program's MQDs, hardware queues, run list and memory as they are",
+        "shown",
+    )
+    .without_trace()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("shown", 120, &["/bin/shown", VADD]),
+        Step::sh(
+            "nobody-left",
+            60,
+            "cd /sys/kernel/debug/kfd && ! grep . mqds && grep -x '  No active runlist' rls",
+        ),
+        Step::Rmmod("rkfd".into()),
+        Step::sh("gone", 60, "! ls /sys/kernel/debug/kfd 2>/dev/null"),
+    ])
 }
 
 fn preempted() -> Scenario {

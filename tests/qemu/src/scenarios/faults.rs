@@ -149,9 +149,12 @@ fn refuses(name: &str, seconds: u64) -> Step {
 }
 
 /// DESTROY_QUEUE gives up with upstream's errno: after 9 seconds (`queue_preemption_timeout_ms`) with
-/// ETIME, or, with MES, after 2.1 with ETIMEDOUT. The GPU is reset then, and other programs run.
+/// ETIME, or, with MES, after 2.1 with ETIMEDOUT. The GPU is reset then, and other programs run. Meanwhile
+/// debugfs shows that who is looked at is busy, and doesn't wait.
 fn no_fence() -> Scenario {
-    let destroy = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; grep errno /tmp/out; \
+    let destroy = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out & p=$!; cd /sys/kernel/debug/kfd; \
+        while kill -0 $p 2>/dev/null; do grep Busy mqds rls >>/tmp/busy; sleep 0.1; done; \
+        sort /tmp/busy | uniq -c; [ $(sort -u /tmp/busy | grep -c .) = 2 ] || exit 2; grep errno /tmp/out; \
         grep -Eq 'DESTROY_QUEUE .* failed, errno (62|110)' /tmp/out && grep -q 'verified 4096/4096' /tmp/out";
     let scenario = with_vadd(
         "no-fence",
