@@ -76,7 +76,7 @@ fn parts(text: &str) -> Vec<Part> {
 /// The address in two words, in units of 256 bytes.
 fn base(words: &[u32], at: usize) -> Option<u64> {
     let (low, high) = (*words.get(at)?, *words.get(at + 1)?);
-    Some((u64::from(high) << 32 | u64::from(low)) << 8)
+    Some(((u64::from(high) << 32) | u64::from(low)) << 8)
 }
 
 fn field(made: &Made, name: &str) -> u64 {
