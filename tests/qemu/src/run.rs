@@ -45,9 +45,15 @@ enum Event {
 const BOOTS: u32 = 3;
 const BOOT: Duration = Duration::from_secs(90);
 
-/// What the kernel reports when the two clocks by which it measures the processor's own don't agree (Linux,
-/// `arch/x86/kernel/tsc.c`): it has seen 60 MHz of 2.6 GHz, and all times in the guest were wrong.
-const MISMEASURED: &str = "tsc: PIT calibration deviates";
+/// What the kernel reports before process 1, when nothing of ours is there yet, because its processors are emulated.
+const BAD_BOOTS: [&str; 2] = [
+    // The two clocks by which it measures the processor's own don't agree (Linux, `arch/x86/kernel/tsc.c`): it has
+    // seen 60 MHz of 2.6 GHz, and all times in the guest were wrong.
+    "tsc: PIT calibration deviates",
+    // A processor still runs the breakpoint that another one has put where it changes code, and has taken out again
+    // (Linux, `arch/x86/kernel/alternative.c`: `smp_text_poke_batch_finish`).
+    "Oops: int3:",
+];
 
 /// QEMU, which does not outlive us.
 struct Qemu(Child);
@@ -78,7 +84,8 @@ pub fn run(
 ///
 /// QEMU's emulated processors sometimes measure their clocks so badly on a loaded host that the kernel
 /// never comes to process 1, both processors busy, or that its clock runs many times too fast, which the
-/// kernel reports. Nothing has been tested then, so the machine starts anew, and it says so.
+/// kernel reports; or they run code that is no longer there. Nothing has been tested then, so the machine starts
+/// anew, and it says so.
 pub fn boot_once(
     host: &Host,
     accel: Accel,
@@ -96,7 +103,7 @@ pub fn boot_once(
         }
         let (name, limit) = (machine.name, (BOOT * host.slow).as_secs());
         print(&format!(
-            "{name}: process 1 did not start within {limit} s, or the clock is wrong; the machine starts anew"
+            "{name}: process 1 did not start within {limit} s, or not well; the machine starts anew"
         ));
     }
     attempt(host, accel, boot, show, print, false)?.context("a boot without an outcome")
@@ -165,7 +172,7 @@ fn attempt(
                     print(&line);
                 }
                 parts.console(&line)?;
-                if again && !started && line.contains(MISMEASURED) {
+                if again && !started && BAD_BOOTS.iter().any(|bad| line.contains(bad)) {
                     print(&format!("{}: {}", machine.name, line.trim()));
                     drop((child, gpu));
                     dir.remove();
