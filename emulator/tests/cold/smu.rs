@@ -200,12 +200,12 @@ fn clocks_and_the_table_are_what_linux_reads() {
         (277, 5u32),
     ] {
         assert_eq!(
-            smu(&guest, 0x17, clock << 16 | 0xff),
+            smu(&guest, 0x17, (clock << 16) | 0xff),
             (1, 3),
             "the last level of clock {clock}"
         );
         let levels: Vec<_> = (0..4u32)
-            .map(|level| smu(&guest, 0x17, clock << 16 | level))
+            .map(|level| smu(&guest, 0x17, (clock << 16) | level))
             .collect();
         let table: Vec<_> = (0..4).map(|n| (1, rounded(first[word + n]))).collect();
         assert_eq!(levels, table, "clock {clock}");
