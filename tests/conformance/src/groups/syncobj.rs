@@ -125,7 +125,8 @@ fn capability(c: &Ctx, capability: u64) -> Answer {
     Ok(Got::Value(args.value))
 }
 
-pub fn rows() -> Vec<Row> {
+#[rustfmt::skip]
+pub(super) fn rows() -> Vec<Row> {
     const C: &str = "DRM_IOCTL_SYNCOBJ_CREATE";
     const D: &str = "DRM_IOCTL_SYNCOBJ_DESTROY";
     const W: &str = "DRM_IOCTL_SYNCOBJ_WAIT";
@@ -138,262 +139,42 @@ pub fn rows() -> Vec<Row> {
     const Q: &str = "DRM_IOCTL_SYNCOBJ_QUERY";
     const X: &str = "DRM_IOCTL_SYNCOBJ_TRANSFER";
     vec![
-        row(
-            "DRM_IOCTL_GET_CAP",
-            "synchronisation objects",
-            is(1),
-            "drm_ioctl.c: drm_getcap",
-            |c| capability(c, drm::CAP_SYNCOBJ),
-        ),
-        row(
-            "DRM_IOCTL_GET_CAP",
-            "and those with a time line",
-            is(1),
-            "drm_ioctl.c: drm_getcap",
-            |c| capability(c, drm::CAP_SYNCOBJ_TIMELINE),
-        ),
-        row(C, "without a fence", OK, SOURCE, |c| {
-            made(c, 0)?;
-            Ok(Got::Errno(0))
-        }),
-        row(C, "unknown flags", EINVAL, SOURCE, |c| {
-            Ok(Got::Errno(ask(
-                c,
-                &CREATE,
-                &mut SyncobjCreate {
-                    handle: 0,
-                    flags: 2,
-                },
-            )?))
-        }),
-        row(D, "of a handle", OK, SOURCE, |c| {
-            let handle = made(c, 0)?;
-            Ok(Got::Errno(ask(
-                c,
-                &DESTROY,
-                &mut SyncobjDestroy { handle, pad: 0 },
-            )?))
-        }),
-        row(D, "of no handle", EINVAL, SOURCE, |c| {
-            Ok(Got::Errno(ask(
-                c,
-                &DESTROY,
-                &mut SyncobjDestroy {
-                    handle: 0x7777,
-                    pad: 0,
-                },
-            )?))
-        }),
-        row(D, "padding", EINVAL, SOURCE, |c| {
-            let handle = made(c, 0)?;
-            Ok(Got::Errno(ask(
-                c,
-                &DESTROY,
-                &mut SyncobjDestroy { handle, pad: 1 },
-            )?))
-        }),
-        row(D, "twice", EINVAL, SOURCE, |c| {
-            let mut args = SyncobjDestroy {
-                handle: made(c, 0)?,
-                pad: 0,
-            };
-            ask(c, &DESTROY, &mut args)?;
-            Ok(Got::Errno(ask(c, &DESTROY, &mut args)?))
-        }),
+        row("DRM_IOCTL_GET_CAP", "synchronisation objects", is(1), "drm_ioctl.c: drm_getcap", |c| capability(c, drm::CAP_SYNCOBJ)),
+        row("DRM_IOCTL_GET_CAP", "and those with a time line", is(1), "drm_ioctl.c: drm_getcap", |c| capability(c, drm::CAP_SYNCOBJ_TIMELINE)),
+        row(C, "without a fence", OK, SOURCE, |c| { made(c, 0)?; Ok(Got::Errno(0)) }),
+        row(C, "unknown flags", EINVAL, SOURCE, |c| { Ok(Got::Errno(ask(c, &CREATE, &mut SyncobjCreate { handle: 0, flags: 2 })?)) }),
+        row(D, "of a handle", OK, SOURCE, |c| { let handle = made(c, 0)?; Ok(Got::Errno(ask(c, &DESTROY, &mut SyncobjDestroy { handle, pad: 0 })?)) }),
+        row(D, "of no handle", EINVAL, SOURCE, |c| { Ok(Got::Errno(ask(c, &DESTROY, &mut SyncobjDestroy { handle: 0x7777, pad: 0 })?)) }),
+        row(D, "padding", EINVAL, SOURCE, |c| { let handle = made(c, 0)?; Ok(Got::Errno(ask(c, &DESTROY, &mut SyncobjDestroy { handle, pad: 1 })?)) }),
+        row(D, "twice", EINVAL, SOURCE, |c| { let mut args = SyncobjDestroy { handle: made(c, 0)?, pad: 0 }; ask(c, &DESTROY, &mut args)?; Ok(Got::Errno(ask(c, &DESTROY, &mut args)?)) }),
         row(W, "for none", OK, SOURCE, |c| waited(c, &[], 0)),
-        row(W, "for no handle", ENOENT, SOURCE, |c| {
-            waited(c, &[0x7777], 0)
-        }),
-        row(W, "for one that is signalled", OK, SOURCE, |c| {
-            let h = made(c, CREATE_SIGNALED)?;
-            waited(c, &[h], 0)
-        }),
-        row(W, "for one without a fence", EINVAL, SOURCE, |c| {
-            let h = made(c, 0)?;
-            waited(c, &[h], 0)
-        }),
-        row(
-            W,
-            "for one to get its fence: time is over",
-            ETIME,
-            SOURCE,
-            |c| {
-                let h = made(c, 0)?;
-                waited(c, &[h], WAIT_FOR_SUBMIT)
-            },
-        ),
-        row(W, "for one of two: its index", is(1), SOURCE, |c| {
-            let (a, b) = (made(c, 0)?, made(c, CREATE_SIGNALED)?);
-            Ok(Got::Value(wait(c, &[a, b], WAIT_FOR_SUBMIT)?.1.into()))
-        }),
-        row(W, "for both of two", ETIME, SOURCE, |c| {
-            let (a, b) = (made(c, 0)?, made(c, CREATE_SIGNALED)?);
-            waited(c, &[a, b], WAIT_FOR_SUBMIT | WAIT_ALL)
-        }),
-        row(W, "unknown flags", EINVAL, SOURCE, |c| {
-            let h = made(c, CREATE_SIGNALED)?;
-            waited(c, &[h], 0x100)
-        }),
-        row(S, "then a wait ends", OK, SOURCE, |c| {
-            let h = made(c, 0)?;
-            array(c, &SIGNAL, &[h])?;
-            waited(c, &[h], 0)
-        }),
-        row(S, "of none", EINVAL, SOURCE, |c| {
-            Ok(Got::Errno(array(c, &SIGNAL, &[])?))
-        }),
-        row(S, "of no handle", ENOENT, SOURCE, |c| {
-            Ok(Got::Errno(array(c, &SIGNAL, &[0x7777])?))
-        }),
-        row(R, "takes the fence away", EINVAL, SOURCE, |c| {
-            let h = made(c, CREATE_SIGNALED)?;
-            array(c, &RESET, &[h])?;
-            waited(c, &[h], 0)
-        }),
-        row(R, "of none", EINVAL, SOURCE, |c| {
-            Ok(Got::Errno(array(c, &RESET, &[])?))
-        }),
-        row(F, "of no handle", EINVAL, SOURCE, |c| {
-            Ok(Got::Errno(ask(
-                c,
-                &HANDLE_TO_FD,
-                &mut SyncobjHandle {
-                    handle: 0x7777,
-                    ..Default::default()
-                },
-            )?))
-        }),
-        row(F, "unknown flags", EINVAL, SOURCE, |c| {
-            let handle = made(c, 0)?;
-            Ok(Got::Errno(ask(
-                c,
-                &HANDLE_TO_FD,
-                &mut SyncobjHandle {
-                    handle,
-                    flags: 8,
-                    ..Default::default()
-                },
-            )?))
-        }),
-        row(
-            F,
-            "a fence's file of one without a fence",
-            EINVAL,
-            SOURCE,
-            |c| {
-                let handle = made(c, 0)?;
-                Ok(Got::Errno(ask(
-                    c,
-                    &HANDLE_TO_FD,
-                    &mut SyncobjHandle {
-                        handle,
-                        flags: EXPORT_SYNC_FILE,
-                        ..Default::default()
-                    },
-                )?))
-            },
-        ),
-        row(I, "there and back: one object", OK, SOURCE, |c| {
-            let a = made(c, 0)?;
-            let fd = exported(c, a, 0)?;
-            let (_, b) = imported(c, &fd, 0, 0)?;
-            array(c, &SIGNAL, &[b])?;
-            waited(c, &[a], 0)
-        }),
-        row(I, "a fence's file gives its fence", OK, SOURCE, |c| {
-            let (a, b) = (made(c, CREATE_SIGNALED)?, made(c, 0)?);
-            let fd = exported(c, a, EXPORT_SYNC_FILE)?;
-            crate::fixture::must("FD_TO_HANDLE", imported(c, &fd, b, IMPORT_SYNC_FILE)?.0)?;
-            waited(c, &[b], 0)
-        }),
-        row(I, "of the render node", EINVAL, SOURCE, |c| {
-            let fd = c.render()?.as_raw_fd();
-            Ok(Got::Errno(ask(
-                c,
-                &FD_TO_HANDLE,
-                &mut SyncobjHandle {
-                    fd,
-                    ..Default::default()
-                },
-            )?))
-        }),
-        row(P, "the point is reached", is(5), SOURCE, |c| {
-            let h = reached(c, 5)?;
-            Ok(Got::Value(point(c, &QUERY, h, 77)?.1))
-        }),
-        row(P, "of no handle", ENOENT, SOURCE, |c| {
-            Ok(Got::Errno(point(c, &TIMELINE_SIGNAL, 0x7777, 1)?.0))
-        }),
-        row(Q, "of one without a time line", is(0), SOURCE, |c| {
-            let h = made(c, CREATE_SIGNALED)?;
-            Ok(Got::Value(point(c, &QUERY, h, 77)?.1))
-        }),
-        row(Q, "of no handle", ENOENT, SOURCE, |c| {
-            Ok(Got::Errno(point(c, &QUERY, 0x7777, 1)?.0))
-        }),
-        row(T, "for a point that was reached", OK, SOURCE, |c| {
-            let h = reached(c, 5)?;
-            timeline_wait(c, h, 5, 0)
-        }),
-        row(T, "for one before", OK, SOURCE, |c| {
-            let h = reached(c, 5)?;
-            timeline_wait(c, h, 3, 0)
-        }),
-        row(
-            T,
-            "for one that nobody has submitted",
-            EINVAL,
-            SOURCE,
-            |c| {
-                let h = reached(c, 5)?;
-                timeline_wait(c, h, 9, 0)
-            },
-        ),
-        row(
-            T,
-            "for one to be submitted: time is over",
-            ETIME,
-            SOURCE,
-            |c| {
-                let h = reached(c, 5)?;
-                timeline_wait(c, h, 9, WAIT_FOR_SUBMIT)
-            },
-        ),
-        row(
-            X,
-            "a point's fence to one without a time line",
-            OK,
-            SOURCE,
-            |c| {
-                let (src_handle, dst_handle) = (reached(c, 5)?, made(c, 0)?);
-                crate::fixture::must(
-                    "TRANSFER",
-                    ask(
-                        c,
-                        &TRANSFER,
-                        &mut SyncobjTransfer {
-                            src_handle,
-                            dst_handle,
-                            src_point: 5,
-                            ..Default::default()
-                        },
-                    )?,
-                )?;
-                waited(c, &[dst_handle], 0)
-            },
-        ),
-        row(X, "padding", EINVAL, SOURCE, |c| {
-            let h = made(c, CREATE_SIGNALED)?;
-            Ok(Got::Errno(ask(
-                c,
-                &TRANSFER,
-                &mut SyncobjTransfer {
-                    src_handle: h,
-                    dst_handle: h,
-                    pad: 1,
-                    ..Default::default()
-                },
-            )?))
-        }),
+        row(W, "for no handle", ENOENT, SOURCE, |c| { waited(c, &[0x7777], 0) }),
+        row(W, "for one that is signalled", OK, SOURCE, |c| { let h = made(c, CREATE_SIGNALED)?; waited(c, &[h], 0) }),
+        row(W, "for one without a fence", EINVAL, SOURCE, |c| { let h = made(c, 0)?; waited(c, &[h], 0) }),
+        row(W, "for one to get its fence: time is over", ETIME, SOURCE, |c| { let h = made(c, 0)?; waited(c, &[h], WAIT_FOR_SUBMIT) }),
+        row(W, "for one of two: its index", is(1), SOURCE, |c| { let (a, b) = (made(c, 0)?, made(c, CREATE_SIGNALED)?); Ok(Got::Value(wait(c, &[a, b], WAIT_FOR_SUBMIT)?.1.into())) }),
+        row(W, "for both of two", ETIME, SOURCE, |c| { let (a, b) = (made(c, 0)?, made(c, CREATE_SIGNALED)?); waited(c, &[a, b], WAIT_FOR_SUBMIT | WAIT_ALL) }),
+        row(W, "unknown flags", EINVAL, SOURCE, |c| { let h = made(c, CREATE_SIGNALED)?; waited(c, &[h], 0x100) }),
+        row(S, "then a wait ends", OK, SOURCE, |c| { let h = made(c, 0)?; array(c, &SIGNAL, &[h])?; waited(c, &[h], 0) }),
+        row(S, "of none", EINVAL, SOURCE, |c| { Ok(Got::Errno(array(c, &SIGNAL, &[])?)) }),
+        row(S, "of no handle", ENOENT, SOURCE, |c| { Ok(Got::Errno(array(c, &SIGNAL, &[0x7777])?)) }),
+        row(R, "takes the fence away", EINVAL, SOURCE, |c| { let h = made(c, CREATE_SIGNALED)?; array(c, &RESET, &[h])?; waited(c, &[h], 0) }),
+        row(R, "of none", EINVAL, SOURCE, |c| { Ok(Got::Errno(array(c, &RESET, &[])?)) }),
+        row(F, "of no handle", EINVAL, SOURCE, |c| { Ok(Got::Errno(ask(c, &HANDLE_TO_FD, &mut SyncobjHandle { handle: 0x7777, ..Default::default() })?)) }),
+        row(F, "unknown flags", EINVAL, SOURCE, |c| { let handle = made(c, 0)?; Ok(Got::Errno(ask(c, &HANDLE_TO_FD, &mut SyncobjHandle { handle, flags: 8, ..Default::default() })?)) }),
+        row(F, "a fence's file of one without a fence", EINVAL, SOURCE, |c| { let handle = made(c, 0)?; Ok(Got::Errno(ask(c, &HANDLE_TO_FD, &mut SyncobjHandle { handle, flags: EXPORT_SYNC_FILE, ..Default::default() })?)) }),
+        row(I, "there and back: one object", OK, SOURCE, |c| { let a = made(c, 0)?; let fd = exported(c, a, 0)?; let (_, b) = imported(c, &fd, 0, 0)?; array(c, &SIGNAL, &[b])?; waited(c, &[a], 0) }),
+        row(I, "a fence's file gives its fence", OK, SOURCE, |c| { let (a, b) = (made(c, CREATE_SIGNALED)?, made(c, 0)?); let fd = exported(c, a, EXPORT_SYNC_FILE)?; crate::fixture::must("FD_TO_HANDLE", imported(c, &fd, b, IMPORT_SYNC_FILE)?.0)?; waited(c, &[b], 0) }),
+        row(I, "of the render node", EINVAL, SOURCE, |c| { let fd = c.render()?.as_raw_fd(); Ok(Got::Errno(ask(c, &FD_TO_HANDLE, &mut SyncobjHandle { fd, ..Default::default() })?)) }),
+        row(P, "the point is reached", is(5), SOURCE, |c| { let h = reached(c, 5)?; Ok(Got::Value(point(c, &QUERY, h, 77)?.1)) }),
+        row(P, "of no handle", ENOENT, SOURCE, |c| { Ok(Got::Errno(point(c, &TIMELINE_SIGNAL, 0x7777, 1)?.0)) }),
+        row(Q, "of one without a time line", is(0), SOURCE, |c| { let h = made(c, CREATE_SIGNALED)?; Ok(Got::Value(point(c, &QUERY, h, 77)?.1)) }),
+        row(Q, "of no handle", ENOENT, SOURCE, |c| { Ok(Got::Errno(point(c, &QUERY, 0x7777, 1)?.0)) }),
+        row(T, "for a point that was reached", OK, SOURCE, |c| { let h = reached(c, 5)?; timeline_wait(c, h, 5, 0) }),
+        row(T, "for one before", OK, SOURCE, |c| { let h = reached(c, 5)?; timeline_wait(c, h, 3, 0) }),
+        row(T, "for one that nobody has submitted", EINVAL, SOURCE, |c| { let h = reached(c, 5)?; timeline_wait(c, h, 9, 0) }),
+        row(T, "for one to be submitted: time is over", ETIME, SOURCE, |c| { let h = reached(c, 5)?; timeline_wait(c, h, 9, WAIT_FOR_SUBMIT) }),
+        row(X, "a point's fence to one without a time line", OK, SOURCE, |c| { let (src_handle, dst_handle) = (reached(c, 5)?, made(c, 0)?); crate::fixture::must("TRANSFER", ask(c, &TRANSFER, &mut SyncobjTransfer { src_handle, dst_handle, src_point: 5, ..Default::default() })?)?; waited(c, &[dst_handle], 0) }),
+        row(X, "padding", EINVAL, SOURCE, |c| { let h = made(c, CREATE_SIGNALED)?; Ok(Got::Errno(ask(c, &TRANSFER, &mut SyncobjTransfer { src_handle: h, dst_handle: h, pad: 1, ..Default::default() })?)) }),
     ]
 }
