@@ -109,6 +109,11 @@ pub fn boot_once(
     attempt(host, accel, boot, show, print, false)?.context("a boot without an outcome")
 }
 
+/// Whether a line of the console, before process 1, is one of [`BAD_BOOTS`].
+fn is_bad_boot(line: &str) -> bool {
+    BAD_BOOTS.iter().any(|bad| line.contains(bad))
+}
+
 /// Boots once. `None`: process 1 did not start in time, of which another boot may make `again`.
 fn attempt(
     host: &Host,
@@ -172,7 +177,7 @@ fn attempt(
                     print(&line);
                 }
                 parts.console(&line)?;
-                if again && !started && BAD_BOOTS.iter().any(|bad| line.contains(bad)) {
+                if again && !started && is_bad_boot(&line) {
                     print(&format!("{}: {}", machine.name, line.trim()));
                     drop((child, gpu));
                     dir.remove();
@@ -269,6 +274,19 @@ pub(crate) fn plain(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_faults_of_emulated_processors_are_bad_boots() {
+        assert!(is_bad_boot(
+            "[    1.885599] Oops: int3: 0000 [#1] SMP NOPTI"
+        ));
+        assert!(is_bad_boot(
+            "[    0.000000] tsc: PIT calibration deviates from HPET: 60 2600"
+        ));
+        assert!(!is_bad_boot(
+            "[    1.885599] Oops: invalid opcode: 0000 [#1] SMP NOPTI"
+        ));
+    }
 
     #[test]
     fn escapes_do_not_hide_a_line() {
