@@ -58,19 +58,36 @@ pub(crate) struct Format {
     unit: u32,
     /// A packet of one word that is skipped.
     filler: u32,
+    /// The opcode of packets that have to end on a boundary of [`BOUNDARY`] words.
+    bounded: Option<u8>,
 }
+
+/// "IB packet must end on a 8 DW boundary" (`sdma_v4_4_2_ring_emit_ib`).
+const BOUNDARY: usize = 8;
 
 impl Format {
     /// Of the command processor: pointers count words.
     pub(crate) const PM4: Self = Self {
         unit: 2,
         filler: pm4::FILLER,
+        bounded: None,
     };
     /// Of the copy engines: pointers count bytes.
     pub(crate) const SDMA: Self = Self {
         unit: 0,
         filler: sdma::op::NOP as u32,
+        bounded: Some(sdma::op::INDIRECT),
     };
+
+    /// The boundary on which a packet has to end, in words.
+    fn boundary(self, packet: &[u32]) -> usize {
+        // CAST: The low byte of a first word is the opcode where any is bounded.
+        let opcode = packet.first().map(|&word| word as u8);
+        match self.bounded {
+            bounded @ Some(_) if bounded == opcode => BOUNDARY,
+            _ => 1,
+        }
+    }
 
     /// The pointer that a count of words is.
     fn pointer(self, words: u64) -> u64 {
@@ -190,11 +207,12 @@ impl Ring {
             let at = self.place_of(wptr);
             // Reported modulo the size; the device's word, so taken modulo once more.
             let rptr = self.place_of(self.format.words(self.buf.read(place::RPTR)?));
-            let filler = filler(self.words(), at, rptr, packet.len())?;
-            for word in (place::RING..).skip(at).take(filler) {
+            let boundary = self.format.boundary(packet);
+            for _ in 0..filler(self.words(), at, rptr, packet.len(), boundary)? {
+                let word = self.place_of(wptr).saturating_add(place::RING);
                 self.buf.write(word, self.format.filler)?;
+                wptr = wptr.wrapping_add(1);
             }
-            wptr = wptr.wrapping_add(filler as u64);
             let at = self.place_of(wptr).saturating_add(place::RING);
             self.buf.write_slice(at, packet)?;
             wptr = wptr.wrapping_add(packet.len() as u64);
@@ -237,10 +255,18 @@ impl Ring {
 }
 
 /// Words to fill up before a packet of `len` words at `at`, in a ring of `words` that was read up
-/// to `rptr`. One word stays free, because a full ring would look empty.
-fn filler(words: usize, at: usize, rptr: usize, len: usize) -> Result<usize> {
+/// to `rptr`, so that the packet doesn't wrap and ends on a multiple of `boundary`, a power of two.
+/// One word stays free, because a full ring would look empty.
+fn filler(words: usize, at: usize, rptr: usize, len: usize, boundary: usize) -> Result<usize> {
+    let mask = boundary.checked_sub(1).ok_or(EINVAL)?;
+    let pad = |at: usize| at.wrapping_add(len).wrapping_neg() & mask;
     let rest = words.checked_sub(at).ok_or(EINVAL)?;
-    let filler = if len >= rest { rest } else { 0 };
+    let here = pad(at);
+    let filler = if len.saturating_add(here) >= rest {
+        rest.saturating_add(pad(0))
+    } else {
+        here
+    };
     let unread = match at.checked_sub(rptr) {
         Some(unread) => unread,
         None => at
