@@ -47,6 +47,7 @@ mod copier;
 mod engine;
 mod hal;
 mod hung;
+mod running;
 
 pub(crate) use copier::{
     Copier,

@@ -7,11 +7,8 @@
 //! until the engine is done with the piece that it had begun; a work item waits for that.
 
 use super::{
-    copier::{
-        Killable,
-        Progress,
-        Ticket, //
-    },
+    copier::Killable,
+    running::Running,
     Copier, //
 };
 use crate::{
@@ -44,12 +41,8 @@ impl Copier {
     pub(crate) fn clear(self: &Arc<Self>, memory: Uncleared) -> Result<Cleared> {
         // Stores of the last owner's processor that are still on their way must not come after.
         self.parts.vram.flush_hdp();
-        let mut work = Work {
-            copier: self.clone(),
-            memory: Some(memory),
-            ticket: None,
-        };
-        match work.run() {
+        let mut work = Running::new(self, memory);
+        match work.clear() {
             Ok(cleared) => Ok(cleared),
             Err(error) => {
                 if error == EINTR {
@@ -61,16 +54,8 @@ impl Copier {
     }
 }
 
-/// Memory that is being cleared. It is given back or, if the engine may still write it, kept.
-struct Work {
-    copier: Arc<Copier>,
-    memory: Option<Uncleared>,
-    /// The piece that the engine may have begun.
-    ticket: Option<Ticket>,
-}
-
-impl Work {
-    fn run(&mut self) -> Result<Cleared> {
+impl Running<Uncleared> {
+    fn clear(&mut self) -> Result<Cleared> {
         let copier = &self.copier;
         let memory = self.memory.take().ok_or(EINVAL)?;
         let result = memory.pieces().iter().try_for_each(|piece| {
@@ -100,32 +85,6 @@ impl Work {
                 self.memory = Some(memory);
                 Err(error)
             }
-        }
-    }
-
-    /// Lets a work item wait for what the engine has begun.
-    fn finish_late(self) {
-        let Some(late) = self.copier.late() else {
-            return;
-        };
-        // Without memory for the work item the closure is dropped, and with it this.
-        let _ = late.queue().try_spawn(GFP_KERNEL, move || {
-            if let Some(ticket) = self.ticket {
-                // Dropping it looks at what became of the ticket.
-                let _ = self.copier.wait(ticket, Killable::No);
-            }
-        });
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let Some(memory) = self.memory.take() else {
-            return;
-        };
-        let done = |ticket| self.copier.progress(ticket) == Progress::Done;
-        if !self.ticket.is_none_or(done) {
-            self.copier.parts.kept.keep(memory);
         }
     }
 }
