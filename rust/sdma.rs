@@ -10,7 +10,8 @@
 //! The doorbell of such a queue follows from engine and queue ([`Slot::doorbell`]): the device
 //! routes doorbells to engines by their place in the page.
 //!
-//! One queue of the first engine is the driver's own ([`Copier`]): it clears VRAM.
+//! One queue of the first engine is the driver's own ([`Copier`]): it clears VRAM, and runs jobs of the
+//! kernel's ([`job`]).
 //!
 //! Source: Linux, `allocate_sdma_queue`, `allocate_doorbell` and `init_sdma_bitmaps` of
 //! `kfd_device_queue_manager.c`, `kfd_get_num_sdma_engines` of `kfd_device.c`.
@@ -47,6 +48,7 @@ mod copier;
 mod engine;
 mod hal;
 mod hung;
+mod job;
 mod running;
 
 pub(crate) use copier::{

@@ -23,7 +23,10 @@ use crate::{
         user as caller,
         workqueue::WorkQueue, //
     },
-    gmc::Gart,
+    gmc::{
+        Gart,
+        KernelBuf, //
+    },
     kept::Kept,
     regs::Regs,
     ring::{
@@ -60,6 +63,18 @@ pub(super) struct Line {
     ring: Ring,
     /// The fence of the last submission.
     last: u32,
+    /// Memory of a job that is done, for the next one.
+    spare: Option<KernelBuf>,
+}
+
+impl Line {
+    fn new(ring: Ring) -> Self {
+        Self {
+            ring,
+            last: 0,
+            spare: None,
+        }
+    }
 }
 
 /// The queue's state.
@@ -85,6 +100,13 @@ struct State {
 pub(super) struct Ticket {
     life: u64,
     fence: u32,
+}
+
+impl Ticket {
+    /// The value that the ring's fence gets.
+    pub(super) fn fence(self) -> u32 {
+        self.fence
+    }
 }
 
 /// What became of a submission.
@@ -181,7 +203,7 @@ impl Copier {
         let late = Arc::new(WorkQueue::new_ordered(c"rkfd-copier")?, GFP_KERNEL)?;
         let mut state = self.state.lock();
         parts.hal.start_queue(&parts.regs, ENGINE, &ring);
-        let old = core::mem::replace(&mut state.queue, Queue::On(Line { ring, last: 0 }));
+        let old = core::mem::replace(&mut state.queue, Queue::On(Line::new(ring)));
         state.life = state.life.wrapping_add(1);
         state.late = Some(late);
         drop(state);
@@ -356,6 +378,28 @@ impl Copier {
             }
             other => state.queue = other,
         }
+    }
+
+    /// Memory of a job that is done, if there is some.
+    pub(super) fn take_spare(&self) -> Option<KernelBuf> {
+        match &mut self.state.lock().queue {
+            Queue::On(line) => line.spare.take(),
+            Queue::Off | Queue::Paused | Queue::Lost(_) => None,
+        }
+    }
+
+    /// Keeps the memory of a submission that is done for the next one. It goes with the ring: an engine that
+    /// starts anew has new memory.
+    pub(super) fn give_spare(&self, ticket: Ticket, memory: KernelBuf) {
+        let mut state = self.state.lock();
+        let same = state.life == ticket.life;
+        let left = match &mut state.queue {
+            Queue::On(line) if same => line.spare.replace(memory),
+            _ => Some(memory),
+        };
+        drop(state);
+        // Not under the lock: its memory is unmapped, and that flushes.
+        drop(left);
     }
 
     /// What runs things after the programs that they were for; none while the queue is off.

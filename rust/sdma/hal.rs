@@ -3,7 +3,10 @@
 //! What differs between copy engines.
 
 use crate::{
-    hw::value::Bounded,
+    hw::{
+        sdma::op,
+        value::Bounded, //
+    },
     regs::{
         Regs,
         Tables, //
@@ -86,6 +89,19 @@ pub(crate) trait Hal: Sync {
     /// A packet that fills VRAM from an address on with zeroes: as many bytes as the number says, and one
     /// more, which are at most 1 GiB.
     fn fill(&self, at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5];
+
+    /// A packet that fills system memory from one word to another with a word; the last is so many bytes
+    /// behind the first.
+    fn fill_words(&self, at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5];
+
+    /// A packet of one word that is skipped.
+    fn filler(&self) -> u32 {
+        op::NOP.into()
+    }
+
+    /// A packet that has the engine run an indirect buffer of so many words, at an address that is a multiple
+    /// of 32.
+    fn indirect(&self, at: GpuVa, words: Bounded<20>) -> [u32; 6];
 
     /// A packet that stores a word after all that is before it.
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4];

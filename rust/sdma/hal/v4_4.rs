@@ -157,6 +157,14 @@ impl super::Hal for Hal {
         queue::fill(at, bytes_less_one)
     }
 
+    fn fill_words(&self, at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5] {
+        queue::fill_words(at, word, to_last)
+    }
+
+    fn indirect(&self, at: GpuVa, words: Bounded<20>) -> [u32; 6] {
+        queue::indirect(at, words)
+    }
+
     fn fence(&self, at: GpuVa, value: u32) -> [u32; 4] {
         queue::fence(at, value)
     }

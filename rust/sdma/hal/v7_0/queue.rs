@@ -22,8 +22,10 @@ use crate::{
             op,
             v7_0::{
                 ConstantFill as Fill,
-                Fence, //
-            }, //
+                Fence,
+                Indirect, //
+            },
+            FILL_WORDS, //
         },
         value::Bounded, //
     },
@@ -117,6 +119,26 @@ pub(super) fn fill(at: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 5] {
         .with(Fill::COMPRESS, true)
         .with(Fill::DST_ADDR, at.get())
         .with(Fill::COUNT, bytes_less_one)
+        .0
+}
+
+/// As ROCr fills (`amd_blit_sdma.cpp`): the pattern is the whole word.
+pub(super) fn fill_words(at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5] {
+    Fill::zeroed()
+        .with(Fill::OP, op::CONST_FILL)
+        .having(Fill::FILLSIZE.is::<FILL_WORDS>())
+        .with(Fill::DST_ADDR, at.get())
+        .with(Fill::SRC_DATA, word)
+        .with(Fill::COUNT, to_last)
+        .0
+}
+
+/// `sdma_v7_0_ring_emit_ib`, in address space 0.
+pub(super) fn indirect(at: GpuVa, words: Bounded<20>) -> [u32; 6] {
+    Indirect::zeroed()
+        .with(Indirect::OP, op::INDIRECT)
+        .with(Indirect::IB_BASE, at.get())
+        .with(Indirect::IB_SIZE, words)
         .0
 }
 
