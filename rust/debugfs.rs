@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! debugfs: how many of each thing there are, to see that nothing leaks, and upstream's files, which show
-//! queues as the memory and the hardware have them.
+//! debugfs: how many of each thing there are, to see that nothing leaks; upstream's files, which show
+//! queues as the memory and the hardware have them; and jobs of the kernel's on request.
 
 use crate::process::Processes;
 use kernel::{
@@ -12,6 +12,9 @@ use kernel::{
 };
 
 mod kfd;
+mod submit;
+
+use submit::Submitter;
 
 /// `rkfd/counts`.
 fn counts(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +62,8 @@ pub(crate) struct DebugFs {
     rls: File,
     #[pin]
     mem_limit: File,
+    #[pin]
+    submit: debugfs::File<Submitter>,
     _rkfd: debugfs::Dir,
     _kfd: debugfs::Dir,
 }
@@ -75,6 +80,12 @@ impl DebugFs {
             hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),
             rls <- kfd.read_callback_file(c"rls", of(), &kfd::rls),
             mem_limit <- kfd.read_callback_file(c"mem_limit", of(), &kfd::mem_limit),
+            submit <- rkfd.read_write_callback_file(
+                c"submit",
+                Submitter::new(processes),
+                &submit::last,
+                &submit::submit,
+            ),
             _rkfd: rkfd,
             _kfd: kfd,
         })

@@ -60,6 +60,10 @@ pub(crate) use hal::{
     hal,
     Hal, //
 };
+pub(crate) use job::{
+    Fill,
+    Filled, //
+};
 
 /// Which engine a queue should be on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

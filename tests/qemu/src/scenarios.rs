@@ -13,6 +13,7 @@ mod faults;
 mod fuzz;
 mod hung;
 mod judge;
+mod kernel_ring;
 mod lifetime;
 mod mes;
 mod neighbours;
@@ -45,6 +46,7 @@ pub fn all() -> Vec<Scenario> {
     all.push(load());
     all.extend(dispatch::all());
     all.extend(clearing::all());
+    all.extend(kernel_ring::all());
     all.extend(conformance::all());
     all.extend(surroundings::all());
     all.extend(typed::all());
