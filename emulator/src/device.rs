@@ -13,10 +13,12 @@ pub mod interrupt;
 pub mod load;
 pub mod pasids;
 pub mod start;
+pub mod views;
 
 use crate::memory::{Memory, VmFault};
+use crate::pause::Pause;
 use crate::report::Report;
-use crate::rules::Rules;
+use crate::rules::{Event, Rules};
 use crate::trace::Trace;
 use clock::Clock;
 use doorbell::Doorbells;
@@ -27,6 +29,7 @@ use pasids::Pasids;
 use rkfd_hw::regs::RegInfo;
 use start::Start;
 use std::sync::Arc;
+use views::Views;
 
 /// What all parts of the device share and no block owns.
 pub trait Services: Send + Sync {
@@ -50,6 +53,24 @@ pub trait Services: Send + Sync {
     fn trace(&self) -> &Trace;
     /// The rules by which it misbehaves.
     fn rules(&self) -> &Rules;
+    /// Whether it stands still.
+    fn pause(&self) -> &Pause;
+    /// What can be looked into meanwhile.
+    fn views(&self) -> &Views;
+
+    /// Something happens of which rules can do nothing but stop the device. The thread goes on until it holds.
+    fn announce(&self, event: &Event<'_>) {
+        self.rules().ask(event);
+        if self.pause().steps() {
+            self.pause().stop(&event.to_string());
+        }
+    }
+
+    /// The same, and the thread waits while the device stands still.
+    fn pass(&self, event: &Event<'_>) {
+        self.announce(event);
+        self.pause().hold();
+    }
 }
 
 /// What a block may reach of the device: what all share, and what another block does for it.

@@ -24,6 +24,7 @@ pub mod chip;
 pub mod device;
 pub mod engines;
 pub mod memory;
+pub mod pause;
 pub mod report;
 pub mod rules;
 pub mod trace;

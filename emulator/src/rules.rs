@@ -23,7 +23,7 @@ mod rule;
 
 pub use control::answer;
 pub use effect::Effect;
-pub use event::{Event, Kind};
+pub use event::{Event, Kind, POINTS};
 pub use holds::{Go, Holds};
 use rule::Rule;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -32,8 +32,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Rules at a time.
 const MOST: usize = 64;
 
-/// Who carries out what happens to the whole device.
-type Sink = Box<dyn Fn(Effect) + Send + Sync>;
+/// Who carries out what happens to the whole device, and learns at what.
+type Sink = Box<dyn Fn(Effect, &str) + Send + Sync>;
 
 /// The rules that are installed.
 #[derive(Default)]
@@ -114,7 +114,7 @@ impl Rules {
     /// a device.
     pub fn power_cycle(&self) -> bool {
         let sink = self.sink.get();
-        sink.map(|sink| sink(Effect::PowerCycle)).is_some()
+        sink.map(|sink| sink(Effect::PowerCycle, "")).is_some()
     }
 
     /// The whole chip was reset: rules that are for the time until then do nothing any more, and are still
@@ -152,7 +152,7 @@ impl Rules {
         }
         let wide = decided.filter(|effect| effect.is_device_wide());
         if let (Some(effect), Some(sink)) = (wide, self.sink.get()) {
-            sink(effect);
+            sink(effect, &event.to_string());
         }
         decided
     }
@@ -168,7 +168,7 @@ impl Rules {
     }
 
     /// Sets who carries out what happens to the whole device. It must not wait for who asks.
-    pub fn set_sink(&self, sink: impl Fn(Effect) + Send + Sync + 'static) {
+    pub fn set_sink(&self, sink: impl Fn(Effect, &str) + Send + Sync + 'static) {
         let _ = self.sink.set(Box::new(sink));
     }
 
@@ -292,8 +292,8 @@ mod tests {
             Arc::new(AtomicU64::new(0)),
         );
         let its = heard.clone();
-        rules.set_sink(move |effect| {
-            assert_eq!(effect, Effect::SurpriseRemoval);
+        rules.set_sink(move |effect, at| {
+            assert_eq!((effect, at), (Effect::SurpriseRemoval, "read of X"));
             its.fetch_add(1, Ordering::Relaxed);
         });
         rules.ask(&Event::named(Kind::Read, "Y"));

@@ -14,6 +14,7 @@ use crate::device::doorbell::Doorbells;
 use crate::device::interrupt::Interrupt;
 use crate::memory::walk::Access;
 use crate::memory::{Hub, Memory, Space};
+use crate::pause::Pause;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
@@ -85,6 +86,7 @@ pub struct Interrupts {
     report: Arc<Report>,
     trace: Arc<Trace>,
     rules: Arc<Rules>,
+    pause: Arc<Pause>,
     /// The number of each XCC's die.
     nodes: &'static [u8],
     ring: Mutex<Ring>,
@@ -101,7 +103,7 @@ impl Interrupts {
         doorbells: Arc<Doorbells>,
         report: Arc<Report>,
         trace: Arc<Trace>,
-        rules: Arc<Rules>,
+        (rules, pause): (Arc<Rules>, Arc<Pause>),
         nodes: &'static [u8],
     ) -> Self {
         let ring = Mutex::default();
@@ -111,6 +113,7 @@ impl Interrupts {
             report,
             trace,
             rules,
+            pause,
             nodes,
             ring,
             routes: Mutex::default(),
@@ -179,7 +182,8 @@ impl Interrupts {
     }
 
     /// Raises an interrupt. `pasid` is the process of the VMID by the handler's table, `now` the
-    /// device's time. While the ring is disabled it is lost.
+    /// device's time. While the ring is disabled it is lost. Waits while the device stands still: for an engine, which
+    /// holds no lock.
     pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
         self.trace_entry(what, pasid);
         if self.goes_to_ring_1(what) {
@@ -190,17 +194,9 @@ impl Interrupts {
             ));
             return;
         }
-        let mut ring = self.ring();
-        self.read_doorbell(&mut ring);
-        if !ring.has(IH_RB_CNTL::RB_ENABLE) {
+        if self.room().is_none() {
             return;
         }
-        let Some(size) = ring.size() else {
-            let field = Contents::new(ring.cntl).get(IH_RB_CNTL::RB_SIZE);
-            self.report
-                .violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
-            return;
-        };
         let entry = Entry::zeroed()
             .with(Entry::CLIENT_ID, what.client)
             .with(Entry::SOURCE_ID, what.source)
@@ -220,7 +216,14 @@ impl Interrupts {
             ("vmid", what.vmid.into()),
             ("pasid", pasid.into()),
         ];
-        let count = match self.rules.ask(&Event::of(Kind::IhEntry).with(&keys)) {
+        let event = Event::of(Kind::IhEntry).with(&keys);
+        let effect = self.rules.ask(&event);
+        self.pause.at(&event);
+        // The driver may have taken the ring away meanwhile.
+        let Some((mut ring, size)) = self.room() else {
+            return;
+        };
+        let count = match effect {
             Some(Effect::Drop) => 0,
             Some(Effect::Twice) => 2,
             Some(Effect::Storm(count)) => count,
@@ -232,6 +235,22 @@ impl Interrupts {
             _ => 1,
         };
         (0..count).all(|_| self.put(&mut ring, size, &words));
+    }
+
+    /// The ring and its size, if it is enabled.
+    fn room(&self) -> Option<(MutexGuard<'_, Ring>, u32)> {
+        let mut ring = self.ring();
+        self.read_doorbell(&mut ring);
+        if !ring.has(IH_RB_CNTL::RB_ENABLE) {
+            return None;
+        }
+        let Some(size) = ring.size() else {
+            let field = Contents::new(ring.cntl).get(IH_RB_CNTL::RB_SIZE);
+            self.report
+                .violation(format_args!("interrupt into a ring with RB_SIZE {field}"));
+            return None;
+        };
+        Some((ring, size))
     }
 
     /// Puts an entry into the ring; `false` if nothing more can be.

@@ -110,9 +110,9 @@ impl Device {
             }
         });
         let weak = Arc::downgrade(&device);
-        device.soc.rules.set_sink(move |effect| {
+        device.soc.rules.set_sink(move |effect, at| {
             if let Some(device) = weak.upgrade() {
-                device.suffer(effect);
+                device.suffer(effect, at);
             }
         });
         Ok(device)
@@ -380,8 +380,9 @@ impl Device {
 
     /// What a rule does to the whole device. Who asks the rules may be a thread that a reset waits for,
     /// so the end comes on another one; nothing is answered from now on.
-    fn suffer(self: &Arc<Self>, effect: Effect) {
+    fn suffer(self: &Arc<Self>, effect: Effect, at: &str) {
         match effect {
+            Effect::Pause => self.soc.pause.stop(at),
             Effect::Death => std::process::exit(DEATH),
             // Asked for by the control socket, on whose thread nobody waits.
             Effect::PowerCycle => self.reset(),

@@ -12,8 +12,10 @@ use crate::device::interrupt::Interrupt;
 use crate::device::load::Load;
 use crate::device::pasids::Pasids;
 use crate::device::start::Start;
+use crate::device::views::Views;
 use crate::device::{Env, Registers, Services};
 use crate::memory::{Hub, Memory, VmFault};
+use crate::pause::Pause;
 use crate::report::Report;
 use crate::rules::Rules;
 use crate::trace::Trace;
@@ -41,6 +43,10 @@ pub struct Soc {
     pub clock: Clock,
     /// The rules by which the device misbehaves.
     pub rules: Arc<Rules>,
+    /// Whether the device stands still.
+    pub pause: Arc<Pause>,
+    /// What can be looked into meanwhile.
+    pub views: Views,
     /// Where violations and faults go.
     pub report: Arc<Report>,
     /// Where events go.
@@ -69,13 +75,14 @@ impl Soc {
             rules.clone(),
             report.clone(),
         )?;
+        let pause = Arc::<Pause>::default();
         let doorbells = Arc::new(Doorbells::new(chip.doorbell_size, report.clone())?);
         let interrupts = Arc::new(Interrupts::new(
             memory.clone(),
             doorbells.clone(),
             report.clone(),
             trace.clone(),
-            rules.clone(),
+            (rules.clone(), pause.clone()),
             chip.xcc_nodes,
         ));
         let start = Start::by(&rules);
@@ -90,6 +97,8 @@ impl Soc {
             load: Arc::default(),
             clock: Clock::new(chip.clock_hz),
             rules,
+            pause,
+            views: Views::default(),
             report,
             trace,
             registers: OnceLock::new(),
@@ -153,6 +162,14 @@ impl Services for Soc {
 
     fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    fn pause(&self) -> &Pause {
+        &self.pause
+    }
+
+    fn views(&self) -> &Views {
+        &self.views
     }
 }
 

@@ -68,6 +68,7 @@ impl Runner {
         let mut idle = 0u32;
         while !self.stop.load(Ordering::Acquire) {
             self.reset_if_asked(&mut firmware);
+            env.pause().hold();
             if firmware.step() {
                 idle = 0;
                 continue;
@@ -117,6 +118,7 @@ impl Runner {
 
 /// The thread. It ends with this.
 pub(crate) struct Thread {
+    env: Arc<dyn Env>,
     runner: Arc<Runner>,
     handle: Mutex<Option<JoinHandle<()>>>,
 }
@@ -137,8 +139,12 @@ impl Thread {
             env.report()
                 .violation(format_args!("the host refuses a thread: {why}"));
         }
-        let handle = Mutex::new(handle.ok());
-        Self { runner, handle }
+        let (env, handle) = (env.clone(), Mutex::new(handle.ok()));
+        Self {
+            env,
+            runner,
+            handle,
+        }
     }
 
     /// Resets the firmware, and returns when that is done.
@@ -171,6 +177,8 @@ impl Thread {
         runner.wake.ring();
         // The thread is gone only if the host refused it or while it ends.
         while resets.done < asked && !runner.stop.load(Ordering::Acquire) && self.is_alive() {
+            // A device that is reset does not stand still, whatever rules say meanwhile.
+            self.env.pause().go_on();
             let waited = runner.reset_done.wait_timeout(resets, LOOK);
             resets = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -185,6 +193,7 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         self.runner.stop.store(true, Ordering::Release);
+        self.env.pause().end();
         self.runner.wake.ring();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = handle.take() {

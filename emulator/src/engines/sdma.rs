@@ -321,6 +321,8 @@ impl Engines {
             if shared.done >= asked || self.ends() {
                 return;
             }
+            // A device that is reset does not stand still.
+            self.env.pause().go_on();
             shared = engine
                 .reset_done
                 .wait_timeout(shared, RESET_STEP)

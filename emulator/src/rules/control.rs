@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The lines of the control socket: one command each, and its answer, whose last line begins with `ok` or
+//! The lines of the control socket about rules: one command each, and its answer, whose last line begins with `ok` or
 //! `error`.
 //!
 //! ```text

@@ -56,6 +56,8 @@ pub enum Effect {
     Node(u32),
     /// So many page faults of the queue's process, each of another page.
     FaultFlood(u32),
+    /// The device stands still, so that it can be looked into.
+    Pause,
     /// The device falls off the bus: it answers no access any more, and all reads give ffffffff.
     SurpriseRemoval,
     /// The device's process ends at once.
@@ -156,6 +158,7 @@ const TABLE: &[Row] = &[
         |g| Effect::FaultFlood(g.number),
         &[Kind::Dispatch],
     ),
+    ("pause", |_| Effect::Pause, ANY),
     ("surprise removal", |_| Effect::SurpriseRemoval, ANY),
     ("death", |_| Effect::Death, ANY),
 ];
@@ -167,7 +170,10 @@ const ANY: &[Kind] = &[
     Kind::IhEntry,
     Kind::Read,
     Kind::Write,
+    Kind::Doorbell,
     Kind::Dispatch,
+    Kind::WaveLaunch,
+    Kind::EndOfPipe,
     Kind::Fill,
     Kind::Copy,
     Kind::Walk,
@@ -205,6 +211,6 @@ impl Effect {
 
     /// Whether it happens to the whole device, whatever the event.
     pub fn is_device_wide(self) -> bool {
-        matches!(self, Self::SurpriseRemoval | Self::Death)
+        matches!(self, Self::Pause | Self::SurpriseRemoval | Self::Death)
     }
 }

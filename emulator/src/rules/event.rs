@@ -2,6 +2,8 @@
 
 //! What rules can be about.
 
+use std::fmt;
+
 /// A kind of event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -18,8 +20,14 @@ pub enum Kind {
     Read,
     /// The host writes a register.
     Write,
+    /// The firmware finds that the doorbell of a process' queue was rung.
+    Doorbell,
     /// A dispatch is about to be launched.
     Dispatch,
+    /// The waves of a work-group are about to start.
+    WaveLaunch,
+    /// A packet of a process' queue is complete, and its signal about to be told.
+    EndOfPipe,
     /// The kernel's queue of a copy engine has a fill.
     Fill,
     /// A process' queue of a copy engine has a packet.
@@ -28,7 +36,7 @@ pub enum Kind {
     Walk,
     /// A wave fetches an instruction word.
     Fetch,
-    /// The packet processor reads an AQL packet.
+    /// The packet processor has read an AQL packet, and is about to carry it out.
     AqlPacket,
     /// A user queue is asked to leave its HQD.
     Stop,
@@ -46,7 +54,10 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("any register write", &[Kind::Write]),
     ("PSP command", &[Kind::Command]),
     ("SMU message", &[Kind::Message]),
+    ("doorbell ring", &[Kind::Doorbell]),
     ("dispatch", &[Kind::Dispatch]),
+    ("wave launch", &[Kind::WaveLaunch]),
+    ("end of pipe", &[Kind::EndOfPipe]),
     ("kernel fill", &[Kind::Fill]),
     ("copy packet", &[Kind::Copy]),
     ("page walk", &[Kind::Walk]),
@@ -104,6 +115,15 @@ pub(super) const KEYS: &[&str] = &[
     "doorbell", "queue", "pasid", "vmid", "client", "source", "pipe", "engine", "type", "message",
 ];
 
+/// What is paused at by `--pause-at`, and the rules' word for it.
+pub const POINTS: [(&str, &str); 5] = [
+    ("doorbell", "doorbell ring"),
+    ("fetch", "AQL packet"),
+    ("wave", "wave launch"),
+    ("eop", "end of pipe"),
+    ("ih", "IH entry"),
+];
+
 /// Something that happens.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -139,5 +159,23 @@ impl<'a> Event<'a> {
     /// The same with something said about it.
     pub fn with(self, keys: &'a [(&'static str, u64)]) -> Self {
         Self { keys, ..self }
+    }
+}
+
+impl fmt::Display for Event<'_> {
+    /// As a rule names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_it = |row: &&(&str, &[Kind])| row.1 == [self.kind];
+        match (self.name, self.kind, KINDS.iter().find(is_it)) {
+            (name, Kind::Read, _) => write!(f, "read of {name}")?,
+            (name, Kind::Write, _) => write!(f, "write of {name}")?,
+            ("", _, Some((words, _))) => f.write_str(words)?,
+            (name, ..) if self.ring.is_empty() => f.write_str(name)?,
+            (name, ..) => write!(f, "{} {name}", self.ring)?,
+        }
+        for (key, value) in self.keys {
+            write!(f, " of {key} {value:#x}")?;
+        }
+        Ok(())
     }
 }

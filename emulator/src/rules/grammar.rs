@@ -332,7 +332,7 @@ mod tests {
             ("on ADD_QUEUE: late 5", "expected a time such as '5 s' or '20 ms'"),
             ("on IH entry: storm of many", "expected a number of 32 bits behind 'storm of'"),
             ("on IH entry: storm of 4294967296", "expected a number of 32 bits"),
-            ("on register GRBM_STATUS: hang", "expected 'garbage', 'drop', 'read N', 'surprise removal', 'death', but found 'hang'"),
+            ("on register GRBM_STATUS: hang", "expected 'garbage', 'drop', 'read N', 'pause', 'surprise removal', 'death', but found 'hang'"),
             ("on read of: garbage", "expected the name of a register, but the rule ends"),
             ("at probe: drop", "expected 'bad signature', 'bad checksum'"),
         ] {

@@ -52,6 +52,7 @@ impl Worker {
         };
         let mut idle = 0u32;
         while !all.ends() {
+            env.pause().hold();
             if self.step(engine) {
                 idle = 0;
                 continue;
