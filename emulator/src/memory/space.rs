@@ -109,6 +109,43 @@ impl<'a> Space<'a> {
         Ok(found)
     }
 
+    /// Where an address lies, for who looks into the device: what the page walk reads, and what it finds. Nothing is
+    /// kept of it, and nothing recorded.
+    ///
+    /// # Errors
+    /// Why it does not translate.
+    pub fn look(&self, va: u64) -> (Path, Result<Translation, FaultReason>) {
+        let hub = self.memory.hub(self.hub);
+        let mut path = Path {
+            is_look: true,
+            ..Path::default()
+        };
+        if self.vmid == 0 {
+            match hub.system_aperture(va) {
+                Ok(None) => {}
+                Ok(Some(direct)) => return (path, Ok(direct)),
+                Err(why) => return (path, Err(why)),
+            }
+        }
+        let context = hub.context(self.vmid);
+        path.at.push(0);
+        path.entries.push(context.base);
+        let found = walk(self.memory, self.hub, self.vmid, &context, va, &mut path);
+        (path, found)
+    }
+
+    /// Bytes at an address as [`Self::look`] finds it, as far as they are in its page.
+    pub fn peek(&self, va: u64, out: &mut [u8]) -> bool {
+        let Ok(found) = self.look(va).1 else {
+            return false;
+        };
+        let first = va & !(PAGE - 1);
+        let page = self
+            .memory
+            .at(found.place.plus(first.wrapping_sub(found.start)));
+        page.is_some_and(|page| page.read((va - first) as usize, out))
+    }
+
     /// A walk in the trace: what the translation caches lacked of a process, and how it was found.
     fn trace_walk(
         &self,

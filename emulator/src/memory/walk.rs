@@ -182,6 +182,8 @@ pub struct Path {
     pub at: Vec<u64>,
     /// The entries.
     pub entries: Vec<u64>,
+    /// Nobody makes an access: what is wrong with the tables is not recorded.
+    pub is_look: bool,
 }
 
 impl Path {
@@ -208,6 +210,7 @@ pub fn walk(
         return Err(FaultReason::Disabled);
     }
     let bits = &memory.generation().entry;
+    let is_look = path.is_look;
     let pde_bits = PDE_BITS | bits.bfs_mask();
     // Addresses are 48 bits, sign-extended; the context's range counts pages of the 48 bits.
     let canonical = ((va << 16) as i64 >> 16) as u64 == va;
@@ -216,9 +219,11 @@ pub fn walk(
         return Err(FaultReason::Range);
     }
     let bad = |level: u8, entry: u64, what: &str| {
-        memory.report().violation(format_args!(
-            "{hub} hub VMID {vmid}: {what} {entry:#018x} at level {level}"
-        ));
+        if !is_look {
+            memory.report().violation(format_args!(
+                "{hub} hub VMID {vmid}: {what} {entry:#018x} at level {level}"
+            ));
+        }
         FaultReason::Malformed(level)
     };
     if context
@@ -230,7 +235,8 @@ pub fn walk(
     // What the entry points at is about to be read, or may be from now on.
     let see = |level: u8, entry: u64, address: u64| {
         let unseen = pte::VALID | pte::SYSTEM;
-        if entry & (unseen | pte::SNOOPED) == unseen && memory.bus.needs_snoop(entry & address) {
+        let seen = is_look || entry & (unseen | pte::SNOOPED) != unseen;
+        if !seen && memory.bus.needs_snoop(entry & address) {
             memory.report().violation(format_args!(
                 "{hub} hub VMID {vmid}: walk for {va:#x}: entry {entry:#018x} at level {level} leads to \
                  system memory without SNOOPED: what the host's processors have stored there may \
@@ -242,6 +248,7 @@ pub fn walk(
     let keep = |level: u8, entry: u64| {
         let caches = matches!(hub, Hub::Gfx(_)) && vmid != 0 && entry & pte::SYSTEM != 0;
         if caches
+            && !is_look
             && !bits.coherent_with_host(entry)
             && memory.bus.peek(entry & pte::ADDRESS).is_some()
         {
@@ -282,7 +289,7 @@ pub fn walk(
         let entry = word.seen;
         path.read(table(pde, memory, hub), index, entry);
         if entry & pte::VALID == 0 {
-            record_stale_entry(memory, hub, vmid, va, word);
+            record_stale_entry(memory, hub, vmid, va, word, is_look);
             return Err(FaultReason::Invalid(level));
         }
         if entry & bits.pde_pte != 0 {
@@ -330,7 +337,7 @@ pub fn walk(
         shift = 0;
     }
     if entry & pte::VALID == 0 {
-        record_stale_entry(memory, hub, vmid, va, word);
+        record_stale_entry(memory, hub, vmid, va, word, is_look);
         if entry & bits.prt != 0 {
             return Err(bad(
                 0,
@@ -356,8 +363,8 @@ pub fn walk(
 /// Records that a walk met an entry which is invalid only because HDP holds back what the host has
 /// stored. For the kernel's own address space it is a violation. In a process' it is recorded as a
 /// fault of the program, which may have used the address while the driver was still mapping it.
-fn record_stale_entry(memory: &Memory, hub: Hub, vmid: u8, va: u64, word: Word) {
-    if !word.is_stale() {
+fn record_stale_entry(memory: &Memory, hub: Hub, vmid: u8, va: u64, word: Word, is_look: bool) {
+    if is_look || !word.is_stale() {
         return;
     }
     let whose = if vmid == 0 {

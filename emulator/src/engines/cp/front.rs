@@ -7,6 +7,7 @@ mod fixed;
 pub mod generation;
 pub mod hqd;
 pub mod left;
+pub(crate) mod look;
 pub(crate) mod registers;
 pub mod relaunch;
 pub(crate) mod shader;

@@ -5,6 +5,7 @@
 pub mod dispatch;
 pub(crate) mod group;
 pub(crate) mod gws;
+mod look;
 pub mod room;
 pub(crate) mod saved;
 pub mod share;

@@ -22,6 +22,7 @@ use self::process::Process;
 use super::front::buffer::Buffer;
 use super::front::generation::Generation;
 use super::front::hqd::{Queue, Role};
+use super::front::look::Hqds;
 use super::front::slot::{Pool, Slot, SLOTS};
 use super::launch::workers::Units;
 use crate::device::facts::Facts;
@@ -94,6 +95,15 @@ impl Hqd {
         !self.broken && (!self.launched.is_empty() || self.q.rptr < self.q.wptr)
     }
 
+    /// What rules can know of it.
+    pub fn keys(&self) -> [(&'static str, u64); 3] {
+        [
+            ("doorbell", self.q.doorbell.into()),
+            ("pasid", self.owner.pasid.into()),
+            ("vmid", self.owner.vmid.into()),
+        ]
+    }
+
     /// Whether a packet was completed since it was connected.
     pub fn has_worked(&self) -> bool {
         self.q.rptr != self.began
@@ -140,6 +150,11 @@ impl Mec {
         regs: Arc<dyn Registers>,
         units: Units,
     ) -> Self {
+        env.views().show_queues(Arc::new(Hqds {
+            regs: regs.clone(),
+            generation,
+            xccs: facts.xccs,
+        }));
         Self {
             generation,
             regs,

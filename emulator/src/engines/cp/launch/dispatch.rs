@@ -16,12 +16,14 @@ use super::saved::SavedGroup;
 use super::share::Share;
 use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
+use crate::device::views::Groups;
 use crate::device::Env;
 use crate::memory::{Hub, VmFault};
+use crate::rules::{Event, Kind};
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Instructions of a worker's turn.
 pub const TURN: u64 = 1 << 16;
@@ -123,6 +125,8 @@ pub struct Dispatch {
 #[derive(Default)]
 struct Inner {
     waiting: VecDeque<(Group, u32)>,
+    /// How many of them, from the front, were about to run when the device came to stand still.
+    held: usize,
     /// Those that a halted wave holds.
     halted: Vec<(Group, u32)>,
     /// Those that were saved and are to be launched again, and those that were and are not.
@@ -203,7 +207,8 @@ impl Dispatch {
             params.group_segment_size.next_multiple_of(512).into(),
         );
         let words = if room.take(words) { words } else { 0 };
-        Arc::new(Self {
+        let views = env.clone();
+        let dispatch = Arc::new(Self {
             env,
             target,
             engines: shape.engines.max(1),
@@ -233,7 +238,22 @@ impl Dispatch {
             gws,
             started,
             priority,
-        })
+        });
+        let groups: Weak<dyn Groups> = Arc::downgrade(&dispatch) as _;
+        views.views().show_groups(groups);
+        dispatch
+    }
+
+    /// What its instructions are those of.
+    pub(super) fn target(&self) -> &'static Target {
+        self.target
+    }
+
+    /// What is shown of each work-group that has begun and that no worker runs at the moment.
+    pub(super) fn with_groups<T>(&self, show: impl Fn(&Group) -> T) -> Vec<T> {
+        let inner = self.lock();
+        let all = inner.waiting.iter().chain(&inner.halted);
+        all.map(|(group, _)| show(group)).collect()
     }
 
     /// The XCC that it runs on.
@@ -333,8 +353,14 @@ impl Dispatch {
                     break;
                 }
             };
+            if self.env.pause().stands() {
+                self.hold(group, place);
+                continue;
+            }
             let done = cu.statistics().instructions;
-            let outcome = group.run(cu, &mut window, left.min(SLICE));
+            let steps = self.env.pause().steps();
+            let slice = if steps { 1 } else { left.min(SLICE) };
+            let outcome = group.run(cu, &mut window, slice);
             // To come back from memory alone is no progress.
             if !group.is_moving() {
                 self.had_turn.store(true, Ordering::Release);
@@ -360,6 +386,11 @@ impl Dispatch {
                     self.finished.fetch_add(1, Ordering::AcqRel);
                 }
                 Outcome::Budget if group.is_halted() => inner.halted.push((group, place)),
+                Outcome::Budget if steps => {
+                    inner.waiting.push_front((group, place));
+                    inner.held += 1;
+                    self.env.pause().stop("one instruction");
+                }
                 Outcome::Budget => inner.waiting.push_back((group, place)),
                 Outcome::Fault(fault) => {
                     inner.waiting.push_back((group, place));
@@ -379,7 +410,16 @@ impl Dispatch {
         more && self.may_run() && !self.is_finished()
     }
 
-    /// One that comes back, else a new workgroup while there is room, else the one that waits longest. An error
+    /// Keeps a workgroup that is about to run while the device stands still. It is the next one then.
+    fn hold(&self, group: Group, place: u32) {
+        let mut inner = self.lock();
+        inner.waiting.push_front((group, place));
+        inner.held += 1;
+        drop(inner);
+        self.env.pause().hold();
+    }
+
+    /// One that was held, or that comes back, else a new workgroup while there is room, else the one that waits longest. An error
     /// ends the dispatch: it can't be launched.
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
@@ -395,6 +435,10 @@ impl Dispatch {
                 .position(|(group, _)| group.is_moving())?;
             return inner.waiting.remove(at).map(Ok);
         }
+        if let Some(held) = inner.held.checked_sub(1) {
+            inner.held = held;
+            return inner.waiting.pop_front().map(Ok);
+        }
         let more = self.is(Go::Run)
             && inner.resident < self.resident_max
             && self.next.load(Ordering::Acquire) < self.total;
@@ -409,6 +453,9 @@ impl Dispatch {
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
             let scratch = self.scratch_of(place);
             let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            let keys = [("vmid", self.vmid.load(Ordering::Acquire).into())];
+            // Whoever stops the device here finds it where it has not run yet.
+            self.env.announce(&Event::of(Kind::WaveLaunch).with(&keys));
             // The packet processor has launched one for a trial, so this does not fail.
             return Some(
                 group

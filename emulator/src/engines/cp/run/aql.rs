@@ -96,6 +96,7 @@ impl Mec {
                     }
                 }
             };
+            self.env.pass(&Event::of(Kind::EndOfPipe).with(&h.keys()));
             if release != aql::FENCE_NONE {
                 fence(Ordering::SeqCst);
                 self.units.release(release == aql::FENCE_SYSTEM);
@@ -167,13 +168,6 @@ impl Mec {
         }
         let mut words = [0; AQL_WORDS as usize];
         self.space(vmid).read_words(address, &mut words)?;
-        let read = self.env.rules().ask(&Event::of(Kind::AqlPacket));
-        if read == Some(Effect::HideWord) {
-            // The last word of the body has not arrived yet.
-            if let Some(word) = words.last_mut() {
-                *word = 0;
-            }
-        }
         let is_dispatch = header.packet_type == aql::TYPE_KERNEL_DISPATCH;
         if is_dispatch
             && !h.launched.is_empty()
@@ -187,7 +181,16 @@ impl Mec {
         if is_dispatch && self.env.rules().is_about(Kind::Dispatch) && !self.may_launch(h, at)? {
             return Ok(false);
         }
+        let keys = h.keys();
+        let event = Event::of(Kind::AqlPacket).with(&keys);
+        if !again && self.env.rules().ask(&event) == Some(Effect::HideWord) {
+            // The last word of the body has not arrived yet.
+            if let Some(word) = words.last_mut() {
+                *word = 0;
+            }
+        }
         if !again {
+            self.env.pause().at(&event);
             self.trace_packet(h, at, &header, &words);
         }
         if header.acquire != aql::FENCE_NONE {
@@ -261,11 +264,7 @@ impl Mec {
     /// Whether a dispatch may be launched now, by the rules; it may be refused, or the queue's process
     /// has page faults that it did not make.
     fn may_launch(&mut self, h: &Hqd, at: u64) -> Result<bool, PacketError> {
-        let keys = [
-            ("doorbell", h.q.doorbell.into()),
-            ("pasid", h.owner.pasid.into()),
-            ("vmid", h.owner.vmid.into()),
-        ];
+        let keys = h.keys();
         let event = Event::of(Kind::Dispatch).with(&keys);
         let env = self.env.clone();
         match self.holds.ask(env.rules(), h.q.mqd, at, &event) {

@@ -11,7 +11,7 @@ use crate::engines::cp::mec::line::Turns;
 use crate::engines::cp::mec::{Hqd, Mec, Stop};
 use crate::memory::Hub;
 use crate::report::Whose;
-use crate::rules::Holds;
+use crate::rules::{Event, Holds, Kind};
 use crate::trace::Value;
 use std::time::Instant;
 
@@ -38,6 +38,9 @@ impl Mec {
         let value = env.doorbells().load(h.q.doorbell);
         if value == h.rung || value == NOT_RUNG {
             return false;
+        }
+        if h.role == Role::User {
+            env.pass(&Event::of(Kind::Doorbell).with(&h.keys()));
         }
         h.rung = value;
         let name = slot.to_string();
