@@ -23,6 +23,7 @@ pub mod blocks;
 pub mod chip;
 pub mod device;
 pub mod engines;
+pub mod inspect;
 pub mod memory;
 pub mod pause;
 pub mod report;

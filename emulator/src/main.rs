@@ -11,7 +11,7 @@ use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::Name;
 use rkfd_emulator::report::Report;
-use rkfd_emulator::rules::Rules;
+use rkfd_emulator::rules::{Rules, POINTS};
 use rkfd_emulator::trace::Trace;
 use rkfd_emulator::transport::{control, Transport};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -50,8 +50,13 @@ struct Args {
     /// Misbehave by a rule, such as `at the 3rd ADD_QUEUE: no answer`; can be given several times.
     #[arg(long = "rule", value_name = "RULE")]
     rules: Vec<String>,
-    /// Where to listen for commands that install and remove rules: `add RULE`, `remove NUMBER`, `remove
-    /// all`, `list`, one on a line. The last line of an answer begins with `ok` or `error`.
+    /// Stand still each time this happens, so that the device can be looked into by the control socket: a process'
+    /// doorbell was rung, an AQL packet is read, waves start, a packet is complete, an interrupt goes into the ring.
+    #[arg(long = "pause-at", value_name = "POINT", value_parser = POINTS.map(|(point, _)| point), requires = "control")]
+    pause_at: Vec<String>,
+    /// Where to listen for commands, one on a line: `add RULE`, `remove NUMBER`, `remove all`, `list`; and `pause`,
+    /// `step`, `where`, `show waves` and others that look into the device. The last line of an answer begins with
+    /// `ok` or `error`.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
     /// Start without running firmware, as before PSP load.
@@ -77,11 +82,12 @@ Rules: WHEN EVENT [of KEY NUMBER ...]: EFFECT [from now on]
   WHEN    on, at, every, at the 3rd, from the 3rd, every 100th
   EVENT   ADD_QUEUE, UNMAP_QUEUES and other packets and frames, KIQ packet, HIQ packet, MES frame,
           IH entry, register NAME, read of NAME, write of NAME, any register access, dispatch,
-          page walk, instruction fetch, AQL packet, queue stop, probe, power-on
+          page walk, instruction fetch, doorbell ring, AQL packet, wave launch, end of pipe, queue stop,
+          probe, power-on
   KEY     doorbell, queue, pasid, vmid, client, source, pipe
   EFFECT  no answer, hang, late 5 s, twice, wrong sequence, garbage, drop, fail, storm of 100,
           overflow, read ffffffff, wedge, fault flood of 100, bad checksum, impossible counts,
-          surprise removal, death, ...
+          pause, surprise removal, death, ...
 Examples:
   --rule 'at the 3rd ADD_QUEUE: no answer'
   --rule 'on UNMAP_QUEUES of doorbell 0x1000: late 5 s'
@@ -105,6 +111,11 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let rules = Rules::of(&args.rules)?;
+    for (point, event) in POINTS {
+        if args.pause_at.iter().any(|at| at == point) {
+            rules.add(&format!("on {event}: pause"))?;
+        }
+    }
     if args.cold {
         rules.add("at power-on: cold")?;
     }
@@ -132,7 +143,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     device.soc.memory.bus.set_cached(!args.write_combined);
     budget::watch(&device, args.host_memory << 20)?;
     if let Some(path) = &args.control {
-        control::listen(path, rules)?;
+        control::listen(path, device.clone())?;
     }
     let mut transport = Transport::new(device);
     let server = transport.listen(&args.socket)?;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The control socket: a stream of commands about rules, one on a line, each with its answer.
+//! The control socket: a stream of commands, one on a line, each with its answer: about rules, and to stop the device and
+//! look into it.
 //!
 //! QEMU can show it to the guest as a serial port, so that a test installs a rule where it needs it.
 
-use crate::rules::{answer, Rules};
+use crate::chip::device::Device;
+use crate::inspect::answer;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -18,23 +20,23 @@ const LONGEST: u64 = 1024;
 ///
 /// # Errors
 /// The path is taken or can't be made; the host refuses a thread.
-pub fn listen(path: &Path, rules: Arc<Rules>) -> io::Result<()> {
+pub fn listen(path: &Path, device: Arc<Device>) -> io::Result<()> {
     let listener = UnixListener::bind(path)?;
     thread::Builder::new()
         .name("control".into())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                let rules = rules.clone();
+                let device = device.clone();
                 let _ = thread::Builder::new()
                     .name("control".into())
-                    .spawn(move || serve(stream, &rules));
+                    .spawn(move || serve(stream, &device));
             }
         })?;
     Ok(())
 }
 
 /// Answers until the other end has gone.
-fn serve(stream: UnixStream, rules: &Rules) -> io::Result<()> {
+fn serve(stream: UnixStream, device: &Device) -> io::Result<()> {
     let (mut lines, mut out) = (BufReader::new(stream.try_clone()?), stream);
     loop {
         let mut line = Vec::new();
@@ -42,7 +44,7 @@ fn serve(stream: UnixStream, rules: &Rules) -> io::Result<()> {
             return Ok(());
         }
         let line = String::from_utf8_lossy(&line);
-        for mut text in answer(rules, &line) {
+        for mut text in answer(device, &line) {
             text.push('\n');
             out.write_all(text.as_bytes())?;
         }
