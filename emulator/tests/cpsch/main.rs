@@ -13,6 +13,7 @@ mod kernel_queues;
 mod kernels;
 mod mqds;
 mod packets;
+mod pause;
 mod preemption;
 mod programs;
 mod queues;
