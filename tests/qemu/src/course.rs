@@ -8,7 +8,7 @@
 use crate::verdict::Outcome;
 
 /// The labs: what they are called, and their pages.
-const LABS: [(&str, &str); 6] = [
+const LABS: [(&str, &str); 7] = [
     (
         "requests",
         include_str!("../../../docs/course/1-requests.md"),
@@ -29,6 +29,10 @@ const LABS: [(&str, &str); 6] = [
     (
         "no-system-call",
         include_str!("../../../docs/course/6-no-system-call.md"),
+    ),
+    (
+        "stopped",
+        include_str!("../../../docs/course/11-stopped.md"),
     ),
 ];
 

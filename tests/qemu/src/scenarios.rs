@@ -114,6 +114,7 @@ pub fn shell((rows, cols): (u16, u16)) -> Scenario {
         .bin("rkfd-cli", "rkfd")
         .kernel("saxpy", 3)
         .kernel("spin", 3)
+        .controlled()
         .steps([Step::insmod(MODULE), Step::Shell { rows, cols }]);
     for program in course::PROGRAMS.iter().skip(1) {
         shell = shell.bin("rkfd-programs", program);

@@ -7,7 +7,14 @@ use crate::plan::Step;
 use crate::scenario::Scenario;
 
 /// Programs of the labs.
-pub const PROGRAMS: [&str; 5] = ["vectoradd", "queues", "faults", "preempted", "polling"];
+pub const PROGRAMS: [&str; 6] = [
+    "vectoradd",
+    "queues",
+    "faults",
+    "preempted",
+    "polling",
+    "device",
+];
 
 /// All of them, in one machine.
 pub fn labs() -> Scenario {
@@ -18,6 +25,7 @@ pub fn labs() -> Scenario {
     )
     .bin("rkfd-cli", "rkfd")
     .kernel("spin", 3)
+    .controlled()
     .programs_fault()
     .step(Step::insmod(MODULE))
     .check(course::check);

@@ -39,7 +39,11 @@ fn waves<const L: usize>(waves: &[Wave<L>]) -> Vec<WaveView> {
     let lanes = |registers: &[[u32; L]]| registers.iter().map(|v| v.to_vec()).collect();
     let view = |wave: &Wave<L>| {
         let registers = usize::from(wave.registers()).min(wave.v.len());
-        let split = usize::from(wave.acc_base).min(registers);
+        // A chip without accumulation registers says that they begin at 0.
+        let split = match wave.acc_base {
+            0 => registers,
+            first => usize::from(first).min(registers),
+        };
         let (vectors, accumulation) = wave.v.split_at(split);
         WaveView {
             index: wave.index,
