@@ -339,6 +339,15 @@ impl Bo {
         }
     }
 
+    /// Loads the 64-bit word number `index`, for people to look at, whoever's memory it is. `None` where the
+    /// kernel can't, and while somebody exchanges pages.
+    pub(crate) fn peek_u64(&self, index: usize) -> Option<u64> {
+        match &self.backing {
+            Backing::User(user) => user.peek(index),
+            _ => self.read_u64(index).ok(),
+        }
+    }
+
     /// Stores the 64-bit word number `index`.
     pub(crate) fn write_u64(&self, index: usize, value: u64) -> Result {
         let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;

@@ -37,6 +37,7 @@ pub(crate) use hal::{
     Files,
     Hal, //
 };
+pub(crate) use hqd::Loaded;
 pub(crate) use info::read_chip;
 
 /// The graphics core of a GPU, all its XCCs.

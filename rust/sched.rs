@@ -78,7 +78,8 @@ pub(crate) use hangs::{
 pub(crate) use queue::{
     HwQueue,
     QueueState,
-    SavedArea, //
+    SavedArea,
+    Shown, //
 };
 
 /// What schedulers are made from.

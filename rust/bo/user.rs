@@ -15,11 +15,15 @@ use super::{
     Memory,
     Segment,
     MAX_SIZE,
-    PAGE, //
+    PAGE,
+    WORDS, //
 };
 use crate::glue::{
     bound::WhileBound,
-    dma::PageMapping,
+    dma::{
+        self,
+        PageMapping, //
+    },
     user_pages::UserPages, //
 };
 use kernel::{
@@ -35,14 +39,14 @@ use kernel::{
 pub(crate) struct Mapped {
     // The mapping is undone before the pages are let go: fields are dropped in order.
     map: WhileBound<PageMapping>,
-    _pages: UserPages,
+    pages: UserPages,
 }
 
 impl Mapped {
     /// Makes pages reachable for the device.
     pub(crate) fn new(memory: &Memory, pages: UserPages) -> Result<Self> {
         let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
-        Ok(Self { map, _pages: pages })
+        Ok(Self { map, pages })
     }
 }
 
@@ -78,6 +82,15 @@ impl User {
             f(run)?;
         }
         Ok(())
+    }
+}
+
+impl User {
+    /// As [`Bo::peek_u64`].
+    pub(super) fn peek(&self, index: usize) -> Option<u64> {
+        let mapped = self.mapped.try_lock()?;
+        let page = mapped.as_ref()?.pages.get(index / WORDS)?;
+        dma::read_u64(page, index % WORDS).ok()
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) struct Registers {
     pub(super) clock_high: AnyReg,
     /// The first of the selected HQD's registers, which are in the order of an MQD's words.
     pub(super) first_of_hqd: AnyReg,
+    /// Whether a queue is on the selected HQD, and the word of its doorbell on the BAR.
+    pub(super) active: AnyField<1>,
+    pub(super) doorbell: AnyField<26>,
     /// Interrupts of the selected compute pipe: end of pipe and bad opcodes.
     pub(super) end_of_pipe: AnyField<1>,
     pub(super) bad_opcode: AnyField<1>,
@@ -65,6 +68,9 @@ macro_rules! registers {
             clock_low: $gc::RLC_GPU_CLOCK_COUNT_LSB.any(),
             clock_high: $gc::RLC_GPU_CLOCK_COUNT_MSB.any(),
             first_of_hqd: $gc::CP_MQD_BASE_ADDR.any(),
+            active: $gc::CP_HQD_ACTIVE.field($gc::CP_HQD_ACTIVE::ACTIVE),
+            doorbell: $gc::CP_HQD_PQ_DOORBELL_CONTROL
+                .field($gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET),
             end_of_pipe: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::TIME_STAMP_INT_ENABLE),
             bad_opcode: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::OPCODE_ERROR_INT_ENABLE),
         }

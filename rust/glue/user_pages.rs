@@ -106,6 +106,11 @@ impl UserPages {
         Ok(this)
     }
 
+    /// The page with this number.
+    pub(crate) fn get(&self, index: usize) -> Option<&Page> {
+        Some(self.0.get(index)?)
+    }
+
     /// The pages.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Page> {
         self.0.iter().map(|page| &**page)

@@ -35,6 +35,7 @@ use kernel::{
 mod shown;
 mod waves;
 
+pub(crate) use shown::Shown;
 pub(crate) use waves::SavedArea;
 
 /// A queue's life.
@@ -60,6 +61,18 @@ pub(crate) enum QueueState {
 }
 
 impl QueueState {
+    /// Its name, for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Mapped => "mapped",
+            Self::Disabled => "disabled",
+            Self::Evicted => "evicted",
+            Self::Hung => "hung",
+            Self::Gone => "gone",
+        }
+    }
+
     /// The next state, or EINVAL when there is no such transition.
     fn to(self, next: Self) -> Result<Self> {
         use QueueState::{

@@ -1,17 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A queue's MQDs as they are in memory, for people to look at.
+//! A queue as it is, for people to look at: its MQDs as they are in memory, and what it is made of.
 
 use super::{
     Format,
-    HwQueue, //
+    HwQueue,
+    QueueState, //
 };
-use crate::mqd;
+use crate::{
+    mqd,
+    types::{
+        DoorbellWord,
+        GpuVa,
+        RingParams,
+        SdmaPlace, //
+    }, //
+};
+
+/// What a queue is made of, and where it stands.
+pub(crate) struct Shown {
+    pub(crate) format: Format,
+    pub(crate) state: QueueState,
+    pub(crate) ring: RingParams,
+    /// Where its pointers are in its process' memory.
+    pub(crate) read: GpuVa,
+    pub(crate) write: GpuVa,
+    pub(crate) doorbell: DoorbellWord,
+    pub(crate) sdma: Option<SdmaPlace>,
+}
 
 impl HwQueue {
     /// What kind of packets it takes.
     pub(crate) fn format(&self) -> Format {
         self.with_spec(|spec| spec.format)
+    }
+
+    /// What it is made of; `None` while somebody changes it.
+    pub(crate) fn try_show(&self) -> Option<Shown> {
+        let inner = self.inner.try_lock()?;
+        let spec = &inner.spec;
+        Some(Shown {
+            format: spec.format,
+            state: inner.state,
+            ring: spec.ring,
+            read: spec.rptr,
+            write: spec.wptr,
+            doorbell: spec.doorbell,
+            sdma: spec.sdma,
+        })
     }
 
     /// Its MQDs: that of each XCC, or the one of a copy engine. None of their words when the device is gone.
