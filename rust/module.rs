@@ -194,6 +194,9 @@ impl Upcalls for Module {
         let Some(process) = self.processes.by_pasid(fault.pasid) else {
             return;
         };
+        if let Ok(device) = process.device(gpu.id()) {
+            device.note_fault(fault);
+        }
         process.shared().clients.vm_fault(gpu, &process.who);
         process.events.memory_exception(abi::MemoryExceptionData {
             failure: abi::MemoryExceptionFailure {

@@ -11,7 +11,7 @@
 //! `teardown`.
 //!
 //! Lock order: opening -> mmap lock -> tables; process state -> (vm -> scheduler -> ring), events,
-//! doorbells, mmap objects. Nothing copies from or to user memory under a process' state, and
+//! doorbells, mmap objects, the folder in sysfs. Nothing copies from or to user memory under a process' state, and
 //! mapping and faulting, which come with the mmap lock held, don't take it.
 
 use crate::{
@@ -28,7 +28,10 @@ use crate::{
     gpu::Gpu,
     ids::IdTable,
     smi::Who,
-    types::GpuId, //
+    types::{
+        GpuId,
+        VmFault, //
+    }, //
 };
 use kernel::{
     current,
@@ -80,6 +83,9 @@ pub(crate) struct ProcessDevice {
     /// Held while a doorbell or MMIO page is inserted into a page table.
     #[pin]
     pub(crate) doorbells: Mutex<Doorbells>,
+    /// The first page fault, for which its queues were evicted. Held for a look only.
+    #[pin]
+    fault: Mutex<Option<VmFault>>,
 }
 
 /// A process' doorbells on a GPU.
@@ -92,6 +98,16 @@ pub(crate) enum Doorbells {
 }
 
 impl ProcessDevice {
+    /// The process' first page fault on the GPU.
+    pub(crate) fn first_fault(&self) -> Option<VmFault> {
+        *self.fault.lock()
+    }
+
+    /// Notes a page fault.
+    pub(crate) fn note_fault(&self, fault: &VmFault) {
+        self.fault.lock().get_or_insert(*fault);
+    }
+
     /// The doorbell slice; allotted the first time.
     pub(crate) fn slice(&self) -> Result<Arc<Slice>> {
         let mut doorbells = self.doorbells.lock();
@@ -158,6 +174,7 @@ impl Process {
                 pin_init!(ProcessDevice {
                     gpu,
                     doorbells <- new_mutex!(Doorbells::Unused, "rkfd doorbells"),
+                    fault <- new_mutex!(None, "rkfd fault"),
                 }),
                 GFP_KERNEL_ACCOUNT,
             )?;

@@ -115,6 +115,7 @@ pub(crate) fn create(
             doorbell: number,
             save_area: params.save.at,
             gws: false,
+            errors: 0,
             buffers,
             _count: process.shared().counts.count(Thing::Queue),
         };

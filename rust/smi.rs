@@ -72,7 +72,8 @@ pub(crate) struct Who {
 }
 
 impl Who {
-    fn name(&self) -> &str {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
         let bytes = self.name.split(|byte| *byte == 0).next().unwrap_or(&[]);
         core::str::from_utf8(bytes).unwrap_or("?")
     }

@@ -162,6 +162,22 @@ impl DeviceState {
         self.handles.remove(id.get()).ok_or(EINVAL)
     }
 
+    /// Loads a word of 64 bits that is mapped at an address, for people to look at. `None` where nothing is
+    /// mapped that the kernel can load.
+    pub(crate) fn peek(&self, va: GpuVa) -> Option<u64> {
+        let start = match self.by_va.cursor_lower_bound(&va) {
+            Some(cursor) => match *cursor.current().0 {
+                start if start == va => start,
+                _ => *cursor.peek_prev()?.0,
+            },
+            None => *self.by_va.cursor_back()?.current().0,
+        };
+        let offset = va.get().checked_sub(start.get())?;
+        let bo = self.by_va.get(&start)?.bo();
+        let inside = offset < bo.size() && offset % 8 == 0;
+        inside.then(|| bo.peek_u64((offset / 8) as usize))?
+    }
+
     /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages
     /// as `size` has whole ones; less than one isn't compared.
     ///

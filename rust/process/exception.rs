@@ -34,11 +34,16 @@ impl Process {
     pub(crate) fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {
         let reported = self.with(|state| {
             let index = self.device_index(gpu.id())?;
-            let mut queues = state.queues.iter().map(|(_, queue)| queue);
+            let runtime = state.runtime_enabled;
+            let mut queues = state.queues.iter_mut().map(|(_, queue)| queue);
             let queue = queues.find(|q| q.device == index && q.doorbell.get() == error.doorbell_id);
-            let Some(queue) = queue.filter(|_| state.runtime_enabled) else {
+            let Some(queue) = queue else {
                 return Ok(false);
             };
+            queue.errors |= error.exceptions;
+            if !runtime {
+                return Ok(false);
+            }
             // Upstream doesn't notice when the program has its save area elsewhere by now.
             let _ = self.notify(queue.save_area.get(), error.exceptions);
             Ok(true)

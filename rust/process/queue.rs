@@ -50,6 +50,8 @@ pub(crate) struct UserQueue {
     pub(crate) save_area: GpuVa,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
+    /// What went wrong in it, a bit for each exception.
+    pub(crate) errors: u64,
     pub(crate) buffers: Buffers,
     pub(crate) _count: Count,
 }
