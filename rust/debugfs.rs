@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! debugfs: how many of each thing there are, to see that nothing leaks; upstream's files, which show
-//! queues as the memory and the hardware have them; and jobs of the kernel's on request.
+//! queues as the memory and the hardware have them; what upstream doesn't show of queues and GPUs; and jobs of the
+//! kernel's on request.
 
 use crate::process::Processes;
 use kernel::{
@@ -11,7 +12,9 @@ use kernel::{
     sync::Arc, //
 };
 
+mod gpus;
 mod kfd;
+mod queues;
 mod submit;
 
 use submit::Submitter;
@@ -55,6 +58,8 @@ pub(crate) struct DebugFs {
     #[pin]
     counts: File,
     #[pin]
+    queues: File,
+    #[pin]
     mqds: File,
     #[pin]
     hqds: File,
@@ -76,6 +81,7 @@ impl DebugFs {
         let kfd = debugfs::Dir::new(c"kfd");
         pin_init!(Self {
             counts <- rkfd.read_callback_file(c"counts", of(), &counts),
+            queues <- rkfd.read_callback_file(c"queues", of(), &queues::queues),
             mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
             hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),
             rls <- kfd.read_callback_file(c"rls", of(), &kfd::rls),
