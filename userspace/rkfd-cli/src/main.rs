@@ -2,7 +2,8 @@
 
 //! The command `rkfd`: `rkfd info` shows the GPUs, `rkfd run` runs a kernel of a code object, `rkfd
 //! copy` and `rkfd fill` move bytes by a copy engine, `rkfd trace` counts what the driver
-//! does for a program, `rkfd doctor` looks for what stops the driver, `rkfd manual` writes manual pages.
+//! does for a program, `rkfd why` explains why a queue doesn't move, `rkfd doctor` looks for what stops the driver, `rkfd
+//! manual` writes manual pages.
 
 mod argument;
 mod copy;
@@ -14,6 +15,7 @@ mod run;
 mod surroundings;
 mod trace;
 mod traced;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +71,9 @@ enum Command {
     /// Run a program, and count what the driver did meanwhile, by its tracepoints. Wants root.
     #[command(after_help = STATUS)]
     Trace(traced::Options),
+    /// Explain why queues don't move, by what the driver shows in debugfs. Wants root.
+    #[command(after_help = STATUS)]
+    Why(why::Options),
     /// Write manual pages, and files by which bash, zsh and fish complete this command.
     #[command(after_help = STATUS)]
     Manual {
@@ -84,7 +89,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
-            Self::Trace(_) | Self::Manual { .. } => false,
+            Self::Trace(_) | Self::Why(_) | Self::Manual { .. } => false,
         }
     }
 }
@@ -119,6 +124,12 @@ enum Failure {
         program: String,
         /// How it ended.
         status: String,
+    },
+    /// There is no such queue.
+    #[error("no queue {queue}: `rkfd why` lists all that there are")]
+    NoQueue {
+        /// The process, and the queue's id.
+        queue: String,
     },
     /// There is no such copy engine.
     #[error("no copy engine {engine}: the GPU has {engines}, counted from 0")]
@@ -166,7 +177,7 @@ impl Failure {
                 | Error::Topology { .. } => 3,
                 _ => 1,
             },
-            Self::File { .. } | Self::Program { .. } => 1,
+            Self::File { .. } | Self::Program { .. } | Self::NoQueue { .. } => 1,
         }
     }
 }
@@ -180,6 +191,7 @@ fn main() -> ExitCode {
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
         Command::Trace(options) => traced::trace(options),
+        Command::Why(options) => why::explain(options),
         Command::Manual { folder } => manual::write(Cli::command(), folder),
     };
     let Err(failure) = result else {
