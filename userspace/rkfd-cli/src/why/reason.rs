@@ -196,3 +196,142 @@ fn on(hqds: &[Hqd]) -> String {
     });
     format!("on {}", places.collect::<Vec<_>>().join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::parse;
+
+    /// The reason for a queue of which the driver shows these lines.
+    fn reason(lines: &str) -> String {
+        let text = format!("process 5 a b\n  queue 2 gpu 7\n    type aql\n{lines}");
+        let processes = parse(&text);
+        assert_eq!(processes[0].name, "a b");
+        super::of(&processes[0].queues[0])
+    }
+
+    fn assert_reason(lines: &str, wanted: &str) {
+        let found = reason(&lines.replace('|', "\n"));
+        assert!(found.contains(wanted), "{lines}: {found}");
+    }
+
+    const MAPPED: &str = "state mapped|ring 0x1000 4096|share 100|";
+
+    #[test]
+    fn what_the_driver_did_comes_first() {
+        let packet = "read 0x10 3|write 0x18 9";
+        for (lines, wanted) in [
+            ("busy", "ask again"),
+            ("state disabled|ring 0x0 4096|share 100", "it has no ring"),
+            ("state disabled|ring 0x1000 4096|share 0", "share of time is 0"),
+            ("state hung", "did not let go"),
+            ("state gone", "was reset"),
+            ("state gone|evicted reset", "the GPU was reset"),
+            ("state evicted", "it is evicted"),
+            ("state evicted|evicted memory", "memory of its program"),
+            (
+                "state evicted|fault 0x5000 read absent|evicted memory",
+                "read the page of 0x5000, where nothing is mapped",
+            ),
+            (
+                "state evicted|fault 0x5000 write forbidden",
+                "wrote to the page of 0x5000, which its mapping forbids",
+            ),
+            // EC_QUEUE_PACKET_RESERVED is 19, and a mask has its bit 18.
+            ("state evicted|errors 0x40000", "reserved bits set"),
+            (
+                "state mapped|errors 0x48000|read 0x10 3",
+                "it stopped at packet 3: a packet's dimensions are wrong, a packet has reserved bits set",
+            ),
+            ("state mapped|errors 0x20000000000", "exceptions 0x20000000000"),
+            ("state mapped", "can't read its pointers"),
+            ("state mapped|read 0x10 ?|write 0x18 9", "can't read its pointers"),
+        ] {
+            assert_reason(lines, wanted);
+        }
+        let off = format!("state disabled|ring 0x1000 4096|share 0|{packet}");
+        assert_reason(&off, "it is disabled: its share of time is 0");
+    }
+
+    #[test]
+    fn then_its_place_on_the_hardware() {
+        let mapped = |rest: &str| format!("{MAPPED}{rest}");
+        let on = "hqd 1 2 3 vmid 8 read 48 write";
+        for (rest, wanted) in [
+            ("read 0x10 9|write 0x18 9", "all of its 9 packets are done"),
+            ("read 0x10 3|write 0x18 9", "it waits for its turn"),
+            ("read 0x10 3|write 0x18 9|hqd busy", "ask again"),
+        ] {
+            assert_reason(&mapped(rest), wanted);
+        }
+        // 16 words are a packet.
+        let behind = mapped(&format!("read 0x10 3|write 0x18 9|{on} 48"));
+        assert_reason(
+            &behind,
+            "the write pointer is 9, and the doorbell told of 3 (on XCC 1 pipe 2 queue 3)",
+        );
+        let told = mapped(&format!("read 0x10 3|write 0x18 9|{on} 64"));
+        assert_reason(&told, "can't read packet 3");
+        let words = mapped(&format!("type pm4|read 0x10 40|write 0x18 49|{on} 49"));
+        assert_reason(&words, "9 words are left");
+        assert_reason(
+            "type sdma|state mapped|read 0x10 4|write 0x18 9",
+            "from 4 to 9",
+        );
+    }
+
+    #[test]
+    fn then_what_its_packet_waits_for() {
+        let zeros = |words: usize| " 00000000".repeat(words);
+        let packet = |words: &str, more: &str| {
+            let left = 16 - words.split_whitespace().count();
+            format!(
+                "{MAPPED}read 0x10 3|write 0x18 9|hqd 0 0 0 vmid 8 read 48 write 64|packet {words}{}|{more}",
+                zeros(left)
+            )
+        };
+        // Header, and two signals in words 2 to 5.
+        let two = "00000000 00001000 00000000 00002000 00000000";
+        for (lines, wanted) in [
+            (packet("00000001", ""), "packet 3 is INVALID"),
+            (packet("00000009", ""), "packet 3 has type 9"),
+            (
+                packet("00010002 00400040 00010001 00000040 00000001 00000001 0 0 00abc000", ""),
+                "descriptor 0xabc000, grid 64 x 1 x 1",
+            ),
+            (
+                packet(&format!("00001503 {two}"), "signal 0x1000 0|signal 0x2000 4"),
+                "barrier-AND that waits for signal 0x2000 (value 4) (on",
+            ),
+            (
+                packet(&format!("00001503 {two}"), "signal 0x1000 ?|signal 0x2000 0"),
+                "0x1000 (which the driver can't read)",
+            ),
+            (
+                packet(&format!("00001505 {two}"), "signal 0x1000 1|signal 0x2000 4"),
+                "waits for one of signal 0x1000 (value 1), 0x2000 (value 4)",
+            ),
+            (
+                packet(&format!("00001505 {two}"), "signal 0x1000 0|signal 0x2000 4"),
+                "a barrier-OR whose signals let it go",
+            ),
+            (
+                // A vendor's barrier: format 2, signal, value 5, mask 0xff, condition 3 (>=).
+                packet(
+                    "00021500 00000000 00001000 00000000 00000005 00000000 000000ff 00000000 00000003",
+                    "signal 0x1000 4",
+                ),
+                "waits until signal 0x1000 (value 4) & 0xff >= 5",
+            ),
+            (
+                packet(
+                    "00021500 00000000 00001000 00000000 00000005 00000000 000000ff 00000000 00000003",
+                    "signal 0x1000 261",
+                ),
+                "which lets it go",
+            ),
+            (packet("00011500", ""), "a buffer of PM4 commands"),
+        ] {
+            assert_reason(&lines, wanted);
+        }
+    }
+}
