@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         examples(),
         queues(),
         shown(),
+        why(),
         preempted(),
         wave_sync(),
         copies(),
@@ -362,6 +363,40 @@ fn shown() -> Scenario {
         ),
         Step::Rmmod("rkfd".into()),
         Step::sh("gone", 60, "! ls /sys/kernel/debug/kfd 2>/dev/null"),
+    ])
+}
+
+/// One bad packet, one illegal instruction and one page fault are among the reasons.
+fn why() -> Scenario {
+    with_vadd(
+        "why",
+        "rkfd why explains each reason for which a queue does not move",
+        "why",
+    )
+    .bin("rkfd-cli", "rkfd")
+    .kernel("spin", 3)
+    .kernel("illegal", 3)
+    .without_trace()
+    .programs_fault()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run(
+            "why",
+            240,
+            &[
+                "/bin/why",
+                VADD,
+                "/kernels/spin-O3.co",
+                "/kernels/illegal-O3.co",
+            ],
+        ),
+        Step::sh(
+            "nobody-left",
+            60,
+            "rkfd why | grep -x 'no process has a queue'",
+        ),
+        Step::Rmmod("rkfd".into()),
+        Step::run_status("no-driver", 60, 1, &["/bin/rkfd", "why"]),
     ])
 }
 
