@@ -15,6 +15,13 @@ use kernel::{
     }, //
 };
 
+mod usage;
+
+pub(crate) use usage::{
+    Usage,
+    VramUse, //
+};
+
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Thing {

@@ -27,6 +27,27 @@ fn counts(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
+/// `rkfd/evictions`: how often each process was evicted, how many of these evictions last, and how long the others
+/// took.
+fn evictions(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut result = Ok(());
+    processes.for_each(|process| {
+        for device in process.devices() {
+            let (all, lasting) = device.usage.evictions();
+            let (tgid, gpu, ms) = (
+                process.who.tgid,
+                device.gpu.id().get(),
+                device.usage.evicted_ms(),
+            );
+            result = result.and(writeln!(
+                f,
+                "process {tgid} gpu {gpu} evictions {all} lasting {lasting} ended_ms {ms}"
+            ));
+        }
+    });
+    result
+}
+
 /// Writes words, eight a row, with addresses that begin with `first` (`seq_hex_dump`, `seq_reg_dump`).
 fn rows(
     f: &mut fmt::Formatter<'_>,
@@ -60,6 +81,8 @@ pub(crate) struct DebugFs {
     #[pin]
     queues: File,
     #[pin]
+    evictions: File,
+    #[pin]
     mqds: File,
     #[pin]
     hqds: File,
@@ -82,6 +105,7 @@ impl DebugFs {
         pin_init!(Self {
             counts <- rkfd.read_callback_file(c"counts", of(), &counts),
             queues <- rkfd.read_callback_file(c"queues", of(), &queues::queues),
+            evictions <- rkfd.read_callback_file(c"evictions", of(), &evictions),
             mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
             hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),
             rls <- kfd.read_callback_file(c"rls", of(), &kfd::rls),

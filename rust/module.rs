@@ -230,6 +230,9 @@ impl Upcalls for Module {
                     .with_device(gpu.id(), |_, state| Ok(state.lost_a_queue()))
                     .unwrap_or(false),
             };
+            if let (Hang::Gpu, Ok(device)) = (hang, process.device(gpu.id())) {
+                device.usage.evict();
+            }
             if concerned {
                 process.events.hw_exception(abi::HwExceptionData {
                     reset_type: abi::RESET_WHOLE_GPU,

@@ -17,7 +17,8 @@
 use crate::{
     counts::{
         Count,
-        Thing, //
+        Thing,
+        Usage, //
     },
     doorbell::Slice,
     event::Events,
@@ -80,6 +81,7 @@ use user::UserMemory;
 #[pin_data]
 pub(crate) struct ProcessDevice {
     pub(crate) gpu: Arc<Gpu>,
+    pub(crate) usage: Arc<Usage>,
     /// Held while a doorbell or MMIO page is inserted into a page table.
     #[pin]
     pub(crate) doorbells: Mutex<Doorbells>,
@@ -103,9 +105,13 @@ impl ProcessDevice {
         *self.fault.lock()
     }
 
-    /// Notes a page fault.
+    /// Notes a page fault, for the first of which the process stays evicted.
     pub(crate) fn note_fault(&self, fault: &VmFault) {
-        self.fault.lock().get_or_insert(*fault);
+        let mut first = self.fault.lock();
+        if first.is_none() {
+            *first = Some(*fault);
+            self.usage.evict();
+        }
     }
 
     /// The doorbell slice; allotted the first time.
@@ -169,10 +175,12 @@ impl Process {
         let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         for gpu in gpus {
-            states.push(DeviceState::new(&gpu), GFP_KERNEL_ACCOUNT)?;
+            let usage = Usage::new()?;
+            states.push(DeviceState::new(&gpu, &usage), GFP_KERNEL_ACCOUNT)?;
             let device = Arc::pin_init(
                 pin_init!(ProcessDevice {
                     gpu,
+                    usage,
                     doorbells <- new_mutex!(Doorbells::Unused, "rkfd doorbells"),
                     fault <- new_mutex!(None, "rkfd fault"),
                 }),

@@ -175,6 +175,7 @@ fn pause(state: &mut DeviceState, gpu: &Gpu) -> bool {
     if core::mem::replace(&mut state.paused, true) {
         return false;
     }
+    state.usage.evict();
     if let Some(sched) = &state.sched {
         report(gpu, "evicting", gpu.scheduler().evict(sched));
     }
@@ -189,6 +190,7 @@ fn resume(state: &mut DeviceState, gpu: &Gpu) -> bool {
     if let Some(sched) = &state.sched {
         report(gpu, "restoring", gpu.scheduler().restore(sched));
     }
+    state.usage.restore();
     true
 }
 

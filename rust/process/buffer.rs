@@ -14,7 +14,11 @@ use crate::{
         Bo,
         Placement, //
     },
-    counts::Count,
+    counts::{
+        Count,
+        Usage,
+        VramUse, //
+    },
     glue::dma_buf::DmaBuf,
     limit::Share,
     mmap::Mapping,
@@ -41,6 +45,21 @@ use kernel::{
 pub(crate) struct Handle {
     pub(crate) mem: Arc<Mem>,
     pub(crate) mapped: bool,
+    _vram: Option<VramUse>,
+}
+
+impl Handle {
+    /// Of an object that isn't mapped. VRAM counts for whoever allocated it, as upstream, not for who imported
+    /// it.
+    pub(super) fn new(mem: Arc<Mem>, usage: &Arc<Usage>) -> Self {
+        let own = mem._mapping.is_some() && mem.flags.vram();
+        let vram = own.then(|| usage.take_vram(mem.bo().size()));
+        Self {
+            mem,
+            mapped: false,
+            _vram: vram,
+        }
+    }
 }
 
 /// A buffer object and what it takes of the limits.

@@ -8,6 +8,7 @@ use super::{
     Pin, //
 };
 use crate::{
+    counts::Usage,
     gpu::Gpu,
     ids::IdTable,
     mmap::VmFile,
@@ -61,10 +62,11 @@ pub(crate) struct DeviceState {
     /// Queues are evicted, because memory of the program's changes.
     pub(crate) paused: bool,
     pub(crate) config: ProcessConfig,
+    pub(crate) usage: Arc<Usage>,
 }
 
 impl DeviceState {
-    pub(super) fn new(gpu: &Gpu) -> Self {
+    pub(super) fn new(gpu: &Gpu, usage: &Arc<Usage>) -> Self {
         Self {
             bound: None,
             handles: IdTable::new(0),
@@ -76,6 +78,7 @@ impl DeviceState {
             lost: false,
             paused: false,
             config: ProcessConfig::for_chip(gpu.chip()),
+            usage: usage.clone(),
         }
     }
 
@@ -139,7 +142,7 @@ impl DeviceState {
     /// Gives an object a handle.
     pub(crate) fn insert(&mut self, mem: Arc<Mem>) -> Result<BufferId> {
         self.handles
-            .insert(MAX_HANDLES, Handle { mem, mapped: false })
+            .insert(MAX_HANDLES, Handle::new(mem, &self.usage))
             .map(BufferId::new)
             .map_err(|_| EFAULT)
     }
