@@ -23,6 +23,7 @@ use crate::{
         DoorbellWord, //
     }, //
 };
+use core::ops::Range;
 use kernel::{
     device::Bound,
     io::Io,
@@ -158,6 +159,12 @@ impl Slice {
     /// Physical address.
     pub(crate) fn phys(&self) -> u64 {
         self.doorbells.slice_phys(self.index)
+    }
+
+    /// Its words on the BAR.
+    pub(crate) fn words(&self) -> Range<usize> {
+        let first = self.index.saturating_mul(SLICE_SIZE / 4);
+        first..first.saturating_add(SLICE_SIZE / 4)
     }
 
     /// The slice as the GPU's page tables name it.

@@ -43,6 +43,7 @@ pub(crate) use kernel_buf::KernelBuf;
 pub(crate) use layout::read_layout;
 pub(crate) use tlb::{
     Firmware,
+    FlushCounts,
     RegWait,
     Tlb,
     Unanswered,

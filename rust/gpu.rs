@@ -39,6 +39,7 @@ use crate::{
     gmc::{
         self,
         FaultInterrupts,
+        FlushCounts,
         Gart,
         Hubs,
         Tlb, //
@@ -197,6 +198,16 @@ impl Gpu {
     /// An empty address space with a PASID of its own.
     pub(crate) fn new_vm(&self, pasids: &Arc<Pasids>) -> Result<Arc<Vm>> {
         Vm::new(&self.spaces, pasids)
+    }
+
+    /// The number of the process that has an address space now.
+    pub(crate) fn pasid_of(&self, vmid: u32) -> Option<u32> {
+        self.hubs.pasid_of(vmid)
+    }
+
+    /// How often its TLBs were flushed.
+    pub(crate) fn flush_counts(&self) -> &FlushCounts {
+        self.spaces.tlb.counts()
     }
 
     /// The queues of the copy engines.

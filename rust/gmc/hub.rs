@@ -112,7 +112,7 @@ impl Hubs {
     }
 
     /// The process that has an address space now.
-    pub(super) fn pasid_of(&self, vmid: u32) -> Option<u32> {
+    pub(crate) fn pasid_of(&self, vmid: u32) -> Option<u32> {
         self.hal.pasid_of(&self.regs, vmid)
     }
 

@@ -33,6 +33,11 @@ use kernel::{
     time::Delta, //
 };
 
+mod counts;
+
+pub(crate) use counts::FlushCounts;
+use counts::What;
+
 const ENGINE: u32 = 17;
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`, as `gmc_v9_0_flush_gpu_tlb` waits.
 const TIMEOUT: Delta = Delta::from_millis(100);
@@ -72,6 +77,7 @@ pub(crate) struct Tlb {
     dev: Arc<Handle>,
     vram: Arc<Vram>,
     hubs: Hubs,
+    counts: FlushCounts,
     #[pin]
     firmware: Mutex<Option<Arc<dyn Firmware>>>,
     #[pin]
@@ -90,6 +96,7 @@ impl Tlb {
                 dev,
                 vram,
                 hubs,
+                counts: FlushCounts::new(),
                 firmware <- new_mutex!(None, "rkfd firmware"),
                 listener <- new_mutex!(None, "rkfd TLB listener"),
                 registers <- new_mutex!((), "rkfd TLB"),
@@ -115,6 +122,7 @@ impl Tlb {
     /// Tells the listener if a flush timed out.
     fn tell(&self, result: Result) -> Result {
         if result.is_err_and(|error| error == etime()) {
+            self.counts.add(What::Unanswered);
             if let Some(listener) = &*self.listener.lock() {
                 listener.unanswered();
             }
@@ -127,6 +135,11 @@ impl Tlb {
         self.firmware.lock().clone()
     }
 
+    /// How often they were flushed.
+    pub(crate) fn counts(&self) -> &FlushCounts {
+        &self.counts
+    }
+
     /// Flushes an address space in all hubs. While the whole device is being reset nothing is to be done: no
     /// TLB outlives that (`amdgpu_gmc_flush_gpu_tlb_pasid`).
     ///
@@ -134,6 +147,7 @@ impl Tlb {
     ///
     /// ETIME when a hub doesn't acknowledge, ENODEV when the device is gone.
     pub(crate) fn flush_vmid(&self, vmid: u32) -> Result {
+        self.counts.add(What::Vmid);
         self.flush(vmid, LEGACY)
     }
 
@@ -149,10 +163,12 @@ impl Tlb {
         }
         self.vram.flush_hdp();
         trace::tlb_flushed(pasid.get().into(), 0, kind.get() as u32);
+        self.counts.add(What::Process);
         if let Some(result) = self
             .firmware()
             .and_then(|firmware| firmware.invalidate_tlbs(pasid, kind))
         {
+            self.counts.add(What::Firmware);
             return self.tell(result);
         }
         self.dev.check_there()?;
@@ -180,9 +196,11 @@ impl Tlb {
             let first = table.flush_heavy_first.then_some(heavy);
             let last = if kind == HEAVY { heavy } else { light };
             for request in [first, Some(last)].into_iter().flatten() {
-                let result = self
-                    .by_firmware(hub, request, bit)
-                    .unwrap_or_else(|| self.by_registers(hub, request, bit));
+                let (how, result) = match self.by_firmware(hub, request, bit) {
+                    Some(result) => (What::Firmware, result),
+                    None => (What::Registers, self.by_registers(hub, request, bit)),
+                };
+                self.counts.add(how);
                 self.tell(result)?;
             }
         }
