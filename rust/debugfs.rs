@@ -13,6 +13,7 @@ use kernel::{
 };
 
 mod gpus;
+mod hardware;
 mod kfd;
 mod queues;
 mod submit;
@@ -83,6 +84,14 @@ pub(crate) struct DebugFs {
     #[pin]
     evictions: File,
     #[pin]
+    vmids: File,
+    #[pin]
+    doorbells: File,
+    #[pin]
+    tlb: File,
+    #[pin]
+    scheduler: File,
+    #[pin]
     mqds: File,
     #[pin]
     hqds: File,
@@ -106,6 +115,10 @@ impl DebugFs {
             counts <- rkfd.read_callback_file(c"counts", of(), &counts),
             queues <- rkfd.read_callback_file(c"queues", of(), &queues::queues),
             evictions <- rkfd.read_callback_file(c"evictions", of(), &evictions),
+            vmids <- rkfd.read_callback_file(c"vmids", of(), &hardware::vmids),
+            doorbells <- rkfd.read_callback_file(c"doorbells", of(), &hardware::doorbells),
+            tlb <- rkfd.read_callback_file(c"tlb", of(), &hardware::tlb),
+            scheduler <- rkfd.read_callback_file(c"scheduler", of(), &hardware::scheduler),
             mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
             hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),
             rls <- kfd.read_callback_file(c"rls", of(), &kfd::rls),

@@ -234,6 +234,35 @@ pub(crate) struct Unscheduled {
     _queue: Arc<HwQueue>,
 }
 
+/// Whether a scheduler's firmware works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Health {
+    /// It was not started, or was stopped.
+    Off,
+    Runs,
+    /// It doesn't answer: a reset is due or under way, or failed.
+    Stuck,
+}
+
+impl Health {
+    /// Its name, for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Runs => "runs",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+/// How a scheduler does.
+pub(crate) struct Status {
+    pub(crate) state: Health,
+    pub(crate) processes: usize,
+    /// How many queues are in each state.
+    pub(crate) queues: [(QueueState, usize); QueueState::ALL.len()],
+}
+
 /// A scheduler.
 pub(crate) trait Scheduler: Send + Sync {
     /// Starts the scheduling firmware.
@@ -307,6 +336,15 @@ pub(crate) trait Scheduler: Send + Sync {
     ///
     /// What the start of the firmware returns; the scheduler is stuck as before.
     fn restart(&self) -> Result;
+
+    /// What schedules, for people.
+    fn kind(&self) -> &'static str;
+
+    /// How it does; `None` while it is at work, which may be a wait for its firmware.
+    fn try_status(&self) -> Option<Status>;
+
+    /// The firmware's rings by their names, and where they are.
+    fn rings(&self) -> &'static [(&'static str, HqdSlot)];
 
     /// Where its own queue is, that takes run lists, if there is one.
     fn own_queue(&self) -> Option<HqdSlot>;

@@ -16,6 +16,7 @@ use super::{
         Firmware,
         State, //
     },
+    Health,
     Parts,
     ProcessConfig,
     QueueHold,
@@ -23,6 +24,7 @@ use super::{
     QueueUpdate,
     SchedProcess,
     Scheduler,
+    Status,
     Unscheduled, //
 };
 use crate::{
@@ -70,6 +72,28 @@ impl<F: Firmware> Common<F> {
 }
 
 impl<F: Firmware> Scheduler for Common<F> {
+    fn kind(&self) -> &'static str {
+        F::KIND
+    }
+
+    fn rings(&self) -> &'static [(&'static str, HqdSlot)] {
+        F::RINGS
+    }
+
+    fn try_status(&self) -> Option<Status> {
+        let state = self.state.try_lock()?;
+        let count = |wanted| state.queues().filter(|q| q.state() == wanted).count();
+        Some(Status {
+            state: match (&state.firmware, state.stuck) {
+                (None, _) => Health::Off,
+                (Some(_), false) => Health::Runs,
+                (Some(_), true) => Health::Stuck,
+            },
+            processes: state.entries.len(),
+            queues: QueueState::ALL.map(|state| (state, count(state))),
+        })
+    }
+
     fn own_queue(&self) -> Option<HqdSlot> {
         F::OWN_QUEUE
     }

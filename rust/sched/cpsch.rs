@@ -169,6 +169,10 @@ impl Firmware for Hiq {
 
     const HANG_NAME: &'static str = "HWS hang";
 
+    const KIND: &'static str = "cpsch";
+
+    const RINGS: &'static [(&'static str, HqdSlot)] = &[("hiq", hiq::SLOT)];
+
     const OWN_QUEUE: Option<HqdSlot> = Some(hiq::SLOT);
 
     fn run_list(&self) -> Option<impl Iterator<Item = u32>> {

@@ -40,6 +40,7 @@ use crate::{
     types::{
         BusAddr,
         GpuVa,
+        HqdSlot,
         PageRange,
         Pasid,
         VramOffset, //
@@ -84,6 +85,10 @@ impl Firmware for Mes {
     type Known = Known;
 
     const HANG_NAME: &'static str = "MES hang";
+
+    const KIND: &'static str = "mes";
+
+    const RINGS: &'static [(&'static str, HqdSlot)] = &engine::RINGS;
 
     fn start(parts: &Arc<Parts>) -> Result<Self> {
         Ok(Self(Engine::start(parts)?))

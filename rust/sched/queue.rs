@@ -61,6 +61,16 @@ pub(crate) enum QueueState {
 }
 
 impl QueueState {
+    /// Every state.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Created,
+        Self::Mapped,
+        Self::Disabled,
+        Self::Evicted,
+        Self::Hung,
+        Self::Gone,
+    ];
+
     /// Its name, for people.
     pub(crate) fn name(self) -> &'static str {
         match self {

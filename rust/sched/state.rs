@@ -38,6 +38,12 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
     /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
     const HANG_NAME: &'static str;
 
+    /// What schedules, for people.
+    const KIND: &'static str;
+
+    /// Its rings by their names, and where they are.
+    const RINGS: &'static [(&'static str, HqdSlot)];
+
     /// Where its own queue is, that takes run lists.
     const OWN_QUEUE: Option<HqdSlot> = None;
 

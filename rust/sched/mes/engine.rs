@@ -95,6 +95,8 @@ const MEC_DOORBELLS: (u32, u32) = (0, 0x8a);
 /// Places of the rings: the queue 0 of each pipe.
 const SLOT_0: HqdSlot = HqdSlot::fixed::<3, 0, 0>();
 const SLOT_1: HqdSlot = HqdSlot::fixed::<3, 1, 0>();
+/// Both, by their names.
+pub(super) const RINGS: [(&str, HqdSlot); 2] = [("mes0", SLOT_0), ("mes1", SLOT_1)];
 /// Types of queues (`MES_QUEUE_TYPE_*`).
 pub(super) const TYPE_COMPUTE: u32 = 1;
 pub(super) const TYPE_SDMA: u32 = 2;
