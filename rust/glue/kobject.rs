@@ -4,7 +4,8 @@
 //!
 //! The kernel crate of 7.3 has no kobjects, and sysfs only by way of configfs and debugfs.
 //!
-//! A [`Dir`] is a kobject with data; its files are rendered from the data when they are read.
+//! A [`Dir`] is a kobject with data; its files are rendered from the data when they are read. Those of a type are the
+//! same in all its folders; a folder may have more of its own ([`Dir::subdir_with`]).
 //! Dropping it removes it; its children must be dropped before it (declare them first).
 
 use super::chrdev::Node;
@@ -19,7 +20,8 @@ use kernel::{
     prelude::*,
     str::{
         as_char_ptr_in_const_context,
-        CStr, //
+        CStr,
+        CString, //
     }, //
 };
 
@@ -46,7 +48,7 @@ pub(crate) trait Show: Send + Sync + 'static {
     /// Its files: a static, one for each type.
     fn files() -> &'static [File];
 
-    /// Writes the content of the file with this index.
+    /// Writes the content of the file with this index. The folder's own files are numbered behind those of the type.
     fn show(&self, file: usize, out: &mut Text<'_>) -> Result;
 }
 
@@ -99,11 +101,33 @@ impl Text<'_> {
     }
 }
 
+/// A file of one folder: the kernel has pointers to both.
+struct Own {
+    attribute: bindings::attribute,
+    _name: CString,
+}
+
+impl Own {
+    fn new(name: CString) -> Self {
+        let mut attribute: bindings::attribute = pin_init::zeroed();
+        attribute.name = name.as_char_ptr();
+        attribute.mode = 0o444;
+        // It lies in allocated memory, where lockdep finds no key for it.
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        attribute.set_ignore_lockdep(true);
+        Self {
+            attribute,
+            _name: name,
+        }
+    }
+}
+
 #[repr(C)]
 struct Inner<T: Show> {
     // First, so that a pointer to it is one to the whole.
     kobj: bindings::kobject,
     data: T,
+    own: KVec<Own>,
 }
 
 impl<T: Show> Inner<T> {
@@ -135,9 +159,9 @@ extern "C" fn show<T: Show>(
             core::slice::from_raw_parts_mut(buf.cast::<u8>(), PAGE_SIZE),
         )
     };
-    let file = T::files()
-        .iter()
-        .position(|f| core::ptr::eq(&raw const f.0, attr));
+    let files = T::files().iter().map(|file| &raw const file.0);
+    let own = inner.own.iter().map(|own| &raw const own.attribute);
+    let file = Iterator::chain(files, own).position(|at| core::ptr::eq(at, attr));
     let mut text = Text::new(buffer);
     match file
         .ok_or(EINVAL)
@@ -157,11 +181,21 @@ unsafe impl Send for Dir {}
 unsafe impl Sync for Dir {}
 
 impl Dir {
-    fn add<T: Show>(parent: *mut bindings::kobject, name: &CStr, data: T) -> Result<Self> {
+    fn add<T: Show>(
+        parent: *mut bindings::kobject,
+        name: &CStr,
+        data: T,
+        files: KVec<CString>,
+    ) -> Result<Self> {
+        let mut own = KVec::with_capacity(files.len(), GFP_KERNEL)?;
+        for file in files {
+            own.push(Own::new(file), GFP_KERNEL)?;
+        }
         let inner = KBox::new(
             Inner {
                 kobj: pin_init::zeroed(),
                 data,
+                own,
             },
             GFP_KERNEL,
         )?;
@@ -183,10 +217,15 @@ impl Dir {
             return Err(e);
         }
         let dir = Self(kobj);
-        for file in T::files() {
-            // SAFETY: The object is added, the attribute is a static.
+        // SAFETY: Made above, and alive as long as `dir`, which has a reference; nobody changes `own`.
+        let own = unsafe { &(*kobj.as_ptr().cast::<Inner<T>>()).own };
+        let files = T::files().iter().map(|file| &raw const file.0);
+        let own = own.iter().map(|own| &raw const own.attribute);
+        for file in Iterator::chain(files, own) {
+            // SAFETY: The object is added; the attribute is a static, or lives until the object's release, which comes
+            // after its files were removed.
             to_result(unsafe {
-                bindings::sysfs_create_file_ns(kobj.as_ptr(), &file.0, core::ptr::null())
+                bindings::sysfs_create_file_ns(kobj.as_ptr(), file, core::ptr::null())
             })?;
         }
         Ok(dir)
@@ -194,12 +233,22 @@ impl Dir {
 
     /// A folder in this one.
     pub(crate) fn subdir<T: Show>(&self, name: &CStr, data: T) -> Result<Self> {
-        Self::add(self.0.as_ptr(), name, data)
+        Self::add(self.0.as_ptr(), name, data, KVec::new())
+    }
+
+    /// A folder in this one, with files of its own.
+    pub(crate) fn subdir_with<T: Show>(
+        &self,
+        name: &CStr,
+        data: T,
+        files: KVec<CString>,
+    ) -> Result<Self> {
+        Self::add(self.0.as_ptr(), name, data, files)
     }
 
     /// A folder of a character device.
     pub(crate) fn of_node<T: Show>(node: &Node, name: &CStr, data: T) -> Result<Self> {
-        Self::add(node.kobject(), name, data)
+        Self::add(node.kobject(), name, data, KVec::new())
     }
 }
 
