@@ -199,6 +199,11 @@ pub(crate) fn stop(
     state: &mut DeviceState,
     hung: &mut KVec<UserQueue>,
 ) -> Result {
+    if gpu.copier().counts_in_memory() {
+        if let Some(count) = state.count_of_copies(&queue) {
+            state.usage.keep_copied(count);
+        }
+    }
     state.queue_count = state.queue_count.saturating_sub(1);
     if queue.gws {
         state.gws = false;

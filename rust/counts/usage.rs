@@ -30,6 +30,8 @@ pub(crate) struct Usage {
     since: Atomic<u64>,
     /// ns of those that ended.
     ended: Atomic<u64>,
+    /// What copy queues that are gone did, as these count.
+    copied: Atomic<u64>,
 }
 
 impl Usage {
@@ -41,6 +43,7 @@ impl Usage {
             evictions: Atomic::new(0),
             since: Atomic::new(0),
             ended: Atomic::new(0),
+            copied: Atomic::new(0),
         };
         Ok(Arc::new(usage, GFP_KERNEL_ACCOUNT)?)
     }
@@ -52,6 +55,21 @@ impl Usage {
             usage: self.clone(),
             bytes,
         }
+    }
+
+    /// Bytes of VRAM.
+    pub(crate) fn vram(&self) -> u64 {
+        self.vram.load(Relaxed)
+    }
+
+    /// A copy queue ends, whose counter has this.
+    pub(crate) fn keep_copied(&self, count: u64) {
+        self.copied.fetch_add(count, Relaxed);
+    }
+
+    /// What copy queues that ended did.
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied.load(Relaxed)
     }
 
     /// The process is evicted.

@@ -5,7 +5,8 @@
 use super::{
     Handle,
     Mem,
-    Pin, //
+    Pin,
+    UserQueue, //
 };
 use crate::{
     counts::Usage,
@@ -179,6 +180,14 @@ impl DeviceState {
         let bo = self.by_va.get(&start)?.bo();
         let inside = offset < bo.size() && offset % 8 == 0;
         inside.then(|| bo.peek_u64((offset / 8) as usize))?
+    }
+
+    /// What a copy queue's counter has, which lies behind its read pointer in memory
+    /// (`read_sdma_queue_counter`). `None` for other queues.
+    pub(crate) fn count_of_copies(&self, queue: &UserQueue) -> Option<u64> {
+        let shown = queue.hw.try_show()?;
+        shown.sdma?;
+        self.peek(shown.read.checked_add(8)?)
     }
 
     /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages

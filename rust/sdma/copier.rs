@@ -167,6 +167,11 @@ pub(crate) struct Copier {
 }
 
 impl Copier {
+    /// As of [`Hal::counts_in_memory`].
+    pub(crate) fn counts_in_memory(&self) -> bool {
+        self.parts.hal.counts_in_memory()
+    }
+
     /// A queue that is off.
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>> {
         let state = State {

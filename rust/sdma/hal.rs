@@ -54,6 +54,9 @@ pub(crate) trait Hal: Sync {
     /// ENODEV when it doesn't run and the driver can't start it.
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result;
 
+    /// Whether the engine counts what a process' queue did behind its read pointer in memory, and not in a register.
+    fn counts_in_memory(&self) -> bool;
+
     /// Takes every queue off an engine, and resets it if registers or the management unit can. It is to be
     /// prepared and enabled again.
     ///

@@ -77,6 +77,11 @@ impl super::Hal for Hal {
         Some(c"amdgpu/sdma_4_4_2.bin")
     }
 
+    /// `kgd_gfx_v9_4_3_hqd_sdma_get_counter`: in a register.
+    fn counts_in_memory(&self) -> bool {
+        false
+    }
+
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result {
         let instance = instance(engine);
         let cntl = regs.read_at(instance, sdma::SDMA_F32_CNTL);

@@ -55,6 +55,11 @@ impl super::Hal for Hal {
         Some(c"amdgpu/sdma_7_0_1.bin")
     }
 
+    /// As for all without `hqd_sdma_get_counter`.
+    fn counts_in_memory(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
         // Its firmware is in place, and is let run here.
         regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
