@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A process' folder in sysfs, `/sys/class/kfd/kfd/proc/PID`: what it takes of each GPU, and its queues.
+//!
+//! Its files wait for nobody: what only the process' state has is EBUSY while somebody else has that. Removing a folder
+//! waits for its readers, which so end soon.
+//!
+//! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`); `pasid` is 0
+//! there as well. Not here are `cu_occupancy`; `sdma_` of chips that count in registers; and `counters_`, which GPUs
+//! with shared virtual memory have.
+
+use super::Process;
+use crate::{
+    counts::Usage,
+    glue::kobject::{
+        Dir,
+        Empty,
+        File,
+        Show,
+        Text, //
+    },
+    types::{
+        GpuId,
+        QueueId, //
+    }, //
+};
+use core::fmt::Write;
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// Upstream shows what copy queues did in units of 100 of their counters (`SDMA_ACTIVITY_DIVISOR`).
+const SDMA_DIVISOR: u64 = 100;
+
+/// A process' folder; removed when dropped. Fields are removed in this order, children first.
+pub(super) struct Folder {
+    _stats: KVec<Dir>,
+    queues: Dir,
+    _root: Dir,
+}
+
+/// A file about a GPU: what it shows, and the index of the process' device.
+#[derive(Clone, Copy)]
+enum About {
+    Vram(usize),
+    Sdma(usize),
+}
+
+/// The files of the folder itself.
+struct Root {
+    process: Arc<Process>,
+    files: KVec<About>,
+}
+
+static ROOT_FILES: [File; 1] = [File::new(c"pasid")];
+
+impl Show for Root {
+    fn files() -> &'static [File] {
+        &ROOT_FILES
+    }
+
+    fn show(&self, file: usize, out: &mut Text<'_>) -> Result {
+        let value = match file.checked_sub(ROOT_FILES.len()) {
+            None => 0,
+            Some(own) => match *self.files.get(own).ok_or(EINVAL)? {
+                About::Vram(index) => {
+                    let device = self.process.devices().get(index).ok_or(EINVAL)?;
+                    device.usage.vram()
+                }
+                About::Sdma(index) => self.process.copied(index).ok_or(EBUSY)? / SDMA_DIVISOR,
+            },
+        };
+        writeln!(out, "{value}").map_err(|_| EINVAL)
+    }
+}
+
+/// `stats_GPU-ID`.
+struct Stats(Arc<Usage>);
+
+static STATS_FILES: [File; 1] = [File::new(c"evicted_ms")];
+
+impl Show for Stats {
+    fn files() -> &'static [File] {
+        &STATS_FILES
+    }
+
+    fn show(&self, _file: usize, out: &mut Text<'_>) -> Result {
+        writeln!(out, "{}", self.0.evicted_ms()).map_err(|_| EINVAL)
+    }
+}
+
+/// What a queue's folder shows.
+pub(crate) struct QueueFacts {
+    pub(crate) gpu: GpuId,
+    /// As `enum kfd_queue_type` has it.
+    pub(crate) kind: u32,
+    /// Bytes of its ring.
+    pub(crate) size: Atomic<u64>,
+}
+
+/// The files of `queues/ID`.
+struct QueueFiles(Arc<QueueFacts>);
+
+static QUEUE_FILES: [File; 3] = [File::new(c"gpuid"), File::new(c"size"), File::new(c"type")];
+
+impl Show for QueueFiles {
+    fn files() -> &'static [File] {
+        &QUEUE_FILES
+    }
+
+    /// Without the end of a line, as upstream.
+    fn show(&self, file: usize, out: &mut Text<'_>) -> Result {
+        let value = match file {
+            0 => self.0.gpu.get().into(),
+            1 => self.0.size.load(Relaxed),
+            _ => self.0.kind.into(),
+        };
+        write!(out, "{value}").map_err(|_| EINVAL)
+    }
+}
+
+impl Folder {
+    /// Makes the folder of a process in that of all.
+    pub(super) fn new(parent: &Dir, process: &Arc<Process>) -> Result<Self> {
+        let (mut names, mut files) = (KVec::new(), KVec::new());
+        for (index, device) in process.devices().iter().enumerate() {
+            let id = device.gpu.id().get();
+            names.push(
+                CString::try_from_fmt(fmt!("vram_{id}"))?,
+                GFP_KERNEL_ACCOUNT,
+            )?;
+            files.push(About::Vram(index), GFP_KERNEL_ACCOUNT)?;
+            if device.gpu.copier().counts_in_memory() {
+                names.push(
+                    CString::try_from_fmt(fmt!("sdma_{id}"))?,
+                    GFP_KERNEL_ACCOUNT,
+                )?;
+                files.push(About::Sdma(index), GFP_KERNEL_ACCOUNT)?;
+            }
+        }
+        let name = CString::try_from_fmt(fmt!("{}", process.who.tgid))?;
+        let data = Root {
+            process: process.clone(),
+            files,
+        };
+        let root = parent.subdir_with(&name, data, names)?;
+        let queues = root.subdir(c"queues", Empty)?;
+        let mut stats = KVec::new();
+        for device in process.devices() {
+            let name = CString::try_from_fmt(fmt!("stats_{}", device.gpu.id().get()))?;
+            let its = root.subdir(&name, Stats(device.usage.clone()))?;
+            stats.push(its, GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(Self {
+            _stats: stats,
+            queues,
+            _root: root,
+        })
+    }
+
+    fn queue(&self, id: QueueId, facts: &Arc<QueueFacts>) -> Result<Dir> {
+        let name = CString::try_from_fmt(fmt!("{}", id.get()))?;
+        self.queues.subdir(&name, QueueFiles(facts.clone()))
+    }
+}
+
+impl Process {
+    /// What its copy queues on a device did, as these count; `None` while somebody else has the process' state.
+    fn copied(&self, index: usize) -> Option<u64> {
+        let device = self.devices().get(index)?;
+        self.try_with(|state| {
+            let queues = state.queues.iter().map(|(_, queue)| queue);
+            let mine = queues.filter(|queue| queue.device == index);
+            let its = state.devices.get(index);
+            let counts = mine.filter_map(|queue| its?.count_of_copies(queue));
+            counts.fold(device.usage.copied(), u64::wrapping_add)
+        })
+    }
+
+    /// Shows a new queue. Like upstream, the queue works without its folder.
+    pub(crate) fn show_queue(&self, id: QueueId, facts: &Arc<QueueFacts>) -> Option<Dir> {
+        self.folder.lock().as_ref()?.queue(id, facts).ok()
+    }
+
+    /// Removes the folder. No queue has one any more.
+    pub(crate) fn hide(&self) {
+        let folder = self.folder.lock().take();
+        if folder.is_some() {
+            drop(folder);
+            self.processes.hidden(self);
+        }
+    }
+}
