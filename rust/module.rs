@@ -15,6 +15,10 @@ use crate::{
     debugfs::DebugFs,
     glue::{
         anon_inode::PseudoFs,
+        kobject::{
+            Dir,
+            Empty, //
+        },
         mmu_notifier,
         trace, //
     },
@@ -71,8 +75,25 @@ pub(crate) struct Module {
     topology: Topology,
     #[pin]
     render: RenderNodes,
+    shown: Shown,
     kfd: KfdNode,
     processes: Arc<Processes>,
+}
+
+/// Processes have folders in sysfs, `/sys/class/kfd/kfd/proc`. Dropped, when no process is left, they have none.
+struct Shown(Arc<Processes>);
+
+impl Shown {
+    fn new(kfd: &KfdNode, processes: &Arc<Processes>) -> Result<Self> {
+        processes.show_in(Some(Dir::of_node(kfd.node(), c"proc", Empty)?));
+        Ok(Self(processes.clone()))
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.show_in(None);
+    }
 }
 
 impl Module {
@@ -90,6 +111,7 @@ impl Module {
         })?;
         let kfd = KfdNode::new(&fs, &processes)?;
         let topology = Topology::new(kfd.node())?;
+        let shown = Shown::new(&kfd, &processes)?;
         let render = RenderNodes::new(&counts, &memory);
         Arc::pin_init(
             pin_init!(Self {
@@ -97,6 +119,7 @@ impl Module {
                 sensors <- AllSensors::new(),
                 topology <- topology,
                 render <- render,
+                shown,
                 kfd,
                 processes,
             }),

@@ -53,6 +53,7 @@ use kernel::{
 mod buffer;
 mod device;
 mod exception;
+mod folder;
 mod queue;
 mod registry;
 pub(crate) mod user;
@@ -67,6 +68,7 @@ pub(crate) use device::{
     Bound,
     DeviceState, //
 };
+pub(crate) use folder::QueueFacts;
 pub(crate) use queue::{
     Buffers,
     UserQueue, //
@@ -162,6 +164,9 @@ pub(crate) struct Process {
     user_stop: Work<Process, { user::STOP }>,
     #[pin]
     user_restore: Work<Process, { user::RESTORE }>,
+    /// Its folder in sysfs, which refers to it.
+    #[pin]
+    folder: Mutex<Option<folder::Folder>>,
     watch: SetOnce<Watch<Process>>,
     /// How events name it.
     pub(crate) who: Who,
@@ -213,6 +218,7 @@ impl Process {
                 user <- UserMemory::new(),
                 user_stop <- new_work!("rkfd user stop"),
                 user_restore <- new_work!("rkfd user restore"),
+                folder <- new_mutex!(None, "rkfd process folder"),
                 watch: SetOnce::new(),
                 who,
                 _count: counts.count(Thing::Process),

@@ -17,6 +17,7 @@ use crate::{
         DeviceState,
         Process,
         ProcessDevice,
+        QueueFacts,
         State,
         UserQueue, //
     },
@@ -40,7 +41,13 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 mod buffers;
@@ -115,11 +122,16 @@ pub(crate) fn create(
             doorbell: number,
             save_area: params.save.at,
             gws: false,
+            folder: None,
+            facts: facts(device, params)?,
             errors: 0,
             buffers,
             _count: process.shared().counts.count(Thing::Queue),
         };
         let id = insert(state, device, queue)?;
+        if let Some(queue) = state.queues.get_mut(id.get()) {
+            queue.folder = process.show_queue(id, &queue.facts);
+        }
         Ok(CreatedQueue {
             id,
             doorbell: number.byte(),
@@ -140,6 +152,23 @@ fn spec(params: &QueueParams, hold: &QueueHold) -> Result<QueueSpec> {
         doorbell_index: hold.doorbell.index(),
         sdma: hold.sdma.as_ref().map(sdma::Slot::place),
     })
+}
+
+/// What sysfs shows of a queue.
+fn facts(device: &ProcessDevice, params: &QueueParams) -> Result<Arc<QueueFacts>> {
+    // `enum kfd_queue_type`.
+    let kind = match params.kind {
+        Kind::ComputePm4 | Kind::ComputeAql => 0,
+        Kind::Sdma(Wanted::Bus) => 1,
+        Kind::Sdma(Wanted::Link) => 3,
+        Kind::Sdma(Wanted::Engine(_)) => 4,
+    };
+    let facts = QueueFacts {
+        gpu: device.gpu.id(),
+        kind,
+        size: Atomic::new(params.ring.size.bytes()),
+    };
+    Ok(Arc::new(facts, GFP_KERNEL_ACCOUNT)?)
 }
 
 fn create_on(
@@ -194,11 +223,13 @@ pub(crate) fn destroy(process: &Process, id: QueueId) -> Result {
 /// Takes a queue off the hardware for good. With the proof its buffers are free again; without,
 /// it goes to the hung ones.
 pub(crate) fn stop(
-    queue: UserQueue,
+    mut queue: UserQueue,
     gpu: &Gpu,
     state: &mut DeviceState,
     hung: &mut KVec<UserQueue>,
 ) -> Result {
+    // Its number is free again.
+    drop(queue.folder.take());
     if gpu.copier().counts_in_memory() {
         if let Some(count) = state.count_of_copies(&queue) {
             state.usage.keep_copied(count);
@@ -249,6 +280,7 @@ pub(crate) fn update(process: &Process, id: QueueId, ring: &RingParams) -> Resul
             queue.buffers.ring = pin;
         }
         queue.ring = *ring;
+        queue.facts.size.store(ring.size.bytes(), Relaxed);
         submit(queue, device, device_state, None)
     })
 }

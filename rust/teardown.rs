@@ -43,6 +43,7 @@ fn end(process: &Process) {
     if !first {
         return;
     }
+    process.hide();
     for (index, device) in process.devices().iter().enumerate() {
         // One at a time: none is dropped with the process' state.
         while let Some(handle) = process.take_buffer(index) {

@@ -3,10 +3,14 @@
 //! A process' queues as it keeps them: what the program asked for, the hardware's part of it, and
 //! the memory that it uses. What becomes of them is decided by the room `queue`.
 
-use super::Pin;
+use super::{
+    Pin,
+    QueueFacts, //
+};
 use crate::{
     bo::Bo,
     counts::Count,
+    glue::kobject::Dir,
     sched::HwQueue,
     types::{
         DoorbellIndex,
@@ -50,6 +54,9 @@ pub(crate) struct UserQueue {
     pub(crate) save_area: GpuVa,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
+    /// Its folder in sysfs, and what that shows.
+    pub(crate) folder: Option<Dir>,
+    pub(crate) facts: Arc<QueueFacts>,
     /// What went wrong in it, a bit for each exception.
     pub(crate) errors: u64,
     pub(crate) buffers: Buffers,

@@ -4,15 +4,20 @@
 //! share.
 //!
 //! The tables' mutex is a leaf, under which nothing is allocated or freed: interrupts take it.
-//! Opening has a mutex of its own, because making a process takes the mmap lock.
+//! Opening has a mutex of its own, because making a process takes the mmap lock. So has the list of processes that have a
+//! folder in sysfs, a leaf, too.
 
 use super::{
+    folder::Folder,
     user::Works,
     Process, //
 };
 use crate::{
     counts::Counts,
-    glue::mmu_notifier::Watch,
+    glue::{
+        kobject::Dir,
+        mmu_notifier::Watch, //
+    },
     gpu::Gpus,
     limit::SystemMemory,
     smi::Clients,
@@ -52,8 +57,12 @@ struct Tables {
 #[pin_data]
 pub(crate) struct Processes {
     shared: Shared,
+    /// Held while a process is made; the folder in which it is shown.
     #[pin]
-    opening: Mutex<()>,
+    opening: Mutex<Option<Dir>>,
+    /// The processes that have a folder, by the number that is its name.
+    #[pin]
+    shown: Mutex<RBTree<i32, ()>>,
     #[pin]
     tables: Mutex<Tables>,
 }
@@ -68,7 +77,8 @@ impl Processes {
         Arc::pin_init(
             pin_init!(Self {
                 shared,
-                opening <- new_mutex!((), "rkfd opening"),
+                opening <- new_mutex!(None, "rkfd opening"),
+                shown <- new_mutex!(RBTree::new(), "rkfd shown processes"),
                 tables <- new_mutex!(tables, "rkfd processes"),
             }),
             GFP_KERNEL,
@@ -95,7 +105,7 @@ impl Processes {
         let task = current!();
         let mm = task.mm().ok_or(EINVAL)?;
         let key = mm.as_raw() as usize;
-        let _opening = self.opening.lock();
+        let folder = self.opening.lock();
         let mut gpus = self.shared.gpus.all()?;
         if gpus.is_empty() {
             return Err(EINVAL);
@@ -111,6 +121,8 @@ impl Processes {
         match Watch::new(mm, process.clone()) {
             Ok(watch) => {
                 process.watch.populate(watch);
+                // Like upstream, it works without.
+                let _ = folder.as_ref().map(|folder| self.show(folder, &process));
                 Ok(process)
             }
             Err(e) => {
@@ -118,6 +130,45 @@ impl Processes {
                 Err(e)
             }
         }
+    }
+
+    /// Sets the folder in which processes are shown from now on; without one none is. Those that there are keep theirs,
+    /// which must be gone before the folder goes.
+    pub(crate) fn show_in(&self, folder: Option<Dir>) {
+        let old = core::mem::replace(&mut *self.opening.lock(), folder);
+        drop(old);
+    }
+
+    /// Makes a new process' folder.
+    ///
+    /// # Errors
+    ///
+    /// EEXIST while a process by that number, which has begun another program, still has one; ENOMEM.
+    fn show(&self, parent: &Dir, process: &Arc<Process>) -> Result {
+        let node = RBTreeNode::new(process.who.tgid, (), GFP_KERNEL_ACCOUNT)?;
+        {
+            let mut shown = self.shown.lock();
+            if shown.get(&process.who.tgid).is_some() {
+                return Err(EEXIST);
+            }
+            shown.insert(node);
+        }
+        match Folder::new(parent, process) {
+            Ok(folder) => {
+                *process.folder.lock() = Some(folder);
+                Ok(())
+            }
+            Err(error) => {
+                self.hidden(process);
+                Err(error)
+            }
+        }
+    }
+
+    /// A process' folder is gone.
+    pub(super) fn hidden(&self, process: &Process) {
+        let removed = self.shown.lock().remove_node(&process.who.tgid);
+        drop(removed);
     }
 
     /// The process that has this PASID on a GPU.
