@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The driver shows what this program has: its folder in sysfs, and the files of `rkfd` in debugfs.
+//!
+//! What is compared with are the arguments of the program's own requests, as the library made them.
+//!
+//! `live CODE-OBJECT`, alone on the GPU
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rkfd::trace::{observe, Step};
+use rkfd::{Gpu, Memory, Queue, QueueOptions};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_uapi::{ioctl, memory as abi};
+
+const DEBUG: &str = "/sys/kernel/debug/rkfd";
+const QUEUES: usize = 2;
+const ELEMENTS: usize = 4096;
+const PAGE: usize = 4096;
+/// A slice of doorbells.
+const SLICE: u64 = 8192;
+
+/// What the program asked for.
+#[derive(Default)]
+struct Asked {
+    /// CREATE_QUEUE's fields by name, by the queue's id.
+    queues: BTreeMap<u64, BTreeMap<&'static str, u64>>,
+    /// Bytes of VRAM by handle.
+    vram: BTreeMap<u64, u64>,
+}
+
+impl Asked {
+    fn note(&mut self, name: &str, fields: &[(&'static str, u64, u64)]) {
+        let field = |name: &str| {
+            let mut found = fields.iter().filter(|(field, _, _)| *field == name);
+            found.next().map_or(0, |(_, _, value)| *value)
+        };
+        let is = |info: &ioctl::IoctlInfo| info.name == name;
+        if is(&ioctl::CREATE_QUEUE.info) {
+            let made = fields.iter().map(|(name, _, value)| (*name, *value));
+            self.queues.insert(field("queue_id"), made.collect());
+        } else if is(&ioctl::DESTROY_QUEUE.info) {
+            self.queues.remove(&field("queue_id"));
+        } else if is(&ioctl::ALLOC_MEMORY_OF_GPU.info) {
+            let (flags, size) = (field("flags") as u32, field("size"));
+            let half = flags & abi::ALLOC_AQL_QUEUE_MEM != 0;
+            if flags & abi::ALLOC_VRAM != 0 {
+                let bytes = if half { size / 2 } else { size };
+                let pages = bytes.div_ceil(PAGE as u64);
+                self.vram.insert(field("handle"), pages * PAGE as u64);
+            }
+        } else if is(&ioctl::FREE_MEMORY_OF_GPU.info) {
+            self.vram.remove(&field("handle"));
+        }
+    }
+}
+
+struct Test {
+    gpu: Gpu,
+    asked: Arc<Mutex<Asked>>,
+}
+
+fn text(path: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::new(format_args!("{path}: {e}")))
+}
+
+fn names(path: &str) -> Result<Vec<String>, Failure> {
+    let entries = std::fs::read_dir(path).map_err(|e| Failure::new(format_args!("{path}: {e}")))?;
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The number behind a word in a line.
+fn behind(line: &str, word: &str) -> Option<u64> {
+    let mut words = line.split_whitespace().skip_while(|w| *w != word);
+    let number = words.nth(1)?;
+    match number.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => number.parse().ok(),
+    }
+}
+
+impl Test {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file or folder of this process in sysfs.
+    fn path(&self, name: &str) -> String {
+        format!("/sys/class/kfd/kfd/proc/{}/{name}", std::process::id())
+    }
+
+    /// The number in a file about the GPU.
+    fn number(&self, name: &str) -> Result<u64, Failure> {
+        let text = text(&self.path(name))?;
+        text.trim().parse().map_err(Failure::new)
+    }
+
+    /// The line of a file in debugfs that has a word.
+    fn line(&self, file: &str, start: &str) -> Result<String, Failure> {
+        let text = text(&format!("{DEBUG}/{file}"))?;
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(start));
+        line.map(str::to_owned)
+            .ok_or_else(|| Failure::new(format_args!("{file} has no '{start}': {text}")))
+    }
+
+    fn own(&self) -> String {
+        format!("process {} gpu {}", std::process::id(), self.gpu.id())
+    }
+
+    fn vram(&self) -> Result<(), Failure> {
+        let file = format!("vram_{}", self.gpu.id());
+        let before = self.number(&file)?;
+        let wanted: u64 = self.asked().vram.values().sum();
+        println!("{before} bytes of VRAM, wanted {wanted}");
+        check(
+            "VRAM is what the program has",
+            before == wanted && wanted > 0,
+        )?;
+        let more = self.gpu.alloc_in::<u8>(Memory::Vram, 3 * PAGE)?;
+        let wanted: u64 = self.asked().vram.values().sum();
+        check(
+            "it grows with the program's",
+            self.number(&file)? == wanted && wanted > before,
+        )?;
+        let flushes = |test: &Self| test.line("tlb", "of_process");
+        let (first, word) = (flushes(self)?, "of_process");
+        drop(more);
+        check("and shrinks again", self.number(&file)? == before)?;
+        check(
+            "that flushed its TLBs once more",
+            behind(&flushes(self)?, word) == behind(&first, word).map(|n| n + 1),
+        )
+    }
+
+    fn queues(&self) -> Result<(), Failure> {
+        let asked: Vec<_> = self.asked().queues.clone().into_iter().collect();
+        let ids: Vec<String> = asked.iter().map(|(id, _)| id.to_string()).collect();
+        check(
+            "each queue has a folder, and nothing else has",
+            names(&self.path("queues"))? == ids,
+        )?;
+        for (id, made) in asked {
+            let field = |name| made.get(name).copied().unwrap_or(u64::MAX);
+            let read = |name: &str| text(&self.path(&format!("queues/{id}/{name}")));
+            // KFD's numbers inside: compute is 0, a copy queue 1.
+            let kind = if field("queue_type") == 1 { "1" } else { "0" };
+            check(
+                "it shows GPU, bytes and type",
+                read("gpuid")? == self.gpu.id().to_string()
+                    && read("size")? == field("ring_size").to_string()
+                    && read("type")? == kind,
+            )?;
+            let first = behind(&self.line("doorbells", &self.own())?, "words");
+            let shown = text(&format!("{DEBUG}/doorbells"))?;
+            let end = format!(" queue {id}");
+            let bell = shown.lines().find(|line| line.ends_with(&end));
+            let bell = bell.and_then(|line| behind(line, "doorbell"));
+            let byte = first.zip(bell).map(|(first, bell)| (bell - first) * 4);
+            println!("queue {id}: byte {byte:x?} of its slice");
+            check(
+                "its doorbell is where CREATE_QUEUE said",
+                byte == Some(field("doorbell_offset") % SLICE),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn hardware(&self) -> Result<(), Failure> {
+        let (pid, own) = (
+            std::process::id(),
+            format!("process {}", std::process::id()),
+        );
+        let vmids = text(&format!("{DEBUG}/vmids"))?;
+        let mine = vmids.lines().filter(|line| line.ends_with(&own));
+        let mine: Vec<u64> = mine.filter_map(|line| behind(line, "vmid")).collect();
+        println!("VMIDs of {pid}: {mine:?}");
+        let hqd = self.line("queues", "hqd")?;
+        check(
+            "the mapping has the VMID that the hardware queue has",
+            mine.len() == 1 && behind(&hqd, "vmid") == mine.first().copied(),
+        )?;
+        let kind = match self.gpu.target().starts_with("gfx9") {
+            true => "kind cpsch",
+            false => "kind mes",
+        };
+        self.line("scheduler", kind)?;
+        self.line("scheduler", "state runs")?;
+        self.line("scheduler", "processes 1")?;
+        let mapped = format!("queues_mapped {}", self.asked().queues.len());
+        self.line("scheduler", &mapped)?;
+        let ring = self.line("scheduler", "ring ")?;
+        check(
+            "its ring was written",
+            behind(&ring, "write").is_some_and(|words| words > 0),
+        )
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let code = code_object()?;
+    let asked = Arc::new(Mutex::new(Asked::default()));
+    let seen = asked.clone();
+    observe(move |step| {
+        if let Step::Ioctl(request) = step {
+            let mut asked = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.note(request.name(), &request.fields());
+        }
+    });
+    let gpu = Gpu::open()?;
+    let kernel = gpu.load(&code)?.kernel(KERNEL)?;
+    let test = Test {
+        asked,
+        gpu,
+    };
+    let mut queues: Vec<Queue> = (0..QUEUES)
+        .map(|n| test.gpu.queue(QueueOptions::new().packets(64 << n)))
+        .collect::<Result<_, _>>()?;
+    let _copies = test.gpu.copy_queue()?;
+    for (i, queue) in queues.iter().enumerate() {
+        let add = VectorAdd::new(&test.gpu, ELEMENTS, i)?;
+        let work = add.dispatch(queue, &kernel).submit()?;
+        work.wait_timeout(PATIENCE)?;
+        add.verify()?;
+    }
+    check("the PASID is 0, as upstream", test.number("pasid")? == 0)?;
+    test.queues()?;
+    test.hardware()?;
+    test.vram()?;
+    queues.pop();
+    test.queues()
+}
+
+fn main() -> ExitCode {
+    report("live", run)
+}
