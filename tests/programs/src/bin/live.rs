@@ -7,20 +7,31 @@
 //! `live CODE-OBJECT`, alone on the GPU
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::process::ExitCode;
+use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rkfd::trace::{observe, Step};
 use rkfd::{Gpu, Memory, Queue, QueueOptions};
+use rkfd_programs::raw::{self, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::{ioctl, memory as abi};
+use rustix::mm::{MapFlags, ProtFlags};
 
 const DEBUG: &str = "/sys/kernel/debug/rkfd";
 const QUEUES: usize = 2;
 const ELEMENTS: usize = 4096;
 const PAGE: usize = 4096;
+/// Where memory of the program's own is for the GPU.
+const VA: u64 = 0x1234_0000_0000;
 /// A slice of doorbells.
 const SLICE: u64 = 8192;
+/// What a copy queue's counter is set to, and what upstream divides it by.
+const COUNT: u64 = 12_345;
+const DIVISOR: u64 = 100;
 
 /// What the program asked for.
 #[derive(Default)]
@@ -59,6 +70,7 @@ impl Asked {
 
 struct Test {
     gpu: Gpu,
+    kfd: File,
     asked: Arc<Mutex<Asked>>,
 }
 
@@ -203,6 +215,71 @@ impl Test {
             behind(&ring, "write").is_some_and(|words| words > 0),
         )
     }
+
+    /// Takes memory away that the GPU has mapped, by which the queues are evicted for a while.
+    fn evicted(&self) -> Result<(), Failure> {
+        let stats = format!("stats_{}/evicted_ms", self.gpu.id());
+        let start = self.line("evictions", &self.own())?;
+        check(
+            "it was never evicted",
+            behind(&start, "evictions") == Some(0) && self.number(&stats)? == 0,
+        )?;
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: The kernel chooses the address, so no mapping is replaced.
+        let at = unsafe { rustix::mm::mmap_anonymous(null_mut(), PAGE, prot, flags) };
+        let at = at.map_err(errno("mmap"))?;
+        let flags = abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT;
+        let handle = raw::alloc(&self.kfd, self.gpu.id(), VA, PAGE, at as u64, flags);
+        let handle = handle.map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
+        raw::map(&self.kfd, self.gpu.id(), handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+        let began = Instant::now();
+        // SAFETY: Nothing refers to the memory.
+        unsafe { rustix::mm::munmap(at, PAGE) }.map_err(errno("munmap"))?;
+        let ended = loop {
+            let line = self.line("evictions", &self.own())?;
+            if behind(&line, "lasting") == Some(0) && behind(&line, "evictions") != Some(0) {
+                break line;
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(Failure::new(format_args!("it stays evicted: {line}")));
+            }
+            sleep(Duration::from_millis(1));
+        };
+        let (ms, most) = (self.number(&stats)?, began.elapsed().as_millis() as u64);
+        println!("{ended}; {ms} ms in sysfs, of {most} ms");
+        check(
+            "it was evicted once, for as long as sysfs says",
+            behind(&ended, "evictions") == Some(1)
+                && behind(&ended, "ended_ms") == Some(ms)
+                && (1..=most).contains(&ms),
+        )?;
+        raw::unmap(&self.kfd, self.gpu.id(), handle).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
+        raw::free(&self.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))
+    }
+
+    /// What the copy queue did, which the engines of gfx12 count behind the read pointer.
+    fn copies(&self) -> Result<(), Failure> {
+        let file = format!("sdma_{}", self.gpu.id());
+        if self.gpu.target().starts_with("gfx9") {
+            let there = names(&self.path(""))?.contains(&file);
+            return check("what is counted in registers is not shown", !there);
+        }
+        let copies = self.gpu.copy_queue()?;
+        let read = {
+            let asked = self.asked();
+            let newest = asked.queues.last_key_value();
+            newest.and_then(|(_, made)| made.get("read_pointer_address").copied())
+        };
+        let read = read.ok_or_else(|| Failure::new("no copy queue was made"))?;
+        // SAFETY: The page of the queue's pointers is mapped at its address, and nothing else uses this word.
+        unsafe { ((read + 8) as *mut u64).write_volatile(COUNT) };
+        check(
+            "the counter is shown",
+            self.number(&file)? == COUNT / DIVISOR,
+        )?;
+        drop(copies);
+        check("and kept", self.number(&file)? == COUNT / DIVISOR)
+    }
 }
 
 fn run() -> Result<(), Failure> {
@@ -218,6 +295,7 @@ fn run() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let kernel = gpu.load(&code)?.kernel(KERNEL)?;
     let test = Test {
+        kfd: File::open("/dev/kfd").map_err(Failure::new)?,
         asked,
         gpu,
     };
@@ -235,6 +313,8 @@ fn run() -> Result<(), Failure> {
     test.queues()?;
     test.hardware()?;
     test.vram()?;
+    test.evicted()?;
+    test.copies()?;
     queues.pop();
     test.queues()
 }
