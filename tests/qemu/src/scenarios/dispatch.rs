@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         examples(),
         queues(),
         shown(),
+        live(),
         why(),
         preempted(),
         wave_sync(),
@@ -363,6 +364,27 @@ fn shown() -> Scenario {
         ),
         Step::Rmmod("rkfd".into()),
         Step::sh("gone", 60, "! ls /sys/kernel/debug/kfd 2>/dev/null"),
+    ])
+}
+
+fn live() -> Scenario {
+    with_vadd(
+        "live",
+        "sysfs and debugfs show a program's memory, queues, doorbells, VMID and evictions as they are",
+        "live",
+    )
+    .without_trace()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("live", 120, &["/bin/live", VADD]),
+        Step::sh(
+            "nobody-left",
+            60,
+            "ls /sys/class/kfd/kfd/proc && [ -z \"$(ls /sys/class/kfd/kfd/proc)\" ] && \
+             cd /sys/kernel/debug/rkfd && ! grep process evictions doorbells vmids queues",
+        ),
+        Step::Rmmod("rkfd".into()),
+        Step::sh("gone", 60, "! ls /sys/kernel/debug/rkfd 2>/dev/null"),
     ])
 }
 
