@@ -101,6 +101,8 @@ pub(crate) struct DebugFs {
     mem_limit: File,
     #[pin]
     submit: debugfs::File<Submitter>,
+    #[pin]
+    hang_hws: File,
     _rkfd: debugfs::Dir,
     _kfd: debugfs::Dir,
 }
@@ -129,6 +131,7 @@ impl DebugFs {
                 &submit::last,
                 &submit::submit,
             ),
+            hang_hws <- kfd.write_callback_file(c"hang_hws", of(), &kfd::hang_hws),
             _rkfd: rkfd,
             _kfd: kfd,
         })

@@ -356,6 +356,14 @@ pub(crate) trait Scheduler: Send + Sync {
     /// EBUSY while the scheduler is at work, which may be a wait for its firmware; ENOENT when no list runs.
     fn with_run_list(&self, f: &mut dyn FnMut(&mut dyn Iterator<Item = u32>)) -> Result;
 
+    /// Makes the firmware hang, to see what follows.
+    ///
+    /// # Errors
+    ///
+    /// EOPNOTSUPP where there is no way to do that; otherwise those of what follows: ETIME, when the firmware hangs as
+    /// it should.
+    fn make_hang(&self) -> Result;
+
     /// The firmware refuses to go on with a queue, which interrupts name by the number of its doorbell
     /// in the process' slice. With MES it is taken off; run lists keep it, as upstream.
     fn stop_bad_queue(&self, _pasid: Pasid, _doorbell: u32) -> Result {

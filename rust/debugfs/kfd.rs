@@ -3,13 +3,13 @@
 //! The files of upstream's folder `kfd`, in upstream's format: MQDs of programs' queues, hardware queues,
 //! run lists, and what memory is taken.
 //!
-//! They show what is in memory and in registers when they are read, and wait for nobody: what somebody
+//! But for `hang_hws`, they show what is in memory and in registers when they are read, and wait for nobody: what somebody
 //! holds who may be waiting for the hardware is shown as busy.
 //!
 //! Sources: `kfd_debugfs_init` (kfd_debugfs.c), `kfd_debugfs_mqds_by_process` (kfd_process.c),
 //! `pqm_debugfs_mqds` (kfd_process_queue_manager.c), `kfd_debugfs_hqds_by_device` and
 //! `kfd_debugfs_rls_by_device` (kfd_topology.c), `dqm_debugfs_hqds` (kfd_device_queue_manager.c),
-//! `pm_debugfs_runlist` (kfd_packet_manager.c), `kfd_debugfs_kfd_mem_limits` (amdgpu_amdkfd_gpuvm.c).
+//! `pm_debugfs_runlist` (kfd_packet_manager.c), `kfd_debugfs_hang_hws` (kfd_device.c), `kfd_debugfs_kfd_mem_limits` (amdgpu_amdkfd_gpuvm.c).
 
 use super::rows;
 use crate::{
@@ -22,13 +22,15 @@ use crate::{
     },
     types::{
         Format,
+        GpuId,
         HqdSlot, //
     }, //
 };
 use kernel::{
     fmt,
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    uaccess::UserSliceReader, //
 };
 
 /// `mqds`: each process, and each of its queues with the MQDs as they are in memory. As upstream, what is
@@ -126,6 +128,33 @@ pub(super) fn mem_limit(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) 
     let (used, limit) = (memory.used() >> 20, memory.limit() >> 20);
     writeln!(f, "System mem used {used}M out of {limit}M")?;
     writeln!(f, "TTM mem used {used}M out of {limit}M")
+}
+
+/// Bytes that `hang_hws` takes at most.
+const MOST: usize = 15;
+
+/// `hang_hws`: makes the scheduling firmware of the GPU hang whose id is written, in decimal. As upstream, what comes of
+/// that is in the kernel's log, and where there is no way to make firmware hang, too.
+///
+/// # Errors
+///
+/// EINVAL when it is no id of a GPU, EFAULT.
+pub(super) fn hang_hws(processes: &Arc<Processes>, text: &mut UserSliceReader) -> Result {
+    let mut bytes = [0; MOST];
+    let len = text.len();
+    let bytes = bytes.get_mut(..len).ok_or(EINVAL)?;
+    text.read_slice(bytes)?;
+    let text = core::str::from_utf8(bytes).map_err(|_| EINVAL)?;
+    let id = text.strip_suffix('\n').unwrap_or(text);
+    let id = id.parse().ok().and_then(GpuId::from_user).ok_or(EINVAL)?;
+    let gpu = processes.shared().gpus.lookup(id).ok_or(EINVAL)?;
+    if gpu.scheduler().make_hang() == Err(EOPNOTSUPP) {
+        dev_err!(
+            gpu.device(),
+            "making the scheduling firmware hang is not supported\n"
+        );
+    }
+    Ok(())
 }
 
 /// Calls `show` for each GPU, below a line with its node of the topology, where the processors are node 0.

@@ -361,6 +361,10 @@ impl<F: Firmware> Scheduler for Common<F> {
         Ok(())
     }
 
+    fn make_hang(&self) -> Result {
+        F::make_hang(&mut self.state.lock(), &self.parts)
+    }
+
     fn stop_bad_queue(&self, pasid: Pasid, doorbell: u32) -> Result {
         F::stop_bad(&mut self.state.lock(), &self.parts, pasid, doorbell)
     }

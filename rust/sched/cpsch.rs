@@ -183,6 +183,12 @@ impl Firmware for Hiq {
         Self::start(parts)
     }
 
+    /// `dqm_debugfs_hang_hws`.
+    fn make_hang(state: &mut State<Self>, parts: &Arc<Parts>) -> Result {
+        state.firmware(parts)?.spoil()?;
+        state.refresh(parts)
+    }
+
     /// HIQ was reset, and with it all that ran.
     fn stop(self, parts: &Parts) -> bool {
         self.stop(parts);

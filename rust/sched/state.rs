@@ -151,6 +151,11 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
         Ok(true)
     }
 
+    /// As [`Scheduler::make_hang`](super::Scheduler::make_hang).
+    fn make_hang(_state: &mut State<Self>, _parts: &Arc<Parts>) -> Result {
+        Err(EOPNOTSUPP)
+    }
+
     /// As [`Scheduler::stop_bad_queue`](super::Scheduler::stop_bad_queue).
     fn stop_bad(
         _state: &mut State<Self>,

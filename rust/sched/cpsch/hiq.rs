@@ -82,6 +82,8 @@ pub(super) struct Hiq {
     mqd: KernelBuf,
     /// The list that runs. Its memory is kept until it was taken off.
     list: Option<List>,
+    /// It was given a packet that isn't one, for a test.
+    spoilt: bool,
 }
 
 impl Hiq {
@@ -112,6 +114,7 @@ impl Hiq {
             _eop: eop,
             mqd,
             list: None,
+            spoilt: false,
         };
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             let queue = mqd::KernelQueue {
@@ -187,7 +190,7 @@ impl Hiq {
     ///
     /// ETIME when the firmware doesn't answer, ENODEV when the device is gone.
     pub(super) fn unmap(&mut self) -> Result<bool> {
-        if self.list.is_none() {
+        if self.list.is_none() && !self.spoilt {
             return Ok(false);
         }
         let unmap = UnmapQueues::zeroed()
@@ -197,6 +200,15 @@ impl Hiq {
         self.query(&[&unmap.0])?;
         self.list = None;
         self.preemption_failed()
+    }
+
+    /// Submits what is no packet, at which the firmware stops (`pm_debugfs_hang_hws`). From then on queues are asked to
+    /// leave even if none runs, which the firmware doesn't answer.
+    pub(super) fn spoil(&mut self) -> Result {
+        const NO_PACKET: [u32; 7] = [0x5555_5555; 7];
+        self.ring.submit(&[&NO_PACKET])?;
+        self.spoilt = true;
+        Ok(())
     }
 
     /// The firmware notes doorbells of queues that didn't let go (`check_preemption_failed_v9_4_3`).
