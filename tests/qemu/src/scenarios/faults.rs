@@ -48,6 +48,8 @@ pub fn all() -> Vec<Scenario> {
         pulled_out(),
         no_fence(),
         gpu_reset(),
+        hang_hws(),
+        hang_mes(),
         reported(),
         hang(),
     ]);
@@ -214,6 +216,69 @@ fn gpu_reset() -> Scenario {
         .rule("at the 3rd QUERY_STATUS: no answer")
         .rule("at the 1st REMOVE_QUEUE: hang")
         .misbehaves_by_turns()
+}
+
+/// What `/sys/kernel/debug/kfd/hang_hws` takes and what it refuses.
+const REFUSED: &str = "cd /sys/kernel/debug/kfd && ls -l hang_hws | grep '^--w-------' && \
+    for bad in 0 x 99999 1234567890123456 '1 2' -1; do ! echo \"$bad\" > hang_hws || exit 1; done";
+
+/// The id of the GPU.
+const ID: &str =
+    "id=$(grep -hvx 0 /sys/class/kfd/kfd/topology/nodes/*/gpu_id) && cd /sys/kernel/debug";
+
+/// Root has the scheduling firmware stop at what is no packet. While the driver waits for its answer, debugfs can be read;
+/// then the GPU is reset under a program, and new ones run.
+fn hang_hws() -> Scenario {
+    let started = "endless /kernels/spin-O3.co /tmp/ready >/dev/null & \
+        until [ -e /tmp/ready ]; do sleep 0.1; done";
+    // The driver waits for 9 seconds.
+    let hangs = format!(
+        "{ID} && (echo $id > kfd/hang_hws) & {ID} && \
+         until grep -q 'state busy' rkfd/scheduler; do :; done; \
+         grep 'state mapped' rkfd/queues && grep Busy kfd/rls && grep 'ring hiq' rkfd/scheduler && wait"
+    );
+    let reset = "cd /sys/kernel/debug && \
+        until grep -q 'state runs' rkfd/scheduler && dmesg | grep 'HWS hang: resetting the GPU .soft reset.'; \
+        do sleep 0.1; done; rkfd why | grep ': it is gone: the GPU was reset under its process$'";
+    with_vadd(
+        "hang-hws",
+        "the scheduling firmware is made to hang; what it has is shown meanwhile, and a reset gets it back",
+        "vectoradd",
+    )
+    .scheduled_by(Scheduler::Cpsch)
+    .bin("rkfd-programs", "endless")
+    .bin("rkfd-cli", "rkfd")
+    .kernel("spin", 3)
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("spinning", 60, started))
+    .step(Step::sh("refused", 60, REFUSED))
+    .step(Step::sh("hangs", 60, &hangs))
+    .step(Step::sh("reset", 60, reset))
+    .step(Step::sh("killed", 60, "killall -9 endless; wait"))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .violates(&["Hiq queue: no type-3 PM4 header: 0x55555555"])
+    .check(engines_were_reset)
+}
+
+/// MES can't be made to hang so, which the log says; everything goes on.
+fn hang_mes() -> Scenario {
+    let logged = format!(
+        "{ID} && echo $id > kfd/hang_hws && \
+         dmesg | grep 'making the scheduling firmware hang is not supported' && grep 'state runs' rkfd/scheduler"
+    );
+    with_vadd(
+        "hang-mes",
+        "MES can't be made to hang by a packet, and goes on",
+        "vectoradd",
+    )
+    .scheduled_by(Scheduler::Mes)
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("refused", 60, REFUSED))
+    .step(Step::sh("logged", 60, &logged))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
 }
 
 /// The device saw each command processor reset once, and where registers can do that, each copy engine.
