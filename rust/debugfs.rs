@@ -104,10 +104,17 @@ pub(crate) struct DebugFs {
     #[pin]
     hang_hws: File,
     _rkfd: debugfs::Dir,
+    /// Where processes have folders.
+    proc: debugfs::Dir,
     _kfd: debugfs::Dir,
 }
 
 impl DebugFs {
+    /// The folder in which processes have theirs.
+    pub(crate) fn proc(&self) -> debugfs::Dir {
+        self.proc.clone()
+    }
+
     /// Makes the files. Without debugfs in the kernel there are none, which is no error.
     pub(crate) fn new(processes: &Arc<Processes>) -> impl PinInit<Self> + '_ {
         let of = || processes.clone();
@@ -133,6 +140,7 @@ impl DebugFs {
             ),
             hang_hws <- kfd.write_callback_file(c"hang_hws", of(), &kfd::hang_hws),
             _rkfd: rkfd,
+            proc: kfd.subdir(c"proc"),
             _kfd: kfd,
         })
     }

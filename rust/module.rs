@@ -30,6 +30,7 @@ use crate::{
     limit::SystemMemory,
     process::{
         user::Works,
+        Places,
         Processes,
         Shared, //
     },
@@ -80,13 +81,13 @@ pub(crate) struct Module {
     processes: Arc<Processes>,
 }
 
-/// Processes have folders in sysfs, `/sys/class/kfd/kfd/proc`. Dropped, when no process is left, they have none.
+/// Processes have folders in sysfs, `/sys/class/kfd/kfd/proc`, and in debugfs. Dropped, when no process is left, they have none.
 struct Shown(Arc<Processes>);
 
 impl Shown {
-    fn new(kfd: &KfdNode, processes: &Arc<Processes>) -> Result<Self> {
-        processes.show_in(Some(Dir::of_node(kfd.node(), c"proc", Empty)?));
-        Ok(Self(processes.clone()))
+    fn new(processes: &Arc<Processes>, places: Places) -> Self {
+        processes.show_in(Some(places));
+        Self(processes.clone())
     }
 }
 
@@ -111,7 +112,7 @@ impl Module {
         })?;
         let kfd = KfdNode::new(&fs, &processes)?;
         let topology = Topology::new(kfd.node())?;
-        let shown = Shown::new(&kfd, &processes)?;
+        let sysfs = Dir::of_node(kfd.node(), c"proc", Empty)?;
         let render = RenderNodes::new(&counts, &memory);
         Arc::pin_init(
             pin_init!(Self {
@@ -119,7 +120,13 @@ impl Module {
                 sensors <- AllSensors::new(),
                 topology <- topology,
                 render <- render,
-                shown,
+                shown: Shown::new(
+                    &processes,
+                    Places {
+                        sysfs,
+                        debugfs: debugfs.proc(),
+                    },
+                ),
                 kfd,
                 processes,
             }),

@@ -68,7 +68,10 @@ pub(crate) use device::{
     Bound,
     DeviceState, //
 };
-pub(crate) use folder::QueueFacts;
+pub(crate) use folder::{
+    Places,
+    QueueFacts, //
+};
 pub(crate) use queue::{
     Buffers,
     UserQueue, //

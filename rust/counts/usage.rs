@@ -21,6 +21,8 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// The numbers of a process on a GPU.
 pub(crate) struct Usage {
+    /// The number of its address space there, 0 before it has one.
+    pasid: Atomic<u32>,
     vram: Atomic<u64>,
     /// Evictions that are not undone.
     lasting: Atomic<u64>,
@@ -38,6 +40,7 @@ impl Usage {
     /// Nothing yet.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let usage = Self {
+            pasid: Atomic::new(0),
             vram: Atomic::new(0),
             lasting: Atomic::new(0),
             evictions: Atomic::new(0),
@@ -46,6 +49,16 @@ impl Usage {
             copied: Atomic::new(0),
         };
         Ok(Arc::new(usage, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Its address space has this number from now on.
+    pub(crate) fn set_pasid(&self, pasid: u16) {
+        self.pasid.store(pasid.into(), Relaxed);
+    }
+
+    /// The number of its address space, 0 before it has one.
+    pub(crate) fn pasid(&self) -> u32 {
+        self.pasid.load(Relaxed)
     }
 
     /// Counts VRAM, until the result is dropped.

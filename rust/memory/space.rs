@@ -45,6 +45,7 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         file.space().lock().vm = Some(vm.clone());
         state.config.tba = trap.code();
         state.config.tma = trap.memory();
+        state.usage.set_pasid(vm.pasid().get());
         state.bound = Some(Bound {
             file: file.clone(),
             vm,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A process' folder in sysfs, `/sys/class/kfd/kfd/proc/PID`: what it takes of each GPU, and its queues.
+//! A process' folder in sysfs, `/sys/class/kfd/kfd/proc/PID`: what it takes of each GPU, and its queues. And the one in
+//! debugfs, `kfd/proc/PID`: its PASIDs.
 //!
 //! Its files wait for nobody: what only the process' state has is EBUSY while somebody else has that. Removing a folder
 //! waits for its readers, which so end soon.
 //!
-//! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`); `pasid` is 0
-//! there as well. Not here are `cu_occupancy`; `sdma_` of chips that count in registers; and `counters_`, which GPUs
+//! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`,
+//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`; `sdma_` of chips that count in registers; and `counters_`, which GPUs
 //! with shared virtual memory have.
 
 use super::Process;
@@ -26,6 +27,8 @@ use crate::{
 };
 use core::fmt::Write;
 use kernel::{
+    debugfs,
+    fmt,
     prelude::*,
     str::CString,
     sync::{
@@ -40,8 +43,16 @@ use kernel::{
 /// Upstream shows what copy queues did in units of 100 of their counters (`SDMA_ACTIVITY_DIVISOR`).
 const SDMA_DIVISOR: u64 = 100;
 
-/// A process' folder; removed when dropped. Fields are removed in this order, children first.
+/// Where processes have their folders.
+pub(crate) struct Places {
+    pub(crate) sysfs: Dir,
+    pub(crate) debugfs: debugfs::Dir,
+}
+
+/// A process' folders; removed when dropped. Fields are removed in this order, children first.
 pub(super) struct Folder {
+    _pasids: KVec<Pin<KBox<debugfs::File<Arc<Usage>>>>>,
+    _debug: debugfs::Dir,
     _stats: KVec<Dir>,
     queues: Dir,
     _root: Dir,
@@ -97,6 +108,11 @@ impl Show for Stats {
     }
 }
 
+/// `pasid_GPU-ID` in debugfs.
+fn pasid(usage: &Arc<Usage>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{}", usage.pasid())
+}
+
 /// What a queue's folder shows.
 pub(crate) struct QueueFacts {
     pub(crate) gpu: GpuId,
@@ -128,8 +144,8 @@ impl Show for QueueFiles {
 }
 
 impl Folder {
-    /// Makes the folder of a process in that of all.
-    pub(super) fn new(parent: &Dir, process: &Arc<Process>) -> Result<Self> {
+    /// Makes the folders of a process in those of all.
+    pub(super) fn new(places: &Places, process: &Arc<Process>) -> Result<Self> {
         let (mut names, mut files) = (KVec::new(), KVec::new());
         for (index, device) in process.devices().iter().enumerate() {
             let id = device.gpu.id().get();
@@ -151,7 +167,7 @@ impl Folder {
             process: process.clone(),
             files,
         };
-        let root = parent.subdir_with(&name, data, names)?;
+        let root = places.sysfs.subdir_with(&name, data, names)?;
         let queues = root.subdir(c"queues", Empty)?;
         let mut stats = KVec::new();
         for device in process.devices() {
@@ -159,7 +175,19 @@ impl Folder {
             let its = root.subdir(&name, Stats(device.usage.clone()))?;
             stats.push(its, GFP_KERNEL_ACCOUNT)?;
         }
+        let debug = places.debugfs.subdir(&name);
+        let mut pasids = KVec::new();
+        for device in process.devices() {
+            let name = CString::try_from_fmt(fmt!("pasid_{}", device.gpu.id().get()))?;
+            let file = debug.read_callback_file(&name, device.usage.clone(), &pasid);
+            pasids.push(
+                KBox::pin_init(file, GFP_KERNEL_ACCOUNT)?,
+                GFP_KERNEL_ACCOUNT,
+            )?;
+        }
         Ok(Self {
+            _pasids: pasids,
+            _debug: debug,
             _stats: stats,
             queues,
             _root: root,

@@ -8,16 +8,16 @@
 //! folder in sysfs, a leaf, too.
 
 use super::{
-    folder::Folder,
+    folder::{
+        Folder,
+        Places, //
+    },
     user::Works,
     Process, //
 };
 use crate::{
     counts::Counts,
-    glue::{
-        kobject::Dir,
-        mmu_notifier::Watch, //
-    },
+    glue::mmu_notifier::Watch,
     gpu::Gpus,
     limit::SystemMemory,
     smi::Clients,
@@ -57,9 +57,9 @@ struct Tables {
 #[pin_data]
 pub(crate) struct Processes {
     shared: Shared,
-    /// Held while a process is made; the folder in which it is shown.
+    /// Held while a process is made; where it is shown.
     #[pin]
-    opening: Mutex<Option<Dir>>,
+    opening: Mutex<Option<Places>>,
     /// The processes that have a folder, by the number that is its name.
     #[pin]
     shown: Mutex<RBTree<i32, ()>>,
@@ -105,7 +105,7 @@ impl Processes {
         let task = current!();
         let mm = task.mm().ok_or(EINVAL)?;
         let key = mm.as_raw() as usize;
-        let folder = self.opening.lock();
+        let places = self.opening.lock();
         let mut gpus = self.shared.gpus.all()?;
         if gpus.is_empty() {
             return Err(EINVAL);
@@ -122,7 +122,7 @@ impl Processes {
             Ok(watch) => {
                 process.watch.populate(watch);
                 // Like upstream, it works without.
-                let _ = folder.as_ref().map(|folder| self.show(folder, &process));
+                let _ = places.as_ref().map(|places| self.show(places, &process));
                 Ok(process)
             }
             Err(e) => {
@@ -132,10 +132,10 @@ impl Processes {
         }
     }
 
-    /// Sets the folder in which processes are shown from now on; without one none is. Those that there are keep theirs,
-    /// which must be gone before the folder goes.
-    pub(crate) fn show_in(&self, folder: Option<Dir>) {
-        let old = core::mem::replace(&mut *self.opening.lock(), folder);
+    /// Sets where processes are shown from now on; without that none is. Those that there are keep their folders, which
+    /// must be gone before the places go.
+    pub(crate) fn show_in(&self, places: Option<Places>) {
+        let old = core::mem::replace(&mut *self.opening.lock(), places);
         drop(old);
     }
 
@@ -144,7 +144,7 @@ impl Processes {
     /// # Errors
     ///
     /// EEXIST while a process by that number, which has begun another program, still has one; ENOMEM.
-    fn show(&self, parent: &Dir, process: &Arc<Process>) -> Result {
+    fn show(&self, places: &Places, process: &Arc<Process>) -> Result {
         let node = RBTreeNode::new(process.who.tgid, (), GFP_KERNEL_ACCOUNT)?;
         {
             let mut shown = self.shown.lock();
@@ -153,7 +153,7 @@ impl Processes {
             }
             shown.insert(node);
         }
-        match Folder::new(parent, process) {
+        match Folder::new(places, process) {
             Ok(folder) => {
                 *process.folder.lock() = Some(folder);
                 Ok(())
