@@ -192,13 +192,23 @@ impl Test {
             format!("process {}", std::process::id()),
         );
         let vmids = text(&format!("{DEBUG}/vmids"))?;
-        let mine = vmids.lines().filter(|line| line.ends_with(&own));
-        let mine: Vec<u64> = mine.filter_map(|line| behind(line, "vmid")).collect();
+        let lines: Vec<&str> = vmids.lines().filter(|line| line.ends_with(&own)).collect();
+        let mine: Vec<u64> = lines
+            .iter()
+            .filter_map(|line| behind(line, "vmid"))
+            .collect();
         println!("VMIDs of {pid}: {mine:?}");
         let hqd = self.line("queues", "hqd")?;
         check(
             "the mapping has the VMID that the hardware queue has",
             mine.len() == 1 && behind(&hqd, "vmid") == mine.first().copied(),
+        )?;
+        let file = format!("/sys/kernel/debug/kfd/proc/{pid}/pasid_{}", self.gpu.id());
+        let pasid = text(&file)?.trim().parse().ok();
+        println!("its PASID: {pasid:?}");
+        check(
+            "and the PASID that debugfs has of the process",
+            pasid.is_some() && lines.iter().all(|line| behind(line, "pasid") == pasid),
         )?;
         let kind = match self.gpu.target().starts_with("gfx9") {
             true => "kind cpsch",

@@ -380,7 +380,7 @@ fn live() -> Scenario {
         Step::sh(
             "nobody-left",
             60,
-            "ls /sys/class/kfd/kfd/proc && [ -z \"$(ls /sys/class/kfd/kfd/proc)\" ] && \
+            "ls /sys/class/kfd/kfd/proc && [ -z \"$(ls /sys/class/kfd/kfd/proc /sys/kernel/debug/kfd/proc | grep -v :)\" ] && \
              cd /sys/kernel/debug/rkfd && ! grep process evictions doorbells vmids queues",
         ),
         Step::Rmmod("rkfd".into()),
