@@ -2,6 +2,7 @@
 //! Builds what runs in the guest, and packs the initramfs.
 
 use crate::build;
+use crate::c_program;
 use crate::cpio::Archive;
 use crate::firmware;
 use crate::host::Host;
@@ -33,7 +34,8 @@ pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
                 packages.insert(package);
                 targets.insert(("--example", name));
             }
-            Include::File { .. }
+            Include::C { .. }
+            | Include::File { .. }
             | Include::Folder { .. }
             | Include::Module { .. }
             | Include::Firmware
@@ -143,6 +145,11 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                     file.display()
                 );
                 archive.file(&format!("/{name}.ko"), 0o644, &stripped(&file)?)?;
+            }
+            Include::C { name } => {
+                let program = c_program::compile(host, name)?;
+                add(&mut archive, &program, &format!("/bin/{name}"))?;
+                fs::remove_file(program)?;
             }
             Include::Kernel { name, level } => {
                 let object = kernel::compile(host, name, *level)?;

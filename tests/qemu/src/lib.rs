@@ -13,6 +13,7 @@
 pub mod bench;
 pub mod boot;
 pub mod build;
+pub mod c_program;
 pub mod chip;
 mod course;
 pub mod cpio;

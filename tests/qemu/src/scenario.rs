@@ -19,6 +19,8 @@ pub enum Include {
     Bin { package: String, name: String },
     /// An example of a workspace package, built static for the guest, as `/bin/NAME`.
     Example { package: String, name: String },
+    /// `docs/course/programs/NAME.c`, compiled as `/bin/NAME`.
+    C { name: &'static str },
     /// A file: its path on the host (relative to the checkout) and in the guest.
     File { from: PathBuf, to: String },
     /// What is in a folder of the host, and in its folders, in a folder of the guest.
@@ -259,6 +261,12 @@ impl Scenario {
             package: package.into(),
             name: name.into(),
         });
+        self
+    }
+
+    /// Include a C program of the course as `/bin/NAME`.
+    pub fn c(mut self, name: &'static str) -> Self {
+        self.includes.push(Include::C { name });
         self
     }
 
