@@ -5,36 +5,29 @@
 //! prints: each of these lines stands in the output, in this order, and `…` in one stands for anything. A word behind
 //! `console` names the chip for which the output is.
 
+use crate::chip;
 use crate::verdict::Outcome;
 
+macro_rules! labs {
+    ($($name:literal: $page:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../docs/course/", $page))),)*]
+    };
+}
+
 /// The labs: what they are called, and their pages.
-const LABS: [(&str, &str); 7] = [
-    (
-        "requests",
-        include_str!("../../../docs/course/1-requests.md"),
-    ),
-    ("queue", include_str!("../../../docs/course/2-queue.md")),
-    (
-        "run-list",
-        include_str!("../../../docs/course/3-run-list.md"),
-    ),
-    (
-        "page-fault",
-        include_str!("../../../docs/course/4-page-fault.md"),
-    ),
-    (
-        "preemption",
-        include_str!("../../../docs/course/5-preemption.md"),
-    ),
-    (
-        "no-system-call",
-        include_str!("../../../docs/course/6-no-system-call.md"),
-    ),
-    (
-        "stopped",
-        include_str!("../../../docs/course/11-stopped.md"),
-    ),
-];
+const LABS: &[(&str, &str)] = labs! {
+    "requests": "1-requests.md",
+    "doorbell": "2-doorbell.md",
+    "packet": "3-packet.md",
+    "queue": "4-queue.md",
+    "run-list": "5-run-list.md",
+    "page-fault": "6-page-fault.md",
+    "hang": "7-hang.md",
+    "preemption": "8-preemption.md",
+    "no-system-call": "9-no-system-call.md",
+    "kernel-ring": "10-kernel-ring.md",
+    "stopped": "11-stopped.md",
+};
 
 /// A command of a lab.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,8 +77,36 @@ pub fn commands() -> Vec<Command> {
 }
 
 /// What the guest prints before a command's output.
-pub fn mark(command: &Command) -> String {
+fn mark(command: &Command) -> String {
     format!("=== lab {}", command.name)
+}
+
+/// What the topology calls an instruction set: `gfx942` is 90402.
+fn version(target: &str) -> Option<u32> {
+    let digits = target.strip_prefix("gfx")?;
+    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+    let [minor, step] = rest.as_bytes() else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some(major.parse::<u32>().ok()? * 10_000 + digit(*minor)? * 100 + digit(*step)?)
+}
+
+impl Command {
+    /// What process 1 runs: the command, on the chip that it is for.
+    pub fn script(&self) -> String {
+        let chip = chip::ALL.iter().find(|chip| chip.name == self.chip);
+        let only = chip.and_then(|chip| version(chip.target)).map(|version| {
+            let properties = "/sys/class/kfd/kfd/topology/nodes/1/properties";
+            format!("grep -q '^gfx_target_version {version}$' {properties} || exit 0; ")
+        });
+        format!(
+            "echo '{}'; {}{}",
+            mark(self),
+            only.unwrap_or_default(),
+            self.typed
+        )
+    }
 }
 
 /// Compares what the commands have printed with the pages.
@@ -151,6 +172,9 @@ fn has(line: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::c_program;
+    use std::fs;
+    use std::path::Path;
 
     #[test]
     fn commands_are_read_with_what_they_print() {
@@ -174,9 +198,62 @@ mod tests {
         assert!(has("1", "1") && !has("11", "1"));
     }
 
+    /// The pages have the programs of [`c_program::SOURCES`] as they are compiled, and say how they are.
+    #[test]
+    fn pages_have_the_sources_of_their_programs() {
+        let programs = Path::new("../..").join(c_program::SOURCES);
+        for (lab, program) in [("doorbell", "doorbell"), ("packet", "aql")] {
+            let source = fs::read_to_string(programs.join(format!("{program}.c"))).expect(program);
+            let (_, page) = LABS.iter().find(|(name, _)| *name == lab).expect(lab);
+            assert!(page.contains(&format!("```c\n{source}```\n")), "{lab}");
+        }
+        let (_, page) = LABS
+            .iter()
+            .find(|(name, _)| *name == "doorbell")
+            .expect("it is there");
+        assert!(page.contains(&format!("    {} -o doorbell ", c_program::COMPILER)));
+    }
+
+    /// Versions as Linux's `kfd_device.c` has them for these targets; gfx90a has a hexadecimal digit.
+    #[test]
+    fn a_command_of_one_chip_runs_there_only() {
+        assert_eq!(version("gfx942"), Some(90_402));
+        assert_eq!(version("gfx90a"), Some(90_010));
+        assert_eq!(version("gfx1201"), Some(120_001));
+        assert_eq!((version("gfx"), version("sm_90")), (None, None));
+        let page = "```console navi48\n# d\n```\n```console\n# e\n```\n";
+        let scripts: Vec<_> = of_page("lab", page).iter().map(Command::script).collect();
+        assert!(
+            scripts[0].contains("^gfx_target_version 120001$' ")
+                && scripts[0].ends_with("|| exit 0; d")
+        );
+        assert_eq!(scripts[1], "echo '=== lab lab-2'; e");
+    }
+
+    #[test]
+    fn each_page_is_a_lab() {
+        let folder = fs::read_dir("../../docs/course").expect("the course");
+        let pages = folder.flatten().filter(|entry| {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            name.ends_with(".md") && name != "README.md"
+        });
+        assert_eq!(pages.count(), LABS.len());
+        let contents = include_str!("../../../docs/course/README.md");
+        for (nth, (_, page)) in LABS.iter().enumerate() {
+            let (title, _) = page.split_once('\n').expect("a title");
+            let name = title
+                .strip_prefix(&format!("# Lab {}: ", nth + 1))
+                .expect(title);
+            assert!(
+                contents.contains(&format!("\n{}. [{name}](", nth + 1)),
+                "{name}"
+            );
+        }
+    }
+
     #[test]
     fn each_lab_has_commands_and_says_what_they_print() {
-        for (lab, page) in LABS {
+        for &(lab, page) in LABS {
             let commands = of_page(lab, page);
             assert!(commands.len() >= 2, "{lab}");
             assert!(commands.iter().any(|c| !c.wanted.is_empty()), "{lab}");

@@ -110,15 +110,9 @@ pub fn shell((rows, cols): (u16, u16)) -> Scenario {
         from: sources.join(name),
         to: format!("/kernels/{name}"),
     };
-    let mut shell = with_vadd("shell", "a shell with the module loaded", "vectoradd")
-        .bin("rkfd-cli", "rkfd")
+    let mut shell = course::with_programs("shell", "a shell with the module loaded")
         .kernel("saxpy", 3)
-        .kernel("spin", 3)
-        .controlled()
         .steps([Step::insmod(MODULE), Step::Shell { rows, cols }]);
-    for program in course::PROGRAMS.iter().skip(1) {
-        shell = shell.bin("rkfd-programs", program);
-    }
     let sources = ["vadd.hip", "saxpy.hip", "k.h"].map(source);
     shell.includes.extend(sources);
     shell
