@@ -113,7 +113,12 @@ fn stuck() -> Scenario {
     .step(Step::sh(
         "killed",
         60,
-        &at_submit("(echo fill 1 1 > submit) & sleep 1; kill -9 $!; wait $!; [ $? = 137 ]"),
+        &at_submit(
+            "cd /sys/kernel/tracing; echo 1 > events/rkfd/rkfd_packet/enable; \
+             (echo fill 1 1 > /sys/kernel/debug/rkfd/submit) & \
+             until grep -q 'words={0x4,' trace; do :; done; kill -9 $!; wait $!; [ $? = 137 ] && \
+             ! dmesg | grep 'copy engine 0 hangs'",
+        ),
     ))
     .step(Step::sh(
         "in-bounded-time",
