@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The labs of `docs/course/`, as somebody types them.
 
+use super::lifetime::NOTHING_LEFT;
 use super::{with_vadd, MODULE};
 use crate::course;
 use crate::plan::Step;
@@ -49,5 +50,8 @@ pub fn labs() -> Scenario {
     for command in course::commands() {
         scenario = scenario.step(Step::sh(&command.name, 120, &command.script()));
     }
-    scenario.step(Step::Rmmod("rkfd".into()))
+    // A program of the last lab goes on in the background, and may not have ended yet.
+    scenario
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+        .step(Step::Rmmod("rkfd".into()))
 }
