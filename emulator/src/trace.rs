@@ -75,6 +75,11 @@ impl Trace {
         self.out.is_some()
     }
 
+    /// The time that an event would have now, in nanoseconds: when something begins that is recorded at its end.
+    pub fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
     /// Records an event: `trace.event("mqd", &[("queue", Value::Num(1)), ...])`.
     pub fn event(&self, ev: &str, members: &[(&str, Value<'_>)]) {
         let Some(out) = &self.out else { return };

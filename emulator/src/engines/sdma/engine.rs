@@ -237,7 +237,10 @@ impl Worker {
                     }
                     false => {
                         let _busy = self.env.load().copies.work();
-                        execute(&self.all, h, &packet, &engine.abort)?
+                        let begin = self.env.trace().now();
+                        let done = execute(&self.all, h, &packet, &engine.abort)?;
+                        self.trace_done(h, &words, begin);
+                        done
                     }
                 };
                 Ok((words.len() as u64, done))
@@ -427,6 +430,21 @@ impl Worker {
                 ("wptr", Value::Num(q.wptr)),
             ],
         );
+    }
+
+    /// A packet is complete that the engine began to execute then.
+    fn trace_done(&self, h: &Loaded, words: &[u32], begin: u64) {
+        if !self.env.trace().is_on() {
+            return;
+        }
+        let name = h.q.name();
+        let header = words.first().copied().unwrap_or(0);
+        let members = [
+            ("queue", Value::Text(&name)),
+            ("op", Value::Text(packet::name(header))),
+            ("begin_ns", Value::Num(begin)),
+        ];
+        self.env.trace().event("sdma_done", &members);
     }
 
     fn trace_packet(&self, h: &Loaded, words: &[u32]) {

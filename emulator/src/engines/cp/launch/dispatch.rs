@@ -20,6 +20,7 @@ use crate::device::views::Groups;
 use crate::device::Env;
 use crate::memory::{Hub, VmFault};
 use crate::rules::{Event, Kind};
+use crate::trace::Value;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
@@ -332,8 +333,8 @@ impl Dispatch {
         !self.is(Go::Pause) && !self.is(Go::Kill)
     }
 
-    /// One turn of a worker; false when it finds nothing more to do here.
-    pub(crate) fn turn(&self, cu: &mut ComputeUnit) -> bool {
+    /// One turn of a worker, that of a compute unit of this number; false when it finds nothing more to do here.
+    pub(crate) fn turn(&self, unit: usize, cu: &mut ComputeUnit) -> bool {
         let mut window = Window {
             env: &*self.env,
             hub: Hub::Gfx(self.share.xcc),
@@ -343,6 +344,7 @@ impl Dispatch {
             notices: Vec::new(),
         };
         let before = cu.statistics();
+        let begin = self.env.trace().now();
         let mut left = TURN;
         let mut more = true;
         while left > 0 && self.may_run() {
@@ -403,11 +405,27 @@ impl Dispatch {
             }
         }
         let after = cu.statistics();
+        self.trace_turn(unit, begin, after.instructions - before.instructions);
         let mut inner = self.lock();
         inner.counts.waves += after.waves - before.waves;
         inner.counts.instructions += after.instructions - before.instructions;
         inner.notices.append(&mut window.notices);
         more && self.may_run() && !self.is_finished()
+    }
+
+    /// A compute unit has executed so many instructions since then.
+    fn trace_turn(&self, unit: usize, begin: u64, instructions: u64) {
+        if instructions > 0 {
+            let members = [
+                ("unit", Value::Num(unit as u64)),
+                ("xcc", Value::Num(self.share.xcc.into())),
+                ("doorbell", Value::Num(self.params.doorbell.into())),
+                ("index", Value::Num(self.params.dispatch_id)),
+                ("instructions", Value::Num(instructions)),
+                ("begin_ns", Value::Num(begin)),
+            ];
+            self.env.trace().event("turn", &members);
+        }
     }
 
     /// Keeps a workgroup that is about to run while the device stands still. It is the next one then.

@@ -84,7 +84,7 @@ impl Units {
                         ComputeUnit::with_checks(isa, checks).above(second)
                     };
                     // Caches are an XCC's own: one's translations are not the other's.
-                    line.work((0..xccs).map(unit).collect(), &wake, &load);
+                    line.work(n, (0..xccs).map(unit).collect(), &wake, &load);
                 })
                 .ok()
         });
@@ -167,8 +167,8 @@ impl Drop for Units {
 }
 
 impl Line {
-    /// Works with one compute unit of each XCC.
-    fn work(&self, mut units: Vec<ComputeUnit>, wake: &Wake, load: &Load) {
+    /// Works with one compute unit of each XCC, all of this number.
+    fn work(&self, number: usize, mut units: Vec<ComputeUnit>, wake: &Wake, load: &Load) {
         let mut code = 0;
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);
@@ -182,7 +182,7 @@ impl Line {
             let unit = units.get_mut(xcc);
             let turn = |unit: &mut ComputeUnit| {
                 unit.acquired(acquires);
-                dispatch.turn(unit)
+                dispatch.turn(number, unit)
             };
             if unit.is_some_and(turn) {
                 self.waiting
