@@ -54,7 +54,7 @@ def main():
             sys.exit(f"{path}: {found} {what}, wanted {wanted}")
     for steps in flows.values():
         names = [name for _, name in sorted(steps)]
-        wanted = ["doorbell", "aql KERNEL_DISPATCH", None, "signal", "interrupt", "ih_entry", "signal", "woken"]
+        wanted = ["enqueue", "doorbell", "aql KERNEL_DISPATCH", None, "signal", "interrupt", "ih_entry", "signal", "woken"]
         if len(names) != len(wanted) or any(w not in (None, n) for n, w in zip(names, wanted)):
             sys.exit(f"{path}: a dispatch goes through {names}")
     print(f"Perfetto's schema reads it: {len(trace.packet)} packets, {len(tracks)} tracks, as counted")

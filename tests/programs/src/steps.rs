@@ -2,7 +2,7 @@
 
 //! Printing what the library does, step by step, with the values of this run.
 
-use rkfd::trace::{observe, Step};
+use rkfd::trace::{observe, Marker, Step};
 
 /// What each word of a dispatch packet is.
 const WORDS: [&str; 16] = [
@@ -24,9 +24,18 @@ const WORDS: [&str; 16] = [
     "completion signal, high",
 ];
 
-/// Prints every step from now on.
-pub fn print_all() {
-    observe(|step| match step {
+/// Prints every step from now on, and tells packets to the kernel's trace, if that was asked for.
+pub fn print_all(marker: Option<Marker>) {
+    observe(move |step| {
+        if let Some(marker) = &marker {
+            marker.tell(step);
+        }
+        print(step);
+    });
+}
+
+fn print(step: &Step<'_>) {
+    match step {
         Step::Ioctl(request) => {
             let errno = request.errno();
             let outcome = errno.map_or(String::new(), |errno| format!(" failed, errno {errno}"));
@@ -67,5 +76,5 @@ pub fn print_all() {
             println!("doorbell of queue {queue}, byte {offset:#x} of the slice: {value:#x}");
         }
         _ => {}
-    });
+    }
 }

@@ -138,9 +138,7 @@ pub(crate) struct FillOptions {
 
 impl Engine {
     fn open(&self) -> Result<(Gpu, CopyQueue), Failure> {
-        if self.verbose {
-            trace::print_all();
-        }
+        trace::watch(self.verbose)?;
         let gpu = Gpu::open_index(self.gpu)?;
         let property = |key| gpu.node().property(key);
         let engines = property("num_sdma_engines") + property("num_sdma_xgmi_engines");

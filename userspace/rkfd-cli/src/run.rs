@@ -89,9 +89,7 @@ pub(crate) struct Options {
 
 /// Runs the kernel and shows the buffers that were asked for.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if options.verbose {
-        trace::print_all();
-    }
+    trace::watch(options.verbose)?;
     let code = std::fs::read(&options.file).map_err(|error| Failure::File {
         path: options.file.display().to_string(),
         error,

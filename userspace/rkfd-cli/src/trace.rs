@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `-v`: every step of the library on standard error.
+//! Every step of the library: on standard error with `-v`, and in the kernel's trace below `rkfd trace`.
 
-use rkfd::trace::{observe, Step};
+use rkfd::trace::{observe, Marker, Step, MARKER};
 
-/// Prints every step from now on.
-pub(crate) fn print_all() {
-    observe(|step| match step {
+use crate::Failure;
+
+/// Watches every step from now on, if anybody wants to know.
+pub(crate) fn watch(print_all: bool) -> Result<(), Failure> {
+    let marker = Marker::asked().map_err(|error| Failure::File {
+        path: MARKER.into(),
+        error,
+    })?;
+    if print_all || marker.is_some() {
+        observe(move |step| {
+            if let Some(marker) = &marker {
+                marker.tell(step);
+            }
+            if print_all {
+                print(step);
+            }
+        });
+    }
+    Ok(())
+}
+
+fn print(step: &Step<'_>) {
+    match step {
         Step::Ioctl(request) => {
             let errno = request.errno();
             let outcome = errno.map_or(String::new(), |errno| format!(" = errno {errno}"));
@@ -47,5 +67,5 @@ pub(crate) fn print_all() {
             eprintln!("doorbell of queue {queue} at {offset:#x} = {value:#x}");
         }
         _ => {}
-    });
+    }
 }

@@ -83,7 +83,10 @@ pub(crate) fn trace(options: &Options) -> Result<(), Failure> {
     let Some((program, arguments)) = options.program.split_first() else {
         return Ok(());
     };
-    let ended = Command::new(program).args(arguments).status();
+    let ended = Command::new(program)
+        .args(arguments)
+        .env(rkfd::trace::MARKER, listener.0.join("trace_marker"))
+        .status();
     let ended = ended.map_err(|error| failed(Path::new(program), error))?;
     let text = listener.text()?;
     if let Some(path) = &options.raw {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which events belong to one dispatch, from its doorbell to the request that waits for it.
+//! Which events belong to one dispatch, from its packet's store to the request that waits for it.
 
 use crate::{device, driver};
 use std::collections::HashMap;
@@ -39,6 +39,16 @@ pub fn find(device: &[device::Event], driver: &[driver::Event]) -> Chains {
         let announces = |e: &device::Event| {
             e.kind == "doorbell" && e.text("queue") == queue && e.number("value") >= index
         };
+        // A program that was asked to has told where it stored the packet.
+        let address = slot(&device[..nth], packet);
+        let stored = |e: &driver::Event| {
+            e.kind == "enqueue"
+                && e.number("index").map(|n| n as u64) == index
+                && e.number("address").map(|n| n as u64) == address
+        };
+        if let Some(stored) = driver.iter().position(stored) {
+            chains.driver.entry(stored).or_insert(dispatch);
+        }
         if let Some(rung) = device[..nth].iter().position(announces) {
             chains.device.entry(rung).or_insert(dispatch);
         }
@@ -66,6 +76,19 @@ pub fn find(device: &[device::Event], driver: &[driver::Event]) -> Chains {
     }
     chains
 }
+
+/// The address of a packet, by the ring that its queue had when it was connected last.
+fn slot(before: &[device::Event], packet: &device::Event) -> Option<u64> {
+    let of_queue =
+        |e: &&device::Event| e.kind == "queue_connect" && e.text("queue") == packet.text("queue");
+    let queue = before.iter().rev().find(of_queue)?;
+    let bytes = queue.number("words")?.checked_mul(4)?;
+    let at = packet.number("index")?.checked_mul(BYTES)?;
+    Some(queue.number("ring")? + at.checked_rem(bytes)?)
+}
+
+/// Bytes of an AQL packet.
+const BYTES: u64 = 64;
 
 /// The signal's interrupt, and what the driver does with it.
 fn notified(

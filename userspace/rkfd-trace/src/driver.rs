@@ -15,7 +15,7 @@ pub struct Event {
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// Which tracepoint, without `rkfd_`; `mark` for what somebody wrote into `trace_marker`.
+    /// Which tracepoint, without `rkfd_`, or what a program told of itself in the same form (`enqueue`); `mark` for what somebody wrote into `trace_marker`.
     pub kind: String,
     fields: Vec<(String, String)>,
 }
@@ -87,6 +87,9 @@ fn number(text: &str) -> Option<i64> {
 /// How tracefs calls what was written into `trace_marker`.
 const MARK: &str = ": tracing_mark_write:";
 
+/// The same before what begins with `rkfd_`.
+const WRITTEN: &str = ": tracing_mark_write";
+
 /// Reads what tracefs printed. Other lines, such as its heading, are left out.
 pub fn parse(text: &str) -> Vec<Event> {
     text.lines().filter_map(event).collect()
@@ -105,6 +108,7 @@ fn event(line: &str) -> Option<Event> {
         Some((before, kind, fields))
     };
     let (before, kind, fields) = told().or_else(marked)?;
+    let before = before.strip_suffix(WRITTEN).unwrap_or(before);
     let (who, rest) = before.rsplit_once('[')?;
     let (comm, tid) = who.trim().rsplit_once('-')?;
     let (seconds, fraction) = rest.split_whitespace().last()?.split_once('.')?;
@@ -132,9 +136,15 @@ mod tests {
             \x20      vector-add-107     [001] .....    12.000345: rkfd_ioctl_exit: number=0x1 error=0 argument=0100000013000000\n\
             \x20          <idle>-0       [000] d.h1.    12.000400: rkfd_ih_entry: client=20 source=181 data=0x2,0x0\n\
             \x20   kworker/1:2-9        [000] .....    12.000500: rkfd_packet: doorbell=24 words={0x40001,0x0}\n\
-            \x20         sh-110       [000] .....    12.000600: tracing_mark_write: end scene=x\n";
+            \x20         sh-110       [000] .....    12.000600: tracing_mark_write: end scene=x\n\
+            \x20 vector-add-107     [001] .....    12.000700: tracing_mark_write: rkfd_enqueue: queue=0 index=5 address=0x40\n";
         let events = parse(text);
-        assert_eq!(events.len(), 4);
+        assert_eq!(events.len(), 5);
+        assert_eq!(
+            (events[4].kind.as_str(), events[4].at, events[4].tid),
+            ("enqueue", 12_000_700_000, 107)
+        );
+        assert_eq!(events[4].number("address"), Some(0x40));
         assert_eq!(
             (events[3].kind.as_str(), events[3].at),
             ("mark", 12_000_600_000)

@@ -166,6 +166,10 @@ impl Timeline {
                     count(words, read);
                     continue;
                 }
+                "turn" | "sdma_done" => {
+                    self.work(gpu, event);
+                    continue;
+                }
                 kind if LEFT_OUT.contains(&kind) => continue,
                 _ => {}
             }
@@ -183,6 +187,33 @@ impl Timeline {
         for first in taken.into_values() {
             self.slot(gpu, &events[first], end);
         }
+    }
+
+    /// What a compute unit or a copy engine was at until now.
+    fn work(&mut self, gpu: TrackId, event: &device::Event) {
+        let number = |name: &str| event.number(name).unwrap_or(0);
+        let (place, name) = match event.text("queue").strip_prefix("sdma") {
+            Some(queue) => (
+                format!(
+                    "SDMA engine {} packets",
+                    queue.split(' ').next().unwrap_or("")
+                ),
+                event.text("op").to_owned(),
+            ),
+            None => (
+                format!("XCC {} compute unit {}", number("xcc"), number("unit")),
+                format!("dispatch {}", number("index")),
+            ),
+        };
+        let track = self.track(Some(gpu), &place, Of::Part);
+        self.items.push(Item {
+            track,
+            at: number("begin_ns") as i64,
+            span: Span::Until(event.at),
+            name,
+            flows: Vec::new(),
+            details: details(event),
+        });
     }
 
     /// A queue on its hardware queue, or in its copy engine, from its connection to its end.
@@ -350,11 +381,13 @@ mod tests {
     use super::*;
 
     const DEVICE: &str = r#"{"t_ns":800,"ev":"queue_connect","queue":"sdma0 kernel","doorbell":512}
-{"t_ns":900,"ev":"queue_connect","queue":"me1 pipe0 queue0","doorbell":2048}
+{"t_ns":900,"ev":"queue_connect","queue":"me1 pipe0 queue0","doorbell":2048,"ring":"0x1000","words":1024}
 {"t_ns":1000,"ev":"doorbell","index":2048,"value":"0x0","queue":"me1 pipe0 queue0"}
 {"t_ns":2000,"ev":"aql","queue":"me1 pipe0 queue0","index":0,"type":"KERNEL_DISPATCH"}
 {"t_ns":2500,"ev":"page_walk","vmid":3,"entries":["0x1","0x3"]}
 {"t_ns":3000,"ev":"dispatch_start","queue":"me1 pipe0 queue0","index":0,"workgroups":4,"waves_per_workgroup":2}
+{"t_ns":4800,"ev":"turn","unit":0,"xcc":0,"index":0,"begin_ns":3100}
+{"t_ns":4900,"ev":"sdma_done","queue":"sdma0 kernel","op":"CONST_FILL","begin_ns":4100}
 {"t_ns":5000,"ev":"dispatch_end","queue":"me1 pipe0 queue0","index":0,"xcc_workgroups":["0x4","0x0"]}
 {"t_ns":6000,"ev":"signal","queue":"me1 pipe0 queue0","event":2}
 {"t_ns":7000,"ev":"interrupt","source":181,"pasid":1,"data":["0x2"]}
@@ -362,6 +395,8 @@ mod tests {
 "#;
     const DRIVER: &str = "\
 p-7 [000] ..... 0.000000: rkfd_ioctl_enter: number=0xc error=0 argument=
+p-7 [000] ..... 0.000000: tracing_mark_write: rkfd_enqueue: queue=0 index=0 address=0x1000
+p-7 [000] ..... 0.000001: tracing_mark_write: rkfd_enqueue: queue=0 index=0 address=0x2000
 w-9 [001] ..... 0.000008: rkfd_ih_entry: source=181 pasid=1 data=0x2,0x0
 w-9 [001] ..... 0.000009: rkfd_signal: pasid=1 event=2 bits=0
 p-7 [000] ..... 0.000010: rkfd_ioctl_exit: number=0xc error=0 argument=
@@ -375,14 +410,15 @@ p-7 [000] ..... 0.000010: rkfd_ioctl_exit: number=0xc error=0 argument=
         steps.sort_by_key(|item| item.at);
         let names: Vec<_> = steps.iter().map(|item| item.name.as_str()).collect();
         let wanted = [
+            "enqueue",
             "doorbell",
             "aql KERNEL_DISPATCH",
             "dispatch 0",
             "signal",
             "interrupt",
         ];
-        assert_eq!(names[..5], wanted);
-        assert_eq!(names[5..], ["ih_entry", "signal", "woken"]);
+        assert_eq!(names[..6], wanted);
+        assert_eq!(names[6..], ["ih_entry", "signal", "woken"]);
         let values = |track: &str| -> Vec<i64> {
             let of = |item: &&Item| line.tracks[item.track].name == track;
             let value = |item: &Item| match item.span {
@@ -396,7 +432,7 @@ p-7 [000] ..... 0.000010: rkfd_ioctl_exit: number=0xc error=0 argument=
         assert_eq!(values("page table words read"), [2]);
         let slots = line.items.iter().filter(|item| {
             let name = &line.tracks[item.track].name;
-            name.starts_with("HQD") || name.starts_with("SDMA")
+            name.starts_with("HQD") || name == "SDMA engine 0"
         });
         let slots: Vec<_> = slots
             .map(|i| (line.tracks[i.track].name.as_str(), i.at, i.span))
@@ -410,6 +446,16 @@ p-7 [000] ..... 0.000010: rkfd_ioctl_exit: number=0xc error=0 argument=
             .tracks
             .iter()
             .filter(|track| track.name.starts_with("XCC"));
-        assert_eq!(xccs.count(), 1);
+        assert_eq!(xccs.count(), 2);
+        for (track, name, at, until) in [
+            ("XCC 0 compute unit 0", "dispatch 0", 3100, 4800),
+            ("SDMA engine 0 packets", "CONST_FILL", 4100, 4900),
+        ] {
+            let of = |item: &&Item| line.tracks[item.track].name == track;
+            let works: Vec<_> = line.items.iter().filter(of).collect();
+            assert_eq!(works.len(), 1, "{track}");
+            assert_eq!((&*works[0].name, works[0].at), (name, at));
+            assert_eq!(works[0].span, Span::Until(until));
+        }
     }
 }

@@ -19,6 +19,8 @@
 //! ```
 
 use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use rkfd_uapi::abi::StructInfo;
@@ -146,6 +148,43 @@ static OBSERVER: OnceLock<Observer> = OnceLock::new();
 /// is known to the caller. Returns whether it was installed: only the first one is.
 pub fn observe(observer: impl Fn(&Step<'_>) + Send + Sync + 'static) -> bool {
     OBSERVER.set(Box::new(observer)).is_ok()
+}
+
+/// The variable that [`Marker::asked`] looks at; `rkfd trace` sets it.
+pub const MARKER: &str = "RKFD_TRACE_MARKER";
+
+/// A way into the kernel's trace, for an observer: each packet is told there between the store of its header and that of
+/// the doorbell, as `rkfd_enqueue: queue=0 index=0 address=0x...`. That costs a system call for each.
+#[derive(Debug)]
+pub struct Marker(File);
+
+impl Marker {
+    /// The `trace_marker` of tracefs that the variable [`MARKER`] names; `None` without it.
+    ///
+    /// # Errors
+    /// The file can't be opened for writing, for which root is needed.
+    pub fn asked() -> io::Result<Option<Self>> {
+        let Some(path) = std::env::var_os(MARKER) else {
+            return Ok(None);
+        };
+        let file = OpenOptions::new().write(true).open(path)?;
+        Ok(Some(Self(file)))
+    }
+
+    /// Tells of a step, if it is a packet.
+    pub fn tell(&self, step: &Step<'_>) {
+        if let Step::Packet {
+            queue,
+            index,
+            address,
+            ..
+        } = step
+        {
+            let line = format!("rkfd_enqueue: queue={queue} index={index} address={address:#x}");
+            // Nobody waits for the trace: what it can't take is missing in it.
+            let _ = (&self.0).write_all(line.as_bytes());
+        }
+    }
 }
 
 /// Whether there is an observer.

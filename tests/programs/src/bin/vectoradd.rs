@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use rkfd::trace::Marker;
 use rkfd::{Gpu, QueueOptions};
 use rkfd_programs::{code_object, report, steps, Failure, VectorAdd, BLOCK, KERNEL, N, PATIENCE};
 
@@ -18,7 +19,8 @@ fn run() -> Result<(), Failure> {
             .parse()
             .map_err(|_| Failure::new(format_args!("{text}: no number")))?,
     };
-    steps::print_all();
+    let marker = Marker::asked().map_err(Failure::new)?;
+    steps::print_all(marker);
 
     println!("--- open the GPU");
     let gpu = Gpu::open()?;

@@ -37,12 +37,15 @@ pub fn traced() -> Scenario {
             &["/bin/rkfd", "trace", "/bin/vectoradd", VADD],
         ),
         Step::sh("listen", 10, LISTEN),
-        Step::run("vectoradd", 120, &["/bin/vectoradd", VADD]),
+        Step::sh("vectoradd", 120, &format!("{MARKER} /bin/vectoradd {VADD}")),
         Step::sh("tell", 60, TELL),
         Step::Rmmod("rkfd".into()),
     ])
     .check(both_sides)
 }
+
+/// Has the program tell of its packets.
+const MARKER: &str = "RKFD_TRACE_MARKER=/sys/kernel/tracing/trace_marker";
 
 /// What `make see` shows, each scene behind a mark in the driver's trace.
 fn see() -> Scenario {
@@ -143,6 +146,18 @@ fn compare(text: &str, device: &[device::Event], driver: &[driver::Event]) -> Re
     let frames = driver.iter().filter(|e| e.kind == "packet");
     let frames = frames.filter(|e| e.numbers("words").len() == 64);
     same.push(("frames of MES", frames.count(), seen("mes")));
+    let packets = device
+        .iter()
+        .filter(|e| e.kind == "aql" && e.text("type") == "KERNEL_DISPATCH");
+    same.push(("packets", told("enqueue"), packets.count()));
+    // What compute units did by turns is what their dispatches counted.
+    let executed = |kind: &str| {
+        let events = device.iter().filter(|e| e.kind == kind);
+        events
+            .map(|e| e.number("instructions").unwrap_or(0) as usize)
+            .sum()
+    };
+    same.push(("instructions", executed("turn"), executed("dispatch_end")));
     for (what, told, seen) in same {
         if told != seen {
             return Err(format!("{what}: {told} told, {seen} seen"));
