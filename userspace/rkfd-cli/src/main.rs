@@ -2,7 +2,8 @@
 
 //! The command `rkfd`: `rkfd info` shows the GPUs, `rkfd run` runs a kernel of a code object, `rkfd
 //! copy` and `rkfd fill` move bytes by a copy engine, `rkfd trace` counts what the driver
-//! does for a program, `rkfd why` explains why a queue doesn't move, `rkfd doctor` looks for what stops the driver, `rkfd
+//! does for a program, `rkfd why` explains why a queue doesn't move, `rkfd top` shows
+//! what goes on, `rkfd doctor` looks for what stops the driver, `rkfd
 //! manual` writes manual pages.
 
 mod argument;
@@ -13,6 +14,7 @@ mod machine;
 mod manual;
 mod run;
 mod surroundings;
+mod top;
 mod trace;
 mod traced;
 mod why;
@@ -74,6 +76,9 @@ enum Command {
     /// Explain why queues don't move, by what the driver shows in debugfs. Wants root.
     #[command(after_help = STATUS)]
     Why(why::Options),
+    /// Show processes and their queues, packets and interrupts a second, and memory, again and again. Wants root.
+    #[command(after_help = STATUS)]
+    Top(top::Options),
     /// Write manual pages, and files by which bash, zsh and fish complete this command.
     #[command(after_help = STATUS)]
     Manual {
@@ -89,7 +94,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
-            Self::Trace(_) | Self::Why(_) | Self::Manual { .. } => false,
+            Self::Trace(_) | Self::Why(_) | Self::Top(_) | Self::Manual { .. } => false,
         }
     }
 }
@@ -191,6 +196,7 @@ fn main() -> ExitCode {
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
         Command::Trace(options) => traced::trace(options),
+        Command::Top(options) => top::show(options),
         Command::Why(options) => why::explain(options),
         Command::Manual { folder } => manual::write(Cli::command(), folder),
     };

@@ -3,7 +3,7 @@
 //! `rkfd why`: why a queue does not move.
 
 mod packet;
-mod queue;
+pub(crate) mod queue;
 mod reason;
 
 use std::fmt;
