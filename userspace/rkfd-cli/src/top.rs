@@ -2,12 +2,13 @@
 
 //! `rkfd top`: what processes do on the GPUs, again and again.
 //!
-//! [`sample`] reads what the driver shows, [`table`] makes rows of two samples.
+//! [`sample`] reads what the driver shows, [`table`] makes rows of two samples, [`screen`] draws them on a terminal.
 
 mod sample;
+mod screen;
 mod table;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use crate::machine::Machine;
@@ -21,9 +22,12 @@ pub(crate) struct Options {
     /// Seconds between two looks.
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// End after so many looks.
+    /// End after so many looks; without, `q` ends it.
     #[arg(long)]
     count: Option<u64>,
+    /// Print lines, as is done where the output is no terminal.
+    #[arg(long)]
+    batch: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -40,7 +44,10 @@ pub(crate) fn show(options: &Options) -> Result<(), Failure> {
     let interval = Duration::from_secs_f64(options.interval);
     // What is missing is said on the terminal as it is.
     let first = Sample::take(&machine)?;
-    lines(&machine, first, interval, options.count)
+    match options.batch || !std::io::stdout().is_terminal() {
+        true => lines(&machine, first, interval, options.count),
+        false => screen::run(&machine, first, interval, options.count),
+    }
 }
 
 /// Prints a table after each interval.

@@ -156,13 +156,13 @@ impl fmt::Display for Table {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::why::queue::parse;
     use std::time::{Duration, Instant};
 
     /// A process with a queue that has read so many packets of so many, and one without a queue.
-    fn sample(at: Instant, read: u64, write: u64) -> Sample {
+    pub(crate) fn sample(at: Instant, read: u64, write: u64) -> Sample {
         let text = format!(
             "process 7 a long name indeed\n  queue 0 gpu 3\n    type aql\n    state mapped\n    \
              hqd 0 0 0 vmid 8 read 1 write 2\n    read 0x1000 {read}\n    write 0x1008 {write}\n\
