@@ -31,6 +31,7 @@ pub fn all() -> Vec<Scenario> {
         shown(),
         live(),
         why(),
+        top(),
         preempted(),
         wave_sync(),
         copies(),
@@ -420,6 +421,57 @@ fn why() -> Scenario {
         Step::Rmmod("rkfd".into()),
         Step::run_status("no-driver", 60, 1, &["/bin/rkfd", "why"]),
     ])
+}
+
+/// A program that dispatches for some seconds, watched.
+fn top() -> Scenario {
+    with_vadd(
+        "top",
+        "rkfd top shows what a process does, and that nobody is there afterwards",
+        "polling",
+    )
+    .bin("rkfd-cli", "rkfd")
+    .without_trace()
+    .steps([
+        Step::insmod(MODULE),
+        Step::sh("watched", 120, WATCHED),
+        Step::sh("nobody-left", 60, NOBODY),
+        Step::Rmmod("rkfd".into()),
+        Step::run_status("no-driver", 60, 1, &["/bin/rkfd", "top", "--count", "1"]),
+    ])
+    .check(|outcome| watched(&outcome.output, outcome.chip.xccs))
+}
+
+/// Two looks at a program in the middle of its dispatches.
+const WATCHED: &str = "polling /kernels/vadd-O3.co 1000000 > /dev/null & \
+    until rkfd why | grep -q mapped || rkfd top --count 1 --interval 0.2 | grep -q mapped; do sleep 0.1; done; \
+    rkfd top --count 2 --interval 1 | sed 's/^/look: /'; \
+    cat /sys/class/kfd/kfd/proc/*/vram_* | sed 's/^/vram: /'; killall polling; sleep 0.1";
+
+/// Processes end when their last thread has.
+const NOBODY: &str =
+    "until rkfd top --count 1 --interval 0.2 | grep -q '^0 processes, 0 queues'; do sleep 0.1; done";
+
+/// The last look has the queue on the hardware of each XCC, with packets that it has taken, and the memory that sysfs
+/// reports.
+fn watched(output: &[String], xccs: u32) -> Result<(), String> {
+    let behind = |prefix: &'static str| {
+        let lines = output.iter();
+        lines.filter_map(move |line| line.trim().strip_prefix(prefix))
+    };
+    let mut rows = behind("look: ").filter(|line| line.contains("polling"));
+    let row = rows.next_back().ok_or("no row of the program")?;
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    let [_, "polling", _, "AQL", "mapped", hqds, _, rate, vram] = cells[..] else {
+        return Err(format!("the row is {cells:?}"));
+    };
+    let bytes: u64 = behind("vram: ").filter_map(|n| n.parse::<u64>().ok()).sum();
+    let wanted = format!("{:.1}", bytes as f64 / 1048576.0);
+    let moves = rate.parse::<f64>().is_ok_and(|rate| rate > 0.0);
+    match hqds == xccs.to_string() && moves && vram == wanted {
+        true => Ok(()),
+        false => Err(format!("{xccs} XCCs and {wanted} MiB, but {cells:?}")),
+    }
 }
 
 fn preempted() -> Scenario {

@@ -31,6 +31,12 @@ pub fn all() -> Vec<Scenario> {
         Act::Type("debugfs", "ls /sys/kernel/debug", &["clear_warn_once"]),
         Act::Type("include", "cat note.txt", &["a note from the host"]),
         Act::Type("info", "rkfd info", &["{target}"]),
+        // On a terminal it is drawn, cell by cell where something has changed, so blanks are missing here.
+        Act::Type(
+            "top",
+            "rkfd top --count 1 --interval 0.3",
+            &["0processes,0queues,", "PACKETS/S"],
+        ),
         // 2 * x[i] + 1, for x[i] = i.
         Act::Type(
             "run",
