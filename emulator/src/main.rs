@@ -6,7 +6,9 @@
 //! status is 1 if the driver did what the hardware does not define. What user programs do wrong is reported,
 //! and no reason for that.
 
-use clap::Parser;
+mod manual;
+
+use clap::{CommandFactory, Parser};
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::Name;
@@ -28,8 +30,8 @@ use std::{io, thread};
 #[command(version, after_help = RULES)]
 struct Args {
     /// Where to listen: a path that does not exist yet.
-    #[arg(long)]
-    socket: PathBuf,
+    #[arg(long, required_unless_present = "manual")]
+    socket: Option<PathBuf>,
     /// Which GPU.
     #[arg(long, default_value = "mi308x")]
     chip: Name,
@@ -74,6 +76,10 @@ struct Args {
     /// table entries without SNOOPED and an interrupt ring without MC_SNOOP are right.
     #[arg(long)]
     write_combined: bool,
+    /// Write the manual page, and files by which bash, zsh and fish complete this command, into a folder; it is made
+    /// if it isn't there.
+    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    manual: Option<PathBuf>,
 }
 
 /// The language of rules, in short.
@@ -110,6 +116,11 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    if let Some(folder) = &args.manual {
+        manual::write(Args::command(), folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let socket = args.socket.ok_or("no socket was named")?;
     let rules = Rules::of(&args.rules)?;
     for (point, event) in POINTS {
         if args.pause_at.iter().any(|at| at == point) {
@@ -146,8 +157,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         control::listen(path, device.clone())?;
     }
     let mut transport = Transport::new(device);
-    let server = transport.listen(&args.socket)?;
-    end_on_signal(args.socket, report.clone(), trace.clone())?;
+    let server = transport.listen(&socket)?;
+    end_on_signal(socket, report.clone(), trace.clone())?;
     if trace.is_on() {
         let trace = trace.clone();
         thread::Builder::new()
