@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rkfd_trace::driver;
 use rkfd_trace::summary::Summary;
+use rkfd_trace::timeline::Timeline;
+use rkfd_trace::{driver, perfetto};
 
 use crate::Failure;
 
@@ -23,6 +24,12 @@ pub(crate) struct Options {
     /// Keep the events themselves, which rkfd-trace puts beside those of an emulated GPU.
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
+    /// Write what the driver did as a trace for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Print what was counted, which is done as well where no other output is asked for.
+    #[arg(long)]
+    summary: bool,
     /// The program, and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     program: Vec<OsString>,
@@ -92,7 +99,14 @@ pub(crate) fn trace(options: &Options) -> Result<(), Failure> {
     if let Some(path) = &options.raw {
         fs::write(path, &text).map_err(|error| failed(path, error))?;
     }
-    print!("{}", Summary::of_driver(&driver::parse(&text)));
+    let events = driver::parse(&text);
+    if let Some(path) = &options.perfetto {
+        let timeline = Timeline::new(&[], &events, 0);
+        fs::write(path, perfetto::encode(&timeline)).map_err(|error| failed(path, error))?;
+    }
+    if options.summary || (options.raw.is_none() && options.perfetto.is_none()) {
+        print!("{}", Summary::of_driver(&events));
+    }
     match ended.success() {
         true => Ok(()),
         false => Err(Failure::Program {

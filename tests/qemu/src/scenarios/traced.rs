@@ -34,8 +34,19 @@ pub fn traced() -> Scenario {
         Step::run(
             "command",
             120,
-            &["/bin/rkfd", "trace", "/bin/vectoradd", VADD],
+            &[
+                "/bin/rkfd",
+                "trace",
+                "--summary",
+                "--perfetto",
+                "/tmp/driver.pftrace",
+                "--",
+                "/bin/vectoradd",
+                VADD,
+            ],
         ),
+        // Names of requests stand in it as text.
+        Step::sh("perfetto", 10, "grep -q WAIT_EVENTS /tmp/driver.pftrace"),
         Step::sh("listen", 10, LISTEN),
         Step::sh("vectoradd", 120, &format!("{MARKER} /bin/vectoradd {VADD}")),
         Step::sh("tell", 60, TELL),
