@@ -121,6 +121,8 @@ pub struct Dispatch {
     pub started: u64,
     /// Of its queue: whose dispatches come first.
     pub priority: u32,
+    /// Who looks into the device knows of it.
+    is_shown: AtomicBool,
 }
 
 #[derive(Default)]
@@ -208,8 +210,7 @@ impl Dispatch {
             params.group_segment_size.next_multiple_of(512).into(),
         );
         let words = if room.take(words) { words } else { 0 };
-        let views = env.clone();
-        let dispatch = Arc::new(Self {
+        Arc::new(Self {
             env,
             target,
             engines: shape.engines.max(1),
@@ -239,10 +240,16 @@ impl Dispatch {
             gws,
             started,
             priority,
-        });
-        let groups: Weak<dyn Groups> = Arc::downgrade(&dispatch) as _;
-        views.views().show_groups(groups);
-        dispatch
+            is_shown: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets it be looked into from now on. Who restores one is its only owner until then.
+    pub(super) fn show(self: &Arc<Self>) {
+        if !self.is_shown.swap(true, Ordering::AcqRel) {
+            let groups: Weak<dyn Groups> = Arc::downgrade(self) as _;
+            self.env.views().show_groups(groups);
+        }
     }
 
     /// What its instructions are those of.

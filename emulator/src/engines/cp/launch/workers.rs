@@ -104,6 +104,7 @@ impl Units {
     pub fn submit(&self, dispatch: &Arc<Dispatch>) {
         let n = (self.threads.len() as u64).min(dispatch.total).max(1);
         dispatch.add_tickets(n as u32);
+        dispatch.show();
         let mut waiting = self
             .line
             .waiting
