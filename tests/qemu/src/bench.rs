@@ -9,8 +9,14 @@ const PAGES: f64 = 512.0;
 
 /// The measured paths, in the order in which they are shown: the program's name for it, what it
 /// is, and by what its cost is divided before it is shown.
-const PATHS: [(&str, &str, f64); 12] = [
+const PATHS: [(&str, &str, f64); 14] = [
     ("get-version", "ioctl GET_VERSION: the unit", 1.0),
+    ("get-version-syscalls", "  with sys_enter, sys_exit on", 1.0),
+    (
+        "get-version-traced",
+        "  with rkfd_ioctl_enter, _exit on",
+        1.0,
+    ),
     ("enqueue", "enqueue: slot, packet, doorbell", 1.0),
     ("round-trip-polled", "dispatch to completion, polled", 1.0),
     ("round-trip-event", "the same, wait: spin, then event", 1.0),
@@ -74,11 +80,18 @@ impl fmt::Display for Table {
             writeln!(f, "{what:36}{:>12.3}{time:>14.0}", time / unit)?;
         }
         let ratio = |a: &str, b: &str| self.time(a) / self.time(b);
+        let plain = self.time("get-version");
+        let added = |name: &str| self.time(name) - plain;
+        let traced = added("get-version-traced") / added("get-version-syscalls");
         let create = ratio("create-destroy-queue", "enqueue");
         let event = ratio("round-trip-event", "round-trip-polled");
         let gtt = ratio("map-4k-gtt", "map-2m-gtt") * PAGES;
         let vram = ratio("map-4k-vram", "map-2m-vram") * PAGES;
         writeln!(f)?;
+        writeln!(
+            f,
+            "two tracepoints of the driver cost {traced:.2} times what two of the kernel's cost"
+        )?;
         writeln!(
             f,
             "making and destroying a queue costs {create:.0} enqueues"

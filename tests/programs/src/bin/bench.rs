@@ -54,6 +54,7 @@ fn run() -> Result<(), Failure> {
     let kfd = std::fs::File::open("/dev/kfd").map_err(Failure::new)?;
 
     measure("get-version", 9, 2000, || version(&kfd))?;
+    traced(&kfd)?;
 
     // An enqueue reserves a slot, writes the packet and rings the doorbell. The ring has room for one
     // round, and the queue is emptied between the rounds.
@@ -114,6 +115,33 @@ fn run() -> Result<(), Failure> {
         })?;
     }
     copies(&gpu, &queue)
+}
+
+/// The cheapest request again, with two tracepoints listened to at a time: the kernel's own for a system call's begin and
+/// end, and the driver's for a request's.
+fn traced(kfd: &std::fs::File) -> Result<(), Failure> {
+    for (name, events) in [
+        (
+            "get-version-syscalls",
+            ["syscalls/sys_enter_ioctl", "syscalls/sys_exit_ioctl"],
+        ),
+        (
+            "get-version-traced",
+            ["rkfd/rkfd_ioctl_enter", "rkfd/rkfd_ioctl_exit"],
+        ),
+    ] {
+        let listen = |on: &str| {
+            events.iter().try_for_each(|event| {
+                let path = format!("/sys/kernel/tracing/events/{event}/enable");
+                std::fs::write(path, on).map_err(Failure::new)
+            })
+        };
+        listen("1")?;
+        let measured = measure(name, 9, 2000, || version(kfd));
+        listen("0")?;
+        measured?;
+    }
+    Ok(())
 }
 
 /// Copies the same words within device memory in three ways: by a copy engine, by a kernel, and by

@@ -12,8 +12,10 @@ use std::thread;
 const GREETING: &str = "
 The module is loaded; its devices are /dev/kfd and /dev/dri/*. For example:
   rkfd info
+  rkfd top
   vectoradd /kernels/vadd-O3.co
   rkfd run /kernels/saxpy-O3.co saxpy --grid 1024 f32:2 buf:in:f32:1024:iota buf:inout:f32:1024:1 u32:1024
+'device where' asks the emulated GPU whether it stands still, 'device pause' stops it (docs/looking-in.md).
 /kernels has code objects and their sources; /sys/kernel/debug and /sys/kernel/tracing are mounted.
 'exit' powers the machine off; Ctrl-A X ends it at once.
 ";
