@@ -80,9 +80,8 @@ impl fmt::Display for Table {
             writeln!(f, "{what:36}{:>12.3}{time:>14.0}", time / unit)?;
         }
         let ratio = |a: &str, b: &str| self.time(a) / self.time(b);
-        let plain = self.time("get-version");
-        let added = |name: &str| self.time(name) - plain;
-        let traced = added("get-version-traced") / added("get-version-syscalls");
+        let added = |name: &str| (ratio(name, "get-version") - 1.0) * 100.0;
+        let [driver, kernel] = [added("get-version-traced"), added("get-version-syscalls")];
         let create = ratio("create-destroy-queue", "enqueue");
         let event = ratio("round-trip-event", "round-trip-polled");
         let gtt = ratio("map-4k-gtt", "map-2m-gtt") * PAGES;
@@ -90,7 +89,7 @@ impl fmt::Display for Table {
         writeln!(f)?;
         writeln!(
             f,
-            "two tracepoints of the driver cost {traced:.2} times what two of the kernel's cost"
+            "two tracepoints add {driver:.1} % (the driver's) or {kernel:.1} % (the kernel's) to a request"
         )?;
         writeln!(
             f,
