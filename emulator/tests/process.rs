@@ -294,16 +294,29 @@ fn sigterm_ends_it_with_a_report() {
     assert!(run.end().1.ends_with("end violations=1 faults=0\n"));
 }
 
-/// Sends commands to a control socket; the last lines of the answers.
-fn control(dir: &std::path::Path, commands: &[&str]) -> Vec<String> {
+/// Sends commands to a control socket; the lines of each answer.
+fn answers(dir: &std::path::Path, commands: &[&str]) -> Vec<Vec<String>> {
     let mut stream = UnixStream::connect(dir.join("control")).unwrap();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut answer = |command: &&str| {
         writeln!(stream, "{command}").unwrap();
-        let last = |line: &String| line.starts_with("ok") || line.starts_with("error");
-        lines.by_ref().map_while(Result::ok).find(last).unwrap()
+        let mut answer = Vec::new();
+        for line in lines.by_ref().map_while(Result::ok) {
+            let ends = line.starts_with("ok") || line.starts_with("error");
+            answer.push(line);
+            if ends {
+                break;
+            }
+        }
+        answer
     };
     commands.iter().map(&mut answer).collect()
+}
+
+/// The same; the last lines of the answers.
+fn control(dir: &std::path::Path, commands: &[&str]) -> Vec<String> {
+    let answers = answers(dir, commands).into_iter();
+    answers.map(|mut answer| answer.pop().unwrap()).collect()
 }
 
 #[test]
@@ -335,6 +348,69 @@ fn rules_come_and_go_by_the_control_socket() {
     client.shutdown().unwrap();
     assert_eq!(run.end(), (Some(0), "end violations=0 faults=0\n".into()));
     fs::remove_dir_all(path).unwrap();
+}
+
+#[test]
+fn it_pauses_where_the_command_line_says() {
+    let path = std::env::temp_dir().join(format!("rkfd-pause-{}", std::process::id()));
+    fs::create_dir(&path).unwrap();
+    let socket = path.join("control");
+    let socket = ["--control", socket.to_str().unwrap()];
+    let _run = Run::start(&[&socket[..], &["--pause-at", "fetch", "--pause-at", "eop"]].concat());
+    let answers = answers(
+        &path,
+        &[
+            "list",
+            "where",
+            "pause",
+            "where",
+            "show hqds",
+            "continue",
+            "where",
+            "show waves",
+        ],
+    );
+    fs::remove_dir_all(path).unwrap();
+    assert_eq!(
+        answers.concat(),
+        [
+            "1 seen 0 done 0: on AQL packet: pause",
+            "2 seen 0 done 0: on end of pipe: pause",
+            "ok 2",
+            "the device goes on",
+            "ok",
+            "stop 1 at asked for",
+            "ok",
+            "stop 1 at asked for",
+            "ok",
+            // Nobody has connected a queue.
+            "ok",
+            "ok",
+            "the device goes on",
+            "ok",
+            "error: the device goes on; 'pause' stops it",
+        ]
+    );
+}
+
+#[test]
+fn a_pause_needs_a_point_that_there_is_and_somebody_to_end_it() {
+    for (args, why) in [
+        (
+            &["--pause-at", "lunch", "--control", "c"][..],
+            "possible values: doorbell, fetch, wave, eop, ih",
+        ),
+        (&["--pause-at", "wave"], "--control <PATH>"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rkfd-emulator"))
+            .args(["--socket", "none"])
+            .args(args)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(why), "{said}");
+    }
 }
 
 #[test]
