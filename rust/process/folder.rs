@@ -7,8 +7,8 @@
 //! waits for its readers, which so end soon.
 //!
 //! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`,
-//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`; `sdma_` of chips that count in registers; and `counters_`, which GPUs
-//! with shared virtual memory have.
+//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`;
+//! `sdma_` of chips that count in registers; and `counters_`, which GPUs with shared virtual memory have.
 
 use super::Process;
 use crate::{

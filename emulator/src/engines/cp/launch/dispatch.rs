@@ -444,8 +444,8 @@ impl Dispatch {
         self.env.pause().hold();
     }
 
-    /// One that was held, or that comes back, else a new workgroup while there is room, else the one that waits longest. An error
-    /// ends the dispatch: it can't be launched.
+    /// One that comes back, or that was held, else a new workgroup while there is room, else the one that waits
+    /// longest. An error ends the dispatch: it can't be launched.
     fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
         let mut inner = self.lock();
         if let Some(saved) = inner.coming.pop_front() {
@@ -462,7 +462,10 @@ impl Dispatch {
         }
         if let Some(held) = inner.held.checked_sub(1) {
             inner.held = held;
-            return inner.waiting.pop_front().map(Ok);
+            // It may have been taken off meanwhile, and then others are next.
+            if let Some(next) = inner.waiting.pop_front() {
+                return Some(Ok(next));
+            }
         }
         let more = self.is(Go::Run)
             && inner.resident < self.resident_max
@@ -479,7 +482,7 @@ impl Dispatch {
             let scratch = self.scratch_of(place);
             let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
             let keys = [("vmid", self.vmid.load(Ordering::Acquire).into())];
-            // Whoever stops the device here finds it where it has not run yet.
+            // A rule that stops the device here stops it before the first instruction.
             self.env.announce(&Event::of(Kind::WaveLaunch).with(&keys));
             // The packet processor has launched one for a trial, so this does not fail.
             return Some(
