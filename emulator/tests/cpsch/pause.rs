@@ -7,6 +7,7 @@ use crate::queues::*;
 use crate::rig::{Rig, MC};
 use rkfd_emulator::inspect::answer;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pte;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use std::time::Duration;
 
@@ -179,6 +180,11 @@ fn a_page_walk_is_shown_entry_by_entry() {
         assert_eq!(rig.u64(MC + at.unwrap()), entry.unwrap(), "{line}");
     }
     assert!(walk.len() >= 4, "{walk:?}");
+    // An entry that no chip defines is a violation when an engine meets it, and none for who only looks.
+    let odd = 0x7f00_0000_0000 + (64 << 20);
+    p.map_page(odd, p.at(out), pte::PRT);
+    let walk = ask(&rig, &format!("show walk {vmid} {odd:#x}"));
+    assert!(walk.last().unwrap().ends_with("Malformed(0)"), "{walk:?}");
     // What isn't mapped: a look records no fault.
     let walk = ask(&rig, &format!("show walk {vmid} 0x7fff00000000"));
     assert!(
