@@ -10,7 +10,7 @@ gone() {
         rm -rf --one-file-system -- "$path"
     done
 }
-rm -f "$CACHE/build/.${BUILD#build/}.lock"
+rm -f "$CACHE/build/.${BUILD#build/}.lock" "$CACHE/$BUILD.used"
 gone "$CACHE/$BUILD" "$TOP/target" "$TOP/rkfd.ko"
 if [ "${1:-}" = --all ]; then
     say "removing the Debian root, kernel trees and downloaded crates from $CACHE; 'make setup' makes them again"

@@ -90,6 +90,24 @@ step() {
 # One set-up at a time: two of them in one cache would mix.
 lock_cache() { exec 9>"$CACHE/lock"; flock -n 9 || { say "another set-up is running, waiting for it"; flock 9; }; }
 
+# free_gb: what is free for the cache, in GB.
+free_gb() { df -Pk "$CACHE" | awk 'NR==2{print int($4 / 1048576)}'; }
+
+# make_room: where less than $ROOM GB are free, the builds of other checkouts go, those that were used
+# longest ago first. One in use stays: whatever runs by setup/in-root holds its lock.
+ROOM=${RKFD_ROOM:-30}
+make_room() {
+    local used folder
+    while read -r used; do
+        [ "$(free_gb)" -lt "$ROOM" ] || return 0
+        folder=${used%.used}
+        [ "$folder" != "$CACHE/$BUILD" ] && [ -d "$folder" ] || continue
+        ( flock -xn 8 || exit 0
+          say "less than $ROOM GB are free: removing the build of another checkout, $folder"
+          rm -rf -- "$folder" ) 8>>"$used"
+    done < <(ls -tr "$CACHE"/build/*.used 2>/dev/null)
+}
+
 # The level of x86-64 that the processor has, by the name that compilers know it by.
 cpu_level() {
     local flags level=x86-64 flag
