@@ -47,7 +47,7 @@ pub use generation::Generation;
 use queue::Queue;
 use rkfd_hw::mqd::v9::SdmaMqd;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -58,6 +58,9 @@ pub const QUEUES: usize = 8;
 const PLACES: usize = QUEUES + 1;
 /// Words of an MQD.
 const MQD_WORDS: usize = SdmaMqd::zeroed().0.len();
+
+/// Every place, as bits.
+const ALL: u32 = u32::MAX;
 
 /// How often, and how long each time, a reset waits for an engine's thread.
 const RESET_STEPS: u32 = 100;
@@ -184,8 +187,10 @@ struct Engine {
     shared: Mutex<Shared>,
     reset_done: Condvar,
     wake: Wake,
-    /// A packet in progress ends at once.
-    abort: AtomicBool,
+    /// Queues, a bit for each place, whose packet in progress ends at once.
+    abort: AtomicU32,
+    /// Queues that were to be reset by SDMA0_QUEUE_RESET_REQ, a bit for each place.
+    resets: AtomicU32,
     regs: regs::Regs,
     kernel: kernel::Regs,
 }
@@ -275,9 +280,36 @@ impl Engines {
         if let Some(engine) = self.engines.get(usize::from(slot.engine)) {
             engine.order(Order::Stop(slot.queue, stop));
             if stop == Stop::Reset {
-                engine.abort.store(true, Ordering::Release);
+                engine.abort.fetch_or(1 << slot.queue, Ordering::Release);
             }
         }
+    }
+
+    /// SDMA0_QUEUE_RESET_REQ: queues of an engine, a bit for each, leave as they are; the others go on.
+    fn reset_queues(&self, number: u8, bits: u32) {
+        let Some(engine) = self.engines.get(usize::from(number)) else {
+            return;
+        };
+        let kernels = self.shape.generation.kernel.queue;
+        engine.resets.store(bits, Ordering::Release);
+        for queue in (0..QUEUES as u8).filter(|queue| (bits >> queue) & 1 == 1) {
+            if queue == kernels {
+                engine.kernel.reset();
+            }
+            let slot = Slot {
+                engine: number,
+                queue,
+            };
+            self.stop(slot, Stop::Reset);
+        }
+    }
+
+    /// Which of the queues that were to be reset are still there.
+    fn resetting(&self, engine: &Engine) -> u32 {
+        let shared = engine.shared();
+        let there = (0..).zip(&shared.views).filter(|(_, view)| view.is_some());
+        let there = there.fold(0, |bits, (place, _)| bits | (1 << place));
+        engine.resets.fetch_and(there, Ordering::AcqRel) & there
     }
 
     /// Takes a [`Stop::Preempt`] back.
@@ -293,7 +325,7 @@ impl Engines {
         let Some(engine) = self.engines.get(usize::from(engine)) else {
             return;
         };
-        engine.abort.store(true, Ordering::Release);
+        engine.abort.store(ALL, Ordering::Release);
         engine.kernel.reset();
         let mut shared = engine.shared();
         shared.orders.clear();
@@ -311,7 +343,7 @@ impl Engines {
         let halts = self.shape.generation.halts;
         engine.regs.reset(firmware_is_there, halts);
         engine.kernel.reset();
-        engine.abort.store(true, Ordering::Release);
+        engine.abort.store(ALL, Ordering::Release);
         let mut shared = engine.shared();
         shared.asked += 1;
         let asked = shared.asked;
@@ -408,7 +440,7 @@ impl Drop for Sdma {
     fn drop(&mut self) {
         self.all.end.store(true, Ordering::Release);
         for engine in &self.all.engines {
-            engine.abort.store(true, Ordering::Release);
+            engine.abort.store(ALL, Ordering::Release);
             engine.wake.ring();
         }
         for thread in self.threads.drain(..) {

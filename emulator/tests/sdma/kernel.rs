@@ -3,7 +3,7 @@
 //! The queue that the kernel's driver sets up by registers, in VMID 0, as Linux does in
 //! `sdma_v4_4_2_gfx_resume` and `sdma_v7_0_gfx_resume_instance`.
 
-use crate::rig::{byte, halves, Rig, CHIPS, MC, RING};
+use crate::rig::{byte, halves, Rig, CHIPS, MC, RING, VA};
 use crate::{copy, fence};
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::router::Router;
@@ -233,6 +233,49 @@ fn far_more_than_the_host_gives_can_be_cleared() {
         assert!(!kernel.rig.guest.device.is_off_the_bus());
         kernel.rig.expect(&[]);
     });
+}
+
+/// The process' queue of the engine waits meanwhile, and goes on after a reset of the kernel's alone
+/// (`mes_v12_0_reset_queue_mmio`), which gfx9 doesn't have.
+#[test]
+fn a_fill_that_hangs_has_the_engine_until_its_queue_is_reset() {
+    for chip in CHIPS {
+        let rig = Rig::with(chip, &["at the 1st kernel fill: hang"]);
+        let mut kernel = Kernel::new(rig);
+        let mut other = kernel.rig.mapped(ENGINE, 3);
+        let at = VA + (100 << 20);
+        kernel.rig.run(&mut other, &fence(at, 1));
+        let fill = kernel.fill(B, 4096);
+        kernel.write(&fill);
+        kernel.ring();
+        std::thread::sleep(Duration::from_millis(50));
+        kernel.rig.put(&mut other, &fence(at, 2));
+        kernel.rig.ring_bell(&other);
+        kernel.set("RB_CNTL", kernel.reg("RB_CNTL") & !1);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!((kernel.rptr(), kernel.rig.word(at)), (0, 1));
+        assert_eq!(kernel.reg("CONTEXT_STATUS") & 4, 0, "not idle");
+        if kernel.rig.is_gfx9() {
+            continue;
+        }
+        let request = "SDMA1_QUEUE_RESET_REQ";
+        kernel.rig.guest.write(Block::Gc, request, 1);
+        let request = kernel.rig.guest.find(Block::Gc, request).unwrap();
+        let device = &kernel.rig.guest.device;
+        kernel.rig.wait(|| device.read(request) == 0);
+        kernel.rig.wait(|| kernel.rig.word(at) == 2);
+        assert_eq!(kernel.reg("RB_CNTL") & 1, 0);
+        kernel.start();
+        kernel.run(&fence(MC + B, 3));
+        assert_eq!(kernel.word(B), 3);
+        // There is no ninth.
+        device_refuses(&kernel.rig, request);
+    }
+}
+
+fn device_refuses(rig: &Rig, request: u64) {
+    rig.guest.device.write(request, 1 << 8);
+    rig.expect(&["an engine has 8 queues"]);
 }
 
 #[test]

@@ -247,7 +247,7 @@ impl Regs {
             "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
             "CC_RB_BACKEND_DISABLE" | "GRBM_CC_GC_SA_UNIT_DISABLE" => 0,
             "CP_ME_CNTL" => self.me_cntl,
-            "SDMA0_QUEUE_RESET_REQ" | "SDMA1_QUEUE_RESET_REQ" | "SPI_COMPUTE_QUEUE_RESET" => 0,
+            "SPI_COMPUTE_QUEUE_RESET" => 0,
             "CP_MEC_RS64_CNTL" => self.mec_cntl,
             "GRBM_SOFT_RESET" => self.soft_reset,
             _ => match self.interrupts_of(reg) {

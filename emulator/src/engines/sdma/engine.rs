@@ -4,6 +4,7 @@
 //! doorbells more and more seldom while there is nothing to do.
 
 use super::execute::{execute, Done, Halt};
+use super::memory::Abort;
 use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
 use super::{Engine, Engines, Order, State, Stop, PLACES};
@@ -116,7 +117,7 @@ impl Worker {
             drop_all(&*self.env, &mut self.queues);
             shared.orders.clear();
             shared.views = Default::default();
-            engine.abort.store(false, Ordering::Release);
+            engine.abort.store(0, Ordering::Release);
             shared.done = shared.asked;
             engine.reset_done.notify_all();
             return true;
@@ -131,7 +132,7 @@ impl Worker {
                     self.env
                         .trace()
                         .event("sdma_reset", &[("engine", Value::Num(self.number.into()))]);
-                    engine.abort.store(false, Ordering::Release);
+                    engine.abort.store(0, Ordering::Release);
                 }
                 Order::Connect(q) => {
                     let place = usize::from(q.slot.queue);
@@ -158,7 +159,7 @@ impl Worker {
                         h.stop = Some(stop);
                     }
                     if stop == Stop::Reset {
-                        engine.abort.store(false, Ordering::Release);
+                        engine.abort.fetch_and(!(1 << queue), Ordering::Release);
                     }
                 }
                 Order::GoOn(queue) => {
@@ -229,7 +230,7 @@ impl Worker {
                     self.trace_packet(h, &words);
                 }
                 let waits = self.waits(h, &packet);
-                h.stuck = waits && !h.q.is_kernels();
+                h.stuck = waits;
                 let done = match waits {
                     true => {
                         h.tried += 1;
@@ -238,7 +239,7 @@ impl Worker {
                     false => {
                         let _busy = self.env.load().copies.work();
                         let begin = self.env.trace().now();
-                        let done = execute(&self.all, h, &packet, &engine.abort)?;
+                        let done = execute(&self.all, h, &packet, Abort::of(engine, &h.q))?;
                         self.trace_done(h, &words, begin);
                         done
                     }

@@ -2,7 +2,7 @@
 
 //! What packets do.
 
-use super::memory::{copy, fill, Ended};
+use super::memory::{copy, fill, Abort, Ended};
 use super::packet::{Bad, Image, Packet};
 use super::queue::{Ib, Loaded};
 use super::Engines;
@@ -11,7 +11,6 @@ use crate::memory::{Space, VmFault};
 use rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL;
 use rkfd_hw::regs::Value;
 use rkfd_hw::sdma::{atomic, func};
-use std::sync::atomic::AtomicBool;
 
 /// How a packet ended.
 pub(super) enum Done {
@@ -60,7 +59,7 @@ pub(super) fn execute(
     all: &Engines,
     h: &mut Loaded,
     packet: &Packet,
-    abort: &AtomicBool,
+    abort: Abort<'_>,
 ) -> Result<Done, Halt> {
     let space = all.env.memory().space(all.shape.generation.hub, h.q.vmid);
     match packet {
@@ -190,7 +189,7 @@ fn rect(
     dst: &Image,
     [columns, rows, slices]: [u64; 3],
     element: u64,
-    abort: &AtomicBool,
+    abort: Abort<'_>,
 ) -> Result<(), Halt> {
     let start = |image: &Image, y: u64, z: u64| {
         let [x, y0, z0] = image.at;

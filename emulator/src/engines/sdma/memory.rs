@@ -2,8 +2,10 @@
 
 //! Long accesses: copies and fills page by page, which a reset may end between two of them.
 
+use super::queue::Queue;
+use super::Engine;
 use crate::memory::{Access, HostPage, Space, VmFault, PAGE};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Why an access ended before its end.
 #[derive(Debug)]
@@ -25,10 +27,28 @@ fn rest_of_page(va: u64) -> u64 {
     PAGE - va % PAGE
 }
 
-fn go_on(abort: &AtomicBool) -> Result<(), Ended> {
-    match abort.load(Ordering::Acquire) {
-        true => Err(Ended::Aborted),
-        false => Ok(()),
+/// Whether a queue's packet in progress is to end at once.
+#[derive(Clone, Copy)]
+pub(super) struct Abort<'a> {
+    /// A bit for each queue.
+    asked: &'a AtomicU32,
+    queue: u8,
+}
+
+impl<'a> Abort<'a> {
+    /// Of a queue of an engine.
+    pub fn of(engine: &'a Engine, queue: &Queue) -> Self {
+        Self {
+            asked: &engine.abort,
+            queue: queue.slot.queue,
+        }
+    }
+}
+
+fn go_on(abort: Abort<'_>) -> Result<(), Ended> {
+    match (abort.asked.load(Ordering::Acquire) >> abort.queue) & 1 {
+        0 => Ok(()),
+        _ => Err(Ended::Aborted),
     }
 }
 
@@ -41,7 +61,7 @@ pub(super) fn copy(
     src: u64,
     dst: u64,
     bytes: u64,
-    abort: &AtomicBool,
+    abort: Abort<'_>,
 ) -> Result<(), Ended> {
     let mut done = 0;
     while done < bytes {
@@ -76,7 +96,7 @@ pub(super) fn fill(
     dst: u64,
     pattern: [u8; 4],
     bytes: u64,
-    abort: &AtomicBool,
+    abort: Abort<'_>,
 ) -> Result<(), Ended> {
     let page: Vec<u8> = pattern
         .iter()

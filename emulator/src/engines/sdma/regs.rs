@@ -48,6 +48,10 @@ const STORED: &[(&str, u32)] = &[
 const SELECTED: u32 = 1;
 const IDLE: u32 = 1 << 2;
 
+/// The register by which single queues are reset (`mes_v12_0_reset_queue_mmio`): a bit for each, which reads as
+/// set until the queue is gone.
+const RESET_REQUEST: &str = "QUEUE_RESET_REQ";
+
 /// An engine's registers that are storage.
 pub(super) struct Regs(Store);
 
@@ -125,7 +129,7 @@ impl Engines {
             && split.is_some_and(|(_, rest)| {
                 names.of_queue(rest).is_some()
                     || names.of_kernel(rest).is_some()
-                    || rest == "STATUS_REG"
+                    || ["STATUS_REG", RESET_REQUEST].contains(&rest)
                     || STORED.iter().any(|(name, _)| *name == rest)
             })
     }
@@ -281,8 +285,10 @@ impl IpBlock for Registers {
             let busy = shared.views.iter().flatten().any(|view| view.state.busy);
             return Ok(u32::from(!busy));
         }
-        if rest == "UCODE_DATA" {
-            return Ok(0);
+        match rest {
+            "UCODE_DATA" => return Ok(0),
+            RESET_REQUEST => return Ok(self.all.resetting(engine)),
+            _ => {}
         }
         // A generation without one of the bits at start-up doesn't show it.
         let value = engine.regs.0.get(rest).ok_or(Refused::NotModelled)?;
@@ -296,6 +302,14 @@ impl IpBlock for Registers {
         }
         if let Some((queue, what)) = self.all.shape.generation.names.of_queue(rest) {
             return self.take_off(engine, queue, what, value);
+        }
+        if rest == RESET_REQUEST {
+            if value >> QUEUES != 0 {
+                let what = format!("an engine has {QUEUES} queues");
+                return Err(Refused::Undefined(what));
+            }
+            self.all.reset_queues(number, value);
+            return Ok(());
         }
         if rest == "CNTL" && value & !known(reg) != 0 {
             return Err(Refused::Undefined(format!(
