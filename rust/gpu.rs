@@ -44,6 +44,7 @@ use crate::{
         Hubs,
         Tlb, //
     },
+    hangs::Hangs,
     ih,
     kept::Kept,
     mqd,
@@ -51,7 +52,6 @@ use crate::{
     regs::Regs,
     sched::{
         self,
-        Hangs,
         Scheduler, //
     },
     sdma::{
@@ -371,6 +371,7 @@ impl<'bound> Running<'bound> {
             gart: gart.clone(),
             doorbells: doorbells.clone(),
             kept: kept.clone(),
+            hangs: hangs.clone(),
             smu: smu.clone(),
             hal: sdma::hal(versions.sdma),
         })?;

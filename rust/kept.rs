@@ -69,7 +69,18 @@ impl Kept {
 
     /// The hardware was stopped for good: frees what was kept.
     pub(crate) fn release(&self) {
-        let things = core::mem::replace(&mut *self.things.lock(), KVec::new());
-        drop(things);
+        drop(self.take());
+    }
+
+    /// Hands what was kept on, to whoever knows when the hardware is done with it.
+    pub(crate) fn hand_to(&self, other: &Kept) {
+        let things = self.take();
+        if !things.is_empty() {
+            other.keep(things);
+        }
+    }
+
+    fn take(&self) -> KVec<KBox<dyn Thing>> {
+        core::mem::replace(&mut *self.things.lock(), KVec::new())
     }
 }

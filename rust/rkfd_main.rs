@@ -64,6 +64,7 @@ mod firmware;
 mod gfx;
 mod gmc;
 mod gpu;
+mod hangs;
 mod ih;
 mod kept;
 mod mqd;

@@ -31,6 +31,7 @@ use crate::{
         KernelBuf,
         Tlb, //
     },
+    hangs::Hangs,
     kept::Kept,
     mqd,
     sdma::{
@@ -61,7 +62,6 @@ use kernel::{
 mod common;
 mod cpsch;
 mod hal;
-mod hangs;
 mod mes;
 mod queue;
 mod state;
@@ -71,10 +71,6 @@ pub(crate) use crate::types::{
     QueueSpec, //
 };
 pub(crate) use hal::new;
-pub(crate) use hangs::{
-    HangSink,
-    Hangs, //
-};
 pub(crate) use queue::{
     HwQueue,
     QueueState,
@@ -323,6 +319,15 @@ pub(crate) trait Scheduler: Send + Sync {
     /// Something that it doesn't know of makes it impossible to go on: what runs counts as hung, requests get
     /// EIO, and a reset is due.
     fn give_up(&self);
+
+    /// Resets the engine of the driver's own copy queue, which gets no further, and has what was there go on. If that
+    /// fails, it gives up as by [`Scheduler::give_up`].
+    ///
+    /// # Errors
+    ///
+    /// EIO when the scheduler is stuck or the engine doesn't answer after its reset; ETIME and others of the
+    /// reset; ENODEV, ENOMEM.
+    fn revive_copier(&self) -> Result;
 
     /// The engines are about to be reset: lets no firmware take commands any more. Until
     /// [`Scheduler::restart`] requests get EIO. Returns whether it is stuck, and a reset is due.

@@ -12,7 +12,7 @@ use crate::{
         Tlb,
         Unanswered, //
     },
-    sched::{
+    hangs::{
         HangSink,
         Hangs, //
     },
@@ -41,6 +41,10 @@ struct News {
     engines: Engines,
     /// The whole GPU hangs.
     whole: Atomic<u32>,
+    /// Queues of processes hang.
+    queues: Atomic<u32>,
+    /// The driver's own copy queue gets no further.
+    copier: Atomic<u32>,
     /// A flush of TLBs was not acknowledged, which no scheduler may have noticed.
     deaf: Atomic<u32>,
     /// A reset goes on, or one has failed: flushes that aren't acknowledged are no news.
@@ -68,11 +72,20 @@ impl WorkItem for News {
                 return;
             }
             let deaf = this.deaf.xchg(0, Relaxed) != 0;
+            // The reset covers both.
+            this.queues.store(0, Relaxed);
+            this.copier.store(0, Relaxed);
             if this.engines.recover(deaf) {
                 this.known.store(0, Relaxed);
             }
         } else {
-            user.gpu_hang(gpu, Hang::Queues);
+            if this.copier.xchg(0, Relaxed) != 0 {
+                // A failure is reported as a hang of the GPU.
+                let _ = gpu.scheduler().revive_copier();
+            }
+            if this.queues.xchg(0, Relaxed) != 0 {
+                user.gpu_hang(gpu, Hang::Queues);
+            }
         }
     }
 }
@@ -83,16 +96,27 @@ struct Notice {
     queue: Arc<WorkQueue>,
 }
 
+impl Notice {
+    fn run(&self) {
+        // Already queued: once is enough.
+        let _ = self.queue.queue().enqueue(self.news.clone());
+    }
+}
+
 impl HangSink for Notice {
     fn hang(&self, hang: Hang) {
         match hang {
-            Hang::Queues => {}
+            Hang::Queues => self.news.queues.store(1, Relaxed),
             Hang::Gpu => self.news.whole.store(1, Relaxed),
             Hang::Lost if self.news.lost.xchg(1, Relaxed) != 0 => return,
             Hang::Lost => {}
         }
-        // Already queued: once is enough.
-        let _ = self.queue.queue().enqueue(self.news.clone());
+        self.run();
+    }
+
+    fn copier_hangs(&self) {
+        self.news.copier.store(1, Relaxed);
+        self.run();
     }
 }
 
@@ -121,6 +145,8 @@ impl Watch {
             pin_init!(News {
                 engines,
                 whole: Atomic::new(0),
+                queues: Atomic::new(0),
+                copier: Atomic::new(0),
                 deaf: Atomic::new(0),
                 known: Atomic::new(0),
                 lost: Atomic::new(0),

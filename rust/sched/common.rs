@@ -332,6 +332,22 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
     }
 
+    fn revive_copier(&self) -> Result {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        state.check(&self.parts)?;
+        F::leave_copy_engines(state, &self.parts)?;
+        match self.parts.copier.revive() {
+            Ok(()) => F::resume(state, &self.parts),
+            Err(error) => {
+                if error != ENODEV {
+                    state.lose(&self.parts);
+                }
+                Err(error)
+            }
+        }
+    }
+
     fn halt(&self) -> bool {
         let state = self.state.lock();
         let Some(firmware) = state.firmware.as_ref().filter(|_| state.stuck) else {

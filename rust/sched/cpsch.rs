@@ -240,6 +240,11 @@ impl Firmware for Hiq {
         state.unmap_all(parts)
     }
 
+    /// `sdma_v4_4_2_reset_queue`: all of KFD's queues are off while the engine is reset.
+    fn leave_copy_engines(state: &mut State<Self>, parts: &Arc<Parts>) -> Result {
+        state.unmap_all(parts)
+    }
+
     fn put_on(
         state: &mut State<Self>,
         parts: &Arc<Parts>,

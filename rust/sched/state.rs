@@ -137,6 +137,12 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
         next: QueueState,
     ) -> Result;
 
+    /// Takes queues off that go with the engine of the driver's own copy queue when it is reset;
+    /// [`Firmware::resume`] follows.
+    fn leave_copy_engines(_state: &mut State<Self>, _parts: &Arc<Parts>) -> Result {
+        Ok(())
+    }
+
     /// Puts on what [`Firmware::take_off`] took off besides.
     fn resume(_state: &mut State<Self>, _parts: &Arc<Parts>) -> Result {
         Ok(())

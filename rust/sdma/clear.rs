@@ -26,6 +26,8 @@ use kernel::{
 /// Bytes that are cleared at once. Linux: "Never fill more than 256MiB at once to avoid timeouts"; less,
 /// because others wait for their turn meanwhile.
 const CHUNK: u64 = 64 << 20;
+/// How often a piece is cleared anew because the engine was reset meanwhile.
+const AGAIN: u32 = 3;
 
 impl Copier {
     /// Clears VRAM. No lock may be held: it takes as long as the engine, and those before in its ring.
@@ -59,7 +61,7 @@ impl Running<Uncleared> {
         let copier = &self.copier;
         let memory = self.memory.take().ok_or(EINVAL)?;
         let result = memory.pieces().iter().try_for_each(|piece| {
-            let mut done = 0u64;
+            let (mut done, mut resets) = (0u64, 0u32);
             while done < piece.len() {
                 let bytes = CHUNK.min(piece.len().saturating_sub(done));
                 let at = piece.gpu_addr().checked_add(done).ok_or(EINVAL)?;
@@ -70,7 +72,9 @@ impl Running<Uncleared> {
                 self.ticket = Some(ticket);
                 match copier.wait(ticket, Killable::Yes) {
                     // The piece is cleared anew.
-                    Err(error) if error == EIO && copier.was_reset(ticket) => {}
+                    Err(error) if error == EIO && resets < AGAIN && copier.was_reset(ticket) => {
+                        resets = resets.saturating_add(1);
+                    }
                     result => {
                         result?;
                         done = done.saturating_add(bytes);

@@ -3,8 +3,9 @@
 //! The driver's own queue of a copy engine: its ring, and how far the engine got.
 //!
 //! Whoever submits gets a [`Ticket`], waits with no lock held ([`Copier::wait`]), and shares the ring
-//! fairly by what it submits at once. An engine that gets no further for [`PATIENCE`] is given up: what
-//! was submitted is lost then, and memory that it names is kept until the GPU was stopped.
+//! fairly by what it submits at once. An engine that gets no further for [`PATIENCE`] is reset
+//! (`hung.rs`): what was submitted is lost then, and may be submitted again. If the reset fails, memory that
+//! was submitted is kept until the GPU was stopped.
 //!
 //! Source: Linux, `sdma_v4_4_2.c` and `sdma_v7_0.c`, where the queue is `adev->sdma.instance[i].ring`.
 //!
@@ -27,6 +28,7 @@ use crate::{
         Gart,
         KernelBuf, //
     },
+    hangs::Hangs,
     kept::Kept,
     regs::Regs,
     ring::{
@@ -83,7 +85,9 @@ enum Queue {
     /// The engine is being reset: whoever submits waits.
     Paused,
     On(Line),
-    /// The engine doesn't answer, and may still use the ring.
+    /// The engine gets no further, and is going to be reset: whoever submits waits.
+    Hung(Line),
+    /// The engine can't be reset, and may still use the ring.
     Lost(Line),
 }
 
@@ -154,6 +158,7 @@ pub(crate) struct Parts {
     pub(crate) gart: Arc<Gart>,
     pub(crate) doorbells: Arc<Doorbells>,
     pub(crate) kept: Arc<Kept>,
+    pub(crate) hangs: Arc<Hangs>,
     pub(crate) smu: Arc<Smu>,
     pub(crate) hal: &'static dyn Hal,
 }
@@ -162,6 +167,8 @@ pub(crate) struct Parts {
 #[pin_data]
 pub(crate) struct Copier {
     pub(super) parts: Parts,
+    /// Memory of submissions that nobody waits for any more, until the engine was reset.
+    held: Arc<Kept>,
     #[pin]
     state: Mutex<State>,
 }
@@ -179,8 +186,9 @@ impl Copier {
             life: 0,
             late: None,
         };
+        let held = Kept::new(parts.dev.device())?;
         Arc::pin_init(
-            pin_init!(Self { parts, state <- new_mutex!(state, "rkfd copier") }),
+            pin_init!(Self { parts, held, state <- new_mutex!(state, "rkfd copier") }),
             GFP_KERNEL,
         )
     }
@@ -215,7 +223,7 @@ impl Copier {
         // Not under the lock: its memory is unmapped, and that flushes.
         drop(old);
         let answer = self.submit(&[], Killable::No);
-        let answer = answer.and_then(|ticket| self.wait(ticket, Killable::No));
+        let answer = answer.and_then(|ticket| self.look_out(ticket, Killable::No));
         answer.inspect_err(|_| {
             dev_err!(
                 parts.dev.device(),
@@ -237,11 +245,14 @@ impl Copier {
         // What waits finds that it is lost.
         drop(late);
         match (old, idle) {
-            (Queue::On(line) | Queue::Lost(line), Err(error)) if error != ENODEV => {
+            (Queue::On(line) | Queue::Hung(line) | Queue::Lost(line), Err(error))
+                if error != ENODEV =>
+            {
                 dev_err!(parts.dev.device(), "copy engine {} doesn't stop\n", ENGINE);
                 parts.kept.keep(line.ring);
+                self.held.hand_to(&parts.kept);
             }
-            _ => {}
+            _ => self.held.release(),
         }
     }
 
@@ -252,7 +263,7 @@ impl Copier {
         let late = state.late.take();
         let old = core::mem::replace(&mut state.queue, Queue::Paused);
         let line = match old {
-            Queue::On(line) | Queue::Lost(line) => Some(line),
+            Queue::On(line) | Queue::Hung(line) | Queue::Lost(line) => Some(line),
             Queue::Off | Queue::Paused => {
                 state.queue = Queue::Off;
                 None
@@ -275,9 +286,27 @@ impl Copier {
         let state = self.state.lock();
         match &state.queue {
             Queue::On(_) => state.life != ticket.life,
-            Queue::Paused => true,
+            Queue::Paused | Queue::Hung(_) => true,
             Queue::Off | Queue::Lost(_) => false,
         }
+    }
+
+    /// Gives memory back that a submission names or, if the engine may still touch it, keeps it until the engine was
+    /// reset: the submission isn't done, and the engine was not reset since.
+    pub(super) fn keep<T: Send + Sync + 'static>(&self, ticket: Ticket, memory: T) {
+        if self.progress(ticket) != Progress::Done && self.state.lock().life == ticket.life {
+            self.held.keep(memory);
+        }
+    }
+
+    /// The engine was reset, or is off: frees what was kept.
+    pub(super) fn release(&self) {
+        self.held.release();
+    }
+
+    /// Whether the engine gets no further and is going to be reset.
+    pub(super) fn is_hung(&self) -> bool {
+        matches!(self.state.lock().queue, Queue::Hung(_))
     }
 
     /// Submits a packet, or none, and a fence.
@@ -303,7 +332,7 @@ impl Copier {
         let life = state.life;
         let line = match &mut state.queue {
             Queue::On(line) => line,
-            Queue::Paused => return Err(EBUSY),
+            Queue::Paused | Queue::Hung(_) => return Err(EBUSY),
             Queue::Off | Queue::Lost(_) => {
                 drop(state);
                 self.parts.dev.alive()?;
@@ -339,8 +368,17 @@ impl Copier {
     /// # Errors
     ///
     /// EINTR when the caller is killed, if the wait is to end then; EIO when the engine gets no
-    /// further, or the queue was turned off; ENODEV when the device is gone.
+    /// further, which is reported, or the queue was turned off or reset; ENODEV when the device is gone.
     pub(super) fn wait(&self, ticket: Ticket, killable: Killable) -> Result {
+        let result = self.look_out(ticket, killable);
+        if matches!(result, Err(error) if error == etime()) {
+            self.give_up(ticket);
+        }
+        result.map_err(reported)
+    }
+
+    /// As [`Self::wait`], but nothing is done about an engine that gets no further (ETIME).
+    fn look_out(&self, ticket: Ticket, killable: Killable) -> Result {
         let dev = &*self.parts.dev;
         let mut poll = Poll::new(dev, PATIENCE);
         let mut seen = None;
@@ -357,31 +395,29 @@ impl Copier {
                 _ => {}
             }
             killable.look()?;
-            if let Err(error) = poll.pause() {
-                if error == etime() {
-                    self.give_up(ticket);
-                }
-                return Err(reported(error));
-            }
+            poll.pause()?;
         }
     }
 
-    /// The engine gets no further: nothing more is submitted.
+    /// The engine gets no further: nothing more is submitted until it was reset.
     fn give_up(&self, ticket: Ticket) {
         let mut state = self.state.lock();
         if state.life != ticket.life {
             return;
         }
-        match core::mem::replace(&mut state.queue, Queue::Off) {
-            Queue::On(line) => {
-                state.queue = Queue::Lost(line);
-                dev_err!(
-                    self.parts.dev.device(),
-                    "copy engine {} hangs; no more VRAM is given out\n",
-                    ENGINE
-                );
-            }
-            other => state.queue = other,
+        let (queue, news) = match core::mem::replace(&mut state.queue, Queue::Off) {
+            Queue::On(line) => (Queue::Hung(line), true),
+            other => (other, false),
+        };
+        state.queue = queue;
+        drop(state);
+        if news {
+            dev_err!(
+                self.parts.dev.device(),
+                "copy engine {} gets no further with the driver's own packets; resetting it\n",
+                ENGINE
+            );
+            self.parts.hangs.report_copier();
         }
     }
 
@@ -389,7 +425,7 @@ impl Copier {
     pub(super) fn take_spare(&self) -> Option<KernelBuf> {
         match &mut self.state.lock().queue {
             Queue::On(line) => line.spare.take(),
-            Queue::Off | Queue::Paused | Queue::Lost(_) => None,
+            Queue::Off | Queue::Paused | Queue::Hung(_) | Queue::Lost(_) => None,
         }
     }
 

@@ -65,6 +65,16 @@ pub(crate) trait Hal: Sync {
     /// ETIME when the engine goes on with a queue, ENODEV.
     fn reset(&self, regs: &Regs, smu: &Smu, engine: u32) -> Result;
 
+    /// Resets the kernel's queue of an engine, which gets no further; with it the engine where that is all that
+    /// can be reset. The queue is to be set up again.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Hal::reset`].
+    fn reset_own(&self, regs: &Regs, smu: &Smu, engine: u32) -> Result {
+        self.reset(regs, smu, engine)
+    }
+
     /// The doorbell of a process' queue that is in the engine. `None`: none is, or the scheduling firmware
     /// looks after that.
     ///

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Queues of processes that an engine doesn't let go: the engine is reset, and the driver's own queue goes on.
+//! Engines that hang: in a process' queue, which they don't let go, or in the driver's own. They are reset, and
+//! the driver's own queue goes on.
 //!
-//! Source: `reset_hung_queues_sdma`, `amdgpu_sdma_reset_engine`.
+//! Source: `reset_hung_queues_sdma`, `amdgpu_sdma_reset_engine`, `sdma_v4_4_2_reset_queue`,
+//! `sdma_v7_0_reset_queue`.
 
 use super::{
     copier::ENGINE,
-    Copier, //
+    Copier,
+    Parts, //
 };
 use crate::types::DoorbellWord;
 use kernel::prelude::*;
@@ -38,19 +41,48 @@ impl Copier {
         }
     }
 
+    /// Has the driver's own queue go on if it gets no further: its engine is reset, or the queue alone where the
+    /// engine can do that. Otherwise nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// EIO when the engine doesn't answer afterwards; ETIME, EOPNOTSUPP and others when it can't be
+    /// reset; ENODEV, ENOMEM.
+    pub(crate) fn revive(&self) -> Result {
+        if !self.is_hung() {
+            return Ok(());
+        }
+        self.parts.dev.alive()?;
+        self.reset_by(ENGINE, |parts| {
+            parts.hal.reset_own(&parts.regs, &parts.smu, ENGINE)
+        })?;
+        dev_info!(
+            self.parts.dev.device(),
+            "copy engine {} works again\n",
+            ENGINE
+        );
+        Ok(())
+    }
+
     fn reset_engine(&self, engine: u32) -> Result {
+        self.reset_by(engine, |parts| {
+            parts.hal.reset(&parts.regs, &parts.smu, engine)
+        })
+    }
+
+    fn reset_by(&self, engine: u32, reset: impl FnOnce(&Parts) -> Result) -> Result {
         let parts = &self.parts;
         let line = match engine {
             ENGINE => self.pause(),
             _ => None,
         };
-        let reset = parts.hal.reset(&parts.regs, &parts.smu, engine);
-        if let Err(error) = reset {
+        if let Err(error) = reset(parts) {
             if let Some(line) = line {
                 self.lose(line);
             }
             return Err(error);
         }
+        self.release();
         parts.hal.prepare(parts.dev.device(), &parts.regs, engine)?;
         parts.hal.enable(&parts.regs, engine, true);
         match line {

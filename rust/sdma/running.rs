@@ -5,7 +5,6 @@
 use super::{
     copier::{
         Killable,
-        Progress,
         Ticket, //
     },
     Copier, //
@@ -15,8 +14,8 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Memory in use. Dropped, it is given back or, if the engine may still touch it, kept until the GPU
-/// was stopped.
+/// Memory in use. Dropped, it is given back or, if the engine may still touch it, kept until the engine
+/// was reset.
 pub(super) struct Running<T: Send + Sync + 'static> {
     pub(super) copier: Arc<Copier>,
     /// What the engine uses; none once it has been taken out.
@@ -55,9 +54,8 @@ impl<T: Send + Sync + 'static> Drop for Running<T> {
         let Some(memory) = self.memory.take() else {
             return;
         };
-        let done = |ticket| self.copier.progress(ticket) == Progress::Done;
-        if !self.ticket.is_none_or(done) {
-            self.copier.parts.kept.keep(memory);
+        if let Some(ticket) = self.ticket {
+            self.copier.keep(ticket, memory);
         }
     }
 }

@@ -95,6 +95,11 @@ impl super::Hal for Hal {
         Ok(())
     }
 
+    /// `mes_v12_0_reset_queue_mmio`: queues of processes on the engine go on.
+    fn reset_own(&self, regs: &Regs, _smu: &Smu, engine: u32) -> Result {
+        queue::reset(regs, engine)
+    }
+
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {
         regs.update(gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
             old.with(Cntl::TRAP_ENABLE, on)

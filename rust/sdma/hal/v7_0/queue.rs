@@ -37,7 +37,15 @@ use crate::{
     },
     types::GpuVa, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    time::Delta, //
+};
+
+/// The queue in SDMA0_QUEUE_RESET_REQ, which has a bit for each.
+const OWN: u32 = 1;
+/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
+const RESET: Delta = Delta::from_millis(100);
 
 /// Sets it up and turns it on.
 pub(super) fn start(regs: &Regs, engine: u32, ring: &Ring) {
@@ -109,6 +117,22 @@ pub(super) fn stop(regs: &Regs, engine: u32) -> Result {
     regs.wait_at(0, status, IDLE, |status: Value<Status>| {
         status.is_set(Status::IDLE)
     })?;
+    Ok(())
+}
+
+/// Resets it: what it was about is lost, and its registers are as at start-up.
+///
+/// # Errors
+///
+/// ETIME when the engine doesn't let go of it, EINVAL, ENODEV.
+pub(super) fn reset(regs: &Regs, engine: u32) -> Result {
+    let request = match engine {
+        0 => gc::SDMA0_QUEUE_RESET_REQ.any(),
+        1 => gc::SDMA1_QUEUE_RESET_REQ.any(),
+        _ => return Err(EINVAL),
+    };
+    regs.write_at(0, request, OWN);
+    regs.wait_at(0, request, RESET, |left| left & OWN == 0)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where schedulers report that something hangs.
+//! Where schedulers and copy engines report that something hangs.
 //!
 //! Whoever finds out holds locks, and maybe a process' locks too; so a sink must not take any, nor wait.
 
@@ -18,6 +18,9 @@ use kernel::{
 pub(crate) trait HangSink: Send + Sync {
     /// Something hangs.
     fn hang(&self, hang: Hang);
+
+    /// The driver's own queue of a copy engine gets no further.
+    fn copier_hangs(&self);
 }
 
 /// The place for a sink.
@@ -43,9 +46,16 @@ impl Hangs {
     }
 
     /// Reports a hang.
-    pub(super) fn report(&self, hang: Hang) {
+    pub(crate) fn report(&self, hang: Hang) {
         if let Some(sink) = &*self.sink.lock() {
             sink.hang(hang);
+        }
+    }
+
+    /// Reports that the driver's own queue of a copy engine gets no further.
+    pub(crate) fn report_copier(&self) {
+        if let Some(sink) = &*self.sink.lock() {
+            sink.copier_hangs();
         }
     }
 }
