@@ -2,7 +2,7 @@
 //! Jobs of the kernel's on request (`rkfd/submit` in debugfs): an indirect buffer on the driver's own queue.
 
 use super::lifetime::NOTHING_LEFT;
-use super::MODULE;
+use super::{with_vadd, MODULE, VADD};
 use crate::plan::Step;
 use crate::scenario::Scenario;
 use crate::trace::{Event, Trace};
@@ -102,13 +102,15 @@ fn each_by_a_buffer(outcome: &Outcome) -> Result<(), String> {
 }
 
 fn stuck() -> Scenario {
-    Scenario::new(
+    with_vadd(
         "kernel-ring-stuck",
-        "the engine hangs in a job of the kernel's: who waits can be killed, gets an error in bounded time, and \
-         the module unloads",
+        "the engine hangs in jobs of the kernel's: who waits can be killed, gets an error in bounded time, the \
+         engine is reset and goes on, and so does a program",
+        "vectoradd",
     )
     .misbehaves_by_turns()
-    .rule("on kernel fill: hang")
+    .rule("at the 1st kernel fill: hang")
+    .rule("at the 2nd kernel fill: hang")
     .step(Step::insmod(MODULE))
     .step(Step::sh(
         "killed",
@@ -117,7 +119,7 @@ fn stuck() -> Scenario {
             "cd /sys/kernel/tracing; echo 1 > events/rkfd/rkfd_packet/enable; \
              (echo fill 1 1 > /sys/kernel/debug/rkfd/submit) & \
              until grep -q 'words={0x4,' trace; do :; done; kill -9 $!; wait $!; [ $? = 137 ] && \
-             ! dmesg | grep 'copy engine 0 hangs'",
+             ! dmesg | grep 'copy engine 0 gets no further'",
         ),
     ))
     .step(Step::sh(
@@ -125,7 +127,20 @@ fn stuck() -> Scenario {
         60,
         &at_submit("echo fill 1 1 2>&1 > submit | grep 'Input/output error' && [ -z \"$(cat submit)\" ]"),
     ))
-    .step(Step::sh("reason-logged", 60, "dmesg | grep -q 'copy engine 0 hangs'"))
+    .step(Step::sh(
+        "each-reset",
+        60,
+        "n=0; until [ $n = 100 ] || [ $(dmesg | grep -c 'copy engine 0 works again') = 2 ]; do \
+         sleep 0.2; n=$((n + 1)); done; [ $(dmesg | grep -c 'copy engine 0 gets no further') = 2 ] && \
+         [ $(dmesg | grep -c 'copy engine 0 works again') = 2 ] && ! dmesg | grep 'resetting the GPU'",
+    ))
+    .step(Step::sh(
+        "goes-on",
+        60,
+        &at_submit("echo fill 0x600df00d 16 > submit && grep 16 submit"),
+    ))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/sys/kernel/debug/rkfd".into()))
 }
