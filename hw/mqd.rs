@@ -49,6 +49,47 @@ pub const FIRST_HQD_WORD: usize = 128;
 /// Number of words from [`FIRST_HQD_WORD`] that are registers, up to CP_HQD_PQ_WPTR_HI.
 pub const HQD_WORDS: usize = 56;
 
+/// Registers of a copy queue that follow each other like words of its MQD.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SdmaRun {
+    /// The first register, in words behind RB_CNTL.
+    pub register: u32,
+    /// The word of the MQD that it has.
+    pub word: u32,
+    /// How many they are.
+    pub count: u32,
+}
+
+impl SdmaRun {
+    const fn new(register: u32, word: u32, count: u32) -> Self {
+        Self {
+            register,
+            word,
+            count,
+        }
+    }
+
+    /// The MQD's word of a register that is so many words behind RB_CNTL, if it is one of these.
+    pub const fn word_of(&self, register: u32) -> Option<usize> {
+        match register.checked_sub(self.register) {
+            Some(n) if n < self.count => Some((self.word + n) as usize),
+            _ => None,
+        }
+    }
+}
+
+/// The registers of a queue of SDMA 4.4.2 that its MQD has (`sdma_4_4_2_offset.h`, `struct v9_sdma_mqd`).
+pub const V9_SDMA_RUNS: &[SdmaRun] = &[
+    SdmaRun::new(0, 0, 19),
+    SdmaRun::new(40, 19, 6),
+    SdmaRun::new(47, 25, 7),
+    SdmaRun::new(64, 32, 9),
+    SdmaRun::new(75, 41, 1),
+    SdmaRun::new(76, 44, 2),
+];
+/// The same of SDMA 7.0 (`gc_12_0_0_offset.h`, `struct v12_sdma_mqd`).
+pub const V12_SDMA_RUNS: &[SdmaRun] = &[SdmaRun::new(0, 0, 28), SdmaRun::new(30, 30, 17)];
+
 /// COMPUTE_DISPATCH_SCRATCH_BASE, divided by 256, in a compute MQD: by the order of the registers;
 /// Linux's structure for gfx9 has other names there.
 pub const COMPUTE_DISPATCH_SCRATCH_BASE: Field<Common, 64> = Field::new(17, 0);

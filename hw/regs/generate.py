@@ -26,12 +26,15 @@ def hub(prefix):
     return re.sub(r"\b(VM_|MC_VM_)", prefix + r"\1", VM) + f" {prefix}VM_L2_*"
 
 
-# An SDMA engine: what drivers program, its queues, and that of the kernel. gfx12 names engines apart.
+# An SDMA engine: what drivers program, its queues, and that of the kernel. gfx12 names engines apart. Queues have more
+# registers than these, at the same distances, of which the first queue's are named where they begin anew.
 def sdma(prefix, queue, kernel):
     own = "UCODE_ADDR UCODE_DATA POWER_CNTL CLK_CTRL CNTL STATUS_REG UTCL1_TIMEOUT UTCL1_CNTL UTCL1_PAGE WATCHDOG_CNTL PHASE0_QUANTUM PHASE1_QUANTUM PHASE2_QUANTUM SEM_WAIT_FAIL_TIMER_CNTL GB_ADDR_CONFIG GB_ADDR_CONFIG_READ F32_CNTL MCU_CNTL"
     each = "RB_CNTL RB_BASE RB_BASE_HI RB_RPTR RB_RPTR_HI RB_WPTR RB_WPTR_HI DOORBELL DOORBELL_OFFSET CONTEXT_STATUS"
+    first = "STATUS IB_SUB_REMAIN MIDCMD_DATA0 UTILIZATION_LO UTILIZATION_HI"
     ring = "RB_WPTR_POLL_CNTL RB_RPTR_ADDR_HI RB_RPTR_ADDR_LO RB_WPTR_POLL_ADDR_HI RB_WPTR_POLL_ADDR_LO IB_CNTL MINOR_PTR_UPDATE"
     return " ".join([f"{prefix}_{n}" for n in own.split()] + [f"{prefix}_{queue}{{8}}_{n}" for n in each.split()]
+                    + [f"{prefix}_{queue}0_{n}" for n in first.split() if queue != kernel[:-1]]
                     + [f"{prefix}_{kernel}_{n}" for n in (each + " " + ring).split()])
 
 

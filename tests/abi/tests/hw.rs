@@ -772,6 +772,57 @@ fn mes_frames_are_linux_s() {
     assert_eq!(compare(probe, &[mes::LAYOUTS]), 3);
 }
 
+/// A register and the word of the MQD that it is loaded from have the same name, but for one.
+#[test]
+fn a_copy_queues_mqd_has_its_registers() {
+    let linux = linux();
+    let cases = [
+        (
+            "sdma/sdma_4_4_2",
+            "SDMA_RLC0_",
+            &mqd::LAYOUTS[1],
+            mqd::V9_SDMA_RUNS,
+            44,
+        ),
+        (
+            "gc/gc_12_0_0",
+            "SDMA0_QUEUE0_",
+            &mqd::LAYOUTS[3],
+            mqd::V12_SDMA_RUNS,
+            45,
+        ),
+    ];
+    for (header, prefix, layout, runs, count) in cases {
+        let header = format!("{AMD}/include/asic_reg/{header}_offset.h");
+        let text = std::fs::read_to_string(linux.join(&header)).expect(&header);
+        let offset = |name: &str| {
+            let begin = format!("#define reg{prefix}{name} ");
+            let found = text.lines().find_map(|line| line.strip_prefix(&begin));
+            let digits = found.unwrap_or_else(|| panic!("{header}: {name}")).trim();
+            u32::from_str_radix(digits.trim_start_matches("0x"), 16).expect(digits)
+        };
+        let named = |word: usize| {
+            layout.fields.iter().find_map(|field| {
+                let n = word.checked_sub(usize::from(field.bit) / 32)?;
+                let name = field.c.split('+').nth(n)?;
+                Some(name.strip_prefix("sdmax_rlcx_")?.to_uppercase())
+            })
+        };
+        let mut compared = 0;
+        for run in runs {
+            for register in run.register..run.register + run.count {
+                let word = run.word_of(register).expect("a register of the run");
+                let name = named(word).unwrap_or_else(|| panic!("{}: {word}", layout.c));
+                let name = name.replace("SCHED_CNTL", "SCHEDULE_CNTL");
+                assert_eq!(offset(&name) - offset("RB_CNTL"), register, "{name}");
+                compared += 1;
+            }
+            assert_eq!(run.word_of(run.register + run.count), None);
+        }
+        assert_eq!(compared, count, "{header}");
+    }
+}
+
 /// SDMA's headers have no structures: a field is three macros, its word, mask and shift.
 #[test]
 fn sdma_packets_are_linux_s() {
