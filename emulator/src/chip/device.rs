@@ -130,15 +130,29 @@ impl Device {
             Target::Data(Behind::Memory) => self.read_memory(),
             Target::Data(behind) => match self.router.indirect(behind) {
                 Some(at) => self.read_register(at),
-                None if self.router.is_hole(self.router.window(behind).address()) => 0,
-                None => self.unknown("indirect read", self.router.window(behind).address()),
+                None => {
+                    let at = self.router.window(behind).address();
+                    let of_queue = self.read_unnamed(at);
+                    of_queue.unwrap_or_else(|| self.unknown("indirect read", at))
+                }
             },
-            Target::Unknown if self.router.is_hole(offset) => 0,
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
             Target::Unknown if offset == SCRATCH_7_AT_FIRST => 0,
             Target::Unknown if self.is_programs(offset) => self.strayed("read"),
-            Target::Unknown => self.unknown("read", offset),
+            Target::Unknown => {
+                let of_queue = self.read_unnamed(offset);
+                of_queue.unwrap_or_else(|| self.unknown("read", offset))
+            }
         }
+    }
+
+    /// What no table names among the registers of hardware queues.
+    fn read_unnamed(&self, at: u64) -> Option<u32> {
+        if self.router.is_hole(at) {
+            return Some(0);
+        }
+        let of_queue = self.router.unnamed_of_queue(at)?;
+        Some(self.sdma.read_unnamed(of_queue))
     }
 
     /// Writes the register at a byte offset in BAR5.

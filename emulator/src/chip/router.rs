@@ -9,6 +9,7 @@
 
 use super::window::{Behind, Window};
 use super::Chip;
+use crate::engines::sdma::QueueRegister;
 use rkfd_hw::mqd::HQD_WORDS;
 use rkfd_hw::regs::{Block, RegInfo};
 use std::collections::{HashMap, HashSet};
@@ -42,6 +43,7 @@ pub enum Target {
 pub struct Router {
     by_word: HashMap<u64, Place>,
     holes: HashSet<u64>,
+    of_queues: HashMap<u64, QueueRegister>,
     size: u64,
     chip: Window,
     rsmu: Window,
@@ -73,9 +75,19 @@ impl Router {
             .flat_map(|(first, _)| (*first..).take(HQD_WORDS))
             .filter(|word| !by_word.contains_key(word))
             .collect();
+        let generation = chip.sdma.generation;
+        let of_queues = by_word.iter();
+        let of_queues = of_queues
+            .flat_map(|(first, at)| {
+                let its = generation.registers_of(at.reg, at.instance);
+                its.map(move |(n, reg)| (first + n, reg))
+            })
+            .filter(|(word, _)| !by_word.contains_key(word))
+            .collect();
         Self {
             by_word,
             holes,
+            of_queues,
             size: chip.mmio_size,
             chip: Window::default(),
             rsmu: Window::default(),
@@ -115,6 +127,13 @@ impl Router {
     /// these reads them all from the first to the last (Linux, `kgd_gfx_v9_hqd_dump`, `hqd_dump_v12`).
     pub fn is_hole(&self, at: u64) -> bool {
         at % 4 == 0 && self.holes.contains(&(at / 4))
+    }
+
+    /// The register of a copy engine's queue that is at a byte address where no table names any.
+    pub fn unnamed_of_queue(&self, at: u64) -> Option<QueueRegister> {
+        (at % 4 == 0)
+            .then(|| self.of_queues.get(&(at / 4)).copied())
+            .flatten()
     }
 
     /// A window's address.

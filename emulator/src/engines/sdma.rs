@@ -34,6 +34,7 @@ pub mod generation;
 mod kernel;
 mod memory;
 pub mod packet;
+mod places;
 mod queue;
 pub mod regs;
 
@@ -45,6 +46,7 @@ use crate::report::Wrong;
 use engine::Worker;
 pub use generation::Generation;
 use queue::Queue;
+pub use regs::QueueRegister;
 use rkfd_hw::mqd::v9::SdmaMqd;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

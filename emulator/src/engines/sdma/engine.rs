@@ -404,10 +404,20 @@ impl Worker {
                 worked: h.worked,
             };
             let at = self.all.shape.generation.mqd;
-            for (first, value) in [(at.rptr, h.q.rptr), (at.wptr, h.q.wptr)] {
+            let ib = h.q.ib.unwrap_or_default();
+            for (first, value) in [
+                (at.rptr, h.q.rptr),
+                (at.wptr, h.q.wptr),
+                (at.ib_base, ib.base),
+            ] {
                 let halves = [value as u32, (value >> 32) as u32];
                 for (to, from) in view.image.iter_mut().skip(first).zip(halves) {
                     *to = from;
+                }
+            }
+            for (word, value) in [(at.ib_rptr, ib.at * 4), (at.ib_size, ib.words)] {
+                if let Some(to) = view.image.get_mut(word) {
+                    *to = value as u32;
                 }
             }
         }

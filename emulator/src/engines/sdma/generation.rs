@@ -3,6 +3,7 @@
 //! What differs between generations of the engine: places in the MQD, packets, interrupts.
 
 use super::packet::{self, Bad, Dialect, Packet};
+use super::places::{self, Places};
 use super::{MQD_WORDS, QUEUES};
 use crate::memory::Hub;
 use rkfd_hw::ih::{client, source};
@@ -17,6 +18,8 @@ pub struct Generation {
     pub hub: Hub,
     /// Words of the MQD.
     pub(super) mqd: MqdWords,
+    /// Where queues have their registers.
+    pub(super) places: Places,
     /// A reserved word of an MQD that is not zero.
     pub(super) reserved: fn([u32; MQD_WORDS]) -> Option<usize>,
     /// Bits that RB_CNTL may have: size, and write-back of the read pointer.
@@ -120,6 +123,7 @@ pub const V4_4_2: Generation = Generation {
         engine: v9::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v9::SdmaMqd::SDMA_QUEUE_ID.word(),
     },
+    places: places::V4_4_2,
     reserved: |words| v9::SdmaMqd(words).reserved_word(),
     rb_cntl: {
         use rkfd_hw::regs::sdma_4_4_2::SDMA_RLC0_RB_CNTL as RB;
@@ -191,6 +195,7 @@ pub const V7_0: Generation = Generation {
         engine: v12::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v12::SdmaMqd::SDMA_QUEUE_ID.word(),
     },
+    places: places::V7_0,
     reserved: |words| v12::SdmaMqd(words).reserved_word(),
     rb_cntl: {
         use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;

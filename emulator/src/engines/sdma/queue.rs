@@ -25,7 +25,7 @@ const DOORBELL: u32 = DOORBELL_ENABLE | (1 << 30);
 const AQL_ENABLE: u32 = 1;
 
 /// An indirect buffer in progress.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ib {
     pub base: u64,
     /// Size and place in words.
@@ -253,11 +253,7 @@ impl Queue {
     pub fn save(&mut self, generation: &Generation) -> Vec<(usize, Vec<u32>)> {
         let at = generation.mqd;
         let halves = |value: u64| vec![value as u32, (value >> 32) as u32];
-        let ib = self.ib.unwrap_or(Ib {
-            base: 0,
-            words: 0,
-            at: 0,
-        });
+        let ib = self.ib.unwrap_or_default();
         let runs = vec![
             (at.rptr, halves(self.rptr)),
             (at.wptr, halves(self.wptr)),

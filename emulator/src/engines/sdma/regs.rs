@@ -11,8 +11,9 @@
 //! only with firmware: the security processor's, or words that came by UCODE_DATA
 //! (`sdma_v4_4_2_inst_load_microcode`).
 
-use super::generation::Names;
-use super::{kernel, Engines, Order, Stop, QUEUES};
+use super::generation::{Generation, Names};
+use super::queue::DOORBELL_ENABLE;
+use super::{kernel, Engines, Order, Slot, Stop, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
@@ -114,11 +115,77 @@ impl Names {
     }
 }
 
+/// A register of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueRegister {
+    slot: Slot,
+    /// In words behind RB_CNTL.
+    place: u32,
+}
+
+impl Generation {
+    /// The registers of the queue whose RB_CNTL this is, and how many words they are behind it. None of other
+    /// registers.
+    pub fn registers_of(
+        &'static self,
+        reg: &RegInfo,
+        instance: u8,
+    ) -> impl Iterator<Item = (u64, QueueRegister)> {
+        let split = self.names.split(reg.reg.name);
+        let slot = split.and_then(|(engine, rest)| {
+            let (queue, what) = self.names.of_queue(rest)?;
+            let engine = engine.unwrap_or(instance);
+            // CAST: Below QUEUES.
+            let queue = queue as u8;
+            (what == "RB_CNTL").then_some(Slot { engine, queue })
+        });
+        slot.into_iter().flat_map(|slot| {
+            (0..=self.places.last).map(move |place| (place.into(), QueueRegister { slot, place }))
+        })
+    }
+}
+
 impl Engines {
     /// `CNTL` of an engine.
     pub(super) fn control(&self, engine: u8) -> u32 {
         let engine = self.engines.get(usize::from(engine));
         engine.map_or(0, |engine| engine.regs.control())
+    }
+
+    /// A queue's register, so many words behind RB_CNTL, from its MQD; zero while none is mapped there. `None`: the
+    /// engine has no such queue.
+    pub(super) fn of_queue(&self, engine: &super::Engine, queue: usize, place: u32) -> Option<u32> {
+        let (places, at) = (&self.shape.generation.places, self.shape.generation.mqd);
+        let shared = engine.shared();
+        let view = shared.views.get(queue)?.as_ref();
+        if place == places.status {
+            // One that is to leave is not idle before it has left.
+            let leaves =
+                |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
+            let busy = view.is_some_and(|view| view.state.busy)
+                || view.is_some() && shared.orders.iter().any(leaves);
+            return Some(if busy { SELECTED } else { IDLE });
+        }
+        let (Some(view), Some(word)) = (view, places.word(place)) else {
+            return Some(0);
+        };
+        let value = view.image.get(word).copied().unwrap_or(0);
+        // What connecting sets: RB_ENABLE, and ENABLE of the doorbell.
+        Some(match word {
+            _ if word == at.rb_cntl => value | 1,
+            _ if word == at.doorbell => value | DOORBELL_ENABLE,
+            _ => value,
+        })
+    }
+
+    /// Reads a register of a queue that no table names: 0 where the chip has no such engine.
+    pub fn read_unnamed(&self, QueueRegister { slot, place }: QueueRegister) -> u32 {
+        let engine = self.engines.get(usize::from(slot.engine));
+        let value = engine.and_then(|engine| {
+            let queue = usize::from(slot.queue);
+            (queue < QUEUES).then(|| self.of_queue(engine, queue, place))?
+        });
+        value.unwrap_or(0)
     }
 
     /// Whether a register of the graphics core is one of an engine.
@@ -199,11 +266,11 @@ impl Registers {
     }
 
     /// A register of the kernel's queue. Its pointers are those of the queue while that runs.
-    fn of_kernel(&self, engine: &super::Engine, what: &str) -> Option<u32> {
+    fn of_kernel(&self, engine: &super::Engine, what: &str, place: u32) -> Option<u32> {
         let pointer = matches!(what, "RB_RPTR" | "RB_RPTR_HI" | "RB_WPTR" | "RB_WPTR_HI");
         if pointer && engine.kernel.runs() || what == "CONTEXT_STATUS" {
             let queue = self.all.shape.generation.kernel.queue;
-            return self.of_queue(engine, queue.into(), what);
+            return self.all.of_queue(engine, queue.into(), place);
         }
         engine.kernel.get(what)
     }
@@ -232,53 +299,22 @@ impl Registers {
         }
         Ok(())
     }
-
-    /// A queue's register, from its MQD; zero while none is mapped there.
-    fn of_queue(&self, engine: &super::Engine, queue: usize, what: &str) -> Option<u32> {
-        let at = self.all.shape.generation.mqd;
-        let shared = engine.shared();
-        let view = shared.views.get(queue)?.as_ref();
-        let word = match what {
-            "CONTEXT_STATUS" => {
-                // One that is to leave is not idle before it has left.
-                let leaves =
-                    |order: &Order| matches!(order, Order::Stop(q, _) if usize::from(*q) == queue);
-                let busy = view.is_some_and(|view| view.state.busy)
-                    || view.is_some() && shared.orders.iter().any(leaves);
-                return Some(if busy { SELECTED } else { IDLE });
-            }
-            "RB_CNTL" => at.rb_cntl,
-            "RB_BASE" => at.rb_base,
-            "RB_BASE_HI" => at.rb_base + 1,
-            "RB_RPTR" => at.rptr,
-            "RB_RPTR_HI" => at.rptr + 1,
-            "RB_WPTR" => at.wptr,
-            "RB_WPTR_HI" => at.wptr + 1,
-            "DOORBELL" => at.doorbell,
-            "DOORBELL_OFFSET" => at.doorbell_offset,
-            _ => return None,
-        };
-        let value = view.and_then(|view| view.image.get(word).copied());
-        let value = value.unwrap_or(0);
-        // What connecting sets: RB_ENABLE, and ENABLE of the doorbell.
-        Some(match (what, view) {
-            ("RB_CNTL", Some(_)) => value | 1,
-            ("DOORBELL", Some(_)) => value | (1 << 28),
-            _ => value,
-        })
-    }
 }
 
 impl IpBlock for Registers {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        let (engine, _, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
-        if let Some(what) = self.all.shape.generation.names.of_kernel(rest) {
-            return self.of_kernel(engine, what).ok_or(Refused::NotModelled);
-        }
-        if let Some((queue, what)) = self.all.shape.generation.names.of_queue(rest) {
-            return self
-                .of_queue(engine, queue, what)
-                .ok_or(Refused::NotModelled);
+        let (engine, number, rest) = self.find(reg).ok_or(Refused::NotModelled)?;
+        let generation = self.all.shape.generation;
+        let place = generation.places.of(reg, number);
+        let of_queue = match generation.names.of_kernel(rest) {
+            Some(what) => Some(self.of_kernel(engine, what, place)),
+            None => generation
+                .names
+                .of_queue(rest)
+                .map(|(queue, _)| self.all.of_queue(engine, queue, place)),
+        };
+        if let Some(value) = of_queue {
+            return value.ok_or(Refused::NotModelled);
         }
         if rest == "STATUS_REG" {
             let shared = engine.shared();
