@@ -4,7 +4,7 @@
 
 use crate::rig::{byte, halves, Rig, CHIPS, NOWHERE, RING, VA};
 use crate::{copy, fence, A, B};
-use rkfd_emulator::engines::sdma::Stop;
+use rkfd_emulator::engines::sdma::{Slot, Stop};
 use rkfd_emulator::report::Whose;
 use rkfd_hw::mqd::{v12, v9};
 use rkfd_hw::regs::Block;
@@ -60,6 +60,74 @@ fn registers_take_a_queue_off() {
         rig.ring_bell(&next);
         rig.wait(|| rig.word(B) == 3);
         rig.expect(&[]);
+    });
+}
+
+/// Registers as Linux reads them to show a queue (`kgd_gfx_v9_4_3_hqd_sdma_dump`, `hqd_sdma_dump_v12`): those from
+/// RB_CNTL on by their distance from it, of a chip whose tables name few of them.
+#[test]
+fn all_registers_of_a_queue_can_be_read() {
+    each(|rig| {
+        let gfx9 = rig.is_gfx9();
+        let mut ring = rig.mapped(1, 3);
+        rig.run(&mut ring, &fence(B, 1));
+        let runs: &[(u64, u64)] = match gfx9 {
+            true => &[(0, 19), (0x28, 6), (0x2f, 7), (0x40, 12)],
+            false => &[(0, 49)],
+        };
+        let read = |slot, place| rig.of_queue(slot, place);
+        let status = if gfx9 { 0x11 } else { 0x30 };
+        // The first queue and the last of each engine, and the one that is mapped.
+        for engine in 0..rig.chip.sdma.engines {
+            for queue in [3, 7] {
+                let slot = Slot { engine, queue };
+                let values = runs.iter().flat_map(|(first, count)| {
+                    (*first..first + count).map(|place| (place, read(slot, place)))
+                });
+                let set = values.filter(|(_, value)| *value != 0);
+                let set: Vec<(u64, u32)> = set.collect();
+                match slot == ring.slot {
+                    true => assert!(set.len() > 8, "{set:x?}"),
+                    // IDLE.
+                    false => assert_eq!(set, [(status, 4)]),
+                }
+            }
+        }
+        let [base, base_hi] = halves(ring.ring >> 8);
+        let [report, report_hi] = halves(ring.rptr);
+        let written = ring.written as u32;
+        let mut expected = vec![
+            (1, base),
+            (2, base_hi),
+            (3, written),
+            (5, written),
+            (status, 4),
+        ];
+        expected.extend(match gfx9 {
+            true => [
+                (8, report_hi),
+                (9, report),
+                (10, 0x100),
+                (0x2b, ring.bell << 2),
+                (0x31, 0xf),
+            ],
+            false => [
+                (8, report_hi),
+                (7, report),
+                (9, 0x100),
+                (0x11, ring.bell << 2),
+                (0x17, 0xf),
+            ],
+        });
+        for (place, value) in expected {
+            assert_eq!(read(ring.slot, place), value, "register {place:#x}");
+        }
+        assert_eq!(read(ring.slot, 0) & 1, 1, "RB_ENABLE");
+        rig.expect(&[]);
+        // They are not the host's to write.
+        let at = rig.at_queue(ring.slot, if gfx9 { 10 } else { 9 });
+        rig.guest.device.write(at, 0x101);
+        rig.expect(&["write of"]);
     });
 }
 

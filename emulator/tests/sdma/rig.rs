@@ -130,6 +130,29 @@ impl Rig {
         router.address_in(Block::Sdma, engine, name)
     }
 
+    /// Where the register is that lies so many words behind a queue's RB_CNTL (`get_sdma_rlc_reg_offset`).
+    pub fn at_queue(&self, Slot { engine, queue }: Slot, place: u64) -> u64 {
+        let first = match self.is_gfx9() {
+            true => self.of_engine(engine, "SDMA_RLC0_RB_CNTL"),
+            false => {
+                let name = format!("SDMA{engine}_QUEUE0_RB_CNTL");
+                self.guest.find(Block::Gc, &name)
+            }
+        };
+        first.unwrap() + 4 * (0x58 * u64::from(queue) + place)
+    }
+
+    /// Reads that register, through the bridge's window where BAR5 does not reach.
+    pub fn of_queue(&self, slot: Slot, place: u64) -> u32 {
+        let at = self.at_queue(slot, place);
+        if at < self.chip.mmio_size {
+            return self.guest.device.read(at);
+        }
+        let index = "BIF_BX0_PCIE_INDEX2";
+        self.guest.write(Block::Nbio, index, at as u32);
+        self.guest.read(Block::Nbio, "BIF_BX0_PCIE_DATA2")
+    }
+
     /// Takes a queue off by registers: that of gfx9 as `kgd_gfx_v9_4_3_hqd_sdma_destroy` does, the other
     /// by a reset of its engine as `sdma_v7_0_soft_reset`.
     pub fn take_off(&self, Slot { engine, queue }: Slot) {
