@@ -23,7 +23,8 @@ use crate::{
     types::{
         Format,
         GpuId,
-        HqdSlot, //
+        HqdSlot,
+        SdmaPlace, //
     }, //
 };
 use kernel::{
@@ -70,7 +71,7 @@ fn queues(process: &Process, state: &State, f: &mut fmt::Formatter<'_>) -> fmt::
     Ok(())
 }
 
-/// `hqds`: the registers of each hardware queue.
+/// `hqds`: the registers of each hardware queue, those of the copy engines last.
 pub(super) fn hqds(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for_each_gpu(processes, f, |gpu, f| {
         if gpu.alive().is_err() {
@@ -95,8 +96,22 @@ pub(super) fn hqds(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fm
                 }
             }
         }
-        Ok(())
+        copying(gpu, f)
     })
+}
+
+fn copying(gpu: &Gpu, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let chip = gpu.chip();
+    for engine in 0..chip.sdma_counts.engines() {
+        for queue in 0..chip.family.sdma.queues_per_engine {
+            writeln!(f, "  SDMA Engine {engine}, RLC {queue}")?;
+            gpu.copier()
+                .read_queue(SdmaPlace { engine, queue }, |at, values| {
+                    rows(f, "    ", at, values)
+                })?;
+        }
+    }
+    Ok(())
 }
 
 fn hqd(gpu: &Gpu, xcc: u8, slot: HqdSlot, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -37,10 +37,14 @@ use crate::{
         Ring, //
     },
     smu::Smu,
-    types::DoorbellWord,
+    types::{
+        DoorbellWord,
+        SdmaPlace, //
+    },
     vram::Vram, //
 };
 use kernel::{
+    fmt,
     new_mutex,
     prelude::*,
     sync::{
@@ -177,6 +181,31 @@ impl Copier {
     /// As of [`Hal::counts_in_memory`].
     pub(crate) fn counts_in_memory(&self) -> bool {
         self.parts.hal.counts_in_memory()
+    }
+
+    /// Reads the registers of a queue of an engine, for people to look at: calls `show` for each run of them, with
+    /// the address of its first in bytes, and their values.
+    ///
+    /// # Errors
+    ///
+    /// As of `show`.
+    pub(crate) fn read_queue(
+        &self,
+        place: SdmaPlace,
+        mut show: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> fmt::Result,
+    ) -> fmt::Result {
+        let Parts { hal, regs, .. } = &self.parts;
+        for (first, count) in hal.shown() {
+            let Some(first) = hal.word(regs, *first, place) else {
+                continue;
+            };
+            let words = first..first.saturating_add(*count);
+            show(
+                first.wrapping_mul(4),
+                &mut words.map(|word| regs.read_word(word)),
+            )?;
+        }
+        Ok(())
     }
 
     /// A queue that is off.

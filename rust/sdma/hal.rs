@@ -4,6 +4,7 @@
 
 use crate::{
     hw::{
+        regs::AnyReg,
         sdma::op,
         value::Bounded, //
     },
@@ -16,6 +17,7 @@ use crate::{
     types::{
         DoorbellWord,
         GpuVa,
+        SdmaPlace,
         SdmaVersion, //
     }, //
 };
@@ -85,6 +87,13 @@ pub(crate) trait Hal: Sync {
         let _ = (regs, engine);
         Ok(None)
     }
+
+    /// The registers that are shown of a queue, as runs: the first of a run in queue 0 of engine 0, and how many
+    /// follow each other (`hqd_sdma_dump`).
+    fn shown(&self) -> &'static [(AnyReg, u32)];
+
+    /// The word of a register, of queue 0 of engine 0, in another queue. `None`: there is no such engine.
+    fn word(&self, regs: &Regs, reg: AnyReg, place: SdmaPlace) -> Option<u32>;
 
     /// Turns on what an engine has as long as the driver has the engine, or off.
     fn enable(&self, regs: &Regs, engine: u32, on: bool);

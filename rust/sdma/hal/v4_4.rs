@@ -29,7 +29,8 @@ use crate::{
     smu::Smu,
     types::{
         DoorbellWord,
-        GpuVa, //
+        GpuVa,
+        SdmaPlace, //
     }, //
 };
 use kernel::{
@@ -53,6 +54,14 @@ const STORES: [(AnyReg, u32); 5] = [
     // Longer than at start-up, against a storm of interrupts.
     (sdma::SDMA_UTCL1_TIMEOUT.any(), 0x0080_0080),
     (sdma::SDMA_SEM_WAIT_FAIL_TIMER_CNTL.any(), 0),
+];
+
+/// `kgd_gfx_v9_4_3_hqd_sdma_dump`.
+const SHOWN: [(AnyReg, u32); 4] = [
+    (sdma::SDMA_RLC0_RB_CNTL.any(), 19),
+    (sdma::SDMA_RLC0_STATUS.any(), 6),
+    (sdma::SDMA_RLC0_IB_SUB_REMAIN.any(), 7),
+    (sdma::SDMA_RLC0_MIDCMD_DATA0.any(), 12),
 ];
 
 /// Queues of processes that an engine has, and words from one's registers to the next's
@@ -141,6 +150,15 @@ impl super::Hal for Hal {
             }
         }
         Ok(None)
+    }
+
+    fn shown(&self) -> &'static [(AnyReg, u32)] {
+        &SHOWN
+    }
+
+    fn word(&self, regs: &Regs, reg: AnyReg, place: SdmaPlace) -> Option<u32> {
+        let reg = reg.at(place.queue, QUEUE_STRIDE);
+        regs.word(reg, instance(place.engine))
     }
 
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {

@@ -5,12 +5,15 @@
 
 use crate::{
     hw::{
-        regs::gc_12_0_0::{
-            self as gc,
-            GRBM_SOFT_RESET as Reset,
-            SDMA0_CNTL as Cntl,
-            SDMA0_MCU_CNTL as Mcu,
-            SDMA0_UTCL1_CNTL as Utcl1, //
+        regs::{
+            gc_12_0_0::{
+                self as gc,
+                GRBM_SOFT_RESET as Reset,
+                SDMA0_CNTL as Cntl,
+                SDMA0_MCU_CNTL as Mcu,
+                SDMA0_UTCL1_CNTL as Utcl1, //
+            },
+            AnyReg, //
         },
         value::Bounded, //
     },
@@ -20,7 +23,10 @@ use crate::{
     },
     ring::Ring,
     smu::Smu,
-    types::GpuVa, //
+    types::{
+        GpuVa,
+        SdmaPlace, //
+    }, //
 };
 use kernel::{
     device::Device,
@@ -38,6 +44,11 @@ mod queue;
 const STRIDE: u32 = 0x600;
 /// The same of those that only the driver of the host may reach (`SDMA1_HYP_DEC_REG_OFFSET`).
 const HOST_STRIDE: u32 = 0x20;
+
+/// The same from a queue's to the next's (`get_sdma_rlc_reg_offset`).
+const QUEUE_STRIDE: u32 = 0x58;
+/// From RB_CNTL to CONTEXT_STATUS (`hqd_sdma_dump_v12`).
+const SHOWN: [(AnyReg, u32); 1] = [(gc::SDMA0_QUEUE0_RB_CNTL.any(), 49)];
 
 /// TIMEOUT: until a reset has taken effect.
 const SETTLE: Delta = Delta::from_micros(100);
@@ -98,6 +109,15 @@ impl super::Hal for Hal {
     /// `mes_v12_0_reset_queue_mmio`: queues of processes on the engine go on.
     fn reset_own(&self, regs: &Regs, _smu: &Smu, engine: u32) -> Result {
         queue::reset(regs, engine)
+    }
+
+    fn shown(&self) -> &'static [(AnyReg, u32)] {
+        &SHOWN
+    }
+
+    fn word(&self, regs: &Regs, reg: AnyReg, place: SdmaPlace) -> Option<u32> {
+        let reg = reg.at(place.engine, STRIDE).at(place.queue, QUEUE_STRIDE);
+        regs.word(reg, 0)
     }
 
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {

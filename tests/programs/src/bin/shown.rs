@@ -36,6 +36,14 @@ const DOORBELL: usize = 15;
 const HQD_REGISTERS: usize = 56;
 /// `sdmax_rlcx_rb_base`.
 const SDMA_BASE: usize = 1;
+/// `SDMA_RLC0_RB_CNTL`, whose bit 0 says that the queue runs and bits 5:1 how many words its ring has, as a power
+/// of two; in which word of what is shown SDMA_RLC0_DOORBELL_OFFSET is, and how many there are: of gfx942 runs of 19,
+/// 6, 7 and 12, of gfx1201 all from RB_CNTL to CONTEXT_STATUS.
+const SDMA_CONTROL: usize = 0;
+const SDMA_SHOWN: [(&str, usize, usize); 2] =
+    [("gfx9", 19 + 3, 19 + 6 + 7 + 12), ("gfx12", 17, 49)];
+/// Queues of an engine (`kfd_device_info_set_sdma_info`): topology has only those that programs get.
+const SDMA_QUEUES: u64 = 8;
 /// DOORBELL_OFFSET in CP_HQD_PQ_DOORBELL_CONTROL, of which this much is a place in the process' slice.
 const IN_SLICE: u32 = 0x1ffc;
 
@@ -179,6 +187,43 @@ fn check_hqds(gpu: &Gpu, made: &[Made], xccs: usize) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The copy queue is on one of the engines' queues, of which all are shown.
+fn check_copying(gpu: &Gpu, made: &Made) -> Result<(), Failure> {
+    let shown = SDMA_SHOWN
+        .iter()
+        .find(|(chip, ..)| gpu.target().starts_with(chip));
+    let (_, bell, count) = shown.ok_or_else(|| Failure::new("another chip"))?;
+    let parts = parts(&read("hqds")?).into_iter();
+    let queues: Vec<Part> = parts.filter(|part| part.title.contains("RLC")).collect();
+    let of = |name| gpu.node().property(name);
+    let engines = of("num_sdma_engines") + of("num_sdma_xgmi_engines");
+    let titles = (0..engines)
+        .flat_map(|e| (0..SDMA_QUEUES).map(move |q| format!("  SDMA Engine {e}, RLC {q}")));
+    check(
+        "each queue of a copy engine is shown with all its registers",
+        titles.eq(queues.iter().map(|part| part.title.clone()))
+            && queues.iter().all(|part| part.words.len() == *count),
+    )?;
+    let ring = Some(field(made, "ring_base_address"));
+    let mine = queues
+        .iter()
+        .filter(|part| base(&part.words, SDMA_BASE) == ring);
+    let [mine] = mine.collect::<Vec<_>>()[..] else {
+        return Err(Failure::new("the copy queue's ring is not on one queue"));
+    };
+    println!("copies: {}", mine.title.trim());
+    let word = |at: usize| mine.words.get(at).copied().unwrap_or(0);
+    let control = word(SDMA_CONTROL);
+    // CAST: The low bits.
+    let wanted = field(made, "doorbell_offset") as u32 & IN_SLICE;
+    check(
+        "it runs, with the ring and the doorbell that the program was given",
+        control & 1 == 1
+            && 4 << (control >> 1 & 0x1f) == field(made, "ring_size")
+            && word(*bell) & IN_SLICE == wanted,
+    )
+}
+
 fn check_run_list(mqds: &[Vec<u32>], lists: bool) -> Result<(), Failure> {
     let shown = parts(&read("rls")?);
     let Some([_, rest @ ..]) = shown.get(..) else {
@@ -250,6 +295,10 @@ fn run() -> Result<(), Failure> {
     let xccs = gpu.node().xccs() as usize;
     let mqds = check_mqds(&gpu, &made, xccs)?;
     check_hqds(&gpu, &made, xccs)?;
+    let copies = made
+        .get(QUEUES)
+        .ok_or_else(|| Failure::new("no copy queue was made"))?;
+    check_copying(&gpu, copies)?;
     check_run_list(&mqds, gpu.target().starts_with("gfx9"))?;
     check_memory(&gpu)
 }
