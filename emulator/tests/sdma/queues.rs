@@ -131,6 +131,41 @@ fn all_registers_of_a_queue_can_be_read() {
     });
 }
 
+/// In units of 10 ns: Linux divides by 100 for microseconds (`SDMA_ACTIVITY_DIVISOR`). The registers are
+/// SDMA_RLC0_UTILIZATION_LO and _HI, the MQD's words those of `struct v9_sdma_mqd`.
+#[test]
+fn gfx9_counts_for_how_long_a_queue_was_at_work() {
+    let rig = Rig::new(CHIPS[0]);
+    let mut ring = rig.mapped(1, 3);
+    let slot = ring.slot;
+    let idle = Slot { queue: 4, ..slot };
+    let count = |slot| {
+        let [low, high] = [0x4c, 0x4d].map(|place| u64::from(rig.of_queue(slot, place)));
+        high << 32 | low
+    };
+    assert_eq!(count(slot), 0);
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let began = std::time::Instant::now();
+        rig.run(&mut ring, &copy(A, B, 4 << 20));
+        let at = |word| u64::from(rig.mqd_word(&ring, word));
+        rig.unmap(&ring, Stop::Preempt);
+        let units = began.elapsed().as_nanos() as u64 / 10;
+        let kept = at(45) << 32 | at(44);
+        let before = seen.last().copied().unwrap_or(0);
+        assert!(
+            kept > before && kept - before <= units,
+            "{before}, {kept}, {units}"
+        );
+        seen.push(kept);
+        assert_eq!(count(slot), 0, "no queue is there");
+        rig.map(&ring);
+        assert_eq!(count(slot), kept, "it goes on where it was");
+    }
+    assert_eq!(count(idle), 0);
+    rig.expect(&[]);
+}
+
 #[test]
 fn indirect_buffers_run_in_their_place() {
     each(|rig| {

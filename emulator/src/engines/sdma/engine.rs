@@ -4,6 +4,7 @@
 //! doorbells more and more seldom while there is nothing to do.
 
 use super::execute::{execute, Done, Halt};
+use super::generation::TICK;
 use super::memory::Abort;
 use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
@@ -14,7 +15,7 @@ use crate::rules::{Event, Go, Holds, Kind};
 use crate::trace::Value;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A doorbell's content while it was not rung: no queue gets that far.
 pub(super) const NOT_RUNG: u64 = u64::MAX;
@@ -239,7 +240,11 @@ impl Worker {
                     false => {
                         let _busy = self.env.load().copies.work();
                         let begin = self.env.trace().now();
-                        let done = execute(&self.all, h, &packet, Abort::of(engine, &h.q))?;
+                        let clock = Instant::now();
+                        let done = execute(&self.all, h, &packet, Abort::of(engine, &h.q));
+                        let took = u64::try_from(clock.elapsed().as_nanos());
+                        h.q.worked = h.q.worked.saturating_add(took.unwrap_or(0));
+                        let done = done?;
                         self.trace_done(h, &words, begin);
                         done
                     }
@@ -405,11 +410,13 @@ impl Worker {
             };
             let at = self.all.shape.generation.mqd;
             let ib = h.q.ib.unwrap_or_default();
-            for (first, value) in [
+            let wide = [
                 (at.rptr, h.q.rptr),
                 (at.wptr, h.q.wptr),
                 (at.ib_base, ib.base),
-            ] {
+            ];
+            let worked = at.utilization.map(|word| (word, h.q.worked / TICK));
+            for (first, value) in wide.into_iter().chain(worked) {
                 let halves = [value as u32, (value >> 32) as u32];
                 for (to, from) in view.image.iter_mut().skip(first).zip(halves) {
                     *to = from;

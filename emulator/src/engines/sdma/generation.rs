@@ -12,6 +12,10 @@ use rkfd_hw::mqd::{v12, v9};
 /// The place of a kernel's queue that is none of those that processes get.
 const OWN: u8 = QUEUES as u8;
 
+/// The unit of an engine's counters: Linux shows them in microseconds by dividing by 100
+/// (`SDMA_ACTIVITY_DIVISOR` in `amdkfd/kfd_process.c`). In ns.
+pub(super) const TICK: u64 = 10;
+
 /// A generation of SDMA.
 pub struct Generation {
     /// The hub that translates its addresses.
@@ -61,6 +65,8 @@ pub(super) struct MqdWords {
     pub aql_cntl: usize,
     pub engine: usize,
     pub queue: usize,
+    /// For how long the queue was at work, in [`TICK`]s: 64 bits. Others count elsewhere.
+    pub utilization: Option<usize>,
 }
 
 /// The kernel's own queue of an engine.
@@ -122,6 +128,7 @@ pub const V4_4_2: Generation = Generation {
         aql_cntl: v9::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
         engine: v9::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v9::SdmaMqd::SDMA_QUEUE_ID.word(),
+        utilization: Some(v9::SdmaMqd::SDMAX_RLCX_UTILIZATION.word()),
     },
     places: places::V4_4_2,
     reserved: |words| v9::SdmaMqd(words).reserved_word(),
@@ -194,6 +201,7 @@ pub const V7_0: Generation = Generation {
         aql_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
         engine: v12::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v12::SdmaMqd::SDMA_QUEUE_ID.word(),
+        utilization: None,
     },
     places: places::V7_0,
     reserved: |words| v12::SdmaMqd(words).reserved_word(),

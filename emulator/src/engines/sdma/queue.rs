@@ -6,7 +6,7 @@
 //! `amdgpu/amdgpu_amdkfd_arcturus.c` (`kgd_arcturus_hqd_sdma_load`, which does by registers what a
 //! scheduler's firmware does: pointers are bytes since the queue was made, 64 bits wide).
 
-use super::generation::Generation;
+use super::generation::{Generation, TICK};
 use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault, PAGE};
@@ -53,6 +53,8 @@ pub(super) struct Queue {
     pub report: u64,
     pub doorbell: u32,
     pub ib: Option<Ib>,
+    /// For how long the engine was at work on its packets, in ns, since it was made.
+    pub worked: u64,
 }
 
 impl Queue {
@@ -220,6 +222,9 @@ impl Queue {
                 _ => report,
             },
             doorbell,
+            worked: at
+                .utilization
+                .map_or(0, |low| wide(low, low + 1).saturating_mul(TICK)),
             ib: (place < words).then_some(Ib {
                 base,
                 words,
@@ -254,13 +259,17 @@ impl Queue {
         let at = generation.mqd;
         let halves = |value: u64| vec![value as u32, (value >> 32) as u32];
         let ib = self.ib.unwrap_or_default();
-        let runs = vec![
+        let mut runs = vec![
             (at.rptr, halves(self.rptr)),
             (at.wptr, halves(self.wptr)),
             (at.ib_rptr, vec![(ib.at * 4) as u32]),
             (at.ib_base, halves(ib.base)),
             (at.ib_size, vec![ib.words as u32]),
         ];
+        let worked = at
+            .utilization
+            .map(|word| (word, halves(self.worked / TICK)));
+        runs.extend(worked);
         for (first, words) in &runs {
             for (to, from) in self.image.iter_mut().skip(*first).zip(words) {
                 *to = *from;
