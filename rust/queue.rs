@@ -230,10 +230,8 @@ pub(crate) fn stop(
 ) -> Result {
     // Its number is free again.
     drop(queue.folder.take());
-    if gpu.copier().counts_in_memory() {
-        if let Some(count) = state.count_of_copies(&queue) {
-            state.usage.keep_copied(count);
-        }
+    if let Some(count) = state.count_of_copies(gpu, &queue) {
+        state.usage.keep_copied(count);
     }
     state.queue_count = state.queue_count.saturating_sub(1);
     if queue.gws {

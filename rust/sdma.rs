@@ -58,6 +58,7 @@ pub(crate) use copier::{
 pub(crate) use engine::Enabled;
 pub(crate) use hal::{
     hal,
+    Counts,
     Hal, //
 };
 pub(crate) use job::{

@@ -17,6 +17,7 @@ use crate::{
         ProcessConfig,
         SchedProcess, //
     },
+    sdma::Counts,
     trap::TrapPages,
     types::{
         BufferId,
@@ -182,12 +183,19 @@ impl DeviceState {
         inside.then(|| bo.peek_u64((offset / 8) as usize))?
     }
 
-    /// What a copy queue's counter has, which lies behind its read pointer in memory
-    /// (`read_sdma_queue_counter`). `None` for other queues.
-    pub(crate) fn count_of_copies(&self, queue: &UserQueue) -> Option<u64> {
+    /// What a copy queue's counter has: behind its read pointer in memory (`read_sdma_queue_counter`), in registers, or
+    /// in its MQD. `None` for other queues, and where nothing is counted.
+    pub(crate) fn count_of_copies(&self, gpu: &Gpu, queue: &UserQueue) -> Option<u64> {
         let shown = queue.hw.try_show()?;
-        shown.sdma?;
-        self.peek(shown.read.checked_add(8)?)
+        let place = shown.sdma?;
+        match gpu.copier().counts(gpu.chip().mec_fw_version) {
+            Counts::Memory => self.peek(shown.read.checked_add(8)?),
+            Counts::Registers => {
+                let running = gpu.copier().count(place);
+                running.or_else(|| queue.hw.kept_count())
+            }
+            Counts::Nowhere => None,
+        }
     }
 
     /// Pins the object of which a mapping starts at the page of `va` and has exactly as many pages

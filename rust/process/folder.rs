@@ -7,8 +7,8 @@
 //! waits for its readers, which so end soon.
 //!
 //! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`,
-//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`;
-//! `sdma_` of chips that count in registers; and `counters_`, which GPUs with shared virtual memory have.
+//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`
+//! and `counters_`, which GPUs with shared virtual memory have.
 
 use super::Process;
 use crate::{
@@ -154,13 +154,11 @@ impl Folder {
                 GFP_KERNEL_ACCOUNT,
             )?;
             files.push(About::Vram(index), GFP_KERNEL_ACCOUNT)?;
-            if device.gpu.copier().counts_in_memory() {
-                names.push(
-                    CString::try_from_fmt(fmt!("sdma_{id}"))?,
-                    GFP_KERNEL_ACCOUNT,
-                )?;
-                files.push(About::Sdma(index), GFP_KERNEL_ACCOUNT)?;
-            }
+            names.push(
+                CString::try_from_fmt(fmt!("sdma_{id}"))?,
+                GFP_KERNEL_ACCOUNT,
+            )?;
+            files.push(About::Sdma(index), GFP_KERNEL_ACCOUNT)?;
         }
         let name = CString::try_from_fmt(fmt!("{}", process.who.tgid))?;
         let data = Root {
@@ -208,7 +206,7 @@ impl Process {
             let queues = state.queues.iter().map(|(_, queue)| queue);
             let mine = queues.filter(|queue| queue.device == index);
             let its = state.devices.get(index);
-            let counts = mine.filter_map(|queue| its?.count_of_copies(queue));
+            let counts = mine.filter_map(|queue| its?.count_of_copies(&device.gpu, queue));
             counts.fold(device.usage.copied(), u64::wrapping_add)
         })
     }

@@ -12,7 +12,10 @@
 //! Lock order: the lock of the state is a leaf. It is held while packets are written and while the queue
 //! is turned on, never while the engine works.
 
-use super::Hal;
+use super::{
+    Counts,
+    Hal, //
+};
 use crate::{
     device::Handle,
     doorbell::{
@@ -178,9 +181,14 @@ pub(crate) struct Copier {
 }
 
 impl Copier {
-    /// As of [`Hal::counts_in_memory`].
-    pub(crate) fn counts_in_memory(&self) -> bool {
-        self.parts.hal.counts_in_memory()
+    /// As of [`Hal::counts`].
+    pub(crate) fn counts(&self, mec: u32) -> Counts {
+        self.parts.hal.counts(mec)
+    }
+
+    /// As of [`Hal::count`].
+    pub(crate) fn count(&self, place: SdmaPlace) -> Option<u64> {
+        self.parts.hal.count(&self.parts.regs, place)
     }
 
     /// Reads the registers of a queue of an engine, for people to look at: calls `show` for each run of them, with

@@ -39,6 +39,17 @@ fn halves(address: u64) -> [u32; 2] {
     [address as u32, (address >> 32) as u32]
 }
 
+/// Where an engine counts for how long a queue was at work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counts {
+    /// In the process' memory, behind the queue's read pointer.
+    Memory,
+    /// In registers while the queue is on the engine, and in its MQD while it is not.
+    Registers,
+    /// Nowhere: the firmware doesn't keep it.
+    Nowhere,
+}
+
 /// The copy engines of a version.
 pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
@@ -56,8 +67,13 @@ pub(crate) trait Hal: Sync {
     /// ENODEV when it doesn't run and the driver can't start it.
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result;
 
-    /// Whether the engine counts what a process' queue did behind its read pointer in memory, and not in a register.
-    fn counts_in_memory(&self) -> bool;
+    /// Where the engine counts what a process' queue did, with that version of the compute firmware; 0 is unknown.
+    fn counts(&self, mec: u32) -> Counts;
+
+    /// What it has counted in registers of a queue that is on it. `None`: none is there, or it counts in memory.
+    fn count(&self, _regs: &Regs, _place: SdmaPlace) -> Option<u64> {
+        None
+    }
 
     /// Takes every queue off an engine, and resets it if registers or the management unit can. It is to be
     /// prepared and enabled again.

@@ -8,6 +8,7 @@ use super::{
     QueueState, //
 };
 use crate::{
+    hw::mqd::v9::SdmaMqd as Mqd,
     mqd,
     types::{
         DoorbellWord,
@@ -48,6 +49,14 @@ impl HwQueue {
             doorbell: spec.doorbell,
             sdma: spec.sdma,
         })
+    }
+
+    /// For how long a copy queue was at work when its engine let it go, as its MQD has it: in an engine's units, 0
+    /// before that. `None` where MQDs don't have it, or the device is gone.
+    pub(crate) fn kept_count(&self) -> Option<u64> {
+        let mut words = self.mqds().next()?;
+        let low = words.nth(Mqd::SDMAX_RLCX_UTILIZATION.word())?;
+        Some(u64::from(words.next()?) << 32 | u64::from(low))
     }
 
     /// Its MQDs: that of each XCC, or the one of a copy engine. None of their words when the device is gone.

@@ -26,6 +26,7 @@ use crate::{
         Tables, //
     },
     ring::Ring,
+    sdma::hal::Counts,
     smu::Smu,
     types::{
         DoorbellWord,
@@ -68,6 +69,8 @@ const SHOWN: [(AnyReg, u32); 4] = [
 /// (`get_sdma_rlc_reg_offset`).
 const QUEUES: u32 = 8;
 const QUEUE_STRIDE: u32 = 0x58;
+/// The compute firmware from which on the counters of copy queues are kept while a queue is off its engine.
+const KEEPS_COUNTS: u32 = 194;
 /// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
 const TIMEOUT: Delta = Delta::from_millis(4000);
 /// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
@@ -86,9 +89,27 @@ impl super::Hal for Hal {
         Some(c"amdgpu/sdma_4_4_2.bin")
     }
 
-    /// `kgd_gfx_v9_4_3_hqd_sdma_get_counter`: in a register.
-    fn counts_in_memory(&self) -> bool {
-        false
+    /// `kgd_gfx_v9_4_3_hqd_sdma_get_counter`. Firmware whose version nobody told counts as new.
+    fn counts(&self, mec: u32) -> Counts {
+        match mec {
+            1..KEEPS_COUNTS => Counts::Nowhere,
+            _ => Counts::Registers,
+        }
+    }
+
+    /// As there, but for the search for the queue by its ring, which others may have at the same address.
+    fn count(&self, regs: &Regs, place: SdmaPlace) -> Option<u64> {
+        let instance = instance(place.engine);
+        let control = sdma::SDMA_RLC0_RB_CNTL.at(place.queue, QUEUE_STRIDE);
+        let control = regs.read_at(instance, control);
+        // A device that is gone reads as all ones.
+        if !control.is_set(RingControl::RB_ENABLE) || control.bits() == u32::MAX {
+            return None;
+        }
+        let high = sdma::SDMA_RLC0_UTILIZATION_HI.at(place.queue, QUEUE_STRIDE);
+        let low = sdma::SDMA_RLC0_UTILIZATION_LO.at(place.queue, QUEUE_STRIDE);
+        let high = u64::from(regs.read_at(instance, high).bits());
+        Some(high << 32 | u64::from(regs.read_at(instance, low).bits()))
     }
 
     fn prepare(&self, dev: &Device, regs: &Regs, engine: u32) -> Result {

@@ -22,6 +22,7 @@ use crate::{
         Tables, //
     },
     ring::Ring,
+    sdma::hal::Counts,
     smu::Smu,
     types::{
         GpuVa,
@@ -67,8 +68,8 @@ impl super::Hal for Hal {
     }
 
     /// As for all without `hqd_sdma_get_counter`.
-    fn counts_in_memory(&self) -> bool {
-        true
+    fn counts(&self, _mec: u32) -> Counts {
+        Counts::Memory
     }
 
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
