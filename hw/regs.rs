@@ -97,6 +97,10 @@ pub mod sdma_4_4_2;
 pub mod smuio_13_0_3;
 #[rustfmt::skip]
 pub mod smuio_14_0_2;
+#[rustfmt::skip]
+pub mod sq_12_0_0;
+#[rustfmt::skip]
+pub mod sq_9_4_3;
 
 mod register;
 
@@ -170,7 +174,11 @@ macro_rules! regs {
 }
 use regs;
 
-/// All tables that Linux has a header for.
+/// Tables of registers that another register's index chooses: their offsets are that index, and they have no
+/// segment. Linux's headers name them `ix` and not `reg`.
+pub const INDEXED_TABLES: &[&Table] = &[&sq_12_0_0::TABLE, &sq_9_4_3::TABLE];
+
+/// All tables that Linux has a header for, of registers that have an address.
 pub const TABLES: &[&Table] = &[
     &athub_1_8_0::TABLE,
     &athub_4_1_0::TABLE,

@@ -6,7 +6,8 @@ usage: generate.py LINUX-SOURCE-TREE
 
 Per IP block, NAMES lists the registers (a trailing * matches a prefix; {n} runs over the given
 range). Taken over are facts only: name, segment, offset and bit positions. Fields are kept when
-the driver sources named in `users` mention them, or when WANTED lists them.
+the driver sources named in `users` mention them, or when WANTED lists them. With the prefix "ix" a
+block's registers have an index instead of a place (segment 0), and all of their fields are kept.
 """
 import pathlib, re, sys
 
@@ -38,6 +39,10 @@ def sdma(prefix, queue, kernel):
                     + [f"{prefix}_{kernel}_{n}" for n in (each + " " + ring).split()])
 
 
+def waves(names):
+    return " ".join("SQ_WAVE_" + n for n in names.split())
+
+
 def mailboxes(prefix, numbers):
     return " ".join(prefix + n for n in numbers.split())
 
@@ -55,7 +60,7 @@ BLOCKS = {
               "RLC_CGCG_CGLS_CTRL RLC_CGTT_MGCG_OVERRIDE RLC_MEM_SLP_CNTL CP_MEM_SLP_CNTL CP_RB_WPTR_POLL_CNTL DB_DEBUG2 "
               "RLC_SAFE_MODE RLC_GPM_STAT RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
               "SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG "
-              "SPI_GDBG_PER_VMID_CNTL SQ_CONFIG SQ_CONFIG1 SQ_TIMEOUT_CONFIG SPI_WCL_PIPE_PERCENT_GFX SPI_WCL_PIPE_PERCENT_CS{4} TCP_UTCL1_CNTL1 TCP_UTCL1_CNTL2 CPC_INT_CNTL CPC_INT_STATUS "
+              "SPI_GDBG_PER_VMID_CNTL SQ_CONFIG SQ_CONFIG1 SQ_IND_INDEX SQ_IND_DATA SQ_TIMEOUT_CONFIG SPI_WCL_PIPE_PERCENT_GFX SPI_WCL_PIPE_PERCENT_CS{4} TCP_UTCL1_CNTL1 TCP_UTCL1_CNTL2 CPC_INT_CNTL CPC_INT_STATUS "
               "MC_VM_XGMI_LFB_CNTL MC_VM_XGMI_LFB_SIZE SPI_COMPUTE_QUEUE_RESET GDS_VMID{16}_BASE GDS_VMID{16}_SIZE GDS_GWS_VMID{16} GDS_OA_VMID{16}"),
     "mmhub_1_8_0": dict(header="mmhub/mmhub_1_8_0", block="Mmhub", doc="Multimedia hub of gfx942: the VM hub of SDMA and IH.",
         users=["amdgpu/mmhub_v1_8.c", "amdgpu/gmc_v9_0.c"], names=VM + " VML2PF0_* VML2VC0_* VMSHAREDPF0_* VMSHAREDVC0_* "
@@ -107,7 +112,7 @@ BLOCKS = {
               "RLC_SAFE_MODE RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
               "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
               "CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG CC_GC_SA_UNIT_DISABLE GC_USER_SA_UNIT_DISABLE "
-              "SPI_GDBG_PER_VMID_CNTL SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ "
+              "SPI_GDBG_PER_VMID_CNTL SQ_IND_INDEX SQ_IND_DATA SPI_COMPUTE_QUEUE_RESET CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ "
               + sdma("SDMA0", "QUEUE", "QUEUE0") + " " + sdma("SDMA1", "QUEUE", "QUEUE0")),
     "sdma_4_4_2": dict(header="sdma/sdma_4_4_2", block="Sdma", doc="An SDMA engine of gfx942.",
         users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC", "GFX")),
@@ -142,9 +147,18 @@ BLOCKS = {
         users=["amdgpu/psp_v14_0.c"], names=mailboxes("MPASP_SMN_C2PMSG_", "33 35 36 58 64 67 69 70 71 81")),
     "mp1_14_0_2": dict(header="mp/mp_14_0_2", block="Mp1", doc="System management unit (SMU) mailboxes of gfx1201.",
         users=["pm/swsmu/smu14/smu_v14_0.c"], names=mailboxes("MP1_SMN_C2PMSG_", "53 54 66 75 82 90") + " MP1_SMN_IH_SW_INT MP1_SMN_IH_SW_INT_CTRL"),
+    "sq_9_4_3": dict(header="gc/gc_9_4_3", block="Gc", prefix="ix",
+        doc="A wave's registers on gfx942, as SQ_IND_INDEX and SQ_IND_DATA show them: offsets are its INDEX.",
+        users=["amdgpu/gfx_v9_4_3.c"],
+        names=waves("STATUS PC_LO PC_HI EXEC_LO EXEC_HI HW_ID INST_DW0 INST_DW1 GPR_ALLOC LDS_ALLOC TRAPSTS IB_STS IB_DBG0 M0 MODE")),
+    "sq_12_0_0": dict(header="gc/gc_12_0_0", block="Gc", prefix="ix",
+        doc="A wave's registers on gfx1201, as SQ_IND_INDEX and SQ_IND_DATA show them: offsets are its INDEX.",
+        users=["amdgpu/gfx_v12_0.c"],
+        names=waves("STATUS PC_LO PC_HI EXEC_LO EXEC_HI HW_ID1 HW_ID2 GPR_ALLOC LDS_ALLOC IB_STS IB_STS2 IB_DBG1 M0 MODE STATE_PRIV "
+              "EXCP_FLAG_PRIV EXCP_FLAG_USER TRAP_CTRL ACTIVE VALID_AND_IDLE DVGPR_ALLOC_LO DVGPR_ALLOC_HI SCHED_MODE")),
 }
 # Fields that no user source mentions by REG_SET_FIELD but that a device or a driver needs.
-WANTED = {"CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1": None, "CP_UNMAPPED_DOORBELL": None, "CP_MEC_RS64_CNTL": None, "CP_ME_CNTL": None,
+WANTED = {"SQ_IND_INDEX": None, "CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_MES_DOORBELL_CONTROL1": None, "CP_UNMAPPED_DOORBELL": None, "CP_MEC_RS64_CNTL": None, "CP_ME_CNTL": None,
           "TCP_UTCL1_CNTL2": {"SPARE"}, "MC_VM_XGMI_LFB_SIZE": None, "VM_L2_PROTECTION_FAULT_STATUS_LO32": None, "RLC_RLCS_BOOTLOAD_STATUS": None, "RLC_CP_SCHEDULERS": None, "RLC_CNTL": {"RLC_ENABLE_F32"}, "CP_MEC_CNTL": None, "CP_HQD_DEQUEUE_REQUEST": None, "CP_HQD_PQ_DOORBELL_CONTROL": None,
           "CP_HQD_PQ_CONTROL": None, "CP_HQD_PERSISTENT_STATE": None, "CP_HQD_IB_CONTROL": None, "CP_HQD_EOP_CONTROL": None,
           "CP_HQD_QUANTUM": None, "CP_HQD_AQL_CONTROL": None, "CP_HQD_VMID": None, "CP_MQD_CONTROL": None, "IH_RB_CNTL": None,
@@ -178,8 +192,11 @@ def hub_names(word, offsets):
 for table, b in BLOCKS.items():
     offset_text = (AMD / f"include/asic_reg/{b['header']}_offset.h").read_text(errors="replace")
     mask_text = (AMD / f"include/asic_reg/{b['header']}_sh_mask.h").read_text(errors="replace")
-    offsets = {m[1]: int(m[2], 16) for m in re.finditer(r"#define\s+reg(\w+?)\s+(0x[0-9a-fA-F]+)", offset_text) if not m[1].endswith("_BASE_IDX")}
+    prefix = b.get("prefix", "reg")
+    offsets = {m[1]: int(m[2], 16) for m in re.finditer(rf"#define\s+{prefix}(\w+?)\s+(0x[0-9a-fA-F]+)", offset_text) if not m[1].endswith("_BASE_IDX")}
     segments = {m[1]: int(m[2]) for m in re.finditer(r"#define\s+reg(\w+)_BASE_IDX\s+(\d+)", offset_text)}
+    if prefix == "ix":
+        segments = dict.fromkeys(offsets, 0)
     shifts, masks = {}, {}
     for m in re.finditer(r"#define\s+(\w+?)__(\w+)__SHIFT\s+(0x[0-9a-fA-F]+)", mask_text):
         shifts.setdefault(m[1], {})[m[2]] = int(m[3], 16)
@@ -207,7 +224,7 @@ for table, b in BLOCKS.items():
         # Instances of a hub register share the fields of instance 0 or 1 of the driver's spelling.
         plain = re.sub(r"^VM(L2|SHARED)(PF|VC|VF|PFDEC)0_|^(?:GC|MM)(?=VM_|MC_VM_)", "", n)
         keys = [n, plain, re.sub(r"(CONTEXT|ENG|VMID|VMID_|PIPE)\d+", lambda m: m[1] + "0", plain), re.sub(r"(CONTEXT)\d+", r"\g<1>1", plain), re.sub(r"^SDMA1_", "SDMA0_", plain)]
-        want, everything = set(), False
+        want, everything = set(), prefix == "ix"
         for k in keys:
             want |= used.get(k, set())
             if k in WANTED:

@@ -482,17 +482,24 @@ fn aql_packets_and_signals_are_hsa_s() {
 fn registers_are_linux_s() {
     let linux = linux();
     let (mut registers, mut fields) = (0, 0);
-    for table in regs::TABLES {
+    let plain = regs::TABLES.iter().map(|table| (table, false));
+    let indexed = regs::INDEXED_TABLES.iter().map(|table| (table, true));
+    for (table, is_indexed) in plain.chain(indexed) {
         let base = format!("{AMD}/include/asic_reg/{}", table.header);
         let (offset, mask) = (format!("{base}_offset.h"), format!("{base}_sh_mask.h"));
         let mut probe = Probe::new(&[&offset, &mask], &includes(&linux, &[""]));
         let mut expected: Vec<(String, u64)> = Vec::new();
         for info in table.regs {
             let name = info.reg.name;
-            for (c, value) in [
-                (format!("reg{name}"), u64::from(info.reg.offset)),
-                (format!("reg{name}_BASE_IDX"), u64::from(info.reg.segment)),
-            ] {
+            let offset = u64::from(info.reg.offset);
+            let places = match is_indexed {
+                true => vec![(format!("ix{name}"), offset)],
+                false => vec![
+                    (format!("reg{name}"), offset),
+                    (format!("reg{name}_BASE_IDX"), u64::from(info.reg.segment)),
+                ],
+            };
+            for (c, value) in places {
                 probe.value(&c);
                 expected.push((c, value));
             }
