@@ -12,3 +12,4 @@ pub(crate) mod registers;
 pub mod relaunch;
 pub(crate) mod shader;
 pub mod slot;
+pub(crate) mod waves;

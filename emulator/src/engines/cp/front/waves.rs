@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Wave slots: which wave is in which, and their registers through SQ_IND_INDEX and SQ_IND_DATA.
+//!
+//! A SIMD has a number of slots, and a wave that has begun and not ended is in one. A driver points
+//! GRBM_GFX_INDEX at a SIMD, chooses a slot and a register by SQ_IND_INDEX, and reads SQ_IND_DATA
+//! (Linux, `amdgpu_debugfs_wave_read`, `gfx_v9_4_3_read_wave_data`, `gfx_v12_0_read_wave_data`).
+//! Of a slot without a wave all registers read 0, so that STATUS.VALID is 0.
+//!
+//! All waves of a work-group are in slots of one compute unit; units have their turns, engine by engine.
+//! How the chip spreads them isn't published. Where dispatches run at once whose waves are more than there
+//! are slots, those of the last have none, and don't show: the model gives each dispatch all slots.
+
+use super::slot::Slot;
+use crate::device::facts::{Facts, GcShape};
+use crate::device::Refused;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Where a slot is in its XCC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// Shader engine.
+    pub engine: u32,
+    /// Shader array in the engine.
+    pub array: u32,
+    /// Compute unit in the array.
+    pub cu: u32,
+    /// SIMD in the compute unit.
+    pub simd: u32,
+    /// Slot in the SIMD.
+    pub slot: u32,
+}
+
+/// What the registers of a wave show, between two instructions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaveState {
+    pub pc: u64,
+    pub exec: u64,
+    pub vcc: u64,
+    pub scc: bool,
+    pub m0: u32,
+    pub mode: u32,
+    /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
+    pub exceptions: u32,
+    /// It is in its trap handler.
+    pub privileged: bool,
+    /// It has a trap handler.
+    pub traps: bool,
+    /// HALT is set, which holds it unless it is in its trap handler.
+    pub halted: bool,
+    /// An error that no trap handler could take has stopped it.
+    pub failed: bool,
+    /// It waits for its work-group.
+    pub waits: bool,
+    /// Its work-group has arrived, and it has not waited yet.
+    pub arrived: bool,
+    pub lanes: u32,
+    /// Vector registers of both kinds, and the first for accumulation.
+    pub registers: u16,
+    pub accumulation: u16,
+    /// Bytes of its work-group's LDS, and waves.
+    pub lds: u32,
+    pub waves: u32,
+    /// The HQD that its queue was on when it began or went on.
+    pub hqd: Slot,
+    pub vmid: u8,
+}
+
+impl WaveState {
+    /// Whether it executes nothing until somebody lets it go on.
+    pub fn is_held(&self) -> bool {
+        self.failed || self.halted && !self.privileged
+    }
+}
+
+/// Who has waves in slots.
+pub(crate) trait Occupant: Send + Sync {
+    /// A wave of a work-group, by the numbers that were given with it; `None` when it has ended.
+    fn wave(&self, group: u32, wave: u32) -> Option<WaveState>;
+
+    /// The words at an address of its code; 0 where none can be read.
+    fn code(&self, pc: u64) -> [u32; 2];
+}
+
+/// A wave's registers, as a generation lays them out.
+pub(crate) struct Registers {
+    /// The slot and the register that GRBM_GFX_INDEX and SQ_IND_INDEX choose. Where an access goes to all
+    /// instances, a read is of the first.
+    pub chosen: fn(u32, u32) -> (Place, u32),
+    /// A register of the wave in a slot; `None` if it isn't modelled.
+    pub read: fn(u32, &Seen<'_>) -> Option<u32>,
+}
+
+/// What is seen of a slot and of its SIMD.
+pub(crate) struct Seen<'a> {
+    pub place: Place,
+    /// The wave in the slot.
+    pub wave: Option<WaveState>,
+    /// Its instruction's words.
+    pub code: &'a dyn Fn() -> [u32; 2],
+    /// The waves of the SIMD's slots.
+    pub simd: &'a dyn Fn() -> Vec<Option<WaveState>>,
+}
+
+/// Whose wave is in a slot: which work-group of which dispatch, and which wave of that.
+#[derive(Clone)]
+struct Owner {
+    who: Weak<dyn Occupant>,
+    group: u32,
+    wave: u32,
+}
+
+impl Owner {
+    fn wave(&self) -> Option<WaveState> {
+        self.who.upgrade()?.wave(self.group, self.wave)
+    }
+}
+
+/// The slots of all compute units.
+pub(crate) struct WaveSlots {
+    shape: GcShape,
+    xccs: Vec<Mutex<Units>>,
+}
+
+struct Units {
+    /// Those that are fused off, too, by engine, array and number.
+    units: Vec<Vec<Option<Owner>>>,
+    /// Those that work, in the order of their turns.
+    order: Vec<usize>,
+    turn: usize,
+}
+
+/// Slots that are taken until this is dropped.
+pub(crate) struct Taken {
+    slots: Arc<WaveSlots>,
+    xcc: u8,
+    unit: usize,
+    which: Vec<usize>,
+}
+
+impl WaveSlots {
+    /// Those of a chip, all free.
+    pub fn new(facts: &Facts) -> Arc<Self> {
+        let shape = facts.gc;
+        let units = || {
+            Mutex::new(Units {
+                units: vec![vec![None; slots_of(&shape)]; units_of(&shape)],
+                order: order(&shape),
+                turn: 0,
+            })
+        };
+        Arc::new(Self {
+            shape,
+            xccs: (0..facts.xccs).map(|_| units()).collect(),
+        })
+    }
+
+    fn lock(&self, xcc: u8) -> Option<MutexGuard<'_, Units>> {
+        let units = self.xccs.get(usize::from(xcc))?;
+        Some(units.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes slots of one compute unit for so many waves of a work-group; `None` while none has them.
+    pub fn take(
+        self: &Arc<Self>,
+        xcc: u8,
+        waves: usize,
+        group: u32,
+        who: Weak<dyn Occupant>,
+    ) -> Option<Taken> {
+        let mut units = self.lock(xcc)?;
+        let turns = units.order.len();
+        let free = |unit: &usize| {
+            let slots = units.units.get(*unit);
+            slots.is_some_and(|slots| slots.iter().filter(|s| s.is_none()).count() >= waves)
+        };
+        let mut all = units.order.iter().cycle().skip(units.turn).take(turns);
+        let unit = *all.find(|unit| free(unit))?;
+        units.turn = (units.turn + 1) % turns;
+        let slots = units.units.get_mut(unit)?;
+        let (simds, each) = (self.shape.simds_per_cu, self.shape.waves_per_simd);
+        // One SIMD after the other.
+        let by_turns = (0..each).flat_map(|slot| (0..simds).map(move |simd| simd * each + slot));
+        let mut which = Vec::with_capacity(waves);
+        for at in by_turns.map(|at| at as usize) {
+            if which.len() == waves {
+                break;
+            }
+            let Some(slot @ None) = slots.get_mut(at) else {
+                continue;
+            };
+            *slot = Some(Owner {
+                who: who.clone(),
+                group,
+                wave: which.len() as u32,
+            });
+            which.push(at);
+        }
+        drop(units);
+        Some(Taken {
+            slots: self.clone(),
+            xcc,
+            unit,
+            which,
+        })
+    }
+
+    /// Whose waves are in the slots of a SIMD.
+    fn simd(&self, xcc: u8, at: Place) -> Vec<Option<Owner>> {
+        let shape = &self.shape;
+        let is_there = at.engine < shape.engines
+            && at.array < shape.arrays_per_engine
+            && at.cu < shape.cus_per_array
+            && at.simd < shape.simds_per_cu;
+        let array = at.engine.wrapping_mul(shape.arrays_per_engine) + at.array;
+        let unit = array.wrapping_mul(shape.cus_per_array) + at.cu;
+        let first = (at.simd * shape.waves_per_simd) as usize;
+        let found = self.lock(xcc).filter(|_| is_there).and_then(|units| {
+            let slots = units.units.get(unit as usize)?;
+            let slots = slots.get(first..first + shape.waves_per_simd as usize)?;
+            Some(slots.to_vec())
+        });
+        found.unwrap_or_default()
+    }
+
+    /// SQ_IND_DATA of an XCC, of its GRBM_GFX_INDEX and SQ_IND_INDEX. It changes nothing.
+    ///
+    /// # Errors
+    /// The register isn't modelled.
+    pub fn read(&self, xcc: u8, chosen: [u32; 2], registers: &Registers) -> Result<u32, Refused> {
+        let [grbm, index] = chosen;
+        let (place, register) = (registers.chosen)(grbm, index);
+        let simd = self.simd(xcc, place);
+        let owner = simd.get(place.slot as usize).cloned().flatten();
+        let wave = owner.as_ref().and_then(Owner::wave);
+        let code = || {
+            let who = owner.as_ref().and_then(|owner| owner.who.upgrade());
+            who.zip(wave)
+                .map_or([0; 2], |(who, wave)| who.code(wave.pc))
+        };
+        let seen = Seen {
+            place,
+            wave,
+            code: &code,
+            simd: &|| {
+                let wave = |owner: &Option<Owner>| owner.as_ref().and_then(Owner::wave);
+                simd.iter().map(wave).collect()
+            },
+        };
+        let value = (registers.read)(register, &seen);
+        value.ok_or_else(|| {
+            let what = format!("SQ_IND_INDEX chooses register {register:#x} of a wave");
+            Refused::Undefined(format!("{what}, which is not modelled"))
+        })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let Some(mut units) = self.slots.lock(self.xcc) else {
+            return;
+        };
+        let Some(slots) = units.units.get_mut(self.unit) else {
+            return;
+        };
+        for at in &self.which {
+            if let Some(slot) = slots.get_mut(*at) {
+                *slot = None;
+            }
+        }
+    }
+}
+
+/// Compute units of an XCC, with those that are fused off.
+fn units_of(shape: &GcShape) -> usize {
+    (shape.engines * shape.arrays_per_engine * shape.cus_per_array) as usize
+}
+
+/// Slots of a compute unit.
+fn slots_of(shape: &GcShape) -> usize {
+    (shape.simds_per_cu * shape.waves_per_simd) as usize
+}
+
+/// Compute units that work: one of each engine, then the next of each.
+fn order(shape: &GcShape) -> Vec<usize> {
+    let of_engine = shape.arrays_per_engine * shape.cus_per_array;
+    let works = |engine: u32, cu: u32| {
+        let fused = shape.inactive_cus.get(engine as usize).unwrap_or(&0);
+        (fused >> cu) & 1 == 0
+    };
+    let all = (0..of_engine).flat_map(|cu| (0..shape.engines).map(move |engine| (engine, cu)));
+    let all = all.filter(|&(engine, cu)| works(engine, cu));
+    all.map(|(engine, cu)| (engine * of_engine + cu) as usize)
+        .collect()
+}
