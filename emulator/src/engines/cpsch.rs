@@ -31,6 +31,7 @@ mod waits;
 use super::cp::front::hqd::Image;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::slot::Slot;
+use super::cp::front::waves::WaveSlots;
 use super::runner::{Runner, Thread};
 use super::sdma::Engines;
 use crate::device::facts::Facts;
@@ -51,6 +52,7 @@ pub struct Shared {
     /// Each XCC's registers.
     regs: Vec<Mutex<Regs>>,
     runner: Arc<Runner>,
+    waves: Arc<WaveSlots>,
 }
 
 impl Shared {
@@ -130,6 +132,10 @@ impl Registers for Shared {
             self.regs(xcc).set_vmid(vmid, bank);
         }
     }
+
+    fn waves(&self) -> &Arc<WaveSlots> {
+        &self.waves
+    }
 }
 
 /// An XCC's registers as its firmware finds them.
@@ -163,6 +169,7 @@ impl Cp {
             facts,
             sdma,
             runner: Arc::default(),
+            waves: WaveSlots::new(&facts),
         });
         let its = shared.clone();
         let thread = Thread::start("rkfd-cp", &shared.env, shared.runner.clone(), || {

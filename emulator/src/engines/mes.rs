@@ -36,6 +36,7 @@ pub mod slot;
 mod state;
 
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
+use super::cp::front::waves::WaveSlots;
 use super::sdma::Engines;
 use crate::device::facts::Facts;
 use crate::device::firmware::Firmware as Loaded;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     sdma: Arc<Engines>,
     regs: Mutex<Regs>,
     runner: Arc<Runner>,
+    waves: Arc<WaveSlots>,
 }
 
 impl Shared {
@@ -114,6 +116,10 @@ impl Registers for Shared {
     fn set_vmid(&self, vmid: u8, bank: Vmid) {
         self.regs().set_vmid(vmid, bank);
     }
+
+    fn waves(&self) -> &Arc<WaveSlots> {
+        &self.waves
+    }
 }
 
 /// The run list controller has its firmware, and has given the others theirs.
@@ -144,6 +150,7 @@ impl Mes {
             facts,
             sdma,
             runner: Arc::default(),
+            waves: WaveSlots::new(&facts),
         });
         let its = shared.clone();
         let thread = Thread::start("rkfd-mes", &shared.env, shared.runner.clone(), || {

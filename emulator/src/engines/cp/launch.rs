@@ -10,5 +10,6 @@ pub mod room;
 pub(crate) mod saved;
 pub mod share;
 pub(crate) mod split;
+mod state;
 pub(crate) mod window;
 pub(crate) mod workers;

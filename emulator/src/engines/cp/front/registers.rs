@@ -4,7 +4,9 @@
 
 use super::hqd::Image;
 use super::slot::Slot;
+use super::waves::WaveSlots;
 use rkfd_isa::Handler;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A doorbell's content while it was not rung: no queue gets that far.
@@ -42,4 +44,6 @@ pub(crate) trait Registers: Send + Sync {
     fn vmid(&self, vmid: u8) -> Vmid;
     /// Sets a VMID's bank.
     fn set_vmid(&self, vmid: u8, bank: Vmid);
+    /// The slots of waves.
+    fn waves(&self) -> &Arc<WaveSlots>;
 }

@@ -7,6 +7,7 @@
 //! to the back of the line and a new one starts, as long as the compute units' wave slots last; so
 //! workgroups that wait for each other make progress. Each dispatch is given all of the wave slots.
 
+mod residents;
 pub(crate) mod saving;
 
 use super::group::Group;
@@ -14,15 +15,18 @@ use super::gws::Gws;
 use super::room::{self, Room};
 use super::saved::SavedGroup;
 use super::share::Share;
+use super::state::Seen;
 use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
-use crate::memory::{Hub, VmFault};
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::front::waves::{Occupant, Taken, WaveSlots, WaveState};
+use crate::memory::{Hub, Memory, VmFault};
 use crate::rules::{Event, Kind};
 use crate::trace::Value;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -55,6 +59,9 @@ pub struct ScratchArea {
 pub struct FromQueue {
     /// The XCC on which it runs, and its part of the work-groups.
     pub share: Share,
+    /// Its HQD now, and the slots of waves.
+    pub(crate) slot: Slot,
+    pub(crate) slots: Arc<WaveSlots>,
     /// The VMID of the process now.
     pub vmid: u8,
     /// Scratch memory.
@@ -97,6 +104,7 @@ pub struct Dispatch {
     /// The VMID of the process now; the waves know only its tag.
     pub vmid: AtomicU8,
     share: Share,
+    slots: Arc<WaveSlots>,
     /// Workgroups in each dimension, of all XCCs.
     pub groups: [u32; 3],
     /// Workgroups of its share.
@@ -125,7 +133,6 @@ pub struct Dispatch {
     is_shown: AtomicBool,
 }
 
-#[derive(Default)]
 struct Inner {
     waiting: VecDeque<(Group, u32)>,
     /// How many of them, from the front, were about to run when the device came to stand still.
@@ -137,6 +144,11 @@ struct Inner {
     saved: Vec<SavedGroup>,
     resident: u32,
     free: Vec<u32>,
+    /// The slots of the waves of those that are resident, as far as there were any.
+    slots: HashMap<u32, Taken>,
+    /// What those were that workers run when their turn began.
+    running: Vec<(u32, Vec<Option<WaveState>>)>,
+    slot: Slot,
     failure: Option<Failure>,
     counts: Counts,
     notices: Vec<Notice>,
@@ -170,6 +182,8 @@ impl Dispatch {
     ) -> Arc<Self> {
         let FromQueue {
             share,
+            slot,
+            slots,
             vmid,
             scratch,
             room,
@@ -187,8 +201,8 @@ impl Dispatch {
             .map(|&n| u32::from(n))
             .product();
         let waves_per_group = items.div_ceil(kernel.lanes.max(1)).max(1);
-        let slots = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
-        let mut resident_max = slots / waves_per_group;
+        let most = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
+        let mut resident_max = most / waves_per_group;
         if params.group_segment_size > 0 {
             resident_max =
                 resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
@@ -197,10 +211,7 @@ impl Dispatch {
             resident_max = resident_max.min(scratch.waves / waves_per_group);
         }
         let resident_max = resident_max.max(1);
-        let inner = Inner {
-            free: (0..resident_max).rev().collect(),
-            ..Inner::default()
-        };
+        let inner = Inner::new(resident_max, slot);
         let started = env.clock().now();
         let words = room::words(
             target,
@@ -219,6 +230,7 @@ impl Dispatch {
             preloaded,
             vmid: AtomicU8::new(vmid),
             share,
+            slots,
             groups,
             // More than can ever be counted to is as good as endless.
             total: share.count(
@@ -257,11 +269,52 @@ impl Dispatch {
         self.target
     }
 
+    /// Its queue is on an HQD from now on.
+    pub(crate) fn move_to(&self, slot: Slot) {
+        self.lock().slot = slot;
+    }
+
+    /// The HQD that its queue is on.
+    pub(super) fn slot(&self) -> Slot {
+        self.lock().slot
+    }
+
+    /// A worker begins a work-group: its waves are in slots from now on, if there are any.
+    fn seat(self: &Arc<Self>, group: &Group, place: u32) {
+        let who: Weak<dyn Occupant> = Arc::downgrade(self) as _;
+        let waves = group.waves() as usize;
+        let taken = self.slots.take(self.share.xcc, waves, place, who);
+        let mut inner = self.lock();
+        inner.slots.extend(taken.map(|taken| (place, taken)));
+        inner.runs(group, place, self.vmid.load(Ordering::Acquire));
+    }
+
     /// What is shown of each work-group that has begun and that no worker runs at the moment.
     pub(super) fn with_groups<T>(&self, show: impl Fn(&Group) -> T) -> Vec<T> {
         let inner = self.lock();
         let all = inner.waiting.iter().chain(&inner.halted);
         all.map(|(group, _)| show(group)).collect()
+    }
+
+    /// What is seen of a work-group that has begun and not ended, and what has stopped the dispatch.
+    pub(super) fn with_group<T>(
+        &self,
+        place: u32,
+        show: impl Fn(Seen<'_>, Option<&Fault>) -> T,
+    ) -> Option<T> {
+        let inner = self.lock();
+        let failure = inner.failure.as_ref().map(|failure| &failure.fault);
+        if let Some(group) = inner.resting(place) {
+            return Some(show(Seen::Resting(group), failure));
+        }
+        let mut running = inner.running.iter();
+        let (_, states) = running.find(|(other, _)| *other == place)?;
+        Some(show(Seen::Running(states), failure))
+    }
+
+    /// The memory that its waves reach.
+    pub(super) fn memory(&self) -> &Memory {
+        self.env.memory()
     }
 
     /// The XCC that it runs on.
@@ -341,7 +394,7 @@ impl Dispatch {
     }
 
     /// One turn of a worker, that of a compute unit of this number; false when it finds nothing more to do here.
-    pub(crate) fn turn(&self, unit: usize, cu: &mut ComputeUnit) -> bool {
+    pub(crate) fn turn(self: &Arc<Self>, unit: usize, cu: &mut ComputeUnit) -> bool {
         let mut window = Window {
             env: &*self.env,
             hub: Hub::Gfx(self.share.xcc),
@@ -377,9 +430,11 @@ impl Dispatch {
             // A turn ends even if a workgroup does nothing but wait.
             left = left.saturating_sub((cu.statistics().instructions - done).max(16));
             let mut inner = self.lock();
+            inner.rests(place);
             match outcome {
                 Outcome::Done if group.saved(place).is_some() => {
                     let inner = &mut *inner;
+                    inner.slots.remove(&place);
                     match self.is(Go::Save) {
                         true => inner.saved.extend(group.saved(place)),
                         false => inner.coming.extend(group.saved(place)),
@@ -391,6 +446,7 @@ impl Dispatch {
                         self.room.give(self.words);
                     }
                     inner.free.push(place);
+                    inner.slots.remove(&place);
                     inner.counts.workgroups += 1;
                     self.finished.fetch_add(1, Ordering::AcqRel);
                 }
@@ -438,6 +494,7 @@ impl Dispatch {
     /// Keeps a workgroup that is about to run while the device stands still. It is the next one then.
     fn hold(&self, group: Group, place: u32) {
         let mut inner = self.lock();
+        inner.rests(place);
         inner.waiting.push_front((group, place));
         inner.held += 1;
         drop(inner);
@@ -446,24 +503,26 @@ impl Dispatch {
 
     /// One that comes back, or that was held, else a new workgroup while there is room, else the one that waits
     /// longest. An error ends the dispatch: it can't be launched.
-    fn next_group(&self, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
+    fn next_group(self: &Arc<Self>, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
+        let vmid = self.vmid.load(Ordering::Acquire);
         let mut inner = self.lock();
         if let Some(saved) = inner.coming.pop_front() {
             drop(inner);
             let group = self.relaunch(cu, &saved).ok_or(());
-            return Some(group.map_err(|()| self.set(Go::Kill)));
+            let seated = group.inspect(|(group, place)| self.seat(group, *place));
+            return Some(seated.map_err(|()| self.set(Go::Kill)));
         }
         if self.is(Go::Settle) {
             let at = inner
                 .waiting
                 .iter()
                 .position(|(group, _)| group.is_moving())?;
-            return inner.waiting.remove(at).map(Ok);
+            return inner.take(at, vmid).map(Ok);
         }
         if let Some(held) = inner.held.checked_sub(1) {
             inner.held = held;
             // It may have been taken off meanwhile, and then others are next.
-            if let Some(next) = inner.waiting.pop_front() {
+            if let Some(next) = inner.take(0, vmid) {
                 return Some(Ok(next));
             }
         }
@@ -472,7 +531,7 @@ impl Dispatch {
             && self.next.load(Ordering::Acquire) < self.total;
         if more && (inner.resident == 0 || self.room.take(self.words)) {
             let Some(place) = inner.free.pop() else {
-                return inner.waiting.pop_front().map(Ok);
+                return inner.take(0, vmid).map(Ok);
             };
             let n = self.share.nth(self.next.fetch_add(1, Ordering::AcqRel));
             inner.resident += 1;
@@ -481,6 +540,7 @@ impl Dispatch {
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
             let scratch = self.scratch_of(place);
             let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            let _ = group.as_ref().map(|group| self.seat(group, place));
             let keys = [("vmid", self.vmid.load(Ordering::Acquire).into())];
             // A rule that stops the device here stops it before the first instruction.
             self.env.announce(&Event::of(Kind::WaveLaunch).with(&keys));
@@ -491,7 +551,7 @@ impl Dispatch {
                     .map_err(|_| self.set(Go::Kill)),
             );
         }
-        inner.waiting.pop_front().map(Ok)
+        inner.take(0, vmid).map(Ok)
     }
 }
 

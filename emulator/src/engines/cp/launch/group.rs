@@ -44,6 +44,23 @@ impl Group {
         }
     }
 
+    /// Its number in its grid.
+    pub fn id(&self) -> [u32; 3] {
+        match self {
+            Self::Wave32(group) => group.id(),
+            Self::Wave64(group) => group.id(),
+        }
+    }
+
+    /// Its waves, those that have ended, too.
+    pub fn waves(&self) -> u32 {
+        let count = match self {
+            Self::Wave32(group) => group.waves().len(),
+            Self::Wave64(group) => group.waves().len(),
+        };
+        count as u32
+    }
+
     /// Bytes that its waves take when they are saved now.
     pub fn bytes_to_save(&self, target: &Target) -> u64 {
         match self {

@@ -3,6 +3,7 @@
 //! What a user queue has launched and is not complete: dispatches, and what waits.
 
 use crate::engines::cp::front::shader::Registers;
+use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::launch::workers::Units;
@@ -110,12 +111,13 @@ impl Launched {
         self.dispatches().for_each(|d| d.set(go));
     }
 
-    /// Goes on with dispatches that were paused, under the VMID of now.
-    pub(crate) fn resume(&self, vmid: u8, units: &Units) {
+    /// Goes on with dispatches that were paused, on the HQD and under the VMID of now.
+    pub(crate) fn resume(&self, slot: Slot, vmid: u8, units: &Units) {
         for item in self.items.iter().filter(|item| !item.done) {
             if let Work::Dispatch(d) = &item.work {
                 for d in &d.0 {
                     d.vmid.store(vmid, Ordering::Release);
+                    d.move_to(slot);
                     if d.failure().is_none() && !d.is_finished() {
                         d.begin();
                         units.submit(d);

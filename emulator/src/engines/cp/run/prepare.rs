@@ -145,6 +145,8 @@ impl Mec {
                 preloaded.clone(),
                 FromQueue {
                     share,
+                    slot: h.slot,
+                    slots: self.regs.waves().clone(),
                     vmid: h.owner.vmid,
                     scratch: ScratchArea { base, ..scratch },
                     room: load.room.clone(),

@@ -140,7 +140,7 @@ impl Mec {
         };
         if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
             h.launched.set_all(Go::Pause);
-            h.launched.resume(h.owner.vmid, units);
+            h.launched.resume(h.slot, h.owner.vmid, units);
         }
     }
 
