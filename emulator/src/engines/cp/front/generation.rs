@@ -13,6 +13,7 @@ pub use gfx9_4_3::GFX9_4_3;
 
 use super::relaunch;
 use super::slot::Slots;
+use super::waves;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
 use rkfd_hw::mqd::{Common as Image, FIRST_HQD_WORD};
@@ -44,6 +45,8 @@ pub struct Generation {
     pub message: fn(u32, bool) -> [u32; 4],
     /// Waves have a trap handler only where COMPUTE_PGM_RSRC2.TRAP_PRESENT is set.
     pub asks_for_traps: bool,
+    /// What SQ_IND_DATA shows.
+    pub(crate) waves: &'static waves::Registers,
 }
 
 /// A compute MQD and the HQD registers that it is loaded into.

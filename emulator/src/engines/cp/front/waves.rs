@@ -11,6 +11,9 @@
 //! How the chip spreads them isn't published. Where dispatches run at once whose waves are more than there
 //! are slots, those of the last have none, and don't show: the model gives each dispatch all slots.
 
+pub(crate) mod gfx12;
+pub(crate) mod gfx9_4_3;
+
 use super::slot::Slot;
 use crate::device::facts::{Facts, GcShape};
 use crate::device::Refused;

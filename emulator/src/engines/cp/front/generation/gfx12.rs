@@ -10,6 +10,7 @@
 use super::{Format, Generation, TmpRing};
 use crate::engines::cp::front::relaunch;
 use crate::engines::cp::front::slot::Slots;
+use crate::engines::cp::front::waves;
 use crate::engines::cp::packet::command::GFX10;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v12::ComputeMqd as Mqd;
@@ -66,6 +67,7 @@ pub static GFX12: Generation = Generation {
     message,
     // SQ_SHADER_TBA_HI.TRAP_EN, which firmware sets with the address.
     asks_for_traps: false,
+    waves: &waves::gfx12::GFX12,
 };
 
 /// A register without fields in the table has all bits.

@@ -11,6 +11,7 @@ use super::Spread;
 use super::{Format, Generation, TmpRing};
 use crate::engines::cp::front::relaunch;
 use crate::engines::cp::front::slot::Slots;
+use crate::engines::cp::front::waves;
 use crate::engines::cp::packet::command::GFX9;
 use rkfd_hw::layout::Layout;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
@@ -103,6 +104,7 @@ pub static GFX9_4_3: Generation = Generation {
     wave_error,
     message,
     asks_for_traps: true,
+    waves: &waves::gfx9_4_3::GFX9_4_3,
 };
 
 /// The bits that the registers from CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI have.
