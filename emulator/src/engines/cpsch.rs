@@ -28,6 +28,7 @@ mod runlist;
 mod stuck;
 mod waits;
 
+use super::cp::front::generation::GFX9_4_3;
 use super::cp::front::hqd::Image;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::slot::Slot;
@@ -187,7 +188,12 @@ impl Cp {
 
 impl IpBlock for Cp {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
-        self.partition.shared.regs(self.xcc).read(reg)
+        let shared = &self.partition.shared;
+        if reg.reg.name == "SQ_IND_DATA" {
+            let chosen = shared.regs(self.xcc).chosen_wave();
+            return shared.waves.read(self.xcc, chosen, GFX9_4_3.waves);
+        }
+        shared.regs(self.xcc).read(reg)
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {

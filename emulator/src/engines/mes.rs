@@ -35,6 +35,7 @@ pub mod ring;
 pub mod slot;
 mod state;
 
+use super::cp::front::generation::GFX12;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::waves::WaveSlots;
 use super::sdma::Engines;
@@ -162,6 +163,10 @@ impl Mes {
 
 impl IpBlock for Mes {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        if reg.reg.name == "SQ_IND_DATA" {
+            let chosen = self.shared.regs().chosen_wave();
+            return self.shared.waves.read(0, chosen, GFX12.waves);
+        }
         self.shared.accessed().read(reg)
     }
 

@@ -24,4 +24,5 @@ mod scale;
 mod scheduler;
 mod turns;
 mod vendor;
+mod waves;
 mod xccs;

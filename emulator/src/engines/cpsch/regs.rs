@@ -83,10 +83,17 @@ const STORED: &[(&str, u32)] = &[
     ("SPI_WCL_PIPE_PERCENT_GFX", 0x07ff_ffff),
     ("SQ_CONFIG", 0x0118_0000),
     ("SQ_CONFIG1", 0),
+    ("SQ_IND_INDEX", 0),
     ("SQ_TIMEOUT_CONFIG", 0),
     ("TCP_UTCL1_CNTL1", 0x0080_0400),
     ("TCP_UTCL1_CNTL2", 0),
 ];
+
+/// What SQ_IND_INDEX may have: not vector registers lane by lane, nor one register after the other.
+const PLAIN_INDEX: u32 = gc::SQ_IND_INDEX::WAVE_ID.mask()
+    | gc::SQ_IND_INDEX::SIMD_ID.mask()
+    | gc::SQ_IND_INDEX::FORCE_READ.mask()
+    | gc::SQ_IND_INDEX::INDEX.mask();
 
 /// `CP_MEC_CNTL` of micro engines that are halted, as they are from power-on.
 const HALTED: u32 = gc::CP_MEC_CNTL::MEC_ME1_HALT.mask() | gc::CP_MEC_CNTL::MEC_ME2_HALT.mask();
@@ -251,6 +258,10 @@ impl Regs {
                 Some(_) if value == 0 => {}
                 _ => return undefined("no compute queue is selected, or the value is not 1"),
             },
+            "SQ_IND_DATA" => return undefined("what waves are is not modelled to be set"),
+            "SQ_IND_INDEX" if value & PLAIN_INDEX != value => {
+                return undefined("only a wave's registers, one at a time, are modelled");
+            }
             "CP_PQ_WPTR_POLL_CNTL1" if value == 0 => {}
             "CP_PQ_WPTR_POLL_CNTL1" => {
                 return undefined("polling of the write pointer is not modelled")
@@ -441,6 +452,11 @@ impl Regs {
                 mask.copied().unwrap_or(0) as u16,
             )
             .bits()
+    }
+
+    /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
+    pub fn chosen_wave(&self) -> [u32; 2] {
+        ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| self.stored.get(name).unwrap_or(0))
     }
 
     fn selected(&self) -> Option<Slot> {

@@ -94,9 +94,13 @@ const STORED: &[(&str, u32)] = &[
     ("SCRATCH_REG5", 0),
     ("SCRATCH_REG6", 0),
     ("SCRATCH_REG7", 0),
+    ("SQ_IND_INDEX", 0),
     ("TA_CNTL2", 0),
     ("TCP_CNTL", 0),
 ];
+
+/// What SQ_IND_INDEX may have: not vector registers lane by lane, nor one register after the other.
+const PLAIN_INDEX: u32 = gc::SQ_IND_INDEX::WAVE_ID.mask() | gc::SQ_IND_INDEX::INDEX.mask();
 
 /// Registers that the chip sets.
 const READ_ONLY: &[&str] = &[
@@ -301,6 +305,10 @@ impl Regs {
             "SH_MEM_CONFIG" => bank.sh_mem_config = value,
             "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
+            "SQ_IND_DATA" => return undefined("what waves are is not modelled to be set"),
+            "SQ_IND_INDEX" if value & PLAIN_INDEX != value => {
+                return undefined("only a wave's registers, one at a time, are modelled");
+            }
             "CP_ME_CNTL" => return self.write_me_cntl(value),
             "CP_MEC_RS64_CNTL" => return self.write_mec_cntl(value),
             "GRBM_SOFT_RESET" if value & self.soft_reset == value => self.soft_reset = value,
@@ -499,6 +507,11 @@ impl Regs {
             *cell = value;
         }
         Ok(())
+    }
+
+    /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
+    pub fn chosen_wave(&self) -> [u32; 2] {
+        ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| self.stored.get(name).unwrap_or(0))
     }
 
     fn selected_vmid(&self) -> usize {

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Waves in their slots, as SQ_IND_INDEX and SQ_IND_DATA show them
+//! (Linux, `gfx_v9_4_3_read_wave_data`, `amdgpu_debugfs_wave_read`).
+
+use crate::dispatches::vadd;
+use crate::kernels::{arguments, load};
+use crate::preemption::{begun, spin};
+use crate::queues::*;
+use crate::rig::Rig;
+use rkfd_emulator_testkit::code::pointers;
+use rkfd_hw::aql::KernelDispatch as K;
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::regs::gc_9_4_3 as gc;
+
+/// `ixSQ_WAVE_*` of `gc_9_4_3_offset.h`.
+const STATUS: u32 = 0x12;
+const TRAPSTS: u32 = 0x13;
+const HW_ID: u32 = 0x14;
+const PC: [u32; 2] = [0x18, 0x19];
+const INST_DW0: u32 = 0x1a;
+const EXEC: [u32; 2] = [0x27e, 0x27f];
+/// All that `gfx_v9_4_3_read_wave_data` reads.
+const ALL: [u32; 15] = [
+    0x12, 0x18, 0x19, 0x27e, 0x27f, 0x14, 0x1a, 0x1b, 0x15, 0x16, 0x13, 0x17, 0x1c, 0x27c, 0x11,
+];
+/// `SQ_WAVE_STATUS` of `gc_9_4_3_sh_mask.h`.
+const PRIV: u32 = 1 << 5;
+const HALT: u32 = 1 << 13;
+const VALID: u32 = 1 << 16;
+const FATAL_HALT: u32 = 1 << 23;
+
+/// Shader engine, compute unit, SIMD, slot.
+type Place = [u32; 4];
+
+/// A wave's register (`wave_read_ind`, `gfx_v9_4_3_xcc_select_se_sh`).
+fn read(rig: &Rig, [se, cu, simd, slot]: Place, index: u32) -> u32 {
+    rig.write(gc::GRBM_GFX_INDEX, (se << 16) | cu);
+    rig.write(
+        gc::SQ_IND_INDEX,
+        slot | (simd << 4) | (1 << 13) | (index << 16),
+    );
+    let value = rig.read(gc::SQ_IND_DATA);
+    // All of them again.
+    rig.write(gc::GRBM_GFX_INDEX, 0xe000_0000);
+    value
+}
+
+fn read64(rig: &Rig, place: Place, [low, high]: [u32; 2]) -> u64 {
+    u64::from(read(rig, place, low)) | (u64::from(read(rig, place, high)) << 32)
+}
+
+/// Slots with a wave whose STATUS has these bits: four SIMDs of each unit, eight slots of each SIMD.
+fn found(rig: &Rig, bits: u32) -> Vec<Place> {
+    let places = (0..4 * 10 * 4 * 8).map(|n| [n / 320, n / 32 % 10, n / 8 % 4, n % 8]);
+    let has = |place: &Place| read(rig, *place, STATUS) & (VALID | bits) == VALID | bits;
+    places.filter(has).collect()
+}
+
+/// A dispatch of one work-group of four waves that execute these words, and where they begin.
+fn executing(p: &Process<'_>, words: &[u32]) -> (K, u64) {
+    let (packet, ..) = vadd(p, 256, 1, 0);
+    let entry = entry(p, packet.get(K::KERNEL_OBJECT));
+    p.rig.put_words(p.at(entry), words);
+    (packet, entry)
+}
+
+/// Where a kernel begins: its descriptor has how far behind it.
+fn entry(p: &Process<'_>, kernel: u64) -> u64 {
+    kernel + u64::from(p.words(kernel + 16, 1)[0])
+}
+
+#[test]
+fn a_wave_that_an_illegal_instruction_stopped_is_at_it() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let (q, without) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
+    // s_sethalt 1, s_rfe_b64 ttmp[0:1]: the program's handler.
+    p.set_handler(p.new_words(&[0xbf8d_0001, 0xbe80_1f6c]), 0);
+    q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
+    without.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 0));
+    run(&rig, &[(&p, &[&q, &without])]);
+    for place in [[0, 0, 0, 0], [3, 4, 3, 7]] {
+        assert_eq!(ALL.map(|index| read(&rig, place, index)), [0; 15]);
+    }
+
+    // `illegal` of tests/kernels, and where in it the word is that no GPU has.
+    let reached = p.new_words(&[0]);
+    let args = arguments(&p, &pointers(&[reached]), 64, 64);
+    let kernel = load(&p, "illegal")["illegal.kd"];
+    let entry = entry(&p, kernel);
+    let code = p.words(entry, 64);
+    let at = code.iter().position(|word| *word == 0xbfff_0000).unwrap();
+    assert!(at > 0, "it is not the first");
+    let pc = entry + at as u64 * 4;
+
+    q.push(dispatch(kernel, args, 64, 64, 0).0);
+    rig.wait("a halted wave", || {
+        let halted = found(&rig, HALT);
+        halted
+            .iter()
+            .any(|place| read(&rig, *place, STATUS) & PRIV == 0)
+    });
+    let halted = found(&rig, HALT);
+    let [place] = halted[..] else {
+        panic!("{halted:?}")
+    };
+    assert_eq!(read64(&rig, place, PC), pc);
+    assert_eq!(read64(&rig, place, EXEC), u64::MAX);
+    assert_eq!(read(&rig, place, INST_DW0), 0xbfff_0000);
+    // TRAP_EN, VALID and HALT; ILLEGAL_INST.
+    let status = read(&rig, place, STATUS) & (PRIV | FATAL_HALT | HALT | VALID | (1 << 6));
+    assert_eq!(status, HALT | VALID | (1 << 6));
+    assert_eq!(read(&rig, place, TRAPSTS), 1 << 11);
+    // Its place; VMID 3, micro engine 1, and the HQD that its queue is on.
+    let [se, cu, simd, slot] = place;
+    let id = slot | (simd << 4) | (cu << 8) | (se << 13) | (3 << 20) | (1 << 30);
+    assert_eq!(read(&rig, place, HW_ID) & !((7 << 24) | (3 << 6)), id);
+    rig.faulted("shader: illegal instruction");
+
+    // Without a handler the wave stops all the same, for ever.
+    without.push(dispatch(kernel, args, 64, 64, 0).0);
+    rig.wait("another one", || !found(&rig, FATAL_HALT).is_empty());
+    let failed = found(&rig, FATAL_HALT);
+    let [other] = failed[..] else {
+        panic!("{failed:?}")
+    };
+    assert_eq!((read64(&rig, other, PC), other == place), (pc, false));
+    rig.faulted("shader: illegal instruction");
+    rig.unmap();
+    rig.fence();
+    assert_eq!(found(&rig, 0), Vec::<Place>::new(), "they have left");
+}
+
+#[test]
+fn waves_that_halt_themselves_are_behind_their_s_sethalt() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    // Two times s_nop 0, s_sethalt 1, s_endpgm.
+    let (packet, entry) = executing(&p, &[0xbf80_0000, 0xbf80_0000, 0xbf8d_0001, 0xbf81_0000]);
+    q.push(packet.0);
+    rig.wait("four halted waves", || found(&rig, HALT).len() == 4);
+    let halted = found(&rig, HALT);
+    for place in &halted {
+        assert_eq!(read64(&rig, *place, PC), entry + 12);
+        assert_eq!(&place[..2], &halted[0][..2], "they are in one compute unit");
+    }
+    let mut simds: Vec<u32> = halted.iter().map(|place| place[2]).collect();
+    simds.sort_unstable();
+    assert_eq!(simds, [0, 1, 2, 3]);
+    assert_eq!(found(&rig, 0).len(), 4);
+
+    // Their queue leaves and comes back with them.
+    rig.unmap();
+    rig.fence();
+    assert_eq!(found(&rig, 0), Vec::<Place>::new());
+    run(&rig, &[(&p, &[&q])]);
+    rig.wait("the same", || {
+        let halted = found(&rig, HALT);
+        let back = halted
+            .iter()
+            .filter(|place| read(&rig, **place, STATUS) & PRIV == 0);
+        back.count() == 4
+    });
+    for place in found(&rig, HALT) {
+        assert_eq!(read64(&rig, place, PC), entry + 12);
+    }
+    rig.unmap();
+    rig.fence();
+    rig.clean();
+}
+
+#[test]
+fn running_waves_are_seen_and_not_disturbed() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    let signal = p.signal(0);
+    let (packet, flag) = spin(&p, signal);
+    let entry = entry(&p, packet.get(K::KERNEL_OBJECT));
+    q.push(packet.0);
+    begun(&p, flag);
+    let running = found(&rig, 0);
+    let [place] = running[..] else {
+        panic!("{running:?}")
+    };
+    for _ in 0..100 {
+        let pc = read64(&rig, place, PC);
+        assert!((entry..entry + 256).contains(&pc), "{pc:#x} of {entry:#x}");
+        assert_eq!(read(&rig, place, STATUS) & (VALID | HALT), VALID);
+    }
+    p.put(flag, &[1, 0, 0, 0]);
+    p.wait(signal);
+    rig.wait("nobody there", || found(&rig, 0).is_empty());
+    rig.clean();
+}
+
+#[test]
+fn what_is_not_modelled_of_a_wave_is_refused() {
+    let rig = Rig::bare(&[]);
+    // SQIND_WAVE_SGPRS_OFFSET of Linux's `soc21_enum.h`: scalar registers.
+    assert_eq!(read(&rig, [0, 0, 0, 0], 0x200), 0);
+    rig.violated("SQ_IND_INDEX chooses register 0x200 of a wave");
+    // AUTO_INCR.
+    rig.write(gc::SQ_IND_INDEX, 1 << 12);
+    rig.violated("one at a time");
+    rig.write(gc::SQ_IND_DATA, 1);
+    rig.violated("not modelled to be set");
+}
