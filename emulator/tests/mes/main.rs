@@ -15,6 +15,7 @@ mod refused;
 mod rig;
 mod scale;
 mod user;
+mod waves;
 
 use rig::*;
 use rkfd_emulator::memory::Hub;
