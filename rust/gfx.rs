@@ -4,7 +4,7 @@
 //!
 //! Two registers choose what others show: GRBM_GFX_CNTL which hardware queue's (HQD's) or which
 //! address space's, GRBM_GFX_INDEX which shader array's. Whoever points one of them somewhere else
-//! than usual holds the lock of [`Gfx`] over it.
+//! than usual holds the lock of [`Gfx`] over it; who reads the chip at probe, when nobody else is there, has none.
 //!
 //! Lock order: the lock is a leaf.
 
@@ -31,6 +31,7 @@ use kernel::{
 mod hal;
 mod hqd;
 mod info;
+mod waves;
 
 pub(crate) use hal::{
     hal,
@@ -39,13 +40,14 @@ pub(crate) use hal::{
 };
 pub(crate) use hqd::Loaded;
 pub(crate) use info::read_chip;
+pub(crate) use waves::Wave;
 
 /// The graphics core of a GPU, all its XCCs.
 #[pin_data]
 pub(crate) struct Gfx {
     regs: Arc<Regs>,
     hal: &'static dyn Hal,
-    /// Held while GRBM_GFX_CNTL points somewhere else than usual.
+    /// Held while GRBM_GFX_CNTL or GRBM_GFX_INDEX points somewhere else than usual.
     #[pin]
     selected: Mutex<()>,
 }

@@ -2,6 +2,10 @@
 
 //! What differs between graphics cores.
 
+use super::waves::{
+    Simd,
+    Wave, //
+};
 use crate::{
     firmware::Starts,
     hw::{
@@ -167,6 +171,12 @@ pub(crate) trait Hal: Sync {
 
     /// Points GRBM_GFX_INDEX at all arrays of an XCC, as usual.
     fn see_all_arrays(&self, regs: &Regs, xcc: u8);
+
+    /// Points GRBM_GFX_INDEX at a SIMD until [`Hal::see_all_arrays`].
+    fn see_simd(&self, regs: &Regs, simd: &Simd);
+
+    /// The wave in a slot of the SIMD that GRBM_GFX_INDEX points at, if one is there.
+    fn wave(&self, regs: &Regs, simd: &Simd, slot: Bounded<4>) -> Option<Wave>;
 
     /// Halts the micro engines, resets the command processor and all shaders, and lets the engine that
     /// executes queues run again. The firmware stays loaded.

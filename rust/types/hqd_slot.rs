@@ -31,6 +31,11 @@ impl HqdSlot {
         })
     }
 
+    /// A queue of a pipe of a micro engine; `None` for micro engine 0, which isn't one of compute queues.
+    pub(crate) fn of(me: Bounded<2>, pipe: Bounded<2>, queue: Bounded<3>) -> Option<Self> {
+        (me.get() != 0).then_some(Self { me, pipe, queue })
+    }
+
     /// The micro engine.
     pub(crate) fn me(self) -> Bounded<2> {
         self.me

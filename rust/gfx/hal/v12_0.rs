@@ -5,7 +5,9 @@
 use super::{
     registers,
     Files,
-    Registers, //
+    Registers,
+    Simd,
+    Wave, //
 };
 use crate::{
     firmware::Starts,
@@ -18,8 +20,18 @@ use crate::{
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
                 GRBM_GFX_INDEX as Index,
                 GRBM_SOFT_RESET as Reset,
-                RLC_RLCS_BOOTLOAD_STATUS as Boot, //
+                RLC_RLCS_BOOTLOAD_STATUS as Boot,
+                SQ_IND_INDEX as Indirect, //
             },
+            sq_12_0_0::{
+                self as sq,
+                SQ_WAVE_HW_ID2 as Id,
+                SQ_WAVE_PC_HI as PcHigh,
+                SQ_WAVE_STATE_PRIV as State,
+                SQ_WAVE_STATUS as Status, //
+            },
+            Reg,
+            Register,
             Value, //
         },
         value::Bounded, //
@@ -27,7 +39,8 @@ use crate::{
     regs::{
         Regs,
         Tables, //
-    }, //
+    },
+    types::HqdSlot, //
 };
 use kernel::{
     device::Device,
@@ -118,6 +131,42 @@ impl super::Hal for Hal {
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
     }
 
+    /// `gfx_v12_0_select_se_sh`. The instance is the WGP's number times 4, and the SIMD's in the WGP, of
+    /// which there are two in each of its compute units.
+    fn see_simd(&self, regs: &Regs, simd: &Simd) {
+        let instance = simd.cu.get() << 1 | simd.number.get() & 1;
+        let one = Value::zeroed()
+            .with(Index::SE_INDEX, simd.engine)
+            .with(Index::SA_INDEX, simd.array)
+            .with(Index::INSTANCE_INDEX, Bounded::low_bits_of(instance));
+        regs.write_at(simd.xcc, gc::GRBM_GFX_INDEX, one);
+    }
+
+    fn wave(&self, regs: &Regs, simd: &Simd, slot: Bounded<4>) -> Option<Wave> {
+        let status = read_wave(regs, slot, sq::SQ_WAVE_STATUS);
+        if !status.is_set(Status::VALID) || status.bits() == u32::MAX {
+            return None;
+        }
+        let low = read_wave(regs, slot, sq::SQ_WAVE_PC_LO).bits();
+        let high = read_wave(regs, slot, sq::SQ_WAVE_PC_HI).get(PcHigh::PC_HI);
+        let id = read_wave(regs, slot, sq::SQ_WAVE_HW_ID2);
+        let state = read_wave(regs, slot, sq::SQ_WAVE_STATE_PRIV);
+        let held = state.is_set(State::HALT) && !status.is_set(Status::PRIV);
+        Some(Wave {
+            simd: *simd,
+            slot,
+            status: status.bits(),
+            pc: u64::from(high) << 32 | u64::from(low),
+            halted: held || status.is_set(Status::FATAL_HALT),
+            hqd: HqdSlot::of(
+                Bounded::low_bits_of(id.get(Id::ME_ID).into()),
+                Bounded::low_bits_of(id.get(Id::PIPE_ID).into()),
+                Bounded::low_bits_of(id.get(Id::QUEUE_ID).into()),
+            ),
+            vmid: id.get(Id::VM_ID),
+        })
+    }
+
     /// As `gfx_v11_0_soft_reset`; for this generation Linux has none, and resets the whole device. MES is
     /// halted by the scheduler, which also starts it again.
     fn soft_reset(&self, regs: &Regs) {
@@ -140,4 +189,14 @@ impl super::Hal for Hal {
             fsleep(SETTLE);
         }
     }
+}
+
+/// `wave_read_ind`.
+fn read_wave<R: Register>(regs: &Regs, slot: Bounded<4>, reg: Reg<R>) -> Value<R> {
+    let chosen = Value::zeroed()
+        .with(Indirect::WAVE_ID, slot.widened())
+        // CAST: Indices have 16 bits.
+        .with(Indirect::INDEX, reg.any().offset as u16);
+    regs.write(gc::SQ_IND_INDEX, chosen);
+    Value::new(regs.read(gc::SQ_IND_DATA).bits())
 }

@@ -5,7 +5,9 @@
 use super::{
     registers,
     Files,
-    Registers, //
+    Registers,
+    Simd,
+    Wave, //
 };
 use crate::{
     firmware::Starts,
@@ -19,9 +21,18 @@ use crate::{
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
                 GRBM_GFX_INDEX as Index,
                 GRBM_SOFT_RESET as Reset,
+                SQ_IND_INDEX as Indirect,
                 TCP_UTCL1_CNTL2 as Tlb, //
             },
+            sq_9_4_3::{
+                self as sq,
+                SQ_WAVE_HW_ID as Id,
+                SQ_WAVE_PC_HI as PcHigh,
+                SQ_WAVE_STATUS as Status, //
+            },
             Block,
+            Reg,
+            Register,
             Value, //
         },
         value::Bounded, //
@@ -29,7 +40,8 @@ use crate::{
     regs::{
         Regs,
         Tables, //
-    }, //
+    },
+    types::HqdSlot, //
 };
 use kernel::{
     device::Device,
@@ -133,6 +145,39 @@ impl super::Hal for Hal {
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, all);
     }
 
+    /// `gfx_v9_4_3_xcc_select_se_sh`.
+    fn see_simd(&self, regs: &Regs, simd: &Simd) {
+        let one = Value::zeroed()
+            .with(Index::SE_INDEX, simd.engine.into())
+            .with(Index::SH_INDEX, simd.array.into())
+            .with(Index::INSTANCE_INDEX, simd.cu.into());
+        regs.write_at(simd.xcc, gc::GRBM_GFX_INDEX, one);
+    }
+
+    fn wave(&self, regs: &Regs, simd: &Simd, slot: Bounded<4>) -> Option<Wave> {
+        let status = read_wave(regs, simd, slot, sq::SQ_WAVE_STATUS);
+        if !status.is_set(Status::VALID) || status.bits() == u32::MAX {
+            return None;
+        }
+        let low = read_wave(regs, simd, slot, sq::SQ_WAVE_PC_LO).bits();
+        let high = read_wave(regs, simd, slot, sq::SQ_WAVE_PC_HI).get(PcHigh::PC_HI);
+        let id = read_wave(regs, simd, slot, sq::SQ_WAVE_HW_ID);
+        let held = status.is_set(Status::HALT) && !status.is_set(Status::PRIV);
+        Some(Wave {
+            simd: *simd,
+            slot,
+            status: status.bits(),
+            pc: u64::from(high) << 32 | u64::from(low),
+            halted: held || status.is_set(Status::FATAL_HALT),
+            hqd: HqdSlot::of(
+                Bounded::low_bits_of(id.get(Id::ME_ID).into()),
+                Bounded::low_bits_of(id.get(Id::PIPE_ID).into()),
+                Bounded::low_bits_of(id.get(Id::QUEUE_ID).into()),
+            ),
+            vmid: id.get(Id::VM_ID),
+        })
+    }
+
     /// `gfx_v9_4_3_init_golden_registers`.
     fn set_golden(&self, regs: &Regs) {
         for xcc in regs.instances(Block::Gc) {
@@ -172,6 +217,18 @@ impl super::Hal for Hal {
         }
         fsleep(SETTLE);
     }
+}
+
+/// `wave_read_ind`.
+fn read_wave<R: Register>(regs: &Regs, simd: &Simd, slot: Bounded<4>, reg: Reg<R>) -> Value<R> {
+    let chosen = Value::zeroed()
+        .with(Indirect::WAVE_ID, slot)
+        .with(Indirect::SIMD_ID, simd.number)
+        .with(Indirect::FORCE_READ, true)
+        // CAST: Indices have 16 bits.
+        .with(Indirect::INDEX, reg.any().offset as u16);
+    regs.write_at(simd.xcc, gc::SQ_IND_INDEX, chosen);
+    Value::new(regs.read_at(simd.xcc, gc::SQ_IND_DATA).bits())
 }
 
 /// Several partitions would be several GPUs (`gfx_v9_4_3_get_xccs_per_xcp`): not supported.
