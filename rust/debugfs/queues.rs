@@ -6,6 +6,10 @@
 //! A line `process PID NAME`, below it a line `queue ID gpu GPU-ID` for each queue, and below that lines of a
 //! name and values. Addresses and packets are hexadecimal, other numbers decimal. `?` is what can't be read.
 //!
+//! Lines `wave XCC ENGINE ARRAY CU SIMD SLOT pc ADDRESS status BITS code WORD` are waves that are halted, of a queue
+//! that has packets left: where they are, their next instruction, and SQ_WAVE_STATUS. `entry` is where the kernel
+//! of the packet begins.
+//!
 //! It waits for nobody: what somebody holds who may be waiting for the hardware is shown as busy.
 
 use super::gpus::Loads;
@@ -14,6 +18,7 @@ use crate::{
         self,
         Barrier,
         BarrierValue,
+        KernelDispatch,
         Signal,
         Vendor, //
     },
@@ -77,7 +82,10 @@ fn each(
             Some(shown) => {
                 state_of(&shown, queue, device, its, f)?;
                 loads.write(&device.gpu, &shown, f)?;
-                next(&shown, its, f)?;
+                if next(&shown, its, f)? {
+                    let code = |pc| word_at(its, pc);
+                    loads.write_waves(&device.gpu, &shown, code, f)?;
+                }
             }
             None => writeln!(f, "    busy")?,
         }
@@ -128,16 +136,28 @@ fn state_of(
     Ok(())
 }
 
-/// The pointers, and the packet at the read pointer.
-fn next(shown: &Shown, its: &DeviceState, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Loads an instruction's first word.
+fn word_at(its: &DeviceState, pc: u64) -> Option<u32> {
+    let pair = its.peek(GpuVa::new(pc & !7))?;
+    // CAST: One of the halves.
+    Some((pair >> ((pc & 4) << 3)) as u32)
+}
+
+/// The pointers, and the packet at the read pointer. Whether there is one that is not done.
+fn next(
+    shown: &Shown,
+    its: &DeviceState,
+    f: &mut fmt::Formatter<'_>,
+) -> core::result::Result<bool, fmt::Error> {
     let (read, write) = (its.peek(shown.read), its.peek(shown.write));
     word("read", shown.read, read, f)?;
     word("write", shown.write, write, f)?;
+    let is_left = read != write;
     let Some(read) = read.filter(|_| shown.format == Format::Aql) else {
-        return Ok(());
+        return Ok(is_left);
     };
     if shown.ring.address.is_null() || shown.state == QueueState::Gone {
-        return Ok(());
+        return Ok(false);
     }
     // A ring is a power of two.
     let bytes = read.wrapping_mul(aql::PACKET_SIZE as u64);
@@ -146,7 +166,8 @@ fn next(shown: &Shown, its: &DeviceState, f: &mut fmt::Formatter<'_>) -> fmt::Re
     let mut packet = [0; PACKET];
     for (pair, place) in packet.chunks_exact_mut(2).zip((0_u64..).step_by(8)) {
         let Some(word) = its.peek(at.byte(place)) else {
-            return writeln!(f, "    packet ?");
+            writeln!(f, "    packet ?")?;
+            return Ok(is_left);
         };
         if let [low, high] = pair {
             // CAST: The halves.
@@ -162,7 +183,24 @@ fn next(shown: &Shown, its: &DeviceState, f: &mut fmt::Formatter<'_>) -> fmt::Re
         let value = its.peek(signal.word(Signal::VALUE.word()));
         word("signal", signal, value, f)?;
     }
-    Ok(())
+    if let Some(entry) = entry(&packet, its) {
+        writeln!(f, "    entry {:#x}", entry.get())?;
+    }
+    Ok(is_left)
+}
+
+/// Where the kernel of a dispatch begins: its descriptor has how far behind it (LLVM's guide of the AMDGPU backend,
+/// "Kernel Descriptor").
+fn entry(packet: &[u32; PACKET], its: &DeviceState) -> Option<GpuVa> {
+    /// `kernel_code_entry_byte_offset`.
+    const ENTRY_OFFSET: u64 = 16;
+    let [header, ..] = packet;
+    if *header as u8 != aql::TYPE_KERNEL_DISPATCH {
+        return None;
+    }
+    let object = KernelDispatch(*packet).get(KernelDispatch::KERNEL_OBJECT);
+    let offset = its.peek(GpuVa::new(object.checked_add(ENTRY_OFFSET)?))?;
+    Some(GpuVa::new(object.wrapping_add(offset)))
 }
 
 fn word(name: &str, at: GpuVa, value: Option<u64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
