@@ -5,6 +5,7 @@
 mod packet;
 pub(crate) mod queue;
 mod reason;
+mod wave;
 
 use std::fmt;
 use std::str::FromStr;

@@ -22,6 +22,20 @@ pub(crate) struct Hqd {
     pub(crate) write: u64,
 }
 
+/// A wave that is halted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wave {
+    pub(crate) xcc: u32,
+    pub(crate) engine: u32,
+    pub(crate) array: u32,
+    pub(crate) cu: u32,
+    pub(crate) simd: u32,
+    pub(crate) slot: u32,
+    /// Its next instruction, and the first word of that where the driver can load it.
+    pub(crate) pc: u64,
+    pub(crate) code: Option<u32>,
+}
+
 /// A word in the program's memory; its value where the driver can load it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word {
@@ -86,6 +100,12 @@ pub(crate) struct Queue {
     pub(crate) write: Option<Word>,
     pub(crate) packet: Option<[u32; 16]>,
     pub(crate) signals: Vec<Word>,
+    /// Where the packet's kernel begins.
+    pub(crate) entry: Option<u64>,
+    /// Its waves that are halted, as far as the driver shows them.
+    pub(crate) waves: Vec<Wave>,
+    /// Somebody else looked at waves.
+    pub(crate) waves_busy: bool,
 }
 
 /// A number, hexadecimal with `0x`.
@@ -171,6 +191,20 @@ impl Queue {
                     write: number(write)?,
                 })
             }
+            ["wave", "busy"] => self.waves_busy = true,
+            ["wave", xcc, engine, array, cu, simd, slot, "pc", pc, "status", _, "code", code] => {
+                self.waves.push(Wave {
+                    xcc: number(xcc)?,
+                    engine: number(engine)?,
+                    array: number(array)?,
+                    cu: number(cu)?,
+                    simd: number(simd)?,
+                    slot: number(slot)?,
+                    pc: number(pc)?,
+                    code: number(code),
+                })
+            }
+            ["entry", at] => self.entry = number(at),
             ["read", at, value] => self.read = word(at, value),
             ["write", at, value] => self.write = word(at, value),
             ["signal", at, value] => self.signals.push(word(at, value)?),

@@ -8,6 +8,7 @@ use rkfd::raw::uapi::debug as abi;
 
 use super::packet;
 use super::queue::{Evicted, Hqd, Kind, Queue};
+use super::wave;
 
 /// Words of an AQL packet.
 const PACKET_WORDS: u64 = aql::PACKET_SIZE as u64 / 4;
@@ -128,7 +129,11 @@ pub(super) fn of(queue: &Queue) -> String {
         _ => {}
     }
     if let Some(errors) = errors(queue) {
-        return format!("it stopped at {}: {errors}", place(queue));
+        return format!(
+            "it stopped at {}: {errors}{}",
+            place(queue),
+            wave::halted(queue)
+        );
     }
     let (Some(read), Some(write)) = (value(queue.read), value(queue.write)) else {
         return "the driver can't read its pointers".into();
@@ -166,12 +171,14 @@ pub(super) fn of(queue: &Queue) -> String {
     }
     match (queue.kind, &queue.packet) {
         (Kind::Aql, Some(words)) => {
-            format!("{} {} ({on})", place(queue), packet::waits(words, queue))
+            let (place, waits) = (place(queue), packet::waits(words, queue));
+            format!("{place} {waits} ({on}){}", wave::halted(queue))
         }
         (Kind::Aql, None) => format!("the driver can't read {} ({on})", place(queue)),
         _ => format!(
-            "it executes its commands, of which {} words are left ({on})",
-            write - read
+            "it executes its commands, of which {} words are left ({on}){}",
+            write - read,
+            wave::halted(queue)
         ),
     }
 }
