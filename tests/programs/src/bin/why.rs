@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use object::{Object, ObjectSection, ObjectSymbol};
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, errno};
 use rkfd_programs::spin::Spin;
@@ -20,6 +21,8 @@ const ELEMENTS: usize = BLOCK as usize;
 /// An address at which nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const PACKET: u64 = 64;
+/// The word of `illegal` in tests/kernels/illegal.hip that is no instruction.
+const ILLEGAL: u32 = 0xbfff_0000;
 /// The type of a packet whose slot is free.
 const INVALID: u16 = 1;
 
@@ -244,13 +247,43 @@ fn errors(s: &Setup) -> Result<(), Failure> {
     expect("a packet is bad", &queue, |line| line == wanted)?;
 
     let illegal = s.kernel(3, "illegal")?;
+    let offset = offset_in(3, "illegal", ILLEGAL)?;
     let queue = s.queue()?;
     let reached = s.gpu.upload(&[0u32])?;
     let dispatch = queue.dispatch(&illegal).grid(32).block(32);
     let _work = dispatch.arg(&reached).submit()?;
+    // The packet's kernel object is its descriptor, in which byte 16 has how far behind it the code begins.
+    let object = word64(&queue, 0, 32);
+    // SAFETY: The descriptor lies in the code object, which is mapped at its address as long as the kernel is.
+    let entry = object.wrapping_add(unsafe { ((object + 16) as *const u64).read_volatile() });
+    let begin = "it stopped at packet 0: a wave met an illegal instruction; wave on XCC 0 engine ";
+    let end = format!(
+        " halted at {:#x} (the kernel's entry + {offset:#x}), instruction {ILLEGAL:#x}",
+        entry + offset
+    );
     expect("a wave halts", &queue, |line| {
-        line == "it stopped at packet 0: a wave met an illegal instruction"
+        line.starts_with(begin) && line.ends_with(&end)
     })
+}
+
+/// How far behind a kernel's entry a word is, by the symbols of its code object's file.
+fn offset_in(place: usize, name: &str, word: u32) -> Result<u64, Failure> {
+    let path = std::env::args().nth(place);
+    let path = path.ok_or_else(|| Failure::new("a code object is missing"))?;
+    let bytes = std::fs::read(&path).map_err(Failure::new)?;
+    let file = object::File::parse(&*bytes).map_err(Failure::new)?;
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+    let symbol = symbol.ok_or_else(|| Failure::new(format_args!("no symbol {name}")))?;
+    let section = symbol
+        .section_index()
+        .and_then(|index| file.section_by_index(index).ok());
+    let section = section.ok_or_else(|| Failure::new("the symbol has no section"))?;
+    let code = section.data_range(symbol.address(), symbol.size());
+    let code = code.map_err(Failure::new)?.unwrap_or_default();
+    let mut words = code.chunks_exact(4);
+    let at = words.position(|bytes| bytes == word.to_le_bytes());
+    let at = at.ok_or_else(|| Failure::new(format_args!("{name} has no word {word:#x}")))?;
+    Ok(at as u64 * 4)
 }
 
 fn fault(s: &Setup) -> Result<(), Failure> {
