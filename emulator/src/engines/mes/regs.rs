@@ -9,7 +9,7 @@
 //!
 //! Sources: Linux, `amdgpu/mes_v12_0.c`, `amdgpu/gfx_v12_0.c`, `amdgpu/soc24.c`.
 
-use super::programs::{engine_of, Engine, Programs};
+use super::programs::{engine_of, Programs};
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
@@ -23,6 +23,8 @@ use crate::engines::cp::front::slot::Slot;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
+
+mod micro;
 
 /// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
 /// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
@@ -376,74 +378,6 @@ impl Regs {
     fn pipe_regs(&mut self) -> Result<&mut PipeRegs, Refused> {
         let pipe = Pipe::selected(self.select).ok_or_else(no_pipe)?;
         self.pipes.get_mut(pipe.index()).ok_or_else(no_pipe)
-    }
-
-    fn write_mes_cntl(&mut self, value: u32) -> Result<(), Refused> {
-        use gc::CP_MES_CNTL as mes;
-        let absent = mes::MES_PIPE2_ACTIVE.mask() | mes::MES_PIPE3_ACTIVE.mask();
-        if value & (absent | mes::MES_STEP.mask()) != 0 {
-            return undefined("MES has two pipes, and does not step");
-        }
-        self.programs.control(Engine::Mes, self.mes_cntl, value);
-        let running = Value::<mes>::new(value);
-        for pipe in Pipe::ALL.into_iter().filter(|pipe| is_run(running, *pipe)) {
-            self.may_run(Engine::Mes, [pipe as u32])?;
-        }
-        self.mes_cntl = value;
-        for pipe in Pipe::ALL {
-            let bank = Bank::Mes(pipe);
-            if !self.runs(pipe) && self.is_active(bank) {
-                self.orders.push(Order::Drop(bank));
-                self.set_active(bank, false);
-            }
-        }
-        Ok(())
-    }
-
-    /// That an engine's pipes may run.
-    ///
-    /// # Errors
-    /// One begins nowhere.
-    fn may_run(&self, engine: Engine, pipes: impl IntoIterator<Item = u32>) -> Result<(), Refused> {
-        let name = engine.name();
-        let mut pipes = pipes.into_iter();
-        match pipes.find(|&pipe| !self.programs.begins(engine, pipe)) {
-            Some(pipe) => undefined(format!("pipe {pipe} of {name} starts at no address")),
-            None => Ok(()),
-        }
-    }
-
-    fn write_me_cntl(&mut self, value: u32) -> Result<(), Refused> {
-        use gc::CP_ME_CNTL as me;
-        let control = Value::<me>::new(value);
-        for (engine, halt) in [(Engine::Pfp, me::PFP_HALT), (Engine::Me, me::ME_HALT)] {
-            self.programs.control(engine, self.me_cntl, value);
-            if !control.is_set(halt) {
-                self.may_run(engine, 0..2)?;
-            }
-        }
-        self.me_cntl = value;
-        Ok(())
-    }
-
-    fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
-        use gc::CP_MEC_RS64_CNTL as mec;
-        self.programs.control(Engine::Mec, self.mec_cntl, value);
-        if Value::<mec>::new(value).get(mec::MEC_HALT) == 0 {
-            let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit());
-            let pipes = (0..4).filter(|pipe| (value >> (active + pipe)) & 1 == 1);
-            self.may_run(Engine::Mec, pipes)?;
-        }
-        for slot in GFX12.slots.all() {
-            let bank = Bank::Compute(slot);
-            let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
-            if (value >> bit) & 1 == 1 && self.is_active(bank) {
-                self.orders.push(Order::Drop(bank));
-                self.set_active(bank, false);
-            }
-        }
-        self.mec_cntl = value;
-        Ok(())
     }
 
     /// Which pipe's interrupts a register enables.
