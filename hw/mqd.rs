@@ -72,7 +72,7 @@ impl SdmaRun {
     /// The MQD's word of a register that is so many words behind RB_CNTL, if it is one of these.
     pub const fn word_of(&self, register: u32) -> Option<usize> {
         match register.checked_sub(self.register) {
-            Some(n) if n < self.count => Some((self.word + n) as usize),
+            Some(n) if n < self.count => Some(self.word.saturating_add(n) as usize),
             _ => None,
         }
     }
