@@ -82,6 +82,8 @@ pub(crate) struct DebugFs {
     #[pin]
     queues: File,
     #[pin]
+    waves: File,
+    #[pin]
     evictions: File,
     #[pin]
     vmids: File,
@@ -123,6 +125,7 @@ impl DebugFs {
         pin_init!(Self {
             counts <- rkfd.read_callback_file(c"counts", of(), &counts),
             queues <- rkfd.read_callback_file(c"queues", of(), &queues::queues),
+            waves <- rkfd.read_callback_file(c"waves", of(), &queues::waves),
             evictions <- rkfd.read_callback_file(c"evictions", of(), &evictions),
             vmids <- rkfd.read_callback_file(c"vmids", of(), &hardware::vmids),
             doorbells <- rkfd.read_callback_file(c"doorbells", of(), &hardware::doorbells),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! `rkfd/queues`: each queue with all that shows why it does or doesn't move: its state, where it is on the
-//! hardware, its pointers, the packet that is next, and the signals that this waits for. `rkfd why` reads it.
+//! hardware, its pointers, the packet that is next, and the signals that this waits for. `rkfd/waves` is the same
+//! with waves, for which each slot of the GPU is looked at: thousands of registers. `rkfd why` reads it.
 //!
 //! A line `process PID NAME`, below it a line `queue ID gpu GPU-ID` for each queue, and below that lines of a
 //! name and values. Addresses and packets are hexadecimal, other numbers decimal. `?` is what can't be read.
@@ -47,22 +48,43 @@ use kernel::{
 /// Words of an AQL packet.
 const PACKET: usize = aql::PACKET_SIZE / 4;
 
-/// Shows the file.
+/// Shows `rkfd/queues`.
 pub(super) fn queues(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    show(processes, With::Nothing, f)
+}
+
+/// Shows `rkfd/waves`.
+pub(super) fn waves(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    show(processes, With::Waves, f)
+}
+
+/// What is shown besides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum With {
+    Nothing,
+    Waves,
+}
+
+fn show(processes: &Arc<Processes>, with: With, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let loads = Loads::read(processes).map_err(|_| fmt::Error)?;
     let mut result = Ok(());
     processes.for_each(|process| {
         if result.is_ok() {
-            result = of_process(process, &loads, f);
+            result = of_process(process, &loads, with, f);
         }
     });
     result
 }
 
-fn of_process(process: &Process, loads: &Loads, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn of_process(
+    process: &Process,
+    loads: &Loads,
+    with: With,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     writeln!(f, "process {} {}", process.who.tgid, process.who.name())?;
     process
-        .try_with(|state| each(process, state, loads, f))
+        .try_with(|state| each(process, state, loads, with, f))
         .unwrap_or_else(|| writeln!(f, "  busy"))
 }
 
@@ -70,6 +92,7 @@ fn each(
     process: &Process,
     state: &State,
     loads: &Loads,
+    with: With,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     for (id, queue) in state.queues.iter() {
@@ -82,7 +105,7 @@ fn each(
             Some(shown) => {
                 state_of(&shown, queue, device, its, f)?;
                 loads.write(&device.gpu, &shown, f)?;
-                if next(&shown, its, f)? {
+                if next(&shown, its, f)? && with == With::Waves {
                     let code = |pc| word_at(its, pc);
                     loads.write_waves(&device.gpu, &shown, code, f)?;
                 }

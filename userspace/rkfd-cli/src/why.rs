@@ -14,8 +14,8 @@ use crate::machine::Machine;
 use crate::Failure;
 use queue::{Process, Queue};
 
-/// What the driver shows of queues.
-const FILE: &str = "sys/kernel/debug/rkfd/queues";
+/// What the driver shows of queues and their halted waves.
+const FILE: &str = "sys/kernel/debug/rkfd/waves";
 
 /// `rkfd why`.
 #[derive(clap::Args)]
