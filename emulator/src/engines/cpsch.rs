@@ -40,6 +40,7 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use firmware::Firmware;
 use regs::{Order, Regs};
+use rkfd_hw::regs::gc_9_4_3::SPI_CSQ_WF_ACTIVE_COUNT_0;
 use rkfd_hw::regs::RegInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -139,6 +140,9 @@ impl Registers for Shared {
     }
 }
 
+/// The most waves that a register counts.
+const MOST: u32 = SPI_CSQ_WF_ACTIVE_COUNT_0::COUNT.mask();
+
 /// An XCC's registers as its firmware finds them.
 fn start_up(env: &dyn Env, facts: &Facts, xcc: u8) -> Regs {
     let mut regs = Regs::new(facts, xcc, !env.firmware().was_there());
@@ -189,11 +193,20 @@ impl Cp {
 impl IpBlock for Cp {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         let shared = &self.partition.shared;
+        let regs = shared.regs(self.xcc);
+        let chosen = regs.chosen_wave();
         if reg.reg.name == "SQ_IND_DATA" {
-            let chosen = shared.regs(self.xcc).chosen_wave();
+            drop(regs);
             return shared.waves.read(self.xcc, chosen, GFX9_4_3.waves);
         }
-        shared.regs(self.xcc).read(reg)
+        match regs.count_of(reg) {
+            None => regs.read(reg),
+            Some(count) => {
+                drop(regs);
+                let laid_out = (GFX9_4_3.waves, MOST);
+                Ok(count.value(&shared.waves, self.xcc, chosen[0], laid_out))
+            }
+        }
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {

@@ -48,6 +48,7 @@ use crate::engines::cp::front::slot::Slot;
 use crate::engines::runner::{Runner, Thread};
 use firmware::Firmware;
 use regs::{Order, Regs};
+use rkfd_hw::regs::gc_12_0_0::SPI_CSQ_WF_ACTIVE_COUNT_0;
 use rkfd_hw::regs::RegInfo;
 use slot::Bank;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -123,6 +124,9 @@ impl Registers for Shared {
     }
 }
 
+/// The most waves that a register counts.
+const MOST: u32 = SPI_CSQ_WF_ACTIVE_COUNT_0::COUNT.mask();
+
 /// The run list controller has its firmware, and has given the others theirs.
 fn is_loaded(env: &dyn Env) -> bool {
     env.firmware().has(Loaded::RlcStarted(0))
@@ -163,11 +167,19 @@ impl Mes {
 
 impl IpBlock for Mes {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        let mut regs = self.shared.accessed();
+        let chosen = regs.chosen_wave();
         if reg.reg.name == "SQ_IND_DATA" {
-            let chosen = self.shared.regs().chosen_wave();
+            drop(regs);
             return self.shared.waves.read(0, chosen, GFX12.waves);
         }
-        self.shared.accessed().read(reg)
+        match regs.count_of(reg) {
+            None => regs.read(reg),
+            Some(count) => {
+                drop(regs);
+                Ok(count.value(&self.shared.waves, 0, chosen[0], (GFX12.waves, MOST)))
+            }
+        }
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {

@@ -42,6 +42,57 @@ fn workgroups_go_to_the_xccs_by_turns() {
     rig.clean();
 }
 
+/// As `kgd_gfx_v9_get_cu_occupancy` reads them: by GRBM_GFX_INDEX a shader engine, by GRBM_GFX_CNTL a pipe.
+#[test]
+fn waves_in_flight_are_counted_on_each_xcc() {
+    let rig = Rig::spx();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let signal = p.signal(0);
+    let (flag, out) = (p.new_words(&[0; 4]), p.alloc(4096));
+    let args = arguments(&p, &pointers(&[flag, out]), 640, 64);
+    let packet = dispatch(load(&p, "loops")["spin.kd"], args, 640, 64, signal);
+    run(&rig, &[(&p, &[&q])]);
+    // Of each shader engine, those of a queue of the selected pipe.
+    let waves = |queue| {
+        let engines = (0..4u32).map(|engine| {
+            rig.write(gc::GRBM_GFX_INDEX, (1 << 30) | (engine << 16));
+            rig.read(gc::SPI_CSQ_WF_ACTIVE_COUNT_0.any().at(queue, 1)) & 0x1ff
+        });
+        engines.collect::<Vec<u32>>()
+    };
+    let counts = |expected: [u32; 4]| {
+        rig.on_each_xcc(|xcc| {
+            rig.select((1, 0, 0));
+            rig.wait("its waves", || {
+                waves(0).iter().sum::<u32>() == expected[usize::from(xcc)]
+            });
+            assert!(
+                waves(0).iter().all(|count| *count <= 1),
+                "each its own engine"
+            );
+            assert_eq!(waves(1), [0; 4], "another queue");
+            rig.select((1, 1, 0));
+            assert_eq!(waves(0), [0; 4], "another pipe");
+            assert_eq!(
+                rig.read(gc::SPI_CSQ_WF_ACTIVE_STATUS),
+                1,
+                "one queue is there"
+            );
+        });
+    };
+    counts([0; 4]);
+    q.push(packet.0);
+    begun(&p, flag);
+    // The ten workgroups of a wave each go to XCCs 1, 2, 3, 0 by turns.
+    counts([2, 3, 3, 2]);
+    rig.put_words(p.at(flag), &[1]);
+    p.wait(signal);
+    counts([0; 4]);
+    rig.write(gc::SPI_CSQ_WF_ACTIVE_COUNT_0, 0);
+    rig.violated("SPI_CSQ_WF_ACTIVE_COUNT_0");
+}
+
 #[test]
 fn a_queue_is_on_the_same_hqd_of_each_xcc_and_its_sums_are_right() {
     let rig = Rig::spx();

@@ -132,6 +132,24 @@ fn waves_that_halt_themselves_are_behind_their_s_sethalt() {
         assert_eq!(place[..3], all[0][..3]);
     }
     assert_eq!(all.len(), 4);
+    // As `kgd_gfx_v12_get_cu_occupancy` counts them.
+    let id2 = read(&rig, all[0], HW_ID[1]);
+    let (pipe, queue) = ((id2 >> 4) & 3, id2 & 15);
+    let counts = |pipe: u32| {
+        rig.gc("GRBM_GFX_CNTL", pipe | (1 << 2));
+        [0, 1, 2, 3].map(|se| {
+            rig.gc("GRBM_GFX_INDEX", (1 << 30) | (se << 16));
+            rig.read(&format!("SPI_CSQ_WF_ACTIVE_COUNT_{queue}"))
+        })
+    };
+    let mut wanted = [0; 4];
+    wanted[all[0][0] as usize] = 4;
+    assert_eq!(counts(pipe), wanted);
+    assert_eq!(counts(pipe ^ 1), [0; 4], "another pipe");
+    let slotted = rig.read("SPI_CSQ_WF_ACTIVE_STATUS");
+    assert_eq!(slotted, 1 << (pipe * 4 + queue), "queues on HQDs");
+    rig.gc("GRBM_GFX_INDEX", 0xe000_0000);
+    rig.gc("GRBM_GFX_CNTL", 0);
     assert_eq!(rig.remove(&q, 0), 1);
     assert_eq!(found(&rig), Vec::<Place>::new(), "they have left");
 }

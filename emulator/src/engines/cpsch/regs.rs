@@ -22,6 +22,7 @@ use crate::engines::cp::front::hqd::{Image, Queue, Role};
 use crate::engines::cp::front::left::leave_queue;
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::{Slot, SLOTS};
+use crate::engines::cp::front::waves::count::Count;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
@@ -452,6 +453,12 @@ impl Regs {
                 mask.copied().unwrap_or(0) as u16,
             )
             .bits()
+    }
+
+    /// What a register counts of waves in flight, if it is one of those.
+    pub(crate) fn count_of(&self, reg: &RegInfo) -> Option<Count> {
+        let active = |slot| self.image(slot).get(Image::CP_HQD_ACTIVE) & 1 == 1;
+        Count::of(reg, GFX9_4_3.slots, self.select, active)
     }
 
     /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.

@@ -20,6 +20,7 @@ use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::left::leave_queue;
 use crate::engines::cp::front::registers::Vmid;
 use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::front::waves::count::Count;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
@@ -441,6 +442,12 @@ impl Regs {
             *cell = value;
         }
         Ok(())
+    }
+
+    /// What a register counts of waves in flight, if it is one of those.
+    pub(crate) fn count_of(&self, reg: &RegInfo) -> Option<Count> {
+        let active = |slot| self.image(Bank::Compute(slot)).get(Mqd::CP_HQD_ACTIVE) & 1 == 1;
+        Count::of(reg, GFX12.slots, self.select, active)
     }
 
     /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.

@@ -11,6 +11,7 @@
 //! How the chip spreads them isn't published. Where dispatches run at once whose waves are more than there
 //! are slots, those of the last have none, and don't show: the model gives each dispatch all slots.
 
+pub(crate) mod count;
 pub(crate) mod gfx12;
 pub(crate) mod gfx9_4_3;
 
@@ -224,6 +225,19 @@ impl WaveSlots {
             Some(slots.to_vec())
         });
         found.unwrap_or_default()
+    }
+
+    /// Waves in flight on a shader engine of an XCC, of the queue on an HQD.
+    fn count(&self, xcc: u8, engine: u32, hqd: Slot) -> u32 {
+        let of_engine = (self.shape.arrays_per_engine * self.shape.cus_per_array) as usize;
+        let Some(units) = self.lock(xcc) else {
+            return 0;
+        };
+        let units = units.units.chunks(of_engine.max(1)).nth(engine as usize);
+        let owners = units.into_iter().flatten().flatten().flatten();
+        let owners: Vec<Owner> = owners.cloned().collect();
+        let waves = owners.iter().filter_map(Owner::wave);
+        waves.filter(|wave| wave.hqd.index() == hqd.index()).count() as u32
     }
 
     /// SQ_IND_DATA of an XCC, of its GRBM_GFX_INDEX and SQ_IND_INDEX. It changes nothing.
