@@ -406,38 +406,6 @@ fn what_it_does_wrong_is_the_drivers_fault_and_processes_go_on() {
     }
 }
 
-#[test]
-fn one_that_sticks_at_a_fill_can_be_taken_off() {
-    for chip in CHIPS {
-        let mut kernel = Kernel::new(Rig::with(chip, &["on kernel fill: hang"]));
-        let mut ring = kernel.rig.mapped(ENGINE, 2);
-        kernel.run(&fence(MC + B, 1));
-        const FAR: u64 = A + (1 << 20);
-        kernel.pattern(FAR, 4096);
-        let mut packets = kernel.fill(FAR, 4096);
-        packets.extend(fence(MC + B, 2));
-        kernel.write(&packets);
-        kernel.ring();
-        // A process' queue of the same engine fills and goes on.
-        kernel.rig.run(
-            &mut ring,
-            &[
-                11 | (2 << 30),
-                crate::A as u32,
-                (crate::A >> 32) as u32,
-                7,
-                3,
-            ],
-        );
-        assert_eq!(kernel.rig.word(crate::A), 7);
-        assert_eq!(kernel.word(B), 1);
-        assert_eq!(kernel.reg("CONTEXT_STATUS") & 4, 0, "not idle");
-        kernel.stop();
-        assert_eq!(kernel.get(FAR, 1), [byte(0, FAR)]);
-        kernel.rig.expect(&[]);
-    }
-}
-
 /// `sdma_v4_4_2_vm_set_pte_pde`, `_ring_emit_wreg` and `_ring_emit_hdp_flush` (`sdma_v7_0_...`).
 #[test]
 fn it_writes_page_tables_and_reaches_registers() {

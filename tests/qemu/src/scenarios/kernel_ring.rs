@@ -122,18 +122,13 @@ fn stuck() -> Scenario {
              ! dmesg | grep 'copy engine 0 gets no further'",
         ),
     ))
+    .step(Step::sh("first-reset", 60, &works_again(1)))
     .step(Step::sh(
         "in-bounded-time",
         60,
         &at_submit("echo fill 1 1 2>&1 > submit | grep 'Input/output error' && [ -z \"$(cat submit)\" ]"),
     ))
-    .step(Step::sh(
-        "each-reset",
-        60,
-        "n=0; until [ $n = 100 ] || [ $(dmesg | grep -c 'copy engine 0 works again') = 2 ]; do \
-         sleep 0.2; n=$((n + 1)); done; [ $(dmesg | grep -c 'copy engine 0 gets no further') = 2 ] && \
-         [ $(dmesg | grep -c 'copy engine 0 works again') = 2 ] && ! dmesg | grep 'resetting the GPU'",
-    ))
+    .step(Step::sh("second-reset", 60, &works_again(2)))
     .step(Step::sh(
         "goes-on",
         60,
@@ -143,4 +138,14 @@ fn stuck() -> Scenario {
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/sys/kernel/debug/rkfd".into()))
+}
+
+/// The engine was reset so many times, and the GPU never.
+fn works_again(times: u32) -> String {
+    format!(
+        "count() {{ dmesg | grep -c \"copy engine 0 $1\"; }}; n=0; \
+         until [ $n = 150 ] || [ $(count 'works again') = {times} ]; do sleep 0.2; n=$((n + 1)); done; \
+         [ $(count 'gets no further') = {times} ] && [ $(count 'works again') = {times} ] && \
+         ! dmesg | grep 'resetting the GPU'"
+    )
 }
