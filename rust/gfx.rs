@@ -31,6 +31,7 @@ use kernel::{
 mod hal;
 mod hqd;
 mod info;
+mod occupancy;
 mod waves;
 
 pub(crate) use hal::{

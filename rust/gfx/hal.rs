@@ -52,6 +52,12 @@ pub(crate) struct Registers {
     /// Whether a queue is on the selected HQD, and the word of its doorbell on the BAR.
     pub(super) active: AnyField<1>,
     pub(super) doorbell: AnyField<26>,
+    /// Which queues of the first compute micro engine are on hardware queues, a bit for each; and how many waves of
+    /// the selected pipe's first queue are on the selected shader engine. The other queues' follow.
+    pub(super) slotted: AnyReg,
+    pub(super) waves: AnyReg,
+    /// The bits of the latter that count.
+    pub(super) waves_mask: u32,
     /// Interrupts of the selected compute pipe: end of pipe and bad opcodes.
     pub(super) end_of_pipe: AnyField<1>,
     pub(super) bad_opcode: AnyField<1>,
@@ -75,6 +81,9 @@ macro_rules! registers {
             active: $gc::CP_HQD_ACTIVE.field($gc::CP_HQD_ACTIVE::ACTIVE),
             doorbell: $gc::CP_HQD_PQ_DOORBELL_CONTROL
                 .field($gc::CP_HQD_PQ_DOORBELL_CONTROL::DOORBELL_OFFSET),
+            slotted: $gc::SPI_CSQ_WF_ACTIVE_STATUS.any(),
+            waves: $gc::SPI_CSQ_WF_ACTIVE_COUNT_0.any(),
+            waves_mask: $gc::SPI_CSQ_WF_ACTIVE_COUNT_0::COUNT.mask(),
             end_of_pipe: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::TIME_STAMP_INT_ENABLE),
             bad_opcode: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::OPCODE_ERROR_INT_ENABLE),
         }
@@ -155,6 +164,9 @@ pub(crate) trait Hal: Sync {
 
     /// The registers that all have.
     fn registers(&self) -> &'static Registers;
+
+    /// Points GRBM_GFX_INDEX at a shader array of an XCC, until [`Hal::see_all_arrays`].
+    fn see_array(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>);
 
     /// The compute units of a shader array that are not fused off. Points GRBM_GFX_INDEX at the
     /// array until [`Hal::see_all_arrays`].

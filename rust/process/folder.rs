@@ -7,8 +7,8 @@
 //! waits for its readers, which so end soon.
 //!
 //! Names and formats are upstream's (`kfd_create_process_sysfs` and `kfd_procfs_show` of `kfd_process.c`,
-//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here are `cu_occupancy`
-//! and `counters_`, which GPUs with shared virtual memory have.
+//! `kfd_debugfs_add_process` of `kfd_debugfs.c`); `pasid` in sysfs is 0 there as well. Not here is
+//! `counters_`, which GPUs with shared virtual memory have.
 
 use super::Process;
 use crate::{
@@ -21,11 +21,15 @@ use crate::{
         Text, //
     },
     types::{
+        Format,
         GpuId,
         QueueId, //
     }, //
 };
-use core::fmt::Write;
+use core::{
+    fmt::Write,
+    num::NonZero, //
+};
 use kernel::{
     debugfs,
     fmt,
@@ -93,18 +97,25 @@ impl Show for Root {
     }
 }
 
-/// `stats_GPU-ID`.
-struct Stats(Arc<Usage>);
+/// `stats_GPU-ID`: of the process' device with this index.
+struct Stats(Arc<Process>, usize);
 
-static STATS_FILES: [File; 1] = [File::new(c"evicted_ms")];
+static STATS_FILES: [File; 2] = [File::new(c"evicted_ms"), File::new(c"cu_occupancy")];
 
 impl Show for Stats {
     fn files() -> &'static [File] {
         &STATS_FILES
     }
 
-    fn show(&self, _file: usize, out: &mut Text<'_>) -> Result {
-        writeln!(out, "{}", self.0.evicted_ms()).map_err(|_| EINVAL)
+    fn show(&self, file: usize, out: &mut Text<'_>) -> Result {
+        let value = match file {
+            0 => {
+                let device = self.0.devices().get(self.1).ok_or(EINVAL)?;
+                device.usage.evicted_ms()
+            }
+            _ => self.0.occupied(self.1).ok_or(EBUSY)?.into(),
+        };
+        writeln!(out, "{value}").map_err(|_| EINVAL)
     }
 }
 
@@ -168,9 +179,9 @@ impl Folder {
         let root = places.sysfs.subdir_with(&name, data, names)?;
         let queues = root.subdir(c"queues", Empty)?;
         let mut stats = KVec::new();
-        for device in process.devices() {
+        for (index, device) in process.devices().iter().enumerate() {
             let name = CString::try_from_fmt(fmt!("stats_{}", device.gpu.id().get()))?;
-            let its = root.subdir(&name, Stats(device.usage.clone()))?;
+            let its = root.subdir(&name, Stats(process.clone(), index))?;
             stats.push(its, GFP_KERNEL_ACCOUNT)?;
         }
         let debug = places.debugfs.subdir(&name);
@@ -209,6 +220,37 @@ impl Process {
             let counts = mine.filter_map(|queue| its?.count_of_copies(&device.gpu, queue));
             counts.fold(device.usage.copied(), u64::wrapping_add)
         })
+    }
+
+    /// Compute units that its waves would fill on a device (`kfd_get_cu_occupancy`); `None` while somebody else has
+    /// the process' state, or looks at hardware queues. Waves are counted on the first XCC, and those of AQL queues,
+    /// which all XCCs share, as many times as there are XCCs.
+    fn occupied(&self, index: usize) -> Option<u32> {
+        let device = self.devices().get(index)?;
+        let (gpu, chip) = (&device.gpu, device.gpu.chip());
+        self.try_with(|state| {
+            let queues = state.queues.iter().map(|(_, queue)| queue);
+            let mut mine = queues.filter(|queue| queue.device == index).peekable();
+            if mine.peek().is_none() {
+                return Some(0);
+            }
+            let mut shown = KVec::new();
+            for queue in mine {
+                shown.push(queue.hw.try_show()?, GFP_KERNEL_ACCOUNT).ok()?;
+            }
+            let mut waves = 0_u32;
+            gpu.gfx().try_occupancy(chip, |doorbell, count| {
+                let its = shown.iter().find(|its| its.doorbell.get() == doorbell);
+                let count = match its.map(|its| its.format) {
+                    Some(Format::Pm4) => count,
+                    Some(_) => count.saturating_mul(chip.num_xcc),
+                    None => 0,
+                };
+                waves = waves.saturating_add(count);
+            })?;
+            let each = chip.waves_per_simd.checked_mul(chip.family.simd_per_cu)?;
+            NonZero::new(each).map(|each| waves.div_ceil(each.get()))
+        })?
     }
 
     /// Shows a new queue. Like upstream, the queue works without its folder.

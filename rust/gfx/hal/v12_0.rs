@@ -104,12 +104,16 @@ impl super::Hal for Hal {
         &REGISTERS
     }
 
-    fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32 {
+    fn see_array(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) {
         let one = Value::zeroed()
             .with(Index::INSTANCE_BROADCAST_WRITES, true)
             .with(Index::SE_INDEX, engine)
             .with(Index::SA_INDEX, array);
         regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
+    }
+
+    fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32 {
+        self.see_array(regs, xcc, engine, array);
         let fused = regs.read_at(xcc, gc::CC_GC_SHADER_ARRAY_CONFIG);
         let user = regs.read_at(xcc, gc::GC_USER_SHADER_ARRAY_CONFIG);
         let inactive = fused.get(Config::INACTIVE_WGPS) | user.get(UserConfig::INACTIVE_WGPS);

@@ -75,17 +75,6 @@ const HALTED: Value<Mec> = Value::zeroed()
 /// The graphics core.
 pub(super) struct Hal;
 
-impl Hal {
-    /// Points GRBM_GFX_INDEX at a shader array of an XCC.
-    fn see_array(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) {
-        let one = Value::zeroed()
-            .with(Index::INSTANCE_BROADCAST_WRITES, true)
-            .with(Index::SE_INDEX, engine.into())
-            .with(Index::SH_INDEX, array.into());
-        regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
-    }
-}
-
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
         &[&gc::TABLE]
@@ -128,6 +117,14 @@ impl super::Hal for Hal {
 
     fn registers(&self) -> &'static Registers {
         &REGISTERS
+    }
+
+    fn see_array(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) {
+        let one = Value::zeroed()
+            .with(Index::INSTANCE_BROADCAST_WRITES, true)
+            .with(Index::SE_INDEX, engine.into())
+            .with(Index::SH_INDEX, array.into());
+        regs.write_at(xcc, gc::GRBM_GFX_INDEX, one);
     }
 
     fn active_cus(&self, regs: &Regs, xcc: u8, engine: Bounded<4>, array: Bounded<2>) -> u32 {
