@@ -4,7 +4,7 @@
 //!
 //! What is compared with are the arguments of the program's own requests, as the library made them.
 //!
-//! `live CODE-OBJECT`, alone on the GPU
+//! `live CODE-OBJECT SPIN-CODE-OBJECT`, alone on the GPU
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,9 +15,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rkfd::trace::{observe, Step};
-use rkfd::{Gpu, Memory, Queue, QueueOptions};
+use rkfd::{Gpu, Kernel, Memory, Queue, QueueOptions};
 use rkfd_programs::raw::{self, errno};
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::spin::Spin;
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::{ioctl, memory as abi};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -32,6 +33,8 @@ const SLICE: u64 = 8192;
 /// What a copy queue's counter is set to, and what upstream divides it by.
 const COUNT: u64 = 12_345;
 const DIVISOR: u64 = 100;
+/// Work-items that run until they are let go: 64 work-groups, which all XCCs have alike.
+const SPINNING: u32 = 64 * BLOCK;
 /// Words that a copy queue fills for its time to be counted.
 const FILLED: usize = 4 << 20;
 
@@ -293,6 +296,25 @@ impl Test {
         check("and kept", self.number(&file)? == COUNT / DIVISOR)
     }
 
+    /// Waves that run until they are let go fill compute units: all waves, and as many a unit as it can hold.
+    fn occupied(&self, queue: &Queue, spin: &Kernel) -> Result<(), Failure> {
+        let stats = format!("stats_{}/cu_occupancy", self.gpu.id());
+        check("no unit is occupied yet", self.number(&stats)? == 0)?;
+        let of = |name| self.gpu.node().property(name);
+        let waves = u64::from(SPINNING).div_ceil(of("wave_front_size").max(1));
+        let units = waves.div_ceil(of("max_waves_per_simd") * of("simd_per_cu").max(1));
+        let spinning = Spin::start(queue, spin, SPINNING)?;
+        let shown = self.number(&stats)?;
+        println!("{waves} waves, {shown} units, {units} expected");
+        spinning.release();
+        spinning.work.wait_timeout(PATIENCE)?;
+        check(
+            "as many units are occupied as the waves fill",
+            shown == units && units > 1,
+        )?;
+        check("and none afterwards", self.number(&stats)? == 0)
+    }
+
     /// A copy queue's time at work is microseconds of what passed meanwhile.
     fn counted(&self, file: &str) -> Result<(), Failure> {
         let before = self.number(file)?;
@@ -313,6 +335,10 @@ impl Test {
 
 fn run() -> Result<(), Failure> {
     let code = code_object()?;
+    let spinning = std::env::args().nth(2);
+    let spinning =
+        spinning.ok_or_else(|| Failure::new("usage: live CODE-OBJECT SPIN-CODE-OBJECT"))?;
+    let spinning = std::fs::read(&spinning).map_err(Failure::new)?;
     let asked = Arc::new(Mutex::new(Asked::default()));
     let seen = asked.clone();
     observe(move |step| {
@@ -323,6 +349,7 @@ fn run() -> Result<(), Failure> {
     });
     let gpu = Gpu::open()?;
     let kernel = gpu.load(&code)?.kernel(KERNEL)?;
+    let spin = gpu.load(&spinning)?.kernel("spin")?;
     let test = Test {
         kfd: File::open("/dev/kfd").map_err(Failure::new)?,
         asked,
@@ -341,6 +368,10 @@ fn run() -> Result<(), Failure> {
     check("the PASID is 0, as upstream", test.number("pasid")? == 0)?;
     test.queues()?;
     test.hardware()?;
+    test.occupied(
+        queues.first().ok_or_else(|| Failure::new("no queue"))?,
+        &spin,
+    )?;
     test.vram()?;
     test.evicted()?;
     test.copies()?;

@@ -371,13 +371,14 @@ fn shown() -> Scenario {
 fn live() -> Scenario {
     with_vadd(
         "live",
-        "sysfs and debugfs show a program's memory, queues, doorbells, VMID and evictions as they are",
+        "sysfs and debugfs show a program's memory, queues, doorbells, VMID, waves and evictions as they are",
         "live",
     )
+    .kernel("spin", 3)
     .without_trace()
     .steps([
         Step::insmod(MODULE),
-        Step::run("live", 120, &["/bin/live", VADD]),
+        Step::run("live", 120, &["/bin/live", VADD, "/kernels/spin-O3.co"]),
         Step::sh(
             "nobody-left",
             60,
