@@ -15,6 +15,7 @@ use crate::{
     types::HqdSlot, //
 };
 use core::num::NonZero;
+use kernel::sync::MutexGuard;
 
 impl Gfx {
     /// Calls `found` for each queue of the first XCC that has waves in flight on a shader engine: with its doorbell,
@@ -24,31 +25,44 @@ impl Gfx {
         chip: &ChipInfo,
         mut found: impl FnMut(u32, u32),
     ) -> Option<()> {
-        let its = self.hal.registers();
-        let queues = NonZero::new(chip.family.mec_queues_per_pipe)?;
         let xcc = self.regs.instances(Block::Gc).next()?;
-        let engines = chip.engines_per_xcc();
         let lock = self.selected.try_lock()?;
-        for engine in (0..engines).filter_map(|engine| Bounded::try_new(engine.into())) {
-            self.hal
-                .see_array(&self.regs, xcc, engine, Bounded::new::<0>());
-            let slotted = self.regs.read_at(xcc, its.slotted);
-            let bits = 0..chip.family.mec_pipes.saturating_mul(queues.get());
-            for number in bits.filter(|number| slotted.checked_shr(*number).unwrap_or(0) & 1 == 1) {
-                let (pipe, queue) = (number / queues, number % queues);
-                let Some(slot) = HqdSlot::compute(pipe, queue) else {
-                    continue;
-                };
-                self.pointing_at(&lock, xcc, self.pointer_to(slot), |regs| {
-                    let count = regs.read_at(xcc, its.waves.at(queue, 1)) & its.waves_mask;
-                    if count != 0 {
-                        let bell = regs.read_at(xcc, its.doorbell.reg());
-                        found(its.doorbell.get(bell), count);
-                    }
-                });
-            }
+        let engines = u64::from(chip.engines_per_xcc());
+        for engine in (0..engines).filter_map(Bounded::try_new) {
+            self.count_waves(&lock, chip, (xcc, engine), &mut found);
         }
         self.hal.see_all_arrays(&self.regs, xcc);
         Some(())
+    }
+
+    /// The same of one shader engine, at which GRBM_GFX_INDEX is left pointing.
+    pub(super) fn count_waves(
+        &self,
+        lock: &MutexGuard<'_, ()>,
+        chip: &ChipInfo,
+        (xcc, engine): (u8, Bounded<4>),
+        found: &mut impl FnMut(u32, u32),
+    ) {
+        let its = self.hal.registers();
+        let Some(queues) = NonZero::new(chip.family.mec_queues_per_pipe) else {
+            return;
+        };
+        let array = Bounded::new::<0>();
+        self.hal.see_array(&self.regs, xcc, engine, array);
+        let slotted = self.regs.read_at(xcc, its.slotted);
+        let bits = 0..chip.family.mec_pipes.saturating_mul(queues.get());
+        for number in bits.filter(|number| slotted.checked_shr(*number).unwrap_or(0) & 1 == 1) {
+            let (pipe, queue) = (number / queues, number % queues);
+            let Some(slot) = HqdSlot::compute(pipe, queue) else {
+                continue;
+            };
+            self.pointing_at(lock, xcc, self.pointer_to(slot), |regs| {
+                let count = regs.read_at(xcc, its.waves.at(queue, 1)) & its.waves_mask;
+                if count != 0 {
+                    let bell = regs.read_at(xcc, its.doorbell.reg());
+                    found(its.doorbell.get(bell), count);
+                }
+            });
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! slot, and SQ_IND_DATA is the register. Looking stops no wave, so those that run have gone on when the next
 //! register is read; those that are halted have not.
 //!
+//! Shader engines without waves in flight are passed over.
+//!
 //! Sources: `amdgpu_debugfs_wave_read` (amdgpu_debugfs.c), `gfx_v9_4_3_read_wave_data`,
 //! `gfx_v12_0_read_wave_data`.
 
@@ -59,6 +61,9 @@ impl Gfx {
         let arrays = u64::from(chip.shader_arrays_per_engine);
         for xcc in self.regs.instances(Block::Gc) {
             for engine in (0..engines).filter_map(Bounded::try_new) {
+                if !self.try_has_waves(chip, (xcc, engine))? {
+                    continue;
+                }
                 for array in (0..arrays).filter_map(Bounded::try_new) {
                     if !self.try_waves_of(chip, (xcc, engine, array), &mut visit)? {
                         return Some(());
@@ -67,6 +72,15 @@ impl Gfx {
             }
         }
         Some(())
+    }
+
+    /// Whether a shader engine has waves in flight, which its counts say without a look at each slot.
+    fn try_has_waves(&self, chip: &ChipInfo, engine: (u8, Bounded<4>)) -> Option<bool> {
+        let lock = self.selected.try_lock()?;
+        let mut any = false;
+        self.count_waves(&lock, chip, engine, &mut |_, _| any = true);
+        self.hal.see_all_arrays(&self.regs, engine.0);
+        Some(any)
     }
 
     /// The same of a shader array; whether to go on.
