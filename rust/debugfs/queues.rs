@@ -8,7 +8,7 @@
 //! name and values. Addresses and packets are hexadecimal, other numbers decimal. `?` is what can't be read.
 //!
 //! Lines `wave XCC ENGINE ARRAY CU SIMD SLOT pc ADDRESS status BITS code WORD` are waves that are halted, of a queue
-//! that has packets left: where they are, their next instruction, and SQ_WAVE_STATUS. `entry` is where the kernel
+//! whose packet is a dispatch: where they are, their next instruction, and SQ_WAVE_STATUS. `entry` is where the kernel
 //! of the packet begins.
 //!
 //! It waits for nobody: what somebody holds who may be waiting for the hardware is shown as busy.
@@ -166,7 +166,7 @@ fn word_at(its: &DeviceState, pc: u64) -> Option<u32> {
     Some((pair >> ((pc & 4) << 3)) as u32)
 }
 
-/// The pointers, and the packet at the read pointer. Whether there is one that is not done.
+/// The pointers, and the packet at the read pointer. Whether that is one that may have waves, and is not done.
 fn next(
     shown: &Shown,
     its: &DeviceState,
@@ -209,7 +209,8 @@ fn next(
     if let Some(entry) = entry(&packet, its) {
         writeln!(f, "    entry {:#x}", entry.get())?;
     }
-    Ok(is_left)
+    let [header, ..] = packet;
+    Ok(is_left && header as u8 == aql::TYPE_KERNEL_DISPATCH)
 }
 
 /// Where the kernel of a dispatch begins: its descriptor has how far behind it (LLVM's guide of the AMDGPU backend,
