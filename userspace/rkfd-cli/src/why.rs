@@ -14,8 +14,10 @@ use crate::machine::Machine;
 use crate::Failure;
 use queue::{Process, Queue};
 
-/// What the driver shows of queues and their halted waves.
-const FILE: &str = "sys/kernel/debug/rkfd/waves";
+/// What the driver shows of queues.
+const FILE: &str = "sys/kernel/debug/rkfd/queues";
+/// The same with the queues' halted waves, for which it looks at thousands of registers.
+const WAVES: &str = "sys/kernel/debug/rkfd/waves";
 
 /// `rkfd why`.
 #[derive(clap::Args)]
@@ -69,12 +71,18 @@ pub(crate) fn explain(options: &Options) -> Result<(), Failure> {
 
 /// A line for each queue that is asked about.
 fn on(machine: &Machine, chosen: Option<Chosen>) -> Result<String, Failure> {
-    let path = machine.path(FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| Failure::File {
-        path: path.display().to_string(),
-        error,
-    })?;
-    let processes = queue::parse(&text);
+    let asked = |process: &Process, queue: &Queue| {
+        chosen.is_none_or(|chosen| {
+            chosen.process == process.id && chosen.queue.is_none_or(|id| id == queue.id)
+        })
+    };
+    let mut processes = read(machine, FILE)?;
+    let mut queues = processes
+        .iter()
+        .flat_map(|process| process.queues.iter().map(move |queue| (process, queue)));
+    if queues.any(|(process, queue)| asked(process, queue) && queue.has_waves()) {
+        processes = read(machine, WAVES)?;
+    }
     let mut lines = String::new();
     for process in processes {
         if chosen.is_some_and(|chosen| chosen.process != process.id) {
@@ -83,12 +91,7 @@ fn on(machine: &Machine, chosen: Option<Chosen>) -> Result<String, Failure> {
         if process.busy {
             lines += &format!("{}: {BUSY}\n", process.id);
         }
-        let wanted = |queue: &&Queue| {
-            chosen
-                .and_then(|chosen| chosen.queue)
-                .is_none_or(|id| id == queue.id)
-        };
-        for queue in process.queues.iter().filter(wanted) {
+        for queue in process.queues.iter().filter(|queue| asked(&process, queue)) {
             lines += &line(&process, queue);
         }
     }
@@ -99,6 +102,16 @@ fn on(machine: &Machine, chosen: Option<Chosen>) -> Result<String, Failure> {
         None if lines.is_empty() => Ok("no process has a queue\n".into()),
         _ => Ok(lines),
     }
+}
+
+/// What a file of the driver's shows.
+fn read(machine: &Machine, file: &str) -> Result<Vec<Process>, Failure> {
+    let path = machine.path(file);
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure::File {
+        path: path.display().to_string(),
+        error,
+    })?;
+    Ok(queue::parse(&text))
 }
 
 /// The driver has more important things to do than to show a process.
@@ -139,6 +152,22 @@ mod tests {
         for text in ["", "x", "1/", "/1", "-1", "1/2/3"] {
             assert!(text.parse::<Chosen>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn waves_are_looked_at_where_a_dispatch_is_on_the_hardware() {
+        let queue = "process 812 a\n  queue 0 gpu 7\n    type aql\n    state mapped\n    ring 0x1000 4096\n    \
+            hqd 0 0 0 vmid 8 read 0 write 16\n    read 0x10 0\n    write 0x18 1\n";
+        let wave = "    wave 0 0 0 0 0 0 pc 0x2000 status 0x2000 code 0xbf8d0001\n";
+        let with = |header: &str| {
+            let packet = format!("    packet {header}{}\n", " 00000000".repeat(15));
+            let machine = Made::new().file(FILE, &format!("{queue}{packet}"));
+            let machine = machine.file(WAVES, &format!("{queue}{packet}{wave}"));
+            on(&machine, None).unwrap()
+        };
+        assert!(with("00000002").contains("halted at 0x2000"));
+        // A barrier.
+        assert!(!with("00000003").contains("halted"));
     }
 
     #[test]

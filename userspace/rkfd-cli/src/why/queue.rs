@@ -2,6 +2,8 @@
 
 //! What the driver shows of queues, taken apart.
 
+use rkfd::raw::hw::aql;
+
 /// A process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Process {
@@ -152,6 +154,17 @@ pub(crate) fn parse(text: &str) -> Vec<Process> {
 }
 
 impl Queue {
+    /// Whether it may have waves: it is on the hardware with a dispatch, or with packets of which nothing is known.
+    pub(crate) fn has_waves(&self) -> bool {
+        let is_dispatch = |packet: [u32; 16]| packet[0] as u8 == aql::TYPE_KERNEL_DISPATCH;
+        !self.hqds.is_empty()
+            && match self.kind {
+                Kind::Aql => self.packet.is_some_and(is_dispatch),
+                Kind::Pm4 => self.read.map(|at| at.value) != self.write.map(|at| at.value),
+                Kind::Sdma => false,
+            }
+    }
+
     /// Takes a line.
     fn take(&mut self, words: &[&str]) -> Option<()> {
         let word = |at: &str, value: &str| {
