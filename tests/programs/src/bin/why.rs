@@ -256,7 +256,7 @@ fn errors(s: &Setup) -> Result<(), Failure> {
     let object = word64(&queue, 0, 32);
     // SAFETY: The descriptor lies in the code object, which is mapped at its address as long as the kernel is.
     let entry = object.wrapping_add(unsafe { ((object + 16) as *const u64).read_volatile() });
-    let begin = "it stopped at packet 0: a wave met an illegal instruction; wave on XCC 0 engine ";
+    let begin = "it stopped at packet 0: a wave met an illegal instruction; wave on XCC ";
     let end = format!(
         " halted at {:#x} (the kernel's entry + {offset:#x}), instruction {ILLEGAL:#x}",
         entry + offset
