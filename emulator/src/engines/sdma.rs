@@ -50,7 +50,7 @@ pub use regs::QueueRegister;
 use rkfd_hw::mqd::v9::SdmaMqd;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -67,6 +67,10 @@ const ALL: u32 = u32::MAX;
 /// How often, and how long each time, a reset waits for an engine's thread.
 const RESET_STEPS: u32 = 100;
 const RESET_STEP: Duration = Duration::from_millis(100);
+
+/// How often, and how long each time, a halt waits for the packet in progress.
+const HALT_STEPS: u32 = 10_000;
+const HALT_STEP: Duration = Duration::from_micros(100);
 
 /// The engines of a chip.
 #[derive(Clone, Copy)]
@@ -189,6 +193,8 @@ struct Engine {
     shared: Mutex<Shared>,
     reset_done: Condvar,
     wake: Wake,
+    /// Held while packets are executed.
+    turn: Mutex<()>,
     /// Queues, a bit for each place, whose packet in progress ends at once.
     abort: AtomicU32,
     /// Queues that were to be reset by SDMA0_QUEUE_RESET_REQ, a bit for each place.
@@ -205,6 +211,18 @@ impl Engine {
     fn order(&self, order: Order) {
         self.shared().orders.push(order);
         self.wake.ring();
+    }
+
+    /// Its firmware stands still from now on, as that of the chip does within a few cycles: the packet in
+    /// progress ends first. A packet that halts its own engine waits in vain, for a second.
+    fn halt(&self) {
+        self.wake.ring();
+        for _ in 0..HALT_STEPS {
+            match self.turn.try_lock() {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(HALT_STEP),
+                Ok(_) | Err(TryLockError::Poisoned(_)) => return,
+            }
+        }
     }
 }
 

@@ -406,6 +406,32 @@ fn what_it_does_wrong_is_the_drivers_fault_and_processes_go_on() {
     }
 }
 
+/// Linux halts the engines and then turns the address translation off, and waits for nothing in between
+/// (`sdma_v7_0_hw_fini`, `gmc_v12_0_gart_disable`).
+#[test]
+fn a_halted_engine_touches_no_memory() {
+    Kernel::each(|mut kernel| {
+        const MANY: u64 = 32 << 20;
+        for n in 0..4 {
+            let mut fill = kernel.fill(B + n * MANY, MANY);
+            fill[3] = 0x5a5a_5a5a;
+            kernel.write(&fill);
+        }
+        kernel.ring();
+        kernel.rig.wait(|| kernel.get(B, 1) == [0x5a]);
+        let halt = match kernel.rig.is_gfx9() {
+            true => kernel.rig.of_engine(ENGINE, "SDMA_F32_CNTL"),
+            false => kernel.rig.guest.find(Block::Gc, "SDMA1_MCU_CNTL"),
+        };
+        let device = &kernel.rig.guest.device;
+        device.write(halt.expect("the chip has the register"), 1);
+        let memory = &device.soc.memory;
+        memory.hubs().for_each(|hub| memory.hub(hub).reset());
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(kernel.rig.guest.findings(), Vec::<String>::new());
+    });
+}
+
 /// `sdma_v4_4_2_vm_set_pte_pde`, `_ring_emit_wreg` and `_ring_emit_hdp_flush` (`sdma_v7_0_...`).
 #[test]
 fn it_writes_page_tables_and_reaches_registers() {

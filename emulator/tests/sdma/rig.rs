@@ -125,7 +125,7 @@ impl Rig {
     }
 
     /// Where a register of an engine of gfx9 is.
-    fn of_engine(&self, engine: u8, name: &str) -> Option<u64> {
+    pub fn of_engine(&self, engine: u8, name: &str) -> Option<u64> {
         let router = rkfd_emulator::chip::router::Router::new(self.chip);
         router.address_in(Block::Sdma, engine, name)
     }

@@ -14,7 +14,7 @@ use crate::memory::{Hub, VmFault};
 use crate::rules::{Event, Go, Holds, Kind};
 use crate::trace::Value;
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A doorbell's content while it was not rung: no queue gets that far.
@@ -223,7 +223,8 @@ impl Worker {
     fn turn(&self, engine: &Engine, h: &mut Loaded) -> bool {
         let mut any = false;
         for _ in 0..TURN {
-            if h.halted || !h.q.has_work() {
+            let turn = engine.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            if h.halted || !h.q.has_work() || !engine.regs.runs() {
                 break;
             }
             let done = self.fetch(h).and_then(|(words, packet)| {
@@ -263,6 +264,7 @@ impl Worker {
                     break;
                 }
             }
+            drop(turn);
             h.tried = 0;
             any = true;
             if !engine.shared().orders.is_empty() {

@@ -357,7 +357,10 @@ impl IpBlock for Registers {
             return Ok(());
         }
         engine.regs.0.put(rest, value)?;
-        engine.wake.ring();
+        match engine.regs.runs() {
+            true => engine.wake.ring(),
+            false => engine.halt(),
+        }
         Ok(())
     }
 
