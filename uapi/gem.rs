@@ -165,12 +165,16 @@ constants! {
 }
 
 macro_rules! requests {
-    ($( $(#[$m:meta])* $name:ident $c:literal $direction:ident $number:literal $argument:ident ; )*) => { $(
-        $(#[$m])*
-        pub const $name: Request<$argument> = Request::new(
-            stringify!($name), $c, stringify!($argument), $direction, TYPE, $number,
-        );
-    )* };
+    ($( $(#[$m:meta])* $name:ident $c:literal $direction:ident $number:literal $argument:ident ; )*) => {
+        $(
+            $(#[$m])*
+            pub const $name: Request<$argument> = Request::new(
+                stringify!($name), $c, stringify!($argument), $direction, TYPE, $number,
+            );
+        )*
+        /// All of them.
+        pub const ALL: &[&super::ioctl::IoctlInfo] = &[ $( &$name.info, )* ];
+    };
 }
 
 requests! {
