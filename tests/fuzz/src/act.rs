@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program does beside requests to /dev/kfd: mappings, garbage in what the GPU reads, descriptors
-//! that travel, children, and the render node's requests.
+//! that travel, and children.
 
 use crate::pool::Mapping;
 use crate::process::Process;
+use crate::table::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::memory;
@@ -12,8 +13,6 @@ use std::time::Instant;
 /// Mappings that are kept.
 const MAPS: usize = 48;
 const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
-/// Type byte of the render node's requests (`DRM_IOCTL_BASE`).
-const DRM: u8 = b'd';
 
 /// A thread's acts.
 pub struct Acts<'a> {
@@ -41,8 +40,7 @@ impl<'a> Acts<'a> {
             75..=82 => self.process.drop_user_pages(rng),
             83..=85 => self.open(rng),
             86..=89 => self.close(rng),
-            90..=96 => self.render(rng),
-            97 => self.send(rng),
+            90..=97 => self.send(rng),
             98 => self.fork(rng),
             _ => self.exec(),
         }
@@ -190,20 +188,6 @@ impl<'a> Acts<'a> {
         }
     }
 
-    /// A request of the render node with any number, size and argument.
-    fn render(&self, rng: &mut Rng) {
-        let mut argument = [0u64; 64];
-        argument.iter_mut().for_each(|word| {
-            *word = rng.pick(&[0, 0, 1, 4096, 0xffff_ffff, u64::MAX]);
-        });
-        let number = rng.pick(&[
-            0, 1, 9, 0xc, 0x2d, 0x2e, 0x40, 0x41, 0x43, 0x45, 0x47, 0x48, 0xbf,
-        ]);
-        let size = rng.pick(&[4usize, 8, 16, 32, 64, 512]);
-        let command = rkfd_uapi::ioctl::ioc(rng.below(4) as u32, DRM, number, size);
-        sys::ioctl(&self.process.render, command, argument.as_mut_ptr() as u64);
-    }
-
     /// Sends a descriptor through a socket to itself.
     fn send(&self, rng: &mut Rng) {
         let file = match rng.below(2) {
@@ -215,15 +199,16 @@ impl<'a> Acts<'a> {
         }
     }
 
-    /// A child with the parent's files: it makes requests by them and ends without cleaning up.
+    /// A child with the parent's files: it makes requests of /dev/kfd by them and ends without cleaning up.
     fn fork(&self, rng: &mut Rng) {
         let requests = [rng.bits(), rng.bits(), rng.bits()];
+        let all = self.process.requests.iter();
+        let kfd = all.filter(|entry| entry.node == Node::Kfd).count();
         let mut argument = [0u64; 64];
         match sys::fork() {
             None => {
                 for request in requests {
-                    let entry =
-                        &self.process.requests[request as usize % self.process.requests.len()];
+                    let entry = &self.process.requests[request as usize % kfd];
                     argument.fill(request >> 32);
                     sys::ioctl(
                         &self.process.kfd,

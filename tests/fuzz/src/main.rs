@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rkfd-fuzz --calls N | --seconds N [--seed N] [--processes N] [--threads N] [--corpus]
-//! [--coverage]`: sends requests
-//! that are right, nearly right and wrong to the driver, from threads and processes at once, some of
-//! which are killed at any moment.
+//! [--coverage]`: sends requests that are right, nearly right and wrong to /dev/kfd and the render node, from threads
+//! and processes at once, some of which are killed at any moment.
 //!
 //! Whether the kernel survives is for whoever runs it to see (its log, its counts of what is left).
 //!

@@ -6,7 +6,7 @@ use crate::coverage::Trace;
 use crate::pool::{Bo, Mapping, Pool};
 use crate::request::Sender;
 use crate::shared::Shared;
-use crate::table::{self, Entry};
+use crate::table::{self, Entry, Node as Of};
 use crate::value;
 use rkfd_bare::node::Node;
 use rkfd_bare::rng::Rng;
@@ -110,8 +110,11 @@ impl Process {
     ) -> Result<(), String> {
         let start = Instant::now();
         let errno = sys::ioctl(&self.kfd, request.command(), sys::address(args));
-        self.shared
-            .count(request.info.number, errno == 0, start.elapsed());
+        self.shared.count(
+            usize::from(request.info.number),
+            errno == 0,
+            start.elapsed(),
+        );
         match errno {
             0 => Ok(()),
             e => Err(format!(
@@ -163,7 +166,15 @@ impl Process {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request by its number.
+    /// The file to which requests go.
+    pub fn file(&self, of: Of) -> &OwnedFd {
+        match of {
+            Of::Kfd => &self.kfd,
+            Of::Render => &self.render,
+        }
+    }
+
+    /// A request of /dev/kfd by its number.
     pub fn request(&self, number: u8) -> Option<Entry> {
         self.requests
             .get(usize::from(number).checked_sub(1)?)

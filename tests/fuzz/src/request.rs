@@ -4,13 +4,13 @@
 use crate::pool::{Bo, Queue};
 use crate::process::Process;
 use crate::role::{self, Role};
-use crate::table::Entry;
+use crate::table::{Entry, Node};
 use crate::value::{self, Scratch};
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self, nr};
-use rkfd_uapi::memory;
+use rkfd_uapi::{gem, memory};
 use std::time::Instant;
 
 /// Room for the largest argument that an encoded size can name.
@@ -30,6 +30,12 @@ const SLOW: [u8; 10] = [
     nr::MAP_MEMORY_TO_GPU,
     nr::UNMAP_MEMORY_FROM_GPU,
 ];
+
+/// Elements of an array of handles, at most: the core of DRM allocates one for as many as a program names, and warns
+/// when that is more than the page allocator has at once, whatever the driver.
+const HANDLES: u64 = 4097;
+/// How long a wait for synchronisation objects may last, in nanoseconds.
+const WAIT: u64 = 20_000_000;
 
 /// A thread's means to send requests.
 pub struct Sender<'a> {
@@ -65,9 +71,7 @@ impl<'a> Sender<'a> {
             _ => self.something_valid(rng),
         };
         let slow_too = rng.chance(1, 16);
-        let fits = |entry: &Entry| {
-            !entry.fields.is_empty() && (slow_too || !SLOW.contains(&entry.info.number))
-        };
+        let fits = |entry: &Entry| !entry.fields.is_empty() && (slow_too || !is_slow(entry));
         let Some(entry) = entry.filter(fits) else {
             return;
         };
@@ -105,7 +109,7 @@ impl<'a> Sender<'a> {
     /// Gives a field another value.
     pub(crate) fn change(&mut self, rng: &mut Rng, entry: &Entry, at: usize) {
         let field = &entry.fields[at];
-        let role = role::of(field.name).unwrap_or(Role::Out);
+        let role = role::of(entry, field.name).unwrap_or(Role::Out);
         let pool = self.process.pool();
         let value = value::make(role, rng, self.process, &pool, &self.scratch);
         let bytes = value.to_le_bytes();
@@ -139,27 +143,46 @@ impl<'a> Sender<'a> {
         if rng.chance(1, 50) {
             let size = rng.pick(&[0, 1, 4, 8, entry.size + 8, ioctl::SIZE_MAX]);
             let direction = ioctl::ioc_direction(command);
-            command = ioctl::ioc(direction, ioctl::TYPE, entry.info.number, size);
+            command = ioctl::ioc(direction, entry.kind(), entry.info.number, size);
         }
-        // A wait without an end would keep the thread until somebody signals.
-        if entry.info.number == nr::WAIT_EVENTS {
-            let timeout = (self.field(entry, "timeout") as u32).min(50);
-            let args = self.bytes();
-            args[16..20].copy_from_slice(&timeout.to_le_bytes());
-        }
-        self.process
-            .shared
-            .doing(self.thread, Some(entry.info.number));
+        self.bound(entry);
+        self.process.shared.doing(self.thread, Some(entry.slot()));
         let address = self.argument.as_mut_ptr() as u64;
         let start = Instant::now();
-        let errno = sys::ioctl(&self.process.kfd, command, address);
+        let errno = sys::ioctl(self.process.file(entry.node), command, address);
         self.process.shared.doing(self.thread, None);
         self.process
             .shared
-            .count(entry.info.number, errno == 0, start.elapsed());
-        if errno == 0 {
+            .count(entry.slot(), errno == 0, start.elapsed());
+        if errno == 0 && entry.node == Node::Kfd {
             self.learn(rng, entry);
         }
+    }
+
+    /// Bounds what would keep the thread until somebody signals, and how many handles there are.
+    fn bound(&mut self, entry: &Entry) {
+        match entry.node {
+            Node::Kfd if entry.info.number == nr::WAIT_EVENTS => {
+                self.limit(entry, "timeout", 50);
+            }
+            Node::Kfd => {}
+            Node::Render => {
+                let end = sys::clock(libc::CLOCK_MONOTONIC) + WAIT;
+                self.limit(entry, "timeout_nsec", end);
+                self.limit(entry, "count_handles", HANDLES);
+                self.limit(entry, "num_syncobj_handles", HANDLES);
+            }
+        }
+    }
+
+    /// Changes a field, if there is such a one, that is larger.
+    fn limit(&mut self, entry: &Entry, name: &str, largest: u64) {
+        let Some(field) = entry.fields.iter().find(|f| f.name == name) else {
+            return;
+        };
+        let bytes = self.field(entry, name).min(largest).to_le_bytes();
+        let len = field.size.min(8);
+        self.bytes()[field.offset..field.offset + len].copy_from_slice(&bytes[..len]);
     }
 
     /// Notes what a request has made or ended.
@@ -222,5 +245,15 @@ impl<'a> Sender<'a> {
             nr::SMI_EVENTS => process.keep_file(rng, field("anon_fd") as u32),
             _ => {}
         }
+    }
+}
+
+/// Whether a request is one of [`SLOW`], or does the same by the render node.
+fn is_slow(entry: &Entry) -> bool {
+    match entry.node {
+        Node::Kfd => SLOW.contains(&entry.info.number),
+        Node::Render => [&gem::GEM_CREATE.info, &gem::GEM_VA.info]
+            .iter()
+            .any(|info| info.number == entry.info.number),
     }
 }

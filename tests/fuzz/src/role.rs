@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a field of a request is for: this decides which values are tried.
 
+use crate::table::{Entry, Node};
+
 /// What a field holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -18,6 +20,12 @@ pub enum Role {
     Queue,
     /// A file descriptor.
     Fd,
+    /// A GEM handle.
+    Gem,
+    /// The handle of a synchronisation object.
+    Syncobj,
+    /// The address of handles of synchronisation objects.
+    Syncobjs,
     /// An address of the program's own memory.
     Pointer,
     /// Bits.
@@ -32,8 +40,41 @@ pub enum Role {
     Out,
 }
 
-/// The role of a field by its name; the names of `uapi/` are used the same way in all structures.
-pub fn of(field: &str) -> Option<Role> {
+/// The role of a field by its name; the names of `uapi/` are used the same way in all structures of a node.
+pub fn of(entry: &Entry, field: &str) -> Option<Role> {
+    match entry.node {
+        Node::Kfd => of_kfd(field),
+        Node::Render => of_render(entry, field),
+    }
+}
+
+fn of_render(entry: &Entry, field: &str) -> Option<Role> {
+    Some(match field {
+        "handle" | "src_handle" | "dst_handle" if entry.is_of_syncobj() => Role::Syncobj,
+        "handle" | "addr_ptr" => Role::Gem,
+        "vm_timeline_syncobj_out" => Role::Syncobj,
+        "handles" | "input_fence_syncobj_handles" => Role::Syncobjs,
+        "fd" => Role::Fd,
+        "va_address" => Role::Va,
+        "bo_size" | "offset_in_bo" | "map_size" | "return_size" => Role::Size,
+        "flags" | "domains" | "domain_flags" | "tiling_info" => Role::Flags,
+        "count_handles"
+        | "num_syncobj_handles"
+        | "num_entries"
+        | "name_len"
+        | "date_len"
+        | "desc_len" => Role::Count,
+        "points" | "value" | "return_pointer" | "name" | "date" | "desc" => Role::Pointer,
+        "timeout" | "timeout_nsec" | "deadline_nsec" => Role::Timeout,
+        "op" | "operation" | "alignment" | "point" | "src_point" | "dst_point" | "query"
+        | "capability" | "data_size_bytes" | "vm_timeline_point" | "of" => Role::Small,
+        "pad" | "_pad" | "padding" | "data" | "first_signaled" | "version_major"
+        | "version_minor" | "version_patchlevel" => Role::Out,
+        _ => return None,
+    })
+}
+
+fn of_kfd(field: &str) -> Option<Role> {
     Some(match field {
         "gpu_id" | "gpuid" => Role::Gpu,
         "handle" | "event_page_offset" => Role::Handle,
@@ -126,7 +167,7 @@ mod tests {
         let mut without = Vec::new();
         for request in table::all() {
             for field in request.fields {
-                if super::of(field.name).is_none() {
+                if super::of(&request, field.name).is_none() {
                     without.push(format!("{}: {}", request.info.name, field.name));
                 }
             }

@@ -2,17 +2,16 @@
 //! Memory that all processes of a run share: counts, who does what, and names of things to try on others.
 
 use crate::coverage::Reached;
+use crate::table::SLOTS as REQUESTS;
 use rkfd_bare::sys::Map;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Numbers of requests that are counted; 0 stands for what isn't a request.
-pub const REQUESTS: usize = 0x29;
 /// Ids and handles that processes leave for each other.
 const FOREIGN: usize = 256;
-/// Words of a request: how often it worked, how often it failed, nanoseconds in all.
+/// Words of a slot: how often it worked, how often it failed, nanoseconds in all.
 const REQUEST: usize = 3;
-/// Words of a thread: calls begun, request that it is in (+ 1, 0 for none).
+/// Words of a thread: calls begun, slot of the request that it is in (+ 1, 0 for none).
 const THREAD: usize = 2;
 
 /// The memory.
@@ -39,22 +38,22 @@ impl Shared {
     }
 
     /// Counts a request's end, and the time that it took.
-    pub fn count(&self, number: u8, ok: bool, time: Duration) {
-        let index = usize::from(number).min(REQUESTS - 1) * REQUEST;
+    pub fn count(&self, slot: usize, ok: bool, time: Duration) {
+        let index = slot.min(REQUESTS - 1) * REQUEST;
         self.word(index + usize::from(!ok)).fetch_add(1, Relaxed);
         self.word(index + 2)
             .fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
     /// How often a request worked, and failed.
-    pub fn counts(&self, number: usize) -> (u64, u64) {
-        let at = |i| self.word(number * REQUEST + i).load(Relaxed);
+    pub fn counts(&self, slot: usize) -> (u64, u64) {
+        let at = |i| self.word(slot * REQUEST + i).load(Relaxed);
         (at(0), at(1))
     }
 
-    /// Time that all requests of a number took, those of killed processes left out.
-    pub fn time(&self, number: usize) -> Duration {
-        Duration::from_nanos(self.word(number * REQUEST + 2).load(Relaxed))
+    /// Time that all requests of a slot took, those of killed processes left out.
+    pub fn time(&self, slot: usize) -> Duration {
+        Duration::from_nanos(self.word(slot * REQUEST + 2).load(Relaxed))
     }
 
     /// Calls in all.
@@ -78,20 +77,20 @@ impl Shared {
     }
 
     /// A thread begins a call, or ends it (`None`).
-    pub fn doing(&self, thread: usize, number: Option<u8>) {
+    pub fn doing(&self, thread: usize, slot: Option<usize>) {
         let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
         self.word(at).fetch_add(1, Relaxed);
         self.word(at + 1)
-            .store(number.map_or(0, |n| u64::from(n) + 1), Relaxed);
+            .store(slot.map_or(0, |n| n as u64 + 1), Relaxed);
     }
 
-    /// What a thread has begun so far, and the request that it is in.
-    pub fn progress(&self, thread: usize) -> (u64, Option<u8>) {
+    /// What a thread has begun so far, and the slot of the request that it is in.
+    pub fn progress(&self, thread: usize) -> (u64, Option<usize>) {
         let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
-        let number = self.word(at + 1).load(Relaxed);
+        let slot = self.word(at + 1).load(Relaxed);
         (
             self.word(at).load(Relaxed),
-            number.checked_sub(1).map(|n| n as u8),
+            slot.checked_sub(1).map(|n| n as usize),
         )
     }
 }

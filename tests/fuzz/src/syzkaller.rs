@@ -50,7 +50,7 @@ kfd_alloc_flags = KFD_IOC_ALLOC_MEM_FLAGS_VRAM, KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD
 /// The whole description.
 pub fn description() -> String {
     let mut text = HEAD.to_owned();
-    let requests = table::all();
+    let requests = table::kfd();
     for entry in &requests {
         let argument = match entry.fields {
             [] => "arg const[0]".to_owned(),
@@ -101,7 +101,7 @@ fn kind(entry: &Entry, field: &FieldInfo) -> (String, bool) {
     };
     let made = |number| entry.info.number == number;
     let here = |name| entry.fields.iter().any(|f| f.name == name);
-    let role = role::of(field.name).unwrap_or(Role::Out);
+    let role = role::of(entry, field.name).unwrap_or(Role::Out);
     let kind = match (role, field.name) {
         // Of 64 bits where it is an output.
         (Role::Handle, _) => {
@@ -192,7 +192,7 @@ mod tests {
                 )
             })
             .collect();
-        for entry in table::all().iter().filter(|entry| !entry.fields.is_empty()) {
+        for entry in table::kfd().iter().filter(|entry| !entry.fields.is_empty()) {
             let begin = format!("\n{} {{\n", name(entry));
             let body = text
                 .split(begin.as_str())

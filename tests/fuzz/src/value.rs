@@ -116,7 +116,8 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
             2 => rng.below(64),
             _ => rng.maybe(&pool.files).map_or(0, |f| f.as_raw_fd() as u64),
         },
-        Role::Pointer => match rng.below(10) {
+        Role::Gem | Role::Syncobj => rng.below(8),
+        Role::Pointer | Role::Syncobjs => match rng.below(10) {
             0 => 0,
             1 => KERNEL + rng.below(1 << 30),
             // Reaches into what can't be written, or isn't there.
