@@ -12,6 +12,7 @@
 
 mod act;
 mod coverage;
+mod drm;
 mod options;
 mod parent;
 mod pool;

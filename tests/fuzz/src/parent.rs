@@ -233,7 +233,7 @@ impl Run<'_> {
 fn must_work(entry: &Entry) -> bool {
     match entry.node {
         table::Node::Kfd => MUST_WORK.contains(&entry.info.number),
-        table::Node::Render => false,
+        table::Node::Render => true,
     }
 }
 

@@ -97,6 +97,12 @@ pub struct Pool {
     pub queues: Kind<Queue>,
     /// Events.
     pub events: Kind<u32>,
+    /// GEM handles.
+    pub gems: Kind<u32>,
+    /// Handles of synchronisation objects.
+    pub syncobjs: Kind<u32>,
+    /// Where the render node maps GEM buffers.
+    pub offsets: Kind<u64>,
     /// DMA-bufs, files of management events, further files of the nodes.
     pub files: Vec<OwnedFd>,
     /// Mappings.
@@ -110,6 +116,9 @@ impl Pool {
             bos: Kind::new(),
             queues: Kind::new(),
             events: Kind::new(),
+            gems: Kind::new(),
+            syncobjs: Kind::new(),
+            offsets: Kind::new(),
             files: Vec::new(),
             maps: Vec::new(),
         }

@@ -11,7 +11,7 @@ use crate::value;
 use rkfd_bare::node::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
-use rkfd_uapi::ioctl as requests;
+use rkfd_uapi::ioctl::{self as requests, IoctlInfo};
 use rkfd_uapi::{event, memory};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -172,6 +172,12 @@ impl Process {
             Of::Kfd => &self.kfd,
             Of::Render => &self.render,
         }
+    }
+
+    /// A request of the render node.
+    pub fn of_render(&self, info: &IoctlInfo) -> Option<Entry> {
+        let is_it = |entry: &&Entry| entry.node == Of::Render && entry.info.number == info.number;
+        self.requests.iter().find(is_it).copied()
     }
 
     /// A request of /dev/kfd by its number.

@@ -127,7 +127,7 @@ impl<'a> Sender<'a> {
         self.bytes()[..bytes.len()].copy_from_slice(&bytes);
     }
 
-    fn field(&mut self, entry: &Entry, name: &str) -> u64 {
+    pub(crate) fn field(&mut self, entry: &Entry, name: &str) -> u64 {
         let Some(field) = entry.fields.iter().find(|f| f.name == name) else {
             return 0;
         };
@@ -154,8 +154,10 @@ impl<'a> Sender<'a> {
         self.process
             .shared
             .count(entry.slot(), errno == 0, start.elapsed());
-        if errno == 0 && entry.node == Node::Kfd {
-            self.learn(rng, entry);
+        match (errno, entry.node) {
+            (0, Node::Kfd) => self.learn(rng, entry),
+            (0, Node::Render) => self.learn_of_render(rng, entry),
+            _ => {}
         }
     }
 

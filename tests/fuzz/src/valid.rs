@@ -14,7 +14,7 @@ impl Sender<'_> {
     /// Makes a request that can work.
     pub(crate) fn something_valid(&mut self, rng: &mut Rng) -> Option<Entry> {
         self.argument.fill(0);
-        let number = match rng.below(24) {
+        let number = match rng.below(32) {
             0..=4 => self.alloc(rng),
             5..=7 => self.map(rng, nr::MAP_MEMORY_TO_GPU),
             8 => self.map(rng, nr::UNMAP_MEMORY_FROM_GPU),
@@ -29,7 +29,8 @@ impl Sender<'_> {
             20 => self.cu_mask(rng),
             21 => self.wave_state(rng),
             22 => self.export(rng),
-            _ => self.of_a_file(rng),
+            23 => self.of_a_file(rng),
+            _ => return self.something_of_render(rng),
         };
         self.process.request(number)
     }

@@ -63,6 +63,17 @@ impl Scratch {
         self.map.address
     }
 
+    /// A pointer to handles of synchronisation objects, 32 bits each.
+    pub fn syncobjs(&self, rng: &mut Rng, pool: &Pool) -> u64 {
+        let at = rng.below(SCRATCH as u64 / 128) as usize * 64;
+        let mut handle = || pool.syncobjs.any(rng).map_or(0, u64::from);
+        for pair in 0..8 {
+            let both = handle() | (handle() << 32);
+            self.map.write(at + pair * 8, both);
+        }
+        self.map.address + at as u64
+    }
+
     /// A pointer to elements that make some sense: GPU ids, events, masks.
     fn pointer(&self, rng: &mut Rng, process: &Process, pool: &Pool) -> u64 {
         let at = rng.below(SCRATCH as u64 / 64) as usize * 64;
@@ -116,8 +127,10 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
             2 => rng.below(64),
             _ => rng.maybe(&pool.files).map_or(0, |f| f.as_raw_fd() as u64),
         },
-        Role::Gem | Role::Syncobj => rng.below(8),
-        Role::Pointer | Role::Syncobjs => match rng.below(10) {
+        Role::Gem => pool.gems.any(rng).map_or(rng.below(4), u64::from),
+        Role::Syncobj => pool.syncobjs.any(rng).map_or(rng.below(4), u64::from),
+        Role::Syncobjs => scratch.syncobjs(rng, pool),
+        Role::Pointer => match rng.below(10) {
             0 => 0,
             1 => KERNEL + rng.below(1 << 30),
             // Reaches into what can't be written, or isn't there.
