@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program does beside requests to /dev/kfd: mappings, garbage in what the GPU reads, descriptors
-//! that travel, and children.
+//! What a program does beside requests: mappings, garbage in what the GPU reads, dispatches, descriptors that
+//! travel, files that are read, and children.
 
-use crate::pool::Mapping;
+use crate::dispatch;
+use crate::pool::{Mapping, Queue};
 use crate::process::Process;
 use crate::table::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::memory;
+use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 /// Mappings that are kept.
@@ -35,12 +37,15 @@ impl<'a> Acts<'a> {
             20..=27 => self.unmap(rng),
             28..=31 => self.protect(rng),
             32..=33 => self.grow(rng),
-            34..=59 => self.garbage(rng),
+            34..=51 => self.garbage(rng),
+            52..=59 => self.dispatch(rng),
             60..=74 => self.doorbell(rng),
             75..=82 => self.process.drop_user_pages(rng),
             83..=85 => self.open(rng),
             86..=89 => self.close(rng),
-            90..=97 => self.send(rng),
+            90..=93 => self.read_and_write(rng),
+            94..=96 => self.look(rng),
+            97 => self.send(rng),
             98 => self.fork(rng),
             _ => self.exec(),
         }
@@ -61,11 +66,17 @@ impl<'a> Acts<'a> {
 
     /// Maps a buffer, a doorbell, or what isn't there.
     fn map(&self, rng: &mut Rng) {
-        let (bo, queue) = {
+        let (bo, queue, gem) = {
             let pool = self.process.pool();
-            (pool.bos.any(rng), pool.queues.any(rng))
+            (
+                pool.bos.any(rng),
+                pool.queues.any(rng),
+                pool.offsets.any(rng),
+            )
         };
+        let gem = gem.filter(|_| rng.chance(1, 4));
         let (mut offset, mut len) = match (rng.below(3), bo, queue) {
+            _ if gem.is_some() => (gem.unwrap_or(0), rng.pick(&[4096, 8192, 0x1_0000])),
             (0, _, Some(queue)) => (queue.doorbell & !0x1fff, 8192),
             (_, Some(bo), _) => (bo.offset, bo.size.min(1 << 22)),
             _ => (rng.bits() & !0xfff, 4096),
@@ -76,9 +87,10 @@ impl<'a> Acts<'a> {
         if rng.chance(1, 12) {
             len = rng.pick(&[1, 4096, 12288, 1 << 30]);
         }
-        let on_kfd = bo
-            .is_none_or(|bo| bo.flags & (memory::ALLOC_DOORBELL | memory::ALLOC_MMIO_REMAP) != 0)
-            || offset >> 62 == 3;
+        let on_kfd = gem.is_none()
+            && (bo.is_none_or(|bo| {
+                bo.flags & (memory::ALLOC_DOORBELL | memory::ALLOC_MMIO_REMAP) != 0
+            }) || offset >> 62 == 3);
         let file = if on_kfd {
             &self.process.kfd
         } else {
@@ -157,18 +169,38 @@ impl<'a> Acts<'a> {
         }
     }
 
+    /// Dispatches a kernel on a queue that is there.
+    fn dispatch(&self, rng: &mut Rng) {
+        let pool = self.process.pool();
+        let Some(queue) = pool.queues.live(rng) else {
+            return;
+        };
+        dispatch::write(self.process, &pool, queue.kit, rng);
+        drop(pool);
+        self.ring(queue, queue.doorbell & 0x1ff8, 1 + rng.below(4));
+    }
+
     /// Rings a doorbell of the process, of a queue or of none.
     fn doorbell(&self, rng: &mut Rng) {
         let Some(queue) = self.process.pool().queues.any(rng) else {
             return;
         };
+        let at = match rng.chance(1, 5) {
+            true => rng.below(1024) * 8,
+            false => queue.doorbell & 0x1ff8,
+        };
+        self.ring(
+            queue,
+            at,
+            rng.pick(&[0, 1, 2, 3, 63, 64, 1 << 20, u64::MAX]),
+        );
+    }
+
+    /// Stores to a doorbell at an offset in bytes of the pages in which a queue's is.
+    fn ring(&self, queue: Queue, at: u64, value: u64) {
         let offset = queue.doorbell & !0x1fff;
         if let Ok(map) = Map::file(&self.process.kfd, offset, 8192, RW, libc::MAP_SHARED) {
-            let at = match rng.chance(1, 5) {
-                true => rng.below(1024) as usize * 8,
-                false => (queue.doorbell & 0x1ff8) as usize,
-            };
-            map.write(at, rng.pick(&[0, 1, 2, 3, 63, 64, 1 << 20, u64::MAX]));
+            map.write(at as usize, value);
         }
     }
 
@@ -186,6 +218,47 @@ impl<'a> Acts<'a> {
         if count > 0 {
             pool.files.swap_remove(rng.below(count) as usize);
         }
+    }
+
+    /// Reads or writes a file that the driver has given, or one of the nodes.
+    fn read_and_write(&self, rng: &mut Rng) {
+        let pool = self.process.pool();
+        let file = match rng.below(8) {
+            0 => Some(&self.process.kfd),
+            1 => Some(&self.process.render),
+            _ => rng.maybe(&pool.files),
+        };
+        // What is read may be too short for what is there; what is written to a file of management events are
+        // the kinds that are wanted.
+        let what = rng.pick(&["read", "read", "write", "lseek"]);
+        if let Some(file) = file.and_then(|file| sys::dup(file).ok()) {
+            drop(pool);
+            sys::file_call(&file, what);
+        }
+    }
+
+    /// Looks at what the driver shows of the process while others change it.
+    fn look(&self, rng: &mut Rng) {
+        let render = self.process.render.as_raw_fd();
+        let pid = sys::pid();
+        let path = match rng.below(4) {
+            0 => format!("/proc/self/fdinfo/{render}"),
+            1 => format!(
+                "/sys/class/kfd/kfd/proc/{pid}/vram_{}",
+                self.process.node.gpu
+            ),
+            2 => format!(
+                "/sys/class/kfd/kfd/proc/{pid}/stats_{}/evicted_ms",
+                self.process.node.gpu
+            ),
+            _ => {
+                let queue = self.process.pool().queues.any(rng).map_or(0, |q| q.id);
+                let what = rng.pick(&["gpuid", "size", "type"]);
+                format!("/sys/class/kfd/kfd/proc/{pid}/queues/{queue}/{what}")
+            }
+        };
+        // What is gone meanwhile isn't there.
+        let _ = std::fs::read(path);
     }
 
     /// Sends a descriptor through a socket to itself.

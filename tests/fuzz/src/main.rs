@@ -12,6 +12,7 @@
 
 mod act;
 mod coverage;
+mod dispatch;
 mod drm;
 mod options;
 mod parent;

@@ -53,6 +53,8 @@ pub struct Process {
     pub requests: Vec<Entry>,
     /// Buffers of queues.
     pub kits: Vec<Kit>,
+    /// GPU address of the page of signals.
+    pub signals: u64,
     /// What all processes see.
     pub shared: &'static Shared,
     ids: Map,
@@ -72,6 +74,7 @@ impl Process {
             node: node.clone(),
             requests: table::all(),
             kits: Vec::new(),
+            signals: KIT_VA - (1 << 21),
             shared,
             ids: memory(4096)?,
             user: memory(USER)?,
@@ -93,7 +96,7 @@ impl Process {
             };
             process.kits.push(kit);
         }
-        let page = process.bo(KIT_VA - (1 << 21), event::SIGNAL_PAGE_SIZE as u64)?;
+        let page = process.bo(process.signals, event::SIGNAL_PAGE_SIZE as u64)?;
         let mut first = event::CreateEventArgs {
             event_page_offset: page.handle,
             event_type: event::EVENT_SIGNAL,
