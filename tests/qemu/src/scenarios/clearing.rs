@@ -115,7 +115,7 @@ fn stuck() -> Scenario {
     .step(Step::sh(
         "reason-logged",
         60,
-        "dmesg | grep -q 'copy engine 0 hangs'",
+        "dmesg | grep -q 'copy engine 0 gets no further'",
     ))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/dev/kfd".into()))
