@@ -16,10 +16,15 @@ use kernel::{
 };
 
 mod usage;
+mod work;
 
 pub(crate) use usage::{
     Usage,
     VramUse, //
+};
+pub(crate) use work::{
+    Deed,
+    Work, //
 };
 
 /// What is counted.

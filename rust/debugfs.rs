@@ -92,6 +92,8 @@ pub(crate) struct DebugFs {
     #[pin]
     tlb: File,
     #[pin]
+    work: File,
+    #[pin]
     scheduler: File,
     #[pin]
     mqds: File,
@@ -130,6 +132,7 @@ impl DebugFs {
             vmids <- rkfd.read_callback_file(c"vmids", of(), &hardware::vmids),
             doorbells <- rkfd.read_callback_file(c"doorbells", of(), &hardware::doorbells),
             tlb <- rkfd.read_callback_file(c"tlb", of(), &hardware::tlb),
+            work <- rkfd.read_callback_file(c"work", of(), &hardware::work),
             scheduler <- rkfd.read_callback_file(c"scheduler", of(), &hardware::scheduler),
             mqds <- kfd.read_callback_file(c"mqds", of(), &kfd::mqds),
             hqds <- kfd.read_callback_file(c"hqds", of(), &kfd::hqds),

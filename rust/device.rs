@@ -7,6 +7,7 @@
 //! and counts its resets, so that nobody waits for what an earlier life of it was to do.
 
 use crate::{
+    counts::Work,
     glue::{
         bound::{
             BoundDevice,
@@ -84,6 +85,11 @@ impl Handle {
     /// The device, for messages.
     pub(crate) fn device(&self) -> &Device {
         &self.dev
+    }
+
+    /// What is done to it, counted.
+    pub(crate) fn work(&self) -> &Work {
+        self.regs.work()
     }
 
     /// ENODEV from when the device is being unbound, or when it was found not to answer.

@@ -13,6 +13,7 @@
 use crate::{
     bo::Memory,
     chip::ChipInfo,
+    counts::Work,
     device::Handle,
     discovery::GcInfo,
     doorbell::{
@@ -203,6 +204,11 @@ impl Gpu {
     /// The number of the process that has an address space now.
     pub(crate) fn pasid_of(&self, vmid: u32) -> Option<u32> {
         self.hubs.pasid_of(vmid)
+    }
+
+    /// What is done to it, counted.
+    pub(crate) fn work(&self) -> &Work {
+        self.dev.work()
     }
 
     /// How often its TLBs were flushed.

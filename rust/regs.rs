@@ -12,6 +12,10 @@
 //! for a register has a timeout, and [`Regs::gone`] answers.
 
 use crate::{
+    counts::{
+        Deed,
+        Work, //
+    },
     discovery::Discovery,
     glue::errno::etime,
     hw::regs::{
@@ -43,6 +47,7 @@ use kernel::{
 pub(crate) struct Mmio {
     bar: pci::DevresBar,
     bytes: usize,
+    work: Work,
 }
 
 impl Mmio {
@@ -53,11 +58,13 @@ impl Mmio {
         Ok(Self {
             bar: bar.into_devres()?,
             bytes,
+            work: Work::new(),
         })
     }
 
     /// Loads the word with that index.
     pub(crate) fn read(&self, word: u32) -> u32 {
+        self.work.add(Deed::RegisterLoads, 1);
         self.bar
             .try_access_with(|bar| bar.try_read32((word as usize) << 2).unwrap_or(u32::MAX))
             .unwrap_or(u32::MAX)
@@ -65,6 +72,7 @@ impl Mmio {
 
     /// Stores the word with that index.
     pub(crate) fn write(&self, word: u32, value: u32) {
+        self.work.add(Deed::RegisterStores, 1);
         // A word outside can't be: callers compare with `bytes`. A missing device takes no stores.
         let _ = self
             .bar
@@ -185,6 +193,11 @@ impl Regs {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// What is done to the device, counted.
+    pub(crate) fn work(&self) -> &Work {
+        &self.mmio.work
     }
 
     /// Stores a word by its index, for what no table names.

@@ -7,6 +7,10 @@
 //! what programs get a copy engine clears ([`crate::sdma`]).
 
 use crate::{
+    counts::{
+        Deed,
+        Work, //
+    },
     glue::aperture::Aperture,
     hw::discovery,
     pages::PageMap,
@@ -102,6 +106,11 @@ impl Vram {
         self.regs.settle();
     }
 
+    /// What is done to the device, counted.
+    fn work(&self) -> &Work {
+        self.regs.work()
+    }
+
     /// Byte offset of the register of BAR 5 that flushes HDP: the first of a page that programs may map.
     pub(crate) fn flush_at(&self) -> u32 {
         self.flush_at
@@ -141,6 +150,7 @@ impl Vram {
     /// Clears a range, a piece at a time: the device may go in between.
     pub(crate) fn zero(&self, start: u64, len: u64) -> Result {
         const PIECE: u64 = 1 << 20;
+        self.work().add(Deed::ClearedBytes, len);
         let mut done = 0;
         while done < len {
             let piece = PIECE.min(len.saturating_sub(done));
@@ -252,6 +262,11 @@ impl VramRange {
                 .zip((at..).step_by(8))
                 .try_for_each(|(i, at)| bytes.write64(at, value(i)))
         })
+    }
+
+    /// What is done to the device, counted.
+    pub(crate) fn work(&self) -> &Work {
+        self.vram.work()
     }
 
     fn check(&self, at: u64, len: u64) -> Result<u64> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Files of the folder `rkfd` about what GPUs share out, which upstream doesn't show: VMIDs, doorbells, flushes of TLBs,
-//! and how the scheduling firmware does.
+//! what was done to registers and page tables, and how the scheduling firmware does.
 //!
 //! They wait for nobody: what somebody holds who may be waiting for the hardware is shown as busy. Registers are read
 //! without the scheduler's lock, so they show the firmware's rings while the driver waits for its answer.
@@ -55,6 +55,19 @@ pub(super) fn vmids(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> f
         }
         Ok(())
     })
+}
+
+/// `rkfd/work`: what was done to GPUs since they were found. It looks at no register, so that whoever reads it
+/// twice finds what was done in between.
+pub(super) fn work(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let gpus = processes.shared().gpus.all().map_err(|_| fmt::Error)?;
+    for gpu in &gpus {
+        writeln!(f, "gpu {}", gpu.id().get())?;
+        for (name, number) in gpu.work().iter() {
+            writeln!(f, "  {name} {number}")?;
+        }
+    }
+    Ok(())
 }
 
 /// `rkfd/tlb`: flushes of TLBs.

@@ -3,6 +3,7 @@
 //! Looking at a word again and again until firmware has stored it, or never will.
 
 use crate::{
+    counts::Deed,
     device::Handle,
     glue::errno::etime, //
 };
@@ -68,6 +69,7 @@ impl<'a> Poll<'a> {
         if elapsed > self.timeout || self.dev.generation() != self.generation {
             return Err(etime());
         }
+        self.dev.work().add(Deed::Sleeps, 1);
         fsleep(Delta::from_micros(self.sleep));
         self.sleep = self.sleep.saturating_mul(2).min(SLEEP.1);
         Ok(())

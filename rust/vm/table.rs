@@ -24,6 +24,7 @@ use super::{
     }, //
 };
 use crate::{
+    counts::Deed,
     hw::pte::{
         fragment,
         index,
@@ -95,6 +96,7 @@ impl Page for VramRange {
     }
 
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
+        self.work().add(Deed::TableWords, count);
         self.fill64((first as u64).checked_mul(8).ok_or(EINVAL)?, count, value)
     }
 }
