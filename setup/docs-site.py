@@ -18,12 +18,12 @@ STYLE = """:root{color-scheme:light dark;--ground:#fff;--text:#1b2230;--soft:#5d
 *{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--text);font:16px/1.6 system-ui,sans-serif;display:grid;
 grid-template-columns:230px minmax(0,1fr)}nav{border-right:1px solid var(--line);padding:20px;height:100vh;position:sticky;top:0;overflow:auto;font-size:14px}
 nav a{display:block;padding:2px 0;color:var(--soft);text-decoration:none}nav a.on{color:var(--text);font-weight:700}nav b{display:block;margin-top:14px}
-main{max-width:900px;padding:20px 32px 80px;overflow-wrap:anywhere}a{color:var(--accent)}a.word{color:inherit;text-decoration:underline dotted var(--soft)}
+img{max-width:100%}main{max-width:900px;padding:20px 32px 80px;overflow-wrap:anywhere}a{color:var(--accent)}a.word{color:inherit;text-decoration:underline dotted var(--soft)}
 code,pre{font-family:ui-monospace,monospace;font-size:.88em;background:var(--code);border-radius:5px}code{padding:1px 4px}pre{padding:12px;overflow:auto}
 pre code{padding:0}table{border-collapse:collapse;display:block;overflow:auto}th,td{border:1px solid var(--line);padding:5px 10px;text-align:left;vertical-align:top}
 tr:target{background:var(--code)}@media(max-width:760px){body{display:block}nav{height:auto;position:static;border:0;columns:2}main{padding:8px 16px}}"""
 
-INLINE = re.compile(r"(`+)(.+?)\1|\[((?:[^\]`]|`[^`]*`)+)\]\(([^)\s]+)\)|\*\*(.+?)\*\*|<(https?://[^>]+)>")
+INLINE = re.compile(r"(`+)(.+?)\1|(!?)\[((?:[^\]`]|`[^`]*`)+)\]\(([^)\s]+)\)|\*\*(.+?)\*\*|<(https?://[^>]+)>")
 
 
 def anchor(text):
@@ -52,15 +52,22 @@ class Page:
         here = self.site.pages[self.source].parent
         return os.path.relpath(place, here) + (f"#{mark}" if mark else "")
 
+    def picture(self, target):
+        """Where a picture of the document is in the site."""
+        place = self.site.keep_picture(pathlib.Path(os.path.normpath(self.source.parent / target)))
+        return os.path.relpath(place, self.site.pages[self.source].parent)
+
     def inline(self, text, words=True):
         """Text with code, links and emphasis."""
         out, at = [], 0
         for found in INLINE.finditer(text):
             out.append(self.words(text[at:found.start()], words))
             at = found.end()
-            code, label, target, bold, url = found[2], found[3], found[4], found[5], found[6]
+            code, picture, label, target, bold, url = found[2], found[3], found[4], found[5], found[6], found[7]
             if code is not None:
                 out.append(f"<code>{html.escape(code.strip())}</code>")
+            elif picture:
+                out.append(f'<img src="{html.escape(self.picture(target))}" alt="{html.escape(label)}">')
             elif label is not None:
                 out.append(f'<a href="{html.escape(self.link(target))}">{self.inline(label, False)}</a>')
             elif bold is not None:
@@ -90,7 +97,7 @@ class Page:
         out, i = [], 0
         while i < len(lines):
             line = lines[i]
-            if not line.strip():
+            if not line.strip() or re.fullmatch(r"<!--.*-->", line.strip()):
                 i += 1
             elif line.startswith("```"):
                 end = next((n for n in range(i + 1, len(lines)) if lines[n].startswith("```")), len(lines))
@@ -175,6 +182,14 @@ class Site:
         self.kept[target] = place
         return target
 
+    def keep_picture(self, place):
+        """A picture that a document shows: it is copied as it is."""
+        if not place.is_file():
+            raise SystemExit(f"no such file: {place}")
+        target = self.out / "files" / place.relative_to(self.top)
+        self.kept[target] = place
+        return target
+
     def title(self, source):
         """A page's title: its first heading."""
         return next((line[2:] for line in source.read_text().split("\n") if line.startswith("# ")), source.stem)
@@ -202,7 +217,7 @@ class Site:
         """Links that lead nowhere."""
         ids = {t: set(re.findall(r'\bid="([^"]*)"', t.read_text())) for t in self.pages.values()}
         for target in self.pages.values():
-            for link in re.findall(r'href="([^"]*)"', target.read_text()):
+            for link in re.findall(r'(?:href|src)="([^"]*)"', target.read_text()):
                 link = html.unescape(link)
                 if re.match(r"https?:|mailto:", link):
                     continue

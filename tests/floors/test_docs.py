@@ -55,6 +55,17 @@ class Site(unittest.TestCase):
             self.assertIn(part, page)
         self.assertEqual(page.count('<a class="word" href="glossary.html#hqd"'), 1)
 
+    def test_pictures(self):
+        picture = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+        files = {"docs/a.md": "# A\n\n<!-- nobody sees this -->\n\n![curve](a/b.svg)\n", "docs/a/b.svg": picture}
+        status, output, pages = run("docs-site.py", files, "--out", "TOP/out")
+        self.assertEqual((status, output), (0, ""))
+        self.assertIn('<img src="../files/docs/a/b.svg" alt="curve">', pages["out/docs/a.html"])
+        self.assertNotIn("nobody", pages["out/docs/a.html"])
+        status, output, _ = run("docs-site.py", {"docs/a.md": "![curve](absent.svg)"}, "--out", "TOP/out")
+        self.assertEqual(status, 1)
+        self.assertIn("no such file", output)
+
     def test_dead_links(self):
         status, output, _ = run("docs-site.py", {"README.md": "# R\n\n[a](docs/dispatch.md#absent)"}, "--out", "TOP/out")
         self.assertEqual((status, output), (1, "README.html: docs/dispatch.html#absent leads nowhere\n"))
