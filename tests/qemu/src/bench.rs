@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run.
+//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run, and ([`costs`]) what requests do.
+
+pub mod costs;
 
 use crate::qemu::Accel;
 use std::fmt;
