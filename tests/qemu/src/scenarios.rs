@@ -6,6 +6,7 @@ mod clearing;
 mod cold;
 mod compared;
 mod conformance;
+mod costs;
 mod course;
 pub mod debug;
 mod dispatch;
@@ -45,6 +46,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(judge::all());
     all.push(load());
     all.extend(dispatch::all());
+    all.extend(costs::all());
     all.extend(clearing::all());
     all.extend(kernel_ring::all());
     all.extend(conformance::all());
@@ -93,15 +95,27 @@ pub fn cold_demo() -> Scenario {
     cold::demo()
 }
 
-/// What `rkfd-vm bench` runs.
-pub fn bench() -> Scenario {
-    with_vadd("bench", "what the paths of a dispatch cost", "bench")
+/// What `rkfd-vm bench` runs: the paths of a dispatch, if these are `PATHS`, and parts of what requests cost.
+pub fn bench(parts: &[&str]) -> Scenario {
+    let (paths, costs): (Vec<&str>, Vec<&str>) = parts.iter().partition(|part| **part == PATHS);
+    let mut bench = with_vadd("bench", "what paths and requests cost", "bench")
+        .bin("rkfd-programs", "costs")
         .without_trace()
         .step(Step::insmod(MODULE))
         .kernel("copy", 3)
-        .step(Step::run("bench", 120, &["/bin/bench", VADD, COPY]))
+        .steps((!paths.is_empty()).then(|| Step::run("bench", 120, &["/bin/bench", VADD, COPY])))
+        .steps(costs::steps(&costs))
         .step(Step::Rmmod("rkfd".into()))
+        .timeout(240 + 600 * parts.len() as u64);
+    if !costs.is_empty() {
+        // Many processes and objects.
+        bench.memory_mib = 4096;
+    }
+    bench
 }
+
+/// The part that measures the paths of a dispatch.
+pub const PATHS: &str = "paths";
 
 /// What `rkfd-vm shell` runs, on a terminal of so many rows and columns.
 pub fn shell((rows, cols): (u16, u16)) -> Scenario {

@@ -3,8 +3,9 @@
 //!
 //! `demo`, `bench` and `test` run on each emulated GPU unless one is named; `shell` and `run` on one.
 
-use anyhow::{anyhow, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
+use rkfd_vm::bench::costs::{self, Costs};
 use rkfd_vm::bench::Table;
 use rkfd_vm::chip::Chip;
 use rkfd_vm::demo::Story;
@@ -20,7 +21,7 @@ use rkfd_vm::{
     emulator, gdb, guest, interactive, mutants, scenarios, Include, Outcome, Scenario, Step,
 };
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Boot a kernel with the module and the emulated GPU, run a plan, give one verdict.
@@ -81,8 +82,14 @@ enum What {
         #[arg(long, env = "RKFD_START", default_value = "warm")]
         start: Start,
     },
-    /// Measure the paths of a dispatch, as ratios.
-    Bench,
+    /// Measure the paths of a dispatch and the requests, as ratios.
+    Bench {
+        /// What to measure: paths, or a part of the program `costs`; default: all.
+        parts: Vec<String>,
+        /// Write what requests cost into this folder, as CHIP.json.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Run the scenarios whose name contains a FILTER; ends with `N passed, N failed`.
     Test {
         /// Parts of names.
@@ -199,10 +206,17 @@ fn real_main(args: Args) -> Result<bool> {
                 demo(host, &args.accel, &scenario, show(Show::Nothing))
             });
         }
-        What::Bench => {
+        What::Bench { parts, out } => {
+            let known = || std::iter::once(scenarios::PATHS).chain(costs::PARTS);
+            if let Some(part) = parts.iter().find(|part| known().all(|name| name != *part)) {
+                bail!("'{part}' is no part of the benchmarks");
+            }
+            let wanted = |name: &&str| parts.is_empty() || parts.iter().any(|part| part == name);
+            let parts: Vec<&str> = known().filter(wanted).collect();
             return each(&host, chips, |host| {
-                bench(host, &args.accel, show(Show::Nothing))
-            })
+                let show = show(Show::Nothing);
+                bench(host, &args.accel, show, &parts, out.as_deref())
+            });
         }
         What::Mutants {
             filter,
@@ -392,16 +406,23 @@ fn demo(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Result<boo
     Ok(differences.is_empty())
 }
 
-fn bench(host: &Host, accel: &str, show: Show) -> Result<bool> {
-    let scenario = scenarios::bench();
+fn bench(host: &Host, accel: &str, show: Show, parts: &[&str], out: Option<&Path>) -> Result<bool> {
+    let scenario = scenarios::bench(parts);
     let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
         return Ok(false);
     };
-    println!("On the emulated {}:", host.chip);
-    print!(
-        "{}",
-        Table::of(&outcome.output, accel).map_err(|e| anyhow!(e))?
-    );
+    if parts.contains(&scenarios::PATHS) {
+        let table = Table::of(&outcome.output, accel).map_err(|e| anyhow!(e))?;
+        println!("On the emulated {}:", host.chip);
+        print!("{table}");
+    }
+    if let Some(folder) = out {
+        let costs = Costs::of(&outcome.output).map_err(|e| anyhow!(e))?;
+        let text = costs.json(host.chip.name, &accel.to_string());
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join(host.chip.name).with_extension("json");
+        std::fs::write(file, format!("{text:#}\n"))?;
+    }
     Ok(true)
 }
 
