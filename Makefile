@@ -42,7 +42,7 @@ help:
 	@echo 'make see       one page that shows a dispatch on each chip byte by byte, forward and back in time: dispatch.html'
 	@echo 'make docs      the documents as pages in target/docs, each link checked'
 	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
-	@echo 'make bench     benchmarks'
+	@echo 'make bench     benchmarks; ARGS="requests queues": only these parts, which tests/bench/run lists'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
 	@echo 'make isa-conformance whether instructions compute what LLVM computes (seconds; ARGS=--plant exchanges them)'
@@ -161,7 +161,7 @@ check:
 
 bench:
 	@test -x tests/bench/run || { echo "no benchmark exists yet: tests/bench/run is missing" >&2; exit 1; }
-	@tests/bench/run
+	@tests/bench/run $(ARGS)
 
 bench-emulator: setup
 	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed -- $(ARGS)

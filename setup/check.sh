@@ -14,6 +14,7 @@ part "the check of floors" setup/in-root tests/floors/test_floors.py --quiet
 part "files and functions that documents name" setup/in-root setup/docs.py
 part "links of the documents, as pages" setup/in-root setup/docs-site.py --out /tmp/docs
 part "the checks of documents" setup/in-root tests/floors/test_docs.py --quiet
+part "the report of benchmarks" setup/in-root tests/bench/test_report.py --quiet
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
 part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \
