@@ -12,7 +12,8 @@ use kernel::{
     id_pool::{
         IdPool,
         PoolResizer,
-        ReallocRequest, //
+        ReallocRequest,
+        UnusedId, //
     },
     prelude::*,
     rbtree::{
@@ -26,6 +27,8 @@ pub(crate) struct IdTable<T> {
     first: u32,
     /// The numbers that are in use, less `first`.
     used: IdPool,
+    /// All numbers below are in use, less `first`: where a search for a free one begins.
+    full: usize,
     things: RBTree<u32, T>,
     len: usize,
 }
@@ -53,6 +56,7 @@ impl<T> IdTable<T> {
         Self {
             first,
             used: IdPool::new(),
+            full: 0,
             things: RBTree::new(),
             len: 0,
         }
@@ -60,10 +64,17 @@ impl<T> IdTable<T> {
 
     /// What more numbers take, if all there are now are in use.
     pub(crate) fn growth(&mut self) -> Option<ReallocRequest> {
-        match self.used.find_unused_id(0) {
+        match self.find_unused() {
             Some(_) => None,
             None => self.used.grow_request(),
         }
+    }
+
+    /// The lowest free number, less `first`.
+    fn find_unused(&mut self) -> Option<UnusedId<'_>> {
+        // The search has to begin at a number that there is.
+        let last = self.used.capacity().saturating_sub(1);
+        self.used.find_unused_id(self.full.min(last))
     }
 
     /// Puts a thing under the lowest free number below `end`.
@@ -100,17 +111,18 @@ impl<T> IdTable<T> {
         if let Some(numbers) = room.numbers {
             self.used.grow(numbers);
         }
-        let capacity = self.used.capacity();
-        let free = self.used.find_unused_id(0);
+        let (first, capacity) = (self.first, self.used.capacity());
+        let free = self.find_unused();
         let index = free.as_ref().map_or(capacity, |slot| slot.as_usize());
         let id = u32::try_from(index)
             .ok()
-            .and_then(|index| self.first.checked_add(index))
+            .and_then(|index| first.checked_add(index))
             .filter(|id| *id < end)
             .ok_or(ENOSPC)?;
         let slot = free.ok_or(EAGAIN)?;
         let value = value().ok_or(EINVAL)?;
         slot.acquire();
+        self.full = index.saturating_add(1);
         self.things.insert(room.node.into_node(id, value));
         self.len = self.len.saturating_add(1);
         Ok(id)
@@ -130,7 +142,9 @@ impl<T> IdTable<T> {
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let value = self.things.remove(&id)?;
         if let Some(index) = id.checked_sub(self.first) {
-            self.used.release_id(index as usize);
+            let index = index as usize;
+            self.used.release_id(index);
+            self.full = self.full.min(index);
         }
         self.len = self.len.saturating_sub(1);
         Some(value)
