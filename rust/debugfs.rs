@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! debugfs: how many of each thing there are, to see that nothing leaks; upstream's files, which show
-//! queues as the memory and the hardware have them; what upstream doesn't show of queues and GPUs; and jobs of the
-//! kernel's on request.
+//! queues as the memory and the hardware have them; what upstream doesn't show of queues and GPUs; what each GPU lists
+//! of itself; and jobs of the kernel's on request.
 
 use crate::process::Processes;
 use kernel::{
@@ -17,8 +17,10 @@ mod hardware;
 mod kfd;
 mod queues;
 mod submit;
+mod tables;
 
 use submit::Submitter;
+use tables::Tables;
 
 /// `rkfd/counts`.
 fn counts(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,6 +109,8 @@ pub(crate) struct DebugFs {
     submit: debugfs::File<Submitter>,
     #[pin]
     hang_hws: File,
+    #[pin]
+    tables: Tables,
     _rkfd: debugfs::Dir,
     /// Where processes have folders.
     proc: debugfs::Dir,
@@ -117,6 +121,11 @@ impl DebugFs {
     /// The folder in which processes have theirs.
     pub(crate) fn proc(&self) -> debugfs::Dir {
         self.proc.clone()
+    }
+
+    /// The folders of GPUs.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Makes the files. Without debugfs in the kernel there are none, which is no error.
@@ -145,6 +154,7 @@ impl DebugFs {
                 &submit::submit,
             ),
             hang_hws <- kfd.write_callback_file(c"hang_hws", of(), &kfd::hang_hws),
+            tables <- Tables::new(rkfd.clone()),
             _rkfd: rkfd,
             proc: kfd.subdir(c"proc"),
             _kfd: kfd,

@@ -103,6 +103,8 @@ pub(crate) struct Cache {
 pub(crate) struct Discovery {
     ips: KVec<Ip>,
     gc: GcInfo,
+    /// As it was read, for people to look at.
+    binary: KVVec<u8>,
 }
 
 /// Bytes of the harvest table: its header and 32 entries.
@@ -121,7 +123,11 @@ impl Discovery {
         }
         let mut ips = KVec::new();
         match parse(&binary, &mut ips) {
-            Ok(Ok(gc)) => Ok(Self { ips, gc }),
+            Ok(Ok(gc)) => {
+                let size = check(&binary).map_or(0, <[u8]>::len);
+                binary.truncate(size);
+                Ok(Self { ips, gc, binary })
+            }
             Ok(Err(reason)) => {
                 dev_err!(
                     dev,
@@ -133,6 +139,11 @@ impl Discovery {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The whole binary, as firmware left it.
+    pub(crate) fn binary(&self) -> &[u8] {
+        &self.binary
     }
 
     /// Counts of the graphics core.

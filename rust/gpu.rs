@@ -226,6 +226,11 @@ impl Gpu {
         &self.copier
     }
 
+    /// What the device lists of itself, as firmware left it.
+    pub(crate) fn discovery_binary(&self) -> &[u8] {
+        self.regs.discovery().binary()
+    }
+
     /// What the device lists of its graphics core.
     pub(crate) fn gc_info(&self) -> &GcInfo {
         self.regs.discovery().gc()

@@ -187,12 +187,17 @@ impl Upcalls for Module {
             .and_then(|()| {
                 self.sensors
                     .add(gpu)
+                    .and_then(|()| {
+                        let tables = self.debugfs.tables().add(gpu);
+                        tables.inspect_err(|_| self.sensors.remove(gpu))
+                    })
                     .inspect_err(|_| self.topology.remove(gpu))
             })
             .inspect_err(|_| self.render.remove(gpu))
     }
 
     fn gpu_removed(&self, gpu: &Arc<Gpu>) {
+        self.debugfs.tables().remove(gpu);
         self.sensors.remove(gpu);
         self.topology.remove(gpu);
         // First every fault handler refuses, then what is mapped is taken away.

@@ -139,7 +139,8 @@ fn image() -> Image {
 
 fn read(bytes: &[u8]) -> Result<Result<Discovery, Reason>> {
     let mut ips = KVec::new();
-    Ok(parse(bytes, &mut ips)?.map(|gc| Discovery { ips, gc }))
+    let binary = KVVec::new();
+    Ok(parse(bytes, &mut ips)?.map(|gc| Discovery { ips, gc, binary }))
 }
 
 /// A device with these blocks.
