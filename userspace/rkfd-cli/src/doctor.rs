@@ -5,7 +5,7 @@
 
 mod card;
 mod config;
-mod firmware;
+pub(crate) mod firmware;
 mod kernel;
 mod nodes;
 
@@ -120,10 +120,7 @@ pub(crate) fn examine(as_json: bool) -> Result<(), Failure> {
         let all: Vec<Value> = all.iter().map(Finding::json).collect();
         println!("{}", json!({ "stops": stops, "findings": all }));
     } else {
-        all.iter().for_each(print);
-        if stops == 0 {
-            println!("nothing stops rkfd; `rkfd info` shows the GPUs");
-        }
+        print!("{}", text(&all));
     }
     match stops {
         0 => Ok(()),
@@ -131,12 +128,27 @@ pub(crate) fn examine(as_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn print(finding: &Finding) {
-    let Finding { about, text, .. } = finding;
-    println!("{:<5} {about}: {text}", finding.verdict.name());
-    if let Some(next) = &finding.next {
-        println!("      next: {next}");
+/// What [`examine`] prints about a machine.
+pub(crate) fn report(machine: &Machine) -> String {
+    text(&findings(machine))
+}
+
+fn text(all: &[Finding]) -> String {
+    let mut lines: String = all.iter().map(line).collect();
+    if all.iter().all(|one| one.verdict != Verdict::Stop) {
+        lines += "nothing stops rkfd; `rkfd info` shows the GPUs\n";
     }
+    lines
+}
+
+fn line(finding: &Finding) -> String {
+    let Finding { about, text, .. } = finding;
+    let next = finding
+        .next
+        .iter()
+        .map(|next| format!("      next: {next}\n"));
+    let line = format!("{:<5} {about}: {text}\n", finding.verdict.name());
+    line + &next.collect::<String>()
 }
 
 #[cfg(test)]

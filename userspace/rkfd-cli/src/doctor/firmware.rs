@@ -2,17 +2,19 @@
 
 //! Chips that the module drives, and the firmware's files from which it starts them.
 
+use std::path::PathBuf;
+
 use super::Finding;
 use crate::machine::Machine;
 
 /// A chip by its PCI device id.
-pub(super) struct Chip {
+pub(crate) struct Chip {
     /// What it is sold as.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Files that the module loads when the chip's engines don't run.
-    pub(super) files: &'static [&'static str],
+    pub(crate) files: &'static [&'static str],
     /// Whether the module takes the chip over from amdgpu, which halts its engines when it goes.
-    pub(super) after_amdgpu: bool,
+    pub(crate) after_amdgpu: bool,
 }
 
 /// Of GC 9.4.3.
@@ -37,7 +39,7 @@ const GFX1201: &[&str] = &[
 ];
 
 /// The chip with that id, if the module drives it.
-pub(super) fn chip(device: u32) -> Option<Chip> {
+pub(crate) fn chip(device: u32) -> Option<Chip> {
     let gfx942 = |name| {
         Some(Chip {
             name,
@@ -61,9 +63,9 @@ pub(super) fn chip(device: u32) -> Option<Chip> {
     }
 }
 
-/// Whether the files are where the kernel's loader looks (`fw_path` of `drivers/base/firmware_loader/main.c`), as they
-/// are or compressed.
-pub(super) fn files(machine: &Machine, about: &str, chip: &Chip) -> Finding {
+/// Where a file is, below the machine's root: the first place in which the kernel's loader finds it (`fw_path` of
+/// `drivers/base/firmware_loader/main.c`), as it is or compressed.
+pub(crate) fn find(machine: &Machine, file: &str) -> Option<PathBuf> {
     let release = machine
         .text("proc/sys/kernel/osrelease")
         .unwrap_or_default();
@@ -77,20 +79,21 @@ pub(super) fn files(machine: &Machine, about: &str, chip: &Chip) -> Finding {
         format!("lib/firmware/{release}"),
         "lib/firmware".into(),
     ];
-    let folders: Vec<_> = folders.iter().filter(|folder| !folder.is_empty()).collect();
-    let has = |file: &str| {
-        let names = ["", ".zst", ".xz"].map(|ending| format!("{file}{ending}"));
-        folders.iter().any(|folder| {
-            names
-                .iter()
-                .any(|name| machine.has(format!("{folder}/{name}")))
-        })
-    };
+    let folders = folders.iter().filter(|folder| !folder.is_empty());
+    let mut paths = folders.flat_map(|folder| {
+        let names = ["", ".zst", ".xz"].map(|ending| format!("{folder}/{file}{ending}"));
+        names.map(PathBuf::from)
+    });
+    paths.find(|path| machine.has(path))
+}
+
+/// Whether the files are where the kernel's loader looks.
+pub(super) fn files(machine: &Machine, about: &str, chip: &Chip) -> Finding {
     let missing: Vec<&str> = chip
         .files
         .iter()
         .copied()
-        .filter(|file| !has(file))
+        .filter(|file| find(machine, file).is_none())
         .collect();
     if missing.is_empty() {
         return Finding::ok(about, "the firmware's files are there");
