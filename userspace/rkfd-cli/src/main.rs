@@ -4,9 +4,10 @@
 //! copy` and `rkfd fill` move bytes by a copy engine, `rkfd trace` counts what the driver
 //! does for a program, `rkfd why` explains why a queue doesn't move, `rkfd top` shows
 //! what goes on, `rkfd doctor` looks for what stops the driver, `rkfd
-//! manual` writes manual pages.
+//! capture` archives what a card shows, `rkfd manual` writes manual pages.
 
 mod argument;
+mod capture;
 mod copy;
 mod doctor;
 mod info;
@@ -62,6 +63,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Archive what a card and its machine show, for developers who haven't got them.
+    ///
+    /// It prints the list of what the archive would hold, and where each file comes from, and asks before it writes.
+    /// Any user can run it; root's archive holds more, and the list says what is missing.
+    Capture(capture::Options),
     /// Run a kernel of a code object.
     Run(run::Options),
     /// Copy between two buffers by a copy engine, and compare every byte.
@@ -94,7 +100,11 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Copy(options) => options.by.json,
             Self::Fill(options) => options.by.json,
-            Self::Trace(_) | Self::Why(_) | Self::Top(_) | Self::Manual { .. } => false,
+            Self::Capture(_)
+            | Self::Trace(_)
+            | Self::Why(_)
+            | Self::Top(_)
+            | Self::Manual { .. } => false,
         }
     }
 }
@@ -150,6 +160,14 @@ enum Failure {
         /// What was asked for.
         bytes: usize,
     },
+    /// There is no card to capture.
+    #[error(
+        "the PCI bus has no AMD GPU: check that the card has power and `lspci -d 1002:` shows it"
+    )]
+    NoCard,
+    /// The list was not confirmed.
+    #[error("nothing was written; `--yes` writes without asking")]
+    NotConfirmed,
     /// The engine's bytes differ from the CPU's.
     #[error("{wrong} of {of} bytes are wrong, the first at {first}")]
     Wrong {
@@ -168,7 +186,7 @@ impl Failure {
         use rkfd::Error;
         match self {
             Self::Wrong { .. } => 4,
-            Self::Stopped { .. } => 3,
+            Self::Stopped { .. } | Self::NoCard => 3,
             Self::WholeWords { .. } | Self::Engine { .. } => 2,
             Self::Rkfd(error) | Self::Shown(error) => match error {
                 Error::NoDriver { .. }
@@ -182,7 +200,10 @@ impl Failure {
                 | Error::Topology { .. } => 3,
                 _ => 1,
             },
-            Self::File { .. } | Self::Program { .. } | Self::NoQueue { .. } => 1,
+            Self::File { .. }
+            | Self::Program { .. }
+            | Self::NoQueue { .. }
+            | Self::NotConfirmed => 1,
         }
     }
 }
@@ -193,6 +214,7 @@ fn main() -> ExitCode {
         Command::Info { json } => info::show(*json),
         Command::Doctor { json } => doctor::examine(*json),
         Command::Run(options) => run::run(options),
+        Command::Capture(options) => capture::capture(options),
         Command::Copy(options) => copy::copy(options),
         Command::Fill(options) => copy::fill(options),
         Command::Trace(options) => traced::trace(options),
@@ -235,6 +257,8 @@ mod tests {
         };
         let all = [
             (Failure::Stopped { stops: 1 }, 3),
+            (Failure::NoCard, 3),
+            (Failure::NotConfirmed, 1),
             (Failure::from(rkfd::Error::DeviceLost), 1),
             (Failure::WholeWords { bytes: 3 }, 2),
             (Failure::from(rkfd::Error::NoGpu), 3),
