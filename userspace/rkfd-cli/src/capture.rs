@@ -3,9 +3,11 @@
 //! `rkfd capture`: one archive of what a card and its machine show, for somebody who hasn't got them.
 //!
 //! It reads files and writes one. It touches no register by itself: what registers show comes from files of a driver that
-//! is there (in debugfs).
+//! is there ([`driver`]).
 
+mod card;
 mod collection;
+mod driver;
 mod private;
 mod system;
 
@@ -90,7 +92,11 @@ fn collect(machine: &Machine, serials: bool) -> Result<Collection<'_>, Failure> 
         return Err(Failure::NoCard);
     }
     let mut all = Collection::new(machine, Private::of(machine, serials));
+    for gpu in &gpus {
+        card::collect(&mut all, gpu);
+    }
     system::collect(&mut all);
+    driver::collect(&mut all);
     Ok(all)
 }
 
