@@ -8,8 +8,10 @@
 mod card;
 mod collection;
 mod driver;
+mod log;
 mod private;
 mod system;
+mod trace;
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
@@ -97,6 +99,8 @@ fn collect(machine: &Machine, serials: bool) -> Result<Collection<'_>, Failure> 
     }
     system::collect(&mut all);
     driver::collect(&mut all);
+    log::collect(&mut all, &gpus);
+    trace::collect(&mut all);
     Ok(all)
 }
 
@@ -129,5 +133,155 @@ fn failed(path: &Path, error: io::Error) -> Failure {
     Failure::File {
         path: path.display().to_string(),
         error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::made::Made;
+    use std::collections::BTreeMap;
+    use std::io::Read;
+
+    const SLOT: &str = "0000:03:00.0";
+    const AT: &str = "sys/bus/pci/devices/0000:03:00.0";
+    const NODE: &str = "sys/devices/virtual/kfd/kfd/topology/nodes/1";
+
+    /// A machine with a card, a host name and a serial number.
+    fn machine() -> Made {
+        let mut config = vec![0; 4096];
+        config[0x100..0x104].copy_from_slice(&0x0001_0003_u32.to_le_bytes());
+        config[0x104..0x10c].copy_from_slice(b"SERIALNO");
+        Made::new()
+            .pci(SLOT, "0x1002", "0x120000", Some("rkfd"))
+            .module("rkfd")
+            .file(&format!("{AT}/config"), config)
+            .file(&format!("{AT}/unique_id"), "00c0ffee12345678\n")
+            .file("proc/sys/kernel/hostname", "heron.example.org\n")
+            .file("proc/sys/kernel/osrelease", "7.3.4+deb13-amd64\n")
+            .file(
+                &format!("{NODE}/properties"),
+                "simd_count 320\nunique_id 54324670505309816\n",
+            )
+            .file(
+                &format!("sys/kernel/debug/rkfd/{SLOT}/discovery"),
+                [0x07, 0x14, 0x21, 0x28, 0xff],
+            )
+            .file(
+                "sys/kernel/debug/rkfd/queues",
+                "process 812 secret-program\n  queue 0\n",
+            )
+            .file(
+                "dev/kmsg",
+                "6,1,1500000,-;rkfd 0000:03:00.0: heron, 00c0ffee12345678\n SUBSYSTEM=pci\n\
+                 6,2,1600000,-;Command line: amdgpu.dc=0 secret\n12,3,1700000,-;rkfd: from a program\n",
+            )
+    }
+
+    /// The archive's files.
+    fn unpacked(all: &Collection) -> BTreeMap<String, Vec<u8>> {
+        let mut bytes = Vec::new();
+        all.write(&mut bytes).unwrap();
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(bytes.as_slice()).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            assert_eq!(entry.header().username().unwrap(), Some(""));
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).unwrap();
+            let path = path.strip_prefix("rkfd-capture/").unwrap();
+            assert!(files.insert(path.to_owned(), bytes).is_none(), "{path}");
+        }
+        files
+    }
+
+    fn has(files: &BTreeMap<String, Vec<u8>>, word: &str) -> bool {
+        let is_in = |bytes: &Vec<u8>| {
+            bytes
+                .windows(word.len())
+                .any(|part| part == word.as_bytes())
+        };
+        files.values().any(is_in)
+    }
+
+    #[test]
+    fn the_archive_holds_what_the_list_says_and_nothing_personal() {
+        let machine = machine();
+        let all = collect(&machine, false).unwrap();
+        let files = unpacked(&all);
+        for (path, bytes) in &files {
+            let mut lines = all.list().lines().map(str::to_owned).collect::<Vec<_>>();
+            lines.retain(|line| line.split_whitespace().next() == Some(path));
+            let [line] = lines.as_slice() else {
+                panic!("{path}: {lines:?}");
+            };
+            let size = line.split_whitespace().nth(1);
+            assert_eq!(size, Some(bytes.len().to_string().as_str()), "{path}");
+        }
+        let discovery = files.get(&format!("gpu/{SLOT}/discovery.bin"));
+        assert_eq!(discovery.unwrap(), &[0x07, 0x14, 0x21, 0x28, 0xff]);
+        assert!(has(&files, "simd_count 320"));
+        assert!(has(&files, "process 812 ?\n  queue 0"));
+        for word in [
+            "heron",
+            "SERIALNO",
+            "00c0ffee",
+            "54324670505309816",
+            "secret",
+            "from a program",
+        ] {
+            assert!(!has(&files, word), "{word}");
+        }
+        assert_eq!(
+            String::from_utf8_lossy(&files["kernel/log.txt"]),
+            "[    1.500000] rkfd 0000:03:00.0: (host), (left out)\n"
+        );
+    }
+
+    #[test]
+    fn serial_numbers_are_in_if_they_are_wanted() {
+        let machine = machine();
+        let files = unpacked(&collect(&machine, true).unwrap());
+        for word in ["SERIALNO", "00c0ffee12345678", "54324670505309816"] {
+            assert!(has(&files, word), "{word}");
+        }
+        assert!(!has(&files, "heron"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let machine = Made::new().pci(SLOT, "0x1002", "0x120000", None);
+        let all = collect(&machine, false).unwrap();
+        let list = all.list();
+        for part in ["the discovery table", "the kernel log", "debugfs"] {
+            let mut lines = list.lines().filter(|line| line.starts_with("missing"));
+            assert!(lines.any(|line| line.contains(part)), "{part}: {list}");
+        }
+        let files = unpacked(&all);
+        assert!(has(&files, "missing  the kernel log"));
+        let none = collect(&Made::new(), false).err();
+        assert!(matches!(none, Some(Failure::NoCard)));
+    }
+
+    #[test]
+    fn only_a_yes_is_one() {
+        let path = Path::new("x.tar");
+        for yes in ["y\n", "Yes\n"] {
+            assert!(confirm(path, yes.as_bytes()).is_ok());
+        }
+        for no in ["", "\n", "n\n", "yellow\n"] {
+            let answer = confirm(path, no.as_bytes());
+            assert!(matches!(answer, Err(Failure::NotConfirmed)), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn no_file_is_written_over() {
+        let machine = machine();
+        let all = collect(&machine, false).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.tar");
+        write(&all, &path).unwrap();
+        assert!(matches!(write(&all, &path), Err(Failure::File { .. })));
     }
 }
