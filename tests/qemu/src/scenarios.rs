@@ -2,6 +2,7 @@
 //! The scenarios, in the order in which they run.
 
 pub mod amdgpu;
+mod capture;
 mod clearing;
 mod cold;
 mod compared;
@@ -51,6 +52,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(kernel_ring::all());
     all.extend(conformance::all());
     all.extend(surroundings::all());
+    all.extend(capture::all());
     all.extend(typed::all());
     all.extend(traced::all());
     all.push(course::labs());

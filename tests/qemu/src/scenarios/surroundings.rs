@@ -17,6 +17,7 @@ pub fn all() -> Vec<Scenario> {
             "has no AMD GPU",
         ))
         .step(doctor("doctor", 3, "the PCI bus has no AMD GPU"))
+        .step(Step::sh("capture", 10, NO_CARD))
         .step(Step::insmod(MODULE))
         .step(advises(
             "no-gpu",
@@ -65,6 +66,11 @@ pub fn all() -> Vec<Scenario> {
     let all = [no_gpu, gpu, other_driver()];
     all.map(Scenario::shares_a_machine).into()
 }
+
+/// There is nothing to be captured.
+const NO_CARD: &str =
+    "rkfd capture --yes /tmp/x.tar 2>/tmp/message; [ $? = 3 ] && ! [ -e /tmp/x.tar ] && \
+    grep -q 'the PCI bus has no AMD GPU: check' /tmp/message";
 
 /// A driver that has the class `kfd`, as Linux's amdgpu has it.
 const OTHER: &str = "other_kfd";
