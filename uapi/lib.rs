@@ -32,6 +32,7 @@ pub mod event;
 pub mod gem;
 pub mod ioctl;
 pub mod memory;
+pub mod metrics;
 pub mod mmap;
 pub mod queue;
 pub mod smi;
