@@ -163,17 +163,41 @@ layout! {
         VCLK_TABLE: 269[31:0] = "VclkFrequencyTable[0]";
         DCLK_TABLE: 273[31:0] = "DclkFrequencyTable[0]";
         LCLK_TABLE: 277[31:0] = "LclkFrequencyTable[0]";
+        XGMI_WIDTH: 283[31:0] = "XgmiWidth";
+        XGMI_BITRATE: 284[31:0] = "XgmiBitrate";
         SOCKET_GFX_BUSY: 318[31:0] = "SocketGfxBusy";
         DRAM_UTILIZATION: 319[31:0] = "DramBandwidthUtilization";
         SOCKET_GFX_BUSY_ACC: 322[63:0] = "SocketGfxBusyAcc";
+        MAX_DRAM_BANDWIDTH: 326[31:0] = "MaxDramBandwidth";
         DRAM_UTILIZATION_ACC: 327[63:0] = "DramBandwidthUtilizationAcc";
+        PCIE_BANDWIDTH_ACC: 329[63:0] = "PcieBandwidthAcc[0]";
+        /// How often each limit held clocks back.
+        PROCHOT_RESIDENCY_ACC: 337[31:0] = "ProchotResidencyAcc";
+        PPT_RESIDENCY_ACC: 338[31:0] = "PptResidencyAcc";
+        SOCKET_THM_RESIDENCY_ACC: 339[31:0] = "SocketThmResidencyAcc";
+        VR_THM_RESIDENCY_ACC: 340[31:0] = "VrThmResidencyAcc";
+        HBM_THM_RESIDENCY_ACC: 341[31:0] = "HbmThmResidencyAcc";
+        /// A bit for each XCC.
+        GFXCLK_LOCK: 342[31:0] = "GfxLockXCDMak";
         /// Of each XCC; the first of eight.
         GFXCLK: 343[31:0] = "GfxclkFrequency[0]";
         AID_SERIAL: 351[63:0] = "PublicSerialNumber_AID[0]";
+        PCIE_BANDWIDTH: 431[31:0] = "PcieBandwidth[0]";
+        PCIE_L0_TO_RECOVERY_ACC: 435[31:0] = "PCIeL0ToRecoveryCountAcc";
+        PCIE_REPLAY_ACC: 436[31:0] = "PCIenReplayAAcc";
+        PCIE_REPLAY_ROLLOVER_ACC: 437[31:0] = "PCIenReplayARolloverCountAcc";
+        PCIE_NAK_SENT_ACC: 438[31:0] = "PCIeNAKSentCountAcc";
+        PCIE_NAK_RECEIVED_ACC: 439[31:0] = "PCIeNAKReceivedCountAcc";
         PCIE_SPEED: 476[31:0] = "PCIeLinkSpeed";
         PCIE_WIDTH: 477[31:0] = "PCIeLinkWidth";
         GFX_BUSY: 478[31:0] = "GfxBusy[0]";
         GFX_BUSY_ACC: 486[63:0] = "GfxBusyAcc[0]";
+        PCIE_OTHER_END_RECOVERY_ACC: 502[31:0] = "PCIeOtherEndRecoveryAcc";
+        /// Of each XCC, as the two above; the first of eight.
+        BELOW_LIMIT_PPT_ACC: 503[63:0] = "GfxclkBelowHostLimitPptAcc[0]";
+        BELOW_LIMIT_THM_ACC: 519[63:0] = "GfxclkBelowHostLimitThmAcc[0]";
+        BELOW_LIMIT_TOTAL_ACC: 535[63:0] = "GfxclkBelowHostLimitTotalAcc[0]";
+        LOW_UTILIZATION_ACC: 551[63:0] = "GfxclkLowUtilizationAcc[0]";
     }
 }
 

@@ -95,6 +95,19 @@ impl<'a> Text<'a> {
 }
 
 impl Text<'_> {
+    /// Adds bytes that are no text.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is no room for all of them.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result {
+        let end = self.len.checked_add(bytes.len()).ok_or(EINVAL)?;
+        let room = self.buffer.get_mut(self.len..end).ok_or(EINVAL)?;
+        room.copy_from_slice(bytes);
+        self.len = end;
+        Ok(())
+    }
+
     /// A line `name value`.
     pub(crate) fn property(&mut self, name: &str, value: u64) {
         let _ = writeln!(self, "{name} {value}");
