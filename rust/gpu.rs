@@ -276,6 +276,11 @@ impl Gpu {
         self.copier.smu().measure()
     }
 
+    /// All that its management unit measures ([`Smu::metrics`]).
+    pub(crate) fn metrics(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
+        self.copier.smu().metrics(put)
+    }
+
     /// The most MHz of compute units and of memory; none where the driver can't ask for them.
     pub(crate) fn most_mhz(&self) -> Option<(u32, u32)> {
         let reading = self.measure().ok()?;

@@ -49,12 +49,16 @@ static SENSORS: [&CStr; 10] = [
 ];
 
 /// Files of the PCI device, numbered behind the others.
-static OWN: [&CStr; 4] = [
+static OWN: [&CStr; 5] = [
     c"gpu_busy_percent",
     c"mem_busy_percent",
     c"pp_dpm_sclk",
     c"pp_dpm_mclk",
+    c"gpu_metrics",
 ];
+
+/// The number of the file that is bytes, all of a measurement.
+const METRICS: usize = 14;
 
 /// Two clocks within 25 MHz of each other are the same (`SMU_DPM_FREQ_MATCH` of `smu_cmn_freqs_match`).
 const CLOSE: u32 = 25;
@@ -74,6 +78,9 @@ impl Values for Sensors {
         };
         if let Some(label) = label {
             return writeln!(out, "{label}").map_err(|_| EINVAL);
+        }
+        if file == METRICS {
+            return self.0.metrics(&mut |bytes| out.bytes(bytes));
         }
         let now = self.0.measure()?;
         let value: u64 = match file {

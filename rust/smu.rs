@@ -31,6 +31,8 @@ use kernel::{
 };
 
 mod hal;
+mod metrics;
+mod source;
 mod table;
 
 pub(crate) use hal::{

@@ -5,6 +5,10 @@
 //! The version of the graphics core chooses, as for the security processor: a chip that has one has the other.
 
 use super::{
+    source::{
+        Metric,
+        Source, //
+    },
     Mailbox,
     Service, //
 };

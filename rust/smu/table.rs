@@ -6,6 +6,7 @@
 //! Source: `smu_smc_hw_setup` (order), `smu_v13_0_6_get_metrics_table`, `smu_v13_0_6_get_smu_metrics_data`.
 
 use super::{
+    source::Metric,
     Mailbox,
     Smu, //
 };
@@ -58,6 +59,8 @@ pub(super) struct Service {
     pub(super) memory_levels: usize,
     pub(super) busy: usize,
     pub(super) memory_busy: usize,
+    /// Where the file `gpu_metrics` has its values from.
+    pub(super) metrics: &'static [Metric],
 }
 
 /// A measurement.
@@ -81,7 +84,9 @@ pub(crate) struct Reading {
 #[derive(Default)]
 pub(super) struct Table {
     memory: Option<KernelBuf>,
-    last: Option<(Instant<Monotonic>, Reading)>,
+    measured: Option<Instant<Monotonic>>,
+    /// Of its firmware.
+    version: u32,
     /// It didn't answer: nobody waits for it again.
     pub(super) silent: bool,
 }
@@ -94,31 +99,43 @@ impl Smu {
     /// EOPNOTSUPP when it can't; EPERM while the device is being reset; EIO when it has measured nothing, or didn't answer
     /// once; ETIME when it doesn't answer now; those of refusals; ENODEV.
     pub(crate) fn measure(&self) -> Result<Reading> {
+        self.with_table(|service, memory, _| service.read(memory))
+    }
+
+    /// Has it measure, and reads from its table; passes the version of its firmware, too.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::measure`], and those of `read`.
+    pub(super) fn with_table<T>(
+        &self,
+        read: impl FnOnce(&Service, &KernelBuf, u32) -> Result<T>,
+    ) -> Result<T> {
         let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
         self.dev.alive()?;
+        let service = &mailbox.service;
         let mut table = self.table.lock();
-        if let Some((at, reading)) = table.last {
-            if at.elapsed() < FRESH {
-                return Ok(reading);
+        if table.measured.is_none_or(|at| at.elapsed() >= FRESH) {
+            if self.dev.is_away() {
+                return Err(EPERM);
             }
-        }
-        if self.dev.is_away() {
-            return Err(EPERM);
-        }
-        if table.silent {
-            return Err(EIO);
-        }
-        if table.memory.is_none() {
-            return Err(EOPNOTSUPP);
-        }
-        if let Err(error) = self.send(mailbox, mailbox.service.measure, 0) {
-            table.silent = error == etime();
-            return Err(error);
+            if table.silent {
+                return Err(EIO);
+            }
+            if table.memory.is_none() {
+                return Err(EOPNOTSUPP);
+            }
+            if let Err(error) = self.send(mailbox, service.measure, 0) {
+                table.silent = error == etime();
+                return Err(error);
+            }
+            table.measured = Some(Instant::now());
         }
         let memory = table.memory.as_ref().ok_or(EOPNOTSUPP)?;
-        let reading = mailbox.service.read(memory)?;
-        table.last = Some((Instant::now(), reading));
-        Ok(reading)
+        if memory.read(service.count)? == 0 {
+            return Err(EIO);
+        }
+        read(service, memory, table.version)
     }
 
     /// Tells it where the table is, and has it manage clocks and power.
@@ -151,6 +168,7 @@ impl Smu {
         let at = memory.gpu_addr().get();
         *table = Table {
             memory: Some(memory),
+            version,
             ..Table::default()
         };
         drop(table);
@@ -164,9 +182,6 @@ impl Smu {
 
 impl Service {
     fn read(&self, memory: &KernelBuf) -> Result<Reading> {
-        if memory.read(self.count)? == 0 {
-            return Err(EIO);
-        }
         let word = |at: usize| memory.read(at);
         // `SMUQ10_ROUND`.
         let rounded = |at: usize| {
