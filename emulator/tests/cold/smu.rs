@@ -227,6 +227,10 @@ fn clocks_and_the_table_are_what_linux_reads() {
     let limited = table(&guest);
     assert_eq!(rounded(limited[10]), 100);
     assert!(rounded(limited[12]) <= 100, "SocketPower");
+    // PptResidencyAcc: the limit is below what it takes without work.
+    assert_eq!(first[338], 0);
+    assert!(limited[338] > 0, "PptResidencyAcc");
+    assert!(rounded(limited[326]) > 0, "MaxDramBandwidth, GB/s");
     assert_eq!(guest.findings().len(), before);
 }
 

@@ -28,6 +28,8 @@ const INERTIA: f64 = 8.0;
 pub(super) const GFX: (u32, u32) = (132, 2100);
 /// Measurements are no shorter: what is asked for earlier is the last one.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// Bytes that the memory of the one base die moves in a cycle of its clock: two stacks of 1,024 bits, four times.
+const PER_CYCLE: f64 = 2.0 * 1024.0 / 8.0 * 4.0;
 /// Joules in a unit of the energy counter.
 const ENERGY_UNIT: f64 = 15.259e-6;
 
@@ -55,6 +57,8 @@ pub(super) struct Power {
     before: Busy,
     temperature: f64,
     energy: f64,
+    /// Measurements in which the power limit held clocks back.
+    held: u32,
     /// Percent times seconds.
     busy_sum: f64,
     copies_sum: f64,
@@ -103,6 +107,7 @@ impl Power {
             before: Busy::of(load),
             temperature: AIR + IDLE * PER_WATT,
             energy: 0.0,
+            held: 0,
             busy_sum: 0.0,
             copies_sum: 0.0,
             xcc_sums: [0.0; XCCS],
@@ -127,7 +132,9 @@ impl Power {
             let at = |busy: &Busy| busy.xccs.get(n).copied().unwrap_or_default();
             part(at(&now), at(&self.before))
         });
-        let watts = (IDLE + COMPUTE * busy + COPIES * copies).min(self.limit.into());
+        let wanted = IDLE + COMPUTE * busy + COPIES * copies;
+        let watts = wanted.min(self.limit.into());
+        self.held = self.held.wrapping_add(u32::from(watts < wanted));
         let goal = AIR + watts * PER_WATT;
         self.temperature += (goal - self.temperature) * (1.0 - (-seconds / INERTIA).exp());
         let (least, most) = (f64::from(self.gfx.0), f64::from(self.gfx.1));
@@ -212,6 +219,8 @@ impl Power {
             .with(Metrics::MIN_GFXCLK, GFX.0 << FRACTION)
             .with(Metrics::SOCKET_GFX_BUSY, fixed(now.busy * 100.0))
             .with(Metrics::DRAM_UTILIZATION, fixed(now.copies * 100.0))
+            .with(Metrics::MAX_DRAM_BANDWIDTH, fixed(bandwidth()))
+            .with(Metrics::PPT_RESIDENCY_ACC, self.held)
             .with(
                 Metrics::SOCKET_GFX_BUSY_ACC,
                 (self.busy_sum as u64) << FRACTION,
@@ -223,6 +232,12 @@ impl Power {
             .with(Metrics::PCIE_SPEED, 5)
             .with(Metrics::PCIE_WIDTH, 16)
     }
+}
+
+/// The most that memory moves, in GB/s.
+fn bandwidth() -> f64 {
+    let mhz = levels(clock::UCLK).map_or(0, |levels| levels[3]);
+    PER_CYCLE * f64::from(mhz) / 1000.0
 }
 
 /// A number with ten bits of a fraction.
