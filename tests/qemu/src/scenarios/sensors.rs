@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the management unit measures, and what the kernel's files show of it.
 
+mod metrics;
+
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
 use crate::plan::Step;
@@ -30,11 +32,12 @@ fn sensors() -> Scenario {
     let load = format!(
         "vectoradd {VADD} 1048576 >/dev/null 2>&1 & P=$!; cd /sys/bus/pci/devices/0000:00:01.0; \
          while kill -0 $P 2>/dev/null; do b=$(cat gpu_busy_percent); \
-         [ $b -gt 0 ] && echo sensor gpu_busy_percent $b && cat pp_dpm_sclk && wait $P && exit 0; sleep 0.1; done; exit 1"
+         [ $b -gt 0 ] && echo sensor gpu_busy_percent $b && cat pp_dpm_sclk && {} && wait $P && exit 0; sleep 0.1; done; exit 1",
+        metrics::SHOW
     );
     with_vadd(
         "sensors",
-        "temperature, power, clocks and activity in hwmon and sysfs are what the device measured",
+        "temperature, power, clocks and activity in hwmon, sysfs and gpu_metrics are what the device measured",
         "vectoradd",
     )
     .scheduled_by(Scheduler::Cpsch)
@@ -46,6 +49,7 @@ fn sensors() -> Scenario {
     ))
     .step(Step::sh("idle", 60, SHOW))
     .step(Step::sh("levels", 60, LEVELS))
+    .step(Step::sh("metrics", 60, &metrics::beside_others()))
     .step(Step::sh("busy", 240, &load))
     .step(Step::sh("after", 60, SHOW))
     .step(Step::sh(
@@ -61,6 +65,7 @@ fn sensors() -> Scenario {
         "! ls /sys/bus/pci/devices/0000:00:01.0/hwmon /sys/bus/pci/devices/0000:00:01.0/pp_dpm_sclk 2>/dev/null",
     ))
     .check(as_measured)
+    .check(metrics::as_measured)
 }
 
 /// Each value that was shown is one of those that the device measured.
