@@ -130,7 +130,8 @@ impl<'a> Collection<'a> {
     pub(super) fn refused(&mut self, from: &Path, error: &io::Error) {
         let what = format!("/{}", from.display());
         let next = match error.kind() {
-            ErrorKind::PermissionDenied => "sudo rkfd capture",
+            // As amdgpu does while the card sleeps (`amdgpu_pm_get_access_if_active`).
+            ErrorKind::PermissionDenied => "sudo rkfd capture, unless the card sleeps",
             _ => "dmesg may say more",
         };
         self.missing(what, error.to_string(), next);
