@@ -95,8 +95,11 @@ pub fn managed() -> Scenario {
     all_steps(started(scenario, &MANAGED), &smu)
         .step(Step::sh("sensors", 60, sensors::SHOW))
         .step(Step::sh("levels", 60, sensors::LEVELS))
+        .step(Step::sh("metrics", 60, &sensors::metrics::beside_others()))
+        .step(Step::sh("later", 60, &sensors::metrics::later()))
         .step(Step::Rmmod("amdgpu".into()))
         .check(sensors::as_measured)
+        .check(sensors::metrics::as_measured)
 }
 
 /// The same on Navi 48, without its management unit, and without the kernel's own queues

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the management unit measures, and what the kernel's files show of it.
 
-mod metrics;
+pub(super) mod metrics;
 
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;

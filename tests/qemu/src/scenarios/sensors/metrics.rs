@@ -32,12 +32,17 @@ mod id {
 }
 
 /// Prints it between hwmon's files and clocks' levels of the same time, and how many XCCs there are.
-pub(super) fn beside_others() -> String {
+pub(in crate::scenarios) fn beside_others() -> String {
     let nodes = "/sys/devices/virtual/kfd/kfd/topology/nodes";
     format!(
         "{SENSORS} && {SHOW} && {LEVELS} && grep -o '[0-9]*Mhz [*]' pp_dpm_mclk | sed 's/^/level /;s/Mhz.*//' && \
          sed -n 's/^num_xcc /xccs /p' {nodes}/1/properties"
     )
+}
+
+/// Prints it once more, at least a measurement later.
+pub(in crate::scenarios) fn later() -> String {
+    format!("sleep 0.1; cd /sys/bus/pci/devices/0000:00:01.0 && {SHOW}")
 }
 
 /// The values of each attribute, by its id. Those that aren't known have all bits set.
@@ -99,7 +104,7 @@ impl Metrics {
 
 /// Each file that was printed is one of the device's measurements in every value; the first is also what the files
 /// around it showed; counters only grow.
-pub(super) fn as_measured(outcome: &Outcome) -> Result<(), String> {
+pub(in crate::scenarios) fn as_measured(outcome: &Outcome) -> Result<(), String> {
     let after = |line: &str, word: &str| {
         let mut words = line.split_whitespace().skip_while(|it| *it != word);
         words.nth(1).map(str::to_owned)
