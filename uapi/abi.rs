@@ -106,6 +106,13 @@ macro_rules! constants {
 
         /// The constants of this file.
         pub const CONSTANTS: &[super::abi::ConstInfo] =
-            &[ $( super::abi::ConstInfo { c: $c, value: $name as u64 }, )* ];
+            &[ $( super::abi::ConstInfo {
+                c: $c,
+                // Without the sign: the bits, as C compares them.
+                value: match core::mem::size_of::<$t>() {
+                    4 => $name as u32 as u64,
+                    _ => $name as u64,
+                },
+            }, )* ];
     };
 }

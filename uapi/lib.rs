@@ -25,6 +25,7 @@ pub mod abi;
 
 pub mod amdgpu;
 pub mod criu;
+pub mod ctx;
 pub mod debug;
 pub mod device;
 pub mod drm;
@@ -49,6 +50,7 @@ pub const VERSION_MINOR: u32 = 23;
 pub const STRUCTS: &[&[abi::StructInfo]] = &[
     amdgpu::STRUCTS,
     criu::STRUCTS,
+    ctx::STRUCTS,
     debug::STRUCTS,
     device::STRUCTS,
     drm::STRUCTS,
@@ -75,6 +77,7 @@ pub const CONSTANTS: &[&[abi::ConstInfo]] = &[
     ],
     amdgpu::CONSTANTS,
     criu::CONSTANTS,
+    ctx::CONSTANTS,
     debug::CONSTANTS,
     device::CONSTANTS,
     drm::CONSTANTS,

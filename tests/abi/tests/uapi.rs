@@ -6,6 +6,7 @@
 use rkfd_abi_test::{includes, linux, report, Probe};
 use rkfd_uapi::{
     amdgpu::{INFO, SCHED},
+    ctx::CTX,
     drm::{Node, GET_CAP, REQUESTS, VERSION},
     gem,
     ioctl::IOCTLS,
@@ -65,7 +66,13 @@ fn constants_and_request_numbers_are_linux_s() {
         &gem::GEM_VA.info,
         &gem::GEM_OP.info,
     ];
-    let of_drm = [&VERSION.info, &GET_CAP.info, &INFO.info, &SCHED.info];
+    let of_drm = [
+        &VERSION.info,
+        &GET_CAP.info,
+        &INFO.info,
+        &SCHED.info,
+        &CTX.info,
+    ];
     for request in of_drm
         .into_iter()
         .chain(of_gem)
