@@ -53,6 +53,10 @@ pub(crate) struct Handle {
     away: Atomic<u32>,
     /// How often VRAM has lost what was in it.
     losses: Atomic<u32>,
+    /// How often the device or queues of it were reset.
+    resets: Atomic<u32>,
+    /// Its engines are being reset.
+    resetting: Atomic<u32>,
 }
 
 /// The device doesn't answer, since it is being reset as a whole; dropped, it is there again. Meanwhile nobody
@@ -62,6 +66,15 @@ pub(crate) struct Away<'a>(&'a Handle);
 impl Drop for Away<'_> {
     fn drop(&mut self) {
         self.0.away.store(0, Release);
+    }
+}
+
+/// The engines are being reset, until it is dropped.
+pub(crate) struct Resetting<'a>(&'a Handle);
+
+impl Drop for Resetting<'_> {
+    fn drop(&mut self) {
+        self.0.resetting.store(0, Release);
     }
 }
 
@@ -78,6 +91,8 @@ impl Handle {
             generation: Atomic::new(0),
             away: Atomic::new(0),
             losses: Atomic::new(0),
+            resets: Atomic::new(0),
+            resetting: Atomic::new(0),
         };
         Ok(Arc::new(this, GFP_KERNEL)?)
     }
@@ -133,6 +148,27 @@ impl Handle {
     /// generation that begins, which is also how many resets there were.
     pub(crate) fn next_generation(&self) -> u32 {
         self.generation.fetch_add(1, Relaxed).wrapping_add(1)
+    }
+
+    /// How often the device or queues of it were reset (`gpu_reset_counter`).
+    pub(crate) fn resets(&self) -> u32 {
+        self.resets.load(Relaxed)
+    }
+
+    /// The device, or queues of it, are about to be reset, or were.
+    pub(crate) fn note_reset(&self) {
+        self.resets.fetch_add(1, Relaxed);
+    }
+
+    /// The engines are about to be reset.
+    pub(crate) fn resetting(&self) -> Resetting<'_> {
+        self.resetting.store(1, Release);
+        Resetting(self)
+    }
+
+    /// Whether the engines are being reset (`amdgpu_in_reset`).
+    pub(crate) fn is_resetting(&self) -> bool {
+        self.resetting.load(Acquire) != 0
     }
 
     /// The device is about to be reset as a whole.

@@ -301,6 +301,16 @@ impl Gpu {
         self.dev.losses()
     }
 
+    /// How often it, or queues of it, were reset.
+    pub(crate) fn resets(&self) -> u32 {
+        self.dev.resets()
+    }
+
+    /// Whether it is being reset.
+    pub(crate) fn is_resetting(&self) -> bool {
+        self.dev.is_resetting()
+    }
+
     /// A slice of doorbells for a process.
     pub(crate) fn doorbell_slice(&self) -> Result<Arc<Slice>> {
         Slice::new(&self.doorbells)

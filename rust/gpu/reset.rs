@@ -100,10 +100,14 @@ impl Engines {
             // An earlier run has seen to it.
             return true;
         }
+        let resetting = gpu.dev.resetting();
+        gpu.dev.note_reset();
         let number = gpu.dev.next_generation();
         user.gpu_reset(gpu, number, false);
         user.gpu_hang(gpu, Hang::Gpu);
-        match self.start_again() {
+        let result = self.start_again();
+        drop(resetting);
+        match result {
             Ok(()) => {
                 dev_info!(
                     gpu.device(),

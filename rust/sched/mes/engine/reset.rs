@@ -145,6 +145,8 @@ impl Engine {
         }
         if done.is_empty() {
             self.take(pipe, victim, false)?;
+        } else {
+            self.parts().dev.note_reset();
         }
         Ok(done)
     }
