@@ -37,17 +37,20 @@ pub(crate) enum Thing {
     Object,
     Event,
     RenderFile,
+    /// A context of such a file.
+    Context,
 }
 
 impl Thing {
     /// Every kind with its name, in the order in which they are shown.
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 7] = [
         (Self::Process, "processes"),
         (Self::Queue, "queues"),
         (Self::Buffer, "buffers"),
         (Self::Object, "objects"),
         (Self::Event, "events"),
         (Self::RenderFile, "render_files"),
+        (Self::Context, "contexts"),
     ];
 }
 

@@ -9,10 +9,7 @@
 //! Lock order: the mutex of [`RenderNodes`] is above the device core's.
 
 use crate::{
-    counts::{
-        Counts,
-        Thing, //
-    },
+    counts::Counts,
     glue::{
         dma_buf::DmaBuf,
         drm::{
@@ -53,6 +50,7 @@ use kernel::{
     }, //
 };
 
+mod ctx;
 mod device_info;
 mod gem;
 mod info;
@@ -95,7 +93,7 @@ impl Driver for Render {
 
     fn open(&self) -> Result<Arc<VmFile>> {
         self.offsets.gpu().alive()?;
-        VmFile::new(self.offsets.clone(), self.counts.count(Thing::RenderFile))
+        VmFile::new(&self.offsets, &self.counts)
     }
 
     fn import(&self, buf: DmaBuf) -> Result<Gem<Object>> {

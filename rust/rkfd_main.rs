@@ -14,7 +14,7 @@
 //! | `topology`, `debugfs` | what is shown in sysfs and debugfs |
 //! | `queue`, `memory`, `teardown` | what is done with queues and memory, and the end of a process |
 //! | `process` | what programs own: queues, buffer objects, address spaces, events |
-//! | `event`, `mmap`, `limit`, `smi` | waiting; the CPU's mappings; limits of memory; management events |
+//! | `event`, `context`, `mmap`, `limit`, `smi` | waiting; contexts of files; the CPU's mappings; limits of memory; management events |
 //! | `gpu` | a GPU: the owner of its parts, bring-up and teardown, what it reports |
 //! | `sched`, `mqd`, `sdma`, `ring`, `ih` | schedulers, queues, copy engines, interrupts |
 //! | `vm`, `gmc`, `bo`, `vram`, `doorbell` | address spaces, page tables, memory, doorbells |
@@ -81,6 +81,7 @@ mod vram;
 
 // The user half, and the owner of both.
 mod chardev;
+mod context;
 mod counts;
 mod debugfs;
 mod event;

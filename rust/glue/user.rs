@@ -53,6 +53,12 @@ pub(crate) fn may_profile() -> bool {
     }
 }
 
+/// Whether the caller may have work done before that of others: CAP_SYS_NICE.
+pub(crate) fn may_be_nice() -> bool {
+    // SAFETY: A plain query about the current task.
+    unsafe { bindings::capable(bindings::CAP_SYS_NICE as c_int) }
+}
+
 /// Whether the caller has CAP_SYS_ADMIN.
 pub(crate) fn is_admin() -> bool {
     // SAFETY: A plain query about the current task.

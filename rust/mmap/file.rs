@@ -4,7 +4,12 @@
 
 use super::Offsets;
 use crate::{
-    counts::Count,
+    context::Contexts,
+    counts::{
+        Count,
+        Counts,
+        Thing, //
+    },
     glue::vma::{
         Area,
         Fault, //
@@ -54,6 +59,8 @@ pub(crate) struct VmFile {
     claimed: AtomicFlag,
     #[pin]
     space: Mutex<Space>,
+    #[pin]
+    contexts: Contexts,
     _count: Count,
 }
 
@@ -76,8 +83,9 @@ impl Drop for Claim<'_> {
 }
 
 impl VmFile {
-    /// A file that was just opened. `count` counts it.
-    pub(crate) fn new(offsets: Arc<Offsets>, count: Count) -> Result<Arc<Self>> {
+    /// A file that was just opened.
+    pub(crate) fn new(offsets: &Arc<Offsets>, counts: &Arc<Counts>) -> Result<Arc<Self>> {
+        let (offsets, count) = (offsets.clone(), counts.count(Thing::RenderFile));
         let space = Space {
             vm: None,
             placed: RBTree::new(),
@@ -87,6 +95,7 @@ impl VmFile {
                 offsets,
                 claimed: AtomicFlag::new(false),
                 space <- new_mutex!(space, "rkfd file's address space"),
+                contexts <- Contexts::new(counts),
                 _count: count,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -96,6 +105,11 @@ impl VmFile {
     /// The file's address space.
     pub(crate) fn space(&self) -> &Mutex<Space> {
         &self.space
+    }
+
+    /// Its contexts.
+    pub(crate) fn contexts(&self) -> &Contexts {
+        &self.contexts
     }
 
     /// The GPU.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! amdgpu's own requests, with the flags of its table (`amdgpu_ioctls_kms` of `amdgpu_drv.c`). Those
-//! that aren't here answer EINVAL, as numbers do that a driver's table doesn't have.
+//! that aren't here answer EINVAL, as numbers do that a driver's table doesn't have; CS is one of them.
 
 use super::{
+    ctx,
     gem,
     info,
     Render, //
@@ -17,6 +18,7 @@ use crate::{
     },
     uapi::{
         amdgpu as abi,
+        ctx as ctx_abi,
         gem as gem_abi, //
     }, //
 };
@@ -53,20 +55,15 @@ macro_rules! requests {
 requests! {
     Create c"AMDGPU_GEM_CREATE" Render gem_abi::GEM_CREATE, gem_abi::GemCreate => gem::create;
     Mmap c"AMDGPU_GEM_MMAP" Render gem_abi::GEM_MMAP, gem_abi::GemMmap => gem::mmap;
+    Context c"AMDGPU_CTX" Render ctx_abi::CTX, ctx_abi::Ctx => ctx::ctx;
     Info c"AMDGPU_INFO" Render abi::INFO, abi::Info => ask;
     Metadata c"AMDGPU_GEM_METADATA" Render gem_abi::GEM_METADATA, gem_abi::GemMetadata => gem::metadata;
     WaitIdle c"AMDGPU_GEM_WAIT_IDLE" Render gem_abi::GEM_WAIT_IDLE, gem_abi::GemWaitIdle => gem::wait_idle;
     Va c"AMDGPU_GEM_VA" Render gem_abi::GEM_VA, gem_abi::GemVa => gem::va;
     Op c"AMDGPU_GEM_OP" Render gem_abi::GEM_OP, gem_abi::GemOp => gem::op;
-    Sched c"AMDGPU_SCHED" Master abi::SCHED, abi::Sched => sched;
+    Sched c"AMDGPU_SCHED" Master abi::SCHED, abi::Sched => ctx::sched;
 }
 
 fn ask(file: Opened<'_, Render>, argument: &mut abi::Info) -> Result {
     info::info(file.file().gpu(), &file.driver().memory, argument)
-}
-
-/// The master of a screen changes the priority of other files' contexts. No file has contexts, so whatever
-/// is named isn't one.
-fn sched(_: Opened<'_, Render>, _: &mut abi::Sched) -> Result {
-    Err(EINVAL)
 }

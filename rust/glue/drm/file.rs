@@ -30,6 +30,11 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
+extern "C" {
+    /// Not in `bindings`: <drm/drm_auth.h>. Takes a `struct drm_file`.
+    fn drm_is_current_master(file: *mut c_void) -> bool;
+}
+
 /// File operations of a driver.
 pub(crate) struct Fops(Table<bindings::file_operations>);
 
@@ -99,6 +104,12 @@ impl<'a, T: Driver> Opened<'a, T> {
     pub(crate) fn file(self) -> ArcBorrow<'a, T::File> {
         // SAFETY: As `from_raw` was promised.
         unsafe { file_of::<T::File>(self.file) }
+    }
+
+    /// Whether it is the master of a screen: what opened the primary node first, or was made so.
+    pub(crate) fn is_master(self) -> bool {
+        // SAFETY: The file is open.
+        unsafe { drm_is_current_master(self.file.cast()) }
     }
 
     /// What the driver keeps with its device.
