@@ -7,6 +7,7 @@ use crate::row::{Got, Group, Want};
 use rkfd_bare::sys;
 
 mod buffers;
+mod ctx;
 mod cu_mask;
 mod debug;
 mod dispatcher;
@@ -61,6 +62,7 @@ pub fn all() -> Vec<Group> {
         group("render", render::rows()),
         group("drm", drm::rows()),
         group("gem", gem::rows()),
+        group("ctx", ctx::rows()),
         group("syncobj", syncobj::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),

@@ -123,7 +123,7 @@ fn zeros(c: &mut Ctx, command: u32) -> Result<i32, String> {
 }
 
 /// The primary node of the same device, such as `/dev/dri/card0`.
-fn card(c: &Ctx) -> Result<String, String> {
+pub(super) fn card(c: &Ctx) -> Result<String, String> {
     let folder = format!("{}/drm", pci(c)?);
     let entries = std::fs::read_dir(&folder).map_err(|e| format!("{folder}: {e}"))?;
     let names = entries
