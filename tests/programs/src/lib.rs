@@ -43,6 +43,20 @@ impl Failure {
     }
 }
 
+/// Opens the first render node, as a file with an address space of its own.
+pub fn render_node() -> Result<std::fs::File, Failure> {
+    let nodes = std::fs::read_dir("/dev/dri").map_err(Failure::new)?;
+    let mut paths = nodes.flatten().map(|entry| entry.path());
+    let path = paths.find(|path| path.to_string_lossy().contains("/renderD"));
+    let path = path.ok_or_else(|| Failure::new("there is no render node"))?;
+    let mut options = std::fs::File::options();
+    options
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(Failure::new)
+}
+
 /// Runs a program and prints its result as the line that test runs look for.
 ///
 /// `@rkfd test NAME ok` or `@rkfd test NAME FAIL REASON`; exit status 0 or 1.

@@ -21,7 +21,7 @@ use rkfd::Gpu;
 use rkfd_bare::sys::{drop_privileges, limit_files};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, report, Failure};
-use rkfd_uapi::{event, ioctl, memory, smi};
+use rkfd_uapi::{ctx, event, ioctl, memory, smi};
 use rustix::io::Errno;
 
 /// Threads of `sleepers`: together they name their event more often than one kernel allocation of
@@ -220,6 +220,16 @@ fn objects() -> Result<(), Failure> {
     check("what it takes doesn't grow with them", many < few * 4)
 }
 
+/// A new context of a file of the render node.
+fn context(render: &File) -> Result<u32, Errno> {
+    let mut args = ctx::Ctx {
+        op: ctx::OP_ALLOC_CTX,
+        ..Default::default()
+    };
+    call(render, &ctx::CTX, &mut args)?;
+    Ok(args.number())
+}
+
 fn charged() -> Result<(), Failure> {
     const MADE: usize = 20_000;
     let mut args = std::env::args().skip(2);
@@ -233,10 +243,12 @@ fn charged() -> Result<(), Failure> {
         let bytes: Option<usize> = line.and_then(|bytes| bytes.parse().ok());
         bytes.ok_or_else(|| Failure::new("memory.stat has no kernel memory"))
     };
+    let render = rkfd_programs::render_node()?;
     let before = kernel()?;
     for _ in 0..MADE {
         let made = match kind.as_deref() {
             Some("events") => raw::event(&s.kfd, event::EVENT_MEMORY).map(u64::from),
+            Some("contexts") => context(&render).map(u64::from),
             _ => s.flush_page(),
         };
         made.map_err(errno("making it"))?;

@@ -9,6 +9,8 @@
 //!
 //! `reset CODE-OBJECT bystander`: the other program. It prints a line when its queue has run.
 //!
+//! A context of the render node's, in whose name nothing was submitted, reports the reset too (`amdgpu_ctx_query`).
+//!
 //! `reset CODE-OBJECT whole`: the whole device is reset, and VRAM loses its content (`amdgpu_device_check_vram_lost`).
 //! The emulated device changes all of it.
 
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
-use rkfd_uapi::{event, ioctl, smi};
+use rkfd_uapi::{ctx, event, ioctl, smi};
 use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
@@ -86,6 +88,61 @@ impl Setup {
         let mask = masks.fold(0, |all, mask| all | mask);
         file.write_all(&mask.to_ne_bytes()).map_err(Failure::new)?;
         Ok(file)
+    }
+}
+
+/// A context of a file of the render node's.
+struct Context {
+    file: File,
+    id: u32,
+}
+
+impl Context {
+    fn new() -> Result<Self, Failure> {
+        let file = rkfd_programs::render_node()?;
+        let mut context = Self { file, id: 0 };
+        context.id = context.ask(ctx::OP_ALLOC_CTX)?.number();
+        Ok(context)
+    }
+
+    fn ask(&self, op: u32) -> Result<ctx::Ctx, Failure> {
+        let mut args = ctx::Ctx {
+            op,
+            ctx_id: self.id,
+            ..Default::default()
+        };
+        call(&self.file, &ctx::CTX, &mut args).map_err(errno("AMDGPU_CTX"))?;
+        Ok(args)
+    }
+
+    /// What happened since the last question.
+    fn since(&self) -> Result<u32, Failure> {
+        Ok(self.ask(ctx::OP_QUERY_STATE)?.state().2)
+    }
+
+    /// What happened since it was made.
+    fn flags(&self) -> Result<u64, Failure> {
+        Ok(self.ask(ctx::OP_QUERY_STATE2)?.state().0)
+    }
+
+    /// Checks what it reports once the GPU works again.
+    fn reports_the_reset(&self) -> Result<(), Failure> {
+        let lost = match is_argument("whole") {
+            true => ctx::QUERY2_VRAMLOST,
+            false => 0,
+        };
+        check(
+            "a context reports the reset, and whether VRAM is lost",
+            self.flags()? == ctx::QUERY2_RESET | lost,
+        )?;
+        check(
+            "and once that there was one since the last question",
+            (self.since()?, self.since()?) == (ctx::UNKNOWN_RESET, ctx::NO_RESET),
+        )?;
+        check(
+            "a context that is made afterwards reports none",
+            Self::new()?.flags()? == 0,
+        )
     }
 }
 
@@ -185,6 +242,11 @@ fn victim() -> Result<(), Failure> {
         smi::SMI_EVENT_PROCESS_END,
         smi::SMI_EVENT_ALL_PROCESS,
     ])?;
+    let context = Context::new()?;
+    check(
+        "a context reports no reset yet",
+        (context.flags()?, context.since()?) == (0, ctx::NO_RESET),
+    )?;
     let memory = s.gpu.upload(&CONTENT)?;
     let (first, second) = (s.used_queue(0)?, s.used_queue(1)?);
     let mut bystander = start_bystander()?;
@@ -198,6 +260,7 @@ fn victim() -> Result<(), Failure> {
     )?;
     s.hears_of_the_reset()?;
     see_the_end(events)?;
+    context.reports_the_reset()?;
     let status = bystander.wait().map_err(Failure::new)?;
     check("the other program hears of it", status.success())?;
     see(&mut processes, &format!("d {:x} reset", bystander.id()))?;

@@ -91,6 +91,11 @@ fn neighbours() -> Scenario {
         60,
         &["charged", "objects", "/tmp/groups/charged"],
     ))
+    .step(program(
+        "charged-contexts",
+        60,
+        &["charged", "contexts", "/tmp/groups/charged"],
+    ))
     .step(Step::sh("hoard", 120, HOARD))
     .step(Step::run(
         "permitted",
