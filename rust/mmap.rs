@@ -47,11 +47,16 @@ use kernel::{
 };
 
 mod file;
+mod memory;
 
 pub(crate) use file::{
     Placed,
     Space,
     VmFile, //
+};
+pub(crate) use memory::{
+    FileMemory,
+    MemoryUse, //
 };
 
 /// Where offsets of DRM files start (`DRM_FILE_PAGE_OFFSET_START`).

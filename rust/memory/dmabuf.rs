@@ -67,7 +67,8 @@ pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
 /// EINVAL when there is no such handle, EPERM for memory of a program's own, ENOMEM.
 pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<DmaBuf> {
     process.with_device(gpu_id, |_, state| {
-        let mem = state.mem(id).ok_or(EINVAL)?;
+        let handle = state.handles.get(id.get()).ok_or(EINVAL)?;
+        let mem = &handle.mem;
         if let Some(dmabuf) = mem.dmabuf.as_ref() {
             return Ok(dmabuf.clone());
         }
@@ -80,6 +81,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<D
         let dmabuf = object.export(mem.is_writable())?;
         // Nobody else sets it: the process' state is held.
         mem.dmabuf.populate(dmabuf.clone());
+        handle.share();
         Ok(dmabuf)
     })
 }

@@ -32,7 +32,8 @@ use kernel::{
 
 /// Maps an object into the VM; does nothing if it is.
 pub(crate) fn map(state: &mut DeviceState, id: BufferId) -> Result {
-    let vm = state.bound()?.vm.clone();
+    let bound = state.bound()?;
+    let (vm, counts) = (bound.vm.clone(), bound.file.memory().clone());
     let handle = state.handles.get_mut(id.get()).ok_or(ENOMEM)?;
     if handle.mapped {
         return Ok(());
@@ -53,7 +54,7 @@ pub(crate) fn map(state: &mut DeviceState, id: BufferId) -> Result {
         }
     }
     if let Some(handle) = state.handles.get_mut(id.get()) {
-        handle.mapped = true;
+        handle.set_mapped(&counts);
     }
     Ok(())
 }

@@ -42,6 +42,7 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         let trap = TrapPages::new(&device.gpu, &vm)?;
         process.processes().register_pasid(process, vm.pasid())?;
         claim.keep();
+        file.set_pasid(vm.pasid());
         file.space().lock().vm = Some(vm.clone());
         state.config.tba = trap.code();
         state.config.tma = trap.memory();

@@ -2,7 +2,10 @@
 
 //! An open file of a render node, as processes know it.
 
-use super::Offsets;
+use super::{
+    FileMemory,
+    Offsets, //
+};
 use crate::{
     context::Contexts,
     counts::{
@@ -17,7 +20,8 @@ use crate::{
     gpu::Gpu,
     types::{
         GpuVa,
-        PageRange, //
+        PageRange,
+        Pasid, //
     },
     vm::Vm, //
 };
@@ -27,8 +31,10 @@ use kernel::{
     rbtree::RBTree,
     sync::{
         atomic::{
+            Atomic,
             AtomicFlag,
             Full,
+            Relaxed,
             Release, //
         },
         Arc,
@@ -61,6 +67,10 @@ pub(crate) struct VmFile {
     space: Mutex<Space>,
     #[pin]
     contexts: Contexts,
+    /// What a process mapped in its address space by /dev/kfd.
+    memory: Arc<FileMemory>,
+    /// The number of its address space, 0 before it has one.
+    pasid: Atomic<u32>,
     _count: Count,
 }
 
@@ -85,6 +95,7 @@ impl Drop for Claim<'_> {
 impl VmFile {
     /// A file that was just opened.
     pub(crate) fn new(offsets: &Arc<Offsets>, counts: &Arc<Counts>) -> Result<Arc<Self>> {
+        let memory = FileMemory::new()?;
         let (offsets, count) = (offsets.clone(), counts.count(Thing::RenderFile));
         let space = Space {
             vm: None,
@@ -96,6 +107,8 @@ impl VmFile {
                 claimed: AtomicFlag::new(false),
                 space <- new_mutex!(space, "rkfd file's address space"),
                 contexts <- Contexts::new(counts),
+                memory,
+                pasid: Atomic::new(0),
                 _count: count,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -110,6 +123,21 @@ impl VmFile {
     /// Its contexts.
     pub(crate) fn contexts(&self) -> &Contexts {
         &self.contexts
+    }
+
+    /// What a process mapped in its address space by /dev/kfd.
+    pub(crate) fn memory(&self) -> &Arc<FileMemory> {
+        &self.memory
+    }
+
+    /// Its address space has this number from now on.
+    pub(crate) fn set_pasid(&self, pasid: Pasid) {
+        self.pasid.store(pasid.get().into(), Relaxed);
+    }
+
+    /// The number of its address space, 0 before it has one.
+    pub(crate) fn pasid(&self) -> u32 {
+        self.pasid.load(Relaxed)
     }
 
     /// The GPU.

@@ -21,7 +21,11 @@ use crate::{
     },
     glue::dma_buf::DmaBuf,
     limit::Share,
-    mmap::Mapping,
+    mmap::{
+        FileMemory,
+        Mapping,
+        MemoryUse, //
+    },
     types::{
         AllocFlags,
         GpuVa,
@@ -45,6 +49,8 @@ use kernel::{
 pub(crate) struct Handle {
     pub(crate) mem: Arc<Mem>,
     pub(crate) mapped: bool,
+    /// Since it was mapped the first time.
+    counted: Option<MemoryUse>,
     _vram: Option<VramUse>,
 }
 
@@ -57,7 +63,25 @@ impl Handle {
         Self {
             mem,
             mapped: false,
+            counted: None,
             _vram: vram,
+        }
+    }
+
+    /// It is mapped in the address space of a file, which has these counts.
+    pub(crate) fn set_mapped(&mut self, memory: &Arc<FileMemory>) {
+        self.mapped = true;
+        let mem = &self.mem;
+        self.counted.get_or_insert_with(|| {
+            let vram = mem.memory.kind().vram();
+            memory.count(vram, mem.bo().size(), mem.dmabuf.as_ref().is_some())
+        });
+    }
+
+    /// It went out as a DMA-buf.
+    pub(crate) fn share(&self) {
+        if let Some(counted) = &self.counted {
+            counted.share();
         }
     }
 }
