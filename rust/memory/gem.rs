@@ -75,16 +75,20 @@ pub(crate) fn create(
     if size == 0 {
         return Err(EINVAL);
     }
+    let mut created = request.created;
     let memory = if request.wants(abi::DOMAIN_VRAM) {
         match vram(offsets, size, request) {
-            // What finds no room goes to system memory (`amdgpu_gem_create_ioctl`).
-            Err(e) if e == ENOMEM => gtt(offsets, system, size, request)?,
+            // What finds no room goes to system memory, and may from then on (`amdgpu_gem_create_ioctl`).
+            Err(e) if e == ENOMEM => {
+                created.domains |= u64::from(abi::DOMAIN_GTT);
+                gtt(offsets, system, size, request)?
+            }
             result => result?,
         }
     } else {
         gtt(offsets, system, size, request)?
     };
-    Object::of_memory(offsets, counts, &memory, request.created)
+    Object::of_memory(offsets, counts, &memory, created)
 }
 
 fn vram(offsets: &Offsets, size: u64, request: &CreateRequest) -> Result<Arc<Memory>> {
