@@ -19,6 +19,8 @@ use crate::{
             Fops,
             Gem,
             Identity,
+            Opened,
+            Printer,
             Registered,
             Requests,
             Table, //
@@ -52,6 +54,7 @@ use kernel::{
 
 mod ctx;
 mod device_info;
+mod fdinfo;
 mod gem;
 mod info;
 mod request;
@@ -98,6 +101,10 @@ impl Driver for Render {
 
     fn import(&self, buf: DmaBuf) -> Result<Gem<Object>> {
         memory::of_foreign(&self.offsets, &self.counts, buf)
+    }
+
+    fn show(file: Opened<'_, Self>, printer: &Printer<'_>) {
+        fdinfo::show(file, printer);
     }
 
     fn mmap(file: ArcBorrow<'_, VmFile>, area: &Area<'_>) -> Result {

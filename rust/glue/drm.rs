@@ -30,6 +30,7 @@ use kernel::{
 
 mod device;
 mod driver;
+mod fdinfo;
 mod file;
 mod gem;
 mod prime;
@@ -42,6 +43,10 @@ pub(crate) use device::{
 pub(crate) use driver::{
     Identity,
     Table, //
+};
+pub(crate) use fdinfo::{
+    MemoryStats,
+    Printer, //
 };
 pub(crate) use file::{
     borrow,
@@ -78,6 +83,8 @@ pub(crate) trait Driver: Send + Sync + Sized + 'static {
     fn open(&self) -> Result<Arc<Self::File>>;
     /// Makes an object of somebody else's DMA-buf.
     fn import(&self, buf: DmaBuf) -> Result<Gem<Self::Object>>;
+    /// Tells of a file what it has. It must not wait for anybody.
+    fn show(file: Opened<'_, Self>, printer: &Printer<'_>);
     /// Checks a new mapping and sets it up with [`Area::map`]. The mmap lock is held for writing.
     fn mmap(file: ArcBorrow<'_, Self::File>, area: &Area<'_>) -> Result;
     /// Inserts the page that was touched. The mmap lock or the area's lock is held for reading.

@@ -4,6 +4,7 @@
 
 use super::{
     device,
+    fdinfo,
     file::{
         self,
         Fops, //
@@ -44,6 +45,7 @@ impl Table {
         driver.open = Some(file::open::<T>);
         driver.postclose = Some(file::postclose::<T>);
         driver.release = Some(device::release::<T>);
+        driver.show_fdinfo = Some(fdinfo::show::<T>);
         (driver.major, driver.minor, driver.patchlevel) = identity.version;
         driver.name = as_char_ptr_in_const_context(identity.name).cast_mut();
         driver.desc = as_char_ptr_in_const_context(identity.description).cast_mut();

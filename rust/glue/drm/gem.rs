@@ -68,6 +68,12 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
 /// Operations of a kind of object.
 pub(crate) struct Ops(pub(super) Table<bindings::drm_gem_object_funcs>);
 
+impl Ops {
+    pub(super) const fn as_ptr(&self) -> *const bindings::drm_gem_object_funcs {
+        self.0.as_ptr()
+    }
+}
+
 /// An object, what stands behind it, and the device that it needs until it is gone. Dropped in this order.
 #[repr(C)]
 struct Whole<O> {
@@ -101,7 +107,7 @@ impl<O: Object> Gem<O> {
         // table is a static.
         unsafe {
             bindings::drm_gem_private_object_init(device.as_ptr(), gem.as_ptr(), size);
-            (*gem.as_ptr()).funcs = O::ops().0.as_ptr();
+            (*gem.as_ptr()).funcs = O::ops().as_ptr();
         }
         Ok(gem)
     }
@@ -119,7 +125,7 @@ impl<O: Object> Gem<O> {
         let gem = NonNull::new(gem)?;
         // SAFETY: Counted; an object's operations never change.
         let funcs = unsafe { (*gem.as_ptr()).funcs };
-        if core::ptr::eq(funcs, O::ops().0.as_ptr()) {
+        if core::ptr::eq(funcs, O::ops().as_ptr()) {
             return Some(Self(gem.cast()));
         }
         // SAFETY: The reference is ours.
