@@ -14,6 +14,7 @@ mod dispatcher;
 mod dmabuf;
 mod drm;
 mod events;
+mod fdinfo;
 mod gem;
 mod gws;
 mod info;
@@ -63,6 +64,7 @@ pub fn all() -> Vec<Group> {
         group("drm", drm::rows()),
         group("gem", gem::rows()),
         group("ctx", ctx::rows()),
+        group("fdinfo", fdinfo::rows()),
         group("syncobj", syncobj::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),
