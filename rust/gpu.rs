@@ -69,7 +69,6 @@ use crate::{
     },
     vm::{
         self,
-        pasid::Pasids,
         Spaces,
         Vm, //
     },
@@ -196,9 +195,9 @@ impl Gpu {
         &self.spaces.memory
     }
 
-    /// An empty address space with a PASID of its own.
-    pub(crate) fn new_vm(&self, pasids: &Arc<Pasids>) -> Result<Arc<Vm>> {
-        Vm::new(&self.spaces, pasids)
+    /// An empty address space.
+    pub(crate) fn new_vm(&self) -> Result<Arc<Vm>> {
+        Vm::new(&self.spaces)
     }
 
     /// The number of the process that has an address space now.

@@ -178,6 +178,7 @@ pub(crate) struct QueueUpdate {
 /// A process on a scheduler.
 pub(crate) struct SchedProcess {
     vm: Arc<Vm>,
+    pasid: Pasid,
     /// One of its queues had to be reset, or hangs.
     reset: Atomic<u32>,
     /// The GPU was reset under it.
@@ -185,9 +186,11 @@ pub(crate) struct SchedProcess {
 }
 
 impl SchedProcess {
+    /// EINVAL for an address space that has no number.
     fn new(vm: &Arc<Vm>) -> Result<Arc<Self>> {
         let process = Self {
             vm: vm.clone(),
+            pasid: vm.pasid().ok_or(EINVAL)?,
             reset: Atomic::new(0),
             lost: Atomic::new(0),
         };
@@ -220,7 +223,7 @@ impl SchedProcess {
 
     /// Its number.
     pub(crate) fn pasid(&self) -> Pasid {
-        self.vm.pasid()
+        self.pasid
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A process' address space on a GPU: its page tables and what is mapped where.
+//! An address space on a GPU, of a process or of a file that no process took it from: its page tables and what is mapped where.
 //!
 //! The tables lie in VRAM ([`table`]); here is the record of mappings, each of a part of one
 //! buffer object, none overlapping. A mapping holds a reference to its buffer object. Unmapping
@@ -38,7 +38,8 @@ use kernel::{
     },
     sync::{
         Arc,
-        Mutex, //
+        Mutex,
+        SetOnce, //
     }, //
 };
 
@@ -70,6 +71,19 @@ pub(crate) struct Spaces {
     pub(crate) kept: Arc<Kept>,
 }
 
+impl Spaces {
+    /// Flushes the TLBs of an address space. One without a number was never the hardware's.
+    fn flush(&self, pasid: Option<Pasid>) -> Result {
+        match pasid {
+            Some(pasid) => self.tlb.flush_pasid(pasid, HEAVY),
+            None => {
+                self.memory.vram.flush_hdp();
+                Ok(())
+            }
+        }
+    }
+}
+
 /// What is mapped somewhere: a part of an object.
 #[derive(Clone)]
 pub(crate) struct Mapped {
@@ -95,7 +109,8 @@ struct Inner {
 #[pin_data]
 pub(crate) struct Vm {
     spaces: Arc<Spaces>,
-    pasid: PasidGuard,
+    /// Before it has one no queue can be in it, so that the hardware has nothing of it.
+    pasid: SetOnce<PasidGuard>,
     base: PageTableBase,
     /// How often VRAM had lost what was in it before the tables were made.
     losses: u32,
@@ -104,12 +119,11 @@ pub(crate) struct Vm {
 }
 
 impl Vm {
-    /// An empty address space with a PASID of its own.
-    pub(crate) fn new(spaces: &Arc<Spaces>, pasids: &Arc<Pasids>) -> Result<Arc<Self>> {
+    /// An empty address space, in which no queue can be yet.
+    pub(crate) fn new(spaces: &Arc<Spaces>) -> Result<Arc<Self>> {
         spaces.memory.dev.alive()?;
         let losses = spaces.memory.dev.losses();
         let tables = Tables::new(&spaces.memory.vram, spaces.hal)?;
-        let pasid = pasids.take()?;
         let base = PageTableBase::new(tables.root_entry());
         let inner = Inner {
             tables,
@@ -117,14 +131,34 @@ impl Vm {
         };
         let spaces = spaces.clone();
         Arc::pin_init(
-            pin_init!(Self { spaces, pasid, base, losses, inner <- new_mutex!(inner, "rkfd VM") }),
+            pin_init!(Self {
+                spaces,
+                pasid: SetOnce::new(),
+                base,
+                losses,
+                inner <- new_mutex!(inner, "rkfd VM"),
+            }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// Number of the address space in packets and interrupts.
-    pub(crate) fn pasid(&self) -> Pasid {
-        self.pasid.get()
+    /// Gives it a number, if it has none: from now on queues can be in it.
+    ///
+    /// # Errors
+    ///
+    /// ENOSPC when all are taken.
+    pub(crate) fn enlist(&self, pasids: &Arc<Pasids>) -> Result<Pasid> {
+        if let Some(pasid) = self.pasid() {
+            return Ok(pasid);
+        }
+        // Whoever comes second gives his back.
+        self.pasid.populate(pasids.take()?);
+        self.pasid().ok_or(ENOSPC)
+    }
+
+    /// Number of the address space in packets and interrupts, once it has one.
+    pub(crate) fn pasid(&self) -> Option<Pasid> {
+        self.pasid.as_ref().map(PasidGuard::get)
     }
 
     /// Whether its page tables were lost since: nothing may use it any more (`amdgpu_vm_generation`).
@@ -233,7 +267,7 @@ impl Vm {
 
     /// Flushes the TLBs of the address space.
     pub(crate) fn flush_tlb(&self) -> Result {
-        self.spaces.tlb.flush_pasid(self.pasid(), HEAVY)
+        self.spaces.flush(self.pasid())
     }
 }
 
@@ -261,12 +295,12 @@ fn overlaps(mappings: &RBTree<GpuVa, Mapped>, at: PageRange) -> bool {
 #[must_use = "dropping it flushes the TLB; `flush` reports whether that worked"]
 pub(crate) struct Unmapped {
     spaces: Arc<Spaces>,
-    pasid: Pasid,
+    pasid: Option<Pasid>,
     held: Option<(Option<Arc<Bo>>, Dead)>,
 }
 
 impl Unmapped {
-    fn new(spaces: &Arc<Spaces>, pasid: Pasid, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
+    fn new(spaces: &Arc<Spaces>, pasid: Option<Pasid>, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
         Self {
             spaces: spaces.clone(),
             pasid,
@@ -287,7 +321,7 @@ impl Unmapped {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
-        match self.spaces.tlb.flush_pasid(self.pasid, HEAVY) {
+        match self.spaces.flush(self.pasid) {
             // A device that is gone has no TLB.
             Ok(()) | Err(ENODEV) => Ok(()),
             Err(error) => {

@@ -42,8 +42,7 @@ pub(crate) struct Place<'a> {
 ///
 /// # Errors
 ///
-/// EINVAL beyond the object's end, and where something is mapped; EOPNOTSUPP when no process took the
-/// file's address space; ENOMEM, ENODEV.
+/// EINVAL beyond the object's end, and where something is mapped; ENOMEM, ENODEV.
 pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     let end = place.offset.checked_add(place.at.bytes());
     if end.is_none_or(|end| end > place.bo.size()) {
@@ -55,8 +54,7 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     };
     let node = RBTreeNode::new(place.at.start(), placed, GFP_KERNEL_ACCOUNT)?;
     let mut space = file.space().lock();
-    // Upstream has an address space for each file; here each is a process', which are fewer.
-    let vm = space.vm.clone().ok_or(EOPNOTSUPP)?;
+    let vm = file.vm(&mut space)?;
     if replace {
         clear_range(&mut space, place.at)?;
     }

@@ -18,7 +18,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Takes the address space of a render node's file.
+/// Takes the address space of a render node's file, with what the file's own requests have mapped in it.
 ///
 /// # Errors
 ///
@@ -38,15 +38,15 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         }
         let claim = file.claim()?;
         let shared = process.shared();
-        let vm = device.gpu.new_vm(&shared.pasids)?;
+        let vm = claim.vm()?;
+        let pasid = vm.enlist(&shared.pasids)?;
         let trap = TrapPages::new(&device.gpu, &vm)?;
-        process.processes().register_pasid(process, vm.pasid())?;
+        process.processes().register_pasid(process, pasid)?;
         claim.keep();
-        file.set_pasid(vm.pasid());
-        file.space().lock().vm = Some(vm.clone());
+        file.set_pasid(pasid);
         state.config.tba = trap.code();
         state.config.tma = trap.memory();
-        state.usage.set_pasid(vm.pasid().get());
+        state.usage.set_pasid(pasid.get());
         state.bound = Some(Bound {
             file: file.clone(),
             vm,
@@ -60,7 +60,9 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
 /// Gives the address space up. Nothing may be mapped in it, and no queue use it.
 pub(crate) fn release(process: &Process, device: &ProcessDevice, state: &mut DeviceState) {
     if let Some(bound) = state.bound.take() {
-        process.processes().unregister_pasid(bound.vm.pasid());
+        if let Some(pasid) = bound.vm.pasid() {
+            process.processes().unregister_pasid(pasid);
+        }
         let clients = &process.shared().clients;
         clients.process(&device.gpu, &process.who, false);
     }

@@ -31,6 +31,7 @@ use kernel::{
     rbtree::RBTree,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             AtomicFlag,
             Full,
@@ -52,7 +53,7 @@ pub(crate) struct Placed {
 /// The file's address space on the GPU, and what its own requests mapped there. What a process maps by
 /// /dev/kfd is the process'.
 pub(crate) struct Space {
-    /// There once a process took it (ACQUIRE_VM), and then until the file is closed.
+    /// There once something is mapped or a process takes it (ACQUIRE_VM), and then until the file is closed.
     pub(crate) vm: Option<Arc<Vm>>,
     pub(crate) placed: RBTree<GpuVa, Placed>,
 }
@@ -78,6 +79,16 @@ pub(crate) struct VmFile {
 pub(crate) struct Claim<'a>(Option<&'a VmFile>);
 
 impl Claim<'_> {
+    /// The address space, with what the file's requests have mapped in it.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV.
+    pub(crate) fn vm(&self) -> Result<Arc<Vm>> {
+        let file = self.0.ok_or(EINVAL)?;
+        file.vm_now(&mut file.space.lock(), true)
+    }
+
     /// It stays taken.
     pub(crate) fn keep(mut self) {
         self.0 = None;
@@ -87,6 +98,15 @@ impl Claim<'_> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.0 {
+            // What was made for the process alone goes.
+            let unused = {
+                let mut space = file.space.lock();
+                match space.placed.iter().next() {
+                    Some(_) => None,
+                    None => space.vm.take(),
+                }
+            };
+            drop(unused);
             file.claimed.store(false, Release);
         }
     }
@@ -118,6 +138,32 @@ impl VmFile {
     /// The file's address space.
     pub(crate) fn space(&self) -> &Mutex<Space> {
         &self.space
+    }
+
+    /// The file's address space, which is made when it is first needed.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV.
+    pub(crate) fn vm(&self, space: &mut Space) -> Result<Arc<Vm>> {
+        // One that a process has stays as it is.
+        self.vm_now(space, !self.claimed.load(Acquire))
+    }
+
+    /// The same; with `renew`, a new one instead of one that a reset took.
+    fn vm_now(&self, space: &mut Space, renew: bool) -> Result<Arc<Vm>> {
+        if let Some(vm) = &space.vm {
+            if !renew || !vm.is_lost() {
+                return Ok(vm.clone());
+            }
+        }
+        let vm = self.gpu().new_vm()?;
+        // What was mapped in one before is lost with its tables.
+        *space = Space {
+            vm: Some(vm.clone()),
+            placed: RBTree::new(),
+        };
+        Ok(vm)
     }
 
     /// Its contexts.

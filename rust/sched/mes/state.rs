@@ -66,7 +66,7 @@ impl State<Mes> {
         let contexts = queue.contexts().ok_or(EINVAL)?;
         let vm = queue.process().vm();
         let add = queue.with_spec(|spec| Add {
-            pasid: vm.pasid(),
+            pasid: queue.process().pasid(),
             page_table_base: vm.page_table_base(),
             process_context: contexts.process.gpu_addr(),
             gang_context: contexts.gang.gpu_addr(),
