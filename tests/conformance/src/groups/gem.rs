@@ -278,13 +278,29 @@ pub(super) fn rows() -> Vec<Row> {
         row(V, "clear where nothing is", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| new_va(c, |a| a.operation = VA_OP_CLEAR)),
         row(V, "clear a part of a mapping", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.map_size = 4096 })?.2))),
         row(V, "a mapping without memory", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT)),
-        row(V, "by a file whose address space no process took", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| {
-            let file = sys::open(&c.node.render).map_err(|e| e.to_string())?;
-            let mut a = wanted(DOMAIN_GTT);
-            ask(&file, &GEM_CREATE, &mut a);
-            let va_address = c.fresh_va(SIZE);
-            Ok(Got::Errno(ask(&file, &GEM_VA, &mut GemVa { handle: a.handle(), operation: VA_OP_MAP, flags: ALL, va_address, map_size: SIZE, ..Default::default() })))
+        row(V, "by a file whose address space no process took", OK, VA, |c| { let f = Apart::new(c)?; Ok(Got::Errno(f.va(|_| {}))) }),
+        row(V, "by such a file, where it is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let f = Apart::new(c)?; f.va(|_| {}); Ok(Got::Errno(f.va(|_| {}))) }),
+        row(V, "by such a file, where another file has mapped", OK, "amd/amdgpu/amdgpu_kms.c: amdgpu_driver_open_kms", |c| {
+            let f = Apart::new(c)?;
+            let mut other = Apart::new(c)?;
+            other.at = f.at;
+            crate::fixture::must("GEM_VA", f.va(|_| {}))?;
+            Ok(Got::Errno(other.va(|_| {})))
         }),
+        row(V, "by such a file, unmap", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| { let f = Apart::new(c)?; f.va(|_| {}); Ok(Got::Errno(f.va(|a| a.operation = VA_OP_UNMAP))) }),
+        row(V, "by such a file, unmap where nothing is", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| Ok(Got::Errno(Apart::new(c)?.va(|a| a.operation = VA_OP_UNMAP)))),
+        row(V, "by such a file, clear where nothing is", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(Apart::new(c)?.va(|a| a.operation = VA_OP_CLEAR)))),
+        row("ACQUIRE_VM", "of a file that has mapped something", OK, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_acquire_process_vm", |c| Ok(Got::Errno(Apart::taken(c)?.1))).open(),
+        row(V, "where a file had mapped before ACQUIRE_VM", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let (f, _) = Apart::taken(c)?; Ok(Got::Errno(f.va(|_| {}))) }).open(),
+        row(V, "unmap what a file had mapped before ACQUIRE_VM", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| { let (f, _) = Apart::taken(c)?; Ok(Got::Errno(f.va(|a| a.operation = VA_OP_UNMAP))) }).open(),
+        row(V, "KFD maps where a file had mapped before ACQUIRE_VM", EINVAL, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: attach", |c| {
+            let (f, errno) = Apart::taken(c)?;
+            crate::fixture::must("ACQUIRE_VM", errno)?;
+            let mut args = c.alloc_args(SIZE, GTT);
+            args.va_addr = f.at;
+            let bo = c.bo_from(args)?;
+            Ok(Got::Errno(c.map(bo.handle)))
+        }).open(),
         row(V, "closing the last handle unmaps", OK, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_object_close", |c| { let (h, at, _) = after_mapping(c, |a, at| a.va_address = at + SIZE)?; close(c, h)?; let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(va(c, other, at, |_| {})?)) }),
         row(D, "of no handle", ENOENT, META, |c| Ok(Got::Errno(metadata(c, &mut GemMetadata { handle: 0x7777, op: METADATA_GET, ..Default::default() })?))),
         row(D, "what was set is there", is(MARK), META, |c| {
@@ -325,6 +341,54 @@ pub(super) fn rows() -> Vec<Row> {
         row(P, "a DMA-buf of a handle is mapped by the CPU", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(16, MARK); let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(16))) }),
         row(P, "such a mapping outlives handle and descriptor", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; m.write(24, MARK); close(c, h)?; drop(fd); Ok(Got::Value(m.read(24))) }),
     ]
+}
+
+/// A file of the render node with a buffer, and an address for it.
+struct Apart {
+    file: OwnedFd,
+    handle: u32,
+    at: u64,
+}
+
+impl Apart {
+    fn new(c: &mut Ctx) -> Result<Self, String> {
+        let file = sys::open(&c.node.render).map_err(|e| e.to_string())?;
+        let mut new = Self {
+            file,
+            handle: 0,
+            at: c.fresh_va(SIZE),
+        };
+        new.handle = new.made()?;
+        Ok(new)
+    }
+
+    /// A file that has mapped its buffer, and what taking its address space fails with then.
+    fn taken(c: &mut Ctx) -> Result<(Self, i32), String> {
+        let apart = Self::new(c)?;
+        crate::fixture::must("GEM_VA", apart.va(|_| {}))?;
+        let errno = c.acquire(apart.file.as_raw_fd() as u32, c.gpu);
+        Ok((apart, errno))
+    }
+
+    fn made(&self) -> Result<u32, String> {
+        let mut args = wanted(DOMAIN_GTT);
+        crate::fixture::must("GEM_CREATE", ask(&self.file, &GEM_CREATE, &mut args))?;
+        Ok(args.handle())
+    }
+
+    /// What mapping the buffer fails with, with one thing changed.
+    fn va(&self, change: impl FnOnce(&mut GemVa)) -> i32 {
+        let mut args = GemVa {
+            handle: self.handle,
+            operation: VA_OP_MAP,
+            flags: ALL,
+            va_address: self.at,
+            map_size: SIZE,
+            ..Default::default()
+        };
+        change(&mut args);
+        ask(&self.file, &GEM_VA, &mut args)
+    }
 }
 
 /// What tells one DMA-buf from another.
