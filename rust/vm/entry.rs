@@ -38,6 +38,11 @@ impl EntryAddr {
     pub(super) fn byte(self, bytes: u64) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
+
+    /// The address `bytes` before, in memory that begins there or earlier.
+    pub(super) fn back(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_sub(bytes))
+    }
 }
 
 /// Everything of an entry but its address and what its level adds.

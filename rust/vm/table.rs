@@ -82,6 +82,9 @@ pub(super) trait Page: Sized {
 
     /// Stores `count` words from word `first` on, the i-th being `value(i)`.
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result;
+
+    /// The GPU finds what was stored before this in no case after what is stored afterwards.
+    fn settle(store: &Self::Store);
 }
 
 impl Page for VramRange {
@@ -98,6 +101,10 @@ impl Page for VramRange {
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
         self.work().add(Deed::TableWords, count);
         self.fill64((first as u64).checked_mul(8).ok_or(EINVAL)?, count, value)
+    }
+
+    fn settle(vram: &Arc<Vram>) {
+        vram.flush_hdp();
     }
 }
 
@@ -138,6 +145,8 @@ pub(super) struct Tables<P: Page = VramRange> {
     store: P::Store,
     format: &'static dyn Hal,
     root: KBox<Table<P>>,
+    /// Tables whose place a leaf took, until something is unmapped.
+    replaced: Dead<P>,
 }
 
 impl<P: Page> Table<P> {
@@ -177,6 +186,11 @@ impl<P: Page> Table<P> {
         }
     }
 
+    fn is_leaf(&self, at: usize) -> bool {
+        let word = self.leaves.get(at / 64);
+        word.is_some_and(|word| *word >> (at % 64) & 1 != 0)
+    }
+
     fn is_empty(&self) -> bool {
         self.below == 0 && self.leaves.iter().all(|&word| word == 0)
     }
@@ -198,6 +212,7 @@ impl<P: Page> Tables<P> {
             store: store.clone(),
             format,
             root: Table::new(store, format, ROOT)?,
+            replaced: Dead(None),
         })
     }
 
@@ -206,8 +221,13 @@ impl<P: Page> Tables<P> {
         self.root.mem.address(&self.store) | VALID
     }
 
-    /// Maps memory of consecutive addresses. Whoever calls checked that nothing is mapped there. On an
-    /// error a part may be mapped: unmap it.
+    /// Maps memory of consecutive addresses. Whoever calls checked that nothing is mapped there, or that the same
+    /// memory is, in the same way: that stays mapped all the time, and afterwards no fragment reaches out of the
+    /// range. On an error a part may be mapped: unmap it, unless all was mapped before, and is so then, too.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV.
     pub(super) fn map(&mut self, at: PageRange, addr: EntryAddr, flags: EntryFlags) -> Result {
         let (mut va, mut addr, mut left) = (at.start(), addr, at.bytes());
         while left > 0 {
@@ -218,9 +238,21 @@ impl<P: Page> Tables<P> {
             let leaf = Leaf {
                 level,
                 entry: flags.0 | fragment(log2 as u8) | of(self.format.leaf(), level),
+                flags,
             };
             let root = &mut *self.root;
-            map_leaves(&self.store, self.format, root, ROOT, leaf, va, addr, bytes)?;
+            let replaced = &mut self.replaced;
+            map_leaves(
+                &self.store,
+                self.format,
+                root,
+                ROOT,
+                leaf,
+                va,
+                addr,
+                bytes,
+                replaced,
+            )?;
             va = va.byte(bytes);
             addr = addr.byte(bytes);
             left = left.saturating_sub(bytes);
@@ -228,20 +260,22 @@ impl<P: Page> Tables<P> {
         Ok(())
     }
 
-    /// Empties the entries of a range; returns tables that became empty.
+    /// Empties the entries of a range, out of which no fragment reaches; returns tables that became empty, or were
+    /// replaced before.
     pub(super) fn unmap(&mut self, at: PageRange) -> Dead<P> {
-        let mut dead = Dead(None);
+        let mut dead = core::mem::replace(&mut self.replaced, Dead(None));
         let (va, len) = (at.start(), at.bytes());
         unmap_range(self.format, &mut self.root, ROOT, va, len, &mut dead);
         dead
     }
 }
 
-/// What maps memory: an entry without its address, and the level of its table.
+/// What maps memory: an entry without its address, of which the flags are a part, and the level of its table.
 #[derive(Clone, Copy)]
 struct Leaf {
     level: u32,
     entry: u64,
+    flags: EntryFlags,
 }
 
 /// Writes leaves for `len` bytes, making tables on the way.
@@ -258,6 +292,7 @@ fn map_leaves<P: Page>(
     va: GpuVa,
     addr: EntryAddr,
     len: u64,
+    replaced: &mut Dead<P>,
 ) -> Result {
     if this == leaf.level {
         let first = index(va.get(), this);
@@ -267,6 +302,12 @@ fn map_leaves<P: Page>(
             leaf.entry | addr.byte(i.wrapping_mul(span(this))).0
         })?;
         table.mark_leaves(first, count as usize, true);
+        // Tables below that mapped the same in smaller pieces.
+        let children = table.children.iter_mut().skip(first).take(count as usize);
+        for child in children.filter_map(Option::take) {
+            table.below = table.below.saturating_sub(1);
+            replaced.push(child);
+        }
         return Ok(());
     }
     let below = this.checked_sub(1).ok_or(EINVAL)?;
@@ -275,9 +316,16 @@ fn map_leaves<P: Page>(
         let at = index(va.get(), this);
         let here = left.min(rest(va, this));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
-            let child = Table::<P>::new(store, format, below)?;
+            let mut child = Table::<P>::new(store, format, below)?;
+            if table.is_leaf(at) {
+                // What the leaf maps is mapped alike below it before the child takes its place.
+                let start = addr.back(va.get() & span(this).saturating_sub(1));
+                fill_whole(format, &mut child, below, leaf, start)?;
+                P::settle(store);
+            }
             let marks = of(format.directory(), this);
             table.set(at, child.mem.address(store) | VALID | marks)?;
+            table.mark_leaves(at, 1, false);
             *table.children.get_mut(at).ok_or(EINVAL)? = Some(child);
             table.below = table.below.saturating_add(1);
         }
@@ -286,11 +334,29 @@ fn map_leaves<P: Page>(
             .get_mut(at)
             .and_then(Option::as_mut)
             .ok_or(EINVAL)?;
-        map_leaves(store, format, child, below, leaf, va, addr, here)?;
+        map_leaves(store, format, child, below, leaf, va, addr, here, replaced)?;
         va = va.byte(here);
         addr = addr.byte(here);
         left = left.saturating_sub(here);
     }
+    Ok(())
+}
+
+/// Fills a table with leaves of its own level, each a fragment for itself, of memory from `addr` on.
+fn fill_whole<P: Page>(
+    format: &dyn Hal,
+    table: &mut Table<P>,
+    level: u32,
+    leaf: Leaf,
+    addr: EntryAddr,
+) -> Result {
+    // CAST: At most 27, so that it fits the field.
+    let own = fragment(level.saturating_mul(LEVEL_BITS) as u8);
+    let entry = leaf.flags.0 | own | of(format.leaf(), level);
+    table.mem.fill(0, ENTRIES as u64, |i| {
+        entry | addr.byte(i.wrapping_mul(span(level))).0
+    })?;
+    table.mark_leaves(0, ENTRIES, true);
     Ok(())
 }
 

@@ -105,6 +105,8 @@ impl Page for Fake {
         words.iter_mut().zip(0..).for_each(|(w, i)| *w = value(i));
         Ok(())
     }
+
+    fn settle(_: &Self::Store) {}
 }
 
 impl Drop for Fake {

@@ -70,6 +70,10 @@ mod vram {
     pub(crate) struct Vram;
     pub(crate) struct VramRange;
 
+    impl Vram {
+        pub(crate) fn flush_hdp(&self) {}
+    }
+
     impl VramRange {
         pub(crate) fn new(_: &super::sync::Arc<Vram>, _: u64) -> Result<Self> {
             Err(ENOMEM)
@@ -98,6 +102,10 @@ mod vm {
         impl EntryAddr {
             pub(crate) fn byte(self, bytes: u64) -> Self {
                 Self(self.0.wrapping_add(bytes))
+            }
+
+            pub(crate) fn back(self, bytes: u64) -> Self {
+                Self(self.0.wrapping_sub(bytes))
             }
         }
     }

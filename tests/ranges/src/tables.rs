@@ -36,6 +36,41 @@ struct Memory {
     pages: Vec<Option<[u64; ENTRIES]>>,
     /// Pages that can still be taken.
     left: usize,
+    /// What must be mapped after every store: an address, and where it leads.
+    watched: Vec<(u64, u64)>,
+    /// The root of the tables, and whose format they have.
+    tables: (u64, bool),
+    /// Something that is watched was not mapped for a moment.
+    was_away: bool,
+}
+
+impl Memory {
+    /// Where an address leads; `None` where nothing is mapped.
+    fn walk(&self, va: u64) -> Option<u64> {
+        let (mut table, gfx12) = self.tables;
+        for level in (0..4).rev() {
+            let words = self.pages.get(((table & ADDRESS) / PAGE) as usize - 1)?;
+            let entry = words.as_ref()?[(va >> (12 + 9 * level)) as usize % ENTRIES];
+            if entry & VALID == 0 {
+                return None;
+            }
+            if is_leaf(entry, gfx12, level) {
+                return Some((entry & ADDRESS) + (va & ((PAGE << (9 * level)) - 1)));
+            }
+            table = entry;
+        }
+        None
+    }
+}
+
+/// Whether an entry of a level maps memory itself, or nothing.
+fn is_leaf(entry: u64, gfx12: bool, level: u32) -> bool {
+    match (gfx12, level) {
+        (true, _) => entry & IS_PTE_12 != 0,
+        (false, 0) => true,
+        (false, 1) => entry & FURTHER == 0,
+        (false, _) => entry & PDE_PTE != 0,
+    }
 }
 
 type Store = Rc<RefCell<Memory>>;
@@ -68,8 +103,13 @@ impl Page for Frame {
             .iter_mut()
             .zip(0..)
             .for_each(|(word, i)| *word = value(i));
+        let there = |&(va, addr): &(u64, u64)| memory.walk(va) == Some(addr);
+        let all = memory.watched.iter().all(there);
+        memory.was_away |= !all;
         Ok(())
     }
+
+    fn settle(_: &Store) {}
 }
 
 impl Drop for Frame {
@@ -106,12 +146,7 @@ fn read(
     let mut mapped = 0;
     for (entry, i) in words.into_iter().zip(0..) {
         let va = base + i * span;
-        let is_leaf = match (gfx12, level) {
-            (true, _) => entry & IS_PTE_12 != 0,
-            (false, 0) => true,
-            (false, 1) => entry & FURTHER == 0,
-            (false, _) => entry & PDE_PTE != 0,
-        };
+        let is_leaf = is_leaf(entry, gfx12, level);
         if entry & VALID == 0 {
             prop_assert!(
                 is_leaf,
@@ -150,6 +185,8 @@ pub enum Step {
     Map(u64, u64, u64),
     /// Unmap one of the mappings.
     Unmap(usize),
+    /// Unmap a part of one of them: pages from its start, and pages.
+    Cut(usize, u64, u64),
 }
 
 /// Pages near a multiple of what an entry of some level covers.
@@ -164,6 +201,8 @@ fn steps(most: impl Strategy<Value = usize>) -> impl Strategy<Value = (usize, bo
     let step = prop_oneof![
         3 => (near(), bytes, near()).prop_map(|(va, pages, to)| Step::Map(va, pages, to)),
         1 => any::<usize>().prop_map(Step::Unmap),
+        2 => (any::<usize>(), near(), prop_oneof![1..40u64, near()])
+            .prop_map(|(which, first, pages)| Step::Cut(which, first, pages)),
     ];
     (most, any::<bool>(), prop::collection::vec(step, 1..14))
 }
@@ -178,6 +217,46 @@ pub fn tables_without_memory() -> impl Strategy<Value = (usize, bool, Vec<Step>)
     steps(1..12usize)
 }
 
+/// Unmaps a part of a mapping, as an address space does: first what is left of it is mapped once more, in smaller
+/// pieces, and it must be mapped all the time.
+fn cut(
+    tables: &mut Tables<Frame>,
+    store: &Store,
+    model: &mut Ranges,
+    (start, bytes, addr): (u64, u64, u64),
+    part: std::ops::Range<u64>,
+) -> Result<(), TestCaseError> {
+    let rest = [0..part.start, part.end..bytes];
+    let rest: Vec<_> = rest.into_iter().filter(|r| !r.is_empty()).collect();
+    let ends =
+        |r: &std::ops::Range<u64>| [r.start, (r.start + r.end) / 2 & !(PAGE - 1), r.end - PAGE];
+    let watched = rest.iter().flat_map(ends);
+    store.borrow_mut().watched = watched.map(|at| (start + at, addr + at)).collect();
+    let range = |r: &std::ops::Range<u64>| {
+        PageRange::new(GpuVa::new(start + r.start), r.end - r.start).unwrap()
+    };
+    let narrowed = rest
+        .iter()
+        .try_for_each(|r| tables.map(range(r), EntryAddr(addr + r.start), EntryFlags(FLAGS)));
+    match narrowed {
+        Ok(()) => {
+            drop(tables.unmap(range(&part)));
+            model.remove(&start);
+            for r in rest {
+                model.insert(start + r.start, (r.end - r.start, addr + r.start));
+            }
+        }
+        // All is mapped as it was, maybe in smaller pieces.
+        Err(error) => prop_assert_eq!(error, ENOMEM),
+    }
+    store.borrow_mut().watched.clear();
+    prop_assert!(
+        !store.borrow().was_away,
+        "what is left was not mapped for a moment"
+    );
+    Ok(())
+}
+
 /// The tables map what the model does after each step, also after one that failed half-way, and in
 /// the end nothing is left but the root.
 pub fn check((most, gfx12, steps): (usize, bool, Vec<Step>)) -> Result<(), TestCaseError> {
@@ -190,6 +269,7 @@ pub fn check((most, gfx12, steps): (usize, bool, Vec<Step>)) -> Result<(), TestC
     });
     let mut tables = Tables::<Frame>::new(&store, format).unwrap();
     let root = tables.root_entry();
+    store.borrow_mut().tables = (root, gfx12);
     let mut model = Ranges::new();
     let is_right = |model: &Ranges| {
         let mapped = read(&store.borrow(), (root, 3, 0), gfx12, model)?;
@@ -231,12 +311,29 @@ pub fn check((most, gfx12, steps): (usize, bool, Vec<Step>)) -> Result<(), TestC
                 let (bytes, _) = model.remove(&start).unwrap_or_default();
                 drop(tables.unmap(PageRange::new(GpuVa::new(start), bytes).unwrap()));
             }
+            Step::Cut(which, first, pages) => {
+                let Some((&start, &(bytes, addr))) = model.iter().nth(which % model.len().max(1))
+                else {
+                    continue;
+                };
+                let first = first * PAGE % bytes;
+                let end = (first + pages.max(1) * PAGE).min(bytes);
+                cut(
+                    &mut tables,
+                    &store,
+                    &mut model,
+                    (start, bytes, addr),
+                    first..end,
+                )?;
+            }
         }
         is_right(&model)?;
     }
     for (start, (bytes, _)) in std::mem::take(&mut model) {
         drop(tables.unmap(PageRange::new(GpuVa::new(start), bytes).unwrap()));
     }
+    // The last to be unmapped lets go of what was replaced.
+    drop(tables.unmap(PageRange::new(GpuVa::new(0), PAGE).unwrap()));
     is_right(&model)?;
     let pages = store.borrow().pages.iter().flatten().count();
     prop_assert_eq!(pages, 1, "tables that map nothing are freed");
