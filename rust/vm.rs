@@ -34,7 +34,8 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode, //
+        RBTreeNode,
+        RBTreeNodeReservation, //
     },
     sync::{
         Arc,
@@ -49,6 +50,7 @@ mod hal;
 pub(crate) mod pasid;
 mod table;
 
+use entry::EntryFlags;
 pub(crate) use flags::MapFlags;
 pub(crate) use hal::{
     hal,
@@ -91,6 +93,8 @@ pub(crate) struct Mapped {
     pub(crate) bo: Arc<Bo>,
     /// Where the part begins in the object.
     offset: u64,
+    /// How it is mapped.
+    entry: EntryFlags,
 }
 
 impl Mapped {
@@ -204,23 +208,15 @@ impl Vm {
             at,
             bo: bo.clone(),
             offset,
+            entry: entry::entry(self.spaces.hal, bo, flags),
         };
-        let node = RBTreeNode::new(at.start(), mapped, GFP_KERNEL_ACCOUNT)?;
-        let entry = entry::entry(self.spaces.hal, bo, flags);
+        let node = RBTreeNode::new(at.start(), mapped.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         if overlaps(&inner.mappings, at) {
             return Err(EEXIST);
         }
-        let layout = self.spaces.memory.vram.layout();
-        let mut next = at.start();
-        let result = bo.segments(offset, at.bytes(), |segment| {
-            let here = PageRange::new(next, segment.len)?;
-            let address = entry::address(layout, bo, segment.addr);
-            inner.tables.map(here, address, entry)?;
-            next = here.end();
-            Ok(())
-        });
+        let result = self.write(&mut inner.tables, &mapped);
         if let Err(error) = result {
             // No user program knows of the mapping, but one could guess: flush as well.
             let dead = inner.tables.unmap(at);
@@ -233,6 +229,64 @@ impl Vm {
         // without looking at the result. A failure is logged below.
         let _ = self.flush_tlb();
         Ok(())
+    }
+
+    /// Writes the entries of a mapping.
+    fn write(&self, tables: &mut Tables, mapped: &Mapped) -> Result {
+        let Mapped {
+            at,
+            bo,
+            offset,
+            entry,
+        } = mapped;
+        let layout = self.spaces.memory.vram.layout();
+        let mut next = at.start();
+        bo.segments(*offset, at.bytes(), |segment| {
+            let here = PageRange::new(next, segment.len)?;
+            let address = entry::address(layout, bo, segment.addr);
+            tables.map(here, address, *entry)?;
+            next = here.end();
+            Ok(())
+        })
+    }
+
+    /// Takes back a part of what one call of [`Vm::map`] mapped at `whole`. What is left of it are mappings of their own,
+    /// and mapped all the time.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when there is no such mapping, or the part isn't one; ENOMEM, ENODEV: then it is mapped as before.
+    pub(crate) fn unmap_part(&self, whole: PageRange, part: PageRange) -> Result<Unmapped> {
+        let before = rest(whole.start(), part.start())?;
+        let after = rest(part.end(), whole.end())?;
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        let mapped = inner.mappings.get(&whole.start());
+        let mapped = mapped.filter(|mapped| mapped.at == whole).ok_or(EINVAL)?;
+        let mapped = mapped.clone();
+        let of = |at: PageRange| {
+            let offset = mapped.offset_of(at.start()).ok_or(EINVAL)?;
+            let bo = mapped.bo.clone();
+            Ok::<_, Error>(Mapped {
+                at,
+                bo,
+                offset,
+                ..mapped
+            })
+        };
+        // The same memory once more, in pieces that don't reach into the part.
+        for (at, _) in [&before, &after].into_iter().flatten() {
+            self.write(&mut inner.tables, &of(*at)?)?;
+        }
+        let bo = inner
+            .mappings
+            .remove(&whole.start())
+            .map(|mapped| mapped.bo);
+        for (at, node) in [before, after].into_iter().flatten() {
+            inner.mappings.insert(node.into_node(at.start(), of(at)?));
+        }
+        let dead = inner.tables.unmap(part);
+        Ok(Unmapped::new(&self.spaces, self.pasid(), bo, dead))
     }
 
     /// Takes back exactly what one call of [`Vm::map`] mapped.
@@ -268,6 +322,24 @@ impl Vm {
     /// Flushes the TLBs of the address space.
     pub(crate) fn flush_tlb(&self) -> Result {
         self.spaces.flush(self.pasid())
+    }
+}
+
+/// Where a rest of a mapping is, if there is one, and memory to note it.
+type Rest = Option<(PageRange, RBTreeNodeReservation<GpuVa, Mapped>)>;
+
+/// The rest of a mapping from one address to another.
+///
+/// # Errors
+///
+/// EINVAL when the second comes first, ENOMEM.
+fn rest(from: GpuVa, to: GpuVa) -> Result<Rest> {
+    match to.get().checked_sub(from.get()).ok_or(EINVAL)? {
+        0 => Ok(None),
+        bytes => Ok(Some((
+            PageRange::new(from, bytes)?,
+            RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
+        ))),
     }
 }
 

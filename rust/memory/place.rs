@@ -22,7 +22,8 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode, //
+        RBTreeNode,
+        RBTreeNodeReservation, //
     },
     sync::Arc, //
 };
@@ -84,7 +85,7 @@ pub(crate) fn unmap(file: &VmFile, object: usize, va: GpuVa) -> Result {
 ///
 /// # Errors
 ///
-/// EINVAL when a mapping reaches out of it, where upstream keeps the rest; ETIME when the GPU doesn't acknowledge it.
+/// ENOMEM, ENODEV, and ETIME when the GPU doesn't acknowledge it: some of it may be taken back then.
 pub(crate) fn clear(file: &VmFile, range: PageRange) -> Result {
     let mut space = file.space().lock();
     clear_range(&mut space, range)
@@ -118,25 +119,56 @@ fn take(space: &mut Space, at: PageRange) -> Result {
     vm.unmap(at).and_then(|unmapped| unmapped.flush())
 }
 
-/// Takes back what lies in a range, or nothing where a mapping reaches out of it: its entries say that they are
-/// part of a larger piece, so a part can't be taken alone.
+/// Takes back what lies in a range. Of a mapping that reaches out of it the rest stays, mapped all the time.
+///
+/// # Errors
+///
+/// ENOMEM, ENODEV, and ETIME when the GPU doesn't acknowledge it: some of it may be taken back then.
 fn clear_range(space: &mut Space, range: PageRange) -> Result {
-    let before = last_below(&space.placed, range.start());
-    if before.is_some_and(|placed| placed.at.end() > range.start()) {
-        return Err(EINVAL);
-    }
-    let last = last_below(&space.placed, range.end());
-    if last.is_some_and(|placed| placed.at.end() > range.end()) {
-        return Err(EINVAL);
+    let before = last_below(&space.placed, range.start()).map(|placed| placed.at);
+    if let Some(at) = before.filter(|at| at.end() > range.start()) {
+        cut(space, at, range)?;
     }
     while let Some(placed) = next(&space.placed, range.start()) {
         let at = placed.at;
         if at.start() >= range.end() {
             break;
         }
-        take(space, at)?;
+        match at.end() <= range.end() {
+            true => take(space, at)?,
+            false => cut(space, at, range)?,
+        }
     }
     Ok(())
+}
+
+/// Takes back the part of a mapping that lies in a range.
+fn cut(space: &mut Space, at: PageRange, range: PageRange) -> Result {
+    let part = range_of(at.start().max(range.start()), at.end().min(range.end()))?.ok_or(EINVAL)?;
+    let before = range_of(at.start(), part.start())?;
+    let after = range_of(part.end(), at.end())?;
+    let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+    let object = space.placed.get(&at.start()).ok_or(EINVAL)?.object;
+    let vm = space.vm.clone().ok_or(EINVAL)?;
+    let unmapped = vm.unmap_part(at, part)?;
+    // The note of what is left in front is where that of the whole was.
+    match (before, space.placed.get_mut(&at.start())) {
+        (Some(before), Some(placed)) => placed.at = before,
+        _ => drop(space.placed.remove(&at.start())),
+    }
+    if let Some(at) = after {
+        let placed = Placed { at, object };
+        space.placed.insert(node.into_node(at.start(), placed));
+    }
+    unmapped.flush()
+}
+
+/// The range from one address to another, if there is anything between them.
+fn range_of(from: GpuVa, to: GpuVa) -> Result<Option<PageRange>> {
+    match to.get().checked_sub(from.get()).ok_or(EINVAL)? {
+        0 => Ok(None),
+        bytes => PageRange::new(from, bytes).map(Some),
+    }
 }
 
 /// The last mapping that begins below an address.
