@@ -276,7 +276,19 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         row(V, "clear", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.handle = 0 })?.2))),
         row(V, "clear where nothing is", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| new_va(c, |a| a.operation = VA_OP_CLEAR)),
-        row(V, "clear a part of a mapping", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.map_size = 4096 })?.2))),
+        row(V, "clear a part of a mapping", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_CLEAR; a.map_size = 4096 })?.2))),
+        row(V, "clear the middle of a mapping", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| Ok(Got::Errno(without_middle(c)?.2))),
+        row(V, "what is left in front of it is unmapped from where it began", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| { let (h, at, _) = without_middle(c)?; Ok(Got::Errno(va(c, h, at, |a| a.operation = VA_OP_UNMAP)?)) }),
+        row(V, "what is left behind it is a mapping that begins there", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| { let (h, at, _) = without_middle(c)?; Ok(Got::Errno(va(c, h, at + 3 * SIZE, |a| a.operation = VA_OP_UNMAP)?)) }),
+        row(V, "where it was nothing begins", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| { let (h, at, _) = without_middle(c)?; Ok(Got::Errno(va(c, h, at + SIZE, |a| a.operation = VA_OP_UNMAP)?)) }),
+        row(V, "there something else is mapped", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| { let (h, at, _) = without_middle(c)?; Ok(Got::Errno(va(c, h, at + SIZE, |a| a.map_size = 2 * SIZE)?)) }),
+        row(V, "but not a page more", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let (h, at, _) = without_middle(c)?; Ok(Got::Errno(va(c, h, at + SIZE, |a| a.map_size = 2 * SIZE + 4096)?)) }),
+        row(V, "clear from the middle of one mapping to that of another", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| {
+            let (h, at, _) = after_mapping(c, |a, at| a.va_address = at + SIZE)?;
+            crate::fixture::must("CLEAR", va(c, h, at + 4096, |a| a.operation = VA_OP_CLEAR)?)?;
+            Ok(Got::Errno(va(c, h, at + 4096, |_| {})?))
+        }),
+        row(V, "replace a part of a mapping", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| { let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_REPLACE; a.handle = other; a.va_address = at + 4096; a.map_size = 4096 })?.2)) }),
         row(V, "a mapping without memory", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT)),
         row(V, "by a file whose address space no process took", OK, VA, |c| { let f = Apart::new(c)?; Ok(Got::Errno(f.va(|_| {}))) }),
         row(V, "by such a file, where it is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let f = Apart::new(c)?; f.va(|_| {}); Ok(Got::Errno(f.va(|_| {}))) }),
@@ -341,6 +353,26 @@ pub(super) fn rows() -> Vec<Row> {
         row(P, "a DMA-buf of a handle is mapped by the CPU", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(16, MARK); let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(16))) }),
         row(P, "such a mapping outlives handle and descriptor", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; m.write(24, MARK); close(c, h)?; drop(fd); Ok(Got::Value(m.read(24))) }),
     ]
+}
+
+/// A mapping of four pieces of `SIZE` whose second and third are cleared: handle and address, and what clearing
+/// fails with.
+fn without_middle(c: &mut Ctx) -> Result<(u32, u64, i32), String> {
+    let handle = made_with(
+        c,
+        GemCreate {
+            bo_size: 4 * SIZE,
+            ..wanted(DOMAIN_GTT)
+        },
+    )?;
+    let at = c.fresh_va(4 * SIZE);
+    let errno = va(c, handle, at, |a| a.map_size = 4 * SIZE)?;
+    crate::fixture::must("GEM_VA", errno)?;
+    let errno = va(c, handle, at + SIZE, |a| {
+        a.operation = VA_OP_CLEAR;
+        a.map_size = 2 * SIZE;
+    })?;
+    Ok((handle, at, errno))
 }
 
 /// A file of the render node with a buffer, and an address for it.
