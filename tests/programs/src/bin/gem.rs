@@ -5,7 +5,8 @@
 //!
 //! The first operand is KFD's, exported, taken as a GEM handle and mapped by GEM_VA; the second is the render
 //! node's own, one half at a time; sums go to a buffer of the render node's that KFD imports and maps. The CPU
-//! fills and reads all of them by the offsets that GEM_MMAP gives.
+//! fills and reads all of them by the offsets that GEM_MMAP gives. Then another buffer takes the place of a part of the
+//! first operand's mapping, and the sums are made once more.
 //!
 //! `gem CODE-OBJECT vram|gtt`
 
@@ -177,6 +178,10 @@ fn b(i: usize) -> f32 {
     (i % 127) as f32 * 0.25
 }
 
+fn c(i: usize) -> f32 {
+    1000.0 + (i % 61) as f32
+}
+
 fn run() -> Result<(), Failure> {
     let (domain, kind) = match std::env::args().nth(2).as_deref() {
         Some("gtt") => (gem::DOMAIN_GTT, abi::ALLOC_GTT),
@@ -202,17 +207,31 @@ fn run() -> Result<(), Failure> {
     let sums = s.create(domain)?;
     let imported = s.to_kfd(sums, TO_KFD)?;
 
-    let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
-    let dispatch = [FROM_KFD, OWN, TO_KFD]
-        .into_iter()
-        .fold(dispatch.block(BLOCK), |d, va| d.arg(Address(va)));
-    let work = dispatch.arg(N as u32).submit()?;
-    work.wait_timeout(PATIENCE)?;
-    let right = s.cpu(sums)?.count(|i| a(i) + b(i));
-    println!("sums: {right} of {N} are right");
-    if right != N {
-        return Err(Failure::new("elements are wrong"));
-    }
+    let add = |first: &dyn Fn(usize) -> f32| -> Result<(), Failure> {
+        let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
+        let dispatch = [FROM_KFD, OWN, TO_KFD]
+            .into_iter()
+            .fold(dispatch.block(BLOCK), |d, va| d.arg(Address(va)));
+        let work = dispatch.arg(N as u32).submit()?;
+        work.wait_timeout(PATIENCE)?;
+        let right = s.cpu(sums)?.count(|i| first(i) + b(i));
+        println!("sums: {right} of {N} are right");
+        match right {
+            N => Ok(()),
+            _ => Err(Failure::new("elements are wrong")),
+        }
+    };
+    add(&a)?;
+
+    // A part of the first operand's mapping gives way to another buffer's; what is left of it stays.
+    let patch = s.create(domain)?;
+    s.cpu(patch)?.fill(c);
+    let part = (half / 2, half / 2);
+    s.va(gem::VA_OP_REPLACE, patch, FROM_KFD + part.0, part)?;
+    add(&|i| match (N / 4..N / 2).contains(&i) {
+        true => c(i),
+        false => a(i),
+    })?;
 
     s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
     raw::unmap(&s.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
