@@ -3,15 +3,16 @@
 //! What is done to gangs and processes: SUSPEND, RESUME, RESET, CHANGE_GANG_PRIORITY,
 //! UPDATE_ROOT_PAGE_TABLE.
 //!
-//! Sources: Linux, `include/mes_v12_api_def.h`; `amdgpu/amdgpu_gfx.c`
+//! Sources: Linux, `include/mes_v12_api_def.h` (SUSPEND has a bit for all compute gangs and one for all SDMA
+//! gangs, RESUME one for both); `amdgpu/amdgpu_gfx.c`
 //! (`amdgpu_gfx_reset_mes_compute`: how hung queues are found and reset), `amdgpu/amdgpu_mes.c`
-//! (`amdgpu_mes_detect_and_reset_hung_queues`).
+//! (`amdgpu_mes_detect_and_reset_hung_queues`, which can ask for either type).
 
 use super::failure::{api, code, memory, not_modelled, refused, Failure};
 use super::firmware::Firmware;
 use super::frame::CATEGORY_SCHEDULING;
 use super::members::Member;
-use super::queues::{quantum, LEVELS, TYPE_COMPUTE};
+use super::queues::{quantum, LEVELS, TYPE_COMPUTE, TYPE_SDMA};
 use super::slot::Pipe;
 use crate::engines::cp::mec::line::Entry;
 use crate::engines::cp::mec::Stop;
@@ -23,13 +24,15 @@ use rkfd_hw::pte;
 use rkfd_hw::value::Bounded;
 
 impl Firmware {
+    /// MQDs of the queues that pass a test.
+    fn mqds(&self, test: impl Fn(&Member) -> bool) -> Vec<u64> {
+        let queues = self.members.queues.iter();
+        queues.filter(|q| test(q)).map(|q| q.mqd).collect()
+    }
+
     /// MQDs of all queues or of one gang's.
     fn chosen(&self, all: bool, gang: u64) -> Result<Vec<u64>, Failure> {
-        let queues = self.members.queues.iter();
-        let mqds: Vec<u64> = queues
-            .filter(|q| all || q.gang == gang)
-            .map(|q| q.mqd)
-            .collect();
+        let mqds = self.mqds(|q| all || q.gang == gang);
         match mqds.is_empty() && !all {
             true => api(code::NOT_FOUND, "no gang has the context"),
             false => Ok(mqds),
@@ -42,13 +45,19 @@ impl Firmware {
         if p.get(S::QUERY_STATUS) == 1 {
             return not_modelled("query_status");
         }
-        let all = p.get(S::SUSPEND_ALL_GANGS) == 1;
-        // There are no SDMA gangs.
-        if all || p.get(S::SUSPEND_ALL_SDMA_GANGS) == 0 {
-            let mqds = self.chosen(all, p.get(S::GANG_CONTEXT_ADDR))?;
-            if !self.leave(pipe, &mqds)? {
-                return Ok(false);
-            }
+        let (computing, copying) = (
+            p.is_set(S::SUSPEND_ALL_GANGS),
+            p.is_set(S::SUSPEND_ALL_SDMA_GANGS),
+        );
+        let mqds = match computing || copying {
+            true => self.mqds(|q| match q.kind {
+                TYPE_SDMA => copying,
+                _ => computing,
+            }),
+            false => self.chosen(false, p.get(S::GANG_CONTEXT_ADDR))?,
+        };
+        if !self.leave(pipe, &mqds)? {
+            return Ok(false);
         }
         let at = p.get(S::SUSPEND_FENCE_ADDR);
         if at != 0 {
@@ -117,20 +126,23 @@ impl Firmware {
             }
             return Ok(false);
         }
+        if self.mec.stop_copies(Stop::Reset, |q| q.mqd == mqd) > 0 {
+            return Ok(false);
+        }
         self.mec.forget(Stop::Reset, |e| e.queue.mqd == mqd);
         let queues = self.members.queues.iter_mut();
         queues.filter(|q| q.mqd == mqd).for_each(|q| q.hung = false);
         Ok(true)
     }
 
-    /// Hung queues are those that do not leave their HQDs: they are listed, and reset if asked.
+    /// Hung queues of a type are those that do not leave their HQDs: they are listed, and reset if asked.
     fn find_hung(&mut self, pipe: Pipe, p: &Reset, reset: bool) -> Result<bool, Failure> {
-        if p.get(Reset::QUEUE_TYPE) != TYPE_COMPUTE {
+        let kind = p.get(Reset::QUEUE_TYPE);
+        if kind != TYPE_COMPUTE && kind != TYPE_SDMA {
             return not_modelled("a hang of another type of queue");
         }
         if self.control.hung(pipe).is_none() {
-            let connected = self.mec.hqds.iter().flatten();
-            let mqds: Vec<u64> = connected.map(|h| h.q.mqd).collect();
+            let mqds = self.mqds(|q| q.kind == kind && self.is_connected(q.mqd));
             // Who was not suspended goes on afterwards.
             let running: Vec<u64> = (mqds.iter().copied())
                 .filter(|mqd| !self.mec.turns.is_held(*mqd))
@@ -142,7 +154,10 @@ impl Firmware {
             let go_on = |e: &Entry| running.contains(&e.queue.mqd);
             self.mec.turns.change(go_on, |e| e.hold(false));
             let queues = self.members.queues.iter();
-            let hung: Vec<Member> = queues.filter(|q| q.hung).copied().collect();
+            let hung: Vec<Member> = queues
+                .filter(|q| q.hung && q.kind == kind)
+                .copied()
+                .collect();
             self.list_hung(p.get(Reset::DOORBELL_OFFSET_ADDR), &hung)?;
             *self.control.hung(pipe) = Some(hung.iter().map(|q| q.mqd).collect());
         }
@@ -161,31 +176,39 @@ impl Firmware {
         if hung.is_empty() {
             return Ok(());
         }
-        let bells: Vec<u32> = hung.iter().map(|q| q.doorbell).collect();
-        let mut connected = hung.iter().map(|q| {
-            let mut hqds = self.mec.hqds.iter().flatten();
-            hqds.find(|h| h.q.mqd == q.mqd).map(|h| h.slot)
-        });
-        let places: Vec<u32> = connected
-            .by_ref()
-            .flatten()
-            .map(|slot| {
-                HungQueue::zeroed()
-                    .having(HungQueue::QUEUE_TYPE.is::<TYPE_COMPUTE>())
-                    .with(
-                        HungQueue::PIPE_INDEX,
-                        Bounded::low_bits_of(slot.pipe().into()),
-                    )
-                    .with(HungQueue::QUEUE_INDEX, slot.queue() as u8)
-                    .0[0]
-            })
-            .collect();
+        let placed = hung
+            .iter()
+            .filter_map(|q| Some((q.doorbell, self.place_of(q)?)));
+        let (bells, places): (Vec<u32>, Vec<u32>) = placed.unzip();
         let second = at.wrapping_add(u64::from(self.control.hqds) * 4);
         let space = self.space();
         let written = space
             .write_words(at, &bells)
             .and_then(|()| space.write_words(second, &places));
         memory("doorbell_offset_addr", written)
+    }
+
+    /// Type, pipe and queue of a queue's HQD, as in the list. The pipe of a copy queue is its engine, as in the masks of
+    /// SET_HW_RSRC.
+    fn place_of(&self, queue: &Member) -> Option<u32> {
+        let (pipe, number) = match queue.kind {
+            TYPE_SDMA => {
+                let mut copies = self.mec.copies.iter();
+                let slot = copies.find(|c| c.mqd == queue.mqd)?.slot;
+                (slot.engine.into(), slot.queue)
+            }
+            _ => {
+                let mut hqds = self.mec.hqds.iter().flatten();
+                let slot = hqds.find(|h| h.q.mqd == queue.mqd)?.slot;
+                (slot.pipe().into(), slot.queue() as u8)
+            }
+        };
+        let place = HungQueue::zeroed()
+            .with(HungQueue::QUEUE_TYPE, Bounded::low_bits_of(queue.kind))
+            .with(HungQueue::PIPE_INDEX, Bounded::low_bits_of(pipe))
+            .with(HungQueue::QUEUE_INDEX, number);
+        let [word] = place.0;
+        Some(word)
     }
 
     pub(super) fn change_priority(&mut self, p: &ChangeGangPriority) -> Result<(), Failure> {

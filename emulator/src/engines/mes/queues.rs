@@ -41,7 +41,7 @@ pub(super) const LEVELS: u64 = 5;
 /// Queue types (`enum MES_QUEUE_TYPE`).
 pub(super) const TYPE_COMPUTE: u64 = 1;
 /// A copy queue.
-const TYPE_SDMA: u64 = 2;
+pub(super) const TYPE_SDMA: u64 = 2;
 
 impl Firmware {
     pub(super) fn add_user_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
@@ -318,6 +318,8 @@ impl Firmware {
             return api(code::VALUE, "the queue has another type");
         }
         if p.get(R::REMOVE_QUEUE_AFTER_RESET) == 1 {
+            // Whoever reset a copy queue by its engine's register didn't tell.
+            self.mec.step_copies();
             if self.is_connected(mqd) {
                 return api(code::ORDER, "the queue was not reset");
             }
