@@ -3,6 +3,7 @@
 //! MES, driven as Linux does (`amdgpu/mes_v12_0.c`): frames of both pipes, and every refusal.
 
 mod caches;
+mod copies;
 mod debugger;
 mod faults;
 mod hang;

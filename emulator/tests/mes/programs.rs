@@ -3,13 +3,12 @@
 //! What belongs to a program, and is wrong: ADD_QUEUE succeeds, since its frame is right, and so does
 //! REMOVE_QUEUE; the driver is not to blame, and other queues go on.
 
+use crate::copies;
 use crate::process::{Process, Queue};
 use crate::queues::start;
 use crate::rig::*;
-use rkfd_emulator_testkit::packets::bytes;
-use rkfd_hw::mes::op;
-use rkfd_hw::mes::v12::{AddQueue, SetHwResources};
-use rkfd_hw::mqd::v12::{ComputeMqd, SdmaMqd};
+use rkfd_hw::mes::v12::SetHwResources;
+use rkfd_hw::mqd::v12::ComputeMqd;
 
 type Spoil = fn(&mut ComputeMqd);
 
@@ -52,7 +51,6 @@ fn a_programs_value_in_an_mqd_costs_it_that_queue() {
 
 #[test]
 fn a_write_pointer_in_memory_is_no_reason_to_refuse_a_copy_queue() {
-    use SdmaMqd as M;
     let (mut rig, memory) = start();
     // Queues of the first copy engine, besides what the rig has given MES.
     let resources = Rig::resources(0).with(SetHwResources::SDMA_HQD_MASK_0, 0xfc);
@@ -60,51 +58,14 @@ fn a_write_pointer_in_memory_is_no_reason_to_refuse_a_copy_queue() {
     let p = Process::saving(&memory, 0x8001);
     let (bad, good) = (Queue::new(&p, 0x1200, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&good);
-    // A ring of 1024 words on queue 2 of the first engine; no queue gets this far.
-    let control = (10 << 1) | (1 << 12) | (6 << 16) | (1 << 11);
-    let ring = p.alloc(4096) >> 8;
-    let mut m = [0; 128];
-    for (word, value) in [
-        (M::SDMAX_RLCX_RB_CNTL.word(), control),
-        (M::SDMAX_RLCX_RB_BASE.word(), ring as u32),
-        (M::SDMAX_RLCX_RB_BASE.word() + 1, (ring >> 32) as u32),
-        (
-            M::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word(),
-            bad.write_index() as u32,
-        ),
-        (
-            M::SDMAX_RLCX_RB_WPTR_POLL_ADDR.word() + 1,
-            (bad.write_index() >> 32) as u32,
-        ),
-        (M::SDMAX_RLCX_DOORBELL_OFFSET.word(), bad.bell << 2),
-        (M::SDMAX_RLCX_SCHED_CNTL.word(), 32 << 8),
-        (M::SDMAX_RLCX_DUMMY_REG.word(), 0xf),
-        (M::SDMAX_RLCX_IB_CNTL.word(), 0x100),
-        (127, 2),
-    ] {
-        m[word] = value;
-    }
-    memory.put(bad.mqd, &bytes(&m));
-    memory.put(bad.mqd + 512, &[0; 2048 - 512]);
+    // No queue gets this far.
     p.put(bad.write_index(), &0x1234_5678_9abcu64.to_le_bytes());
-    let frame = bad.add().with(AddQueue::QUEUE_TYPE, 2);
-    let frame = frame.with(AddQueue::IS_AQL_QUEUE, false);
-    let frame = frame.with(AddQueue::KFD_QUEUE_SIZE, 1024);
+    let frame = copies::add(&bad, p.alloc(4096));
     assert_eq!(rig.submit(0, &frame.0, 38), 1, "{:?}", rig.lines());
     rig.guest.expect_fault(
         "SDMA: a write pointer in memory is inside a word, or more than a ring ahead",
     );
     good.add_vectors();
-    let gang = mc(bad.gang);
-    let fields = [
-        (1, bad.bell),
-        (2, gang as u32),
-        (3, (gang >> 32) as u32),
-        (15, 2),
-    ];
-    assert_eq!(
-        rig.submit(0, &crate::rig::frame(op::REMOVE_QUEUE, &fields), 6),
-        1
-    );
+    assert_eq!(copies::remove(&mut rig, &bad, 0), 1);
     assert_eq!(rig.guest.device.soc.report.violations(), 0);
 }
