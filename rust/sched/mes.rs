@@ -8,8 +8,8 @@
 //! itself, and takes turns if there are more queues than it has.
 //!
 //! If MES refuses to give a queue back, hung queues are reset (`engine/reset.rs`). A queue that doesn't let
-//! go even so is hung, alone. If MES doesn't answer at all, the scheduler is stuck: it takes
-//! nothing more, and what queues hold is kept.
+//! go even so is hung, alone; but a copy queue has its engine, which all share. Then, and if MES doesn't answer at all, the
+//! scheduler is stuck: it takes nothing more, and what queues hold is kept until the GPU is reset.
 //!
 //! Sources: `mes_v12_0.c`, `add_queue_mes`.
 //!

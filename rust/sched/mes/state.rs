@@ -103,7 +103,8 @@ impl State<Mes> {
     ///
     /// # Errors
     ///
-    /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does.
+    /// ENOTRECOVERABLE or ETIMEDOUT when it hangs, ETIMEDOUT when MES does. A copy queue that hangs has the GPU reset
+    /// (`remove_queue_mes_on_reset_option`): its engine does nothing for anybody any more.
     pub(super) fn remove(
         &mut self,
         parts: &Arc<Parts>,
@@ -151,7 +152,7 @@ impl State<Mes> {
                     "the queue with doorbell {:#x} doesn't let go\n",
                     it.doorbell.get()
                 );
-                if answers {
+                if answers && !queue.is_copying() {
                     queue.process().note_reset();
                     queue.enter(QueueState::Hung)?;
                     parts.hangs.report(Hang::Queues);

@@ -3,16 +3,21 @@
 //! Taking back a queue that MES refuses to take off: find out which queues hang, reset those, and
 //! let all others go on.
 //!
-//! All gangs are suspended first. If that works nothing hangs, and the queue is taken off while it
+//! All compute gangs are suspended first. If that works none of them hangs, and the queue is taken off while it
 //! stands still. If not, MES names the hung queues by doorbell and place; each is reset by its
 //! registers, if need be with its pipe, and a frame makes MES forget it.
+//!
+//! A copy queue that hangs is not among them: upstream has MES suspend and look for those on gfx12.1 only
+//! (`amdgpu_mes_suspend`), and says so to programs (`HSA_CAP2_PER_SDMA_QUEUE_RESET_SUPPORTED`). MES refuses to give it
+//! back once more, and the GPU has to be reset.
 //!
 //! Sources: `amdgpu_gfx_reset_mes_compute`, `amdgpu_mes_detect_and_reset_hung_queues`,
 //! `mes_v12_0_reset_queue_mmio`, `mes_v12_0_reset_compute_pipe_mmio`.
 
 use super::{
     Engine,
-    Victim, //
+    Victim,
+    TYPE_COMPUTE, //
 };
 use crate::{
     glue::errno::etime,
@@ -107,7 +112,7 @@ impl Engine {
         victim: &Victim,
         find: &dyn Fn(DoorbellWord) -> Option<Victim>,
     ) -> Result<WereReset, Failure> {
-        let hung = self.detect(pipe, victim)?;
+        let hung = self.detect(pipe)?;
         let mut done = KVec::with_capacity(hung.len(), GFP_KERNEL).map_err(Error::from)?;
         for (doorbell, info) in hung {
             // Only queues of this driver; the kernel has none.
@@ -124,7 +129,7 @@ impl Engine {
                 of_pipe,
                 number
             );
-            let compute = info.get(HungQueue::QUEUE_TYPE) == super::TYPE_COMPUTE.into();
+            let compute = info.get(HungQueue::QUEUE_TYPE) == TYPE_COMPUTE.into();
             if !compute || !self.parts().chip.has_hqd(of_pipe, number) {
                 return Err(Failure::Lost(EINVAL));
             }
@@ -143,7 +148,8 @@ impl Engine {
             self.take(pipe, &queue, true)?;
             done.push(doorbell, GFP_KERNEL).map_err(Error::from)?;
         }
-        if done.is_empty() {
+        // Upstream does so only if nothing was reset. But a copy queue's refusal has its own reason.
+        if !done.contains(&victim.doorbell) {
             self.take(pipe, victim, false)?;
         } else {
             self.parts().dev.note_reset();
@@ -151,17 +157,13 @@ impl Engine {
         Ok(done)
     }
 
-    /// Doorbells and places of the queues that don't stop.
-    fn detect(
-        &self,
-        pipe: &mut Pipe,
-        victim: &Victim,
-    ) -> Result<KVec<(DoorbellWord, HungQueue)>, Failure> {
+    /// Doorbells and places of the compute queues that don't stop.
+    fn detect(&self, pipe: &mut Pipe) -> Result<KVec<(DoorbellWord, HungQueue)>, Failure> {
         // As many as MES manages: those of the masks of SET_HW_RSRC.
         let length = managed_queues(self.parts()) as usize;
         pipe.clear_hung(length.saturating_mul(2))?;
         let detect = frame!(Reset, RESET)
-            .with(Reset::QUEUE_TYPE, victim.kind)
+            .with(Reset::QUEUE_TYPE, TYPE_COMPUTE)
             .with(Reset::HANG_DETECT_ONLY, true)
             .with(Reset::DOORBELL_OFFSET_ADDR, pipe.hung_addr().get());
         run!(pipe, Reset, detect)?;
