@@ -273,9 +273,19 @@ impl Copier {
 
     /// Turns it off. What was submitted and isn't done is lost.
     pub(crate) fn stop(&self) {
+        self.turn_off(Queue::Off);
+    }
+
+    /// As [`Self::stop`], before all engines are reset: whoever submits waits until [`Self::start`], or until
+    /// [`Self::stop`] if that can't be.
+    pub(super) fn suspend(&self) {
+        self.turn_off(Queue::Paused);
+    }
+
+    fn turn_off(&self, next: Queue) {
         let parts = &self.parts;
         let mut state = self.state.lock();
-        let old = core::mem::replace(&mut state.queue, Queue::Off);
+        let old = core::mem::replace(&mut state.queue, next);
         let late = state.late.take();
         drop(state);
         let idle = parts.hal.stop_queue(&parts.regs, ENGINE);

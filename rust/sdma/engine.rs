@@ -64,20 +64,27 @@ impl Enabled {
     }
 
     /// Resets the engines: no queue of before is on them afterwards. What was submitted to the driver's
-    /// own queue is lost, and the queue begins anew.
+    /// own queue is lost, and the queue begins anew; who has VRAM cleared waits, and has it cleared again.
     ///
     /// # Errors
     ///
     /// ETIME when an engine goes on with a queue, EIO when the one of the driver's queue doesn't answer,
     /// ENODEV, ENOMEM.
     pub(crate) fn reset(&self) -> Result {
+        self.copier.suspend();
+        self.reset_all()
+            .and_then(|()| self.copier.start())
+            .inspect_err(|_| self.copier.stop())?;
+        self.copier.release();
+        Ok(())
+    }
+
+    fn reset_all(&self) -> Result {
         let parts = &self.copier.parts;
-        self.copier.stop();
         for engine in 0..self.engines {
             parts.hal.reset(&parts.regs, &parts.smu, engine)?;
         }
-        self.set_up()?;
-        self.copier.start()
+        self.set_up()
     }
 }
 
