@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues that don't let go of the hardware: each is reset alone.
+//! Queues that don't let go of the hardware: each is reset alone, but copy queues of MES.
 
 use super::lifetime::NOTHING_LEFT;
 use super::{with_vadd, MODULE, VADD};
@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 3] {
+pub fn all() -> [Scenario; 4] {
     [
         reset(
             "hang-queue",
@@ -25,32 +25,52 @@ pub fn all() -> [Scenario; 3] {
             "dmesg | grep -q \"it doesn't end; resetting pipe\"",
         ),
         copies(),
+        copies_of_mes(),
     ]
 }
 
-/// The firmware reports nothing of copy queues: the driver finds the engine by its registers. With MES it is the
-/// firmware that finds queues.
+/// The firmware reports nothing of copy queues: the driver finds the engine by its registers.
 fn copies() -> Scenario {
-    with_vadd(
+    hung_copies(
         "hang-copies",
         "a copy engine that hangs is reset, which its program learns; VRAM is cleared afterwards, others go on",
-        "vectoradd",
+        &["/bin/hung_copies"],
+        "the queue with doorbell .* hangs on copy engine 0; resetting the engine",
     )
-    .bin("rkfd-programs", "hung_copies")
-    .bin("rkfd-programs", "copies")
     .scheduled_by(Scheduler::Cpsch)
-    .step(Step::insmod(MODULE))
-    .step(Step::run("hung-copies", 90, &["/bin/hung_copies"]))
-    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
-    .step(Step::sh(
-        "engine-named",
-        60,
-        "dmesg | grep -q 'the queue with doorbell .* hangs on copy engine 0; resetting the engine'",
-    ))
-    .step(Step::run("copies", 90, &["/bin/copies"]))
-    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
-    .step(Step::Rmmod("rkfd".into()))
-    .rule("at the 1st copy packet: hang")
+}
+
+/// MES of gfx12.0 neither suspends copy queues with the others nor looks for those that hang, as upstream asks it: the
+/// GPU is reset (`remove_queue_mes_on_reset_option`, `amdgpu_mes_suspend`).
+fn copies_of_mes() -> Scenario {
+    hung_copies(
+        "hang-copies-mes",
+        "a copy engine that hangs has the GPU reset, as upstream, which all programs learn; new ones run",
+        &["/bin/hung_copies", "gpu"],
+        "MES hang: resetting the GPU .soft reset.$",
+    )
+    .scheduled_by(Scheduler::Mes)
+    .check(|outcome| by_frames(&Trace::read(&outcome.logs)?, &COPIES))
+}
+
+fn hung_copies(
+    name: &'static str,
+    about: &'static str,
+    program: &[&str],
+    logged: &str,
+) -> Scenario {
+    let logged = format!("dmesg | grep -q '{logged}' || {{ dmesg | tail; exit 1; }}");
+    with_vadd(name, about, "vectoradd")
+        .bin("rkfd-programs", "hung_copies")
+        .bin("rkfd-programs", "copies")
+        .step(Step::insmod(MODULE))
+        .step(Step::run("hung-copies", 90, program))
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+        .step(Step::sh("engine-named", 60, &logged))
+        .step(Step::run("copies", 90, &["/bin/copies"]))
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()))
+        .rule("at the 1st copy packet: hang")
 }
 
 /// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
@@ -86,29 +106,42 @@ fn recovered(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     match outcome.chip.scheduler {
         Scheduler::Cpsch => trace.only("hung", |_| true).map(|_| ()),
-        Scheduler::Mes => by_frames(&trace),
+        Scheduler::Mes => by_frames(&trace, &COMPUTE),
     }
 }
 
+/// Frames and what became of them.
+type Frames = [(&'static str, &'static str)];
+
 /// After the refused REMOVE_QUEUE: SUSPEND fails, RESET finds the queue, REMOVE_QUEUE forgets it, and
 /// RESUME lets the others go on (`amdgpu_gfx_reset_mes_compute`).
-fn by_frames(trace: &Trace) -> Result<(), String> {
-    const WANTED: [(&str, &str); 5] = [
-        ("REMOVE_QUEUE", "failed"),
-        ("SUSPEND", "failed"),
-        ("RESET", "done"),
-        ("REMOVE_QUEUE", "done"),
-        ("RESUME", "done"),
-    ];
+const COMPUTE: [(&str, &str); 5] = [
+    ("REMOVE_QUEUE", "failed"),
+    ("SUSPEND", "failed"),
+    ("RESET", "done"),
+    ("REMOVE_QUEUE", "done"),
+    ("RESUME", "done"),
+];
+
+/// There: SUSPEND succeeds, since no compute queue hangs, and REMOVE_QUEUE is refused again.
+const COPIES: [(&str, &str); 4] = [
+    ("REMOVE_QUEUE", "failed"),
+    ("SUSPEND", "done"),
+    ("REMOVE_QUEUE", "failed"),
+    ("RESUME", "done"),
+];
+
+/// What MES was asked from the first frame on that failed.
+fn by_frames(trace: &Trace, wanted: &Frames) -> Result<(), String> {
     let frames = trace.all("mes").filter(|e| e.num("pipe") == Ok(0));
     let frames: Vec<_> = frames
         .map(|e| (e.text("op"), e.text("outcome")))
         .filter(|(op, _)| *op != "QUERY_SCHEDULER_STATUS")
         .skip_while(|(_, outcome)| *outcome != "failed")
-        .take(WANTED.len())
+        .take(wanted.len())
         .collect();
-    match frames == WANTED {
+    match frames == wanted {
         true => Ok(()),
-        false => Err(format!("MES was asked {frames:?} instead of {WANTED:?}")),
+        false => Err(format!("MES was asked {frames:?} instead of {wanted:?}")),
     }
 }
