@@ -121,7 +121,11 @@ impl super::Hal for Hal {
         regs.word(reg, 0)
     }
 
+    /// An engine that is left stands still, whatever hangs in it (`sdma_v7_0_enable`).
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {
+        regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
+            old.with(Mcu::HALT, !on)
+        });
         regs.update(gc::SDMA0_CNTL.at(engine, STRIDE), |old| {
             old.with(Cntl::TRAP_ENABLE, on)
         });
