@@ -338,21 +338,21 @@ impl Engine {
         run!(self.scheduler.lock(), AddQueue, frame)
     }
 
-    /// Takes a queue back (`remove_queue_mes`). Returns which queues had to be reset for that;
-    /// `find` returns other queues by their doorbell.
+    /// Takes a queue back (`remove_queue_mes`). `done` gets the queues that had to be reset for that, even if this
+    /// one isn't taken back then; `find` returns other queues by their doorbell.
     pub(super) fn remove(
         &self,
         victim: &Victim,
         find: &dyn Fn(DoorbellWord) -> Option<Victim>,
-    ) -> Result<WereReset, Failure> {
+        done: &mut WereReset,
+    ) -> Result<(), Failure> {
         let mut pipe = self.scheduler.lock();
         match self.take(&mut pipe, victim, false) {
-            Ok(()) => Ok(KVec::new()),
             Err(failure @ Failure::Refused(_)) => {
                 report(&self.parts, "REMOVE_QUEUE", failure);
-                self.recover(&mut pipe, victim, find)
+                self.recover(&mut pipe, victim, find, done)
             }
-            Err(lost) => Err(lost),
+            result => result,
         }
     }
 
@@ -362,8 +362,9 @@ impl Engine {
         &self,
         victim: &Victim,
         find: &dyn Fn(DoorbellWord) -> Option<Victim>,
-    ) -> Result<WereReset, Failure> {
-        self.recover(&mut self.scheduler.lock(), victim, find)
+        done: &mut WereReset,
+    ) -> Result<(), Failure> {
+        self.recover(&mut self.scheduler.lock(), victim, find, done)
     }
 
     /// What waves of a process do for a debugger, of which there is none: they have trap temporaries

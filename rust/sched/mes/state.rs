@@ -115,25 +115,25 @@ impl State<Mes> {
         let it = victim(queue).ok_or(EINVAL)?;
         let engine = self.engine(parts)?;
         let find = |doorbell| self.mapped(doorbell).and_then(|queue| victim(queue));
+        let mut reset = KVec::new();
         let removed = match how {
-            Taking::Asked => engine.remove(&it, &find),
-            Taking::Bad => engine.stop_bad(&it, &find),
+            Taking::Asked => engine.remove(&it, &find, &mut reset),
+            Taking::Bad => engine.stop_bad(&it, &find, &mut reset),
         };
-        match removed {
-            Ok(reset) => {
-                for doorbell in &reset {
-                    if let Some(other) = self.mapped(*doorbell) {
-                        note_reset(other)?;
-                    }
-                }
-                if !reset.is_empty() {
-                    parts.hangs.report(Hang::Queues);
-                }
-                match queue.state() {
-                    QueueState::Gone => Ok(()),
-                    _ => queue.enter(next),
-                }
+        if !reset.is_empty() {
+            parts.dev.note_reset();
+            parts.hangs.report(Hang::Queues);
+        }
+        for doorbell in &reset {
+            if let Some(other) = self.mapped(*doorbell) {
+                note_reset(other)?;
             }
+        }
+        match removed {
+            Ok(()) => match queue.state() {
+                QueueState::Gone => Ok(()),
+                _ => queue.enter(next),
+            },
             Err(failure) => {
                 let answers = matches!(
                     &failure,

@@ -78,7 +78,7 @@ pub(super) type WereReset = KVec<DoorbellWord>;
 
 impl Engine {
     /// Takes back a queue whose REMOVE_QUEUE failed; `find` returns another queue by its doorbell.
-    /// Returns which queues were reset, which may be others than this one, or none.
+    /// `done` gets the queues that were reset, which may be others than this one, or none.
     ///
     /// # Errors
     ///
@@ -88,14 +88,15 @@ impl Engine {
         pipe: &mut Pipe,
         victim: &Victim,
         find: &dyn Fn(DoorbellWord) -> Option<Victim>,
-    ) -> Result<WereReset, Failure> {
+        done: &mut WereReset,
+    ) -> Result<(), Failure> {
         if self.version() < HAS_DETECTION {
             return Err(Failure::Lost(ENOTRECOVERABLE));
         }
         let suspend = frame!(Suspend, SUSPEND).with(Suspend::SUSPEND_ALL_GANGS, true);
         let result = match run!(pipe, Suspend, suspend) {
-            Ok(()) => self.take(pipe, victim, false).map(|()| KVec::new()),
-            Err(Failure::Refused(_)) => self.reset_hung(pipe, victim, find),
+            Ok(()) => self.take(pipe, victim, false),
+            Err(Failure::Refused(_)) => self.reset_hung(pipe, victim, find, done),
             Err(lost) => return Err(lost),
         };
         // The others go on, whatever became of this one.
@@ -111,9 +112,10 @@ impl Engine {
         pipe: &mut Pipe,
         victim: &Victim,
         find: &dyn Fn(DoorbellWord) -> Option<Victim>,
-    ) -> Result<WereReset, Failure> {
+        done: &mut WereReset,
+    ) -> Result<(), Failure> {
         let hung = self.detect(pipe)?;
-        let mut done = KVec::with_capacity(hung.len(), GFP_KERNEL).map_err(Error::from)?;
+        done.reserve(hung.len(), GFP_KERNEL).map_err(Error::from)?;
         for (doorbell, info) in hung {
             // Only queues of this driver; the kernel has none.
             let Some(queue) = find(doorbell) else {
@@ -149,12 +151,10 @@ impl Engine {
             done.push(doorbell, GFP_KERNEL).map_err(Error::from)?;
         }
         // Upstream does so only if nothing was reset. But a copy queue's refusal has its own reason.
-        if !done.contains(&victim.doorbell) {
-            self.take(pipe, victim, false)?;
-        } else {
-            self.parts().dev.note_reset();
+        match done.contains(&victim.doorbell) {
+            true => Ok(()),
+            false => self.take(pipe, victim, false),
         }
-        Ok(done)
     }
 
     /// Doorbells and places of the compute queues that don't stop.
