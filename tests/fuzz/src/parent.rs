@@ -10,6 +10,7 @@ use rkfd_bare::node::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
 use rkfd_uapi::ioctl::nr;
+use rkfd_uapi::{gem, syncobj};
 use std::time::{Duration, Instant};
 
 /// Steps of a thread in the life of a process.
@@ -233,7 +234,18 @@ impl Run<'_> {
 fn must_work(entry: &Entry) -> bool {
     match entry.node {
         table::Node::Kfd => MUST_WORK.contains(&entry.info.number),
-        table::Node::Render => true,
+        table::Node::Render => [
+            &gem::GEM_CREATE.info,
+            &gem::GEM_CLOSE.info,
+            &gem::GEM_MMAP.info,
+            &gem::GEM_VA.info,
+            &gem::PRIME_HANDLE_TO_FD.info,
+            &syncobj::CREATE.info,
+            &syncobj::SIGNAL.info,
+            &syncobj::WAIT.info,
+        ]
+        .iter()
+        .any(|info| info.number == entry.info.number),
     }
 }
 
