@@ -211,7 +211,7 @@ fn a_copy_queue_that_hangs_is_found_and_reset_by_its_register() {
     let mut both = Both::hung();
     assert_eq!(both.suspend(SDMA), error(7, op::SUSPEND, 0, 2));
     // Type, engine and queue.
-    let place = TYPES[1] | u32::from(SLOT.engine) << 3 | u32::from(SLOT.queue) << 7;
+    let place = TYPES[1] | (u32::from(SLOT.engine) << 3) | (u32::from(SLOT.queue) << 7);
     assert_eq!(both.detect(TYPES[1]), [both.copies.bell, place]);
     // `mes_v12_0_reset_queue_mmio`.
     both.rig.gc("SDMA0_QUEUE_RESET_REQ", 1 << SLOT.queue);

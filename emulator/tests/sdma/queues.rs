@@ -141,7 +141,7 @@ fn gfx9_counts_for_how_long_a_queue_was_at_work() {
     let idle = Slot { queue: 4, ..slot };
     let count = |slot| {
         let [low, high] = [0x4c, 0x4d].map(|place| u64::from(rig.of_queue(slot, place)));
-        high << 32 | low
+        (high << 32) | low
     };
     assert_eq!(count(slot), 0);
     let mut seen = Vec::new();
@@ -151,7 +151,7 @@ fn gfx9_counts_for_how_long_a_queue_was_at_work() {
         let at = |word| u64::from(rig.mqd_word(&ring, word));
         rig.unmap(&ring, Stop::Preempt);
         let units = began.elapsed().as_nanos() as u64 / 10;
-        let kept = at(45) << 32 | at(44);
+        let kept = (at(45) << 32) | at(44);
         let before = seen.last().copied().unwrap_or(0);
         assert!(
             kept > before && kept - before <= units,

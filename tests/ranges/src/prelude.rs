@@ -90,6 +90,11 @@ impl<T> KVec<T> {
         self.0.retain_mut(keep);
     }
 
+    /// Keeps the first ones.
+    pub fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     /// Makes room for more.
     pub fn reserve(&mut self, more: usize, _: Flags) -> Result<(), AllocError> {
         self.0.reserve(more);

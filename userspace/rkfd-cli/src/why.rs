@@ -161,8 +161,8 @@ mod tests {
         let wave = "    wave 0 0 0 0 0 0 pc 0x2000 status 0x2000 code 0xbf8d0001\n";
         let with = |header: &str| {
             let packet = format!("    packet {header}{}\n", " 00000000".repeat(15));
-            let machine = Made::new().file(FILE, &format!("{queue}{packet}"));
-            let machine = machine.file(WAVES, &format!("{queue}{packet}{wave}"));
+            let machine = Made::new().file(FILE, format!("{queue}{packet}"));
+            let machine = machine.file(WAVES, format!("{queue}{packet}{wave}"));
             on(&machine, None).unwrap()
         };
         assert!(with("00000002").contains("halted at 0x2000"));

@@ -255,8 +255,9 @@ fn charged() -> Result<(), Failure> {
     }
     let each = (kernel()? - before) / MADE;
     println!("{MADE} {kind:?}: {each} bytes of kernel memory each are counted to the group");
-    // No less than the least that any of them can take.
-    check("they are counted to their program", each >= 64)
+    // The least of them is a context: the node of a tree, 24 bytes (`struct rb_node`), and what it notes. A group is
+    // charged in batches, which may lag behind.
+    check("they are counted to their program", each >= 40)
 }
 
 fn hoard() -> Result<(), Failure> {

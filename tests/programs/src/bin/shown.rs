@@ -219,7 +219,7 @@ fn check_copying(gpu: &Gpu, made: &Made) -> Result<(), Failure> {
     check(
         "it runs, with the ring and the doorbell that the program was given",
         control & 1 == 1
-            && 4 << (control >> 1 & 0x1f) == field(made, "ring_size")
+            && 4 << ((control >> 1) & 0x1f) == field(made, "ring_size")
             && word(*bell) & IN_SLICE == wanted,
     )
 }

@@ -164,7 +164,7 @@ fn version(bytes: &[u8]) -> String {
         *word = bytes
             .iter()
             .rev()
-            .fold(0, |word, byte| word << 8 | u32::from(*byte));
+            .fold(0, |word, byte| (word << 8) | u32::from(*byte));
     }
     let header = Header::read(&words);
     let header = header.filter(|header| header.get(Header::SIZE) == bytes.len() as u64);

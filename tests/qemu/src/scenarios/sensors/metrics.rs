@@ -77,7 +77,10 @@ impl Metrics {
             let values = (0..what & 0x3ff).map(|_| take(size));
             let values: Result<Vec<_>, _> = values.collect();
             let known = |value| (value != unknown).then_some(value);
-            all.insert((what >> 10) & 0x3ff, values?.into_iter().map(known).collect());
+            all.insert(
+                (what >> 10) & 0x3ff,
+                values?.into_iter().map(known).collect(),
+            );
         }
         match at == bytes.len() {
             true => Ok(Self(all)),
@@ -218,7 +221,8 @@ mod tests {
         bytes.extend(100_u16.to_le_bytes());
         bytes.extend(0x0a40_a002_u64.to_le_bytes());
         bytes.extend([1, 0, 0, 0, 255, 255, 255, 255]);
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+        let text = bytes.iter().fold(String::new(), hex);
         let metrics = Metrics::parse(&text).unwrap();
         assert_eq!(metrics.get(id::CURR_SOCKET_POWER), Ok(100));
         assert_eq!(metrics.all(id::GFX_BUSY_INST), Ok(&[Some(1), None][..]));
