@@ -84,6 +84,22 @@ impl Line {
             spare: None,
         }
     }
+
+    /// Submits a packet, or none, and a fence, in the given life of the queue.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Ring::submit`].
+    fn submit(&mut self, hal: &dyn Hal, life: u64, packet: &[u32]) -> Result<Ticket> {
+        let next = self.last.wrapping_add(1);
+        let fence = hal.fence(self.ring.fence_addr(), next);
+        match packet {
+            [] => self.ring.submit(&[&fence])?,
+            packet => self.ring.submit(&[packet, &fence])?,
+        }
+        self.last = next;
+        Ok(Ticket { life, fence: next })
+    }
 }
 
 /// The queue's state.
@@ -253,14 +269,16 @@ impl Copier {
         let late = Arc::new(WorkQueue::new_ordered(c"rkfd-copier")?, GFP_KERNEL)?;
         let mut state = self.state.lock();
         parts.hal.start_queue(&parts.regs, ENGINE, &ring);
-        let old = core::mem::replace(&mut state.queue, Queue::On(Line::new(ring)));
+        let mut line = Line::new(ring);
         state.life = state.life.wrapping_add(1);
+        // Before anybody else submits what may hang.
+        let ticket = line.submit(parts.hal, state.life, &[]);
+        let old = core::mem::replace(&mut state.queue, Queue::On(line));
         state.late = Some(late);
         drop(state);
         // Not under the lock: its memory is unmapped, and that flushes.
         drop(old);
-        let answer = self.submit(&[], Killable::No);
-        let answer = answer.and_then(|ticket| self.look_out(ticket, Killable::No));
+        let answer = ticket.and_then(|ticket| self.look_out(ticket, Killable::No));
         answer.inspect_err(|_| {
             dev_err!(
                 parts.dev.device(),
@@ -386,14 +404,7 @@ impl Copier {
                 return Err(EIO);
             }
         };
-        let next = line.last.wrapping_add(1);
-        let fence = self.parts.hal.fence(line.ring.fence_addr(), next);
-        match packet {
-            [] => line.ring.submit(&[&fence])?,
-            packet => line.ring.submit(&[packet, &fence])?,
-        }
-        line.last = next;
-        Ok(Ticket { life, fence: next })
+        line.submit(self.parts.hal, life, packet)
     }
 
     /// What became of a submission.
