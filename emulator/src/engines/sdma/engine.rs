@@ -78,8 +78,8 @@ impl Worker {
     /// One round over the queues; whether anything happened.
     fn step(&mut self, engine: &Engine) -> bool {
         let mut worked = self.obey(engine);
-        let stuck = |h: &Loaded| h.stuck;
-        let stuck = self.queues.iter().flatten().position(stuck);
+        let hung = |h: &Loaded| h.hung.is_some();
+        let hung = self.queues.iter().flatten().any(hung);
         for n in 0..PLACES {
             let Some(mut h) = self.queues.get_mut(n).and_then(Option::take) else {
                 continue;
@@ -87,8 +87,8 @@ impl Worker {
             worked |= self.look_at_doorbell(&mut h);
             // A packet that doesn't end has the engine: no other queue gets further, and its own can't be
             // taken off between packets.
-            let has_turn = if stuck.is_some() {
-                h.stuck
+            let has_turn = if hung {
+                h.hung.is_some()
             } else {
                 h.stop.is_none()
             };
@@ -97,7 +97,10 @@ impl Worker {
                 h.worked |= ran;
                 worked |= ran;
             }
-            if let Some(stop) = h.stop.filter(|stop| *stop == Stop::Reset || !h.stuck) {
+            if let Some(stop) = h
+                .stop
+                .filter(|stop| *stop == Stop::Reset || h.hung.is_none())
+            {
                 self.disconnect(engine, h, stop);
                 worked = true;
                 continue;
@@ -146,7 +149,7 @@ impl Worker {
                         *place = Some(Loaded {
                             q: *q,
                             tried: 0,
-                            stuck: false,
+                            hung: None,
                             rung: NOT_RUNG,
                             halted: false,
                             stop: None,
@@ -227,30 +230,28 @@ impl Worker {
             if h.halted || !h.q.has_work() || !engine.regs.runs() {
                 break;
             }
-            let done = self.fetch(h).and_then(|(words, packet)| {
+            let hung = h.hung.take();
+            let was_hung = hung.is_some();
+            let fetched = hung.map_or_else(|| self.fetch(h), Ok);
+            let done = fetched.and_then(|(words, packet)| {
                 if h.tried == 0 {
                     self.trace_packet(h, &words);
                 }
-                let waits = self.waits(h, &packet);
-                h.stuck = waits;
-                let done = match waits {
-                    true => {
-                        h.tried += 1;
-                        Done::Waits
-                    }
-                    false => {
-                        let _busy = self.env.load().copies.work();
-                        let begin = self.env.trace().now();
-                        let clock = Instant::now();
-                        let done = execute(&self.all, h, &packet, Abort::of(engine, &h.q));
-                        let took = u64::try_from(clock.elapsed().as_nanos());
-                        h.q.worked = h.q.worked.saturating_add(took.unwrap_or(0));
-                        let done = done?;
-                        self.trace_done(h, &words, begin);
-                        done
-                    }
-                };
-                Ok((words.len() as u64, done))
+                let size = words.len() as u64;
+                if self.hangs(h, &packet, was_hung) {
+                    h.tried += 1;
+                    h.hung = Some((words, packet));
+                    return Ok((size, Done::Waits));
+                }
+                let _busy = self.env.load().copies.work();
+                let begin = self.env.trace().now();
+                let clock = Instant::now();
+                let done = execute(&self.all, h, &packet, Abort::of(engine, &h.q));
+                let took = u64::try_from(clock.elapsed().as_nanos());
+                h.q.worked = h.q.worked.saturating_add(took.unwrap_or(0));
+                let done = done?;
+                self.trace_done(h, &words, begin);
+                Ok((size, done))
             });
             match done {
                 Ok((_, Done::Waits)) => break,
@@ -275,14 +276,14 @@ impl Worker {
     }
 
     /// Whether a packet doesn't go on now, by the rules.
-    fn waits(&self, h: &mut Loaded, packet: &Packet) -> bool {
+    fn hangs(&self, h: &mut Loaded, packet: &Packet, did: bool) -> bool {
         let fill = matches!(packet, Packet::FillWords { .. } | Packet::FillBytes { .. });
         let kind = match h.q.is_kernels() {
             true if fill => Kind::Fill,
             true => return false,
             false => Kind::Copy,
         };
-        if !self.env.rules().is_about(kind) && !h.stuck {
+        if !self.env.rules().is_about(kind) && !did {
             return false;
         }
         let keys = [("engine", self.number.into())];

@@ -7,6 +7,7 @@
 //! scheduler's firmware does: pointers are bytes since the queue was made, 64 bits wide).
 
 use super::generation::{Generation, TICK};
+use super::packet::Packet;
 use super::{Mapping, Slot, State, Stop, View, MQD_WORDS, QUEUES};
 use crate::device::Env;
 use crate::memory::{Hub, VmFault, PAGE};
@@ -320,8 +321,9 @@ pub(super) struct Loaded {
     pub q: Queue,
     /// How often the packet in progress was tried (POLL_REGMEM).
     pub tried: u64,
-    /// The packet in progress of a process' queue doesn't end, by the rules.
-    pub stuck: bool,
+    /// The packet in progress, which doesn't end, by the rules: its words, and what they are. The engine has it, and
+    /// doesn't look at the ring again.
+    pub hung: Option<(Vec<u32>, Packet)>,
     /// The doorbell's value when it was last looked at.
     pub rung: u64,
     /// It halted at the packet that its read pointer names.
