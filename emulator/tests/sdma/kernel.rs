@@ -432,6 +432,23 @@ fn a_halted_engine_touches_no_memory() {
     });
 }
 
+/// An engine that hangs has its packet: it doesn't read the ring again, also where Linux leaves it running and turns the
+/// address translation off (`sdma_v4_4_2_inst_enable` with firmware of the security processor).
+#[test]
+fn a_hung_packet_is_not_read_again() {
+    for chip in CHIPS {
+        let mut kernel = Kernel::new(Rig::with(chip, &["at the 1st kernel fill: hang"]));
+        let fill = kernel.fill(B, 4096);
+        kernel.write(&fill);
+        kernel.ring();
+        std::thread::sleep(Duration::from_millis(100));
+        let memory = &kernel.rig.guest.device.soc.memory;
+        memory.hubs().for_each(|hub| memory.hub(hub).reset());
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(kernel.rig.guest.findings(), Vec::<String>::new());
+    }
+}
+
 /// `sdma_v4_4_2_vm_set_pte_pde`, `_ring_emit_wreg` and `_ring_emit_hdp_flush` (`sdma_v7_0_...`).
 #[test]
 fn it_writes_page_tables_and_reaches_registers() {
