@@ -2,6 +2,7 @@
 
 //! What the programs share: the kernel that they run, the check of its result, the verdict that they print.
 
+pub mod bystander;
 pub mod golden;
 pub mod raw;
 pub mod spin;

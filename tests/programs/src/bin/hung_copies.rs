@@ -12,13 +12,13 @@
 //! standard input is closed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::io::Read;
+use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Memory};
 use rkfd_programs::raw::{self, errno};
-use rkfd_programs::{check, report, Failure};
+use rkfd_programs::{bystander, check, report, Failure};
 use rkfd_uapi::event;
 use rustix::io::Errno;
 
@@ -40,7 +40,7 @@ fn exception(kfd: &File, id: u32, millis: u32) -> Result<Option<event::HwExcepti
     Ok(data.map(|data| data.hw_exception()))
 }
 
-fn bystander() -> Result<(), Failure> {
+fn stand_by() -> Result<(), Failure> {
     let _gpu = Gpu::open()?;
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let exceptions = raw::event(&kfd, event::EVENT_HW_EXCEPTION).map_err(errno("CREATE_EVENT"))?;
@@ -61,25 +61,9 @@ fn bystander() -> Result<(), Failure> {
 }
 
 fn start_bystander() -> Result<Child, Failure> {
-    let program = std::env::current_exe().map_err(Failure::new)?;
-    let mut child = Command::new(program)
-        .arg("bystander")
-        .args(std::env::args().skip(1))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(Failure::new)?;
-    let output = child.stdout.take();
-    let mut lines = BufReader::new(output.ok_or_else(|| Failure::new("no pipe"))?).lines();
-    let first = lines.next().and_then(Result::ok).unwrap_or_default();
-    // A thread passes on what the bystander prints later.
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|l| println!("{l}")));
-    match first == READY {
-        true => Ok(child),
-        false => Err(Failure::new(format_args!(
-            "the bystander printed '{first}'"
-        ))),
-    }
+    let mut arguments = vec!["bystander".to_owned()];
+    arguments.extend(std::env::args().skip(1));
+    bystander::start(&arguments, READY)
 }
 
 fn run() -> Result<(), Failure> {
@@ -144,7 +128,7 @@ fn run() -> Result<(), Failure> {
 
 fn main() -> ExitCode {
     match is_argument("bystander") {
-        true => report("bystander", bystander),
+        true => report("bystander", stand_by),
         false => report("hung_copies", run),
     }
 }

@@ -15,14 +15,14 @@
 //! The emulated device changes all of it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
-use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::{bystander, check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::{ctx, event, ioctl, smi};
 use rustix::io::Errno;
 
@@ -185,7 +185,7 @@ fn see_the_end(mut events: File) -> Result<(), Failure> {
     )
 }
 
-fn bystander() -> Result<(), Failure> {
+fn stand_by() -> Result<(), Failure> {
     let s = Setup::new()?;
     let memory = s.gpu.upload(&CONTENT)?;
     let _queue = s.used_queue(2)?;
@@ -204,24 +204,9 @@ fn is_argument(word: &str) -> bool {
 
 /// Starts the bystander, and waits until its queue has run.
 fn start_bystander() -> Result<Child, Failure> {
-    let program = std::env::current_exe().map_err(Failure::new)?;
-    let mut child = Command::new(program)
-        .args(std::env::args().skip(1))
-        .arg("bystander")
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(Failure::new)?;
-    let output = child.stdout.take();
-    let mut lines = BufReader::new(output.ok_or_else(|| Failure::new("no pipe"))?).lines();
-    let first = lines.next().and_then(Result::ok).unwrap_or_default();
-    // A thread passes on what the bystander prints later.
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|l| println!("{l}")));
-    match first == RUNNING {
-        true => Ok(child),
-        false => Err(Failure::new(format_args!(
-            "the bystander printed '{first}'"
-        ))),
-    }
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    arguments.push("bystander".to_owned());
+    bystander::start(&arguments, RUNNING)
 }
 
 /// Another program adds vectors.
@@ -289,7 +274,7 @@ fn victim() -> Result<(), Failure> {
 
 fn main() -> ExitCode {
     match is_argument("bystander") {
-        true => report("bystander", bystander),
+        true => report("bystander", stand_by),
         false => report("reset", victim),
     }
 }
