@@ -43,3 +43,43 @@ impl Wake {
         *rung = false;
     }
 }
+
+/// Rounds of a thread that looks for work and finds none: it looks again at once, then sleeps between looks,
+/// longer and longer.
+#[derive(Default)]
+pub(crate) struct Idle(u32);
+
+impl Idle {
+    /// Rounds before the first sleep. Nothing yields the processor between them: Linux's scheduler puts off
+    /// the deadline of who yields (`yield_task_fair`), so that such a thread got no processor for seconds on a
+    /// host with other work, and the driver took the firmware for dead. A thread that sleeps gets one at once.
+    const SPIN: u32 = 50;
+    /// The first sleep.
+    const FIRST: Duration = Duration::from_micros(20);
+    /// How much longer each is than the one before.
+    const STEP: Duration = Duration::from_micros(2);
+    /// The longest sleep.
+    const LONGEST: Duration = Duration::from_millis(1);
+
+    /// There was work.
+    pub fn end(&mut self) {
+        self.0 = 0;
+    }
+
+    /// A round has found none. Whether a quiet time begins.
+    pub fn round(&mut self) -> bool {
+        self.0 = self.0.saturating_add(1);
+        self.0 == Self::SPIN
+    }
+
+    /// Waits for the next round.
+    pub fn wait(&self, wake: &Wake) {
+        match self.0.checked_sub(Self::SPIN) {
+            None => std::hint::spin_loop(),
+            Some(rounds) => {
+                let sleep = Self::FIRST + Self::STEP.saturating_mul(rounds);
+                wake.wait(sleep.min(Self::LONGEST));
+            }
+        }
+    }
+}

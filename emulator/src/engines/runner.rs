@@ -4,18 +4,14 @@
 //! more and more seldom while there is none, and returns to the start when the device or its engine is
 //! reset.
 
-use super::Wake;
+use super::{Idle, Wake};
 use crate::device::Env;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Rounds without work before the thread sleeps between looks.
-const SPIN: u32 = 200;
-/// The longest sleep while a queue or ring is connected.
-const LONGEST: Duration = Duration::from_millis(1);
-/// The longest sleep while none is: registers wake the thread.
+/// The longest sleep while no queue or ring is connected: registers wake the thread.
 const NOTHING: Duration = Duration::from_millis(100);
 /// How often who waits for a reset looks whether the thread is there.
 const LOOK: Duration = Duration::from_millis(100);
@@ -65,27 +61,23 @@ struct Resets {
 impl Runner {
     /// Runs firmware until the device ends.
     fn run(&self, env: &dyn Env, mut firmware: impl Firmware) {
-        let mut idle = 0u32;
+        let mut idle = Idle::default();
         while !self.stop.load(Ordering::Acquire) {
             self.reset_if_asked(&mut firmware);
             env.pause().hold();
             if firmware.step() {
-                idle = 0;
+                idle.end();
                 continue;
             }
-            idle = idle.saturating_add(1);
             firmware.show_busy();
-            if idle == SPIN {
+            if idle.round() {
                 // Who follows the trace sees all that led to the quiet.
                 env.trace().flush();
             }
-            if idle < SPIN {
-                std::thread::yield_now();
-            } else if !firmware.listens() {
-                self.wake.wait(NOTHING);
+            if firmware.listens() {
+                idle.wait(&self.wake);
             } else {
-                let longer = Duration::from_micros(20 + u64::from(idle - SPIN) * 2);
-                self.wake.wait(longer.min(LONGEST));
+                self.wake.wait(NOTHING);
             }
         }
         firmware.end();

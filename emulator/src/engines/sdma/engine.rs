@@ -10,6 +10,7 @@ use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
 use super::{Engine, Engines, Order, State, Stop, PLACES};
 use crate::device::Env;
+use crate::engines::Idle;
 use crate::memory::{Hub, VmFault};
 use crate::rules::{Event, Go, Holds, Kind};
 use crate::trace::Value;
@@ -21,11 +22,7 @@ use std::time::{Duration, Instant};
 pub(super) const NOT_RUNG: u64 = u64::MAX;
 /// Packets of a queue before the next one's turn.
 const TURN: u32 = 64;
-/// Rounds without work before the thread sleeps between looks.
-const SPIN: u32 = 100;
-/// The longest sleep while a queue is connected, in microseconds.
-const LONGEST: u64 = 1000;
-/// The longest sleep while none is: orders wake it.
+/// The longest sleep while no queue is connected: orders wake it.
 const NO_QUEUE: Duration = Duration::from_secs(1);
 
 /// The thread.
@@ -52,25 +49,20 @@ impl Worker {
         let Some(engine) = all.engines.get(usize::from(self.number)) else {
             return;
         };
-        let mut idle = 0u32;
+        let mut idle = Idle::default();
         while !all.ends() {
             env.pause().hold();
             if self.step(engine) {
-                idle = 0;
+                idle.end();
                 continue;
             }
-            idle = idle.saturating_add(1);
+            if idle.round() {
+                env.trace().flush();
+            }
             if self.queues.iter().all(Option::is_none) {
                 engine.wake.wait(NO_QUEUE);
-            } else if idle < SPIN {
-                std::thread::yield_now();
             } else {
-                if idle == SPIN {
-                    env.trace().flush();
-                }
-                let longer = u64::from(idle - SPIN) / 4 * 10;
-                let sleep = Duration::from_micros((20 + longer).min(LONGEST));
-                engine.wake.wait(sleep);
+                idle.wait(&engine.wake);
             }
         }
     }

@@ -13,7 +13,10 @@ use crate::memory::Hub;
 use crate::report::Whose;
 use crate::rules::{Event, Holds, Kind};
 use crate::trace::Value;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether workgroups have ended.
+const LOOK: Duration = Duration::from_micros(50);
 
 impl Mec {
     /// One round over a queue, of which the scheduler's firmware takes the packets if it is the
@@ -173,7 +176,7 @@ impl Mec {
         if let Some(h) = self.hqd(slot) {
             h.launched.set_all(Go::Kill);
             while !h.launched.is_idle() {
-                std::thread::yield_now();
+                std::thread::sleep(LOOK);
             }
             self.release(slot, false);
         }
