@@ -154,9 +154,11 @@ impl<'a> Sender<'a> {
         self.process
             .shared
             .count(entry.slot(), errno == 0, start.elapsed());
-        match (errno, entry.node) {
-            (0, Node::Kfd) => self.learn(rng, entry),
-            (0, Node::Render) => self.learn_of_render(rng, entry),
+        // The driver answers as much as the command's size tells; what is behind it is still what was asked.
+        let is_answered = errno == 0 && command == entry.info.command;
+        match entry.node {
+            Node::Kfd if is_answered => self.learn(rng, entry),
+            Node::Render if is_answered => self.learn_of_render(rng, entry),
             _ => {}
         }
     }
