@@ -134,6 +134,8 @@ impl Firmware for Mes {
         if mapped.bo.is_user_memory() {
             return Err(EPERM);
         }
+        // MES reads it by the bus, by which a GPU doesn't reach its own doorbells and registers.
+        let placement = mapped.bo.placement().ok_or(EINVAL)?;
         let page = PageRange::page_of(wptr)?;
         let offset = mapped.offset_of(page.start()).ok_or(EINVAL)?;
         let mut found = Err(EINVAL);
@@ -141,7 +143,7 @@ impl Firmware for Mes {
             found = Ok(segment.addr);
             Ok(())
         })?;
-        let (base, gart_page) = if mapped.bo.placement() == Some(Placement::Vram) {
+        let (base, gart_page) = if placement == Placement::Vram {
             let offset = VramOffset::new(found?);
             (parts.vram.layout().vram_addr(offset), None)
         } else {
