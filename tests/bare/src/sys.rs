@@ -379,6 +379,12 @@ pub fn file_call(fd: &OwnedFd, what: &str) -> i32 {
     }
 }
 
+/// Reads of an open file fail with EAGAIN where they would wait.
+pub fn do_not_wait(fd: &OwnedFd) {
+    // SAFETY: a file of ours, and flags of files.
+    unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+}
+
 /// Another descriptor of the same open file.
 pub fn dup(fd: &OwnedFd) -> Result<OwnedFd, i32> {
     fd.try_clone().map_err(|e| e.raw_os_error().unwrap_or(0))

@@ -148,7 +148,7 @@ impl<'a> Acts<'a> {
         let Some(mapping) = rng.maybe(&pool.maps) else {
             return;
         };
-        if !mapping.writable {
+        if !mapping.writable || mapping.len < 8 {
             return;
         }
         for _ in 0..1 + rng.below(16) {
@@ -233,6 +233,8 @@ impl<'a> Acts<'a> {
         let what = rng.pick(&["read", "read", "write", "lseek"]);
         if let Some(file) = file.and_then(|file| sys::dup(file).ok()) {
             drop(pool);
+            // A read of the node waits for an event that never comes.
+            sys::do_not_wait(&file);
             sys::file_call(&file, what);
         }
     }
