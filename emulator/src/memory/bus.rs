@@ -9,7 +9,7 @@
 
 use super::host::Mapping;
 use super::{HostPage, PAGE};
-use crate::report::Report;
+use crate::report::{Report, Whose};
 use rustix::fs::fstat;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -113,7 +113,9 @@ impl Bus {
 
     /// The page at a bus address (rounded down), or `None`, recorded, where there is no guest RAM.
     ///
-    /// While bus mastering is off the device reaches nothing, which is recorded too.
+    /// A device's BAR is what programs may have mapped: their doorbells and HDP registers (Linux,
+    /// `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`). Who accesses it then is at fault; an engine that does so for the
+    /// driver reports what it misses. While bus mastering is off the device reaches nothing, which is recorded too.
     pub fn page(&self, address: u64) -> Option<HostPage> {
         if !self.master.load(Ordering::Acquire) {
             self.report
@@ -123,10 +125,23 @@ impl Bus {
         let page = self.peek(address);
         if page.is_none() {
             let at = address & !(PAGE - 1);
-            self.report
-                .violation(format_args!("DMA outside guest RAM at bus address {at:#x}"));
+            let whose = match self.is_bar(at) {
+                true => Whose::Program,
+                false => Whose::Driver,
+            };
+            self.report.record(
+                whose,
+                format_args!("DMA outside guest RAM at bus address {at:#x}"),
+            );
         }
         page
+    }
+
+    /// Whether a device's memory was announced at a bus address.
+    fn is_bar(&self, address: u64) -> bool {
+        let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
+        let range = ranges.range(..=address).next_back();
+        range.is_some_and(|(at, range)| range.backing.is_none() && address - at < range.size)
     }
 
     /// As [`Bus::page`], without a record.

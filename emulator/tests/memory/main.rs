@@ -420,6 +420,20 @@ fn dma_reaches_guest_ram_only() {
 }
 
 #[test]
+fn a_devices_memory_is_what_programs_have_mapped() {
+    let (memory, _, report) = memory(&[]);
+    memory.bus.map(0xfe00_0000, 0x8_0000, 0, None);
+    map(&memory, 0xfe01_a000 | V | S | UC | R);
+    assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
+    assert_eq!((report.violations(), report.faults()), (0, 1));
+    // Behind it is nothing that anybody may have mapped.
+    map(&memory, 0xfe08_0000 | V | S | UC | R);
+    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
+    assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
+    assert_eq!((report.violations(), report.faults()), (1, 1));
+}
+
+#[test]
 fn one_file_is_mapped_once() {
     let (memory, ram, _) = memory(&[]);
     let page = memory.bus.peek(RAM + 0x8000).unwrap();
