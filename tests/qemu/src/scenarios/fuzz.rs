@@ -41,6 +41,9 @@ fn round(name: &'static str, arguments: &str, limit: u64) -> Scenario {
     .bin("rkfd-fuzz", "rkfd-fuzz")
     .without_trace()
     .programs_fault()
+    // Programs write to VRAM that is given back only when the next has it cleared.
+    .emulator_arg("--host-memory")
+    .emulator_arg("6144")
     .timeout(limit + 120)
     .steps([
         Step::insmod(MODULE),
