@@ -37,7 +37,9 @@ pub fn build(host: &Host) -> Result<()> {
         return Ok(());
     }
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "-p", "rkfd-emulator"]);
+    // The runner is named, too, as this package is where the runner is built: then both have the same
+    // features in what they share, which is compiled once.
+    cargo.args(["build", "--release", "-p", "rkfd-emulator", "-p", "rkfd-vm"]);
     cargo.args(["--bin", "rkfd-emulator"]);
     build::cargo("the emulated GPU", cargo)
 }

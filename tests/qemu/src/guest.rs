@@ -19,11 +19,23 @@ use std::process::Command;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const BUSYBOX: &str = "/bin/busybox";
+/// The packages that scenarios take programs from. Every build names all of them, whichever programs it
+/// makes: cargo chooses the features of what they depend on by the packages that are named, and would
+/// compile it again for other ones.
+const PACKAGES: [&str; 6] = [
+    "rkfd",
+    "rkfd-cli",
+    "rkfd-conformance",
+    "rkfd-fuzz",
+    "rkfd-programs",
+    "rkfd-vm",
+];
 
 /// Build, static, everything that the scenarios include, and process 1.
 pub fn build_programs(host: &Host, scenarios: &[Scenario]) -> Result<()> {
-    let mut packages = BTreeSet::from(["rkfd-vm"]);
-    let mut targets = BTreeSet::from([("--bin", "rkfd-init")]);
+    let mut packages = BTreeSet::from(PACKAGES);
+    // With one example the library is built with the features of its examples, always.
+    let mut targets = BTreeSet::from([("--bin", "rkfd-init"), ("--example", "vector_add")]);
     for include in scenarios.iter().flat_map(|s| &s.includes) {
         match include {
             Include::Bin { package, name } => {
