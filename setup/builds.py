@@ -93,14 +93,26 @@ def note(folder, checkout=CHECKOUT):
     part.rename(folder / LIST)
 
 
+def try_lock(file):
+    """Whether a file could be locked, as one of several readers."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 @contextlib.contextmanager
 def still(folder):
-    """Hold the locks of cargo and of the module's build; yields False if one of them is busy."""
+    """Hold the locks of cargo and of the module's build; yields False if one of them is busy. A command that finds
+    everything built has them for a moment only."""
     locks = [*folder.glob("target/**/.cargo-lock"), *folder.glob("*.lock")]
+    patience = time.monotonic() + 5
     with contextlib.ExitStack() as stack:
         try:
             for lock in locks:
                 file = stack.enter_context(open(lock))
+                while not try_lock(file) and time.monotonic() < patience:
+                    time.sleep(0.1)
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             yield False

@@ -57,14 +57,24 @@ clock() {
     return "$status"
 }
 
+# sweep_logs: remove the logs of builds whose runs were killed. Who builds holds the lock of his, from within a
+# minute after he made it.
+sweep_logs() {
+    local old
+    while read -r old; do flock -xn "$old" rm -rf -- "$old" || true; done \
+        < <(find "$CACHE" -maxdepth 1 -name 'building-*' -mmin +1)
+}
+
 # building NAME COMMAND...: run a build. Besides its progress, what it prints comes out at its end.
 building() {
-    local name=$1 log status=0; shift
+    local name=$1 log lock status=0; shift
     say "building $name"
+    sweep_logs
     log=$(mktemp "$CACHE/building-XXXXXX")
+    exec {lock}<"$log"; flock -s "$lock"
     clock "building $name" "$log" "$@" || status=$?
     grep -vE '^ *(Compiling|Checking|Finished|Fresh|Blocking|Download(ing|ed)|Updating|Locking|Adding) |^/cache/[^ ]*$' "$log" >&2 || true
-    rm -f -- "$log"
+    rm -f -- "$log"; exec {lock}<&-
     return "$status"
 }
 
