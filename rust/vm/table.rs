@@ -150,10 +150,16 @@ pub(super) struct Tables<P: Page = VramRange> {
 }
 
 impl<P: Page> Table<P> {
+    /// An empty one.
     fn new(store: &P::Store, format: &dyn Hal, level: u32) -> Result<KBox<Self>> {
-        let mem = P::new(store)?;
         let empty = of(format.empty(), level);
-        mem.fill(0, ENTRIES as u64, |_| empty)?;
+        Self::filled(store, level, |_| empty)
+    }
+
+    /// One with these entries, of which none leads to a table. Each is stored once.
+    fn filled(store: &P::Store, level: u32, entry: impl Fn(u64) -> u64) -> Result<KBox<Self>> {
+        let mem = P::new(store)?;
+        mem.fill(0, ENTRIES as u64, entry)?;
         let mut children = KVec::new();
         if level > 0 {
             children.reserve(ENTRIES, GFP_KERNEL_ACCOUNT)?;
@@ -316,13 +322,15 @@ fn map_leaves<P: Page>(
         let at = index(va.get(), this);
         let here = left.min(rest(va, this));
         if table.children.get(at).ok_or(EINVAL)?.is_none() {
-            let mut child = Table::<P>::new(store, format, below)?;
-            if table.is_leaf(at) {
+            let child = if table.is_leaf(at) {
                 // What the leaf maps is mapped alike below it before the child takes its place.
                 let start = addr.back(va.get() & span(this).saturating_sub(1));
-                fill_whole(format, &mut child, below, leaf, start)?;
+                let child = whole(store, format, below, leaf, start)?;
                 P::settle(store);
-            }
+                child
+            } else {
+                Table::<P>::new(store, format, below)?
+            };
             let marks = of(format.directory(), this);
             table.set(at, child.mem.address(store) | VALID | marks)?;
             table.mark_leaves(at, 1, false);
@@ -342,22 +350,22 @@ fn map_leaves<P: Page>(
     Ok(())
 }
 
-/// Fills a table with leaves of its own level, each a fragment for itself, of memory from `addr` on.
-fn fill_whole<P: Page>(
+/// A table full of leaves of its own level, each a fragment for itself, of memory from `addr` on.
+fn whole<P: Page>(
+    store: &P::Store,
     format: &dyn Hal,
-    table: &mut Table<P>,
     level: u32,
     leaf: Leaf,
     addr: EntryAddr,
-) -> Result {
+) -> Result<KBox<Table<P>>> {
     // CAST: At most 27, so that it fits the field.
     let own = fragment(level.saturating_mul(LEVEL_BITS) as u8);
     let entry = leaf.flags.0 | own | of(format.leaf(), level);
-    table.mem.fill(0, ENTRIES as u64, |i| {
+    let mut table = Table::<P>::filled(store, level, |i| {
         entry | addr.byte(i.wrapping_mul(span(level))).0
     })?;
     table.mark_leaves(0, ENTRIES, true);
-    Ok(())
+    Ok(table)
 }
 
 /// Empties entries from the leaves up. Stores to a device that is gone fail, which is all the

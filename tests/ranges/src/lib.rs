@@ -53,7 +53,9 @@ pub mod sync {
 
 pub use discovery::check_discovery;
 pub use ranges::{check_page_map, check_page_range, page_maps, page_ranges};
-pub use vm::properties::{check as check_tables, page_tables, tables_without_memory};
+pub use vm::properties::{
+    check as check_tables, page_tables, stored_to_split, tables_without_memory,
+};
 
 #[path = "../../../rust"]
 mod module {

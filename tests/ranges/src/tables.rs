@@ -42,6 +42,8 @@ struct Memory {
     tables: (u64, bool),
     /// Something that is watched was not mapped for a moment.
     was_away: bool,
+    /// Words that were stored.
+    stored: u64,
 }
 
 impl Memory {
@@ -97,6 +99,7 @@ impl Page for Frame {
 
     fn fill(&self, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result {
         let mut memory = self.store.borrow_mut();
+        memory.stored += count;
         let words = memory.pages[self.index].as_mut().unwrap();
         let words = &mut words[first..first + count as usize];
         words
@@ -255,6 +258,20 @@ fn cut(
         "what is left was not mapped for a moment"
     );
     Ok(())
+}
+
+/// Words that are stored when the first page of 2 MiB, which one entry maps, is mapped for itself.
+pub fn stored_to_split() -> u64 {
+    let store = Store::default();
+    store.borrow_mut().left = usize::MAX;
+    let mut tables = Tables::<Frame>::new(&store, hal(GcVersion::V9_4_3)).unwrap();
+    let range = |pages| PageRange::new(GpuVa::new(0), pages * PAGE).unwrap();
+    let (addr, flags) = (EntryAddr(0), EntryFlags(FLAGS));
+    tables.map(range(ENTRIES as u64), addr, flags).unwrap();
+    let before = store.borrow().stored;
+    tables.map(range(1), addr, flags).unwrap();
+    let after = store.borrow().stored;
+    after - before
 }
 
 /// The tables map what the model does after each step, also after one that failed half-way, and in

@@ -27,3 +27,9 @@ proptest! {
         rkfd_ranges::check_tables(case)?;
     }
 }
+
+/// A table of 512 entries, each stored once; the entry that leads to it; and that of the page.
+#[test]
+fn a_table_that_takes_the_place_of_a_leaf_is_stored_once() {
+    assert_eq!(rkfd_ranges::stored_to_split(), 512 + 1 + 1);
+}
