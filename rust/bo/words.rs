@@ -22,6 +22,7 @@ use kernel::{
 pub(crate) struct Words {
     mem: WhileBound<Coherent<[u32]>>,
     bus: BusAddr,
+    len: usize,
 }
 
 impl Words {
@@ -30,12 +31,17 @@ impl Words {
         let mem = dev.hold(|dev| Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL))?;
         let bus = mem.try_access_with(|mem| BusAddr::new(mem.dma_address()));
         let bus = bus.ok_or(ENODEV)?;
-        Ok(Self { mem, bus })
+        Ok(Self { mem, bus, len })
     }
 
     /// Bus address.
     pub(crate) fn bus(&self) -> BusAddr {
         self.bus
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// Loads a word. ENODEV when the device is gone.

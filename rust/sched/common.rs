@@ -228,7 +228,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let queue = HwQueue::new(&self.parts, process, spec, hold, xcc, contexts)?;
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        if state.queues().count() >= MAX_QUEUES {
+        if state.queue_count() >= MAX_QUEUES {
             return Err(EPERM);
         }
         let entry = state.entry(process)?;

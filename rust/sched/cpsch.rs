@@ -135,7 +135,8 @@ impl State<Hiq> {
     /// Hands the list over.
     fn map_all(&mut self, parts: &Arc<Parts>) -> Result {
         self.check(parts)?;
-        let list = runlist::build(parts, &self.entries)?;
+        let firmware = self.firmware.as_mut().ok_or(ENODEV)?;
+        let list = runlist::build(parts, &self.entries, firmware.spare())?;
         for entry in self.entries.iter() {
             for queue in entry.queues.iter() {
                 let next = if matches!(queue.state(), QueueState::Hung | QueueState::Gone) {

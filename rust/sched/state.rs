@@ -250,6 +250,12 @@ impl<F: Firmware> State<F> {
         self.entries.iter().flat_map(|entry| entry.queues.iter())
     }
 
+    /// How many queues there are. Each process knows how many it has.
+    pub(super) fn queue_count(&self) -> usize {
+        let counts = self.entries.iter().map(|entry| entry.queues.len());
+        counts.fold(0, usize::saturating_add)
+    }
+
     /// The XCCs take turns.
     pub(super) fn take_xcc(&mut self) -> u32 {
         let first = self.next_xcc;

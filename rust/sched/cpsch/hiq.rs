@@ -82,6 +82,8 @@ pub(super) struct Hiq {
     mqd: KernelBuf,
     /// The list that runs. Its memory is kept until it was taken off.
     list: Option<List>,
+    /// The memory of a list that was taken off, for the next one.
+    spare: Option<KernelBuf>,
     /// It was given a packet that isn't one, for a test.
     spoilt: bool,
 }
@@ -114,6 +116,7 @@ impl Hiq {
             _eop: eop,
             mqd,
             list: None,
+            spare: None,
             spoilt: false,
         };
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
@@ -198,7 +201,10 @@ impl Hiq {
             .having(UnmapQueues::ACTION.is::<{ pm4::UNMAP_PREEMPT }>())
             .having(UnmapQueues::QUEUE_SEL.is::<{ pm4::SELECT_ALL_NON_STATIC }>());
         self.query(&[&unmap.0])?;
-        self.list = None;
+        // All that it listed is off: the firmware doesn't read it any more.
+        if let Some(list) = self.list.take() {
+            self.spare = Some(list.into_buf());
+        }
         self.preemption_failed()
     }
 
@@ -230,6 +236,11 @@ impl Hiq {
         self.ring.submit(&[&list.packet()?.0])?;
         self.list = Some(list);
         Ok(())
+    }
+
+    /// Memory for the next list, if there is some.
+    pub(super) fn spare(&mut self) -> &mut Option<KernelBuf> {
+        &mut self.spare
     }
 
     /// The list that runs.

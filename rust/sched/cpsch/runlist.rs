@@ -60,6 +60,11 @@ impl List {
         (0..self.words).map_while(|index| self.buf.read(index).ok())
     }
 
+    /// Its memory, once the firmware has taken it off.
+    pub(super) fn into_buf(self) -> KernelBuf {
+        self.buf
+    }
+
     /// The packet that runs it.
     pub(super) fn packet(&self) -> Result<RunList> {
         run_list(self.buf.gpu_addr(), self.words, self.processes, false)
@@ -80,8 +85,21 @@ fn run_list(addr: GpuVa, words: usize, processes: Bounded<4>, chain: bool) -> Re
         .with(RunList::PROCESS_CNT, processes))
 }
 
-/// Builds the list of what should run; `None` when that is nothing.
-pub(super) fn build<F: Firmware>(parts: &Arc<Parts>, entries: &[Entry<F>]) -> Result<Option<List>> {
+/// Memory for a list of so many bytes: what an earlier one had, if it is large enough.
+fn memory(parts: &Parts, spare: &mut Option<KernelBuf>, bytes: usize) -> Result<KernelBuf> {
+    match spare.take().filter(|buf| buf.len() >= bytes / 4) {
+        Some(buf) => Ok(buf),
+        None => KernelBuf::new(&parts.gart, bytes),
+    }
+}
+
+/// Builds the list of what should run; `None` when that is nothing. `spare` is memory of an earlier list, which the
+/// firmware doesn't read any more.
+pub(super) fn build<F: Firmware>(
+    parts: &Arc<Parts>,
+    entries: &[Entry<F>],
+    spare: &mut Option<KernelBuf>,
+) -> Result<Option<List>> {
     const SIZE: usize = 4;
     let running = || {
         entries
@@ -115,7 +133,7 @@ pub(super) fn build<F: Firmware>(parts: &Arc<Parts>, entries: &[Entry<F>]) -> Re
         .into_iter()
         .try_fold(0usize, |sum, words| sum.checked_add(words?))
         .ok_or(ENOMEM)?;
-    let buf = KernelBuf::new(&parts.gart, words.checked_mul(4).ok_or(ENOMEM)?)?;
+    let buf = memory(parts, spare, words.checked_mul(4).ok_or(ENOMEM)?)?;
     let mut at = 0usize;
     let mut write = |words: &[u32]| {
         let result = buf.write_slice(at, words);
